@@ -1,0 +1,181 @@
+package change
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"slices"
+)
+
+// Kind is the DynamoDB type of a Value.
+type Kind uint8
+
+// The DynamoDB attribute types. The zero Kind means that there is no value.
+const (
+	KindAbsent Kind = iota
+	KindString
+	KindNumber
+	KindBinary
+	KindBool
+	KindNull
+	KindList
+	KindMap
+	KindStringSet
+	KindNumberSet
+	KindBinarySet
+)
+
+var kindNames = [...]string{"absent", "S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"}
+
+// String returns DynamoDB's descriptor of the type: S, N, B, BOOL, NULL, L, M, SS, NS or BS.
+func (k Kind) String() string { return kindNames[k] }
+
+// Value is one immutable DynamoDB attribute value. The zero Value is absent.
+type Value struct {
+	kind    Kind
+	boolean bool
+	text    string // S, N (as DynamoDB writes it) and B (as bytes)
+	list    []Value
+	fields  map[string]Value
+}
+
+// String, Number, Binary, Bool, Null, List, Map and Set make Values. They keep
+// what they are given; the caller must not change it afterwards.
+func String(s string) Value { return Value{kind: KindString, text: s} }
+
+// Number makes an N from its decimal text.
+func Number(s string) Value { return Value{kind: KindNumber, text: s} }
+
+// Binary makes a B.
+func Binary(b []byte) Value { return Value{kind: KindBinary, text: string(b)} }
+
+// Bool makes a BOOL.
+func Bool(b bool) Value { return Value{kind: KindBool, boolean: b} }
+
+// Null makes a NULL.
+func Null() Value { return Value{kind: KindNull} }
+
+// List makes an L.
+func List(vs []Value) Value { return Value{kind: KindList, list: vs} }
+
+// Map makes an M.
+func Map(m map[string]Value) Value { return Value{kind: KindMap, fields: m} }
+
+// Set makes a set of the given kind from its members' texts. The order of members has no meaning.
+func Set(kind Kind, members []string) Value {
+	member := map[Kind]Kind{KindStringSet: KindString, KindNumberSet: KindNumber, KindBinarySet: KindBinary}[kind]
+	vs := make([]Value, len(members))
+	for i, m := range members {
+		vs[i] = Value{kind: member, text: m}
+	}
+	return Value{kind: kind, list: vs}
+}
+
+// Kind returns the value's type; KindAbsent for the zero Value.
+func (v Value) Kind() Kind { return v.kind }
+
+// Text returns the text of an S or N and the bytes of a B, else "".
+func (v Value) Text() string { return v.text }
+
+// Bool returns the truth of a BOOL.
+func (v Value) Bool() bool { return v.boolean }
+
+// List returns the members of an L or of a set. It must not be changed.
+func (v Value) List() []Value { return v.list }
+
+// Map returns the fields of an M. It must not be changed.
+func (v Value) Map() map[string]Value { return v.fields }
+
+// Missing reports whether the value is absent or NULL.
+func (v Value) Missing() bool { return v.kind == KindAbsent || v.kind == KindNull }
+
+// Equal reports whether two values are the same to DynamoDB: same type, same
+// content, sets in any order. Numbers compare by their text, which DynamoDB
+// normalizes.
+func (v Value) Equal(w Value) bool {
+	if v.kind != w.kind || v.boolean != w.boolean || v.text != w.text ||
+		len(v.list) != len(w.list) || len(v.fields) != len(w.fields) {
+		return false
+	}
+	vl, wl := v.list, w.list
+	if v.isSet() {
+		vl, wl = sorted(vl), sorted(wl)
+	}
+	for i := range vl {
+		if !vl[i].Equal(wl[i]) {
+			return false
+		}
+	}
+	for name, f := range v.fields {
+		if !f.Equal(w.fields[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (v Value) isSet() bool { return v.kind >= KindStringSet }
+
+func sorted(vs []Value) []Value {
+	vs = slices.Clone(vs)
+	slices.SortFunc(vs, func(a, b Value) int {
+		switch {
+		case a.text < b.text:
+			return -1
+		case a.text > b.text:
+			return 1
+		}
+		return 0
+	})
+	return vs
+}
+
+// digestLength is the length of a Digest in hexadecimal characters: 64 bits,
+// enough to tell one value of one attribute from another.
+const digestLength = 16
+
+// Digest returns a short fingerprint of the values in their order. Equal values have equal digests.
+func Digest(vs ...Value) string {
+	h := sha256.New()
+	for _, v := range vs {
+		v.hashInto(h)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:digestLength]
+}
+
+func (v Value) hashInto(h hash.Hash) {
+	flag := byte(0)
+	if v.boolean {
+		flag = 1
+	}
+	h.Write([]byte{byte(v.kind), flag})
+	hashText(h, v.text)
+	list := v.list
+	if v.isSet() {
+		list = sorted(list)
+	}
+	hashCount(h, len(list))
+	for _, m := range list {
+		m.hashInto(h)
+	}
+	names := make([]string, 0, len(v.fields))
+	for name := range v.fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	hashCount(h, len(names))
+	for _, name := range names {
+		hashText(h, name)
+		v.fields[name].hashInto(h)
+	}
+}
+
+func hashText(h hash.Hash, s string) {
+	hashCount(h, len(s))
+	h.Write([]byte(s))
+}
+
+func hashCount(h hash.Hash, n int) {
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
+}

@@ -1,0 +1,96 @@
+// Package decimal is arithmetic on DynamoDB numbers: exact up to 38 digits, an
+// error beyond. It wraps apd and knows nothing of items or rules.
+package decimal
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/apd/v3"
+)
+
+// DigitsMax is the precision of a DynamoDB number; its magnitude ends below
+// 1E+126 and above 1E-130 (DynamoDB developer guide, "Data types: Number").
+const (
+	DigitsMax   = 38
+	exponentMax = 125
+	exponentMin = -130
+)
+
+// ErrInexact is returned where a result needs more than DigitsMax digits or a greater magnitude than DynamoDB stores.
+var ErrInexact = errors.New("the result does not fit into a DynamoDB number (38 digits)")
+
+// Decimal is an immutable number that DynamoDB can store. The zero Decimal is 0.
+type Decimal struct{ d apd.Decimal }
+
+// exact has room for any sum or product of two DynamoDB numbers.
+var exact = apd.Context{Precision: 600, MaxExponent: 2000, MinExponent: -2000, Traps: apd.DefaultTraps}
+
+// New makes a Decimal from an integer.
+func New(n int64) Decimal {
+	var r Decimal
+	r.d.SetInt64(n)
+	return r
+}
+
+// Parse reads a decimal number, with or without an exponent.
+func Parse(text string) (Decimal, error) {
+	if len(text) > 256 {
+		return Decimal{}, fmt.Errorf("%.20q...: too long for a number", text)
+	}
+	var r Decimal
+	if _, _, err := r.d.SetString(text); err != nil || r.d.Form != apd.Finite {
+		return Decimal{}, fmt.Errorf("%q is not a number", text)
+	}
+	return fit(r)
+}
+
+// fit normalizes and refuses what DynamoDB cannot store.
+func fit(r Decimal) (Decimal, error) {
+	r.d.Reduce(&r.d)
+	if r.d.IsZero() {
+		return Decimal{}, nil
+	}
+	digits := r.d.NumDigits()
+	magnitude := int64(r.d.Exponent) + digits - 1
+	if digits > DigitsMax || magnitude > exponentMax || magnitude < exponentMin {
+		return Decimal{}, ErrInexact
+	}
+	return r, nil
+}
+
+// Add returns a+b, or ErrInexact.
+func (a Decimal) Add(b Decimal) (Decimal, error) { return a.apply(exact.Add, b) }
+
+// Sub returns a-b, or ErrInexact.
+func (a Decimal) Sub(b Decimal) (Decimal, error) { return a.apply(exact.Sub, b) }
+
+// Mul returns a*b, or ErrInexact.
+func (a Decimal) Mul(b Decimal) (Decimal, error) { return a.apply(exact.Mul, b) }
+
+func (a Decimal) apply(op func(d, x, y *apd.Decimal) (apd.Condition, error), b Decimal) (Decimal, error) {
+	var r Decimal
+	if _, err := op(&r.d, &a.d, &b.d); err != nil {
+		return Decimal{}, ErrInexact
+	}
+	return fit(r)
+}
+
+// Neg returns -a.
+func (a Decimal) Neg() Decimal {
+	var r Decimal
+	if !a.d.IsZero() {
+		r.d.Neg(&a.d)
+	}
+	return r
+}
+
+// Cmp returns -1, 0 or 1.
+func (a Decimal) Cmp(b Decimal) int { return a.d.Cmp(&b.d) }
+
+// IsZero reports whether a is 0.
+func (a Decimal) IsZero() bool { return a.d.IsZero() }
+
+// String returns a as DynamoDB writes numbers: plain digits without an
+// exponent and without needless zeros.
+func (a Decimal) String() string { return a.d.Text('f') }

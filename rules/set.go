@@ -1,0 +1,110 @@
+package rules
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+)
+
+// VariablesMax is the most variables that one entity's key may have.
+const VariablesMax = 8
+
+// Set is a compiled rule file. It is immutable and safe for concurrent use.
+type Set struct {
+	Table    Table
+	Entities []*Entity // in file order
+	Rules    []*Rule   // in file order
+}
+
+// Table is what the rule file says of the table.
+type Table struct {
+	Name          string // "" if the file leaves it to the command line
+	PartitionKey  string // attribute name
+	SortKey       string // attribute name; "" for a table without a sort key
+	TypeAttribute string // attribute that holds each item's entity name; "" if items carry none
+}
+
+// Entity is a named item shape.
+type Entity struct {
+	Name   string
+	Unique string   // variable or attribute by which others find it; "" if none
+	Equals []Equals // the attributes that tell it from others of the same key shape, the type attribute among them
+
+	// What the rules do with items of this entity.
+	Sources  []*Rule // count, sum and mirror rules that read it
+	Displays []*Rule // count and sum rules that write an attribute on it
+	Mirrors  []*Rule // mirror rules that write whole items of it
+	Parents  []*Rule // copy rules that read it
+	Children []*Rule // copy rules that write attributes on it
+	Located  bool    // some rule finds it by Unique
+}
+
+// Equals is one attribute that an entity's items must have.
+type Equals struct {
+	Attribute string
+	Value     change.Value // S, N or BOOL
+}
+
+// Kind is what a rule derives.
+type Kind uint8
+
+// The kinds of rules.
+const (
+	Copy Kind = iota + 1
+	Mirror
+	Count
+	Sum
+)
+
+// Rule is one compiled derivation. Which fields are set depends on Kind.
+type Rule struct {
+	Name        string
+	Kind        Kind
+	Source      *Entity  // copy: the parent; else what is counted, summed or mirrored
+	Target      *Entity  // copy: the child; count, sum: what displays it; mirror: the items written
+	Fingerprint string   // of all that the rule means (entities' keys included), but for its name
+	Level       int      // 0 if it reads nothing that another rule writes, else one more than the highest of those
+	Reads       []string // attributes of Source, beside its key, on which the effect depends (copy: the copied attributes); sorted
+	Writes      []string // attributes of Target that the rule writes, the stamp aside; in the file's order
+
+	WriteShards int  // count, sum: number of write suffixes, at least 1
+	ByUnique    bool // count, sum: the target is known by its Unique value alone
+
+	Injective bool // mirror: a target's key determines its source's key
+
+	Copies     []CopiedAttribute // copy
+	JoinReads  []string          // copy: attributes of Target (the child), beside its key, that name the parent; sorted
+	Collection bool              // copy: the children live in a collection that the parent's key gives
+}
+
+// CopiedAttribute is one attribute of a copy rule.
+type CopiedAttribute struct {
+	From, As  string
+	IfMissing change.Value // absent unless the rule says if_missing
+}
+
+// Match is an item seen as one of its entity: the entity and the variables parsed from the item's key.
+type Match struct {
+	Entity *Entity
+	vars   [VariablesMax]string
+}
+
+// ItemError says why one item can have no effect under one rule as it is. The
+// (item, rule) is parked with it.
+type ItemError struct {
+	Code   string // e.g. "key.smuggled", "value.type", "number.overflow"
+	Reason string // a sentence that names attribute and value
+}
+
+func (e *ItemError) Error() string { return e.Reason }
+
+// Contribution is what one source item adds to one aggregate.
+type Contribution struct {
+	Group  string // names the aggregate within its rule: the target's Key.String(), or its Unique value where the rule is ByUnique
+	Amount decimal.Decimal
+}
+
+// MirrorItem is the content of one mirror item.
+type MirrorItem struct {
+	Key        change.Key
+	Attributes map[string]change.Value // to be set; an attribute of Rule.Writes that is not here is to be removed
+}
