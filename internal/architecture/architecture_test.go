@@ -1,0 +1,207 @@
+package architecture
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// moduleRoot is where go test finds this module: two folders above this one.
+const moduleRoot = "../.."
+
+func readModule(t *testing.T) []source {
+	t.Helper()
+	tree, err := readTree(moduleRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(tree, func(s source) bool { return s.folder() == "./change" }) {
+		t.Fatalf("%s is not the module's root: no file of ./change found there", moduleRoot)
+	}
+	return tree
+}
+
+func TestRoomsImportOnlyWhatTheLayoutAllows(t *testing.T) {
+	for _, breach := range breaches(graphOf(readModule(t)), arrows) {
+		t.Error(breach)
+	}
+}
+
+func TestFilesAreShortAndWhereTheLayoutPutsThem(t *testing.T) {
+	for _, misshape := range misshapes(readModule(t)) {
+		t.Error(misshape)
+	}
+}
+
+func TestBreachesAreFound(t *testing.T) {
+	tests := map[string]struct {
+		graph imports
+		want  []string // the rooms and the way of each breach
+	}{
+		"the layout's own arrows are allowed": {
+			graph: imports{
+				"./cmd/dynamill":     {"./projections", "./streamreader", "./replay", "./handlers", "./internal/dynamosim", awsSDK + "/config"},
+				"./projections":      {"./rules", "./change", "./internal/attributes", awsSDK + "/service/dynamodb"},
+				"./rules":            {"./change", "./rules/expr", "./internal/decimal", "github.com/goccy/go-yaml"},
+				"./rules/expr":       {"./change", "strings"},
+				"./streamreader":     {"./change", "./internal/attributes", "./streamreader/lineage"},
+				"./handlers":         {"./change"},
+				"./replay":           {"./change", "./rules"},
+				"./change":           {"strings"},
+				"./internal/decimal": {"github.com/cockroachdb/apd/v3"},
+			},
+		},
+		"change imports another room": {
+			graph: imports{"./change": {"./internal/decimal"}},
+			want:  []string{"./change -> ./internal/decimal"},
+		},
+		"rules import the AWS SDK": {
+			graph: imports{"./rules": {awsSDK + "/service/dynamodb/types"}},
+			want:  []string{"./rules -> " + awsSDK + "/service/dynamodb/types"},
+		},
+		"rules reach the AWS SDK through another package": {
+			graph: imports{
+				"./rules":               {"./change", "./internal/attributes"},
+				"./internal/attributes": {"./change", awsSDK + "/service/dynamodb/types"},
+			},
+			want: []string{"./rules -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types"},
+		},
+		"a folder inside rules imports the AWS SDK": {
+			graph: imports{"./rules/expr": {awsSDK}},
+			want:  []string{"./rules/expr -> " + awsSDK},
+		},
+		"the engine imports a driver": {
+			graph: imports{"./projections": {"./streamreader"}},
+			want:  []string{"./projections -> ./streamreader"},
+		},
+		"a driver imports the engine": {
+			graph: imports{"./handlers": {"./projections"}},
+			want:  []string{"./handlers -> ./projections"},
+		},
+		"a driver reaches another driver through an internal package": {
+			graph: imports{
+				"./replay":            {"./internal/progress"},
+				"./internal/progress": {"./streamreader/lineage"},
+			},
+			want: []string{"./replay -> ./internal/progress -> ./streamreader/lineage"},
+		},
+		"the library uses the simulator": {
+			graph: imports{"./streamreader": {"./internal/dynamosim"}},
+			want:  []string{"./streamreader -> ./internal/dynamosim"},
+		},
+		"a room imports the command": {
+			graph: imports{"./examples/forum": {"./cmd/dynamill/internal/flags"}, "./cmd/dynamill": {"./cmd/dynamill/internal/flags"}},
+			want:  []string{"./examples/forum -> ./cmd/dynamill/internal/flags"},
+		},
+		"a circle ends": {
+			graph: imports{"./rules": {"./rules/expr"}, "./rules/expr": {"./rules"}},
+		},
+		"names that only begin alike are different rooms": {
+			graph: imports{"./change": {"changes"}, "./projections": {"./replayed"}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var ways []string
+			for _, breach := range breaches(test.graph, arrows) {
+				if !strings.Contains(breach, " must not import ") {
+					t.Errorf("%q does not say which arrow is broken", breach)
+				}
+				ways = append(ways, strings.TrimSuffix(breach[strings.LastIndex(breach, "(")+1:], ")"))
+			}
+			if diff := cmp.Diff(test.want, ways); diff != "" {
+				t.Errorf("breaches (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestABreachSaysWhy(t *testing.T) {
+	got := breaches(imports{"./handlers": {"./replay"}}, arrows)
+	want := []string{"./handlers must not import ./replay: a driver feeds the Processor that it declares; cmd wires an engine to it (./handlers -> ./replay)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("breaches (-want +got):\n%s", diff)
+	}
+}
+
+func TestMisshapesAreFound(t *testing.T) {
+	tests := map[string]struct {
+		file source
+		want string // part of the sentence; "" means none
+	}{
+		"a file at the limit":            {source{path: "rules/parse.go", pkg: "rules", lines: linesMax}, ""},
+		"a file over the limit":          {source{path: "rules/parse.go", pkg: "rules", lines: linesMax + 1}, "rules/parse.go has 501 lines"},
+		"a long test":                    {source{path: "rules/parse_test.go", pkg: "rules_test", lines: 900}, "900 lines"},
+		"a long generated file":          {source{path: "rules/table.go", pkg: "rules", lines: 9000, generated: true}, ""},
+		"an unknown top-level folder":    {source{path: "engine/plan.go", pkg: "engine"}, `"engine", which is no room`},
+		"a file at the root":             {source{path: "doc.go", pkg: "dynamill"}, ""},
+		"a package that says nothing":    {source{path: "internal/util/x.go", pkg: "util"}, "package util says nothing"},
+		"its tests":                      {source{path: "internal/util/x_test.go", pkg: "util_test"}, "package util_test says nothing"},
+		"a package named after its noun": {source{path: "internal/decimal/x.go", pkg: "decimal"}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := misshapes([]source{test.file})
+			if test.want == "" {
+				if len(got) > 0 {
+					t.Errorf("found %q, want nothing", got)
+				}
+				return
+			}
+			if len(got) != 1 || !strings.Contains(got[0], test.want) {
+				t.Errorf("found %q, want one sentence with %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTheTreeIsReadAsTheGoCommandSeesIt(t *testing.T) {
+	root := t.TempDir()
+	files := map[string]string{
+		"change/record.go":            "package change\n\nimport \"strings\"\n",
+		"rules/set.go":                "package rules\n\nimport (\n\t\"" + module + "/change\"\n)\n",
+		"rules/set_test.go":           "package rules_test\n\nimport \"" + module + "/projections\"\n",
+		"rules/gen.go":                "// Code generated by hand. DO NOT EDIT.\n\npackage rules\n",
+		"rules/testdata/bad.go":       "not Go",
+		".tools/emulators/x.go":       "not Go",
+		"_scratch/x.go":               "not Go",
+		"docs/guide.md":               "not Go",
+		"internal/last/no_newline.go": "package last",
+	}
+	for name, text := range files {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := readTree(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range tree {
+		got = append(got, fmt.Sprintf("%s %s %d %v %v", s.path, s.pkg, s.lines, s.imports, s.generated))
+	}
+	want := []string{
+		"change/record.go change 3 [strings] false",
+		"internal/last/no_newline.go last 1 [] false",
+		"rules/gen.go rules 3 [] true",
+		"rules/set.go rules 5 [./change] false",
+		"rules/set_test.go rules_test 3 [./projections] false",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+	wantGraph := imports{"./change": {"strings"}, "./internal/last": nil, "./rules": {"./change"}}
+	if diff := cmp.Diff(wantGraph, graphOf(tree)); diff != "" {
+		t.Errorf("graph without tests (-want +got):\n%s", diff)
+	}
+}

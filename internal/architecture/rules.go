@@ -1,0 +1,144 @@
+package architecture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// module is this module's path. Its packages are written as folders, "./change".
+const module = "github.com/dynamill/dynamill"
+
+// arrow forbids one direction of knowledge: nothing in from may reach anything
+// in to, directly or through other packages of the module. Rooms contain
+// their subfolders.
+type arrow struct {
+	from   []string // rooms; "." is every room
+	to     []string // rooms, or other modules
+	except []string // rooms inside from that are free
+	why    string
+}
+
+const (
+	awsSDK = "github.com/aws/aws-sdk-go-v2"
+	smithy = "github.com/aws/smithy-go"
+)
+
+// library lists the rooms that users import.
+var library = []string{"./change", "./rules", "./projections", "./streamreader", "./handlers", "./replay", "./infra"}
+
+// arrows are the layout's rules for code that is not a test.
+var arrows = []arrow{
+	{
+		from: []string{"./change"}, to: []string{"."},
+		why: "change holds the words that every room shares; it must be usable without any of them",
+	},
+	{
+		from: []string{"./rules"}, to: []string{awsSDK, smithy, "github.com/aws/aws-lambda-go"},
+		why: "rules are pure: a rule file is checked and evaluated without an AWS client",
+	},
+	{
+		from: []string{"./rules"}, to: []string{"./projections", "./streamreader", "./handlers", "./replay", "./infra"},
+		why: "rules say what is derived; who derives it reads them, never the other way round",
+	},
+	{
+		from: []string{"./projections"}, to: []string{"./streamreader", "./handlers", "./replay", "./infra"},
+		why: "the engine serves every driver alike and knows none of them",
+	},
+	{
+		from: []string{"./streamreader"}, to: []string{"./projections", "./handlers", "./replay", "./infra"},
+		why: "a driver feeds the Processor that it declares; cmd wires an engine to it",
+	},
+	{
+		from: []string{"./handlers"}, to: []string{"./projections", "./streamreader", "./replay", "./infra"},
+		why: "a driver feeds the Processor that it declares; cmd wires an engine to it",
+	},
+	{
+		from: []string{"./replay"}, to: []string{"./projections", "./streamreader", "./handlers", "./infra"},
+		why: "a driver feeds the Processor that it declares; cmd wires an engine to it",
+	},
+	{
+		from: library, to: []string{"./internal/dynamosim"},
+		why: "the simulator is for tests and demonstrations and never offered for production",
+	},
+	{
+		from: []string{"."}, except: []string{"./cmd"}, to: []string{"./cmd"},
+		why: "cmd wires the rooms together; what a room needs from it belongs into a room",
+	},
+}
+
+// imports maps each package of the module to what its files import.
+type imports map[string][]string
+
+// breaches returns one sentence for every package that breaks an arrow, with
+// the shortest way along which it does, in the order of arrows and packages.
+func breaches(graph imports, arrows []arrow) []string {
+	packages := make([]string, 0, len(graph))
+	for pkg := range graph {
+		packages = append(packages, pkg)
+	}
+	slices.Sort(packages)
+	var found []string
+	for _, a := range arrows {
+		for _, pkg := range packages {
+			if !inAny(pkg, a.from) || inAny(pkg, a.except) {
+				continue
+			}
+			if way := shortestWay(graph, pkg, a.to); way != nil {
+				found = append(found, fmt.Sprintf("%s must not import %s: %s (%s)",
+					room(pkg), way[len(way)-1], a.why, strings.Join(way, " -> ")))
+			}
+		}
+	}
+	return found
+}
+
+// shortestWay returns the packages from start to the first one in a forbidden
+// room, or nil. A room's own subfolders are not forbidden to it.
+func shortestWay(graph imports, start string, forbidden []string) []string {
+	seen := map[string]bool{start: true}
+	queue := [][]string{{start}}
+	for len(queue) > 0 {
+		way := queue[0]
+		queue = queue[1:]
+		for _, next := range graph[way[len(way)-1]] {
+			if seen[next] {
+				continue
+			}
+			seen[next] = true
+			longer := append(slices.Clone(way), next)
+			if inAny(next, forbidden) && room(next) != room(start) {
+				return longer
+			}
+			queue = append(queue, longer)
+		}
+	}
+	return nil
+}
+
+// inAny reports whether pkg is one of the rooms or inside one. "." holds every
+// package of the module and no other.
+func inAny(pkg string, rooms []string) bool {
+	return slices.ContainsFunc(rooms, func(room string) bool {
+		return pkg == room || strings.HasPrefix(pkg, room+"/")
+	})
+}
+
+// local writes an import path of the module as a folder and leaves others alone.
+func local(importPath string) string {
+	if rest, ok := strings.CutPrefix(importPath, module+"/"); ok {
+		return "./" + rest
+	}
+	return importPath
+}
+
+// room is the part of a package's folder that the layout names: "./cmd",
+// "./internal/dynamosim".
+func room(pkg string) string {
+	parts := strings.SplitN(pkg, "/", 4)
+	depth := 2
+	if len(parts) > 2 && parts[1] == "internal" {
+		depth = 3
+	}
+	return strings.Join(parts[:min(depth, len(parts))], "/")
+}
