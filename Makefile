@@ -1,0 +1,80 @@
+# dynamill: build, test, measure. `make` alone lists what there is.
+#
+# Everything that is installed goes into .tools, pinned; nothing outside this
+# folder is changed but Go's and npm's own caches.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+GOLANGCI_LINT_VERSION := v2.15.0
+golangci_lint := .tools/bin/golangci-lint-$(GOLANGCI_LINT_VERSION)
+
+# PACKAGES narrows test, bench, fuzz and soak: make test PACKAGES=./rules/...
+PACKAGES ?= ./...
+# TESTFLAGS are added to go test: make test TESTFLAGS='-run TestMirror -v'
+TESTFLAGS ?=
+# BENCH chooses benchmarks, BENCHTIME how long or how often each runs.
+BENCH ?= .
+BENCHTIME ?= 1s
+# FUZZTIME is how long each fuzz target runs; SOAK multiplies the seeded histories.
+FUZZTIME ?= 20s
+SOAK ?= 20
+SOAK_FUZZTIME ?= 10m
+EXAMPLE ?=
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/dynamill (and bin/bootstrap, the Lambda function)
+	go build -trimpath -o bin/dynamill ./cmd/dynamill
+	@if [[ -d cmd/dynamill-lambda ]]; then set -x; \
+	  GOOS=linux CGO_ENABLED=0 go build -trimpath -tags lambda.norpc -o bin/bootstrap ./cmd/dynamill-lambda; fi
+
+.PHONY: test
+test: ## vet, then every test with the race detector, DynamoDB Local beside it; a skipped test fails
+	go vet ./...
+	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
+	  go run ./scripts/gotest -race -vet=off -timeout 9m $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: lint
+lint: $(golangci_lint) ## gofmt, go vet and the linters of .golangci.yml
+	$(golangci_lint) run ./...
+
+$(golangci_lint):
+	@echo "building golangci-lint $(GOLANGCI_LINT_VERSION) into .tools (one to three minutes, once)"
+	@mkdir -p .tools/bin
+	@GOBIN=$(CURDIR)/.tools/bin/aside go install -trimpath github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@mv .tools/bin/aside/golangci-lint $@ && rmdir .tools/bin/aside
+
+.PHONY: bench
+bench: ## benchmarks, and the write units that a real endpoint reports
+	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
+	  go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 30m $(PACKAGES)
+	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
+	  go run ./scripts/gotest -count=1 -vet=off -run 'Exact|Capacity' $(PACKAGES)
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (20s)
+	scripts/fuzz $(FUZZTIME) $(PACKAGES)
+
+.PHONY: soak
+soak: ## hours rather than minutes: SOAK times the histories, each fuzz target for SOAK_FUZZTIME
+	DYNAMILL_SOAK=$(SOAK) DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
+	  go run ./scripts/gotest -count=1 -vet=off -timeout 0 $(TESTFLAGS) $(PACKAGES)
+	scripts/fuzz $(SOAK_FUZZTIME) $(PACKAGES)
+
+.PHONY: demo
+demo: ## run an example end to end in memory: make demo EXAMPLE=social
+	go run ./cmd/dynamill demo $(EXAMPLE)
+
+.PHONY: endpoints
+endpoints: ## keep the emulators running and print their settings, until interrupted
+	scripts/with-endpoints
+
+.PHONY: clean
+clean: ## remove what was built and installed here
+	rm -rf bin .tools
