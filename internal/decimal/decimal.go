@@ -20,11 +20,17 @@ const (
 // ErrInexact is returned where a result needs more than DigitsMax digits or a greater magnitude than DynamoDB stores.
 var ErrInexact = errors.New("the result does not fit into a DynamoDB number (38 digits)")
 
+// ErrDivisionByZero is returned by Quo.
+var ErrDivisionByZero = errors.New("division by zero")
+
 // Decimal is an immutable number that DynamoDB can store. The zero Decimal is 0.
 type Decimal struct{ d apd.Decimal }
 
 // exact has room for any sum or product of two DynamoDB numbers.
 var exact = apd.Context{Precision: 600, MaxExponent: 2000, MinExponent: -2000, Traps: apd.DefaultTraps}
+
+// quotient rounds: Quo finds out whether anything was lost.
+var quotient = apd.Context{Precision: DigitsMax, MaxExponent: 2000, MinExponent: -2000, Traps: apd.DefaultTraps}
 
 // New makes a Decimal from an integer.
 func New(n int64) Decimal {
@@ -68,6 +74,23 @@ func (a Decimal) Sub(b Decimal) (Decimal, error) { return a.apply(exact.Sub, b) 
 // Mul returns a*b, or ErrInexact.
 func (a Decimal) Mul(b Decimal) (Decimal, error) { return a.apply(exact.Mul, b) }
 
+// Quo returns a/b where that comes out even within 38 digits, else ErrInexact;
+// ErrDivisionByZero if b is 0.
+func (a Decimal) Quo(b Decimal) (Decimal, error) {
+	if b.IsZero() {
+		return Decimal{}, ErrDivisionByZero
+	}
+	q, err := a.apply(quotient.Quo, b)
+	if err != nil {
+		return Decimal{}, err
+	}
+	// The quotient was rounded to 38 digits: it is the answer only if it leads back.
+	if back, err := q.Mul(b); err != nil || back.Cmp(a) != 0 {
+		return Decimal{}, ErrInexact
+	}
+	return q, nil
+}
+
 func (a Decimal) apply(op func(d, x, y *apd.Decimal) (apd.Condition, error), b Decimal) (Decimal, error) {
 	var r Decimal
 	if _, err := op(&r.d, &a.d, &b.d); err != nil {
@@ -90,6 +113,18 @@ func (a Decimal) Cmp(b Decimal) int { return a.d.Cmp(&b.d) }
 
 // IsZero reports whether a is 0.
 func (a Decimal) IsZero() bool { return a.d.IsZero() }
+
+// IsInteger reports whether a has no fraction.
+func (a Decimal) IsInteger() bool { return a.d.Exponent >= 0 }
+
+// Int64 returns a as an int64; false if a has a fraction or does not fit.
+func (a Decimal) Int64() (int64, bool) {
+	if !a.IsInteger() {
+		return 0, false
+	}
+	n, err := a.d.Int64()
+	return n, err == nil
+}
 
 // String returns a as DynamoDB writes numbers: plain digits without an
 // exponent and without needless zeros.
