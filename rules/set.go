@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/rules/expr"
 )
 
 // VariablesMax is the most variables that one entity's key may have.
@@ -13,6 +14,9 @@ type Set struct {
 	Table    Table
 	Entities []*Entity // in file order
 	Rules    []*Rule   // in file order
+
+	file  string
+	kinds *keyKinds
 }
 
 // Table is what the rule file says of the table.
@@ -36,6 +40,10 @@ type Entity struct {
 	Parents  []*Rule // copy rules that read it
 	Children []*Rule // copy rules that write attributes on it
 	Located  bool    // some rule finds it by Unique
+
+	shape                 shape
+	partitionKey, sortKey string // the table's key attributes
+	unique                ref    // where Unique's value is
 }
 
 // Equals is one attribute that an entity's items must have.
@@ -74,6 +82,11 @@ type Rule struct {
 	Copies     []CopiedAttribute // copy
 	JoinReads  []string          // copy: attributes of Target (the child), beside its key, that name the parent; sorted
 	Collection bool              // copy: the children live in a collection that the parent's key gives
+
+	join   join
+	where  *expr.Program // nil: all
+	amount *expr.Program // sum
+	sets   []mirrored    // mirror
 }
 
 // CopiedAttribute is one attribute of a copy rule.

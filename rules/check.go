@@ -1,0 +1,230 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules/expr"
+)
+
+// Bounds of a rule file. WriteShardsMax: a roll-up reads every accumulator, and
+// a partition takes 1000 write units a second, so 256 of them take more than
+// any table of ours has seen. actionsMax: DynamoDB API, TransactWriteItems.
+const (
+	EntitiesMax    = 200
+	RulesMax       = 500
+	WriteShardsMax = 256
+	actionsMax     = 100
+)
+
+// reservedPrefix begins the names of the engine's own attributes.
+const reservedPrefix = "_dm"
+
+// checked is a rule file in which everything is found and fits together.
+type checked struct {
+	table    *tableDecl
+	entities []*checkedEntity
+	rules    []*checkedRule
+}
+
+type checkedEntity struct {
+	decl   *entityDecl
+	shape  shape
+	equals []Equals
+	unique ref
+	broken bool // its key has problems: nothing is concluded from it
+}
+
+type checkedRule struct {
+	decl           *ruleDecl
+	source, target *checkedEntity
+	join           join
+	where, amount  *expr.Program
+	writes         []written
+	level          int
+}
+
+// written is an attribute that a rule writes, where the file says so, and what it is made from.
+type written struct {
+	place
+	as, from string
+	constant change.Value
+}
+
+// checker finds the problems of a file. What it adds to findings names the
+// place; what it returns is of use only if there are none.
+type checker struct {
+	*document
+	file *fileDecl
+	out  checked
+}
+
+func check(d *document, file *fileDecl) *checked {
+	c := &checker{document: d, file: file, out: checked{table: &file.table}}
+	c.table()
+	for i := range file.entities {
+		c.out.entities = append(c.out.entities, c.entity(&file.entities[i]))
+	}
+	c.ambiguous()
+	for i := range file.rules {
+		if r := c.rule(&file.rules[i]); r != nil {
+			c.out.rules = append(c.out.rules, r)
+		}
+	}
+	c.twoWriters()
+	c.circles()
+	c.actions()
+	return &c.out
+}
+
+func (c *checker) table() {
+	for _, w := range append([]word{c.file.table.typeAttribute}, c.file.table.keys...) {
+		c.reserved(w)
+	}
+	for _, k := range c.file.table.keys {
+		if k.text == c.file.table.typeAttribute.text {
+			c.add(c.file.table.typeAttribute.place, "table.type", "name the attribute that holds each item's entity name, or drop `type`",
+				"the type attribute is the key %s", k.text)
+		}
+	}
+}
+
+// reserved reports an attribute that is the engine's own.
+func (c *checker) reserved(w word) {
+	if strings.HasPrefix(w.text, reservedPrefix) {
+		c.add(w.place, "rule.reserved_attribute", "choose another name",
+			"%q is reserved: dynamill keeps its stamps in attributes that begin with %s", w.text, reservedPrefix)
+	}
+}
+
+// isKey reports whether the attribute is one of the table's keys.
+func (c *checker) isKey(attribute string) bool {
+	for _, k := range c.file.table.keys {
+		if k.text == attribute {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) entity(decl *entityDecl) *checkedEntity {
+	e := &checkedEntity{decl: decl, unique: nowhere}
+	c.templates(e)
+	c.equals(e)
+	if u := decl.unique; u.given() {
+		e.unique = ref{slot: indexOf(e.shape.variables, u.text), attribute: u.text}
+		c.reserved(u)
+		if c.isKey(u.text) {
+			c.add(u.place, "entity.unique", "name a variable of the key, or another attribute", "%s is the table's key, not an id of %s", u.text, decl.name.text)
+		}
+	}
+	return e
+}
+
+// templates reads the entity's key, which must be the table's.
+func (c *checker) templates(e *checkedEntity) {
+	name, keys := e.decl.name.text, c.file.table.keys
+	if len(keys) == 0 || len(e.decl.key) == 0 {
+		e.broken = true
+		return
+	}
+	given := map[string]word{}
+	for _, k := range e.decl.key {
+		given[k.name.text] = k.value
+		if !c.isKey(k.name.text) {
+			c.add(k.name.place, "entity.key", "the table's keys are "+joinWords(keys), "the table has no key attribute %q", k.name.text)
+			e.broken = true
+		}
+	}
+	for i, k := range keys {
+		w, ok := given[k.text]
+		if !ok {
+			c.add(e.decl.name.place, "entity.key", fmt.Sprintf("add `%s: \"...\"` to its key", k.text),
+				"the key of %s does not give %s, which is a key of the table", name, k.text)
+		}
+		if !ok || w.node == nil {
+			e.broken = true
+			continue
+		}
+		t, bad := parseTemplate(w.text, &e.shape.variables)
+		if bad != nil {
+			c.add(c.locate(w.node, bad.offset, bad.length), bad.code, bad.hint, "%s", bad.message)
+			e.broken = true
+		}
+		if i == 0 {
+			e.shape.partition = t
+		} else {
+			e.shape.sort, e.shape.hasSort = t, true
+		}
+	}
+}
+
+func joinWords(ws []word) string {
+	texts := make([]string, len(ws))
+	for i, w := range ws {
+		texts[i] = w.text
+	}
+	return strings.Join(texts, " and ")
+}
+
+// equals collects the attributes that the entity's items must have. A match on
+// the type attribute says what the type is, where it is not the entity's name.
+func (c *checker) equals(e *checkedEntity) {
+	typed := c.file.table.typeAttribute.text
+	for _, m := range e.decl.match {
+		c.reserved(m.name)
+		if c.isKey(m.name.text) {
+			c.add(m.name.place, "entity.match", "the key template says what the key is", "%s is a key of the table and cannot be matched on", m.name.text)
+		}
+		if m.name.text == typed {
+			typed = ""
+		}
+		e.equals = append(e.equals, Equals{Attribute: m.name.text, Value: m.value})
+	}
+	if typed != "" {
+		e.equals = append(e.equals, Equals{Attribute: typed, Value: change.String(e.decl.name.text)})
+	}
+}
+
+// ambiguous reports entities that one item could be of at once.
+func (c *checker) ambiguous() {
+	budget := overlapStepsMax
+	for i, b := range c.out.entities {
+		for _, a := range c.out.entities[:i] {
+			if a.broken || b.broken || contradict(a.equals, b.equals) {
+				continue
+			}
+			example, overlap := overlapping(&a.shape, &b.shape, &budget)
+			if budget <= 0 {
+				c.add(b.decl.name.place, "entity.too_complex", "make the templates shorter", "it takes too long to tell whether these entities can be told apart")
+				return
+			}
+			if overlap {
+				c.sayAmbiguous(a, b, example)
+			}
+		}
+	}
+}
+
+func (c *checker) sayAmbiguous(a, b *checkedEntity, example string) {
+	an, bn := a.decl.name.text, b.decl.name.text
+	if example != "" {
+		example = ": an item with the key " + example + " could be either"
+	}
+	c.add(b.decl.name.place, "entity.ambiguous",
+		fmt.Sprintf("change a template, or tell them apart by an attribute: `match: { kind: %s }` on each, or `type:` on the table", strings.ToLower(bn)),
+		"%s and %s (line %d) cannot be told apart%s", bn, an, a.decl.name.line, example)
+}
+
+// contradict reports whether no item can have both lists of attributes.
+func contradict(a, b []Equals) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Attribute == y.Attribute && !x.Value.Equal(y.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,267 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dynamill/dynamill/rules/expr"
+)
+
+// rule checks one rule by itself; nil if its entities are unknown or broken.
+func (c *checker) rule(decl *ruleDecl) *checkedRule {
+	r := &checkedRule{decl: decl}
+	r.source = c.find(decl.source)
+	r.target = c.find(decl.target)
+	r.where = c.expression(decl.where, "where", "a condition, as in `role != \"banned\"`", expr.Bool)
+	r.amount = c.expression(decl.sum, "sum", "a number, as in `price * quantity`", expr.Number)
+	c.attributes(r)
+	if r.source == nil || r.target == nil {
+		return nil
+	}
+	if !r.source.broken && !r.target.broken {
+		c.join(r)
+	}
+	return r
+}
+
+// find returns the entity of a name; nil, with a problem, if there is none.
+func (c *checker) find(w word) *checkedEntity {
+	if !w.given() {
+		return nil
+	}
+	names := make([]string, 0, len(c.out.entities))
+	for _, e := range c.out.entities {
+		if e.decl.name.text == w.text {
+			return e
+		}
+		names = append(names, e.decl.name.text)
+	}
+	c.add(w.place, "rule.unknown_entity", didYouMean(w.text, names), "there is no entity %q", w.text)
+	return nil
+}
+
+// expression compiles where or sum; nil if there is none, or a wrong one.
+func (c *checker) expression(w word, field, want string, typ expr.Type) *expr.Program {
+	if !w.given() {
+		return nil
+	}
+	program, err := expr.Compile(w.text)
+	if err != nil {
+		c.badExpression(w, field, err)
+		return nil
+	}
+	if t := program.Type(); t != typ && t != expr.Any {
+		c.add(c.locate(w.node, 0, len(w.text)), "expr.type", "", "%s must be %s; this is %s", field, want, t)
+		return nil
+	}
+	for _, name := range program.Reads() {
+		if strings.HasPrefix(name, reservedPrefix) {
+			c.add(c.locate(w.node, 0, len(w.text)), "rule.reserved_attribute", "read an attribute of your own",
+				"%q is reserved: dynamill keeps its stamps in attributes that begin with %s", name, reservedPrefix)
+		}
+	}
+	return program
+}
+
+func (c *checker) badExpression(w word, field string, err error) {
+	var bad *expr.Error
+	if !errors.As(err, &bad) {
+		c.add(w.place, "expr.syntax", "", "%v", err)
+		return
+	}
+	if comment, cut := c.comments[w.line]; cut && !w.node.quoted && bad.Offset+bad.Length >= len(w.text)-1 {
+		c.add(comment, "yaml.comment", "put the whole expression in quotes: single ones, if it has double quotes inside",
+			"to YAML, everything from this # on is a comment, so that %s is only: %s", field, w.text)
+		return
+	}
+	c.add(c.locate(w.node, bad.Offset, bad.Length), bad.Code, bad.Hint, "%s", bad.Message)
+}
+
+// attributes checks what the rule writes, and from what.
+func (c *checker) attributes(r *checkedRule) {
+	d := r.decl
+	for _, p := range d.pairs {
+		c.plainAttribute(p.from)
+		if p.as.text != p.from.text {
+			c.plainAttribute(p.as)
+		}
+		r.writes = append(r.writes, written{place: p.as.place, as: p.as.text, from: p.from.text})
+	}
+	if d.attribute.given() {
+		c.plainAttribute(d.attribute)
+		r.writes = append(r.writes, written{place: d.attribute.place, as: d.attribute.text})
+	}
+	for _, s := range d.set {
+		c.plainAttribute(s.name)
+		r.writes = append(r.writes, written{place: s.name.place, as: s.name.text, constant: s.value})
+	}
+	for _, w := range r.writes {
+		c.writable(r, w)
+	}
+	if d.kind == Mirror && r.target != nil {
+		for _, eq := range r.target.equals {
+			r.writes = append(r.writes, written{place: d.at, as: eq.Attribute, constant: eq.Value})
+		}
+	}
+	names := make([]string, len(d.pairs))
+	for i, p := range d.pairs {
+		names[i] = p.as.text
+	}
+	for _, m := range d.ifMissing {
+		if indexOf(names, m.name.text) < 0 {
+			c.add(m.name.place, "rule.unknown_attribute", didYouMean(m.name.text, names), "if_missing names %q, which this rule does not copy to", m.name.text)
+		}
+	}
+}
+
+// plainAttribute reports a name that is no whole attribute of a user's.
+func (c *checker) plainAttribute(w word) {
+	c.reserved(w)
+	if strings.Contains(w.text, ".") {
+		c.add(w.place, "rule.nested_attribute", "name the whole attribute: "+w.text[:strings.IndexByte(w.text, '.')],
+			"%q would be inside another attribute; rules copy and write whole ones", w.text)
+	}
+}
+
+// writable reports an attribute of the target that a rule must not write.
+func (c *checker) writable(r *checkedRule, w written) {
+	if c.isKey(w.as) {
+		hint := "choose another attribute; an item's key cannot change"
+		if r.decl.kind == Mirror {
+			hint = "drop it: the key of a mirror item comes from its entity's template"
+		}
+		c.add(w.place, "rule.writes_key", hint, "%s is a key of the table", w.as)
+	}
+	if r.target == nil {
+		return
+	}
+	name := r.target.decl.name.text
+	for _, eq := range r.target.equals {
+		if eq.Attribute != w.as {
+			continue
+		}
+		hint := "choose another attribute: an item that loses its mark is no " + name + " any more"
+		if r.decl.kind == Mirror {
+			hint = "drop it: mirror items get it by themselves"
+		}
+		c.add(w.place, "rule.writes_match", hint, "%s is what items are known as %s by", w.as, name)
+	}
+	if u := r.target.unique; r.decl.kind != Mirror && u.isAttribute() && u.attribute == w.as {
+		c.add(w.place, "rule.writes_unique", "choose another attribute", "%s is the id that %s items are found by", w.as, name)
+	}
+}
+
+// join finds out how the other side's key is filled from this side: of a copy,
+// the parent's from the child; else the target's from the source.
+func (c *checker) join(r *checkedRule) {
+	theirs, ours := r.target, r.source
+	if r.decl.kind == Copy {
+		theirs, ours = r.source, r.target
+	}
+	variables := theirs.shape.variables
+	r.join = join{fill: make([]ref, len(variables)), unique: nowhere}
+	for slot, name := range variables {
+		r.join.fill[slot] = ref{slot: indexOf(ours.shape.variables, name)}
+	}
+	only := len(r.decl.by) == 1
+	for _, pair := range r.decl.by {
+		c.joinPair(r, theirs, ours, pair)
+	}
+	var missing []string
+	for slot, from := range r.join.fill {
+		if !from.isVariable() && !from.isAttribute() {
+			missing = append(missing, variables[slot])
+		}
+	}
+	switch {
+	case len(missing) == 0:
+	case r.join.unique != nowhere && only:
+		r.join.byUnique = true
+		c.uniqueAllowed(r, theirs)
+	default:
+		c.unfilled(r, theirs, ours, missing)
+	}
+}
+
+// joinPair enters one pair of `by`.
+func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joinPair) {
+	c.reserved(pair.ours)
+	if c.isKey(pair.ours.text) {
+		c.add(pair.ours.place, "rule.join_key", "name a variable of "+ours.decl.name.text+"'s key template: "+strings.Join(ours.shape.variables, ", "),
+			"%s is a whole key; a join needs one of its parts", pair.ours.text)
+	}
+	from := ref{slot: indexOf(ours.shape.variables, pair.ours.text), attribute: pair.ours.text}
+	slot := indexOf(theirs.shape.variables, pair.theirs.text)
+	isUnique := pair.theirs.text == theirs.decl.unique.text
+	if isUnique {
+		r.join.unique = from
+	}
+	if slot >= 0 {
+		r.join.fill[slot] = from
+		return
+	}
+	if isUnique {
+		return
+	}
+	known := append([]string(nil), theirs.shape.variables...)
+	if theirs.decl.unique.given() {
+		known = append(known, theirs.decl.unique.text)
+	}
+	hint := didYouMean(pair.theirs.text, known)
+	if pair.theirs.place == pair.ours.place && len(known) > 0 && !strings.HasPrefix(hint, "did you mean") {
+		hint = fmt.Sprintf("if %s of %s holds %s, write `by: { %s: %s }`", pair.ours.text, ours.decl.name.text, known[0], known[0], pair.ours.text)
+	}
+	c.add(pair.theirs.place, "rule.unknown_variable", hint, "%s's key has no variable %q", theirs.decl.name.text, pair.theirs.text)
+}
+
+// uniqueAllowed reports joins by a unique id that the kind of rule cannot use.
+func (c *checker) uniqueAllowed(r *checkedRule, theirs *checkedEntity) {
+	need := strings.Join(theirs.shape.variables, ", ")
+	switch r.decl.kind {
+	case Copy:
+		child := r.target.decl.name.text
+		c.add(r.decl.placeOf("by"), "rule.copy_by_unique",
+			fmt.Sprintf("let %s items carry %s, and join by all of them", child, need),
+			"a copy must find its parent by the whole key; %s alone is not the key of %s", theirs.decl.unique.text, theirs.decl.name.text)
+	case Mirror:
+		c.add(r.decl.placeOf("by"), "rule.mirror_by_unique",
+			fmt.Sprintf("fill %s", need),
+			"a mirror item needs its whole key; %s alone is not the key of %s", theirs.decl.unique.text, theirs.decl.name.text)
+	}
+}
+
+// unfilled reports variables of the other side's key that nothing fills.
+func (c *checker) unfilled(r *checkedRule, theirs, ours *checkedEntity, missing []string) {
+	tn, on := theirs.decl.name.text, ours.decl.name.text
+	have := "no variables"
+	if len(ours.shape.variables) > 0 {
+		have = strings.Join(ours.shape.variables, ", ")
+	}
+	names := missing
+	for _, pair := range r.decl.by { // keep what is there already
+		if pair.theirs.text == pair.ours.text && indexOf(names, pair.theirs.text) < 0 && indexOf(theirs.shape.variables, pair.theirs.text) >= 0 {
+			names = append([]string{pair.theirs.text}, names...)
+		}
+	}
+	by := names[0]
+	if len(names) > 1 {
+		by = "[" + strings.Join(names, ", ") + "]"
+	}
+	it := "it"
+	if len(missing) > 1 {
+		it = "them"
+	}
+	hint := fmt.Sprintf("if %s items carry %s as attributes, add `by: %s`; under another name, `by: { %s: thatName }`", on, it, by, missing[0])
+	if it == "it" {
+		hint = strings.Replace(hint, "as attributes", "as an attribute", 1)
+	}
+	if u := theirs.decl.unique; u.given() && r.decl.kind != Copy && r.decl.kind != Mirror && len(r.decl.by) == 0 {
+		hint = fmt.Sprintf("%s items are known by %s: if %s items carry it, add `by: %s`", tn, u.text, on, u.text)
+	}
+	at := r.decl.at
+	if r.decl.hasBy {
+		at = r.decl.placeOf("by")
+	}
+	c.add(at, "key.unfilled", hint, "%s's key needs %s; %s's key has %s", tn, strings.Join(missing, ", "), on, have)
+}

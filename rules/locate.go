@@ -1,0 +1,143 @@
+package rules
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// locate finds the place in the file of a part of a scalar's text, given in
+// bytes of the text. It follows the text through the file's lines: blanks may
+// have been folded, quotes doubled, characters escaped. Where it loses the
+// trail it returns the whole scalar.
+func (d *document) locate(n *node, offset, length int) place {
+	w := walker{lines: d.lines, line: n.line - 1, style: ' '}
+	if n.line < 1 || n.line > len(d.lines) {
+		return n.place
+	}
+	w.column = len(prefixRunes(d.lines[w.line], n.column-1))
+	if n.quoted && w.column < len(d.lines[w.line]) {
+		w.style = d.lines[w.line][w.column]
+		if w.style == '|' || w.style == '>' {
+			w.line, w.column = w.line+1, 0
+		} else {
+			w.column++
+		}
+	}
+	offset = min(max(offset, 0), len(n.text))
+	if !w.follow(n.text[:offset]) {
+		return n.place
+	}
+	if offset < len(n.text) && !isBlank(n.text[offset]) {
+		w.skipBlanks()
+	}
+	at := w.place()
+	start := w
+	if !w.follow(n.text[offset:min(len(n.text), offset+length)]) {
+		return n.place
+	}
+	at.length = 1
+	if w.line == start.line && w.column > start.column {
+		at.length = utf8.RuneCountInString(d.lines[w.line][start.column:w.column])
+	} else if w.line > start.line {
+		at.length = utf8.RuneCountInString(d.lines[start.line][start.column:])
+	}
+	return at
+}
+
+func prefixRunes(line string, n int) string {
+	for i := range line {
+		if n <= 0 {
+			return line[:i]
+		}
+		n--
+	}
+	return line
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }
+
+// walker goes through the lines of a scalar as its text is read off.
+type walker struct {
+	lines        []string
+	line, column int  // from 0, the column in bytes
+	style        byte // ' ' plain, ' or " quoted, | or > block
+}
+
+func (w *walker) place() place {
+	if w.line >= len(w.lines) {
+		last := len(w.lines) - 1
+		return place{last + 1, utf8.RuneCountInString(w.lines[last]) + 1, 1}
+	}
+	return place{w.line + 1, utf8.RuneCountInString(w.lines[w.line][:w.column]) + 1, 1}
+}
+
+func (w *walker) skipBlanks() {
+	for w.line < len(w.lines) {
+		line := w.lines[w.line]
+		for w.column < len(line) && isBlank(line[w.column]) {
+			w.column++
+		}
+		if w.column < len(line) || w.line == len(w.lines)-1 {
+			return
+		}
+		w.line, w.column = w.line+1, 0
+	}
+}
+
+// follow moves over text; false if the lines say something else.
+func (w *walker) follow(text string) bool {
+	for i := 0; i < len(text); i++ {
+		if isBlank(text[i]) && !w.escaped() {
+			continue
+		}
+		if i == 0 || isBlank(text[i-1]) || w.line < len(w.lines) && w.column >= len(w.lines[w.line]) {
+			w.skipBlanks()
+		}
+		if w.line >= len(w.lines) || w.column >= len(w.lines[w.line]) {
+			return false
+		}
+		if w.escaped() {
+			size := w.escape()
+			if text[i] >= utf8.RuneSelf {
+				_, width := utf8.DecodeRuneInString(text[i:])
+				i += width - 1
+			}
+			w.column = min(w.column+size, len(w.lines[w.line]))
+			continue
+		}
+		if w.lines[w.line][w.column] != text[i] {
+			return false
+		}
+		w.column++
+	}
+	return true
+}
+
+// escaped reports whether an escape sequence stands here.
+func (w *walker) escaped() bool {
+	if w.line >= len(w.lines) || w.column >= len(w.lines[w.line]) {
+		return false
+	}
+	rest := w.lines[w.line][w.column:]
+	return w.style == '"' && rest[0] == '\\' || w.style == '\'' && strings.HasPrefix(rest, "''")
+}
+
+// escape returns the length of the escape sequence here.
+func (w *walker) escape() int {
+	if w.style == '\'' {
+		return 2
+	}
+	rest := w.lines[w.line][w.column:]
+	if len(rest) < 2 {
+		return 1
+	}
+	switch rest[1] {
+	case 'x':
+		return 4
+	case 'u':
+		return 6
+	case 'U':
+		return 10
+	}
+	return 2
+}

@@ -1,0 +1,201 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Bounds of key templates. A partition key has at most 2048 bytes and a sort
+// key 1024 (DynamoDB developer guide, "Quotas": partition and sort key length).
+const (
+	partitionBytesMax = 2048
+	sortBytesMax      = 1024
+	templateBytesMax  = 256
+)
+
+// literalPart is the slot of a part that is no variable.
+const literalPart = -1
+
+// part is one piece of a template: a literal, or a variable in a slot of the entity.
+type part struct {
+	literal string
+	slot    int
+	rest    bool // a last variable that takes what is left, # included
+}
+
+// template is the compiled form of one key attribute's text, such as
+// "COMMENT#${createdAt}#${commentId}". Between two variables there is always a literal.
+type template struct {
+	text  string
+	parts []part
+}
+
+// templateError is a fault in a template's text.
+type templateError struct {
+	offset, length      int // bytes in the text
+	code, message, hint string
+}
+
+// parseTemplate reads text. Variables get slots in *variables, by name, which
+// it extends: the partition and the sort template of an entity share them.
+func parseTemplate(text string, variables *[]string) (template, *templateError) {
+	t := template{text: text}
+	if text == "" {
+		return t, &templateError{code: "template.empty", message: "a key template cannot be empty: DynamoDB stores no empty keys"}
+	}
+	if len(text) > templateBytesMax {
+		return t, &templateError{length: len(text), code: "template.too_long",
+			message: fmt.Sprintf("this key template has %d bytes; at most %d are allowed", len(text), templateBytesMax)}
+	}
+	for at := 0; at < len(text); {
+		start := strings.Index(text[at:], "${")
+		literal := text[at:]
+		if start >= 0 {
+			literal = text[at : at+start]
+		}
+		if bad := strings.IndexAny(literal, "{}"); bad >= 0 {
+			return t, &templateError{offset: at + bad, length: 1, code: "template.brace",
+				message: "a brace outside ${...}", hint: "write a variable as ${name}"}
+		}
+		if literal != "" {
+			t.parts = append(t.parts, part{literal: literal, slot: literalPart})
+		}
+		at += len(literal)
+		if start < 0 {
+			break
+		}
+		end := strings.IndexByte(text[at:], '}')
+		if end < 0 {
+			return t, &templateError{offset: at, length: len(text) - at, code: "template.unclosed",
+				message: fmt.Sprintf("the variable that begins here has no closing }: %q", text[at:])}
+		}
+		if err := t.addVariable(text, at, end+1, variables); err != nil {
+			return t, err
+		}
+		at += end + 1
+	}
+	return t, nil
+}
+
+// addVariable adds the variable that stands at text[at:at+length], its ${ and } included.
+func (t *template) addVariable(text string, at, length int, variables *[]string) *templateError {
+	name := text[at+2 : at+length-1]
+	fail := func(code, hint, message string, args ...any) *templateError {
+		return &templateError{offset: at, length: length, code: code, message: fmt.Sprintf(message, args...), hint: hint}
+	}
+	name, rest := strings.CutSuffix(name, "...")
+	if !isName(name) {
+		return fail("template.variable", "a name has letters, digits and _, and begins with a letter, as in ${userId}",
+			"%q is not a variable's name", name)
+	}
+	if rest && at+length < len(text) {
+		return fail("template.rest", "move it to the end, or drop the dots",
+			"${%s...} takes the rest of the key, so nothing can follow it", name)
+	}
+	if n := len(t.parts); n > 0 && t.parts[n-1].slot != literalPart {
+		return fail("template.adjacent", "put a # between them",
+			"${%s} follows another variable at once, so nobody can tell where one ends", name)
+	}
+	slot := indexOf(*variables, name)
+	if slot < 0 {
+		if len(*variables) == VariablesMax {
+			return fail("template.variables", "", "a key has at most %d variables", VariablesMax)
+		}
+		slot = len(*variables)
+		*variables = append(*variables, name)
+	}
+	t.parts = append(t.parts, part{slot: slot, rest: rest})
+	return nil
+}
+
+func isName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func indexOf(names []string, name string) int {
+	for i, n := range names {
+		if n == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// match parses text. It binds free variables (those whose value is "") and
+// requires bound ones to agree. It allocates nothing: values are parts of text.
+func (t *template) match(text string, vars *[VariablesMax]string) bool {
+	for i := range t.parts {
+		p := &t.parts[i]
+		if p.slot == literalPart {
+			if !strings.HasPrefix(text, p.literal) {
+				return false
+			}
+			text = text[len(p.literal):]
+			continue
+		}
+		end := t.valueEnd(i, text)
+		if end < 1 {
+			return false
+		}
+		value := text[:end]
+		if !p.rest && strings.IndexByte(value, '#') >= 0 {
+			return false
+		}
+		if bound := vars[p.slot]; bound != "" && bound != value {
+			return false
+		}
+		vars[p.slot] = value
+		text = text[end:]
+	}
+	return text == ""
+}
+
+// valueEnd says where the value of the variable at part i ends in text, which
+// begins with it: at the first occurrence of the literal that follows, or at
+// the end. A value has at least one byte; less than 1 means there is none.
+func (t *template) valueEnd(i int, text string) int {
+	if text == "" {
+		return -1
+	}
+	switch len(t.parts) - i {
+	case 1:
+		return len(text)
+	case 2:
+		return len(text) - len(t.parts[i+1].literal)
+	}
+	next := strings.Index(text[1:], t.parts[i+1].literal)
+	if next < 0 {
+		return -1
+	}
+	return next + 1
+}
+
+// render writes the values into the template. ok is false if one of them is
+// missing; text is then the longest prefix that is determined.
+func (t *template) render(vars *[VariablesMax]string) (text string, ok bool) {
+	if len(t.parts) == 1 && t.parts[0].slot == literalPart {
+		return t.parts[0].literal, true
+	}
+	var b strings.Builder
+	for _, p := range t.parts {
+		if p.slot == literalPart {
+			b.WriteString(p.literal)
+			continue
+		}
+		if vars[p.slot] == "" {
+			return b.String(), false
+		}
+		b.WriteString(vars[p.slot])
+	}
+	return b.String(), true
+}
+
+// single reports whether the template is one ${x} and nothing else, which is what a number key needs.
+func (t *template) single() bool { return len(t.parts) == 1 && t.parts[0].slot != literalPart }
