@@ -1,0 +1,86 @@
+package oracle
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/rules"
+)
+
+func (t *table) aggregates(rule *rules.Rule) []cell {
+	totals := map[string]decimal.Decimal{}
+	beyond := map[string]bool{} // groups whose total no DynamoDB number holds
+	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
+		c, ok, err := rule.Contribution(m, item)
+		if err != nil || !ok {
+			return
+		}
+		total, err := totals[c.Group].Add(c.Amount)
+		if err != nil {
+			beyond[c.Group] = true
+			return
+		}
+		totals[c.Group] = total
+	})
+	var cells []cell
+	shown := map[string]bool{}
+	t.each(rule.Target, func(key change.Key, m *rules.Match, item change.Item) {
+		group, ok, err := rule.GroupOf(m, item)
+		if err != nil || ok && beyond[group] {
+			return
+		}
+		// Where several items have one unique value, the first of them, by key, displays the total.
+		want := change.Value{}
+		if ok && !shown[group] {
+			shown[group] = true
+			want = change.Number(totals[group].String())
+		}
+		for _, attribute := range rule.Writes {
+			cells = append(cells, cell{key: key, attribute: attribute, want: want, aggregate: true})
+		}
+	})
+	return cells
+}
+
+// isZero reports whether a total shows nothing: absent or 0.
+func isZero(v change.Value) bool {
+	if v.Kind() == change.KindAbsent {
+		return true
+	}
+	d, err := decimal.Parse(v.Text())
+	return v.Kind() == change.KindNumber && err == nil && d.IsZero()
+}
+
+// normalize writes every number in v in one way, so that equal numbers are equal texts.
+func normalize(v change.Value) change.Value {
+	switch v.Kind() {
+	case change.KindNumber:
+		return change.Number(normalNumber(v.Text()))
+	case change.KindNumberSet:
+		members := make([]string, len(v.List()))
+		for i, m := range v.List() {
+			members[i] = normalNumber(m.Text())
+		}
+		return change.Set(change.KindNumberSet, members)
+	case change.KindList:
+		members := make([]change.Value, len(v.List()))
+		for i, m := range v.List() {
+			members[i] = normalize(m)
+		}
+		return change.List(members)
+	case change.KindMap:
+		fields := make(map[string]change.Value, len(v.Map()))
+		for name, f := range v.Map() {
+			fields[name] = normalize(f)
+		}
+		return change.Map(fields)
+	}
+	return v
+}
+
+func normalNumber(text string) string {
+	d, err := decimal.Parse(text)
+	if err != nil {
+		return text
+	}
+	return d.String()
+}

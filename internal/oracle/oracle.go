@@ -1,0 +1,171 @@
+package oracle
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// stampPrefix and a rule's id are the name of the attribute in which the engine marks the targets that it writes.
+const stampPrefix = "_dm_"
+
+// Drift returns every difference between items, which must be the whole of a
+// table with its key attributes, and what set derives from its base items; in
+// the order of keys and attributes. It returns nothing for a table that is right.
+//
+// Not compared is what has no right value: copies on an item whose reference
+// to its parent is bad, counts on an item whose unique value is bad, and sums
+// that no DynamoDB number holds.
+func Drift(set *rules.Set, items []change.Item) []Difference {
+	t := newTable(set, items)
+	t.settle()
+	var found []Difference
+	for _, rule := range t.rules {
+		if rule.Kind == rules.Mirror {
+			found = append(found, t.compareItems(rule)...)
+		}
+		for _, c := range t.derive(rule) {
+			got, ok := t.actual[c.key]
+			if ok && !c.allows(got.Lookup(c.attribute)) {
+				found = append(found, Difference{Rule: rule.Name, Key: c.key, Attribute: c.attribute, Want: c.want, Got: got.Lookup(c.attribute)})
+			}
+		}
+	}
+	found = append(found, t.strays()...)
+	slices.SortFunc(found, compareDifferences)
+	return found
+}
+
+// cell is one attribute that a rule owns, with the value that it must have.
+type cell struct {
+	key       change.Key
+	attribute string
+	want      change.Value
+	aggregate bool // 0 and absent are the same
+}
+
+func (c cell) allows(got change.Value) bool {
+	if c.aggregate && got.Kind() == change.KindAbsent {
+		return isZero(c.want)
+	}
+	if c.aggregate && c.want.Kind() == change.KindAbsent {
+		return isZero(got)
+	}
+	return normalize(c.want).Equal(normalize(got))
+}
+
+// table is the items as they are and, beside them, as they must be.
+type table struct {
+	set    *rules.Set
+	rules  []*rules.Rule // by level
+	keys   [2]change.Kind
+	actual map[change.Key]change.Item
+	right  map[change.Key]change.Item // starts as actual and is corrected until nothing changes
+}
+
+func newTable(set *rules.Set, items []change.Item) *table {
+	t := &table{set: set, actual: map[change.Key]change.Item{}, right: map[change.Key]change.Item{}}
+	t.rules = slices.SortedStableFunc(slices.Values(set.Rules), func(a, b *rules.Rule) int { return a.Level - b.Level })
+	t.keys = [2]change.Kind{change.KindString, change.KindString}
+	for _, item := range items {
+		partition, sort := item.Lookup(set.Table.PartitionKey), item.Lookup(set.Table.SortKey)
+		key := change.Key{Partition: normalize(partition).Text(), Sort: normalize(sort).Text()}
+		t.keys = [2]change.Kind{partition.Kind(), sort.Kind()}
+		t.actual[key] = item
+		t.right[key] = maps.Clone(item)
+	}
+	return t
+}
+
+// settle applies every rule until nothing changes. Rules never feed each other
+// in a circle, so as many rounds as there are rules suffice whatever the start;
+// going by level makes it two in most cases.
+func (t *table) settle() {
+	for range len(t.rules) + 2 {
+		changed := false
+		for _, rule := range t.rules {
+			if rule.Kind == rules.Mirror && t.addItems(rule) {
+				changed = true
+			}
+			for _, c := range t.derive(rule) {
+				item, ok := t.right[c.key]
+				if ok && !c.allows(item.Lookup(c.attribute)) {
+					assign(item, c.attribute, c.want)
+					changed = true
+				}
+			}
+		}
+		for _, d := range t.strays() {
+			if _, ok := t.right[d.Key]; ok {
+				delete(t.right, d.Key)
+				changed = true
+			}
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+func assign(item change.Item, attribute string, v change.Value) {
+	if v.Kind() == change.KindAbsent {
+		delete(item, attribute)
+		return
+	}
+	item[attribute] = v
+}
+
+// each ranges over the items of one entity, as they must be, in the order of their keys.
+func (t *table) each(entity *rules.Entity, do func(key change.Key, m *rules.Match, item change.Item)) {
+	keys := slices.SortedFunc(maps.Keys(t.right), func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
+	for _, key := range keys {
+		item := t.right[key]
+		if m, ok := t.set.Identify(key, item); ok && m.Entity == entity {
+			do(key, &m, item)
+		}
+	}
+}
+
+// derive returns every attribute that the rule owns, with its value.
+func (t *table) derive(rule *rules.Rule) []cell {
+	switch rule.Kind {
+	case rules.Copy:
+		return t.copies(rule)
+	case rules.Mirror:
+		return t.mirrored(rule)
+	}
+	return t.aggregates(rule)
+}
+
+func (t *table) copies(rule *rules.Rule) []cell {
+	var cells []cell
+	t.each(rule.Target, func(key change.Key, m *rules.Match, item change.Item) {
+		parent, refers, err := rule.ParentKey(m, item)
+		if err != nil {
+			return
+		}
+		values := make([]change.Value, len(rule.Copies))
+		if refers {
+			values = rule.Copied(t.image(rule.Source, parent))
+		}
+		for i, c := range rule.Copies {
+			cells = append(cells, cell{key: key, attribute: c.As, want: values[i]})
+		}
+	})
+	return cells
+}
+
+// image returns the item at key if it is there and of the entity; else nil.
+func (t *table) image(entity *rules.Entity, key change.Key) change.Image {
+	item, ok := t.right[key]
+	if !ok {
+		return nil
+	}
+	if m, ok := t.set.Identify(key, item); !ok || m.Entity != entity {
+		return nil
+	}
+	return item
+}

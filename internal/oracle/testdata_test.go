@@ -1,0 +1,129 @@
+package oracle
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// groupsRules has every kind of rule but those by unique value, and a chain:
+// the mirror's items are named by a copy and counted.
+const groupsRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:       { key: { pk: "USER#${userId}",   sk: "PROFILE" } }
+  Group:      { key: { pk: "GROUP#${groupId}", sk: "METADATA" } }
+  Membership: { key: { pk: "USER#${userId}",   sk: "GROUP#${groupId}" } }
+  Member:     { key: { pk: "GROUP#${groupId}", sk: "USER#${userId}" } }
+  Note:       { key: { pk: "NOTE#${noteId}",   sk: "METADATA" } }
+rules:
+  member-list:  { mirror: Membership, as: Member, attributes: [role, points] }
+  member-name:  { copy: name as userName, from: User, to: Member }
+  group-name:   { copy: name as groupName, from: Group, to: Membership }
+  member-count: { count: Member, as: Group.memberCount, where: role != "banned" }
+  member-sum:   { sum: points, of: Member, as: Group.points }
+  note-author:  { copy: name as author, from: User, to: Note, by: userId, if_missing: { author: "[deleted]" } }
+`
+
+// likesRules find a post by its id alone, and give one order item to several sources.
+const likesRules = `
+version: 1
+table: { keys: [PK, SK] }
+entities:
+  Post:  { key: { PK: "USER#${authorId}",     SK: "POST#${postId}" }, unique: postId }
+  Like:  { key: { PK: "USER#${userId}",       SK: "LIKE#${postId}" } }
+  Order: { key: { PK: "CUSTOMER#${customer}", SK: "ORDER#${orderId}" } }
+  ById:  { key: { PK: "ORDER#${orderId}",     SK: "BY-ID" } }
+rules:
+  like-count: { count: Like, as: Post.likes, by: postId }
+  order-list: { mirror: Order, as: ById, attributes: [total] }
+`
+
+func compile(t *testing.T, src string) *rules.Set {
+	t.Helper()
+	set, err := rules.Load("dynamill.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// items is a table's items by "partition sort".
+type items map[string]change.Item
+
+// with returns a copy in which the item has the attributes, given as names and
+// values in turn; a nil value removes one. Items that are not there are made.
+func (is items) with(partition, sort string, attributes ...any) items {
+	is = maps.Clone(is)
+	item := maps.Clone(is[partition+" "+sort])
+	if item == nil {
+		partitionName, sortName := "pk", "sk"
+		if is["upper"] != nil {
+			partitionName, sortName = "PK", "SK"
+		}
+		item = change.Item{partitionName: change.String(partition), sortName: change.String(sort)}
+	}
+	for i := 0; i < len(attributes); i += 2 {
+		name := attributes[i].(string)
+		switch v := attributes[i+1].(type) {
+		case nil:
+			delete(item, name)
+		case int:
+			item[name] = change.Number(fmt.Sprint(v))
+		case string:
+			item[name] = change.String(v)
+		case change.Value:
+			item[name] = v
+		}
+	}
+	is[partition+" "+sort] = item
+	return is
+}
+
+func (is items) without(partition, sort string) items {
+	is = maps.Clone(is)
+	delete(is, partition+" "+sort)
+	return is
+}
+
+func (is items) list() []change.Item {
+	var list []change.Item
+	for _, item := range is {
+		if len(item) > 0 {
+			list = append(list, item)
+		}
+	}
+	return list
+}
+
+const stampText = "c 000001|l#01 d"
+
+// groups returns a table under groupsRules in which all is right.
+func groups() items {
+	return items{}.
+		with("USER#ada", "PROFILE", "name", "Ada").
+		with("USER#ben", "PROFILE", "name", "Ben").
+		with("GROUP#dev", "METADATA", "name", "Developers", "memberCount", 1, "points", 7).
+		with("GROUP#ops", "METADATA", "name", "Operations").
+		with("USER#ada", "GROUP#dev", "role", "admin", "points", 5, "groupName", "Developers").
+		with("USER#ben", "GROUP#dev", "role", "banned", "points", 2, "groupName", "Developers").
+		with("GROUP#dev", "USER#ada", "role", "admin", "points", 5, "userName", "Ada", "_dm_member-list", stampText, "_dm_member-name", stampText).
+		with("GROUP#dev", "USER#ben", "role", "banned", "points", 2, "userName", "Ben", "_dm_member-list", stampText, "_dm_member-name", stampText).
+		with("NOTE#1", "METADATA", "userId", "ada", "author", "Ada").
+		with("OTHER#1", "THING", "memberCount", 9)
+}
+
+// likes returns a table under likesRules in which all is right.
+func likes() items {
+	return items{"upper": change.Item{}}.
+		with("USER#ada", "POST#p1", "likes", 2).
+		with("USER#ada", "POST#p2", "likes", 0).
+		with("USER#ada", "LIKE#p1").
+		with("USER#ben", "LIKE#p1").
+		with("CUSTOMER#1", "ORDER#a", "total", 10).
+		with("ORDER#a", "BY-ID", "total", 10, "_dm_order-list", stampText)
+}
