@@ -121,3 +121,6 @@ type MirrorItem struct {
 	Key        change.Key
 	Attributes map[string]change.Value // to be set; an attribute of Rule.Writes that is not here is to be removed
 }
+
+// UniqueInKey reports whether Unique is a variable of the entity's key, so that it never changes.
+func (e *Entity) UniqueInKey() bool { return e.unique.isVariable() }

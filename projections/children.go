@@ -1,0 +1,284 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// fillsAtOnce is how many children are filled with the same two reads.
+const fillsAtOnce = 50
+
+// fill brings children to what their parents say: reference first, then the
+// parent's position and the child's stamp, then the parent, then the write.
+func (w *work) fill(children map[itemRule]*fill) {
+	ids := slices.Collect(maps.Keys(children))
+	slices.SortFunc(ids, func(a, b itemRule) int { return children[a].first - children[b].first })
+	for chunk := range slices.Chunk(ids, fillsAtOnce) {
+		var open []itemRule
+		err := each(w.ctx, writesAtOnce, chunk, func(ctx context.Context, id itemRule) error {
+			w.failed(children[id].first, w.refer(ctx, id, children[id]))
+			return nil
+		})
+		for _, id := range chunk {
+			if f := children[id]; f.refers && f.bad == nil {
+				open = append(open, id)
+			}
+		}
+		if err == nil {
+			err = w.fillChunk(w.ctx, open, children)
+		}
+		if err == nil {
+			err = each(w.ctx, writesAtOnce, chunk, func(ctx context.Context, id itemRule) error {
+				w.failed(children[id].first, w.afterFill(ctx, id, children[id]))
+				return nil
+			})
+		}
+		if err != nil {
+			w.failed(children[chunk[0]].first, err)
+		}
+	}
+}
+
+// refer puts the child's reference, or parks a child whose parent cannot be named.
+func (e *Engine) refer(ctx context.Context, id itemRule, f *fill) error {
+	if f.bad != nil {
+		if err := e.park(ctx, id.b, id.key, f.position, f.bad); err != nil {
+			return err
+		}
+		f.refers = false
+		return nil
+	}
+	if f.wasBad {
+		if err := e.unpark(ctx, parkedID(id.b.id, id.key)); err != nil {
+			return err
+		}
+	}
+	if !f.refers || id.b.rule.Collection {
+		return nil
+	}
+	at := textValue(string(versionAt(e.epoch, f.position)))
+	key := referenceKey(id.b, f.parent, id.key)
+	c := newExpression()
+	set := c.sprintf("SET %n = %v", "at", at)
+	if key.sort != id.key.String() {
+		set += c.sprintf(", %n = %v", "child", textValue(id.key.String()))
+	}
+	condition := c.sprintf("attribute_not_exists(%n) OR %n < %v", "at", "at", at)
+	_, err := e.update(ctx, "putting a reference to "+f.parent.String(), e.stateUpdate(key, set, condition, c))
+	return err
+}
+
+// afterFill drops the references to parents that the child referred to before,
+// and takes off copies that have no parent any more.
+func (e *Engine) afterFill(ctx context.Context, id itemRule, f *fill) error {
+	if !f.refers && !f.gone && f.bad == nil {
+		if err := e.strip(ctx, id); err != nil {
+			return err
+		}
+	}
+	if id.b.rule.Collection {
+		return nil
+	}
+	for _, parent := range f.former {
+		if f.refers && parent == f.parent {
+			continue
+		}
+		c := newExpression()
+		condition := c.sprintf("%n < %v", "at", textValue(string(versionAt(e.epoch, f.position))))
+		_, err := attempt(ctx, "dropping a reference to "+parent.String(), func() (*dynamodb.DeleteItemOutput, error) {
+			return e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+				TableName: &e.stateTable, Key: referenceKey(id.b, parent, id.key).attributes(), ConditionExpression: &condition,
+				ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+			})
+		})
+		if err != nil && classify(err) != classCondition {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillChunk reads positions and children, then parents, then writes.
+func (w *work) fillChunk(ctx context.Context, open []itemRule, children map[itemRule]*fill) error {
+	for try := 0; len(open) > 0; try++ {
+		if try == movesTriesMax {
+			return fmt.Errorf("filling children: %w", errTooContended)
+		}
+		if try > 2 {
+			pause(ctx, try)
+		}
+		var positions []stateKey
+		var keys, parents []change.Key
+		for _, id := range open {
+			positions = append(positions, parentKey(id.b, children[id].parent))
+			keys = append(keys, id.key)
+			parents = append(parents, children[id].parent)
+		}
+		found, err := w.read(ctx, "reading children and their parents' positions",
+			wanted{w.stateTable, stateKeys(positions)}, wanted{w.table, w.itemKeys(keys)})
+		if err != nil {
+			return err
+		}
+		at, items := byStateKey(found[w.stateTable]), w.byItemKey(found[w.table])
+		sources, err := w.readItems(ctx, "reading parents", parents)
+		if err != nil {
+			return err
+		}
+		again := make([]bool, len(open))
+		index := make([]int, len(open))
+		for i := range index {
+			index[i] = i
+		}
+		_ = each(ctx, writesAtOnce, index, func(ctx context.Context, i int) error {
+			id, f := open[i], children[open[i]]
+			v := version(textOf(at[parentKey(id.b, f.parent)]["at"]))
+			var err error
+			again[i], err = w.fillChild(ctx, id, f, items[id.key], image(w.parentItem(id.b, f.parent, sources)), v)
+			w.failed(f.first, err)
+			return nil
+		})
+		var rest []itemRule
+		for i, id := range open {
+			if again[i] {
+				rest = append(rest, id)
+			}
+		}
+		open = rest
+	}
+	return nil
+}
+
+// parentItem is the parent, provided that the item under its key is of the parent's entity.
+func (e *Engine) parentItem(b *binding, key change.Key, items map[change.Key]change.Item) change.Item {
+	it, ok := items[key]
+	if !ok {
+		return nil
+	}
+	m, ok := e.set.Identify(key, it)
+	if !ok || m.Entity != b.rule.Source {
+		return nil
+	}
+	return it
+}
+
+// fillChild writes a parent, as it was read, on one child. It reports true if the child moved meanwhile.
+func (w *work) fillChild(ctx context.Context, id itemRule, f *fill, child change.Item, parent change.Image, at version) (bool, error) {
+	if child == nil {
+		return false, nil
+	}
+	if m, ok := w.set.Identify(id.key, child); !ok || m.Entity != id.b.rule.Target {
+		return false, nil
+	} else if ref, ok, err := id.b.rule.ParentKey(&m, child); err != nil || !ok || ref != f.parent {
+		return false, nil // a later record of the child says so
+	}
+	if allowed, err := w.mayHeal(ctx, id.b, id.key, f.contested); err != nil || !allowed {
+		return false, err
+	}
+	f.contested = false
+	if at == "" {
+		at = versionAt(w.epoch, change.Position{})
+	}
+	pw := parentWrite{b: id.b, parent: f.parent, version: at.underEpoch(w.epoch), values: id.b.rule.Copied(parent)}
+	context := stampContext(w.incarnation, id.key, f.parent.String())
+	if s, ok := readStamp(child.Lookup(id.b.stamp), context); ok {
+		pw.version = max(pw.version, s.version)
+	}
+	written, err := w.writeCopies(ctx, pw, id.key, child)
+	return !written && err == nil, err
+}
+
+// writeChild writes a parent's state on a child that was read, trying again
+// with the child as it is as often as it moves. It reports whether the child refers to the parent.
+func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (bool, error) {
+	for try := range movesTriesMax {
+		if child == nil {
+			return false, nil
+		}
+		m, ok := e.set.Identify(key, child)
+		if !ok || m.Entity != pw.b.rule.Target {
+			return false, nil
+		}
+		if ref, ok, err := pw.b.rule.ParentKey(&m, child); err != nil || !ok || ref != pw.parent {
+			return false, nil
+		}
+		context := stampContext(e.incarnation, key, pw.parent.String())
+		if s, ok := readStamp(child.Lookup(pw.b.stamp), context); ok && s.version > pw.version {
+			return true, nil // a later state of the parent is there already
+		}
+		written, err := e.writeCopies(ctx, pw, key, child)
+		if err != nil || written {
+			return true, err
+		}
+		if try > 2 {
+			pause(ctx, try)
+		}
+		items, err := e.readItems(ctx, "reading child "+key.String(), []change.Key{key})
+		if err != nil {
+			return true, err
+		}
+		child = image(items[key])
+	}
+	return true, fmt.Errorf("copying to %s: %w", key, errTooContended)
+}
+
+// writeCopies writes copies and stamp, unless the child holds both already. It
+// reports false if the child moved since it was read.
+func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (bool, error) {
+	s := stamp{stampContext(e.incarnation, key, pw.parent.String()), pw.version, change.Digest(pw.values...)}
+	if child.Lookup(pw.b.stamp).Equal(change.String(s.String())) && digestOf(pw.b, child) == s.digest {
+		return true, nil
+	}
+	ok, err := e.update(ctx, "copying to "+key.String(), e.copyUpdate(pw, key, child, s))
+	if err != nil && classify(err) == classPark {
+		return true, e.park(ctx, pw.b, key, change.Position{}, &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + err.Error()})
+	}
+	if ok {
+		e.counters.Copies.Add(1)
+	}
+	return ok, err
+}
+
+// strip takes copies and stamp off a child that refers to no parent, if that is still so.
+func (e *Engine) strip(ctx context.Context, id itemRule) error {
+	for try := range movesTriesMax {
+		if try > 2 {
+			pause(ctx, try)
+		}
+		items, err := e.readItems(ctx, "reading child "+id.key.String(), []change.Key{id.key})
+		child := items[id.key]
+		if err != nil || child == nil {
+			return err
+		}
+		m, ok := e.set.Identify(id.key, child)
+		if !ok || m.Entity != id.b.rule.Target {
+			return nil
+		}
+		if _, refers, err := id.b.rule.ParentKey(&m, child); refers || err != nil {
+			return nil
+		}
+		names := slices.DeleteFunc(append(slices.Clone(id.b.rule.Writes), id.b.stamp), func(name string) bool {
+			return child.Lookup(name).Kind() == change.KindAbsent
+		})
+		if len(names) == 0 {
+			return nil
+		}
+		c := newExpression()
+		for i, name := range names {
+			names[i] = c.name(name)
+		}
+		update := "REMOVE " + strings.Join(names, ", ")
+		ok, err = e.update(ctx, "taking copies off "+id.key.String(), e.itemUpdate(id.key, update, e.unmoved(c, id.b, child), c))
+		if err != nil || ok {
+			return err
+		}
+	}
+	return fmt.Errorf("taking copies off %s: %w", id.key, errTooContended)
+}

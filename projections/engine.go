@@ -1,0 +1,211 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/rules"
+)
+
+const (
+	// tombstoneTTL is how long the ledger remembers an item without effects.
+	// Streams keep records for 24 hours (DynamoDB developer guide), so eight
+	// days leave a week for records that were set aside.
+	tombstoneTTL = 8 * 24 * time.Hour
+
+	// healsMax bounds how often the engine corrects one rule's attributes on
+	// one item within healWindow. It is far above what an application's own
+	// whole-item puts cause, batch by batch, and far below what two programs
+	// that answer each other reach.
+	healsMax   = 300
+	healWindow = 10 * time.Minute
+
+	// writesAtOnce is how many single writes of one batch are under way together.
+	writesAtOnce = 16
+)
+
+// Config says what an Engine works on.
+type Config struct {
+	Client     Client
+	Table      string
+	StateTable string // default: Table and "-dynamill"
+	Rules      *rules.Set
+	Logger     *slog.Logger     // default: none
+	Now        func() time.Time // default: time.Now; for expiry and display, never for deciding what is true
+	Worker     string           // picks the write suffix of sharded counters; default: drawn at random
+	Attach     bool             // the state table must be there and know these rules; nothing is created or registered
+	HealsMax   int              // corrections of one rule's attributes on one item in ten minutes; default 300
+}
+
+// Engine applies a rule set to one table. It is safe for concurrent use.
+type Engine struct {
+	*bindings
+	client       Client
+	table        string
+	stateTable   string
+	partitionKey string
+	sortKey      string // "" if the table has none
+	partitionN   bool   // the partition key is a number
+	sortN        bool
+	incarnation  string // of the state table
+	epoch        int    // of the rules
+	logger       *slog.Logger
+	now          func() time.Time
+	healsMax     int64
+	suffix       int
+	slots        slots
+	counters     counters
+	description  Description
+}
+
+// Description is what Open found and did, for the operator.
+type Description struct {
+	Table             string
+	StateTable        string
+	StateTableCreated bool
+	StreamARN         string // "" if the table has no stream
+	StreamViewType    string
+	NewRules          []string // to be seeded
+	Rules             int
+}
+
+type counters struct {
+	Records, Relevant, Unmatched, Transactions, Writes, Rollups, Copies, Mirrors, Parked, Heals atomic.Int64
+}
+
+// Stats are counts since Open.
+type Stats struct {
+	Records      int64 // given to Process
+	Relevant     int64 // that some rule had to act on
+	Unmatched    int64 // of items of no entity
+	Transactions int64
+	Writes       int64 // write requests sent, transactions among them
+	Rollups      int64 // display attributes written
+	Copies       int64 // children written
+	Mirrors      int64 // mirror items written or deleted
+	Parked       int64
+	Heals        int64 // corrections of what somebody else wrote
+}
+
+// Open describes the table, creates the state table if it is missing, and
+// registers new rules. It returns a *SetupError where the surroundings are not
+// as they must be, a *RulesChangedError where rules in force were changed, and
+// a *rules.Problems where templates do not suit the table's keys.
+func Open(ctx context.Context, cfg Config) (*Engine, error) {
+	if cfg.StateTable == "" {
+		cfg.StateTable = cfg.Table + "-dynamill"
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.HealsMax == 0 {
+		cfg.HealsMax = healsMax
+	}
+	e := &Engine{
+		client: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable,
+		logger: cfg.Logger, now: cfg.Now, healsMax: int64(cfg.HealsMax), suffix: workerSuffix(cfg.Worker),
+	}
+	tableID, err := e.describeTable(ctx, cfg.Rules)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.openRegistry(ctx, cfg, tableID); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func workerSuffix(worker string) int {
+	if worker == "" {
+		worker = randomID()
+	}
+	h := fnv.New32a()
+	h.Write([]byte(worker))
+	return int(h.Sum32() & 0x7fffffff)
+}
+
+// Describe returns what Open found and did.
+func (e *Engine) Describe() Description { return e.description }
+
+// Stats returns the counts so far.
+func (e *Engine) Stats() Stats {
+	c := &e.counters
+	return Stats{
+		Records: c.Records.Load(), Relevant: c.Relevant.Load(), Unmatched: c.Unmatched.Load(),
+		Transactions: c.Transactions.Load(), Writes: c.Writes.Load(), Rollups: c.Rollups.Load(),
+		Copies: c.Copies.Load(), Mirrors: c.Mirrors.Load(), Parked: c.Parked.Load(), Heals: c.Heals.Load(),
+	}
+}
+
+// itemKey is a key in the user's table as the SDK wants it.
+func (e *Engine) itemKey(k change.Key) map[string]ddb.AttributeValue {
+	key := map[string]ddb.AttributeValue{e.partitionKey: keyValue(k.Partition, e.partitionN)}
+	if e.sortKey != "" {
+		key[e.sortKey] = keyValue(k.Sort, e.sortN)
+	}
+	return key
+}
+
+func keyValue(text string, number bool) ddb.AttributeValue {
+	if number {
+		return &ddb.AttributeValueMemberN{Value: text}
+	}
+	return textValue(text)
+}
+
+// keyOf reads an item's key.
+func (e *Engine) keyOf(item map[string]ddb.AttributeValue) change.Key {
+	k := change.Key{Partition: textOf(item[e.partitionKey])}
+	if e.sortKey != "" {
+		k.Sort = textOf(item[e.sortKey])
+	}
+	return k
+}
+
+func (e *Engine) planner() *planner {
+	return &planner{bindings: e.bindings, incarnation: e.incarnation, epoch: e.epoch}
+}
+
+// stillEntity is the condition that an item exists and is still of its entity.
+func (e *Engine) stillEntity(c *expression, entity *rules.Entity) string {
+	condition := "attribute_exists(" + c.name(e.partitionKey) + ")"
+	for _, eq := range entity.Equals {
+		condition += c.sprintf(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
+	}
+	return condition
+}
+
+// slots hands every Process call under way a number of its own, so that calls
+// at the same time write to different suffixes of a sharded counter.
+type slots struct{ taken atomic.Uint64 }
+
+func (s *slots) take() (slot int, release func()) {
+	for {
+		taken := s.taken.Load()
+		for slot = range 64 {
+			if taken&(1<<slot) == 0 {
+				break
+			}
+		}
+		bit := uint64(1) << slot
+		if taken&bit != 0 { // all 64 are taken: share one
+			return slot, func() {}
+		}
+		if s.taken.CompareAndSwap(taken, taken|bit) {
+			return slot, func() { s.taken.And(^bit) }
+		}
+	}
+}
+
+func pad(n int64) string { return fmt.Sprintf("%012d", n) }

@@ -1,0 +1,70 @@
+package projections
+
+import (
+	"strconv"
+	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// expression gathers the names and values of one request's expressions.
+type expression struct {
+	names  map[string]string
+	values map[string]ddb.AttributeValue
+	known  map[string]string // attribute name: placeholder
+}
+
+func newExpression() *expression { return &expression{known: map[string]string{}} }
+
+// name returns the placeholder of an attribute name.
+func (c *expression) name(attribute string) string {
+	if p, ok := c.known[attribute]; ok {
+		return p
+	}
+	if c.names == nil {
+		c.names = map[string]string{}
+	}
+	p := "#n" + strconv.Itoa(len(c.names))
+	c.names[p], c.known[attribute] = attribute, p
+	return p
+}
+
+// value returns a new placeholder for a value.
+func (c *expression) value(v ddb.AttributeValue) string {
+	if c.values == nil {
+		c.values = map[string]ddb.AttributeValue{}
+	}
+	p := ":v" + strconv.Itoa(len(c.values))
+	c.values[p] = v
+	return p
+}
+
+// sprintf writes an expression: %n takes an attribute name (a string), %v a value, %s a part that is written already.
+func (c *expression) sprintf(format string, args ...any) string {
+	var b strings.Builder
+	for {
+		before, after, ok := strings.Cut(format, "%")
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		switch after[0] {
+		case 'n':
+			b.WriteString(c.name(args[0].(string)))
+		case 'v':
+			b.WriteString(c.value(args[0].(ddb.AttributeValue)))
+		case 's':
+			b.WriteString(args[0].(string))
+		}
+		args, format = args[1:], after[1:]
+	}
+}
+
+// unstampedOr is the condition that the stamp is not one of this context, or not higher than a version.
+func (c *expression) unstampedOr(attribute string, s stamp) string {
+	n := c.name(attribute)
+	return "(attribute_not_exists(" + n + ") OR NOT begins_with(" + n + ", " + c.value(textValue(s.context+" ")) +
+		") OR " + n + " <= " + c.value(textValue(s.context+" "+string(s.version)+" ~")) + ")"
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,153 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Parked is an (item, rule) that is set aside because it can never succeed as it is.
+type Parked struct {
+	ID       string // "<rule id>/<key>"
+	Rule     string // the rule's name, or "unique <Entity>" for a locator
+	Key      change.Key
+	Code     string
+	Reason   string
+	Position change.Position // zero if no record caused it
+	At       time.Time
+}
+
+func (e *Engine) parkedItem(id, ruleID string, item change.Key, position change.Position, why *rules.ItemError) row {
+	r := parkedKey(id).attributes()
+	r["id"], r["rule"], r["item"] = textValue(id), textValue(ruleID), textValue(item.String())
+	r["code"], r["reason"] = textValue(why.Code), textValue(why.Reason)
+	r["parkedAt"] = textValue(e.now().UTC().Format(time.RFC3339))
+	if !position.IsZero() {
+		r["position"] = textValue(position.String())
+	}
+	return r
+}
+
+// park sets an (item, rule) aside outside of a ledger transaction.
+func (e *Engine) park(ctx context.Context, b *binding, item change.Key, position change.Position, why *rules.ItemError) error {
+	e.counters.Parked.Add(1)
+	e.logger.WarnContext(ctx, "parked", "rule", b.id, "item", item.String(), "code", why.Code, "reason", why.Reason)
+	return e.putParked(ctx, b.id, item, position, why)
+}
+
+func (e *Engine) putParked(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
+	_, err := attempt(ctx, "parking "+item.String(), func() (*dynamodb.PutItemOutput, error) {
+		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &e.stateTable, Item: e.parkedItem(parkedID(ruleID, item), ruleID, item, position, why),
+		})
+	})
+	return err
+}
+
+func (e *Engine) unpark(ctx context.Context, id string) error {
+	_, err := attempt(ctx, "clearing what was parked", func() (*dynamodb.DeleteItemOutput, error) {
+		return e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &e.stateTable, Key: parkedKey(id).attributes()})
+	})
+	return err
+}
+
+// Parked lists what is parked, sorted by id.
+func (e *Engine) Parked(ctx context.Context) ([]Parked, error) {
+	c := newExpression()
+	condition := c.sprintf("%n = %v", statePartition, textValue(parkedPartition))
+	in := &dynamodb.QueryInput{
+		TableName: &e.stateTable, ConsistentRead: ptr(true), KeyConditionExpression: &condition,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}
+	var all []Parked
+	for {
+		out, err := attempt(ctx, "listing what is parked", func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range out.Items {
+			all = append(all, e.readParked(item))
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return all, nil
+		}
+	}
+}
+
+func (e *Engine) readParked(item row) Parked {
+	p := Parked{
+		ID: textOf(item["id"]), Rule: textOf(item["rule"]), Key: change.ParseKey(textOf(item["item"])),
+		Code: textOf(item["code"]), Reason: textOf(item["reason"]),
+	}
+	if b := e.byID[p.Rule]; b != nil {
+		p.Rule = b.rule.Name
+	} else if entity, ok := strings.CutPrefix(p.Rule, locatorPrefix); ok {
+		p.Rule = "unique " + entity
+	}
+	p.Position, _ = change.ParsePosition(textOf(item["position"]))
+	p.At, _ = time.Parse(time.RFC3339, textOf(item["parkedAt"]))
+	return p
+}
+
+func (e *Engine) getParked(ctx context.Context, id string) (Parked, error) {
+	key := parkedKey(id)
+	rows, err := e.readState(ctx, "reading what is parked", []stateKey{key})
+	if err != nil {
+		return Parked{}, err
+	}
+	item, ok := rows[key]
+	if !ok {
+		return Parked{}, fmt.Errorf("%s: %w", id, ErrNotParked)
+	}
+	return e.readParked(item), nil
+}
+
+// RetryParked rederives the item. What was parked goes away if the item is
+// good now, else it stays with its new reason. It returns ErrNotParked for an unknown id.
+func (e *Engine) RetryParked(ctx context.Context, id string) error {
+	p, err := e.getParked(ctx, id)
+	if err != nil {
+		return err
+	}
+	again, err := e.rederive(ctx, []change.Key{p.Key}, everything)
+	if err != nil || again[id] {
+		return err
+	}
+	return e.unpark(ctx, id)
+}
+
+// DiscardParked forgets what is parked under an id, and does nothing else: the
+// item has no effect under the rule until it changes. It returns ErrNotParked for an unknown id.
+func (e *Engine) DiscardParked(ctx context.Context, id string) error {
+	if _, err := e.getParked(ctx, id); err != nil {
+		return err
+	}
+	return e.unpark(ctx, id)
+}
+
+func contestedReason(b *binding, limit int64) *rules.ItemError {
+	return &rules.ItemError{Code: "heal.contested", Reason: fmt.Sprintf(
+		"another program overwrote what rule %s writes here more than %d times in %s: find it, then retry", b.rule.Name, limit, healWindow)}
+}
+
+// countHeal counts a correction of one rule on one item in the current window.
+func (e *Engine) countHeal(ctx context.Context, b *binding, item change.Key) (int64, error) {
+	now := e.now()
+	c := newExpression()
+	update := c.sprintf("SET %n = %v ADD %n %v", "ttl", numberValue(now.Add(2*healWindow).Unix()), "corrections", numberValue(1))
+	in := e.stateUpdate(healsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
+	in.ReturnValues = ddb.ReturnValueUpdatedNew
+	e.counters.Writes.Add(1)
+	out, err := attempt(ctx, "counting a correction", func() (*dynamodb.UpdateItemOutput, error) { return e.client.UpdateItem(ctx, in) })
+	if err != nil {
+		return 0, err
+	}
+	return numberOf(out.Attributes["corrections"]), nil
+}

@@ -1,0 +1,196 @@
+package projections
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// scope says how much of an item rederiving looks at.
+type scope uint8
+
+const (
+	// sources is what seeding needs: effects, mirrors in force, references and
+	// copies of the item. Every source of a mirror item comes by itself.
+	sources scope = iota
+	// everything also shows what is displayed on the item, and heals it where it is a mirror item.
+	everything
+)
+
+// Rederive brings the effects of items to what their current state asks for,
+// from the items themselves. It is safe beside live records in any order: the
+// ledger entry is read before the item, and swapped only if nobody moved it.
+func (e *Engine) Rederive(ctx context.Context, keys []change.Key) error {
+	_, err := e.rederive(ctx, keys, everything)
+	return err
+}
+
+// rederive returns the ids of what it parked.
+func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc scope) (map[string]bool, error) {
+	parkedNow := map[string]bool{}
+	for chunk := range slices.Chunk(keys, batchGetMax) {
+		if err := e.rederiveChunk(ctx, chunk, sc, parkedNow); err != nil {
+			return nil, err
+		}
+	}
+	return parkedNow, nil
+}
+
+func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc scope, parkedNow map[string]bool) error {
+	entries := make([]stateKey, len(keys))
+	for i, k := range keys {
+		entries[i] = entryKey(k)
+	}
+	rows, err := e.readState(ctx, "reading ledger entries", entries)
+	if err != nil {
+		return err
+	}
+	items, err := e.readItems(ctx, "reading items to rederive", keys)
+	if err != nil {
+		return err
+	}
+	pl := newPlan()
+	var moves []*move
+	for _, key := range keys {
+		ent, err := readEntry(rows[entryKey(key)])
+		if err != nil {
+			return err
+		}
+		mv := e.planRederive(pl, key, ent, image(items[key]), sc)
+		moves = append(moves, mv)
+	}
+	if err := e.checkMirrors(ctx, moves); err != nil {
+		return err
+	}
+	w := e.newWork(ctx, 0)
+	defer w.release()
+	w.moves(pl, slices.DeleteFunc(slices.Clone(moves), (*move).idle))
+	w.heal(pl)
+	w.fill(pl.children)
+	w.rollUp(pl)
+	for _, mv := range moves {
+		for id, f := range mv.new {
+			if f.kind == parked {
+				parkedNow[parkedID(id, mv.key)] = true
+			}
+		}
+	}
+	for id, f := range pl.children {
+		if f.bad != nil {
+			parkedNow[parkedID(id.b.id, id.key)] = true
+		}
+	}
+	return w.err
+}
+
+// planRederive plans what an item, as it is now, asks for.
+func (e *Engine) planRederive(pl *plan, key change.Key, ent *entry, img change.Image, sc scope) *move {
+	mv := e.moveFrom(key, ent, img)
+	mv.verify = sc == everything && mv.hasParked()
+	if img == nil {
+		return mv
+	}
+	m, ok := e.set.Identify(key, img)
+	if !ok {
+		return mv
+	}
+	for _, r := range m.Entity.Children {
+		id := itemRule{e.byRule[r], key}
+		f := &fill{first: 0}
+		f.parent, f.refers, f.bad = referenceIn(r, &m, img)
+		pl.children[id] = f
+	}
+	if sc != everything {
+		return mv
+	}
+	for _, r := range m.Entity.Displays {
+		if group, ok, err := r.GroupOf(&m, img); ok && err == nil {
+			pl.rollups[groupRef{e.byRule[r], group}] = &rollup{present: img.Lookup(r.Writes[0]).Kind() != change.KindAbsent}
+		}
+	}
+	for _, r := range m.Entity.Mirrors {
+		pl.heals[itemRule{e.byRule[r], key}] = &heal{last: img}
+	}
+	return mv
+}
+
+func (mv *move) hasParked() bool {
+	for _, f := range mv.new {
+		if f.kind == parked {
+			return true
+		}
+	}
+	return false
+}
+
+// moveFrom is the move of a ledger entry that was read to what the item, read after it, asks for.
+func (e *Engine) moveFrom(key change.Key, ent *entry, img change.Image) *move {
+	mv := &move{key: key, first: -1, new: e.effectsOf(key, img), touched: map[groupRef]bool{}}
+	e.groups(mv.new, func(g groupRef) { mv.touched[g] = true })
+	mv.expect(ent, e.bindings)
+	mv.to = versionAt(e.epoch, change.Position{})
+	if ent != nil {
+		mv.to, mv.rederived = ent.at.underEpoch(e.epoch), ent.rederived+1
+	}
+	return mv
+}
+
+// readMoveOf reads an item's ledger entry, then the item.
+func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*move, error) {
+	rows, err := e.readState(ctx, "reading the ledger entry of "+key.String(), []stateKey{entryKey(key)})
+	if err != nil {
+		return nil, err
+	}
+	ent, err := readEntry(rows[entryKey(key)])
+	if err != nil {
+		return nil, err
+	}
+	return e.readMove(ctx, key, ent)
+}
+
+func (e *Engine) readMove(ctx context.Context, key change.Key, ent *entry) (*move, error) {
+	items, err := e.readItems(ctx, "reading "+key.String(), []change.Key{key})
+	if err != nil {
+		return nil, err
+	}
+	return e.moveFrom(key, ent, image(items[key])), nil
+}
+
+// checkMirrors finds mirror items in force that are not as the ledger has
+// them, and has the moves of their sources write them again.
+func (e *Engine) checkMirrors(ctx context.Context, moves []*move) error {
+	type inForce struct {
+		mv *move
+		b  *binding
+		f  effect
+	}
+	var check []inForce
+	var keys []change.Key
+	for _, mv := range moves {
+		for id, f := range mv.new {
+			if f.kind == mirrored && mv.old[id].String() == f.String() {
+				check = append(check, inForce{mv, e.byID[id], f})
+				keys = append(keys, f.target)
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	items, err := e.readItems(ctx, "reading mirror items in force", keys)
+	if err != nil {
+		return err
+	}
+	for _, ch := range check {
+		img := image(items[ch.f.target])
+		if img != nil && digestOf(ch.b, img) == ch.f.digest && stamped(ch.b, stampContext(e.incarnation, ch.f.target, ""), img) {
+			continue
+		}
+		if ch.mv.restore == nil {
+			ch.mv.restore = map[string]change.Key{}
+		}
+		ch.mv.restore[ch.b.id] = ch.f.target
+	}
+	return nil
+}

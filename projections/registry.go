@@ -1,0 +1,331 @@
+package projections
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// A rule's state in the registry.
+const (
+	stateSeeding = "seeding" // its aggregates are not shown yet
+	stateLive    = "live"
+)
+
+func randomID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(b[:])
+}
+
+// describeTable learns the user table's keys, and what tells it from another of the same name.
+func (e *Engine) describeTable(ctx context.Context, set *rules.Set) (string, error) {
+	out, err := e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.table})
+	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
+		return "", &SetupError{fmt.Sprintf("table %s does not exist", e.table), "check --table, --region and --endpoint", err}
+	}
+	if err != nil {
+		return "", fmt.Errorf("describing table %s: %w", e.table, err)
+	}
+	t := out.Table
+	kinds := map[string]change.Kind{}
+	for _, d := range t.AttributeDefinitions {
+		kinds[*d.AttributeName] = map[ddb.ScalarAttributeType]change.Kind{
+			ddb.ScalarAttributeTypeS: change.KindString, ddb.ScalarAttributeTypeN: change.KindNumber, ddb.ScalarAttributeTypeB: change.KindBinary,
+		}[d.AttributeType]
+	}
+	for _, k := range t.KeySchema {
+		if k.KeyType == ddb.KeyTypeHash {
+			e.partitionKey = *k.AttributeName
+		} else {
+			e.sortKey = *k.AttributeName
+		}
+	}
+	if e.partitionKey != set.Table.PartitionKey || e.sortKey != set.Table.SortKey {
+		return "", &SetupError{
+			Problem: fmt.Sprintf("the keys of table %s are [%s], but the rule file says [%s]", e.table,
+				keyNames(e.partitionKey, e.sortKey), keyNames(set.Table.PartitionKey, set.Table.SortKey)),
+			Remedy: "write the table's own key names under table.keys",
+		}
+	}
+	if err := set.CheckKeys(kinds[e.partitionKey], kinds[e.sortKey]); err != nil {
+		return "", err
+	}
+	e.partitionN, e.sortN = kinds[e.partitionKey] == change.KindNumber, kinds[e.sortKey] == change.KindNumber
+	e.description = Description{Table: e.table, StateTable: e.stateTable, Rules: len(set.Rules)}
+	if t.StreamSpecification != nil && t.LatestStreamArn != nil && t.StreamSpecification.StreamEnabled != nil && *t.StreamSpecification.StreamEnabled {
+		e.description.StreamARN = *t.LatestStreamArn
+		e.description.StreamViewType = string(t.StreamSpecification.StreamViewType)
+	}
+	if t.TableId != nil && *t.TableId != "" {
+		return *t.TableId, nil
+	}
+	id := e.table
+	if t.CreationDateTime != nil { // some emulators give no table id
+		id += "@" + t.CreationDateTime.UTC().Format(time.RFC3339Nano)
+	}
+	return id, nil
+}
+
+func keyNames(partition, sort string) string {
+	if sort == "" {
+		return partition
+	}
+	return partition + ", " + sort
+}
+
+// openRegistry makes sure of the state table and binds the rules to what the
+// registry knows of them.
+func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) error {
+	created, err := e.ensureStateTable(ctx, cfg.Attach)
+	if err != nil {
+		return err
+	}
+	e.description.StateTableCreated = created
+	for range 10 {
+		table, known, err := e.readRegistry(ctx)
+		if err != nil {
+			return err
+		}
+		if table == nil {
+			if cfg.Attach {
+				return &SetupError{Problem: fmt.Sprintf("state table %s is empty", e.stateTable), Remedy: "start `dynamill run` first"}
+			}
+			if err := e.foundRegistry(ctx, tableID); err != nil {
+				return err
+			}
+			continue
+		}
+		if got := textOf(table["tableId"]); got != tableID {
+			return &SetupError{
+				Problem: fmt.Sprintf("state table %s belongs to another table of the name %s (id %s, this one is %s)", e.stateTable, e.table, got, tableID),
+				Remedy:  "name another one with --state-table, or delete it if that table is gone",
+			}
+		}
+		e.incarnation, e.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
+		done, err := e.bindRules(ctx, cfg, known)
+		if err != nil || done {
+			return err
+		}
+	}
+	return fmt.Errorf("registering the rules in %s: other processes keep registering theirs", e.stateTable)
+}
+
+// readRegistry reads the registry: the table's own item, nil if there is none, and one for each rule by id.
+func (e *Engine) readRegistry(ctx context.Context) (row, map[string]row, error) {
+	c := newExpression()
+	in := &dynamodb.QueryInput{TableName: &e.stateTable, ConsistentRead: ptr(true)}
+	in.KeyConditionExpression = ptr(c.sprintf("%n = %v", statePartition, textValue(registryPartition)))
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
+	var table row
+	known := map[string]row{}
+	for {
+		out, err := attempt(ctx, "reading the registry", func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, item := range out.Items {
+			sort := textOf(item[stateSort])
+			if sort == registryTable {
+				table = item
+			} else if id, ok := strings.CutPrefix(sort, registryRule); ok {
+				known[id] = item
+			}
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return table, known, nil
+		}
+	}
+}
+
+// foundRegistry writes the registry of a new state table; another process may be faster.
+func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
+	item := stateKey{registryPartition, registryTable}.attributes()
+	item["table"], item["tableId"] = textValue(e.table), textValue(tableID)
+	item["incarnation"], item["epoch"] = textValue(randomID()), numberValue(0)
+	item["created"] = textValue(e.now().UTC().Format(time.RFC3339))
+	_, err := attempt(ctx, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
+		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &e.stateTable, Item: item, ConditionExpression: ptr("attribute_not_exists(pk)"),
+		})
+	})
+	if err != nil && classify(err) != classCondition {
+		return err
+	}
+	return nil
+}
+
+// bindRules finds each rule of the file in the registry: by name, or, renamed,
+// by fingerprint. It reports false if the registry has to be read again.
+func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row) (bool, error) {
+	ids := map[*rules.Rule]string{}
+	used := map[string]bool{}
+	refused := &RulesChangedError{StateTable: e.stateTable}
+	for _, r := range cfg.Rules.Rules {
+		for id, item := range known {
+			if textOf(item["name"]) == r.Name && textOf(item["fingerprint"]) == r.Fingerprint {
+				ids[r], used[id] = id, true
+			}
+		}
+	}
+	var fresh, renamed []*rules.Rule
+	for _, r := range cfg.Rules.Rules {
+		if _, ok := ids[r]; ok {
+			continue
+		}
+		for id, item := range known {
+			if !used[id] && textOf(item["fingerprint"]) == r.Fingerprint {
+				ids[r], used[id] = id, true
+				renamed = append(renamed, r)
+				break
+			}
+		}
+		if _, ok := ids[r]; !ok {
+			fresh = append(fresh, r)
+		}
+	}
+	for id, item := range known {
+		if used[id] {
+			continue
+		}
+		name := textOf(item["name"])
+		if ruleNamed(fresh, name) {
+			refused.Changed = append(refused.Changed, name)
+		} else {
+			refused.Removed = append(refused.Removed, name)
+		}
+	}
+	if len(refused.Changed)+len(refused.Removed) > 0 {
+		return false, refused
+	}
+	if cfg.Attach && len(fresh) > 0 {
+		return false, &SetupError{Problem: fmt.Sprintf("rule %s is not in force on table %s yet", fresh[0].Name, e.table), Remedy: "start `dynamill run` with this rule file first"}
+	}
+	for _, r := range renamed {
+		if err := e.renameRule(ctx, ids[r], r.Name); err != nil {
+			return false, err
+		}
+	}
+	var spread []*rules.Rule // with more write suffixes than ever before
+	for r, id := range ids {
+		if int64(r.WriteShards) > numberOf(known[id]["writeShardsMax"]) {
+			spread = append(spread, r)
+		}
+	}
+	if len(fresh) > 0 || len(spread) > 0 {
+		return false, e.registerRules(ctx, fresh, spread, ids, known)
+	}
+	e.bindings = bind(cfg.Rules, ids)
+	for _, r := range cfg.Rules.Rules {
+		b := e.byRule[r]
+		b.shards = int(numberOf(known[b.id]["writeShardsMax"]))
+		if live := textOf(known[b.id]["state"]) == stateLive; live {
+			b.live.Store(true)
+		} else {
+			e.description.NewRules = append(e.description.NewRules, r.Name)
+		}
+	}
+	return true, nil
+}
+
+func ruleNamed(rs []*rules.Rule, name string) bool {
+	for _, r := range rs {
+		if r.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// registerRules adds rules, and write suffixes of rules, under a new epoch:
+// a worker that does not know them must not go on. Where another process
+// registers at the same time, nothing is written, and the registry is read again.
+func (e *Engine) registerRules(ctx context.Context, fresh, spread []*rules.Rule, ids map[*rules.Rule]string, known map[string]row) error {
+	c := newExpression()
+	raise := c.sprintf("SET %n = %v", "epoch", numberValue(int64(e.epoch+1)))
+	unchanged := c.sprintf("%n = %v", "epoch", numberValue(int64(e.epoch)))
+	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
+		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
+		UpdateExpression: &raise, ConditionExpression: &unchanged,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}}
+	taken := map[string]bool{}
+	for id := range known {
+		taken[id] = true
+	}
+	if len(fresh)+len(spread) >= transactActionsMax {
+		return &SetupError{Problem: fmt.Sprintf("%d rules are new or spread further at once", len(fresh)+len(spread)), Remedy: fmt.Sprintf("add at most %d at a time", transactActionsMax-1)}
+	}
+	for _, r := range fresh {
+		id := ruleID(r.Name, taken)
+		taken[id] = true
+		item := stateKey{registryPartition, registryRule + id}.attributes()
+		item["name"], item["fingerprint"], item["state"] = textValue(r.Name), textValue(r.Fingerprint), textValue(stateSeeding)
+		item["epoch"] = numberValue(int64(e.epoch + 1))
+		if r.WriteShards > 0 {
+			item["writeShardsMax"] = numberValue(int64(r.WriteShards))
+		}
+		items = append(items, ddb.TransactWriteItem{Put: &ddb.Put{
+			TableName: &e.stateTable, Item: item, ConditionExpression: ptr("attribute_not_exists(pk)"),
+		}})
+	}
+	for _, r := range spread {
+		c := newExpression()
+		set := c.sprintf("SET %n = %v", "writeShardsMax", numberValue(int64(r.WriteShards)))
+		items = append(items, ddb.TransactWriteItem{Update: &ddb.Update{
+			TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + ids[r]}.attributes(),
+			UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		}})
+	}
+	err := e.transact(ctx, "registering new rules", items)
+	if err != nil && classify(err) == classCanceled {
+		return nil
+	}
+	return err
+}
+
+// ruleID is a rule's name where it is free, else with a number behind it.
+func ruleID(name string, taken map[string]bool) string {
+	id := name
+	for n := 2; taken[id]; n++ {
+		id = fmt.Sprintf("%s-%d", name, n)
+	}
+	return id
+}
+
+func (e *Engine) renameRule(ctx context.Context, id, name string) error {
+	c := newExpression()
+	set := c.sprintf("SET %n = %v", "name", textValue(name))
+	_, err := e.update(ctx, "renaming a rule in the registry", &dynamodb.UpdateItemInput{
+		TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + id}.attributes(),
+		UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	})
+	return err
+}
+
+// checkEpoch makes sure that no other process has registered newer rules:
+// records must not be called done under rules that are not all there are.
+func (e *Engine) checkEpoch(ctx context.Context) error {
+	out, err := attempt(ctx, "reading the rules epoch", func() (*dynamodb.GetItemOutput, error) {
+		return e.client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(), ConsistentRead: ptr(true),
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if int(numberOf(out.Item["epoch"])) != e.epoch || textOf(out.Item["incarnation"]) != e.incarnation {
+		return ErrEpochMoved
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package projections
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// The state table's items, by readable key prefixes; docs/state-table.md
+// describes each for operators.
+const (
+	statePartition = "pk"
+	stateSort      = "sk"
+
+	registryPartition = "registry" // sort: table, seeding, rule/<id>
+	registryTable     = "table"
+	registrySeeding   = "seeding"
+	registryRule      = "rule/"
+	parkedPartition   = "parked" // sort: <rule id>/<item key>
+
+	// DynamoDB developer guide, "Constraints": longest partition and sort key, in bytes.
+	partitionBytesMax = 2048
+	sortBytesMax      = 1024
+)
+
+// stateKey is the key of an item in the state table.
+type stateKey struct{ partition, sort string }
+
+func newStateKey(partition, sort string) stateKey {
+	return stateKey{bounded(partition, partitionBytesMax), bounded(sort, sortBytesMax)}
+}
+
+// bounded shortens a key that DynamoDB would refuse: its beginning, for the reader, then a hash of it all.
+func bounded(text string, bytesMax int) string {
+	if len(text) <= bytesMax {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	tail := "~" + hex.EncodeToString(sum[:])
+	return strings.ToValidUTF8(text[:bytesMax-len(tail)], "") + tail
+}
+
+func (k stateKey) attributes() map[string]ddb.AttributeValue {
+	return map[string]ddb.AttributeValue{statePartition: textValue(k.partition), stateSort: textValue(k.sort)}
+}
+
+func stateKeyOf(item map[string]ddb.AttributeValue) stateKey {
+	return stateKey{textOf(item[statePartition]), textOf(item[stateSort])}
+}
+
+func entryKey(item change.Key) stateKey { return newStateKey("item/"+item.String(), "entry") }
+
+func accumulatorKey(g groupRef, suffix int) stateKey {
+	return newStateKey("sum/"+g.b.id+"/"+escape(g.group)+"/"+strconv.Itoa(suffix), "accumulator")
+}
+
+func claimsKey(b *binding, target change.Key) stateKey {
+	return newStateKey("claims/"+b.id+"/"+target.String(), "claims")
+}
+
+func locatorKey(entity, value string) stateKey {
+	return newStateKey("locator/"+entity+"/"+escape(value), "locator")
+}
+
+func referenceKey(b *binding, parent, child change.Key) stateKey {
+	return newStateKey("references/"+b.id+"/"+parent.String(), child.String())
+}
+
+func parentKey(b *binding, parent change.Key) stateKey {
+	return newStateKey("parent/"+b.id+"/"+parent.String(), "position")
+}
+
+func parkedID(ruleID string, item change.Key) string { return ruleID + "/" + item.String() }
+
+func parkedKey(id string) stateKey { return newStateKey(parkedPartition, id) }
+
+func healsKey(b *binding, item change.Key, window int64) stateKey {
+	return newStateKey("heals/"+b.id+"/"+item.String(), strconv.FormatInt(window, 10))
+}
+
+// escape keeps a text apart from what follows it in a key.
+func escape(text string) string { return change.Key{Partition: text}.String() }
+
+func textValue(s string) ddb.AttributeValue { return &ddb.AttributeValueMemberS{Value: s} }
+
+func numberValue(n int64) ddb.AttributeValue {
+	return &ddb.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+// textOf returns the text of an S or N, "" of anything else.
+func textOf(v ddb.AttributeValue) string {
+	switch v := v.(type) {
+	case *ddb.AttributeValueMemberS:
+		return v.Value
+	case *ddb.AttributeValueMemberN:
+		return v.Value
+	}
+	return ""
+}
+
+func numberOf(v ddb.AttributeValue) int64 {
+	n, _ := strconv.ParseInt(textOf(v), 10, 64)
+	return n
+}
+
+func textsOf(v ddb.AttributeValue) []string {
+	if set, ok := v.(*ddb.AttributeValueMemberSS); ok {
+		return set.Value
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// stateTableWait bounds how long a new state table may take to become active.
+const stateTableWait = 2 * time.Minute
+
+// ensureStateTable creates the state table if it is missing: on demand, with TTL.
+func (e *Engine) ensureStateTable(ctx context.Context, mustExist bool) (created bool, err error) {
+	active, err := e.stateTableActive(ctx)
+	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
+		if mustExist {
+			return false, &SetupError{fmt.Sprintf("state table %s does not exist", e.stateTable), "start `dynamill run` first, or check --state-table", err}
+		}
+		created, err = true, e.createStateTable(ctx)
+	}
+	if err != nil {
+		return false, fmt.Errorf("state table %s: %w", e.stateTable, err)
+	}
+	for deadline := time.Now().Add(stateTableWait); !active; {
+		if active, err = e.stateTableActive(ctx); err != nil {
+			return false, fmt.Errorf("waiting for state table %s: %w", e.stateTable, err)
+		}
+		if !active && time.Now().After(deadline) {
+			return false, fmt.Errorf("state table %s is still not active after %s", e.stateTable, stateTableWait)
+		}
+		if !active {
+			select {
+			case <-ctx.Done():
+				return false, ctx.Err()
+			case <-time.After(time.Second):
+			}
+		}
+	}
+	if created {
+		_, err := attempt(ctx, "turning on TTL of the state table", func() (*dynamodb.UpdateTimeToLiveOutput, error) {
+			return e.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+				TableName:               &e.stateTable,
+				TimeToLiveSpecification: &ddb.TimeToLiveSpecification{AttributeName: ptr("ttl"), Enabled: ptr(true)},
+			})
+		})
+		if err != nil {
+			return true, err
+		}
+	}
+	return created, nil
+}
+
+func (e *Engine) stateTableActive(ctx context.Context) (bool, error) {
+	out, err := e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.stateTable})
+	return err == nil && out.Table.TableStatus == ddb.TableStatusActive, err
+}
+
+func (e *Engine) createStateTable(ctx context.Context) error {
+	_, err := e.client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: &e.stateTable, BillingMode: ddb.BillingModePayPerRequest,
+		AttributeDefinitions: []ddb.AttributeDefinition{
+			{AttributeName: ptr(statePartition), AttributeType: ddb.ScalarAttributeTypeS},
+			{AttributeName: ptr(stateSort), AttributeType: ddb.ScalarAttributeTypeS},
+		},
+		KeySchema: []ddb.KeySchemaElement{
+			{AttributeName: ptr(statePartition), KeyType: ddb.KeyTypeHash},
+			{AttributeName: ptr(stateSort), KeyType: ddb.KeyTypeRange},
+		},
+	})
+	if inUse := new(ddb.ResourceInUseException); errors.As(err, &inUse) {
+		return nil // another process was faster
+	}
+	return err
+}

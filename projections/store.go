@@ -1,0 +1,204 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/cenkalti/backoff/v4"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+)
+
+const (
+	batchGetMax = 100 // keys in one BatchGetItem (DynamoDB API)
+
+	retryFirst = 25 * time.Millisecond
+	retryLast  = 2 * time.Second
+	retryTotal = time.Minute // then the caller's driver tries the records again
+)
+
+type (
+	row     = map[string]ddb.AttributeValue
+	rowKeys = map[string]ddb.AttributeValue
+)
+
+// attempt calls f until it succeeds, fails for good, or a minute has passed.
+func attempt[T any](ctx context.Context, doing string, f func() (T, error)) (T, error) {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryLast), backoff.WithMaxElapsedTime(retryTotal))
+	out, err := backoff.RetryWithData(func() (T, error) {
+		out, err := f()
+		if err != nil && !retryable(err) {
+			return out, backoff.Permanent(err)
+		}
+		return out, err
+	}, backoff.WithContext(policy, ctx))
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", doing, err)
+	}
+	return out, nil
+}
+
+// retryable reports whether an error is worth another try of the same request.
+// A canceled transaction is, if every reason is.
+func retryable(err error) bool {
+	var canceled *ddb.TransactionCanceledException
+	if !errors.As(err, &canceled) {
+		return classify(err) == classRetry
+	}
+	for _, r := range canceled.CancellationReasons {
+		if code := codeOf(r); code != "None" && !retryCodes[code] {
+			return false
+		}
+	}
+	return true
+}
+
+func codeOf(r ddb.CancellationReason) string {
+	if r.Code == nil {
+		return "None"
+	}
+	return *r.Code
+}
+
+// each calls f for every element, several at once, and returns the first error.
+func each[T any](ctx context.Context, limit int, all []T, f func(context.Context, T) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(limit)
+	for _, v := range all {
+		g.Go(func() error { return f(ctx, v) })
+	}
+	return g.Wait()
+}
+
+// update sends one UpdateItem. It reports false if its condition failed.
+func (e *Engine) update(ctx context.Context, doing string, in *dynamodb.UpdateItemInput) (bool, error) {
+	e.counters.Writes.Add(1)
+	_, err := attempt(ctx, doing, func() (*dynamodb.UpdateItemOutput, error) { return e.client.UpdateItem(ctx, in) })
+	if err != nil && classify(err) == classCondition {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// transact sends one transaction.
+func (e *Engine) transact(ctx context.Context, doing string, items []ddb.TransactWriteItem) error {
+	e.counters.Writes.Add(1)
+	e.counters.Transactions.Add(1)
+	_, err := attempt(ctx, doing, func() (*dynamodb.TransactWriteItemsOutput, error) {
+		return e.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items})
+	})
+	return err
+}
+
+// wanted are keys to be read from one table.
+type wanted struct {
+	table string
+	keys  []rowKeys
+}
+
+// read gets items of up to two tables, consistently, each of them for itself. Every
+// key must differ from the others. The order of the answer has no meaning.
+func (e *Engine) read(ctx context.Context, doing string, tables ...wanted) (map[string][]row, error) {
+	found := map[string][]row{}
+	request, size := map[string]ddb.KeysAndAttributes{}, 0
+	flush := func() error {
+		for len(request) > 0 {
+			out, err := attempt(ctx, doing, func() (*dynamodb.BatchGetItemOutput, error) {
+				out, err := e.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
+				if err == nil && len(out.Responses) == 0 && len(out.UnprocessedKeys) > 0 {
+					err = &ddb.ProvisionedThroughputExceededException{}
+				}
+				return out, err
+			})
+			if err != nil {
+				return err
+			}
+			for table, rows := range out.Responses {
+				found[table] = append(found[table], rows...)
+			}
+			request = out.UnprocessedKeys
+		}
+		request, size = map[string]ddb.KeysAndAttributes{}, 0
+		return nil
+	}
+	for _, w := range tables {
+		for _, key := range w.keys {
+			ka := request[w.table]
+			ka.ConsistentRead, ka.Keys = ptr(true), append(ka.Keys, key)
+			request[w.table] = ka
+			if size++; size == batchGetMax {
+				if err := flush(); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return found, flush()
+}
+
+// readState gets items of the state table.
+func (e *Engine) readState(ctx context.Context, doing string, keys []stateKey) (map[stateKey]row, error) {
+	found, err := e.read(ctx, doing, wanted{e.stateTable, stateKeys(keys)})
+	return byStateKey(found[e.stateTable]), err
+}
+
+// readItems gets items of the user's table.
+func (e *Engine) readItems(ctx context.Context, doing string, keys []change.Key) (map[change.Key]change.Item, error) {
+	found, err := e.read(ctx, doing, wanted{e.table, e.itemKeys(keys)})
+	return e.byItemKey(found[e.table]), err
+}
+
+func stateKeys(keys []stateKey) []rowKeys {
+	seen := map[stateKey]bool{}
+	var out []rowKeys
+	for _, k := range keys {
+		if !seen[k] {
+			seen[k] = true
+			out = append(out, k.attributes())
+		}
+	}
+	return out
+}
+
+func byStateKey(rows []row) map[stateKey]row {
+	m := make(map[stateKey]row, len(rows))
+	for _, r := range rows {
+		m[stateKeyOf(r)] = r
+	}
+	return m
+}
+
+func (e *Engine) itemKeys(keys []change.Key) []rowKeys {
+	seen := map[change.Key]bool{}
+	var out []rowKeys
+	for _, k := range keys {
+		if !seen[k] {
+			seen[k] = true
+			out = append(out, e.itemKey(k))
+		}
+	}
+	return out
+}
+
+func (e *Engine) byItemKey(rows []row) map[change.Key]change.Item {
+	m := make(map[change.Key]change.Item, len(rows))
+	for _, r := range rows {
+		m[e.keyOf(r)] = attributes.ItemFromTable(r)
+	}
+	return m
+}
+
+// image is an item as an Image: nil, not a nil Item, where there is none.
+func image(it change.Item) change.Image {
+	if it == nil {
+		return nil
+	}
+	return it
+}
