@@ -39,7 +39,8 @@ func New(n int64) Decimal {
 	return r
 }
 
-// Parse reads a decimal number, with or without an exponent.
+// Parse reads a decimal number, with or without an exponent; ErrInexact if it
+// is one that DynamoDB cannot store.
 func Parse(text string) (Decimal, error) {
 	if len(text) > 256 {
 		return Decimal{}, fmt.Errorf("%.20q...: too long for a number", text)
