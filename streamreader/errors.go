@@ -1,0 +1,126 @@
+package streamreader
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/smithy-go"
+)
+
+var (
+	// ErrLeaseLost says that another process has written to a lease row that
+	// this one holds. The reader stops at once.
+	ErrLeaseLost = errors.New("lease lost: another process reads this stream with the same lease table")
+
+	// ErrStreamNotFound says that no stream has the ARN that was given.
+	ErrStreamNotFound = errors.New("the stream does not exist, or no longer")
+
+	// ErrStreamEnded says that the stream is disabled and was read to its end:
+	// whatever the table's items go through now, no record of it will come.
+	ErrStreamEnded = errors.New("the stream is disabled and read to its end: changes of the table are no longer recorded")
+
+	errShort = errors.New("processor returned fewer records done than it was given, and no error")
+)
+
+// TrimmedError says that the stream no longer holds records that were not
+// processed yet. Only a replay over the table can bring back what they would
+// have caused.
+type TrimmedError struct {
+	StreamARN  string
+	Shard      string // the shard that lost records
+	Checkpoint string // how far the shard was done: a sequence number, or TRIM_HORIZON if nothing of it was
+	Err        error  // what the stream answered; nil if the shard is missing from the stream's list
+}
+
+func (e *TrimmedError) Error() string {
+	reason := "the shard is no longer listed"
+	if e.Err != nil {
+		reason = e.Err.Error()
+	}
+	return fmt.Sprintf("stream %s no longer holds what follows %s in shard %s, and it was not processed (%s): "+
+		"forget the stream's checkpoints, start the reader again, and replay the table",
+		e.StreamARN, e.Checkpoint, e.Shard, reason)
+}
+
+func (e *TrimmedError) Unwrap() error { return e.Err }
+
+// RecordError says that a stream record cannot be understood. The reader stops
+// before it.
+type RecordError struct {
+	SequenceNumber string // "" if it is that which is missing
+	Reason         string // a sentence
+}
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("stream record %s: %s", e.SequenceNumber, e.Reason)
+}
+
+// permanentError marks an error of the reader's own that no retry can cure.
+type permanentError struct{ err error }
+
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }
+
+func permanentf(format string, args ...any) error {
+	return &permanentError{fmt.Errorf(format, args...)}
+}
+
+// Stopper is implemented by a Processor's error that no retry can cure. Run
+// returns it instead of retrying.
+type Stopper interface{ StopReading() bool }
+
+func stopsReading(err error) bool {
+	var s Stopper
+	return errors.As(err, &s) && s.StopReading()
+}
+
+// verdict is what a failed call to AWS means for the reader.
+type verdict uint8
+
+const (
+	verdictRetry   verdict = iota // throttling, network, a fault of the server: again after a while
+	verdictExpired                // the iterator is too old: take a new one
+	verdictTrimmed                // records are gone
+	verdictGone                   // the shard or stream is gone
+	verdictFatal                  // the same call would fail again
+)
+
+// classify judges by type, and by the error codes of the API where the SDK has
+// no type (throttling of streams), never by message text.
+func classify(err error) verdict {
+	var (
+		expired  *streams.ExpiredIteratorException
+		trimmed  *streams.TrimmedDataAccessException
+		notFound *streams.ResourceNotFoundException
+		limit    *streams.LimitExceededException
+		internal *streams.InternalServerError
+		api      smithy.APIError
+
+		permanent *permanentError
+	)
+	switch {
+	case errors.As(err, &permanent), errors.Is(err, ErrLeaseLost):
+		return verdictFatal
+	case errors.As(err, &expired):
+		return verdictExpired
+	case errors.As(err, &trimmed):
+		return verdictTrimmed
+	case errors.As(err, &notFound):
+		return verdictGone
+	case errors.As(err, &limit), errors.As(err, &internal):
+		return verdictRetry
+	case retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary,
+		retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary:
+		return verdictRetry
+	case !errors.As(err, &api):
+		// Not an answer of the service: connections, timeouts, credentials
+		// that cannot be fetched for the moment.
+		return verdictRetry
+	case api.ErrorFault() == smithy.FaultServer:
+		return verdictRetry
+	}
+	return verdictFatal
+}

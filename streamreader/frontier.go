@@ -1,0 +1,48 @@
+package streamreader
+
+import "github.com/dynamill/dynamill/change"
+
+// frontier knows how far one shard is done: the last record of which it and
+// all before it are done, whatever comes after. It is pure and has no clock.
+type frontier struct {
+	pending []mark // handed to the processor, not done yet; in the shard's order
+	reached mark   // the last record done; zero if none
+	saved   mark   // the last record that a checkpoint names
+}
+
+// mark is a record's place in its shard: to be compared as a position, and to
+// be given back to the stream as the text that it came as.
+type mark struct {
+	position change.Position
+	sequence string
+}
+
+// resumeAt starts where a checkpoint left off.
+func (f *frontier) resumeAt(m mark) { f.reached, f.saved = m, m }
+
+// hand notes records that are about to be given to the processor.
+func (f *frontier) hand(marks ...mark) { f.pending = append(f.pending, marks...) }
+
+// advance notes that of the first given pending records, the first done are done.
+func (f *frontier) advance(done, given int) error {
+	if done < 0 || done > min(given, len(f.pending)) {
+		return permanentf("processor reports %d records done of %d", done, given)
+	}
+	for _, m := range f.pending[:done] {
+		// A record that comes a second time never moves the frontier back.
+		if m.position.Compare(f.reached.position) > 0 {
+			f.reached = m
+		}
+	}
+	f.pending = f.pending[done:]
+	return nil
+}
+
+// unsaved returns the sequence number that a checkpoint should name now; false
+// if the last one names it already.
+func (f *frontier) unsaved() (mark, bool) {
+	return f.reached, f.reached.position.Compare(f.saved.position) > 0
+}
+
+// save notes that a checkpoint names m.
+func (f *frontier) save(m mark) { f.saved = m }

@@ -1,0 +1,124 @@
+package streamreader
+
+import (
+	"cmp"
+	"slices"
+)
+
+// shardInfo is one shard as the stream lists it.
+type shardInfo struct {
+	id, parent string // parent is "" if the shard has none
+	start      string // sequence number of its first record; "" if unknown
+	closed     bool   // nothing will be added to it
+}
+
+// lineagePlan says what follows from a list of shards and the leases.
+type lineagePlan struct {
+	create  []Lease     // rows for shards that have none, parents first
+	read    []shardInfo // to be read now, if nobody does already
+	waiting []string    // shards whose parent is not finished
+	missing []Lease     // unfinished, yet the stream does not list them: lost, unless the list was incomplete
+}
+
+// planLineage decides which shards may be read. A shard may be read once its
+// parent is finished; a parent that the stream no longer lists and that no
+// lease names cannot hold anything back. leases holds the rows of this stream
+// only. It is pure: same input, same plan, in order of shard ids.
+func planLineage(streamARN string, listed []shardInfo, leases map[string]Lease) lineagePlan {
+	var plan lineagePlan
+	byID := make(map[string]shardInfo, len(listed))
+	for _, s := range listed {
+		byID[s.id] = s
+	}
+	followed := hasProgress(leases)
+	lost := map[string]bool{}
+	for _, s := range inOrder(byID) {
+		lease, known := leases[s.id]
+		if known && lease.Finished() {
+			continue
+		}
+		_, parentListed := byID[s.parent]
+		parentLease, parentKnown := leases[s.parent]
+		if !known {
+			lease = Lease{Shard: s.id, Stream: streamARN, Parent: s.parent, Checkpoint: TrimHorizon}
+			// With rows that show progress, a shard whose parent nobody knows
+			// is the grandchild of one that was read: a generation between
+			// came and went unread. Its row is not made, so that this stays
+			// to be seen after a restart too.
+			if followed && s.parent != "" && !parentListed && !parentKnown {
+				lost[s.parent] = true
+				plan.waiting = append(plan.waiting, s.id)
+				continue
+			}
+			plan.create = append(plan.create, lease)
+		}
+		switch {
+		case s.parent == "",
+			parentKnown && parentLease.Finished(),
+			!parentListed && !parentKnown:
+			plan.read = append(plan.read, s)
+		default:
+			plan.waiting = append(plan.waiting, s.id)
+		}
+	}
+	for id := range lost {
+		plan.missing = append(plan.missing, Lease{Shard: id, Stream: streamARN, Checkpoint: TrimHorizon})
+	}
+	for id, lease := range leases {
+		if _, ok := byID[id]; !ok && !lease.Finished() {
+			plan.missing = append(plan.missing, lease)
+		}
+	}
+	slices.SortFunc(plan.missing, func(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) })
+	return plan
+}
+
+// hasProgress reports whether anything of the stream was done. Rows are all
+// made before the first shard is read, so that without progress a crash may
+// have left only some of them.
+func hasProgress(leases map[string]Lease) bool {
+	for _, l := range leases {
+		if l.Checkpoint != TrimHorizon {
+			return true
+		}
+	}
+	return false
+}
+
+// inOrder returns the shards parents first, else by id.
+func inOrder(byID map[string]shardInfo) []shardInfo {
+	ids := make([]string, 0, len(byID))
+	for id := range byID {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	ordered := make([]shardInfo, 0, len(ids))
+	placed := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		// Walk up to the eldest ancestor that is not placed yet, then down.
+		var line []shardInfo
+		for s, ok := byID[id]; ok && !placed[s.id]; s, ok = byID[s.parent] {
+			placed[s.id] = true
+			line = append(line, s)
+		}
+		slices.Reverse(line)
+		ordered = append(ordered, line...)
+	}
+	return ordered
+}
+
+// childrenOf returns the ids of a shard's listed children, in order.
+func childrenOf(listed []shardInfo) map[string][]string {
+	children := map[string][]string{}
+	for _, s := range listed {
+		if s.parent != "" {
+			children[s.parent] = append(children[s.parent], s.id)
+		}
+	}
+	for _, ids := range children {
+		slices.Sort(ids)
+	}
+	return children
+}
+
+func compareText(a, b string) int { return cmp.Compare(a, b) }

@@ -1,0 +1,161 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// Processor applies records. records[:done] are durable when it returns; an
+// error says why the rest is not. Calls for different shards run at the same
+// time. The context stays alive when the reader is told to stop, until
+// StopTimeout has passed.
+type Processor interface {
+	Process(ctx context.Context, records []change.Record) (done int, err error)
+}
+
+// Config says what to read and how. The zero value of each field below
+// Processor stands for its default.
+type Config struct {
+	Streams     Streams
+	StreamARN   string
+	Checkpoints Checkpoints
+	Processor   Processor
+
+	Logger       *slog.Logger  // default slog.Default()
+	BatchMax     int           // records per Process call; default 1000, which is also the most that one page has
+	PollInterval time.Duration // longest wait between two polls of a shard that is empty; default 1 s
+	Concurrency  int           // shards read or processed at the same moment; open shards beyond it take turns; default 16
+	ListInterval time.Duration // wait between two lists of the shards while none ends; default 30 s
+
+	CheckpointInterval time.Duration // least time between two checkpoints of one shard, its end and a stop apart; default 1 s
+	StopTimeout        time.Duration // how long the batches in hand may take after a stop; default 30 s
+	DrainPolls         int           // polls in a row without a record after which Drain takes an open shard for empty; default 5
+}
+
+// Reader follows one stream. Make it with New.
+type Reader struct {
+	cfg Config
+
+	mu    sync.Mutex
+	state readerState
+}
+
+// New checks the configuration and returns a Reader. It makes no call.
+func New(cfg Config) (*Reader, error) {
+	var problems []error
+	require := func(ok bool, what string) {
+		if !ok {
+			problems = append(problems, errors.New(what))
+		}
+	}
+	require(cfg.Streams != nil, "Streams is missing")
+	require(cfg.StreamARN != "", "StreamARN is missing")
+	require(cfg.Checkpoints != nil, "Checkpoints is missing")
+	require(cfg.Processor != nil, "Processor is missing")
+	require(cfg.BatchMax >= 0 && cfg.Concurrency >= 0 && cfg.DrainPolls >= 0, "BatchMax, Concurrency and DrainPolls must not be negative")
+	require(cfg.PollInterval >= 0 && cfg.ListInterval >= 0 && cfg.CheckpointInterval >= 0 && cfg.StopTimeout >= 0,
+		"PollInterval, ListInterval, CheckpointInterval and StopTimeout must not be negative")
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("configuring the stream reader: %w", errors.Join(problems...))
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	orDefault(&cfg.BatchMax, 1000)
+	orDefault(&cfg.PollInterval, time.Second)
+	orDefault(&cfg.Concurrency, 16)
+	orDefault(&cfg.ListInterval, 30*time.Second)
+	orDefault(&cfg.CheckpointInterval, time.Second)
+	orDefault(&cfg.StopTimeout, 30*time.Second)
+	orDefault(&cfg.DrainPolls, 5)
+	return &Reader{cfg: cfg}, nil
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Run follows the stream until ctx ends, and returns nil then: it stops
+// fetching, finishes the batches in hand within StopTimeout, and checkpoints.
+// It returns earlier with an error that needs a person or a restart: a
+// TrimmedError, ErrLeaseLost, ErrStreamNotFound, ErrStreamEnded, a
+// RecordError, the processor's error if that is a Stopper, or an answer of AWS
+// that would be the same again.
+func (r *Reader) Run(ctx context.Context) error { return r.follow(ctx, false) }
+
+// Drain is Run that returns nil as soon as the stream is read up: every shard,
+// listed anew, is finished or open and empty for DrainPolls polls, and nothing
+// is in flight. If ctx ends before that it stops as Run does, and returns the
+// context's cause.
+func (r *Reader) Drain(ctx context.Context) error { return r.follow(ctx, true) }
+
+// follow runs one follower and waits for everything it started.
+func (r *Reader) follow(ctx context.Context, drain bool) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	defer r.end()
+	readers, stop := context.WithCancel(ctx)
+	defer stop()
+	work, abort := graceful(readers, r.cfg.StopTimeout)
+	defer abort()
+
+	f := newFollower(r, drain)
+	err := f.run(readers, work)
+	stop()
+	if errors.Is(err, ErrLeaseLost) {
+		abort() // whoever took the lease is at work already
+	}
+	late := f.stopAll()
+	if err == nil {
+		err = late // else what failed while stopping follows from err
+	}
+	if err == nil && drain && !f.drained {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("following stream %s: %w", r.cfg.StreamARN, err)
+	}
+	return nil
+}
+
+// graceful returns a context that lives on when ctx ends, for at most timeout.
+func graceful(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-work.Done():
+		}
+	})
+	return work, cancel
+}
+
+func (r *Reader) begin() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state.running {
+		return errors.New("this stream reader is running already")
+	}
+	r.state.running = true
+	return nil
+}
+
+func (r *Reader) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.running = false
+	r.state.shards = nil
+}

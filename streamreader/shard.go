@@ -1,0 +1,360 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// shardReader reads one shard from its checkpoint to its end. One goroutine
+// runs it; only what mu guards is seen by others.
+type shardReader struct {
+	cfg     *Config
+	log     *slog.Logger
+	slots   chan struct{} // holds one token for each shard that is being read or processed right now
+	onIdle  func()        // called when the shard has been empty for DrainPolls polls
+	onDone  func(records int)
+	info    shardInfo
+	decoder decoder
+
+	lease    Lease
+	front    frontier
+	iterator *string         // nil: to be opened
+	pending  []change.Record // fetched, not done yet
+	next     *string         // the iterator behind pending; nil if the shard ends there
+	fetched  bool            // pending and next are in force
+	savedAt  time.Time
+
+	mu       sync.Mutex
+	progress progress
+	closed   bool     // the stream lists the shard as closed
+	children []string // as the stream lists them
+}
+
+// progress is what Stats and Drain want to know of a shard.
+type progress struct {
+	emptyPolls int       // polls in a row that found nothing, while nothing is in flight
+	newest     time.Time // creation of the newest record done; of the first one read while none is
+	at         time.Time // the last time that a poll or a batch succeeded
+}
+
+type outcome uint8
+
+const (
+	outcomeMore  outcome = iota // read on at once
+	outcomeIdle                 // nothing there: wait, then read on
+	outcomeRetry                // failed: wait, then try again
+	outcomeEnded                // the shard is finished
+	outcomeFatal
+)
+
+// run reads until the shard is finished, ctx ends, or an error that no retry
+// cures. work is the context of what must be finished also when ctx has ended:
+// the batch in hand and the last checkpoint.
+func (s *shardReader) run(ctx, work context.Context) (Lease, error) {
+	err := s.follow(ctx, work)
+	if errors.Is(err, ErrLeaseLost) {
+		return s.lease, err // what the row says is no longer ours to change
+	}
+	if saveErr := s.save(work); saveErr != nil && err == nil {
+		err = fmt.Errorf("last checkpoint of shard %s: %w", s.info.id, saveErr)
+	}
+	return s.lease, err
+}
+
+func (s *shardReader) follow(ctx, work context.Context) error {
+	b := newBackoff()
+	if err := s.claim(ctx); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		var wait time.Duration
+		result, err := s.poll(ctx, work)
+		switch {
+		case result == outcomeEnded:
+			return nil
+		case result == outcomeFatal:
+			return err
+		case ctx.Err() != nil:
+			return nil
+		case result == outcomeRetry:
+			wait = b.NextBackOff()
+			s.log.Warn("reading a shard failed, will retry", "shard", s.info.id, "wait", wait, "error", err)
+		case result == outcomeIdle:
+			b.Reset()
+			wait = s.idleWait()
+		default:
+			b.Reset()
+		}
+		if sleep(ctx, wait) != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// claim makes the row this process's own and starts where its checkpoint says.
+func (s *shardReader) claim(ctx context.Context) error {
+	if s.lease.Checkpoint != TrimHorizon {
+		p, err := s.decoder.position(s.lease.Checkpoint)
+		if err != nil {
+			return permanentf("checkpoint of shard %s: %w", s.info.id, err)
+		}
+		s.front.resumeAt(mark{position: p, sequence: s.lease.Checkpoint})
+	}
+	b := newBackoff()
+	for {
+		lease, err := s.cfg.Checkpoints.Claim(ctx, s.lease)
+		if err == nil {
+			s.lease = lease
+			return nil
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if classify(err) != verdictRetry {
+			return err
+		}
+		s.log.Warn("claiming a lease failed, will retry", "shard", s.info.id, "error", err)
+		if sleep(ctx, b.NextBackOff()) != nil {
+			return nil
+		}
+	}
+}
+
+// poll fetches a page unless one is in hand, processes it, and takes the step
+// behind it. A page that fails half way stays in hand for the next poll.
+func (s *shardReader) poll(ctx, work context.Context) (outcome, error) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return outcomeRetry, context.Cause(ctx)
+	}
+	empty := false
+	if !s.fetched {
+		n, err := s.fetch(ctx)
+		if err != nil {
+			return s.judge(err)
+		}
+		empty = n == 0
+	}
+	if result, err := s.processPending(ctx, work); result != outcomeMore {
+		return result, err
+	}
+	// Only now, with everything beside it done, does a missing next iterator
+	// mean the end of the shard.
+	if s.next == nil {
+		return s.finish(work)
+	}
+	s.iterator, s.next, s.fetched = s.next, nil, false
+	if err := s.saveIfDue(work); err != nil {
+		return outcomeFatal, err
+	}
+	s.note(empty)
+	if empty {
+		return outcomeIdle, nil
+	}
+	return outcomeMore, nil
+}
+
+// judge says what a failed call to the stream means for this shard.
+func (s *shardReader) judge(err error) (outcome, error) {
+	switch classify(err) {
+	case verdictExpired:
+		s.iterator = nil // the next poll opens one behind the last record done
+		return outcomeRetry, err
+	case verdictTrimmed, verdictGone:
+		return outcomeFatal, s.trimmed(err)
+	case verdictRetry:
+		return outcomeRetry, err
+	}
+	return outcomeFatal, err
+}
+
+func (s *shardReader) trimmed(err error) error {
+	checkpoint := TrimHorizon
+	if s.front.reached.sequence != "" {
+		checkpoint = s.front.reached.sequence
+	}
+	return &TrimmedError{StreamARN: s.cfg.StreamARN, Shard: s.info.id, Checkpoint: checkpoint, Err: err}
+}
+
+// fetch reads one page and returns its number of records.
+func (s *shardReader) fetch(ctx context.Context) (int, error) {
+	if s.iterator == nil {
+		it, err := openShard(ctx, s.cfg, s.info, s.front.reached.sequence, s.lease.Whole)
+		if err != nil {
+			return 0, err
+		}
+		s.iterator = it
+	}
+	out, err := s.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{
+		ShardIterator: s.iterator,
+		Limit:         aws.Int32(recordsPageMax),
+	})
+	if err != nil {
+		return 0, fmt.Errorf("reading shard %s: %w", s.info.id, err)
+	}
+	records, marks, err := s.decoder.records(out.Records)
+	if err != nil {
+		return 0, &permanentError{fmt.Errorf("shard %s: %w", s.info.id, err)}
+	}
+	s.pending, s.next, s.fetched = records, out.NextShardIterator, true
+	s.front.hand(marks...)
+	if len(records) > 0 {
+		s.noteRead(records[0].Created)
+	}
+	return len(records), nil
+}
+
+// recordsPageMax is the most records that GetRecords returns (API reference of
+// DynamoDB Streams, GetRecords).
+const recordsPageMax = 1000
+
+// openShard returns an iterator behind the sequence number, or at the start of
+// the shard if that is "". TRIM_HORIZON skips trimmed records without a word;
+// so a shard that was whole when it was found is asked, after its iterator was
+// taken, whether its first record is still there.
+func openShard(ctx context.Context, cfg *Config, shard shardInfo, after string, whole bool) (*string, error) {
+	in := &dynamodbstreams.GetShardIteratorInput{
+		StreamArn:         &cfg.StreamARN,
+		ShardId:           &shard.id,
+		ShardIteratorType: streams.ShardIteratorTypeTrimHorizon,
+	}
+	if after != "" {
+		in.ShardIteratorType = streams.ShardIteratorTypeAfterSequenceNumber
+		in.SequenceNumber = &after
+	}
+	out, err := cfg.Streams.GetShardIterator(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("opening shard %s: %w", shard.id, err)
+	}
+	if out.ShardIterator == nil {
+		return nil, permanentf("opening shard %s: the stream gave no iterator", shard.id)
+	}
+	if after == "" && whole {
+		if _, err := holdsStart(ctx, cfg, shard); err != nil {
+			return nil, err
+		}
+	}
+	return out.ShardIterator, nil
+}
+
+// holdsStart asks whether the shard still holds its first record. An error is
+// a TrimmedDataAccessException, a ResourceNotFoundException, or one to retry;
+// an endpoint that does not understand the question answers neither yes nor no.
+func holdsStart(ctx context.Context, cfg *Config, shard shardInfo) (bool, error) {
+	if shard.start == "" {
+		return false, nil
+	}
+	_, err := cfg.Streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+		StreamArn:         &cfg.StreamARN,
+		ShardId:           &shard.id,
+		ShardIteratorType: streams.ShardIteratorTypeAtSequenceNumber,
+		SequenceNumber:    &shard.start,
+	})
+	if err != nil && classify(err) == verdictFatal {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("asking for the first record of shard %s: %w", shard.id, err)
+	}
+	return true, nil
+}
+
+// processPending gives the page to the processor, batch by batch, in order.
+func (s *shardReader) processPending(ctx, work context.Context) (outcome, error) {
+	for len(s.pending) > 0 {
+		if ctx.Err() != nil {
+			return outcomeRetry, context.Cause(ctx)
+		}
+		batch := s.pending[:min(len(s.pending), s.cfg.BatchMax)]
+		done, err := s.cfg.Processor.Process(work, batch)
+		if advanceErr := s.front.advance(done, len(batch)); advanceErr != nil {
+			return outcomeFatal, fmt.Errorf("shard %s: %w", s.info.id, advanceErr)
+		}
+		s.pending = s.pending[done:]
+		if done > 0 {
+			s.noteDone(batch[:done])
+		}
+		if err == nil && done < len(batch) {
+			err = errShort
+		}
+		if err != nil {
+			err = fmt.Errorf("processing records of shard %s: %w", s.info.id, err)
+			if stopsReading(err) {
+				return outcomeFatal, err
+			}
+			if saveErr := s.saveIfDue(work); saveErr != nil {
+				return outcomeFatal, saveErr
+			}
+			return outcomeRetry, err
+		}
+		if err := s.saveIfDue(work); err != nil {
+			return outcomeFatal, err
+		}
+	}
+	return outcomeMore, nil
+}
+
+// finish marks the shard finished. It may be called again if it failed.
+func (s *shardReader) finish(work context.Context) (outcome, error) {
+	s.setEmptyPolls(0)
+	lease := s.lease
+	lease.Checkpoint = ShardEnd
+	s.mu.Lock()
+	lease.Children = s.children
+	s.mu.Unlock()
+	saved, err := s.cfg.Checkpoints.Save(work, lease)
+	switch {
+	case err == nil:
+		s.lease = saved
+		s.front.save(s.front.reached)
+		return outcomeEnded, nil
+	case classify(err) == verdictRetry:
+		return outcomeRetry, err
+	}
+	return outcomeFatal, err
+}
+
+// saveIfDue checkpoints at most once per CheckpointInterval. A write that may
+// succeed later is no reason to stop reading: what it would have said is said
+// by the next one.
+func (s *shardReader) saveIfDue(work context.Context) error {
+	if time.Since(s.savedAt) < s.cfg.CheckpointInterval {
+		return nil
+	}
+	err := s.save(work)
+	if err != nil && classify(err) == verdictRetry {
+		s.log.Warn("checkpoint failed, will retry", "shard", s.info.id, "error", err)
+		return nil
+	}
+	return err
+}
+
+func (s *shardReader) save(work context.Context) error {
+	m, ok := s.front.unsaved()
+	if !ok {
+		return nil
+	}
+	s.savedAt = time.Now()
+	lease := s.lease
+	lease.Checkpoint = m.sequence
+	saved, err := s.cfg.Checkpoints.Save(work, lease)
+	if err != nil {
+		return err
+	}
+	s.lease = saved
+	s.front.save(m)
+	return nil
+}

@@ -1,0 +1,87 @@
+package streamreader
+
+import (
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// idleFirst is the part of PollInterval that the first empty poll waits.
+const idleFirst = 10
+
+// idleWait is short after the first empty poll and doubles up to PollInterval:
+// DynamoDB may answer with empty pages on its way to the next record. A closed
+// shard, which must only be read to its end, is never waited for longer.
+func (s *shardReader) idleWait() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait := s.cfg.PollInterval / idleFirst
+	if s.closed {
+		return wait
+	}
+	for i := 1; i < s.progress.emptyPolls && wait < s.cfg.PollInterval; i++ {
+		wait *= 2
+	}
+	return min(wait, s.cfg.PollInterval)
+}
+
+// observe notes what the stream's list says of the shard.
+func (s *shardReader) observe(info shardInfo, children []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed, s.children = info.closed, children
+}
+
+// note records a page that was read and done.
+func (s *shardReader) note(empty bool) {
+	s.mu.Lock()
+	s.progress.at = time.Now()
+	if empty {
+		s.progress.emptyPolls++
+	}
+	idle := s.progress.emptyPolls == s.cfg.DrainPolls
+	s.mu.Unlock()
+	if idle {
+		s.onIdle()
+	}
+}
+
+func (s *shardReader) noteDone(records []change.Record) {
+	s.mu.Lock()
+	s.progress.at = time.Now()
+	if created := records[len(records)-1].Created; created.After(s.progress.newest) {
+		s.progress.newest = created
+	}
+	s.mu.Unlock()
+	s.onDone(len(records))
+}
+
+// noteRead records that a page with records came. Until one of them is done,
+// the first stands for the shard's lag, so that a shard that is stuck shows.
+func (s *shardReader) noteRead(created time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress.emptyPolls = 0
+	if s.progress.newest.IsZero() {
+		s.progress.newest = created
+	}
+}
+
+func (s *shardReader) setEmptyPolls(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress.emptyPolls = n
+}
+
+func (s *shardReader) snapshot() progress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.progress
+}
+
+// idle reports whether the shard is open and has been empty for several polls.
+func (s *shardReader) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.closed && s.progress.emptyPolls >= s.cfg.DrainPolls
+}

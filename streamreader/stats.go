@@ -1,0 +1,67 @@
+package streamreader
+
+import "time"
+
+// Stats is the reader's state at one moment.
+type Stats struct {
+	Records int64 // records done since New
+	Open    int   // shards that a goroutine reads now
+	Waiting int   // shards that wait for their parent
+	// Finished counts the listed shards that are done to their end.
+	Finished int
+	// Lag is the age of the newest record done in the shard that is furthest
+	// behind; 0 when every shard is caught up, or nothing was read yet.
+	// DynamoDB floors the time of creation to the second.
+	Lag time.Duration
+	// LastProgress is when the shard that has made no progress for the longest
+	// time last did: a batch done, or a poll that found nothing. Without open
+	// shards it is the time of the last list of shards; zero before the first.
+	LastProgress time.Time
+	// FormerStream is the ARN of another stream that has rows in the lease
+	// table; "" if there is none. What happened to the table between that
+	// stream's last record done and this stream's first reached nobody: only
+	// a replay can tell.
+	FormerStream string
+}
+
+// readerState is what Stats is made of, guarded by Reader.mu.
+type readerState struct {
+	running      bool
+	records      int64
+	shards       map[string]*shardReader
+	waiting      int
+	finished     int
+	listedAt     time.Time
+	formerStream string
+}
+
+// Stats returns the state at this moment. It is safe to call at any time.
+func (r *Reader) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st := Stats{
+		Records:      r.state.records,
+		Open:         len(r.state.shards),
+		Waiting:      r.state.waiting,
+		Finished:     r.state.finished,
+		LastProgress: r.state.listedAt,
+		FormerStream: r.state.formerStream,
+	}
+	first := true
+	for _, s := range r.state.shards {
+		p := s.snapshot()
+		if p.emptyPolls == 0 && !p.newest.IsZero() {
+			st.Lag = max(st.Lag, time.Since(p.newest))
+		}
+		if first || p.at.Before(st.LastProgress) {
+			st.LastProgress, first = p.at, false
+		}
+	}
+	return st
+}
+
+func (r *Reader) countDone(records int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.records += int64(records)
+}
