@@ -46,6 +46,8 @@ func TestProblemsAreFoundWithTheirPlaceAndAHint(t *testing.T) {
 		{`item["x"`, CodeSyntax, `$`, "expected ]", ""},
 		{`in`, CodeSyntax, `in`, "expected a value", ""},
 		{`has()`, CodeSyntax, `has()`, "one argument, not 0", "write has(x)"},
+		{`has(a,)`, CodeSyntax, `)`, "expected a value", ""},
+		{`[,]`, CodeSyntax, `,`, "expected a value", ""},
 		{`size(a, b)`, CodeSyntax, `size(a, b)`, "one argument, not 2", "write size(x)"},
 		{`a.startsWith()`, CodeSyntax, `a.startsWith()`, "one argument", "x.startsWith(y)"},
 

@@ -86,15 +86,12 @@ func (p *parser) call(name, open token, subject node, start int) (node, error) {
 		return nil, err
 	}
 	var arguments []node
-	for p.peek().kind != tokenClose {
+	for more := p.peek().kind != tokenClose; more; _, more = p.take(tokenComma) {
 		argument, err := p.or()
 		if err != nil {
 			return nil, err
 		}
 		arguments = append(arguments, argument)
-		if _, ok := p.take(tokenComma); !ok {
-			break
-		}
 	}
 	if err := p.expect(tokenClose, open); err != nil {
 		return nil, err
