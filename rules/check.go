@@ -213,7 +213,7 @@ func (c *checker) sayAmbiguous(a, b *checkedEntity, example string) {
 		example = ": an item with the key " + example + " could be either"
 	}
 	c.add(b.decl.name.place, "entity.ambiguous",
-		fmt.Sprintf("change a template, or tell them apart by an attribute: `match: { kind: %s }` on each, or `type:` on the table", strings.ToLower(bn)),
+		fmt.Sprintf("change a template; or give each a `match` of its own, as in `match: { kind: %s }`; or name the table's `type` attribute", strings.ToLower(bn)),
 		"%s and %s (line %d) cannot be told apart%s", bn, an, a.decl.name.line, example)
 }
 

@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/rules/expr"
@@ -36,6 +37,9 @@ func (c *checker) find(w word) *checkedEntity {
 			return e
 		}
 		names = append(names, e.decl.name.text)
+	}
+	if len(names) == 0 {
+		return nil // that there are none has been said
 	}
 	c.add(w.place, "rule.unknown_entity", didYouMean(w.text, names), "there is no entity %q", w.text)
 	return nil
@@ -75,7 +79,21 @@ func (c *checker) badExpression(w word, field string, err error) {
 			"to YAML, everything from this # on is a comment, so that %s is only: %s", field, w.text)
 		return
 	}
+	if c.cutByComma(w) && bad.Offset+bad.Length >= len(w.text)-1 {
+		c.add(c.locate(w.node, bad.Offset, bad.Length), "yaml.flow", "put the whole expression in single quotes",
+			"inside { }, a comma ends a value without quotes, so that %s is only: %s", field, w.text)
+		return
+	}
 	c.add(c.locate(w.node, bad.Offset, bad.Length), bad.Code, bad.Hint, "%s", bad.Message)
+}
+
+// cutByComma reports whether the expression has an open quote and a comma follows it in the file.
+func (c *checker) cutByComma(w word) bool {
+	if w.node.quoted || strings.Count(w.text, `"`)%2 == 0 {
+		return false
+	}
+	_, after, found := strings.Cut(c.lines[w.line-1], w.text)
+	return found && strings.HasPrefix(strings.TrimSpace(after), ",")
 }
 
 // attributes checks what the rule writes, and from what.
@@ -96,9 +114,7 @@ func (c *checker) attributes(r *checkedRule) {
 		c.plainAttribute(s.name)
 		r.writes = append(r.writes, written{place: s.name.place, as: s.name.text, constant: s.value})
 	}
-	for _, w := range r.writes {
-		c.writable(r, w)
-	}
+	r.writes = slices.DeleteFunc(r.writes, func(w written) bool { return !c.writable(r, w) })
 	if d.kind == Mirror && r.target != nil {
 		for _, eq := range r.target.equals {
 			r.writes = append(r.writes, written{place: d.at, as: eq.Attribute, constant: eq.Value})
@@ -124,17 +140,18 @@ func (c *checker) plainAttribute(w word) {
 	}
 }
 
-// writable reports an attribute of the target that a rule must not write.
-func (c *checker) writable(r *checkedRule, w written) {
+// writable reports an attribute of the target that a rule must not write, and returns false.
+func (c *checker) writable(r *checkedRule, w written) bool {
 	if c.isKey(w.as) {
 		hint := "choose another attribute; an item's key cannot change"
 		if r.decl.kind == Mirror {
 			hint = "drop it: the key of a mirror item comes from its entity's template"
 		}
 		c.add(w.place, "rule.writes_key", hint, "%s is a key of the table", w.as)
+		return false
 	}
 	if r.target == nil {
-		return
+		return true
 	}
 	name := r.target.decl.name.text
 	for _, eq := range r.target.equals {
@@ -146,10 +163,13 @@ func (c *checker) writable(r *checkedRule, w written) {
 			hint = "drop it: mirror items get it by themselves"
 		}
 		c.add(w.place, "rule.writes_match", hint, "%s is what items are known as %s by", w.as, name)
+		return false
 	}
 	if u := r.target.unique; r.decl.kind != Mirror && u.isAttribute() && u.attribute == w.as {
 		c.add(w.place, "rule.writes_unique", "choose another attribute", "%s is the id that %s items are found by", w.as, name)
+		return false
 	}
+	return true
 }
 
 // join finds out how the other side's key is filled from this side: of a copy,
@@ -164,9 +184,9 @@ func (c *checker) join(r *checkedRule) {
 	for slot, name := range variables {
 		r.join.fill[slot] = ref{slot: indexOf(ours.shape.variables, name)}
 	}
-	only := len(r.decl.by) == 1
+	only, known := len(r.decl.by) == 1, true
 	for _, pair := range r.decl.by {
-		c.joinPair(r, theirs, ours, pair)
+		known = c.joinPair(r, theirs, ours, pair) && known
 	}
 	var missing []string
 	for slot, from := range r.join.fill {
@@ -179,13 +199,13 @@ func (c *checker) join(r *checkedRule) {
 	case r.join.unique != nowhere && only:
 		r.join.byUnique = true
 		c.uniqueAllowed(r, theirs)
-	default:
+	case known: // an unknown name in `by` is most likely what is missing
 		c.unfilled(r, theirs, ours, missing)
 	}
 }
 
-// joinPair enters one pair of `by`.
-func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joinPair) {
+// joinPair enters one pair of `by`; false if the other side knows no such name.
+func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joinPair) bool {
 	c.reserved(pair.ours)
 	if c.isKey(pair.ours.text) {
 		c.add(pair.ours.place, "rule.join_key", "name a variable of "+ours.decl.name.text+"'s key template: "+strings.Join(ours.shape.variables, ", "),
@@ -199,10 +219,10 @@ func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joi
 	}
 	if slot >= 0 {
 		r.join.fill[slot] = from
-		return
+		return true
 	}
 	if isUnique {
-		return
+		return true
 	}
 	known := append([]string(nil), theirs.shape.variables...)
 	if theirs.decl.unique.given() {
@@ -213,6 +233,7 @@ func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joi
 		hint = fmt.Sprintf("if %s of %s holds %s, write `by: { %s: %s }`", pair.ours.text, ours.decl.name.text, known[0], known[0], pair.ours.text)
 	}
 	c.add(pair.theirs.place, "rule.unknown_variable", hint, "%s's key has no variable %q", theirs.decl.name.text, pair.theirs.text)
+	return false
 }
 
 // uniqueAllowed reports joins by a unique id that the kind of rule cannot use.

@@ -146,6 +146,7 @@ func (d *document) tokenize(src string) (tokens token.Tokens, ok bool) {
 		case token.CommentType:
 			if t.Prev != nil && t.Prev.Position.Line == t.Position.Line && t.Prev.Type != token.CommentType {
 				d.comments[line] = at
+				d.cutTemplate(t, at)
 			}
 		}
 		if depth > nestingMax || sameLine > nestingMax {
@@ -184,7 +185,17 @@ func (d *document) syntaxProblem(err error) {
 			return
 		}
 	}
-	d.add(at, "yaml.syntax", "", "%s", message)
+	if d.flowTrap(at) {
+		return
+	}
+	hint := "a value that begins with a special character, or holds a colon or # beside a blank, needs quotes"
+	switch {
+	case strings.HasPrefix(message, "mapping value is not allowed"):
+		hint = "put the whole value in quotes: to YAML, a colon before a blank ends a name"
+	case strings.HasPrefix(message, "value is not allowed"):
+		hint = "the fields of one mapping begin in the same column"
+	}
+	d.add(at, "yaml.syntax", hint, "%s", message)
 }
 
 // tokenPlace returns where a token's own text begins, and its width on its first line.
@@ -206,7 +217,7 @@ func (d *document) readFile(file *ast.File) {
 		return
 	}
 	if len(bodies) > 1 {
-		d.add(tokenPlace(bodies[1].GetToken()), "file.documents", "put everything into one document, without ---",
+		d.add(d.read(bodies[1]).place, "file.documents", "put everything into one document, without ---",
 			"a second YAML document begins here; a rule file is one")
 	}
 	root := d.read(bodies[0])

@@ -11,7 +11,7 @@ import (
 // trail it returns the whole scalar.
 func (d *document) locate(n *node, offset, length int) place {
 	w := walker{lines: d.lines, line: n.line - 1, style: ' '}
-	if n.line < 1 || n.line > len(d.lines) {
+	if n.text == "" || n.line < 1 || n.line > len(d.lines) {
 		return n.place
 	}
 	w.column = len(prefixRunes(d.lines[w.line], n.column-1))

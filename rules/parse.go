@@ -29,6 +29,14 @@ func (p fileParser) fields(n *node, what, code string, known map[string]func(fie
 	}
 }
 
+// hasField reports whether the mapping has the field, or an unknown one that
+// was probably meant to be it and is reported as such.
+func hasField(n *node, name string) bool {
+	return slices.ContainsFunc(n.fields, func(f field) bool {
+		return f.name == name || near(f.name, name)
+	})
+}
+
 func sortedKeys[V any](m map[string]V) []string {
 	names := make([]string, 0, len(m))
 	for name := range m {
@@ -40,6 +48,10 @@ func sortedKeys[V any](m map[string]V) []string {
 
 func (p fileParser) wrongNode(n *node, what, want string) {
 	if n.kind == badNode {
+		return
+	}
+	if n.kind == nullNode {
+		p.add(n.place, "yaml.shape", "", "%s has no value; it must be %s", what, want)
 		return
 	}
 	p.add(n.place, "yaml.shape", "", "%s must be %s; this is %s", what, want, n.describe())
@@ -91,7 +103,7 @@ func (p fileParser) file() *fileDecl {
 		p.add(top, "file.version", "write `version: 1` at the top", "the file does not say which version of the rule file it is")
 	}
 	for _, name := range []string{"table", "entities", "rules"} {
-		if !slices.ContainsFunc(p.root.fields, func(f field) bool { return f.name == name }) {
+		if !hasField(p.root, name) {
 			hint := map[string]string{
 				"table":    "add `table: { keys: [pk, sk] }` with the names of the table's own key attributes",
 				"entities": "add `entities:` with a name and a key template for each kind of item",
@@ -121,7 +133,7 @@ func (p fileParser) table(n *node, t *tableDecl) {
 			}
 		},
 	})
-	if !keys && n.kind == mappingNode {
+	if !keys && n.kind == mappingNode && !hasField(n, "keys") {
 		p.add(n.place, "table.keys", "write `keys: [pk, sk]` with the names of the table's own key attributes", "table does not name its keys")
 	}
 }
@@ -150,7 +162,7 @@ func (p fileParser) entities(n *node, f *fileDecl) {
 				p.entityKey(k.value, &e)
 			},
 		})
-		if !hasKey && entry.value.kind == mappingNode {
+		if !hasKey && entry.value.kind == mappingNode && !hasField(entry.value, "key") {
 			p.add(entry.place, "entity.key", "add `key: { pk: \"...\", sk: \"...\" }`", "entity %s has no key", entry.name)
 		}
 		f.entities = append(f.entities, e)

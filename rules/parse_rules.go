@@ -108,7 +108,7 @@ func (p fileParser) noKind(r *ruleDecl) {
 			return
 		}
 	}
-	p.add(r.name.place, "rule.kind", "a rule has one of copy, mirror, count and sum", "rule %s does not say what it does", r.name.text)
+	p.add(r.name.place, "rule.kind", "a rule has one of `copy`, `mirror`, `count` and `sum`", "rule %s does not say what it does", r.name.text)
 }
 
 // rightKeys reports keys that the kind does not have, and required ones that
@@ -131,6 +131,10 @@ func (p fileParser) rightKeys(r *ruleDecl, values map[string]*node) bool {
 			p.add(f.place, "rule.field_of_other_kind", "it has "+strings.Join(allowed, ", "), "%s has no `%s`", article, f.name)
 			continue
 		}
+		if f.value.kind == nullNode && strings.Count(f.name, `"`)%2 == 1 {
+			p.add(f.place, "yaml.flow", "put the whole expression in single quotes", "inside { }, the comma before this has ended the expression")
+			continue
+		}
 		p.add(f.place, "rule.unknown_field", didYouMean(f.name, allowed), "%s has no field %q", article, f.name)
 	}
 	complete := true
@@ -139,6 +143,9 @@ func (p fileParser) rightKeys(r *ruleDecl, values map[string]*node) bool {
 			continue
 		}
 		complete = false
+		if p.misspelt(r, key) {
+			continue
+		}
 		hint := map[string]string{
 			"from": "name the entity that has the attributes: `from: User`",
 			"to":   "name the entity that gets them: `to: Comment`",
@@ -151,6 +158,16 @@ func (p fileParser) rightKeys(r *ruleDecl, values map[string]*node) bool {
 		p.add(r.at, "rule.missing_field", hint, "rule %s has no `%s`", r.name.text, key)
 	}
 	return complete
+}
+
+// misspelt reports whether an unknown field of the rule was probably meant to be this key.
+func (p fileParser) misspelt(r *ruleDecl, key string) bool {
+	for _, f := range r.keys {
+		if _, known := ruleKeys[f.name]; !known && f.name != r.kind.String() && near(f.name, key) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p fileParser) ruleValues(r *ruleDecl, values map[string]*node) {

@@ -104,7 +104,7 @@ func (f *findings) problems() error {
 // didYouMean returns a hint that names the candidate nearest to word, or, if
 // none is near, lists them; "" if there are none.
 func didYouMean(word string, candidates []string) string {
-	best, bestDistance := "", len(word)/3+2
+	best, bestDistance := "", nearMax(word)+1
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
 			best, bestDistance = c, d
@@ -123,6 +123,14 @@ func didYouMean(word string, candidates []string) string {
 		return "there is only " + candidates[0]
 	}
 	return "there are " + strings.Join(candidates, ", ")
+}
+
+// nearMax is how many edits a misspelling of the word may be away.
+func nearMax(word string) int { return len(word)/3 + 1 }
+
+// near reports whether word could be a misspelling of name.
+func near(word, name string) bool {
+	return distance(strings.ToLower(word), strings.ToLower(name)) <= nearMax(word)
 }
 
 // distance is the number of single-character edits between two short words.

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 // reject reports YAML that a rule file has no use for, but that people write by accident.
@@ -14,6 +15,10 @@ func (d *document) reject(n ast.Node) *node {
 	case *ast.TagNode:
 		tag := n.GetToken().Value
 		at.length = utf8.RuneCountInString(tag)
+		if strings.HasPrefix(tag, "!!") {
+			d.add(at, "yaml.tag", "drop it", "%s is a YAML tag; rule files have none", tag)
+			break
+		}
 		d.add(at, "yaml.tag", "put the whole value in quotes, as in '"+strings.TrimSpace(d.restOfValue(at))+"'",
 			"to YAML, %s is a tag and no part of the value", tag)
 	case *ast.AliasNode:
@@ -71,7 +76,7 @@ func (d *document) trap(line int) bool {
 				"to YAML, everything from this # on is a comment, the closing } too")
 			return true
 		case rest[0] == '*' && len(rest) > 1 && bare[i] == ' ' && endsWithColon(bare[:i]):
-			d.add(at(i+1, 1), "yaml.alias", "put the whole value in quotes", "to YAML, a value that begins with * is an alias; rule files have none")
+			d.add(at(i+1, 1), "yaml.alias", "put the whole value in quotes, as in '"+strings.TrimSpace(d.restOfValue(at(i+1, 1)))+"'", "to YAML, a value that begins with * is an alias; rule files have none")
 			return true
 		case strings.ContainsRune("`@%", rune(rest[0])) && endsWithColon(bare[:i]):
 			d.add(at(i+1, 1), "yaml.syntax", "put the whole value in quotes", "a value cannot begin with %c", rest[0])
@@ -79,6 +84,47 @@ func (d *document) trap(line int) bool {
 		case rest[0] == '_' && endsWithColon(bare[:i]) && afterQuotes(bare[i+1:]):
 			d.add(at(i+1, 1), "yaml.syntax", `put the whole value in single quotes, as in '"a" == b'`,
 				"to YAML, the value ends with its closing quote, and something follows")
+			return true
+		}
+	}
+	return false
+}
+
+// cutTemplate reports a comment that was meant as a part of a key: one whose
+// first word holds a variable, behind a value without quotes.
+func (d *document) cutTemplate(comment *token.Token, at place) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(comment.Value, "#"), " ")
+	before := comment.Prev
+	if !strings.Contains(first, "${") || before.Type != token.StringType && before.Type != token.MappingValueType {
+		return
+	}
+	d.add(at, "yaml.comment", `put the whole value in quotes, as in "USER#${userId}"`,
+		"to YAML, everything from this # on is a comment and no part of the key")
+}
+
+// flowTrap says what is wrong inside { }, where the YAML package only says
+// that something else was expected. False if it cannot tell.
+func (d *document) flowTrap(at place) bool {
+	line := d.lines[min(at.line, len(d.lines))-1]
+	offset := len(prefixRunes(line, at.column-1))
+	if offset < len(line) && (line[offset] == '[' || line[offset] == '{') && offset > 0 && !endsWithColon(line[:offset]) {
+		d.add(place{at.line, at.column, 1}, "yaml.flow", "put the whole value in single quotes",
+			"inside { }, a %c within a value without quotes begins a value of its own", line[offset])
+		return true
+	}
+	for n := 1; n <= len(d.lines); n++ {
+		bare := maskQuoted(d.lines[n-1])
+		if cut := strings.Index(bare, " #"); cut >= 0 && endsWithColon(bare[:cut]) && strings.Contains(bare[:cut], "{") {
+			d.add(place{n, utf8.RuneCountInString(d.lines[n-1][:cut]) + 2, 1}, "yaml.comment", "put the value in quotes",
+				"to YAML, everything from this # on is a comment, the closing } too")
+			return true
+		}
+	}
+	for n := at.line - 1; n > 0 && n >= at.line-2; n-- {
+		bare := maskQuoted(d.lines[n-1])
+		if open := strings.IndexByte(bare, '{'); open >= 0 && strings.Count(bare, "{") > strings.Count(bare, "}") {
+			d.add(place{n, utf8.RuneCountInString(d.lines[n-1][:open]) + 1, 1}, "yaml.flow", "close it with }",
+				"this line opens more { than it closes")
 			return true
 		}
 	}
