@@ -154,16 +154,15 @@ func (m *machine) order(n *relation, left, right value) (int, error) {
 	switch left.Kind() {
 	case change.KindString, change.KindBinary:
 		return strings.Compare(left.Text(), right.Text()), nil
+	case change.KindNumber:
+		a, err := m.number(left, n.left.place(), n.op.String())
+		if err != nil {
+			return 0, err
+		}
+		b, err := m.number(right, n.right.place(), n.op.String())
+		return a.Cmp(b), err
 	}
-	a, err := m.number(left, n.left.place(), n.op.String())
-	if err != nil {
-		return 0, m.unfit(n.left.place(), left, n.op.String(), "two numbers or two strings")
-	}
-	b, err := m.number(right, n.right.place(), n.op.String())
-	if err != nil {
-		return 0, err
-	}
-	return a.Cmp(b), nil
+	return 0, m.unfit(n.left.place(), left, n.op.String(), "two numbers or two strings")
 }
 
 func (m *machine) unary(n *unary) (value, error) {

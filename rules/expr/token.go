@@ -62,7 +62,6 @@ var symbols = []kind{
 
 // foreign are symbols of other languages, with what stands for them here.
 var foreign = []struct{ text, hint string }{
-	{"<>", "write !="},
 	{"=", "write == to compare"},
 	{"&", "write && for and"},
 	{"|", "write || for or"},
@@ -117,17 +116,15 @@ func scan(source string, at int) (token, error) {
 		return scanString(source, at)
 	}
 	rest := source[at:]
-	for _, f := range foreign[:1] { // before < and >
-		if strings.HasPrefix(rest, f.text) {
-			return token{}, foreignError(at, f.text, f.hint)
-		}
+	if strings.HasPrefix(rest, "<>") {
+		return token{}, foreignError(at, "<>", "write !=")
 	}
 	for _, k := range symbols {
 		if text := k.String(); strings.HasPrefix(rest, text) {
 			return token{span{at, at + len(text)}, k, text}, nil
 		}
 	}
-	for _, f := range foreign[1:] {
+	for _, f := range foreign {
 		if strings.HasPrefix(rest, f.text) {
 			return token{}, foreignError(at, f.text, f.hint)
 		}
