@@ -1,0 +1,431 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+func TestNewNamesEveryProblemAtOnce(t *testing.T) {
+	_, err := New(Config{BatchMax: -1, PollInterval: -1})
+	for _, want := range []string{"Streams is missing", "StreamARN is missing", "Checkpoints is missing", "Processor is missing", "BatchMax", "PollInterval"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("New returned %v, want it to say %q", err, want)
+		}
+	}
+}
+
+func TestAStopFinishesTheBatchInHandAndCheckpoints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		s := f.open("shard", "")
+		f.write(s, "item", 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		c.before = func(work context.Context, records []change.Record) (int, error) {
+			cancel()
+			time.Sleep(20 * time.Second)
+			return len(records), work.Err()
+		}
+		if err := newTestReader(t, f, cp, c, func(cfg *Config) { cfg.BatchMax = 5 }).Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if c.count() != 5 {
+			t.Errorf("%d records done, want the batch of 5 that was in hand", c.count())
+		}
+		if got, want := leaseOf(t, cp, "shard").Checkpoint, *s.records[4].Dynamodb.SequenceNumber; got != want {
+			t.Errorf("checkpoint %s, want %s", got, want)
+		}
+	})
+}
+
+func TestAStopWaitsNoLongerThanItsTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		f.write(f.open("shard", ""), "item", 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		started := time.Now()
+		c.before = func(work context.Context, _ []change.Record) (int, error) {
+			cancel()
+			<-work.Done()
+			return 0, work.Err()
+		}
+		r := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.StopTimeout = 7 * time.Second })
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(started); took != 7*time.Second {
+			t.Errorf("the stop took %s, want 7s", took)
+		}
+	})
+}
+
+func TestDrainThatIsStoppedDoesNotClaimToBeDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		f.write(f.open("shard", ""), "item", 1)
+		c.before = func(context.Context, []change.Record) (int, error) { return 0, errors.New("never") }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Drain returned %v, want the context's cause", err)
+		}
+	})
+}
+
+func TestDrainWaitsUntilAnOpenShardStaysEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		s := f.open("shard", "")
+		f.write(s, "item", 1)
+		time.AfterFunc(500*time.Millisecond, func() { f.write(s, "item", 1) }) // while the polls are being counted
+		time.AfterFunc(1900*time.Millisecond, func() {
+			f.write(s, "item", 1)
+			f.close(s)
+			f.write(f.open("child", "shard"), "item", 1)
+		})
+		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"item": 4})
+		if got := len(f.calls("GetRecords child")); got < 5 {
+			t.Errorf("the child was polled %d times, want at least 5", got)
+		}
+	})
+}
+
+func TestAnErrorOfTheProcessorThatSaysStopStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		s := f.open("shard", "")
+		f.write(s, "item", 10)
+		f.write(f.open("other", ""), "neighbour", 1)
+		cause := errors.New("the rules have changed")
+		c.before = func(_ context.Context, records []change.Record) (int, error) {
+			if len(records) == 1 {
+				return 1, nil
+			}
+			return 3, fmt.Errorf("applying: %w", &stopError{cause})
+		}
+		if err := newTestReader(t, f, cp, c).Run(t.Context()); !errors.Is(err, cause) {
+			t.Errorf("Run returned %v", err)
+		}
+		if got, want := leaseOf(t, cp, "shard").Checkpoint, *s.records[2].Dynamodb.SequenceNumber; got != want {
+			t.Errorf("checkpoint %s, want that of the third record, %s", got, want)
+		}
+	})
+}
+
+func TestAProcessorThatBreaksItsContract(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		done int
+		want string
+	}{
+		{"more done than given", 4, "4 records done of 3"},
+		{"less than nothing", -1, "-1 records done of 3"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFakeStream()
+				f.write(f.open("shard", ""), "item", 3)
+				p := processorFunc(func(context.Context, []change.Record) (int, error) { return test.done, nil })
+				if err := newTestReader(t, f, NewMemoryCheckpoints(), p).Run(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("Run returned %v", err)
+				}
+			})
+		})
+	}
+	t.Run("short without an error is tried again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f, c := newFakeStream(), &collector{}
+			f.write(f.open("shard", ""), "item", 3)
+			c.before = func(context.Context, []change.Record) (int, error) { return 1, nil }
+			if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wantItems(t, c, map[string]int{"item": 3})
+		})
+	})
+}
+
+type processorFunc func(context.Context, []change.Record) (int, error)
+
+func (f processorFunc) Process(ctx context.Context, records []change.Record) (int, error) {
+	return f(ctx, records)
+}
+
+func TestFailuresThatPass(t *testing.T) {
+	for name, fault := range map[string]error{
+		"limit exceeded": &streams.LimitExceededException{},
+		"server error":   &streams.InternalServerError{},
+		"throttling":     &smithy.GenericAPIError{Code: "ThrottlingException", Fault: smithy.FaultClient},
+		"network":        &net.OpError{Op: "dial", Err: errors.New("connection refused")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, c := newFakeStream(), &collector{}
+				f.write(f.open("shard", ""), "item", 3)
+				calls := map[string]int{}
+				f.fault = func(call, _ string) error {
+					if calls[call]++; calls[call] <= 3 {
+						return fault
+					}
+					return nil
+				}
+				if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				wantItems(t, c, map[string]int{"item": 3})
+			})
+		})
+	}
+}
+
+func TestFailuresThatStop(t *testing.T) {
+	denied := &smithy.GenericAPIError{Code: "AccessDeniedException", Fault: smithy.FaultClient}
+	for _, test := range []struct {
+		name, call string
+		fault      error
+		want       error
+	}{
+		{"listing is forbidden", "DescribeStream", denied, denied},
+		{"opening is forbidden", "GetShardIterator", denied, denied},
+		{"reading is forbidden", "GetRecords", denied, denied},
+		{"the stream does not exist", "DescribeStream", &streams.ResourceNotFoundException{}, ErrStreamNotFound},
+		{"the network never works", "DescribeStream", &net.OpError{Op: "dial", Err: net.ErrClosed}, net.ErrClosed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFakeStream()
+				f.write(f.open("shard", ""), "item", 3)
+				f.fault = func(call, _ string) error {
+					if call == test.call {
+						return test.fault
+					}
+					return nil
+				}
+				if test.call == "GetShardIterator" {
+					f.shards[0].start = "" // so that nothing is asked before it is opened
+				}
+				started := time.Now()
+				if err := newTestReader(t, f, NewMemoryCheckpoints(), &collector{}).Run(t.Context()); !errors.Is(err, test.want) {
+					t.Errorf("Run returned %v, want %v", err, test.want)
+				}
+				if took := time.Since(started); took > time.Minute {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}
+
+func TestDescribeStreamStaysBelowItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeStream()
+		f.shardsPage = 1
+		for i := range 200 { // all end at about the same time
+			f.close(f.open(fmt.Sprintf("shard%03d", i), ""))
+		}
+		started := time.Now()
+		if err := newTestReader(t, f, NewMemoryCheckpoints(), &collector{}).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		perSecond := float64(len(f.calls("DescribeStream"))) / time.Since(started).Seconds()
+		if perSecond > 10 {
+			t.Errorf("%.1f calls a second", perSecond)
+		}
+	})
+}
+
+func TestAnotherProcessOnTheSameLeasesStopsThisOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		s := f.open("shard", "")
+		f.write(s, "item", 3)
+		time.AfterFunc(10*time.Second, func() {
+			l := leaseOf(t, cp, "shard")
+			if _, err := cp.Save(context.Background(), l); err != nil {
+				t.Error(err)
+			}
+			f.write(s, "item", 3)
+		})
+		if err := newTestReader(t, f, cp, c).Run(t.Context()); !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("Run returned %v, want ErrLeaseLost", err)
+		}
+		if got, want := leaseOf(t, cp, "shard").Checkpoint, *s.records[2].Dynamodb.SequenceNumber; got != want {
+			t.Errorf("checkpoint %s, want it as the other process left it, %s", got, want)
+		}
+	})
+}
+
+func TestADisabledStreamIsReadToItsEnd(t *testing.T) {
+	for _, drain := range []bool{false, true} {
+		t.Run(fmt.Sprintf("drain=%t", drain), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, c := newFakeStream(), &collector{}
+				f.pageMax = 2
+				s := f.open("shard", "")
+				f.write(s, "item", 9)
+				f.status = streams.StreamStatusDisabled
+				f.close(s)
+				r := newTestReader(t, f, NewMemoryCheckpoints(), c)
+				if drain {
+					if err := r.Drain(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				} else if err := r.Run(t.Context()); !errors.Is(err, ErrStreamEnded) {
+					t.Fatalf("Run returned %v, want ErrStreamEnded", err)
+				}
+				wantItems(t, c, map[string]int{"item": 9})
+			})
+		})
+	}
+}
+
+func TestAStreamThatIsEnabledAgainIsAFreshLineage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cp := NewMemoryCheckpoints()
+		old, c := newFakeStream(), &collector{}
+		old.write(old.open("shard1", ""), "item", 3)
+		if err := newTestReader(t, old, cp, c).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f := newFakeStream()
+		f.arn = strings.Replace(testARN, "2026-01-01", "2026-02-02", 1)
+		f.write(f.open("shard2", "shard-of-nobody"), "item", 2) // its numbers start anew
+		r := newTestReader(t, f, cp, c, func(cfg *Config) { cfg.StreamARN = f.arn })
+		if err := r.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"item": 5})
+		if got := r.Stats().FormerStream; got != testARN {
+			t.Errorf("former stream %q, want %q", got, testARN)
+		}
+	})
+}
+
+func TestOpenShardsBeyondConcurrencyTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeStream()
+		f.latency = 10 * time.Millisecond
+		for i := range 9 {
+			f.write(f.open(fmt.Sprintf("shard%d", i), ""), fmt.Sprintf("item%d", i), 3)
+		}
+		working, most := 0, 0
+		c := &collector{}
+		c.before = func(_ context.Context, records []change.Record) (int, error) {
+			f.change(func() { working++; most = max(most, working) })
+			time.Sleep(time.Second)
+			f.change(func() { working-- })
+			return len(records), nil
+		}
+		if err := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.Concurrency = 2 }).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if c.count() != 27 || most != 2 {
+			t.Errorf("%d records done, %d shards at once; want 27 and 2", c.count(), most)
+		}
+	})
+}
+
+func TestBatchesHoldAtMostBatchMaxInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		f.write(f.open("shard", ""), "item", 10)
+		if err := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.BatchMax = 4 }).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"item": 10})
+		if !slices.Equal(c.batches, []int{4, 4, 2}) {
+			t.Errorf("batches %v", c.batches)
+		}
+	})
+}
+
+func TestCheckpointsAreRateLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f.write(f.open("shard", ""), "item", 500)
+		c.before = func(_ context.Context, records []change.Record) (int, error) {
+			time.Sleep(10 * time.Millisecond)
+			return len(records), nil
+		}
+		if err := newTestReader(t, f, cp, c, func(cfg *Config) { cfg.BatchMax = 1 }).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := leaseOf(t, cp, "shard").Counter; n > 12 {
+			t.Errorf("%d writes to the lease within 10 seconds", n)
+		}
+	})
+}
+
+func TestCheckpointsThatFailForAWhileDoNotStopTheReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		cp := &flakyCheckpoints{MemoryCheckpoints: NewMemoryCheckpoints()}
+		s := f.open("shard", "")
+		f.write(s, "item", 50)
+		f.close(s)
+		cp.until = time.Now().Add(time.Minute)
+		if err := newTestReader(t, f, cp, c, func(cfg *Config) { cfg.BatchMax = 1; cfg.CheckpointInterval = 1 }).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"item": 50})
+		if !leaseOf(t, cp, "shard").Finished() {
+			t.Error("the shard was not marked finished")
+		}
+	})
+}
+
+type flakyCheckpoints struct {
+	*MemoryCheckpoints
+	until time.Time
+}
+
+func (c *flakyCheckpoints) Save(ctx context.Context, l Lease) (Lease, error) {
+	if time.Now().Before(c.until) {
+		return l, errors.New("connection reset")
+	}
+	return c.MemoryCheckpoints.Save(ctx, l)
+}
+
+func TestAStreamWithoutBothImagesIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeStream()
+		f.view = streams.StreamViewTypeKeysOnly
+		err := newTestReader(t, f, NewMemoryCheckpoints(), &collector{}).Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "KEYS_ONLY") {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+func TestAReaderRunsOnceAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeStream()
+		f.open("shard", "")
+		r := newTestReader(t, f, NewMemoryCheckpoints(), &collector{})
+		ctx, cancel := context.WithCancel(t.Context())
+		first := make(chan error)
+		go func() { first <- r.Run(ctx) }()
+		synctest.Wait()
+		if err := r.Run(ctx); err == nil {
+			t.Error("a second Run beside the first returned nil")
+		}
+		cancel()
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+	})
+}
