@@ -1,0 +1,204 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/internal/dynamosim"
+)
+
+const leaseTable = "app-dynamill-leases"
+
+// Both stores keep the same contract.
+func TestCheckpoints(t *testing.T) {
+	for name, open := range map[string]func() (first, second Checkpoints){
+		"in memory": func() (Checkpoints, Checkpoints) {
+			m := NewMemoryCheckpoints()
+			return m, m
+		},
+		"in a table": func() (Checkpoints, Checkpoints) {
+			sim := dynamosim.New(dynamosim.Options{})
+			return NewLeaseTable(sim, leaseTable), NewLeaseTable(sim, leaseTable)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			first, second := open()
+			if rows, err := first.Load(ctx); err != nil || len(rows) != 0 {
+				t.Fatalf("Load of nothing: %v, %v", rows, err)
+			}
+			made := Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon, Parent: "parent", Whole: true}
+			lease, err := first.Create(ctx, made)
+			if err != nil || !cmp.Equal(lease, made) {
+				t.Fatalf("Create: %+v, %v", lease, err)
+			}
+			if _, err := first.Create(ctx, Lease{Shard: "older", Stream: "another", Checkpoint: "5"}); err != nil {
+				t.Fatal(err)
+			}
+			again, err := second.Create(ctx, Lease{Shard: "shard", Stream: "other", Checkpoint: "77"})
+			if err != nil || !cmp.Equal(again, made) {
+				t.Errorf("Create of a row that exists returned %+v, %v; want the row in force", again, err)
+			}
+			claimed, err := first.Claim(ctx, lease)
+			if err != nil || claimed.Owner == "" || claimed.Counter != 1 || claimed.Switches != 1 {
+				t.Fatalf("Claim: %+v, %v", claimed, err)
+			}
+			claimed.Checkpoint, claimed.Children = "41", []string{"left", "right"}
+			saved, err := first.Save(ctx, claimed)
+			if err != nil || saved.Counter != 2 || saved.Switches != 0 {
+				t.Fatalf("Save: %+v, %v", saved, err)
+			}
+			if got := leaseOf(t, second, "shard"); !cmp.Equal(got, saved) {
+				t.Errorf("row %+v, want %+v", got, saved)
+			}
+			stolen, err := second.Claim(ctx, saved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved.Checkpoint = "42"
+			if _, err := first.Save(ctx, saved); !errors.Is(err, ErrLeaseLost) {
+				t.Errorf("Save of a lease that another claimed: %v, want ErrLeaseLost", err)
+			}
+			if got := leaseOf(t, first, "shard"); got.Checkpoint != "41" || got.Counter != stolen.Counter {
+				t.Errorf("row %+v after a Save that was refused", got)
+			}
+			if err := first.Forget(ctx, testARN); err != nil {
+				t.Fatal(err)
+			}
+			if rows, err := second.Load(ctx); err != nil || len(rows) != 1 || rows[0].Shard != "older" {
+				t.Errorf("after Forget: %v, %v; want the other stream's row only", rows, err)
+			}
+			if _, err := second.Save(ctx, stolen); !errors.Is(err, ErrLeaseLost) {
+				t.Errorf("Save of a row that is gone: %v, want ErrLeaseLost", err)
+			}
+		})
+	}
+}
+
+// The SDK repeats a call whose answer was lost; the row then has the counter
+// that this process gave it.
+func TestAWriteWhoseAnswerWasLostIsNotALostLease(t *testing.T) {
+	lose := false
+	lost := errors.New("connection reset")
+	sim := dynamosim.New(dynamosim.Options{After: func(op string, _ any) error {
+		if lose && op == "UpdateItem" {
+			lose = false
+			return lost
+		}
+		return nil
+	}})
+	table := NewLeaseTable(sim, leaseTable)
+	ctx := t.Context()
+	if _, err := table.Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := table.Create(ctx, Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lease, err = table.Claim(ctx, lease); err != nil {
+		t.Fatal(err)
+	}
+	lose = true
+	lease.Checkpoint = "10"
+	if _, err := table.Save(ctx, lease); !errors.Is(err, lost) {
+		t.Fatalf("Save returned %v", err)
+	}
+	lease.Checkpoint = "11" // the reader has gone on meanwhile
+	if lease, err = table.Save(ctx, lease); err != nil {
+		t.Fatal(err)
+	}
+	if got := leaseOf(t, table, "shard"); got.Checkpoint != "11" || got.Counter != lease.Counter {
+		t.Errorf("row %+v, want checkpoint 11 and counter %d", got, lease.Counter)
+	}
+}
+
+func TestLeaseRowsHaveTheKinesisClientLibrarysNames(t *testing.T) {
+	sim := dynamosim.New(dynamosim.Options{})
+	table := NewLeaseTable(sim, leaseTable)
+	if _, err := table.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := table.Create(t.Context(), Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon, Parent: "parent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lease, err = table.Claim(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	lease.Checkpoint, lease.Children = ShardEnd, []string{"left", "right"}
+	if lease, err = table.Save(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	out, err := sim.GetItem(t.Context(), &dynamodb.GetItemInput{
+		TableName: aws.String(leaseTable), Key: map[string]ddb.AttributeValue{"leaseKey": text("shard")}, ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]ddb.AttributeValue{
+		"leaseKey":                     text("shard"),
+		"leaseOwner":                   text(lease.Owner),
+		"leaseCounter":                 number(2),
+		"checkpoint":                   text("SHARD_END"),
+		"ownerSwitchesSinceCheckpoint": number(0),
+		"parentShardId":                &ddb.AttributeValueMemberSS{Value: []string{"parent"}},
+		"childShardIds":                &ddb.AttributeValueMemberSS{Value: []string{"left", "right"}},
+		"streamName":                   text(testARN),
+		"foundWhole":                   &ddb.AttributeValueMemberBOOL{Value: false},
+	}
+	for name, av := range want {
+		if !cmp.Equal(out.Item[name], av, cmp.Exporter(func(reflect.Type) bool { return true })) {
+			t.Errorf("%s is %#v, want %#v", name, out.Item[name], av)
+		}
+	}
+	if len(out.Item) != len(want) {
+		t.Errorf("%d attributes, want %d", len(out.Item), len(want))
+	}
+}
+
+func TestALeaseRowThatSaysNothingIsRefused(t *testing.T) {
+	for name, item := range map[string]map[string]ddb.AttributeValue{
+		"no checkpoint":          {"leaseKey": text("shard"), "leaseCounter": number(1), "ownerSwitchesSinceCheckpoint": number(0)},
+		"no leaseCounter":        {"leaseKey": text("shard"), "checkpoint": text("5"), "ownerSwitchesSinceCheckpoint": number(0)},
+		"leaseCounter as a text": {"leaseKey": text("shard"), "checkpoint": text("5"), "leaseCounter": text("1"), "ownerSwitchesSinceCheckpoint": number(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sim := dynamosim.New(dynamosim.Options{})
+			table := NewLeaseTable(sim, leaseTable)
+			if _, err := table.Load(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(leaseTable), Item: item}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := table.Load(t.Context()); err == nil || !strings.Contains(err.Error(), `"shard"`) {
+				t.Errorf("Load returned %v, want an error that names the row", err)
+			}
+		})
+	}
+}
+
+func TestLoadStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := NewLeaseTable(tableThatIsNeverReady{dynamosim.New(dynamosim.Options{})}, leaseTable).Load(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Load returned %v", err)
+	}
+}
+
+type tableThatIsNeverReady struct{ *dynamosim.Sim }
+
+func (tableThatIsNeverReady) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	return &dynamodb.DescribeTableOutput{Table: &ddb.TableDescription{TableStatus: ddb.TableStatusCreating}}, nil
+}
