@@ -15,8 +15,10 @@ import (
 
 // Where a mirror's target does not determine its source, several sources may
 // ask for one target. The set of sources in force is kept in a claims item,
-// changed by the same transaction as the ledger. The smallest source key wins;
-// whoever loses or drops a claim has the target derived anew.
+// changed by the same transaction as the ledger. The smallest source key wins,
+// and writes its content at once; every target that a move touches is derived
+// afterwards, like a roll-up, for whoever loses or drops a claim cannot know
+// what the winner asks for.
 
 // claimSet is a target's claims item as it was read.
 type claimSet struct {
@@ -80,7 +82,6 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *move, suffix int) (bool, 
 	sums, rest := e.difference(mv)
 	pk.take(mv, sums, rest)
 	items, parts := e.assemble(pk, suffix)
-	var derive []claimed
 	for _, t := range targets {
 		found, err := e.readClaims(ctx, t.b, t.target)
 		if err != nil {
@@ -97,8 +98,6 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *move, suffix int) (bool, 
 		case len(after.sources) == 0 && !mv.spare[t.target]:
 			a := e.deleteAction(t.b, t.target)
 			items, parts = append(items, a.write), append(parts, part{moves: []*move{mv}, action: a})
-		default:
-			derive = append(derive, t)
 		}
 		if len(after.sources) > 1 {
 			e.logger.WarnContext(ctx, "several sources ask for one mirror item; the smallest key wins",
@@ -110,11 +109,6 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *move, suffix int) (bool, 
 		return len(again) > 0, err
 	}
 	e.countMirrors(parts)
-	for _, t := range derive {
-		if err := e.deriveTarget(ctx, t.b, t.target); err != nil {
-			return false, err
-		}
-	}
 	return false, nil
 }
 
@@ -161,22 +155,30 @@ func (e *Engine) deriveTarget(ctx context.Context, b *binding, target change.Key
 		if err != nil {
 			return err
 		}
+		items, err := e.readItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
+		if err != nil {
+			return err
+		}
+		standing := image(items[target])
 		c := newExpression()
 		held := c.claimsAre(found)
-		items := []ddb.TransactWriteItem{{ConditionCheck: &ddb.ConditionCheck{
+		writes := []ddb.TransactWriteItem{{ConditionCheck: &ddb.ConditionCheck{
 			TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), ConditionExpression: &held,
 			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		}}}
 		if winner := found.winner(); winner == "" {
-			items = append(items, e.deleteAction(b, target).write)
+			if !stamped(b, stampContext(e.incarnation, target, ""), standing) {
+				return nil // gone, or the application's own
+			}
+			writes = append(writes, e.deleteAction(b, target).write)
 		} else {
-			more, err := e.winnerWrites(ctx, b, target, change.ParseKey(winner))
+			more, err := e.winnerWrites(ctx, b, target, change.ParseKey(winner), standing)
 			if err != nil || len(more) == 0 {
 				return err
 			}
-			items = append(items, more...)
+			writes = append(writes, more...)
 		}
-		err = e.transact(ctx, "deriving mirror item "+target.String(), items)
+		err = e.transact(ctx, "deriving mirror item "+target.String(), writes)
 		if err == nil {
 			e.counters.Mirrors.Add(1)
 			return nil
@@ -185,22 +187,23 @@ func (e *Engine) deriveTarget(ctx context.Context, b *binding, target change.Key
 		if !errors.As(err, &canceled) {
 			return err
 		}
-		if n := len(canceled.CancellationReasons); n == 2 && items[1].Delete != nil && codeOf(canceled.CancellationReasons[1]) == "ConditionalCheckFailed" {
-			return nil // it carries no stamp of ours: the application's own
-		}
 	}
 	return fmt.Errorf("deriving mirror item %s: %w", target, errTooContended)
 }
 
 // winnerWrites are the check of the winner's entry and the write of what its
-// item asks for; none if its own record is on the way.
-func (e *Engine) winnerWrites(ctx context.Context, b *binding, target, winner change.Key) ([]ddb.TransactWriteItem, error) {
+// item asks for; none if its own record is on the way, or if the mirror item
+// stands as it should.
+func (e *Engine) winnerWrites(ctx context.Context, b *binding, target, winner change.Key, standing change.Image) ([]ddb.TransactWriteItem, error) {
 	mv, err := e.readMoveOf(ctx, winner)
 	if err != nil {
 		return nil, err
 	}
 	f, ok := mv.new[b.id]
 	if !ok || f.kind != mirrored || f.target != target || mv.entry == nil {
+		return nil, nil
+	}
+	if stamped(b, stampContext(e.incarnation, target, ""), standing) && digestOf(b, standing) == f.digest {
 		return nil, nil
 	}
 	c := newExpression()

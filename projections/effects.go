@@ -42,9 +42,10 @@ func (f effect) String() string {
 		return "=" + f.digest + " " + f.target.String()
 	case located:
 		return "@" + f.value
-	default:
+	case parked:
 		return "!" + f.parked.Code
 	}
+	return "" // no effect
 }
 
 // readEffect reads what String wrote.
@@ -138,20 +139,26 @@ func itemError(err error) *rules.ItemError {
 	return &rules.ItemError{Code: "item.unreadable", Reason: err.Error()}
 }
 
-// groupRef names one aggregate: a rule and a group within it.
+// groupRef names what several sources make together: an aggregate of a count
+// or sum rule by its group, or a mirror item with claims by its key. It is
+// brought up to date after the moves that touch it.
 type groupRef struct {
 	b     *binding
 	group string
 }
 
-// groups are the aggregates that effects touch. A locator touches every
-// aggregate that finds its target through it.
+// groups are the aggregates and mirror items with claims that effects touch. A
+// locator touches every aggregate that finds its target through it.
 func (bs *bindings) groups(fs effects, add func(groupRef)) {
 	for id, f := range fs {
 		switch f.kind {
 		case contribution:
 			if b := bs.byID[id]; b != nil {
 				add(groupRef{b, f.group})
+			}
+		case mirrored:
+			if b := bs.byID[id]; b != nil && !b.rule.Injective {
+				add(groupRef{b, f.target.String()})
 			}
 		case located:
 			entity := strings.TrimPrefix(id, locatorPrefix)

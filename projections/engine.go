@@ -55,8 +55,9 @@ type Engine struct {
 	sortKey      string // "" if the table has none
 	partitionN   bool   // the partition key is a number
 	sortN        bool
-	incarnation  string // of the state table
-	epoch        int    // of the rules
+	incarnation  string       // of the state table
+	epoch        int          // of the rules
+	lives        atomic.Int64 // times that rules went live, as last seen in the registry
 	logger       *slog.Logger
 	now          func() time.Time
 	healsMax     int64

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 )
 
 // expression gathers the names and values of one request's expressions.
@@ -65,6 +68,14 @@ func (c *expression) unstampedOr(attribute string, s stamp) string {
 	n := c.name(attribute)
 	return "(attribute_not_exists(" + n + ") OR NOT begins_with(" + n + ", " + c.value(textValue(s.context+" ")) +
 		") OR " + n + " <= " + c.value(textValue(s.context+" "+string(s.version)+" ~")) + ")"
+}
+
+// same is a further condition: that an attribute still holds what was seen.
+func (c *expression) same(attribute string, seen change.Value) string {
+	if seen.Kind() == change.KindAbsent {
+		return c.sprintf(" AND attribute_not_exists(%n)", attribute)
+	}
+	return c.sprintf(" AND %n = %v", attribute, attributes.ToTable(seen))
 }
 
 func ptr[T any](v T) *T { return &v }

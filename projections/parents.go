@@ -200,11 +200,7 @@ func (e *Engine) copyUpdate(pw parentWrite, child change.Key, seen change.Image,
 func (e *Engine) unmoved(c *expression, b *binding, seen change.Image) string {
 	condition := e.stillEntity(c, b.rule.Target)
 	for _, name := range append(slices.Clone(b.rule.JoinReads), b.stamp) {
-		if v := seen.Lookup(name); v.Kind() == change.KindAbsent {
-			condition += c.sprintf(" AND attribute_not_exists(%n)", name)
-		} else {
-			condition += c.sprintf(" AND %n = %v", name, attributes.ToTable(v))
-		}
+		condition += c.same(name, seen.Lookup(name))
 	}
 	return condition
 }

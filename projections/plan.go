@@ -34,8 +34,15 @@ type plan struct {
 	heals     map[itemRule]*heal
 	parents   map[itemRule]*fanOut
 	children  map[itemRule]*fill
+	bares     map[itemRule]*bare
 	relevant  int
 	unmatched int
+}
+
+// bare is an item that displays an aggregate although it has no unique value to find it by.
+type bare struct {
+	first int
+	last  change.Image
 }
 
 // rollup is a display attribute that is due to be written anew.
@@ -84,7 +91,7 @@ type fill struct {
 func newPlan() *plan {
 	return &plan{
 		moves: map[change.Key]*move{}, rollups: map[groupRef]*rollup{}, heals: map[itemRule]*heal{},
-		parents: map[itemRule]*fanOut{}, children: map[itemRule]*fill{},
+		parents: map[itemRule]*fanOut{}, children: map[itemRule]*fill{}, bares: map[itemRule]*bare{},
 	}
 }
 
@@ -204,7 +211,7 @@ func (p *planner) classifyDisplay(pl *plan, s sides, b *binding) bool {
 	}
 	group, ok, err := b.rule.GroupOf(s.nm, s.new)
 	if err != nil || !ok {
-		return false // a bad unique value is parked by the locator
+		return pl.strip(s, b)
 	}
 	context := stampContext(p.incarnation, s.record.Key, group)
 	if !regrouped && !foreign(b, context, s.old, s.new) {
@@ -222,6 +229,19 @@ func (p *planner) classifyDisplay(pl *plan, s sides, b *binding) bool {
 	if stamped(b, context, s.old) {
 		ru.contest(s.record.Key)
 	}
+	return true
+}
+
+// strip asks for the display attribute to be taken off an item without a (good) unique value.
+func (pl *plan) strip(s sides, b *binding) bool {
+	id := itemRule{b, s.record.Key}
+	if s.new.Lookup(b.rule.Writes[0]).Kind() == change.KindAbsent {
+		return false
+	}
+	if pl.bares[id] == nil {
+		pl.bares[id] = &bare{first: s.index}
+	}
+	pl.bares[id].last = s.new
 	return true
 }
 

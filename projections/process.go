@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -17,12 +18,18 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 	if len(records) == 0 {
 		return 0, nil
 	}
-	pl := e.planner().plan(records)
-	w := e.newWork(ctx, len(records))
-	defer w.release()
-	w.run(pl)
-	if err := e.checkEpoch(ctx); err != nil {
-		return 0, err
+	var pl *plan
+	var w *work
+	for {
+		pl = e.planner().plan(records)
+		w = e.newWork(ctx, len(records))
+		w.run(pl)
+		w.release()
+		if err := e.checkRegistry(ctx); err == nil {
+			break
+		} else if !errors.Is(err, errWentLive) {
+			return 0, err
+		}
 	}
 	e.counters.Records.Add(int64(w.done))
 	e.counters.Relevant.Add(int64(pl.relevant))
@@ -68,6 +75,7 @@ func (w *work) run(pl *plan) {
 	w.fanOut(pl.parents)
 	w.fill(pl.children)
 	w.rollUp(pl)
+	w.bare(pl.bares)
 }
 
 // moves applies the ledger moves, and adds the roll-ups that they ask for to the plan.

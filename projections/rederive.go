@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // scope says how much of an item rederiving looks at.
@@ -69,6 +70,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc scope,
 	w.heal(pl)
 	w.fill(pl.children)
 	w.rollUp(pl)
+	w.bare(pl.bares)
 	for _, mv := range moves {
 		for id, f := range mv.new {
 			if f.kind == parked {
@@ -105,14 +107,30 @@ func (e *Engine) planRederive(pl *plan, key change.Key, ent *entry, img change.I
 		return mv
 	}
 	for _, r := range m.Entity.Displays {
-		if group, ok, err := r.GroupOf(&m, img); ok && err == nil {
-			pl.rollups[groupRef{e.byRule[r], group}] = &rollup{present: img.Lookup(r.Writes[0]).Kind() != change.KindAbsent}
-		}
+		e.planDisplay(pl, r, key, &m, img)
 	}
 	for _, r := range m.Entity.Mirrors {
 		pl.heals[itemRule{e.byRule[r], key}] = &heal{last: img}
 	}
 	return mv
+}
+
+// planDisplay plans what one item displays under a rule, as it is now.
+func (e *Engine) planDisplay(pl *plan, r *rules.Rule, key change.Key, m *rules.Match, img change.Image) {
+	b := e.byRule[r]
+	present := img.Lookup(r.Writes[0]).Kind() != change.KindAbsent
+	group, ok, err := r.GroupOf(m, img)
+	if err != nil || !ok {
+		if present {
+			pl.bares[itemRule{b, key}] = &bare{last: img}
+		}
+		return
+	}
+	ref := groupRef{b, group}
+	if pl.rollups[ref] == nil {
+		pl.rollups[ref] = &rollup{}
+	}
+	pl.rollups[ref].present = pl.rollups[ref].present || present
 }
 
 func (mv *move) hasParked() bool {

@@ -113,7 +113,7 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 			}
 		}
 		e.incarnation, e.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
-		done, err := e.bindRules(ctx, cfg, known)
+		done, err := e.bindRules(ctx, cfg, known, numberOf(table["live"]))
 		if err != nil || done {
 			return err
 		}
@@ -167,7 +167,7 @@ func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
 
 // bindRules finds each rule of the file in the registry: by name, or, renamed,
 // by fingerprint. It reports false if the registry has to be read again.
-func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row) (bool, error) {
+func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row, lives int64) (bool, error) {
 	ids := map[*rules.Rule]string{}
 	used := map[string]bool{}
 	refused := &RulesChangedError{StateTable: e.stateTable}
@@ -226,6 +226,7 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 		return false, e.registerRules(ctx, fresh, spread, ids, known)
 	}
 	e.bindings = bind(cfg.Rules, ids)
+	e.lives.Store(lives)
 	for _, r := range cfg.Rules.Rules {
 		b := e.byRule[r]
 		b.shards = int(numberOf(known[b.id]["writeShardsMax"]))
@@ -313,9 +314,14 @@ func (e *Engine) renameRule(ctx context.Context, id, name string) error {
 	return err
 }
 
-// checkEpoch makes sure that no other process has registered newer rules:
-// records must not be called done under rules that are not all there are.
-func (e *Engine) checkEpoch(ctx context.Context) error {
+// errWentLive says that rules went live since this engine last looked.
+var errWentLive = errors.New("rules went live meanwhile")
+
+// checkRegistry makes sure that the rules stand as this engine took them to:
+// records must not be called done under rules that are not all there are
+// (ErrEpochMoved), nor without the roll-ups of rules that another process has
+// brought to life meanwhile (errWentLive; the next look finds them live here too).
+func (e *Engine) checkRegistry(ctx context.Context) error {
 	out, err := attempt(ctx, "reading the rules epoch", func() (*dynamodb.GetItemOutput, error) {
 		return e.client.GetItem(ctx, &dynamodb.GetItemInput{
 			TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(), ConsistentRead: ptr(true),
@@ -327,5 +333,18 @@ func (e *Engine) checkEpoch(ctx context.Context) error {
 	if int(numberOf(out.Item["epoch"])) != e.epoch || textOf(out.Item["incarnation"]) != e.incarnation {
 		return ErrEpochMoved
 	}
-	return nil
+	if numberOf(out.Item["live"]) == e.lives.Load() {
+		return nil
+	}
+	table, known, err := e.readRegistry(ctx)
+	if err != nil {
+		return err
+	}
+	for id, item := range known {
+		if b := e.byID[id]; b != nil && textOf(item["state"]) == stateLive {
+			b.live.Store(true)
+		}
+	}
+	e.lives.Store(numberOf(table["live"]))
+	return errWentLive
 }

@@ -27,7 +27,9 @@ type total struct {
 // moves: a sum that changed before the rule went live is then seen by the
 // seeding's own roll-up.
 func (w *work) rollUp(pl *plan) {
-	due := slices.DeleteFunc(slices.Collect(maps.Keys(pl.rollups)), func(g groupRef) bool { return !g.b.live.Load() })
+	due := slices.DeleteFunc(slices.Collect(maps.Keys(pl.rollups)), func(g groupRef) bool {
+		return g.b.rule.Kind != rules.Mirror && !g.b.live.Load()
+	})
 	slices.SortFunc(due, func(a, b groupRef) int {
 		return cmp.Or(cmp.Compare(a.b.id, b.b.id), cmp.Compare(a.group, b.group))
 	})
@@ -41,7 +43,13 @@ func (w *work) rollUp(pl *plan) {
 	unsettled := map[*move]bool{}
 	_ = each(w.ctx, writesAtOnce, due, func(ctx context.Context, g groupRef) error {
 		ru := pl.rollups[g]
-		if err := w.show(ctx, g, totals[g], ru); err != nil {
+		var err error
+		if g.b.rule.Kind == rules.Mirror {
+			err = w.deriveTarget(ctx, g.b, change.ParseKey(g.group))
+		} else {
+			err = w.show(ctx, g, totals[g], ru)
+		}
+		if err != nil {
 			w.failed(ru.first, err)
 			w.mu.Lock()
 			for _, mv := range ru.marks {
@@ -153,7 +161,7 @@ func (e *Engine) showOn(ctx context.Context, g groupRef, t total, target change.
 	s := stamp{stampContext(e.incarnation, target, g.group), versionOf(e.epoch, t.operations), change.Digest(value)}
 	c := newExpression()
 	set := c.sprintf("SET %n = %v, %n = %v", attribute, attributes.ToTable(value), g.b.stamp, textValue(s.String()))
-	condition := e.stillEntity(c, g.b.rule.Target) + e.stillGroup(c, g, target) + " AND " + c.unstampedOr(g.b.stamp, s)
+	condition := e.stillEntity(c, g.b.rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.b.stamp, s)
 	ok, err := e.update(ctx, "rolling up "+g.b.rule.Name+" of "+target.String(), e.itemUpdate(target, set, condition, c))
 	if err != nil && classify(err) == classPark {
 		return e.park(ctx, g.b, target, change.Position{}, &rules.ItemError{Code: "write.rejected", Reason: err.Error()})
@@ -168,13 +176,13 @@ func (e *Engine) showOn(ctx context.Context, g groupRef, t total, target change.
 func (e *Engine) hide(ctx context.Context, g groupRef, target change.Key) error {
 	c := newExpression()
 	remove := "REMOVE " + c.name(g.b.rule.Writes[0]) + ", " + c.name(g.b.stamp)
-	condition := c.sprintf("begins_with(%n, %v)", g.b.stamp, textValue(stampContext(e.incarnation, target, g.group)+" "))
+	condition := e.stillEntity(c, g.b.rule.Target) + e.stillGroup(c, g) + c.sprintf(" AND attribute_exists(%n)", g.b.rule.Writes[0])
 	_, err := e.update(ctx, "taking "+g.b.rule.Name+" off "+target.String(), e.itemUpdate(target, remove, condition, c))
 	return err
 }
 
 // stillGroup is the condition that an item known by a unique attribute still has that value, whatever its type.
-func (e *Engine) stillGroup(c *expression, g groupRef, target change.Key) string {
+func (e *Engine) stillGroup(c *expression, g groupRef) string {
 	entity := g.b.rule.Target
 	if !g.b.rule.ByUnique || entity.UniqueInKey() {
 		return ""
@@ -187,6 +195,18 @@ func (e *Engine) stillGroup(c *expression, g groupRef, target change.Key) string
 		condition += c.sprintf(" OR %n = %v", entity.Unique, attributes.ToTable(change.Bool(g.group == "true")))
 	}
 	return condition + ")"
+}
+
+// bare takes the attribute off items that have no unique value, and so display nothing.
+func (w *work) bare(bares map[itemRule]*bare) {
+	for id, ba := range bares {
+		c := newExpression()
+		remove := "REMOVE " + c.name(id.b.rule.Writes[0]) + ", " + c.name(id.b.stamp)
+		unique := id.b.rule.Target.Unique
+		condition := w.stillEntity(c, id.b.rule.Target) + c.same(unique, ba.last.Lookup(unique))
+		_, err := w.update(w.ctx, "taking "+id.b.rule.Name+" off "+id.key.String(), w.itemUpdate(id.key, remove, condition, c))
+		w.failed(ba.first, err)
+	}
 }
 
 // itemUpdate is an UpdateItem on the user's table.

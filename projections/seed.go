@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -175,28 +176,31 @@ func (e *Engine) showPage(ctx context.Context, level int, rows []row) error {
 			continue
 		}
 		for _, rule := range m.Entity.Displays {
-			if group, ok, err := rule.GroupOf(&m, item); ok && err == nil && rule.Level == level {
-				pl.rollups[groupRef{e.byRule[rule], group}] = &rollup{present: item.Lookup(rule.Writes[0]).Kind() != change.KindAbsent}
+			if rule.Level == level {
+				e.planDisplay(pl, rule, key, &m, item)
 			}
 		}
 	}
 	w := e.newWork(ctx, 0)
 	defer w.release()
 	w.rollUp(pl)
+	w.bare(pl.bares)
 	return w.err
 }
 
-// goLive marks a level's rules live, in the registry and here, and turns the
-// cursor to showing. The order matters: from the moment that they are live
-// here, every change is rolled up, and the scan that follows shows the rest.
+// goLive turns the cursor to showing and marks a level's rules live, at once. Whoever
+// applies records looks at the registry afterwards: either it finds the rules
+// live and rolls up, or the scan that follows here sees what it applied.
 func (e *Engine) goLive(ctx context.Context, cursor *seedCursor) error {
-	if err := e.checkEpoch(ctx); err != nil {
-		return err
-	}
 	*cursor = seedCursor{epoch: e.epoch, level: cursor.level, phase: phaseShow}
-	if err := e.saveCursor(ctx, *cursor); err != nil {
-		return err
-	}
+	c := newExpression()
+	raise := c.sprintf("ADD %n %v", "live", numberValue(1))
+	same := c.sprintf("%n = %v", "epoch", numberValue(int64(e.epoch)))
+	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
+		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
+		UpdateExpression: &raise, ConditionExpression: &same,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}, {Put: &ddb.Put{TableName: &e.stateTable, Item: e.cursorItem(*cursor)}}}
 	for _, r := range e.set.Rules {
 		b := e.byRule[r]
 		if r.Level != cursor.level || b.live.Load() {
@@ -204,10 +208,20 @@ func (e *Engine) goLive(ctx context.Context, cursor *seedCursor) error {
 		}
 		c := newExpression()
 		set := c.sprintf("SET %n = %v", "state", textValue(stateLive))
-		if _, err := e.update(ctx, "marking rule "+r.Name+" live", e.stateUpdate(stateKey{registryPartition, registryRule + b.id}, set, "", c)); err != nil {
-			return err
-		}
-		b.live.Store(true)
+		items = append(items, ddb.TransactWriteItem{Update: &ddb.Update{
+			TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + b.id}.attributes(),
+			UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		}})
+	}
+	err := e.transact(ctx, "bringing rules to life", items)
+	if err != nil && classify(err) == classCanceled {
+		return ErrEpochMoved
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.checkRegistry(ctx); err != nil && !errors.Is(err, errWentLive) {
+		return err
 	}
 	return nil
 }
@@ -233,15 +247,19 @@ func (e *Engine) readCursor(ctx context.Context) (seedCursor, error) {
 	return c, nil
 }
 
-func (e *Engine) saveCursor(ctx context.Context, c seedCursor) error {
+func (e *Engine) cursorItem(c seedCursor) row {
 	r := e.cursorKey().attributes()
 	r["epoch"], r["level"] = numberValue(int64(c.epoch)), numberValue(int64(c.level))
 	r["phase"], r["items"] = textValue(string(c.phase)), numberValue(c.items)
 	if len(c.last) > 0 {
 		r["last"] = &ddb.AttributeValueMemberM{Value: c.last}
 	}
+	return r
+}
+
+func (e *Engine) saveCursor(ctx context.Context, c seedCursor) error {
 	_, err := attempt(ctx, "saving the seeding cursor", func() (*dynamodb.PutItemOutput, error) {
-		return e.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &e.stateTable, Item: r})
+		return e.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &e.stateTable, Item: e.cursorItem(c)})
 	})
 	return err
 }

@@ -1,0 +1,58 @@
+package projections
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// faulty passes calls on, asking first what is to become of each.
+type faulty struct {
+	Client
+	// around is called for every request; it may fail it before or after pass has its effect.
+	around func(op string, pass func() error) error
+}
+
+// errCrash ends a worker in the middle of a batch; no class of error knows it.
+var errCrash = errors.New("the worker crashed")
+
+func intercept[In, Out any](f *faulty, op string, call func() (*Out, error), _ *In) (out *Out, err error) {
+	err = f.around(op, func() error { out, err = call(); return err })
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (f *faulty) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return intercept(f, "GetItem", func() (*dynamodb.GetItemOutput, error) { return f.Client.GetItem(ctx, in) }, in)
+}
+
+func (f *faulty) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return intercept(f, "PutItem", func() (*dynamodb.PutItemOutput, error) { return f.Client.PutItem(ctx, in) }, in)
+}
+
+func (f *faulty) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return intercept(f, "UpdateItem", func() (*dynamodb.UpdateItemOutput, error) { return f.Client.UpdateItem(ctx, in) }, in)
+}
+
+func (f *faulty) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	return intercept(f, "DeleteItem", func() (*dynamodb.DeleteItemOutput, error) { return f.Client.DeleteItem(ctx, in) }, in)
+}
+
+func (f *faulty) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return intercept(f, "Query", func() (*dynamodb.QueryOutput, error) { return f.Client.Query(ctx, in) }, in)
+}
+
+func (f *faulty) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	return intercept(f, "Scan", func() (*dynamodb.ScanOutput, error) { return f.Client.Scan(ctx, in) }, in)
+}
+
+func (f *faulty) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	return intercept(f, "BatchGetItem", func() (*dynamodb.BatchGetItemOutput, error) { return f.Client.BatchGetItem(ctx, in) }, in)
+}
+
+func (f *faulty) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return intercept(f, "TransactWriteItems", func() (*dynamodb.TransactWriteItemsOutput, error) { return f.Client.TransactWriteItems(ctx, in) }, in)
+}
