@@ -1,0 +1,192 @@
+package demo
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// valueCharactersMax is how much of a value is shown.
+const valueCharactersMax = 24
+
+// snapshot is a table's items by key.
+type snapshot map[change.Key]change.Item
+
+func snapshotOf(set *rules.Set, items []change.Item) snapshot {
+	s := snapshot{}
+	for _, item := range items {
+		s[keyOf(set, item)] = item
+	}
+	return s
+}
+
+func keyOf(set *rules.Set, item change.Item) change.Key {
+	return change.Key{Partition: item.Lookup(set.Table.PartitionKey).Text(), Sort: item.Lookup(set.Table.SortKey).Text()}
+}
+
+// keys returns the keys of both snapshots, in order.
+func keys(a, b snapshot) []change.Key {
+	all := slices.Collect(maps.Keys(a))
+	all = slices.AppendSeq(all, maps.Keys(b))
+	slices.SortFunc(all, func(x, y change.Key) int {
+		return cmp.Or(cmp.Compare(x.Partition, y.Partition), cmp.Compare(x.Sort, y.Sort))
+	})
+	return slices.Compact(all)
+}
+
+// view knows how the items of a rule set are shown: which attributes matter to
+// the rules, which of them are derived, and how wide the keys are.
+type view struct {
+	set             *rules.Set
+	partition, sort int // widths
+}
+
+func newView(set *rules.Set) *view { return &view{set: set} }
+
+// widen makes room for keys.
+func (v *view) widen(key change.Key) {
+	v.partition = max(v.partition, utf8.RuneCountInString(key.Partition))
+	v.sort = max(v.sort, utf8.RuneCountInString(key.Sort))
+}
+
+// attributes returns the names of the attributes that a rule reads or writes
+// on this item, those that are derived last.
+func (v *view) attributes(key change.Key, items ...change.Item) (base, own []string) {
+	var entity *rules.Entity
+	for _, item := range items {
+		if m, ok := v.set.Identify(key, item); ok && entity == nil {
+			entity = m.Entity
+		}
+	}
+	if entity == nil {
+		return nil, nil
+	}
+	for _, rule := range slices.Concat(entity.Mirrors, entity.Children, entity.Displays) {
+		own = append(own, rule.Writes...)
+	}
+	for _, rule := range slices.Concat(entity.Sources, entity.Parents) {
+		base = append(base, rule.Reads...)
+	}
+	for _, rule := range entity.Children {
+		base = append(base, rule.JoinReads...)
+	}
+	hidden := func(name string) bool {
+		return name == v.set.Table.TypeAttribute || name == v.set.Table.PartitionKey || name == v.set.Table.SortKey
+	}
+	slices.Sort(base)
+	base = slices.DeleteFunc(slices.Compact(base), func(name string) bool { return hidden(name) || slices.Contains(own, name) })
+	own = slices.DeleteFunc(own, hidden)
+	return base, own
+}
+
+// head is the beginning of a line that shows an item.
+func (v *view) head(key change.Key) string {
+	return pad(key.Partition, v.partition) + "  " + key.Sort
+}
+
+// markWidth is the room for "put", "~" and the like.
+const markWidth = 4
+
+// marked is the beginning of a line that shows what becomes of an item.
+func (v *view) marked(mark string, key change.Key) string {
+	return "  " + pad(mark, markWidth) + v.head(key)
+}
+
+// indent is where the attributes begin behind a head.
+func (v *view) indent() int { return v.partition + 2 + v.sort + 2 }
+
+func pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
+}
+
+// whole shows an item with all attributes that matter.
+func (v *view) whole(p *paper, key change.Key, item change.Item) {
+	base, own := v.attributes(key, item)
+	var parts []span
+	for _, name := range base {
+		parts = appendAttribute(parts, name, item, plain)
+	}
+	for _, name := range own {
+		parts = appendAttribute(parts, name, item, derived)
+	}
+	p.columns(ink("  "+v.head(key), plain), 2+v.indent(), parts, 2)
+}
+
+func appendAttribute(parts []span, name string, item change.Item, s style) []span {
+	if value := item.Lookup(name); value.Kind() != change.KindAbsent {
+		parts = append(parts, ink(name+"="+short(value), s))
+	}
+	return parts
+}
+
+// short shows a value in few characters.
+func short(v change.Value) string {
+	text := "(" + v.Kind().String() + ")"
+	switch v.Kind() {
+	case change.KindAbsent:
+		text = "none"
+	case change.KindString, change.KindNumber:
+		text = v.Text()
+	case change.KindBool:
+		text = map[bool]string{true: "true", false: "false"}[v.Bool()]
+	case change.KindNull:
+		text = "null"
+	}
+	if utf8.RuneCountInString(text) > valueCharactersMax {
+		text = string([]rune(text)[:valueCharactersMax-1]) + "…"
+	}
+	return text
+}
+
+// difference shows what was made, changed and removed between two snapshots,
+// and returns the number of items that it showed.
+func (v *view) difference(p *paper, before, after snapshot) int {
+	shown := 0
+	for _, key := range keys(before, after) {
+		old, hadOld := before[key]
+		now, hasNow := after[key]
+		base, own := v.attributes(key, now, old)
+		var parts []span
+		mark := "~"
+		switch {
+		case !hasNow:
+			mark = "-"
+		case !hadOld:
+			mark = "+"
+			for _, name := range slices.Concat(base, own) {
+				parts = appendAttribute(parts, name, now, changed)
+			}
+		default:
+			for _, name := range slices.Concat(base, own) {
+				parts = appendChange(parts, name, old.Lookup(name), now.Lookup(name))
+			}
+			if len(parts) == 0 {
+				continue // nothing but stamps
+			}
+		}
+		markStyle := changed
+		if mark == "-" {
+			markStyle = gone
+		}
+		p.columns(ink(v.marked(mark, key), markStyle), 2+markWidth+v.indent(), parts, 2)
+		shown++
+	}
+	return shown
+}
+
+func appendChange(parts []span, name string, old, now change.Value) []span {
+	switch {
+	case old.Equal(now):
+		return parts
+	case now.Kind() == change.KindAbsent:
+		return append(parts, ink(name+" removed, was "+short(old), gone))
+	case old.Kind() == change.KindAbsent:
+		return append(parts, ink(name+"="+short(now), changed))
+	}
+	return append(parts, ink(name+": ", plain).with(ink(short(old)+" → ", faint).with(ink(short(now), changed))))
+}

@@ -1,0 +1,256 @@
+// Package examples holds small, whole designs, each with its rule file, its
+// items and a story of what an application does to them. The demonstration
+// plays them, the test suite checks them, and their READMEs explain them.
+//
+// Each folder is one example:
+//
+//	dynamill.yaml  the rule file
+//	items.json     the items before dynamill first runs, as `aws dynamodb batch-write-item` reads them
+//	story.yaml     what the application does then, step by step
+//	want.json      the items at the end but for the stamps, for the tests
+//
+// It imports rules, change and internal/attributes.
+package examples
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/goccy/go-yaml"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/rules"
+)
+
+//go:embed */dynamill.yaml */items.json */story.yaml
+var files embed.FS
+
+// Example is one design, ready to be played.
+type Example struct {
+	Name  string
+	Rules []byte // the rule file
+	Set   *rules.Set
+	Items []change.Item // before the first run
+	Steps []Step
+}
+
+// Step is one thing that happens to the table.
+type Step struct {
+	Title, Say string
+	Writes     []Write
+	// CrashAfter is the number of the engine's writes that still succeed
+	// before its process dies; 0 if it lives.
+	CrashAfter int
+}
+
+// Verb is what a Write does to its item.
+type Verb string
+
+// The verbs of a story.
+const (
+	Put    Verb = "put"    // replaces the item whole
+	Update Verb = "update" // sets attributes
+	Delete Verb = "delete"
+)
+
+// Write is one write of the application.
+type Write struct {
+	Verb Verb
+	Item change.Item // for Delete, the key attributes alone
+}
+
+// Table is what a story's writes go to.
+type Table interface {
+	Put(ctx context.Context, item change.Item) error
+	Update(ctx context.Context, item change.Item) error // sets the attributes beside the key
+	Delete(ctx context.Context, key change.Item) error
+}
+
+// Apply carries out the write.
+func (w Write) Apply(ctx context.Context, table Table) error {
+	switch w.Verb {
+	case Put:
+		return table.Put(ctx, w.Item)
+	case Update:
+		return table.Update(ctx, w.Item)
+	case Delete:
+		return table.Delete(ctx, w.Item)
+	}
+	return fmt.Errorf("a story knows put, update and delete, not %q", w.Verb)
+}
+
+// Names returns the names of all examples, sorted.
+func Names() []string {
+	found, err := fs.Glob(files, "*/dynamill.yaml")
+	if err != nil {
+		panic("examples: a bad pattern in the source: " + err.Error())
+	}
+	for i, path := range found {
+		found[i], _, _ = strings.Cut(path, "/")
+	}
+	return found
+}
+
+// Load reads an example by its name.
+func Load(name string) (*Example, error) {
+	ex := &Example{Name: name}
+	var err error
+	if ex.Rules, err = files.ReadFile(name + "/dynamill.yaml"); err != nil {
+		return nil, fmt.Errorf("there is no example %q; there are: %s", name, strings.Join(Names(), ", "))
+	}
+	if ex.Set, err = rules.Load("examples/"+name+"/dynamill.yaml", ex.Rules); err != nil {
+		return nil, err
+	}
+	if ex.Items, err = loadItems(name + "/items.json"); err != nil {
+		return nil, err
+	}
+	if ex.Steps, err = loadStory(name + "/story.yaml"); err != nil {
+		return nil, err
+	}
+	return ex, nil
+}
+
+// batch is the form of `aws dynamodb batch-write-item --request-items`.
+type batch map[string][]struct {
+	PutRequest struct {
+		Item map[string]json.RawMessage
+	}
+}
+
+func loadItems(path string) ([]change.Item, error) {
+	src, err := files.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading example: %w", err)
+	}
+	var requests batch
+	if err := json.Unmarshal(src, &requests); err != nil {
+		return nil, fmt.Errorf("reading example %s: %w", path, err)
+	}
+	var items []change.Item
+	for _, table := range requests {
+		for _, request := range table {
+			item := change.Item{}
+			for name, raw := range request.PutRequest.Item {
+				av, err := decodeJSON(raw)
+				if err != nil {
+					return nil, fmt.Errorf("reading example %s: attribute %s: %w", path, name, err)
+				}
+				item[name] = attributes.FromTable(av)
+			}
+			items = append(items, item)
+		}
+	}
+	return items, nil
+}
+
+// decodeJSON reads an attribute value in DynamoDB's JSON.
+func decodeJSON(src json.RawMessage) (ddb.AttributeValue, error) {
+	var v struct {
+		S    *string
+		N    *string
+		BOOL *bool
+		NULL *bool
+		SS   []string
+		NS   []string
+		L    []json.RawMessage
+		M    map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(src, &v); err != nil {
+		return nil, err
+	}
+	switch {
+	case v.S != nil:
+		return &ddb.AttributeValueMemberS{Value: *v.S}, nil
+	case v.N != nil:
+		return &ddb.AttributeValueMemberN{Value: *v.N}, nil
+	case v.BOOL != nil:
+		return &ddb.AttributeValueMemberBOOL{Value: *v.BOOL}, nil
+	case v.NULL != nil:
+		return &ddb.AttributeValueMemberNULL{Value: *v.NULL}, nil
+	case v.SS != nil:
+		return &ddb.AttributeValueMemberSS{Value: v.SS}, nil
+	case v.NS != nil:
+		return &ddb.AttributeValueMemberNS{Value: v.NS}, nil
+	case v.L != nil:
+		list := &ddb.AttributeValueMemberL{}
+		for _, raw := range v.L {
+			member, err := decodeJSON(raw)
+			if err != nil {
+				return nil, err
+			}
+			list.Value = append(list.Value, member)
+		}
+		return list, nil
+	case v.M != nil:
+		fields := &ddb.AttributeValueMemberM{Value: map[string]ddb.AttributeValue{}}
+		for name, raw := range v.M {
+			field, err := decodeJSON(raw)
+			if err != nil {
+				return nil, err
+			}
+			fields.Value[name] = field
+		}
+		return fields, nil
+	}
+	return nil, fmt.Errorf("%s is not an attribute value", src)
+}
+
+// story is the form of story.yaml: plain values, without DynamoDB's descriptors.
+type story struct {
+	Steps []struct {
+		Title, Say string
+		CrashAfter int `yaml:"crash_after"`
+		Writes     []map[Verb]map[string]any
+	}
+}
+
+func loadStory(path string) ([]Step, error) {
+	src, err := files.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading example: %w", err)
+	}
+	var s story
+	if err := yaml.UnmarshalWithOptions(src, &s, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("reading example %s: %w", path, err)
+	}
+	var steps []Step
+	for _, told := range s.Steps {
+		step := Step{Title: told.Title, Say: told.Say, CrashAfter: told.CrashAfter}
+		for _, write := range told.Writes {
+			for verb, plain := range write {
+				item, err := fromPlain(plain)
+				if err != nil {
+					return nil, fmt.Errorf("reading example %s, step %q: %w", path, told.Title, err)
+				}
+				step.Writes = append(step.Writes, Write{Verb: verb, Item: item})
+			}
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
+}
+
+func fromPlain(plain map[string]any) (change.Item, error) {
+	item := change.Item{}
+	for name, v := range plain {
+		switch v := v.(type) {
+		case string:
+			item[name] = change.String(v)
+		case bool:
+			item[name] = change.Bool(v)
+		case nil:
+			item[name] = change.Null()
+		case int64, uint64, float64:
+			item[name] = change.Number(fmt.Sprint(v))
+		default:
+			return nil, fmt.Errorf("attribute %s: a story holds texts, numbers, truth values and null only, not %T", name, v)
+		}
+	}
+	return item, nil
+}

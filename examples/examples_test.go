@@ -1,0 +1,157 @@
+package examples_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/examples"
+	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/internal/workbench"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestExamples plays every example: after each step nothing drifts, and at the
+// end the table holds what want.json says.
+func TestExamples(t *testing.T) {
+	for _, name := range examples.Names() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { play(t, name) }) // so that no time is spent on waiting
+		})
+	}
+}
+
+func play(t *testing.T, name string) {
+	ex, err := examples.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bench, err := workbench.New(t.Context(), ex.Set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range ex.Items {
+		if err := bench.Put(t.Context(), item); err != nil {
+			t.Fatal(err)
+		}
+	}
+	follow(t, bench, ex, examples.Step{Title: "the first run"})
+	for _, step := range ex.Steps {
+		for _, w := range step.Writes {
+			if err := w.Apply(t.Context(), bench); err != nil {
+				t.Fatal(err)
+			}
+		}
+		follow(t, bench, ex, step)
+	}
+	compare(t, name, bench)
+}
+
+// follow lets the engine follow the stream, die if the step says so, and
+// checks that nothing drifts.
+func follow(t *testing.T, bench *workbench.Bench, ex *examples.Example, step examples.Step) {
+	t.Helper()
+	if step.CrashAfter > 0 {
+		bench.CrashAfter(step.CrashAfter)
+		if err := bench.Drain(t.Context()); !errors.Is(err, workbench.ErrCrashed) {
+			t.Fatalf("%s: got %v, want a crash", step.Title, err)
+		}
+		if drift(t, bench, ex) == nil {
+			t.Fatalf("%s: the process died when all was done, so the step shows nothing", step.Title)
+		}
+	}
+	if err := bench.Drain(t.Context()); err != nil {
+		t.Fatalf("%s: %v", step.Title, err)
+	}
+	for _, d := range drift(t, bench, ex) {
+		t.Errorf("%s: %s", step.Title, d)
+	}
+	parked, err := bench.Parked(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(parked) > 0 {
+		t.Errorf("%s: parked: %+v", step.Title, parked)
+	}
+}
+
+func drift(t *testing.T, bench *workbench.Bench, ex *examples.Example) []oracle.Difference {
+	t.Helper()
+	items, err := bench.Items(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return oracle.Drift(ex.Set, items)
+}
+
+func compare(t *testing.T, name string, bench *workbench.Bench) {
+	t.Helper()
+	items, err := bench.Items(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	got.WriteString("{ \"" + name + "\": [\n")
+	for i, item := range items {
+		plain := map[string]any{}
+		for attribute, v := range item {
+			if !strings.HasPrefix(attribute, "_dm_") {
+				plain[attribute] = descriptor(t, v)
+			}
+		}
+		line, err := json.Marshal(map[string]any{"PutRequest": map[string]any{"Item": plain}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.WriteString("  " + string(line))
+		if i < len(items)-1 {
+			got.WriteString(",")
+		}
+		got.WriteString("\n")
+	}
+	got.WriteString("] }\n")
+	path := name + "/want.json"
+	if *update {
+		if err := os.WriteFile(path, got.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("the items at the end are not those of %s:\n%s", path, diff)
+	}
+}
+
+func descriptor(t *testing.T, v change.Value) any {
+	t.Helper()
+	switch v.Kind() {
+	case change.KindString, change.KindNumber:
+		return map[string]string{v.Kind().String(): v.Text()}
+	case change.KindBool:
+		return map[string]bool{"BOOL": v.Bool()}
+	}
+	t.Fatalf("no example holds a %s", v.Kind())
+	return nil
+}
+
+func TestLoadNamesTheExamplesThereAre(t *testing.T) {
+	_, err := examples.Load("blgo")
+	if err == nil || !strings.Contains(err.Error(), "blog, groups, likes") {
+		t.Errorf("got %v, want the names of the examples", err)
+	}
+}
