@@ -14,14 +14,24 @@ type Deviation string
 const (
 	// NoOpRecorded: a write that changes nothing makes a MODIFY record (AWS: none).
 	NoOpRecorded Deviation = "no-op-recorded"
-	// TransactionsBilledOnce: a transaction's writes are billed like plain ones (AWS: twice).
-	TransactionsBilledOnce Deviation = "transactions-billed-once"
+	// TransactionsBilledBySum: a transaction is billed twice its whole size rounded up (AWS: each action's size rounded up, twice).
+	TransactionsBilledBySum Deviation = "transactions-billed-by-sum"
+	// UpdateErrorsUnreasoned: what goes wrong between an update and its item in a transaction, such as a number that
+	// overflows, is a ValidationException of the request (AWS: a reason of the cancellation, see TransactionCanceledException).
+	UpdateErrorsUnreasoned Deviation = "update-errors-unreasoned"
+	// NoTableID: tables have no TableId.
+	NoTableID Deviation = "no-table-id"
+	// CreatedByMinute: ApproximateCreationDateTime is floored to the minute (AWS: to the second).
+	CreatedByMinute Deviation = "created-by-minute"
 )
 
 // DynamoDBLocal is how DynamoDB Local 3.3.1 deviates.
-var DynamoDBLocal = map[Deviation]bool{TransactionsBilledOnce: true}
+var DynamoDBLocal = map[Deviation]bool{TransactionsBilledBySum: true, UpdateErrorsUnreasoned: true, NoTableID: true, CreatedByMinute: true}
 
-// Dynoxide is how dynoxide 1.2.1 deviates.
+// Dynoxide is how dynoxide 1.2.1 deviates where that matters to this project.
+// It differs in more, and fails those tests: among others it pads lists that are
+// set beyond their end, removes list elements by their new places, and returns
+// an ending sequence number for open shards.
 var Dynoxide = map[Deviation]bool{NoOpRecorded: true}
 
 // DeviationsOf tells by a server's replies which emulator it is: dynoxide says

@@ -66,6 +66,9 @@ func (s *Sim) checkBatchWrite(requests map[string][]types.WriteRequest) (writes 
 		seen := map[string]bool{}
 		for _, r := range requests[name] {
 			w, err := s.batchWrite(name, r)
+			if err == nil {
+				err = w.mismatch
+			}
 			if err != nil {
 				return nil, 0, err
 			}

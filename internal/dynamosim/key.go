@@ -72,6 +72,18 @@ func checkKeyValue(a keyAttribute, av types.AttributeValue, mismatch string) err
 	return nil
 }
 
+// checkEmptyKey refuses key attributes that are empty.
+func (t *table) checkEmptyKey(item values.Item) error {
+	for _, a := range []keyAttribute{t.partition, t.sort} {
+		if av := item[a.name]; a.name != "" && av != nil && values.TypeOf(av) == a.kind {
+			if err := checkKeyValue(a, av, ""); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // startKey reads an ExclusiveStartKey.
 func (t *table) startKey(given values.Item) (key, error) {
 	k, _, err := t.key(given)

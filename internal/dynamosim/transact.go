@@ -108,7 +108,7 @@ func (s *Sim) checkTransaction(items []types.TransactWriteItem) ([]*write, error
 			return nil, err
 		}
 		id := holdID(w.table, w.key)
-		if seen[id] {
+		if w.mismatch == nil && seen[id] {
 			return nil, invalid("Transaction request cannot include multiple operations on one item")
 		}
 		seen[id] = true

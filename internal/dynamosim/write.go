@@ -20,6 +20,9 @@ type write struct {
 	remove    bool
 	condition *expression.Condition
 	returnOld bool // with a failed condition
+	// mismatch says how the write disagrees with the table's key schema. A transaction reports that as a
+	// reason for its cancellation, any other request as its error.
+	mismatch error
 }
 
 // conditional is what every kind of write request carries.
@@ -49,11 +52,16 @@ func (s *Sim) newPut(name *string, item values.Item, c conditional) (*write, err
 	if err := w.setCondition(attrs, c); err != nil {
 		return nil, err
 	}
-	if w.key, err = t.keyIn(w.put, ""); err != nil {
+	if err := t.checkEmptyKey(w.put); err != nil {
 		return nil, err
 	}
-	w.keyItem = t.keyOf(w.put)
-	return w, checkItem(w.put)
+	if err := checkItem(w.put); err != nil {
+		return nil, err
+	}
+	if w.key, w.mismatch = t.keyIn(w.put, ""); w.mismatch == nil {
+		w.keyItem = t.keyOf(w.put)
+	}
+	return w, nil
 }
 
 func (s *Sim) newKeyed(name *string, keyItem values.Item, update *string, c conditional) (*write, error) {
@@ -77,15 +85,24 @@ func (s *Sim) newKeyed(name *string, keyItem values.Item, update *string, c cond
 		w.update = &u
 		for _, p := range u.Paths() {
 			if t.isKey(p[0].Name) {
-				return nil, invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", p[0].Name)
+				w.mismatch = invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", p[0].Name)
 			}
 		}
 	}
 	if err := w.setCondition(attrs, c); err != nil {
 		return nil, err
 	}
-	w.key, w.keyItem, err = t.key(keyItem)
-	return w, err
+	if w.keyItem, err = values.Normalize(keyItem); err != nil {
+		return nil, err
+	}
+	if err := t.checkEmptyKey(w.keyItem); err != nil {
+		return nil, err
+	}
+	var mismatch error
+	if w.key, w.keyItem, mismatch = t.key(w.keyItem); w.mismatch == nil {
+		w.mismatch = mismatch
+	}
+	return w, nil
 }
 
 // setCondition comes last, when all other expressions have been parsed.
@@ -128,6 +145,9 @@ type outcome struct {
 // plan works out the outcome. An error is one of the write and the item together, such as a path that leads nowhere.
 func (w *write) plan() (outcome, error) {
 	o := outcome{write: w}
+	if w.mismatch != nil {
+		return o, w.mismatch
+	}
 	if r := w.table.lookup(w.key); r != nil {
 		o.old = r.item
 	}

@@ -32,10 +32,9 @@ func Normalize(item Item) (Item, error) {
 // NormalizeValue is Normalize for one value.
 func NormalizeValue(av types.AttributeValue) (types.AttributeValue, error) { return normalize(av, 1) }
 
+var errTooDeep = Invalid("Nesting Levels have exceeded supported limits")
+
 func normalize(av types.AttributeValue, depth int) (types.AttributeValue, error) {
-	if depth > DepthMax {
-		return nil, Invalid("Nesting Levels have exceeded supported limits")
-	}
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:
 		if !utf8.ValidString(v.Value) {
@@ -55,6 +54,9 @@ func normalize(av types.AttributeValue, depth int) (types.AttributeValue, error)
 		}
 		return &types.AttributeValueMemberNULL{Value: true}, nil
 	case *types.AttributeValueMemberL:
+		if depth >= DepthMax {
+			return nil, errTooDeep
+		}
 		elements := make([]types.AttributeValue, len(v.Value))
 		for i, e := range v.Value {
 			var err error
@@ -64,6 +66,9 @@ func normalize(av types.AttributeValue, depth int) (types.AttributeValue, error)
 		}
 		return &types.AttributeValueMemberL{Value: elements}, nil
 	case *types.AttributeValueMemberM:
+		if depth >= DepthMax {
+			return nil, errTooDeep
+		}
 		fields := make(Item, len(v.Value))
 		for name, f := range v.Value {
 			field, err := normalize(f, depth+1)
@@ -84,9 +89,6 @@ func normalizeSet(av types.AttributeValue) (types.AttributeValue, error) {
 		slices.Sort(members)
 		if err := checkSet(members, func(a, b string) bool { return a == b }); err != nil {
 			return nil, err
-		}
-		if members[0] == "" {
-			return nil, Invalid("One or more parameter values were invalid: An string set may not have a empty string as a member")
 		}
 		return &types.AttributeValueMemberSS{Value: members}, nil
 	case *types.AttributeValueMemberNS:
@@ -110,9 +112,6 @@ func normalizeSet(av types.AttributeValue) (types.AttributeValue, error) {
 		slices.SortFunc(members, bytes.Compare)
 		if err := checkSet(members, bytes.Equal); err != nil {
 			return nil, err
-		}
-		if len(members[0]) == 0 {
-			return nil, Invalid("One or more parameter values were invalid: Binary sets may not contain a empty binary value")
 		}
 		return &types.AttributeValueMemberBS{Value: members}, nil
 	}

@@ -19,7 +19,8 @@ import (
 // Item is one item, or any map of attribute values.
 type Item = map[string]types.AttributeValue
 
-// DepthMax is how deep lists and maps may nest (developer guide, "Quotas").
+// DepthMax is how deep lists and maps may nest, the item itself counted
+// (developer guide, "Quotas").
 const DepthMax = 32
 
 // Invalid returns DynamoDB's ValidationException.
