@@ -17,8 +17,9 @@ import (
 // Bounds of a rule file's text.
 const (
 	fileBytesMax = 1 << 20
-	nestingMax   = 32  // lists and mappings inside one another; a rule file needs 5
-	columnMax    = 512 // where a line's first token may stand: bounds the nesting by indentation
+	tokensMax    = 50_000 // names, values and signs: 500 long rules have 30,000; the parser's time grows with the square
+	nestingMax   = 32     // lists and mappings inside one another; a rule file needs 5
+	columnMax    = 512    // where a line's first token may stand: bounds the nesting by indentation
 )
 
 type nodeKind uint8
@@ -126,6 +127,10 @@ func (d *document) tokenize(src string) (tokens token.Tokens, ok bool) {
 		return nil, false
 	}
 	tokens = lexer.Tokenize(src)
+	if len(tokens) > tokensMax {
+		d.add(tokenPlace(tokens[tokensMax]), "file.too_long", "", "the file has more than %d names, values and signs up to here", tokensMax)
+		return nil, false
+	}
 	depth, sameLine, line := 0, 0, 0
 	for _, t := range tokens {
 		at := tokenPlace(t)
@@ -172,13 +177,12 @@ func (d *document) tabbedLine() (place, bool) {
 // syntaxProblem reports a syntax error of the YAML package, in the words of
 // the trap if the line holds one.
 func (d *document) syntaxProblem(err error) {
-	at, message := place{line: 1, column: 1, length: 1}, err.Error()
+	at, message := place{line: 1, column: 1, length: 1}, ""
 	var syntax *yaml.SyntaxError
-	if errors.As(err, &syntax) {
-		message = syntax.Message
-		if syntax.Token != nil {
-			at = tokenPlace(syntax.Token)
-		}
+	if !errors.As(err, &syntax) {
+		message = err.Error()
+	} else if message = syntax.Message; syntax.Token != nil {
+		at = tokenPlace(syntax.Token)
 	}
 	for _, line := range [...]int{at.line, at.line - 1} {
 		if d.trap(line) {
