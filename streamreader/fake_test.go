@@ -48,6 +48,7 @@ type fakeShard struct {
 	records    []streams.Record
 	start      string
 	trimmed    int // records gone from the front
+	empties    int // pages without a record before the next one with some
 	closed     bool
 	hidden     bool // not listed
 	gone       bool // ResourceNotFoundException
@@ -247,6 +248,10 @@ func (f *fakeStream) GetRecords(_ context.Context, in *dynamodbstreams.GetRecord
 		return nil, &streams.ExpiredIteratorException{}
 	case index < s.trimmed:
 		return nil, &streams.TrimmedDataAccessException{}
+	}
+	if s.empties > 0 {
+		s.empties--
+		return &dynamodbstreams.GetRecordsOutput{NextShardIterator: iterator(s.id, index)}, nil
 	}
 	end := min(len(s.records), index+min(f.pageMax, int(*in.Limit)))
 	out := &dynamodbstreams.GetRecordsOutput{Records: s.records[index:end]}

@@ -49,7 +49,9 @@ func TestExpiredIteratorLoopedForEver(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
 		s := f.open("shard", "")
 		f.write(s, "item", 1100)
-		// The first page takes longer than its iterator lives.
+		time.AfterFunc(10*time.Minute, func() { f.write(s, "item", 50) })
+		// The first page takes longer than an iterator lives: by then the second
+		// has long been fetched, and the iterator that came with it is too old.
 		var once sync.Once
 		c.before = func(_ context.Context, records []change.Record) (int, error) {
 			once.Do(func() { time.Sleep(16 * time.Minute) })
@@ -58,9 +60,9 @@ func TestExpiredIteratorLoopedForEver(t *testing.T) {
 		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		wantItems(t, c, map[string]int{"item": 1100})
+		wantItems(t, c, map[string]int{"item": 1150})
 		opened := f.calls("GetShardIterator shard AFTER_SEQUENCE_NUMBER")
-		if want := *s.records[999].Dynamodb.SequenceNumber; len(opened) != 1 || !strings.HasSuffix(opened[0], want) {
+		if want := *s.records[1099].Dynamodb.SequenceNumber; len(opened) != 1 || !strings.HasSuffix(opened[0], want) {
 			t.Errorf("new iterators %v, want one behind the last record done, %s", opened, want)
 		}
 	})

@@ -104,6 +104,68 @@ func TestDrainWaitsUntilAnOpenShardStaysEmpty(t *testing.T) {
 	})
 }
 
+func TestDrainReadsAClosedShardToItsEndHoweverManyPagesAreEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		s := f.open("shard", "")
+		f.write(s, "item", 3)
+		f.close(s)
+		s.empties = 100
+		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"item": 3})
+	})
+}
+
+func TestTheNextPageIsFetchedWhileOneIsProcessed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		f.pageMax, f.latency = 10, time.Minute
+		s := f.open("shard", "")
+		f.write(s, "item", 100)
+		f.close(s)
+		c.before = func(_ context.Context, records []change.Record) (int, error) {
+			time.Sleep(time.Minute)
+			return len(records), nil
+		}
+		started := time.Now()
+		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"item": 100})
+		if took := time.Since(started); took > 12*time.Minute {
+			t.Errorf("ten pages took %s, want about eleven minutes", took)
+		}
+		if f.together != 1 {
+			t.Errorf("%d calls on one shard at a time", f.together)
+		}
+	})
+}
+
+func TestALostLeaseStopsTheOtherShardsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, cp := newFakeStream(), NewMemoryCheckpoints()
+		f.write(f.open("lost", ""), "a", 1)
+		f.write(f.open("slow", ""), "b", 2)
+		p := processorFunc(func(ctx context.Context, records []change.Record) (int, error) {
+			if len(records) == 2 {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}
+			_, err := cp.Save(ctx, leaseOf(t, cp, "lost")) // by another process
+			return len(records), err
+		})
+		started := time.Now()
+		if err := newTestReader(t, f, cp, p).Run(t.Context()); !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("Run returned %v, want ErrLeaseLost", err)
+		}
+		if took := time.Since(started); took > time.Second {
+			t.Errorf("the other shard's processor was let work for %s", took)
+		}
+	})
+}
+
 func TestAnErrorOfTheProcessorThatSaysStopStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()

@@ -28,10 +28,11 @@ type shardReader struct {
 
 	lease    Lease
 	front    frontier
-	iterator *string         // nil: to be opened
-	pending  []change.Record // fetched, not done yet
-	next     *string         // the iterator behind pending; nil if the shard ends there
-	fetched  bool            // pending and next are in force
+	iterator *string          // nil: to be opened
+	pending  []change.Record  // fetched, not done yet
+	next     *string          // the iterator behind pending; nil if the shard ends there
+	fetched  bool             // pending and next are in force
+	ahead    chan fetchedPage // the page behind next, on its way; nil if it was not asked for
 	savedAt  time.Time
 
 	mu       sync.Mutex
@@ -62,6 +63,9 @@ const (
 // the batch in hand and the last checkpoint.
 func (s *shardReader) run(ctx, work context.Context) (Lease, error) {
 	err := s.follow(ctx, work)
+	if s.ahead != nil {
+		defer func() { <-s.ahead }() // leave no call behind; the checkpoint need not wait for it
+	}
 	if errors.Is(err, ErrLeaseLost) {
 		return s.lease, err // what the row says is no longer ours to change
 	}
@@ -198,10 +202,7 @@ func (s *shardReader) fetch(ctx context.Context) (int, error) {
 		}
 		s.iterator = it
 	}
-	out, err := s.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{
-		ShardIterator: s.iterator,
-		Limit:         aws.Int32(recordsPageMax),
-	})
+	out, err := s.page(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("reading shard %s: %w", s.info.id, err)
 	}
@@ -213,8 +214,45 @@ func (s *shardReader) fetch(ctx context.Context) (int, error) {
 	s.front.hand(marks...)
 	if len(records) > 0 {
 		s.noteRead(records[0].Created)
+		if s.next != nil {
+			s.fetchAhead(ctx)
+		}
 	}
 	return len(records), nil
+}
+
+// fetchedPage is an answer to GetRecords.
+type fetchedPage struct {
+	out *dynamodbstreams.GetRecordsOutput
+	err error
+}
+
+// page returns the page behind s.iterator, which may be on its way already.
+func (s *shardReader) page(ctx context.Context) (*dynamodbstreams.GetRecordsOutput, error) {
+	if s.ahead == nil {
+		return s.getRecords(ctx, s.iterator)
+	}
+	p := <-s.ahead
+	s.ahead = nil
+	return p.out, p.err
+}
+
+// fetchAhead asks for the page behind s.next while the one before is being
+// processed. There is never more than one call on a shard at a time.
+func (s *shardReader) fetchAhead(ctx context.Context) {
+	ahead, iterator := make(chan fetchedPage, 1), s.next
+	s.ahead = ahead
+	go func() {
+		out, err := s.getRecords(ctx, iterator)
+		ahead <- fetchedPage{out, err}
+	}()
+}
+
+func (s *shardReader) getRecords(ctx context.Context, iterator *string) (*dynamodbstreams.GetRecordsOutput, error) {
+	return s.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{
+		ShardIterator: iterator,
+		Limit:         aws.Int32(recordsPageMax),
+	})
 }
 
 // recordsPageMax is the most records that GetRecords returns (API reference of
