@@ -95,8 +95,8 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *move, suffix int) (bool, 
 		case claim && after.winner() == mv.key.String():
 			a := e.upsertAction(mv, t.b, t.effect)
 			items, parts = append(items, a.write), append(parts, part{moves: []*move{mv}, action: a})
-		case len(after.sources) == 0 && !mv.spare[t.target]:
-			a := e.deleteAction(t.b, t.target)
+		case len(after.sources) == 0:
+			a := e.dropAction(mv, t.b, t.target)
 			items, parts = append(items, a.write), append(parts, part{moves: []*move{mv}, action: a})
 		}
 		if len(after.sources) > 1 {

@@ -17,6 +17,7 @@ type action struct {
 	item   string // what it writes; unique within a transaction
 	id     string // the rule (or locator) that asks for it
 	delete bool   // deletes the mirror item target, provided that it carries our stamp
+	spare  bool   // leaves it, provided that it does not
 	target change.Key
 	bytes  int
 	write  ddb.TransactWriteItem
@@ -60,8 +61,8 @@ func (e *Engine) difference(mv *move) ([]sum, []action) {
 		if target, ok := mv.restore[id]; ok && b.rule.Injective && !slices.ContainsFunc(rest, func(a action) bool { return a.item == targetItem(target) }) {
 			if has && new.kind == mirrored && new.target == target {
 				rest = append(rest, e.upsertAction(mv, b, new))
-			} else if !mv.spare[target] {
-				rest = append(rest, e.deleteAction(b, target))
+			} else {
+				rest = append(rest, e.dropAction(mv, b, target))
 			}
 		}
 	}
@@ -112,8 +113,8 @@ func (e *Engine) undo(mv *move, id string, old, new effect) ([]sum, []action) {
 		}
 	case mirrored:
 		replaced := new.kind == mirrored && new.target == old.target
-		if b != nil && b.rule.Injective && !replaced && !mv.spare[old.target] {
-			return nil, []action{e.deleteAction(b, old.target)}
+		if b != nil && b.rule.Injective && !replaced {
+			return nil, []action{e.dropAction(mv, b, old.target)}
 		}
 	case located:
 		return nil, []action{e.locatorAction(mv, id, old.value, "DELETE")}
@@ -186,6 +187,20 @@ func (e *Engine) deleteAction(b *binding, target change.Key) action {
 		TableName: &e.table, Key: e.itemKey(target), ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}}}
+}
+
+// dropAction deletes a mirror item, or, once it was seen without our stamp, makes sure that it still has none.
+func (e *Engine) dropAction(mv *move, b *binding, target change.Key) action {
+	if !mv.spare[target] {
+		return e.deleteAction(b, target)
+	}
+	c := newExpression()
+	condition := c.sprintf("attribute_not_exists(%n) OR NOT begins_with(%n, %v)",
+		b.stamp, b.stamp, textValue(stampContext(e.incarnation, target, "")+" "))
+	return action{item: targetItem(target), id: b.id, spare: true, write: ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
+		TableName: &e.table, Key: e.itemKey(target), ConditionExpression: &condition,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}, target: target}
 }
 
 // locatorAction adds or removes the item in the set of items that claim a unique value.

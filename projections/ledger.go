@@ -95,7 +95,7 @@ func (e *Engine) applyPack(ctx context.Context, pk *pack, suffix int) ([]*move, 
 
 func (e *Engine) countMirrors(parts []part) {
 	for _, p := range parts {
-		if p.action.target != (change.Key{}) {
+		if p.action.target != (change.Key{}) && !p.action.spare {
 			e.counters.Mirrors.Add(1)
 		}
 	}
@@ -146,6 +146,8 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*move, par
 			done[p.moves[0]] = finished
 		case code == "ConditionalCheckFailed" && p.action.delete:
 			p.moves[0].keep(p.action.target)
+		case code == "ConditionalCheckFailed" && p.action.spare:
+			delete(p.moves[0].spare, p.action.target)
 		case code == "ConditionalCheckFailed": // a claims item moved on: read it again
 		default:
 			message := code

@@ -1,0 +1,89 @@
+package projections
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+)
+
+// TestNoCountIsShownBeforeAllItemsAreCounted keeps promise 10: while rules are
+// seeded, whatever is written, memberCount never falls below what it truly was.
+func TestNoCountIsShownBeforeAllItemsAreCounted(t *testing.T) {
+	group := change.Key{Partition: "GROUP#g1", Sort: "METADATA"}
+	w := newWorld(t, socialRules)
+	const members = 250
+	w.put(change.Item{"pk": s(group.Partition), "sk": s(group.Sort), "memberCount": change.Number("250"), "adminCount": change.Number("250")})
+	for i := range members {
+		w.put(change.Item{"pk": s(fmt.Sprintf("USER#%04d", i)), "sk": s("GROUP#g1"), "role": s("admin")})
+	}
+	from := len(w.records()) // all older than the stream
+	calls := 0
+	var e *Engine
+	check := func() {
+		for _, name := range []string{"memberCount", "adminCount"} {
+			shown, err := decimal.Parse(w.get(group).Lookup(name).Text())
+			if err != nil || shown.Cmp(decimal.New(members)) < 0 {
+				t.Fatalf("after %d calls %s shows %q", calls, name, w.get(group).Lookup(name).Text())
+			}
+		}
+	}
+	client := &faulty{Client: w.sim}
+	client.around = func(_ string, pass func() error) error {
+		err := pass()
+		calls++
+		check()
+		return err
+	}
+	e = w.engine(client)
+	joined := 0
+	err := e.Seed(w.ctx, func(p SeedProgress) {
+		joined++ // somebody joins after every page, and the stream is followed beside
+		w.put(change.Item{"pk": s(fmt.Sprintf("USER#new%d", joined)), "sk": s("GROUP#g1"), "role": s("admin")})
+		all := w.records()
+		if _, err := e.Process(w.ctx, all[from:]); err != nil {
+			t.Fatal(err)
+		}
+		from = len(all)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.drain(e, from)
+	w.expect(group, "memberCount", change.Number(fmt.Sprint(members+joined)))
+	w.expect(group, "adminCount", change.Number(fmt.Sprint(members+joined)))
+	w.expectNoDrift()
+}
+
+func TestSeedingGoesOnWhereItStopped(t *testing.T) {
+	w := newWorld(t, socialRules)
+	for i := range 40 {
+		w.put(change.Item{"pk": s(fmt.Sprintf("USER#%02d", i)), "sk": s("GROUP#g1"), "role": s("admin")})
+	}
+	w.put(change.Item{"pk": s("GROUP#g1"), "sk": s("METADATA")})
+	from := len(w.records())
+	for crashAt := 1; ; crashAt++ {
+		calls := 0
+		client := &faulty{Client: w.sim, around: func(_ string, pass func() error) error { return pass() }}
+		e := w.engine(client)
+		if len(e.Describe().NewRules) == 0 {
+			break
+		}
+		client.around = func(_ string, pass func() error) error {
+			if calls++; calls > crashAt {
+				return errCrash
+			}
+			return pass()
+		}
+		if err := e.Seed(w.ctx, nil); err == nil {
+			break
+		}
+	}
+	e := w.engine(nil)
+	if err := e.Seed(w.ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.drain(e, from)
+	w.expectNoDrift()
+}
