@@ -217,6 +217,25 @@ func (t *LeaseTable) updateInput(held, next Lease) *dynamodb.UpdateItemInput {
 	}
 }
 
+// Delete removes one row.
+func (t *LeaseTable) Delete(ctx context.Context, lease Lease) error {
+	_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName:                 &t.table,
+		Key:                       map[string]ddb.AttributeValue{attrKey: text(lease.Shard)},
+		ConditionExpression:       aws.String("#counter = :counter"),
+		ExpressionAttributeNames:  map[string]string{"#counter": attrCounter},
+		ExpressionAttributeValues: map[string]ddb.AttributeValue{":counter": number(lease.Counter)},
+	})
+	var conflict *ddb.ConditionalCheckFailedException
+	if errors.As(err, &conflict) {
+		err = ErrLeaseLost
+	}
+	if err != nil {
+		return fmt.Errorf("deleting lease %s: %w", lease.Shard, err)
+	}
+	return nil
+}
+
 // Forget deletes every row of a stream.
 func (t *LeaseTable) Forget(ctx context.Context, streamARN string) error {
 	leases, err := t.Load(ctx)

@@ -71,6 +71,19 @@ func TestCheckpoints(t *testing.T) {
 			if got := leaseOf(t, first, "shard"); got.Checkpoint != "41" || got.Counter != stolen.Counter {
 				t.Errorf("row %+v after a Save that was refused", got)
 			}
+			if err := first.Delete(ctx, saved); !errors.Is(err, ErrLeaseLost) {
+				t.Errorf("Delete of a lease that another claimed: %v, want ErrLeaseLost", err)
+			}
+			old, err := first.Create(ctx, Lease{Shard: "old", Stream: testARN, Checkpoint: ShardEnd})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Delete(ctx, old); err != nil {
+				t.Fatal(err)
+			}
+			if rows, err := second.Load(ctx); err != nil || len(rows) != 2 {
+				t.Errorf("after Delete: %v, %v; want the two other rows", rows, err)
+			}
 			if err := first.Forget(ctx, testARN); err != nil {
 				t.Fatal(err)
 			}

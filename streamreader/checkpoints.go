@@ -35,7 +35,7 @@ type Lease struct {
 func (l Lease) Finished() bool { return l.Checkpoint == ShardEnd }
 
 // Checkpoints keeps the leases. Implementations are safe for concurrent use.
-// Claim and Save return ErrLeaseLost if the row's counter is not the given
+// Claim, Save and Delete return ErrLeaseLost if the row's counter is not the given
 // lease's.
 type Checkpoints interface {
 	// Load returns every row, those of other streams of the table too.
@@ -46,6 +46,8 @@ type Checkpoints interface {
 	Claim(ctx context.Context, lease Lease) (Lease, error)
 	// Save writes the lease's Checkpoint and Children.
 	Save(ctx context.Context, lease Lease) (Lease, error)
+	// Delete removes one row.
+	Delete(ctx context.Context, lease Lease) error
 	// Forget deletes every row of a stream. The next reader starts with the
 	// oldest records that the stream holds. It is for use before a replay, after a
 	// TrimmedError, while no reader runs.
@@ -75,7 +77,7 @@ func (m *MemoryCheckpoints) Load(context.Context) ([]Lease, error) {
 	for _, l := range m.leases {
 		all = append(all, l)
 	}
-	slices.SortFunc(all, func(a, b Lease) int { return compareText(a.Shard, b.Shard) })
+	slices.SortFunc(all, compareShards)
 	return all, nil
 }
 
@@ -105,6 +107,17 @@ func (m *MemoryCheckpoints) Save(_ context.Context, lease Lease) (Lease, error) 
 	return m.replace(lease, func(l *Lease) {
 		l.Checkpoint, l.Children, l.Switches = lease.Checkpoint, lease.Children, 0
 	})
+}
+
+// Delete removes one row.
+func (m *MemoryCheckpoints) Delete(_ context.Context, lease Lease) error {
+	if _, err := m.replace(lease, func(*Lease) {}); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.leases, lease.Shard)
+	return nil
 }
 
 // Forget deletes the stream's rows.

@@ -18,7 +18,7 @@ const (
 	// doubles, up to ListInterval, until another ends: children may be listed late.
 	listSoon = 500 * time.Millisecond
 	// missingLists is how many lists in a row must lack a shard before it
-	// counts as lost: a list of many pages is not one moment's picture.
+	// counts as lost, or its row as useless: a list of many pages is not one moment's picture.
 	missingLists = 3
 )
 
@@ -36,6 +36,7 @@ type follower struct {
 	leases  map[string]Lease // rows of this stream; of a shard that is being read, as they were before
 	running map[string]*shardReader
 	missing map[string]int // consecutive lists that lacked the shard
+	done    map[string]int // the same for rows that serve nobody any more
 	fresh   bool           // nothing of this stream was done before, and no shard was started yet
 	soon    time.Duration  // next wait after a shard has ended
 
@@ -150,6 +151,7 @@ func (f *follower) round(ctx, work context.Context) error {
 	if err := f.judgeMissing(); err != nil {
 		return err
 	}
+	f.deleteDone(ctx)
 	f.drained = idleBefore && f.settled() && f.allIdle() && found.status != streams.StreamStatusEnabling
 	return nil
 }
@@ -239,6 +241,24 @@ func (f *follower) judgeMissing() error {
 	}
 	f.missing = lacking
 	return nil
+}
+
+// deleteDone deletes rows that serve nobody any more, so that the lease table
+// does not grow for ever. Whatever fails is tried again after the next list.
+func (f *follower) deleteDone(ctx context.Context) {
+	done := map[string]int{}
+	for _, lease := range f.plan.done {
+		done[lease.Shard] = f.done[lease.Shard] + 1
+		if done[lease.Shard] < missingLists {
+			continue
+		}
+		if err := f.r.cfg.Checkpoints.Delete(ctx, lease); err != nil {
+			f.r.cfg.Logger.Warn("an old lease could not be deleted, will retry", "shard", lease.Shard, "error", err)
+			continue
+		}
+		delete(f.leases, lease.Shard)
+	}
+	f.done = done
 }
 
 // settled reports whether the plan leaves nothing to wait for.

@@ -17,6 +17,7 @@ type lineagePlan struct {
 	create  []Lease     // rows for shards that have none, parents first
 	read    []shardInfo // to be read now, if nobody does already
 	waiting []string    // shards whose parent is not finished
+	done    []Lease     // rows that serve nobody any more, unless the list was incomplete
 	missing []Lease     // unfinished, yet the stream does not list them: lost, unless the list was incomplete
 }
 
@@ -69,8 +70,33 @@ func planLineage(streamARN string, listed []shardInfo, leases map[string]Lease) 
 			plan.missing = append(plan.missing, lease)
 		}
 	}
-	slices.SortFunc(plan.missing, func(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) })
+	plan.done = outlived(byID, leases)
+	slices.SortFunc(plan.missing, compareShards)
 	return plan
+}
+
+// outlived returns the rows of finished shards that the stream has dropped and
+// whose children are finished too: no shard waits for them, and the children's
+// rows show that the stream was followed up to there.
+func outlived(byID map[string]shardInfo, leases map[string]Lease) []Lease {
+	held, hasChild := map[string]bool{}, map[string]bool{}
+	for _, l := range leases {
+		hasChild[l.Parent] = true
+		held[l.Parent] = held[l.Parent] || !l.Finished()
+	}
+	for id, s := range byID {
+		if _, known := leases[id]; !known {
+			held[s.parent] = true
+		}
+	}
+	var done []Lease
+	for id, l := range leases {
+		if _, listed := byID[id]; !listed && l.Finished() && hasChild[id] && !held[id] {
+			done = append(done, l)
+		}
+	}
+	slices.SortFunc(done, compareShards)
+	return done
 }
 
 // hasProgress reports whether anything of the stream was done. Rows are all
@@ -121,4 +147,4 @@ func childrenOf(listed []shardInfo) map[string][]string {
 	return children
 }
 
-func compareText(a, b string) int { return cmp.Compare(a, b) }
+func compareShards(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }

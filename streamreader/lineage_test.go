@@ -67,6 +67,33 @@ func TestPlanLineage(t *testing.T) {
 	}
 }
 
+func TestRowsThatServeNobodyAnyMore(t *testing.T) {
+	end := func(shard, parent string) Lease { return Lease{Shard: shard, Parent: parent, Checkpoint: ShardEnd} }
+	for _, test := range []struct {
+		name   string
+		listed []shardInfo
+		leases []Lease
+		want   int
+	}{
+		{"its child is finished too", nil, []Lease{end("a", ""), end("b", "a")}, 1},
+		{"still listed", []shardInfo{{id: "a"}}, []Lease{end("a", ""), end("b", "a")}, 0},
+		{"no child was seen yet", nil, []Lease{end("a", "")}, 0},
+		{"a child is being read", nil, []Lease{end("a", ""), end("b", "a"), {Shard: "c", Parent: "a", Checkpoint: "4"}}, 0},
+		{"a child has no row yet", []shardInfo{{id: "c", parent: "a"}}, []Lease{end("a", ""), end("b", "a")}, 0},
+		{"not finished", nil, []Lease{{Shard: "a", Checkpoint: "4"}, end("b", "a")}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			leases := map[string]Lease{}
+			for _, l := range test.leases {
+				leases[l.Shard] = l
+			}
+			if got := planLineage("arn", test.listed, leases).done; len(got) != test.want {
+				t.Errorf("%v, want %d rows", got, test.want)
+			}
+		})
+	}
+}
+
 // A forest of shards is read to its end, whatever order the shards end in:
 // every shard once, each after its parent, with two rows never made for one.
 func TestEveryShardIsReadOnceAndAfterItsParent(t *testing.T) {

@@ -173,6 +173,42 @@ func followSplits(t *testing.T, seed uint64) {
 	}
 }
 
+func TestTheLeaseTableDoesNotGrowForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSimWorld(t, dynamosim.Options{})
+		v, leases := &versions{seen: map[string]int{}}, NewLeaseTable(w.sim, "leases")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*24*time.Hour+time.Minute)
+		defer cancel()
+		ended := make(chan error)
+		go func() {
+			ended <- newTestReader(t, w.sim, leases, v, func(cfg *Config) {
+				cfg.StreamARN, cfg.PollInterval, cfg.ListInterval = w.arn, time.Minute, 10*time.Minute
+			}).Run(ctx)
+		}()
+		for range 60 { // ten days of a new shard every four hours
+			w.write(t, "item")
+			time.Sleep(4 * time.Hour)
+			open, err := w.sim.OpenShards(simTable)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.sim.RollOver(simTable, open[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		rows, err := leases.Load(t.Context())
+		if err != nil || len(rows) > 9 {
+			t.Errorf("%d rows after ten days, %v; want about those of the last day", len(rows), err)
+		}
+		if v.seen["item"] != 60 || len(v.bad) > 0 {
+			t.Errorf("version %d of 60 seen; %v", v.seen["item"], v.bad)
+		}
+	})
+}
+
 func TestAReaderThatWasAwayForTooLongSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSimWorld(t, dynamosim.Options{})

@@ -1,0 +1,228 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+func TestALostLeaseStopsTheOtherShardsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, cp := newFakeStream(), NewMemoryCheckpoints()
+		f.write(f.open("lost", ""), "a", 1)
+		f.write(f.open("slow", ""), "b", 2)
+		p := processorFunc(func(ctx context.Context, records []change.Record) (int, error) {
+			if len(records) == 2 {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}
+			_, err := cp.Save(ctx, leaseOf(t, cp, "lost")) // by another process
+			return len(records), err
+		})
+		started := time.Now()
+		if err := newTestReader(t, f, cp, p).Run(t.Context()); !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("Run returned %v, want ErrLeaseLost", err)
+		}
+		if took := time.Since(started); took > time.Second {
+			t.Errorf("the other shard's processor was let work for %s", took)
+		}
+	})
+}
+
+func TestAnErrorOfTheProcessorThatSaysStopStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		s := f.open("shard", "")
+		f.write(s, "item", 10)
+		f.write(f.open("other", ""), "neighbour", 1)
+		cause := errors.New("the rules have changed")
+		c.before = func(_ context.Context, records []change.Record) (int, error) {
+			if len(records) == 1 {
+				return 1, nil
+			}
+			return 3, fmt.Errorf("applying: %w", &stopError{cause})
+		}
+		if err := newTestReader(t, f, cp, c).Run(t.Context()); !errors.Is(err, cause) {
+			t.Errorf("Run returned %v", err)
+		}
+		if got, want := leaseOf(t, cp, "shard").Checkpoint, *s.records[2].Dynamodb.SequenceNumber; got != want {
+			t.Errorf("checkpoint %s, want that of the third record, %s", got, want)
+		}
+	})
+}
+
+func TestAProcessorThatBreaksItsContract(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		done int
+		want string
+	}{
+		{"more done than given", 4, "4 records done of 3"},
+		{"less than nothing", -1, "-1 records done of 3"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFakeStream()
+				f.write(f.open("shard", ""), "item", 3)
+				p := processorFunc(func(context.Context, []change.Record) (int, error) { return test.done, nil })
+				if err := newTestReader(t, f, NewMemoryCheckpoints(), p).Run(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("Run returned %v", err)
+				}
+			})
+		})
+	}
+	t.Run("short without an error is tried again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f, c := newFakeStream(), &collector{}
+			f.write(f.open("shard", ""), "item", 3)
+			c.before = func(context.Context, []change.Record) (int, error) { return 1, nil }
+			if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wantItems(t, c, map[string]int{"item": 3})
+		})
+	})
+}
+
+type processorFunc func(context.Context, []change.Record) (int, error)
+
+func (f processorFunc) Process(ctx context.Context, records []change.Record) (int, error) {
+	return f(ctx, records)
+}
+
+func TestFailuresThatPass(t *testing.T) {
+	for name, fault := range map[string]error{
+		"limit exceeded": &streams.LimitExceededException{},
+		"server error":   &streams.InternalServerError{},
+		"throttling":     &smithy.GenericAPIError{Code: "ThrottlingException", Fault: smithy.FaultClient},
+		"network":        &net.OpError{Op: "dial", Err: errors.New("connection refused")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, c := newFakeStream(), &collector{}
+				f.write(f.open("shard", ""), "item", 3)
+				calls := map[string]int{}
+				f.fault = func(call, _ string) error {
+					if calls[call]++; calls[call] <= 3 {
+						return fault
+					}
+					return nil
+				}
+				if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				wantItems(t, c, map[string]int{"item": 3})
+			})
+		})
+	}
+}
+
+func TestFailuresThatStop(t *testing.T) {
+	denied := &smithy.GenericAPIError{Code: "AccessDeniedException", Fault: smithy.FaultClient}
+	for _, test := range []struct {
+		name, call string
+		fault      error
+		want       error
+	}{
+		{"listing is forbidden", "DescribeStream", denied, denied},
+		{"opening is forbidden", "GetShardIterator", denied, denied},
+		{"reading is forbidden", "GetRecords", denied, denied},
+		{"the stream does not exist", "DescribeStream", &streams.ResourceNotFoundException{}, ErrStreamNotFound},
+		{"the network never works", "DescribeStream", &net.OpError{Op: "dial", Err: net.ErrClosed}, net.ErrClosed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFakeStream()
+				f.write(f.open("shard", ""), "item", 3)
+				f.fault = func(call, _ string) error {
+					if call == test.call {
+						return test.fault
+					}
+					return nil
+				}
+				if test.call == "GetShardIterator" {
+					f.shards[0].start = "" // so that nothing is asked before it is opened
+				}
+				started := time.Now()
+				if err := newTestReader(t, f, NewMemoryCheckpoints(), &collector{}).Run(t.Context()); !errors.Is(err, test.want) {
+					t.Errorf("Run returned %v, want %v", err, test.want)
+				}
+				if took := time.Since(started); took > time.Minute {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}
+
+func TestAnotherProcessOnTheSameLeasesStopsThisOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		s := f.open("shard", "")
+		f.write(s, "item", 3)
+		time.AfterFunc(10*time.Second, func() {
+			l := leaseOf(t, cp, "shard")
+			if _, err := cp.Save(context.Background(), l); err != nil {
+				t.Error(err)
+			}
+			f.write(s, "item", 3)
+		})
+		if err := newTestReader(t, f, cp, c).Run(t.Context()); !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("Run returned %v, want ErrLeaseLost", err)
+		}
+		if got, want := leaseOf(t, cp, "shard").Checkpoint, *s.records[2].Dynamodb.SequenceNumber; got != want {
+			t.Errorf("checkpoint %s, want it as the other process left it, %s", got, want)
+		}
+	})
+}
+
+func TestCheckpointsThatFailForAWhileDoNotStopTheReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		cp := &flakyCheckpoints{MemoryCheckpoints: NewMemoryCheckpoints()}
+		s := f.open("shard", "")
+		f.write(s, "item", 50)
+		f.close(s)
+		cp.until = time.Now().Add(time.Minute)
+		if err := newTestReader(t, f, cp, c, func(cfg *Config) { cfg.BatchMax = 1; cfg.CheckpointInterval = 1 }).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"item": 50})
+		if !leaseOf(t, cp, "shard").Finished() {
+			t.Error("the shard was not marked finished")
+		}
+	})
+}
+
+type flakyCheckpoints struct {
+	*MemoryCheckpoints
+	until time.Time
+}
+
+func (c *flakyCheckpoints) Save(ctx context.Context, l Lease) (Lease, error) {
+	if time.Now().Before(c.until) {
+		return l, errors.New("connection reset")
+	}
+	return c.MemoryCheckpoints.Save(ctx, l)
+}
+
+func TestAStreamWithoutBothImagesIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeStream()
+		f.view = streams.StreamViewTypeKeysOnly
+		err := newTestReader(t, f, NewMemoryCheckpoints(), &collector{}).Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "KEYS_ONLY") {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
