@@ -13,7 +13,7 @@ import (
 // Usage counts requests and capacity units since the Sim was made, by the rules
 // of the developer guide ("Capacity unit consumption"). Writes to indexes are not counted.
 type Usage struct {
-	Requests   map[string]int // by operation, failed ones too
+	Requests   map[string]int // by operation, failed ones too, save those that Options.Before failed
 	WriteUnits float64
 	ReadUnits  float64
 	Tables     map[string]TableUsage

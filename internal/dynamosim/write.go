@@ -170,7 +170,7 @@ func (w *write) plan() (outcome, error) {
 		if err != nil {
 			return o, err
 		}
-		if _, err := values.Normalize(after); err != nil {
+		if err := values.CheckDepth(after); err != nil {
 			return o, err
 		}
 		if values.Size(after) > itemBytesMax {

@@ -118,6 +118,34 @@ func normalizeSet(av types.AttributeValue) (types.AttributeValue, error) {
 	return nil, Invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
 }
 
+// CheckDepth refuses an item that nests deeper than DepthMax, as an update may leave it.
+func CheckDepth(item Item) error {
+	for _, av := range item {
+		if depthOf(av) >= DepthMax {
+			return errTooDeep
+		}
+	}
+	return nil
+}
+
+// depthOf counts the lists and maps around the innermost value.
+func depthOf(av types.AttributeValue) int {
+	deepest := 0
+	switch v := av.(type) {
+	case *types.AttributeValueMemberL:
+		for _, e := range v.Value {
+			deepest = max(deepest, depthOf(e))
+		}
+	case *types.AttributeValueMemberM:
+		for _, f := range v.Value {
+			deepest = max(deepest, depthOf(f))
+		}
+	default:
+		return 0
+	}
+	return deepest + 1
+}
+
 func checkSet[T any](sorted []T, equal func(a, b T) bool) error {
 	if len(sorted) == 0 {
 		return Invalid("One or more parameter values were invalid: An set of values may not be empty")
