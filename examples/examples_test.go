@@ -38,7 +38,7 @@ func play(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bench, err := workbench.New(t.Context(), ex.Set)
+	bench, err := workbench.New(t.Context(), ex.Set, workbench.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

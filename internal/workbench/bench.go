@@ -15,6 +15,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -29,11 +30,13 @@ import (
 	"github.com/dynamill/dynamill/streamreader"
 )
 
+// The names of the two tables: the application's and the engine's own.
 const (
-	// TableName and StateTableName are the names of the two tables.
 	TableName      = "demo"
 	StateTableName = "demo-dynamill"
+)
 
+const (
 	pollInterval = time.Millisecond // nobody else needs the processor
 	drainPolls   = 2
 )
@@ -49,15 +52,25 @@ type Bench struct {
 
 	spent       dynamosim.Usage // until the last call of Usage
 	application float64         // write units of the application since then
-	records     int             // records given to the engine since then
+	records     atomic.Int64    // records given to the engine since then
 
 	life life
 }
 
+// Options say how awkward a world is. The zero Options make a table whose
+// stream has one shard, where everything happens in the same order each time.
+type Options struct {
+	Seed    uint64 // varies what AWS leaves open
+	Shards  int    // of the stream; the engine is called for several at once
+	Scatter bool   // spreads the items of one partition key over the shards
+}
+
 // New makes a world with an empty table that has the keys of the rule set, all of them texts.
-func New(ctx context.Context, set *rules.Set) (*Bench, error) {
+func New(ctx context.Context, set *rules.Set, options Options) (*Bench, error) {
 	b := &Bench{set: set}
-	b.sim = dynamosim.New(dynamosim.Options{Before: b.life.before})
+	b.sim = dynamosim.New(dynamosim.Options{
+		Seed: options.Seed, Shards: options.Shards, ScatterCollections: options.Scatter, Before: b.life.before,
+	})
 	b.checkpoints = &checkpoints{MemoryCheckpoints: streamreader.NewMemoryCheckpoints(), life: &b.life}
 	in := &dynamodb.CreateTableInput{
 		TableName:   aws.String(TableName),
@@ -174,7 +187,7 @@ func (b *Bench) Drain(ctx context.Context) error {
 	err := b.follow(ctx)
 	if b.life.end() {
 		b.engine = nil
-		return fmt.Errorf("following the stream: %w", cmp.Or(err, error(ErrCrashed)))
+		return fmt.Errorf("following the stream: %w", cmp.Or(err, ErrCrashed))
 	}
 	return err
 }
@@ -206,7 +219,7 @@ func (b *Bench) follow(ctx context.Context) error {
 
 // Process counts the records and hands them to the engine.
 func (b *Bench) Process(ctx context.Context, records []change.Record) (int, error) {
-	b.records += len(records) // the table has one shard, so nobody else is here
+	b.records.Add(int64(len(records)))
 	return b.engine.Process(ctx, records)
 }
 
@@ -217,6 +230,9 @@ func (b *Bench) Parked(ctx context.Context) ([]projections.Parked, error) {
 	}
 	return b.engine.Parked(ctx)
 }
+
+// Forget deletes the reader's checkpoints: the next Drain reads the stream from its beginning again.
+func (b *Bench) Forget(ctx context.Context) error { return b.checkpoints.Forget(ctx, b.streamARN) }
 
 // CrashAfter makes the engine's process die in the next Drain: its first
 // writes, of that number, still take effect, and nothing that it does after them.
@@ -244,8 +260,8 @@ func (b *Bench) Usage() Usage {
 		Application: b.application,
 		Table:       used.Tables[TableName].WriteUnits - b.application,
 		State:       used.Tables[StateTableName].WriteUnits,
-		Records:     b.records,
+		Records:     int(b.records.Swap(0)),
 	}
-	b.spent, b.application, b.records = now, 0, 0
+	b.spent, b.application = now, 0
 	return u
 }

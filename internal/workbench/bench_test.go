@@ -2,6 +2,7 @@ package workbench_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -31,7 +32,7 @@ func newBench(t *testing.T) *workbench.Bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bench, err := workbench.New(t.Context(), set)
+	bench, err := workbench.New(t.Context(), set, workbench.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,6 +121,31 @@ func TestUsageTellsTheApplicationFromTheEngine(t *testing.T) {
 		}
 		if diff := cmp.Diff(workbench.Usage{}, bench.Usage()); diff != "" {
 			t.Errorf("usage is counted from the last call:\n%s", diff)
+		}
+	})
+}
+
+func TestReadingTheStreamAgainFromItsBeginningChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bench := newBench(t)
+		must(t, bench.Put(t.Context(), item("POST#1", "METADATA")))
+		must(t, bench.Put(t.Context(), item("POST#1", "LIKE#ada")))
+		must(t, bench.Put(t.Context(), item("POST#1", "LIKE#ben")))
+		must(t, bench.Delete(t.Context(), item("POST#1", "LIKE#ada")))
+		must(t, bench.Drain(t.Context()))
+		before, err := bench.Items(t.Context())
+		must(t, err)
+		read := bench.Usage().Records
+
+		must(t, bench.Forget(t.Context()))
+		must(t, bench.Drain(t.Context()))
+		after, err := bench.Items(t.Context())
+		must(t, err)
+		if again := bench.Usage().Records; again < read {
+			t.Errorf("read %d records again of %d", again, read)
+		}
+		if diff := cmp.Diff(fmt.Sprint(before), fmt.Sprint(after)); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

@@ -18,50 +18,117 @@ import (
 )
 
 const (
-	histories = 40 // for each example
+	histories = 15 // for each design
 	rounds    = 12 // drains in a history
 )
 
-// TestAnyHistoryEndsAsComputedFromScratch plays random histories over the
-// examples' items: an application that writes, overwrites, spoils and deletes
-// items, derived ones too, and a process that dies at any of its writes
-// (promises 1, 2 and 4). The seed is the name of the failing test.
+// TestAnyHistoryEndsAsComputedFromScratch plays random histories: an
+// application that writes, overwrites, spoils and deletes items, derived ones
+// too, a process that dies at any of its writes, a stream of several shards,
+// and checkpoints that get lost (promises 1, 2 and 4). The seed is in the name
+// of the failing test.
 func TestAnyHistoryEndsAsComputedFromScratch(t *testing.T) {
+	designs := []design{shopDesign(t)}
 	for _, name := range examples.Names() {
+		designs = append(designs, exampleDesign(t, name))
+	}
+	for _, d := range designs {
 		for seed := range uint64(histories) {
-			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { newHistory(t, name, seed).play(t) })
+			t.Run(fmt.Sprintf("%s/%d", d.name, seed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { newHistory(t, d, seed).play(t) })
 			})
 		}
 	}
 }
 
-type history struct {
-	*rand.Rand
-	set    *rules.Set
-	bench  *workbench.Bench
-	pool   []change.Item             // what the application writes
-	values map[string][]change.Value // that its attributes have, by name
-	said   []string
+// design is a rule set, and the items that the application writes under it.
+type design struct {
+	name string
+	set  *rules.Set
+	pool []change.Item
 }
 
-func newHistory(t *testing.T, name string, seed uint64) *history {
+func exampleDesign(t *testing.T, name string) design {
 	ex, err := examples.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bench, err := workbench.New(t.Context(), ex.Set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &history{Rand: rand.New(rand.NewPCG(seed, 1)), set: ex.Set, bench: bench, pool: ex.Items, values: map[string][]change.Value{}}
+	d := design{name, ex.Set, ex.Items}
 	for _, step := range ex.Steps {
 		for _, w := range step.Writes {
 			if w.Verb == examples.Put {
-				h.pool = append(h.pool, w.Item)
+				d.pool = append(d.pool, w.Item)
 			}
 		}
 	}
+	return d
+}
+
+// shopRules have what the examples do not: sums, items that several sources
+// give, items of one unique value, and rules that feed each other.
+const shopRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Customer: { key: { pk: "CUSTOMER#${customerId}", sk: "PROFILE" } }
+  Order:    { key: { pk: "CUSTOMER#${customerId}", sk: "ORDER#${orderId}" }, unique: orderId }
+  Line:     { key: { pk: "ORDER#${orderId}", sk: "LINE#${productId}" } }
+  ById:     { key: { pk: "ORDER#${orderId}", sk: "ORDER" } }
+  Sale:     { key: { pk: "PRODUCT#${productId}", sk: "SALE#${orderId}" } }
+  Product:  { key: { pk: "PRODUCT#${productId}", sk: "PRODUCT" } }
+rules:
+  order-total:    { sum: price * quantity, of: Line, as: Order.total, by: orderId }
+  order-lines:    { count: Line, as: Order.lines, by: orderId, write_shards: 3 }
+  by-id:          { mirror: Order, as: ById, attributes: [customerId, status, total] }
+  by-id-name:     { copy: name as customerName, from: Customer, to: ById, by: customerId }
+  sale-list:      { mirror: Line, as: Sale, attributes: [quantity] }
+  sold:           { sum: quantity, of: Sale, as: Product.sold }
+  customer-total: { sum: total, of: Order, as: Customer.total, where: status != "void" }
+  vip:            { copy: total as bought, from: Customer, to: Order }
+`
+
+func shopDesign(t *testing.T) design {
+	set, err := rules.Load("shop.yaml", []byte(shopRules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := design{name: "shop", set: set}
+	for _, customer := range []string{"1", "2"} {
+		d.pool = append(d.pool, change.Item{"pk": change.String("CUSTOMER#" + customer), "sk": change.String("PROFILE"), "name": change.String("Name " + customer)})
+		for _, order := range []string{"a", "b"} {
+			d.pool = append(d.pool, change.Item{"pk": change.String("CUSTOMER#" + customer), "sk": change.String("ORDER#" + order), "status": change.String("open")})
+		}
+	}
+	for _, order := range []string{"a", "b"} {
+		for product, price := range map[string]string{"x": "0.1", "y": "12.75"} {
+			d.pool = append(d.pool, change.Item{
+				"pk": change.String("ORDER#" + order), "sk": change.String("LINE#" + product),
+				"price": change.Number(price), "quantity": change.Number("3"),
+			})
+		}
+	}
+	for _, product := range []string{"x", "y"} {
+		d.pool = append(d.pool, change.Item{"pk": change.String("PRODUCT#" + product), "sk": change.String("PRODUCT")})
+	}
+	slices.SortFunc(d.pool, func(a, b change.Item) int { return strings.Compare(shown(a), shown(b)) })
+	return d
+}
+
+type history struct {
+	*rand.Rand
+	design
+	bench  *workbench.Bench
+	values map[string][]change.Value // that the application's attributes have, by name
+	said   []string
+}
+
+func newHistory(t *testing.T, d design, seed uint64) *history {
+	h := &history{Rand: rand.New(rand.NewPCG(seed, 1)), design: d, values: map[string][]change.Value{}}
+	bench, err := workbench.New(t.Context(), d.set, workbench.Options{Seed: seed, Shards: 1 + h.IntN(3), Scatter: h.IntN(2) == 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.bench = bench
 	for _, item := range h.pool {
 		for attribute, v := range item {
 			h.values[attribute] = append(h.values[attribute], v)
@@ -84,6 +151,12 @@ func (h *history) play(t *testing.T) {
 			n := h.IntN(6)
 			h.say("dies after %d writes", n)
 			h.bench.CrashAfter(n)
+		}
+		if h.IntN(6) == 0 {
+			h.say("checkpoints are lost")
+			if err := h.bench.Forget(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		err := h.bench.Drain(t.Context())
 		for range 3 {
@@ -188,5 +261,24 @@ func (h *history) items(t *testing.T) []change.Item {
 }
 
 func (h *history) say(format string, args ...any) {
+	for i, arg := range args {
+		if item, ok := arg.(change.Item); ok {
+			args[i] = shown(item)
+		}
+	}
 	h.said = append(h.said, fmt.Sprintf(format, args...))
+}
+
+// shown is an item as a person reads it.
+func shown(item change.Item) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(item)) {
+		v := item[name]
+		text := v.Text()
+		if text == "" {
+			text = v.Kind().String()
+		}
+		parts = append(parts, name+"="+text)
+	}
+	return strings.Join(parts, " ")
 }

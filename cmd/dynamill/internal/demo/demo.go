@@ -43,7 +43,7 @@ func Run(ctx context.Context, example string, out io.Writer, colour bool) error 
 	if err != nil {
 		return err
 	}
-	bench, err := workbench.New(ctx, ex.Set)
+	bench, err := workbench.New(ctx, ex.Set, workbench.Options{})
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (p *play) written(w examples.Write, before snapshot) {
 			parts = append(parts, ink(name+" lost, was "+short(before[key].Lookup(name)), gone))
 		}
 	}
-	p.paper.columns(ink(p.view.marked(mark, key), users), 2+markWidth+p.view.indent(), parts, 2)
+	p.paper.columns(p.view.marked(mark, users, key), 2+markWidth+p.view.indent(), parts, 2)
 }
 
 func (p *play) title(title, text string) {

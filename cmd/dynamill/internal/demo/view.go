@@ -93,8 +93,8 @@ func (v *view) head(key change.Key) string {
 const markWidth = 4
 
 // marked is the beginning of a line that shows what becomes of an item.
-func (v *view) marked(mark string, key change.Key) string {
-	return "  " + pad(mark, markWidth) + v.head(key)
+func (v *view) marked(mark string, s style, key change.Key) span {
+	return ink("  "+pad(mark, markWidth), s).with(ink(v.head(key), plain))
 }
 
 // indent is where the attributes begin behind a head.
@@ -173,7 +173,7 @@ func (v *view) difference(p *paper, before, after snapshot) int {
 		if mark == "-" {
 			markStyle = gone
 		}
-		p.columns(ink(v.marked(mark, key), markStyle), 2+markWidth+v.indent(), parts, 2)
+		p.columns(v.marked(mark, markStyle, key), 2+markWidth+v.indent(), parts, 2)
 		shown++
 	}
 	return shown
