@@ -37,8 +37,8 @@ func (c *checker) readsOf(r *checkedRule) (source, child []string) {
 			add(&child, eq.Attribute)
 		}
 	}
-	for _, from := range append(slices.Clone(r.join.fill), r.join.unique) {
-		if from.isAttribute() && (from != r.join.unique || r.join.byUnique) {
+	for _, from := range r.join.used() {
+		if from.isAttribute() {
 			add(joined, from.attribute)
 		}
 	}

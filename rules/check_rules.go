@@ -136,7 +136,7 @@ func (c *checker) plainAttribute(w word) {
 	c.reserved(w)
 	if strings.Contains(w.text, ".") {
 		c.add(w.place, "rule.nested_attribute", "name the whole attribute: "+w.text[:strings.IndexByte(w.text, '.')],
-			"%q would be inside another attribute; rules copy and write whole ones", w.text)
+			"%q would be inside another attribute; rules read and write whole ones", w.text)
 	}
 }
 
@@ -206,7 +206,7 @@ func (c *checker) join(r *checkedRule) {
 
 // joinPair enters one pair of `by`; false if the other side knows no such name.
 func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joinPair) bool {
-	c.reserved(pair.ours)
+	c.plainAttribute(pair.ours)
 	if c.isKey(pair.ours.text) {
 		c.add(pair.ours.place, "rule.join_key", "name a variable of "+ours.decl.name.text+"'s key template: "+strings.Join(ours.shape.variables, ", "),
 			"%s is a whole key; a join needs one of its parts", pair.ours.text)

@@ -1,4 +1,17 @@
-// Package rules reads the rule file: it parses, checks and compiles it into a
-// Set, whose methods say, purely, what one item causes under one rule. It
-// knows no AWS client and imports change and internal/decimal only.
+// Package rules is the room of the rule file. Load parses it (document.go,
+// parse.go: YAML to declarations with their places), checks it (check.go and
+// its neighbours: all problems at once, each with a place, a code and what to
+// do) and compiles it (compile.go) into a Set: which entity an item is of
+// (identify.go), and what one item causes under one rule (effect.go).
+//
+// Effects are pure: a function of the item's key and image and of nothing
+// else, which is what promises 1 (converged), 2 (exactly once) and 5 (backfill
+// beside traffic) are built on. Promise 8 (users' items are theirs) is kept
+// here where keys are made: a key that does not read back from its template as
+// the values that it was made from is never used, and rules that write keys,
+// reserved names or each other's attributes are refused. Promise 9 (no loops)
+// holds because circles are refused.
+//
+// It imports change, internal/decimal, rules/expr and a YAML parser, and knows
+// no AWS client. docs/rules.md is the reference for the people who write rule files.
 package rules

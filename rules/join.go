@@ -34,6 +34,14 @@ type join struct {
 	byUnique bool
 }
 
+// used lists the refs that the join reads.
+func (j *join) used() []ref {
+	if j.byUnique {
+		return []ref{j.unique}
+	}
+	return j.fill
+}
+
 // refName names what r reads, for a sentence.
 func (e *Entity) refName(r ref) string {
 	if r.isVariable() {

@@ -69,7 +69,10 @@ type place struct {
 	line, column, length int // from 1, in characters
 }
 
-// findings collects the problems of one file.
+// problemsMax is how many problems are collected: nobody reads more at once.
+const problemsMax = 200
+
+// findings collects the problems of one file, up to problemsMax.
 type findings struct {
 	file  string
 	lines []string
@@ -77,6 +80,9 @@ type findings struct {
 }
 
 func (f *findings) add(at place, code, hint, message string, args ...any) {
+	if len(f.list) == problemsMax {
+		return
+	}
 	p := Problem{File: f.file, Line: at.line, Column: at.column, Length: at.length, Code: code,
 		Message: fmt.Sprintf(message, args...), Hint: hint}
 	if at.line >= 1 && at.line <= len(f.lines) {
