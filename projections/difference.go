@@ -117,7 +117,7 @@ func (e *Engine) undo(mv *move, id string, old, new effect) ([]sum, []action) {
 			return nil, []action{e.dropAction(mv, b, old.target)}
 		}
 	case located:
-		return nil, []action{e.locatorAction(mv, id, old.value, "DELETE")}
+		return nil, []action{e.locatorAction(mv, id, old.value, false)}
 	case parked:
 		if new.kind != parked {
 			return nil, []action{e.unparkAction(mv, id)}
@@ -136,7 +136,7 @@ func (e *Engine) redo(mv *move, id string, new effect) ([]sum, []action) {
 			return nil, []action{e.upsertAction(mv, b, new)}
 		}
 	case located:
-		return nil, []action{e.locatorAction(mv, id, new.value, "ADD")}
+		return nil, []action{e.locatorAction(mv, id, new.value, true)}
 	case parked:
 		return nil, []action{e.parkAction(mv, id, new.parked)}
 	}
@@ -149,7 +149,7 @@ func targetItem(target change.Key) string { return "target/" + target.String() }
 func (e *Engine) mirrorStamp(mv *move, target change.Key, digest string) stamp {
 	v := mv.to
 	if mv.rederived > 0 {
-		v += version("~" + pad(mv.rederived))
+		v = v.rederived(mv.rederived)
 	}
 	return stamp{stampContext(e.incarnation, target, ""), v, digest}
 }
@@ -203,11 +203,19 @@ func (e *Engine) dropAction(mv *move, b *binding, target change.Key) action {
 	}}, target: target}
 }
 
-// locatorAction adds or removes the item in the set of items that claim a unique value.
-func (e *Engine) locatorAction(mv *move, id, value, verb string) action {
+// locatorAction adds or removes the item in the set of items that claim a
+// unique value, and counts the change, so that what is shown before it is
+// earlier than what is shown after.
+func (e *Engine) locatorAction(mv *move, id, value string, claim bool) action {
 	key := locatorKey(strings.TrimPrefix(id, locatorPrefix), value)
 	c := newExpression()
-	update := c.sprintf("%s %n %v", verb, "items", &ddb.AttributeValueMemberSS{Value: []string{mv.key.String()}})
+	members := &ddb.AttributeValueMemberSS{Value: []string{mv.key.String()}}
+	update := c.sprintf("ADD %n %v", "changes", numberValue(1))
+	if claim {
+		update += c.sprintf(", %n %v", "items", members)
+	} else {
+		update += c.sprintf(" DELETE %n %v", "items", members)
+	}
 	return action{item: key.partition, id: id, write: ddb.TransactWriteItem{Update: &ddb.Update{
 		TableName: &e.stateTable, Key: key.attributes(), UpdateExpression: &update,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,

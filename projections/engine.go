@@ -2,7 +2,6 @@ package projections
 
 import (
 	"context"
-	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"sync/atomic"
@@ -208,5 +207,3 @@ func (s *slots) take() (slot int, release func()) {
 		}
 	}
 }
-
-func pad(n int64) string { return fmt.Sprintf("%012d", n) }

@@ -171,11 +171,10 @@ func (a *app) vandalize() {
 // application does, and however workers crash, sleep, and see records again,
 // the derived data is in the end what a computation from scratch gives.
 func TestDerivedDataConvergesAfterRandomHistories(t *testing.T) {
-	histories := 150
-	if n, err := strconv.Atoi(os.Getenv("DYNAMILL_HISTORIES")); err == nil {
-		histories = n
+	histories, first := 150, 0
+	if n, err := strconv.Atoi(os.Getenv("DYNAMILL_SOAK")); err == nil {
+		histories *= n
 	}
-	first := 0
 	if n, err := strconv.Atoi(os.Getenv("DYNAMILL_SEED")); err == nil {
 		first = n
 	}

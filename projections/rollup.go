@@ -17,7 +17,8 @@ import (
 // total is an aggregate's accumulators added up.
 type total struct {
 	value      decimal.Decimal
-	operations int64
+	operations int64        // on the accumulators
+	changes    int64        // of the locator
 	targets    []change.Key // the one that displays it first, then those that lost the locator to it
 	err        *rules.ItemError
 }
@@ -121,7 +122,9 @@ func addUp(g groupRef, rows map[stateKey]row) total {
 		t.targets = []change.Key{change.ParseKey(g.group)}
 		return t
 	}
-	claimants := slices.Sorted(slices.Values(textsOf(rows[locatorKey(g.b.rule.Target.Name, g.group)]["items"])))
+	locator := rows[locatorKey(g.b.rule.Target.Name, g.group)]
+	t.changes = numberOf(locator["changes"])
+	claimants := slices.Sorted(slices.Values(textsOf(locator["items"])))
 	for _, text := range claimants {
 		t.targets = append(t.targets, change.ParseKey(text))
 	}
@@ -138,7 +141,7 @@ func (e *Engine) show(ctx context.Context, g groupRef, t total, ru *rollup) erro
 			continue
 		}
 		if i > 0 {
-			if err := e.hide(ctx, g, target); err != nil {
+			if err := e.hide(ctx, g, t, target); err != nil {
 				return err
 			}
 			continue
@@ -158,7 +161,7 @@ func (e *Engine) show(ctx context.Context, g groupRef, t total, ru *rollup) erro
 
 func (e *Engine) showOn(ctx context.Context, g groupRef, t total, target change.Key) error {
 	attribute, value := g.b.rule.Writes[0], change.Number(t.value.String())
-	s := stamp{stampContext(e.incarnation, target, g.group), versionOf(e.epoch, t.operations), change.Digest(value)}
+	s := e.totalStamp(g, t, target, value)
 	c := newExpression()
 	set := c.sprintf("SET %n = %v, %n = %v", attribute, attributes.ToTable(value), g.b.stamp, textValue(s.String()))
 	condition := e.stillEntity(c, g.b.rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.b.stamp, s)
@@ -172,12 +175,20 @@ func (e *Engine) showOn(ctx context.Context, g groupRef, t total, target change.
 	return err
 }
 
+// totalStamp is the stamp of a total on a target. What is summed and where it
+// is shown only ever changes by counts that rise, so their sum is a version.
+func (e *Engine) totalStamp(g groupRef, t total, target change.Key, value change.Value) stamp {
+	return stamp{stampContext(e.incarnation, target, g.group), versionOf(e.epoch, t.operations+t.changes), change.Digest(value)}
+}
+
 // hide takes the attribute off an item that lost its unique value to another.
-func (e *Engine) hide(ctx context.Context, g groupRef, target change.Key) error {
+// The stamp stays: it keeps a sleeper from showing there what was true before.
+func (e *Engine) hide(ctx context.Context, g groupRef, t total, target change.Key) error {
+	s := e.totalStamp(g, t, target, change.Value{})
 	c := newExpression()
-	remove := "REMOVE " + c.name(g.b.rule.Writes[0]) + ", " + c.name(g.b.stamp)
-	condition := e.stillEntity(c, g.b.rule.Target) + e.stillGroup(c, g) + c.sprintf(" AND attribute_exists(%n)", g.b.rule.Writes[0])
-	_, err := e.update(ctx, "taking "+g.b.rule.Name+" off "+target.String(), e.itemUpdate(target, remove, condition, c))
+	update := c.sprintf("SET %n = %v REMOVE %n", g.b.stamp, textValue(s.String()), g.b.rule.Writes[0])
+	condition := e.stillEntity(c, g.b.rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.b.stamp, s)
+	_, err := e.update(ctx, "taking "+g.b.rule.Name+" off "+target.String(), e.itemUpdate(target, update, condition, c))
 	return err
 }
 

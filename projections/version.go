@@ -28,3 +28,8 @@ func (v version) underEpoch(epoch int) version {
 	}
 	return version(fmt.Sprintf("%06d|%s", epoch, v[7:]))
 }
+
+// rederived is the version of a source that was rederived n times at its
+// position: after the position itself, before any later one, for "!" sorts
+// before every character of a position.
+func (v version) rederived(n int64) version { return v + version(fmt.Sprintf("!%012d", n)) }
