@@ -85,16 +85,28 @@ func Run(t *testing.T, open func(t *testing.T) Endpoint) {
 		run  func(*testing.T)
 	}{
 		{"tables", s.testTables},
+		{"table errors", s.testTableErrors},
+		{"time to live", s.testTimeToLive},
+		{"simple keys", s.testSimpleKeys},
 		{"items", s.testItems},
+		{"return values", s.testReturnValues},
 		{"limits", s.testLimits},
 		{"conditions", s.testConditions},
 		{"updates", s.testUpdates},
 		{"projections", s.testProjections},
 		{"queries", s.testQueries},
+		{"pages", s.testPages},
+		{"filters", s.testFilters},
+		{"order and size", s.testOrderAndSize},
 		{"scans", s.testScans},
 		{"batches", s.testBatches},
 		{"transactions", s.testTransactions},
+		{"transaction validation", s.testTransactionValidation},
+		{"transaction limits", s.testTransactionLimits},
+		{"transaction tokens", s.testTransactionTokens},
 		{"capacity", s.testCapacity},
+		{"read capacity", s.testReadCapacity},
+		{"batch capacity", s.testBatchCapacity},
 		{"streams", s.testStreams},
 	} {
 		t.Run(part.name, part.run)

@@ -131,6 +131,9 @@ func (s *suite) testItems(t *testing.T) {
 			}
 		}
 	})
+}
+
+func (s *suite) testReturnValues(t *testing.T) {
 	for _, c := range []struct {
 		want types.ReturnValue
 		attr item

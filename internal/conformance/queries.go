@@ -68,10 +68,7 @@ func wantKeys(t *testing.T, got, want []string) {
 }
 
 func (s *suite) testQueries(t *testing.T) {
-	pk := partition(t)
-	for i, sk := range []string{"c", "ab", "b", "abc", "a"} {
-		s.put(t, with(pk, sk, item{"n": num(fmt.Sprint(i)), "big": str(strings.Repeat("x", 1000))}))
-	}
+	pk := s.letters(t)
 	for _, c := range queryCases {
 		t.Run(c.text, func(t *testing.T) {
 			vals := item{":p": str(pk)}
@@ -90,13 +87,29 @@ func (s *suite) testQueries(t *testing.T) {
 			}
 		})
 	}
-	all := func() *dynamodb.QueryInput {
-		return &dynamodb.QueryInput{TableName: &s.texts, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: item{":p": str(pk)}, ConsistentRead: aws.Bool(true)}
+}
+
+// letters puts the items a, ab, abc, b, c of one partition key.
+func (s *suite) letters(t *testing.T) (pk string) {
+	t.Helper()
+	pk = partition(t)
+	for i, sk := range []string{"c", "ab", "b", "abc", "a"} {
+		s.put(t, with(pk, sk, item{"n": num(fmt.Sprint(i)), "big": str(strings.Repeat("x", 1000))}))
 	}
+	return pk
+}
+
+// all asks for a whole collection.
+func (s *suite) all(pk string) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{TableName: &s.texts, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: item{":p": str(pk)}, ConsistentRead: aws.Bool(true)}
+}
+
+func (s *suite) testPages(t *testing.T) {
+	pk := s.letters(t)
 	for _, forward := range []bool{true, false} {
 		for _, limit := range []int32{1, 2, 5} {
 			t.Run(fmt.Sprintf("pages of %d, forward %t", limit, forward), func(t *testing.T) {
-				in := all()
+				in := s.all(pk)
 				in.Limit, in.ScanIndexForward = &limit, &forward
 				want := []string{"a", "ab", "abc", "b", "c"}
 				if !forward {
@@ -107,27 +120,31 @@ func (s *suite) testQueries(t *testing.T) {
 		}
 	}
 	t.Run("a page that its limit ends has a last key even at the end", func(t *testing.T) {
-		in := all()
+		in := s.all(pk)
 		in.Limit = aws.Int32(5)
 		out, err := s.Tables.Query(t.Context(), in)
 		wantNoError(t, err)
 		wantItem(t, out.LastEvaluatedKey, key(pk, "c"))
 	})
 	t.Run("a start key need not exist", func(t *testing.T) {
-		in := all()
+		in := s.all(pk)
 		in.ExclusiveStartKey = key(pk, "abb")
 		wantKeys(t, s.queryAll(t, in), []string{"abc", "b", "c"})
 		in.ExclusiveStartKey, in.ScanIndexForward = key(pk, "abb"), aws.Bool(false)
 		wantKeys(t, s.queryAll(t, in), []string{"ab", "a"})
 	})
 	t.Run("a start key of another collection is refused", func(t *testing.T) {
-		in := all()
+		in := s.all(pk)
 		in.ExclusiveStartKey = key("other", "a")
 		_, err := s.Tables.Query(t.Context(), in)
 		wantInvalid(t, err)
 	})
+}
+
+func (s *suite) testFilters(t *testing.T) {
+	pk := s.letters(t)
 	t.Run("a filter is applied after the limit", func(t *testing.T) {
-		in := all()
+		in := s.all(pk)
 		in.Limit, in.FilterExpression = aws.Int32(3), aws.String("n > :n")
 		in.ExpressionAttributeValues[":n"] = num("2")
 		out, err := s.Tables.Query(t.Context(), in)
@@ -138,21 +155,21 @@ func (s *suite) testQueries(t *testing.T) {
 		}
 	})
 	t.Run("a filter on a key attribute is refused", func(t *testing.T) {
-		in := all()
+		in := s.all(pk)
 		in.FilterExpression = aws.String("sk > :n")
 		in.ExpressionAttributeValues[":n"] = str("a")
 		_, err := s.Tables.Query(t.Context(), in)
 		wantInvalid(t, err)
 	})
 	t.Run("a projection picks", func(t *testing.T) {
-		in := all()
+		in := s.all(pk)
 		in.Limit, in.ProjectionExpression = aws.Int32(1), aws.String("n")
 		out, err := s.Tables.Query(t.Context(), in)
 		wantNoError(t, err)
 		wantItem(t, out.Items[0], item{"n": num("4")})
 	})
 	t.Run("a count has no items", func(t *testing.T) {
-		in := all()
+		in := s.all(pk)
 		in.Select = types.SelectCount
 		out, err := s.Tables.Query(t.Context(), in)
 		wantNoError(t, err)
@@ -161,17 +178,21 @@ func (s *suite) testQueries(t *testing.T) {
 		}
 	})
 	t.Run("a limit of 0 is refused", func(t *testing.T) {
-		in := all()
+		in := s.all(pk)
 		in.Limit = aws.Int32(0)
 		_, err := s.Tables.Query(t.Context(), in)
 		wantInvalid(t, err)
 	})
+}
+
+func (s *suite) testOrderAndSize(t *testing.T) {
+	pk := partition(t)
 	t.Run("numbers sort as numbers", func(t *testing.T) {
 		for _, n := range []string{"10", "9", "-1", "0.5", "100", "-20"} {
 			_, err := s.Tables.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &s.numbers, Item: item{"pk": str(pk), "sk": num(n)}})
 			wantNoError(t, err)
 		}
-		in := all()
+		in := s.all(pk)
 		in.TableName = &s.numbers
 		wantKeys(t, s.queryAll(t, in), []string{"-20", "-1", "0.5", "9", "10", "100"})
 		in.KeyConditionExpression = aws.String("pk = :p AND sk BETWEEN :v AND :w")
@@ -184,8 +205,7 @@ func (s *suite) testQueries(t *testing.T) {
 			want = append(want, fmt.Sprint(i))
 			s.put(t, with(pk, fmt.Sprint(i), item{"big": str(strings.Repeat("x", 300<<10))}))
 		}
-		in := all()
-		in.ExpressionAttributeValues = item{":p": str(pk)}
+		in := s.all(pk)
 		out, err := s.Tables.Query(t.Context(), in)
 		wantNoError(t, err)
 		if n := len(out.Items); n < 3 || n > 4 || out.LastEvaluatedKey == nil {

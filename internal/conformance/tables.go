@@ -36,6 +36,9 @@ func (s *suite) testTables(t *testing.T) {
 			t.Errorf("got %v, want %s and %s among them", names, s.texts, s.numbers)
 		}
 	})
+}
+
+func (s *suite) testTableErrors(t *testing.T) {
 	t.Run("a second table of the same name is refused", func(t *testing.T) {
 		_, err := s.Tables.CreateTable(t.Context(), simpleTable(s.texts))
 		wantCode(t, err, "ResourceInUseException")
@@ -61,6 +64,9 @@ func (s *suite) testTables(t *testing.T) {
 		_, err = s.Tables.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &none})
 		wantCode(t, err, "ResourceNotFoundException")
 	})
+}
+
+func (s *suite) testTimeToLive(t *testing.T) {
 	t.Run("time to live is turned on once", func(t *testing.T) {
 		out, err := s.Tables.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &s.numbers})
 		wantNoError(t, err)
@@ -78,6 +84,9 @@ func (s *suite) testTables(t *testing.T) {
 		_, err = s.Tables.UpdateTimeToLive(t.Context(), on)
 		wantInvalid(t, err)
 	})
+}
+
+func (s *suite) testSimpleKeys(t *testing.T) {
 	t.Run("a table may have a partition key alone", func(t *testing.T) {
 		name := s.texts + "-simple"
 		_, err := s.Tables.CreateTable(t.Context(), simpleTable(name))

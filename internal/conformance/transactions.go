@@ -88,6 +88,9 @@ func (s *suite) testTransactions(t *testing.T) {
 		wantItem(t, s.get(t, key(pk, "third")), nil)
 		wantItem(t, s.get(t, key(pk, "there")), old)
 	})
+}
+
+func (s *suite) testTransactionValidation(t *testing.T) {
 	for update, name := range map[string]string{"ADD n :v": "a number that overflows", "SET m.x = :v": "a path that leads nowhere",
 		"ADD s :v": "an operand of the wrong type", "SET z = nothing + :v": "an attribute that does not exist"} {
 		t.Run(name+" cancels with ValidationError", func(t *testing.T) {
@@ -130,6 +133,14 @@ func (s *suite) testTransactions(t *testing.T) {
 		wantInvalid(t, s.transact(t, both))
 		wantInvalid(t, s.transact(t, types.TransactWriteItem{}))
 	})
+	t.Run("a table that does not exist", func(t *testing.T) {
+		a := s.deleteAction(key("a", "b"))
+		a.Delete.TableName = aws.String(s.texts + "-none")
+		wantCode(t, s.transact(t, a), "ResourceNotFoundException")
+	})
+}
+
+func (s *suite) testTransactionLimits(t *testing.T) {
 	t.Run("a hundred actions are the most", func(t *testing.T) {
 		pk := partition(t)
 		var actions []types.TransactWriteItem
@@ -148,6 +159,9 @@ func (s *suite) testTransactions(t *testing.T) {
 		wantInvalid(t, s.transact(t, actions...))
 		wantNoError(t, s.transact(t, actions[:10]...))
 	})
+}
+
+func (s *suite) testTransactionTokens(t *testing.T) {
 	t.Run("a token makes it happen once", func(t *testing.T) {
 		pk := partition(t)
 		in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(fmt.Sprintf("token-%d", runs.Add(1)) + s.texts[12:30]),
@@ -173,10 +187,5 @@ func (s *suite) testTransactions(t *testing.T) {
 		_, err = s.Tables.TransactWriteItems(t.Context(), in)
 		wantNoError(t, err)
 		wantItem(t, s.get(t, key(pk, "a")), with(pk, "a", item{"x": str("mine")}))
-	})
-	t.Run("a table that does not exist", func(t *testing.T) {
-		a := s.deleteAction(key("a", "b"))
-		a.Delete.TableName = aws.String(s.texts + "-none")
-		wantCode(t, s.transact(t, a), "ResourceNotFoundException")
 	})
 }
