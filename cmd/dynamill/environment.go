@@ -1,0 +1,171 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go/logging"
+)
+
+const (
+	localRegion    = "us-east-1"
+	localKey       = "local" // DynamoDB Local wants letters and digits only
+	connectTimeout = 5 * time.Second
+	setupTimeout   = time.Minute // for finding credentials and describing the table
+	connectionsMax = 128         // kept open to one host; the engine and the reader work in parallel
+)
+
+// environment is what a command works in: the table, where it is, and the
+// clients that reach it.
+type environment struct {
+	table, region, endpoint, account string
+
+	tables  *dynamodb.Client
+	streams *dynamodbstreams.Client
+}
+
+// connect finds region and credentials and makes the clients. Nothing is sent
+// to DynamoDB yet.
+func (o *options) connect(ctx context.Context, table string, logger *slog.Logger) (*environment, error) {
+	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
+	defer cancel()
+	env := &environment{table: table, endpoint: o.endpoint}
+	local := o.onLoopback()
+	cfg, err := config.LoadDefaultConfig(ctx, o.configOptions(local, logger)...)
+	if err != nil {
+		return nil, env.configurationFailure(err)
+	}
+	if cfg.Region == "" && local {
+		cfg.Region = localRegion
+	}
+	if cfg.Region == "" {
+		return nil, unsuited("no AWS region is set: give --region, or set AWS_REGION")
+	}
+	env.region = cfg.Region
+	found, err := cfg.Credentials.Retrieve(ctx)
+	switch {
+	case err != nil && local:
+		logger.Debug("no AWS credentials found, using local ones", "endpoint", o.endpoint)
+		cfg.Credentials = credentials.NewStaticCredentialsProvider(localKey, localKey, "")
+	case err != nil && ctx.Err() == nil:
+		return nil, env.credentialsFailure(err)
+	case err != nil:
+		return nil, unsuited("no AWS credentials were found within %s: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", setupTimeout)
+	}
+	env.account = found.AccountID
+	env.tables = dynamodb.NewFromConfig(cfg, func(options *dynamodb.Options) {
+		options.BaseEndpoint = cmp.Or(endpointOrNil(o.endpoint), options.BaseEndpoint)
+	})
+	env.streams = dynamodbstreams.NewFromConfig(cfg, func(options *dynamodbstreams.Options) {
+		options.BaseEndpoint = cmp.Or(endpointOrNil(o.endpoint), options.BaseEndpoint)
+	})
+	return env, nil
+}
+
+func (o *options) configOptions(local bool, logger *slog.Logger) []func(*config.LoadOptions) error {
+	client := awshttp.NewBuildableClient().
+		WithDialerOptions(func(d *net.Dialer) { d.Timeout = connectTimeout }).
+		WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost, t.MaxIdleConns = connectionsMax, connectionsMax })
+	found := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithLogger(sdkLogger(logger))}
+	if o.region != "" {
+		found = append(found, config.WithRegion(o.region))
+	}
+	if local {
+		// An instance's role has no meaning to a server on this machine, and asking for it takes seconds.
+		found = append(found, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	}
+	return found
+}
+
+// sdkLogger puts what the AWS SDK says into our own log, for debugging only:
+// whatever matters in it comes as an error, too.
+func sdkLogger(logger *slog.Logger) logging.Logger {
+	return logging.LoggerFunc(func(class logging.Classification, format string, args ...any) {
+		logger.Debug(fmt.Sprintf(format, args...), "from", "AWS SDK", "class", string(class))
+	})
+}
+
+func endpointOrNil(url string) *string {
+	if url == "" {
+		return nil
+	}
+	return aws.String(url)
+}
+
+// describe returns the table's description. The table must be there and in use.
+func (env *environment) describe(ctx context.Context) (*types.TableDescription, error) {
+	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
+	defer cancel()
+	out, err := env.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &env.table})
+	var missing *types.ResourceNotFoundException
+	switch {
+	case errors.As(err, &missing):
+		return nil, unsuited("table %q does not exist in %s: check --table and --region", env.table, env.where())
+	case err != nil:
+		return nil, env.classify(fmt.Errorf("describing table %q: %w", env.table, err))
+	case out.Table == nil:
+		return nil, unsuited("%s described table %q with nothing: check --endpoint", env.where(), env.table)
+	}
+	switch status := out.Table.TableStatus; status {
+	case types.TableStatusActive, types.TableStatusUpdating, "":
+		return out.Table, nil
+	default:
+		return nil, unsuited("table %q in %s is %s: wait until it is ACTIVE", env.table, env.where(), status)
+	}
+}
+
+// streamARN returns the table's stream, which must be enabled and carry both images.
+func (env *environment) streamARN(ctx context.Context) (string, error) {
+	table, err := env.describe(ctx)
+	if err != nil {
+		return "", err
+	}
+	stream := table.StreamSpecification
+	if stream == nil || !aws.ToBool(stream.StreamEnabled) || table.LatestStreamArn == nil {
+		return "", unsuited("table %q in %s has no stream: enable it with `%s`", env.table, env.where(), env.enableStream())
+	}
+	if stream.StreamViewType != types.StreamViewTypeNewAndOldImages {
+		return "", unsuited("the stream of table %q in %s carries %s, but dynamill needs NEW_AND_OLD_IMAGES: "+
+			"a stream's view type cannot be changed, so disable it with `%s` and enable it again with `%s`",
+			env.table, env.where(), stream.StreamViewType, env.updateTable("StreamEnabled=false"), env.enableStream())
+	}
+	return aws.ToString(table.LatestStreamArn), nil
+}
+
+func (env *environment) enableStream() string {
+	return env.updateTable("StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES")
+}
+
+// updateTable is the aws command that changes the table's stream.
+func (env *environment) updateTable(specification string) string {
+	command := "aws dynamodb update-table --table-name " + shellQuote(env.table) + " --stream-specification " + specification + " --region " + env.region
+	if env.endpoint != "" {
+		command += " --endpoint-url " + shellQuote(env.endpoint)
+	}
+	return command
+}
+
+// where names the place that was asked: region, then endpoint or account if known.
+func (env *environment) where() string {
+	switch {
+	case env.endpoint != "":
+		return env.region + " (endpoint " + env.endpoint + ")"
+	case env.account != "":
+		return env.region + " (account " + env.account + ")"
+	}
+	return env.region
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// follower seeds new rules and follows the stream at the same time, so that the
+// seeding of a large table never lets the stream run out of its 24 hours.
+type follower struct {
+	env        *environment
+	engine     *projections.Engine
+	reader     *streamreader.Reader
+	leaseTable string
+	logger     *slog.Logger
+	started    time.Time
+
+	seeding atomic.Pointer[string] // what is being seeded; nil when nothing is
+	drained atomic.Bool
+}
+
+// newFollower makes ready to follow. It reads the checkpoints, whose table it
+// creates if it is missing, and refuses to follow where they tell that changes
+// of the table reached nobody.
+func newFollower(ctx context.Context, env *environment, engine *projections.Engine, streamARN string, logger *slog.Logger) (*follower, error) {
+	f := &follower{env: env, engine: engine, leaseTable: env.table + leasesSuffix, logger: logger, started: time.Now()}
+	leases := streamreader.NewLeaseTable(env.tables, f.leaseTable)
+	rows, err := leases.Load(ctx)
+	if err != nil {
+		return nil, env.classify(fmt.Errorf("reading the checkpoints in %s: %w", f.leaseTable, err))
+	}
+	for _, row := range rows {
+		if row.Stream != "" && row.Stream != streamARN {
+			return nil, fmt.Errorf("table %q had another stream before (%s), and what changed between that one and this reached nobody: %s",
+				env.table, row.Stream, f.startOver())
+		}
+	}
+	f.reader, err = streamreader.New(streamreader.Config{
+		Streams: env.streams, StreamARN: streamARN, Checkpoints: leases, Processor: engine, Logger: logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing to read the stream: %w", err)
+	}
+	return f, nil
+}
+
+// follow works until ctx ends, or with drain until everything is seeded and the
+// stream, read to its end once more after that, is applied.
+func (f *follower) follow(ctx context.Context, status *statusLine, drain bool) error {
+	shown, stopShowing := context.WithCancel(ctx)
+	progress := make(chan struct{})
+	go func() {
+		defer close(progress)
+		showProgress(shown, status, f.logger, f.snapshot)
+	}()
+	defer func() {
+		stopShowing()
+		<-progress
+	}()
+
+	seedingOver := make(chan struct{})
+	group, working := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := f.seed(working); err != nil {
+			return fmt.Errorf("seeding: %w", err)
+		}
+		close(seedingOver)
+		return nil
+	})
+	group.Go(func() error {
+		if !drain {
+			return f.reader.Run(working)
+		}
+		if err := f.readUntil(working, seedingOver); err != nil {
+			return err
+		}
+		if err := f.reader.Drain(working); err != nil {
+			return err
+		}
+		f.drained.Store(true)
+		return nil
+	})
+	err := group.Wait()
+	cause := context.Cause(ctx)
+	if cause == nil || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	// Stopped from outside: a good end for one who was only to follow, and for
+	// one who was to drain if that was done already.
+	if !drain || f.drained.Load() {
+		return nil
+	}
+	return cause
+}
+
+// seed derives everything that the table already holds for rules that are new to it.
+func (f *follower) seed(ctx context.Context) error {
+	defer f.seeding.Store(nil)
+	last := 0
+	return f.engine.Seed(ctx, func(p projections.SeedProgress) {
+		text := fmt.Sprintf("%s (pass %d of %d, %s items)", strings.Join(p.Rules, ", "), p.Pass, p.Passes, grouped(p.Items))
+		f.seeding.Store(&text)
+		if p.Pass != last || p.Done {
+			f.logger.Info("seeding", "rules", p.Rules, "pass", p.Pass, "passes", p.Passes, "items", p.Items, "done", p.Done)
+		}
+		last = p.Pass
+	})
+}
+
+// readUntil follows the stream until over is closed, and then stops gracefully.
+func (f *follower) readUntil(ctx context.Context, over <-chan struct{}) error {
+	select {
+	case <-over:
+		return nil // nothing was to be seeded
+	default:
+	}
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-over:
+			stop()
+		case <-reading.Done():
+		}
+	}()
+	return f.reader.Run(reading)
+}
+
+// snapshot is how far things are.
+func (f *follower) snapshot() snapshot {
+	done, read := f.engine.Stats(), f.reader.Stats()
+	now := snapshot{Records: read.Records, Lag: read.Lag, Writes: done.Writes, Healed: done.Heals, Parked: done.Parked}
+	if text := f.seeding.Load(); text != nil {
+		now.Seeding = *text
+	}
+	return now
+}
+
+// failure turns the end of the work into the sentence to be read.
+func (f *follower) failure(err error) error {
+	var trimmed *streamreader.TrimmedError
+	switch {
+	case errors.As(err, &trimmed):
+		return fmt.Errorf("the stream no longer holds records that were not applied: %s (%w)", f.startOver(), err)
+	case errors.Is(err, streamreader.ErrStreamEnded), errors.Is(err, streamreader.ErrStreamNotFound):
+		return unsuited("the stream of table %q is disabled or gone: enable it with `%s` and start again (%w)", f.env.table, f.env.enableStream(), err)
+	case errors.Is(err, streamreader.ErrLeaseLost):
+		return fmt.Errorf("another process follows this stream with the same lease table %s: run one at a time (%w)", f.leaseTable, err)
+	case errors.Is(err, errDrainTimeout):
+		return fmt.Errorf("not drained within --drain-timeout: %s; run again to go on", f.unfinished())
+	case errors.Is(err, errStopped), errors.Is(err, context.Canceled):
+		return fmt.Errorf("stopped before the stream was drained: %s; run again to go on", f.unfinished())
+	}
+	return f.env.classify(err)
+}
+
+// startOver is the remedy where the stream alone cannot make things right any more.
+func (f *follower) startOver() string {
+	return fmt.Sprintf("delete the tables %s and %s and start again, which derives everything anew", f.leaseTable, f.engine.Describe().StateTable)
+}
+
+// unfinished says what a drain that was cut short has left.
+func (f *follower) unfinished() string {
+	now := f.snapshot()
+	left := []string{fmt.Sprintf("the stream was applied up to %s ago", now.Lag.Round(time.Second))}
+	if now.Records == 0 {
+		left[0] = "no record was applied"
+	}
+	if now.Seeding != "" {
+		left = append(left, "seeding "+now.Seeding+" was not finished")
+	}
+	return strings.Join(left, ", ")
+}

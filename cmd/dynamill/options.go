@@ -1,0 +1,108 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/dynamill/dynamill/rules"
+)
+
+// tableVariable is the environment variable that names the table where neither
+// --table nor the rule file does.
+const tableVariable = "DYNAMILL_TABLE"
+
+// options are the flags that mean the same in every command.
+type options struct {
+	rules, table, stateTable, endpoint, region, logLevel string
+	json                                                 bool
+}
+
+func (o *options) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&o.rules, "rules", "dynamill.yaml", "the rule `file`")
+	flags.StringVar(&o.table, "table", "", "the table's `name` (default: table.name in the rule file, else $"+tableVariable+")")
+	flags.StringVar(&o.stateTable, "state-table", "", "the `name` of the table for dynamill's own state (default: TABLE-dynamill)")
+	flags.StringVar(&o.endpoint, "endpoint", "", "`URL` of DynamoDB and its streams, instead of AWS's own; on a loopback\n"+
+		"address local dummy credentials and region us-east-1 stand in where none are set,\nso that DynamoDB Local just works")
+	flags.StringVar(&o.region, "region", "", "the AWS `region` (default: that of the AWS configuration)")
+	flags.BoolVar(&o.json, "json", false, "write results and logs as JSON")
+	flags.StringVar(&o.logLevel, "log-level", "info", "the least `level` that is logged: debug, info, warn or error")
+}
+
+// check refuses values that no command could use.
+func (o *options) check() error {
+	if _, err := o.level(); err != nil {
+		return fmt.Errorf("--log-level %q is not one of debug, info, warn, error", o.logLevel)
+	}
+	if o.endpoint == "" {
+		return nil
+	}
+	u, err := url.Parse(o.endpoint)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return fmt.Errorf("--endpoint %q is not a URL like http://localhost:8000", o.endpoint)
+	}
+	return nil
+}
+
+func (o *options) level() (slog.Level, error) {
+	var level slog.Level
+	if o.logLevel != strings.TrimSpace(o.logLevel) || strings.ContainsAny(o.logLevel, "+-") {
+		return level, errors.New("want a plain level")
+	}
+	return level, level.UnmarshalText([]byte(o.logLevel))
+}
+
+// onLoopback reports whether the endpoint is on this very machine.
+func (o *options) onLoopback() bool {
+	u, err := url.Parse(o.endpoint)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
+}
+
+// load reads the rule file. A file that is missing or wrong is invalid input.
+func (o *options) load() (*rules.Set, error) {
+	src, err := os.ReadFile(o.rules)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, invalid("there is no rule file %q: give it with --rules FILE, or run dynamill where it is", o.rules)
+	case err != nil:
+		return nil, invalid("the rule file cannot be read: %w", err)
+	}
+	return rules.Load(o.rules, src)
+}
+
+// tableName returns the table to work on: --table, else the rule file's, else the environment's.
+func (o *options) tableName(set *rules.Set) (string, error) {
+	if name := cmp.Or(o.table, set.Table.Name, os.Getenv(tableVariable)); name != "" {
+		return name, nil
+	}
+	return "", invalid("no table is named: give --table NAME, `name:` under `table:` in %s, or set %s", o.rules, tableVariable)
+}
+
+func (o *options) stateTableName(table string) string {
+	return cmp.Or(o.stateTable, table+"-dynamill")
+}
+
+// printJSON writes a result as indented JSON.
+func (a *app) printJSON(result any) error {
+	encoder := json.NewEncoder(a.stdout)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(result); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}

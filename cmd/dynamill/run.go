@@ -1,0 +1,211 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// leasesSuffix names the table of leases and checkpoints beside the user's table.
+const leasesSuffix = "-dynamill-leases"
+
+var (
+	errStopped      = errors.New("stopped by a signal")
+	errDrainTimeout = errors.New("the drain timeout has passed")
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var drain bool
+	var timeout time.Duration
+	command := &cobra.Command{
+		Use:   "run",
+		Short: "Follows the table's stream and keeps what the rules derive true",
+		Long: "Follows the table's stream until it is stopped. Rules that are new to the table are seeded from what is in it,\n" +
+			"beside the stream. Two tables are created where they are missing: TABLE-dynamill for dynamill's state and\n" +
+			"TABLE-dynamill-leases for how far the stream is done.\n\n" +
+			"The first SIGINT or SIGTERM stops gracefully: what is in flight is finished and checkpointed. A second one\n" +
+			"aborts; whatever a process leaves behind, the next one takes up, and nothing is applied twice.",
+		Example: "  dynamill run --table app\n" +
+			"  dynamill run --table app --drain --drain-timeout 10m --json\n" +
+			"  dynamill run --table app --endpoint http://localhost:8000",
+		Args: cobra.NoArgs,
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case timeout < 0:
+				return invalid("--drain-timeout %s is negative: give a duration such as 10m", timeout)
+			case cmd.Flags().Changed("drain-timeout") && !drain:
+				return invalid("--drain-timeout has no meaning without --drain: add --drain")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), drain, timeout) },
+	}
+	command.Flags().BoolVar(&drain, "drain", false, "end once new rules are seeded and every change up to then is applied")
+	command.Flags().DurationVar(&timeout, "drain-timeout", 0, "with --drain: give up after this `duration` (0: never)")
+	return command
+}
+
+func (a *app) run(ctx context.Context, drain bool, timeout time.Duration) error {
+	set, err := a.options.load()
+	if err != nil {
+		return err
+	}
+	table, err := a.options.tableName(set)
+	if err != nil {
+		return err
+	}
+	status := newStatusLine(a.stderr)
+	logger := a.logger(status)
+	ctx, release := stopOnSignals(ctx, func(text string) { fmt.Fprintln(status, text) })
+	defer release()
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errDrainTimeout)
+		defer cancel()
+	}
+	env, err := a.options.connect(ctx, table, logger)
+	if err != nil {
+		return err
+	}
+	streamARN, err := env.streamARN(ctx)
+	if err != nil {
+		return err
+	}
+	engine, err := projections.Open(ctx, projections.Config{
+		Client: env.tables, Table: table, StateTable: a.options.stateTableName(table), Rules: set, Logger: logger,
+	})
+	if err != nil {
+		return env.classify(fmt.Errorf("starting on table %q: %w", table, err))
+	}
+	fmt.Fprint(status, announcement(set, env, engine.Describe(), streamARN))
+	f, err := newFollower(ctx, env, engine, streamARN, logger)
+	if err != nil {
+		return err
+	}
+	err = f.follow(ctx, status, drain)
+	if err != nil {
+		return f.failure(err)
+	}
+	if !drain {
+		return nil
+	}
+	return a.printDrained(context.WithoutCancel(ctx), f)
+}
+
+// stopOnSignals ends the context at the first SIGINT or SIGTERM and the process
+// at the second.
+func stopOnSignals(ctx context.Context, say func(string)) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	released := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+		case <-released:
+			return
+		}
+		say("stopping: finishing what is in flight; a second signal aborts")
+		cancel(errStopped)
+		select {
+		case <-signals:
+			say("aborted: the next run takes up what was in flight")
+			os.Exit(exitFailed)
+		case <-released:
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(released)
+		cancel(nil)
+	}
+}
+
+// announcement says, before anything is written, what is followed and what will be written.
+func announcement(set *rules.Set, env *environment, d projections.Description, streamARN string) string {
+	var b strings.Builder
+	state := "found"
+	if d.StateTableCreated {
+		state = "created"
+	}
+	facts := columns{}
+	facts.add("table", env.table+" in "+env.where())
+	facts.add("stream", cmp.Or(d.StreamARN, streamARN))
+	facts.add("state", d.StateTable+" ("+state+")")
+	facts.add("checkpoints", env.table+leasesSuffix)
+	_ = facts.writeTo(&b)
+	fmt.Fprintf(&b, "%s:\n", counted(len(set.Rules), "rule"))
+	isNew := make(map[string]bool, len(d.NewRules))
+	for _, name := range d.NewRules {
+		isNew[name] = true
+	}
+	list := columns{indent: "  "}
+	for _, rule := range set.Rules {
+		note := ""
+		if isNew[rule.Name] {
+			note = "new: to be seeded"
+		}
+		list.add(rule.Name, kindName(rule.Kind), rule.Source.Name+" → "+written(rule), note)
+	}
+	_ = list.writeTo(&b)
+	return b.String()
+}
+
+// written names what a rule writes: Group.memberCount, Comment.{userName, userAvatar}, or whole Member items.
+func written(rule *rules.Rule) string {
+	switch {
+	case rule.Kind == rules.Mirror:
+		return rule.Target.Name + " items"
+	case len(rule.Writes) == 1:
+		return rule.Target.Name + "." + rule.Writes[0]
+	}
+	return rule.Target.Name + ".{" + strings.Join(rule.Writes, ", ") + "}"
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return grouped(int64(n)) + " " + noun + "s"
+}
+
+// drained is the result of `run --drain`.
+type drained struct {
+	Table   string  `json:"table"`
+	Records int64   `json:"records"`
+	Writes  int64   `json:"writes"`
+	Healed  int64   `json:"healed"`
+	Parked  int     `json:"parked"`
+	Seconds float64 `json:"seconds"`
+}
+
+func (a *app) printDrained(ctx context.Context, f *follower) error {
+	parked, err := f.engine.Parked(ctx)
+	if err != nil {
+		return f.env.classify(fmt.Errorf("counting what is parked: %w", err))
+	}
+	now, took := f.snapshot(), time.Since(f.started)
+	if a.options.json {
+		return a.printJSON(drained{
+			Table: f.env.table, Records: now.Records, Writes: now.Writes, Healed: now.Healed,
+			Parked: len(parked), Seconds: took.Round(time.Millisecond).Seconds(),
+		})
+	}
+	text := fmt.Sprintf("drained: %s, %s, %s parked, in %s", counted(int(now.Records), "record"),
+		counted(int(now.Writes), "write"), grouped(int64(len(parked))), took.Round(100*time.Millisecond))
+	if len(parked) > 0 {
+		text += "; see `dynamill parked list`"
+	}
+	return a.print("%s\n", text)
+}

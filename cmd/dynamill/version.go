@@ -1,0 +1,63 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// revisionLength is how much of a revision is shown: enough to find it.
+const revisionLength = 12
+
+// build says what this binary was made from.
+type build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func currentBuild() build {
+	b := build{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			b.Revision = setting.Value[:min(revisionLength, len(setting.Value))]
+		case "vcs.modified":
+			b.Modified = setting.Value == "true"
+		}
+	}
+	return b
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Says which build this is",
+		Example: "  dynamill version\n  dynamill version --json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			b := currentBuild()
+			if a.options.json {
+				return a.printJSON(b)
+			}
+			text := "dynamill " + b.Version
+			if b.Revision != "" {
+				text += " " + b.Revision
+			}
+			if b.Modified {
+				text += " (modified)"
+			}
+			return a.print("%s %s %s\n", text, b.Go, b.Platform)
+		},
+	}
+}
