@@ -17,6 +17,7 @@ const pageBytesMax = 1 << 20
 
 // page collects one page of a query or scan.
 type page struct {
+	stale   bool
 	limit   int // 0 for none
 	filter  *expression.Condition
 	pick    func(values.Item) values.Item // nil to count only
@@ -30,6 +31,11 @@ type page struct {
 
 // add takes one row; false once the page is full.
 func (p *page) add(r *row) bool {
+	if p.stale {
+		if r = r.past(); r == nil {
+			return true
+		}
+	}
 	if p.limit > 0 && int(p.scanned) == p.limit || p.scanned > 0 && p.bytes+r.size > pageBytesMax {
 		p.more = true
 		return false
@@ -126,6 +132,7 @@ func (s *Sim) query(in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
 			rows = rows[i:]
 		}
 	}
+	p.stale = s.stale("Query", in.ConsistentRead)
 	matched := false
 	for i := range rows {
 		r := rows[i]
@@ -217,6 +224,7 @@ func (s *Sim) scan(in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
 	inSegment := func(c *collection) bool {
 		return in.TotalSegments == nil || c.hash%uint64(*in.TotalSegments) == uint64(aws.ToInt32(in.Segment))
 	}
+	p.stale = s.stale("Scan", in.ConsistentRead)
 	from := 0
 	var start *key
 	if in.ExclusiveStartKey != nil {

@@ -33,7 +33,7 @@ func (s *Sim) getItem(in *dynamodb.GetItemInput) (*dynamodb.GetItemOutput, error
 	}
 	out := &dynamodb.GetItemOutput{}
 	size := 0
-	if r := t.lookup(k); r != nil {
+	if r := t.see(k, s.stale("GetItem", in.ConsistentRead)); r != nil {
 		out.Item, size = pick(r.item), r.size
 	}
 	out.ConsumedCapacity = shown(in.ReturnConsumedCapacity, s.chargeRead(t, readUnits(size, in.ConsistentRead)))
@@ -90,8 +90,9 @@ func (s *Sim) batchGetItem(in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetIt
 		part := parts[name]
 		out.Responses[name] = []map[string]types.AttributeValue{}
 		spent := 0.0
+		stale := s.stale("BatchGetItem", part.request.ConsistentRead)
 		for i, k := range part.keys {
-			r := part.table.lookup(k)
+			r := part.table.see(k, stale)
 			if taken == bound || r != nil && bytes+r.size > batchGetBytesMax {
 				rest := part.request
 				rest.Keys = rest.Keys[i:]

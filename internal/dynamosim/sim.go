@@ -52,8 +52,12 @@ type Options struct {
 	// while the effect stays.
 	After func(op string, input any) error
 	// BatchBound tells how many of the n keys or requests of a BatchGetItem or BatchWriteItem are worked
-	// off; the rest comes back unprocessed. All if nil.
+	// off; the rest comes back unprocessed. All if nil. It is called with the lock held.
 	BatchBound func(op string, n int) int
+	// Stale tells whether a read that does not ask for consistency (GetItem, BatchGetItem, Query or Scan)
+	// sees each item as it was before its last change. Never if nil. It is called with the lock held. A
+	// stale Query or Scan does not bring back deleted items.
+	Stale func(op string) bool
 }
 
 // Sim is a simulated DynamoDB, safe for concurrent use. Make one with New.

@@ -25,7 +25,8 @@ type table struct {
 	protected     bool
 
 	collections map[string]*collection
-	order       []*collection // by hash, then partition key: the order of scans
+	deleted     map[string]values.Item // what was deleted last under each key, if Options.Stale is given
+	order       []*collection          // by hash, then partition key: the order of scans
 }
 
 type keyAttribute struct {
@@ -42,9 +43,10 @@ type collection struct {
 
 // row is one item. What it holds is never changed, only replaced.
 type row struct {
-	key  key
-	item values.Item
-	size int
+	key    key
+	item   values.Item
+	size   int
+	before values.Item // the item before its last change; nil if there was none
 }
 
 // key is an item's primary key.
@@ -106,18 +108,49 @@ func (s *Sim) store(t *table, k key, item values.Item) {
 	i, found := c.find(k.sort)
 	switch {
 	case item == nil && found:
+		if s.options.Stale != nil {
+			t.deleted[k.id()] = c.rows[i].item
+		}
 		c.rows = slices.Delete(c.rows, i, i+1)
 	case item == nil:
 	case found:
-		c.rows[i] = &row{k, item, values.Size(item)}
+		c.rows[i] = &row{k, item, values.Size(item), c.rows[i].item}
 	default:
-		c.rows = slices.Insert(c.rows, i, &row{k, item, values.Size(item)})
+		c.rows = slices.Insert(c.rows, i, &row{k, item, values.Size(item), nil})
+		delete(t.deleted, k.id())
 	}
 	if len(c.rows) == 0 {
 		at := t.position(c.hash, c.id)
 		t.order = slices.Delete(t.order, at, at+1)
 		delete(t.collections, c.id)
 	}
+}
+
+// stale decides whether a read sees the past.
+func (s *Sim) stale(op string, consistent *bool) bool {
+	return (consistent == nil || !*consistent) && s.options.Stale != nil && s.options.Stale(op)
+}
+
+// past returns the row as it was before its last change; nil if there was no item.
+func (r *row) past() *row {
+	if r.before == nil {
+		return nil
+	}
+	return &row{key: r.key, item: r.before, size: values.Size(r.before)}
+}
+
+// see returns the item's row for a read, as it is or as it was; nil if there is none.
+func (t *table) see(k key, stale bool) *row {
+	r := t.lookup(k)
+	switch {
+	case !stale:
+		return r
+	case r != nil:
+		return r.past()
+	case t.deleted[k.id()] != nil:
+		return &row{key: k, item: t.deleted[k.id()], size: values.Size(t.deleted[k.id()])}
+	}
+	return nil
 }
 
 // position returns where in the order a collection is, or would be.

@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/dynamosim/values"
 )
 
 var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
@@ -25,7 +27,7 @@ func (s *Sim) createTable(in *dynamodb.CreateTableInput) (*dynamodb.CreateTableO
 	}
 	t := &table{
 		name: name, arn: "arn:aws:dynamodb:" + region + ":" + account + ":table/" + name, created: s.options.Now(),
-		protected: aws.ToBool(in.DeletionProtectionEnabled), collections: map[string]*collection{},
+		protected: aws.ToBool(in.DeletionProtectionEnabled), collections: map[string]*collection{}, deleted: map[string]values.Item{},
 	}
 	if err := t.setKeys(in); err != nil {
 		return nil, err
