@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -111,8 +112,8 @@ func TestTheTablesRealKeysMustSuitTheTemplates(t *testing.T) {
 				}
 				return
 			}
-			problems, ok := err.(*rules.Problems)
-			if !ok || problems.List[0].Code != tt.code {
+			var problems *rules.Problems
+			if !errors.As(err, &problems) || problems.List[0].Code != tt.code {
 				t.Fatalf("got %v, want %s", err, tt.code)
 			}
 		})

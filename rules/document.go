@@ -177,7 +177,8 @@ func (d *document) tabbedLine() (place, bool) {
 // syntaxProblem reports a syntax error of the YAML package, in the words of
 // the trap if the line holds one.
 func (d *document) syntaxProblem(err error) {
-	at, message := place{line: 1, column: 1, length: 1}, ""
+	at := place{line: 1, column: 1, length: 1}
+	var message string
 	var syntax *yaml.SyntaxError
 	if !errors.As(err, &syntax) {
 		message = err.Error()

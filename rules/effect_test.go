@@ -302,6 +302,51 @@ rules:
 	}
 }
 
+func TestACopyMayTakeAVariableOfTheParentsKey(t *testing.T) {
+	s := loadText(t, `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  User: { key: { pk: "USER#${userId}", sk: "U#${n}" } }
+  Note: { key: { pk: "USER#${userId}", sk: "NOTE#${n}" } }
+rules:
+  n: { copy: [n as number, userId], from: User, to: Note }
+`)
+	r := rule(t, s, "n")
+	for name, tt := range map[string]struct {
+		parent change.Item
+		want   []change.Value
+	}{
+		"from the key":           {change.Item{"pk": change.String("USER#u"), "sk": change.String("U#7")}, []change.Value{change.String("7"), change.String("u")}},
+		"the attribute is first": {change.Item{"pk": change.String("USER#u"), "sk": change.String("U#7"), "n": change.Null()}, []change.Value{change.Null(), change.String("u")}},
+		"from a foreign key":     {change.Item{"pk": change.String("X"), "sk": change.String("U#7")}, []change.Value{{}, {}}},
+	} {
+		if diff := cmp.Diff(tt.want, r.Copied(tt.parent)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAnItemIsKnownByItsUniqueValue(t *testing.T) {
+	s := load(t, "everything.yaml")
+	user := change.Item{"EntityType": change.String("user"), "email": change.String("a@b.c")}
+	m := identify(t, s, "USER#u", "PROFILE", user)
+	if v, ok, err := m.Entity.UniqueValue(m, user); v != "a@b.c" || !ok || err != nil {
+		t.Errorf("got %q, %t, %v", v, ok, err)
+	}
+	user["email"] = change.Set(change.KindStringSet, []string{"a"})
+	_, _, err := m.Entity.UniqueValue(m, user)
+	wantItemError(t, err, "value.type", "User.email", "SS")
+	user["email"] = change.String(strings.Repeat("e", 2049))
+	_, _, err = m.Entity.UniqueValue(m, user)
+	wantItemError(t, err, "key.too_long", "2049")
+	org := change.Item{"EntityType": change.String("Org")}
+	m = identify(t, s, "ORG#o", "ORG", org)
+	if _, ok, err := m.Entity.UniqueValue(m, org); ok || err != nil || m.Entity.UniqueInKey() {
+		t.Errorf("an org has no unique id, got %t, %v", ok, err)
+	}
+}
+
 func TestMirrorsCarryConstantsAndTheirEntitysMarks(t *testing.T) {
 	s := load(t, "everything.yaml")
 	r := rule(t, s, "desk-list")

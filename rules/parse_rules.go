@@ -247,6 +247,11 @@ func (p fileParser) pairs(n *node, what string) []pair {
 	if n.kind == listNode && len(n.items) == 0 {
 		p.add(n.place, "yaml.shape", "", "%s is an empty list", what)
 	}
+	if n.kind == mappingNode {
+		p.add(n.place, "rule.pair", "write `name as userName`; several go into a list: [name as userName, avatar]",
+			"%s must be a text or a list of texts; this is a mapping", what)
+		return nil
+	}
 	for _, w := range p.words(n, "an attribute of "+what) {
 		fields := strings.Fields(w.text)
 		switch {
