@@ -105,7 +105,7 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *move, suffix int) (bool, 
 		}
 	}
 	if err := e.transact(ctx, "applying a ledger transaction with claims", items); err != nil {
-		again, err := e.afterFailure(ctx, err, []*move{mv}, parts)
+		again, err := e.afterFailure(ctx, err, []*move{mv}, parts, suffix)
 		return len(again) > 0, err
 	}
 	e.countMirrors(parts)

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -90,7 +92,7 @@ func (e *Engine) applyPack(ctx context.Context, pk *pack, suffix int) ([]*move, 
 		e.countMirrors(parts)
 		return nil, nil
 	}
-	return e.afterFailure(ctx, err, pk.moves, parts)
+	return e.afterFailure(ctx, err, pk.moves, parts, suffix)
 }
 
 func (e *Engine) countMirrors(parts []part) {
@@ -125,13 +127,17 @@ func (e *Engine) assemble(pk *pack, suffix int) ([]ddb.TransactWriteItem, []part
 }
 
 // afterFailure decides, from why a transaction failed, how each of its moves goes on.
-func (e *Engine) afterFailure(ctx context.Context, err error, moves []*move, parts []part) ([]*move, error) {
+func (e *Engine) afterFailure(ctx context.Context, err error, moves []*move, parts []part, suffix int) ([]*move, error) {
 	var canceled *ddb.TransactionCanceledException
 	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != len(parts) {
 		if classify(err) != classPark {
 			return nil, err
 		}
-		return e.rejected(ctx, moves, nil, err.Error())
+		blamed, readErr := e.overflowing(ctx, moves, suffix)
+		if readErr != nil {
+			return nil, readErr
+		}
+		return e.rejected(ctx, moves, blamed, err.Error())
 	}
 	done := map[*move]bool{}
 	for i, reason := range canceled.CancellationReasons {
@@ -154,7 +160,11 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*move, par
 			if reason.Message != nil {
 				message = *reason.Message
 			}
-			if _, err := e.rejected(ctx, p.moves, &p, message); err != nil {
+			blamed := map[string]bool{p.action.id: true}
+			if p.sum.b != nil {
+				blamed = map[string]bool{p.sum.b.id: true}
+			}
+			if _, err := e.rejected(ctx, p.moves, blamed, message); err != nil {
 				return nil, err
 			}
 		}
@@ -195,9 +205,39 @@ func (mv *move) idle() bool {
 	return mv.old.equal(mv.new) && len(mv.restore) == 0 && !mv.verify
 }
 
-// rejected parks what DynamoDB refuses for good. In company it is tried alone
-// first, so that a bad member never fails its neighbours.
-func (e *Engine) rejected(ctx context.Context, moves []*move, p *part, message string) ([]*move, error) {
+// overflowing finds the contributions of a move alone that its accumulators
+// cannot hold, for endpoints that refuse the whole request without saying which
+// action is at fault. It returns none where the fault is another.
+func (e *Engine) overflowing(ctx context.Context, moves []*move, suffix int) (map[string]bool, error) {
+	if len(moves) > 1 || !moves[0].alone {
+		return nil, nil
+	}
+	sums, _ := e.difference(moves[0])
+	keys := make([]stateKey, len(sums))
+	for i, s := range sums {
+		keys[i] = accumulatorKey(s.group, suffix%s.group.b.rule.WriteShards)
+	}
+	rows, err := e.readState(ctx, "reading accumulators", keys)
+	if err != nil {
+		return nil, err
+	}
+	blamed := map[string]bool{}
+	for i, s := range sums {
+		value, err := decimal.Parse(cmp.Or(textOf(rows[keys[i]]["value"]), "0"))
+		if err == nil {
+			_, err = value.Add(s.delta)
+		}
+		if err != nil {
+			blamed[s.group.b.id] = true
+		}
+	}
+	return blamed, nil
+}
+
+// rejected parks what DynamoDB refuses for good: the effects that are blamed,
+// or all if nothing is. In company the moves are tried alone first, so that a
+// bad member never fails its neighbours.
+func (e *Engine) rejected(ctx context.Context, moves []*move, blamed map[string]bool, message string) ([]*move, error) {
 	if len(moves) > 1 || !moves[0].alone {
 		for _, mv := range moves {
 			mv.alone = true
@@ -208,12 +248,11 @@ func (e *Engine) rejected(ctx context.Context, moves []*move, p *part, message s
 	new := maps.Clone(mv.new)
 	changed := false
 	for id, f := range mv.new {
-		blamed := p == nil || p.action.id == id || (p.sum.b != nil && p.sum.b.id == id)
-		if f.kind == parked || !blamed {
+		if f.kind == parked || len(blamed) > 0 && !blamed[id] {
 			continue
 		}
 		why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + message}
-		if f.kind == contribution {
+		if f.kind == contribution && blamed[id] {
 			why = overflow("the sum with the contribution " + f.amount.String()).parked
 		}
 		new[id], changed = effect{kind: parked, parked: why}, true

@@ -70,24 +70,45 @@ func (d *document) trap(line int) bool {
 		if bare[i] != ' ' && bare[i] != ':' && bare[i] != ',' {
 			continue
 		}
-		switch rest := bare[i+1:]; {
-		case rest[0] == '#' && i > 0 && strings.Count(bare[:i], "{") > strings.Count(bare[:i], "}"):
+		if bare[i+1] == '#' && i > 0 && strings.Count(bare[:i], "{") > strings.Count(bare[:i], "}") {
 			d.add(at(i+1, 1), "yaml.comment", "put the value in quotes, or move the comment to its own line",
 				"to YAML, everything from this # on is a comment, the closing } too")
 			return true
-		case rest[0] == '*' && len(rest) > 1 && bare[i] == ' ' && endsWithColon(bare[:i]):
-			d.add(at(i+1, 1), "yaml.alias", "put the whole value in quotes, as in '"+strings.TrimSpace(d.restOfValue(at(i+1, 1)))+"'", "to YAML, a value that begins with * is an alias; rule files have none")
-			return true
-		case strings.ContainsRune("`@%", rune(rest[0])) && endsWithColon(bare[:i]):
-			d.add(at(i+1, 1), "yaml.syntax", "put the whole value in quotes", "a value cannot begin with %c", rest[0])
-			return true
-		case rest[0] == '_' && endsWithColon(bare[:i]) && afterQuotes(bare[i+1:]):
-			d.add(at(i+1, 1), "yaml.syntax", `put the whole value in single quotes, as in '"a" == b'`,
-				"to YAML, the value ends with its closing quote, and something follows")
+		}
+		if endsWithColon(bare[:i]) && d.badStart(at(i+1, 1), bare[i+1:]) {
 			return true
 		}
 	}
 	return false
+}
+
+// badStart reports a value, masked, that begins with what YAML takes for something else.
+func (d *document) badStart(at place, value string) bool {
+	hint := "put the whole value in quotes, as in '" + strings.TrimSpace(d.restOfValue(at)) + "'"
+	switch value[0] {
+	case '!':
+		d.add(at, "yaml.tag", hint, "to YAML, a value that begins with ! is a tag")
+	case '*':
+		d.add(at, "yaml.alias", hint, "to YAML, a value that begins with * is an alias; rule files have none")
+	case '&':
+		d.add(at, "yaml.alias", hint, "to YAML, a value that begins with & is an anchor; rule files have none")
+	case '`', '@', '%':
+		d.add(at, "yaml.syntax", hint, "a value cannot begin with %c", value[0])
+	case '>', '|':
+		if strings.TrimSpace(strings.Trim(value, ">|+-0123456789")) == "" {
+			return false
+		}
+		d.add(at, "yaml.syntax", hint, "to YAML, %c begins a block of lines", value[0])
+	case '_':
+		if !afterQuotes(value) {
+			return false
+		}
+		d.add(at, "yaml.syntax", `put the whole value in single quotes, as in '"a" == b'`,
+			"to YAML, the value ends with its closing quote, and something follows")
+	default:
+		return false
+	}
+	return true
 }
 
 // cutTemplate reports a comment that was meant as a part of a key: one whose

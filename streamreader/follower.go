@@ -56,7 +56,7 @@ func newFollower(r *Reader, drain bool) *follower {
 	return &follower{
 		r:       r,
 		drain:   drain,
-		lister:  lister{streams: r.cfg.Streams, arn: r.cfg.StreamARN},
+		lister:  lister{streams: r.cfg.Streams, arn: r.cfg.StreamARN, keys: decoder{partition: r.cfg.PartitionKey, sortName: r.cfg.SortKey}},
 		leases:  map[string]Lease{},
 		running: map[string]*shardReader{},
 		missing: map[string]int{},
@@ -142,7 +142,7 @@ func (f *follower) round(ctx, work context.Context) error {
 	children := childrenOf(found.shards)
 	for _, s := range found.shards {
 		if reader := f.running[s.id]; reader != nil {
-			reader.observe(s, children[s.id])
+			reader.observe(s, children[s.id], found.status)
 		}
 	}
 	if err := f.apply(ctx, work); err != nil {
@@ -211,7 +211,7 @@ func (f *follower) start(ctx, work context.Context, info shardInfo) {
 		lease:    f.leases[info.id],
 		progress: progress{at: time.Now()},
 	}
-	s.observe(info, childrenOf(f.found.shards)[info.id])
+	s.observe(info, childrenOf(f.found.shards)[info.id], f.found.status)
 	f.running[info.id] = s
 	f.wg.Go(func() {
 		lease, err := s.run(ctx, work)

@@ -28,6 +28,7 @@ const describeSpacing = 150 * time.Millisecond
 type lister struct {
 	streams  Streams
 	arn      string
+	keys     decoder // the key attributes, should the stream not name them
 	lastCall time.Time
 }
 
@@ -40,7 +41,7 @@ type listing struct {
 
 // list reads every page.
 func (l *lister) list(ctx context.Context) (listing, error) {
-	var found listing
+	found := listing{decoder: l.keys}
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &l.arn}
 	for {
 		if err := sleep(ctx, describeSpacing-time.Since(l.lastCall)); err != nil {
@@ -74,6 +75,9 @@ func (f *listing) add(arn string, d *streams.StreamDescription) error {
 			arn, d.StreamViewType, streams.StreamViewTypeNewAndOldImages)
 	}
 	f.decoder.label = aws.ToString(d.StreamLabel)
+	if len(d.KeySchema) > 0 {
+		f.decoder.partition, f.decoder.sortName = "", ""
+	}
 	for _, k := range d.KeySchema {
 		switch k.KeyType {
 		case streams.KeyTypeHash:
@@ -83,7 +87,7 @@ func (f *listing) add(arn string, d *streams.StreamDescription) error {
 		}
 	}
 	if f.decoder.label == "" || f.decoder.partition == "" {
-		return permanentf("stream %s: its description names no label or no partition key", arn)
+		return permanentf("stream %s: its description names no label or no partition key (label %q, partition key %q)", arn, f.decoder.label, f.decoder.partition)
 	}
 	f.status = d.StreamStatus
 	for _, s := range d.Shards {

@@ -27,6 +27,10 @@ type Config struct {
 	Checkpoints Checkpoints
 	Processor   Processor
 
+	// PartitionKey and SortKey name the table's key attributes, for an endpoint
+	// whose description of a stream has no key schema; AWS's has, and it counts.
+	PartitionKey, SortKey string
+
 	Logger       *slog.Logger  // default slog.Default()
 	BatchMax     int           // records per Process call; default 1000, which is also the most that one page has
 	PollInterval time.Duration // longest wait between two polls of a shard that is empty; default 1 s

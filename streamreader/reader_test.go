@@ -108,11 +108,25 @@ func TestDrainReadsAClosedShardToItsEndHoweverManyPagesAreEmpty(t *testing.T) {
 		s := f.open("shard", "")
 		f.write(s, "item", 3)
 		f.close(s)
+		f.open("child", "shard")
 		s.empties = 100
 		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"item": 3})
+	})
+}
+
+func TestDrainEndsAtAShardThatIsCalledClosedButStaysOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		s := f.open("shard", "")
+		f.write(s, "item", 3)
+		f.close(s)
+		s.empties = 1 << 30 // it has no child, and never a nil next iterator
+		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	})
 }
 

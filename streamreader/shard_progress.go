@@ -3,6 +3,8 @@ package streamreader
 import (
 	"time"
 
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
 	"github.com/dynamill/dynamill/change"
 )
 
@@ -25,11 +27,14 @@ func (s *shardReader) idleWait() time.Duration {
 	return min(wait, s.cfg.PollInterval)
 }
 
-// observe notes what the stream's list says of the shard.
-func (s *shardReader) observe(info shardInfo, children []string) {
+// observe notes what the stream's list says of the shard. While a stream is
+// enabled a closed shard has children; an emulator's one shard that has an
+// ending sequence number and no child is open, whatever it is said to be.
+func (s *shardReader) observe(info shardInfo, children []string, status streams.StreamStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.children = info.closed, children
+	s.closed = info.closed && (len(children) > 0 || status != streams.StreamStatusEnabled)
+	s.children = children
 }
 
 // note records a page that was read and done.
