@@ -1,0 +1,81 @@
+package streamreader
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+)
+
+// TestEndpoint follows real streams, with the SDK's clients, at the endpoints
+// that are given (scripts/with-endpoints gives both). In CI the first must be.
+func TestEndpoint(t *testing.T) {
+	for _, name := range []string{"DYNAMILL_TEST_ENDPOINT", "DYNAMILL_EXACT_ENDPOINT"} {
+		t.Run(name, func(t *testing.T) {
+			url := os.Getenv(name)
+			switch {
+			case url != "":
+				followEndpoint(t, url)
+			case os.Getenv("CI") != "" && name == "DYNAMILL_TEST_ENDPOINT":
+				t.Fatalf("%s is not set: start DynamoDB Local and give its URL", name)
+			default:
+				t.Logf("no %s: nothing tested", name)
+			}
+		})
+	}
+}
+
+func followEndpoint(t *testing.T, url string) {
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	cfg := aws.Config{HTTPClient: client, Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "")}
+	db := dynamodb.NewFromConfig(cfg)
+	table := fmt.Sprintf("streamreader-%d", time.Now().UnixNano())
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	created, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName:            &table,
+		BillingMode:          ddb.BillingModePayPerRequest,
+		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: ddb.ScalarAttributeTypeS}},
+		KeySchema:            []ddb.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: ddb.KeyTypeHash}},
+		StreamSpecification:  &ddb.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: ddb.StreamViewTypeNewAndOldImages},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases := table + "-dynamill-leases"
+	defer func() {
+		for _, name := range []string{table, leases} {
+			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	c := &collector{}
+	for round := 1; round <= 2; round++ { // the second reader starts behind the first one's checkpoint
+		for i := range 60 {
+			_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: map[string]ddb.AttributeValue{
+				"pk": text(fmt.Sprintf("item%d", i%3)), "n": number(int64(100*round + i)),
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := newTestReader(t, dynamodbstreams.NewFromConfig(cfg), NewLeaseTable(db, leases), c, func(cfg *Config) {
+			cfg.StreamARN, cfg.PartitionKey = *created.TableDescription.LatestStreamArn, "pk"
+			cfg.PollInterval = 100 * time.Millisecond
+		})
+		if err := r.Drain(ctx); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"item0": 20 * round, "item1": 20 * round, "item2": 20 * round})
+	}
+}
