@@ -95,7 +95,8 @@ func (d *document) badStart(at place, value string) bool {
 	case '`', '@', '%':
 		d.add(at, "yaml.syntax", hint, "a value cannot begin with %c", value[0])
 	case '>', '|':
-		if strings.TrimSpace(strings.Trim(value, ">|+-0123456789")) == "" {
+		header := strings.TrimSpace(strings.TrimLeft(value[1:], "+-0123456789"))
+		if header == "" || header[0] == '#' {
 			return false
 		}
 		d.add(at, "yaml.syntax", hint, "to YAML, %c begins a block of lines", value[0])
