@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -49,10 +50,7 @@ func irrelevantRecord(t testing.TB) change.Record {
 }
 
 func irrelevantPlanner(t testing.TB) *planner {
-	set, err := rules.Load("dynamill.yaml", []byte(socialRules))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := loadRules(t, socialRules)
 	ids := map[*rules.Rule]string{}
 	for _, r := range set.Rules {
 		ids[r] = r.Name
@@ -189,7 +187,14 @@ func BenchmarkRenameOnSimulator(b *testing.B) {
 // metered adds up the write units that an endpoint reports.
 type metered struct {
 	*dynamodb.Client
+	mu    sync.Mutex
 	units float64
+}
+
+func (m *metered) add(c *ddb.ConsumedCapacity) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.units += aws.ToFloat64(c.CapacityUnits)
 }
 
 func (m *metered) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -197,7 +202,7 @@ func (m *metered) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 	out, err := m.Client.TransactWriteItems(ctx, in, opts...)
 	if err == nil {
 		for _, c := range out.ConsumedCapacity {
-			m.units += aws.ToFloat64(c.CapacityUnits)
+			m.add(&c)
 		}
 	}
 	return out, err
@@ -207,7 +212,7 @@ func (m *metered) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
 	out, err := m.Client.UpdateItem(ctx, in, opts...)
 	if err == nil && out.ConsumedCapacity != nil {
-		m.units += aws.ToFloat64(out.ConsumedCapacity.CapacityUnits)
+		m.add(out.ConsumedCapacity)
 	}
 	return out, err
 }
@@ -236,12 +241,8 @@ func TestExactCapacityOfCounting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := rules.Load("dynamill.yaml", []byte(countRules))
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := &metered{Client: client}
-	e, err := Open(ctx, Config{Client: m, Table: table, Rules: set})
+	e, err := Open(ctx, Config{Client: m, Table: table, Rules: loadRules(t, countRules)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // everyKind holds a value of every DynamoDB type.
@@ -174,18 +173,10 @@ func TestOpenRefusesWhatItCannotWorkOn(t *testing.T) {
 }
 
 func TestRulesUnderARunningTable(t *testing.T) {
-	load := func(text string) *rules.Set {
-		t.Helper()
-		set, err := rules.Load("dynamill.yaml", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return set
-	}
 	w := newWorld(t, socialRules)
 	old := w.seeded()
 	open := func(text string) (*Engine, error) {
-		return Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: load(text)})
+		return Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, text)})
 	}
 	var refused *RulesChangedError
 	if _, err := open(strings.Replace(socialRules, `role != "banned"`, `role != "gone"`, 1)); !errors.As(err, &refused) || len(refused.Changed) != 1 || refused.Changed[0] != "member-count" {
@@ -221,11 +212,7 @@ func TestMoreWriteShardsKeepEveryContribution(t *testing.T) {
 	}
 	from := w.drain(w.seeded(), 0)
 	for _, shards := range []string{"8", "1"} {
-		set, err := rules.Load("dynamill.yaml", []byte(strings.Replace(socialRules, "write_shards: 3", "write_shards: "+shards, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.set = set
+		w.file = strings.Replace(socialRules, "write_shards: 3", "write_shards: "+shards, 1)
 		w.delete(change.Key{Partition: "USER#u" + shards[:1], Sort: "GROUP#g1"})
 		w.put(change.Item{"pk": s("USER#v" + shards), "sk": s("GROUP#g1")})
 		from = w.drain(w.engine(nil), from)

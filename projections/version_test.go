@@ -75,7 +75,7 @@ func TestAStampCountsOnlyInItsContext(t *testing.T) {
 
 func TestForeignWritesAreTold(t *testing.T) {
 	w := newWorld(t, countRules)
-	b := w.engine(nil).byRule[w.set.Rules[0]]
+	b := w.engine(nil).byID["member-count"]
 	key := change.Key{Partition: "GROUP#g1", Sort: "METADATA"}
 	context := stampContext("i", key, "g")
 	image := func(count string, ops int64, of string) change.Image {

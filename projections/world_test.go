@@ -21,7 +21,8 @@ type world struct {
 	t    testing.TB
 	ctx  context.Context
 	sim  *dynamosim.Sim
-	set  *rules.Set
+	file string     // the rule file; every engine loads its own, as every process does
+	set  *rules.Set // the same for looking at the table
 	arn  string
 	seen []change.Record // the stream so far, in order
 	iter *string
@@ -29,11 +30,8 @@ type world struct {
 
 func newWorld(t testing.TB, ruleFile string) *world {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(ruleFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, ctx: context.Background(), sim: dynamosim.New(dynamosim.Options{}), set: set}
+	set := loadRules(t, ruleFile)
+	w := &world{t: t, ctx: context.Background(), sim: dynamosim.New(dynamosim.Options{}), file: ruleFile, set: set}
 	in := &dynamodb.CreateTableInput{
 		TableName: ptr("app"), BillingMode: ddb.BillingModePayPerRequest,
 		KeySchema:            []ddb.KeySchemaElement{{AttributeName: &set.Table.PartitionKey, KeyType: ddb.KeyTypeHash}},
@@ -52,13 +50,22 @@ func newWorld(t testing.TB, ruleFile string) *world {
 	return w
 }
 
+func loadRules(t testing.TB, text string) *rules.Set {
+	t.Helper()
+	set, err := rules.Load("dynamill.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
 // engine opens an engine; client nil means the simulator itself.
 func (w *world) engine(client Client) *Engine {
 	w.t.Helper()
 	if client == nil {
 		client = w.sim
 	}
-	e, err := Open(w.ctx, Config{Client: client, Table: "app", Rules: w.set})
+	e, err := Open(w.ctx, Config{Client: client, Table: "app", Rules: loadRules(w.t, w.file)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
