@@ -108,7 +108,7 @@ func (f *follower) seed(ctx context.Context) error {
 	defer f.seeding.Store(nil)
 	last := 0
 	return f.engine.Seed(ctx, func(p projections.SeedProgress) {
-		text := fmt.Sprintf("%s (pass %d of %d, %s items)", strings.Join(p.Rules, ", "), p.Pass, p.Passes, grouped(p.Items))
+		text := fmt.Sprintf("pass %d of %d, %s items", p.Pass, p.Passes, grouped(p.Items))
 		f.seeding.Store(&text)
 		if p.Pass != last || p.Done {
 			f.logger.Info("seeding", "rules", p.Rules, "pass", p.Pass, "passes", p.Passes, "items", p.Items, "done", p.Done)
@@ -177,7 +177,7 @@ func (f *follower) unfinished() string {
 		left[0] = "no record was applied"
 	}
 	if now.Seeding != "" {
-		left = append(left, "seeding "+now.Seeding+" was not finished")
+		left = append(left, "seeding was not finished ("+now.Seeding+")")
 	}
 	return strings.Join(left, ", ")
 }
