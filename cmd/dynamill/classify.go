@@ -41,7 +41,9 @@ func (env *environment) classify(err error) error {
 		found    error
 	)
 	switch {
-	case err == nil, errors.As(err, &known), errors.As(err, &problems), errors.As(err, &changed):
+	case errors.As(err, &known):
+		return known // the sentence alone, without what was being done
+	case err == nil, errors.As(err, &problems), errors.As(err, &changed):
 		return err
 	case errors.As(err, &refusal):
 		found = env.refused(err, refusal)

@@ -72,7 +72,7 @@ func (a *app) readRecords(name string) ([]byte, error) {
 		if err != nil {
 			return nil, invalid("the record file cannot be read: %w", err)
 		}
-		defer file.Close()
+		defer file.Close() //nolint:errcheck // it was only read
 		in = file
 	}
 	src, err := io.ReadAll(io.LimitReader(in, recordFileMax+1))

@@ -9,8 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
@@ -46,13 +48,41 @@ func newFollower(ctx context.Context, env *environment, engine *projections.Engi
 		}
 	}
 	f.reader, err = streamreader.New(streamreader.Config{
-		Streams: env.streams, StreamARN: streamARN, Checkpoints: leases, Processor: engine, Logger: logger,
+		Streams: env.streams, StreamARN: streamARN, Checkpoints: leases, Processor: guard{engine, env}, Logger: logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read the stream: %w", err)
 	}
 	return f, nil
 }
+
+// guard stops the reader where the surroundings refuse the engine's writes: a
+// permission that is missing does not come back by trying again, and a stream
+// that waits for it looks like one that is empty.
+type guard struct {
+	streamreader.Processor
+	env *environment
+}
+
+// Process hands the records on.
+func (g guard) Process(ctx context.Context, records []change.Record) (int, error) {
+	done, err := g.Processor.Process(ctx, records)
+	var refusal smithy.APIError
+	if errors.As(err, &refusal) {
+		if told := g.env.refused(err, refusal); told != nil {
+			return done, &refusedError{told}
+		}
+	}
+	return done, err
+}
+
+// refusedError ends the reading.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
+
+// StopReading tells the stream reader that trying again is of no use.
+func (e *refusedError) StopReading() bool { return true }
 
 // follow works until ctx ends, or with drain until everything is seeded and the
 // stream, read to its end once more after that, is applied.

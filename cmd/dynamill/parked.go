@@ -93,7 +93,7 @@ func (a *app) parkedShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show ID",
 		Short:   "Shows one parked item",
-		Example: "  dynamill parked show 'r1/USER%23u1/GROUP%23g1' --table app",
+		Example: "  dynamill parked show 'r1/USER#u1/GROUP#g1' --table app",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withParked(cmd.Context(), func(_ *projections.Engine, parked []projections.Parked) error {
@@ -150,7 +150,7 @@ func (a *app) parkedChangeCommand(what parkedChange, short, long string) *cobra.
 		Use:     verb + " {ID... | --all}",
 		Short:   short,
 		Long:    long,
-		Example: "  dynamill parked " + verb + " 'r1/USER%23u1/GROUP%23g1' --table app\n  dynamill parked " + verb + " --all --table app",
+		Example: "  dynamill parked " + verb + " 'r1/USER#u1/GROUP#g1' --table app\n  dynamill parked " + verb + " --all --table app",
 		Args: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
 				return errors.New("give either IDs from `dynamill parked list` or --all")

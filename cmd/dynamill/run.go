@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -22,7 +23,7 @@ const leasesSuffix = "-dynamill-leases"
 
 var (
 	errStopped      = errors.New("stopped by a signal")
-	errDrainTimeout = errors.New("the drain timeout has passed")
+	errDrainTimeout = errors.New("not drained within --drain-timeout")
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -74,33 +75,43 @@ func (a *app) run(ctx context.Context, drain bool, timeout time.Duration) error 
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errDrainTimeout)
 		defer cancel()
 	}
-	env, err := a.options.connect(ctx, table, logger)
-	if err != nil {
+	f, err := a.start(ctx, set, table, status, logger)
+	switch cause := context.Cause(ctx); {
+	case err != nil && errors.Is(cause, errStopped) && !drain:
+		return nil
+	case err != nil && cause != nil:
+		return fmt.Errorf("%w: nothing was followed yet; run again to go on", cause)
+	case err != nil:
 		return err
 	}
-	streamARN, err := env.streamARN(ctx)
-	if err != nil {
-		return err
-	}
-	engine, err := projections.Open(ctx, projections.Config{
-		Client: env.tables, Table: table, StateTable: a.options.stateTableName(table), Rules: set, Logger: logger,
-	})
-	if err != nil {
-		return env.classify(fmt.Errorf("starting on table %q: %w", table, err))
-	}
-	fmt.Fprint(status, announcement(set, env, engine.Describe(), streamARN))
-	f, err := newFollower(ctx, env, engine, streamARN, logger)
-	if err != nil {
-		return err
-	}
-	err = f.follow(ctx, status, drain)
-	if err != nil {
+	if err := f.follow(ctx, status, drain); err != nil {
 		return f.failure(err)
 	}
 	if !drain {
 		return nil
 	}
 	return a.printDrained(context.WithoutCancel(ctx), f)
+}
+
+// start opens the engine on the table, says what will be followed and written,
+// and makes ready to follow.
+func (a *app) start(ctx context.Context, set *rules.Set, table string, status *statusLine, logger *slog.Logger) (*follower, error) {
+	env, err := a.options.connect(ctx, table, logger)
+	if err != nil {
+		return nil, err
+	}
+	streamARN, err := env.streamARN(ctx)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := projections.Open(ctx, projections.Config{
+		Client: env.tables, Table: table, StateTable: a.options.stateTableName(table), Rules: set, Logger: logger,
+	})
+	if err != nil {
+		return nil, env.classify(fmt.Errorf("starting on table %q: %w", table, err))
+	}
+	fmt.Fprint(status, announcement(set, env, engine.Describe(), streamARN))
+	return newFollower(ctx, env, engine, streamARN, logger)
 }
 
 // stopOnSignals ends the context at the first SIGINT or SIGTERM and the process

@@ -136,7 +136,7 @@ func decodeRecord(raw json.RawMessage, table Table) (change.Record, error) {
 // explained as something that it is not.
 func checkImages(event string, r change.Record) error {
 	const remedy = "the stream must carry NEW_AND_OLD_IMAGES"
-	fits := true
+	var fits bool
 	switch event {
 	case "INSERT":
 		fits = r.Old == nil && r.New != nil
