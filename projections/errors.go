@@ -36,7 +36,7 @@ func (e *RulesChangedError) Error() string {
 		what = append(what, "removed: "+strings.Join(e.Removed, ", "))
 	}
 	return fmt.Sprintf("the rule file differs from the rules in force on this table (%s), and this version can add and rename rules but not change or remove them: "+
-		"restore those rules, or start over by deleting the state table %s (everything is then derived anew)", strings.Join(what, "; "), e.StateTable)
+		"restore those rules, or start over without the state table %s, as docs/state-table.md says", strings.Join(what, "; "), e.StateTable)
 }
 
 // ErrEpochMoved is returned by Process when another process has registered

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -32,10 +33,11 @@ func (e *Engine) fanOutParent(ctx context.Context, id itemRule, f *fanOut) error
 		return err // or a later change of the parent is being written already
 	}
 	write := parentWrite{b: id.b, parent: id.key, version: v, values: f.values}
+	look := e.fanOutReferences
 	if id.b.rule.Collection {
-		return e.fanOutCollection(ctx, write)
+		look = e.fanOutCollection
 	}
-	left, err := e.fanOutReferences(ctx, write)
+	left, err := look(ctx, write)
 	if err == nil && left == 0 && f.deleted {
 		err = e.retireParent(ctx, id, v)
 	}
@@ -67,11 +69,12 @@ type parentWrite struct {
 	values  []change.Value
 }
 
-// fanOutCollection writes to children that lie in a collection given by the parent's key.
-func (e *Engine) fanOutCollection(ctx context.Context, pw parentWrite) error {
+// fanOutCollection writes to children that lie in a collection given by the
+// parent's key. It returns how many there are.
+func (e *Engine) fanOutCollection(ctx context.Context, pw parentWrite) (int, error) {
 	partition, prefix, ok := pw.b.rule.CollectionOf(pw.parent)
 	if !ok {
-		return nil
+		return 0, nil
 	}
 	c := newExpression()
 	condition := c.sprintf("%n = %v", e.partitionKey, keyValue(partition, e.partitionN))
@@ -82,12 +85,17 @@ func (e *Engine) fanOutCollection(ctx context.Context, pw parentWrite) error {
 		TableName: &e.table, ConsistentRead: ptr(true), KeyConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
-	return e.queryPages(ctx, "looking up the children of "+pw.parent.String(), in, func(rows []row) error {
+	var left atomic.Int64
+	err := e.queryPages(ctx, "looking up the children of "+pw.parent.String(), in, func(rows []row) error {
 		return each(ctx, writesAtOnce, rows, func(ctx context.Context, r row) error {
-			_, err := e.writeChild(ctx, pw, e.keyOf(r), attributes.ItemFromTable(r))
+			refers, err := e.writeChild(ctx, pw, e.keyOf(r), attributes.ItemFromTable(r))
+			if refers {
+				left.Add(1)
+			}
 			return err
 		})
 	})
+	return int(left.Load()), err
 }
 
 // fanOutReferences writes to children by the parent's references and prunes

@@ -56,6 +56,9 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 		return err
 	}
 	levels := e.seedLevels(cursor)
+	if len(levels) == 0 {
+		return nil
+	}
 	passes := 2 * len(levels)
 	for i, level := range levels {
 		names := e.seedNames(level, cursor)
@@ -79,10 +82,8 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 			}
 		}
 	}
-	if len(levels) > 0 {
-		if err := e.dropCursor(ctx); err != nil {
-			return fmt.Errorf("seeding: %w", err)
-		}
+	if err := e.dropCursor(ctx); err != nil {
+		return fmt.Errorf("seeding: %w", err)
 	}
 	progress(SeedProgress{Pass: passes, Passes: passes, Done: true})
 	return nil

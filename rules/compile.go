@@ -146,8 +146,8 @@ func (s *Set) fingerprint(r *Rule) string {
 		}
 		return from.attribute
 	}
-	if r.ByUnique {
-		fmt.Fprintf(&b, " %q", refText(r.join.unique))
+	if r.ByUnique { // the engine finds the target by its entity's name and the value
+		fmt.Fprintf(&b, " %q %q", r.Target.Name, refText(r.join.unique))
 	} else {
 		for slot, from := range r.join.fill {
 			fmt.Fprintf(&b, " %q=%q", theirs.shape.variables[slot], refText(from))

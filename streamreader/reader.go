@@ -153,7 +153,7 @@ func (r *Reader) begin() error {
 	if r.state.running {
 		return errors.New("this stream reader is running already")
 	}
-	r.state.running = true
+	r.state.running, r.state.began = true, time.Now()
 	return nil
 }
 

@@ -13,6 +13,10 @@ type Stats struct {
 	// behind; 0 when every shard is caught up, or nothing was read yet.
 	// DynamoDB floors the time of creation to the second.
 	Lag time.Duration
+	// CaughtUp reports whether every shard was read either to its end, as far
+	// as several empty polls can tell, or past the moment at which reading
+	// began: what the stream held before is done.
+	CaughtUp bool
 	// LastProgress is when the shard that has made no progress for the longest
 	// time last did: a batch done, or a poll that found nothing. Without open
 	// shards it is the time of the last list of shards; zero before the first.
@@ -27,6 +31,7 @@ type Stats struct {
 // readerState is what Stats is made of, guarded by Reader.mu.
 type readerState struct {
 	running      bool
+	began        time.Time
 	records      int64
 	shards       map[string]*shardReader
 	waiting      int
@@ -46,12 +51,16 @@ func (r *Reader) Stats() Stats {
 		Finished:     r.state.finished,
 		LastProgress: r.state.listedAt,
 		FormerStream: r.state.formerStream,
+		CaughtUp:     !r.state.listedAt.IsZero() && r.state.waiting == 0,
 	}
 	first := true
 	for _, s := range r.state.shards {
 		p := s.snapshot()
 		if p.emptyPolls == 0 && !p.newest.IsZero() {
 			st.Lag = max(st.Lag, time.Since(p.newest))
+		}
+		if p.emptyPolls < r.cfg.DrainPolls && !p.newest.After(r.state.began) {
+			st.CaughtUp = false
 		}
 		if first || p.at.Before(st.LastProgress) {
 			st.LastProgress, first = p.at, false

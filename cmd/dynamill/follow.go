@@ -133,9 +133,23 @@ func (f *follower) follow(ctx context.Context, status *statusLine, drain bool) e
 	return cause
 }
 
-// seed derives everything that the table already holds for rules that are new to it.
+// backlogPoll is how often seeding asks whether the reader has caught up.
+const backlogPoll = 100 * time.Millisecond
+
+// seed derives everything that the table already holds for rules that are new
+// to it. What the stream holds from before is applied first: after the scan it
+// would take the items through their past once more.
 func (f *follower) seed(ctx context.Context) error {
 	defer f.seeding.Store(nil)
+	for len(f.engine.Describe().NewRules) > 0 && !f.reader.Stats().CaughtUp {
+		text := "new rules once the stream's backlog is applied"
+		f.seeding.Store(&text)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(backlogPoll):
+		}
+	}
 	last := 0
 	return f.engine.Seed(ctx, func(p projections.SeedProgress) {
 		text := fmt.Sprintf("pass %d of %d, %s items", p.Pass, p.Passes, grouped(p.Items))
@@ -196,7 +210,7 @@ func (f *follower) failure(err error) error {
 
 // startOver is the remedy where the stream alone cannot make things right any more.
 func (f *follower) startOver() string {
-	return fmt.Sprintf("delete the tables %s and %s and start again, which derives everything anew", f.leaseTable, f.engine.Describe().StateTable)
+	return fmt.Sprintf("start over without the tables %s and %s, which derives everything anew (docs/state-table.md, \"Starting over\")", f.leaseTable, f.engine.Describe().StateTable)
 }
 
 // unfinished says what a drain that was cut short has left.
