@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/change"
 )
@@ -26,14 +25,16 @@ type shardReader struct {
 	info    shardInfo
 	decoder decoder
 
-	lease    Lease
-	front    frontier
-	iterator *string          // nil: to be opened
-	pending  []change.Record  // fetched, not done yet
-	next     *string          // the iterator behind pending; nil if the shard ends there
-	fetched  bool             // pending and next are in force
-	ahead    chan fetchedPage // the page behind next, on its way; nil if it was not asked for
-	savedAt  time.Time
+	lease      Lease
+	front      frontier
+	iterator   *string          // nil: to be opened
+	reopened   bool             // because it was trimmed; nothing was answered since
+	answeredAt time.Time        // when the stream last gave an iterator or a page
+	pending    []change.Record  // fetched, not done yet
+	next       *string          // the iterator behind pending; nil if the shard ends there
+	fetched    bool             // pending and next are in force
+	ahead      chan fetchedPage // the page behind next, on its way; nil if it was not asked for
+	savedAt    time.Time
 
 	mu       sync.Mutex
 	progress progress
@@ -177,12 +178,27 @@ func (s *shardReader) judge(err error) (outcome, error) {
 	case verdictExpired:
 		s.iterator = nil // the next poll opens one behind the last record done
 		return outcomeRetry, err
-	case verdictTrimmed, verdictGone:
+	case verdictTrimmed:
+		if s.nothingMissed() {
+			s.iterator, s.reopened = nil, true
+			return outcomeRetry, err
+		}
+		return outcomeFatal, s.trimmed(err)
+	case verdictGone:
 		return outcomeFatal, s.trimmed(err)
 	case verdictRetry:
 		return outcomeRetry, err
 	}
 	return outcomeFatal, err
+}
+
+// nothingMissed reports whether a trimmed iterator can be opened anew without
+// losing anything: no record of the shard was ever handed over, and the last
+// answer is so fresh that whatever came since is still held. An emulator
+// refuses the iterator of a shard that never held a record once other tables
+// are written. It is tried once in a row.
+func (s *shardReader) nothingMissed() bool {
+	return !s.reopened && s.iterator != nil && s.front.reached.sequence == "" && time.Since(s.answeredAt) < retention/2
 }
 
 func (s *shardReader) trimmed(err error) error {
@@ -200,7 +216,7 @@ func (s *shardReader) fetch(ctx context.Context) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		s.iterator = it
+		s.iterator, s.answeredAt = it, time.Now()
 	}
 	out, err := s.page(ctx)
 	if err != nil {
@@ -210,6 +226,7 @@ func (s *shardReader) fetch(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, &permanentError{fmt.Errorf("shard %s: %w", s.info.id, err)}
 	}
+	s.answeredAt, s.reopened = time.Now(), false
 	s.pending, s.next, s.fetched = records, out.NextShardIterator, true
 	s.front.hand(marks...)
 	if len(records) > 0 {
@@ -220,6 +237,9 @@ func (s *shardReader) fetch(ctx context.Context) (int, error) {
 	}
 	return len(records), nil
 }
+
+// retention is how long a stream holds records (DynamoDB developer guide, "Change data capture for DynamoDB Streams").
+const retention = 24 * time.Hour
 
 // fetchedPage is an answer to GetRecords.
 type fetchedPage struct {
@@ -258,57 +278,6 @@ func (s *shardReader) getRecords(ctx context.Context, iterator *string) (*dynamo
 // recordsPageMax is the most records that GetRecords returns (API reference of
 // DynamoDB Streams, GetRecords).
 const recordsPageMax = 1000
-
-// openShard returns an iterator behind the sequence number, or at the start of
-// the shard if that is "". TRIM_HORIZON skips trimmed records without a word;
-// so a shard that was whole when it was found is asked, after its iterator was
-// taken, whether its first record is still there.
-func openShard(ctx context.Context, cfg *Config, shard shardInfo, after string, whole bool) (*string, error) {
-	in := &dynamodbstreams.GetShardIteratorInput{
-		StreamArn:         &cfg.StreamARN,
-		ShardId:           &shard.id,
-		ShardIteratorType: streams.ShardIteratorTypeTrimHorizon,
-	}
-	if after != "" {
-		in.ShardIteratorType = streams.ShardIteratorTypeAfterSequenceNumber
-		in.SequenceNumber = &after
-	}
-	out, err := cfg.Streams.GetShardIterator(ctx, in)
-	if err != nil {
-		return nil, fmt.Errorf("opening shard %s: %w", shard.id, err)
-	}
-	if out.ShardIterator == nil {
-		return nil, permanentf("opening shard %s: the stream gave no iterator", shard.id)
-	}
-	if after == "" && whole {
-		if _, err := holdsStart(ctx, cfg, shard); err != nil {
-			return nil, err
-		}
-	}
-	return out.ShardIterator, nil
-}
-
-// holdsStart asks whether the shard still holds its first record. An error is
-// a TrimmedDataAccessException, a ResourceNotFoundException, or one to retry;
-// an endpoint that does not understand the question answers neither yes nor no.
-func holdsStart(ctx context.Context, cfg *Config, shard shardInfo) (bool, error) {
-	if shard.start == "" {
-		return false, nil
-	}
-	_, err := cfg.Streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
-		StreamArn:         &cfg.StreamARN,
-		ShardId:           &shard.id,
-		ShardIteratorType: streams.ShardIteratorTypeAtSequenceNumber,
-		SequenceNumber:    &shard.start,
-	})
-	if err != nil && classify(err) == verdictFatal {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("asking for the first record of shard %s: %w", shard.id, err)
-	}
-	return true, nil
-}
 
 // processPending gives the page to the processor, batch by batch, in order.
 func (s *shardReader) processPending(ctx, work context.Context) (outcome, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -34,7 +35,7 @@ type follower struct {
 // newFollower makes ready to follow. It reads the checkpoints, whose table it
 // creates if it is missing, and refuses to follow where they tell that changes
 // of the table reached nobody.
-func newFollower(ctx context.Context, env *environment, engine *projections.Engine, streamARN string, logger *slog.Logger) (*follower, error) {
+func newFollower(ctx context.Context, env *environment, engine *projections.Engine, keys rules.Table, streamARN string, logger *slog.Logger) (*follower, error) {
 	f := &follower{env: env, engine: engine, leaseTable: env.table + leasesSuffix, logger: logger, started: time.Now()}
 	leases := streamreader.NewLeaseTable(env.tables, f.leaseTable)
 	rows, err := leases.Load(ctx)

@@ -111,7 +111,7 @@ func (a *app) start(ctx context.Context, set *rules.Set, table string, status *s
 		return nil, env.classify(fmt.Errorf("starting on table %q: %w", table, err))
 	}
 	fmt.Fprint(status, announcement(set, env, engine.Describe(), streamARN))
-	return newFollower(ctx, env, engine, streamARN, logger)
+	return newFollower(ctx, env, engine, set.Table, streamARN, logger)
 }
 
 // stopOnSignals ends the context at the first SIGINT or SIGTERM and the process

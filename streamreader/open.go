@@ -1,0 +1,60 @@
+package streamreader
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+// openShard returns an iterator behind the sequence number, or at the start of
+// the shard if that is "". TRIM_HORIZON skips trimmed records without a word;
+// so a shard that was whole when it was found is asked, after its iterator was
+// taken, whether its first record is still there.
+func openShard(ctx context.Context, cfg *Config, shard shardInfo, after string, whole bool) (*string, error) {
+	in := &dynamodbstreams.GetShardIteratorInput{
+		StreamArn:         &cfg.StreamARN,
+		ShardId:           &shard.id,
+		ShardIteratorType: streams.ShardIteratorTypeTrimHorizon,
+	}
+	if after != "" {
+		in.ShardIteratorType = streams.ShardIteratorTypeAfterSequenceNumber
+		in.SequenceNumber = &after
+	}
+	out, err := cfg.Streams.GetShardIterator(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("opening shard %s: %w", shard.id, err)
+	}
+	if out.ShardIterator == nil {
+		return nil, permanentf("opening shard %s: the stream gave no iterator", shard.id)
+	}
+	if after == "" && whole {
+		if _, err := holdsStart(ctx, cfg, shard); err != nil {
+			return nil, err
+		}
+	}
+	return out.ShardIterator, nil
+}
+
+// holdsStart asks whether the shard still holds its first record. An error is
+// a TrimmedDataAccessException, a ResourceNotFoundException, or one to retry;
+// an endpoint that does not understand the question answers neither yes nor no.
+func holdsStart(ctx context.Context, cfg *Config, shard shardInfo) (bool, error) {
+	if shard.start == "" {
+		return false, nil
+	}
+	_, err := cfg.Streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+		StreamArn:         &cfg.StreamARN,
+		ShardId:           &shard.id,
+		ShardIteratorType: streams.ShardIteratorTypeAtSequenceNumber,
+		SequenceNumber:    &shard.start,
+	})
+	if err != nil && classify(err) == verdictFatal {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("asking for the first record of shard %s: %w", shard.id, err)
+	}
+	return true, nil
+}
