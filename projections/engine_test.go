@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/change"
 )
@@ -218,23 +217,5 @@ func TestMoreWriteShardsKeepEveryContribution(t *testing.T) {
 		w.put(change.Item{"pk": s("USER#v" + shards), "sk": s("GROUP#g1")})
 		from = w.drain(w.engine(nil), from)
 		w.expectNoDrift()
-	}
-}
-
-func TestALostPermissionStopsTheReader(t *testing.T) {
-	w := newWorld(t, socialRules)
-	client := &faulty{Client: w.sim, around: func(_ string, pass func() error) error { return pass() }}
-	e := w.engine(client)
-	w.put(comment("c1", nil))
-	client.around = func(op string, pass func() error) error {
-		if op == "TransactWriteItems" {
-			return &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not you"}
-		}
-		return pass()
-	}
-	done, err := e.Process(w.ctx, w.records())
-	var stop interface{ StopReading() bool }
-	if done != 0 || !errors.As(err, &stop) || !stop.StopReading() {
-		t.Errorf("done %d, %v: want an error that stops the reader", done, err)
 	}
 }

@@ -53,29 +53,6 @@ func (epochMovedError) Error() string {
 // StopReading tells a stream reader that trying again is of no use.
 func (epochMovedError) StopReading() bool { return true }
 
-// stopCodes are the API error codes that no waiting mends: somebody has to
-// grant a permission, or bring a table back.
-var stopCodes = map[string]bool{
-	"AccessDeniedException": true, "UnrecognizedClientException": true, "ResourceNotFoundException": true,
-}
-
-// stopError is a failure that stops the process.
-type stopError struct{ error }
-
-func (e stopError) Unwrap() error { return e.error }
-
-// StopReading tells a stream reader that trying again is of no use.
-func (stopError) StopReading() bool { return true }
-
-// stopping marks an error that no waiting mends.
-func stopping(err error) error {
-	var api smithy.APIError
-	if errors.As(err, &api) && stopCodes[api.ErrorCode()] {
-		return stopError{err}
-	}
-	return err
-}
-
 // ErrNotParked is returned for an id under which nothing is parked.
 var ErrNotParked = errors.New("nothing is parked under this id")
 

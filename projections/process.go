@@ -13,8 +13,7 @@ import (
 // Process applies records. records[:done] are durable, roll-ups included; err
 // says why the record after them is not. Records of one item must come in
 // their order; beyond that, repetition, overlapping calls and any cut into
-// batches are harmless (promise 2). An error that no waiting mends has a method
-// StopReading that returns true.
+// batches are harmless (promise 2).
 func (e *Engine) Process(ctx context.Context, records []change.Record) (done int, err error) {
 	if len(records) == 0 {
 		return 0, nil
@@ -29,13 +28,13 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 		if err := e.checkRegistry(ctx); err == nil {
 			break
 		} else if !errors.Is(err, errWentLive) {
-			return 0, stopping(err)
+			return 0, err
 		}
 	}
 	e.counters.Records.Add(int64(w.done))
 	e.counters.Relevant.Add(int64(pl.relevant))
 	e.counters.Unmatched.Add(int64(pl.unmatched))
-	return w.done, stopping(w.err)
+	return w.done, w.err
 }
 
 // work is the application of one plan. A part that fails holds up the record

@@ -50,6 +50,7 @@ func newFollower(ctx context.Context, env *environment, engine *projections.Engi
 	}
 	f.reader, err = streamreader.New(streamreader.Config{
 		Streams: env.streams, StreamARN: streamARN, Checkpoints: leases, Processor: guard{engine, env}, Logger: logger,
+		PartitionKey: keys.PartitionKey, SortKey: keys.SortKey,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read the stream: %w", err)

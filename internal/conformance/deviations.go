@@ -46,7 +46,7 @@ func DeviationsOf(ctx context.Context, url string) (map[Deviation]bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking %s what it is: %w", url, err)
 	}
-	defer reply.Body.Close()
+	defer func() { _ = reply.Body.Close() }()
 	switch server := strings.ToLower(reply.Header.Get("Server")); {
 	case strings.Contains(server, "dynoxide"):
 		return Dynoxide, nil

@@ -91,7 +91,7 @@ func (s *suite) testSimpleKeys(t *testing.T) {
 		name := s.texts + "-simple"
 		_, err := s.Tables.CreateTable(t.Context(), simpleTable(name))
 		wantNoError(t, err)
-		defer s.Tables.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name})
+		defer func() { _, _ = s.Tables.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name}) }()
 		it := item{"pk": str("a"), "sk": num("1")}
 		_, err = s.Tables.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it})
 		wantNoError(t, err)

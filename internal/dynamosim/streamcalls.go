@@ -157,7 +157,7 @@ func (s *Sim) getShardIterator(in *dynamodbstreams.GetShardIteratorInput) (*dyna
 	if err != nil {
 		return nil, err
 	}
-	position := 0
+	var position int
 	switch in.ShardIteratorType {
 	case streamtypes.ShardIteratorTypeTrimHorizon:
 		position = sh.trimmed

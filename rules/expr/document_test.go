@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -111,7 +112,10 @@ func ExampleProgram_Amount() {
 
 func ExampleCompile() {
 	_, err := Compile(`name.startWith("A")`)
-	problem := err.(*Error)
+	var problem *Error
+	if !errors.As(err, &problem) {
+		return
+	}
 	fmt.Printf("%d+%d %s: %s; %s\n", problem.Offset, problem.Length, problem.Code, problem.Message, problem.Hint)
 	// Output: 5+9 expr.unknown_function: there is no function startWith; did you mean x.startsWith(y)?
 }

@@ -148,15 +148,6 @@ func isDigit(c byte) bool     { return c >= '0' && c <= '9' }
 func isNameStart(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 func isNamePart(c byte) bool  { return isNameStart(c) || isDigit(c) }
 
-func isName(s string) bool {
-	for i := range len(s) {
-		if !isNamePart(s[i]) {
-			return false
-		}
-	}
-	return s != "" && isNameStart(s[0])
-}
-
 // scanNumber reads digits, an optional fraction and an optional exponent.
 func scanNumber(source string, at int) (token, error) {
 	end := at
