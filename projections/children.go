@@ -50,14 +50,11 @@ func (w *work) fill(children map[itemRule]*fill) {
 // refer puts the child's reference, or parks a child whose parent cannot be named.
 func (e *Engine) refer(ctx context.Context, id itemRule, f *fill) error {
 	if f.bad != nil {
-		if err := e.park(ctx, id.b, id.key, f.position, f.bad); err != nil {
-			return err
-		}
 		f.refers = false
-		return nil
+		return e.parkChild(ctx, id, f)
 	}
 	if f.wasBad {
-		if err := e.unpark(ctx, parkedID(id.b.id, id.key)); err != nil {
+		if err := e.unpark(ctx, parkedID(id.b.id, id.key), ""); err != nil {
 			return err
 		}
 	}
@@ -74,6 +71,28 @@ func (e *Engine) refer(ctx context.Context, id itemRule, f *fill) error {
 	condition := c.sprintf("attribute_not_exists(%n) OR %n < %v", "at", "at", at)
 	_, err := e.update(ctx, "putting a reference to "+f.parent.String(), e.stateUpdate(key, set, condition, c))
 	return err
+}
+
+// parkChild parks a child that cannot name its parent, and then makes sure
+// that it still cannot: who sleeps in between must not leave behind what a good
+// record has cleared.
+func (e *Engine) parkChild(ctx context.Context, id itemRule, f *fill) error {
+	if err := e.park(ctx, id.b, id.key, f.position, f.bad); err != nil {
+		return err
+	}
+	items, err := e.readItems(ctx, "reading child "+id.key.String(), []change.Key{id.key})
+	if err != nil {
+		return err
+	}
+	child := image(items[id.key])
+	if child != nil {
+		if m, ok := e.set.Identify(id.key, child); ok && m.Entity == id.b.rule.Target {
+			if _, _, bad := referenceIn(id.b.rule, &m, child); bad != nil {
+				return nil
+			}
+		}
+	}
+	return e.unpark(ctx, parkedID(id.b.id, id.key), "")
 }
 
 // afterFill drops the references to parents that the child referred to before,

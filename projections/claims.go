@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // Where a mirror's target does not determine its source, several sources may
@@ -90,7 +92,7 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *move, suffix int) (bool, 
 		claim := t.effect.kind == mirrored
 		after := found.with(mv.key.String(), claim)
 		items = append(items, e.claimsWrite(t, found, after))
-		parts = append(parts, part{moves: []*move{mv}})
+		parts = append(parts, part{moves: []*move{mv}, action: action{id: t.b.id}})
 		switch {
 		case claim && after.winner() == mv.key.String():
 			a := e.upsertAction(mv, t.b, t.effect)
@@ -184,11 +186,27 @@ func (e *Engine) deriveTarget(ctx context.Context, b *binding, target change.Key
 			return nil
 		}
 		var canceled *ddb.TransactionCanceledException
-		if !errors.As(err, &canceled) {
+		if !errors.As(err, &canceled) && classify(err) != classPark {
 			return err
+		}
+		if why := refusal(err, canceled); why != "" {
+			return e.park(ctx, b, target, change.Position{}, &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + why})
 		}
 	}
 	return fmt.Errorf("deriving mirror item %s: %w", target, errTooContended)
+}
+
+// refusal is why DynamoDB refuses a transaction for good; "" if it was only in the way of others.
+func refusal(err error, canceled *ddb.TransactionCanceledException) string {
+	if canceled == nil {
+		return err.Error()
+	}
+	for _, r := range canceled.CancellationReasons {
+		if code := codeOf(r); code != "None" && code != "ConditionalCheckFailed" && !retryCodes[code] {
+			return code + ": " + aws.ToString(r.Message)
+		}
+	}
+	return ""
 }
 
 // winnerWrites are the check of the winner's entry and the write of what its

@@ -66,7 +66,16 @@ func (e *Engine) difference(mv *move) ([]sum, []action) {
 			}
 		}
 	}
-	return sums, rest
+	return sums, withoutReplaced(rest)
+}
+
+// withoutReplaced leaves out the deletions of mirror items that another rule takes over in the same move.
+func withoutReplaced(rest []action) []action {
+	return slices.DeleteFunc(rest, func(a action) bool {
+		return (a.delete || a.spare) && slices.ContainsFunc(rest, func(b action) bool {
+			return b.item == a.item && b.write.Update != nil
+		})
+	})
 }
 
 // ids are all rules and locators that the move mentions, sorted.
@@ -169,6 +178,9 @@ func (e *Engine) upsertAction(mv *move, b *binding, f effect) action {
 		set += c.sprintf(", %n = %v", name, attributes.ToTable(v))
 		bytes += v.Size()
 	}
+	for _, name := range e.takenOver(mv, b, f.target) {
+		remove = append(remove, c.name(name))
+	}
 	if len(remove) > 0 {
 		set += " REMOVE " + strings.Join(remove, ", ")
 	}
@@ -176,6 +188,23 @@ func (e *Engine) upsertAction(mv *move, b *binding, f effect) action {
 		TableName: &e.table, Key: e.itemKey(f.target), UpdateExpression: &set,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}}}
+}
+
+// takenOver are the attributes that another rule leaves on a mirror item which b's rule takes over from it.
+func (e *Engine) takenOver(mv *move, b *binding, target change.Key) []string {
+	var names []string
+	for id, old := range mv.old {
+		former := e.byID[id]
+		if former == nil || former == b || old.kind != mirrored || old.target != target || mv.new[id].target == target {
+			continue
+		}
+		for _, name := range append(slices.Clone(former.rule.Writes), former.stamp) {
+			if !slices.Contains(b.rule.Writes, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // deleteAction deletes a mirror item that carries our stamp (promise 8).

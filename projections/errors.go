@@ -85,8 +85,8 @@ func classify(err error) class {
 		network   net.Error
 	)
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return classFatal
+	case errors.Is(err, context.Canceled):
+		return classFatal // a deadline is a timeout of the network; whoever waits looks at its own
 	case errors.As(err, &condition):
 		return classCondition
 	case errors.As(err, &canceled):

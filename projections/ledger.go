@@ -164,8 +164,12 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*move, par
 			if p.sum.b != nil {
 				blamed = map[string]bool{p.sum.b.id: true}
 			}
-			if _, err := e.rejected(ctx, p.moves, blamed, message); err != nil {
+			left, err := e.rejected(ctx, p.moves, blamed, message)
+			if err != nil {
 				return nil, err
+			}
+			if len(left) == 0 {
+				done[p.moves[0]] = true
 			}
 		}
 	}
@@ -182,12 +186,20 @@ func (mv *move) keep(target change.Key) {
 // replan goes on from the entry that is really there. It reports true if
 // nothing is left to do: the entry is as far already.
 func (e *Engine) replan(ctx context.Context, mv *move, actual row) (bool, error) {
-	ent, err := readEntry(actual)
+	decode := readEntry
+	if mv.first < 0 {
+		decode = e.ownEntry
+	}
+	ent, err := decode(actual)
 	if err != nil {
 		return false, fmt.Errorf("ledger entry of %s: %w", mv.key, err)
 	}
 	if mv.first < 0 { // rederived: what the item asks for has to be read after the entry
-		fresh, err := e.readMove(ctx, mv.key, ent)
+		sc := everything
+		if mv.seeding {
+			sc = sources
+		}
+		fresh, err := e.readMove(ctx, mv.key, ent, sc)
 		if err != nil {
 			return false, err
 		}
@@ -202,7 +214,7 @@ func (e *Engine) replan(ctx context.Context, mv *move, actual row) (bool, error)
 
 // idle reports whether a rederived move would change nothing.
 func (mv *move) idle() bool {
-	return mv.old.equal(mv.new) && len(mv.restore) == 0 && !mv.verify
+	return mv.old.equal(mv.new) && len(mv.restore) == 0 && !mv.verify && len(mv.due) == 0
 }
 
 // overflowing finds the contributions of a move alone that its accumulators
@@ -258,11 +270,28 @@ func (e *Engine) rejected(ctx context.Context, moves []*move, blamed map[string]
 		new[id], changed = effect{kind: parked, parked: why}, true
 	}
 	if !changed {
-		return nil, fmt.Errorf("moving the ledger entry of %s: DynamoDB refuses to take back its former effects: %s", mv.key, message)
+		return nil, e.parkRefusedUndo(ctx, mv, blamed, message)
 	}
 	mv.new = new
 	e.logger.WarnContext(ctx, "parked: a write was refused", "item", mv.key.String(), "reason", message)
 	return moves, nil
+}
+
+// parkRefusedUndo parks an item whose former effects DynamoDB refuses to take
+// back. Its entry stays as it is, and says what is still in force; the item's
+// next record, or a retry, tries again.
+func (e *Engine) parkRefusedUndo(ctx context.Context, mv *move, blamed map[string]bool, message string) error {
+	for _, id := range mv.ids() {
+		if len(blamed) > 0 && !blamed[id] {
+			continue
+		}
+		why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses to take back what the item caused before: " + message}
+		if err := e.parkID(ctx, id, mv.key, mv.position, why); err != nil {
+			return err
+		}
+	}
+	mv.due, mv.touched = nil, nil
+	return nil
 }
 
 // clearDue takes the due mark off an entry, unless the entry has moved since.

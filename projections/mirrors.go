@@ -89,31 +89,29 @@ func (w *work) healTarget(ctx context.Context, pl *plan, id itemRule) error {
 	var failure error
 	w.applyMoves(ctx, []*move{mv}, w.suffix, func(_ *move, err error) { failure = err })
 	if failure == nil {
-		mv.rollups(func(g groupRef) {
-			if pl.rollups[g] == nil {
-				pl.rollups[g] = &rollup{first: pl.heals[id].first}
-			}
-		})
+		pl.addRollups(mv, pl.heals[id].first)
 	}
 	return failure
 }
 
 // mayHeal counts one correction of what the engine had written, and reports
 // whether it stays within the bound. Beyond it, another program fights for the
-// attribute: the (item, rule) is parked, once in every window.
+// attribute: the (item, rule) is parked.
 func (e *Engine) mayHeal(ctx context.Context, b *binding, item change.Key, contested bool) (bool, error) {
 	if !contested {
 		return true, nil
 	}
 	n, err := e.countHeal(ctx, b, item)
-	if err != nil || n <= e.healsMax {
+	if err != nil {
+		return false, err
+	}
+	if n <= e.healsMax {
 		e.counters.Heals.Add(1)
-		return err == nil, err
+		return true, nil
 	}
-	if n > e.healsMax+1 {
-		return false, nil
+	if n == e.healsMax+1 {
+		e.logger.ErrorContext(ctx, "another program keeps overwriting a derived attribute: healing stops for a while",
+			"rule", b.rule.Name, "item", item.String(), "corrections", e.healsMax, "within", healWindow)
 	}
-	e.logger.ErrorContext(ctx, "another program keeps overwriting a derived attribute: healing stops for a while",
-		"rule", b.rule.Name, "item", item.String(), "corrections", e.healsMax, "within", healWindow)
 	return false, e.park(ctx, b, item, change.Position{}, contestedReason(b, e.healsMax))
 }

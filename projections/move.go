@@ -7,6 +7,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // entry is a ledger entry: the engine's memory of one source item.
@@ -36,28 +37,43 @@ type move struct {
 	restore map[string]change.Key // rule id: mirror target to write even if the effect stays
 	alone   bool                  // shares no transaction, having failed in company
 	spare   map[change.Key]bool   // mirror targets not to delete: they carry no stamp of ours
+	seeding bool                  // rederived by seeding
 	verify  bool                  // write parked records anew even if they stay
 }
 
-// expect makes the move start from the entry that was found instead of the old image.
-// Groups that lose a contribution which no image shows are marked due in the
-// entry, for a crash before their roll-up must not forget them.
+// expect makes the move start from the entry that was found instead of the old
+// image. Groups of which no image will ever tell are marked due in the entry,
+// for a crash before their roll-up must not forget them: those that lose what
+// no image of the records shows, and, for an item that is rederived, all.
 func (mv *move) expect(e *entry, bs *bindings) {
 	mv.exact, mv.entry, mv.old, mv.due = true, e, effects{}, nil
-	if e == nil {
-		return
+	mark := func(g groupRef) {
+		if !slices.Contains(mv.due, g) {
+			mv.due = append(mv.due, g)
+		}
 	}
-	mv.old = e.effects
-	shown := mv.touched
-	bs.groups(e.effects, func(g groupRef) {
-		if !shown[g] && !slices.Contains(mv.due, g) {
-			mv.due = append(mv.due, g)
+	if e != nil {
+		mv.old = e.effects
+		for _, text := range e.due {
+			if g, ok := bs.parseDue(text); ok {
+				mark(g)
+			}
 		}
-	})
-	for _, text := range e.due {
-		if g, ok := bs.parseDue(text); ok && !slices.Contains(mv.due, g) {
-			mv.due = append(mv.due, g)
+	}
+	if mv.first >= 0 {
+		bs.groups(mv.old, func(g groupRef) {
+			if !mv.touched[g] {
+				mark(g)
+			}
+		})
+	} else if !mv.old.equal(mv.new) {
+		seeded := func(g groupRef) { // what is seeded is shown when its rule goes live
+			if !mv.seeding || g.b.rule.Kind == rules.Mirror || g.b.live.Load() {
+				mark(g)
+			}
 		}
+		bs.groups(mv.old, seeded)
+		bs.groups(mv.new, seeded)
 	}
 }
 

@@ -22,12 +22,15 @@ type Parked struct {
 	Reason   string
 	Position change.Position // zero if no record caused it
 	At       time.Time
+
+	parking string // of this parking
 }
 
 func (e *Engine) parkedItem(id, ruleID string, item change.Key, position change.Position, why *rules.ItemError) row {
 	r := parkedKey(id).attributes()
 	r["id"], r["rule"], r["item"] = textValue(id), textValue(ruleID), textValue(item.String())
 	r["code"], r["reason"] = textValue(why.Code), textValue(why.Reason)
+	r["parking"] = textValue(randomID()) // tells a later parking from the one that a retry is about
 	r["parkedAt"] = textValue(e.now().UTC().Format(time.RFC3339))
 	if !position.IsZero() {
 		r["position"] = textValue(position.String())
@@ -37,12 +40,12 @@ func (e *Engine) parkedItem(id, ruleID string, item change.Key, position change.
 
 // park sets an (item, rule) aside outside of a ledger transaction.
 func (e *Engine) park(ctx context.Context, b *binding, item change.Key, position change.Position, why *rules.ItemError) error {
-	e.counters.Parked.Add(1)
-	e.logger.WarnContext(ctx, "parked", "rule", b.id, "item", item.String(), "code", why.Code, "reason", why.Reason)
-	return e.putParked(ctx, b.id, item, position, why)
+	return e.parkID(ctx, b.id, item, position, why)
 }
 
-func (e *Engine) putParked(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
+func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
+	e.counters.Parked.Add(1)
+	e.logger.WarnContext(ctx, "parked", "rule", ruleID, "item", item.String(), "code", why.Code, "reason", why.Reason)
 	_, err := attempt(ctx, "parking "+item.String(), func() (*dynamodb.PutItemOutput, error) {
 		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &e.stateTable, Item: e.parkedItem(parkedID(ruleID, item), ruleID, item, position, why),
@@ -51,10 +54,18 @@ func (e *Engine) putParked(ctx context.Context, ruleID string, item change.Key, 
 	return err
 }
 
-func (e *Engine) unpark(ctx context.Context, id string) error {
-	_, err := attempt(ctx, "clearing what was parked", func() (*dynamodb.DeleteItemOutput, error) {
-		return e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &e.stateTable, Key: parkedKey(id).attributes()})
-	})
+// unpark clears what is parked under an id; with a parking, only if it was not parked again since.
+func (e *Engine) unpark(ctx context.Context, id, parking string) error {
+	in := &dynamodb.DeleteItemInput{TableName: &e.stateTable, Key: parkedKey(id).attributes()}
+	if parking != "" {
+		c := newExpression()
+		in.ConditionExpression = ptr(c.sprintf("%n = %v", "parking", textValue(parking)))
+		in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
+	}
+	_, err := attempt(ctx, "clearing what was parked", func() (*dynamodb.DeleteItemOutput, error) { return e.client.DeleteItem(ctx, in) })
+	if err != nil && classify(err) == classCondition {
+		return nil
+	}
 	return err
 }
 
@@ -84,7 +95,7 @@ func (e *Engine) Parked(ctx context.Context) ([]Parked, error) {
 func (e *Engine) readParked(item row) Parked {
 	p := Parked{
 		ID: textOf(item["id"]), Rule: textOf(item["rule"]), Key: change.ParseKey(textOf(item["item"])),
-		Code: textOf(item["code"]), Reason: textOf(item["reason"]),
+		Code: textOf(item["code"]), Reason: textOf(item["reason"]), parking: textOf(item["parking"]),
 	}
 	if b := e.byID[p.Rule]; b != nil {
 		p.Rule = b.rule.Name
@@ -116,11 +127,10 @@ func (e *Engine) RetryParked(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	again, err := e.rederive(ctx, []change.Key{p.Key}, everything)
-	if err != nil || again[id] {
+	if err := e.Rederive(ctx, []change.Key{p.Key}); err != nil {
 		return err
 	}
-	return e.unpark(ctx, id)
+	return e.unpark(ctx, id, p.parking)
 }
 
 // DiscardParked forgets what is parked under an id, and does nothing else: the
@@ -129,7 +139,7 @@ func (e *Engine) DiscardParked(ctx context.Context, id string) error {
 	if _, err := e.getParked(ctx, id); err != nil {
 		return err
 	}
-	return e.unpark(ctx, id)
+	return e.unpark(ctx, id, "")
 }
 
 func contestedReason(b *binding, limit int64) *rules.ItemError {

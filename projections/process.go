@@ -2,7 +2,6 @@ package projections
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -20,16 +19,15 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 	}
 	var pl *plan
 	var w *work
-	for {
+	err = e.underRegistry(ctx, func() error {
 		pl = e.planner().plan(records)
 		w = e.newWork(ctx, len(records))
+		defer w.release()
 		w.run(pl)
-		w.release()
-		if err := e.checkRegistry(ctx); err == nil {
-			break
-		} else if !errors.Is(err, errWentLive) {
-			return 0, err
-		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
 	}
 	e.counters.Records.Add(int64(w.done))
 	e.counters.Relevant.Add(int64(pl.relevant))
@@ -94,18 +92,23 @@ func (w *work) moves(pl *plan, moves []*move) {
 			continue
 		}
 		w.countParked(mv)
-		mv.rollups(func(g groupRef) {
-			ru := pl.rollups[g]
-			if ru == nil {
-				ru = &rollup{first: mv.first}
-				pl.rollups[g] = ru
-			}
-			ru.first = min(ru.first, mv.first)
-			if mv.marked() {
-				ru.marks = append(ru.marks, mv)
-			}
-		})
+		pl.addRollups(mv, mv.first)
 	}
+}
+
+// addRollups adds what a move touched to what is to be rolled up.
+func (pl *plan) addRollups(mv *move, first int) {
+	mv.rollups(func(g groupRef) {
+		ru := pl.rollups[g]
+		if ru == nil {
+			ru = &rollup{first: first}
+			pl.rollups[g] = ru
+		}
+		ru.first = min(ru.first, first)
+		if mv.marked() {
+			ru.marks = append(ru.marks, mv)
+		}
+	})
 }
 
 func (w *work) countParked(mv *move) {

@@ -23,22 +23,20 @@ const (
 // from the items themselves. It is safe beside live records in any order: the
 // ledger entry is read before the item, and swapped only if nobody moved it.
 func (e *Engine) Rederive(ctx context.Context, keys []change.Key) error {
-	_, err := e.rederive(ctx, keys, everything)
-	return err
+	return e.rederive(ctx, keys, everything)
 }
 
-// rederive returns the ids of what it parked.
-func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc scope) (map[string]bool, error) {
-	parkedNow := map[string]bool{}
+func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc scope) error {
 	for chunk := range slices.Chunk(keys, batchGetMax) {
-		if err := e.rederiveChunk(ctx, chunk, sc, parkedNow); err != nil {
-			return nil, err
+		err := e.underRegistry(ctx, func() error { return e.rederiveChunk(ctx, chunk, sc) })
+		if err != nil {
+			return err
 		}
 	}
-	return parkedNow, nil
+	return nil
 }
 
-func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc scope, parkedNow map[string]bool) error {
+func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc scope) error {
 	entries := make([]stateKey, len(keys))
 	for i, k := range keys {
 		entries[i] = entryKey(k)
@@ -54,7 +52,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc scope,
 	pl := newPlan()
 	var moves []*move
 	for _, key := range keys {
-		ent, err := readEntry(rows[entryKey(key)])
+		ent, err := e.ownEntry(rows[entryKey(key)])
 		if err != nil {
 			return err
 		}
@@ -71,26 +69,15 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc scope,
 	w.fill(pl.children)
 	w.rollUp(pl)
 	w.bare(pl.bares)
-	for _, mv := range moves {
-		for id, f := range mv.new {
-			if f.kind == parked {
-				parkedNow[parkedID(id, mv.key)] = true
-			}
-		}
-	}
-	for id, f := range pl.children {
-		if f.bad != nil {
-			parkedNow[parkedID(id.b.id, id.key)] = true
-		}
-	}
 	return w.err
 }
 
 // planRederive plans what an item, as it is now, asks for.
 func (e *Engine) planRederive(pl *plan, key change.Key, ent *entry, img change.Image, sc scope) *move {
-	mv := e.moveFrom(key, ent, img)
+	mv := e.moveFrom(key, ent, img, sc)
 	mv.verify = sc == everything && mv.hasParked()
 	if img == nil {
+		e.planMissing(pl, key, sc)
 		return mv
 	}
 	m, ok := e.set.Identify(key, img)
@@ -113,6 +100,21 @@ func (e *Engine) planRederive(pl *plan, key change.Key, ent *entry, img change.I
 		pl.heals[itemRule{e.byRule[r], key}] = &heal{last: img}
 	}
 	return mv
+}
+
+// planMissing plans the healing of an item that is not there, for every mirror rule that could give it.
+func (e *Engine) planMissing(pl *plan, key change.Key, sc scope) {
+	if sc != everything {
+		return
+	}
+	for _, r := range e.set.Rules {
+		if r.Kind != rules.Mirror {
+			continue
+		}
+		if _, ok := r.SourceKey(key); ok || !r.Injective {
+			pl.heals[itemRule{e.byRule[r], key}] = &heal{}
+		}
+	}
 }
 
 // planDisplay plans what one item displays under a rule, as it is now.
@@ -143,8 +145,8 @@ func (mv *move) hasParked() bool {
 }
 
 // moveFrom is the move of a ledger entry that was read to what the item, read after it, asks for.
-func (e *Engine) moveFrom(key change.Key, ent *entry, img change.Image) *move {
-	mv := &move{key: key, first: -1, new: e.effectsOf(key, img), touched: map[groupRef]bool{}}
+func (e *Engine) moveFrom(key change.Key, ent *entry, img change.Image, sc scope) *move {
+	mv := &move{key: key, first: -1, new: e.effectsOf(key, img), touched: map[groupRef]bool{}, seeding: sc == sources}
 	e.groups(mv.new, func(g groupRef) { mv.touched[g] = true })
 	mv.expect(ent, e.bindings)
 	mv.to = versionAt(e.epoch, change.Position{})
@@ -160,19 +162,29 @@ func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*move, error) 
 	if err != nil {
 		return nil, err
 	}
-	ent, err := readEntry(rows[entryKey(key)])
+	ent, err := e.ownEntry(rows[entryKey(key)])
 	if err != nil {
 		return nil, err
 	}
-	return e.readMove(ctx, key, ent)
+	return e.readMove(ctx, key, ent, everything)
 }
 
-func (e *Engine) readMove(ctx context.Context, key change.Key, ent *entry) (*move, error) {
+// ownEntry decodes an entry that is to be swapped as it is. One that newer
+// rules have written is not ours to swap: it would lose what only they ask for.
+func (e *Engine) ownEntry(r row) (*entry, error) {
+	ent, err := readEntry(r)
+	if err == nil && ent != nil && ent.at >= versionAt(e.epoch+1, change.Position{}) {
+		return nil, ErrEpochMoved
+	}
+	return ent, err
+}
+
+func (e *Engine) readMove(ctx context.Context, key change.Key, ent *entry, sc scope) (*move, error) {
 	items, err := e.readItems(ctx, "reading "+key.String(), []change.Key{key})
 	if err != nil {
 		return nil, err
 	}
-	return e.moveFrom(key, ent, image(items[key])), nil
+	return e.moveFrom(key, ent, image(items[key]), sc), nil
 }
 
 // checkMirrors finds mirror items in force that are not as the ledger has

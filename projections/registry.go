@@ -348,3 +348,20 @@ func (e *Engine) checkRegistry(ctx context.Context) error {
 	e.lives.Store(numberOf(table["live"]))
 	return errWentLive
 }
+
+// underRegistry does work, and does it again if rules went live meanwhile, by
+// whomever: what was left out because they were not must be made up for.
+func (e *Engine) underRegistry(ctx context.Context, do func() error) error {
+	for {
+		lives := e.lives.Load()
+		if err := do(); err != nil {
+			return err
+		}
+		if err := e.checkRegistry(ctx); err != nil && !errors.Is(err, errWentLive) {
+			return err
+		}
+		if e.lives.Load() == lives {
+			return nil
+		}
+	}
+}

@@ -3,7 +3,6 @@ package projections
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -28,9 +27,15 @@ type total struct {
 // moves: a sum that changed before the rule went live is then seen by the
 // seeding's own roll-up.
 func (w *work) rollUp(pl *plan) {
-	due := slices.DeleteFunc(slices.Collect(maps.Keys(pl.rollups)), func(g groupRef) bool {
-		return g.b.rule.Kind != rules.Mirror && !g.b.live.Load()
-	})
+	var due []groupRef
+	var waiting []*rollup
+	for g, ru := range pl.rollups {
+		if g.b.rule.Kind == rules.Mirror || g.b.live.Load() {
+			due = append(due, g)
+		} else {
+			waiting = append(waiting, ru)
+		}
+	}
 	slices.SortFunc(due, func(a, b groupRef) int {
 		return cmp.Or(cmp.Compare(a.b.id, b.b.id), cmp.Compare(a.group, b.group))
 	})
@@ -42,6 +47,11 @@ func (w *work) rollUp(pl *plan) {
 		return
 	}
 	unsettled := map[*move]bool{}
+	for _, ru := range waiting {
+		for _, mv := range ru.marks {
+			unsettled[mv] = true
+		}
+	}
 	_ = each(w.ctx, writesAtOnce, due, func(ctx context.Context, g groupRef) error {
 		ru := pl.rollups[g]
 		var err error

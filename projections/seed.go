@@ -38,78 +38,95 @@ const (
 
 // seedCursor is seeding's place, kept in the registry after every page.
 type seedCursor struct {
-	epoch int
-	level int
-	phase seedPhase
-	items int64
-	last  row // the scan goes on behind this key; empty at the beginning
+	level   int
+	phase   seedPhase // "" while no scan is under way
+	items   int64
+	last    row   // the scan goes on behind this key; empty at the beginning
+	changes int64 // raised with every change of the stored cursor, which is changed only by who read it last
 }
 
+// errCursorMoved says that another process seeds too: its place counts.
+var errCursorMoved = errors.New("another process moved the seeding cursor")
+
 // Seed seeds every rule that is not live yet, resuming where a former run
-// stopped. It returns at once when there is nothing to seed.
+// stopped. It returns at once when there is nothing to seed. Several processes
+// may seed at the same time; they go on from each other's place.
 func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 	if progress == nil {
 		progress = func(SeedProgress) {}
 	}
-	cursor, err := e.readCursor(ctx)
-	if err != nil {
-		return err
-	}
-	levels := e.seedLevels(cursor)
-	if len(levels) == 0 {
-		return nil
-	}
-	passes := 2 * len(levels)
-	for i, level := range levels {
-		names := e.seedNames(level, cursor)
-		for j, phase := range []seedPhase{phaseDerive, phaseShow} {
-			if cursor.level != level || cursor.phase != phase {
-				if cursor.level == level && cursor.phase == phaseShow {
-					continue // derived before the restart
-				}
-				cursor = seedCursor{epoch: e.epoch, level: level, phase: phase}
+	for done := 0; ; {
+		cursor, err := e.readSeeding(ctx)
+		if err != nil {
+			return fmt.Errorf("seeding: %w", err)
+		}
+		left := e.aim(&cursor)
+		if left == 0 {
+			if done > 0 {
+				progress(SeedProgress{Pass: done, Passes: done, Done: true})
 			}
-			report := func(items int64) {
-				progress(SeedProgress{Rules: names, Pass: 2*i + j + 1, Passes: passes, Items: items})
-			}
-			if err := e.seedPass(ctx, &cursor, report); err != nil {
-				return fmt.Errorf("seeding: %w", err)
-			}
-			if phase == phaseDerive {
-				if err := e.goLive(ctx, &cursor); err != nil {
-					return fmt.Errorf("seeding: %w", err)
-				}
-			}
+			return nil
+		}
+		names := e.seedNames(cursor)
+		err = e.seedPass(ctx, &cursor, func(items int64) {
+			progress(SeedProgress{Rules: names, Pass: done + 1, Passes: done + left, Items: items})
+		})
+		if err == nil && cursor.phase == phaseDerive {
+			err = e.goLive(ctx, cursor)
+		} else if err == nil {
+			err = e.dropCursor(ctx, cursor)
+		}
+		switch {
+		case err == nil:
+			done++
+		case !errors.Is(err, errCursorMoved):
+			return fmt.Errorf("seeding: %w", err)
 		}
 	}
-	if err := e.dropCursor(ctx); err != nil {
-		return fmt.Errorf("seeding: %w", err)
-	}
-	progress(SeedProgress{Pass: passes, Passes: passes, Done: true})
-	return nil
 }
 
-// seedLevels are the levels still to be seeded, ascending: those of rules that
-// are not live, and the one that the cursor shows.
-func (e *Engine) seedLevels(cursor seedCursor) []int {
+// readSeeding reads the cursor, and which rules are live, as they were at one moment.
+func (e *Engine) readSeeding(ctx context.Context) (seedCursor, error) {
+	for {
+		lives := e.lives.Load()
+		cursor, err := e.readCursor(ctx)
+		if err != nil {
+			return cursor, err
+		}
+		if err := e.checkRegistry(ctx); err != nil && !errors.Is(err, errWentLive) {
+			return cursor, err
+		}
+		if e.lives.Load() == lives {
+			return cursor, nil
+		}
+	}
+}
+
+// aim turns the cursor to the next scan, unless it is in the middle of it, and
+// returns how many scans are left: none if everything is live and shown.
+func (e *Engine) aim(cursor *seedCursor) int {
 	var levels []int
 	for _, r := range e.set.Rules {
 		if !e.byRule[r].live.Load() {
 			levels = append(levels, r.Level)
 		}
 	}
-	if cursor.phase == phaseShow {
-		levels = append(levels, cursor.level)
-	}
 	slices.Sort(levels)
-	return slices.Compact(levels)
+	left := 2 * len(slices.Compact(levels))
+	switch {
+	case cursor.phase == phaseShow:
+		left++
+	case left > 0 && (cursor.phase != phaseDerive || cursor.level != levels[0]):
+		*cursor = seedCursor{level: levels[0], phase: phaseDerive, changes: cursor.changes}
+	}
+	return left
 }
 
-func (e *Engine) seedNames(level int, cursor seedCursor) []string {
+// seedNames are the rules that the cursor's scan is for.
+func (e *Engine) seedNames(cursor seedCursor) []string {
 	var names []string
 	for _, r := range e.set.Rules {
-		showing := cursor.phase == phaseShow && cursor.level == level
-		if r.Level == level && (showing || !e.byRule[r].live.Load()) {
+		if r.Level == cursor.level && (cursor.phase == phaseShow || !e.byRule[r].live.Load()) {
 			names = append(names, r.Name)
 		}
 	}
@@ -141,7 +158,7 @@ func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(i
 		if len(cursor.last) == 0 {
 			return nil
 		}
-		if err := e.saveCursor(ctx, *cursor); err != nil {
+		if err := e.saveCursor(ctx, cursor); err != nil {
 			return err
 		}
 		in.ExclusiveStartKey = cursor.last
@@ -163,8 +180,7 @@ func (e *Engine) derivePage(ctx context.Context, rows []row) error {
 			keys = append(keys, key)
 		}
 	}
-	_, err := e.rederive(ctx, keys, sources)
-	return err
+	return e.rederive(ctx, keys, sources)
 }
 
 // showPage rolls up the aggregates that a page's items display.
@@ -192,8 +208,8 @@ func (e *Engine) showPage(ctx context.Context, level int, rows []row) error {
 // goLive turns the cursor to showing and marks a level's rules live, at once. Whoever
 // applies records looks at the registry afterwards: either it finds the rules
 // live and rolls up, or the scan that follows here sees what it applied.
-func (e *Engine) goLive(ctx context.Context, cursor *seedCursor) error {
-	*cursor = seedCursor{epoch: e.epoch, level: cursor.level, phase: phaseShow}
+func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
+	show := seedCursor{level: cursor.level, phase: phaseShow, changes: cursor.changes}
 	c := newExpression()
 	raise := c.sprintf("ADD %n %v", "live", numberValue(1))
 	same := c.sprintf("%n = %v", "epoch", numberValue(int64(e.epoch)))
@@ -201,7 +217,13 @@ func (e *Engine) goLive(ctx context.Context, cursor *seedCursor) error {
 		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
 		UpdateExpression: &raise, ConditionExpression: &same,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}, {Put: &ddb.Put{TableName: &e.stateTable, Item: e.cursorItem(*cursor)}}}
+	}}}
+	c = newExpression()
+	unmoved := c.cursorIs(cursor)
+	items = append(items, ddb.TransactWriteItem{Put: &ddb.Put{
+		TableName: &e.stateTable, Item: e.cursorItem(show), ConditionExpression: &unmoved,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}})
 	for _, r := range e.set.Rules {
 		b := e.byRule[r]
 		if r.Level != cursor.level || b.live.Load() {
@@ -216,58 +238,73 @@ func (e *Engine) goLive(ctx context.Context, cursor *seedCursor) error {
 	}
 	err := e.transact(ctx, "bringing rules to life", items)
 	if err != nil && classify(err) == classCanceled {
-		return ErrEpochMoved
+		return errCursorMoved // or the epoch, which reading it again tells
 	}
-	if err != nil {
-		return err
-	}
-	if err := e.checkRegistry(ctx); err != nil && !errors.Is(err, errWentLive) {
-		return err
-	}
-	return nil
+	return err
 }
 
-func (e *Engine) cursorKey() stateKey { return stateKey{registryPartition, registrySeeding} }
+func cursorKey() stateKey { return stateKey{registryPartition, registrySeeding} }
 
+// readCursor reads the stored cursor. One of another epoch is of no use but for its count of changes.
 func (e *Engine) readCursor(ctx context.Context) (seedCursor, error) {
-	rows, err := e.readState(ctx, "reading the seeding cursor", []stateKey{e.cursorKey()})
+	rows, err := e.readState(ctx, "reading the seeding cursor", []stateKey{cursorKey()})
 	if err != nil {
 		return seedCursor{}, err
 	}
-	r := rows[e.cursorKey()]
-	c := seedCursor{
-		epoch: int(numberOf(r["epoch"])), level: int(numberOf(r["level"])),
-		phase: seedPhase(textOf(r["phase"])), items: numberOf(r["items"]),
+	r := rows[cursorKey()]
+	c := seedCursor{changes: numberOf(r["changes"])}
+	if int(numberOf(r["epoch"])) != e.epoch {
+		return c, nil
 	}
+	c.level, c.phase, c.items = int(numberOf(r["level"])), seedPhase(textOf(r["phase"])), numberOf(r["items"])
 	if last, ok := r["last"].(*ddb.AttributeValueMemberM); ok {
 		c.last = last.Value
-	}
-	if c.epoch != e.epoch {
-		return seedCursor{level: -1}, nil
 	}
 	return c, nil
 }
 
+// cursorItem is the cursor as it is stored by its next change.
 func (e *Engine) cursorItem(c seedCursor) row {
-	r := e.cursorKey().attributes()
-	r["epoch"], r["level"] = numberValue(int64(c.epoch)), numberValue(int64(c.level))
+	r := cursorKey().attributes()
+	r["epoch"], r["level"] = numberValue(int64(e.epoch)), numberValue(int64(c.level))
 	r["phase"], r["items"] = textValue(string(c.phase)), numberValue(c.items)
+	r["changes"] = numberValue(c.changes + 1)
 	if len(c.last) > 0 {
 		r["last"] = &ddb.AttributeValueMemberM{Value: c.last}
 	}
 	return r
 }
 
-func (e *Engine) saveCursor(ctx context.Context, c seedCursor) error {
-	_, err := attempt(ctx, "saving the seeding cursor", func() (*dynamodb.PutItemOutput, error) {
-		return e.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &e.stateTable, Item: e.cursorItem(c)})
-	})
+// cursorIs is the condition that nobody changed the stored cursor since it was read.
+func (c *expression) cursorIs(cursor seedCursor) string {
+	if cursor.changes == 0 {
+		return "attribute_not_exists(" + c.name("changes") + ")"
+	}
+	return c.sprintf("%n = %v", "changes", numberValue(cursor.changes))
+}
+
+func (e *Engine) saveCursor(ctx context.Context, cursor *seedCursor) error {
+	err := e.storeCursor(ctx, *cursor)
+	cursor.changes++
 	return err
 }
 
-func (e *Engine) dropCursor(ctx context.Context) error {
-	_, err := attempt(ctx, "dropping the seeding cursor", func() (*dynamodb.DeleteItemOutput, error) {
-		return e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &e.stateTable, Key: e.cursorKey().attributes()})
+// dropCursor ends a level: no scan is under way any more.
+func (e *Engine) dropCursor(ctx context.Context, cursor seedCursor) error {
+	return e.storeCursor(ctx, seedCursor{changes: cursor.changes})
+}
+
+func (e *Engine) storeCursor(ctx context.Context, cursor seedCursor) error {
+	c := newExpression()
+	condition := c.cursorIs(cursor)
+	_, err := attempt(ctx, "saving the seeding cursor", func() (*dynamodb.PutItemOutput, error) {
+		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &e.stateTable, Item: e.cursorItem(cursor), ConditionExpression: &condition,
+			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		})
 	})
+	if err != nil && classify(err) == classCondition {
+		return errCursorMoved
+	}
 	return err
 }

@@ -40,7 +40,10 @@ func newWorld(t testing.TB, ruleFile string) *world {
 	}
 	if set.Table.SortKey != "" {
 		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: &set.Table.SortKey, KeyType: ddb.KeyTypeRange})
-		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: &set.Table.SortKey, AttributeType: ddb.ScalarAttributeTypeS})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: &set.Table.SortKey, AttributeType: sortType(set)})
+	}
+	if err := set.CheckKeys(change.KindString, sortKind(set)); err != nil {
+		t.Fatal(err)
 	}
 	out, err := w.sim.CreateTable(w.ctx, in)
 	if err != nil {
@@ -48,6 +51,21 @@ func newWorld(t testing.TB, ruleFile string) *world {
 	}
 	w.arn = *out.TableDescription.LatestStreamArn
 	return w
+}
+
+// sortKind is the type of the table's sort key: one called n is a number.
+func sortKind(set *rules.Set) change.Kind {
+	switch set.Table.SortKey {
+	case "":
+		return change.KindAbsent
+	case "n":
+		return change.KindNumber
+	}
+	return change.KindString
+}
+
+func sortType(set *rules.Set) ddb.ScalarAttributeType {
+	return ddb.ScalarAttributeType(sortKind(set).String())
 }
 
 func loadRules(t testing.TB, text string) *rules.Set {
@@ -93,6 +111,9 @@ func (w *world) keyItem(key change.Key) change.Item {
 	it := change.Item{w.set.Table.PartitionKey: change.String(key.Partition)}
 	if w.set.Table.SortKey != "" {
 		it[w.set.Table.SortKey] = change.String(key.Sort)
+		if sortKind(w.set) == change.KindNumber {
+			it[w.set.Table.SortKey] = change.Number(key.Sort)
+		}
 	}
 	return it
 }

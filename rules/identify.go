@@ -195,7 +195,31 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 		return &found
 	}
 	*s.kinds = keyKinds{partition, sort}
+	for _, r := range s.Rules {
+		r.heedNumbers()
+	}
 	return nil
+}
+
+// heedNumbers takes back what holds only while both sides of a join write a
+// variable in the same way: a number key drops the zeros that a string key
+// keeps, so that the way back from one to the other is not unique.
+func (r *Rule) heedNumbers() {
+	ours, theirs := r.Source, r.Target
+	if r.Kind == Copy {
+		ours, theirs = r.Target, r.Source
+	}
+	for slot, from := range r.join.fill {
+		if from.isVariable() && theirs.shape.number(slot) != ours.shape.number(from.slot) {
+			r.Injective, r.Collection = false, false
+		}
+	}
+}
+
+// number reports whether a variable is a whole number key.
+func (sh *shape) number(slot int) bool {
+	return sh.kinds.partition == change.KindNumber && sh.partition.single() && sh.partition.parts[0].slot == slot ||
+		sh.hasSort && sh.kinds.sort == change.KindNumber && sh.sort.single() && sh.sort.parts[0].slot == slot
 }
 
 // quote shows a value in a sentence, cut where it is long.
