@@ -108,6 +108,22 @@ func TestMirrorItems(t *testing.T) {
 			t.Errorf("put back with its stamp, it stays as %v", got)
 		}
 	})
+	t.Run("put back with its stamp over one without, it goes too", func(t *testing.T) {
+		w.put(change.Item{"pk": s(source.Partition), "sk": s(source.Sort), "role": s("admin")})
+		from = w.drain(e, from)
+		stale := w.get(member)
+		w.update(member, change.Item{StampPrefix + "member-list": {}})
+		w.delete(source)
+		all := w.records()
+		if _, err := e.Process(w.ctx, all[len(all)-1:]); err != nil { // the deletion, before the healing
+			t.Fatal(err)
+		}
+		w.put(stale)
+		from = w.drain(e, from)
+		if got := w.get(member); got != nil {
+			t.Errorf("it stays as %v", got)
+		}
+	})
 	t.Run("made by the application, it is never deleted", func(t *testing.T) {
 		w.put(change.Item{"pk": s(member.Partition), "sk": s(member.Sort), "own": s("x")})
 		from = w.drain(e, from)

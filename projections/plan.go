@@ -248,8 +248,13 @@ func (pl *plan) strip(s sides, b *binding) bool {
 // classifyMirror asks for the healing of a mirror item that somebody else wrote or deleted.
 func (p *planner) classifyMirror(pl *plan, s sides, b *binding) bool {
 	context := stampContext(p.incarnation, s.record.Key, "")
-	if s.old != nil && s.new != nil && (untouched(b, s.old, s.new) || !foreign(b, context, s.old, s.new)) {
-		return false
+	if s.old != nil && s.new != nil {
+		// A stamp on an item that had none may be ours or put back with a former
+		// state of the item: a mirror item without a stamp outlives its source.
+		ours := stamped(b, context, s.old) && !foreign(b, context, s.old, s.new)
+		if ours || untouched(b, s.old, s.new) {
+			return false
+		}
 	}
 	id := itemRule{b, s.record.Key}
 	h := pl.heals[id]
