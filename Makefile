@@ -55,7 +55,7 @@ bench: ## benchmarks, and the write units that a real endpoint reports
 	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
 	  go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 30m $(PACKAGES)
 	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
-	  go run ./scripts/gotest -count=1 -vet=off -run 'Exact|Capacity' $(PACKAGES)
+	  go test -count=1 -vet=off -run 'Price|ACopyCosts|TestExactCapacity' -v ./projections
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (20s)
