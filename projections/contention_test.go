@@ -1,0 +1,159 @@
+package projections
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+func TestARederiveThatCrashedIsMadeGoodByRunningItAgain(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.putGroup()
+	e := w.seeded()
+	w.drain(e, 0)
+	w.putMember("admin")
+	from := len(w.records()) // its record is lost
+	f := &faulty{Client: w.sim, around: passAll}
+	crashing := w.engine(f)
+	crashed := false
+	f.around = func(op string, pass func() error) error {
+		if crashed {
+			return errCrash
+		}
+		err := pass()
+		if op == "TransactWriteItems" { // the entry is written, nothing is rolled up
+			crashed = true
+			return errCrash
+		}
+		return err
+	}
+	if err := crashing.Rederive(w.ctx, []change.Key{member1}); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	if err := e.Rederive(w.ctx, []change.Key{member1}); err != nil {
+		t.Fatal(err)
+	}
+	w.drain(e, from)
+	w.expect(group1, "memberCount", change.Number("1"))
+	w.expectNoDrift()
+}
+
+func TestAnItemNamedTwiceIsRederivedOnce(t *testing.T) {
+	w := newWorld(t, socialRules)
+	e := w.seeded()
+	w.putGroup()
+	w.putMember("admin")
+	from := len(w.records())
+	if err := e.Rederive(w.ctx, []change.Key{group1, member1, member1}); err != nil {
+		t.Fatal(err)
+	}
+	w.drain(e, from)
+	w.expect(group1, "memberCount", change.Number("1"))
+	w.expectParked(e)
+	w.expectNoDrift()
+}
+
+// TestTwoSeedersShareOneCursor freezes a seeder before it saves its place. Another one goes on
+// and brings the rules to life; the first must not turn the cursor back to deriving.
+func TestTwoSeedersShareOneCursor(t *testing.T) {
+	w := newWorld(t, `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Group:      { key: { pk: "GROUP#${groupId}", sk: "METADATA" } }
+  Membership: { key: { pk: "USER#${userId}",   sk: "GROUP#${groupId}" } }
+rules:
+  member-count: { count: Membership, as: Group.memberCount }
+`)
+	pad := s(strings.Repeat("x", 300*1024)) // so that a scan has several pages
+	for i := range 8 {
+		w.put(change.Item{"pk": s(fmt.Sprintf("GROUP#g%d", i)), "sk": s("METADATA"), "pad": pad})
+		w.put(change.Item{"pk": s("USER#u1"), "sk": s(fmt.Sprintf("GROUP#g%d", i)), "pad": pad})
+	}
+	from := len(w.records())
+	fa, fb := &faulty{Client: w.sim, around: passAll}, &faulty{Client: w.sim, around: passAll}
+	a, b := w.engine(fa), w.engine(fb)
+	fb.around = func(op string, pass func() error) error {
+		if op == "Scan" && b.byID["member-count"].live.Load() {
+			return errCrash // live, but not shown
+		}
+		return pass()
+	}
+	frozen := false
+	fa.around = func(op string, pass func() error) error {
+		if op != "PutItem" || frozen {
+			return pass()
+		}
+		frozen = true
+		if err := b.Seed(w.ctx, nil); !errors.Is(err, errCrash) {
+			t.Errorf("the other seeder: %v, want a crash", err)
+		}
+		_ = pass() // wakes up, tries to save its place, and dies
+		return errCrash
+	}
+	if err := a.Seed(w.ctx, nil); !errors.Is(err, errCrash) {
+		t.Fatalf("the frozen seeder: %v, want a crash", err)
+	}
+	w.drain(w.seeded(), from)
+	w.expect(group1, "memberCount", change.Number("1"))
+	w.expectNoDrift()
+}
+
+// TestWhoParksLateLeavesNothingBehindThatAGoodRecordCleared wakes a process that is about to
+// park a child after the child became good and the stream was drained.
+func TestWhoParksLateLeavesNothingBehindThatAGoodRecordCleared(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.put(change.Item{"pk": s("USER#u1"), "sk": s("PROFILE"), "name": s("Ann")})
+	e := w.seeded()
+	from := w.drain(e, 0)
+	w.put(comment("c1", change.Item{"userId": s("a#b")}))
+	f := &faulty{Client: w.sim, around: passAll}
+	late := w.engine(f)
+	slept := false
+	f.around = func(op string, pass func() error) error {
+		if op == "PutItem" && !slept {
+			slept = true
+			w.put(comment("c1", change.Item{"userId": s("u1")}))
+			w.drain(e, from)
+		}
+		return pass()
+	}
+	if _, err := late.Process(w.ctx, w.records()[from:]); err != nil || !slept {
+		t.Fatalf("asleep before parking: %v, %v", slept, err)
+	}
+	w.expectParked(e)
+	w.expect(change.Key{Partition: "POST#p1", Sort: "COMMENT#c1"}, "userName", s("Ann"))
+}
+
+func TestTwoMirrorRulesHandOneKeyOver(t *testing.T) {
+	w := newWorld(t, `
+version: 1
+table: { keys: [pk, sk], type: T }
+entities:
+  Member: { key: { pk: "USER#${userId}", sk: "GROUP#${groupId}" } }
+  Active: { key: { pk: "GROUP#${groupId}", sk: "USER#${userId}" } }
+  Banned: { key: { pk: "GROUP#${groupId}", sk: "USER#${userId}" } }
+rules:
+  active: { mirror: Member, as: Active, attributes: [since], where: role != "banned" }
+  banned: { mirror: Member, as: Banned, attributes: [reason], where: role == "banned" }
+`)
+	e := w.seeded()
+	mirrored := change.Key{Partition: "GROUP#g1", Sort: "USER#u1"}
+	w.put(change.Item{"pk": s(member1.Partition), "sk": s(member1.Sort), "T": s("Member"), "role": s("ok"), "since": s("1")})
+	from := w.drain(e, 0)
+	w.update(member1, change.Item{"role": s("banned"), "reason": s("spam")})
+	from = w.drain(e, from)
+	w.expectParked(e)
+	w.expect(mirrored, "reason", s("spam"))
+	w.expect(mirrored, "since", change.Value{})
+	w.expectNoDrift()
+	w.update(member1, change.Item{"role": s("ok")})
+	w.drain(e, from)
+	w.expectParked(e)
+	w.expect(mirrored, "since", s("1"))
+	w.expect(mirrored, "reason", change.Value{})
+	w.expectNoDrift()
+}
