@@ -29,10 +29,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build bin/dynamill (and bin/bootstrap, the Lambda function)
+build: ## build bin/dynamill
 	go build -trimpath -o bin/dynamill ./cmd/dynamill
-	@if [[ -d cmd/dynamill-lambda ]]; then set -x; \
-	  GOOS=linux CGO_ENABLED=0 go build -trimpath -tags lambda.norpc -o bin/bootstrap ./cmd/dynamill-lambda; fi
 
 .PHONY: test
 test: ## vet, then every test with the race detector, DynamoDB Local beside it; a skipped test fails
@@ -68,7 +66,7 @@ soak: ## hours rather than minutes: SOAK times the histories, each fuzz target f
 	scripts/fuzz $(SOAK_FUZZTIME) $(PACKAGES)
 
 .PHONY: demo
-demo: ## run an example end to end in memory: make demo EXAMPLE=social
+demo: ## run an example end to end in memory: make demo EXAMPLE=groups
 	go run ./cmd/dynamill demo $(EXAMPLE)
 
 .PHONY: endpoints

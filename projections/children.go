@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -112,13 +110,7 @@ func (e *Engine) afterFill(ctx context.Context, id itemRule, f *fill) error {
 		}
 		c := newExpression()
 		condition := c.sprintf("%n < %v", "at", textValue(string(versionAt(e.epoch, f.position))))
-		_, err := attempt(ctx, "dropping a reference to "+parent.String(), func() (*dynamodb.DeleteItemOutput, error) {
-			return e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-				TableName: &e.stateTable, Key: referenceKey(id.b, parent, id.key).attributes(), ConditionExpression: &condition,
-				ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-			})
-		})
-		if err != nil && classify(err) != classCondition {
+		if err := e.deleteState(ctx, "dropping a reference to "+parent.String(), referenceKey(id.b, parent, id.key), condition, c); err != nil {
 			return err
 		}
 	}

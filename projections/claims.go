@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
@@ -234,16 +232,4 @@ func (e *Engine) winnerWrites(ctx context.Context, b *binding, target, winner ch
 		}},
 		e.upsertAction(mv, b, f).write,
 	}, nil
-}
-
-// stateUpdate is an UpdateItem on the state table.
-func (e *Engine) stateUpdate(key stateKey, update, condition string, c *expression) *dynamodb.UpdateItemInput {
-	in := &dynamodb.UpdateItemInput{
-		TableName: &e.stateTable, Key: key.attributes(), UpdateExpression: &update,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}
-	if strings.TrimSpace(condition) != "" {
-		in.ConditionExpression = &condition
-	}
-	return in
 }

@@ -39,7 +39,7 @@ func (e *Engine) difference(mv *move) ([]sum, []action) {
 		same := had && has && old.String() == new.String()
 		b := e.byID[id]
 		switch {
-		case same && new.kind == parked && mv.verify:
+		case same && new.kind == parked && mv.repark:
 			rest = append(rest, e.parkAction(mv, id, new.parked))
 		case same:
 		case had && has && old.kind == contribution && new.kind == contribution && old.group == new.group:
@@ -154,7 +154,7 @@ func (e *Engine) redo(mv *move, id string, new effect) ([]sum, []action) {
 
 func targetItem(target change.Key) string { return "target/" + target.String() }
 
-// stampFor is the stamp of a mirror item: its version is the ledger entry's.
+// mirrorStamp is the stamp of a mirror item: its version is the ledger entry's.
 func (e *Engine) mirrorStamp(mv *move, target change.Key, digest string) stamp {
 	v := mv.to
 	if mv.rederived > 0 {

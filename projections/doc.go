@@ -3,7 +3,7 @@
 //
 // Its pure half plans: records in, intended changes out (plan.go, effects.go,
 // stamp.go, pack.go). Its writing half applies them: ledger transactions
-// (move.go, ledger.go), mirror items with claims (mirrors.go), copies
+// (move.go, ledger.go), mirror items with claims (claims.go), their healing (mirrors.go), copies
 // (children.go, parents.go) and roll-ups (rollup.go). Process is for drivers
 // that follow a stream; Rederive is for seeding, retries and repair.
 //

@@ -37,11 +37,10 @@ type Config struct {
 	Table      string
 	StateTable string // default: Table and "-dynamill"
 	Rules      *rules.Set
-	Logger     *slog.Logger     // default: none
-	Now        func() time.Time // default: time.Now; for expiry and display, never for deciding what is true
-	Worker     string           // picks the write suffix of sharded counters; default: drawn at random
-	Attach     bool             // the state table must be there and know these rules; nothing is created or registered
-	HealsMax   int              // corrections of one rule's attributes on one item in ten minutes; default 300
+	Logger     *slog.Logger // default: none
+	Worker     string       // picks the write suffix of accumulators; default: drawn at random
+	Attach     bool         // the state table must be there and know these rules; nothing is created or registered
+	HealsMax   int          // corrections of one rule's attributes on one item in ten minutes; default 300
 }
 
 // Engine applies a rule set to one table. It is safe for concurrent use.
@@ -58,7 +57,6 @@ type Engine struct {
 	epoch        int          // of the rules
 	lives        atomic.Int64 // times that rules went live, as last seen in the registry
 	logger       *slog.Logger
-	now          func() time.Time
 	healsMax     int64
 	suffix       int
 	slots        slots
@@ -68,13 +66,9 @@ type Engine struct {
 
 // Description is what Open found and did, for the operator.
 type Description struct {
-	Table             string
 	StateTable        string
 	StateTableCreated bool
-	StreamARN         string // "" if the table has no stream
-	StreamViewType    string
 	NewRules          []string // to be seeded
-	Rules             int
 }
 
 type counters struct {
@@ -106,15 +100,12 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
 	if cfg.HealsMax == 0 {
 		cfg.HealsMax = healsMax
 	}
 	e := &Engine{
 		client: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable,
-		logger: cfg.Logger, now: cfg.Now, healsMax: int64(cfg.HealsMax), suffix: workerSuffix(cfg.Worker),
+		logger: cfg.Logger, healsMax: int64(cfg.HealsMax), suffix: workerSuffix(cfg.Worker),
 	}
 	tableID, err := e.describeTable(ctx, cfg.Rules)
 	if err != nil {
@@ -187,7 +178,7 @@ func (e *Engine) stillEntity(c *expression, entity *rules.Entity) string {
 }
 
 // slots hands every Process call under way a number of its own, so that calls
-// at the same time write to different suffixes of a sharded counter.
+// at the same time write to different suffixes of an accumulator.
 type slots struct{ taken atomic.Uint64 }
 
 func (s *slots) take() (slot int, release func()) {

@@ -203,7 +203,7 @@ func (e *Engine) replan(ctx context.Context, mv *move, actual row) (bool, error)
 		if err != nil {
 			return false, err
 		}
-		fresh.restore, fresh.verify, fresh.spare, fresh.alone = mv.restore, mv.verify, mv.spare, mv.alone
+		fresh.restore, fresh.repark, fresh.spare, fresh.alone = mv.restore, mv.repark, mv.spare, mv.alone
 		*mv = *fresh
 		return mv.idle(), nil
 	}
@@ -214,7 +214,7 @@ func (e *Engine) replan(ctx context.Context, mv *move, actual row) (bool, error)
 
 // idle reports whether a rederived move would change nothing.
 func (mv *move) idle() bool {
-	return mv.old.equal(mv.new) && len(mv.restore) == 0 && !mv.verify && len(mv.due) == 0
+	return mv.old.equal(mv.new) && len(mv.restore) == 0 && !mv.repark && len(mv.due) == 0
 }
 
 // overflowing finds the contributions of a move alone that its accumulators

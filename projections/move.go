@@ -3,6 +3,7 @@ package projections
 import (
 	"slices"
 	"strings"
+	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -38,7 +39,7 @@ type move struct {
 	alone   bool                  // shares no transaction, having failed in company
 	spare   map[change.Key]bool   // mirror targets not to delete: they carry no stamp of ours
 	seeding bool                  // rederived by seeding
-	verify  bool                  // write parked records anew even if they stay
+	repark  bool                  // write parked records anew even if they stay
 }
 
 // expect makes the move start from the entry that was found instead of the old
@@ -126,7 +127,7 @@ func (fs effects) attribute() ddb.AttributeValue {
 	return &ddb.AttributeValueMemberM{Value: m}
 }
 
-// write is the ledger half of the move's transaction: the entry, compared and swapped.
+// entryWrite is the ledger half of the move's transaction: the entry, compared and swapped.
 func (e *Engine) entryWrite(mv *move) ddb.TransactWriteItem {
 	key := entryKey(mv.key)
 	item := key.attributes()
@@ -136,7 +137,7 @@ func (e *Engine) entryWrite(mv *move) ddb.TransactWriteItem {
 		item["rederived"] = numberValue(mv.rederived)
 	}
 	if len(mv.new) == 0 {
-		item["ttl"] = numberValue(e.now().Add(tombstoneTTL).Unix())
+		item["ttl"] = numberValue(time.Now().Add(tombstoneTTL).Unix())
 	}
 	if len(mv.due) > 0 {
 		due := make([]string, len(mv.due))
@@ -150,8 +151,6 @@ func (e *Engine) entryWrite(mv *move) ddb.TransactWriteItem {
 		ReturnValuesOnConditionCheckFailure: ddb.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	switch c := newExpression(); {
-	case mv.exact && mv.entry == nil:
-		put.ConditionExpression = ptr("attribute_not_exists(pk)")
 	case mv.exact:
 		put.ConditionExpression = ptr(c.entryIs(mv.entry))
 		put.ExpressionAttributeNames, put.ExpressionAttributeValues = c.names, c.values

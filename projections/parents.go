@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -55,7 +56,7 @@ func (e *Engine) raiseParent(ctx context.Context, id itemRule, v version) (bool,
 // retireParent lets the position of a deleted parent without children expire.
 func (e *Engine) retireParent(ctx context.Context, id itemRule, v version) error {
 	c := newExpression()
-	set := c.sprintf("SET %n = %v", "ttl", numberValue(e.now().Add(tombstoneTTL).Unix()))
+	set := c.sprintf("SET %n = %v", "ttl", numberValue(time.Now().Add(tombstoneTTL).Unix()))
 	condition := c.sprintf("%n = %v", "at", textValue(string(v)))
 	_, err := e.update(ctx, "retiring the position of parent "+id.key.String(), e.stateUpdate(parentKey(id.b, id.key), set, condition, c))
 	return err
@@ -157,16 +158,7 @@ func childOf(reference row) change.Key {
 func (e *Engine) pruneReference(ctx context.Context, reference row) error {
 	c := newExpression()
 	condition := c.sprintf("%n = %v", "at", reference["at"])
-	_, err := attempt(ctx, "pruning a reference", func() (*dynamodb.DeleteItemOutput, error) {
-		return e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &e.stateTable, Key: stateKeyOf(reference).attributes(), ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		})
-	})
-	if err != nil && classify(err) == classCondition {
-		return nil
-	}
-	return err
+	return e.deleteState(ctx, "pruning a reference", stateKeyOf(reference), condition, c)
 }
 
 // queryPages calls f for every page of a query.

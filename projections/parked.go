@@ -31,7 +31,7 @@ func (e *Engine) parkedItem(id, ruleID string, item change.Key, position change.
 	r["id"], r["rule"], r["item"] = textValue(id), textValue(ruleID), textValue(item.String())
 	r["code"], r["reason"] = textValue(why.Code), textValue(why.Reason)
 	r["parking"] = textValue(randomID()) // tells a later parking from the one that a retry is about
-	r["parkedAt"] = textValue(e.now().UTC().Format(time.RFC3339))
+	r["parkedAt"] = textValue(time.Now().UTC().Format(time.RFC3339))
 	if !position.IsZero() {
 		r["position"] = textValue(position.String())
 	}
@@ -56,17 +56,11 @@ func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, pos
 
 // unpark clears what is parked under an id; with a parking, only if it was not parked again since.
 func (e *Engine) unpark(ctx context.Context, id, parking string) error {
-	in := &dynamodb.DeleteItemInput{TableName: &e.stateTable, Key: parkedKey(id).attributes()}
+	c, condition := newExpression(), ""
 	if parking != "" {
-		c := newExpression()
-		in.ConditionExpression = ptr(c.sprintf("%n = %v", "parking", textValue(parking)))
-		in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
+		condition = c.sprintf("%n = %v", "parking", textValue(parking))
 	}
-	_, err := attempt(ctx, "clearing what was parked", func() (*dynamodb.DeleteItemOutput, error) { return e.client.DeleteItem(ctx, in) })
-	if err != nil && classify(err) == classCondition {
-		return nil
-	}
-	return err
+	return e.deleteState(ctx, "clearing what was parked", parkedKey(id), condition, c)
 }
 
 // Parked lists what is parked, sorted by id.
@@ -78,18 +72,13 @@ func (e *Engine) Parked(ctx context.Context) ([]Parked, error) {
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
 	var all []Parked
-	for {
-		out, err := attempt(ctx, "listing what is parked", func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range out.Items {
+	err := e.queryPages(ctx, "listing what is parked", in, func(rows []row) error {
+		for _, item := range rows {
 			all = append(all, e.readParked(item))
 		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
-			return all, nil
-		}
-	}
+		return nil
+	})
+	return all, err
 }
 
 func (e *Engine) readParked(item row) Parked {
@@ -149,7 +138,7 @@ func contestedReason(b *binding, limit int64) *rules.ItemError {
 
 // countHeal counts a correction of one rule on one item in the current window.
 func (e *Engine) countHeal(ctx context.Context, b *binding, item change.Key) (int64, error) {
-	now := e.now()
+	now := time.Now()
 	c := newExpression()
 	update := c.sprintf("SET %n = %v ADD %n %v", "ttl", numberValue(now.Add(2*healWindow).Unix()), "corrections", numberValue(1))
 	in := e.stateUpdate(healsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)

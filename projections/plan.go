@@ -11,7 +11,7 @@ import (
 //
 // Each record is classified by itself; runs of one item's records are then
 // taken together. A run is dropped only if every record of it can be dropped,
-// the ledger always moves to the position of the last one, and roll-up targets
+// the ledger moves to the position of the last one that changed effects, and roll-up targets
 // and old parents are taken from all images: judging a run by its first and
 // last image alone loses work (docs/architecture.md, "Compaction").
 type planner struct {
@@ -174,10 +174,8 @@ func feedsLedger(e *rules.Entity) bool { return e != nil && (len(e.Sources) > 0 
 // readsChanged reports whether a record changed an attribute on which effects of this entity depend.
 func readsChanged(e *rules.Entity, old, new change.Image) bool {
 	for _, r := range e.Sources {
-		for _, name := range r.Reads {
-			if !old.Lookup(name).Equal(new.Lookup(name)) {
-				return true
-			}
+		if changed(r.Reads, old, new) {
+			return true
 		}
 	}
 	return e.Located && !e.UniqueInKey() && !old.Lookup(e.Unique).Equal(new.Lookup(e.Unique))

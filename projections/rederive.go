@@ -75,7 +75,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc scope)
 // planRederive plans what an item, as it is now, asks for.
 func (e *Engine) planRederive(pl *plan, key change.Key, ent *entry, img change.Image, sc scope) *move {
 	mv := e.moveFrom(key, ent, img, sc)
-	mv.verify = sc == everything && mv.hasParked()
+	mv.repark = sc == everything && mv.hasParked()
 	if img == nil {
 		e.planMissing(pl, key, sc)
 		return mv
@@ -86,7 +86,7 @@ func (e *Engine) planRederive(pl *plan, key change.Key, ent *entry, img change.I
 	}
 	for _, r := range m.Entity.Children {
 		id := itemRule{e.byRule[r], key}
-		f := &fill{first: 0}
+		f := &fill{}
 		f.parent, f.refers, f.bad = referenceIn(r, &m, img)
 		pl.children[id] = f
 	}

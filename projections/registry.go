@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,11 +63,7 @@ func (e *Engine) describeTable(ctx context.Context, set *rules.Set) (string, err
 		return "", err
 	}
 	e.partitionN, e.sortN = kinds[e.partitionKey] == change.KindNumber, kinds[e.sortKey] == change.KindNumber
-	e.description = Description{Table: e.table, StateTable: e.stateTable, Rules: len(set.Rules)}
-	if t.StreamSpecification != nil && t.LatestStreamArn != nil && t.StreamSpecification.StreamEnabled != nil && *t.StreamSpecification.StreamEnabled {
-		e.description.StreamARN = *t.LatestStreamArn
-		e.description.StreamViewType = string(t.StreamSpecification.StreamViewType)
-	}
+	e.description = Description{StateTable: e.stateTable}
 	if t.TableId != nil && *t.TableId != "" {
 		return *t.TableId, nil
 	}
@@ -129,12 +126,8 @@ func (e *Engine) readRegistry(ctx context.Context) (row, map[string]row, error) 
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
 	var table row
 	known := map[string]row{}
-	for {
-		out, err := attempt(ctx, "reading the registry", func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, item := range out.Items {
+	err := e.queryPages(ctx, "reading the registry", in, func(rows []row) error {
+		for _, item := range rows {
 			sort := textOf(item[stateSort])
 			if sort == registryTable {
 				table = item
@@ -142,10 +135,9 @@ func (e *Engine) readRegistry(ctx context.Context) (row, map[string]row, error) 
 				known[id] = item
 			}
 		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
-			return table, known, nil
-		}
-	}
+		return nil
+	})
+	return table, known, err
 }
 
 // foundRegistry writes the registry of a new state table; another process may be faster.
@@ -153,7 +145,7 @@ func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
 	item := stateKey{registryPartition, registryTable}.attributes()
 	item["table"], item["tableId"] = textValue(e.table), textValue(tableID)
 	item["incarnation"], item["epoch"] = textValue(randomID()), numberValue(0)
-	item["created"] = textValue(e.now().UTC().Format(time.RFC3339))
+	item["created"] = textValue(time.Now().UTC().Format(time.RFC3339))
 	_, err := attempt(ctx, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
 		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &e.stateTable, Item: item, ConditionExpression: ptr("attribute_not_exists(pk)"),
@@ -165,48 +157,64 @@ func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
 	return nil
 }
 
-// bindRules finds each rule of the file in the registry: by name, or, renamed,
-// by fingerprint. It reports false if the registry has to be read again.
-func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row, lives int64) (bool, error) {
-	ids := map[*rules.Rule]string{}
+// matched is how the rules of a file stand to those of the registry.
+type matched struct {
+	ids            map[*rules.Rule]string
+	fresh, renamed []*rules.Rule
+	refused        *RulesChangedError // nil if every rule in force is in the file, unchanged
+}
+
+// matchRules finds each rule of the file in the registry: by name, or, renamed, by fingerprint.
+func (e *Engine) matchRules(set *rules.Set, known map[string]row) matched {
+	m := matched{ids: map[*rules.Rule]string{}}
 	used := map[string]bool{}
+	find := func(r *rules.Rule, same func(row) bool) bool {
+		for id, item := range known {
+			if !used[id] && textOf(item["fingerprint"]) == r.Fingerprint && same(item) {
+				m.ids[r], used[id] = id, true
+				return true
+			}
+		}
+		return false
+	}
+	var rest []*rules.Rule
+	for _, r := range set.Rules {
+		if !find(r, func(item row) bool { return textOf(item["name"]) == r.Name }) {
+			rest = append(rest, r)
+		}
+	}
+	for _, r := range rest {
+		if find(r, func(row) bool { return true }) {
+			m.renamed = append(m.renamed, r)
+		} else {
+			m.fresh = append(m.fresh, r)
+		}
+	}
 	refused := &RulesChangedError{StateTable: e.stateTable}
-	for _, r := range cfg.Rules.Rules {
-		for id, item := range known {
-			if textOf(item["name"]) == r.Name && textOf(item["fingerprint"]) == r.Fingerprint {
-				ids[r], used[id] = id, true
-			}
-		}
-	}
-	var fresh, renamed []*rules.Rule
-	for _, r := range cfg.Rules.Rules {
-		if _, ok := ids[r]; ok {
-			continue
-		}
-		for id, item := range known {
-			if !used[id] && textOf(item["fingerprint"]) == r.Fingerprint {
-				ids[r], used[id] = id, true
-				renamed = append(renamed, r)
-				break
-			}
-		}
-		if _, ok := ids[r]; !ok {
-			fresh = append(fresh, r)
-		}
-	}
 	for id, item := range known {
-		if used[id] {
+		if name := textOf(item["name"]); used[id] {
 			continue
-		}
-		name := textOf(item["name"])
-		if ruleNamed(fresh, name) {
+		} else if ruleNamed(m.fresh, name) {
 			refused.Changed = append(refused.Changed, name)
 		} else {
 			refused.Removed = append(refused.Removed, name)
 		}
 	}
 	if len(refused.Changed)+len(refused.Removed) > 0 {
-		return false, refused
+		slices.Sort(refused.Changed)
+		slices.Sort(refused.Removed)
+		m.refused = refused
+	}
+	return m
+}
+
+// bindRules binds the file's rules to the registry's, and registers what is
+// new. It reports false if the registry has to be read again.
+func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row, lives int64) (bool, error) {
+	m := e.matchRules(cfg.Rules, known)
+	ids, fresh, renamed := m.ids, m.fresh, m.renamed
+	if m.refused != nil {
+		return false, m.refused
 	}
 	if cfg.Attach && len(fresh) > 0 {
 		return false, &SetupError{Problem: fmt.Sprintf("rule %s is not in force on table %s yet", fresh[0].Name, e.table), Remedy: "start `dynamill run` with this rule file first"}
@@ -229,7 +237,7 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 	e.lives.Store(lives)
 	for _, r := range cfg.Rules.Rules {
 		b := e.byRule[r]
-		b.shards = int(numberOf(known[b.id]["writeShardsMax"]))
+		b.suffixes = int(numberOf(known[b.id]["writeShardsMax"]))
 		if live := textOf(known[b.id]["state"]) == stateLive; live {
 			b.live.Store(true)
 		} else {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
@@ -94,7 +92,7 @@ func (e *Engine) readTotals(ctx context.Context, due []groupRef) (map[groupRef]t
 	}
 	var keys []stateKey
 	for _, g := range due {
-		for suffix := range g.b.shards {
+		for suffix := range g.b.suffixes {
 			keys = append(keys, accumulatorKey(g, suffix))
 		}
 		if g.b.rule.ByUnique {
@@ -114,7 +112,7 @@ func (e *Engine) readTotals(ctx context.Context, due []groupRef) (map[groupRef]t
 
 func addUp(g groupRef, rows map[stateKey]row) total {
 	var t total
-	for suffix := range g.b.shards {
+	for suffix := range g.b.suffixes {
 		r, ok := rows[accumulatorKey(g, suffix)]
 		if !ok {
 			continue
@@ -227,13 +225,5 @@ func (w *work) bare(bares map[itemRule]*bare) {
 		condition := w.stillEntity(c, id.b.rule.Target) + c.same(unique, ba.last.Lookup(unique))
 		_, err := w.update(w.ctx, "taking "+id.b.rule.Name+" off "+id.key.String(), w.itemUpdate(id.key, remove, condition, c))
 		w.failed(ba.first, err)
-	}
-}
-
-// itemUpdate is an UpdateItem on the user's table.
-func (e *Engine) itemUpdate(key change.Key, update, condition string, c *expression) *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{
-		TableName: &e.table, Key: e.itemKey(key), UpdateExpression: &update, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
 }

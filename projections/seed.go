@@ -86,20 +86,12 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 }
 
 // readSeeding reads the cursor, and which rules are live, as they were at one moment.
-func (e *Engine) readSeeding(ctx context.Context) (seedCursor, error) {
-	for {
-		lives := e.lives.Load()
-		cursor, err := e.readCursor(ctx)
-		if err != nil {
-			return cursor, err
-		}
-		if err := e.checkRegistry(ctx); err != nil && !errors.Is(err, errWentLive) {
-			return cursor, err
-		}
-		if e.lives.Load() == lives {
-			return cursor, nil
-		}
-	}
+func (e *Engine) readSeeding(ctx context.Context) (cursor seedCursor, err error) {
+	err = e.underRegistry(ctx, func() error {
+		cursor, err = e.readCursor(ctx)
+		return err
+	})
+	return cursor, err
 }
 
 // aim turns the cursor to the next scan, unless it is in the middle of it, and

@@ -43,15 +43,7 @@ func readStamp(v change.Value, context string) (stamp, bool) {
 
 // untouched reports whether a record left a rule's attributes and stamp on an item as they were.
 func untouched(b *binding, old, new change.Image) bool {
-	if !old.Lookup(b.stamp).Equal(new.Lookup(b.stamp)) {
-		return false
-	}
-	for _, name := range b.rule.Writes {
-		if !old.Lookup(name).Equal(new.Lookup(name)) {
-			return false
-		}
-	}
-	return true
+	return old.Lookup(b.stamp).Equal(new.Lookup(b.stamp)) && !changed(b.rule.Writes, old, new)
 }
 
 // foreign reports whether a record that touched a rule's attributes or stamp

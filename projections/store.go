@@ -87,6 +87,23 @@ func (e *Engine) update(ctx context.Context, doing string, in *dynamodb.UpdateIt
 	return err == nil, err
 }
 
+// deleteState sends one DeleteItem to the state table. An item that no longer
+// meets the condition ("" for none) stays, and that is no error.
+func (e *Engine) deleteState(ctx context.Context, doing string, key stateKey, condition string, c *expression) error {
+	in := &dynamodb.DeleteItemInput{
+		TableName: &e.stateTable, Key: key.attributes(),
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}
+	if condition != "" {
+		in.ConditionExpression = &condition
+	}
+	_, err := attempt(ctx, doing, func() (*dynamodb.DeleteItemOutput, error) { return e.client.DeleteItem(ctx, in) })
+	if err != nil && classify(err) == classCondition {
+		return nil
+	}
+	return err
+}
+
 // transact sends one transaction.
 func (e *Engine) transact(ctx context.Context, doing string, items []ddb.TransactWriteItem) error {
 	e.counters.Writes.Add(1)
@@ -201,4 +218,24 @@ func image(it change.Item) change.Image {
 		return nil
 	}
 	return it
+}
+
+// stateUpdate is an UpdateItem on the state table.
+func (e *Engine) stateUpdate(key stateKey, update, condition string, c *expression) *dynamodb.UpdateItemInput {
+	in := &dynamodb.UpdateItemInput{
+		TableName: &e.stateTable, Key: key.attributes(), UpdateExpression: &update,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}
+	if condition != "" {
+		in.ConditionExpression = &condition
+	}
+	return in
+}
+
+// itemUpdate is an UpdateItem on the user's table.
+func (e *Engine) itemUpdate(key change.Key, update, condition string, c *expression) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: &e.table, Key: e.itemKey(key), UpdateExpression: &update, ConditionExpression: &condition,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}
 }

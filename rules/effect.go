@@ -66,10 +66,6 @@ func (r *Rule) GroupOf(m *Match, img change.Image) (string, bool, error) {
 	return m.Key().String(), true, nil
 }
 
-// GroupKey returns the key of the target that a group is about. It has a
-// meaning only where the rule is not ByUnique.
-func (r *Rule) GroupKey(group string) change.Key { return change.ParseKey(group) }
-
 // MirrorItem says which item mirrors a source item, and what it holds. A nil
 // error and false mean none. Attributes that the source does not have are left
 // out, NULL is copied as it is. The error is an *ItemError.

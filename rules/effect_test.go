@@ -194,7 +194,7 @@ func TestTheTargetDisplaysTheGroupThatItsSourcesAddTo(t *testing.T) {
 	blog := load(t, "blog.yaml")
 	r := rule(t, blog, "comment-count")
 	group, ok, err = r.GroupOf(identify(t, blog, "POST#a/b", "METADATA", nil), nil)
-	if !ok || err != nil || r.GroupKey(group) != (change.Key{Partition: "POST#a/b", Sort: "METADATA"}) {
+	if !ok || err != nil || change.ParseKey(group) != (change.Key{Partition: "POST#a/b", Sort: "METADATA"}) {
 		t.Errorf("by key: %q, %t, %v", group, ok, err)
 	}
 	all := load(t, "everything.yaml")

@@ -41,7 +41,7 @@ rules:
 	match, _ := set.Identify(change.Key{Partition: "ORDER#7", Sort: "LINE#1"}, line)
 	for _, rule := range match.Entity.Sources {
 		c, _, err := rule.Contribution(&match, line)
-		fmt.Println(rule.GroupKey(c.Group), c.Amount, err)
+		fmt.Println(c.Group, c.Amount, err)
 	}
 	// Output: ORDER#7/ORDER 0.3 <nil>
 }

@@ -5,7 +5,7 @@
 // clients for streams and, for the lease table, DynamoDB; it knows nothing of
 // rules or projections.
 //
-// It keeps these promises of the design:
+// It keeps these promises of docs/guarantees.md:
 //
 //   - At least once, never less (promise 2 builds on it): a checkpoint names a
 //     record only when it and all before it in its shard are done, and a shard

@@ -26,8 +26,8 @@ var (
 )
 
 // TrimmedError says that the stream no longer holds records that were not
-// processed yet. Only a replay over the table can bring back what they would
-// have caused.
+// processed yet. No reader can bring back what they would have caused: it has to
+// be derived from the table's items.
 type TrimmedError struct {
 	StreamARN  string
 	Shard      string // the shard that lost records
@@ -40,8 +40,7 @@ func (e *TrimmedError) Error() string {
 	if e.Err != nil {
 		reason = e.Err.Error()
 	}
-	return fmt.Sprintf("stream %s no longer holds what follows %s in shard %s, and it was not processed (%s): "+
-		"forget the stream's checkpoints, start the reader again, and replay the table",
+	return fmt.Sprintf("stream %s no longer holds what follows %s in shard %s, and it was not processed (%s)",
 		e.StreamARN, e.Checkpoint, e.Shard, reason)
 }
 

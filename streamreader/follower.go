@@ -118,13 +118,10 @@ func (f *follower) load(ctx context.Context) error {
 		}
 	}
 	f.fresh = !hasProgress(f.leases)
-	f.r.mu.Lock()
-	f.r.state.formerStream = former
-	f.r.mu.Unlock()
 	if f.fresh {
 		f.r.cfg.Logger.Info("starting with the oldest records that the stream holds", "stream", f.r.cfg.StreamARN)
 		if former != "" {
-			f.r.cfg.Logger.Warn("the table had another stream before: changes between the two were not seen; replay the table",
+			f.r.cfg.Logger.Warn("the table had another stream before: changes between the two were not seen",
 				"stream", f.r.cfg.StreamARN, "former", former)
 		}
 	}

@@ -38,7 +38,7 @@ func (f *frontier) advance(done, given int) error {
 	return nil
 }
 
-// unsaved returns the sequence number that a checkpoint should name now; false
+// unsaved returns the mark that a checkpoint should name now; false
 // if the last one names it already.
 func (f *frontier) unsaved() (mark, bool) {
 	return f.reached, f.reached.position.Compare(f.saved.position) > 0

@@ -133,7 +133,7 @@ func inOrder(byID map[string]shardInfo) []shardInfo {
 	return ordered
 }
 
-// childrenOf returns the ids of a shard's listed children, in order.
+// childrenOf returns, by the parent's id, the ids of the listed children, in order.
 func childrenOf(listed []shardInfo) map[string][]string {
 	children := map[string][]string{}
 	for _, s := range listed {

@@ -21,23 +21,17 @@ type Stats struct {
 	// time last did: a batch done, or a poll that found nothing. Without open
 	// shards it is the time of the last list of shards; zero before the first.
 	LastProgress time.Time
-	// FormerStream is the ARN of another stream that has rows in the lease
-	// table; "" if there is none. What happened to the table between that
-	// stream's last record done and this stream's first reached nobody: only
-	// a replay can tell.
-	FormerStream string
 }
 
 // readerState is what Stats is made of, guarded by Reader.mu.
 type readerState struct {
-	running      bool
-	began        time.Time
-	records      int64
-	shards       map[string]*shardReader
-	waiting      int
-	finished     int
-	listedAt     time.Time
-	formerStream string
+	running  bool
+	began    time.Time
+	records  int64
+	shards   map[string]*shardReader
+	waiting  int
+	finished int
+	listedAt time.Time
 }
 
 // Stats returns the state at this moment. It is safe to call at any time.
@@ -50,7 +44,6 @@ func (r *Reader) Stats() Stats {
 		Waiting:      r.state.waiting,
 		Finished:     r.state.finished,
 		LastProgress: r.state.listedAt,
-		FormerStream: r.state.formerStream,
 		CaughtUp:     !r.state.listedAt.IsZero() && r.state.waiting == 0,
 	}
 	first := true

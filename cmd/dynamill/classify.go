@@ -116,6 +116,10 @@ func action(err error) string {
 	if !errors.As(err, &operation) {
 		return "DynamoDB"
 	}
+	if operation.OperationName == "TransactWriteItems" {
+		// IAM knows no action of this name: each member needs its own, and AWS's message names the one that is missing.
+		return "dynamodb:PutItem, UpdateItem, DeleteItem or ConditionCheckItem"
+	}
 	return "dynamodb:" + operation.OperationName
 }
 

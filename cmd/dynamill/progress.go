@@ -22,7 +22,7 @@ const (
 
 // snapshot is how far `run` has come since it started.
 type snapshot struct {
-	Records int64         // read from the stream
+	Records int64         // of the stream, done
 	Lag     time.Duration // between the last record's change and now; 0 when nothing waits
 	Writes  int64         // requests that wrote
 	Healed  int64         // attributes and mirrors that somebody else had overwritten

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,9 +31,9 @@ func (a *app) runCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "run",
 		Short: "Follows the table's stream and keeps what the rules derive true",
-		Long: "Follows the table's stream until it is stopped. Rules that are new to the table are seeded from what is in it,\n" +
-			"beside the stream. Two tables are created where they are missing: TABLE-dynamill for dynamill's state and\n" +
-			"TABLE-dynamill-leases for how far the stream is done.\n\n" +
+		Long: "Follows the table's stream until it is stopped. Rules that are new to the table are seeded from what is in it\n" +
+			"once what the stream held is applied. Two tables are created where they are missing: TABLE-dynamill for\n" +
+			"dynamill's state and TABLE-dynamill-leases for how far the stream is done.\n\n" +
 			"The first SIGINT or SIGTERM stops gracefully: what is in flight is finished and checkpointed. A second one\n" +
 			"aborts; whatever a process leaves behind, the next one takes up, and nothing is applied twice.",
 		Example: "  dynamill run --table app\n" +
@@ -152,7 +151,7 @@ func announcement(set *rules.Set, env *environment, d projections.Description, s
 	}
 	facts := columns{}
 	facts.add("table", env.table+" in "+env.where())
-	facts.add("stream", cmp.Or(d.StreamARN, streamARN))
+	facts.add("stream", streamARN)
 	facts.add("state", d.StateTable+" ("+state+")")
 	facts.add("checkpoints", env.table+leasesSuffix)
 	_ = facts.writeTo(&b)
@@ -193,12 +192,19 @@ func counted(n int, noun string) string {
 
 // drained is the result of `run --drain`.
 type drained struct {
-	Table   string  `json:"table"`
-	Records int64   `json:"records"`
-	Writes  int64   `json:"writes"`
-	Healed  int64   `json:"healed"`
-	Parked  int     `json:"parked"`
-	Seconds float64 `json:"seconds"`
+	Table   string `json:"table"`
+	Records int64  `json:"records"`
+	// Relevant records asked for work; Unmatched ones were of items of no entity.
+	Relevant     int64   `json:"relevant"`
+	Unmatched    int64   `json:"unmatched"`
+	Writes       int64   `json:"writes"`
+	Transactions int64   `json:"transactions"`
+	Rollups      int64   `json:"rollups"`
+	Copies       int64   `json:"copies"`
+	Mirrors      int64   `json:"mirrors"`
+	Healed       int64   `json:"healed"`
+	Parked       int     `json:"parked"`
+	Seconds      float64 `json:"seconds"`
 }
 
 func (a *app) printDrained(ctx context.Context, f *follower) error {
@@ -206,10 +212,12 @@ func (a *app) printDrained(ctx context.Context, f *follower) error {
 	if err != nil {
 		return f.env.classify(fmt.Errorf("counting what is parked: %w", err))
 	}
-	now, took := f.snapshot(), time.Since(f.started)
+	now, stats, took := f.snapshot(), f.engine.Stats(), time.Since(f.started)
 	if a.options.json {
 		return a.printJSON(drained{
 			Table: f.env.table, Records: now.Records, Writes: now.Writes, Healed: now.Healed,
+			Relevant: stats.Relevant, Unmatched: stats.Unmatched, Transactions: stats.Transactions,
+			Rollups: stats.Rollups, Copies: stats.Copies, Mirrors: stats.Mirrors,
 			Parked: len(parked), Seconds: took.Round(time.Millisecond).Seconds(),
 		})
 	}
