@@ -45,6 +45,10 @@ type seedCursor struct {
 	changes int64 // raised with every change of the stored cursor, which is changed only by who read it last
 }
 
+// seedPageMax is how many items are worked off between two places of the
+// cursor: what a restart does again, and how often progress is told.
+const seedPageMax = 500
+
 // errCursorMoved says that another process seeds too: its place counts.
 var errCursorMoved = errors.New("another process moved the seeding cursor")
 
@@ -130,7 +134,7 @@ func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(i
 	if cursor.phase == phaseShow && !e.showsAnything(cursor.level) {
 		return nil
 	}
-	in := &dynamodb.ScanInput{TableName: &e.table, ConsistentRead: ptr(true), ExclusiveStartKey: cursor.last}
+	in := &dynamodb.ScanInput{TableName: &e.table, ConsistentRead: ptr(true), ExclusiveStartKey: cursor.last, Limit: ptr(int32(seedPageMax))}
 	for {
 		out, err := attempt(ctx, "scanning the table", func() (*dynamodb.ScanOutput, error) { return e.client.Scan(ctx, in) })
 		if err != nil {

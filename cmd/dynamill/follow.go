@@ -152,12 +152,20 @@ func (f *follower) seed(ctx context.Context) error {
 		case <-time.After(backlogPoll):
 		}
 	}
+	if names := f.engine.Describe().NewRules; len(names) > 0 {
+		text := strings.Join(names, ", ")
+		f.seeding.Store(&text)
+	}
 	last := 0
 	return f.engine.Seed(ctx, func(p projections.SeedProgress) {
 		text := fmt.Sprintf("pass %d of %d, %s items", p.Pass, p.Passes, grouped(p.Items))
 		f.seeding.Store(&text)
-		if p.Pass != last || p.Done {
-			f.logger.Info("seeding", "rules", p.Rules, "pass", p.Pass, "passes", p.Passes, "items", p.Items, "done", p.Done)
+		if p.Done {
+			f.logger.Info("seeding is done", "passes", p.Passes)
+			return
+		}
+		if p.Pass != last {
+			f.logger.Info("seeding", "rules", p.Rules, "pass", p.Pass, "passes", p.Passes, "items", p.Items)
 		}
 		last = p.Pass
 	})
