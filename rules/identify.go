@@ -112,6 +112,9 @@ func (e *Entity) smuggled(vars, back *[VariablesMax]string, blame func(slot int)
 			break
 		}
 	}
+	if len(sh.variables) == 0 {
+		return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf("the key of %s, %q, does not read back", e.Name, sh.text())}
+	}
 	return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf(
 		"%s is %s: it would not read back from the key of %s, %q", blame(culprit), quote(vars[culprit]), e.Name, sh.text())}
 }

@@ -174,6 +174,10 @@ func (p fileParser) entityKey(n *node, e *entityDecl) {
 		p.wrongNode(n, "key", "a mapping from the table's key attributes to templates")
 		return
 	}
+	if len(n.fields) == 0 {
+		p.add(n.place, "entity.key", "give each of the table's keys a template, as in `key: { pk: \"USER#${userId}\", sk: \"PROFILE\" }`",
+			"the key of %s is empty", e.name.text)
+	}
 	for _, k := range n.fields {
 		if value := k.value; value.kind == scalarNode {
 			// The text as it is: blanks are part of a key.
