@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"testing"
@@ -228,8 +229,10 @@ func TestExactCapacityOfCounting(t *testing.T) {
 		t.Log("no endpoint that reports exact capacity; the simulator's figures stand alone")
 		return
 	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
 	client := dynamodb.New(dynamodb.Options{
-		Region: "us-east-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+		HTTPClient: &http.Client{Transport: transport}, Region: "us-east-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	table := "bench-" + randomID()
 	ctx := t.Context()
