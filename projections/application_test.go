@@ -1,7 +1,10 @@
 package projections
 
 import (
+	"cmp"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/dynamill/dynamill/change"
@@ -77,7 +80,7 @@ type app struct {
 	stale map[change.Key]change.Item
 }
 
-func pick(r *rand.Rand, texts ...string) string { return texts[r.IntN(len(texts))] }
+func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
 func (a *app) socialItem() change.Item {
 	user, group, post := pick(a.r, "u1", "u2"), pick(a.r, "g1", "g2"), pick(a.r, "p1", "p2")
@@ -182,9 +185,9 @@ func (a *app) act(random func() change.Item) {
 			a.stale[change.Key{Partition: it[a.set.Table.PartitionKey].Text(), Sort: it[a.set.Table.SortKey].Text()}] = it
 		}
 	case x < 18:
-		for _, it := range a.stale {
-			a.put(it)
-			break
+		if len(a.stale) > 0 {
+			keys := slices.SortedFunc(maps.Keys(a.stale), func(k, l change.Key) int { return cmp.Compare(k.String(), l.String()) })
+			a.put(a.stale[pick(a.r, keys...)])
 		}
 	default:
 		a.vandalize()
@@ -203,7 +206,9 @@ func (a *app) vandalize() {
 		a.delete(key)
 		return
 	}
-	for name := range it {
+	names := slices.Sorted(maps.Keys(it))
+	a.r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for _, name := range names {
 		if name != a.set.Table.PartitionKey && name != a.set.Table.SortKey && name != "EntityType" && a.r.IntN(2) == 0 {
 			if a.r.IntN(2) == 0 {
 				a.update(key, change.Item{name: {}})

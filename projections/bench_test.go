@@ -60,7 +60,7 @@ func irrelevantPlanner(t testing.TB) *planner {
 }
 
 func TestARecordThatNoRuleReadsCostsAtMostTwoAllocations(t *testing.T) {
-	p, rec, pl := irrelevantPlanner(t), irrelevantRecord(t), newPlan()
+	p, rec, pl := irrelevantPlanner(t), irrelevantRecord(t), &plan{}
 	allocs := testing.AllocsPerRun(1000, func() { p.classify(pl, &rec, 0) })
 	if pl.relevant != 0 || pl.unmatched != 0 {
 		t.Fatalf("the record counts as relevant %d, unmatched %d times: want a matched record that is dropped", pl.relevant, pl.unmatched)
@@ -71,7 +71,7 @@ func TestARecordThatNoRuleReadsCostsAtMostTwoAllocations(t *testing.T) {
 }
 
 func BenchmarkRecordThatNoRuleReads(b *testing.B) {
-	p, rec, pl := irrelevantPlanner(b), irrelevantRecord(b), newPlan()
+	p, rec, pl := irrelevantPlanner(b), irrelevantRecord(b), &plan{}
 	b.ReportAllocs()
 	for b.Loop() {
 		p.classify(pl, &rec, 0)

@@ -3,7 +3,6 @@ package projections
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,32 +15,30 @@ const fillsAtOnce = 50
 
 // fill brings children to what their parents say: reference first, then the
 // parent's position and the child's stamp, then the parent, then the write.
-func (w *work) fill(children map[itemRule]*fill) {
-	ids := slices.Collect(maps.Keys(children))
-	slices.SortFunc(ids, func(a, b itemRule) int { return children[a].first - children[b].first })
-	for chunk := range slices.Chunk(ids, fillsAtOnce) {
+func (w *work) fill(children *asked[itemRule, fill]) {
+	for chunk := range slices.Chunk(children.keys, fillsAtOnce) {
+		w.onChildren(chunk, children, w.refer)
 		var open []itemRule
-		err := each(w.ctx, writesAtOnce, chunk, func(ctx context.Context, id itemRule) error {
-			w.failed(children[id].first, w.refer(ctx, id, children[id]))
-			return nil
-		})
 		for _, id := range chunk {
-			if f := children[id]; f.refers && f.bad == nil {
+			if f := children.of(id); f.refers && f.bad == nil {
 				open = append(open, id)
 			}
 		}
-		if err == nil {
-			err = w.fillChunk(w.ctx, open, children)
+		if err := w.fillChunk(w.ctx, open, children); err != nil {
+			w.failed(children.of(chunk[0]).first, err)
+			continue
 		}
-		if err == nil {
-			err = each(w.ctx, writesAtOnce, chunk, func(ctx context.Context, id itemRule) error {
-				w.failed(children[id].first, w.afterFill(ctx, id, children[id]))
-				return nil
-			})
-		}
-		if err != nil {
-			w.failed(children[chunk[0]].first, err)
-		}
+		w.onChildren(chunk, children, w.afterFill)
+	}
+}
+
+// onChildren takes one step with several children at once.
+func (w *work) onChildren(ids []itemRule, children *asked[itemRule, fill], step func(context.Context, itemRule, *fill) error) {
+	errs := every(w.ctx, len(ids), func(ctx context.Context, i int) error {
+		return step(ctx, ids[i], children.of(ids[i]))
+	})
+	for i, err := range errs {
+		w.failed(children.of(ids[i]).first, err)
 	}
 }
 
@@ -118,7 +115,7 @@ func (e *Engine) afterFill(ctx context.Context, id itemRule, f *fill) error {
 }
 
 // fillChunk reads positions and children, then parents, then writes.
-func (w *work) fillChunk(ctx context.Context, open []itemRule, children map[itemRule]*fill) error {
+func (w *work) fillChunk(ctx context.Context, open []itemRule, children *asked[itemRule, fill]) error {
 	for try := 0; len(open) > 0; try++ {
 		if try == movesTriesMax {
 			return fmt.Errorf("filling children: %w", errTooContended)
@@ -129,9 +126,9 @@ func (w *work) fillChunk(ctx context.Context, open []itemRule, children map[item
 		var positions []stateKey
 		var keys, parents []change.Key
 		for _, id := range open {
-			positions = append(positions, parentKey(id.b, children[id].parent))
+			positions = append(positions, parentKey(id.b, children.of(id).parent))
 			keys = append(keys, id.key)
-			parents = append(parents, children[id].parent)
+			parents = append(parents, children.of(id).parent)
 		}
 		found, err := w.read(ctx, "reading children and their parents' positions",
 			wanted{w.stateTable, stateKeys(positions)}, wanted{w.table, w.itemKeys(keys)})
@@ -144,20 +141,15 @@ func (w *work) fillChunk(ctx context.Context, open []itemRule, children map[item
 			return err
 		}
 		again := make([]bool, len(open))
-		index := make([]int, len(open))
-		for i := range index {
-			index[i] = i
-		}
-		_ = each(ctx, writesAtOnce, index, func(ctx context.Context, i int) error {
-			id, f := open[i], children[open[i]]
+		errs := every(ctx, len(open), func(ctx context.Context, i int) (err error) {
+			id, f := open[i], children.of(open[i])
 			v := version(textOf(at[parentKey(id.b, f.parent)]["at"]))
-			var err error
 			again[i], err = w.fillChild(ctx, id, f, items[id.key], image(w.parentItem(id.b, f.parent, sources)), v)
-			w.failed(f.first, err)
-			return nil
+			return err
 		})
 		var rest []itemRule
 		for i, id := range open {
+			w.failed(children.of(id).first, errs[i])
 			if again[i] {
 				rest = append(rest, id)
 			}

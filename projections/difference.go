@@ -80,7 +80,7 @@ func withoutReplaced(rest []action) []action {
 
 // ids are all rules and locators that the move mentions, sorted.
 func (mv *move) ids() []string {
-	ids := slices.Collect(maps.Keys(mv.new))
+	ids := mv.new.ids()
 	for id := range mv.old {
 		if _, ok := mv.new[id]; !ok {
 			ids = append(ids, id)
@@ -193,8 +193,8 @@ func (e *Engine) upsertAction(mv *move, b *binding, f effect) action {
 // takenOver are the attributes that another rule leaves on a mirror item which b's rule takes over from it.
 func (e *Engine) takenOver(mv *move, b *binding, target change.Key) []string {
 	var names []string
-	for id, old := range mv.old {
-		former := e.byID[id]
+	for _, id := range mv.old.ids() {
+		old, former := mv.old[id], e.byID[id]
 		if former == nil || former == b || old.kind != mirrored || old.target != target || mv.new[id].target == target {
 			continue
 		}

@@ -3,6 +3,7 @@ package projections
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -73,6 +74,25 @@ func readEffect(text string) (effect, error) {
 type effects map[string]effect
 
 const locatorPrefix = "@"
+
+// ids are the rules and locators that have an effect, sorted.
+func (fs effects) ids() []string {
+	ids := make([]string, 0, len(fs))
+	for id := range fs {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (fs effects) hasParked() bool {
+	for _, f := range fs {
+		if f.kind == parked {
+			return true
+		}
+	}
+	return false
+}
 
 func (fs effects) equal(gs effects) bool {
 	return maps.EqualFunc(fs, gs, func(f, g effect) bool { return f.String() == g.String() })
@@ -150,8 +170,8 @@ type groupRef struct {
 // groups are the aggregates and mirror items with claims that effects touch. A
 // locator touches every aggregate that finds its target through it.
 func (bs *bindings) groups(fs effects, add func(groupRef)) {
-	for id, f := range fs {
-		switch f.kind {
+	for _, id := range fs.ids() {
+		switch f := fs[id]; f.kind {
 		case contribution:
 			if b := bs.byID[id]; b != nil {
 				add(groupRef{b, f.group})

@@ -34,21 +34,21 @@ func Explain(set *rules.Set, rec change.Record) Explanation {
 	x := Explanation{Old: entityOf(set, rec.Key, rec.Old), New: entityOf(set, rec.Key, rec.New)}
 	x.Unmatched = x.Old == "" && x.New == ""
 	pl := p.plan([]change.Record{rec})
-	if mv := pl.moves[rec.Key]; mv != nil {
+	if mv := pl.moves.of(rec.Key); mv != nil {
 		for _, id := range mv.ids() {
 			x.Lines = append(x.Lines, explainMove(p, mv, id)...)
 		}
 	}
-	for id := range pl.heals {
+	for id := range pl.heals.all() {
 		x.add(id.b, "its mirror item was written by somebody else or by the engine", "check "+id.key.String()+" against the ledger, and restore it if it differs")
 	}
-	for id, f := range pl.parents {
+	for id, f := range pl.parents.all() {
 		x.add(id.b, fmt.Sprintf("%s changed", listed(id.b.rule.Reads)), "set "+listed(id.b.rule.Writes)+" on every "+id.b.rule.Target.Name+" of "+id.key.String()+goneNote(f))
 	}
-	for id, f := range pl.children {
+	for id, f := range pl.children.all() {
 		x.Lines = append(x.Lines, explainChild(id, f))
 	}
-	for g := range pl.rollups {
+	for g := range pl.rollups.all() {
 		x.add(g.b, "its display attribute was written by somebody else", rollUpNote(g))
 	}
 	slices.SortStableFunc(x.Lines, func(a, b ExplainLine) int {

@@ -12,12 +12,17 @@ type faulty struct {
 	Client
 	// around is called for every request; it may fail it before or after pass has its effect.
 	around func(op string, pass func() error) error
+	// before, if set, is told of every request first.
+	before func(op string, in any)
 }
 
 // errCrash ends a worker in the middle of a batch; no class of error knows it.
 var errCrash = errors.New("the worker crashed")
 
-func intercept[In, Out any](f *faulty, op string, call func() (*Out, error), _ *In) (out *Out, err error) {
+func intercept[In, Out any](f *faulty, op string, call func() (*Out, error), in *In) (out *Out, err error) {
+	if f.before != nil {
+		f.before(op, in)
+	}
 	err = f.around(op, func() error { out, err = call(); return err })
 	if err != nil {
 		return nil, err

@@ -2,27 +2,23 @@ package projections
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/dynamill/dynamill/change"
 )
 
 // heal brings mirror items that somebody else wrote or deleted back to what their sources ask for.
 func (w *work) heal(pl *plan) {
-	ids := slices.Collect(maps.Keys(pl.heals))
-	standing, err := w.standing(ids, pl.heals)
+	standing, err := w.standing(&pl.heals)
 	if err != nil {
-		for _, id := range ids {
-			w.failed(pl.heals[id].first, err)
+		for _, h := range pl.heals.all() {
+			w.failed(h.first, err)
 		}
 		return
 	}
-	for _, id := range ids {
+	for id, h := range pl.heals.all() {
 		if standing[id] {
 			continue
 		}
-		h := pl.heals[id]
 		allowed, err := w.mayHeal(w.ctx, id.b, id.key, h.contested)
 		if err == nil && allowed {
 			err = w.healTarget(w.ctx, pl, id)
@@ -33,10 +29,10 @@ func (w *work) heal(pl *plan) {
 
 // standing finds the mirror items that are as the ledger has them, so that
 // nothing is to be done: every mirror item that the engine inserts comes by here.
-func (w *work) standing(ids []itemRule, heals map[itemRule]*heal) (map[itemRule]bool, error) {
+func (w *work) standing(heals *asked[itemRule, heal]) (map[itemRule]bool, error) {
 	sources := map[itemRule]change.Key{}
 	var keys []stateKey
-	for _, id := range ids {
+	for id := range heals.all() {
 		if source, ok := id.b.rule.SourceKey(id.key); id.b.rule.Injective && ok {
 			sources[id] = source
 			keys = append(keys, entryKey(source))
@@ -47,7 +43,11 @@ func (w *work) standing(ids []itemRule, heals map[itemRule]*heal) (map[itemRule]
 		return nil, err
 	}
 	result := map[itemRule]bool{}
-	for id, source := range sources {
+	for id, h := range heals.all() {
+		source, ok := sources[id]
+		if !ok {
+			continue
+		}
 		ent, err := readEntry(rows[entryKey(source)])
 		if err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ func (w *work) standing(ids []itemRule, heals map[itemRule]*heal) (map[itemRule]
 			f = ent.effects[id.b.id]
 		}
 		asked := f.kind == mirrored && f.target == id.key
-		context, last := stampContext(w.incarnation, id.key, ""), heals[id].last
+		context, last := stampContext(w.incarnation, id.key, ""), h.last
 		if last == nil {
 			result[id] = !asked
 			continue
@@ -89,7 +89,7 @@ func (w *work) healTarget(ctx context.Context, pl *plan, id itemRule) error {
 	var failure error
 	w.applyMoves(ctx, []*move{mv}, w.suffix, func(_ *move, err error) { failure = err })
 	if failure == nil {
-		pl.addRollups(mv, pl.heals[id].first)
+		pl.addRollups(mv, pl.heals.of(id).first)
 	}
 	return failure
 }

@@ -28,7 +28,7 @@ type move struct {
 	position change.Position
 	to       version
 	old, new effects
-	touched  map[groupRef]bool // to be rolled up
+	touched  []groupRef // to be rolled up
 
 	exact     bool   // expect exactly this entry (nil: none) instead of the old image's effects
 	entry     *entry // with exact
@@ -40,6 +40,13 @@ type move struct {
 	spare   map[change.Key]bool   // mirror targets not to delete: they carry no stamp of ours
 	seeding bool                  // rederived by seeding
 	repark  bool                  // write parked records anew even if they stay
+}
+
+// touch notes an aggregate that an image of the item names.
+func (mv *move) touch(g groupRef) {
+	if !slices.Contains(mv.touched, g) {
+		mv.touched = append(mv.touched, g)
+	}
 }
 
 // expect makes the move start from the entry that was found instead of the old
@@ -63,7 +70,7 @@ func (mv *move) expect(e *entry, bs *bindings) {
 	}
 	if mv.first >= 0 {
 		bs.groups(mv.old, func(g groupRef) {
-			if !mv.touched[g] {
+			if !slices.Contains(mv.touched, g) {
 				mark(g)
 			}
 		})
@@ -80,7 +87,7 @@ func (mv *move) expect(e *entry, bs *bindings) {
 
 // rollups are all aggregates to be rolled up after the move.
 func (mv *move) rollups(add func(groupRef)) {
-	for g := range mv.touched {
+	for _, g := range mv.touched {
 		add(g)
 	}
 	for _, g := range mv.due {

@@ -2,7 +2,6 @@ package projections
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,11 +17,8 @@ import (
 // the rule is raised first, then the children are looked up. A child that
 // comes meanwhile reads the parent after putting its reference, so either it
 // sees the new parent or the lookup sees it.
-func (w *work) fanOut(parents map[itemRule]*fanOut) {
-	ids := slices.Collect(maps.Keys(parents))
-	slices.SortFunc(ids, func(a, b itemRule) int { return parents[a].first - parents[b].first })
-	for _, id := range ids {
-		f := parents[id]
+func (w *work) fanOut(parents *asked[itemRule, fanOut]) {
+	for id, f := range parents.all() {
 		w.failed(f.first, w.fanOutParent(w.ctx, id, f))
 	}
 }
@@ -88,8 +84,8 @@ func (e *Engine) fanOutCollection(ctx context.Context, pw parentWrite) (int, err
 	}
 	var left atomic.Int64
 	err := e.queryPages(ctx, "looking up the children of "+pw.parent.String(), in, func(rows []row) error {
-		return each(ctx, writesAtOnce, rows, func(ctx context.Context, r row) error {
-			refers, err := e.writeChild(ctx, pw, e.keyOf(r), attributes.ItemFromTable(r))
+		return each(ctx, len(rows), func(ctx context.Context, i int) error {
+			refers, err := e.writeChild(ctx, pw, e.keyOf(rows[i]), attributes.ItemFromTable(rows[i]))
 			if refers {
 				left.Add(1)
 			}
@@ -120,11 +116,7 @@ func (e *Engine) fanOutReferences(ctx context.Context, pw parentWrite) (int, err
 				return err
 			}
 			kept := make([]bool, len(chunk))
-			index := make([]int, len(chunk))
-			for i := range index {
-				index[i] = i
-			}
-			err = each(ctx, writesAtOnce, index, func(ctx context.Context, i int) error {
+			err = each(ctx, len(chunk), func(ctx context.Context, i int) error {
 				refers, err := e.writeChild(ctx, pw, keys[i], image(items[keys[i]]))
 				if err == nil && !refers {
 					err = e.pruneReference(ctx, chunk[i])

@@ -29,12 +29,12 @@ type itemRule struct {
 // plan is what a batch of records asks for. Every part says which record was
 // the first to ask for it, so that a failure of that part is a failure of that record.
 type plan struct {
-	moves     map[change.Key]*move
-	rollups   map[groupRef]*rollup
-	heals     map[itemRule]*heal
-	parents   map[itemRule]*fanOut
-	children  map[itemRule]*fill
-	bares     map[itemRule]*bare
+	moves     asked[change.Key, move]
+	rollups   asked[groupRef, rollup]
+	heals     asked[itemRule, heal]
+	parents   asked[itemRule, fanOut]
+	children  asked[itemRule, fill]
+	bares     asked[itemRule, bare]
 	relevant  int
 	unmatched int
 }
@@ -88,15 +88,8 @@ type fill struct {
 	contested bool
 }
 
-func newPlan() *plan {
-	return &plan{
-		moves: map[change.Key]*move{}, rollups: map[groupRef]*rollup{}, heals: map[itemRule]*heal{},
-		parents: map[itemRule]*fanOut{}, children: map[itemRule]*fill{}, bares: map[itemRule]*bare{},
-	}
-}
-
 func (p *planner) plan(records []change.Record) *plan {
-	pl := newPlan()
+	pl := &plan{}
 	for i := range records {
 		p.classify(pl, &records[i], i)
 	}
@@ -157,15 +150,14 @@ func (p *planner) classifyLedger(pl *plan, rec *change.Record, index int, om, nm
 	if old.equal(new) {
 		return false
 	}
-	mv := pl.moves[rec.Key]
+	mv := pl.moves.of(rec.Key)
 	if mv == nil {
-		mv = &move{key: rec.Key, first: index, old: old, touched: map[groupRef]bool{}}
-		pl.moves[rec.Key] = mv
+		mv = &move{key: rec.Key, first: index, old: old}
+		pl.moves.put(rec.Key, mv)
 	}
 	mv.new, mv.to, mv.position = new, versionAt(p.epoch, rec.Position), rec.Position
-	touch := func(g groupRef) { mv.touched[g] = true }
-	p.groups(old, touch)
-	p.groups(new, touch)
+	p.groups(old, mv.touch)
+	p.groups(new, mv.touch)
 	return true
 }
 
@@ -216,10 +208,10 @@ func (p *planner) classifyDisplay(pl *plan, s sides, b *binding) bool {
 		return false
 	}
 	ref := groupRef{b, group}
-	ru := pl.rollups[ref]
+	ru := pl.rollups.of(ref)
 	if ru == nil {
 		ru = &rollup{first: s.index}
-		pl.rollups[ref] = ru
+		pl.rollups.put(ref, ru)
 	}
 	if s.new.Lookup(b.rule.Writes[0]).Kind() != change.KindAbsent {
 		ru.present = true
@@ -236,10 +228,12 @@ func (pl *plan) strip(s sides, b *binding) bool {
 	if s.new.Lookup(b.rule.Writes[0]).Kind() == change.KindAbsent {
 		return false
 	}
-	if pl.bares[id] == nil {
-		pl.bares[id] = &bare{first: s.index}
+	ba := pl.bares.of(id)
+	if ba == nil {
+		ba = &bare{first: s.index}
+		pl.bares.put(id, ba)
 	}
-	pl.bares[id].last = s.new
+	ba.last = s.new
 	return true
 }
 
@@ -255,10 +249,10 @@ func (p *planner) classifyMirror(pl *plan, s sides, b *binding) bool {
 		}
 	}
 	id := itemRule{b, s.record.Key}
-	h := pl.heals[id]
+	h := pl.heals.of(id)
 	if h == nil {
 		h = &heal{first: s.index}
-		pl.heals[id] = h
+		pl.heals.put(id, h)
 	}
 	h.last = s.new
 	h.contested = h.contested || stamped(b, context, s.old)
@@ -275,10 +269,10 @@ func (p *planner) classifyParent(pl *plan, s sides, b *binding) bool {
 		return false
 	}
 	id := itemRule{b, s.record.Key}
-	f := pl.parents[id]
+	f := pl.parents.of(id)
 	if f == nil {
 		f = &fanOut{first: s.index}
-		pl.parents[id] = f
+		pl.parents.put(id, f)
 	}
 	f.position, f.values, f.deleted = s.record.Position, after, s.new == nil
 	return true
@@ -310,10 +304,10 @@ func (p *planner) classifyChild(pl *plan, s sides, b *binding) bool {
 		return false // our own removal of the stamp
 	}
 	id := itemRule{b, s.record.Key}
-	f := pl.children[id]
+	f := pl.children.of(id)
 	if f == nil {
 		f = &fill{first: s.index}
-		pl.children[id] = f
+		pl.children.put(id, f)
 	}
 	f.position, f.gone = s.record.Position, s.new == nil
 	f.wasBad = f.wasBad || oldErr != nil || f.bad != nil

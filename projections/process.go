@@ -2,9 +2,6 @@ package projections
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"sync"
 
 	"github.com/dynamill/dynamill/change"
 )
@@ -43,7 +40,6 @@ type work struct {
 	suffix  int
 	release func()
 
-	mu   sync.Mutex
 	done int
 	err  error
 }
@@ -53,13 +49,12 @@ func (e *Engine) newWork(ctx context.Context, records int) *work {
 	return &work{Engine: e, ctx: ctx, suffix: e.suffix + slot, release: release, done: records}
 }
 
-// failed notes that the part first asked for by a record did not succeed.
+// failed notes that the part first asked for by a record did not succeed. Of
+// several failures the one of the first record counts, and of that the one that was noted first.
 func (w *work) failed(first int, err error) {
 	if err == nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.err == nil || first < w.done {
 		w.done, w.err = max(0, min(first, w.done)), err
 	}
@@ -68,12 +63,16 @@ func (w *work) failed(first int, err error) {
 // run applies the parts of a plan one after the other. Their order is an
 // economy only: a roll-up after the moves sees all their sums.
 func (w *work) run(pl *plan) {
-	w.moves(pl, slices.Collect(maps.Values(pl.moves)))
+	var moves []*move
+	for _, mv := range pl.moves.all() {
+		moves = append(moves, mv)
+	}
+	w.moves(pl, moves)
 	w.heal(pl)
-	w.fanOut(pl.parents)
-	w.fill(pl.children)
+	w.fanOut(&pl.parents)
+	w.fill(&pl.children)
 	w.rollUp(pl)
-	w.bare(pl.bares)
+	w.bare(&pl.bares)
 }
 
 // moves applies the ledger moves, and adds the roll-ups that they ask for to the plan.
@@ -81,7 +80,6 @@ func (w *work) moves(pl *plan, moves []*move) {
 	if len(moves) == 0 {
 		return
 	}
-	slices.SortFunc(moves, func(a, b *move) int { return a.first - b.first })
 	broken := map[*move]bool{}
 	w.applyMoves(w.ctx, moves, w.suffix, func(mv *move, err error) {
 		broken[mv] = true
@@ -99,10 +97,10 @@ func (w *work) moves(pl *plan, moves []*move) {
 // addRollups adds what a move touched to what is to be rolled up.
 func (pl *plan) addRollups(mv *move, first int) {
 	mv.rollups(func(g groupRef) {
-		ru := pl.rollups[g]
+		ru := pl.rollups.of(g)
 		if ru == nil {
 			ru = &rollup{first: first}
-			pl.rollups[g] = ru
+			pl.rollups.put(g, ru)
 		}
 		ru.first = min(ru.first, first)
 		if mv.marked() {
@@ -112,8 +110,11 @@ func (pl *plan) addRollups(mv *move, first int) {
 }
 
 func (w *work) countParked(mv *move) {
-	for id, f := range mv.new {
-		if f.kind == parked && mv.old[id].kind != parked {
+	if !mv.new.hasParked() {
+		return
+	}
+	for _, id := range mv.new.ids() {
+		if f := mv.new[id]; f.kind == parked && mv.old[id].kind != parked {
 			w.counters.Parked.Add(1)
 			w.logger.Warn("parked", "rule", id, "item", mv.key.String(), "code", f.parked.Code, "reason", f.parked.Reason)
 		}

@@ -49,7 +49,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc scope)
 	if err != nil {
 		return err
 	}
-	pl := newPlan()
+	pl := &plan{}
 	var moves []*move
 	for _, key := range keys {
 		ent, err := e.ownEntry(rows[entryKey(key)])
@@ -66,16 +66,16 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc scope)
 	defer w.release()
 	w.moves(pl, slices.DeleteFunc(slices.Clone(moves), (*move).idle))
 	w.heal(pl)
-	w.fill(pl.children)
+	w.fill(&pl.children)
 	w.rollUp(pl)
-	w.bare(pl.bares)
+	w.bare(&pl.bares)
 	return w.err
 }
 
 // planRederive plans what an item, as it is now, asks for.
 func (e *Engine) planRederive(pl *plan, key change.Key, ent *entry, img change.Image, sc scope) *move {
 	mv := e.moveFrom(key, ent, img, sc)
-	mv.repark = sc == everything && mv.hasParked()
+	mv.repark = sc == everything && mv.new.hasParked()
 	if img == nil {
 		e.planMissing(pl, key, sc)
 		return mv
@@ -88,7 +88,7 @@ func (e *Engine) planRederive(pl *plan, key change.Key, ent *entry, img change.I
 		id := itemRule{e.byRule[r], key}
 		f := &fill{}
 		f.parent, f.refers, f.bad = referenceIn(r, &m, img)
-		pl.children[id] = f
+		pl.children.put(id, f)
 	}
 	if sc != everything {
 		return mv
@@ -97,7 +97,7 @@ func (e *Engine) planRederive(pl *plan, key change.Key, ent *entry, img change.I
 		e.planDisplay(pl, r, key, &m, img)
 	}
 	for _, r := range m.Entity.Mirrors {
-		pl.heals[itemRule{e.byRule[r], key}] = &heal{last: img}
+		pl.heals.put(itemRule{e.byRule[r], key}, &heal{last: img})
 	}
 	return mv
 }
@@ -112,7 +112,7 @@ func (e *Engine) planMissing(pl *plan, key change.Key, sc scope) {
 			continue
 		}
 		if _, ok := r.SourceKey(key); ok || !r.Injective {
-			pl.heals[itemRule{e.byRule[r], key}] = &heal{}
+			pl.heals.put(itemRule{e.byRule[r], key}, &heal{})
 		}
 	}
 }
@@ -124,30 +124,23 @@ func (e *Engine) planDisplay(pl *plan, r *rules.Rule, key change.Key, m *rules.M
 	group, ok, err := r.GroupOf(m, img)
 	if err != nil || !ok {
 		if present {
-			pl.bares[itemRule{b, key}] = &bare{last: img}
+			pl.bares.put(itemRule{b, key}, &bare{last: img})
 		}
 		return
 	}
 	ref := groupRef{b, group}
-	if pl.rollups[ref] == nil {
-		pl.rollups[ref] = &rollup{}
+	ru := pl.rollups.of(ref)
+	if ru == nil {
+		ru = &rollup{}
+		pl.rollups.put(ref, ru)
 	}
-	pl.rollups[ref].present = pl.rollups[ref].present || present
-}
-
-func (mv *move) hasParked() bool {
-	for _, f := range mv.new {
-		if f.kind == parked {
-			return true
-		}
-	}
-	return false
+	ru.present = ru.present || present
 }
 
 // moveFrom is the move of a ledger entry that was read to what the item, read after it, asks for.
 func (e *Engine) moveFrom(key change.Key, ent *entry, img change.Image, sc scope) *move {
-	mv := &move{key: key, first: -1, new: e.effectsOf(key, img), touched: map[groupRef]bool{}, seeding: sc == sources}
-	e.groups(mv.new, func(g groupRef) { mv.touched[g] = true })
+	mv := &move{key: key, first: -1, new: e.effectsOf(key, img), seeding: sc == sources}
+	e.groups(mv.new, mv.touch)
 	mv.expect(ent, e.bindings)
 	mv.to = versionAt(e.epoch, change.Position{})
 	if ent != nil {
@@ -198,8 +191,8 @@ func (e *Engine) checkMirrors(ctx context.Context, moves []*move) error {
 	var check []inForce
 	var keys []change.Key
 	for _, mv := range moves {
-		for id, f := range mv.new {
-			if f.kind == mirrored && mv.old[id].String() == f.String() {
+		for _, id := range mv.new.ids() {
+			if f := mv.new[id]; f.kind == mirrored && mv.old[id].String() == f.String() {
 				check = append(check, inForce{mv, e.byID[id], f})
 				keys = append(keys, f.target)
 			}

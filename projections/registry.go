@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -168,9 +169,10 @@ type matched struct {
 func (e *Engine) matchRules(set *rules.Set, known map[string]row) matched {
 	m := matched{ids: map[*rules.Rule]string{}}
 	used := map[string]bool{}
+	inOrder := slices.Sorted(maps.Keys(known))
 	find := func(r *rules.Rule, same func(row) bool) bool {
-		for id, item := range known {
-			if !used[id] && textOf(item["fingerprint"]) == r.Fingerprint && same(item) {
+		for _, id := range inOrder {
+			if item := known[id]; !used[id] && textOf(item["fingerprint"]) == r.Fingerprint && same(item) {
 				m.ids[r], used[id] = id, true
 				return true
 			}
@@ -225,8 +227,8 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 		}
 	}
 	var spread []*rules.Rule // with more write suffixes than ever before
-	for r, id := range ids {
-		if int64(r.WriteShards) > numberOf(known[id]["writeShardsMax"]) {
+	for _, r := range cfg.Rules.Rules {
+		if known[ids[r]] != nil && int64(r.WriteShards) > numberOf(known[ids[r]]["writeShardsMax"]) {
 			spread = append(spread, r)
 		}
 	}

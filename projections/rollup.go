@@ -27,7 +27,7 @@ type total struct {
 func (w *work) rollUp(pl *plan) {
 	var due []groupRef
 	var waiting []*rollup
-	for g, ru := range pl.rollups {
+	for g, ru := range pl.rollups.all() {
 		if g.b.rule.Kind == rules.Mirror || g.b.live.Load() {
 			due = append(due, g)
 		} else {
@@ -40,7 +40,7 @@ func (w *work) rollUp(pl *plan) {
 	totals, err := w.readTotals(w.ctx, due)
 	if err != nil {
 		for _, g := range due {
-			w.failed(pl.rollups[g].first, err)
+			w.failed(pl.rollups.of(g).first, err)
 		}
 		return
 	}
@@ -50,31 +50,30 @@ func (w *work) rollUp(pl *plan) {
 			unsettled[mv] = true
 		}
 	}
-	_ = each(w.ctx, writesAtOnce, due, func(ctx context.Context, g groupRef) error {
-		ru := pl.rollups[g]
-		var err error
+	errs := every(w.ctx, len(due), func(ctx context.Context, i int) error {
+		g := due[i]
 		if g.b.rule.Kind == rules.Mirror {
-			err = w.deriveTarget(ctx, g.b, change.ParseKey(g.group))
-		} else {
-			err = w.show(ctx, g, totals[g], ru)
+			return w.deriveTarget(ctx, g.b, change.ParseKey(g.group))
 		}
-		if err != nil {
-			w.failed(ru.first, err)
-			w.mu.Lock()
-			for _, mv := range ru.marks {
-				unsettled[mv] = true
-			}
-			w.mu.Unlock()
-		}
-		return nil
+		return w.show(ctx, g, totals[g], pl.rollups.of(g))
 	})
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		ru := pl.rollups.of(due[i])
+		w.failed(ru.first, err)
+		for _, mv := range ru.marks {
+			unsettled[mv] = true
+		}
+	}
 	w.clearMarks(pl, unsettled)
 }
 
 // clearMarks clears the due marks of entries whose aggregates are all shown.
 func (w *work) clearMarks(pl *plan, unsettled map[*move]bool) {
 	seen := map[*move]bool{}
-	for _, ru := range pl.rollups {
+	for _, ru := range pl.rollups.all() {
 		for _, mv := range ru.marks {
 			if seen[mv] || unsettled[mv] {
 				continue
@@ -217,8 +216,8 @@ func (e *Engine) stillGroup(c *expression, g groupRef) string {
 }
 
 // bare takes the attribute off items that have no unique value, and so display nothing.
-func (w *work) bare(bares map[itemRule]*bare) {
-	for id, ba := range bares {
+func (w *work) bare(bares *asked[itemRule, bare]) {
+	for id, ba := range bares.all() {
 		c := newExpression()
 		remove := "REMOVE " + c.name(id.b.rule.Writes[0]) + ", " + c.name(id.b.stamp)
 		unique := id.b.rule.Target.Unique

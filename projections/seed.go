@@ -181,7 +181,7 @@ func (e *Engine) derivePage(ctx context.Context, rows []row) error {
 
 // showPage rolls up the aggregates that a page's items display.
 func (e *Engine) showPage(ctx context.Context, level int, rows []row) error {
-	pl := newPlan()
+	pl := &plan{}
 	for _, r := range rows {
 		key, item := e.keyOf(r), attributes.ItemFromTable(r)
 		m, ok := e.set.Identify(key, item)
@@ -197,7 +197,7 @@ func (e *Engine) showPage(ctx context.Context, level int, rows []row) error {
 	w := e.newWork(ctx, 0)
 	defer w.release()
 	w.rollUp(pl)
-	w.bare(pl.bares)
+	w.bare(&pl.bares)
 	return w.err
 }
 

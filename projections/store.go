@@ -1,9 +1,11 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -67,14 +69,39 @@ func codeOf(r ddb.CancellationReason) string {
 	return *r.Code
 }
 
-// each calls f for every element, several at once, and returns the first error.
-func each[T any](ctx context.Context, limit int, all []T, f func(context.Context, T) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(limit)
-	for _, v := range all {
-		g.Go(func() error { return f(ctx, v) })
+// every calls f for 0 to n-1, several at once, and returns all that they return.
+func every(ctx context.Context, n int, f func(context.Context, int) error) []error {
+	errs := make([]error, n)
+	var g errgroup.Group
+	g.SetLimit(writesAtOnce)
+	for i := range n {
+		g.Go(func() error {
+			errs[i] = f(ctx, i)
+			return nil
+		})
 	}
-	return g.Wait()
+	_ = g.Wait() // of functions that return nil
+	return errs
+}
+
+// each calls f for 0 to n-1, several at once, and begins no more of them once
+// one has failed. The error that it returns is that of the lowest number, not
+// the one that came first.
+func each(ctx context.Context, n int, f func(context.Context, int) error) error {
+	errs := make([]error, n)
+	var failed atomic.Bool
+	var g errgroup.Group
+	g.SetLimit(writesAtOnce)
+	for i := 0; i < n && !failed.Load(); i++ {
+		g.Go(func() error {
+			if errs[i] = f(ctx, i); errs[i] != nil {
+				failed.Store(true)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // of functions that return nil
+	return cmp.Or(errs...)
 }
 
 // update sends one UpdateItem. It reports false if its condition failed.
