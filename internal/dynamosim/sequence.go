@@ -33,11 +33,12 @@ func (q sequence) compare(r sequence) int {
 	return cmp.Or(cmp.Compare(q.high, r.high), cmp.Compare(q.low, r.low))
 }
 
-// take returns the next sequence number. The gaps between them are the seed's.
-func (s *Sim) takeSequence() sequence {
-	s.next.low += 1 + s.random.Uint64N(5)
-	if s.next.low >= lowEnd {
-		s.next = sequence{s.next.high + 1, s.next.low - lowEnd}
+// takeSequence returns the stream's next sequence number. The gaps between them
+// are the seed's. Every stream begins anew, for AWS promises no order between streams.
+func (s *Sim) takeSequence(st *stream) sequence {
+	st.next.low += 1 + s.random.Uint64N(5)
+	if st.next.low >= lowEnd {
+		st.next = sequence{st.next.high + 1, st.next.low - lowEnd}
 	}
-	return s.next
+	return st.next
 }

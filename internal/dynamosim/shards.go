@@ -57,7 +57,7 @@ func (s *Sim) succeed(tableName, shardID string, n int) ([]string, error) {
 		if n == 2 && sh.from == sh.to {
 			return nil, fmt.Errorf("shard %s of table %s cannot be split further", shardID, tableName)
 		}
-		s.closeShard(sh)
+		s.closeShard(t.stream, sh)
 		if n == 1 {
 			return []string{s.addShard(t.stream, sh.id, sh.from, sh.to).id}, nil
 		}

@@ -42,7 +42,7 @@ type Options struct {
 	// ScatterCollections spreads the items of one partition key over shards, as DynamoDB may where it has
 	// split a collection: order is then kept for each item only, which is all that AWS promises.
 	ScatterCollections bool
-	// FirstSequenceNumber is where sequence numbers start: up to 36 digits. By default it is one of 21
+	// FirstSequenceNumber is where the sequence numbers of every stream start: up to 36 digits. By default it is one of 21
 	// digits after which about thirty changes follow before there are 22.
 	FirstSequenceNumber string
 	// Before is called before each operation, without any lock held, with the operation's name and input;
@@ -70,7 +70,7 @@ type Sim struct {
 	tokens     map[string]token
 	tokenQueue []string       // oldest first
 	held       map[string]int // items that another transaction holds
-	next       sequence
+	first      sequence       // from which every stream counts on
 	usage      Usage
 }
 
@@ -95,7 +95,7 @@ func New(options Options) *Sim {
 		tables:  map[string]*table{},
 		tokens:  map[string]token{},
 		held:    map[string]int{},
-		next:    first,
+		first:   first,
 		usage:   newUsage(),
 	}
 }

@@ -31,6 +31,7 @@ type stream struct {
 	created               time.Time
 	disabled              time.Time // zero while enabled
 	shards                []*shard  // by id
+	next                  sequence  // that was taken last
 }
 
 // shard is one shard: the records of the keys that hash into its range.
@@ -66,7 +67,7 @@ func (s *Sim) openStream(t *table, view types.StreamViewType) {
 	}
 	st := &stream{
 		label: at.Format(labelLayout), tableName: t.name, view: streamtypes.StreamViewType(view),
-		keySchema: t.definition.KeySchema, created: now,
+		keySchema: t.definition.KeySchema, created: now, next: s.first,
 	}
 	st.arn = t.arn + "/stream/" + st.label
 	n := uint64(s.options.Shards)
@@ -85,7 +86,7 @@ func (s *Sim) openStream(t *table, view types.StreamViewType) {
 func (s *Sim) closeStream(t *table) {
 	t.stream.disabled = s.options.Now()
 	for _, sh := range t.stream.shards {
-		s.closeShard(sh)
+		s.closeShard(t.stream, sh)
 	}
 }
 
@@ -94,17 +95,17 @@ func (t *table) streaming() bool { return t.stream != nil && t.stream.disabled.I
 func (s *Sim) addShard(st *stream, parent string, from, to uint64) *shard {
 	sh := &shard{
 		id:     fmt.Sprintf("shardId-%020d-%08x", s.options.Now().UnixMilli(), s.random.Uint32()),
-		parent: parent, from: from, to: to, start: s.takeSequence(),
+		parent: parent, from: from, to: to, start: s.takeSequence(st),
 	}
 	st.shards = append(st.shards, sh)
 	slices.SortFunc(st.shards, func(a, b *shard) int { return strings.Compare(a.id, b.id) })
 	return sh
 }
 
-func (s *Sim) closeShard(sh *shard) {
+func (s *Sim) closeShard(st *stream, sh *shard) {
 	if sh.closed.IsZero() {
 		sh.closed = s.options.Now()
-		sh.end = s.takeSequence()
+		sh.end = s.takeSequence(st)
 	}
 }
 
@@ -118,7 +119,7 @@ func (s *Sim) record(t *table, k key, old, after values.Item, identity *streamty
 		hash = s.hash(k.partition.text, k.sort.text)
 	}
 	r := storedRecord{
-		sequence: s.takeSequence(), created: s.options.Now(), name: streamtypes.OperationTypeModify,
+		sequence: s.takeSequence(t.stream), created: s.options.Now(), name: streamtypes.OperationTypeModify,
 		eventID: fmt.Sprintf("%016x%016x", s.random.Uint64(), s.random.Uint64()), identity: identity,
 	}
 	switch {

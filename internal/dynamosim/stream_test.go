@@ -254,3 +254,21 @@ func TestScatteredCollectionsSpreadOneKeyOverShards(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryStreamNumbersItsRecordsAnew(t *testing.T) {
+	w := newWorld(t, dynamosim.Options{})
+	for i := range 100 {
+		w.put("a", "a", i)
+	}
+	former, _ := w.read(*w.shards()[0].ShardId)
+	w.enableAnew()
+	w.put("a", "a", 100)
+	records, _ := w.read(*w.shards()[0].ShardId)
+	if len(records) != 1 {
+		t.Fatalf("the new stream has %d records, want one", len(records))
+	}
+	last, _ := new(big.Int).SetString(*former[99].Dynamodb.SequenceNumber, 10)
+	if n, _ := new(big.Int).SetString(*records[0].Dynamodb.SequenceNumber, 10); n.Cmp(last) >= 0 {
+		t.Errorf("the new stream begins at %s, the former one ended at %s", n, last)
+	}
+}

@@ -165,7 +165,7 @@ func (s *Sim) getShardIterator(in *dynamodbstreams.GetShardIteratorInput) (*dyna
 		position = sh.trimmed + len(sh.records)
 	case streamtypes.ShardIteratorTypeAtSequenceNumber, streamtypes.ShardIteratorTypeAfterSequenceNumber:
 		after := in.ShardIteratorType == streamtypes.ShardIteratorTypeAfterSequenceNumber
-		if position, err = s.seek(sh, aws.ToString(in.SequenceNumber), after); err != nil {
+		if position, err = s.seek(st, sh, aws.ToString(in.SequenceNumber), after); err != nil {
 			return nil, err
 		}
 	default:
@@ -174,7 +174,7 @@ func (s *Sim) getShardIterator(in *dynamodbstreams.GetShardIteratorInput) (*dyna
 	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: aws.String(s.iterator(st, sh, position))}, nil
 }
 
-func (s *Sim) seek(sh *shard, text string, after bool) (int, error) {
+func (s *Sim) seek(st *stream, sh *shard, text string, after bool) (int, error) {
 	n, err := parseSequence(text)
 	if err != nil {
 		return 0, invalid("Invalid SequenceNumber: %v", err)
@@ -182,7 +182,7 @@ func (s *Sim) seek(sh *shard, text string, after bool) (int, error) {
 	if sh.trimmed > 0 && n.compare(sh.trimmedUntil) <= 0 {
 		return 0, trimmedError()
 	}
-	if n.compare(sh.start) < 0 || n.compare(s.next) > 0 || !sh.closed.IsZero() && n.compare(sh.end) > 0 {
+	if n.compare(sh.start) < 0 || n.compare(st.next) > 0 || !sh.closed.IsZero() && n.compare(sh.end) > 0 {
 		return 0, invalid("Invalid SequenceNumber: %s is not within the range of shard %s", text, sh.id)
 	}
 	i := sort.Search(len(sh.records), func(i int) bool {

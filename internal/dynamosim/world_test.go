@@ -117,3 +117,18 @@ func isInvalid(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException"
 }
+
+// enableAnew disables the table's stream and enables it again, which makes a new one.
+func (w *world) enableAnew() {
+	w.Helper()
+	for _, spec := range []*types.StreamSpecification{
+		{StreamEnabled: aws.Bool(false)},
+		{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+	} {
+		out, err := w.UpdateTable(w.Context(), &dynamodb.UpdateTableInput{TableName: aws.String(table), StreamSpecification: spec})
+		w.must(err)
+		if *spec.StreamEnabled {
+			w.arn = *out.TableDescription.LatestStreamArn
+		}
+	}
+}
