@@ -12,7 +12,8 @@ import (
 
 // Difference is one place where a table is not what its rules ask for.
 type Difference struct {
-	Rule      string // the rule that owns the attribute or item
+	Rule      string // the rule that owns the attribute or item; "" if it is none's
+	State     bool   // the key is one of the state table, not of the application's
 	Key       change.Key
 	Attribute string       // "" where the whole item is missing or should not be there
 	Want, Got change.Value // absent = must not be there, is not there; a map for a whole item
@@ -20,14 +21,21 @@ type Difference struct {
 
 // String returns the difference as one line.
 func (d Difference) String() string {
+	key, whose := d.Key.String(), ""
+	if d.State { // whose keys are names parted by "/" already
+		key = strings.TrimSpace("state " + d.Key.Partition + " " + d.Key.Sort)
+	}
+	if d.Rule != "" {
+		whose = " (rule " + d.Rule + ")"
+	}
 	if d.Attribute == "" {
 		want, got := "an item", "none"
 		if d.Want.Kind() == change.KindAbsent {
 			want, got = "no item", "one"
 		}
-		return fmt.Sprintf("%s: want %s, got %s (rule %s)", d.Key, want, got, d.Rule)
+		return fmt.Sprintf("%s: want %s, got %s%s", key, want, got, whose)
 	}
-	return fmt.Sprintf("%s %s: want %s, got %s (rule %s)", d.Key, d.Attribute, text(d.Want), text(d.Got), d.Rule)
+	return fmt.Sprintf("%s %s: want %s, got %s%s", key, d.Attribute, text(d.Want), text(d.Got), whose)
 }
 
 func compareDifferences(a, b Difference) int {

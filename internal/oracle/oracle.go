@@ -120,13 +120,16 @@ func assign(item change.Item, attribute string, v change.Value) {
 
 // each ranges over the items of one entity, as they must be, in the order of their keys.
 func (t *table) each(entity *rules.Entity, do func(key change.Key, m *rules.Match, item change.Item)) {
-	keys := slices.SortedFunc(maps.Keys(t.right), func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
-	for _, key := range keys {
+	for _, key := range sortedKeys(t.right) {
 		item := t.right[key]
 		if m, ok := t.set.Identify(key, item); ok && m.Entity == entity {
 			do(key, &m, item)
 		}
 	}
+}
+
+func sortedKeys(items map[change.Key]change.Item) []change.Key {
+	return slices.SortedFunc(maps.Keys(items), func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // derive returns every attribute that the rule owns, with its value.

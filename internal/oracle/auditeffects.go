@@ -1,0 +1,193 @@
+package oracle
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// tombstoneDays is how long an entry without effects is kept.
+const tombstoneDays = 8
+
+// parking is one (item, rule) that must be parked.
+type parking struct {
+	rule string // its id, or "@" and the entity
+	item change.Key
+	code string
+}
+
+func (p parking) id() string { return p.rule + "/" + p.item.String() }
+
+// work works out what every item causes and what must be parked, then takes
+// from the ledger what was refused, where the caller lets that pass.
+func (a *audit) work() {
+	for _, key := range sortedKeys(a.items.actual) {
+		item := a.items.actual[key]
+		m, ok := a.set.Identify(key, item)
+		if !ok {
+			continue
+		}
+		effects := map[string]string{}
+		for _, rule := range a.set.Rules {
+			id := a.names[rule]
+			if rule.Kind == rules.Copy && rule.Target == m.Entity {
+				if _, _, err := rule.ParentKey(&m, item); err != nil {
+					a.mustPark(parking{id, key, code(err)})
+				}
+			} else if rule.Kind != rules.Copy && rule.Source == m.Entity {
+				a.cause(effects, key, id, effectOf(rule, &m, item))
+			}
+		}
+		if m.Entity.Located {
+			value, ok, err := m.Entity.UniqueValue(&m, item)
+			a.cause(effects, key, "@"+m.Entity.Name, effectText(ok, err, func() string { return "@" + value }))
+		}
+		if len(effects) > 0 {
+			a.effects[key] = effects
+		}
+	}
+	a.takeRefused()
+}
+
+func (a *audit) mustPark(p parking) { a.parkings[p.id()] = p }
+
+func (a *audit) cause(effects map[string]string, item change.Key, id, effect string) {
+	if effect == "" {
+		return
+	}
+	effects[id] = effect
+	if code, ok := strings.CutPrefix(effect, "!"); ok {
+		a.mustPark(parking{id, item, code})
+	}
+}
+
+// effectOf is what an item causes under a rule, as a ledger entry holds it; "" if nothing.
+func effectOf(rule *rules.Rule, m *rules.Match, item change.Item) string {
+	if rule.Kind == rules.Mirror {
+		mirror, ok, err := rule.MirrorItem(m, item)
+		return effectText(ok, err, func() string {
+			values := make([]change.Value, len(rule.Writes))
+			for i, name := range rule.Writes {
+				values[i] = mirror.Attributes[name]
+			}
+			return "=" + change.Digest(values...) + " " + mirror.Key.String()
+		})
+	}
+	c, ok, err := rule.Contribution(m, item)
+	// Adding 0 is no effect.
+	return effectText(ok && !c.Amount.IsZero(), err, func() string { return "+" + c.Amount.String() + " " + c.Group })
+}
+
+func effectText(ok bool, err error, text func() string) string {
+	if err != nil {
+		return "!" + code(err)
+	}
+	if !ok {
+		return ""
+	}
+	return text()
+}
+
+func code(err error) string {
+	if bad := (*rules.ItemError)(nil); errors.As(err, &bad) {
+		return bad.Code
+	}
+	return "item.unreadable"
+}
+
+// takeRefused takes over what the ledger has in force for an (item, rule) that
+// is parked because DynamoDB refused a write.
+func (a *audit) takeRefused() {
+	if !a.except[RejectedWrites] {
+		return
+	}
+	for _, row := range a.under("parked") {
+		r := a.rows[row]
+		id, item := r["rule"].Text(), change.ParseKey(r["item"].Text())
+		rule := a.ids[id]
+		if r["code"].Text() != string(RejectedWrites) || rule != nil && rule.Kind == rules.Copy {
+			continue
+		}
+		entry, inLedger := a.rows[stateKey("item/"+item.String(), "entry")]
+		if !inLedger {
+			continue // a display
+		}
+		effects := maps.Clone(a.effects[item])
+		if effects == nil {
+			effects = map[string]string{}
+		}
+		if inForce := entry["effects"].Map()[id].Text(); inForce != "" {
+			effects[id] = inForce
+		} else {
+			delete(effects, id)
+		}
+		if a.effects[item] = effects; len(effects) == 0 {
+			delete(a.effects, item)
+		}
+	}
+}
+
+// entries compares the ledger: an entry for every item with effects, with
+// exactly these; every other one is a tombstone.
+func (a *audit) entries() {
+	want := map[change.Key]wanted{}
+	for item, effects := range a.effects {
+		texts := map[string]change.Value{}
+		for id, text := range effects {
+			texts[id] = change.String(text)
+		}
+		want[stateKey("item/"+item.String(), "entry")] = wanted{"", change.Item{"effects": change.Map(texts), "ttl": {}}}
+	}
+	a.compare("item/", want, func(string, change.Item) bool { return true })
+	for _, key := range a.under("item/") {
+		entry := a.rows[key]
+		a.version(key)
+		if due := entry["due"]; due.Kind() != change.KindAbsent {
+			a.differs("", key, "due", change.Value{}, due)
+		}
+		if _, ok := want[key]; ok {
+			continue
+		}
+		if effects := entry["effects"]; len(effects.Map()) > 0 {
+			a.differs("", key, "effects", change.Map(nil), effects)
+		}
+		a.expires(key, tombstoneDays*24*time.Hour)
+	}
+}
+
+// expires checks that a row has a ttl that lies ahead, but not further than it may.
+func (a *audit) expires(key change.Key, within time.Duration) {
+	ttl := a.rows[key]["ttl"]
+	seconds, err := strconv.ParseInt(ttl.Text(), 10, 64)
+	latest := a.now.Add(within).Unix()
+	if ttl.Kind() != change.KindNumber || err != nil || seconds <= a.now.Unix() || seconds > latest {
+		a.differs("", key, "ttl", change.Number(strconv.FormatInt(latest, 10)), ttl)
+	}
+}
+
+// parked compares what is parked with what must be.
+func (a *audit) parked() {
+	want := map[change.Key]wanted{}
+	for id, p := range a.parkings {
+		key := stateKey("parked", id)
+		if a.excepted(a.rows[key]["code"].Text()) {
+			continue // what was refused came later, and tells of the same (item, rule)
+		}
+		want[key] = wanted{p.rule, change.Item{
+			"id": change.String(id), "rule": change.String(p.rule), "item": change.String(p.item.String()), "code": change.String(p.code),
+		}}
+	}
+	a.compare("parked", want, func(_ string, row change.Item) bool { return a.excepted(row["code"].Text()) })
+}
+
+// excepted reports whether a code is one of those that stay parked, and the caller lets it pass.
+func (a *audit) excepted(code string) bool {
+	stays := []Exception{RejectedWrites, ContestedHeals, OverflownDisplays}
+	return slices.Contains(stays, Exception(code)) && a.except[Exception(code)]
+}

@@ -1,0 +1,158 @@
+package oracle
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// total is what a group's sources add, or what its accumulators hold.
+type total struct {
+	sum    decimal.Decimal
+	beyond bool // no DynamoDB number holds it
+}
+
+func (t *total) add(d decimal.Decimal) {
+	sum, err := t.sum.Add(d)
+	if err != nil {
+		t.beyond = true
+		return
+	}
+	t.sum = sum
+}
+
+// sums compares the accumulators of each group, all suffixes together, with
+// what the items add.
+func (a *audit) sums() {
+	want, got := map[string]*total{}, map[string]*total{}
+	at := func(totals map[string]*total, group string) *total {
+		if totals[group] == nil {
+			totals[group] = &total{}
+		}
+		return totals[group]
+	}
+	for _, effects := range a.effects {
+		for id, text := range effects {
+			amount, group, ok := strings.Cut(strings.TrimPrefix(text, "+"), " ")
+			if rule := a.ids[id]; !ok || text[0] != '+' || rule == nil {
+				continue
+			}
+			d, err := decimal.Parse(amount)
+			if err != nil {
+				continue // only in an entry's text, which the comparison of entries shows
+			}
+			at(want, "sum/"+id+"/"+inner(group)).add(d)
+		}
+	}
+	long := a.longGroups(want)
+	for _, key := range a.under("sum/") {
+		group, ok := a.accumulator(key, long)
+		if !ok {
+			continue
+		}
+		d, err := decimal.Parse(a.rows[key]["value"].Text())
+		if err != nil {
+			a.differs(idIn(key.Partition), key, "value", change.Number("0"), a.rows[key]["value"])
+			continue
+		}
+		at(got, group).add(d)
+		at(want, group)
+	}
+	for group, w := range want {
+		g := at(got, group)
+		if !w.beyond && (g.beyond || g.sum.Cmp(w.sum) != 0) {
+			a.differs(idIn(group), change.Key{Partition: group}, "value", change.Number(w.sum.String()), change.Number(g.sum.String()))
+		}
+	}
+}
+
+// longGroups finds the groups whose accumulators have a cut key, by that key.
+func (a *audit) longGroups(groups map[string]*total) map[string]string {
+	long := map[string]string{}
+	for group := range groups {
+		for suffix := range a.suffixes(idIn(group)) {
+			if name := group + "/" + strconv.Itoa(suffix); len(name) > partitionMax {
+				long[cut(name, partitionMax)] = group
+			}
+		}
+	}
+	return long
+}
+
+// suffixes is the number of write suffixes that a rule ever had.
+func (a *audit) suffixes(id string) int {
+	n, _ := strconv.Atoi(a.rows[change.Key{Partition: "registry", Sort: "rule/" + id}]["writeShardsMax"].Text())
+	return n
+}
+
+// cutForm is how a cut key ends.
+var cutForm = regexp.MustCompile(`~[0-9a-f]{64}$`)
+
+// accumulator checks one accumulator by itself and says which group it is of.
+func (a *audit) accumulator(key change.Key, long map[string]string) (group string, ok bool) {
+	id := idIn(key.Partition)
+	row := a.rows[key]
+	if rule := a.ids[id]; rule == nil || rule.Kind != rules.Count && rule.Kind != rules.Sum {
+		a.differs("", key, "", change.Value{}, change.Map(row))
+		return "", false
+	}
+	operations, err := strconv.ParseInt(row["operations"].Text(), 10, 64)
+	if row["operations"].Kind() != change.KindNumber || err != nil || operations <= 0 {
+		a.differs(id, key, "operations", change.Number("1"), row["operations"])
+	}
+	if group, ok := long[key.Partition]; ok {
+		return group, true
+	}
+	if cutForm.MatchString(key.Partition) { // of a group that nothing adds to; which are its other suffixes cannot be told
+		return key.Partition, a.suffixes(id) == 1
+	}
+	at := strings.LastIndex(key.Partition, "/")
+	if suffix, err := strconv.Atoi(key.Partition[at+1:]); err == nil && suffix >= a.suffixes(id) {
+		a.differs(id, key, "", change.Value{}, change.Map(row)) // never read by a roll-up
+	}
+	return key.Partition[:at], true
+}
+
+// sets compares claims and locators with the items that ask for a mirror item
+// or have a unique value.
+func (a *audit) sets() {
+	claims, locators := map[change.Key][]string{}, map[change.Key][]string{}
+	for item, effects := range a.effects {
+		for id, text := range effects {
+			switch text[0] {
+			case '=':
+				if rule := a.ids[id]; rule != nil && !rule.Injective {
+					_, target, _ := strings.Cut(text, " ")
+					key := stateKey("claims/"+id+"/"+target, "claims")
+					claims[key] = append(claims[key], item.String())
+				}
+			case '@':
+				key := stateKey("locator/"+id[1:]+"/"+inner(text[1:]), "locator")
+				locators[key] = append(locators[key], item.String())
+			}
+		}
+	}
+	a.compareSets("claims/", "sources", claims, func(id string) bool {
+		rule := a.ids[id]
+		return rule != nil && rule.Kind == rules.Mirror && !rule.Injective
+	})
+	a.compareSets("locator/", "items", locators, func(name string) bool {
+		return slices.ContainsFunc(a.set.Entities, func(e *rules.Entity) bool { return e.Located && e.Name == name })
+	})
+}
+
+// compareSets compares rows that hold a set. One that nothing asks for stays, without the set.
+func (a *audit) compareSets(prefix, attribute string, sets map[change.Key][]string, known func(id string) bool) {
+	want := map[change.Key]wanted{}
+	for key, members := range sets {
+		want[key] = wanted{idIn(key.Partition), change.Item{attribute: change.Set(change.KindStringSet, members)}}
+	}
+	a.compare(prefix, want, func(id string, row change.Item) bool {
+		return known(id) && row[attribute].Kind() == change.KindAbsent
+	})
+}
