@@ -1,0 +1,181 @@
+package population
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// sort is what an attribute is good for in a rule.
+type sort uint8
+
+const (
+	text   sort = iota
+	number      // may be summed and compared
+	flag        // true or false
+	link        // names another item: it holds the values of a key variable or of a unique id
+)
+
+// attribute is one that the items of an entity have, in the sketch of a rule file.
+type attribute struct {
+	name    string
+	sort    sort
+	of      string // link: the variable or unique id whose values it holds
+	derived bool   // a rule writes it
+}
+
+// entity is one in the sketch of a rule file.
+type entity struct {
+	name       string
+	variables  []string
+	templates  []string
+	match      string // as the file writes it; "" for none
+	unique     string
+	mirror     bool // a rule makes its items, so that it has no attribute beside those mirrored and derived
+	attributes []attribute
+}
+
+var (
+	nouns    = []string{"User", "Group", "Post", "Team", "Order", "Product"} // what an application is about
+	members  = []string{"Comment", "Like", "Task", "Item", "Note"}           // what belongs to one of these
+	edges    = []string{"Membership", "Follow", "Grant", "Visit"}            // what is between two
+	payloads = []attribute{
+		{name: "name"}, {name: "title"}, {name: "role"}, {name: "state"},
+		{name: "score", sort: number}, {name: "price", sort: number}, {name: "quantity", sort: number},
+		{name: "active", sort: flag},
+	}
+)
+
+// noun = USER#${userId} / USER, at times with a unique id that is an attribute.
+func (g *grammar) noun() {
+	e := g.entity(g.unused(nouns))
+	e.variables = []string{strings.ToLower(e.name) + "Id"}
+	g.shape(e)
+	if g.layout.repeat && g.chance(15) {
+		e.templates[1] += "#" + holes(e.variables)
+	}
+	if g.typed && g.chance(20) {
+		e.match = "{ EntityType: " + strings.ToLower(e.name) + " }"
+	}
+	if g.chance(50) {
+		e.unique = strings.ToLower(e.name) + "Slug"
+		e.attributes = append(e.attributes, attribute{name: e.unique, sort: link, of: e.unique})
+	}
+}
+
+// part = USER#${userId} / COMMENT#${at}#${commentId}, at times unique by its own id.
+func (g *grammar) part() {
+	whole := g.entities[g.r.IntN(len(g.entities))]
+	if len(whole.variables) > 1 {
+		whole = g.entities[0]
+	}
+	e := g.entity(g.unused(members))
+	own := strings.ToLower(e.name) + "Id"
+	e.variables = append(e.variables, whole.variables[0])
+	if g.chance(30) {
+		e.variables = append(e.variables, "at")
+	}
+	e.variables = append(e.variables, own)
+	g.shape(e)
+	switch {
+	case g.chance(50):
+		e.unique = own
+	case g.layout.rest && g.chance(25):
+		last := len(e.templates) - 1
+		e.templates[last] = strings.TrimSuffix(e.templates[last], "}") + "...}"
+	}
+}
+
+// edge = USER#${userId} / MEMBERSHIP#${groupId}.
+func (g *grammar) edge() {
+	from, to := g.entities[0], g.entities[1]
+	if g.chance(50) {
+		from, to = to, from
+	}
+	e := g.entity(g.unused(edges))
+	e.variables = []string{from.variables[0], to.variables[0]}
+	g.shape(e)
+}
+
+// twin = an entity of the same key as another, told apart by what both match.
+func (g *grammar) twin() {
+	one := g.entities[g.r.IntN(len(g.entities))]
+	other := g.entity("Other" + one.name)
+	other.variables, other.templates = one.variables, one.templates
+	words := [][2]string{
+		{"{ kind: " + strings.ToLower(one.name) + " }", "{ kind: other }"},
+		{"{ draft: false }", "{ draft: true }"},
+		{"{ level: 1, kind: a }", "{ level: 2, kind: a }"},
+	}[g.r.IntN(3)]
+	one.match, other.match = words[0], words[1]
+}
+
+// entity adds one with a few attributes.
+func (g *grammar) entity(name string) *entity {
+	e := &entity{name: name}
+	for _, at := range g.r.Perm(len(payloads))[:2+g.r.IntN(2)] {
+		e.attributes = append(e.attributes, payloads[at])
+	}
+	g.entities = append(g.entities, e)
+	return e
+}
+
+// shape makes the key of the entity from its variables.
+func (g *grammar) shape(e *entity) {
+	home := strings.ToUpper(strings.TrimSuffix(e.variables[0], "Id"))
+	e.templates = g.layout.templates(home, strings.ToUpper(e.name), e.variables)
+}
+
+// unused draws a name that no entity has yet.
+func (g *grammar) unused(names []string) string {
+	for {
+		name := names[g.r.IntN(len(names))]
+		if !slices.ContainsFunc(g.entities, func(e *entity) bool { return e.name == name }) {
+			return name
+		}
+	}
+}
+
+func (e *entity) has(name string) bool {
+	return slices.Contains(e.variables, name) ||
+		slices.ContainsFunc(e.attributes, func(a attribute) bool { return a.name == name })
+}
+
+// fresh makes a name into one that the entity does not have.
+func (e *entity) fresh(name string) string {
+	for n := 2; e.has(name) || e.unique == name; n++ {
+		name = fmt.Sprintf("%s%d", strings.TrimRight(name, "0123456789"), n)
+	}
+	return name
+}
+
+// readable lists what a rule may read of the entity's items: the attributes,
+// and the variables of the key that no attribute hides.
+func (e *entity) readable() []attribute {
+	all := slices.Clone(e.attributes)
+	for _, v := range e.variables {
+		all = append(all, attribute{name: v, sort: link, of: v})
+	}
+	return all
+}
+
+// line writes the entity as the rule file has it.
+func (e *entity) line(keys []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  %s: { key: {", e.name)
+	for i, key := range keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " %s: %q", key, e.templates[i])
+	}
+	b.WriteString(" }")
+	if e.unique != "" {
+		b.WriteString(", unique: " + e.unique)
+	}
+	if e.match != "" {
+		b.WriteString(", match: " + e.match)
+	}
+	b.WriteString(" }\n")
+	return b.String()
+}

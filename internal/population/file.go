@@ -1,0 +1,106 @@
+package population
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/dynamill/dynamill/rules"
+)
+
+// file is what a rule file says and its compiled Set does not tell.
+type file struct {
+	templates    map[string]map[string]string // of each entity, by key attribute
+	joined       [][2]string                  // names that `by` joins: theirs and ours
+	handed       [][2]string                  // names between which a copy or a mirror hands a value on
+	wheres, sums []string                     // expressions
+}
+
+// readFile reads a rule file that rules.Load has accepted.
+func readFile(src string, set *rules.Set) (*file, error) {
+	var raw struct {
+		Entities map[string]struct{ Key map[string]string }
+		Rules    map[string]struct{ By, Attributes, Where, Sum any }
+	}
+	if err := yaml.Unmarshal([]byte(src), &raw); err != nil {
+		return nil, fmt.Errorf("reading the templates of a rule file: %w", err)
+	}
+	f := &file{templates: map[string]map[string]string{}}
+	for name, e := range raw.Entities {
+		f.templates[name] = e.Key
+	}
+	for _, rule := range set.Rules {
+		said := raw.Rules[rule.Name]
+		f.joined = append(f.joined, pairs(said.By)...)
+		f.handed = append(f.handed, pairs(said.Attributes)...)
+		for _, c := range rule.Copies {
+			f.handed = append(f.handed, [2]string{c.From, c.As})
+		}
+		if said.Where != nil {
+			f.wheres = append(f.wheres, fmt.Sprint(said.Where))
+		}
+		if said.Sum != nil {
+			f.sums = append(f.sums, fmt.Sprint(said.Sum))
+		}
+	}
+	return f, nil
+}
+
+// pairs reads what `by` and `attributes` have: a name, `one as another`, a
+// list of these, or a mapping.
+func pairs(said any) [][2]string {
+	switch said := said.(type) {
+	case string:
+		one, other, two := strings.Cut(said, " as ")
+		if !two {
+			other = one
+		}
+		return [][2]string{{strings.TrimSpace(one), strings.TrimSpace(other)}}
+	case []any:
+		var found [][2]string
+		for _, one := range said {
+			found = append(found, pairs(one)...)
+		}
+		return found
+	case map[string]any:
+		var found [][2]string
+		for _, theirs := range slices.Sorted(maps.Keys(said)) {
+			found = append(found, [2]string{theirs, fmt.Sprint(said[theirs])})
+		}
+		return found
+	}
+	return nil
+}
+
+// part is a piece of a key template: a literal, or a variable.
+type part struct {
+	literal  string
+	variable string // "" for a literal
+	rest     bool   // the variable takes what is left of the key, # included
+}
+
+var hole = regexp.MustCompile(`\$\{(\w+)(\.\.\.)?\}`)
+
+// parts takes a key template apart.
+func parts(template string) []part {
+	var found []part
+	at := 0
+	for _, m := range hole.FindAllStringSubmatchIndex(template, -1) {
+		if m[0] > at {
+			found = append(found, part{literal: template[at:m[0]]})
+		}
+		found = append(found, part{variable: template[m[2]:m[3]], rest: m[4] >= 0})
+		at = m[1]
+	}
+	if at < len(template) {
+		found = append(found, part{literal: template[at:]})
+	}
+	return found
+}
+
+// single reports whether a template is one variable and nothing else, as a number key must be.
+func single(template []part) bool { return len(template) == 1 && template[0].variable != "" }

@@ -1,0 +1,114 @@
+package population
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// Bounds of a drawn rule file.
+const (
+	rulesMin, rulesMax = 3, 8
+	entitiesMax        = 6
+	triesMax           = 30 // of one rule: not every sentence fits every pair of entities
+)
+
+// grammar draws one rule file, from the left to the right:
+//
+//	file   = table noun noun branch { branch } [ twin ] rule { rule }
+//	branch = part | edge
+//	rule   = copy | mirror | count | sum
+//
+// A rule reads only what was there before it and writes only under new names,
+// so that rules never feed each other in a circle and no attribute has two
+// writers; that a later rule reads what an earlier one wrote is what makes chains.
+type grammar struct {
+	r        *rand.Rand
+	layout   layout
+	typed    bool // items carry their entity's name
+	entities []*entity
+	rules    []string // as lines of the file
+}
+
+// draft draws the text of a rule file.
+func draft(r *rand.Rand) string {
+	g := &grammar{r: r, layout: drawLayout(r)}
+	g.typed = g.chance(25)
+	g.noun()
+	g.noun()
+	for range 1 + r.IntN(2) {
+		if g.chance(60) {
+			g.part()
+		} else {
+			g.edge()
+		}
+	}
+	if g.chance(25) {
+		g.twin()
+	}
+	want := rulesMin + r.IntN(rulesMax-rulesMin+1)
+	for try := 0; len(g.rules) < want && try < triesMax; try++ {
+		g.rule()
+	}
+	return g.String()
+}
+
+// rule adds one rule, or none where what it drew does not go together.
+func (g *grammar) rule() {
+	switch n := g.r.IntN(10); {
+	case n < 3:
+		g.copy(g.source(), g.any())
+	case n < 5:
+		g.mirror(g.source())
+	case n < 8:
+		g.count(g.source(), g.any())
+	default:
+		g.sum(g.source(), g.any())
+	}
+}
+
+// any draws an entity.
+func (g *grammar) any() *entity { return g.entities[g.r.IntN(len(g.entities))] }
+
+// source draws an entity to read, the ones that rules make or write more often, for the sake of chains.
+func (g *grammar) source() *entity {
+	var written []*entity
+	for _, e := range g.entities {
+		if e.mirror || slices.ContainsFunc(e.attributes, func(a attribute) bool { return a.derived }) {
+			written = append(written, e)
+		}
+	}
+	if len(written) > 0 && g.chance(40) {
+		return written[g.r.IntN(len(written))]
+	}
+	return g.any()
+}
+
+func (g *grammar) chance(percent int) bool { return g.r.IntN(100) < percent }
+
+func (g *grammar) pick(texts ...string) string { return texts[g.r.IntN(len(texts))] }
+
+// add enters a rule. Its name says its kind and is new.
+func (g *grammar) add(kind string, fields ...string) {
+	present := slices.DeleteFunc(fields, func(f string) bool { return f == "" })
+	g.rules = append(g.rules, fmt.Sprintf("  %s-%d: { %s }\n", kind, len(g.rules)+1, strings.Join(present, ", ")))
+}
+
+// String writes the rule file.
+func (g *grammar) String() string {
+	var b strings.Builder
+	b.WriteString("version: 1\ntable: { keys: [" + strings.Join(g.layout.keys, ", ") + "]")
+	if g.typed {
+		b.WriteString(", type: EntityType")
+	}
+	b.WriteString(" }\nentities:\n")
+	for _, e := range g.entities {
+		b.WriteString(e.line(g.layout.keys))
+	}
+	b.WriteString("rules:\n")
+	for _, line := range g.rules {
+		b.WriteString(line)
+	}
+	return b.String()
+}

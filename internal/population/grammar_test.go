@@ -1,0 +1,125 @@
+package population
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+func source(seed int) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 11)) }
+
+func TestNearlyEveryDraftIsAccepted(t *testing.T) {
+	const drafts, most = 500, 100
+	refused := 0
+	for seed := range drafts {
+		src := draft(source(seed))
+		if _, err := rules.Load("draft", []byte(src)); err != nil {
+			refused++
+			if refused <= 3 {
+				t.Logf("refused draft %d:\n%s\n%v", seed, src, err)
+			}
+		}
+	}
+	t.Logf("%d of %d drafts refused", refused, drafts)
+	if refused > most {
+		t.Errorf("%d of %d drafts are refused, at most %d may be", refused, drafts, most)
+	}
+}
+
+func TestDraftsAreOfAllKinds(t *testing.T) {
+	const drafts = 500
+	different := map[string]bool{}
+	share := map[string]int{} // how many drafts have what
+	var ruleTotal, entityTotal int
+	for seed := range drafts {
+		p, err := New("draft", draft(source(seed)))
+		if err != nil {
+			continue
+		}
+		different[p.File] = true
+		ruleTotal += len(p.Set.Rules)
+		entityTotal += len(p.Set.Entities)
+		if n := len(p.Set.Entities); n < 3 || n > entitiesMax {
+			t.Errorf("draft %d has %d entities", seed, n)
+		}
+		if n := len(p.Set.Rules); n < rulesMin || n > rulesMax {
+			t.Errorf("draft %d has %d rules", seed, n)
+		}
+		for what, yes := range traits(p) {
+			if yes {
+				share[what]++
+			}
+		}
+	}
+	if len(different) <= drafts*3/5 {
+		t.Errorf("%d of %d drafts are different", len(different), drafts)
+	}
+	t.Logf("%d different, %.1f rules and %.1f entities on average", len(different), float64(ruleTotal)/drafts, float64(entityTotal)/drafts)
+	for what, percent := range map[string]int{
+		"copy": 40, "mirror": 40, "count": 40, "sum": 40,
+		"chain": 30, "long chain": 10, "copy of a mirror item": 5, "copy of a copy": 5, "copy of an aggregate": 5, "aggregate of mirror items": 10, "join by a derived value": 5,
+		"write shards": 20, "where": 40, "if_missing": 20, "by unique": 15, "contested mirror": 20, "rest": 3,
+		"no sort key": 5, "number key": 5, "match": 10, "type": 10, "a source of several": 50, "a target of several": 50, "to itself": 5,
+	} {
+		t.Logf("%-26s %3d%%", what, share[what]*100/drafts)
+		if share[what]*100 <= percent*drafts {
+			t.Errorf("%d of %d drafts have: %s; more than %d%% should", share[what], drafts, what, percent)
+		}
+	}
+}
+
+// traits says what a rule set has of what the engine can stumble over.
+func traits(p *Population) map[string]bool {
+	has := map[string]bool{
+		"no sort key": p.SortKind == change.KindAbsent,
+		"number key":  p.PartitionKind == change.KindNumber || p.SortKind == change.KindNumber,
+		"type":        p.Set.Table.TypeAttribute != "",
+		"match":       strings.Contains(p.File, "match: "),
+		"where":       strings.Contains(p.File, "where: "),
+		"if_missing":  strings.Contains(p.File, "if_missing: "),
+		"rest":        strings.Contains(p.File, "...}"),
+	}
+	writers := map[*rules.Entity]map[string]*rules.Rule{}
+	for _, r := range p.Set.Rules {
+		if writers[r.Target] == nil {
+			writers[r.Target] = map[string]*rules.Rule{}
+		}
+		for _, name := range r.Writes {
+			writers[r.Target][name] = r
+		}
+	}
+	for _, e := range p.Set.Entities {
+		if len(e.Sources)+len(e.Parents) > 1 {
+			has["a source of several"] = true
+		}
+		if len(e.Displays)+len(e.Mirrors)+len(e.Children) > 1 {
+			has["a target of several"] = true
+		}
+	}
+	for _, r := range p.Set.Rules {
+		aggregate := r.Kind == rules.Count || r.Kind == rules.Sum
+		mark := func(what string, when bool) { has[what] = has[what] || when }
+		has[r.Kind.String()] = true
+		mark("chain", r.Level > 0)
+		mark("long chain", r.Level > 1)
+		mark("write shards", r.WriteShards > 1)
+		mark("by unique", r.ByUnique)
+		mark("to itself", r.Source == r.Target)
+		mark("contested mirror", r.Kind == rules.Mirror && !r.Injective)
+		mark("aggregate of mirror items", aggregate && len(r.Source.Mirrors) > 0)
+		mark("copy of a mirror item", r.Kind == rules.Copy && len(r.Source.Mirrors) > 0)
+		for _, c := range r.Copies {
+			if w := writers[r.Source][c.From]; w != nil {
+				mark("copy of a copy", w.Kind == rules.Copy)
+				mark("copy of an aggregate", w.Kind == rules.Count || w.Kind == rules.Sum)
+			}
+		}
+		for _, name := range r.JoinReads {
+			mark("join by a derived value", writers[r.Target][name] != nil)
+		}
+	}
+	return has
+}

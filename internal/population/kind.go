@@ -1,0 +1,212 @@
+package population
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// kind is how items of one entity are drawn.
+type kind struct {
+	entity    *rules.Entity
+	keys      []keyAttribute
+	variables []variable
+	slots     []slot // the attributes that the application writes
+	derived   []slot // those that rules write, which it should leave alone
+}
+
+// keyAttribute is one of the table's keys, as this entity fills it.
+type keyAttribute struct {
+	name   string
+	number bool
+	parts  []keyPart
+}
+
+// keyPart is a literal, or the variable at a place in kind.variables.
+type keyPart struct {
+	literal  string
+	variable int // -1 for a literal
+}
+
+type variable struct {
+	name  string
+	texts []string
+}
+
+// slot is an attribute with the values that it can have.
+type slot struct {
+	name string
+	pool pool
+}
+
+// newKind compiles how an entity's items are drawn. templates are those of
+// its key, in the order of the table's keys.
+func newKind(p *Population, e *rules.Entity, templates [][]part, v *vocabulary) *kind {
+	k := &kind{entity: e}
+	for i, name := range p.keyNames() {
+		key := keyAttribute{name: name, number: p.keyKind(i) == change.KindNumber}
+		for _, part := range templates[i] {
+			if part.variable == "" {
+				key.parts = append(key.parts, keyPart{part.literal, -1})
+				continue
+			}
+			texts := v.keyTexts(part.variable, key.number, part.rest)
+			key.parts = append(key.parts, keyPart{"", k.variable(part.variable, texts)})
+		}
+		k.keys = append(k.keys, key)
+	}
+	k.addMatches(p.Set)
+	derived := k.writtenByRules()
+	for _, name := range k.read() {
+		switch {
+		case k.taken(name):
+		case slices.Contains(derived, name):
+		case slices.ContainsFunc(k.variables, func(v variable) bool { return v.name == name }):
+			k.slots = append(k.slots, slot{name, only(change.Value{}, v.pool(name).usual, 10)}) // it hides the variable
+		default:
+			k.slots = append(k.slots, slot{name, v.pool(name)})
+		}
+	}
+	for _, name := range derived {
+		k.derived = append(k.derived, slot{name, v.pool(name)})
+	}
+	k.slots = append(k.slots, slot{remark, remarks})
+	return k
+}
+
+// remark is an attribute that no rule cares for.
+const remark = "remark"
+
+var remarks = pool{usual: []change.Value{{}, change.String("A"), change.String("B")}}
+
+// variable returns the place of a variable. One that is used twice has the
+// values of the stricter use.
+func (k *kind) variable(name string, texts []string) int {
+	at := slices.IndexFunc(k.variables, func(v variable) bool { return v.name == name })
+	if at < 0 {
+		k.variables = append(k.variables, variable{name, texts})
+		return len(k.variables) - 1
+	}
+	if len(texts) < len(k.variables[at].texts) {
+		k.variables[at].texts = texts
+	}
+	return at
+}
+
+// addMatches adds the attributes that tell the entity from others. An odd
+// value of them makes an item of another entity, or of none.
+func (k *kind) addMatches(set *rules.Set) {
+	for _, eq := range k.entity.Equals {
+		odd := []change.Value{{}, change.String("nothing")}
+		for _, other := range set.Entities {
+			for _, theirs := range other.Equals {
+				if theirs.Attribute == eq.Attribute && !theirs.Value.Equal(eq.Value) {
+					odd = append(odd, theirs.Value, theirs.Value)
+				}
+			}
+		}
+		k.slots = append(k.slots, slot{eq.Attribute, only(eq.Value, odd, 8)})
+	}
+}
+
+func (k *kind) taken(name string) bool {
+	return slices.ContainsFunc(k.slots, func(s slot) bool { return s.name == name })
+}
+
+// read lists the attributes on which some effect of the entity's items
+// depends, and those that a mirror item holds; sorted.
+func (k *kind) read() []string {
+	var names []string
+	for _, r := range slices.Concat(k.entity.Sources, k.entity.Parents) {
+		names = append(names, r.Reads...)
+	}
+	for _, r := range k.entity.Children {
+		names = append(names, r.JoinReads...)
+	}
+	for _, r := range k.entity.Mirrors {
+		names = append(names, r.Writes...)
+	}
+	if k.entity.Unique != "" {
+		names = append(names, k.entity.Unique)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// writtenByRules lists the attributes that rules write on items of the application; sorted.
+func (k *kind) writtenByRules() []string {
+	var names []string
+	for _, r := range slices.Concat(k.entity.Displays, k.entity.Children) {
+		names = append(names, r.Writes...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// item draws an item whole.
+func (k *kind) item(r *rand.Rand) change.Item {
+	it := make(change.Item, len(k.keys)+len(k.slots)+1)
+	var values [rules.VariablesMax]string
+	for i, v := range k.variables {
+		values[i] = oneOf(r, v.texts)
+	}
+	for _, key := range k.keys {
+		text := ""
+		for _, p := range key.parts {
+			if p.variable < 0 {
+				text += p.literal
+			} else {
+				text += values[p.variable]
+			}
+		}
+		if key.number {
+			it[key.name] = change.Number(text)
+		} else {
+			it[key.name] = change.String(text)
+		}
+	}
+	for _, s := range k.slots {
+		s.write(it, s.pool.draw(r))
+	}
+	if len(k.derived) > 0 && r.IntN(25) == 0 { // it wrote back what it had read, or somebody meddled
+		s := oneOf(r, k.derived)
+		s.write(it, s.pool.draw(r))
+	}
+	return it
+}
+
+// write gives the item a value, or takes it away where it is absent.
+func (s *slot) write(it change.Item, value change.Value) {
+	if value.Kind() == change.KindAbsent {
+		delete(it, s.name)
+		return
+	}
+	it[s.name] = value
+}
+
+// draw draws a value.
+func (p *pool) draw(r *rand.Rand) change.Value {
+	if p.odds > 0 && r.IntN(100) < p.odds {
+		return oneOf(r, p.odd)
+	}
+	return oneOf(r, p.usual)
+}
+
+// other draws a value that is not the one given, if it can.
+func (p *pool) other(r *rand.Rand, than change.Value) change.Value {
+	const tries = 8
+	value := p.draw(r)
+	for range tries {
+		if !value.Equal(than) {
+			break
+		}
+		if value = oneOf(r, p.usual); len(p.odd) > 0 && r.IntN(2) == 0 {
+			value = oneOf(r, p.odd)
+		}
+	}
+	return value
+}
+
+func oneOf[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }

@@ -1,0 +1,202 @@
+package population
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Population is a rule file and what an application that uses it writes. It is
+// immutable and safe for concurrent use.
+type Population struct {
+	Name string
+	File string     // the rule file's text
+	Set  *rules.Set // compiled, its keys checked
+
+	// The types of the table's keys: KindString or KindNumber; KindAbsent for no
+	// sort key. A rule file does not say them: a key is taken for a number
+	// wherever every entity's template allows it.
+	PartitionKind, SortKind change.Kind
+
+	kinds  []*kind // by entity, in the file's order
+	writes []*kind // those that the application writes
+	makes  []*kind // those whose items rules make
+}
+
+// New makes a Population of any rule file.
+func New(name, src string) (*Population, error) {
+	set, err := rules.Load(name, []byte(src))
+	if err != nil {
+		return nil, err
+	}
+	f, err := readFile(src, set)
+	if err != nil {
+		return nil, err
+	}
+	p := &Population{Name: name, File: src, Set: set}
+	templates := make([][][]part, len(set.Entities))
+	for i, e := range set.Entities {
+		for _, key := range p.keyNames() {
+			templates[i] = append(templates[i], parts(f.templates[e.Name][key]))
+		}
+	}
+	p.setKeyKinds(templates)
+	if err := set.CheckKeys(p.PartitionKind, p.SortKind); err != nil {
+		return nil, fmt.Errorf("checking the keys of %s: %w", name, err)
+	}
+	v := newVocabulary(f, p.ids(templates), p.counted(templates))
+	for i, e := range set.Entities {
+		k := newKind(p, e, templates[i], v)
+		p.kinds = append(p.kinds, k)
+		if len(e.Mirrors) > 0 {
+			p.makes = append(p.makes, k)
+		} else {
+			p.writes = append(p.writes, k)
+		}
+	}
+	return p, nil
+}
+
+// keyNames are the table's key attributes.
+func (p *Population) keyNames() []string {
+	if p.Set.Table.SortKey == "" {
+		return []string{p.Set.Table.PartitionKey}
+	}
+	return []string{p.Set.Table.PartitionKey, p.Set.Table.SortKey}
+}
+
+func (p *Population) keyKind(i int) change.Kind {
+	return [...]change.Kind{p.PartitionKind, p.SortKind}[i]
+}
+
+func (p *Population) setKeyKinds(templates [][][]part) {
+	kindOf := func(key int) change.Kind {
+		if slices.ContainsFunc(templates, func(entity [][]part) bool { return !single(entity[key]) }) {
+			return change.KindString
+		}
+		return change.KindNumber
+	}
+	p.PartitionKind = kindOf(0)
+	if p.Set.Table.SortKey != "" {
+		p.SortKind = kindOf(1)
+	}
+}
+
+// ids lists the names that are part of keys or unique.
+func (p *Population) ids(templates [][][]part) []string {
+	var names []string
+	for i, e := range p.Set.Entities {
+		for _, part := range slices.Concat(templates[i]...) {
+			if part.variable != "" {
+				names = append(names, part.variable)
+			}
+		}
+		if e.Unique != "" {
+			names = append(names, e.Unique)
+		}
+	}
+	return names
+}
+
+// counted lists the variables that are number keys somewhere.
+func (p *Population) counted(templates [][][]part) []string {
+	var names []string
+	for i := range p.keyNames() {
+		for _, entity := range templates {
+			if p.keyKind(i) == change.KindNumber {
+				names = append(names, entity[i][0].variable)
+			}
+		}
+	}
+	return names
+}
+
+// Key returns the key of an item, as records have it.
+func (p *Population) Key(it change.Item) change.Key {
+	return change.Key{Partition: keyText(it[p.Set.Table.PartitionKey]), Sort: keyText(it[p.Set.Table.SortKey])}
+}
+
+// keyText returns a key's text, numbers in DynamoDB's normal form.
+func keyText(v change.Value) string {
+	if v.Kind() == change.KindNumber {
+		if number, err := decimal.Parse(v.Text()); err == nil {
+			return number.String()
+		}
+	}
+	return v.Text()
+}
+
+// How often in a hundred an item is none of the usual.
+const (
+	foreignPercent = 3 // of no entity
+	madePercent    = 3 // of an entity whose items a rule makes
+)
+
+// Item draws a whole item as the application puts it: of any entity that it
+// writes, seldom of one whose items a rule makes, seldom of none.
+func (p *Population) Item(r *rand.Rand) change.Item {
+	switch n := r.IntN(100); {
+	case n < foreignPercent:
+		return p.foreign(r)
+	case n < foreignPercent+madePercent && len(p.makes) > 0:
+		return oneOf(r, p.makes).item(r)
+	case len(p.writes) == 0:
+		return oneOf(r, p.makes).item(r)
+	}
+	return oneOf(r, p.writes).item(r)
+}
+
+// foreign draws an item whose key is nobody's, or nearly somebody's.
+func (p *Population) foreign(r *rand.Rand) change.Item {
+	it := oneOf(r, p.kinds).item(r)
+	names := p.keyNames()
+	at := r.IntN(len(names))
+	if p.keyKind(at) == change.KindNumber {
+		it[names[at]] = change.Number("-1") // if numbers are all that tells entities apart, it is one of theirs
+	} else {
+		it[names[at]] = change.String(it[names[at]].Text() + oneOf(r, []string{"#x", "#"}))
+	}
+	return it
+}
+
+// Vary returns the item with one or two of its attributes changed, added or
+// removed; never the key. It is a rename, a move to another parent, a change
+// of role, or of entity.
+func (p *Population) Vary(r *rand.Rand, it change.Item) change.Item {
+	varied := maps.Clone(it)
+	slots := []slot{{remark, remarks}}
+	if k := p.kindOf(it); k != nil {
+		slots = k.slots
+		if len(k.derived) > 0 && r.IntN(20) == 0 {
+			slots = k.derived
+		}
+	}
+	for range 1 + r.IntN(2) {
+		s := oneOf(r, slots)
+		s.write(varied, s.pool.other(r, it[s.name]))
+	}
+	return varied
+}
+
+// kindOf finds what an item is of, or, where it has lost its mark, what it could be of.
+func (p *Population) kindOf(it change.Item) *kind {
+	key := p.Key(it)
+	if m, ok := p.Set.Identify(key, it); ok {
+		return p.kinds[slices.Index(p.Set.Entities, m.Entity)]
+	}
+	for _, k := range p.kinds {
+		marked := maps.Clone(it)
+		for _, eq := range k.entity.Equals {
+			marked[eq.Attribute] = eq.Value
+		}
+		if m, ok := p.Set.Identify(key, marked); ok && m.Entity == k.entity {
+			return k
+		}
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package population
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// copy = { copy: [name as userName], from: User, to: Comment, by: userId, if_missing: { userName: "?" } }.
+func (g *grammar) copy(parent, child *entity) {
+	by, ok := g.by(parent, child, false)
+	if !ok {
+		return
+	}
+	var pairs []string
+	missing := ""
+	for _, from := range g.someOf(parent, 2) {
+		as := attribute{name: child.fresh(prefixed(parent, from.name)), sort: from.sort, of: from.of, derived: true}
+		child.attributes = append(child.attributes, as)
+		pairs = append(pairs, from.name+" as "+as.name)
+		if missing == "" && g.chance(35) {
+			missing = fmt.Sprintf("if_missing: { %s: %s }", as.name, g.pick(`"?"`, "0", "null"))
+		}
+	}
+	g.add("copy", "copy: ["+strings.Join(pairs, ", ")+"]", "from: "+parent.name, "to: "+child.name, by, missing)
+}
+
+// mirror = turned | indexed: a new entity whose items are those of another, under another key.
+func (g *grammar) mirror(source *entity) {
+	if len(g.entities) == entitiesMax {
+		return
+	}
+	variables, by := g.turned(source), ""
+	if len(variables) == 0 || g.chance(40) {
+		var ok bool
+		if variables, by, ok = g.indexed(source); !ok {
+			return
+		}
+	}
+	target := &entity{name: fmt.Sprintf("%sView%d", source.name, len(g.entities)), mirror: true, variables: variables}
+	g.shape(target)
+	var pairs []string
+	for _, from := range g.someOf(source, 3) {
+		as := attribute{name: from.name, sort: from.sort, of: from.of, derived: true}
+		pair := from.name
+		if target.has(from.name) || g.chance(25) {
+			as.name = target.fresh("its" + title(from.name))
+			pair += " as " + as.name
+		}
+		target.attributes = append(target.attributes, as)
+		pairs = append(pairs, pair)
+	}
+	set := ""
+	if g.chance(25) {
+		set = "set: { origin: " + g.pick("mirror", "7", "true", "null") + " }"
+	}
+	g.entities = append(g.entities, target)
+	g.add("mirror", "mirror: "+source.name, "as: "+target.name, "attributes: ["+strings.Join(pairs, ", ")+"]", set, by, g.where(source, 35))
+}
+
+// turned = the same variables in another order, or only the last of them:
+// then several sources ask for one mirror item.
+func (g *grammar) turned(source *entity) (variables []string) {
+	last := len(source.variables) - 1
+	if last == 0 {
+		return nil
+	}
+	variables = []string{source.variables[last]}
+	if g.chance(70) {
+		variables = append(variables, source.variables[:last]...)
+	}
+	return variables
+}
+
+// indexed = by what an attribute says, at times beside the source's own id.
+func (g *grammar) indexed(source *entity) (variables []string, by string, ok bool) {
+	name, ok := g.link(source, g.pick("code", "code", g.entities[0].variables[0]))
+	if !ok {
+		return nil, "", false
+	}
+	variables = []string{"code"}
+	if source.variables[0] != "code" && g.chance(40) {
+		variables = append(variables, source.variables[0])
+	}
+	return variables, joined([][2]string{{"code", name}}), true
+}
+
+// count = { count: Comment, as: Post.commentCount, by: postId, where: 'role != "A"', write_shards: 2 }.
+func (g *grammar) count(source, target *entity) {
+	g.aggregate("count", source, target, "count: "+source.name, "count")
+}
+
+// sum = { sum: 'price * quantity', of: Item, as: Order.itemTotal, ... }.
+func (g *grammar) sum(source, target *entity) {
+	numbers := ofSort(source.attributes, number)
+	if len(numbers) == 0 {
+		return
+	}
+	one, two := g.oneOf(numbers).name, g.oneOf(numbers).name
+	amount := g.pick(one, one, one+" * "+two, one+" + 0.1", one+" - "+two, one+" / 3", one+" / "+two, one+" / "+two)
+	g.aggregate("sum", source, target, "sum: '"+amount+"', of: "+source.name, "total")
+}
+
+func (g *grammar) aggregate(kind string, source, target *entity, what, suffix string) {
+	by, ok := g.by(target, source, true)
+	if !ok {
+		return
+	}
+	where := g.where(source, 35) // drawn before the attribute is there, or it could read what it writes
+	as := attribute{name: target.fresh(prefixed(source, suffix)), sort: number, derived: true}
+	target.attributes = append(target.attributes, as)
+	shards := ""
+	if g.chance(35) {
+		shards = "write_shards: " + strconv.Itoa(1+g.r.IntN(4))
+	}
+	g.add(kind, what, "as: "+target.name+"."+as.name, by, where, shards)
+}
+
+// by says how the key of theirs is filled from ours: by variables of the same
+// name, by attributes, or, for an aggregate, by their unique id alone.
+func (g *grammar) by(theirs, ours *entity, aggregate bool) (by string, ok bool) {
+	alike := slices.Equal(theirs.templates, ours.templates) // twins: no two items have one key
+	if theirs == ours && !g.chance(30) {
+		return "", false
+	}
+	var pairs [][2]string
+	missing := false
+	for _, v := range theirs.variables {
+		same := slices.Contains(ours.variables, v)
+		if same && !alike && !g.chance(8) {
+			continue
+		}
+		missing = missing || !same
+		name, ok := g.link(ours, v)
+		if !ok {
+			return "", false
+		}
+		pairs = append(pairs, [2]string{v, name})
+	}
+	if missing && aggregate && theirs.unique != "" && g.chance(70) {
+		if name, ok := g.link(ours, theirs.unique); ok {
+			pairs = [][2]string{{theirs.unique, name}}
+		}
+	}
+	if len(pairs) > variablesJoinedMax {
+		return "", false
+	}
+	return joined(pairs), true
+}
+
+// variablesJoinedMax bounds how many variables attributes fill: of more, hardly ever all meet.
+const variablesJoinedMax = 2
+
+// link finds an attribute that holds the values of a variable or a unique id;
+// an entity that the application writes is given one.
+func (g *grammar) link(e *entity, of string) (name string, ok bool) {
+	var known []attribute
+	for _, a := range ofSort(e.attributes, link) {
+		if a.of == of && a.name != e.unique {
+			known = append(known, a)
+		}
+	}
+	if len(known) > 0 && (e.mirror || g.chance(70)) {
+		return g.oneOf(known).name, true
+	}
+	if e.mirror {
+		return "", false
+	}
+	name = of
+	if e.has(name) || g.chance(30) {
+		name = e.fresh(g.pick("owner", "ref", "about"))
+	}
+	e.attributes = append(e.attributes, attribute{name: name, sort: link, of: of})
+	return name, true
+}
+
+// joined writes `by`: a name, a list of names, or a mapping.
+func joined(pairs [][2]string) string {
+	var names, mapping []string
+	same := true
+	for _, p := range pairs {
+		names = append(names, p[0])
+		mapping = append(mapping, p[0]+": "+p[1])
+		same = same && p[0] == p[1]
+	}
+	switch {
+	case len(pairs) == 0:
+		return ""
+	case !same:
+		return "by: { " + strings.Join(mapping, ", ") + " }"
+	case len(pairs) == 1:
+		return "by: " + names[0]
+	}
+	return "by: [" + strings.Join(names, ", ") + "]"
+}
+
+// where = condition [ ( "&&" | "||" ) condition ], so often in a hundred.
+func (g *grammar) where(e *entity, percent int) string {
+	if !g.chance(percent) {
+		return ""
+	}
+	text := g.condition(g.oneOf(e.readable()))
+	if g.chance(25) {
+		text += g.pick(" && ", " || ") + g.condition(g.oneOf(e.readable()))
+	}
+	return "where: '" + text + "'"
+}
+
+// condition is one that the attribute's values do not all meet.
+func (g *grammar) condition(a attribute) string {
+	switch a.sort {
+	case number:
+		return a.name + g.pick(" > 1", " <= 2", " != 0", " == 1", " < 2.5")
+	case flag:
+		return g.pick(a.name, "!"+a.name, a.name+" != true")
+	case link:
+		return g.pick("has("+a.name+")", a.name+" != null", `!(`+a.name+` in ["5"])`)
+	}
+	return g.pick(a.name+` != "A"`, a.name+` == "A"`, a.name+` in ["A", "B"]`, "has("+a.name+")", a.name+`.startsWith("B")`)
+}
+
+// someOf draws a few different attributes of an entity, what rules write more often.
+func (g *grammar) someOf(e *entity, most int) []attribute {
+	all := e.readable()
+	g.r.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	if g.chance(50) {
+		slices.SortStableFunc(all, func(a, b attribute) int { return rank(a) - rank(b) })
+	}
+	return all[:min(len(all), 1+g.r.IntN(most))]
+}
+
+// rank puts what rules write first.
+func rank(a attribute) int {
+	if a.derived {
+		return 0
+	}
+	return 1
+}
+
+func (g *grammar) oneOf(attributes []attribute) attribute {
+	return attributes[g.r.IntN(len(attributes))]
+}
+
+func ofSort(attributes []attribute, want sort) []attribute {
+	var found []attribute
+	for _, a := range attributes {
+		if a.sort == want {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// prefixed names a copy after its parent: userName.
+func prefixed(e *entity, name string) string {
+	return strings.ToLower(e.name[:1]) + e.name[1:] + title(name)
+}
+
+func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }

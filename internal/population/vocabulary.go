@@ -1,0 +1,223 @@
+package population
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules/expr"
+)
+
+// vocabulary says which values each name of a rule file can have. Names
+// between which values go, by a join, a copy or a mirror, have the same ones:
+// that is why references meet what they refer to.
+type vocabulary struct {
+	like     map[string]string // name → another with the same values, and so on to one that stands for all
+	meanings map[string]*meaning
+}
+
+// meaning is what is known of the values of some names.
+type meaning struct {
+	id       bool // they are part of keys, or found by
+	counted  bool // some key that they fill is a number
+	amount   bool // they are summed
+	flag     bool // they are conditions by themselves
+	literals []change.Value
+}
+
+// newVocabulary collects what a rule file says of its names. ids are those
+// that are part of keys or unique, counted those that are number keys.
+func newVocabulary(f *file, ids, counted []string) *vocabulary {
+	v := &vocabulary{like: map[string]string{}, meanings: map[string]*meaning{}}
+	for _, pair := range slices.Concat(f.joined, f.handed) {
+		v.unite(pair[0], pair[1])
+	}
+	for _, name := range ids {
+		v.of(name).id = true
+	}
+	for _, pair := range f.joined {
+		v.of(pair[1]).id = true
+	}
+	for _, name := range counted {
+		v.of(name).counted = true
+	}
+	for _, sum := range f.sums {
+		for _, name := range readsOf(sum) {
+			v.of(name).amount = true
+		}
+	}
+	for _, where := range f.wheres {
+		v.readCondition(where)
+	}
+	return v
+}
+
+func (v *vocabulary) unite(a, b string) {
+	if a, b = v.standing(a), v.standing(b); a != b {
+		v.like[max(a, b)] = min(a, b)
+	}
+}
+
+// standing returns the name that stands for all that have the values of name.
+func (v *vocabulary) standing(name string) string {
+	for {
+		other, ok := v.like[name]
+		if !ok {
+			return name
+		}
+		name = other
+	}
+}
+
+func (v *vocabulary) of(name string) *meaning {
+	name = v.standing(name)
+	if v.meanings[name] == nil {
+		v.meanings[name] = &meaning{}
+	}
+	return v.meanings[name]
+}
+
+// words of an expression: item["a name"], a text, a number, a name, or an operator.
+var words = regexp.MustCompile(`item\["[^"]*"\]|"[^"]*"|'[^']*'|\d+(?:\.\d+)?|[A-Za-z_]\w*|&&|\|\||[!<>=]=|\S`)
+
+// readCondition finds the constants that a condition compares its names with,
+// so that some of their values meet it and others do not. A constant belongs
+// to the name before it, unless it is compared with the name behind it.
+func (v *vocabulary) readCondition(text string) {
+	reads := readsOf(text)
+	found := words.FindAllString(text, -1)
+	nameAt := func(i int) string {
+		if i >= len(found) {
+			return ""
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(found[i], `item["`), `"]`)
+		if !slices.Contains(reads, name) {
+			return ""
+		}
+		return name
+	}
+	last := ""
+	for i, word := range found {
+		if name := nameAt(i); name != "" {
+			v.of(name).flag = v.of(name).flag || alone(found, i)
+			last = name
+			continue
+		}
+		value, to := constant(word), last
+		if value.Kind() == change.KindAbsent {
+			continue
+		}
+		if behind := nameAt(i + 2); behind != "" && comparisons[found[i+1]] {
+			to = behind
+			if found[i+1] == "in" {
+				value = change.List([]change.Value{value})
+			}
+		}
+		if to != "" {
+			v.of(to).literals = append(v.of(to).literals, value)
+		}
+	}
+}
+
+var comparisons = map[string]bool{"==": true, "!=": true, "<": true, "<=": true, ">": true, ">=": true, "in": true}
+
+// alone reports whether a name is a condition by itself: `!closed && ...`.
+func alone(words []string, i int) bool {
+	before, after := "", ""
+	if i > 0 {
+		before = words[i-1]
+	}
+	if i+1 < len(words) {
+		after = words[i+1]
+	}
+	call := before == "(" && i > 1 && (words[i-2] == "has" || words[i-2] == "size")
+	return !call && slices.Contains([]string{"", "!", "(", "&&", "||"}, before) && slices.Contains([]string{"", ")", "&&", "||"}, after)
+}
+
+func constant(word string) change.Value {
+	switch {
+	case word == "true" || word == "false":
+		return change.Bool(word == "true")
+	case word[0] == '"' || word[0] == '\'':
+		return change.String(word[1 : len(word)-1])
+	case word[0] >= '0' && word[0] <= '9':
+		return change.Number(word)
+	}
+	return change.Value{}
+}
+
+// readsOf lists the names in an expression that rules.Load has accepted.
+func readsOf(text string) []string {
+	program, err := expr.Compile(text)
+	if err != nil {
+		return nil
+	}
+	return program.Reads()
+}
+
+// keyTexts are the values of a variable in a key; the first ones are the
+// usual. number says that it is a number key there.
+func (v *vocabulary) keyTexts(name string, number, rest bool) []string {
+	m := v.of(name)
+	switch {
+	case number:
+		return []string{"1", "2"}
+	case m.counted:
+		return []string{"1", "2", "1", "2", "1", "2", "01"}
+	}
+	stem := v.standing(name)[:1]
+	if stem[0] < 'A' || stem[0] > 'z' { // an attribute, unlike a variable, may begin with anything
+		stem = "x"
+	}
+	texts := []string{stem + "1", stem + "2", stem + "1", stem + "2", stem + "1", stem + "2", "5"}
+	if rest {
+		texts = append(texts, stem+"1#"+stem+"2")
+	}
+	return texts
+}
+
+// pool is the values that an attribute can have: mostly the usual ones, and so
+// often in a hundred the odd ones. The absent value is one as well.
+type pool struct {
+	usual, odd []change.Value
+	odds       int
+}
+
+// pool returns the values of an attribute of that name.
+func (v *vocabulary) pool(name string) pool {
+	m := v.of(name)
+	text, absent := change.String, change.Value{}
+	list := change.List([]change.Value{text("A")})
+	p := pool{odd: []change.Value{absent, absent, absent, change.Null(), text(""), list}, odds: 15}
+	switch {
+	case m.id:
+		for _, value := range v.keyTexts(name, false, false) {
+			p.usual = append(p.usual, text(value))
+		}
+		p.usual = append(p.usual, change.Number("5"))
+		p.odd = append(p.odd, text(p.usual[0].Text()+"#x"), change.Bool(true))
+		if m.counted {
+			p.usual = append(p.usual, change.Number("1"), text("2.0"))
+			p.odd = append(p.odd, text("x"))
+		}
+	case m.flag:
+		p.usual = []change.Value{change.Bool(true), change.Bool(false)}
+		p.odd = append(p.odd, text("A"))
+	case m.amount || slices.ContainsFunc(m.literals, func(c change.Value) bool { return c.Kind() == change.KindNumber }):
+		for _, amount := range []string{"1", "2", "0.1", "0.2", "3", "0", "-2.5"} {
+			p.usual = append(p.usual, change.Number(amount))
+		}
+		p.odd = append(p.odd, text("high"), change.Number("100000000000000000000.1"))
+	default:
+		p.usual = []change.Value{text("A"), text("B"), text("C")}
+		p.odd = append(p.odd, change.Number("7"))
+	}
+	p.usual = append(p.usual, m.literals...)
+	return p
+}
+
+// only is a pool of one value, at times another.
+func only(value change.Value, odd []change.Value, odds int) pool {
+	return pool{usual: []change.Value{value}, odd: odd, odds: odds}
+}
