@@ -17,6 +17,7 @@ type file struct {
 	templates    map[string]map[string]string // of each entity, by key attribute
 	joined       [][2]string                  // names that `by` joins: theirs and ours
 	handed       [][2]string                  // names between which a copy or a mirror hands a value on
+	totals       []string                     // attributes that counts and sums write
 	wheres, sums []string                     // expressions
 }
 
@@ -39,6 +40,9 @@ func readFile(src string, set *rules.Set) (*file, error) {
 		f.handed = append(f.handed, pairs(said.Attributes)...)
 		for _, c := range rule.Copies {
 			f.handed = append(f.handed, [2]string{c.From, c.As})
+		}
+		if rule.Kind == rules.Count || rule.Kind == rules.Sum {
+			f.totals = append(f.totals, rule.Writes...)
 		}
 		if said.Where != nil {
 			f.wheres = append(f.wheres, fmt.Sprint(said.Where))

@@ -11,9 +11,11 @@ import (
 // kind is how items of one entity are drawn.
 type kind struct {
 	entity    *rules.Entity
+	twins     []*rules.Entity // those of the same key
 	keys      []keyAttribute
 	variables []variable
-	slots     []slot // the attributes that the application writes
+	marks     []slot // the attributes that tell it from other entities
+	slots     []slot // the other attributes that the application writes
 	derived   []slot // those that rules write, which it should leave alone
 }
 
@@ -61,8 +63,7 @@ func newKind(p *Population, e *rules.Entity, templates [][]part, v *vocabulary) 
 	derived := k.writtenByRules()
 	for _, name := range k.read() {
 		switch {
-		case k.taken(name):
-		case slices.Contains(derived, name):
+		case k.marked(name), slices.Contains(derived, name):
 		case slices.ContainsFunc(k.variables, func(v variable) bool { return v.name == name }):
 			k.slots = append(k.slots, slot{name, only(change.Value{}, v.pool(name).usual, 10)}) // it hides the variable
 		default:
@@ -107,12 +108,12 @@ func (k *kind) addMatches(set *rules.Set) {
 				}
 			}
 		}
-		k.slots = append(k.slots, slot{eq.Attribute, only(eq.Value, odd, 8)})
+		k.marks = append(k.marks, slot{eq.Attribute, only(eq.Value, odd, 8)})
 	}
 }
 
-func (k *kind) taken(name string) bool {
-	return slices.ContainsFunc(k.slots, func(s slot) bool { return s.name == name })
+func (k *kind) marked(name string) bool {
+	return slices.ContainsFunc(k.marks, func(s slot) bool { return s.name == name })
 }
 
 // read lists the attributes on which some effect of the entity's items
@@ -147,7 +148,7 @@ func (k *kind) writtenByRules() []string {
 
 // item draws an item whole.
 func (k *kind) item(r *rand.Rand) change.Item {
-	it := make(change.Item, len(k.keys)+len(k.slots)+1)
+	it := make(change.Item, len(k.keys)+len(k.marks)+len(k.slots)+1)
 	var values [rules.VariablesMax]string
 	for i, v := range k.variables {
 		values[i] = oneOf(r, v.texts)
@@ -166,6 +167,9 @@ func (k *kind) item(r *rand.Rand) change.Item {
 		} else {
 			it[key.name] = change.String(text)
 		}
+	}
+	for _, s := range k.marks {
+		s.write(it, s.pool.draw(r))
 	}
 	for _, s := range k.slots {
 		s.write(it, s.pool.draw(r))

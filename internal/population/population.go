@@ -52,6 +52,11 @@ func New(name, src string) (*Population, error) {
 	v := newVocabulary(f, p.ids(templates), p.counted(templates))
 	for i, e := range set.Entities {
 		k := newKind(p, e, templates[i], v)
+		for n, other := range set.Entities {
+			if n != i && slices.EqualFunc(templates[n], templates[i], slices.Equal[[]part]) {
+				k.twins = append(k.twins, other)
+			}
+		}
 		p.kinds = append(p.kinds, k)
 		if len(e.Mirrors) > 0 {
 			p.makes = append(p.makes, k)
@@ -166,16 +171,17 @@ func (p *Population) foreign(r *rand.Rand) change.Item {
 
 // Vary returns the item with one or two of its attributes changed, added or
 // removed; never the key. It is a rename, a move to another parent, a change
-// of role, or of entity.
+// of role, seldom of entity.
 func (p *Population) Vary(r *rand.Rand, it change.Item) change.Item {
 	varied := maps.Clone(it)
-	slots := []slot{{remark, remarks}}
-	if k := p.kindOf(it); k != nil {
-		slots = k.slots
-		if len(k.derived) > 0 && r.IntN(20) == 0 {
-			slots = k.derived
+	k, known := p.kindOf(it)
+	if known && len(k.twins) > 0 && r.IntN(12) == 0 {
+		for _, eq := range oneOf(r, k.twins).Equals {
+			varied[eq.Attribute] = eq.Value
 		}
+		return varied
 	}
+	slots := varying(r, k, known)
 	for range 1 + r.IntN(2) {
 		s := oneOf(r, slots)
 		s.write(varied, s.pool.other(r, it[s.name]))
@@ -183,11 +189,27 @@ func (p *Population) Vary(r *rand.Rand, it change.Item) change.Item {
 	return varied
 }
 
-// kindOf finds what an item is of, or, where it has lost its mark, what it could be of.
-func (p *Population) kindOf(it change.Item) *kind {
+// varying draws which attributes of a kind of item can change: its own mostly, at
+// times what tells its entity from others, or what rules have written on it.
+// An item that has lost its mark often gets one again.
+func varying(r *rand.Rand, k *kind, known bool) []slot {
+	n := r.IntN(20)
+	switch {
+	case k == nil:
+		return []slot{{remark, remarks}}
+	case len(k.marks) > 0 && (n == 0 || !known && n < 10):
+		return k.marks
+	case len(k.derived) > 0 && n == 19:
+		return k.derived
+	}
+	return k.slots
+}
+
+// kindOf finds what an item is of, or, where it has lost its mark, what it could be of and false.
+func (p *Population) kindOf(it change.Item) (*kind, bool) {
 	key := p.Key(it)
 	if m, ok := p.Set.Identify(key, it); ok {
-		return p.kinds[slices.Index(p.Set.Entities, m.Entity)]
+		return p.kinds[slices.Index(p.Set.Entities, m.Entity)], true
 	}
 	for _, k := range p.kinds {
 		marked := maps.Clone(it)
@@ -195,8 +217,8 @@ func (p *Population) kindOf(it change.Item) *kind {
 			marked[eq.Attribute] = eq.Value
 		}
 		if m, ok := p.Set.Identify(key, marked); ok && m.Entity == k.entity {
-			return k
+			return k, false
 		}
 	}
-	return nil
+	return nil, false
 }

@@ -122,7 +122,7 @@ func TestKeysAreAsRecordsHaveThem(t *testing.T) {
 		},
 	}
 	for name, test := range tests {
-		p, err := New(name, "version: 1\ntable: "+test.file+"\nrules: { n: { count: A, as: A.n } }\n")
+		p, err := New(name, "version: 1\ntable: "+test.file+"\nrules: { n: { count: A, as: A.total } }\n")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

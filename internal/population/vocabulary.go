@@ -21,7 +21,7 @@ type vocabulary struct {
 type meaning struct {
 	id       bool // they are part of keys, or found by
 	counted  bool // some key that they fill is a number
-	amount   bool // they are summed
+	amount   bool // they are summed, or sums
 	flag     bool // they are conditions by themselves
 	literals []change.Value
 }
@@ -41,6 +41,9 @@ func newVocabulary(f *file, ids, counted []string) *vocabulary {
 	}
 	for _, name := range counted {
 		v.of(name).counted = true
+	}
+	for _, name := range f.totals {
+		v.of(name).amount = true
 	}
 	for _, sum := range f.sums {
 		for _, name := range readsOf(sum) {
