@@ -14,7 +14,7 @@ import (
 const populations, writes = 300, 50
 
 func TestItemsAreOfAllEntitiesAndOfNone(t *testing.T) {
-	var entities, unseen, made, nobodys int
+	var entities, unseen, made, nobodys, meddled int
 	for seed := range populations {
 		r := source(seed)
 		p := Draw(r)
@@ -29,6 +29,9 @@ func TestItemsAreOfAllEntitiesAndOfNone(t *testing.T) {
 				made++
 			default:
 				seen[m.Entity] = true
+				if hasDerived(m.Entity, it) {
+					meddled++
+				}
 			}
 			checkItem(t, p, it)
 		}
@@ -42,16 +45,30 @@ func TestItemsAreOfAllEntitiesAndOfNone(t *testing.T) {
 		}
 	}
 	const total = populations * writes
-	t.Logf("%d of %d entities without items; of %d items %d are nobody's, %d of entities that rules make", unseen, entities, total, nobodys, made)
+	t.Logf("%d of %d entities without items; of %d items %d are nobody's, %d of entities that rules make, %d hold what rules write", unseen, entities, total, nobodys, made, meddled)
 	if unseen*200 > entities {
 		t.Errorf("%d of %d entities have no item among %d", unseen, entities, writes)
 	}
 	if nobodys*100 < total || nobodys*10 > total {
 		t.Errorf("%d of %d items are nobody's", nobodys, total)
 	}
+	if meddled*200 < total || meddled*20 > total {
+		t.Errorf("%d of %d items hold what rules write", meddled, total)
+	}
 	if made*100 < total || made*10 > total {
 		t.Errorf("%d of %d items are of an entity whose items a rule makes", made, total)
 	}
+}
+
+func hasDerived(e *rules.Entity, it change.Item) bool {
+	for _, r := range slices.Concat(e.Displays, e.Children) {
+		for _, name := range r.Writes {
+			if it[name].Kind() != change.KindAbsent {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkItem checks what DynamoDB asks of an item, and what the engine's own is.
