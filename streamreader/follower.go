@@ -161,7 +161,8 @@ func (f *follower) apply(ctx, work context.Context) error {
 	}
 	f.fresh = false
 	for _, s := range f.plan.read {
-		if f.running[s.id] == nil {
+		// A row that another process has made since the plan may be finished already.
+		if f.running[s.id] == nil && !f.leases[s.id].Finished() {
 			f.start(ctx, work, s)
 		}
 	}
