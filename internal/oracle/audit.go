@@ -21,9 +21,9 @@ type Exception string
 // where what an item causes was refused or could not be taken back, the item's
 // ledger entry tells what is in force.
 const (
-	RejectedWrites    Exception = "write.rejected"
-	ContestedHeals    Exception = "heal.contested"
-	OverflownDisplays Exception = "number.overflow"
+	RejectedWrites  Exception = "write.rejected"
+	ContestedHeals  Exception = "heal.contested"
+	NumberOverflows Exception = "number.overflow"
 
 	// DanglingReferences: a worker that wakes up late, or a scan that seeds an item
 	// just being deleted, puts a reference again that is gone already. It does no

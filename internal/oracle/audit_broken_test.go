@@ -131,7 +131,7 @@ var groupsBreakages = map[string]breakage{
 		`state parked note-author/NOTE#2/METADATA item: want "NOTE#2/METADATA", got "NOTE#3/METADATA" (rule note-author)`}},
 	"a fight":               {do: fight, want: []string{"state parked note-author/NOTE#1/METADATA: want no item, got one"}},
 	"a fight, which may be": {do: fight, except: []Exception{ContestedHeals}},
-	"a fight, where something else may be": {do: fight, except: []Exception{RejectedWrites, OverflownDisplays}, want: []string{
+	"a fight, where something else may be": {do: fight, except: []Exception{RejectedWrites, NumberOverflows}, want: []string{
 		"state parked note-author/NOTE#1/METADATA: want no item, got one"}},
 	"an effect that was refused": {do: refuse, want: []string{
 		"state item/GROUP#dev/USER#ada entry effects: want {",

@@ -9,7 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/examples"
+	"github.com/dynamill/dynamill/internal/decimal"
 )
 
 // design is a rule file, with items that an application of it writes.
@@ -41,6 +45,13 @@ var designs = map[string]design{
 		"DOC#d3 kind=note ownerId=o2 folder=5 folderId=f2", "DOC#d3 kind=other ownerId=o2", "DOC#d3 kind=doc code=x#y folder=a#b ownerId=o1",
 		"CODE#c1 extra=1", "CODE#c9 title=own",
 	}},
+	"shop": {shopRules, []string{
+		"USER#u1 PROFILE EntityType=User", "USER#u2 PROFILE EntityType=User name=Two", "USER#u2 PROFILE EntityType=Robot",
+		"USER#u1 POST#p1 EntityType=Post title=A slug=s1", "USER#u1 POST#p1 EntityType=Post title=B", "USER#u2 POST#p1 EntityType=Post title=C slug=s1",
+		"USER#u2 POST#p2 EntityType=Post title=A slug=s2", "USER#u2 POST#p2 EntityType=Post slug[]", "USER#u2 POST#p2 EntityType=Draft slug=s2",
+		"USER#u1 LIKE#l1 EntityType=Like target=s1", "USER#u1 LIKE#l1 EntityType=Like target=s2", "USER#u2 LIKE#l2 EntityType=Like target=s1",
+		"USER#u2 LIKE#l3 EntityType=Like target[]", "POST#p1 METADATA EntityType=PostById views:3", "POST#p3 METADATA EntityType=PostById title=own",
+	}},
 	"numbers": {numbersRules, []string{
 		"USER#1 1 name=One", "USER#1 1 name=Uno", "USER#2 1 name=Two", "USER#1 7 a=b",
 		"ROOM#01 1 seats:4 n2=01", "ROOM#1 1 seats:5", "ROOM#001 1 seats:6", "ROOM#2 1 seats:7", "TAG#a 1 owner=1", "TAG#b 2 owner:2", "TAG#b 3 owner=2",
@@ -71,6 +82,22 @@ rules:
   folder-docs: { copy: docs as folderDocs, from: Folder, to: Note, by: folderId }
 `
 
+// shopRules tell entities by a type attribute, which mirror items get written,
+// find a target by an attribute, and have sources that share a mirror item.
+const shopRules = `
+version: 1
+table: { keys: [PK, SK], type: EntityType }
+entities:
+  Post:     { key: { PK: "USER#${authorId}", SK: "POST#${postId}" }, unique: slug }
+  Like:     { key: { PK: "USER#${userId}",   SK: "LIKE#${likeId}" } }
+  User:     { key: { PK: "USER#${userId}",   SK: "PROFILE" } }
+  PostById: { key: { PK: "POST#${postId}",   SK: "METADATA" } }
+rules:
+  like-count: { count: Like, as: Post.LikeCount, by: { slug: target } }
+  post-count: { count: Post, as: User.PostCount, by: { userId: authorId } }
+  by-id:      { mirror: Post, as: PostById, attributes: [title] }
+`
+
 // numbersRules have a number for a sort key, which a text may write in several ways.
 const numbersRules = `
 version: 1
@@ -90,8 +117,8 @@ rules:
 // check reports what is wrong in a quiet world.
 func (w *world) check(except ...Exception) (found []Difference) {
 	w.t.Helper()
-	found = Drift(w.set, w.items())
-	return append(found, Audit(w.set, w.items(), w.state(), time.Now(), except...)...)
+	found = append(Drift(w.set, w.items()), Audit(w.set, w.items(), w.state(), time.Now(), except...)...)
+	return append(found, Foreign(w.set, slices.Collect(maps.Values(w.base)), w.items())...)
 }
 
 // TestTheEnginesOwnStateIsRight lets applications do random things and the
@@ -114,6 +141,36 @@ func TestTheEnginesOwnStateIsRight(t *testing.T) {
 						if t.Failed() {
 							t.FailNow()
 						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestTheStateOfExamplesIsRight plays the examples' stories.
+func TestTheStateOfExamplesIsRight(t *testing.T) {
+	for _, name := range examples.Names() {
+		t.Run(name, func(t *testing.T) {
+			ex, err := examples.Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, string(ex.Rules))
+				for _, it := range ex.Items {
+					w.put(it)
+				}
+				w.drain()
+				for _, step := range ex.Steps {
+					for _, write := range step.Writes {
+						if err := write.Apply(t.Context(), writer{w}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					w.drain()
+					for _, difference := range w.check() {
+						t.Errorf("%s: %s", step.Title, difference)
 					}
 				}
 			})
@@ -144,5 +201,56 @@ func (w *world) act(r *rand.Rand, lines []string) {
 			}
 		}
 		w.put(it)
+	}
+}
+
+// TestWhatDynamoDBRefusedMayStay has a mirror item without room for what its
+// source holds, and a sum that no number holds.
+func TestWhatDynamoDBRefusedMayStay(t *testing.T) {
+	nines := strings.Repeat("9", decimal.DigitsMax)
+	for name, c := range map[string]struct {
+		do     func(w *world)
+		except Exception
+	}{
+		"no room": {func(w *world) {
+			small, large := w.item("GROUP#dev USER#ada"), w.item("USER#ada GROUP#dev role=admin points:5")
+			small["fill"], large["role"] = change.String(strings.Repeat("x", 20_000)), change.String(strings.Repeat("x", 390_000))
+			w.put(small)
+			w.drain()
+			w.put(large)
+		}, RejectedWrites},
+		"no number": {func(w *world) {
+			w.write("USER#ada GROUP#dev points:"+nines, "USER#ben GROUP#dev points:"+nines, "USER#eve GROUP#dev points:-1")
+		}, NumberOverflows},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, groupsRules)
+				c.do(w)
+				w.drain()
+				if len(w.moment().audit()) == 0 {
+					t.Error("nothing was refused")
+				}
+				for _, difference := range w.moment().audit(c.except) {
+					t.Error(difference)
+				}
+			})
+		})
+	}
+}
+
+// TestAPositionExpiresUnderAChild shows what ExpiringPositions is for.
+func TestAPositionExpiresUnderAChild(t *testing.T) {
+	m := after(t, groupsRules, "USER#ada PROFILE name=Ada", "", "- USER#ada PROFILE", "", "NOTE#1 METADATA userId=ada")
+	want := []string{"parent/note-author/USER#ada/PROFILE"}
+	var got []string
+	for _, d := range m.audit() {
+		got = append(got, d.Key.Partition)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := m.audit(ExpiringPositions); len(got) > 0 {
+		t.Error(got)
 	}
 }

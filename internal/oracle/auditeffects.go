@@ -102,16 +102,13 @@ func code(err error) string {
 }
 
 // takeRefused takes over what the ledger has in force for an (item, rule) that
-// is parked because DynamoDB refused a write.
+// is parked because DynamoDB refused a write or cannot hold a sum.
 func (a *audit) takeRefused() {
-	if !a.except[RejectedWrites] {
-		return
-	}
 	for _, row := range a.under("parked") {
 		r := a.rows[row]
 		id, item := r["rule"].Text(), change.ParseKey(r["item"].Text())
 		rule := a.ids[id]
-		if r["code"].Text() != string(RejectedWrites) || rule != nil && rule.Kind == rules.Copy {
+		if code := r["code"].Text(); !a.excepted(code) || code == string(ContestedHeals) || rule != nil && rule.Kind == rules.Copy {
 			continue
 		}
 		entry, inLedger := a.rows[stateKey("item/"+item.String(), "entry")]
@@ -188,6 +185,6 @@ func (a *audit) parked() {
 
 // excepted reports whether a code is one of those that stay parked, and the caller lets it pass.
 func (a *audit) excepted(code string) bool {
-	stays := []Exception{RejectedWrites, ContestedHeals, OverflownDisplays}
+	stays := []Exception{RejectedWrites, ContestedHeals, NumberOverflows}
 	return slices.Contains(stays, Exception(code)) && a.except[Exception(code)]
 }

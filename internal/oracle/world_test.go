@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +135,27 @@ func (w *world) write(lines ...string) {
 			w.put(w.item(line))
 		}
 	}
+}
+
+// writer lets a story write to a world.
+type writer struct{ w *world }
+
+func (wr writer) Put(_ context.Context, it change.Item) error {
+	wr.w.put(it)
+	return nil
+}
+
+func (wr writer) Delete(_ context.Context, key change.Item) error {
+	wr.w.delete(key)
+	return nil
+}
+
+// Update puts what the application wrote last, with the attributes of it changed.
+func (wr writer) Update(_ context.Context, it change.Item) error {
+	all := maps.Clone(wr.w.base[wr.w.key(it)])
+	maps.Copy(all, it)
+	wr.w.put(all)
+	return nil
 }
 
 // drain opens an engine, seeds, and follows the stream until all is done.

@@ -1,0 +1,106 @@
+package oracle
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Foreign says where items, the whole of a table, differ from base, what the
+// application wrote last under each key, beside what the rules own: on an item
+// of an entity, the attributes that its rules write, and their stamps (promise
+// 8, users' items are theirs). It does not say whether what the rules own is
+// right: Drift does.
+//
+// Mirror items are their rule's. Without base, one carries a stamp and nothing
+// but what rules write. What the application put on it beside that is there
+// unchanged, or gone as a whole, with the item or, where the source has come
+// back since, without it. A mirror item without a stamp is the application's.
+func Foreign(set *rules.Set, base, items []change.Item) []Difference {
+	f := &foreign{was: newTable(set, base), is: newTable(set, items)}
+	keys := slices.Concat(sortedKeys(f.was.actual), sortedKeys(f.is.actual))
+	slices.SortFunc(keys, func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
+	for _, key := range slices.Compact(keys) {
+		f.compare(key)
+	}
+	slices.SortFunc(f.found, compareDifferences)
+	return f.found
+}
+
+type foreign struct {
+	was, is *table
+	found   []Difference
+}
+
+func (f *foreign) compare(key change.Key) {
+	was, is := f.was.actual[key], f.is.actual[key]
+	entity := f.entity(key, is)
+	if is == nil {
+		entity = f.entity(key, was)
+	}
+	mirror := entity != nil && len(entity.Mirrors) > 0
+	switch {
+	case is == nil && !mirror:
+		f.found = append(f.found, Difference{Key: key, Want: change.Map(was)})
+	case is == nil:
+	case was == nil && !(mirror && f.is.stampedAs(is)):
+		f.found = append(f.found, Difference{Key: key, Got: change.Map(is)})
+	case mirror && f.is.stampedAs(is):
+		f.attributes(key, was, is, f.owned(entity, true), true)
+	default:
+		f.attributes(key, was, is, f.owned(entity, false), false)
+	}
+}
+
+func (f *foreign) entity(key change.Key, item change.Item) *rules.Entity {
+	m, ok := f.is.set.Identify(key, item)
+	if !ok {
+		return nil
+	}
+	return m.Entity
+}
+
+// owned tells the attributes that rules write on items of an entity, and with
+// whole those, too, that make a mirror item what it is.
+func (f *foreign) owned(entity *rules.Entity, whole bool) func(attribute string) bool {
+	names := map[string]bool{f.is.set.Table.PartitionKey: true, f.is.set.Table.SortKey: true}
+	if entity == nil {
+		return func(name string) bool { return names[name] }
+	}
+	writers := slices.Concat(entity.Displays, entity.Children)
+	if whole {
+		writers = append(writers, entity.Mirrors...)
+		for _, e := range entity.Equals {
+			names[e.Attribute] = true
+		}
+	}
+	for _, rule := range writers {
+		for _, name := range rule.Writes {
+			names[name] = true
+		}
+	}
+	return func(name string) bool {
+		return names[name] || len(writers) > 0 && strings.HasPrefix(name, stampPrefix)
+	}
+}
+
+// attributes compares what nobody but the application owns. Where it may be
+// gone as a whole, all of it may.
+func (f *foreign) attributes(key change.Key, was, is change.Item, owned func(string) bool, mayBeGone bool) {
+	is, was = maps.Clone(is), maps.Clone(was)
+	maps.DeleteFunc(is, func(name string, _ change.Value) bool { return owned(name) })
+	maps.DeleteFunc(was, func(name string, _ change.Value) bool { return owned(name) })
+	if mayBeGone && len(is) == 0 {
+		return
+	}
+	names := slices.Concat(slices.Collect(maps.Keys(is)), slices.Collect(maps.Keys(was)))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if want, got := was[name], is[name]; !normalize(want).Equal(normalize(got)) {
+			f.found = append(f.found, Difference{Key: key, Attribute: name, Want: want, Got: got})
+		}
+	}
+}

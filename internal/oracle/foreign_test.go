@@ -1,0 +1,82 @@
+package oracle
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+const mirrorStamp = "_dm_member-list"
+
+func TestForeign(t *testing.T) {
+	// base is what the application writes in the table that groups returns, and two mirror items that it made itself.
+	base := items{}.
+		with("USER#ada", "PROFILE", "name", "Ada").
+		with("USER#ben", "PROFILE", "name", "Ben").
+		with("GROUP#dev", "METADATA", "name", "Developers").
+		with("GROUP#ops", "METADATA", "name", "Operations", "memberCount", 42).
+		with("USER#ada", "GROUP#dev", "role", "admin", "points", change.Number("5.0")).
+		with("USER#ben", "GROUP#dev", "role", "banned", "points", 2).
+		with("NOTE#1", "METADATA", "userId", "ada").
+		with("OTHER#1", "THING", "memberCount", 9).
+		with("GROUP#dev", "USER#ben", "role", "guest", "seat", "door", "hat", "red").
+		with("GROUP#ops", "USER#eve", "role", "guest", "seat", "window")
+	good := groups().
+		with("GROUP#dev", "USER#ben", "seat", "door", "hat", "red").
+		with("GROUP#ops", "USER#eve", "role", "guest", "seat", "window", "userName", "Eve", "_dm_member-name", stampText)
+
+	for name, c := range map[string]struct {
+		items items
+		want  []string
+	}{
+		"all is theirs":                                 {good, nil},
+		"a mirror item is gone":                         {good.without("GROUP#dev", "USER#ada"), nil},
+		"theirs went with a mirror item":                {good.without("GROUP#dev", "USER#ben"), nil},
+		"theirs went with a mirror item that came back": {good.with("GROUP#dev", "USER#ben", "seat", nil, "hat", nil), nil},
+
+		"an attribute was changed": {good.with("USER#ada", "PROFILE", "name", "Adele"), []string{
+			`USER#ada/PROFILE name: want "Ada", got "Adele"`}},
+		"an attribute was removed": {good.with("GROUP#ops", "METADATA", "name", nil), []string{
+			`GROUP#ops/METADATA name: want "Operations", got nothing`}},
+		"an attribute was added": {good.with("GROUP#ops", "METADATA", "motto", "x"), []string{
+			`GROUP#ops/METADATA motto: want nothing, got "x"`}},
+		"another entity's derived attribute was added": {good.with("GROUP#ops", "METADATA", "userName", "x"), []string{
+			`GROUP#ops/METADATA userName: want nothing, got "x"`}},
+		"a stamp where no rule writes": {good.with("USER#ada", "PROFILE", mirrorStamp, stampText), []string{
+			`USER#ada/PROFILE _dm_member-list: want nothing, got "c 000001|l#01 d"`}},
+		"an item of no entity was changed": {good.with("OTHER#1", "THING", "memberCount", 1), []string{
+			`OTHER#1/THING memberCount: want 9, got 1`}},
+		"an item of no entity was stamped": {good.with("OTHER#1", "THING", mirrorStamp, stampText), []string{
+			`OTHER#1/THING _dm_member-list: want nothing, got "c 000001|l#01 d"`}},
+
+		"an item was deleted":              {good.without("NOTE#1", "METADATA"), []string{`NOTE#1/METADATA: want an item, got none`}},
+		"an item of no entity was deleted": {good.without("OTHER#1", "THING"), []string{`OTHER#1/THING: want an item, got none`}},
+		"an item was made":                 {good.with("NOTE#2", "METADATA", "author", "x"), []string{`NOTE#2/METADATA: want no item, got one`}},
+		"an item of no entity was made":    {good.with("OTHER#2", "THING", mirrorStamp, stampText), []string{`OTHER#2/THING: want no item, got one`}},
+		"a mirror item was made without a stamp": {good.with("GROUP#ops", "USER#ada", "role", "admin"), []string{
+			`GROUP#ops/USER#ada: want no item, got one`}},
+		"a mirror item was made with another rule's stamp alone": {good.with("GROUP#ops", "USER#ada", "role", "admin", "_dm_member-name", stampText), []string{
+			`GROUP#ops/USER#ada: want no item, got one`}},
+		"a mirror item was made with more than is mirrored": {good.with("GROUP#dev", "USER#ada", "seat", "x"), []string{
+			`GROUP#dev/USER#ada seat: want nothing, got "x"`}},
+
+		"theirs on a mirror item was changed": {good.with("GROUP#dev", "USER#ben", "seat", "x"), []string{
+			`GROUP#dev/USER#ben seat: want "door", got "x"`}},
+		"some of theirs on a mirror item was removed": {good.with("GROUP#dev", "USER#ben", "hat", nil), []string{
+			`GROUP#dev/USER#ben hat: want "red", got nothing`}},
+		"an item of the mirror's shape without a stamp is theirs": {good.with("GROUP#ops", "USER#eve", "role", "admin"), []string{
+			`GROUP#ops/USER#eve role: want "guest", got "admin"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, d := range Foreign(compile(t, groupsRules), base.list(), c.items.list()) {
+				got = append(got, d.String())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
