@@ -16,12 +16,10 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // What counting and copying may cost (docs/performance.md).
 const (
-	irrelevantAllocsMax  = 2
 	countUnitsMax        = 2.2
 	countRequestsMax     = 0.03
 	copyUnitsPerChildMax = 1.0
@@ -37,45 +35,6 @@ func streamImage(it change.Item) change.Image {
 		}
 	}
 	return im
-}
-
-// irrelevantRecord is a change of a stamped Group that touches nothing which a rule reads, writes or stamps.
-func irrelevantRecord(t testing.TB) change.Record {
-	position, err := change.NewPosition("2026-01-01T00:00:00.000", "123")
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := change.Item{"pk": s("GROUP#g1"), "sk": s("METADATA"), "name": s("Dev"), "memberCount": change.Number("4"), "_dm_member-count": s("c v d"), "motd": s("hi")}
-	new := change.Item{"pk": s("GROUP#g1"), "sk": s("METADATA"), "name": s("Dev"), "memberCount": change.Number("4"), "_dm_member-count": s("c v d"), "motd": s("ho")}
-	return change.Record{Key: change.Key{Partition: "GROUP#g1", Sort: "METADATA"}, Position: position, Old: streamImage(old), New: streamImage(new)}
-}
-
-func irrelevantPlanner(t testing.TB) *planner {
-	set := loadRules(t, socialRules)
-	ids := map[*rules.Rule]string{}
-	for _, r := range set.Rules {
-		ids[r] = r.Name
-	}
-	return &planner{bindings: bind(set, ids), incarnation: "i", epoch: 1}
-}
-
-func TestARecordThatNoRuleReadsCostsAtMostTwoAllocations(t *testing.T) {
-	p, rec, pl := irrelevantPlanner(t), irrelevantRecord(t), &plan{}
-	allocs := testing.AllocsPerRun(1000, func() { p.classify(pl, &rec, 0) })
-	if pl.relevant != 0 || pl.unmatched != 0 {
-		t.Fatalf("the record counts as relevant %d, unmatched %d times: want a matched record that is dropped", pl.relevant, pl.unmatched)
-	}
-	if allocs > irrelevantAllocsMax {
-		t.Errorf("%.0f allocations, want at most %d", allocs, irrelevantAllocsMax)
-	}
-}
-
-func BenchmarkRecordThatNoRuleReads(b *testing.B) {
-	p, rec, pl := irrelevantPlanner(b), irrelevantRecord(b), &plan{}
-	b.ReportAllocs()
-	for b.Loop() {
-		p.classify(pl, &rec, 0)
-	}
 }
 
 const countRules = `

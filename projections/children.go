@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -15,17 +16,17 @@ const fillsAtOnce = 50
 
 // fill brings children to what their parents say: reference first, then the
 // parent's position and the child's stamp, then the parent, then the write.
-func (w *work) fill(children *asked[itemRule, fill]) {
-	for chunk := range slices.Chunk(children.keys, fillsAtOnce) {
+func (w *work) fill(children *plan.Asked[plan.ItemRule, plan.Fill]) {
+	for chunk := range slices.Chunk(children.Keys(), fillsAtOnce) {
 		w.onChildren(chunk, children, w.refer)
-		var open []itemRule
+		var open []plan.ItemRule
 		for _, id := range chunk {
-			if f := children.of(id); f.refers && f.bad == nil {
+			if f := children.Of(id); f.Refers && f.Bad == nil {
 				open = append(open, id)
 			}
 		}
 		if err := w.fillChunk(w.ctx, open, children); err != nil {
-			w.failed(children.of(chunk[0]).first, err)
+			w.failed(children.Of(chunk[0]).First, err)
 			continue
 		}
 		w.onChildren(chunk, children, w.afterFill)
@@ -33,81 +34,81 @@ func (w *work) fill(children *asked[itemRule, fill]) {
 }
 
 // onChildren takes one step with several children at once.
-func (w *work) onChildren(ids []itemRule, children *asked[itemRule, fill], step func(context.Context, itemRule, *fill) error) {
+func (w *work) onChildren(ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill], step func(context.Context, plan.ItemRule, *plan.Fill) error) {
 	errs := every(w.ctx, len(ids), func(ctx context.Context, i int) error {
-		return step(ctx, ids[i], children.of(ids[i]))
+		return step(ctx, ids[i], children.Of(ids[i]))
 	})
 	for i, err := range errs {
-		w.failed(children.of(ids[i]).first, err)
+		w.failed(children.Of(ids[i]).First, err)
 	}
 }
 
 // refer puts the child's reference, or parks a child whose parent cannot be named.
-func (e *Engine) refer(ctx context.Context, id itemRule, f *fill) error {
-	if f.bad != nil {
-		f.refers = false
+func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
+	if f.Bad != nil {
+		f.Refers = false
 		return e.parkChild(ctx, id, f)
 	}
-	if f.wasBad {
-		if err := e.unpark(ctx, parkedID(id.b.id, id.key), ""); err != nil {
+	if f.WasBad {
+		if err := e.unpark(ctx, parkedID(id.ID, id.Key), ""); err != nil {
 			return err
 		}
 	}
-	if !f.refers || id.b.rule.Collection {
+	if !f.Refers || id.Rule.Collection {
 		return nil
 	}
-	at := textValue(string(versionAt(e.epoch, f.position)))
-	key := referenceKey(id.b, f.parent, id.key)
+	at := textValue(string(plan.VersionAt(e.epoch, f.Position)))
+	key := referenceKey(id.Binding, f.Parent, id.Key)
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", "at", at)
-	if key.sort != id.key.String() {
-		set += c.sprintf(", %n = %v", "child", textValue(id.key.String()))
+	if key.sort != id.Key.String() {
+		set += c.sprintf(", %n = %v", "child", textValue(id.Key.String()))
 	}
 	condition := c.sprintf("attribute_not_exists(%n) OR %n < %v", "at", "at", at)
-	_, err := e.update(ctx, "putting a reference to "+f.parent.String(), e.stateUpdate(key, set, condition, c))
+	_, err := e.update(ctx, "putting a reference to "+f.Parent.String(), e.stateUpdate(key, set, condition, c))
 	return err
 }
 
 // parkChild parks a child that cannot name its parent, and then makes sure
 // that it still cannot: who sleeps in between must not leave behind what a good
 // record has cleared.
-func (e *Engine) parkChild(ctx context.Context, id itemRule, f *fill) error {
-	if err := e.park(ctx, id.b, id.key, f.position, f.bad); err != nil {
+func (e *Engine) parkChild(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
+	if err := e.park(ctx, id.Binding, id.Key, f.Position, f.Bad); err != nil {
 		return err
 	}
-	items, err := e.readItems(ctx, "reading child "+id.key.String(), []change.Key{id.key})
+	items, err := e.readItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 	if err != nil {
 		return err
 	}
-	child := image(items[id.key])
+	child := image(items[id.Key])
 	if child != nil {
-		if m, ok := e.set.Identify(id.key, child); ok && m.Entity == id.b.rule.Target {
-			if _, _, bad := referenceIn(id.b.rule, &m, child); bad != nil {
+		if m, ok := e.planner.Set.Identify(id.Key, child); ok && m.Entity == id.Rule.Target {
+			if _, _, bad := plan.ReferenceIn(id.Rule, &m, child); bad != nil {
 				return nil
 			}
 		}
 	}
-	return e.unpark(ctx, parkedID(id.b.id, id.key), "")
+	return e.unpark(ctx, parkedID(id.ID, id.Key), "")
 }
 
 // afterFill drops the references to parents that the child referred to before,
 // and takes off copies that have no parent any more.
-func (e *Engine) afterFill(ctx context.Context, id itemRule, f *fill) error {
-	if !f.refers && !f.gone && f.bad == nil {
+func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
+	if !f.Refers && !f.Gone && f.Bad == nil {
 		if err := e.strip(ctx, id); err != nil {
 			return err
 		}
 	}
-	if id.b.rule.Collection {
+	if id.Rule.Collection {
 		return nil
 	}
-	for _, parent := range f.former {
-		if f.refers && parent == f.parent {
+	for _, parent := range f.Former {
+		if f.Refers && parent == f.Parent {
 			continue
 		}
 		c := newExpression()
-		condition := c.sprintf("%n < %v", "at", textValue(string(versionAt(e.epoch, f.position))))
-		if err := e.deleteState(ctx, "dropping a reference to "+parent.String(), referenceKey(id.b, parent, id.key), condition, c); err != nil {
+		condition := c.sprintf("%n < %v", "at", textValue(string(plan.VersionAt(e.epoch, f.Position))))
+		if err := e.deleteState(ctx, "dropping a reference to "+parent.String(), referenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
 			return err
 		}
 	}
@@ -115,7 +116,7 @@ func (e *Engine) afterFill(ctx context.Context, id itemRule, f *fill) error {
 }
 
 // fillChunk reads positions and children, then parents, then writes.
-func (w *work) fillChunk(ctx context.Context, open []itemRule, children *asked[itemRule, fill]) error {
+func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill]) error {
 	for try := 0; len(open) > 0; try++ {
 		if try == movesTriesMax {
 			return fmt.Errorf("filling children: %w", errTooContended)
@@ -126,9 +127,9 @@ func (w *work) fillChunk(ctx context.Context, open []itemRule, children *asked[i
 		var positions []stateKey
 		var keys, parents []change.Key
 		for _, id := range open {
-			positions = append(positions, parentKey(id.b, children.of(id).parent))
-			keys = append(keys, id.key)
-			parents = append(parents, children.of(id).parent)
+			positions = append(positions, parentKey(id.Binding, children.Of(id).Parent))
+			keys = append(keys, id.Key)
+			parents = append(parents, children.Of(id).Parent)
 		}
 		found, err := w.read(ctx, "reading children and their parents' positions",
 			wanted{w.stateTable, stateKeys(positions)}, wanted{w.table, w.itemKeys(keys)})
@@ -142,14 +143,14 @@ func (w *work) fillChunk(ctx context.Context, open []itemRule, children *asked[i
 		}
 		again := make([]bool, len(open))
 		errs := every(ctx, len(open), func(ctx context.Context, i int) (err error) {
-			id, f := open[i], children.of(open[i])
-			v := version(textOf(at[parentKey(id.b, f.parent)]["at"]))
-			again[i], err = w.fillChild(ctx, id, f, items[id.key], image(w.parentItem(id.b, f.parent, sources)), v)
+			id, f := open[i], children.Of(open[i])
+			v := plan.Version(textOf(at[parentKey(id.Binding, f.Parent)]["at"]))
+			again[i], err = w.fillChild(ctx, id, f, items[id.Key], image(w.parentItem(id.Binding, f.Parent, sources)), v)
 			return err
 		})
-		var rest []itemRule
+		var rest []plan.ItemRule
 		for i, id := range open {
-			w.failed(children.of(id).first, errs[i])
+			w.failed(children.Of(id).First, errs[i])
 			if again[i] {
 				rest = append(rest, id)
 			}
@@ -160,41 +161,41 @@ func (w *work) fillChunk(ctx context.Context, open []itemRule, children *asked[i
 }
 
 // parentItem is the parent, provided that the item under its key is of the parent's entity.
-func (e *Engine) parentItem(b *binding, key change.Key, items map[change.Key]change.Item) change.Item {
+func (e *Engine) parentItem(b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
 	it, ok := items[key]
 	if !ok {
 		return nil
 	}
-	m, ok := e.set.Identify(key, it)
-	if !ok || m.Entity != b.rule.Source {
+	m, ok := e.planner.Set.Identify(key, it)
+	if !ok || m.Entity != b.Rule.Source {
 		return nil
 	}
 	return it
 }
 
 // fillChild writes a parent, as it was read, on one child. It reports true if the child moved meanwhile.
-func (w *work) fillChild(ctx context.Context, id itemRule, f *fill, child change.Item, parent change.Image, at version) (bool, error) {
+func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, child change.Item, parent change.Image, at plan.Version) (bool, error) {
 	if child == nil {
 		return false, nil
 	}
-	if m, ok := w.set.Identify(id.key, child); !ok || m.Entity != id.b.rule.Target {
+	if m, ok := w.planner.Set.Identify(id.Key, child); !ok || m.Entity != id.Rule.Target {
 		return false, nil
-	} else if ref, ok, err := id.b.rule.ParentKey(&m, child); err != nil || !ok || ref != f.parent {
+	} else if ref, ok, err := id.Rule.ParentKey(&m, child); err != nil || !ok || ref != f.Parent {
 		return false, nil // a later record of the child says so
 	}
-	if allowed, err := w.mayHeal(ctx, id.b, id.key, f.contested); err != nil || !allowed {
+	if allowed, err := w.mayHeal(ctx, id.Binding, id.Key, f.Contested); err != nil || !allowed {
 		return false, err
 	}
-	f.contested = false
+	f.Contested = false
 	if at == "" {
-		at = versionAt(w.epoch, change.Position{})
+		at = plan.VersionAt(w.epoch, change.Position{})
 	}
-	pw := parentWrite{b: id.b, parent: f.parent, version: at.underEpoch(w.epoch), values: id.b.rule.Copied(parent)}
-	context := stampContext(w.incarnation, id.key, f.parent.String())
-	if s, ok := readStamp(child.Lookup(id.b.stamp), context); ok {
-		pw.version = max(pw.version, s.version)
+	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.UnderEpoch(w.epoch), values: id.Rule.Copied(parent)}
+	context := plan.StampContext(w.incarnation, id.Key, f.Parent.String())
+	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
+		pw.version = max(pw.version, s.Version)
 	}
-	written, err := w.writeCopies(ctx, pw, id.key, child)
+	written, err := w.writeCopies(ctx, pw, id.Key, child)
 	return !written && err == nil, err
 }
 
@@ -205,15 +206,15 @@ func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key,
 		if child == nil {
 			return false, nil
 		}
-		m, ok := e.set.Identify(key, child)
-		if !ok || m.Entity != pw.b.rule.Target {
+		m, ok := e.planner.Set.Identify(key, child)
+		if !ok || m.Entity != pw.b.Rule.Target {
 			return false, nil
 		}
-		if ref, ok, err := pw.b.rule.ParentKey(&m, child); err != nil || !ok || ref != pw.parent {
+		if ref, ok, err := pw.b.Rule.ParentKey(&m, child); err != nil || !ok || ref != pw.parent {
 			return false, nil
 		}
-		context := stampContext(e.incarnation, key, pw.parent.String())
-		if s, ok := readStamp(child.Lookup(pw.b.stamp), context); ok && s.version > pw.version {
+		context := plan.StampContext(e.incarnation, key, pw.parent.String())
+		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && s.Version > pw.version {
 			return true, nil // a later state of the parent is there already
 		}
 		written, err := e.writeCopies(ctx, pw, key, child)
@@ -235,8 +236,8 @@ func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key,
 // writeCopies writes copies and stamp, unless the child holds both already. It
 // reports false if the child moved since it was read.
 func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (bool, error) {
-	s := stamp{stampContext(e.incarnation, key, pw.parent.String()), pw.version, change.Digest(pw.values...)}
-	if child.Lookup(pw.b.stamp).Equal(change.String(s.String())) && digestOf(pw.b, child) == s.digest {
+	s := plan.Stamp{Context: plan.StampContext(e.incarnation, key, pw.parent.String()), Version: pw.version, Digest: change.Digest(pw.values...)}
+	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
 		return true, nil
 	}
 	ok, err := e.update(ctx, "copying to "+key.String(), e.copyUpdate(pw, key, child, s))
@@ -250,24 +251,24 @@ func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key
 }
 
 // strip takes copies and stamp off a child that refers to no parent, if that is still so.
-func (e *Engine) strip(ctx context.Context, id itemRule) error {
+func (e *Engine) strip(ctx context.Context, id plan.ItemRule) error {
 	for try := range movesTriesMax {
 		if try > 2 {
 			pause(ctx, try)
 		}
-		items, err := e.readItems(ctx, "reading child "+id.key.String(), []change.Key{id.key})
-		child := items[id.key]
+		items, err := e.readItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
+		child := items[id.Key]
 		if err != nil || child == nil {
 			return err
 		}
-		m, ok := e.set.Identify(id.key, child)
-		if !ok || m.Entity != id.b.rule.Target {
+		m, ok := e.planner.Set.Identify(id.Key, child)
+		if !ok || m.Entity != id.Rule.Target {
 			return nil
 		}
-		if _, refers, err := id.b.rule.ParentKey(&m, child); refers || err != nil {
+		if _, refers, err := id.Rule.ParentKey(&m, child); refers || err != nil {
 			return nil
 		}
-		names := slices.DeleteFunc(append(slices.Clone(id.b.rule.Writes), id.b.stamp), func(name string) bool {
+		names := slices.DeleteFunc(append(slices.Clone(id.Rule.Writes), id.Stamp), func(name string) bool {
 			return child.Lookup(name).Kind() == change.KindAbsent
 		})
 		if len(names) == 0 {
@@ -278,10 +279,10 @@ func (e *Engine) strip(ctx context.Context, id itemRule) error {
 			names[i] = c.name(name)
 		}
 		update := "REMOVE " + strings.Join(names, ", ")
-		ok, err = e.update(ctx, "taking copies off "+id.key.String(), e.itemUpdate(id.key, update, e.unmoved(c, id.b, child), c))
+		ok, err = e.update(ctx, "taking copies off "+id.Key.String(), e.itemUpdate(id.Key, update, e.unmoved(c, id.Binding, child), c))
 		if err != nil || ok {
 			return err
 		}
 	}
-	return fmt.Errorf("taking copies off %s: %w", id.key, errTooContended)
+	return fmt.Errorf("taking copies off %s: %w", id.Key, errTooContended)
 }

@@ -10,6 +10,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -33,7 +34,7 @@ func (cs claimSet) winner() string {
 	return cs.sources[0]
 }
 
-func (e *Engine) readClaims(ctx context.Context, b *binding, target change.Key) (claimSet, error) {
+func (e *Engine) readClaims(ctx context.Context, b *plan.Binding, target change.Key) (claimSet, error) {
 	key := claimsKey(b, target)
 	rows, err := e.readState(ctx, "reading the claims of "+target.String(), []stateKey{key})
 	if err != nil {
@@ -43,69 +44,34 @@ func (e *Engine) readClaims(ctx context.Context, b *binding, target change.Key) 
 	return claimSet{sources, numberOf(rows[key]["changes"])}, nil
 }
 
-// claimed is a target on which a move adds, keeps or drops a claim.
-type claimed struct {
-	b      *binding
-	target change.Key
-	effect effect // what the source asks for; no kind: nothing any more
-}
-
-// claims reports whether the move has mirrors with claims.
-func (e *Engine) claims(mv *move) bool { return len(e.claimedTargets(mv)) > 0 }
-
-func (e *Engine) claimedTargets(mv *move) []claimed {
-	var all []claimed
-	for _, id := range mv.ids() {
-		b := e.byID[id]
-		if b == nil || b.rule.Injective {
-			continue
-		}
-		old, new := mv.old[id], mv.new[id]
-		if old.kind == mirrored && new.kind == mirrored && old.String() == new.String() && mv.restore[id] != new.target {
-			continue
-		}
-		if old.kind == mirrored && (new.kind != mirrored || new.target != old.target) {
-			all = append(all, claimed{b: b, target: old.target})
-		}
-		if new.kind == mirrored {
-			all = append(all, claimed{b, new.target, new})
-		}
-	}
-	return all
-}
-
 // applyClaimed sends the transaction of one move that has mirrors with claims.
 // It reports true if the move has to be tried again.
-func (e *Engine) applyClaimed(ctx context.Context, mv *move, suffix int) (bool, error) {
-	targets := e.claimedTargets(mv)
-	pk := &pack{exclusive: map[string]bool{}}
-	sums, rest := e.difference(mv)
-	pk.take(mv, sums, rest)
-	items, parts := e.assemble(pk, suffix)
-	for _, t := range targets {
-		found, err := e.readClaims(ctx, t.b, t.target)
+func (e *Engine) applyClaimed(ctx context.Context, mv *plan.Move, suffix int) (bool, error) {
+	items, parts := e.assemble(e.planner.Pack([]*plan.Move{mv})[0], suffix)
+	for _, t := range e.planner.Claims(mv) {
+		found, err := e.readClaims(ctx, t.Binding, t.Target)
 		if err != nil {
 			return false, err
 		}
-		claim := t.effect.kind == mirrored
-		after := found.with(mv.key.String(), claim)
+		asks := t.Effect.Kind == plan.Mirrored
+		after := found.with(mv.Key.String(), asks)
 		items = append(items, e.claimsWrite(t, found, after))
-		parts = append(parts, part{moves: []*move{mv}, action: action{id: t.b.id}})
+		parts = append(parts, part{moves: []*plan.Move{mv}, action: plan.Action{ID: t.ID}})
 		switch {
-		case claim && after.winner() == mv.key.String():
-			a := e.upsertAction(mv, t.b, t.effect)
-			items, parts = append(items, a.write), append(parts, part{moves: []*move{mv}, action: a})
+		case asks && after.winner() == mv.Key.String():
+			a := e.planner.Upsert(mv, t.Binding, t.Effect)
+			items, parts = append(items, e.actionWrite(mv, a)), append(parts, part{moves: []*plan.Move{mv}, action: a})
 		case len(after.sources) == 0:
-			a := e.dropAction(mv, t.b, t.target)
-			items, parts = append(items, a.write), append(parts, part{moves: []*move{mv}, action: a})
+			a := mv.Drop(t.Binding, t.Target)
+			items, parts = append(items, e.actionWrite(mv, a)), append(parts, part{moves: []*plan.Move{mv}, action: a})
 		}
 		if len(after.sources) > 1 {
 			e.logger.WarnContext(ctx, "several sources ask for one mirror item; the smallest key wins",
-				"rule", t.b.rule.Name, "target", t.target.String(), "sources", len(after.sources))
+				"rule", t.Rule.Name, "target", t.Target.String(), "sources", len(after.sources))
 		}
 	}
 	if err := e.transact(ctx, "applying a ledger transaction with claims", items); err != nil {
-		again, err := e.afterFailure(ctx, err, []*move{mv}, parts, suffix)
+		again, err := e.afterFailure(ctx, err, []*plan.Move{mv}, parts, suffix)
 		return len(again) > 0, err
 	}
 	e.countMirrors(parts)
@@ -121,7 +87,7 @@ func (cs claimSet) with(source string, claim bool) claimSet {
 	return claimSet{sources, cs.changes + 1}
 }
 
-func (e *Engine) claimsWrite(t claimed, found, after claimSet) ddb.TransactWriteItem {
+func (e *Engine) claimsWrite(t plan.Claim, found, after claimSet) ddb.TransactWriteItem {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", "changes", numberValue(after.changes))
 	if len(after.sources) > 0 {
@@ -131,7 +97,7 @@ func (e *Engine) claimsWrite(t claimed, found, after claimSet) ddb.TransactWrite
 	}
 	condition := c.claimsAre(found)
 	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: claimsKey(t.b, t.target).attributes(),
+		TableName: &e.stateTable, Key: claimsKey(t.Binding, t.Target).attributes(),
 		UpdateExpression: &set, ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}}
@@ -146,7 +112,7 @@ func (c *expression) claimsAre(found claimSet) string {
 
 // deriveTarget brings a mirror item with claims to what its winner asks for,
 // provided that neither the claims nor the winner's ledger entry move meanwhile.
-func (e *Engine) deriveTarget(ctx context.Context, b *binding, target change.Key) error {
+func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target change.Key) error {
 	for try := range movesTriesMax {
 		if try > 2 {
 			pause(ctx, try)
@@ -167,10 +133,10 @@ func (e *Engine) deriveTarget(ctx context.Context, b *binding, target change.Key
 			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		}}}
 		if winner := found.winner(); winner == "" {
-			if !stamped(b, stampContext(e.incarnation, target, ""), standing) {
+			if !plan.Stamped(b, plan.StampContext(e.incarnation, target, ""), standing) {
 				return nil // gone, or the application's own
 			}
-			writes = append(writes, e.deleteAction(b, target).write)
+			writes = append(writes, e.deleteWrite(b, target))
 		} else {
 			more, err := e.winnerWrites(ctx, b, target, change.ParseKey(winner), standing)
 			if err != nil || len(more) == 0 {
@@ -210,26 +176,26 @@ func refusal(err error, canceled *ddb.TransactionCanceledException) string {
 // winnerWrites are the check of the winner's entry and the write of what its
 // item asks for; none if its own record is on the way, or if the mirror item
 // stands as it should.
-func (e *Engine) winnerWrites(ctx context.Context, b *binding, target, winner change.Key, standing change.Image) ([]ddb.TransactWriteItem, error) {
+func (e *Engine) winnerWrites(ctx context.Context, b *plan.Binding, target, winner change.Key, standing change.Image) ([]ddb.TransactWriteItem, error) {
 	mv, err := e.readMoveOf(ctx, winner)
 	if err != nil {
 		return nil, err
 	}
-	f, ok := mv.new[b.id]
-	if !ok || f.kind != mirrored || f.target != target || mv.entry == nil {
+	f, ok := mv.New[b.ID]
+	if !ok || f.Kind != plan.Mirrored || f.Target != target || mv.Entry == nil {
 		return nil, nil
 	}
-	if stamped(b, stampContext(e.incarnation, target, ""), standing) && digestOf(b, standing) == f.digest {
+	if plan.Stamped(b, plan.StampContext(e.incarnation, target, ""), standing) && plan.DigestOf(b, standing) == f.Digest {
 		return nil, nil
 	}
 	c := newExpression()
-	condition := c.entryIs(mv.entry)
-	mv.to = mv.entry.at
+	condition := c.entryIs(mv.Entry)
+	mv.To = mv.Entry.At
 	return []ddb.TransactWriteItem{
 		{ConditionCheck: &ddb.ConditionCheck{
 			TableName: &e.stateTable, Key: entryKey(winner).attributes(), ConditionExpression: &condition,
 			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		}},
-		e.upsertAction(mv, b, f).write,
+		e.upsertWrite(mv, e.planner.Upsert(mv, b, f)),
 	}, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -31,6 +32,9 @@ const (
 	writesAtOnce = 16
 )
 
+// StampPrefix begins the name of every attribute in which the engine leaves a stamp.
+const StampPrefix = plan.StampPrefix
+
 // Config says what an Engine works on.
 type Config struct {
 	Client     Client
@@ -45,7 +49,7 @@ type Config struct {
 
 // Engine applies a rule set to one table. It is safe for concurrent use.
 type Engine struct {
-	*bindings
+	planner      *plan.Planner
 	client       Client
 	table        string
 	stateTable   string
@@ -162,10 +166,6 @@ func (e *Engine) keyOf(item map[string]ddb.AttributeValue) change.Key {
 		k.Sort = textOf(item[e.sortKey])
 	}
 	return k
-}
-
-func (e *Engine) planner() *planner {
-	return &planner{bindings: e.bindings, incarnation: e.incarnation, epoch: e.epoch}
 }
 
 // stillEntity is the condition that an item exists and is still of its entity.

@@ -204,7 +204,8 @@ func TestRulesUnderARunningTable(t *testing.T) {
 	if e, err := open(strings.Replace(socialRules, "comment-count:", "number-of-comments:", 1)); err != nil || len(e.Describe().NewRules) != 0 {
 		t.Errorf("a renamed rule: %v", err)
 	}
-	if _, err := old.Process(w.ctx, []change.Record{irrelevantRecord(t)}); err != nil {
+	irrelevant := []change.Record{{Key: group1, Old: change.Item{"pk": s(group1.Partition), "sk": s(group1.Sort)}, New: change.Item{"pk": s(group1.Partition), "sk": s(group1.Sort), "motd": s("ho")}}}
+	if _, err := old.Process(w.ctx, irrelevant); err != nil {
 		t.Errorf("a worker beside a renamed rule: %v", err)
 	}
 	added := strings.Replace(socialRules, "comment-count:", "posts-liked: { count: Comment, as: Group.liked, by: { groupId: tag } }\n  comment-count:", 1)
@@ -212,7 +213,7 @@ func TestRulesUnderARunningTable(t *testing.T) {
 	if err != nil || len(e.Describe().NewRules) != 1 {
 		t.Fatalf("an added rule: %v", err)
 	}
-	done, err := old.Process(w.ctx, []change.Record{irrelevantRecord(t)})
+	done, err := old.Process(w.ctx, irrelevant)
 	var stop interface{ StopReading() bool }
 	if done != 0 || !errors.Is(err, ErrEpochMoved) || !errors.As(err, &stop) || !stop.StopReading() {
 		t.Errorf("a worker that does not know the added rule: done %d, %v", done, err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -30,26 +31,26 @@ func Explain(set *rules.Set, rec change.Record) Explanation {
 	for _, r := range set.Rules {
 		ids[r] = r.Name
 	}
-	p := &planner{bindings: bind(set, ids), epoch: 1}
+	p := &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: 1}
 	x := Explanation{Old: entityOf(set, rec.Key, rec.Old), New: entityOf(set, rec.Key, rec.New)}
 	x.Unmatched = x.Old == "" && x.New == ""
-	pl := p.plan([]change.Record{rec})
-	if mv := pl.moves.of(rec.Key); mv != nil {
-		for _, id := range mv.ids() {
+	pl := p.Plan([]change.Record{rec})
+	if mv := pl.Moves.Of(rec.Key); mv != nil {
+		for _, id := range mv.IDs() {
 			x.Lines = append(x.Lines, explainMove(p, mv, id)...)
 		}
 	}
-	for id := range pl.heals.all() {
-		x.add(id.b, "its mirror item was written by somebody else or by the engine", "check "+id.key.String()+" against the ledger, and restore it if it differs")
+	for id := range pl.Heals.All() {
+		x.add(id.Binding, "its mirror item was written by somebody else or by the engine", "check "+id.Key.String()+" against the ledger, and restore it if it differs")
 	}
-	for id, f := range pl.parents.all() {
-		x.add(id.b, fmt.Sprintf("%s changed", listed(id.b.rule.Reads)), "set "+listed(id.b.rule.Writes)+" on every "+id.b.rule.Target.Name+" of "+id.key.String()+goneNote(f))
+	for id, f := range pl.FanOuts.All() {
+		x.add(id.Binding, fmt.Sprintf("%s changed", listed(id.Rule.Reads)), "set "+listed(id.Rule.Writes)+" on every "+id.Rule.Target.Name+" of "+id.Key.String()+goneNote(f))
 	}
-	for id, f := range pl.children.all() {
+	for id, f := range pl.Fills.All() {
 		x.Lines = append(x.Lines, explainChild(id, f))
 	}
-	for g := range pl.rollups.all() {
-		x.add(g.b, "its display attribute was written by somebody else", rollUpNote(g))
+	for g := range pl.Rollups.All() {
+		x.add(g.Binding, "its display attribute was written by somebody else", rollUpNote(g))
 	}
 	slices.SortStableFunc(x.Lines, func(a, b ExplainLine) int {
 		return slices.Compare([]string{a.Rule, a.Effect}, []string{b.Rule, b.Effect})
@@ -67,44 +68,45 @@ func entityOf(set *rules.Set, key change.Key, img change.Image) string {
 	return ""
 }
 
-func (x *Explanation) add(b *binding, effect, write string) {
-	x.Lines = append(x.Lines, ExplainLine{b.rule.Name, effect, write})
+func (x *Explanation) add(b *plan.Binding, effect, write string) {
+	x.Lines = append(x.Lines, ExplainLine{b.Rule.Name, effect, write})
 }
 
-func goneNote(f *fanOut) string {
-	if f.deleted {
+func goneNote(f *plan.FanOut) string {
+	if f.Deleted {
 		return ", which is gone"
 	}
 	return ""
 }
 
-func explainChild(id itemRule, f *fill) ExplainLine {
-	line := ExplainLine{Rule: id.b.rule.Name}
+func explainChild(id plan.ItemRule, f *plan.Fill) ExplainLine {
+	line := ExplainLine{Rule: id.Rule.Name}
 	switch {
-	case f.bad != nil:
-		line.Effect, line.Write = "cannot name its parent: "+f.bad.Reason, "park it ("+f.bad.Code+")"
-	case f.gone:
+	case f.Bad != nil:
+		line.Effect, line.Write = "cannot name its parent: "+f.Bad.Reason, "park it ("+f.Bad.Code+")"
+	case f.Gone:
 		line.Effect, line.Write = "the child is gone", "drop its reference"
-	case !f.refers:
-		line.Effect, line.Write = "refers to no parent", "take "+listed(id.b.rule.Writes)+" off"
+	case !f.Refers:
+		line.Effect, line.Write = "refers to no parent", "take "+listed(id.Rule.Writes)+" off"
 	default:
-		line.Effect, line.Write = "refers to "+f.parent.String(), "set "+listed(id.b.rule.Writes)+" from it"
+		line.Effect, line.Write = "refers to "+f.Parent.String(), "set "+listed(id.Rule.Writes)+" from it"
 	}
 	return line
 }
 
-func explainMove(p *planner, mv *move, id string) []ExplainLine {
-	old, had := mv.old[id]
-	new, has := mv.new[id]
+func explainMove(p *plan.Planner, mv *plan.Move, id string) []ExplainLine {
+	old, had := mv.Old[id]
+	new, has := mv.New[id]
 	if had && has && old.String() == new.String() {
 		return nil
 	}
-	name := "unique " + id[min(len(id), len(locatorPrefix)):]
-	if b := p.byID[id]; b != nil {
-		name = b.rule.Name
+	entity, _ := plan.LocatedEntity(id)
+	name := "unique " + entity
+	if b := p.ByID(id); b != nil {
+		name = b.Rule.Name
 	}
 	var lines []ExplainLine
-	if had && !(has && new.kind == old.kind && new.kind == mirrored && new.target == old.target) {
+	if had && !(has && new.Kind == old.Kind && new.Kind == plan.Mirrored && new.Target == old.Target) {
 		lines = append(lines, ExplainLine{name, "takes back " + describe(old), undoNote(p, id, old)})
 	}
 	if has {
@@ -113,46 +115,46 @@ func explainMove(p *planner, mv *move, id string) []ExplainLine {
 	return lines
 }
 
-func describe(f effect) string {
-	switch f.kind {
-	case contribution:
-		return f.amount.String() + " in " + f.group
-	case mirrored:
-		return "mirror item " + f.target.String()
-	case located:
-		return "being found as " + f.value
+func describe(f plan.Effect) string {
+	switch f.Kind {
+	case plan.Contribution:
+		return f.Amount.String() + " in " + f.Group
+	case plan.Mirrored:
+		return "mirror item " + f.Target.String()
+	case plan.Located:
+		return "being found as " + f.Value
 	}
-	return "nothing, being unreadable: " + f.parked.Reason
+	return "nothing, being unreadable: " + f.Parked.Reason
 }
 
-func undoNote(p *planner, id string, f effect) string {
-	switch f.kind {
-	case contribution:
-		return rollUpNote(groupRef{p.byID[id], f.group})
-	case mirrored:
-		return "delete " + f.target.String()
+func undoNote(p *plan.Planner, id string, f plan.Effect) string {
+	switch f.Kind {
+	case plan.Contribution:
+		return rollUpNote(plan.GroupRef{Binding: p.ByID(id), Group: f.Group})
+	case plan.Mirrored:
+		return "delete " + f.Target.String()
 	}
 	return "clear it in the state table"
 }
 
-func redoNote(p *planner, id string, f effect) string {
-	switch f.kind {
-	case contribution:
-		return rollUpNote(groupRef{p.byID[id], f.group})
-	case mirrored:
-		return "set " + listed(slices.Sorted(maps.Keys(f.mirror.Attributes))) + " on " + f.target.String()
-	case parked:
-		return "park it (" + f.parked.Code + ")"
+func redoNote(p *plan.Planner, id string, f plan.Effect) string {
+	switch f.Kind {
+	case plan.Contribution:
+		return rollUpNote(plan.GroupRef{Binding: p.ByID(id), Group: f.Group})
+	case plan.Mirrored:
+		return "set " + listed(slices.Sorted(maps.Keys(f.Mirror.Attributes))) + " on " + f.Target.String()
+	case plan.Parked:
+		return "park it (" + f.Parked.Code + ")"
 	}
 	return "write it to the state table"
 }
 
-func rollUpNote(g groupRef) string {
-	target := g.group
-	if g.b.rule.ByUnique {
-		target = g.b.rule.Target.Name + " with " + g.b.rule.Target.Unique + " " + g.group
+func rollUpNote(g plan.GroupRef) string {
+	target := g.Group
+	if g.Rule.ByUnique {
+		target = g.Rule.Target.Name + " with " + g.Rule.Target.Unique + " " + g.Group
 	}
-	return "roll up " + g.b.rule.Writes[0] + " of " + target
+	return "roll up " + g.Rule.Writes[0] + " of " + target
 }
 
 func listed(names []string) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
 // expression gathers the names and values of one request's expressions.
@@ -64,10 +65,10 @@ func (c *expression) sprintf(format string, args ...any) string {
 }
 
 // unstampedOr is the condition that the stamp is not one of this context, or not higher than a version.
-func (c *expression) unstampedOr(attribute string, s stamp) string {
+func (c *expression) unstampedOr(attribute string, s plan.Stamp) string {
 	n := c.name(attribute)
-	return "(attribute_not_exists(" + n + ") OR NOT begins_with(" + n + ", " + c.value(textValue(s.context+" ")) +
-		") OR " + n + " <= " + c.value(textValue(s.context+" "+string(s.version)+" ~")) + ")"
+	return "(attribute_not_exists(" + n + ") OR NOT begins_with(" + n + ", " + c.value(textValue(s.Context+" ")) +
+		") OR " + n + " <= " + c.value(textValue(s.Context+" "+string(s.Version)+" ~")) + ")"
 }
 
 // same is a further condition: that an attribute still holds what was seen.

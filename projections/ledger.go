@@ -12,8 +12,8 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -26,23 +26,23 @@ var errTooContended = errors.New("other writers kept changing the same items")
 
 // applyMoves brings ledger entries, and all that hangs on them, to what the
 // moves say. Every move that returns without error in failed is durable.
-func (e *Engine) applyMoves(ctx context.Context, moves []*move, suffix int, failed func(*move, error)) {
+func (e *Engine) applyMoves(ctx context.Context, moves []*plan.Move, suffix int, failed func(*plan.Move, error)) {
 	pending := moves
 	for try := 0; len(pending) > 0; try++ {
 		if try == movesTriesMax {
 			for _, mv := range pending {
-				failed(mv, fmt.Errorf("moving the ledger entry of %s: %w", mv.key, errTooContended))
+				failed(mv, fmt.Errorf("moving the ledger entry of %s: %w", mv.Key, errTooContended))
 			}
 			return
 		}
 		if try > 2 {
 			pause(ctx, try)
 		}
-		var next []*move
-		var simple []*move
+		var next []*plan.Move
+		var simple []*plan.Move
 		for _, mv := range pending {
-			mv.settle()
-			if !e.claims(mv) {
+			mv.Settle()
+			if len(e.planner.Claims(mv)) == 0 {
 				simple = append(simple, mv)
 				continue
 			}
@@ -53,10 +53,10 @@ func (e *Engine) applyMoves(ctx context.Context, moves []*move, suffix int, fail
 				next = append(next, mv)
 			}
 		}
-		for _, pk := range packMoves(simple, e) {
+		for _, pk := range e.planner.Pack(simple) {
 			again, err := e.applyPack(ctx, pk, suffix)
 			if err != nil {
-				for _, mv := range pk.moves {
+				for _, mv := range pk.Moves {
 					failed(mv, err)
 				}
 				continue
@@ -78,56 +78,56 @@ func pause(ctx context.Context, try int) {
 
 // part says what one action of a transaction belongs to.
 type part struct {
-	moves  []*move // the move whose entry or action it is; all that add to a sum
+	moves  []*plan.Move // the move whose entry or action it is; all that add to a sum
 	entry  bool
-	sum    groupRef
-	action action
+	sum    plan.GroupRef
+	action plan.Action
 }
 
 // applyPack sends one transaction and returns the moves that have to be tried again, planned anew.
-func (e *Engine) applyPack(ctx context.Context, pk *pack, suffix int) ([]*move, error) {
+func (e *Engine) applyPack(ctx context.Context, pk *plan.Pack, suffix int) ([]*plan.Move, error) {
 	items, parts := e.assemble(pk, suffix)
 	err := e.transact(ctx, "applying a ledger transaction", items)
 	if err == nil {
 		e.countMirrors(parts)
 		return nil, nil
 	}
-	return e.afterFailure(ctx, err, pk.moves, parts, suffix)
+	return e.afterFailure(ctx, err, pk.Moves, parts, suffix)
 }
 
 func (e *Engine) countMirrors(parts []part) {
 	for _, p := range parts {
-		if p.action.target != (change.Key{}) && !p.action.spare {
+		if p.action.Kind == plan.UpsertMirror || p.action.Kind == plan.DeleteMirror {
 			e.counters.Mirrors.Add(1)
 		}
 	}
 }
 
 // assemble lays out a transaction: entries, sums, then everything else.
-func (e *Engine) assemble(pk *pack, suffix int) ([]ddb.TransactWriteItem, []part) {
+func (e *Engine) assemble(pk *plan.Pack, suffix int) ([]ddb.TransactWriteItem, []part) {
 	var items []ddb.TransactWriteItem
 	var parts []part
-	contributors := map[groupRef][]*move{}
+	contributors := map[plan.GroupRef][]*plan.Move{}
 	var rest []ddb.TransactWriteItem
 	var restParts []part
-	for _, mv := range pk.moves {
-		items, parts = append(items, e.entryWrite(mv)), append(parts, part{moves: []*move{mv}, entry: true})
-		sums, actions := e.difference(mv)
+	for _, mv := range pk.Moves {
+		items, parts = append(items, e.entryWrite(mv)), append(parts, part{moves: []*plan.Move{mv}, entry: true})
+		sums, actions := e.planner.Difference(mv)
 		for _, s := range sums {
-			contributors[s.group] = append(contributors[s.group], mv)
+			contributors[s.Group] = append(contributors[s.Group], mv)
 		}
 		for _, a := range actions {
-			rest, restParts = append(rest, a.write), append(restParts, part{moves: []*move{mv}, action: a})
+			rest, restParts = append(rest, e.actionWrite(mv, a)), append(restParts, part{moves: []*plan.Move{mv}, action: a})
 		}
 	}
-	for _, s := range pk.sums {
-		items, parts = append(items, e.sumWrite(s, suffix)), append(parts, part{moves: contributors[s.group], sum: s.group})
+	for _, s := range pk.Sums {
+		items, parts = append(items, e.sumWrite(s, suffix)), append(parts, part{moves: contributors[s.Group], sum: s.Group})
 	}
 	return append(items, rest...), append(parts, restParts...)
 }
 
 // afterFailure decides, from why a transaction failed, how each of its moves goes on.
-func (e *Engine) afterFailure(ctx context.Context, err error, moves []*move, parts []part, suffix int) ([]*move, error) {
+func (e *Engine) afterFailure(ctx context.Context, err error, moves []*plan.Move, parts []part, suffix int) ([]*plan.Move, error) {
 	var canceled *ddb.TransactionCanceledException
 	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != len(parts) {
 		if classify(err) != classPark {
@@ -139,7 +139,7 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*move, par
 		}
 		return e.rejected(ctx, moves, blamed, err.Error())
 	}
-	done := map[*move]bool{}
+	done := map[*plan.Move]bool{}
 	for i, reason := range canceled.CancellationReasons {
 		p := parts[i]
 		switch code := codeOf(reason); {
@@ -150,19 +150,19 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*move, par
 				return nil, err
 			}
 			done[p.moves[0]] = finished
-		case code == "ConditionalCheckFailed" && p.action.delete:
-			p.moves[0].keep(p.action.target)
-		case code == "ConditionalCheckFailed" && p.action.spare:
-			delete(p.moves[0].spare, p.action.target)
+		case code == "ConditionalCheckFailed" && p.action.Kind == plan.DeleteMirror:
+			p.moves[0].Keep(p.action.Target)
+		case code == "ConditionalCheckFailed" && p.action.Kind == plan.SpareMirror:
+			delete(p.moves[0].Spare, p.action.Target)
 		case code == "ConditionalCheckFailed": // a claims item moved on: read it again
 		default:
 			message := code
 			if reason.Message != nil {
 				message = *reason.Message
 			}
-			blamed := map[string]bool{p.action.id: true}
-			if p.sum.b != nil {
-				blamed = map[string]bool{p.sum.b.id: true}
+			blamed := map[string]bool{p.action.ID: true}
+			if p.sum.Binding != nil {
+				blamed = map[string]bool{p.sum.ID: true}
 			}
 			left, err := e.rejected(ctx, p.moves, blamed, message)
 			if err != nil {
@@ -173,61 +173,49 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*move, par
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(moves), func(mv *move) bool { return done[mv] }), nil
-}
-
-func (mv *move) keep(target change.Key) {
-	if mv.spare == nil {
-		mv.spare = map[change.Key]bool{}
-	}
-	mv.spare[target] = true
+	return slices.DeleteFunc(slices.Clone(moves), func(mv *plan.Move) bool { return done[mv] }), nil
 }
 
 // replan goes on from the entry that is really there. It reports true if
 // nothing is left to do: the entry is as far already.
-func (e *Engine) replan(ctx context.Context, mv *move, actual row) (bool, error) {
+func (e *Engine) replan(ctx context.Context, mv *plan.Move, actual row) (bool, error) {
 	decode := readEntry
-	if mv.first < 0 {
+	if mv.First < 0 {
 		decode = e.ownEntry
 	}
 	ent, err := decode(actual)
 	if err != nil {
-		return false, fmt.Errorf("ledger entry of %s: %w", mv.key, err)
+		return false, fmt.Errorf("ledger entry of %s: %w", mv.Key, err)
 	}
-	if mv.first < 0 { // rederived: what the item asks for has to be read after the entry
-		sc := everything
-		if mv.seeding {
-			sc = sources
+	if mv.First < 0 { // rederived: what the item asks for has to be read after the entry
+		sc := plan.Everything
+		if mv.Seeding {
+			sc = plan.Sources
 		}
-		fresh, err := e.readMove(ctx, mv.key, ent, sc)
+		fresh, err := e.readMove(ctx, mv.Key, ent, sc)
 		if err != nil {
 			return false, err
 		}
-		fresh.restore, fresh.repark, fresh.spare, fresh.alone = mv.restore, mv.repark, mv.spare, mv.alone
+		fresh.Restore, fresh.Repark, fresh.Spare, fresh.Alone = mv.Restore, mv.Repark, mv.Spare, mv.Alone
 		*mv = *fresh
-		return mv.idle(), nil
+		return mv.Idle(), nil
 	}
-	duplicate := ent != nil && ent.at >= mv.to
-	mv.expect(ent, e.bindings)
+	duplicate := ent != nil && ent.At >= mv.To
+	mv.Expect(ent, e.planner.Bindings)
 	return duplicate, nil
-}
-
-// idle reports whether a rederived move would change nothing.
-func (mv *move) idle() bool {
-	return mv.old.equal(mv.new) && len(mv.restore) == 0 && !mv.repark && len(mv.due) == 0
 }
 
 // overflowing finds the contributions of a move alone that its accumulators
 // cannot hold, for endpoints that refuse the whole request without saying which
 // action is at fault. It returns none where the fault is another.
-func (e *Engine) overflowing(ctx context.Context, moves []*move, suffix int) (map[string]bool, error) {
-	if len(moves) > 1 || !moves[0].alone {
+func (e *Engine) overflowing(ctx context.Context, moves []*plan.Move, suffix int) (map[string]bool, error) {
+	if len(moves) > 1 || !moves[0].Alone {
 		return nil, nil
 	}
-	sums, _ := e.difference(moves[0])
+	sums, _ := e.planner.Difference(moves[0])
 	keys := make([]stateKey, len(sums))
 	for i, s := range sums {
-		keys[i] = accumulatorKey(s.group, suffix%s.group.b.rule.WriteShards)
+		keys[i] = accumulatorKey(s.Group, suffix%s.Group.Rule.WriteShards)
 	}
 	rows, err := e.readState(ctx, "reading accumulators", keys)
 	if err != nil {
@@ -237,10 +225,10 @@ func (e *Engine) overflowing(ctx context.Context, moves []*move, suffix int) (ma
 	for i, s := range sums {
 		value, err := decimal.Parse(cmp.Or(textOf(rows[keys[i]]["value"]), "0"))
 		if err == nil {
-			_, err = value.Add(s.delta)
+			_, err = value.Add(s.Delta)
 		}
 		if err != nil {
-			blamed[s.group.b.id] = true
+			blamed[s.Group.ID] = true
 		}
 	}
 	return blamed, nil
@@ -249,72 +237,56 @@ func (e *Engine) overflowing(ctx context.Context, moves []*move, suffix int) (ma
 // rejected parks what DynamoDB refuses for good: the effects that are blamed,
 // or all if nothing is. In company the moves are tried alone first, so that a
 // bad member never fails its neighbours.
-func (e *Engine) rejected(ctx context.Context, moves []*move, blamed map[string]bool, message string) ([]*move, error) {
-	if len(moves) > 1 || !moves[0].alone {
+func (e *Engine) rejected(ctx context.Context, moves []*plan.Move, blamed map[string]bool, message string) ([]*plan.Move, error) {
+	if len(moves) > 1 || !moves[0].Alone {
 		for _, mv := range moves {
-			mv.alone = true
+			mv.Alone = true
 		}
 		return moves, nil
 	}
 	mv := moves[0]
-	new := maps.Clone(mv.new)
+	new := maps.Clone(mv.New)
 	changed := false
-	for id, f := range mv.new {
-		if f.kind == parked || len(blamed) > 0 && !blamed[id] {
+	for id, f := range mv.New {
+		if f.Kind == plan.Parked || len(blamed) > 0 && !blamed[id] {
 			continue
 		}
 		why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + message}
-		if f.kind == contribution && blamed[id] {
-			why = overflow("the sum with the contribution " + f.amount.String()).parked
+		if f.Kind == plan.Contribution && blamed[id] {
+			why = plan.Overflow("the sum with the contribution " + f.Amount.String()).Parked
 		}
-		new[id], changed = effect{kind: parked, parked: why}, true
+		new[id], changed = plan.Effect{Kind: plan.Parked, Parked: why}, true
 	}
 	if !changed {
 		return nil, e.parkRefusedUndo(ctx, mv, blamed, message)
 	}
-	mv.new = new
-	e.logger.WarnContext(ctx, "parked: a write was refused", "item", mv.key.String(), "reason", message)
+	mv.New = new
+	e.logger.WarnContext(ctx, "parked: a write was refused", "item", mv.Key.String(), "reason", message)
 	return moves, nil
 }
 
 // parkRefusedUndo parks an item whose former effects DynamoDB refuses to take
 // back. Its entry stays as it is, and says what is still in force; the item's
 // next record, or a retry, tries again.
-func (e *Engine) parkRefusedUndo(ctx context.Context, mv *move, blamed map[string]bool, message string) error {
-	for _, id := range mv.ids() {
+func (e *Engine) parkRefusedUndo(ctx context.Context, mv *plan.Move, blamed map[string]bool, message string) error {
+	for _, id := range mv.IDs() {
 		if len(blamed) > 0 && !blamed[id] {
 			continue
 		}
 		why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses to take back what the item caused before: " + message}
-		if err := e.parkID(ctx, id, mv.key, mv.position, why); err != nil {
+		if err := e.parkID(ctx, id, mv.Key, mv.Position, why); err != nil {
 			return err
 		}
 	}
-	mv.due, mv.touched = nil, nil
+	mv.Due, mv.Touched = nil, nil
 	return nil
 }
 
 // clearDue takes the due mark off an entry, unless the entry has moved since.
-func (e *Engine) clearDue(ctx context.Context, mv *move) error {
+func (e *Engine) clearDue(ctx context.Context, mv *plan.Move) error {
 	c := newExpression()
 	remove := "REMOVE " + c.name("due")
-	condition := c.entryIs(&entry{at: mv.markAt(), rederived: mv.markRederived()})
-	_, err := e.update(ctx, "clearing a due mark", e.stateUpdate(entryKey(mv.key), remove, condition, c))
+	condition := c.entryIs(mv.MarkedEntry())
+	_, err := e.update(ctx, "clearing a due mark", e.stateUpdate(entryKey(mv.Key), remove, condition, c))
 	return err
-}
-
-// markAt and markRederived say which entry holds the move's due mark: the one
-// it wrote, or, where it found itself done already, the one it found.
-func (mv *move) markAt() version {
-	if mv.entry != nil && mv.entry.at >= mv.to && mv.first >= 0 {
-		return mv.entry.at
-	}
-	return mv.to
-}
-
-func (mv *move) markRederived() int64 {
-	if mv.entry != nil && mv.entry.at >= mv.to && mv.first >= 0 {
-		return mv.entry.rederived
-	}
-	return mv.rederived
 }

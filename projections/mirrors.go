@@ -4,36 +4,37 @@ import (
 	"context"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
 // heal brings mirror items that somebody else wrote or deleted back to what their sources ask for.
-func (w *work) heal(pl *plan) {
-	standing, err := w.standing(&pl.heals)
+func (w *work) heal(pl *plan.Changes) {
+	standing, err := w.standing(&pl.Heals)
 	if err != nil {
-		for _, h := range pl.heals.all() {
-			w.failed(h.first, err)
+		for _, h := range pl.Heals.All() {
+			w.failed(h.First, err)
 		}
 		return
 	}
-	for id, h := range pl.heals.all() {
+	for id, h := range pl.Heals.All() {
 		if standing[id] {
 			continue
 		}
-		allowed, err := w.mayHeal(w.ctx, id.b, id.key, h.contested)
+		allowed, err := w.mayHeal(w.ctx, id.Binding, id.Key, h.Contested)
 		if err == nil && allowed {
 			err = w.healTarget(w.ctx, pl, id)
 		}
-		w.failed(h.first, err)
+		w.failed(h.First, err)
 	}
 }
 
 // standing finds the mirror items that are as the ledger has them, so that
 // nothing is to be done: every mirror item that the engine inserts comes by here.
-func (w *work) standing(heals *asked[itemRule, heal]) (map[itemRule]bool, error) {
-	sources := map[itemRule]change.Key{}
+func (w *work) standing(heals *plan.Asked[plan.ItemRule, plan.Heal]) (map[plan.ItemRule]bool, error) {
+	sources := map[plan.ItemRule]change.Key{}
 	var keys []stateKey
-	for id := range heals.all() {
-		if source, ok := id.b.rule.SourceKey(id.key); id.b.rule.Injective && ok {
+	for id := range heals.All() {
+		if source, ok := id.Rule.SourceKey(id.Key); id.Rule.Injective && ok {
 			sources[id] = source
 			keys = append(keys, entryKey(source))
 		}
@@ -42,8 +43,8 @@ func (w *work) standing(heals *asked[itemRule, heal]) (map[itemRule]bool, error)
 	if err != nil {
 		return nil, err
 	}
-	result := map[itemRule]bool{}
-	for id, h := range heals.all() {
+	result := map[plan.ItemRule]bool{}
+	for id, h := range heals.All() {
 		source, ok := sources[id]
 		if !ok {
 			continue
@@ -52,19 +53,19 @@ func (w *work) standing(heals *asked[itemRule, heal]) (map[itemRule]bool, error)
 		if err != nil {
 			return nil, err
 		}
-		var f effect
+		var f plan.Effect
 		if ent != nil {
-			f = ent.effects[id.b.id]
+			f = ent.Effects[id.ID]
 		}
-		asked := f.kind == mirrored && f.target == id.key
-		context, last := stampContext(w.incarnation, id.key, ""), h.last
+		asked := f.Kind == plan.Mirrored && f.Target == id.Key
+		context, last := plan.StampContext(w.incarnation, id.Key, ""), h.Last
 		if last == nil {
 			result[id] = !asked
 			continue
 		}
-		s, ok := readStamp(last.Lookup(id.b.stamp), context)
+		s, ok := plan.ReadStamp(last.Lookup(id.Stamp), context)
 		if asked {
-			result[id] = ok && s.digest == f.digest && digestOf(id.b, last) == f.digest
+			result[id] = ok && s.Digest == f.Digest && plan.DigestOf(id.Binding, last) == f.Digest
 		} else {
 			result[id] = !ok // no source, and not ours: the application's own item
 		}
@@ -73,11 +74,11 @@ func (w *work) standing(heals *asked[itemRule, heal]) (map[itemRule]bool, error)
 }
 
 // healTarget brings one mirror item to what its source asks for.
-func (w *work) healTarget(ctx context.Context, pl *plan, id itemRule) error {
-	if !id.b.rule.Injective {
-		return w.deriveTarget(ctx, id.b, id.key)
+func (w *work) healTarget(ctx context.Context, pl *plan.Changes, id plan.ItemRule) error {
+	if !id.Rule.Injective {
+		return w.deriveTarget(ctx, id.Binding, id.Key)
 	}
-	source, ok := id.b.rule.SourceKey(id.key)
+	source, ok := id.Rule.SourceKey(id.Key)
 	if !ok {
 		return nil
 	}
@@ -85,11 +86,11 @@ func (w *work) healTarget(ctx context.Context, pl *plan, id itemRule) error {
 	if err != nil {
 		return err
 	}
-	mv.restore = map[string]change.Key{id.b.id: id.key}
+	mv.Restore = map[string]change.Key{id.ID: id.Key}
 	var failure error
-	w.applyMoves(ctx, []*move{mv}, w.suffix, func(_ *move, err error) { failure = err })
+	w.applyMoves(ctx, []*plan.Move{mv}, w.suffix, func(_ *plan.Move, err error) { failure = err })
 	if failure == nil {
-		pl.addRollups(mv, pl.heals.of(id).first)
+		pl.AddRollups(mv, pl.Heals.Of(id).First)
 	}
 	return failure
 }
@@ -97,7 +98,7 @@ func (w *work) healTarget(ctx context.Context, pl *plan, id itemRule) error {
 // mayHeal counts one correction of what the engine had written, and reports
 // whether it stays within the bound. Beyond it, another program fights for the
 // attribute: the (item, rule) is parked.
-func (e *Engine) mayHeal(ctx context.Context, b *binding, item change.Key, contested bool) (bool, error) {
+func (e *Engine) mayHeal(ctx context.Context, b *plan.Binding, item change.Key, contested bool) (bool, error) {
 	if !contested {
 		return true, nil
 	}
@@ -111,7 +112,7 @@ func (e *Engine) mayHeal(ctx context.Context, b *binding, item change.Key, conte
 	}
 	if n == e.healsMax+1 {
 		e.logger.ErrorContext(ctx, "another program keeps overwriting a derived attribute: healing stops for a while",
-			"rule", b.rule.Name, "item", item.String(), "corrections", e.healsMax, "within", healWindow)
+			"rule", b.Rule.Name, "item", item.String(), "corrections", e.healsMax, "within", healWindow)
 	}
 	return false, e.park(ctx, b, item, change.Position{}, contestedReason(b, e.healsMax))
 }

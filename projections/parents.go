@@ -11,65 +11,66 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
 // fanOut writes changed parents to their children: the parent's position for
 // the rule is raised first, then the children are looked up. A child that
 // comes meanwhile reads the parent after putting its reference, so either it
 // sees the new parent or the lookup sees it.
-func (w *work) fanOut(parents *asked[itemRule, fanOut]) {
-	for id, f := range parents.all() {
-		w.failed(f.first, w.fanOutParent(w.ctx, id, f))
+func (w *work) fanOut(parents *plan.Asked[plan.ItemRule, plan.FanOut]) {
+	for id, f := range parents.All() {
+		w.failed(f.First, w.fanOutParent(w.ctx, id, f))
 	}
 }
 
-func (e *Engine) fanOutParent(ctx context.Context, id itemRule, f *fanOut) error {
-	v := versionAt(e.epoch, f.position)
+func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.FanOut) error {
+	v := plan.VersionAt(e.epoch, f.Position)
 	raised, err := e.raiseParent(ctx, id, v)
 	if err != nil || !raised {
 		return err // or a later change of the parent is being written already
 	}
-	write := parentWrite{b: id.b, parent: id.key, version: v, values: f.values}
+	write := parentWrite{b: id.Binding, parent: id.Key, version: v, values: f.Values}
 	look := e.fanOutReferences
-	if id.b.rule.Collection {
+	if id.Rule.Collection {
 		look = e.fanOutCollection
 	}
 	left, err := look(ctx, write)
-	if err == nil && left == 0 && f.deleted {
+	if err == nil && left == 0 && f.Deleted {
 		err = e.retireParent(ctx, id, v)
 	}
 	return err
 }
 
 // raiseParent raises the position up to which the rule has seen the parent. It reports false if it is higher already.
-func (e *Engine) raiseParent(ctx context.Context, id itemRule, v version) (bool, error) {
+func (e *Engine) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Version) (bool, error) {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v REMOVE %n", "at", textValue(string(v)), "ttl")
 	condition := c.sprintf("attribute_not_exists(%n) OR %n <= %v", "at", "at", textValue(string(v)))
-	return e.update(ctx, "raising the position of parent "+id.key.String(), e.stateUpdate(parentKey(id.b, id.key), set, condition, c))
+	return e.update(ctx, "raising the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 }
 
 // retireParent lets the position of a deleted parent without children expire.
-func (e *Engine) retireParent(ctx context.Context, id itemRule, v version) error {
+func (e *Engine) retireParent(ctx context.Context, id plan.ItemRule, v plan.Version) error {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", "ttl", numberValue(time.Now().Add(tombstoneTTL).Unix()))
 	condition := c.sprintf("%n = %v", "at", textValue(string(v)))
-	_, err := e.update(ctx, "retiring the position of parent "+id.key.String(), e.stateUpdate(parentKey(id.b, id.key), set, condition, c))
+	_, err := e.update(ctx, "retiring the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 	return err
 }
 
 // parentWrite is what one state of a parent puts on its children.
 type parentWrite struct {
-	b       *binding
+	b       *plan.Binding
 	parent  change.Key
-	version version
+	version plan.Version
 	values  []change.Value
 }
 
 // fanOutCollection writes to children that lie in a collection given by the
 // parent's key. It returns how many there are.
 func (e *Engine) fanOutCollection(ctx context.Context, pw parentWrite) (int, error) {
-	partition, prefix, ok := pw.b.rule.CollectionOf(pw.parent)
+	partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
 	if !ok {
 		return 0, nil
 	}
@@ -171,11 +172,11 @@ func (e *Engine) queryPages(ctx context.Context, doing string, in *dynamodb.Quer
 
 // copyUpdate writes a rule's copies and stamp on a child, provided that it
 // still exists, refers to the same parent and carries the stamp that was read.
-func (e *Engine) copyUpdate(pw parentWrite, child change.Key, seen change.Image, s stamp) *dynamodb.UpdateItemInput {
+func (e *Engine) copyUpdate(pw parentWrite, child change.Key, seen change.Image, s plan.Stamp) *dynamodb.UpdateItemInput {
 	c := newExpression()
-	set := "SET " + c.sprintf("%n = %v", pw.b.stamp, textValue(s.String()))
+	set := "SET " + c.sprintf("%n = %v", pw.b.Stamp, textValue(s.String()))
 	var remove []string
-	for i, copied := range pw.b.rule.Copies {
+	for i, copied := range pw.b.Rule.Copies {
 		if v := pw.values[i]; v.Kind() == change.KindAbsent {
 			remove = append(remove, c.name(copied.As))
 		} else {
@@ -189,9 +190,9 @@ func (e *Engine) copyUpdate(pw parentWrite, child change.Key, seen change.Image,
 }
 
 // unmoved is the condition that a child refers to what it referred to when it was read, and carries the same stamp.
-func (e *Engine) unmoved(c *expression, b *binding, seen change.Image) string {
-	condition := e.stillEntity(c, b.rule.Target)
-	for _, name := range append(slices.Clone(b.rule.JoinReads), b.stamp) {
+func (e *Engine) unmoved(c *expression, b *plan.Binding, seen change.Image) string {
+	condition := e.stillEntity(c, b.Rule.Target)
+	for _, name := range append(slices.Clone(b.Rule.JoinReads), b.Stamp) {
 		condition += c.same(name, seen.Lookup(name))
 	}
 	return condition

@@ -3,13 +3,13 @@ package projections
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -26,7 +26,7 @@ type Parked struct {
 	parking string // of this parking
 }
 
-func (e *Engine) parkedItem(id, ruleID string, item change.Key, position change.Position, why *rules.ItemError) row {
+func (e *Engine) parkedRow(id, ruleID string, item change.Key, position change.Position, why *rules.ItemError) row {
 	r := parkedKey(id).attributes()
 	r["id"], r["rule"], r["item"] = textValue(id), textValue(ruleID), textValue(item.String())
 	r["code"], r["reason"] = textValue(why.Code), textValue(why.Reason)
@@ -39,8 +39,8 @@ func (e *Engine) parkedItem(id, ruleID string, item change.Key, position change.
 }
 
 // park sets an (item, rule) aside outside of a ledger transaction.
-func (e *Engine) park(ctx context.Context, b *binding, item change.Key, position change.Position, why *rules.ItemError) error {
-	return e.parkID(ctx, b.id, item, position, why)
+func (e *Engine) park(ctx context.Context, b *plan.Binding, item change.Key, position change.Position, why *rules.ItemError) error {
+	return e.parkID(ctx, b.ID, item, position, why)
 }
 
 func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
@@ -48,7 +48,7 @@ func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, pos
 	e.logger.WarnContext(ctx, "parked", "rule", ruleID, "item", item.String(), "code", why.Code, "reason", why.Reason)
 	_, err := attempt(ctx, "parking "+item.String(), func() (*dynamodb.PutItemOutput, error) {
 		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &e.stateTable, Item: e.parkedItem(parkedID(ruleID, item), ruleID, item, position, why),
+			TableName: &e.stateTable, Item: e.parkedRow(parkedID(ruleID, item), ruleID, item, position, why),
 		})
 	})
 	return err
@@ -86,9 +86,9 @@ func (e *Engine) readParked(item row) Parked {
 		ID: textOf(item["id"]), Rule: textOf(item["rule"]), Key: change.ParseKey(textOf(item["item"])),
 		Code: textOf(item["code"]), Reason: textOf(item["reason"]), parking: textOf(item["parking"]),
 	}
-	if b := e.byID[p.Rule]; b != nil {
-		p.Rule = b.rule.Name
-	} else if entity, ok := strings.CutPrefix(p.Rule, locatorPrefix); ok {
+	if b := e.planner.ByID(p.Rule); b != nil {
+		p.Rule = b.Rule.Name
+	} else if entity, ok := plan.LocatedEntity(p.Rule); ok {
 		p.Rule = "unique " + entity
 	}
 	p.Position, _ = change.ParsePosition(textOf(item["position"]))
@@ -131,13 +131,13 @@ func (e *Engine) DiscardParked(ctx context.Context, id string) error {
 	return e.unpark(ctx, id, "")
 }
 
-func contestedReason(b *binding, limit int64) *rules.ItemError {
+func contestedReason(b *plan.Binding, limit int64) *rules.ItemError {
 	return &rules.ItemError{Code: "heal.contested", Reason: fmt.Sprintf(
-		"another program overwrote what rule %s writes here more than %d times in %s: find it, then retry", b.rule.Name, limit, healWindow)}
+		"another program overwrote what rule %s writes here more than %d times in %s: find it, then retry", b.Rule.Name, limit, healWindow)}
 }
 
 // countHeal counts a correction of one rule on one item in the current window.
-func (e *Engine) countHeal(ctx context.Context, b *binding, item change.Key) (int64, error) {
+func (e *Engine) countHeal(ctx context.Context, b *plan.Binding, item change.Key) (int64, error) {
 	now := time.Now()
 	c := newExpression()
 	update := c.sprintf("SET %n = %v ADD %n %v", "ttl", numberValue(now.Add(2*healWindow).Unix()), "corrections", numberValue(1))

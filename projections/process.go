@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
 // Process applies records. records[:done] are durable, roll-ups included; err
@@ -14,10 +15,10 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 	if len(records) == 0 {
 		return 0, nil
 	}
-	var pl *plan
+	var pl *plan.Changes
 	var w *work
 	err = e.underRegistry(ctx, func() error {
-		pl = e.planner().plan(records)
+		pl = e.planner.Plan(records)
 		w = e.newWork(ctx, len(records))
 		defer w.release()
 		w.run(pl)
@@ -27,8 +28,8 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 		return 0, err
 	}
 	e.counters.Records.Add(int64(w.done))
-	e.counters.Relevant.Add(int64(pl.relevant))
-	e.counters.Unmatched.Add(int64(pl.unmatched))
+	e.counters.Relevant.Add(int64(pl.Relevant))
+	e.counters.Unmatched.Add(int64(pl.Unmatched))
 	return w.done, w.err
 }
 
@@ -62,66 +63,46 @@ func (w *work) failed(first int, err error) {
 
 // run applies the parts of a plan one after the other. Their order is an
 // economy only: a roll-up after the moves sees all their sums.
-func (w *work) run(pl *plan) {
-	var moves []*move
-	for _, mv := range pl.moves.all() {
+func (w *work) run(pl *plan.Changes) {
+	var moves []*plan.Move
+	for _, mv := range pl.Moves.All() {
 		moves = append(moves, mv)
 	}
 	w.moves(pl, moves)
 	w.heal(pl)
-	w.fanOut(&pl.parents)
-	w.fill(&pl.children)
+	w.fanOut(&pl.FanOuts)
+	w.fill(&pl.Fills)
 	w.rollUp(pl)
-	w.bare(&pl.bares)
+	w.bare(&pl.Bares)
 }
 
 // moves applies the ledger moves, and adds the roll-ups that they ask for to the plan.
-func (w *work) moves(pl *plan, moves []*move) {
+func (w *work) moves(pl *plan.Changes, moves []*plan.Move) {
 	if len(moves) == 0 {
 		return
 	}
-	broken := map[*move]bool{}
-	w.applyMoves(w.ctx, moves, w.suffix, func(mv *move, err error) {
+	broken := map[*plan.Move]bool{}
+	w.applyMoves(w.ctx, moves, w.suffix, func(mv *plan.Move, err error) {
 		broken[mv] = true
-		w.failed(mv.first, err)
+		w.failed(mv.First, err)
 	})
 	for _, mv := range moves {
 		if broken[mv] {
 			continue
 		}
 		w.countParked(mv)
-		pl.addRollups(mv, mv.first)
+		pl.AddRollups(mv, mv.First)
 	}
 }
 
-// addRollups adds what a move touched to what is to be rolled up.
-func (pl *plan) addRollups(mv *move, first int) {
-	mv.rollups(func(g groupRef) {
-		ru := pl.rollups.of(g)
-		if ru == nil {
-			ru = &rollup{first: first}
-			pl.rollups.put(g, ru)
-		}
-		ru.first = min(ru.first, first)
-		if mv.marked() {
-			ru.marks = append(ru.marks, mv)
-		}
-	})
-}
-
-func (w *work) countParked(mv *move) {
-	if !mv.new.hasParked() {
+func (w *work) countParked(mv *plan.Move) {
+	if !mv.New.HasParked() {
 		return
 	}
-	for _, id := range mv.new.ids() {
-		if f := mv.new[id]; f.kind == parked && mv.old[id].kind != parked {
+	for _, id := range mv.New.IDs() {
+		if f := mv.New[id]; f.Kind == plan.Parked && mv.Old[id].Kind != plan.Parked {
 			w.counters.Parked.Add(1)
-			w.logger.Warn("parked", "rule", id, "item", mv.key.String(), "code", f.parked.Code, "reason", f.parked.Reason)
+			w.logger.Warn("parked", "rule", id, "item", mv.Key.String(), "code", f.Parked.Code, "reason", f.Parked.Reason)
 		}
 	}
-}
-
-// marked reports whether the item's entry holds a due mark to be cleared after the roll-ups.
-func (mv *move) marked() bool {
-	return len(mv.due) > 0 && (mv.markAt() == mv.to || len(mv.entry.due) > 0)
 }

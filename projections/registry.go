@@ -15,6 +15,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -235,13 +236,13 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 	if len(fresh) > 0 || len(spread) > 0 {
 		return false, e.registerRules(ctx, fresh, spread, ids, known)
 	}
-	e.bindings = bind(cfg.Rules, ids)
+	e.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, ids), Incarnation: e.incarnation, Epoch: e.epoch}
 	e.lives.Store(lives)
 	for _, r := range cfg.Rules.Rules {
-		b := e.byRule[r]
-		b.suffixes = int(numberOf(known[b.id]["writeShardsMax"]))
-		if live := textOf(known[b.id]["state"]) == stateLive; live {
-			b.live.Store(true)
+		b := e.planner.Of(r)
+		b.Suffixes = int(numberOf(known[b.ID]["writeShardsMax"]))
+		if live := textOf(known[b.ID]["state"]) == stateLive; live {
+			b.Live.Store(true)
 		} else {
 			e.description.NewRules = append(e.description.NewRules, r.Name)
 		}
@@ -274,8 +275,8 @@ func (e *Engine) registerRules(ctx context.Context, fresh, spread []*rules.Rule,
 	for id := range known {
 		taken[id] = true
 	}
-	if len(fresh)+len(spread) >= transactActionsMax {
-		return &SetupError{Problem: fmt.Sprintf("%d rules are new or spread further at once", len(fresh)+len(spread)), Remedy: fmt.Sprintf("add at most %d at a time", transactActionsMax-1)}
+	if len(fresh)+len(spread) >= plan.TransactActionsMax {
+		return &SetupError{Problem: fmt.Sprintf("%d rules are new or spread further at once", len(fresh)+len(spread)), Remedy: fmt.Sprintf("add at most %d at a time", plan.TransactActionsMax-1)}
 	}
 	for _, r := range fresh {
 		id := ruleID(r.Name, taken)
@@ -351,8 +352,8 @@ func (e *Engine) checkRegistry(ctx context.Context) error {
 		return err
 	}
 	for id, item := range known {
-		if b := e.byID[id]; b != nil && textOf(item["state"]) == stateLive {
-			b.live.Store(true)
+		if b := e.planner.ByID(id); b != nil && textOf(item["state"]) == stateLive {
+			b.Live.Store(true)
 		}
 	}
 	e.lives.Store(numberOf(table["live"]))

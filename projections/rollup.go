@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -24,46 +25,46 @@ type total struct {
 // seeding show nothing (promise 10). Whether a rule is live is asked after the
 // moves: a sum that changed before the rule went live is then seen by the
 // seeding's own roll-up.
-func (w *work) rollUp(pl *plan) {
-	var due []groupRef
-	var waiting []*rollup
-	for g, ru := range pl.rollups.all() {
-		if g.b.rule.Kind == rules.Mirror || g.b.live.Load() {
+func (w *work) rollUp(pl *plan.Changes) {
+	var due []plan.GroupRef
+	var waiting []*plan.Rollup
+	for g, ru := range pl.Rollups.All() {
+		if g.Rule.Kind == rules.Mirror || g.Live.Load() {
 			due = append(due, g)
 		} else {
 			waiting = append(waiting, ru)
 		}
 	}
-	slices.SortFunc(due, func(a, b groupRef) int {
-		return cmp.Or(cmp.Compare(a.b.id, b.b.id), cmp.Compare(a.group, b.group))
+	slices.SortFunc(due, func(a, b plan.GroupRef) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Group, b.Group))
 	})
 	totals, err := w.readTotals(w.ctx, due)
 	if err != nil {
 		for _, g := range due {
-			w.failed(pl.rollups.of(g).first, err)
+			w.failed(pl.Rollups.Of(g).First, err)
 		}
 		return
 	}
-	unsettled := map[*move]bool{}
+	unsettled := map[*plan.Move]bool{}
 	for _, ru := range waiting {
-		for _, mv := range ru.marks {
+		for _, mv := range ru.Marks {
 			unsettled[mv] = true
 		}
 	}
 	errs := every(w.ctx, len(due), func(ctx context.Context, i int) error {
 		g := due[i]
-		if g.b.rule.Kind == rules.Mirror {
-			return w.deriveTarget(ctx, g.b, change.ParseKey(g.group))
+		if g.Rule.Kind == rules.Mirror {
+			return w.deriveTarget(ctx, g.Binding, change.ParseKey(g.Group))
 		}
-		return w.show(ctx, g, totals[g], pl.rollups.of(g))
+		return w.show(ctx, g, totals[g], pl.Rollups.Of(g))
 	})
 	for i, err := range errs {
 		if err == nil {
 			continue
 		}
-		ru := pl.rollups.of(due[i])
-		w.failed(ru.first, err)
-		for _, mv := range ru.marks {
+		ru := pl.Rollups.Of(due[i])
+		w.failed(ru.First, err)
+		for _, mv := range ru.Marks {
 			unsettled[mv] = true
 		}
 	}
@@ -71,47 +72,47 @@ func (w *work) rollUp(pl *plan) {
 }
 
 // clearMarks clears the due marks of entries whose aggregates are all shown.
-func (w *work) clearMarks(pl *plan, unsettled map[*move]bool) {
-	seen := map[*move]bool{}
-	for _, ru := range pl.rollups.all() {
-		for _, mv := range ru.marks {
+func (w *work) clearMarks(pl *plan.Changes, unsettled map[*plan.Move]bool) {
+	seen := map[*plan.Move]bool{}
+	for _, ru := range pl.Rollups.All() {
+		for _, mv := range ru.Marks {
 			if seen[mv] || unsettled[mv] {
 				continue
 			}
 			seen[mv] = true
-			w.failed(mv.first, w.clearDue(w.ctx, mv))
+			w.failed(mv.First, w.clearDue(w.ctx, mv))
 		}
 	}
 }
 
 // readTotals reads the accumulators of aggregates and, where targets are known by a unique value alone, their locators.
-func (e *Engine) readTotals(ctx context.Context, due []groupRef) (map[groupRef]total, error) {
+func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.GroupRef]total, error) {
 	if len(due) == 0 {
 		return nil, nil
 	}
 	var keys []stateKey
 	for _, g := range due {
-		for suffix := range g.b.suffixes {
+		for suffix := range g.Suffixes {
 			keys = append(keys, accumulatorKey(g, suffix))
 		}
-		if g.b.rule.ByUnique {
-			keys = append(keys, locatorKey(g.b.rule.Target.Name, g.group))
+		if g.Rule.ByUnique {
+			keys = append(keys, locatorKey(g.Rule.Target.Name, g.Group))
 		}
 	}
 	rows, err := e.readState(ctx, "reading accumulators", keys)
 	if err != nil {
 		return nil, err
 	}
-	totals := make(map[groupRef]total, len(due))
+	totals := make(map[plan.GroupRef]total, len(due))
 	for _, g := range due {
 		totals[g] = addUp(g, rows)
 	}
 	return totals, nil
 }
 
-func addUp(g groupRef, rows map[stateKey]row) total {
+func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 	var t total
-	for suffix := range g.b.suffixes {
+	for suffix := range g.Suffixes {
 		r, ok := rows[accumulatorKey(g, suffix)]
 		if !ok {
 			continue
@@ -122,14 +123,14 @@ func addUp(g groupRef, rows map[stateKey]row) total {
 			t.value, err = t.value.Add(v)
 		}
 		if err != nil {
-			t.err = overflow("the sum").parked
+			t.err = plan.Overflow("the sum").Parked
 		}
 	}
-	if !g.b.rule.ByUnique {
-		t.targets = []change.Key{change.ParseKey(g.group)}
+	if !g.Rule.ByUnique {
+		t.targets = []change.Key{change.ParseKey(g.Group)}
 		return t
 	}
-	locator := rows[locatorKey(g.b.rule.Target.Name, g.group)]
+	locator := rows[locatorKey(g.Rule.Target.Name, g.Group)]
 	t.changes = numberOf(locator["changes"])
 	claimants := slices.Sorted(slices.Values(textsOf(locator["items"])))
 	for _, text := range claimants {
@@ -139,10 +140,10 @@ func addUp(g groupRef, rows map[stateKey]row) total {
 }
 
 // show writes an aggregate's value to its target, if that exists and shows nothing later.
-func (e *Engine) show(ctx context.Context, g groupRef, t total, ru *rollup) error {
+func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Rollup) error {
 	for i, target := range t.targets {
 		if t.err != nil {
-			if err := e.park(ctx, g.b, target, change.Position{}, t.err); err != nil {
+			if err := e.park(ctx, g.Binding, target, change.Position{}, t.err); err != nil {
 				return err
 			}
 			continue
@@ -153,10 +154,10 @@ func (e *Engine) show(ctx context.Context, g groupRef, t total, ru *rollup) erro
 			}
 			continue
 		}
-		if t.operations == 0 && !ru.present {
+		if t.operations == 0 && !ru.Present {
 			continue // nothing was ever counted and nothing is shown
 		}
-		if allowed, err := e.mayHeal(ctx, g.b, target, ru.contested[target]); err != nil || !allowed {
+		if allowed, err := e.mayHeal(ctx, g.Binding, target, ru.Contested[target]); err != nil || !allowed {
 			return err
 		}
 		if err := e.showOn(ctx, g, t, target); err != nil {
@@ -166,15 +167,15 @@ func (e *Engine) show(ctx context.Context, g groupRef, t total, ru *rollup) erro
 	return nil
 }
 
-func (e *Engine) showOn(ctx context.Context, g groupRef, t total, target change.Key) error {
-	attribute, value := g.b.rule.Writes[0], change.Number(t.value.String())
+func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, target change.Key) error {
+	attribute, value := g.Rule.Writes[0], change.Number(t.value.String())
 	s := e.totalStamp(g, t, target, value)
 	c := newExpression()
-	set := c.sprintf("SET %n = %v, %n = %v", attribute, attributes.ToTable(value), g.b.stamp, textValue(s.String()))
-	condition := e.stillEntity(c, g.b.rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.b.stamp, s)
-	ok, err := e.update(ctx, "rolling up "+g.b.rule.Name+" of "+target.String(), e.itemUpdate(target, set, condition, c))
+	set := c.sprintf("SET %n = %v, %n = %v", attribute, attributes.ToTable(value), g.Stamp, textValue(s.String()))
+	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.Stamp, s)
+	ok, err := e.update(ctx, "rolling up "+g.Rule.Name+" of "+target.String(), e.itemUpdate(target, set, condition, c))
 	if err != nil && classify(err) == classPark {
-		return e.park(ctx, g.b, target, change.Position{}, &rules.ItemError{Code: "write.rejected", Reason: err.Error()})
+		return e.park(ctx, g.Binding, target, change.Position{}, &rules.ItemError{Code: "write.rejected", Reason: err.Error()})
 	}
 	if ok {
 		e.counters.Rollups.Add(1)
@@ -184,45 +185,45 @@ func (e *Engine) showOn(ctx context.Context, g groupRef, t total, target change.
 
 // totalStamp is the stamp of a total on a target. What is summed and where it
 // is shown only ever changes by counts that rise, so their sum is a version.
-func (e *Engine) totalStamp(g groupRef, t total, target change.Key, value change.Value) stamp {
-	return stamp{stampContext(e.incarnation, target, g.group), versionOf(e.epoch, t.operations+t.changes), change.Digest(value)}
+func (e *Engine) totalStamp(g plan.GroupRef, t total, target change.Key, value change.Value) plan.Stamp {
+	return plan.Stamp{Context: plan.StampContext(e.incarnation, target, g.Group), Version: plan.VersionOf(e.epoch, t.operations+t.changes), Digest: change.Digest(value)}
 }
 
 // hide takes the attribute off an item that lost its unique value to another.
 // The stamp stays: it keeps a sleeper from showing there what was true before.
-func (e *Engine) hide(ctx context.Context, g groupRef, t total, target change.Key) error {
+func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target change.Key) error {
 	s := e.totalStamp(g, t, target, change.Value{})
 	c := newExpression()
-	update := c.sprintf("SET %n = %v REMOVE %n", g.b.stamp, textValue(s.String()), g.b.rule.Writes[0])
-	condition := e.stillEntity(c, g.b.rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.b.stamp, s)
-	_, err := e.update(ctx, "taking "+g.b.rule.Name+" off "+target.String(), e.itemUpdate(target, update, condition, c))
+	update := c.sprintf("SET %n = %v REMOVE %n", g.Stamp, textValue(s.String()), g.Rule.Writes[0])
+	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.Stamp, s)
+	_, err := e.update(ctx, "taking "+g.Rule.Name+" off "+target.String(), e.itemUpdate(target, update, condition, c))
 	return err
 }
 
 // stillGroup is the condition that an item known by a unique attribute still has that value, whatever its type.
-func (e *Engine) stillGroup(c *expression, g groupRef) string {
-	entity := g.b.rule.Target
-	if !g.b.rule.ByUnique || entity.UniqueInKey() {
+func (e *Engine) stillGroup(c *expression, g plan.GroupRef) string {
+	entity := g.Rule.Target
+	if !g.Rule.ByUnique || entity.UniqueInKey() {
 		return ""
 	}
-	condition := c.sprintf(" AND (%n = %v", entity.Unique, textValue(g.group))
-	if n, err := decimal.Parse(g.group); err == nil {
+	condition := c.sprintf(" AND (%n = %v", entity.Unique, textValue(g.Group))
+	if n, err := decimal.Parse(g.Group); err == nil {
 		condition += c.sprintf(" OR %n = %v", entity.Unique, attributes.ToTable(change.Number(n.String())))
 	}
-	if g.group == "true" || g.group == "false" {
-		condition += c.sprintf(" OR %n = %v", entity.Unique, attributes.ToTable(change.Bool(g.group == "true")))
+	if g.Group == "true" || g.Group == "false" {
+		condition += c.sprintf(" OR %n = %v", entity.Unique, attributes.ToTable(change.Bool(g.Group == "true")))
 	}
 	return condition + ")"
 }
 
 // bare takes the attribute off items that have no unique value, and so display nothing.
-func (w *work) bare(bares *asked[itemRule, bare]) {
-	for id, ba := range bares.all() {
+func (w *work) bare(bares *plan.Asked[plan.ItemRule, plan.Bare]) {
+	for id, ba := range bares.All() {
 		c := newExpression()
-		remove := "REMOVE " + c.name(id.b.rule.Writes[0]) + ", " + c.name(id.b.stamp)
-		unique := id.b.rule.Target.Unique
-		condition := w.stillEntity(c, id.b.rule.Target) + c.same(unique, ba.last.Lookup(unique))
-		_, err := w.update(w.ctx, "taking "+id.b.rule.Name+" off "+id.key.String(), w.itemUpdate(id.key, remove, condition, c))
-		w.failed(ba.first, err)
+		remove := "REMOVE " + c.name(id.Rule.Writes[0]) + ", " + c.name(id.Stamp)
+		unique := id.Rule.Target.Unique
+		condition := w.stillEntity(c, id.Rule.Target) + c.same(unique, ba.Last.Lookup(unique))
+		_, err := w.update(w.ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, remove, condition, c))
+		w.failed(ba.First, err)
 	}
 }

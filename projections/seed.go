@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -102,8 +103,8 @@ func (e *Engine) readSeeding(ctx context.Context) (cursor seedCursor, err error)
 // returns how many scans are left: none if everything is live and shown.
 func (e *Engine) aim(cursor *seedCursor) int {
 	var levels []int
-	for _, r := range e.set.Rules {
-		if !e.byRule[r].live.Load() {
+	for _, r := range e.planner.Set.Rules {
+		if !e.planner.Of(r).Live.Load() {
 			levels = append(levels, r.Level)
 		}
 	}
@@ -121,8 +122,8 @@ func (e *Engine) aim(cursor *seedCursor) int {
 // seedNames are the rules that the cursor's scan is for.
 func (e *Engine) seedNames(cursor seedCursor) []string {
 	var names []string
-	for _, r := range e.set.Rules {
-		if r.Level == cursor.level && (cursor.phase == phaseShow || !e.byRule[r].live.Load()) {
+	for _, r := range e.planner.Set.Rules {
+		if r.Level == cursor.level && (cursor.phase == phaseShow || !e.planner.Of(r).Live.Load()) {
 			names = append(names, r.Name)
 		}
 	}
@@ -162,7 +163,7 @@ func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(i
 }
 
 func (e *Engine) showsAnything(level int) bool {
-	return slices.ContainsFunc(e.set.Entities, func(ent *rules.Entity) bool {
+	return slices.ContainsFunc(e.planner.Set.Entities, func(ent *rules.Entity) bool {
 		return slices.ContainsFunc(ent.Displays, func(r *rules.Rule) bool { return r.Level == level })
 	})
 }
@@ -171,33 +172,33 @@ func (e *Engine) derivePage(ctx context.Context, rows []row) error {
 	var keys []change.Key
 	for _, r := range rows {
 		key := e.keyOf(r)
-		m, ok := e.set.Identify(key, attributes.ItemFromTable(r))
-		if ok && (feedsLedger(m.Entity) || len(m.Entity.Children) > 0) {
+		m, ok := e.planner.Set.Identify(key, attributes.ItemFromTable(r))
+		if ok && (plan.FeedsLedger(m.Entity) || len(m.Entity.Children) > 0) {
 			keys = append(keys, key)
 		}
 	}
-	return e.rederive(ctx, keys, sources)
+	return e.rederive(ctx, keys, plan.Sources)
 }
 
 // showPage rolls up the aggregates that a page's items display.
 func (e *Engine) showPage(ctx context.Context, level int, rows []row) error {
-	pl := &plan{}
+	pl := &plan.Changes{}
 	for _, r := range rows {
 		key, item := e.keyOf(r), attributes.ItemFromTable(r)
-		m, ok := e.set.Identify(key, item)
+		m, ok := e.planner.Set.Identify(key, item)
 		if !ok {
 			continue
 		}
 		for _, rule := range m.Entity.Displays {
 			if rule.Level == level {
-				e.planDisplay(pl, rule, key, &m, item)
+				e.planner.Display(pl, rule, key, &m, item)
 			}
 		}
 	}
 	w := e.newWork(ctx, 0)
 	defer w.release()
 	w.rollUp(pl)
-	w.bare(&pl.bares)
+	w.bare(&pl.Bares)
 	return w.err
 }
 
@@ -220,15 +221,15 @@ func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
 		TableName: &e.stateTable, Item: e.cursorItem(show), ConditionExpression: &unmoved,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}})
-	for _, r := range e.set.Rules {
-		b := e.byRule[r]
-		if r.Level != cursor.level || b.live.Load() {
+	for _, r := range e.planner.Set.Rules {
+		b := e.planner.Of(r)
+		if r.Level != cursor.level || b.Live.Load() {
 			continue
 		}
 		c := newExpression()
 		set := c.sprintf("SET %n = %v", "state", textValue(stateLive))
 		items = append(items, ddb.TransactWriteItem{Update: &ddb.Update{
-			TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + b.id}.attributes(),
+			TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + b.ID}.attributes(),
 			UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		}})
 	}

@@ -9,6 +9,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
 // The state table's items, by readable key prefixes; docs/state-table.md
@@ -55,32 +56,32 @@ func stateKeyOf(item map[string]ddb.AttributeValue) stateKey {
 
 func entryKey(item change.Key) stateKey { return newStateKey("item/"+item.String(), "entry") }
 
-func accumulatorKey(g groupRef, suffix int) stateKey {
-	return newStateKey("sum/"+g.b.id+"/"+escape(g.group)+"/"+strconv.Itoa(suffix), "accumulator")
+func accumulatorKey(g plan.GroupRef, suffix int) stateKey {
+	return newStateKey("sum/"+g.ID+"/"+escape(g.Group)+"/"+strconv.Itoa(suffix), "accumulator")
 }
 
-func claimsKey(b *binding, target change.Key) stateKey {
-	return newStateKey("claims/"+b.id+"/"+target.String(), "claims")
+func claimsKey(b *plan.Binding, target change.Key) stateKey {
+	return newStateKey("claims/"+b.ID+"/"+target.String(), "claims")
 }
 
 func locatorKey(entity, value string) stateKey {
 	return newStateKey("locator/"+entity+"/"+escape(value), "locator")
 }
 
-func referenceKey(b *binding, parent, child change.Key) stateKey {
-	return newStateKey("references/"+b.id+"/"+parent.String(), child.String())
+func referenceKey(b *plan.Binding, parent, child change.Key) stateKey {
+	return newStateKey("references/"+b.ID+"/"+parent.String(), child.String())
 }
 
-func parentKey(b *binding, parent change.Key) stateKey {
-	return newStateKey("parent/"+b.id+"/"+parent.String(), "position")
+func parentKey(b *plan.Binding, parent change.Key) stateKey {
+	return newStateKey("parent/"+b.ID+"/"+parent.String(), "position")
 }
 
 func parkedID(ruleID string, item change.Key) string { return ruleID + "/" + item.String() }
 
 func parkedKey(id string) stateKey { return newStateKey(parkedPartition, id) }
 
-func healsKey(b *binding, item change.Key, window int64) stateKey {
-	return newStateKey("heals/"+b.id+"/"+item.String(), strconv.FormatInt(window, 10))
+func healsKey(b *plan.Binding, item change.Key, window int64) stateKey {
+	return newStateKey("heals/"+b.ID+"/"+item.String(), strconv.FormatInt(window, 10))
 }
 
 // escape keeps a text apart from what follows it in a key.

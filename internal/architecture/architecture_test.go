@@ -75,6 +75,13 @@ func TestBreachesAreFound(t *testing.T) {
 			graph: imports{"./rules/expr": {awsSDK}},
 			want:  []string{"./rules/expr -> " + awsSDK},
 		},
+		"the engine's pure half reaches the AWS SDK": {
+			graph: imports{
+				"./projections/internal/plan": {"./internal/attributes"},
+				"./internal/attributes":       {awsSDK + "/service/dynamodb/types"},
+			},
+			want: []string{"./projections/internal/plan -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types"},
+		},
 		"the engine imports a driver": {
 			graph: imports{"./projections": {"./streamreader"}},
 			want:  []string{"./projections -> ./streamreader"},

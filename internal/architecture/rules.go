@@ -42,6 +42,10 @@ var arrows = []arrow{
 		why: "rules say what is derived; who derives it reads them, never the other way round",
 	},
 	{
+		from: []string{"./projections/internal/plan"}, to: []string{awsSDK, smithy},
+		why: "what records ask for is worked out without any I/O; the package around it sends the requests",
+	},
+	{
 		from: []string{"./projections"}, to: []string{"./streamreader", "./handlers", "./replay", "./infra"},
 		why: "the engine serves every driver alike and knows none of them",
 	},

@@ -1,4 +1,4 @@
-package projections
+package plan
 
 import (
 	"fmt"
@@ -28,11 +28,11 @@ func TestVersionsSortByEpochThenPositionThenTimesRederived(t *testing.T) {
 			at    change.Position
 			n     int64
 		}
-		draw := func(name string) (place, version) {
+		draw := func(name string) (place, Version) {
 			p := place{rapid.IntRange(1, 12).Draw(t, name+" epoch"), drawPosition(t, name), rapid.Int64Range(0, 12).Draw(t, name+" rederived")}
-			v := versionAt(p.epoch, p.at)
+			v := VersionAt(p.epoch, p.at)
 			if p.n > 0 {
-				v = v.rederived(p.n)
+				v = v.Rederived(p.n)
 			}
 			return p, v
 		}
@@ -43,7 +43,7 @@ func TestVersionsSortByEpochThenPositionThenTimesRederived(t *testing.T) {
 			t.Fatalf("%q < %q is %v, want %v", va, vb, got, want)
 		}
 		// DynamoDB compares stamps, in which the version is followed by a space and the digest.
-		sa, sb := stamp{"c", va, "ffff"}.String(), stamp{"c", vb, "0000"}.String()
+		sa, sb := Stamp{"c", va, "ffff"}.String(), Stamp{"c", vb, "0000"}.String()
 		if want && sa >= sb {
 			t.Fatalf("stamp %q does not sort before %q", sa, sb)
 		}
@@ -52,35 +52,34 @@ func TestVersionsSortByEpochThenPositionThenTimesRederived(t *testing.T) {
 
 func TestAStampCountsOnlyInItsContext(t *testing.T) {
 	key, other := change.Key{Partition: "G#1", Sort: "M"}, change.Key{Partition: "G#2", Sort: "M"}
-	context := stampContext("i1", key, "group")
-	text := stamp{context, versionOf(1, 7), "d"}.String()
+	context := StampContext("i1", key, "group")
+	text := Stamp{context, VersionOf(1, 7), "d"}.String()
 	for name, c := range map[string]struct {
 		value   change.Value
 		context string
 		want    bool
 	}{
 		"its own":                  {s(text), context, true},
-		"on another item":          {s(text), stampContext("i1", other, "group"), false},
-		"of another state table":   {s(text), stampContext("i2", key, "group"), false},
-		"of another group":         {s(text), stampContext("i1", key, "other"), false},
+		"on another item":          {s(text), StampContext("i1", other, "group"), false},
+		"of another state table":   {s(text), StampContext("i2", key, "group"), false},
+		"of another group":         {s(text), StampContext("i1", key, "other"), false},
 		"of another type":          {change.Number("5"), context, false},
 		"that somebody scribbled":  {s(context), context, false},
 		"that is not there at all": {change.Value{}, context, false},
 	} {
-		if _, got := readStamp(c.value, c.context); got != c.want {
+		if _, got := ReadStamp(c.value, c.context); got != c.want {
 			t.Errorf("a stamp %s counts: %v, want %v", name, got, c.want)
 		}
 	}
 }
 
 func TestForeignWritesAreTold(t *testing.T) {
-	w := newWorld(t, countRules)
-	b := w.engine(nil).byID["member-count"]
+	b := socialPlanner(t).ByID("member-count")
 	key := change.Key{Partition: "GROUP#g1", Sort: "METADATA"}
-	context := stampContext("i", key, "g")
+	context := StampContext("i", key, "g")
 	image := func(count string, ops int64, of string) change.Image {
 		value := change.Number(count)
-		return change.Item{"memberCount": value, b.stamp: s(stamp{context, versionOf(1, ops), change.Digest(change.Number(of))}.String())}
+		return change.Item{"memberCount": value, b.Stamp: s(Stamp{context, VersionOf(1, ops), change.Digest(change.Number(of))}.String())}
 	}
 	plain := change.Item{"name": s("x")}
 	for name, c := range map[string]struct {
@@ -95,7 +94,7 @@ func TestForeignWritesAreTold(t *testing.T) {
 		"an insertion, with stamps and all":  {nil, image("1", 1, "1"), true},
 		"a put that wipes value and stamp":   {image("1", 1, "1"), plain, true},
 		"the same version with another sum":  {image("1", 1, "1"), image("2", 1, "2"), true},
-		"our write over a stamp of another":  {change.Item{b.stamp: s("other 1 d")}, image("2", 2, "2"), false},
+		"our write over a stamp of another":  {change.Item{b.Stamp: s("other 1 d")}, image("2", 2, "2"), false},
 		"a higher stamp over another value ": {image("1", 1, "1"), image("3", 5, "4"), true},
 	} {
 		if got := foreign(b, context, c.old, c.new); got != c.want {

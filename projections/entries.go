@@ -1,0 +1,90 @@
+package projections
+
+import (
+	"time"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/dynamill/dynamill/projections/internal/plan"
+)
+
+// readEntry decodes a ledger entry; nil for an item that is not there.
+func readEntry(item map[string]ddb.AttributeValue) (*plan.Entry, error) {
+	if len(item) == 0 {
+		return nil, nil
+	}
+	e := &plan.Entry{
+		At:        plan.Version(textOf(item["at"])),
+		Rederived: numberOf(item["rederived"]),
+		Effects:   plan.Effects{},
+		Due:       textsOf(item["due"]),
+	}
+	if fs, ok := item["effects"].(*ddb.AttributeValueMemberM); ok {
+		for id, v := range fs.Value {
+			f, err := plan.ParseEffect(textOf(v))
+			if err != nil {
+				return nil, err
+			}
+			e.Effects[id] = f
+		}
+	}
+	return e, nil
+}
+
+// effectsValue is effects as a ledger entry holds them.
+func effectsValue(fs plan.Effects) ddb.AttributeValue {
+	m := make(map[string]ddb.AttributeValue, len(fs))
+	for id, f := range fs {
+		m[id] = textValue(f.String())
+	}
+	return &ddb.AttributeValueMemberM{Value: m}
+}
+
+// entryWrite is the ledger half of the move's transaction: the entry, compared and swapped.
+func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
+	key := entryKey(mv.Key)
+	item := key.attributes()
+	item["at"] = textValue(string(mv.To))
+	item["effects"] = effectsValue(mv.New)
+	if mv.Rederived > 0 {
+		item["rederived"] = numberValue(mv.Rederived)
+	}
+	if len(mv.New) == 0 {
+		item["ttl"] = numberValue(time.Now().Add(tombstoneTTL).Unix())
+	}
+	if len(mv.Due) > 0 {
+		due := make([]string, len(mv.Due))
+		for i, g := range mv.Due {
+			due[i] = g.String()
+		}
+		item["due"] = &ddb.AttributeValueMemberSS{Value: due}
+	}
+	put := &ddb.Put{
+		TableName: &e.stateTable, Item: item,
+		ReturnValuesOnConditionCheckFailure: ddb.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	switch c := newExpression(); {
+	case mv.Exact:
+		put.ConditionExpression = ptr(c.entryIs(mv.Entry))
+		put.ExpressionAttributeNames, put.ExpressionAttributeValues = c.names, c.values
+	default:
+		condition := c.sprintf("%n = %v AND %n < %v AND attribute_not_exists(%n)",
+			"effects", effectsValue(mv.Old), "at", textValue(string(mv.To)), "due")
+		if len(mv.Old) == 0 {
+			condition = "attribute_not_exists(pk) OR (" + condition + ")"
+		}
+		put.ConditionExpression = &condition
+		put.ExpressionAttributeNames, put.ExpressionAttributeValues = c.names, c.values
+	}
+	return ddb.TransactWriteItem{Put: put}
+}
+
+// entryIs is the condition that a ledger entry is exactly e.
+func (c *expression) entryIs(e *plan.Entry) string {
+	if e == nil {
+		return "attribute_not_exists(pk)"
+	}
+	if e.Rederived == 0 {
+		return c.sprintf("%n = %v AND attribute_not_exists(%n)", "at", textValue(string(e.At)), "rederived")
+	}
+	return c.sprintf("%n = %v AND %n = %v", "at", textValue(string(e.At)), "rederived", numberValue(e.Rederived))
+}

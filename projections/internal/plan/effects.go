@@ -1,0 +1,198 @@
+package plan
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Effect is what one item causes under one rule (or, for a locator, by being
+// of its entity), as the ledger keeps it. Its text is all that is compared and
+// all that is needed to undo it.
+type Effect struct {
+	Amount decimal.Decimal   // contribution
+	Group  string            // contribution
+	Mirror *rules.MirrorItem // mirror; nil in an effect read from the ledger
+	Target change.Key        // mirror
+	Digest string            // mirror: of the content
+	Value  string            // locator: the unique value
+	Parked *rules.ItemError  // the rule cannot read this item: no effect but to be parked
+	Kind   EffectKind
+}
+
+// EffectKind is the kind of an effect, and the first character of its text.
+type EffectKind byte
+
+// The kinds of effects; 0 is none.
+const (
+	Contribution EffectKind = '+' // to an aggregate
+	Mirrored     EffectKind = '=' // a mirror item
+	Located      EffectKind = '@' // found by a unique value
+	Parked       EffectKind = '!' // not readable by the rule
+)
+
+// String is the effect as the ledger entry holds it.
+func (f Effect) String() string {
+	switch f.Kind {
+	case Contribution:
+		return "+" + f.Amount.String() + " " + f.Group
+	case Mirrored:
+		return "=" + f.Digest + " " + f.Target.String()
+	case Located:
+		return "@" + f.Value
+	case Parked:
+		return "!" + f.Parked.Code
+	}
+	return "" // no effect
+}
+
+// ParseEffect reads what String wrote.
+func ParseEffect(text string) (Effect, error) {
+	if text == "" {
+		return Effect{}, errors.New("empty effect in a ledger entry")
+	}
+	kind, rest := EffectKind(text[0]), text[1:]
+	head, tail, _ := strings.Cut(rest, " ")
+	switch kind {
+	case Contribution:
+		amount, err := decimal.Parse(head)
+		return Effect{Kind: kind, Amount: amount, Group: tail}, err
+	case Mirrored:
+		return Effect{Kind: kind, Digest: head, Target: change.ParseKey(tail)}, nil
+	case Located:
+		return Effect{Kind: kind, Value: rest}, nil
+	case Parked:
+		return Effect{Kind: kind, Parked: &rules.ItemError{Code: rest}}, nil
+	}
+	return Effect{}, errors.New("unknown effect in a ledger entry: " + text)
+}
+
+// Effects are those of one item, by rule id, or locatorPrefix and entity name.
+type Effects map[string]Effect
+
+const locatorPrefix = "@"
+
+// LocatedEntity is the entity whose locator an id names, if it names one.
+func LocatedEntity(id string) (string, bool) { return strings.CutPrefix(id, locatorPrefix) }
+
+// IDs are the rules and locators that have an effect, sorted.
+func (fs Effects) IDs() []string {
+	ids := make([]string, 0, len(fs))
+	for id := range fs {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// HasParked reports whether a rule cannot read the item.
+func (fs Effects) HasParked() bool {
+	for _, f := range fs {
+		if f.Kind == Parked {
+			return true
+		}
+	}
+	return false
+}
+
+func (fs Effects) equal(gs Effects) bool {
+	return maps.EqualFunc(fs, gs, func(f, g Effect) bool { return f.String() == g.String() })
+}
+
+// effectsOf works out what an image causes. A nil image causes nothing.
+func (bs *Bindings) effectsOf(key change.Key, img change.Image) Effects {
+	fs := Effects{}
+	if img == nil {
+		return fs
+	}
+	m, ok := bs.Set.Identify(key, img)
+	if !ok {
+		return fs
+	}
+	for _, r := range m.Entity.Sources {
+		if f, ok := effectOf(r, &m, img); ok {
+			fs[bs.Of(r).ID] = f
+		}
+	}
+	if m.Entity.Located {
+		if value, ok, err := m.Entity.UniqueValue(&m, img); err != nil {
+			fs[locatorPrefix+m.Entity.Name] = Effect{Kind: Parked, Parked: itemError(err)}
+		} else if ok {
+			fs[locatorPrefix+m.Entity.Name] = Effect{Kind: Located, Value: value}
+		}
+	}
+	return fs
+}
+
+func effectOf(r *rules.Rule, m *rules.Match, img change.Image) (Effect, bool) {
+	if r.Kind == rules.Mirror {
+		item, ok, err := r.MirrorItem(m, img)
+		if err != nil {
+			return Effect{Kind: Parked, Parked: itemError(err)}, true
+		}
+		if !ok {
+			return Effect{}, false
+		}
+		return Effect{Kind: Mirrored, Mirror: &item, Target: item.Key, Digest: contentDigest(r, item)}, true
+	}
+	c, ok, err := r.Contribution(m, img)
+	if err != nil {
+		return Effect{Kind: Parked, Parked: itemError(err)}, true
+	}
+	return Effect{Kind: Contribution, Amount: c.Amount, Group: c.Group}, ok && !c.Amount.IsZero()
+}
+
+// contentDigest is the digest of a mirror item as foreign sees it on the item.
+func contentDigest(r *rules.Rule, item rules.MirrorItem) string {
+	vs := make([]change.Value, len(r.Writes))
+	for i, name := range r.Writes {
+		vs[i] = item.Attributes[name]
+	}
+	return change.Digest(vs...)
+}
+
+// itemError narrows an error of package rules, which are all of this type.
+func itemError(err error) *rules.ItemError {
+	var e *rules.ItemError
+	if errors.As(err, &e) {
+		return e
+	}
+	return &rules.ItemError{Code: "item.unreadable", Reason: err.Error()}
+}
+
+// GroupRef names what several sources make together: an aggregate of a count
+// or sum rule by its group, or a mirror item with claims by its key. It is
+// brought up to date after the moves that touch it.
+type GroupRef struct {
+	*Binding
+	Group string
+}
+
+// groups are the aggregates and mirror items with claims that effects touch. A
+// locator touches every aggregate that finds its target through it.
+func (bs *Bindings) groups(fs Effects, add func(GroupRef)) {
+	for _, id := range fs.IDs() {
+		switch f := fs[id]; f.Kind {
+		case Contribution:
+			if b := bs.ByID(id); b != nil {
+				add(GroupRef{b, f.Group})
+			}
+		case Mirrored:
+			if b := bs.ByID(id); b != nil && !b.Rule.Injective {
+				add(GroupRef{b, f.Target.String()})
+			}
+		case Located:
+			entity, _ := LocatedEntity(id)
+			for _, r := range bs.Set.Rules {
+				if r.ByUnique && r.Target.Name == entity {
+					add(GroupRef{bs.Of(r), f.Value})
+				}
+			}
+		}
+	}
+}

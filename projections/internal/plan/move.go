@@ -1,0 +1,166 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Entry is a ledger entry: the engine's memory of one source item.
+type Entry struct {
+	At        Version  // last position applied
+	Rederived int64    // times the item was rederived at that position
+	Effects   Effects  // in force
+	Due       []string // groups that lost a contribution which no image shows; see Move.Due
+}
+
+// Move takes one source item's ledger entry from one set of effects to
+// another. Taken from records, it expects what the old image says and reads
+// nothing; when that fails the entry itself decides.
+type Move struct {
+	Key      change.Key
+	First    int // index of the first record that asked for it; -1 when rederived
+	Position change.Position
+	To       Version
+	Old, New Effects
+	Touched  []GroupRef // to be rolled up
+
+	Exact     bool       // expect exactly this entry (nil: none) instead of the old image's effects
+	Entry     *Entry     // with Exact
+	Rederived int64      // written as Entry.Rederived
+	Due       []GroupRef // to be marked due in the entry: no image tells of them
+
+	Restore map[string]change.Key // rule id: mirror target to write even if the effect stays
+	Alone   bool                  // shares no transaction, having failed in company
+	Spare   map[change.Key]bool   // mirror targets not to delete: they carry no stamp of ours
+	Seeding bool                  // rederived by seeding
+	Repark  bool                  // write parked records anew even if they stay
+}
+
+// touch notes an aggregate that an image of the item names.
+func (mv *Move) touch(g GroupRef) {
+	if !slices.Contains(mv.Touched, g) {
+		mv.Touched = append(mv.Touched, g)
+	}
+}
+
+// Expect makes the move start from the entry that was found instead of the old
+// image. Groups of which no image will ever tell are marked due in the entry,
+// for a crash before their roll-up must not forget them: those that lose what
+// no image of the records shows, and, for an item that is rederived, all.
+func (mv *Move) Expect(e *Entry, bs *Bindings) {
+	mv.Exact, mv.Entry, mv.Old, mv.Due = true, e, Effects{}, nil
+	mark := func(g GroupRef) {
+		if !slices.Contains(mv.Due, g) {
+			mv.Due = append(mv.Due, g)
+		}
+	}
+	if e != nil {
+		mv.Old = e.Effects
+		for _, text := range e.Due {
+			if g, ok := bs.parseDue(text); ok {
+				mark(g)
+			}
+		}
+	}
+	if mv.First >= 0 {
+		bs.groups(mv.Old, func(g GroupRef) {
+			if !slices.Contains(mv.Touched, g) {
+				mark(g)
+			}
+		})
+	} else if !mv.Old.equal(mv.New) {
+		seeded := func(g GroupRef) { // what is seeded is shown when its rule goes live
+			if !mv.Seeding || g.Rule.Kind == rules.Mirror || g.Live.Load() {
+				mark(g)
+			}
+		}
+		bs.groups(mv.Old, seeded)
+		bs.groups(mv.New, seeded)
+	}
+}
+
+// rollups are all aggregates to be rolled up after the move.
+func (mv *Move) rollups(add func(GroupRef)) {
+	for _, g := range mv.Touched {
+		add(g)
+	}
+	for _, g := range mv.Due {
+		add(g)
+	}
+}
+
+// String is the group as a due mark names it.
+func (g GroupRef) String() string { return g.ID + " " + g.Group }
+
+func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
+	id, group, _ := strings.Cut(text, " ")
+	b := bs.ByID(id)
+	return GroupRef{b, group}, b != nil
+}
+
+// IDs are all rules and locators that the move mentions, sorted.
+func (mv *Move) IDs() []string {
+	ids := mv.New.IDs()
+	for id := range mv.Old {
+		if _, ok := mv.New[id]; !ok {
+			ids = append(ids, id)
+		}
+	}
+	for id := range mv.Restore {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Keep has the move leave a mirror item that carries no stamp of ours.
+func (mv *Move) Keep(target change.Key) {
+	if mv.Spare == nil {
+		mv.Spare = map[change.Key]bool{}
+	}
+	mv.Spare[target] = true
+}
+
+// Idle reports whether a rederived move would change nothing.
+func (mv *Move) Idle() bool {
+	return mv.Old.equal(mv.New) && len(mv.Restore) == 0 && !mv.Repark && len(mv.Due) == 0
+}
+
+// marked reports whether the item's entry holds a due mark to be cleared after the roll-ups.
+func (mv *Move) marked() bool {
+	return len(mv.Due) > 0 && (mv.MarkedEntry().At == mv.To || len(mv.Entry.Due) > 0)
+}
+
+// MarkedEntry is the entry that holds the move's due mark: the one it wrote,
+// or, where it found itself done already, the one it found.
+func (mv *Move) MarkedEntry() *Entry {
+	if mv.Entry != nil && mv.Entry.At >= mv.To && mv.First >= 0 {
+		return mv.Entry
+	}
+	return &Entry{At: mv.To, Rederived: mv.Rederived}
+}
+
+// Settle parks the contributions whose difference no DynamoDB number can hold.
+func (mv *Move) Settle() {
+	for id, new := range mv.New {
+		old := mv.Old[id]
+		if old.Kind == Contribution && new.Kind == Contribution && old.Group == new.Group {
+			if _, err := new.Amount.Sub(old.Amount); err != nil {
+				mv.New = maps.Clone(mv.New)
+				mv.New[id] = Overflow("the difference between its old and its new contribution")
+			}
+		}
+	}
+}
+
+// Overflow is the effect of a contribution that fits into no number.
+func Overflow(what string) Effect {
+	return Effect{Kind: Parked, Parked: &rules.ItemError{
+		Code: "number.overflow", Reason: what + " does not fit into a DynamoDB number (38 digits)"}}
+}

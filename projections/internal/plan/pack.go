@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/dynamill/dynamill/internal/decimal"
+)
+
+// The limits of a transaction.
+const (
+	// TransactActionsMax is the most actions of one transaction (DynamoDB API, TransactWriteItems).
+	TransactActionsMax = 100
+	// transactBytesMax leaves room below the 4 MB that a transaction may carry.
+	transactBytesMax = 3 << 20
+	// entryBytes is what a ledger entry is taken to weigh.
+	entryBytes = 1 << 10
+)
+
+// Sum is the difference that moves make to one aggregate.
+type Sum struct {
+	Group GroupRef
+	Delta decimal.Decimal
+}
+
+// Pack is one transaction in the making: moves of different items, with the
+// contributions to each aggregate added up, so that every accumulator appears once.
+type Pack struct {
+	Moves     []*Move
+	Sums      []Sum
+	exclusive map[string]bool // targets, locators and parked records that one of the moves writes
+	bytes     int
+}
+
+// differ works out what a move changes beside its ledger entry.
+type differ interface {
+	Difference(mv *Move) ([]Sum, []Action)
+}
+
+// Pack spreads moves over as few transactions as it can, at least one if there is a move.
+func (bs *Bindings) Pack(moves []*Move) []*Pack { return packMoves(moves, bs) }
+
+// packMoves spreads moves over as few transactions as it can. Moves that touch
+// the same aggregates are put side by side.
+func packMoves(moves []*Move, d differ) []*Pack {
+	type parts struct {
+		mv   *Move
+		sums []Sum
+		rest []Action
+		near string
+	}
+	all := make([]parts, len(moves))
+	for i, mv := range moves {
+		sums, rest := d.Difference(mv)
+		all[i] = parts{mv, sums, rest, ""}
+		if len(sums) > 0 {
+			all[i].near = sums[0].Group.String()
+		}
+	}
+	slices.SortStableFunc(all, func(a, b parts) int { return cmp.Compare(a.near, b.near) })
+	var packs []*Pack
+	var open *Pack
+	for _, p := range all {
+		if p.mv.Alone || open == nil || !open.take(p.mv, p.sums, p.rest) {
+			open = &Pack{exclusive: map[string]bool{}}
+			open.take(p.mv, p.sums, p.rest)
+			packs = append(packs, open)
+		}
+		if p.mv.Alone {
+			open = nil
+		}
+	}
+	return packs
+}
+
+// take adds a move, unless the transaction would grow too large, write one
+// item twice, or hold a sum that no number can hold. An empty pack takes anything.
+func (pk *Pack) take(mv *Move, sums []Sum, rest []Action) bool {
+	merged := slices.Clone(pk.Sums)
+	for _, s := range sums {
+		i := slices.IndexFunc(merged, func(m Sum) bool { return m.Group == s.Group })
+		if i < 0 {
+			merged = append(merged, s)
+			continue
+		}
+		delta, err := merged[i].Delta.Add(s.Delta)
+		if err != nil {
+			return false
+		}
+		merged[i].Delta = delta
+	}
+	bytes := pk.bytes + entryBytes
+	for _, a := range rest {
+		if pk.exclusive[a.Item] {
+			return false
+		}
+		bytes += a.Bytes
+	}
+	actions := len(pk.Moves) + 1 + len(merged) + len(pk.exclusive) + len(rest)
+	if len(pk.Moves) > 0 && (actions > TransactActionsMax || bytes > transactBytesMax) {
+		return false
+	}
+	for _, a := range rest {
+		pk.exclusive[a.Item] = true
+	}
+	pk.Moves, pk.Sums, pk.bytes = append(pk.Moves, mv), merged, bytes
+	return true
+}

@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Scope says how much of an item rederiving looks at.
+type Scope uint8
+
+// The scopes.
+const (
+	// Sources is what seeding needs: effects, mirrors in force, references and
+	// copies of the item. Every source of a mirror item comes by itself.
+	Sources Scope = iota
+	// Everything also shows what is displayed on the item, and heals it where it is a mirror item.
+	Everything
+)
+
+// Rederive plans what an item, as it is now, asks for.
+func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.Image, sc Scope) *Move {
+	mv := p.MoveFrom(key, ent, img, sc)
+	mv.Repark = sc == Everything && mv.New.HasParked()
+	if img == nil {
+		p.missing(pl, key, sc)
+		return mv
+	}
+	m, ok := p.Set.Identify(key, img)
+	if !ok {
+		return mv
+	}
+	for _, r := range m.Entity.Children {
+		id := ItemRule{p.Of(r), key}
+		f := &Fill{}
+		f.Parent, f.Refers, f.Bad = ReferenceIn(r, &m, img)
+		pl.Fills.Put(id, f)
+	}
+	if sc != Everything {
+		return mv
+	}
+	for _, r := range m.Entity.Displays {
+		p.Display(pl, r, key, &m, img)
+	}
+	for _, r := range m.Entity.Mirrors {
+		pl.Heals.Put(ItemRule{p.Of(r), key}, &Heal{Last: img})
+	}
+	return mv
+}
+
+// missing plans the healing of an item that is not there, for every mirror rule that could give it.
+func (p *Planner) missing(pl *Changes, key change.Key, sc Scope) {
+	if sc != Everything {
+		return
+	}
+	for _, r := range p.Set.Rules {
+		if r.Kind != rules.Mirror {
+			continue
+		}
+		if _, ok := r.SourceKey(key); ok || !r.Injective {
+			pl.Heals.Put(ItemRule{p.Of(r), key}, &Heal{})
+		}
+	}
+}
+
+// Display plans what one item displays under a rule, as it is now.
+func (p *Planner) Display(pl *Changes, r *rules.Rule, key change.Key, m *rules.Match, img change.Image) {
+	b := p.Of(r)
+	present := img.Lookup(r.Writes[0]).Kind() != change.KindAbsent
+	group, ok, err := r.GroupOf(m, img)
+	if err != nil || !ok {
+		if present {
+			pl.Bares.Put(ItemRule{b, key}, &Bare{Last: img})
+		}
+		return
+	}
+	ref := GroupRef{b, group}
+	ru := pl.Rollups.Of(ref)
+	if ru == nil {
+		ru = &Rollup{}
+		pl.Rollups.Put(ref, ru)
+	}
+	ru.Present = ru.Present || present
+}
+
+// MoveFrom is the move of a ledger entry that was read to what the item, read after it, asks for.
+func (p *Planner) MoveFrom(key change.Key, ent *Entry, img change.Image, sc Scope) *Move {
+	mv := &Move{Key: key, First: -1, New: p.effectsOf(key, img), Seeding: sc == Sources}
+	p.groups(mv.New, mv.touch)
+	mv.Expect(ent, p.Bindings)
+	mv.To = VersionAt(p.Epoch, change.Position{})
+	if ent != nil {
+		mv.To, mv.Rederived = ent.At.UnderEpoch(p.Epoch), ent.Rederived+1
+	}
+	return mv
+}

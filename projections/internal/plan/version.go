@@ -1,0 +1,35 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// Version orders what the engine writes: by rules epoch, then by what follows,
+// which is a position or a count of operations. Its text sorts as it compares,
+// so DynamoDB can compare it in a condition.
+type Version string
+
+// VersionAt is the version of a position under a rules epoch.
+func VersionAt(epoch int, p change.Position) Version {
+	return Version(fmt.Sprintf("%06d|%s", epoch, p))
+}
+
+// VersionOf is the version of a count of operations under a rules epoch.
+func VersionOf(epoch int, operations int64) Version {
+	return Version(fmt.Sprintf("%06d|%020d", epoch, operations))
+}
+
+// UnderEpoch is the same position under another rules epoch.
+func (v Version) UnderEpoch(epoch int) Version {
+	if len(v) < 7 {
+		return VersionAt(epoch, change.Position{})
+	}
+	return Version(fmt.Sprintf("%06d|%s", epoch, v[7:]))
+}
+
+// Rederived is the version of a source that was rederived n times at its
+// position: after the position itself, before any later one, for "!" sorts
+// before every character of a position.
+func (v Version) Rederived(n int64) Version { return v + Version(fmt.Sprintf("!%012d", n)) }
