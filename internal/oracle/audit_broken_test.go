@@ -145,6 +145,37 @@ var groupsBreakages = map[string]breakage{
 				"item", "GROUP#ops/USER#ada", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t")
 	}, except: []Exception{RejectedWrites}},
 
+	"an entry that could not be taken back stays whole": {do: func(m moment) moment {
+		return m.row("item/GROUP#ops/USER#ada", "entry", "effects", effects("member-sum", "+1 GROUP#ops/METADATA", "member-count", "+1 GROUP#ops/METADATA"), "ttl", nil).
+			row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", 1).
+			row("sum/member-count/GROUP#ops%2FMETADATA/0", "accumulator", "value", 2).
+			row("parked", "member-sum/GROUP#ops/USER#ada", "id", "member-sum/GROUP#ops/USER#ada", "rule", "member-sum",
+				"item", "GROUP#ops/USER#ada", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t")
+	}, except: []Exception{RejectedWrites}},
+	"a refusal of what an item does not ask for any more": {do: func(m moment) moment {
+		return m.row("item/GROUP#ops/USER#ada", "entry", "effects", effects("member-sum", "!write.rejected"), "ttl", nil).
+			row("parked", "member-sum/GROUP#ops/USER#ada", "id", "member-sum/GROUP#ops/USER#ada", "rule", "member-sum",
+				"item", "GROUP#ops/USER#ada", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t")
+	}, except: []Exception{RejectedWrites}, want: []string{
+		"state item/GROUP#ops/USER#ada entry effects: want {}, got {",
+		"state item/GROUP#ops/USER#ada entry ttl: want "}},
+	"a refusal excuses no other item": {do: func(m moment) moment {
+		return refuse(m).row("item/GROUP#dev/USER#ben", "entry", "effects", effects("member-sum", "!write.rejected"))
+	}, except: []Exception{RejectedWrites}, want: []string{
+		"state item/GROUP#dev/USER#ben entry effects: want {"}},
+	"a refusal excuses no other rule": {do: func(m moment) moment {
+		return refuse(m).row("item/GROUP#dev/USER#ada", "entry", "effects", effects("member-sum", "!write.rejected"))
+	}, except: []Exception{RejectedWrites}, want: []string{
+		"state item/GROUP#dev/USER#ada entry effects: want {"}},
+	"a display that was refused, which may be": {do: row("parked", "member-count/GROUP#dev/METADATA", "id", "member-count/GROUP#dev/METADATA",
+		"rule", "member-count", "item", "GROUP#dev/METADATA", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t"),
+		except: []Exception{RejectedWrites}},
+	"a mirror item that was refused beside the ledger, which may be": {do: row("parked", "member-list/USER#ada/GROUP#dev", "id", "member-list/USER#ada/GROUP#dev",
+		"rule", "member-list", "item", "USER#ada/GROUP#dev", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t"),
+		except: []Exception{RejectedWrites}},
+	"a fight over what cannot be read either, which may be": {do: row("parked", "note-author/NOTE#2/METADATA", "code", "heal.contested"),
+		except: []Exception{ContestedHeals}},
+
 	// 6. positions
 	"a position that is behind": {do: row("parent/member-name/USER#ada/PROFILE", "position", "at", longAgo), want: []string{
 		"state parent/member-name/USER#ada/PROFILE position at: want "}},

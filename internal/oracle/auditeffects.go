@@ -102,32 +102,39 @@ func code(err error) string {
 }
 
 // takeRefused takes over what the ledger has in force for an (item, rule) that
-// is parked because DynamoDB refused a write or cannot hold a sum.
+// is parked because DynamoDB refused a write or cannot hold a sum. Where it
+// refused to take back what the item caused before, the whole entry stays.
 func (a *audit) takeRefused() {
 	for _, row := range a.under("parked") {
 		r := a.rows[row]
 		id, item := r["rule"].Text(), change.ParseKey(r["item"].Text())
-		rule := a.ids[id]
-		if code := r["code"].Text(); !a.excepted(code) || code == string(ContestedHeals) || rule != nil && rule.Kind == rules.Copy {
+		entry, inLedger := a.rows[stateKey("item/"+item.String(), "entry")]
+		if code := r["code"].Text(); !inLedger || !a.excepted(code) || code == string(ContestedHeals) {
 			continue
 		}
-		entry, inLedger := a.rows[stateKey("item/"+item.String(), "entry")]
-		if !inLedger {
-			continue // a display
-		}
-		effects := maps.Clone(a.effects[item])
-		if effects == nil {
-			effects = map[string]string{}
-		}
-		if inForce := entry["effects"].Map()[id].Text(); inForce != "" {
-			effects[id] = inForce
-		} else {
-			delete(effects, id)
-		}
-		if a.effects[item] = effects; len(effects) == 0 {
+		inForce := entry["effects"].Map()
+		switch text, asked := inForce[id].Text(), a.effects[item][id]; {
+		case text == asked: // what is refused stands beside the ledger
+		case strings.HasPrefix(text, "!") && asked == "": // what nobody asks for was not refused
+		case strings.HasPrefix(text, "!"):
+			effects := maps.Clone(a.effects[item])
+			effects[id] = text
+			a.effects[item] = effects
+		default:
 			delete(a.effects, item)
+			if len(inForce) > 0 {
+				a.effects[item] = texts(inForce)
+			}
 		}
 	}
+}
+
+func texts(values map[string]change.Value) map[string]string {
+	all := map[string]string{}
+	for name, v := range values {
+		all[name] = v.Text()
+	}
+	return all
 }
 
 // entries compares the ledger: an entry for every item with effects, with
