@@ -10,10 +10,10 @@ import (
 )
 
 // Foreign says where items, the whole of a table, differ from base, what the
-// application wrote last under each key, beside what the rules own: on an item
-// of an entity, the attributes that its rules write, and their stamps (promise
-// 8, users' items are theirs). It does not say whether what the rules own is
-// right: Drift does.
+// application wrote last under each key, beside what the rules own: the
+// attributes, and their stamps, that rules write on items of an entity with a
+// key like the item's (promise 8, users' items are theirs). It does not say
+// whether what the rules own is right: Drift does.
 //
 // Mirror items are their rule's. Without base, one carries a stamp and nothing
 // but what rules write. What the application put on it beside that is there
@@ -37,54 +37,57 @@ type foreign struct {
 
 func (f *foreign) compare(key change.Key) {
 	was, is := f.was.actual[key], f.is.actual[key]
-	entity := f.entity(key, is)
-	if is == nil {
-		entity = f.entity(key, was)
-	}
-	mirror := entity != nil && len(entity.Mirrors) > 0
+	entities := f.entitiesAt(key)
+	mirror := slices.ContainsFunc(entities, func(e *rules.Entity) bool { return len(e.Mirrors) > 0 })
 	switch {
 	case is == nil && !mirror:
 		f.found = append(f.found, Difference{Key: key, Want: change.Map(was)})
 	case is == nil:
 	case was == nil && !(mirror && f.is.stampedAs(is)):
 		f.found = append(f.found, Difference{Key: key, Got: change.Map(is)})
-	case mirror && f.is.stampedAs(is):
-		f.attributes(key, was, is, f.owned(entity, true), true)
 	default:
-		f.attributes(key, was, is, f.owned(entity, false), false)
+		mirrored := mirror && f.is.stampedAs(is)
+		f.attributes(key, was, is, f.owned(entities, mirrored), mirrored)
 	}
 }
 
-func (f *foreign) entity(key change.Key, item change.Item) *rules.Entity {
-	m, ok := f.is.set.Identify(key, item)
-	if !ok {
-		return nil
+// entitiesAt are the entities that an item with this key can be of, or can have
+// been of: an application may change by what they are told apart.
+func (f *foreign) entitiesAt(key change.Key) []*rules.Entity {
+	var entities []*rules.Entity
+	for _, e := range f.is.set.Entities {
+		item := change.Item{}
+		for _, eq := range e.Equals {
+			item[eq.Attribute] = eq.Value
+		}
+		if m, ok := f.is.set.Identify(key, item); ok && m.Entity == e {
+			entities = append(entities, e)
+		}
 	}
-	return m.Entity
+	return entities
 }
 
-// owned tells the attributes that rules write on items of an entity, and with
-// whole those, too, that make a mirror item what it is.
-func (f *foreign) owned(entity *rules.Entity, whole bool) func(attribute string) bool {
+// owned tells the attributes that rules write on items of some entities, and,
+// of a mirror item, those that make it what it is.
+func (f *foreign) owned(entities []*rules.Entity, mirrored bool) func(attribute string) bool {
 	names := map[string]bool{f.is.set.Table.PartitionKey: true, f.is.set.Table.SortKey: true}
-	if entity == nil {
-		return func(name string) bool { return names[name] }
-	}
-	writers := slices.Concat(entity.Displays, entity.Children)
-	if whole {
-		writers = append(writers, entity.Mirrors...)
-		for _, e := range entity.Equals {
-			names[e.Attribute] = true
+	stamps := false
+	for _, entity := range entities {
+		writers := slices.Concat(entity.Displays, entity.Children)
+		if mirrored {
+			writers = append(writers, entity.Mirrors...)
+			for _, eq := range entity.Equals {
+				names[eq.Attribute] = true
+			}
 		}
-	}
-	for _, rule := range writers {
-		for _, name := range rule.Writes {
-			names[name] = true
+		for _, rule := range writers {
+			for _, name := range rule.Writes {
+				names[name] = true
+			}
 		}
+		stamps = stamps || len(writers) > 0
 	}
-	return func(name string) bool {
-		return names[name] || len(writers) > 0 && strings.HasPrefix(name, stampPrefix)
-	}
+	return func(name string) bool { return names[name] || stamps && strings.HasPrefix(name, stampPrefix) }
 }
 
 // attributes compares what nobody but the application owns. Where it may be
