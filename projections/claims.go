@@ -56,14 +56,14 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *plan.Move, suffix int) (b
 		asks := t.Effect.Kind == plan.Mirrored
 		after := found.with(mv.Key.String(), asks)
 		items = append(items, e.claimsWrite(t, found, after))
-		parts = append(parts, part{moves: []*plan.Move{mv}, action: plan.Action{ID: t.ID}})
+		parts = append(parts, part{moves: []*plan.Move{mv}, id: t.ID})
 		switch {
 		case asks && after.winner() == mv.Key.String():
 			a := e.planner.Upsert(mv, t.Binding, t.Effect)
-			items, parts = append(items, e.actionWrite(mv, a)), append(parts, part{moves: []*plan.Move{mv}, action: a})
+			items, parts = append(items, e.actionWrite(mv, a)), append(parts, partOf(mv, a))
 		case len(after.sources) == 0:
 			a := mv.Drop(t.Binding, t.Target)
-			items, parts = append(items, e.actionWrite(mv, a)), append(parts, part{moves: []*plan.Move{mv}, action: a})
+			items, parts = append(items, e.actionWrite(mv, a)), append(parts, partOf(mv, a))
 		}
 		if len(after.sources) > 1 {
 			e.logger.WarnContext(ctx, "several sources ask for one mirror item; the smallest key wins",

@@ -12,6 +12,7 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
@@ -80,8 +81,13 @@ func pause(ctx context.Context, try int) {
 type part struct {
 	moves  []*plan.Move // the move whose entry or action it is; all that add to a sum
 	entry  bool
-	sum    plan.GroupRef
-	action plan.Action
+	id     string          // the rule (or locator) that asks for it
+	kind   plan.ActionKind // of an action
+	target change.Key      // of an action on a mirror item
+}
+
+func partOf(mv *plan.Move, a plan.Action) part {
+	return part{moves: []*plan.Move{mv}, id: a.ID, kind: a.Kind, target: a.Target}
 }
 
 // applyPack sends one transaction and returns the moves that have to be tried again, planned anew.
@@ -97,7 +103,7 @@ func (e *Engine) applyPack(ctx context.Context, pk *plan.Pack, suffix int) ([]*p
 
 func (e *Engine) countMirrors(parts []part) {
 	for _, p := range parts {
-		if p.action.Kind == plan.UpsertMirror || p.action.Kind == plan.DeleteMirror {
+		if p.kind == plan.UpsertMirror || p.kind == plan.DeleteMirror {
 			e.counters.Mirrors.Add(1)
 		}
 	}
@@ -117,11 +123,11 @@ func (e *Engine) assemble(pk *plan.Pack, suffix int) ([]ddb.TransactWriteItem, [
 			contributors[s.Group] = append(contributors[s.Group], mv)
 		}
 		for _, a := range actions {
-			rest, restParts = append(rest, e.actionWrite(mv, a)), append(restParts, part{moves: []*plan.Move{mv}, action: a})
+			rest, restParts = append(rest, e.actionWrite(mv, a)), append(restParts, partOf(mv, a))
 		}
 	}
 	for _, s := range pk.Sums {
-		items, parts = append(items, e.sumWrite(s, suffix)), append(parts, part{moves: contributors[s.Group], sum: s.Group})
+		items, parts = append(items, e.sumWrite(s, suffix)), append(parts, part{moves: contributors[s.Group], id: s.Group.ID})
 	}
 	return append(items, rest...), append(parts, restParts...)
 }
@@ -150,21 +156,17 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*plan.Move
 				return nil, err
 			}
 			done[p.moves[0]] = finished
-		case code == "ConditionalCheckFailed" && p.action.Kind == plan.DeleteMirror:
-			p.moves[0].Keep(p.action.Target)
-		case code == "ConditionalCheckFailed" && p.action.Kind == plan.SpareMirror:
-			delete(p.moves[0].Spare, p.action.Target)
+		case code == "ConditionalCheckFailed" && p.kind == plan.DeleteMirror:
+			p.moves[0].Keep(p.target)
+		case code == "ConditionalCheckFailed" && p.kind == plan.SpareMirror:
+			delete(p.moves[0].Spare, p.target)
 		case code == "ConditionalCheckFailed": // a claims item moved on: read it again
 		default:
 			message := code
 			if reason.Message != nil {
 				message = *reason.Message
 			}
-			blamed := map[string]bool{p.action.ID: true}
-			if p.sum.Binding != nil {
-				blamed = map[string]bool{p.sum.ID: true}
-			}
-			left, err := e.rejected(ctx, p.moves, blamed, message)
+			left, err := e.rejected(ctx, p.moves, map[string]bool{p.id: true}, message)
 			if err != nil {
 				return nil, err
 			}
