@@ -2,9 +2,12 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
@@ -45,14 +48,14 @@ func (w *work) onChildren(ids []plan.ItemRule, children *plan.Asked[plan.ItemRul
 
 // refer puts the child's reference, or parks a child whose parent cannot be named.
 func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
-	if f.Bad != nil {
-		f.Refers = false
-		return e.parkChild(ctx, id, f)
-	}
-	if f.WasBad {
-		if err := e.unpark(ctx, parkedID(id.ID, id.Key), ""); err != nil {
+	if f.Bad != nil || f.WasBad {
+		if err := e.settleParking(ctx, id, f); err != nil {
 			return err
 		}
+	}
+	if f.Bad != nil {
+		f.Refers = false
+		return nil
 	}
 	if !f.Refers || id.Rule.Collection {
 		return nil
@@ -69,26 +72,65 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) erro
 	return err
 }
 
-// parkChild parks a child that cannot name its parent, and then makes sure
-// that it still cannot: who sleeps in between must not leave behind what a good
-// record has cleared.
-func (e *Engine) parkChild(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
-	if err := e.park(ctx, id.Binding, id.Key, f.Position, f.Bad); err != nil {
-		return err
-	}
-	items, err := e.readItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
-	if err != nil {
-		return err
-	}
-	child := image(items[id.Key])
-	if child != nil {
-		if m, ok := e.planner.Set.Identify(id.Key, child); ok && m.Entity == id.Rule.Target {
-			if _, _, bad := plan.ReferenceIn(id.Rule, &m, child); bad != nil {
-				return nil
-			}
+// settleParking parks a child that cannot name its parent, or clears what is
+// parked of one that can, by the child as it is now: in one transaction with a
+// check that it is so, for a write that is late must not park what a good
+// record has cleared, nor the other way round.
+func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
+	for try := range movesTriesMax {
+		if try > 2 {
+			pause(ctx, try)
+		}
+		items, err := e.readItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
+		if err != nil {
+			return err
+		}
+		child := items[id.Key]
+		pid := parkedID(id.ID, id.Key)
+		write := ddb.TransactWriteItem{Delete: &ddb.Delete{TableName: &e.stateTable, Key: parkedKey(pid).attributes()}}
+		if bad := e.badChild(id, child); bad != nil {
+			write = ddb.TransactWriteItem{Put: &ddb.Put{TableName: &e.stateTable, Item: e.parkedRow(pid, id.ID, id.Key, f.Position, bad)}}
+			e.noteParked(ctx, id.ID, id.Key, bad)
+		}
+		err = e.transact(ctx, "settling what is parked of "+id.Key.String(), []ddb.TransactWriteItem{write, e.stillNamed(id, child)})
+		if canceled := new(ddb.TransactionCanceledException); !errors.As(err, &canceled) {
+			return err
 		}
 	}
-	return e.unpark(ctx, parkedID(id.ID, id.Key), "")
+	return fmt.Errorf("settling what is parked of %s: %w", id.Key, errTooContended)
+}
+
+// badChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
+func (e *Engine) badChild(id plan.ItemRule, child change.Item) *rules.ItemError {
+	if child == nil {
+		return nil
+	}
+	m, ok := e.planner.Set.Identify(id.Key, child)
+	if !ok || m.Entity != id.Rule.Target {
+		return nil
+	}
+	_, _, bad := plan.ReferenceIn(id.Rule, &m, child)
+	return bad
+}
+
+// stillNamed checks that an item names its entity and its parent as it did when it was read.
+func (e *Engine) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
+	c := newExpression()
+	condition := c.sprintf("attribute_not_exists(%n)", e.partitionKey)
+	if seen != nil {
+		condition = c.sprintf("attribute_exists(%n)", e.partitionKey)
+		names := slices.Clone(id.Rule.JoinReads)
+		for _, eq := range id.Rule.Target.Equals {
+			names = append(names, eq.Attribute)
+		}
+		for _, name := range names {
+			condition += c.same(name, seen.Lookup(name))
+		}
+	}
+	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
+		TableName: &e.table, Key: e.itemKey(id.Key), ConditionExpression: &condition,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}
 }
 
 // afterFill drops the references to parents that the child referred to before,
@@ -242,7 +284,7 @@ func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key
 	}
 	ok, err := e.update(ctx, "copying to "+key.String(), e.copyUpdate(pw, key, child, s))
 	if err != nil && classify(err) == classPark {
-		return true, e.park(ctx, pw.b, key, change.Position{}, &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + err.Error()})
+		return true, e.park(ctx, pw.b, key, &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + err.Error()})
 	}
 	if ok {
 		e.counters.Copies.Add(1)

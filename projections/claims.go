@@ -154,7 +154,7 @@ func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target chang
 			return err
 		}
 		if why := refusal(err, canceled); why != "" {
-			return e.park(ctx, b, target, change.Position{}, &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + why})
+			return e.park(ctx, b, target, &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + why})
 		}
 	}
 	return fmt.Errorf("deriving mirror item %s: %w", target, errTooContended)

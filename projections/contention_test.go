@@ -114,7 +114,7 @@ func TestWhoParksLateLeavesNothingBehindThatAGoodRecordCleared(t *testing.T) {
 	late := w.engine(f)
 	slept := false
 	f.around = func(op string, pass func() error) error {
-		if op == "PutItem" && !slept {
+		if op == "TransactWriteItems" && !slept {
 			slept = true
 			w.put(comment("c1", change.Item{"userId": s("u1")}))
 			w.drain(e, from)

@@ -29,12 +29,15 @@ func (w *work) heal(pl *plan.Changes) {
 }
 
 // standing finds the mirror items that are as the ledger has them, so that
-// nothing is to be done: every mirror item that the engine inserts comes by here.
+// nothing is to be done: every mirror item that the engine inserts or deletes
+// comes by here. Of one with claims that can only be told once nobody claims it.
 func (w *work) standing(heals *plan.Asked[plan.ItemRule, plan.Heal]) (map[plan.ItemRule]bool, error) {
 	sources := map[plan.ItemRule]change.Key{}
 	var keys []stateKey
 	for id := range heals.All() {
-		if source, ok := id.Rule.SourceKey(id.Key); id.Rule.Injective && ok {
+		if !id.Rule.Injective {
+			keys = append(keys, claimsKey(id.Binding, id.Key))
+		} else if source, ok := id.Rule.SourceKey(id.Key); ok {
 			sources[id] = source
 			keys = append(keys, entryKey(source))
 		}
@@ -47,6 +50,8 @@ func (w *work) standing(heals *plan.Asked[plan.ItemRule, plan.Heal]) (map[plan.I
 	for id, h := range heals.All() {
 		source, ok := sources[id]
 		if !ok {
+			claims := rows[claimsKey(id.Binding, id.Key)]
+			result[id] = !id.Rule.Injective && h.Last == nil && len(textsOf(claims["sources"])) == 0
 			continue
 		}
 		ent, err := readEntry(rows[entryKey(source)])
@@ -114,5 +119,5 @@ func (e *Engine) mayHeal(ctx context.Context, b *plan.Binding, item change.Key, 
 		e.logger.ErrorContext(ctx, "another program keeps overwriting a derived attribute: healing stops for a while",
 			"rule", b.Rule.Name, "item", item.String(), "corrections", e.healsMax, "within", healWindow)
 	}
-	return false, e.park(ctx, b, item, change.Position{}, contestedReason(b, e.healsMax))
+	return false, e.park(ctx, b, item, contestedReason(b, e.healsMax))
 }

@@ -38,20 +38,24 @@ func (e *Engine) parkedRow(id, ruleID string, item change.Key, position change.P
 	return r
 }
 
-// park sets an (item, rule) aside outside of a ledger transaction.
-func (e *Engine) park(ctx context.Context, b *plan.Binding, item change.Key, position change.Position, why *rules.ItemError) error {
-	return e.parkID(ctx, b.ID, item, position, why)
+// park sets an (item, rule) aside that no record is to blame for.
+func (e *Engine) park(ctx context.Context, b *plan.Binding, item change.Key, why *rules.ItemError) error {
+	return e.parkID(ctx, b.ID, item, change.Position{}, why)
 }
 
 func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
-	e.counters.Parked.Add(1)
-	e.logger.WarnContext(ctx, "parked", "rule", ruleID, "item", item.String(), "code", why.Code, "reason", why.Reason)
+	e.noteParked(ctx, ruleID, item, why)
 	_, err := attempt(ctx, "parking "+item.String(), func() (*dynamodb.PutItemOutput, error) {
 		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &e.stateTable, Item: e.parkedRow(parkedID(ruleID, item), ruleID, item, position, why),
 		})
 	})
 	return err
+}
+
+func (e *Engine) noteParked(ctx context.Context, ruleID string, item change.Key, why *rules.ItemError) {
+	e.counters.Parked.Add(1)
+	e.logger.WarnContext(ctx, "parked", "rule", ruleID, "item", item.String(), "code", why.Code, "reason", why.Reason)
 }
 
 // unpark clears what is parked under an id; with a parking, only if it was not parked again since.

@@ -100,6 +100,9 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 			if cfg.Attach {
 				return &SetupError{Problem: fmt.Sprintf("state table %s is empty", e.stateTable), Remedy: "start `dynamill run` first"}
 			}
+			if err := e.ensureTTL(ctx); err != nil {
+				return err
+			}
 			if err := e.foundRegistry(ctx, tableID); err != nil {
 				return err
 			}

@@ -143,7 +143,7 @@ func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Rollup) error {
 	for i, target := range t.targets {
 		if t.err != nil {
-			if err := e.park(ctx, g.Binding, target, change.Position{}, t.err); err != nil {
+			if err := e.park(ctx, g.Binding, target, t.err); err != nil {
 				return err
 			}
 			continue
@@ -175,7 +175,7 @@ func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, target ch
 	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.Stamp, s)
 	ok, err := e.update(ctx, "rolling up "+g.Rule.Name+" of "+target.String(), e.itemUpdate(target, set, condition, c))
 	if err != nil && classify(err) == classPark {
-		return e.park(ctx, g.Binding, target, change.Position{}, &rules.ItemError{Code: "write.rejected", Reason: err.Error()})
+		return e.park(ctx, g.Binding, target, &rules.ItemError{Code: "write.rejected", Reason: err.Error()})
 	}
 	if ok {
 		e.counters.Rollups.Add(1)

@@ -13,7 +13,7 @@ import (
 // stateTableWait bounds how long a new state table may take to become active.
 const stateTableWait = 2 * time.Minute
 
-// ensureStateTable creates the state table if it is missing: on demand, with TTL.
+// ensureStateTable creates the state table, on demand, if it is missing.
 func (e *Engine) ensureStateTable(ctx context.Context, mustExist bool) (created bool, err error) {
 	active, err := e.stateTableActive(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
@@ -40,18 +40,39 @@ func (e *Engine) ensureStateTable(ctx context.Context, mustExist bool) (created 
 			}
 		}
 	}
-	if created {
-		_, err := attempt(ctx, "turning on TTL of the state table", func() (*dynamodb.UpdateTimeToLiveOutput, error) {
-			return e.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-				TableName:               &e.stateTable,
-				TimeToLiveSpecification: &ddb.TimeToLiveSpecification{AttributeName: ptr("ttl"), Enabled: ptr(true)},
-			})
-		})
-		if err != nil {
-			return true, err
-		}
-	}
 	return created, nil
+}
+
+// ensureTTL turns on the state table's time to live. It comes before the
+// registry is founded, so that the next start makes good what a crash left out.
+func (e *Engine) ensureTTL(ctx context.Context) error {
+	if on, err := e.ttlIsOn(ctx); err != nil || on {
+		return err
+	}
+	_, err := attempt(ctx, "turning on TTL of the state table", func() (*dynamodb.UpdateTimeToLiveOutput, error) {
+		return e.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+			TableName:               &e.stateTable,
+			TimeToLiveSpecification: &ddb.TimeToLiveSpecification{AttributeName: ptr("ttl"), Enabled: ptr(true)},
+		})
+	})
+	if err == nil {
+		return nil
+	}
+	if on, unknown := e.ttlIsOn(ctx); unknown == nil && on {
+		return nil // another process was faster, or the reply got lost
+	}
+	return err
+}
+
+func (e *Engine) ttlIsOn(ctx context.Context) (bool, error) {
+	out, err := attempt(ctx, "describing TTL of the state table", func() (*dynamodb.DescribeTimeToLiveOutput, error) {
+		return e.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &e.stateTable})
+	})
+	if err != nil || out.TimeToLiveDescription == nil {
+		return false, err
+	}
+	status := out.TimeToLiveDescription.TimeToLiveStatus
+	return status == ddb.TimeToLiveStatusEnabled || status == ddb.TimeToLiveStatusEnabling, nil
 }
 
 func (e *Engine) stateTableActive(ctx context.Context) (bool, error) {

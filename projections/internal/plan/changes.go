@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -82,7 +84,7 @@ func (pl *Changes) AddRollups(mv *Move, first int) {
 			pl.Rollups.Put(g, ru)
 		}
 		ru.First = min(ru.First, first)
-		if mv.marked() {
+		if mv.marked() && slices.Contains(mv.Due, g) {
 			ru.Marks = append(ru.Marks, mv)
 		}
 	})
