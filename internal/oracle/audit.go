@@ -33,6 +33,11 @@ const (
 	// ExpiringPositions: a child came to a parent, or the parent came back without
 	// anything to copy, after the position was given its ttl.
 	ExpiringPositions Exception = "expiring position"
+
+	// SeededDueMarks: a worker that seeds what another has seeded already crashed
+	// between the entry, which it changed in nothing but the mark, and the roll-up.
+	// The item's next record clears the mark.
+	SeededDueMarks Exception = "due mark of a rederived item"
 )
 
 // Audit says where the state table differs from what the items of the table
