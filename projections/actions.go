@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -69,8 +70,8 @@ func (e *Engine) upsertWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem
 // deleteWrite deletes a mirror item that carries our stamp (promise 8).
 func (e *Engine) deleteWrite(b *plan.Binding, target change.Key) ddb.TransactWriteItem {
 	c := newExpression()
-	condition := c.sprintf("attribute_not_exists(%n) OR begins_with(%n, %v)",
-		e.partitionKey, b.Stamp, textValue(plan.StampContext(e.incarnation, target, "")+" "))
+	condition := guarded(guard.MirrorAdopted, c.sprintf("attribute_not_exists(%n) OR begins_with(%n, %v)",
+		e.partitionKey, b.Stamp, textValue(plan.StampContext(e.incarnation, target, "")+" ")))
 	return ddb.TransactWriteItem{Delete: &ddb.Delete{
 		TableName: &e.table, Key: e.itemKey(target), ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,

@@ -10,6 +10,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -21,7 +22,9 @@ const fillsAtOnce = 50
 // parent's position and the child's stamp, then the parent, then the write.
 func (w *work) fill(children *plan.Asked[plan.ItemRule, plan.Fill]) {
 	for chunk := range slices.Chunk(children.Keys(), fillsAtOnce) {
-		w.onChildren(chunk, children, w.refer)
+		if !guard.Off(guard.ReferenceFirst) {
+			w.onChildren(chunk, children, w.refer)
+		}
 		var open []plan.ItemRule
 		for _, id := range chunk {
 			if f := children.Of(id); f.Refers && f.Bad == nil {
@@ -31,6 +34,9 @@ func (w *work) fill(children *plan.Asked[plan.ItemRule, plan.Fill]) {
 		if err := w.fillChunk(w.ctx, open, children); err != nil {
 			w.failed(children.Of(chunk[0]).First, err)
 			continue
+		}
+		if guard.Off(guard.ReferenceFirst) {
+			w.onChildren(chunk, children, w.refer)
 		}
 		w.onChildren(chunk, children, w.afterFill)
 	}
@@ -67,7 +73,7 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) erro
 	if key.sort != id.Key.String() {
 		set += c.sprintf(", %n = %v", "child", textValue(id.Key.String()))
 	}
-	condition := c.sprintf("attribute_not_exists(%n) OR %n < %v", "at", "at", at)
+	condition := guarded(guard.ReferencePosition, c.sprintf("attribute_not_exists(%n) OR %n < %v", "at", "at", at))
 	_, err := e.update(ctx, "putting a reference to "+f.Parent.String(), e.stateUpdate(key, set, condition, c))
 	return err
 }
@@ -149,7 +155,7 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *plan.Fill) 
 			continue
 		}
 		c := newExpression()
-		condition := c.sprintf("%n < %v", "at", textValue(string(plan.VersionAt(e.epoch, f.Position))))
+		condition := guarded(guard.ReferencePosition, c.sprintf("%n < %v", "at", textValue(string(plan.VersionAt(e.epoch, f.Position)))))
 		if err := e.deleteState(ctx, "dropping a reference to "+parent.String(), referenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
 			return err
 		}
@@ -173,6 +179,13 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 			keys = append(keys, id.Key)
 			parents = append(parents, children.Of(id).Parent)
 		}
+		var early map[change.Key]change.Item
+		if guard.Off(guard.ParentPosition) {
+			var err error
+			if early, err = w.readItems(ctx, "reading parents too early", parents); err != nil {
+				return err
+			}
+		}
 		found, err := w.read(ctx, "reading children and their parents' positions",
 			wanted{w.stateTable, stateKeys(positions)}, wanted{w.table, w.itemKeys(keys)})
 		if err != nil {
@@ -182,6 +195,9 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 		sources, err := w.readItems(ctx, "reading parents", parents)
 		if err != nil {
 			return err
+		}
+		if early != nil {
+			sources = early
 		}
 		again := make([]bool, len(open))
 		errs := every(ctx, len(open), func(ctx context.Context, i int) (err error) {
@@ -256,7 +272,7 @@ func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key,
 			return false, nil
 		}
 		context := plan.StampContext(e.incarnation, key, pw.parent.String())
-		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && s.Version > pw.version {
+		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && s.Version > pw.version && !guard.Off(guard.CopyVersion) {
 			return true, nil // a later state of the parent is there already
 		}
 		written, err := e.writeCopies(ctx, pw, key, child)

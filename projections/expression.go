@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -77,6 +78,14 @@ func (c *expression) same(attribute string, seen change.Value) string {
 		return c.sprintf(" AND attribute_not_exists(%n)", attribute)
 	}
 	return c.sprintf(" AND %n = %v", attribute, attributes.ToTable(seen))
+}
+
+// guarded is a condition that is one of the guards.
+func guarded(g guard.Guard, condition string) string {
+	if guard.Off(g) {
+		return "(" + condition + " OR attribute_not_exists(nobodyHasThis))"
+	}
+	return condition
 }
 
 func ptr[T any](v T) *T { return &v }

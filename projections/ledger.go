@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -288,7 +289,7 @@ func (e *Engine) parkRefusedUndo(ctx context.Context, mv *plan.Move, blamed map[
 func (e *Engine) clearDue(ctx context.Context, mv *plan.Move) error {
 	c := newExpression()
 	remove := "REMOVE " + c.name("due")
-	condition := c.entryIs(mv.MarkedEntry())
+	condition := guarded(guard.DueMarkStays, c.entryIs(mv.MarkedEntry()))
 	_, err := e.update(ctx, "clearing a due mark", e.stateUpdate(entryKey(mv.Key), remove, condition, c))
 	return err
 }

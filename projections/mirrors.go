@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -111,7 +112,7 @@ func (e *Engine) mayHeal(ctx context.Context, b *plan.Binding, item change.Key, 
 	if err != nil {
 		return false, err
 	}
-	if n <= e.healsMax {
+	if n <= e.healsMax || guard.Off(guard.HealBound) {
 		e.counters.Heals.Add(1)
 		return true, nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -26,9 +27,11 @@ func (w *work) fanOut(parents *plan.Asked[plan.ItemRule, plan.FanOut]) {
 
 func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.FanOut) error {
 	v := plan.VersionAt(e.epoch, f.Position)
-	raised, err := e.raiseParent(ctx, id, v)
-	if err != nil || !raised {
-		return err // or a later change of the parent is being written already
+	if !guard.Off(guard.ParentRaised) {
+		raised, err := e.raiseParent(ctx, id, v)
+		if err != nil || !raised {
+			return err // or a later change of the parent is being written already
+		}
 	}
 	write := parentWrite{b: id.Binding, parent: id.Key, version: v, values: f.Values}
 	look := e.fanOutReferences
@@ -36,6 +39,9 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 		look = e.fanOutCollection
 	}
 	left, err := look(ctx, write)
+	if err == nil && guard.Off(guard.ParentRaised) {
+		_, err = e.raiseParent(ctx, id, v)
+	}
 	if err == nil && left == 0 && f.Deleted {
 		err = e.retireParent(ctx, id, v)
 	}
@@ -80,7 +86,7 @@ func (e *Engine) fanOutCollection(ctx context.Context, pw parentWrite) (int, err
 		condition += c.sprintf(" AND begins_with(%n, %v)", e.sortKey, textValue(prefix))
 	}
 	in := &dynamodb.QueryInput{
-		TableName: &e.table, ConsistentRead: ptr(true), KeyConditionExpression: &condition,
+		TableName: &e.table, ConsistentRead: consistently(), KeyConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
 	var left atomic.Int64
@@ -102,7 +108,7 @@ func (e *Engine) fanOutReferences(ctx context.Context, pw parentWrite) (int, err
 	c := newExpression()
 	condition := c.sprintf("%n = %v", statePartition, textValue(referenceKey(pw.b, pw.parent, change.Key{}).partition))
 	in := &dynamodb.QueryInput{
-		TableName: &e.stateTable, ConsistentRead: ptr(true), KeyConditionExpression: &condition,
+		TableName: &e.stateTable, ConsistentRead: consistently(), KeyConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
 	left := 0
@@ -150,7 +156,7 @@ func childOf(reference row) change.Key {
 // pruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
 func (e *Engine) pruneReference(ctx context.Context, reference row) error {
 	c := newExpression()
-	condition := c.sprintf("%n = %v", "at", reference["at"])
+	condition := guarded(guard.PrunePosition, c.sprintf("%n = %v", "at", reference["at"]))
 	return e.deleteState(ctx, "pruning a reference", stateKeyOf(reference), condition, c)
 }
 
@@ -192,6 +198,9 @@ func (e *Engine) copyUpdate(pw parentWrite, child change.Key, seen change.Image,
 // unmoved is the condition that a child refers to what it referred to when it was read, and carries the same stamp.
 func (e *Engine) unmoved(c *expression, b *plan.Binding, seen change.Image) string {
 	condition := e.stillEntity(c, b.Rule.Target)
+	if guard.Off(guard.ChildUnmoved) {
+		return condition
+	}
 	for _, name := range append(slices.Clone(b.Rule.JoinReads), b.Stamp) {
 		condition += c.same(name, seen.Lookup(name))
 	}

@@ -15,6 +15,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -59,6 +60,11 @@ func (e *Engine) describeTable(ctx context.Context, set *rules.Set) (string, err
 			Problem: fmt.Sprintf("the keys of table %s are [%s], but the rule file says [%s]", e.table,
 				keyNames(e.partitionKey, e.sortKey), keyNames(set.Table.PartitionKey, set.Table.SortKey)),
 			Remedy: "write the table's own key names under table.keys",
+		}
+	}
+	if guard.Off(guard.Claims) {
+		for _, r := range set.Rules {
+			r.Injective = r.Kind == rules.Mirror
 		}
 	}
 	if err := set.CheckKeys(kinds[e.partitionKey], kinds[e.sortKey]); err != nil {
@@ -344,7 +350,7 @@ func (e *Engine) checkRegistry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if int(numberOf(out.Item["epoch"])) != e.epoch || textOf(out.Item["incarnation"]) != e.incarnation {
+	if (int(numberOf(out.Item["epoch"])) != e.epoch || textOf(out.Item["incarnation"]) != e.incarnation) && !guard.Off(guard.EpochChecked) {
 		return ErrEpochMoved
 	}
 	if numberOf(out.Item["live"]) == e.lives.Load() {
@@ -374,7 +380,7 @@ func (e *Engine) underRegistry(ctx context.Context, do func() error) error {
 		if err := e.checkRegistry(ctx); err != nil && !errors.Is(err, errWentLive) {
 			return err
 		}
-		if e.lives.Load() == lives {
+		if e.lives.Load() == lives || guard.Off(guard.LiveAsked) {
 			return nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -29,7 +30,7 @@ func (w *work) rollUp(pl *plan.Changes) {
 	var due []plan.GroupRef
 	var waiting []*plan.Rollup
 	for g, ru := range pl.Rollups.All() {
-		if g.Rule.Kind == rules.Mirror || g.Live.Load() {
+		if g.Rule.Kind == rules.Mirror || g.Live.Load() || guard.Off(guard.ShownWhenLive) {
 			due = append(due, g)
 		} else {
 			waiting = append(waiting, ru)
@@ -92,7 +93,7 @@ func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.
 	}
 	var keys []stateKey
 	for _, g := range due {
-		for suffix := range g.Suffixes {
+		for suffix := range readSuffixes(g) {
 			keys = append(keys, accumulatorKey(g, suffix))
 		}
 		if g.Rule.ByUnique {
@@ -110,9 +111,17 @@ func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.
 	return totals, nil
 }
 
+// readSuffixes is how many write suffixes an aggregate may ever have had.
+func readSuffixes(g plan.GroupRef) int {
+	if guard.Off(guard.SuffixesKept) {
+		return g.Rule.WriteShards
+	}
+	return g.Suffixes
+}
+
 func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 	var t total
-	for suffix := range g.Suffixes {
+	for suffix := range readSuffixes(g) {
 		r, ok := rows[accumulatorKey(g, suffix)]
 		if !ok {
 			continue
@@ -131,7 +140,9 @@ func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 		return t
 	}
 	locator := rows[locatorKey(g.Rule.Target.Name, g.Group)]
-	t.changes = numberOf(locator["changes"])
+	if !guard.Off(guard.LocatorVersion) {
+		t.changes = numberOf(locator["changes"])
+	}
 	claimants := slices.Sorted(slices.Values(textsOf(locator["items"])))
 	for _, text := range claimants {
 		t.targets = append(t.targets, change.ParseKey(text))
@@ -172,7 +183,7 @@ func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, target ch
 	s := e.totalStamp(g, t, target, value)
 	c := newExpression()
 	set := c.sprintf("SET %n = %v, %n = %v", attribute, attributes.ToTable(value), g.Stamp, textValue(s.String()))
-	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.Stamp, s)
+	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + guarded(guard.RollupVersion, c.unstampedOr(g.Stamp, s))
 	ok, err := e.update(ctx, "rolling up "+g.Rule.Name+" of "+target.String(), e.itemUpdate(target, set, condition, c))
 	if err != nil && classify(err) == classPark {
 		return e.park(ctx, g.Binding, target, &rules.ItemError{Code: "write.rejected", Reason: err.Error()})

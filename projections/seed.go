@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -216,7 +217,7 @@ func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}}}
 	c = newExpression()
-	unmoved := c.cursorIs(cursor)
+	unmoved := guarded(guard.SeedCursor, c.cursorIs(cursor))
 	items = append(items, ddb.TransactWriteItem{Put: &ddb.Put{
 		TableName: &e.stateTable, Item: e.cursorItem(show), ConditionExpression: &unmoved,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
@@ -293,7 +294,7 @@ func (e *Engine) dropCursor(ctx context.Context, cursor seedCursor) error {
 
 func (e *Engine) storeCursor(ctx context.Context, cursor seedCursor) error {
 	c := newExpression()
-	condition := c.cursorIs(cursor)
+	condition := guarded(guard.SeedCursor, c.cursorIs(cursor))
 	_, err := attempt(ctx, "saving the seeding cursor", func() (*dynamodb.PutItemOutput, error) {
 		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &e.stateTable, Item: e.cursorItem(cursor), ConditionExpression: &condition,

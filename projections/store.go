@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/guard"
 )
 
 const (
@@ -175,7 +176,7 @@ func (e *Engine) read(ctx context.Context, doing string, tables ...wanted) (map[
 	for _, w := range tables {
 		for _, key := range w.keys {
 			ka := request[w.table]
-			ka.ConsistentRead, ka.Keys = ptr(true), append(ka.Keys, key)
+			ka.ConsistentRead, ka.Keys = consistently(), append(ka.Keys, key)
 			request[w.table] = ka
 			if size++; size == batchGetMax {
 				if err := flush(); err != nil {
@@ -186,6 +187,9 @@ func (e *Engine) read(ctx context.Context, doing string, tables ...wanted) (map[
 	}
 	return found, flush()
 }
+
+// consistently asks for a strongly consistent read.
+func consistently() *bool { return ptr(!guard.Off(guard.ConsistentReads)) }
 
 // readState gets items of the state table.
 func (e *Engine) readState(ctx context.Context, doing string, keys []stateKey) (map[stateKey]row, error) {

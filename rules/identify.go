@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // keyKinds holds the table's real key types, once CheckKeys has told them.
@@ -90,7 +91,7 @@ func (e *Entity) render(vars *[VariablesMax]string, blame func(slot int) string)
 			e.Name, len(key.Partition), len(key.Sort), partitionBytesMax, sortBytesMax)}
 	}
 	var back [VariablesMax]string
-	if sh.match(key, &back) && back == *vars {
+	if sh.match(key, &back) && back == *vars || guard.Off(guard.KeyParsed) {
 		return key, nil
 	}
 	return change.Key{}, e.smuggled(vars, &back, blame)

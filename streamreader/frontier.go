@@ -1,6 +1,9 @@
 package streamreader
 
-import "github.com/dynamill/dynamill/change"
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/guard"
+)
 
 // frontier knows how far one shard is done: the last record of which it and
 // all before it are done, whatever comes after. It is pure and has no clock.
@@ -28,7 +31,11 @@ func (f *frontier) advance(done, given int) error {
 	if done < 0 || done > min(given, len(f.pending)) {
 		return permanentf("processor reports %d records done of %d", done, given)
 	}
-	for _, m := range f.pending[:done] {
+	reached := done
+	if guard.Off(guard.Frontier) {
+		reached = len(f.pending)
+	}
+	for _, m := range f.pending[:reached] {
 		// A record that comes a second time never moves the frontier back.
 		if m.position.Compare(f.reached.position) > 0 {
 			f.reached = m

@@ -3,6 +3,8 @@ package streamreader
 import (
 	"cmp"
 	"slices"
+
+	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // shardInfo is one shard as the stream lists it.
@@ -56,6 +58,7 @@ func planLineage(streamARN string, listed []shardInfo, leases map[string]Lease) 
 		switch {
 		case s.parent == "",
 			parentKnown && parentLease.Finished(),
+			guard.Off(guard.ParentShardFirst),
 			!parentListed && !parentKnown:
 			plan.read = append(plan.read, s)
 		default:

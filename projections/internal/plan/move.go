@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -54,7 +55,7 @@ func (mv *Move) touch(g GroupRef) {
 func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	mv.Exact, mv.Entry, mv.Old, mv.Due = true, e, Effects{}, nil
 	mark := func(g GroupRef) {
-		if !slices.Contains(mv.Due, g) {
+		if !slices.Contains(mv.Due, g) && !guard.Off(guard.DueMark) {
 			mv.Due = append(mv.Due, g)
 		}
 	}

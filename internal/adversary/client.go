@@ -1,0 +1,116 @@
+package adversary
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// client is the DynamoDB of one worker: the simulator behind the gate.
+type client struct {
+	crew   *Crew
+	worker *Worker
+}
+
+var (
+	_ projections.Client       = (*client)(nil)
+	_ streamreader.Streams     = (*client)(nil)
+	_ streamreader.LeaseClient = (*client)(nil)
+)
+
+// through passes a call through the gate.
+func through[In, Out, Options any](ctx context.Context, c *client, op string, in *In, f func(context.Context, *In, ...func(*Options)) (*Out, error)) (*Out, error) {
+	var out *Out
+	err := c.crew.gate.do(ctx, c.worker, op, in, func() (err error) {
+		out, err = f(context.WithoutCancel(ctx), in)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DescribeTable is the SDK client's method.
+func (c *client) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	return through(ctx, c, "DescribeTable", in, c.crew.Sim.DescribeTable)
+}
+
+// CreateTable is the SDK client's method.
+func (c *client) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
+	return through(ctx, c, "CreateTable", in, c.crew.Sim.CreateTable)
+}
+
+// DescribeTimeToLive is the SDK client's method.
+func (c *client) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
+	return through(ctx, c, "DescribeTimeToLive", in, c.crew.Sim.DescribeTimeToLive)
+}
+
+// UpdateTimeToLive is the SDK client's method.
+func (c *client) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
+	return through(ctx, c, "UpdateTimeToLive", in, c.crew.Sim.UpdateTimeToLive)
+}
+
+// GetItem is the SDK client's method.
+func (c *client) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return through(ctx, c, "GetItem", in, c.crew.Sim.GetItem)
+}
+
+// PutItem is the SDK client's method.
+func (c *client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return through(ctx, c, "PutItem", in, c.crew.Sim.PutItem)
+}
+
+// UpdateItem is the SDK client's method.
+func (c *client) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return through(ctx, c, "UpdateItem", in, c.crew.Sim.UpdateItem)
+}
+
+// DeleteItem is the SDK client's method.
+func (c *client) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	return through(ctx, c, "DeleteItem", in, c.crew.Sim.DeleteItem)
+}
+
+// Query is the SDK client's method.
+func (c *client) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return through(ctx, c, "Query", in, c.crew.Sim.Query)
+}
+
+// Scan is the SDK client's method.
+func (c *client) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	return through(ctx, c, "Scan", in, c.crew.Sim.Scan)
+}
+
+// BatchGetItem is the SDK client's method.
+func (c *client) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	return through(ctx, c, "BatchGetItem", in, c.crew.Sim.BatchGetItem)
+}
+
+// TransactWriteItems is the SDK client's method.
+func (c *client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return through(ctx, c, "TransactWriteItems", in, c.crew.Sim.TransactWriteItems)
+}
+
+// DescribeStream is the SDK client's method.
+func (c *client) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+	return through(ctx, c, "DescribeStream", in, c.crew.Sim.DescribeStream)
+}
+
+// GetShardIterator is the SDK client's method.
+func (c *client) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+	return through(ctx, c, "GetShardIterator", in, c.crew.Sim.GetShardIterator)
+}
+
+// GetRecords finds nothing on an iterator whose records are late.
+func (c *client) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+	return through(ctx, c, "GetRecords", in, func(ctx context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+		if c.crew.isLate(*in.ShardIterator) {
+			return &dynamodbstreams.GetRecordsOutput{NextShardIterator: in.ShardIterator}, nil
+		}
+		return c.crew.Sim.GetRecords(ctx, in)
+	})
+}

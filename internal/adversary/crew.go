@@ -1,0 +1,379 @@
+package adversary
+
+import (
+	"context"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+const (
+	// quantum is the least that time passes by: more than any backoff of the
+	// engine (at most 3 s) or the reader (30 s) can draw at random, so that what
+	// they draw changes nothing.
+	quantum = 31 * time.Second
+	// frozenMax is the most workers that are frozen at the same time.
+	frozenMax = 3
+	// pastMax is how many batches are remembered for being delivered again.
+	pastMax = 40
+)
+
+// Crew conducts workers. Its methods are called by one goroutine of a synctest
+// bubble, the conductor. Between two calls of Turn nothing moves.
+type Crew struct {
+	World
+	Sim       *dynamosim.Sim
+	Faults    Faults // that may strike
+	Counts    Counts // of those that did
+	Calls     int    // let through
+	Delivered int    // records, repeated ones too
+	Log       func(format string, args ...any)
+
+	// Wrote is called with every item of the table that a worker's call wrote, as
+	// it was and as it is. Nil is for an item that is not there.
+	Wrote func(w *Worker, before, after change.Item)
+
+	// Strikes happen for certain, whatever Faults says.
+	Strikes []Strike
+
+	r       *rand.Rand
+	gate    *Gate
+	workers []*Worker // all that are not over
+	started int
+	last    *Worker // whose call was let through last
+	orphans []*Call // of crashed workers, that may still take effect
+	past    [][]change.Record
+	late    map[string]int // iterators on which nothing is found for so many polls
+	partial bool           // the call under way is worked off in part only
+	done    int            // calls carried out, those of the reader aside
+	strange []error        // ends of workers that nothing explains
+}
+
+// NewCrew makes a crew without workers on an empty simulator.
+func NewCrew(seed uint64, options dynamosim.Options, faults Faults) *Crew {
+	c := &Crew{
+		Faults: faults, r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), gate: &Gate{}, late: map[string]int{},
+		Log: func(string, ...any) {}, Wrote: func(*Worker, change.Item, change.Item) {},
+	}
+	options.Seed = seed
+	options.BatchBound = func(_ string, n int) int {
+		if c.partial {
+			return n / 2
+		}
+		return n
+	}
+	options.Stale = func(string) bool { return c.r.IntN(3) == 0 && c.strike(StaleRead) }
+	c.Sim = dynamosim.New(options)
+	return c
+}
+
+// Strange returns the errors with which workers ended although no fault explains them.
+func (c *Crew) Strange() []error { return c.strange }
+
+// strike reports whether a fault may happen now, and counts it.
+func (c *Crew) strike(f Fault) bool {
+	if c.Faults.Has(f) {
+		c.Counts[f]++
+		return true
+	}
+	return false
+}
+
+// Start starts a worker, and calls the others' leases in question.
+func (c *Crew) Start() { c.start(false) }
+
+func (c *Crew) start(drain bool) *Worker {
+	world := c.World
+	return c.hire(func(ctx context.Context, w *Worker) error {
+		return w.live(ctx, world, func(p streamreader.Processor) streamreader.Processor { return &delivery{p, c, w} }, drain)
+	})
+}
+
+// hire has a new worker do something.
+func (c *Crew) hire(do func(context.Context, *Worker) error) *Worker {
+	c.started++
+	w := &Worker{number: c.started, seen: map[change.Key]order{}, ended: make(chan struct{})}
+	w.client = &client{c, w}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel = cancel
+	c.workers = append(c.workers, w)
+	c.Log("%s starts", w)
+	go func() {
+		defer close(w.ended)
+		w.err = do(ctx, w)
+	}()
+	return w
+}
+
+// active are the workers that are neither frozen nor dead.
+func (c *Crew) active() []*Worker {
+	return slices.DeleteFunc(slices.Clone(c.workers), func(w *Worker) bool { return w.frozen || w.dead })
+}
+
+// Turn lets one call through, or time pass when nobody waits. If no worker is
+// at work, one starts.
+func (c *Crew) Turn() {
+	c.reap()
+	if len(c.active()) == 0 {
+		c.Start()
+		synctest.Wait()
+	}
+	c.turn()
+}
+
+func (c *Crew) turn() {
+	c.reap()
+	switch x := c.r.IntN(1000); {
+	case x < 4 && c.Faults.Has(Woke):
+		c.WakeOne()
+	case x < 12 && len(c.orphans) > 0:
+		c.lateEffect()
+	case x < 30:
+		c.Sleep(quantum)
+	}
+	ready := c.gate.ready()
+	if len(ready) == 0 {
+		c.Sleep(quantum)
+		return
+	}
+	if own := slices.DeleteFunc(slices.Clone(ready), func(call *Call) bool { return call.Worker != c.last }); len(own) > 0 && c.r.IntN(3) > 0 {
+		ready = own // a worker often gets on by more than one call
+	}
+	call := ready[c.r.IntN(len(ready))]
+	c.last = call.Worker
+	c.let(call)
+	synctest.Wait()
+}
+
+// Sleep lets time pass.
+func (c *Crew) Sleep(d time.Duration) {
+	synctest.Wait()
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// let lets a call through, with what happens to it.
+func (c *Crew) let(call *Call) {
+	c.Calls++
+	fault := c.draw(call)
+	if f, ok := c.struck(call); ok {
+		fault = f
+	}
+	switch fault {
+	case faultCount:
+		c.carryOut(call)
+	case FailedBefore:
+		c.answer(call, fault, errOf(call.Op, c.r.IntN(2) == 0))
+	case Throttled:
+		c.answer(call, fault, busy(call.Op))
+	case Conflict:
+		c.answer(call, fault, conflictOf(call.Input))
+	case ExpiredIterator:
+		c.answer(call, fault, errExpired)
+	case LateRecords:
+		c.late[iteratorOf(call)] = 1 + c.r.IntN(4)
+		c.carryOut(call)
+	case LostReply:
+		err := c.perform(call)
+		c.Log("%s: %s: %v, reply lost", call.Worker, call, err)
+		c.gate.take(call)
+		call.answer(errConnection)
+	case Unprocessed:
+		c.partial = true
+		c.carryOut(call)
+		c.partial = false
+	case CrashedBefore:
+		c.Crash(call.Worker)
+	case CrashedAfter:
+		c.gate.take(call)
+		c.Log("%s: %s: %v, and crashes", call.Worker, call, c.perform(call))
+		c.Crash(call.Worker)
+		call.answer(ErrCrashed)
+	case Froze:
+		c.Log("%s freezes in %s", call.Worker, call)
+		call.Worker.frozen = true
+	}
+}
+
+// Strike is a fault that is meant for one call.
+type Strike struct {
+	Call  *regexp.Regexp // finds the call by its description
+	Skip  int            // so many such calls are let through before
+	Fault Fault
+}
+
+// struck reports whether a strike is meant for the call.
+func (c *Crew) struck(call *Call) (Fault, bool) {
+	for i := range c.Strikes {
+		s := &c.Strikes[i]
+		if s.Skip < 0 || !s.Call.MatchString(call.String()) {
+			continue
+		}
+		if s.Skip--; s.Skip < 0 {
+			c.Counts[s.Fault]++
+			return s.Fault, true
+		}
+	}
+	return faultCount, false
+}
+
+// Unspent returns the strikes whose call has not come yet.
+func (c *Crew) Unspent() []Strike {
+	return slices.DeleteFunc(slices.Clone(c.Strikes), func(s Strike) bool { return s.Skip < 0 })
+}
+
+// Rest goes on until nothing is done any more but asking for records.
+func (c *Crew) Rest() error {
+	for idle, turns := 0, 0; idle < 4; turns++ {
+		before, at := c.done, time.Now()
+		if c.Turn(); c.done > before {
+			idle = 0
+		} else if time.Since(at) > 0 {
+			idle++
+		}
+		if turns > turnsMax {
+			return ErrEndless
+		}
+	}
+	return nil
+}
+
+// draw draws what happens to a call; faultCount is nothing. The same numbers
+// are drawn whatever faults may strike.
+func (c *Crew) draw(call *Call) Fault {
+	x := c.r.IntN(1000)
+	for _, s := range striking(call.Op) {
+		if x -= s.weight; x >= 0 {
+			continue
+		}
+		if s.fault == Froze && c.frozen() >= frozenMax || !c.strike(s.fault) {
+			return faultCount
+		}
+		return s.fault
+	}
+	return faultCount
+}
+
+func (c *Crew) frozen() int {
+	n := 0
+	for _, w := range c.workers {
+		if w.frozen {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *Crew) carryOut(call *Call) {
+	c.gate.take(call)
+	err := c.perform(call)
+	if !isStreamCall(call.Op) && !strings.Contains(call.String(), c.World.LeaseTable) {
+		c.done++
+	}
+	if err != nil {
+		c.Log("%s: %s: %v", call.Worker, call, err)
+	} else {
+		c.Log("%s: %s", call.Worker, call)
+	}
+	call.answer(err)
+}
+
+func (c *Crew) answer(call *Call, fault Fault, err error) {
+	c.Log("%s: %s: %s", call.Worker, call, fault)
+	c.gate.take(call)
+	call.answer(err)
+}
+
+// Crash ends a worker between two of its calls. Those that it has under way
+// have no effect, or have it later.
+func (c *Crew) Crash(w *Worker) {
+	c.Log("%s crashes", w)
+	for _, call := range c.gate.bury(w) {
+		if isWrite(call.Op) && c.r.IntN(2) == 0 && c.Faults.Has(LateEffect) {
+			c.orphans = append(c.orphans, call)
+		}
+	}
+	w.frozen = false
+	w.cancel()
+}
+
+// CrashOne crashes a worker that is at work.
+func (c *Crew) CrashOne() {
+	if active := c.active(); len(active) > 0 {
+		c.Crash(active[c.r.IntN(len(active))])
+		synctest.Wait()
+	}
+}
+
+// lateEffect carries out a call whose worker crashed while it was under way.
+func (c *Crew) lateEffect() {
+	call := c.orphans[0]
+	c.orphans = c.orphans[1:]
+	c.Counts[LateEffect]++
+	c.Log("%s, crashed: %s: %v, late", call.Worker, call, c.perform(call))
+}
+
+// WakeOne wakes a frozen worker.
+func (c *Crew) WakeOne() {
+	var frozen []*Worker
+	for _, w := range c.workers {
+		if w.frozen {
+			frozen = append(frozen, w)
+		}
+	}
+	if len(frozen) == 0 {
+		return
+	}
+	w := frozen[c.r.IntN(len(frozen))]
+	w.frozen = false
+	c.Counts[Woke]++
+	c.Log("%s wakes", w)
+}
+
+// Stop asks the workers that are at work to stop in good order.
+func (c *Crew) Stop() {
+	for _, w := range c.active() {
+		c.Log("%s is told to stop", w)
+		w.cancel()
+	}
+	synctest.Wait()
+}
+
+// KillAll crashes everybody, frozen ones too, with nothing to take effect later.
+func (c *Crew) KillAll() {
+	for _, w := range slices.Clone(c.workers) {
+		if !w.dead {
+			c.Crash(w)
+		}
+	}
+	c.orphans, c.past = nil, nil
+	for len(c.workers) > 0 {
+		c.Sleep(quantum)
+		c.reap()
+	}
+}
+
+// reap takes note of the workers that have come to their end.
+func (c *Crew) reap() {
+	synctest.Wait()
+	c.workers = slices.DeleteFunc(c.workers, func(w *Worker) bool {
+		if !w.over() {
+			return false
+		}
+		w.cancel()
+		if !w.dead && !explained(w.err) {
+			c.strange = append(c.strange, w.err)
+			c.Log("%s ends: %v", w, w.err)
+		} else {
+			c.Log("%s has ended", w) // which of its goroutines was the first to fail is chance
+		}
+		return true
+	})
+}

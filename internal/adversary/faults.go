@@ -1,0 +1,169 @@
+package adversary
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/smithy-go"
+)
+
+// Fault is one way in which things go wrong.
+type Fault uint8
+
+// The faults. Those up to LateRecords strike single calls; the conductor's owner
+// chooses when the others happen.
+const (
+	FailedBefore    Fault = iota // a call fails and has no effect
+	LostReply                    // a call has its effect and then fails
+	Throttled                    // a call is throttled
+	Conflict                     // a write meets another transaction
+	Unprocessed                  // a part of a batch of reads is not worked off
+	CrashedBefore                // a worker crashes at a call that has no effect any more
+	CrashedAfter                 // a worker crashes at a call that still has its effect
+	LateEffect                   // a call of a worker that crashed takes effect much later
+	Froze                        // a worker freezes in a call
+	ExpiredIterator              // an iterator is too old
+	LateRecords                  // a shard's records are delayed behind another's
+	Again                        // a batch that was delivered before is delivered again
+	Cut                          // a batch is cut in two
+	OutOfOrder                   // the halves of a batch are applied in the wrong order
+	AtOnce                       // several invocations work on different items of one batch
+	Woke                         // a frozen worker goes on
+	Takeover                     // a worker starts while another is at work
+	Restart                      // a worker stops in good order, and another starts
+	Rewound                      // reading starts again with the oldest records
+	Split                        // a shard splits
+	RolledOver                   // a shard rolls over
+	Slept                        // everybody sleeps for longer than an iterator lives
+	Skipped                      // records are lost for good
+	Replaced                     // the stream is disabled and enabled again
+	StateLost                    // the state table and the checkpoints are deleted
+	Recreated                    // the table is deleted and made again from a backup, stamps included
+	RulesAdded                   // workers that start from now on know more rules
+	StaleRead                    // a read that does not ask for consistency finds an item as it was
+	faultCount
+)
+
+var faultNames = [faultCount]string{
+	"failed before", "lost reply", "throttled", "conflict", "unprocessed", "crashed before", "crashed after", "late effect", "froze",
+	"expired iterator", "late records", "delivered again", "cut", "out of order", "at once", "woke", "takeover", "restart", "rewound",
+	"split", "rolled over", "slept", "skipped", "replaced", "state lost", "recreated", "rules added", "stale read",
+}
+
+// String is the fault's name in reports.
+func (f Fault) String() string { return faultNames[f] }
+
+// Faults is a set of faults.
+type Faults uint32
+
+// AllFaults are all of them.
+const AllFaults Faults = 1<<faultCount - 1
+
+// Has reports whether the set has the fault.
+func (s Faults) Has(f Fault) bool { return s&(1<<f) != 0 }
+
+// Without returns the set without a fault.
+func (s Faults) Without(f Fault) Faults { return s &^ (1 << f) }
+
+// List returns the faults in the set, in order.
+func (s Faults) List() []Fault {
+	var all []Fault
+	for f := range faultCount {
+		if s.Has(f) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Counts say how often each fault has struck.
+type Counts [faultCount]int
+
+// Add adds other counts.
+func (c *Counts) Add(d Counts) {
+	for i := range c {
+		c[i] += d[i]
+	}
+}
+
+// String lists the faults and how often they struck.
+func (c Counts) String() string {
+	var parts []string
+	for i, n := range c {
+		parts = append(parts, fmt.Sprintf("%s %d", Fault(i), n))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// The delivery of a batch, and that of each of its parts to the engine, pass the gate like calls.
+const (
+	opProcess = "Process"
+	opApply   = "Apply"
+)
+
+func isStreamCall(op string) bool {
+	return op == "DescribeStream" || op == "GetShardIterator" || op == "GetRecords"
+}
+
+func isWrite(op string) bool {
+	switch op {
+	case "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems":
+		return true
+	}
+	return false
+}
+
+// striking are the faults that can strike a call, each with its weight out of a
+// thousand calls.
+func striking(op string) []struct {
+	fault  Fault
+	weight int
+} {
+	type weighted = struct {
+		fault  Fault
+		weight int
+	}
+	switch {
+	case op == opProcess:
+		return nil
+	case op == opApply:
+		return []weighted{{FailedBefore, 25}, {CrashedBefore, 5}}
+	case op == "GetRecords":
+		return []weighted{{FailedBefore, 8}, {Throttled, 4}, {ExpiredIterator, 15}, {LateRecords, 60}, {CrashedBefore, 3}, {Froze, 3}}
+	case isStreamCall(op):
+		return []weighted{{FailedBefore, 8}, {Throttled, 4}, {CrashedBefore, 2}, {Froze, 2}}
+	case isWrite(op):
+		return []weighted{{FailedBefore, 10}, {LostReply, 20}, {Throttled, 5}, {Conflict, 15}, {CrashedBefore, 8}, {CrashedAfter, 12}, {Froze, 12}}
+	case op == "BatchGetItem":
+		return []weighted{{FailedBefore, 5}, {Throttled, 5}, {Unprocessed, 25}, {CrashedBefore, 5}, {Froze, 12}}
+	}
+	return []weighted{{FailedBefore, 5}, {Throttled, 5}, {CrashedBefore, 5}, {Froze, 12}}
+}
+
+var (
+	errServer     error = &smithy.GenericAPIError{Code: "InternalServerError", Message: "simulated", Fault: smithy.FaultServer}
+	errConnection error = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	errThrottled        = &ddb.ProvisionedThroughputExceededException{}
+	errExpired    error = &streams.ExpiredIteratorException{}
+	errStreamBusy       = &streams.LimitExceededException{}
+)
+
+// conflictOf is what a write is told that meets another transaction.
+func conflictOf(input any) error {
+	in, ok := input.(*dynamodb.TransactWriteItemsInput)
+	if !ok {
+		return &ddb.TransactionConflictException{}
+	}
+	none, code := "None", "TransactionConflict"
+	reasons := make([]ddb.CancellationReason, len(in.TransactItems))
+	for i := range reasons {
+		reasons[i].Code = &none
+	}
+	reasons[len(reasons)-1].Code = &code
+	return &ddb.TransactionCanceledException{CancellationReasons: reasons}
+}

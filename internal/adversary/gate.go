@@ -1,0 +1,135 @@
+package adversary
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+)
+
+// ErrCrashed is what the calls of a worker that has crashed return, for its
+// goroutines to come to an end. None of them has an effect.
+var ErrCrashed error = crashed{}
+
+type crashed struct{}
+
+func (crashed) Error() string { return "the worker has crashed" }
+
+// StopReading keeps the stream reader from trying again.
+func (crashed) StopReading() bool { return true }
+
+// Call is one request of a worker, held at the gate.
+type Call struct {
+	Worker *Worker
+	Op     string
+	Input  any
+
+	perform func() error // carries it out; by the conductor only
+	err     error
+	done    chan struct{}
+	text    string
+}
+
+// String says what the call does, in one line.
+func (c *Call) String() string {
+	if c.text == "" {
+		c.text = describe(c.Op, c.Input)
+	}
+	return c.text
+}
+
+// answer lets the caller go on.
+func (c *Call) answer(err error) {
+	c.err = err
+	close(c.done)
+}
+
+// Gate holds the calls of all workers.
+type Gate struct {
+	mu      sync.Mutex
+	waiting []*Call
+}
+
+// do holds a call until the conductor has answered it. A call whose context
+// ends first is withdrawn.
+func (g *Gate) do(ctx context.Context, w *Worker, op string, input any, perform func() error) error {
+	c := &Call{Worker: w, Op: op, Input: input, perform: perform, done: make(chan struct{})}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if !g.admit(c) {
+		return ErrCrashed
+	}
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		if g.withdraw(c) {
+			return context.Cause(ctx)
+		}
+		<-c.done
+		return c.err
+	}
+}
+
+func (g *Gate) admit(c *Call) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c.Worker.dead {
+		return false
+	}
+	g.waiting = append(g.waiting, c)
+	return true
+}
+
+func (g *Gate) withdraw(c *Call) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.Index(g.waiting, c)
+	if i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+// ready are the calls that may be let through, in an order that does not
+// depend on which goroutine came first.
+func (g *Gate) ready() []*Call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var ready []*Call
+	for _, c := range g.waiting {
+		if !c.Worker.frozen {
+			ready = append(ready, c)
+		}
+	}
+	if len(ready) > 1 {
+		slices.SortStableFunc(ready, func(a, b *Call) int {
+			return cmp.Or(cmp.Compare(a.Worker.number, b.Worker.number), cmp.Compare(a.String(), b.String()))
+		})
+	}
+	return ready
+}
+
+// take removes a call from the gate.
+func (g *Gate) take(c *Call) { g.withdraw(c) }
+
+// bury makes a worker dead: its calls at the gate are answered, and returned;
+// later ones are answered at once.
+func (g *Gate) bury(w *Worker) []*Call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w.dead = true
+	var last []*Call
+	g.waiting = slices.DeleteFunc(g.waiting, func(c *Call) bool {
+		if c.Worker == w {
+			last = append(last, c)
+		}
+		return c.Worker == w
+	})
+	slices.SortStableFunc(last, func(a, b *Call) int { return cmp.Compare(a.String(), b.String()) })
+	for _, c := range last {
+		c.answer(ErrCrashed)
+	}
+	return last
+}

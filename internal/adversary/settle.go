@@ -1,0 +1,179 @@
+package adversary
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// turnsMax bounds how long it may take until nothing is left to do.
+const turnsMax = 40000
+
+// ErrEndless says that work never came to an end.
+var ErrEndless = errors.New("the work has no end")
+
+// Settle ends all faults, wakes everybody, lets what was under way take effect, and stops all workers.
+func (c *Crew) Settle() error {
+	c.Faults, c.late = 0, map[string]int{}
+	for len(c.orphans) > 0 {
+		c.lateEffect()
+	}
+	for c.frozen() > 0 {
+		c.WakeOne()
+	}
+	for range c.r.IntN(200) {
+		if len(c.active()) > 0 {
+			c.turn()
+		}
+	}
+	c.Stop()
+	return c.untilOver()
+}
+
+// untilOver goes on until no worker is left.
+func (c *Crew) untilOver() error {
+	for range turnsMax {
+		if c.reap(); len(c.workers) == 0 {
+			return nil
+		}
+		c.turn()
+	}
+	c.KillAll()
+	return ErrEndless
+}
+
+// Drain has one more worker seed what is new and read the stream to its end.
+func (c *Crew) Drain() error {
+	w := c.start(true)
+	if err := c.untilOver(); err != nil {
+		return err
+	}
+	return w.err
+}
+
+// With has an engine do something while the conductor carries out its calls.
+func (c *Crew) With(do func(context.Context, *projections.Engine) error) error {
+	w := c.hire(func(ctx context.Context, w *Worker) error {
+		_, engine, err := w.open(ctx, c.World)
+		if err != nil {
+			return err
+		}
+		return do(ctx, engine)
+	})
+	if err := c.untilOver(); err != nil {
+		return err
+	}
+	return w.err
+}
+
+// explained reports whether faults explain why a worker ended.
+func explained(err error) bool {
+	var trimmed *streamreader.TrimmedError
+	var changed *projections.RulesChangedError // of a worker that starts with the old rules when new ones are in force
+	var gone *streams.ResourceNotFoundException
+	var missing *ddb.ResourceNotFoundException
+	var api smithy.APIError
+	switch {
+	case err == nil, errors.Is(err, ErrCrashed), errors.Is(err, context.Canceled), errors.Is(err, streamreader.ErrLeaseLost),
+		errors.Is(err, streamreader.ErrStreamEnded), errors.Is(err, projections.ErrEpochMoved), errors.As(err, &changed), errors.As(err, &trimmed),
+		errors.As(err, &gone), errors.As(err, &missing), errors.Is(err, errConnection), errors.Is(err, context.DeadlineExceeded):
+		return true
+	case errors.As(err, &api):
+		return api.ErrorFault() == smithy.FaultServer || slices.Contains([]string{
+			errThrottled.ErrorCode(), errStreamBusy.ErrorCode(), "TransactionConflictException",
+		}, api.ErrorCode())
+	}
+	return false
+}
+
+// parcel says how one batch is handed over.
+type parcel struct {
+	again   []change.Record // delivered before it
+	parts   [][]int         // indexes of its records, those of one item in order
+	atOnce  bool
+	inOrder bool // what follows a part that failed is not handed over
+}
+
+// cut draws how a batch is handed over.
+func (c *Crew) cut(records []change.Record) parcel {
+	var p parcel
+	c.Delivered += len(records)
+	if x := c.r.IntN(100); x < 12 && len(c.past) > 0 && c.strike(Again) {
+		p.again = c.past[c.r.IntN(len(c.past))]
+	}
+	if c.past = append(c.past, records); len(c.past) > pastMax {
+		c.past = c.past[1:]
+	}
+	all := make([]int, len(records))
+	for i := range all {
+		all[i] = i
+	}
+	p.parts, p.inOrder = [][]int{all}, true
+	if len(records) < 2 {
+		return p
+	}
+	switch x := c.r.IntN(100); {
+	case x < 25 && c.strike(Cut):
+		at := 1 + c.r.IntN(len(records)-1)
+		p.parts = [][]int{all[:at], all[at:]}
+	case x >= 25 && x < 40 && c.strike(OutOfOrder):
+		p.parts, p.inOrder = c.byItem(records), false
+	case x >= 40 && x < 60 && c.strike(AtOnce):
+		p.parts, p.atOnce = c.byItem(records), true
+	}
+	return p
+}
+
+// byItem deals the items of a batch to two or three parts.
+func (c *Crew) byItem(records []change.Record) [][]int {
+	parts := make([][]int, 2+c.r.IntN(2))
+	of := map[change.Key]int{}
+	for i, rec := range records {
+		n, ok := of[rec.Key]
+		if !ok {
+			n = c.r.IntN(len(parts))
+			of[rec.Key] = n
+		}
+		parts[n] = append(parts[n], i)
+	}
+	return parts
+}
+
+func iteratorOf(call *Call) string {
+	if in, ok := call.Input.(*dynamodbstreams.GetRecordsInput); ok && in.ShardIterator != nil {
+		return *in.ShardIterator
+	}
+	return ""
+}
+
+// isLate reports whether nothing is to be found on an iterator yet.
+func (c *Crew) isLate(iterator string) bool {
+	if c.late[iterator] == 0 {
+		return false
+	}
+	c.late[iterator]--
+	return true
+}
+
+func errOf(op string, connection bool) error {
+	if connection || isStreamCall(op) {
+		return errConnection
+	}
+	return errServer
+}
+
+func busy(op string) error {
+	if isStreamCall(op) {
+		return errStreamBusy
+	}
+	return errThrottled
+}

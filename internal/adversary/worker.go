@@ -1,0 +1,196 @@
+package adversary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// Worker is one process: an engine that seeds new rules and a reader that feeds
+// it, as `dynamill run` wires them.
+type Worker struct {
+	number int
+	seen   map[change.Key]order // what its reader has delivered
+	client *client
+	cancel context.CancelFunc
+	ended  chan struct{}
+	err    error // valid once ended is closed
+
+	// Changed by the conductor while everybody waits.
+	frozen bool
+	dead   bool
+}
+
+// String is the worker's name.
+func (w *Worker) String() string { return fmt.Sprintf("worker-%d", w.number) }
+
+// over reports whether the worker has come to its end.
+func (w *Worker) over() bool {
+	select {
+	case <-w.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// World is what a worker needs to know.
+type World struct {
+	Table, StateTable, LeaseTable string
+	StreamARN                     string
+	RuleFile                      string
+	HealsMax                      int
+}
+
+// live runs the worker until ctx ends, or, draining, until everything is seeded
+// and applied.
+func (w *Worker) live(ctx context.Context, world World, deliver func(streamreader.Processor) streamreader.Processor, drain bool) error {
+	set, engine, err := w.open(ctx, world)
+	if err != nil {
+		return err
+	}
+	reader, err := streamreader.New(streamreader.Config{
+		Streams: w.client, StreamARN: world.StreamARN, Checkpoints: streamreader.NewLeaseTable(w.client, world.LeaseTable),
+		Processor: deliver(engine), Logger: slog.New(slog.DiscardHandler),
+		PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, DrainPolls: 2,
+	})
+	if err != nil {
+		return err
+	}
+	if drain {
+		if err := engine.Seed(ctx, nil); err != nil {
+			return fmt.Errorf("seeding: %w", err)
+		}
+		return reader.Drain(ctx)
+	}
+	group, working := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := engine.Seed(working, nil); err != nil {
+			return fmt.Errorf("seeding: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error { return reader.Run(working) })
+	return group.Wait()
+}
+
+// open opens an engine that has loaded the rules itself, as every process does.
+func (w *Worker) open(ctx context.Context, world World) (*rules.Set, *projections.Engine, error) {
+	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile))
+	if err != nil {
+		return nil, nil, err
+	}
+	engine, err := projections.Open(ctx, projections.Config{
+		Client: w.client, Table: world.Table, StateTable: world.StateTable, Rules: set,
+		Worker: w.String(), HealsMax: world.HealsMax,
+	})
+	return set, engine, err
+}
+
+// delivery hands a reader's batches to the engine as the conductor says: as
+// they are, cut, in halves that come in the wrong order or at once, or after a
+// batch that was delivered before. The records of one item stay in order.
+type delivery struct {
+	to   streamreader.Processor
+	crew *Crew
+	w    *Worker
+}
+
+// batch is a delivery that waits at the gate.
+type batch []change.Record
+
+func (b batch) String() string {
+	text := ""
+	for _, r := range b {
+		text += fmt.Sprintf(" %s@%s", r.Key, r.Position.SequenceNumber())
+	}
+	return text
+}
+
+// order is what a reader has delivered of one item.
+type order struct {
+	last      change.Position
+	positions map[change.Position]bool
+}
+
+// inOrder makes sure that a reader delivers the records of one item in their
+// order; it may deliver them again.
+func (d *delivery) inOrder(records []change.Record) {
+	for _, rec := range records {
+		o, ok := d.w.seen[rec.Key]
+		if !ok {
+			o.positions = map[change.Position]bool{}
+		}
+		if !o.positions[rec.Position] && rec.Position.Compare(o.last) < 0 {
+			d.crew.strange = append(d.crew.strange, fmt.Errorf("%s: record %s of %s comes after %s", d.w, rec.Position, rec.Key, o.last))
+		}
+		o.positions[rec.Position] = true
+		if rec.Position.Compare(o.last) > 0 {
+			o.last = rec.Position
+		}
+		d.w.seen[rec.Key] = o
+	}
+}
+
+// Process delivers one batch.
+func (d *delivery) Process(ctx context.Context, records []change.Record) (int, error) {
+	var cut parcel
+	err := d.crew.gate.do(ctx, d.w, opProcess, batch(records), func() error {
+		d.inOrder(records)
+		cut = d.crew.cut(records)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if len(cut.again) > 0 {
+		if _, err := d.to.Process(ctx, cut.again); errors.Is(err, ErrCrashed) {
+			return 0, err
+		}
+	}
+	return d.process(ctx, records, cut)
+}
+
+// process hands over the parts and returns how many records, from the first, are done.
+func (d *delivery) process(ctx context.Context, records []change.Record, cut parcel) (int, error) {
+	done := make([]int, len(cut.parts))
+	errs := make([]error, len(cut.parts))
+	one := func(i int) {
+		part := make([]change.Record, len(cut.parts[i]))
+		for j, index := range cut.parts[i] {
+			part[j] = records[index]
+		}
+		if errs[i] = d.crew.gate.do(ctx, d.w, opApply, batch(part), func() error { return nil }); errs[i] == nil {
+			done[i], errs[i] = d.to.Process(ctx, part)
+		}
+	}
+	if cut.atOnce {
+		var wg sync.WaitGroup
+		for i := range cut.parts {
+			wg.Go(func() { one(i) })
+		}
+		wg.Wait()
+	} else {
+		for i := range cut.parts {
+			if one(i); errs[i] != nil && cut.inOrder {
+				break
+			}
+		}
+	}
+	first, cause := len(records), error(nil)
+	for i, part := range cut.parts {
+		if done[i] < len(part) && part[done[i]] < first {
+			first, cause = part[done[i]], errs[i]
+		}
+	}
+	return first, cause
+}

@@ -1,0 +1,230 @@
+package proof
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/adversary"
+	"github.com/dynamill/dynamill/internal/population"
+)
+
+// History is one way things may go. All of it follows from its seed, unless
+// shrinking took something away.
+type History struct {
+	Name       string // of one that was not drawn
+	Seed       uint64
+	Population *population.Population
+	Faults     adversary.Faults
+	Shards     int
+	Scatter    bool   // items of one partition key are spread over the shards
+	HealsMax   int    // 0: the engine's own bound
+	Old        int    // the first so many steps are older than the stream
+	Again      bool   // in the end everything is delivered once more
+	FirstRules string // the rule file until rules are added; "" if all are there from the beginning
+	Steps      []Step
+
+	Strikes []adversary.Strike // faults meant for certain calls, in a history that was not drawn
+}
+
+// Kind is what happens in a step.
+type Kind uint8
+
+// The kinds of steps. Befall is a fault that strikes no single call.
+const (
+	Put       Kind = iota // an item is put whole
+	Vary                  // an item is read, changed, and put whole
+	Update                // attributes of an item are set, wherever it comes from
+	Delete                // an item is deleted
+	Transact              // several items are put in one transaction
+	Remember              // an item is read, for being put back
+	PutBack               // an item is put back as it was read, derived attributes and stamps included
+	Clone                 // an item is put under the key of another, stamps included
+	Vandalize             // what the engine derived is overwritten, removed or deleted
+	Fight                 // a derived attribute is overwritten again and again
+	Expire                // an item's time to live passes
+	Befall
+)
+
+var kindNames = [...]string{
+	"put", "vary", "update", "delete", "transact", "remember", "put back", "clone", "vandalize", "fight", "expire", "befall",
+}
+
+// Rest as a number of calls is until nothing is left to do.
+const Rest = -1
+
+// Step is one thing that happens after a number of calls.
+type Step struct {
+	Turns int // calls let through before it; Rest is until nothing is left to do
+	Kind  Kind
+	Items []change.Item   // put, update (with the key), transact
+	Pick  uint64          // chooses among what is there then
+	Fault adversary.Fault // befall
+}
+
+func (s Step) String() string {
+	what := kindNames[s.Kind]
+	if s.Kind == Befall {
+		what = s.Fault.String()
+	}
+	text := fmt.Sprintf("after %d calls: %s", s.Turns, what)
+	if s.Turns == Rest {
+		text = "at rest: " + what
+	}
+	for _, it := range s.Items {
+		text += " " + told(it)
+	}
+	return text
+}
+
+// befalling are the faults that happen as steps, with their weights.
+var befalling = []struct {
+	fault  adversary.Fault
+	weight int
+	rare   bool // in few histories
+}{
+	{fault: adversary.CrashedBefore, weight: 6}, {fault: adversary.Takeover, weight: 6}, {fault: adversary.Restart, weight: 6},
+	{fault: adversary.Woke, weight: 6}, {fault: adversary.Rewound, weight: 4}, {fault: adversary.Split, weight: 4},
+	{fault: adversary.RolledOver, weight: 4}, {fault: adversary.Slept, weight: 2},
+	{fault: adversary.RulesAdded, weight: 4},
+	{fault: adversary.Skipped, weight: 3, rare: true}, {fault: adversary.Replaced, weight: 3, rare: true},
+	{fault: adversary.StateLost, weight: 3, rare: true}, {fault: adversary.Recreated, weight: 3, rare: true},
+}
+
+// Draw draws a history.
+func Draw(seed uint64) *History {
+	r := rand.New(rand.NewPCG(seed, 0x64796e616d696c6c))
+	h := &History{
+		Seed: seed, Population: population.Draw(r), Faults: drawFaults(r),
+		Shards: 1 + r.IntN(3)/2*r.IntN(3), Scatter: r.IntN(2) == 0, Again: r.IntN(4) == 0,
+	}
+	if r.IntN(8) == 0 {
+		h.HealsMax = 2 + r.IntN(3)
+	}
+	if r.IntN(2) == 0 {
+		h.Old = r.IntN(30)
+	}
+	if r.IntN(3) == 0 {
+		h.FirstRules = fewerRules(r, h.Population.File)
+	}
+	for i := range h.Old + 10 + r.IntN(60) {
+		s := h.drawStep(r)
+		if i < h.Old {
+			s.Turns = 0
+			if s.Kind >= Fight {
+				s = Step{Kind: Put, Items: []change.Item{h.Population.Item(r)}}
+			}
+		}
+		h.Steps = append(h.Steps, s)
+	}
+	return h
+}
+
+var (
+	ruleLine    = regexp.MustCompile(`(?m)^  [\w-]+: *\{ (copy|count|sum|mirror):.*\n`)
+	writeShards = regexp.MustCompile(`write_shards: \d`)
+)
+
+// fewerRules draws what a rule file was before rules were added to it and write
+// shards were changed; "" where that would be no rule file.
+func fewerRules(r *rand.Rand, file string) string {
+	fewer := ruleLine.ReplaceAllStringFunc(file, func(line string) string {
+		if r.IntN(3) == 0 {
+			return ""
+		}
+		return writeShards.ReplaceAllString(line, fmt.Sprintf("write_shards: %d", 1+r.IntN(4)))
+	})
+	if _, err := population.New("fewer", fewer); err != nil {
+		return ""
+	}
+	return fewer
+}
+
+// drawFaults draws which faults a history has: most of the common ones, few of the rare ones.
+func drawFaults(r *rand.Rand) adversary.Faults {
+	faults := adversary.AllFaults
+	if r.IntN(3) > 0 {
+		for _, f := range faults.List() {
+			if r.IntN(4) == 0 {
+				faults = faults.Without(f)
+			}
+		}
+	}
+	for _, b := range befalling {
+		if b.rare && r.IntN(8) > 0 {
+			faults = faults.Without(b.fault)
+		}
+	}
+	return faults
+}
+
+func (h *History) drawStep(r *rand.Rand) Step {
+	s := Step{Pick: r.Uint64()}
+	if r.IntN(3) > 0 {
+		s.Turns = r.IntN(12)
+		if r.IntN(5) == 0 {
+			s.Turns = r.IntN(120)
+		}
+	}
+	switch x := r.IntN(100); {
+	case x < 30:
+		s.Kind, s.Items = Put, []change.Item{h.Population.Item(r)}
+	case x < 45:
+		s.Kind = Vary
+	case x < 52:
+		s.Kind, s.Items = Update, []change.Item{h.Population.Item(r)}
+	case x < 64:
+		s.Kind = Delete
+	case x < 68:
+		s.Kind, s.Items = Transact, []change.Item{h.Population.Item(r), h.Population.Item(r), h.Population.Item(r)}
+	case x < 73:
+		s.Kind = Remember
+	case x < 78:
+		s.Kind = PutBack
+	case x < 80:
+		s.Kind = Clone
+	case x < 86:
+		s.Kind = Vandalize
+	case x < 87:
+		s.Kind = Fight
+	case x < 89:
+		s.Kind = Expire
+	default:
+		s.Kind, s.Fault = Befall, drawBefalling(r)
+	}
+	return s
+}
+
+func drawBefalling(r *rand.Rand) adversary.Fault {
+	total := 0
+	for _, b := range befalling {
+		total += b.weight
+	}
+	x := r.IntN(total)
+	for _, b := range befalling {
+		if x -= b.weight; x < 0 {
+			return b.fault
+		}
+	}
+	return adversary.Restart
+}
+
+// String tells the history, for those who want to know how it could go wrong.
+func (h *History) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, everything delivered again: %v\n",
+		h.Seed, h.Population.Name, h.Shards, h.Scatter, h.HealsMax, h.Again)
+	fmt.Fprintf(&b, "faults: %v\n%s\n", h.Faults.List(), strings.TrimSpace(h.Population.File))
+	if h.FirstRules != "" {
+		fmt.Fprintf(&b, "the first rules:\n%s\n", strings.TrimSpace(h.FirstRules))
+	}
+	for i, s := range h.Steps {
+		if i == h.Old && i > 0 {
+			b.WriteString("-- the stream is enabled --\n")
+		}
+		fmt.Fprintf(&b, "%3d. %s\n", i+1, s)
+	}
+	return b.String()
+}

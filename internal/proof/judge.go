@@ -1,0 +1,80 @@
+package proof
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// judge compares what is in the tables with what a computation from scratch says.
+func (l *life) judge() error {
+	present, err := l.app.present()
+	if err != nil {
+		return err
+	}
+	state, err := items(l.crew.Sim, stateTableName)
+	if err != nil {
+		return err
+	}
+	guard.InForce(func() { l.compare(present, state) })
+	if len(l.outcome.Problems) > 0 && l.outcome.Trace != nil {
+		for _, line := range append(l.rows(tableName), l.rows(stateTableName)...) {
+			l.log("%s%s", inTheEnd, line)
+		}
+	}
+	return nil
+}
+
+func (l *life) compare(present, state []change.Item) {
+	set := l.Population.Set
+	for _, d := range oracle.Drift(set, l.honoured(present, state)) {
+		l.problem("drift: %v", d)
+	}
+	for _, d := range oracle.Audit(set, present, state, time.Now(), oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks) {
+		l.problem("state table: %v", d)
+	}
+	base := make([]change.Item, 0, len(l.app.base))
+	for _, it := range l.app.base {
+		base = append(base, it)
+	}
+	for _, d := range oracle.Foreign(set, base, present) {
+		l.problem("foreign: %v", d)
+	}
+}
+
+// honoured takes the stamps off mirror items on which they do not count: a
+// stamp's first word digests the state table's incarnation and the item's key
+// (docs/state-table.md). What carries no stamp is the application's own.
+func (l *life) honoured(present, state []change.Item) []change.Item {
+	var incarnation change.Value
+	for _, row := range state {
+		if row["pk"].Text() == "registry" && row["sk"].Text() == "table" {
+			incarnation = row["incarnation"]
+		}
+	}
+	judged := make([]change.Item, len(present))
+	for i, it := range present {
+		context := change.Digest(incarnation, change.String(l.Population.Key(it).String()), change.String(""))
+		judged[i] = maps.Clone(it)
+		maps.DeleteFunc(judged[i], func(name string, v change.Value) bool {
+			return l.stampsMirror(name) && !strings.HasPrefix(v.Text(), context+" ")
+		})
+	}
+	return judged
+}
+
+// stampsMirror reports whether an attribute is the stamp of a mirror rule.
+func (l *life) stampsMirror(name string) bool {
+	return slices.ContainsFunc(l.Population.Set.Rules, func(r *rules.Rule) bool {
+		return r.Kind == rules.Mirror && name == stampPrefix+r.Name
+	})
+}
+
+// inTheEnd begins the lines of a trace that show the tables.
+const inTheEnd = "in the end: "

@@ -1,0 +1,62 @@
+package proof
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/adversary"
+)
+
+// Report adds up many outcomes.
+type Report struct {
+	Histories, Wrong      int
+	Steps, Calls, Records int
+	Counts                adversary.Counts
+	Rules                 map[string]int // histories by kind of rule set
+	Time                  time.Duration
+}
+
+// Add adds one history's outcome.
+func (r *Report) Add(h *History, o *Outcome) {
+	r.Histories++
+	r.Steps += o.Steps
+	r.Calls += o.Calls
+	r.Records += o.Records
+	r.Counts.Add(o.Counts)
+	if len(o.Problems) > 0 {
+		r.Wrong++
+	}
+	if r.Rules == nil {
+		r.Rules = map[string]int{}
+	}
+	r.Rules[h.Population.Name]++
+}
+
+// Merge adds another report.
+func (r *Report) Merge(other Report) {
+	r.Histories += other.Histories
+	r.Wrong += other.Wrong
+	r.Steps += other.Steps
+	r.Calls += other.Calls
+	r.Records += other.Records
+	r.Counts.Add(other.Counts)
+	if r.Rules == nil {
+		r.Rules = map[string]int{}
+	}
+	for name, n := range other.Rules {
+		r.Rules[name] += n
+	}
+}
+
+// String is the report as `make prove` prints it.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d histories, %d wrong, in %v\n", r.Histories, r.Wrong, r.Time.Round(time.Second))
+	fmt.Fprintf(&b, "%d steps of applications, %d records delivered, %d calls\n", r.Steps, r.Records, r.Calls)
+	fmt.Fprintf(&b, "%d rule sets\nfaults that struck:\n", len(r.Rules))
+	for f, n := range r.Counts {
+		fmt.Fprintf(&b, "  %-18s %9d\n", adversary.Fault(f), n)
+	}
+	return b.String()
+}

@@ -1,0 +1,376 @@
+package proof
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/adversary"
+	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+const (
+	tableName      = "app"
+	stateTableName = "app-dynamill"
+	leaseTableName = "app-dynamill-leases"
+)
+
+// Outcome is what came of a history.
+type Outcome struct {
+	Problems []string // nothing if all promises were kept
+	Steps    int
+	Calls    int
+	Records  int
+	Counts   adversary.Counts
+	Trace    []string // if asked for
+}
+
+// life is one history under way.
+type life struct {
+	*History
+	crew *adversary.Crew
+	app  *application
+	gap  bool // records were lost
+
+	opponents map[change.Key]opponent
+	outcome   *Outcome
+}
+
+// Run lives through a history. It must be called in a synctest bubble. With
+// trace it writes down everything that happens.
+func Run(h *History, trace bool) *Outcome {
+	l := &life{History: h, outcome: &Outcome{Steps: len(h.Steps)}, opponents: map[change.Key]opponent{}}
+	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter}, h.Faults)
+	l.crew.World = adversary.World{
+		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File), HealsMax: h.HealsMax,
+	}
+	l.crew.Wrote = l.watch
+	l.crew.Strikes = slices.Clone(h.Strikes)
+	if trace {
+		l.crew.Log = l.log
+	}
+	l.app = &application{sim: l.crew.Sim, table: tableName, population: h.Population, base: map[change.Key]change.Item{}}
+	if err := l.live(); err != nil {
+		l.problem("%v", err)
+	}
+	l.crew.KillAll()
+	l.outcome.Calls, l.outcome.Records, l.outcome.Counts = l.crew.Calls, l.crew.Delivered, l.crew.Counts
+	return l.outcome
+}
+
+func (l *life) log(format string, args ...any) {
+	l.outcome.Trace = append(l.outcome.Trace, fmt.Sprintf(format, args...))
+}
+
+func (l *life) problem(format string, args ...any) {
+	l.outcome.Problems = append(l.outcome.Problems, fmt.Sprintf(format, args...))
+}
+
+func (l *life) live() error {
+	if err := l.createTable(l.Old == 0); err != nil {
+		return err
+	}
+	for i, s := range l.Steps {
+		if i == l.Old && l.Old > 0 {
+			if err := l.stream(true); err != nil {
+				return err
+			}
+		}
+		if i >= l.Old {
+			if err := l.turns(s.Turns); err != nil {
+				return err
+			}
+		}
+		if err := l.step(s); err != nil {
+			return fmt.Errorf("step %d (%s): %w", i+1, s, err)
+		}
+	}
+	if l.crew.World.StreamARN == "" {
+		if err := l.stream(true); err != nil {
+			return err
+		}
+	}
+	return l.end()
+}
+
+func (l *life) turns(n int) error {
+	if n == Rest {
+		return l.crew.Rest()
+	}
+	for range n {
+		l.crew.Turn()
+	}
+	return nil
+}
+
+func (l *life) createTable(streaming bool) error {
+	keys := l.Population.Set.Table
+	in := &dynamodb.CreateTableInput{TableName: aws.String(tableName), BillingMode: ddb.BillingModePayPerRequest}
+	for _, key := range []struct {
+		name string
+		kind change.Kind
+		role ddb.KeyType
+	}{{keys.PartitionKey, l.Population.PartitionKind, ddb.KeyTypeHash}, {keys.SortKey, l.Population.SortKind, ddb.KeyTypeRange}} {
+		if key.name == "" {
+			continue
+		}
+		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: &key.name, KeyType: key.role})
+		in.AttributeDefinitions = append(in.AttributeDefinitions,
+			ddb.AttributeDefinition{AttributeName: &key.name, AttributeType: ddb.ScalarAttributeType(key.kind.String())})
+	}
+	ctx := context.Background()
+	if _, err := l.crew.Sim.CreateTable(ctx, in); err != nil {
+		return err
+	}
+	_, err := l.crew.Sim.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               aws.String(tableName),
+		TimeToLiveSpecification: &ddb.TimeToLiveSpecification{AttributeName: aws.String(expiresAt), Enabled: aws.Bool(true)},
+	})
+	if err != nil || !streaming {
+		return err
+	}
+	return l.stream(true)
+}
+
+// stream enables or disables the table's stream.
+func (l *life) stream(on bool) error {
+	spec := &ddb.StreamSpecification{StreamEnabled: aws.Bool(on)}
+	if on {
+		spec.StreamViewType = ddb.StreamViewTypeNewAndOldImages
+	}
+	out, err := l.crew.Sim.UpdateTable(context.Background(), &dynamodb.UpdateTableInput{TableName: aws.String(tableName), StreamSpecification: spec})
+	if err == nil && on {
+		l.crew.World.StreamARN = aws.ToString(out.TableDescription.LatestStreamArn)
+	}
+	return err
+}
+
+func (l *life) step(s Step) error {
+	if s.Kind != Befall {
+		l.crew.Log("the application: %s", s)
+		if s.Kind == Fight {
+			return l.fight(s)
+		}
+		return l.app.do(s)
+	}
+	if l.Faults.Has(s.Fault) {
+		l.crew.Log("it befalls: %s", s.Fault)
+		return l.befall(s.Fault, s.Pick)
+	}
+	return nil
+}
+
+// befall makes happen what is no single call's fault.
+func (l *life) befall(f adversary.Fault, pick uint64) error {
+	l.crew.Counts[f]++
+	switch f {
+	case adversary.CrashedBefore:
+		l.crew.CrashOne()
+	case adversary.Takeover:
+		l.crew.Start()
+	case adversary.Restart:
+		l.crew.Stop()
+	case adversary.Woke:
+		l.crew.WakeOne()
+	case adversary.Slept:
+		l.crew.Sleep(20 * time.Minute)
+	case adversary.Split, adversary.RolledOver:
+		return l.reshard(f, pick)
+	case adversary.Rewound:
+		l.crew.CrashOne()
+		return l.drop(leaseTableName)
+	case adversary.Skipped:
+		l.gap = true
+		l.crew.CrashOne()
+		if _, err := l.crew.Sim.Trim(tableName, time.Now().Add(time.Nanosecond)); err != nil {
+			return err
+		}
+		return l.drop(leaseTableName)
+	case adversary.Replaced:
+		l.gap = true
+		l.crew.KillAll()
+		return errors.Join(l.stream(false), l.stream(true), l.drop(leaseTableName))
+	case adversary.StateLost:
+		l.crew.KillAll()
+		return errors.Join(l.drop(leaseTableName), l.drop(stateTableName))
+	case adversary.RulesAdded:
+		l.crew.World.RuleFile = l.Population.File
+	case adversary.Recreated:
+		return l.recreate(pick)
+	}
+	return nil
+}
+
+func (l *life) reshard(f adversary.Fault, pick uint64) error {
+	open, err := l.crew.Sim.OpenShards(tableName)
+	if err != nil || len(open) == 0 || len(open) > 6 {
+		return err
+	}
+	shard := open[pick%uint64(len(open))]
+	if f == adversary.Split {
+		_, err = l.crew.Sim.SplitShard(tableName, shard)
+	} else {
+		_, err = l.crew.Sim.RollOver(tableName, shard)
+	}
+	return err
+}
+
+// drop deletes one of the engine's tables, if it is there.
+func (l *life) drop(table string) error {
+	_, err := l.crew.Sim.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
+	var missing *ddb.ResourceNotFoundException
+	if errors.As(err, &missing) {
+		return nil
+	}
+	return err
+}
+
+// recreate restores the table from a backup that holds most of its items, stamps included.
+func (l *life) recreate(pick uint64) error {
+	l.crew.KillAll()
+	backup, err := l.app.present()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(l.drop(tableName), l.drop(stateTableName), l.drop(leaseTableName), l.createTable(pick%2 == 0)); err != nil {
+		return err
+	}
+	l.app.base, l.app.kept = map[change.Key]change.Item{}, nil
+	for i, it := range backup {
+		if pick>>(i%60)&3 == 3 {
+			continue
+		}
+		if err := l.app.put(it); err != nil {
+			return err
+		}
+	}
+	if pick%2 == 0 {
+		return nil
+	}
+	return l.stream(true)
+}
+
+// end brings everything to rest and judges it.
+func (l *life) end() error {
+	clear(l.opponents)
+	l.crew.World.RuleFile = l.Population.File
+	if err := l.crew.Settle(); err != nil {
+		return err
+	}
+	for _, err := range l.crew.Strange() {
+		l.problem("a worker ended for no reason: %v", err)
+	}
+	if err := l.drain(); err != nil {
+		return err
+	}
+	if l.gap {
+		if err := l.sweep(); err != nil {
+			return fmt.Errorf("sweeping: %w", err)
+		}
+	}
+	if err := l.conclude(); err != nil || !l.Again || len(l.outcome.Problems) > 0 {
+		return err
+	}
+	if err := errors.Join(l.drop(leaseTableName), l.drain(), l.conclude()); err != nil {
+		return fmt.Errorf("delivering everything again: %w", err)
+	}
+	for i := range l.outcome.Problems {
+		l.outcome.Problems[i] += " (after everything was delivered again)"
+	}
+	return nil
+}
+
+// conclude does what is left to the operator, and judges.
+func (l *life) conclude() error {
+	if err := l.retryParked(); err != nil {
+		return fmt.Errorf("retrying what is parked: %w", err)
+	}
+	return l.judge()
+}
+
+// drain has the stream read to its end. Where records were lost it does what
+// the error says: it forgets the checkpoints, and a sweep follows.
+func (l *life) drain() error {
+	err := l.crew.Drain()
+	var trimmed *streamreader.TrimmedError
+	if l.gap && errors.As(err, &trimmed) {
+		err = errors.Join(l.drop(leaseTableName), l.crew.Drain())
+	}
+	if err != nil {
+		return fmt.Errorf("draining: %w", err)
+	}
+	return nil
+}
+
+// sweep rederives every item that is there or that the ledger knows, as a
+// replay does after records were lost.
+func (l *life) sweep() error {
+	present, err := l.app.present()
+	if err != nil {
+		return err
+	}
+	state, err := items(l.crew.Sim, stateTableName)
+	if err != nil {
+		return err
+	}
+	var keys []change.Key
+	for _, it := range present {
+		keys = append(keys, l.Population.Key(it))
+	}
+	for _, row := range state {
+		if key, ok := strings.CutPrefix(row["pk"].Text(), "item/"); ok {
+			keys = append(keys, change.ParseKey(key))
+		}
+	}
+	slices.SortFunc(keys, func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
+	keys = slices.Compact(keys)
+	err = l.crew.With(func(ctx context.Context, e *projections.Engine) error { return e.Rederive(ctx, keys) })
+	return errors.Join(err, l.drain())
+}
+
+// retryParked does what docs/state-table.md tells the operator to do about
+// what no record clears: contested attributes, refused writes, and all that is
+// parked where records were lost.
+func (l *life) retryParked() error {
+	again := false
+	err := l.crew.With(func(ctx context.Context, e *projections.Engine) error {
+		all, err := e.Parked(ctx)
+		for _, p := range all {
+			if !l.gap && p.Code != "heal.contested" && p.Code != "write.rejected" && p.Code != "number.overflow" {
+				continue
+			}
+			again = true
+			err = errors.Join(err, e.RetryParked(ctx, p.ID))
+		}
+		return err
+	})
+	if err == nil && again {
+		err = l.drain()
+	}
+	return err
+}
+
+// rows are the items of a table as a trace shows them.
+func (l *life) rows(table string) []string {
+	all, err := items(l.crew.Sim, table)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var lines []string
+	for _, it := range all {
+		lines = append(lines, told(it))
+	}
+	slices.Sort(lines)
+	return lines
+}

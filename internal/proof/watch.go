@@ -1,0 +1,132 @@
+package proof
+
+import (
+	"context"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/adversary"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// watch judges every write of a worker to the table as it happens: what heals
+// itself later is not seen in the end, and yet was visible.
+func (l *life) watch(w *adversary.Worker, before, after change.Item) {
+	if after == nil || len(l.outcome.Problems) > 0 {
+		return
+	}
+	guard.InForce(func() {
+		key := l.Population.Key(after)
+		m, ok := l.Population.Set.Identify(key, after)
+		for _, r := range l.Population.Set.Rules {
+			if r.Kind != rules.Mirror && ok && m.Entity == r.Target {
+				l.judgeStamp(w, r, &m, before, after)
+			}
+		}
+	})
+	l.answer(after)
+}
+
+// judgeStamp says whether a worker took a step back (promise 3), wrote what the
+// item does not ask for any more, or showed a sum before it was whole (promise 10).
+func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, m *rules.Match, before, after change.Item) {
+	key, name := l.Population.Key(after), stampPrefix+r.Name
+	was, is := before.Lookup(name).Text(), after.Lookup(name).Text()
+	if is == was || is == "" {
+		return
+	}
+	oldContext, oldRest, _ := strings.Cut(was, " ")
+	context, rest, _ := strings.Cut(is, " ")
+	oldVersion, _, _ := strings.Cut(oldRest, " ")
+	version, _, _ := strings.Cut(rest, " ")
+	if oldContext == context && version < oldVersion {
+		l.problem("%s takes a step back: %s of %s from %q to %q", w, r.Name, key, was, is)
+	}
+	within, asked := askedOf(r, m, after)
+	if asked && context != change.Digest(l.incarnation(), change.String(key.String()), change.String(within)) {
+		l.problem("%s writes %s on %s, which does not ask for it: %s", w, r.Name, key, told(after))
+	}
+	shown := after.Lookup(r.Writes[0])
+	if r.Kind != rules.Copy && !shown.Equal(before.Lookup(r.Writes[0])) && shown.Kind() != change.KindAbsent && !l.isLive(r) {
+		l.problem("%s shows %s on %s before it is seeded", w, r.Name, key)
+	}
+}
+
+// askedOf is the parent or the group of an item under a rule.
+func askedOf(r *rules.Rule, m *rules.Match, it change.Item) (string, bool) {
+	if r.Kind == rules.Copy {
+		parent, ok, err := r.ParentKey(m, it)
+		return parent.String(), ok && err == nil
+	}
+	group, ok, err := r.GroupOf(m, it)
+	return group, ok && err == nil
+}
+
+func (l *life) incarnation() change.Value { return l.row("registry", "table").Lookup("incarnation") }
+
+func (l *life) isLive(r *rules.Rule) bool {
+	return l.row("registry", "rule/"+r.Name).Lookup("state").Text() == "live"
+}
+
+// row reads one item of the state table.
+func (l *life) row(pk, sk string) change.Item {
+	out, err := l.crew.Sim.GetItem(context.Background(), &dynamodb.GetItemInput{
+		TableName: aws.String(stateTableName), ConsistentRead: aws.Bool(true),
+		Key: map[string]ddb.AttributeValue{"pk": &ddb.AttributeValueMemberS{Value: pk}, "sk": &ddb.AttributeValueMemberS{Value: sk}},
+	})
+	if err != nil {
+		return nil
+	}
+	return attributes.ItemFromTable(out.Item)
+}
+
+// opponent is another program that keeps overwriting a derived attribute.
+type opponent struct {
+	attribute string
+	value     change.Value
+}
+
+// answer lets the opponent, if the item has one, overwrite what was written.
+func (l *life) answer(after change.Item) {
+	o, ok := l.opponents[l.Population.Key(after)]
+	if !ok || after.Lookup(o.attribute).Equal(o.value) {
+		return
+	}
+	it := l.app.keyItem(after)
+	it[o.attribute] = o.value
+	if err := l.app.set(it); err != nil {
+		l.problem("%v", err)
+	}
+}
+
+// fight has the application overwrite a derived attribute: whenever it is
+// written, where the engine's bound is low enough to see the end of it, else once.
+func (l *life) fight(s Step) error {
+	present, err := l.app.present()
+	if err != nil || len(present) == 0 {
+		return err
+	}
+	it := present[s.Pick%uint64(len(present))]
+	m, ok := l.Population.Set.Identify(l.Population.Key(it), it)
+	if !ok {
+		return nil
+	}
+	for _, r := range l.Population.Set.Rules {
+		if r.Target != m.Entity {
+			continue
+		}
+		wrong := l.app.keyItem(it)
+		wrong[r.Writes[0]] = change.Number("4711")
+		if l.HealsMax > 0 {
+			l.opponents[l.Population.Key(it)] = opponent{r.Writes[0], wrong[r.Writes[0]]}
+		}
+		return l.app.set(wrong)
+	}
+	return nil
+}
