@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -186,66 +185,6 @@ func (w *world) watchCounts(ctx context.Context, groups, truth int) (looks int) 
 		time.Sleep(5 * time.Millisecond)
 	}
 	return looks
-}
-
-// TestKilledAtAnyMomentItComesOutTrue kills the process again and again, with
-// an application writing beside it.
-func TestKilledAtAnyMomentItComesOutTrue(t *testing.T) {
-	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
-	w.put(community()...)
-
-	const kills, runMax = 8, 1500 * time.Millisecond
-	writing, stop := context.WithCancel(t.Context())
-	written := make(chan int)
-	go func() { written <- w.writeUntil(writing, rand.New(rand.NewPCG(seed, 1))) }()
-	for range kills {
-		cmd, _, _ := w.command("run")
-		w.must(cmd.Start())
-		time.Sleep(time.Duration(random.Int64N(int64(runMax))))
-		w.must(cmd.Process.Kill())
-		_ = cmd.Wait()
-	}
-	stop()
-	if n := <-written; n < 50 {
-		t.Errorf("only %d writes were made", n)
-	}
-	w.drain()
-	w.expectTrue()
-}
-
-// writeUntil is an application that joins, leaves, bans, comments, renames,
-// deletes and overwrites until ctx ends, and returns the number of its writes.
-func (w *world) writeUntil(ctx context.Context, random *rand.Rand) (writes int) {
-	pick := func(prefix string, n int) string { return fmt.Sprintf("%s#%d", prefix, random.IntN(n)) }
-	for ; ctx.Err() == nil; writes++ {
-		user, group, post := pick("USER", 8), pick("GROUP", 3), pick("POST", 3)
-		comment := fmt.Sprintf("COMMENT#2025#%d", random.IntN(10))
-		switch random.IntN(11) {
-		case 0, 1:
-			w.put(item(user, group, "role", []string{"member", "banned"}[random.IntN(2)], "joinedAt", fmt.Sprint(writes)))
-		case 2:
-			w.delete(user, group)
-		case 3, 4:
-			w.put(item(post, comment, "userId", fmt.Sprint(random.IntN(8)), "text", fmt.Sprint(writes)))
-		case 5:
-			w.delete(post, comment)
-		case 6:
-			w.put(item(user, "PROFILE", "name", fmt.Sprintf("Name %d", writes), "avatar", fmt.Sprintf("Avatar %d", writes)))
-		case 7:
-			w.delete(user, "PROFILE")
-		case 8:
-			w.put(item(group, "METADATA", "name", fmt.Sprintf("Group %d", writes)))
-		case 9:
-			w.put(item(post, "METADATA", "title", fmt.Sprint(writes)))
-		case 10:
-			w.delete(group, user) // a Member, by hand
-		}
-	}
-	return writes
 }
 
 func TestASmuggledKeyIsParkedAndTheRestGoesOn(t *testing.T) {

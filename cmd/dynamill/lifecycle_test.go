@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// parkedIDs lists what is parked, as a script would.
-func (w *world) parkedIDs() (ids []string) {
+// parked lists what is parked, as a script would.
+func (w *world) parked() []parkedEntry {
 	w.t.Helper()
 	code, stdout, stderr := w.call("parked", "list", "--json")
 	if code != exitDone {
@@ -21,7 +21,12 @@ func (w *world) parkedIDs() (ids []string) {
 	}
 	var listed struct{ Parked []parkedEntry }
 	w.must(json.Unmarshal([]byte(stdout), &listed))
-	for _, entry := range listed.Parked {
+	return listed.Parked
+}
+
+func (w *world) parkedIDs() (ids []string) {
+	w.t.Helper()
+	for _, entry := range w.parked() {
 		ids = append(ids, entry.ID)
 	}
 	return ids

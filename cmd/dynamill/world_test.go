@@ -67,6 +67,15 @@ type world struct {
 // newWorld makes an empty table, with a stream of the given view type unless that is "".
 func newWorld(t *testing.T, view types.StreamViewType) *world {
 	t.Helper()
+	w := connect(t)
+	w.useRules(communityRules)
+	w.createTable(view, change.KindString, change.KindString)
+	return w
+}
+
+// connect names a table that is not there yet.
+func connect(t *testing.T) *world {
+	t.Helper()
 	endpoint := os.Getenv(endpointVariable)
 	required := os.Getenv(requireVariable) == "1" || os.Getenv("CI") != ""
 	if endpoint == "" && !required {
@@ -75,40 +84,44 @@ func newWorld(t *testing.T, view types.StreamViewType) *world {
 	if endpoint == "" {
 		t.Fatalf("%s must name a DynamoDB to test on", endpointVariable)
 	}
-	w := &world{
+	return &world{
 		t: t, endpoint: endpoint,
-		table: fmt.Sprintf("e2e-%s-%d", strings.ToLower(t.Name()), time.Now().UnixNano()),
+		table: fmt.Sprintf("e2e-%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), time.Now().UnixNano()),
 		rules: filepath.Join(t.TempDir(), "dynamill.yaml"),
 		client: dynamodb.New(dynamodb.Options{
 			BaseEndpoint: &endpoint, Region: or(os.Getenv("AWS_REGION"), localRegion), Credentials: testCredentials(),
 		}),
 	}
-	w.useRules(communityRules)
-	in := &dynamodb.CreateTableInput{
-		TableName: &w.table, BillingMode: types.BillingModePayPerRequest,
-		KeySchema: []types.KeySchemaElement{
-			{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
-		},
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
-			{AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
-		},
+}
+
+// createTable makes the table that the rules are for, and sees to its end.
+// partition and sort are the types of its keys.
+func (w *world) createTable(view types.StreamViewType, partition, sort change.Kind) {
+	w.t.Helper()
+	in := &dynamodb.CreateTableInput{TableName: &w.table, BillingMode: types.BillingModePayPerRequest}
+	addKey := func(name string, role types.KeyType, kind change.Kind) {
+		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &name, KeyType: role})
+		in.AttributeDefinitions = append(in.AttributeDefinitions,
+			types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeType(kind.String())})
+	}
+	addKey(w.set.Table.PartitionKey, types.KeyTypeHash, partition)
+	if w.set.Table.SortKey != "" {
+		addKey(w.set.Table.SortKey, types.KeyTypeRange, sort)
 	}
 	if view != "" {
 		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: view}
 	}
-	_, err := w.client.CreateTable(t.Context(), in)
+	_, err := w.client.CreateTable(w.t.Context(), in)
 	w.must(err)
-	t.Cleanup(func() {
+	w.t.Cleanup(func() {
 		for _, suffix := range []string{"", "-dynamill", leasesSuffix} {
-			_, err := w.client.DeleteTable(context.WithoutCancel(t.Context()), &dynamodb.DeleteTableInput{TableName: aws.String(w.table + suffix)})
+			_, err := w.client.DeleteTable(context.WithoutCancel(w.t.Context()), &dynamodb.DeleteTableInput{TableName: aws.String(w.table + suffix)})
 			var missing *types.ResourceNotFoundException
 			if err != nil && !errors.As(err, &missing) {
-				t.Errorf("deleting table %s: %v", w.table+suffix, err)
+				w.t.Errorf("deleting table %s: %v", w.table+suffix, err)
 			}
 		}
 	})
-	return w
 }
 
 func or(text, otherwise string) string {
@@ -202,16 +215,28 @@ func (w *world) delete(pk, sk string) {
 func (w *world) items() map[string]change.Item {
 	w.t.Helper()
 	found := map[string]change.Item{}
-	pages := dynamodb.NewScanPaginator(w.client, &dynamodb.ScanInput{TableName: &w.table, ConsistentRead: aws.Bool(true)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(w.t.Context())
-		w.must(err)
-		for _, raw := range page.Items {
-			it := attributes.ItemFromTable(raw)
-			found[it["pk"].Text()+" "+it["sk"].Text()] = it
-		}
+	all, err := w.scan(w.table)
+	w.must(err)
+	for _, it := range all {
+		found[it["pk"].Text()+" "+it["sk"].Text()] = it
 	}
 	return found
+}
+
+// scan returns everything in a table.
+func (w *world) scan(table string) ([]change.Item, error) {
+	var found []change.Item
+	pages := dynamodb.NewScanPaginator(w.client, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(w.t.Context())
+		if err != nil {
+			return nil, err
+		}
+		for _, raw := range page.Items {
+			found = append(found, attributes.ItemFromTable(raw))
+		}
+	}
+	return found, nil
 }
 
 // expect checks attributes, given as "pk sk attribute": value; "" means absent.
