@@ -123,7 +123,9 @@ func (e *Engine) badChild(id plan.ItemRule, child change.Item) *rules.ItemError 
 func (e *Engine) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
 	c := newExpression()
 	condition := c.sprintf("attribute_not_exists(%n)", e.partitionKey)
-	if seen != nil {
+	if guard.Off(guard.ParkedAsSeen) {
+		condition += c.sprintf(" OR attribute_exists(%n)", e.partitionKey)
+	} else if seen != nil {
 		condition = c.sprintf("attribute_exists(%n)", e.partitionKey)
 		names := slices.Clone(id.Rule.JoinReads)
 		for _, eq := range id.Rule.Target.Equals {

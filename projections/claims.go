@@ -10,6 +10,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -95,7 +96,7 @@ func (e *Engine) claimsWrite(t plan.Claim, found, after claimSet) ddb.TransactWr
 	} else {
 		set += " REMOVE " + c.name("sources")
 	}
-	condition := c.claimsAre(found)
+	condition := guarded(guard.ClaimsUnmoved, c.claimsAre(found))
 	return ddb.TransactWriteItem{Update: &ddb.Update{
 		TableName: &e.stateTable, Key: claimsKey(t.Binding, t.Target).attributes(),
 		UpdateExpression: &set, ConditionExpression: &condition,
@@ -127,7 +128,7 @@ func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target chang
 		}
 		standing := image(items[target])
 		c := newExpression()
-		held := c.claimsAre(found)
+		held := guarded(guard.ClaimsUnmoved, c.claimsAre(found))
 		writes := []ddb.TransactWriteItem{{ConditionCheck: &ddb.ConditionCheck{
 			TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), ConditionExpression: &held,
 			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,

@@ -52,7 +52,7 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 func (e *Engine) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Version) (bool, error) {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v REMOVE %n", "at", textValue(string(v)), "ttl")
-	condition := c.sprintf("attribute_not_exists(%n) OR %n <= %v", "at", "at", textValue(string(v)))
+	condition := guarded(guard.ParentHigher, c.sprintf("attribute_not_exists(%n) OR %n <= %v", "at", "at", textValue(string(v))))
 	return e.update(ctx, "raising the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 }
 

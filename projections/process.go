@@ -74,6 +74,7 @@ func (w *work) run(pl *plan.Changes) {
 	w.fill(&pl.Fills)
 	w.rollUp(pl)
 	w.bare(&pl.Bares)
+	w.takeOff(&pl.Leftovers)
 }
 
 // moves applies the ledger moves, and adds the roll-ups that they ask for to the plan.

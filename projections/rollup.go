@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
@@ -214,7 +215,7 @@ func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target chan
 // stillGroup is the condition that an item known by a unique attribute still has that value, whatever its type.
 func (e *Engine) stillGroup(c *expression, g plan.GroupRef) string {
 	entity := g.Rule.Target
-	if !g.Rule.ByUnique || entity.UniqueInKey() {
+	if !g.Rule.ByUnique || entity.UniqueInKey() || guard.Off(guard.StillGroup) {
 		return ""
 	}
 	condition := c.sprintf(" AND (%n = %v", entity.Unique, textValue(g.Group))
@@ -225,6 +226,22 @@ func (e *Engine) stillGroup(c *expression, g plan.GroupRef) string {
 		condition += c.sprintf(" OR %n = %v", entity.Unique, attributes.ToTable(change.Bool(g.Group == "true")))
 	}
 	return condition + ")"
+}
+
+// takeOff takes what rules of a former entity wrote off items that still carry it.
+// Should an item be what it was again by now, the record of this write heals it.
+func (w *work) takeOff(leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
+	for id, left := range leftovers.All() {
+		c := newExpression()
+		names := make([]string, len(left.Names))
+		for i, name := range left.Names {
+			names[i] = c.name(name)
+		}
+		remove := "REMOVE " + strings.Join(names, ", ")
+		condition := c.sprintf("attribute_exists(%n)", w.partitionKey) + c.same(id.Stamp, left.Stamp)
+		_, err := w.update(w.ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, remove, condition, c))
+		w.failed(left.First, err)
+	}
 }
 
 // bare takes the attribute off items that have no unique value, and so display nothing.

@@ -32,6 +32,7 @@ const (
 	SuffixesKept   // every write suffix that was ever used is added up
 	// Copies.
 	ParentRaised      // the parent's position is raised before the fan-out
+	ParentHigher      // a parent is not taken back to an earlier position
 	ParentPosition    // the parent's position is read before the parent
 	ReferenceFirst    // the reference is put before the parent is read
 	ReferencePosition // a reference is put and dropped by position only
@@ -40,6 +41,7 @@ const (
 	CopyVersion       // a later state of the parent is not overwritten
 	// Mirrors.
 	Claims        // contested mirror items keep the set of their claims
+	ClaimsUnmoved // a claims item is changed only as it was read
 	MirrorAdopted // a mirror item without our stamp is not deleted
 	// Stamps.
 	StampContext  // a stamp counts on its own item only
@@ -47,6 +49,8 @@ const (
 	InsertForeign // an insertion is never our own write
 	// Targets and keys.
 	TargetExists // nothing is written to an item that is not there
+	StillGroup   // a display found by a unique value is written only while the item has that value
+	ParkedAsSeen // a child is parked, or cleared, only as it was read
 	KeyParsed    // a key that was rendered is parsed again
 	// Everything.
 	ConsistentReads // reads are strongly consistent
@@ -77,6 +81,7 @@ var names = [guardCount]string{
 	"LiveAsked",
 	"SuffixesKept",
 	"ParentRaised",
+	"ParentHigher",
 	"ParentPosition",
 	"ReferenceFirst",
 	"ReferencePosition",
@@ -84,11 +89,14 @@ var names = [guardCount]string{
 	"ChildUnmoved",
 	"CopyVersion",
 	"Claims",
+	"ClaimsUnmoved",
 	"MirrorAdopted",
 	"StampContext",
 	"StampDigest",
 	"InsertForeign",
 	"TargetExists",
+	"StillGroup",
+	"ParkedAsSeen",
 	"KeyParsed",
 	"ConsistentReads",
 	"EpochChecked",

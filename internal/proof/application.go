@@ -187,6 +187,13 @@ func (a *application) do(s Step) error {
 	}
 	r := rand.New(rand.NewPCG(s.Pick, 1))
 	it := present[r.IntN(len(present))]
+	if len(s.Items) > 0 {
+		i := slices.IndexFunc(present, func(x change.Item) bool { return a.population.Key(x) == a.population.Key(s.Items[0]) })
+		if i < 0 {
+			return nil
+		}
+		it = present[i]
+	}
 	switch s.Kind {
 	case Vary:
 		return a.put(a.population.Vary(r, it))

@@ -59,8 +59,8 @@ const Rest = -1
 type Step struct {
 	Turns int // calls let through before it; Rest is until nothing is left to do
 	Kind  Kind
-	Items []change.Item   // put, update (with the key), transact
-	Pick  uint64          // chooses among what is there then
+	Items []change.Item   // put, update (with the key), transact; elsewhere the item that is meant
+	Pick  uint64          // chooses among what is there then, if no item is meant
 	Fault adversary.Fault // befall
 }
 

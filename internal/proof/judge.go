@@ -36,6 +36,7 @@ func (l *life) compare(present, state []change.Item) {
 	for _, d := range oracle.Drift(set, l.honoured(present, state)) {
 		l.problem("drift: %v", d)
 	}
+	l.leftBehind(present)
 	for _, d := range oracle.Audit(set, present, state, time.Now(), oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks) {
 		l.problem("state table: %v", d)
 	}
@@ -45,6 +46,21 @@ func (l *life) compare(present, state []change.Item) {
 	}
 	for _, d := range oracle.Foreign(set, base, present) {
 		l.problem("foreign: %v", d)
+	}
+}
+
+// leftBehind says where an item still carries the stamp of a rule that does not
+// write on items of its entity, and that the application did not put there.
+func (l *life) leftBehind(present []change.Item) {
+	for _, it := range present {
+		key := l.Population.Key(it)
+		m, _ := l.Population.Set.Identify(key, it)
+		for _, r := range l.Population.Set.Rules {
+			stamp := stampPrefix + r.Name
+			if r.Kind != rules.Mirror && r.Target != m.Entity && !it.Lookup(stamp).Missing() && !it.Lookup(stamp).Equal(l.app.base[key].Lookup(stamp)) {
+				l.problem("left behind: %s carries %s: %s", key, stamp, told(it))
+			}
+		}
 	}
 }
 

@@ -36,6 +36,9 @@ type Outcome struct {
 	Trace    []string // if asked for
 }
 
+// noCall begins a problem: a strike was meant for a call that never came.
+const noCall = "no call came for a strike"
+
 // life is one history under way.
 type life struct {
 	*History
@@ -164,7 +167,7 @@ func (l *life) step(s Step) error {
 		}
 		return l.app.do(s)
 	}
-	if l.Faults.Has(s.Fault) {
+	if l.Faults.Has(s.Fault) || l.Name != "" {
 		l.crew.Log("it befalls: %s", s.Fault)
 		return l.befall(s.Fault, s.Pick)
 	}
@@ -267,6 +270,9 @@ func (l *life) end() error {
 	l.crew.World.RuleFile = l.Population.File
 	if err := l.crew.Settle(); err != nil {
 		return err
+	}
+	for _, s := range l.crew.Unspent() {
+		l.problem("%s: %s at %q", noCall, s.Fault, s.Call)
 	}
 	for _, err := range l.crew.Strange() {
 		l.problem("a worker ended for no reason: %v", err)

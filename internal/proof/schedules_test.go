@@ -1,28 +1,72 @@
 package proof
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/adversary"
 	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/internal/population"
 )
 
 // schedule is a history written for one guard: the one bad moment that random
 // schedules rarely meet.
 type schedule struct {
 	guard   guard.Guard
-	history *History
+	name    string // what happens
+	rules   string
+	steps   []Step
+	strikes []adversary.Strike
 }
 
-func schedules(t *testing.T) []schedule {
-	t.Helper()
+// schedules are all of them. Each breaks a promise when its guard is turned off,
+// and none while all are in force.
+func schedules() []schedule {
 	return nil
+}
+
+// history is the schedule as a history in which nothing else goes wrong.
+func (s schedule) history(t *testing.T) *History {
+	t.Helper()
+	p, err := population.New(s.name, s.rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &History{Name: s.name, Population: p, Shards: 1, Steps: s.steps, Strikes: s.strikes}
+}
+
+// row is an item as told writes it: row("pk=USER#u1, sk=PROFILE, age=#7").
+func row(text string) change.Item {
+	it := change.Item{}
+	for _, field := range strings.Split(text, ", ") {
+		name, value, _ := strings.Cut(field, "=")
+		if number, ok := strings.CutPrefix(value, "#"); ok {
+			it[name] = change.Number(number)
+		} else {
+			it[name] = change.String(value)
+		}
+	}
+	return it
+}
+
+// puts puts an item once nothing is left to do.
+func puts(text string) Step { return Step{Turns: Rest, Kind: Put, Items: []change.Item{row(text)}} }
+
+// befalls makes something happen once nothing is left to do.
+func befalls(f adversary.Fault) Step { return Step{Turns: Rest, Kind: Befall, Fault: f} }
+
+// at strikes the first call, or a later one, whose description the expression matches.
+func at(expression string, skip int, f adversary.Fault) adversary.Strike {
+	return adversary.Strike{Call: regexp.MustCompile(expression), Skip: skip, Fault: f}
 }
 
 // TestSchedulesHoldWithEveryGuard lives through the schedules with all guards in place.
 func TestSchedulesHoldWithEveryGuard(t *testing.T) {
-	for _, s := range schedules(t) {
-		t.Run(s.guard.String()+"/"+s.history.Name, func(t *testing.T) {
-			o := inBubble(t, s.history, true)
+	for _, s := range schedules() {
+		t.Run(s.guard.String()+"/"+s.name, func(t *testing.T) {
+			o := inBubble(t, s.history(t), true)
 			if len(o.Problems) == 0 {
 				return
 			}

@@ -4,6 +4,7 @@ package proof
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,12 @@ func TestEveryGuardIsMissed(t *testing.T) {
 	}
 }
 
+// isForm reports whether a problem breaks no promise: a row is not written as
+// docs/state-table.md says, or a schedule went another way.
+func isForm(problem string) bool {
+	return strings.Contains(problem, " at: want ") || strings.HasPrefix(problem, noCall)
+}
+
 func nameOf(h *History) string {
 	if h.Name != "" {
 		return h.Name
@@ -51,10 +58,11 @@ func missed(t *testing.T, g guard.Guard) (tried int, h *History, o *Outcome) {
 		try := func(candidate *History) bool {
 			tried++
 			h, o = candidate, inBubble(t, candidate, false)
+			o.Problems = slices.DeleteFunc(o.Problems, isForm)
 			return len(o.Problems) > 0
 		}
-		for _, schedule := range schedules(t) {
-			if schedule.guard == g && try(schedule.history) {
+		for _, s := range schedules() {
+			if s.guard == g && try(s.history(t)) {
 				return
 			}
 		}

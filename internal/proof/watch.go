@@ -18,7 +18,11 @@ import (
 // watch judges every write of a worker to the table as it happens: what heals
 // itself later is not seen in the end, and yet was visible.
 func (l *life) watch(w *adversary.Worker, before, after change.Item) {
-	if after == nil || len(l.outcome.Problems) > 0 {
+	if len(l.outcome.Problems) > 0 {
+		return
+	}
+	if after == nil {
+		guard.InForce(func() { l.judgeDeletion(w, before) })
 		return
 	}
 	guard.InForce(func() {
@@ -31,6 +35,21 @@ func (l *life) watch(w *adversary.Worker, before, after change.Item) {
 		}
 	})
 	l.answer(after)
+}
+
+// judgeDeletion says whether a worker deleted what is not the engine's (promise 8).
+func (l *life) judgeDeletion(w *adversary.Worker, before change.Item) {
+	if before == nil {
+		return
+	}
+	key := l.Population.Key(before)
+	context := change.Digest(l.incarnation(), change.String(key.String()), change.String(""))
+	for name, v := range before {
+		if l.stampsMirror(name) && strings.HasPrefix(v.Text(), context+" ") {
+			return
+		}
+	}
+	l.problem("%s deletes %s, which carries no stamp: %s", w, key, told(before))
 }
 
 // judgeStamp says whether a worker took a step back (promise 3), wrote what the

@@ -22,6 +22,7 @@ type Changes struct {
 	FanOuts   Asked[ItemRule, FanOut]
 	Fills     Asked[ItemRule, Fill]
 	Bares     Asked[ItemRule, Bare]
+	Leftovers Asked[ItemRule, Leftover]
 	Relevant  int
 	Unmatched int
 }

@@ -86,6 +86,10 @@ func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
 		if newOK {
 			relevant = p.classifyEntity(pl, sides{record: rec, index: index, new: rec.New, nm: &nm}, nm.Entity) || relevant
 		}
+		if oldOK && rec.New != nil {
+			s := sides{record: rec, index: index, old: rec.Old, new: rec.New, om: &om}
+			relevant = p.leftovers(pl, s, nm.Entity) || relevant
+		}
 	}
 	if relevant {
 		pl.Relevant++

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Leftover is what a rule wrote on an item that is not of its target's entity
+// any more: an application changed by what entities are told apart.
+type Leftover struct {
+	First int
+	Stamp change.Value // the rule's, as it was left
+	Names []string     // the attributes to take off, the stamp among them
+}
+
+// leftovers asks for taking off what rules of an item's former entity wrote.
+func (p *Planner) leftovers(pl *Changes, s sides, now *rules.Entity) bool {
+	found := false
+	for _, r := range slices.Concat(s.om.Entity.Displays, s.om.Entity.Children) {
+		b := p.Of(r)
+		within, ok := asked(r, s.om, s.old)
+		if !ok {
+			continue
+		}
+		left, ok := ReadStamp(s.new.Lookup(b.Stamp), StampContext(p.Incarnation, s.record.Key, within))
+		if !ok {
+			continue
+		}
+		names := []string{b.Stamp}
+		if left.Digest == DigestOf(b, s.new) { // else somebody else has written there
+			names = append(names, p.unclaimed(r.Writes, now)...)
+		}
+		pl.Leftovers.Put(ItemRule{b, s.record.Key}, &Leftover{s.index, s.new.Lookup(b.Stamp), names})
+		found = true
+	}
+	return found
+}
+
+// asked is the parent or the group that an image names under a rule.
+func asked(r *rules.Rule, m *rules.Match, img change.Image) (string, bool) {
+	if r.Kind == rules.Copy {
+		parent, ok, err := ReferenceIn(r, m, img)
+		return parent.String(), ok && err == nil
+	}
+	group, ok, err := r.GroupOf(m, img)
+	return group, ok && err == nil
+}
+
+// unclaimed are the attributes that no rule writes on items of an entity.
+func (p *Planner) unclaimed(names []string, e *rules.Entity) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(p.Set.Rules, func(r *rules.Rule) bool {
+			return r.Target == e && slices.Contains(r.Writes, name)
+		})
+	})
+}
