@@ -38,7 +38,7 @@ func play(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bench, err := workbench.New(t.Context(), ex.Set, workbench.Options{})
+	bench, err := workbench.New(t.Context(), ex.Set)
 	if err != nil {
 		t.Fatal(err)
 	}

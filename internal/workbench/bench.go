@@ -57,20 +57,10 @@ type Bench struct {
 	life life
 }
 
-// Options say how awkward a world is. The zero Options make a table whose
-// stream has one shard, where everything happens in the same order each time.
-type Options struct {
-	Seed    uint64 // varies what AWS leaves open
-	Shards  int    // of the stream; the engine is called for several at once
-	Scatter bool   // spreads the items of one partition key over the shards
-}
-
 // New makes a world with an empty table that has the keys of the rule set, all of them texts.
-func New(ctx context.Context, set *rules.Set, options Options) (*Bench, error) {
+func New(ctx context.Context, set *rules.Set) (*Bench, error) {
 	b := &Bench{set: set}
-	b.sim = dynamosim.New(dynamosim.Options{
-		Seed: options.Seed, Shards: options.Shards, ScatterCollections: options.Scatter, Before: b.life.before,
-	})
+	b.sim = dynamosim.New(dynamosim.Options{Before: b.life.before})
 	b.checkpoints = &checkpoints{MemoryCheckpoints: streamreader.NewMemoryCheckpoints(), life: &b.life}
 	in := &dynamodb.CreateTableInput{
 		TableName:   aws.String(TableName),

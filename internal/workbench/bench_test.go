@@ -32,7 +32,7 @@ func newBench(t *testing.T) *workbench.Bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bench, err := workbench.New(t.Context(), set, workbench.Options{})
+	bench, err := workbench.New(t.Context(), set)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func Run(ctx context.Context, example string, out io.Writer, colour bool) error 
 	if err != nil {
 		return err
 	}
-	bench, err := workbench.New(ctx, ex.Set, workbench.Options{})
+	bench, err := workbench.New(ctx, ex.Set)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func runNoticesABrokenEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bench, err := workbench.New(t.Context(), ex.Set, workbench.Options{})
+	bench, err := workbench.New(t.Context(), ex.Set)
 	if err != nil {
 		t.Fatal(err)
 	}
