@@ -18,9 +18,13 @@ TESTFLAGS ?=
 # BENCH chooses benchmarks, BENCHTIME how long or how often each runs.
 BENCH ?= .
 BENCHTIME ?= 1s
-# FUZZTIME is how long each fuzz target runs; SOAK multiplies the seeded histories.
+# SEEDS is how many random histories are lived through, SEED the first of them.
+SEEDS ?= 2000
+SEED ?= 0
+# FUZZTIME is how long each fuzz target runs; SOAK multiplies long randomized tests.
 FUZZTIME ?= 20s
 SOAK ?= 20
+SOAK_SEEDS ?= 20000
 SOAK_FUZZTIME ?= 10m
 EXAMPLE ?=
 
@@ -37,6 +41,13 @@ test: ## vet, then every test with the race detector, DynamoDB Local beside it; 
 	go vet ./...
 	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
 	  go run ./scripts/gotest -race -vet=off -timeout 9m $(TESTFLAGS) $(PACKAGES)
+	$(if $(filter ./...,$(PACKAGES)),$(MAKE) prove)
+
+.PHONY: prove
+prove: ## try to break the promises: SEEDS random histories (2000) from SEED on, then once more without each guard
+	DYNAMILL_SEEDS=$(SEEDS) DYNAMILL_SEED=$(SEED) go test -count=1 -vet=off -timeout 0 -v \
+	  -run '^TestPromisesHoldInSeededHistories$$' ./internal/proof | grep -v '^=== '
+	go test -tags teeth -count=1 -vet=off -timeout 0 -v -run '^TestEveryGuardIsMissed$$' ./internal/proof | grep -v '^=== '
 
 .PHONY: lint
 lint: $(golangci_lint) ## gofmt, go vet and the linters of .golangci.yml
@@ -60,7 +71,8 @@ fuzz: ## each fuzz target for FUZZTIME (20s)
 	scripts/fuzz $(FUZZTIME) $(PACKAGES)
 
 .PHONY: soak
-soak: ## hours rather than minutes: SOAK times the histories, each fuzz target for SOAK_FUZZTIME
+soak: ## an hour rather than minutes: SOAK_SEEDS histories (20000), SOAK times other randomized tests, each fuzz target for SOAK_FUZZTIME
+	$(MAKE) prove SEEDS=$(SOAK_SEEDS)
 	DYNAMILL_SOAK=$(SOAK) DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
 	  go run ./scripts/gotest -count=1 -vet=off -timeout 0 $(TESTFLAGS) $(PACKAGES)
 	scripts/fuzz $(SOAK_FUZZTIME) $(PACKAGES)
