@@ -157,3 +157,36 @@ rules:
 	w.expect(mirrored, "reason", change.Value{})
 	w.expectNoDrift()
 }
+
+// TestOurOwnDeletionOfAContestedMirrorItemIsNoCorrection lets a source with claims come and go more often than the bound allows corrections.
+func TestOurOwnDeletionOfAContestedMirrorItemIsNoCorrection(t *testing.T) {
+	w := newWorld(t, shopRules)
+	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, shopRules), HealsMax: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Seed(w.ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	from := 0
+	for range 6 {
+		w.put(change.Item{"PK": s("USER#u1"), "SK": s("POST#p1"), "EntityType": s("Post"), "title": s("A")})
+		from = w.drain(e, from)
+		w.delete(change.Key{Partition: "USER#u1", Sort: "POST#p1"})
+		from = w.drain(e, from)
+	}
+	w.expectParked(e)
+	w.expectNoDrift()
+}
+
+// TestSeedingClearsTheDueMarksOfAggregatesThatAreNotSeededYet seeds an item that feeds a mirror with claims and a count.
+func TestSeedingClearsTheDueMarksOfAggregatesThatAreNotSeededYet(t *testing.T) {
+	w := newWorld(t, shopRules)
+	w.put(change.Item{"PK": s("USER#u1"), "SK": s("POST#p1"), "EntityType": s("Post"), "title": s("A"), "slug": s("s1")})
+	w.seeded()
+	for _, row := range w.scan("app-dynamill") {
+		if due := row.Lookup("due"); due.Kind() != change.KindAbsent {
+			t.Errorf("%s is due: %v", row["pk"].Text(), due)
+		}
+	}
+}

@@ -61,3 +61,19 @@ func (f *faulty) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInpu
 func (f *faulty) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	return intercept(f, "TransactWriteItems", func() (*dynamodb.TransactWriteItemsOutput, error) { return f.Client.TransactWriteItems(ctx, in) }, in)
 }
+
+func (f *faulty) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	return intercept(f, "DescribeTable", func() (*dynamodb.DescribeTableOutput, error) { return f.Client.DescribeTable(ctx, in) }, in)
+}
+
+func (f *faulty) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
+	return intercept(f, "CreateTable", func() (*dynamodb.CreateTableOutput, error) { return f.Client.CreateTable(ctx, in) }, in)
+}
+
+func (f *faulty) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
+	return intercept(f, "DescribeTimeToLive", func() (*dynamodb.DescribeTimeToLiveOutput, error) { return f.Client.DescribeTimeToLive(ctx, in) }, in)
+}
+
+func (f *faulty) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
+	return intercept(f, "UpdateTimeToLive", func() (*dynamodb.UpdateTimeToLiveOutput, error) { return f.Client.UpdateTimeToLive(ctx, in) }, in)
+}
