@@ -66,7 +66,7 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) erro
 	if !f.Refers || id.Rule.Collection {
 		return nil
 	}
-	at := textValue(string(plan.VersionAt(e.epoch, f.Position)))
+	at := textValue(string(plan.VersionAt(id.Epoch, f.Position)))
 	key := referenceKey(id.Binding, f.Parent, id.Key)
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", "at", at)
@@ -157,7 +157,7 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *plan.Fill) 
 			continue
 		}
 		c := newExpression()
-		condition := guarded(guard.ReferencePosition, c.sprintf("%n < %v", "at", textValue(string(plan.VersionAt(e.epoch, f.Position)))))
+		condition := guarded(guard.ReferencePosition, c.sprintf("%n < %v", "at", textValue(string(plan.VersionAt(id.Epoch, f.Position)))))
 		if err := e.deleteState(ctx, "dropping a reference to "+parent.String(), referenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
 			return err
 		}
@@ -248,9 +248,9 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, ch
 	}
 	f.Contested = false
 	if at == "" {
-		at = plan.VersionAt(w.epoch, change.Position{})
+		at = plan.VersionAt(id.Epoch, change.Position{})
 	}
-	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.UnderEpoch(w.epoch), values: id.Rule.Copied(parent)}
+	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at, values: id.Rule.Copied(parent)}
 	context := plan.StampContext(w.incarnation, id.Key, f.Parent.String())
 	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
 		pw.version = max(pw.version, s.Version)

@@ -69,7 +69,7 @@ func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 		put.ExpressionAttributeNames, put.ExpressionAttributeValues = c.names, c.values
 	default:
 		condition := guarded(guard.LedgerEffects, c.sprintf("%n = %v", "effects", effectsValue(mv.Old))) +
-			" AND " + guarded(guard.LedgerPosition, c.sprintf("%n < %v", "at", textValue(string(mv.To)))) +
+			" AND " + guarded(guard.LedgerPosition, c.sprintf("%n >= %v AND %n < %v", "at", textValue(string(mv.To.Epoch())), "at", textValue(string(mv.To)))) +
 			" AND " + guarded(guard.DueMarkRead, c.sprintf("attribute_not_exists(%n)", "due"))
 		if len(mv.Old) == 0 {
 			condition = "attribute_not_exists(pk) OR (" + condition + ")"

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/oracle"
 )
 
 var (
@@ -152,4 +153,39 @@ func TestTheShowPassOfAnEngineThatWasNotToldShowsAllTheSame(t *testing.T) {
 	}
 	w.drain(w.seeded(), from)
 	w.expect(group1, "memberCount", change.Number("1"))
+}
+
+// TestARecordOfBeforeTheRulesWereAddedUndoesNothing delivers, under newer rules, single records of which the later ones were
+// applied under older rules: their positions are still earlier.
+func TestARecordOfBeforeTheRulesWereAddedUndoesNothing(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.file = strings.Replace(socialRules, "  comment-count:  { count: Comment, as: Post.commentCount }\n", "", 1)
+	w.putGroup()
+	w.put(change.Item{"pk": s("USER#u2"), "sk": s("GROUP#g1"), "role": s("admin")})
+	w.put(change.Item{"pk": s("USER#u1"), "sk": s("PROFILE"), "name": s("Ann")})
+	w.put(comment("c1", change.Item{"userId": s("u1")}))
+	older := w.seeded()
+	w.putMember("admin")
+	w.put(comment("c2", change.Item{"userId": s("u1")}))
+	w.drain(older, 0)
+	w.update(change.Key{Partition: "USER#u1", Sort: "PROFILE"}, change.Item{"name": s("Bob")})
+	w.update(group1, change.Item{"name": s("Ops")})
+	w.put(comment("c2", change.Item{"userId": s("u3")}))
+	w.delete(member1)
+	from := w.drain(older, 0)
+
+	w.file = socialRules
+	newer := w.seeded()
+	from = w.drain(newer, from)
+	w.expectNoDrift()
+	for i := range w.records()[:from] {
+		if _, err := newer.Process(w.ctx, w.records()[i:i+1]); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range oracle.Drift(w.set, w.items()) {
+			t.Errorf("after record %d of %s again: %s", i, w.records()[i].Key, d)
+		}
+	}
+	w.drain(newer, from)
+	w.expectNoDrift()
 }

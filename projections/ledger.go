@@ -203,7 +203,7 @@ func (e *Engine) replan(ctx context.Context, mv *plan.Move, actual row) (bool, e
 		*mv = *fresh
 		return mv.Idle(), nil
 	}
-	duplicate := ent != nil && ent.At >= mv.To
+	duplicate := ent != nil && ent.At.Has(mv.To)
 	mv.Expect(ent, e.planner.Bindings)
 	return duplicate, nil
 }

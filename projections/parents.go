@@ -26,7 +26,7 @@ func (w *work) fanOut(parents *plan.Asked[plan.ItemRule, plan.FanOut]) {
 }
 
 func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.FanOut) error {
-	v := plan.VersionAt(e.epoch, f.Position)
+	v := plan.VersionAt(id.Epoch, f.Position)
 	if !guard.Off(guard.ParentRaised) {
 		raised, err := e.raiseParent(ctx, id, v)
 		if err != nil || !raised {

@@ -249,7 +249,7 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 	e.lives.Store(lives)
 	for _, r := range cfg.Rules.Rules {
 		b := e.planner.Of(r)
-		b.Suffixes = int(numberOf(known[b.ID]["writeShardsMax"]))
+		b.Epoch, b.Suffixes = int(numberOf(known[b.ID]["epoch"])), int(numberOf(known[b.ID]["writeShardsMax"]))
 		if live := textOf(known[b.ID]["state"]) == stateLive; live {
 			b.Live.Store(true)
 		} else {

@@ -35,9 +35,10 @@ const (
 	ExpiringPositions Exception = "expiring position"
 
 	// SeededDueMarks: a worker that seeds what another has seeded already crashed
-	// between the entry, which it changed in nothing but the mark, and the roll-up.
-	// The item's next record clears the mark.
-	SeededDueMarks Exception = "due mark of a rederived item"
+	// between the entry, which it changed in nothing but the mark, and the roll-up;
+	// or an item was deleted that was healed while a rule was seeded. Of a tombstone
+	// the mark expires, of an item the next record clears it.
+	SeededDueMarks Exception = "due mark of a rederived item or of a tombstone"
 )
 
 // Audit says where the state table differs from what the items of the table

@@ -152,8 +152,9 @@ func (a *audit) entries() {
 	for _, key := range a.under("item/") {
 		entry := a.rows[key]
 		a.version(key)
+		tombstone := len(entry["effects"].Map()) == 0
 		rederived := entry["rederived"].Kind() != change.KindAbsent || strings.HasSuffix(entry["at"].Text(), "|")
-		if due := entry["due"]; due.Kind() != change.KindAbsent && !(rederived && a.except[SeededDueMarks]) {
+		if due := entry["due"]; due.Kind() != change.KindAbsent && !((rederived || tombstone) && a.except[SeededDueMarks]) {
 			a.differs("", key, "due", change.Value{}, due)
 		}
 		if _, ok := want[key]; ok {

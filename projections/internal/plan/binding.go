@@ -11,6 +11,7 @@ type Binding struct {
 	Rule     *rules.Rule
 	ID       string      // the registry's name of the rule; stays when the rule is renamed
 	Stamp    string      // the attribute that holds the rule's stamp on targets
+	Epoch    int         // the rules epoch in which the rule was registered
 	Suffixes int         // most write suffixes that the rule ever had: what a roll-up reads
 	Live     atomic.Bool // seeded: aggregates may be shown (promise 10)
 }

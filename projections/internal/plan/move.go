@@ -141,7 +141,7 @@ func (mv *Move) marked() bool {
 // MarkedEntry is the entry that holds the move's due mark: the one it wrote,
 // or, where it found itself done already, the one it found.
 func (mv *Move) MarkedEntry() *Entry {
-	if mv.Entry != nil && mv.Entry.At >= mv.To && mv.First >= 0 {
+	if mv.Entry != nil && mv.Entry.At.Has(mv.To) && mv.First >= 0 {
 		return mv.Entry
 	}
 	return &Entry{At: mv.To, Rederived: mv.Rederived}

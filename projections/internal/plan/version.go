@@ -30,12 +30,19 @@ func VersionOf(epoch int, operations int64) Version {
 	return Version(fmt.Sprintf("%06d|%020d", epoch, operations))
 }
 
+// Epoch is the lowest version of the same rules epoch.
+func (v Version) Epoch() Version { return v[:epochChars] }
+
+// Has reports whether who is at v has seen w: an earlier position under newer
+// rules is still earlier, and the same one is not.
+func (v Version) Has(w Version) bool { return v >= w || v[epochChars:] > w[epochChars:] }
+
+// epochChars is the length of "000001|".
+const epochChars = 7
+
 // UnderEpoch is the same position under another rules epoch.
 func (v Version) UnderEpoch(epoch int) Version {
-	if len(v) < 7 {
-		return VersionAt(epoch, change.Position{})
-	}
-	return Version(fmt.Sprintf("%06d|%s", epoch, v[7:]))
+	return Version(fmt.Sprintf("%06d|%s", epoch, v[epochChars:]))
 }
 
 // Rederived is the version of a source that was rederived n times at its
