@@ -46,18 +46,22 @@ const (
 	Fight                 // a derived attribute is overwritten again and again
 	Expire                // an item's time to live passes
 	Befall
+	Judge // everything is judged now: what later heals would not be seen in the end
 )
 
 var kindNames = [...]string{
-	"put", "vary", "update", "delete", "transact", "remember", "put back", "clone", "vandalize", "fight", "expire", "befall",
+	"put", "vary", "update", "delete", "transact", "remember", "put back", "clone", "vandalize", "fight", "expire", "befall", "judge",
 }
 
-// Rest as a number of calls is until nothing is left to do.
-const Rest = -1
+// What else the number of calls may be.
+const (
+	Rest   = -1 // until nothing is left to do
+	Struck = -2 // until one more strike has happened
+)
 
 // Step is one thing that happens after a number of calls.
 type Step struct {
-	Turns int // calls let through before it; Rest is until nothing is left to do
+	Turns int // calls let through before it, Rest or Struck
 	Kind  Kind
 	Items []change.Item   // put, update (with the key), transact; elsewhere the item that is meant
 	Pick  uint64          // chooses among what is there then, if no item is meant
@@ -70,8 +74,11 @@ func (s Step) String() string {
 		what = s.Fault.String()
 	}
 	text := fmt.Sprintf("after %d calls: %s", s.Turns, what)
-	if s.Turns == Rest {
+	switch s.Turns {
+	case Rest:
 		text = "at rest: " + what
+	case Struck:
+		text = "after a strike: " + what
 	}
 	for _, it := range s.Items {
 		text += " " + told(it)

@@ -36,6 +36,9 @@ type Outcome struct {
 	Trace    []string // if asked for
 }
 
+// struckMax is how many calls a strike is waited for.
+const struckMax = 5000
+
 // noCall begins a problem: a strike was meant for a call that never came.
 const noCall = "no call came for a strike"
 
@@ -108,8 +111,17 @@ func (l *life) live() error {
 }
 
 func (l *life) turns(n int) error {
-	if n == Rest {
+	switch n {
+	case Rest:
 		return l.crew.Rest()
+	case Struck:
+		left := len(l.crew.Unspent())
+		for range struckMax {
+			if l.crew.Turn(); len(l.crew.Unspent()) < left {
+				break
+			}
+		}
+		return nil // the end tells of a strike that did not happen
 	}
 	for range n {
 		l.crew.Turn()
@@ -160,6 +172,9 @@ func (l *life) stream(on bool) error {
 }
 
 func (l *life) step(s Step) error {
+	if s.Kind == Judge {
+		return l.judge()
+	}
 	if s.Kind != Befall {
 		l.crew.Log("the application: %s", s)
 		if s.Kind == Fight {

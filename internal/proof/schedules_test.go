@@ -2,6 +2,7 @@ package proof
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,12 +20,16 @@ type schedule struct {
 	rules   string
 	steps   []Step
 	strikes []adversary.Strike
+
+	first    string // the rules until rules are added, if not all are there from the beginning
+	old      int    // so many steps are older than the stream
+	healsMax int
 }
 
 // schedules are all of them. Each breaks a promise when its guard is turned off,
 // and none while all are in force.
 func schedules() []schedule {
-	return nil
+	return slices.Concat(aggregateSchedules())
 }
 
 // history is the schedule as a history in which nothing else goes wrong.
@@ -34,7 +39,10 @@ func (s schedule) history(t *testing.T) *History {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &History{Name: s.name, Population: p, Shards: 1, Steps: s.steps, Strikes: s.strikes}
+	return &History{
+		Name: s.name, Population: p, Shards: 1, Steps: s.steps, Strikes: s.strikes,
+		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax,
+	}
 }
 
 // row is an item as told writes it: row("pk=USER#u1, sk=PROFILE, age=#7").

@@ -2,6 +2,7 @@ package proof
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/adversary"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/internal/oracle"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -67,6 +69,9 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, m *rules.Match, be
 	if oldContext == context && version < oldVersion {
 		l.problem("%s takes a step back: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}
+	if r.Kind != rules.Copy && oldContext == context && version == oldVersion && !l.drifts(r, before, before) && l.drifts(r, before, after) {
+		l.problem("%s undoes what was right, under an equal version: %s of %s from %q to %q", w, r.Name, key, was, is)
+	}
 	within, asked := askedOf(r, m, after)
 	if asked && context != change.Digest(l.incarnation(), change.String(key.String()), change.String(within)) {
 		l.problem("%s writes %s on %s, which does not ask for it: %s", w, r.Name, key, told(after))
@@ -75,6 +80,22 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, m *rules.Match, be
 	if r.Kind != rules.Copy && !shown.Equal(before.Lookup(r.Writes[0])) && shown.Kind() != change.KindAbsent && !l.isLive(r) {
 		l.problem("%s shows %s on %s before it is seeded", w, r.Name, key)
 	}
+}
+
+// drifts reports whether a display would be wrong if an item, that was as
+// before, were as given, with the rest of the table as it is.
+func (l *life) drifts(r *rules.Rule, before, given change.Item) bool {
+	present, err := l.app.present()
+	if err != nil {
+		return false
+	}
+	key := l.Population.Key(before)
+	for i, it := range present {
+		if l.Population.Key(it) == key {
+			present[i] = given
+		}
+	}
+	return slices.ContainsFunc(oracle.Drift(l.Population.Set, present), func(d oracle.Difference) bool { return d.Rule == r.Name && d.Key == key })
 }
 
 // askedOf is the parent or the group of an item under a rule.
@@ -109,7 +130,12 @@ func (l *life) row(pk, sk string) change.Item {
 type opponent struct {
 	attribute string
 	value     change.Value
+	answers   int
 }
+
+// answersMax is how often an opponent has to answer before the fight counts as
+// endless: more than all the bounds in a history's time together.
+const answersMax = 300
 
 // answer lets the opponent, if the item has one, overwrite what was written.
 func (l *life) answer(after change.Item) {
@@ -117,6 +143,11 @@ func (l *life) answer(after change.Item) {
 	if !ok || after.Lookup(o.attribute).Equal(o.value) {
 		return
 	}
+	if o.answers++; o.answers > answersMax {
+		l.problem("the fight for %s of %s has no end", o.attribute, l.Population.Key(after))
+		return
+	}
+	l.opponents[l.Population.Key(after)] = o
 	it := l.app.keyItem(after)
 	it[o.attribute] = o.value
 	if err := l.app.set(it); err != nil {
@@ -143,7 +174,7 @@ func (l *life) fight(s Step) error {
 		wrong := l.app.keyItem(it)
 		wrong[r.Writes[0]] = change.Number("4711")
 		if l.HealsMax > 0 {
-			l.opponents[l.Population.Key(it)] = opponent{r.Writes[0], wrong[r.Writes[0]]}
+			l.opponents[l.Population.Key(it)] = opponent{attribute: r.Writes[0], value: wrong[r.Writes[0]]}
 		}
 		return l.app.set(wrong)
 	}
