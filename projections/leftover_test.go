@@ -13,9 +13,10 @@ func TestAnItemThatBecomesAnotherEntityLosesWhatTheFormerOnesRulesWrote(t *testi
 		with                  change.Item
 		ownerName, authorName change.Value
 	}{
-		"to one with a rule of its own": {change.Item{"kind": s("note")}, change.Value{}, s("Ann")},
-		"to none":                       {change.Item{"kind": s("other")}, change.Value{}, change.Value{}},
-		"with a value of its own":       {change.Item{"kind": s("other"), "ownerName": s("Zoe")}, s("Zoe"), change.Value{}},
+		"to one with a rule of its own":     {change.Item{"kind": s("note")}, change.Value{}, s("Ann")},
+		"to none":                           {change.Item{"kind": s("other")}, change.Value{}, change.Value{}},
+		"after its owner became unreadable": {change.Item{"kind": s("note"), "ownerId": s("a#b")}, change.Value{}, change.Value{}},
+		"with a value of its own":           {change.Item{"kind": s("other"), "ownerName": s("Zoe")}, s("Zoe"), change.Value{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oddRules)

@@ -40,12 +40,19 @@ const (
 
 // seedCursor is seeding's place, kept in the registry after every page.
 type seedCursor struct {
-	level   int
+	level   int       // of the rules that the scan is for, or everyLevel
 	phase   seedPhase // "" while no scan is under way
 	items   int64
 	last    row   // the scan goes on behind this key; empty at the beginning
 	changes int64 // raised with every change of the stored cursor, which is changed only by who read it last
 }
+
+// everyLevel stands for the rules of every level, where a scan that shows what
+// is live was cut off by a change of the rules, and with it of their levels.
+const everyLevel = -1
+
+// isFor reports whether the cursor's scan is for a rule.
+func (c seedCursor) isFor(r *rules.Rule) bool { return c.level == r.Level || c.level == everyLevel }
 
 // seedPageMax is how many items are worked off between two places of the
 // cursor: what a restart does again, and how often progress is told.
@@ -124,7 +131,7 @@ func (e *Engine) aim(cursor *seedCursor) int {
 func (e *Engine) seedNames(cursor seedCursor) []string {
 	var names []string
 	for _, r := range e.planner.Set.Rules {
-		if r.Level == cursor.level && (cursor.phase == phaseShow || !e.planner.Of(r).Live.Load()) {
+		if cursor.isFor(r) && (cursor.phase == phaseShow || !e.planner.Of(r).Live.Load()) {
 			names = append(names, r.Name)
 		}
 	}
@@ -133,7 +140,7 @@ func (e *Engine) seedNames(cursor seedCursor) []string {
 
 // seedPass scans the table once, from the cursor on.
 func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(int64)) error {
-	if cursor.phase == phaseShow && !e.showsAnything(cursor.level) {
+	if cursor.phase == phaseShow && !e.showsAnything(*cursor) {
 		return nil
 	}
 	in := &dynamodb.ScanInput{TableName: &e.table, ConsistentRead: ptr(true), ExclusiveStartKey: cursor.last, Limit: ptr(int32(seedPageMax))}
@@ -145,7 +152,7 @@ func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(i
 		if cursor.phase == phaseDerive {
 			err = e.derivePage(ctx, out.Items)
 		} else {
-			err = e.showPage(ctx, cursor.level, out.Items)
+			err = e.showPage(ctx, *cursor, out.Items)
 		}
 		if err != nil {
 			return err
@@ -163,9 +170,9 @@ func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(i
 	}
 }
 
-func (e *Engine) showsAnything(level int) bool {
+func (e *Engine) showsAnything(cursor seedCursor) bool {
 	return slices.ContainsFunc(e.planner.Set.Entities, func(ent *rules.Entity) bool {
-		return slices.ContainsFunc(ent.Displays, func(r *rules.Rule) bool { return r.Level == level })
+		return slices.ContainsFunc(ent.Displays, cursor.isFor)
 	})
 }
 
@@ -182,7 +189,7 @@ func (e *Engine) derivePage(ctx context.Context, rows []row) error {
 }
 
 // showPage rolls up the aggregates that a page's items display.
-func (e *Engine) showPage(ctx context.Context, level int, rows []row) error {
+func (e *Engine) showPage(ctx context.Context, cursor seedCursor, rows []row) error {
 	pl := &plan.Changes{}
 	for _, r := range rows {
 		key, item := e.keyOf(r), attributes.ItemFromTable(r)
@@ -191,7 +198,7 @@ func (e *Engine) showPage(ctx context.Context, level int, rows []row) error {
 			continue
 		}
 		for _, rule := range m.Entity.Displays {
-			if rule.Level == level {
+			if cursor.isFor(rule) {
 				e.planner.Display(pl, rule, key, &m, item)
 			}
 		}
@@ -243,7 +250,9 @@ func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
 
 func cursorKey() stateKey { return stateKey{registryPartition, registrySeeding} }
 
-// readCursor reads the stored cursor. One of another epoch is of no use but for its count of changes.
+// readCursor reads the stored cursor. Of one of another epoch nothing counts but
+// its changes, and that a scan was under way which shows what is live: the rules
+// that it was for stay live, and nobody else would show them.
 func (e *Engine) readCursor(ctx context.Context) (seedCursor, error) {
 	rows, err := e.readState(ctx, "reading the seeding cursor", []stateKey{cursorKey()})
 	if err != nil {
@@ -251,10 +260,14 @@ func (e *Engine) readCursor(ctx context.Context) (seedCursor, error) {
 	}
 	r := rows[cursorKey()]
 	c := seedCursor{changes: numberOf(r["changes"])}
+	phase := seedPhase(textOf(r["phase"]))
 	if int(numberOf(r["epoch"])) != e.epoch {
+		if phase == phaseShow {
+			c.level, c.phase = everyLevel, phaseShow
+		}
 		return c, nil
 	}
-	c.level, c.phase, c.items = int(numberOf(r["level"])), seedPhase(textOf(r["phase"])), numberOf(r["items"])
+	c.level, c.phase, c.items = int(numberOf(r["level"])), phase, numberOf(r["items"])
 	if last, ok := r["last"].(*ddb.AttributeValueMemberM); ok {
 		c.last = last.Value
 	}

@@ -1,7 +1,9 @@
 package projections
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -87,4 +89,34 @@ func TestSeedingGoesOnWhereItStopped(t *testing.T) {
 	}
 	w.drain(e, from)
 	w.expectNoDrift()
+}
+
+// TestAShowScanThatAChangeOfTheRulesCutOffIsDoneAgain dies with everything live and nothing shown; the next process knows more.
+func TestAShowScanThatAChangeOfTheRulesCutOffIsDoneAgain(t *testing.T) {
+	for name, more := range map[string]string{
+		"more write shards": strings.Replace(socialRules, "write_shards: 3", "write_shards: 4", 1),
+		"another rule":      socialRules + "  copied-count:   { copy: memberCount as size, from: Group, to: Membership }\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, socialRules)
+			w.putGroup()
+			w.putMember("admin")
+			f := &faulty{Client: w.sim, around: passAll}
+			dying := w.engine(f)
+			f.around = func(op string, pass func() error) error {
+				if op == "Scan" && dying.planner.ByID("member-count").Live.Load() {
+					return errCrash
+				}
+				return pass()
+			}
+			if err := dying.Seed(w.ctx, nil); !errors.Is(err, errCrash) {
+				t.Fatalf("seeding: %v, want a crash", err)
+			}
+			w.expect(group1, "memberCount", change.Value{})
+			from := len(w.records()) // read by another process meanwhile: no record tells of the group any more
+			w.file, w.set = more, loadRules(t, more)
+			w.drain(w.seeded(), from)
+			w.expect(group1, "memberCount", change.Number("1"))
+		})
+	}
 }

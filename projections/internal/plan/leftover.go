@@ -15,16 +15,13 @@ type Leftover struct {
 	Names []string     // the attributes to take off, the stamp among them
 }
 
-// leftovers asks for taking off what rules of an item's former entity wrote.
+// leftovers asks for taking off what rules of an item's former entity wrote. In
+// which context they did so is not asked: the image that told it may be long past.
 func (p *Planner) leftovers(pl *Changes, s sides, now *rules.Entity) bool {
 	found := false
 	for _, r := range slices.Concat(s.om.Entity.Displays, s.om.Entity.Children) {
 		b := p.Of(r)
-		within, ok := asked(r, s.om, s.old)
-		if !ok {
-			continue
-		}
-		left, ok := ReadStamp(s.new.Lookup(b.Stamp), StampContext(p.Incarnation, s.record.Key, within))
+		left, ok := parseStamp(s.new.Lookup(b.Stamp))
 		if !ok {
 			continue
 		}
@@ -36,16 +33,6 @@ func (p *Planner) leftovers(pl *Changes, s sides, now *rules.Entity) bool {
 		found = true
 	}
 	return found
-}
-
-// asked is the parent or the group that an image names under a rule.
-func asked(r *rules.Rule, m *rules.Match, img change.Image) (string, bool) {
-	if r.Kind == rules.Copy {
-		parent, ok, err := ReferenceIn(r, m, img)
-		return parent.String(), ok && err == nil
-	}
-	group, ok, err := r.GroupOf(m, img)
-	return group, ok && err == nil
 }
 
 // unclaimed are the attributes that no rule writes on items of an entity.

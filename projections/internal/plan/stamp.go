@@ -35,15 +35,21 @@ func StampContext(incarnation string, item change.Key, within string) string {
 
 // ReadStamp returns the stamp in v, if it is one of this context.
 func ReadStamp(v change.Value, context string) (Stamp, bool) {
+	s, ok := parseStamp(v)
+	if !ok || s.Context != context {
+		return Stamp{}, false
+	}
+	return s, true
+}
+
+// parseStamp returns the stamp in v, whatever its context.
+func parseStamp(v change.Value) (Stamp, bool) {
 	if v.Kind() != change.KindString {
 		return Stamp{}, false
 	}
-	c, rest, ok := strings.Cut(v.Text(), " ")
-	ver, digest, ok2 := strings.Cut(rest, " ")
-	if !ok || !ok2 || c != context {
-		return Stamp{}, false
-	}
-	return Stamp{c, Version(ver), digest}, true
+	context, rest, ok := strings.Cut(v.Text(), " ")
+	version, digest, ok2 := strings.Cut(rest, " ")
+	return Stamp{context, Version(version), digest}, ok && ok2
 }
 
 // untouched reports whether a record left a rule's attributes and stamp on an item as they were.
