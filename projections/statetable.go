@@ -58,8 +58,9 @@ func (e *Engine) ensureTTL(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if on, unknown := e.ttlIsOn(ctx); unknown == nil && on {
-		return nil // another process was faster, or the reply got lost
+	on, unknown := e.ttlIsOn(ctx)
+	if on || unknown != nil { // another process was faster, or the reply got lost
+		return unknown
 	}
 	return err
 }
