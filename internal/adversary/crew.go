@@ -163,8 +163,12 @@ func (c *Crew) Sleep(d time.Duration) {
 func (c *Crew) let(call *Call) {
 	c.Calls++
 	fault := c.draw(call)
-	if f, ok := c.struck(call); ok {
-		fault = f
+	if s := c.struck(call); s != nil && s.Hold {
+		c.Log("%s is held up in %s", call.Worker, call)
+		call.held = true
+		return
+	} else if s != nil {
+		fault = s.Fault
 	}
 	switch fault {
 	case faultCount:
@@ -207,21 +211,24 @@ type Strike struct {
 	Call  *regexp.Regexp // finds the call by its description
 	Skip  int            // so many such calls are let through before
 	Fault Fault
+	Hold  bool // no fault: the call alone waits until somebody is woken, while its worker's other calls go on
 }
 
-// struck reports whether a strike is meant for the call.
-func (c *Crew) struck(call *Call) (Fault, bool) {
+// struck returns the strike that is meant for the call; nil if there is none.
+func (c *Crew) struck(call *Call) *Strike {
 	for i := range c.Strikes {
 		s := &c.Strikes[i]
 		if s.Skip < 0 || !s.Call.MatchString(call.String()) {
 			continue
 		}
 		if s.Skip--; s.Skip < 0 {
-			c.Counts[s.Fault]++
-			return s.Fault, true
+			if !s.Hold {
+				c.Counts[s.Fault]++
+			}
+			return s
 		}
 	}
-	return faultCount, false
+	return nil
 }
 
 // Unspent returns the strikes whose call has not come yet.
@@ -320,8 +327,13 @@ func (c *Crew) lateEffect() {
 	c.Log("%s, crashed: %s: %v, late", call.Worker, call, c.perform(call))
 }
 
-// WakeOne wakes a frozen worker.
+// WakeOne lets the call go on that has been held up longest, or wakes a frozen
+// worker. Where strikes put them to sleep it is the first that they struck.
 func (c *Crew) WakeOne() {
+	if c.gate.release() {
+		c.Log("what was held up goes on")
+		return
+	}
 	var frozen []*Worker
 	for _, w := range c.workers {
 		if w.frozen {
@@ -332,6 +344,9 @@ func (c *Crew) WakeOne() {
 		return
 	}
 	w := frozen[c.r.IntN(len(frozen))]
+	if len(c.Strikes) > 0 {
+		w = frozen[0]
+	}
 	w.frozen = false
 	c.Counts[Woke]++
 	c.Log("%s wakes", w)

@@ -25,6 +25,7 @@ type Call struct {
 	Input  any
 
 	perform func() error // carries it out; by the conductor only
+	held    bool         // by a strike
 	err     error
 	done    chan struct{}
 	text    string
@@ -99,7 +100,7 @@ func (g *Gate) ready() []*Call {
 	defer g.mu.Unlock()
 	var ready []*Call
 	for _, c := range g.waiting {
-		if !c.Worker.frozen {
+		if !c.Worker.frozen && !c.held {
 			ready = append(ready, c)
 		}
 	}
@@ -109,6 +110,17 @@ func (g *Gate) ready() []*Call {
 		})
 	}
 	return ready
+}
+
+// release lets the call go on that has been held up longest. It reports false if there is none.
+func (g *Gate) release() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.IndexFunc(g.waiting, func(c *Call) bool { return c.held })
+	if i >= 0 {
+		g.waiting[i].held = false
+	}
+	return i >= 0
 }
 
 // take removes a call from the gate.

@@ -27,6 +27,9 @@ func (c *Crew) Settle() error {
 	for len(c.orphans) > 0 {
 		c.lateEffect()
 	}
+	for c.gate.release() {
+		c.Log("what was held up goes on")
+	}
 	for c.frozen() > 0 {
 		c.WakeOne()
 	}

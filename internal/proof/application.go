@@ -179,7 +179,11 @@ func (a *application) do(s Step) error {
 		if len(a.kept) == 0 {
 			return nil
 		}
-		return a.put(a.kept[s.Pick%uint64(len(a.kept))])
+		it := maps.Clone(a.kept[s.Pick%uint64(len(a.kept))])
+		if len(s.Items) > 0 {
+			maps.Copy(it, s.Items[0])
+		}
+		return a.put(it)
 	}
 	present, err := a.present()
 	if err != nil || len(present) == 0 {

@@ -63,7 +63,7 @@ const (
 type Step struct {
 	Turns int // calls let through before it, Rest or Struck
 	Kind  Kind
-	Items []change.Item   // put, update (with the key), transact; elsewhere the item that is meant
+	Items []change.Item   // put, update (with the key), transact; put back: what was changed; elsewhere the item that is meant
 	Pick  uint64          // chooses among what is there then, if no item is meant
 	Fault adversary.Fault // befall
 }

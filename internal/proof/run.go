@@ -184,13 +184,14 @@ func (l *life) step(s Step) error {
 	}
 	if l.Faults.Has(s.Fault) || l.Name != "" {
 		l.crew.Log("it befalls: %s", s.Fault)
-		return l.befall(s.Fault, s.Pick)
+		return l.befall(s)
 	}
 	return nil
 }
 
 // befall makes happen what is no single call's fault.
-func (l *life) befall(f adversary.Fault, pick uint64) error {
+func (l *life) befall(s Step) error {
+	f, pick := s.Fault, s.Pick
 	l.crew.Counts[f]++
 	switch f {
 	case adversary.CrashedBefore:
@@ -216,7 +217,7 @@ func (l *life) befall(f adversary.Fault, pick uint64) error {
 		}
 		return l.drop(leaseTableName)
 	case adversary.Replaced:
-		l.gap = true
+		l.gap = l.gap || s.Turns != Rest // at rest nothing is lost with the former stream
 		l.crew.KillAll()
 		return errors.Join(l.stream(false), l.stream(true), l.drop(leaseTableName))
 	case adversary.StateLost:

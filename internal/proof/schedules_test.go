@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,12 +25,13 @@ type schedule struct {
 	first    string // the rules until rules are added, if not all are there from the beginning
 	old      int    // so many steps are older than the stream
 	healsMax int
+	shards   int // of the stream; 1 if 0
 }
 
 // schedules are all of them. Each breaks a promise when its guard is turned off,
 // and none while all are in force.
 func schedules() []schedule {
-	return slices.Concat(aggregateSchedules())
+	return slices.Concat(aggregateSchedules(), copySchedules(), ledgerSchedules())
 }
 
 // history is the schedule as a history in which nothing else goes wrong.
@@ -40,7 +42,7 @@ func (s schedule) history(t *testing.T) *History {
 		t.Fatal(err)
 	}
 	return &History{
-		Name: s.name, Population: p, Shards: 1, Steps: s.steps, Strikes: s.strikes,
+		Name: s.name, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
 		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax,
 	}
 }
@@ -68,6 +70,11 @@ func befalls(f adversary.Fault) Step { return Step{Turns: Rest, Kind: Befall, Fa
 // at strikes the first call, or a later one, whose description the expression matches.
 func at(expression string, skip int, f adversary.Fault) adversary.Strike {
 	return adversary.Strike{Call: regexp.MustCompile(expression), Skip: skip, Fault: f}
+}
+
+// holds holds a call up until somebody is woken, while its worker's other calls go on.
+func holds(expression string, skip int) adversary.Strike {
+	return adversary.Strike{Call: regexp.MustCompile(expression), Skip: skip, Hold: true}
 }
 
 // TestSchedulesHoldWithEveryGuard lives through the schedules with all guards in place.
