@@ -77,6 +77,16 @@ func aggregateSchedules() []schedule {
 			at(`^PutItem app-dynamill \{.*phase=,.*sk=seeding\}`, 0, adversary.Froze),
 			at(`^TransactWriteItems\n      update app-dynamill\(registry/table\) ADD live`, 1, adversary.CrashedAfter),
 		},
+	}, schedule{
+		// One worker's seeding is held up while it applies records; another's reading is, while it
+		// seeds. The task comes when the rule is live and shown, which who counts it does not know.
+		guard: guard.LiveAsked, name: "a worker counts that does not know that the rule was shown meanwhile",
+		rules: teamRules,
+		steps: []Step{puts("pk=TEAM#a, sk=INFO"), befalls(adversary.Takeover), puts("pk=TASK#1, sk=INFO, teamId=a"), {Turns: Rest, Kind: Judge}},
+		strikes: []adversary.Strike{
+			holds(`^BatchGetItem app-dynamill\(registry/seeding\)`, 0),
+			holds(`^Scan app-dynamill-leases`, 2), // the first worker scans twice: before it makes the table, and after
+		},
 	})
 }
 
