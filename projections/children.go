@@ -233,7 +233,10 @@ func (e *Engine) parentItem(b *plan.Binding, key change.Key, items map[change.Ke
 	return it
 }
 
-// fillChild writes a parent, as it was read, on one child. It reports true if the child moved meanwhile.
+// fillChild writes a parent, as it was read, on one child. The parent is at least
+// as new as its position, so what is written is later than what a fan-out of that
+// position writes, and no fill has the version of another. It reports true if
+// the child moved meanwhile.
 func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, child change.Item, parent change.Image, at plan.Version) (bool, error) {
 	if child == nil {
 		return false, nil
@@ -243,18 +246,21 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, ch
 	} else if ref, ok, err := id.Rule.ParentKey(&m, child); err != nil || !ok || ref != f.Parent {
 		return false, nil // a later record of the child says so
 	}
+	if at == "" {
+		at = plan.VersionAt(id.Epoch, change.Position{})
+	}
+	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.Rederived(1), values: id.Rule.Copied(parent)}
+	context := plan.StampContext(w.incarnation, id.Key, f.Parent.String())
+	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
+		if digest := change.Digest(pw.values...); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
+			return false, nil // it has what the parent says
+		}
+		pw.version = max(pw.version, s.Version.NextRederived())
+	}
 	if allowed, err := w.mayHeal(ctx, id.Binding, id.Key, f.Contested); err != nil || !allowed {
 		return false, err
 	}
 	f.Contested = false
-	if at == "" {
-		at = plan.VersionAt(id.Epoch, change.Position{})
-	}
-	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at, values: id.Rule.Copied(parent)}
-	context := plan.StampContext(w.incarnation, id.Key, f.Parent.String())
-	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
-		pw.version = max(pw.version, s.Version)
-	}
 	written, err := w.writeCopies(ctx, pw, id.Key, child)
 	return !written && err == nil, err
 }

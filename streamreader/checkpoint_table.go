@@ -182,7 +182,7 @@ func (t *LeaseTable) update(ctx context.Context, held, next Lease, doing string)
 		if err != nil || now.Owner != t.owner {
 			break // somebody else's, or deleted
 		}
-		held.Counter = now.Counter
+		held.Counter, held.Owner = now.Counter, now.Owner
 	}
 	return held, fmt.Errorf("%s lease %s: %w", doing, held.Shard, ErrLeaseLost)
 }
@@ -206,11 +206,17 @@ func (t *LeaseTable) updateInput(held, next Lease) *dynamodb.UpdateItemInput {
 		names["#children"] = attrChildren
 		values[":children"] = &ddb.AttributeValueMemberSS{Value: next.Children}
 	}
+	// The counter alone begins anew where the table was deleted and made again.
+	condition := "#counter = :counter AND attribute_not_exists(#owner)"
+	if held.Owner != "" {
+		condition = "#counter = :counter AND #owner = :held"
+		values[":held"] = text(held.Owner)
+	}
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &t.table,
 		Key:                                 map[string]ddb.AttributeValue{attrKey: text(held.Shard)},
 		UpdateExpression:                    &set,
-		ConditionExpression:                 aws.String("#counter = :counter"),
+		ConditionExpression:                 &condition,
 		ExpressionAttributeNames:            names,
 		ExpressionAttributeValues:           values,
 		ReturnValuesOnConditionCheckFailure: ddb.ReturnValuesOnConditionCheckFailureAllOld,

@@ -375,6 +375,10 @@ func (c *Crew) KillAll() {
 	}
 }
 
+// Forget forgets the batches that may be delivered again. Once rules were added, a
+// record from before comes again only with all that follow it, as from a checkpoint.
+func (c *Crew) Forget() { c.past = nil }
+
 // reap takes note of the workers that have come to their end.
 func (c *Crew) reap() {
 	synctest.Wait()

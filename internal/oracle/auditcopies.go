@@ -77,6 +77,7 @@ func seen(stamp change.Value) string {
 		return ""
 	}
 	_, position, _ := strings.Cut(words[1], "|")
+	position, _, _ = strings.Cut(position, "!") // behind it: how often the child was filled since
 	return position
 }
 

@@ -107,16 +107,16 @@ func (a *application) set(it change.Item) error {
 // to change: what it wrote there, or, on an item that rules made, all that is
 // there. Who takes a stamp off makes the item his own, too.
 func (a *application) baseOf(it change.Item) (change.Item, error) {
+	out, err := a.sim.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &a.table, Key: attributes.ItemToTable(a.keyItem(it)), ConsistentRead: aws.Bool(true)})
+	if err != nil || len(out.Item) == 0 {
+		return a.keyItem(it), err
+	}
 	base, ok := a.base[a.population.Key(it)]
 	for name := range it {
 		ok = ok && !strings.HasPrefix(name, stampPrefix)
 	}
 	if ok {
 		return maps.Clone(base), nil
-	}
-	out, err := a.sim.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &a.table, Key: attributes.ItemToTable(a.keyItem(it)), ConsistentRead: aws.Bool(true)})
-	if err != nil || len(out.Item) == 0 {
-		return a.keyItem(it), err
 	}
 	return attributes.ItemFromTable(out.Item), nil
 }

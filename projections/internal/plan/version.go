@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -49,3 +50,10 @@ func (v Version) UnderEpoch(epoch int) Version {
 // position: after the position itself, before any later one, for "!" sorts
 // before every character of a position.
 func (v Version) Rederived(n int64) Version { return v + Version(fmt.Sprintf("!%012d", n)) }
+
+// NextRederived is the version after v at the same position.
+func (v Version) NextRederived() Version {
+	base, count, _ := strings.Cut(string(v), "!")
+	n, _ := strconv.ParseInt(count, 10, 64) // none is 0
+	return Version(base).Rederived(n + 1)
+}
