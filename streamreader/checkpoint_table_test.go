@@ -97,6 +97,38 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
+func TestALeaseTableThatWasMadeAgainKnowsNoFormerHolders(t *testing.T) {
+	ctx, sim := t.Context(), dynamosim.New(dynamosim.Options{})
+	first, second := NewLeaseTable(sim, "leases"), NewLeaseTable(sim, "leases")
+	claim := func(table *LeaseTable) Lease {
+		if _, err := table.Load(ctx); err != nil {
+			t.Fatal(err)
+		}
+		lease, err := table.Create(ctx, Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon})
+		if err == nil {
+			lease, err = table.Claim(ctx, lease)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lease
+	}
+	sleeper := claim(first)
+	if _, err := sim.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String("leases")}); err != nil {
+		t.Fatal(err)
+	}
+	if now := claim(second); now.Counter != sleeper.Counter {
+		t.Fatalf("counters %d and %d: want the same for this test", now.Counter, sleeper.Counter)
+	}
+	sleeper.Checkpoint = "41"
+	if _, err := first.Save(ctx, sleeper); !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("Save of a lease in a former table: %v, want ErrLeaseLost", err)
+	}
+	if got := leaseOf(t, second, "shard"); got.Checkpoint != TrimHorizon {
+		t.Errorf("checkpoint %s", got.Checkpoint)
+	}
+}
+
 // The SDK repeats a call whose answer was lost; the row then has the counter
 // that this process gave it.
 func TestAWriteWhoseAnswerWasLostIsNotALostLease(t *testing.T) {

@@ -3,9 +3,7 @@ package adversary
 import (
 	"context"
 	"math/rand/v2"
-	"regexp"
 	"slices"
-	"strings"
 	"testing/synctest"
 	"time"
 
@@ -50,16 +48,17 @@ type Crew struct {
 	last    *Worker // whose call was let through last
 	orphans []*Call // of crashed workers, that may still take effect
 	past    [][]change.Record
-	late    map[string]int // iterators on which nothing is found for so many polls
-	partial bool           // the call under way is worked off in part only
-	done    int            // calls carried out, those of the reader aside
-	strange []error        // ends of workers that nothing explains
+	seen    map[change.Key]order // what was delivered
+	late    map[string]int       // iterators on which nothing is found for so many polls
+	partial bool                 // the call under way is worked off in part only
+	done    int                  // calls carried out, those of the reader aside
+	strange []error              // ends of workers that nothing explains
 }
 
 // NewCrew makes a crew without workers on an empty simulator.
 func NewCrew(seed uint64, options dynamosim.Options, faults Faults) *Crew {
 	c := &Crew{
-		Faults: faults, r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), gate: &Gate{}, late: map[string]int{},
+		Faults: faults, r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), gate: &Gate{}, late: map[string]int{}, seen: map[change.Key]order{},
 		Log: func(string, ...any) {}, Wrote: func(*Worker, change.Item, change.Item) {},
 	}
 	options.Seed = seed
@@ -78,14 +77,6 @@ func NewCrew(seed uint64, options dynamosim.Options, faults Faults) *Crew {
 func (c *Crew) Strange() []error { return c.strange }
 
 // strike reports whether a fault may happen now, and counts it.
-func (c *Crew) strike(f Fault) bool {
-	if c.Faults.Has(f) {
-		c.Counts[f]++
-		return true
-	}
-	return false
-}
-
 // Start starts a worker, and calls the others' leases in question.
 func (c *Crew) Start() { c.start(false) }
 
@@ -99,7 +90,7 @@ func (c *Crew) start(drain bool) *Worker {
 // hire has a new worker do something.
 func (c *Crew) hire(do func(context.Context, *Worker) error) *Worker {
 	c.started++
-	w := &Worker{number: c.started, seen: map[change.Key]order{}, ended: make(chan struct{})}
+	w := &Worker{number: c.started, ended: make(chan struct{})}
 	w.client = &client{c, w}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
@@ -160,82 +151,9 @@ func (c *Crew) Sleep(d time.Duration) {
 }
 
 // let lets a call through, with what happens to it.
-func (c *Crew) let(call *Call) {
-	c.Calls++
-	fault := c.draw(call)
-	if s := c.struck(call); s != nil && s.Hold {
-		c.Log("%s is held up in %s", call.Worker, call)
-		call.held = true
-		return
-	} else if s != nil {
-		fault = s.Fault
-	}
-	switch fault {
-	case faultCount:
-		c.carryOut(call)
-	case FailedBefore:
-		c.answer(call, fault, errOf(call.Op, c.r.IntN(2) == 0))
-	case Throttled:
-		c.answer(call, fault, busy(call.Op))
-	case Conflict:
-		c.answer(call, fault, conflictOf(call.Input))
-	case ExpiredIterator:
-		c.answer(call, fault, errExpired)
-	case LateRecords:
-		c.late[iteratorOf(call)] = 1 + c.r.IntN(4)
-		c.carryOut(call)
-	case LostReply:
-		err := c.perform(call)
-		c.Log("%s: %s: %v, reply lost", call.Worker, call, err)
-		c.gate.take(call)
-		call.answer(errConnection)
-	case Unprocessed:
-		c.partial = true
-		c.carryOut(call)
-		c.partial = false
-	case CrashedBefore:
-		c.Crash(call.Worker)
-	case CrashedAfter:
-		c.gate.take(call)
-		c.Log("%s: %s: %v, and crashes", call.Worker, call, c.perform(call))
-		c.Crash(call.Worker)
-		call.answer(ErrCrashed)
-	case Froze:
-		c.Log("%s freezes in %s", call.Worker, call)
-		call.Worker.frozen = true
-	}
-}
-
 // Strike is a fault that is meant for one call.
-type Strike struct {
-	Call  *regexp.Regexp // finds the call by its description
-	Skip  int            // so many such calls are let through before
-	Fault Fault
-	Hold  bool // no fault: the call alone waits until somebody is woken, while its worker's other calls go on
-}
-
 // struck returns the strike that is meant for the call; nil if there is none.
-func (c *Crew) struck(call *Call) *Strike {
-	for i := range c.Strikes {
-		s := &c.Strikes[i]
-		if s.Skip < 0 || !s.Call.MatchString(call.String()) {
-			continue
-		}
-		if s.Skip--; s.Skip < 0 {
-			if !s.Hold {
-				c.Counts[s.Fault]++
-			}
-			return s
-		}
-	}
-	return nil
-}
-
 // Unspent returns the strikes whose call has not come yet.
-func (c *Crew) Unspent() []Strike {
-	return slices.DeleteFunc(slices.Clone(c.Strikes), func(s Strike) bool { return s.Skip < 0 })
-}
-
 // Rest goes on until nothing is done any more but asking for records.
 func (c *Crew) Rest() error {
 	for idle, turns := 0, 0; idle < 4; turns++ {
@@ -254,20 +172,6 @@ func (c *Crew) Rest() error {
 
 // draw draws what happens to a call; faultCount is nothing. The same numbers
 // are drawn whatever faults may strike.
-func (c *Crew) draw(call *Call) Fault {
-	x := c.r.IntN(1000)
-	for _, s := range striking(call.Op) {
-		if x -= s.weight; x >= 0 {
-			continue
-		}
-		if s.fault == Froze && c.frozen() >= frozenMax || !c.strike(s.fault) {
-			return faultCount
-		}
-		return s.fault
-	}
-	return faultCount
-}
-
 func (c *Crew) frozen() int {
 	n := 0
 	for _, w := range c.workers {
@@ -276,26 +180,6 @@ func (c *Crew) frozen() int {
 		}
 	}
 	return n
-}
-
-func (c *Crew) carryOut(call *Call) {
-	c.gate.take(call)
-	err := c.perform(call)
-	if !isStreamCall(call.Op) && !strings.Contains(call.String(), c.World.LeaseTable) {
-		c.done++
-	}
-	if err != nil {
-		c.Log("%s: %s: %v", call.Worker, call, err)
-	} else {
-		c.Log("%s: %s", call.Worker, call)
-	}
-	call.answer(err)
-}
-
-func (c *Crew) answer(call *Call, fault Fault, err error) {
-	c.Log("%s: %s: %s", call.Worker, call, fault)
-	c.gate.take(call)
-	call.answer(err)
 }
 
 // Crash ends a worker between two of its calls. Those that it has under way
@@ -320,13 +204,6 @@ func (c *Crew) CrashOne() {
 }
 
 // lateEffect carries out a call whose worker crashed while it was under way.
-func (c *Crew) lateEffect() {
-	call := c.orphans[0]
-	c.orphans = c.orphans[1:]
-	c.Counts[LateEffect]++
-	c.Log("%s, crashed: %s: %v, late", call.Worker, call, c.perform(call))
-}
-
 // WakeOne lets the call go on that has been held up longest, or wakes a frozen
 // worker. Where strikes put them to sleep it is the first that they struck.
 func (c *Crew) WakeOne() {

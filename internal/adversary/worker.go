@@ -19,7 +19,6 @@ import (
 // it, as `dynamill run` wires them.
 type Worker struct {
 	number int
-	seen   map[change.Key]order // what its reader has delivered
 	client *client
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -116,17 +115,17 @@ func (b batch) String() string {
 	return text
 }
 
-// order is what a reader has delivered of one item.
+// order is what readers have delivered of one item.
 type order struct {
 	last      change.Position
 	positions map[change.Position]bool
 }
 
-// inOrder makes sure that a reader delivers the records of one item in their
-// order; it may deliver them again.
+// inOrder makes sure that the records of one item are delivered in their order;
+// they may be delivered again, by whomever.
 func (d *delivery) inOrder(records []change.Record) {
 	for _, rec := range records {
-		o, ok := d.w.seen[rec.Key]
+		o, ok := d.crew.seen[rec.Key]
 		if !ok {
 			o.positions = map[change.Position]bool{}
 		}
@@ -137,7 +136,7 @@ func (d *delivery) inOrder(records []change.Record) {
 		if rec.Position.Compare(o.last) > 0 {
 			o.last = rec.Position
 		}
-		d.w.seen[rec.Key] = o
+		d.crew.seen[rec.Key] = o
 	}
 }
 

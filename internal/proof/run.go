@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -190,97 +189,8 @@ func (l *life) step(s Step) error {
 }
 
 // befall makes happen what is no single call's fault.
-func (l *life) befall(s Step) error {
-	f, pick := s.Fault, s.Pick
-	l.crew.Counts[f]++
-	switch f {
-	case adversary.CrashedBefore:
-		l.crew.CrashOne()
-	case adversary.Takeover:
-		l.crew.Start()
-	case adversary.Restart:
-		l.crew.Stop()
-	case adversary.Woke:
-		l.crew.WakeOne()
-	case adversary.Slept:
-		l.crew.Sleep(20 * time.Minute)
-	case adversary.Split, adversary.RolledOver:
-		return l.reshard(f, pick)
-	case adversary.Rewound:
-		l.crew.CrashOne()
-		return l.drop(leaseTableName)
-	case adversary.Skipped:
-		l.gap = true
-		l.crew.CrashOne()
-		if _, err := l.crew.Sim.Trim(tableName, time.Now().Add(time.Nanosecond)); err != nil {
-			return err
-		}
-		return l.drop(leaseTableName)
-	case adversary.Replaced:
-		l.gap = l.gap || s.Turns != Rest // at rest nothing is lost with the former stream
-		l.crew.KillAll()
-		return errors.Join(l.stream(false), l.stream(true), l.drop(leaseTableName))
-	case adversary.StateLost:
-		l.crew.KillAll()
-		return errors.Join(l.drop(leaseTableName), l.drop(stateTableName))
-	case adversary.RulesAdded:
-		l.crew.World.RuleFile = l.Population.File
-		l.crew.Forget()
-	case adversary.Recreated:
-		return l.recreate(pick)
-	}
-	return nil
-}
-
-func (l *life) reshard(f adversary.Fault, pick uint64) error {
-	open, err := l.crew.Sim.OpenShards(tableName)
-	if err != nil || len(open) == 0 || len(open) > 6 {
-		return err
-	}
-	shard := open[pick%uint64(len(open))]
-	if f == adversary.Split {
-		_, err = l.crew.Sim.SplitShard(tableName, shard)
-	} else {
-		_, err = l.crew.Sim.RollOver(tableName, shard)
-	}
-	return err
-}
-
 // drop deletes one of the engine's tables, if it is there.
-func (l *life) drop(table string) error {
-	_, err := l.crew.Sim.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
-	var missing *ddb.ResourceNotFoundException
-	if errors.As(err, &missing) {
-		return nil
-	}
-	return err
-}
-
 // recreate restores the table from a backup that holds most of its items, stamps included.
-func (l *life) recreate(pick uint64) error {
-	l.crew.KillAll()
-	backup, err := l.app.present()
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(l.drop(tableName), l.drop(stateTableName), l.drop(leaseTableName), l.createTable(pick%2 == 0)); err != nil {
-		return err
-	}
-	l.app.base, l.app.kept = map[change.Key]change.Item{}, nil
-	for i, it := range backup {
-		if pick>>(i%60)&3 == 3 {
-			continue
-		}
-		if err := l.app.put(it); err != nil {
-			return err
-		}
-	}
-	if pick%2 == 0 {
-		return nil
-	}
-	return l.stream(true)
-}
-
 // end brings everything to rest and judges it.
 func (l *life) end() error {
 	clear(l.opponents)

@@ -80,17 +80,21 @@ func holds(expression string, skip int) adversary.Strike {
 // TestSchedulesHoldWithEveryGuard lives through the schedules with all guards in place.
 func TestSchedulesHoldWithEveryGuard(t *testing.T) {
 	for _, s := range schedules() {
-		t.Run(s.guard.String()+"/"+s.name, func(t *testing.T) {
-			o := inBubble(t, s.history(t), true)
-			if len(o.Problems) == 0 {
-				return
-			}
-			for _, line := range o.Trace {
-				t.Log(line)
-			}
-			for _, p := range o.Problems {
-				t.Error(p)
-			}
-		})
+		t.Run(s.guard.String()+"/"+s.name, func(t *testing.T) { holdsPromises(t, s.history(t)) })
+	}
+}
+
+// holdsPromises fails the test, with all that happened, if the history breaks a promise.
+func holdsPromises(t *testing.T, h *History) {
+	t.Helper()
+	o := inBubble(t, h, true)
+	if len(o.Problems) == 0 {
+		return
+	}
+	for _, line := range o.Trace {
+		t.Log(line)
+	}
+	for _, p := range o.Problems {
+		t.Error(p)
 	}
 }

@@ -1,0 +1,129 @@
+package adversary
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func (c *Crew) strike(f Fault) bool {
+	if c.Faults.Has(f) {
+		c.Counts[f]++
+		return true
+	}
+	return false
+}
+
+func (c *Crew) let(call *Call) {
+	c.Calls++
+	fault := c.draw(call)
+	if s := c.struck(call); s != nil && s.Hold {
+		c.Log("%s is held up in %s", call.Worker, call)
+		call.held = true
+		return
+	} else if s != nil {
+		fault = s.Fault
+	}
+	switch fault {
+	case faultCount:
+		c.carryOut(call)
+	case FailedBefore:
+		c.answer(call, fault, errOf(call.Op, c.r.IntN(2) == 0))
+	case Throttled:
+		c.answer(call, fault, busy(call.Op))
+	case Conflict:
+		c.answer(call, fault, conflictOf(call.Input))
+	case ExpiredIterator:
+		c.answer(call, fault, errExpired)
+	case LateRecords:
+		c.late[iteratorOf(call)] = 1 + c.r.IntN(4)
+		c.carryOut(call)
+	case LostReply:
+		err := c.perform(call)
+		c.Log("%s: %s: %v, reply lost", call.Worker, call, err)
+		c.gate.take(call)
+		call.answer(errConnection)
+	case Unprocessed:
+		c.partial = true
+		c.carryOut(call)
+		c.partial = false
+	case CrashedBefore:
+		c.Crash(call.Worker)
+	case CrashedAfter:
+		c.gate.take(call)
+		c.Log("%s: %s: %v, and crashes", call.Worker, call, c.perform(call))
+		c.Crash(call.Worker)
+		call.answer(ErrCrashed)
+	case Froze:
+		c.Log("%s freezes in %s", call.Worker, call)
+		call.Worker.frozen = true
+	}
+}
+
+type Strike struct {
+	Call  *regexp.Regexp // finds the call by its description
+	Skip  int            // so many such calls are let through before
+	Fault Fault
+	Hold  bool // no fault: the call alone waits until somebody is woken, while its worker's other calls go on
+}
+
+func (c *Crew) struck(call *Call) *Strike {
+	for i := range c.Strikes {
+		s := &c.Strikes[i]
+		if s.Skip < 0 || !s.Call.MatchString(call.String()) {
+			continue
+		}
+		if s.Skip--; s.Skip < 0 {
+			if !s.Hold {
+				c.Counts[s.Fault]++
+			}
+			return s
+		}
+	}
+	return nil
+}
+
+func (c *Crew) Unspent() []Strike {
+	return slices.DeleteFunc(slices.Clone(c.Strikes), func(s Strike) bool { return s.Skip < 0 })
+}
+
+func (c *Crew) draw(call *Call) Fault {
+	x := c.r.IntN(1000)
+	for _, s := range striking(call.Op) {
+		if x -= s.weight; x >= 0 {
+			continue
+		}
+		if s.fault == Froze && c.frozen() >= frozenMax || !c.strike(s.fault) {
+			return faultCount
+		}
+		return s.fault
+	}
+	return faultCount
+}
+
+func (c *Crew) carryOut(call *Call) {
+	c.gate.take(call)
+	err := c.perform(call)
+	if !isStreamCall(call.Op) && !strings.Contains(call.String(), c.World.LeaseTable) {
+		c.done++
+	}
+	if err != nil {
+		c.Log("%s: %s: %v", call.Worker, call, err)
+	} else {
+		c.Log("%s: %s", call.Worker, call)
+	}
+	call.answer(err)
+}
+
+func (c *Crew) answer(call *Call, fault Fault, err error) {
+	c.Log("%s: %s: %s", call.Worker, call, fault)
+	c.gate.take(call)
+	call.answer(err)
+}
+
+func (c *Crew) lateEffect() {
+	call := c.orphans[0]
+	c.orphans = c.orphans[1:]
+	c.Counts[LateEffect]++
+	c.Log("%s, crashed: %s: %v, late", call.Worker, call, c.perform(call))
+}

@@ -1,0 +1,31 @@
+package proof
+
+import (
+	"testing"
+
+	"github.com/dynamill/dynamill/internal/adversary"
+)
+
+// foundSchedules are bugs that histories have found, each as the shortest that
+// shows it. They failed before the engine was mended.
+func foundSchedules() []schedule {
+	return []schedule{
+		{
+			// The fan-out of "newer" has raised the position and is about to look for
+			// children; the comment is filled with "newest" before it writes.
+			name: "a child that was filled with a newer name goes back to an older one", rules: names, shards: 2, healsMax: 1,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"), puts(userA + "newest"), puts(later + "a"),
+				befalls(adversary.Woke), {Turns: Rest, Kind: Judge},
+			},
+			strikes: []adversary.Strike{holds(`^Query app-dynamill .*references/author/USER#a`, 1)},
+		},
+	}
+}
+
+// TestWhatWasFoundStaysMended lives through the histories that found bugs.
+func TestWhatWasFoundStaysMended(t *testing.T) {
+	for _, s := range foundSchedules() {
+		t.Run(s.name, func(t *testing.T) { holdsPromises(t, s.history(t)) })
+	}
+}
