@@ -66,6 +66,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	w.fill(&pl.Fills)
 	w.rollUp(pl)
 	w.bare(&pl.Bares)
+	w.takeOff(&pl.Leftovers)
 	return w.err
 }
 

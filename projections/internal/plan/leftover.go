@@ -15,21 +15,22 @@ type Leftover struct {
 	Names []string     // the attributes to take off, the stamp among them
 }
 
-// leftovers asks for taking off what rules of an item's former entity wrote. In
-// which context they did so is not asked: the image that told it may be long past.
-func (p *Planner) leftovers(pl *Changes, s sides, now *rules.Entity) bool {
+// leftovers asks for taking off what the rules of a former entity, or of any,
+// wrote on an item that is of another now. In which context they did so is not
+// asked: the image that told it may be long past.
+func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.Image, wrote []*rules.Rule, now *rules.Entity) bool {
 	found := false
-	for _, r := range slices.Concat(s.om.Entity.Displays, s.om.Entity.Children) {
+	for _, r := range wrote {
 		b := p.Of(r)
-		left, ok := parseStamp(s.new.Lookup(b.Stamp))
-		if !ok {
+		left, ok := parseStamp(img.Lookup(b.Stamp))
+		if !ok || r.Target == now || r.Kind == rules.Mirror {
 			continue
 		}
 		names := []string{b.Stamp}
-		if left.Digest == DigestOf(b, s.new) { // else somebody else has written there
+		if left.Digest == DigestOf(b, img) { // else somebody else has written there
 			names = append(names, p.unclaimed(r.Writes, now)...)
 		}
-		pl.Leftovers.Put(ItemRule{b, s.record.Key}, &Leftover{s.index, s.new.Lookup(b.Stamp), names})
+		pl.Leftovers.Put(ItemRule{b, key}, &Leftover{index, img.Lookup(b.Stamp), names})
 		found = true
 	}
 	return found

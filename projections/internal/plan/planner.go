@@ -87,8 +87,8 @@ func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
 			relevant = p.classifyEntity(pl, sides{record: rec, index: index, new: rec.New, nm: &nm}, nm.Entity) || relevant
 		}
 		if oldOK && rec.New != nil {
-			s := sides{record: rec, index: index, old: rec.Old, new: rec.New, om: &om}
-			relevant = p.leftovers(pl, s, nm.Entity) || relevant
+			wrote := slices.Concat(om.Entity.Displays, om.Entity.Children)
+			relevant = p.leftovers(pl, rec.Key, index, rec.New, wrote, nm.Entity) || relevant
 		}
 	}
 	if relevant {

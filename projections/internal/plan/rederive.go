@@ -26,6 +26,9 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 		return mv
 	}
 	m, ok := p.Set.Identify(key, img)
+	if sc == Everything {
+		p.leftovers(pl, key, 0, img, p.Set.Rules, m.Entity)
+	}
 	if !ok {
 		return mv
 	}
