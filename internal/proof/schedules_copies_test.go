@@ -81,6 +81,21 @@ func copySchedules() []schedule {
 			},
 		},
 		{
+			// A sleeper has yet to look for the comments of a renaming. The next one has
+			// looked, and is about to raise the position, when a comment is filled: below
+			// the sleeper's position, so that it would take the comment back.
+			guard: guard.ParentRaised, name: "a comment comes after a fan-out that has not raised the position", rules: names, shards: 2,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"),
+				step(Struck, Put, userA+"newest"), puts(later + "a"),
+				befalls(adversary.Woke), befalls(adversary.Woke),
+			},
+			strikes: []adversary.Strike{
+				at(`^Query app-dynamill .*references/author/USER#a`, 1, adversary.Froze),
+				holds(`^UpdateItem app-dynamill\(parent/author/USER#a`, 1),
+			},
+		},
+		{
 			// The fill reads the user's position and the user. Between the two the user is
 			// renamed and the fan-out comes by. The old name under the new position is taken
 			// for somebody else's write, over and over: a fight that nobody fights is parked.

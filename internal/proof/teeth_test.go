@@ -20,7 +20,9 @@ func histories(t *testing.T) int { return number(t, "DYNAMILL_SEEDS", historiesM
 
 // missedBySeed are histories that miss a guard, found by trying seeds in order.
 // They save the search; if one no longer does, the search begins anew.
-var missedBySeed = map[guard.Guard]uint64{}
+var missedBySeed = map[guard.Guard]uint64{
+	guard.EpochChecked: 1088,
+}
 
 // TestEveryGuardIsMissed turns off one guard after the other and looks for a
 // history that then breaks a promise: first the one that is named for the
