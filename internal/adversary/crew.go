@@ -48,6 +48,7 @@ type Crew struct {
 	last    *Worker // whose call was let through last
 	orphans []*Call // of crashed workers, that may still take effect
 	past    [][]change.Record
+	lanes   int                  // numbers of deliveries so far
 	seen    map[change.Key]order // what was delivered
 	late    map[string]int       // iterators on which nothing is found for so many polls
 	partial bool                 // the call under way is worked off in part only
@@ -76,7 +77,6 @@ func NewCrew(seed uint64, options dynamosim.Options, faults Faults) *Crew {
 // Strange returns the errors with which workers ended although no fault explains them.
 func (c *Crew) Strange() []error { return c.strange }
 
-// strike reports whether a fault may happen now, and counts it.
 // Start starts a worker, and calls the others' leases in question.
 func (c *Crew) Start() { c.start(false) }
 
@@ -150,10 +150,6 @@ func (c *Crew) Sleep(d time.Duration) {
 	synctest.Wait()
 }
 
-// let lets a call through, with what happens to it.
-// Strike is a fault that is meant for one call.
-// struck returns the strike that is meant for the call; nil if there is none.
-// Unspent returns the strikes whose call has not come yet.
 // Rest goes on until nothing is done any more but asking for records.
 func (c *Crew) Rest() error {
 	for idle, turns := 0, 0; idle < 4; turns++ {
@@ -170,8 +166,6 @@ func (c *Crew) Rest() error {
 	return nil
 }
 
-// draw draws what happens to a call; faultCount is nothing. The same numbers
-// are drawn whatever faults may strike.
 func (c *Crew) frozen() int {
 	n := 0
 	for _, w := range c.workers {
@@ -203,7 +197,6 @@ func (c *Crew) CrashOne() {
 	}
 }
 
-// lateEffect carries out a call whose worker crashed while it was under way.
 // WakeOne lets the call go on that has been held up longest, or wakes a frozen
 // worker. Where strikes put them to sleep it is the first that they struck.
 func (c *Crew) WakeOne() {

@@ -24,6 +24,7 @@ type Call struct {
 	Op     string
 	Input  any
 
+	lane    int          // of the delivery that it works for
 	perform func() error // carries it out; by the conductor only
 	held    bool         // by a strike
 	err     error
@@ -45,6 +46,15 @@ func (c *Call) answer(err error) {
 	close(c.done)
 }
 
+// laneKey is the context key of the number of the delivery that a call works
+// for: two deliveries at once may make the same call, and are to be told apart.
+type laneKey struct{}
+
+func laneOf(ctx context.Context) int {
+	lane, _ := ctx.Value(laneKey{}).(int)
+	return lane
+}
+
 // Gate holds the calls of all workers.
 type Gate struct {
 	mu      sync.Mutex
@@ -54,7 +64,7 @@ type Gate struct {
 // do holds a call until the conductor has answered it. A call whose context
 // ends first is withdrawn.
 func (g *Gate) do(ctx context.Context, w *Worker, op string, input any, perform func() error) error {
-	c := &Call{Worker: w, Op: op, Input: input, perform: perform, done: make(chan struct{})}
+	c := &Call{Worker: w, Op: op, Input: input, lane: laneOf(ctx), perform: perform, done: make(chan struct{})}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -106,7 +116,7 @@ func (g *Gate) ready() []*Call {
 	}
 	if len(ready) > 1 {
 		slices.SortStableFunc(ready, func(a, b *Call) int {
-			return cmp.Or(cmp.Compare(a.Worker.number, b.Worker.number), cmp.Compare(a.String(), b.String()))
+			return cmp.Or(cmp.Compare(a.Worker.number, b.Worker.number), cmp.Compare(a.lane, b.lane), cmp.Compare(a.String(), b.String()))
 		})
 	}
 	return ready
@@ -121,6 +131,24 @@ func (g *Gate) release() bool {
 		g.waiting[i].held = false
 	}
 	return i >= 0
+}
+
+// twins are all calls of a worker that read the same at this moment, the call
+// itself among them. Which of the worker's goroutines made which of them is
+// chance, so all of them go on together.
+func (g *Gate) twins(call *Call) []*Call {
+	if isWrite(call.Op) {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var twins []*Call
+	for _, c := range g.waiting {
+		if c.Worker == call.Worker && c.lane == call.lane && !c.held && c.Op == call.Op && c.String() == call.String() {
+			twins = append(twins, c)
+		}
+	}
+	return twins
 }
 
 // take removes a call from the gate.

@@ -6,6 +6,7 @@ import (
 	"strings"
 )
 
+// strike reports whether a fault may happen now, and counts it.
 func (c *Crew) strike(f Fault) bool {
 	if c.Faults.Has(f) {
 		c.Counts[f]++
@@ -14,7 +15,15 @@ func (c *Crew) strike(f Fault) bool {
 	return false
 }
 
+// let lets a call through, with what happens to it.
 func (c *Crew) let(call *Call) {
+	if twins := c.gate.twins(call); len(twins) > 1 {
+		for _, twin := range twins {
+			c.Calls++
+			c.carryOut(twin)
+		}
+		return
+	}
 	c.Calls++
 	fault := c.draw(call)
 	if s := c.struck(call); s != nil && s.Hold {
@@ -60,6 +69,7 @@ func (c *Crew) let(call *Call) {
 	}
 }
 
+// Strike is a fault that is meant for one call.
 type Strike struct {
 	Call  *regexp.Regexp // finds the call by its description
 	Skip  int            // so many such calls are let through before
@@ -67,6 +77,7 @@ type Strike struct {
 	Hold  bool // no fault: the call alone waits until somebody is woken, while its worker's other calls go on
 }
 
+// struck returns the strike that is meant for the call; nil if there is none.
 func (c *Crew) struck(call *Call) *Strike {
 	for i := range c.Strikes {
 		s := &c.Strikes[i]
@@ -83,10 +94,13 @@ func (c *Crew) struck(call *Call) *Strike {
 	return nil
 }
 
+// Unspent returns the strikes whose call has not come yet.
 func (c *Crew) Unspent() []Strike {
 	return slices.DeleteFunc(slices.Clone(c.Strikes), func(s Strike) bool { return s.Skip < 0 })
 }
 
+// draw draws what happens to a call; faultCount is nothing. The same numbers
+// are drawn whatever faults may strike.
 func (c *Crew) draw(call *Call) Fault {
 	x := c.r.IntN(1000)
 	for _, s := range striking(call.Op) {
@@ -121,6 +135,7 @@ func (c *Crew) answer(call *Call, fault Fault, err error) {
 	call.answer(err)
 }
 
+// lateEffect carries out a call whose worker crashed while it was under way.
 func (c *Crew) lateEffect() {
 	call := c.orphans[0]
 	c.orphans = c.orphans[1:]

@@ -143,8 +143,11 @@ func (d *delivery) inOrder(records []change.Record) {
 // Process delivers one batch.
 func (d *delivery) Process(ctx context.Context, records []change.Record) (int, error) {
 	var cut parcel
+	var lane int
 	err := d.crew.gate.do(ctx, d.w, opProcess, batch(records), func() error {
 		d.inOrder(records)
+		d.crew.lanes += 1 + len(records)
+		lane = d.crew.lanes
 		cut = d.crew.cut(records)
 		return nil
 	})
@@ -152,18 +155,19 @@ func (d *delivery) Process(ctx context.Context, records []change.Record) (int, e
 		return 0, err
 	}
 	if len(cut.again) > 0 {
-		if _, err := d.to.Process(ctx, cut.again); errors.Is(err, ErrCrashed) {
+		if _, err := d.to.Process(context.WithValue(ctx, laneKey{}, lane), cut.again); errors.Is(err, ErrCrashed) {
 			return 0, err
 		}
 	}
-	return d.process(ctx, records, cut)
+	return d.process(ctx, records, cut, lane)
 }
 
 // process hands over the parts and returns how many records, from the first, are done.
-func (d *delivery) process(ctx context.Context, records []change.Record, cut parcel) (int, error) {
+func (d *delivery) process(ctx context.Context, records []change.Record, cut parcel, lane int) (int, error) {
 	done := make([]int, len(cut.parts))
 	errs := make([]error, len(cut.parts))
 	one := func(i int) {
+		ctx := context.WithValue(ctx, laneKey{}, lane+i)
 		part := make([]change.Record, len(cut.parts[i]))
 		for j, index := range cut.parts[i] {
 			part[j] = records[index]

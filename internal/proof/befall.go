@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/adversary"
 )
 
+// befall makes happen what is no single call's fault.
 func (l *life) befall(s Step) error {
 	f, pick := s.Fault, s.Pick
 	l.crew.Counts[f]++
@@ -68,6 +69,7 @@ func (l *life) reshard(f adversary.Fault, pick uint64) error {
 	return err
 }
 
+// drop deletes one of the engine's tables, if it is there.
 func (l *life) drop(table string) error {
 	_, err := l.crew.Sim.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
 	var missing *ddb.ResourceNotFoundException
@@ -77,6 +79,7 @@ func (l *life) drop(table string) error {
 	return err
 }
 
+// recreate restores the table from a backup that holds most of its items, stamps included.
 func (l *life) recreate(pick uint64) error {
 	l.crew.KillAll()
 	backup, err := l.app.present()

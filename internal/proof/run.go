@@ -188,9 +188,6 @@ func (l *life) step(s Step) error {
 	return nil
 }
 
-// befall makes happen what is no single call's fault.
-// drop deletes one of the engine's tables, if it is there.
-// recreate restores the table from a backup that holds most of its items, stamps included.
 // end brings everything to rest and judges it.
 func (l *life) end() error {
 	clear(l.opponents)

@@ -55,6 +55,16 @@ func aggregateSchedules() []schedule {
 		},
 		strikes: []adversary.Strike{at(`^UpdateItem app\(POST#p1/INFO\) SET likes = 1`, 0, adversary.Froze)},
 	}, schedule{
+		// A worker with newer rules has seeded and shown them, and is about to ask for the
+		// checkpoints. The one with older rules applies a task, and must not say it is done.
+		guard: guard.EpochChecked, name: "a worker with older rules says that a record is done",
+		rules: effortRules, first: teamRules,
+		steps: []Step{
+			puts("pk=TEAM#a, sk=INFO"), befalls(adversary.RulesAdded), befalls(adversary.Takeover),
+			puts("pk=TASK#1, sk=INFO, teamId=a, effort=#3"), befalls(adversary.Woke),
+		},
+		strikes: []adversary.Strike{holds(`^Scan app-dynamill-leases`, 2)},
+	}, schedule{
 		// Whenever the count is corrected, another program overwrites it again.
 		guard: guard.HealBound, name: "another program overwrites a count whenever it is corrected",
 		rules: teamRules, healsMax: 3,

@@ -23,7 +23,7 @@ func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.I
 	for _, r := range wrote {
 		b := p.Of(r)
 		left, ok := parseStamp(img.Lookup(b.Stamp))
-		if !ok || r.Target == now || r.Kind == rules.Mirror {
+		if !ok || r.Target == now || r.Kind == rules.Mirror || !p.canBe(key, r.Target) {
 			continue
 		}
 		names := []string{b.Stamp}
@@ -34,6 +34,18 @@ func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.I
 		found = true
 	}
 	return found
+}
+
+// canBe reports whether an item with this key can be of an entity, if it has the
+// attributes that tell it. An item cloned from one with another kind of key carries
+// stamps, too, and they are nothing of ours.
+func (p *Planner) canBe(key change.Key, e *rules.Entity) bool {
+	item := change.Item{}
+	for _, eq := range e.Equals {
+		item[eq.Attribute] = eq.Value
+	}
+	m, ok := p.Set.Identify(key, item)
+	return ok && m.Entity == e
 }
 
 // unclaimed are the attributes that no rule writes on items of an entity.
