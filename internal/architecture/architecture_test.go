@@ -82,6 +82,18 @@ func TestBreachesAreFound(t *testing.T) {
 			},
 			want: []string{"./projections/internal/plan -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types"},
 		},
+		"the oracle reaches the engine": {
+			graph: imports{"./internal/oracle": {"./rules", "./change", "./projections/internal/plan"}},
+			want:  []string{"./internal/oracle -> ./projections/internal/plan"},
+		},
+		"the guards import another room": {
+			graph: imports{"./internal/guard": {"./change"}},
+			want:  []string{"./internal/guard -> ./change"},
+		},
+		"the command imports what the proof needs": {
+			graph: imports{"./cmd/dynamill": {"./internal/adversary"}, "./internal/proof": {"./internal/adversary", "./internal/oracle"}},
+			want:  []string{"./cmd/dynamill -> ./internal/adversary"},
+		},
 		"the engine imports a driver": {
 			graph: imports{"./projections": {"./streamreader"}},
 			want:  []string{"./projections -> ./streamreader"},

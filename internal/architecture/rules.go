@@ -27,6 +27,12 @@ const (
 // library lists the rooms that users import.
 var library = []string{"./change", "./rules", "./projections", "./streamreader", "./handlers", "./replay", "./infra"}
 
+// engine lists the rooms that keep the promises.
+var engine = []string{"./projections", "./streamreader", "./handlers", "./replay"}
+
+// proofRooms lists what only the proof of the promises needs.
+var proofRooms = []string{"./internal/proof", "./internal/adversary", "./internal/population"}
+
 // arrows are the layout's rules for code that is not a test.
 var arrows = []arrow{
 	{
@@ -62,8 +68,28 @@ var arrows = []arrow{
 		why: "a driver feeds the Processor that it declares; cmd wires an engine to it",
 	},
 	{
-		from: library, to: []string{"./internal/dynamosim"},
+		from: library, to: []string{"./internal/dynamosim", "./internal/workbench", "./internal/oracle"},
 		why: "the simulator is for tests and demonstrations and never offered for production",
+	},
+	{
+		from: []string{"./internal/guard"}, to: []string{"."},
+		why: "every room asks whether a guard is turned off; it must be usable by the innermost",
+	},
+	{
+		from: []string{"./internal/oracle"}, to: append([]string{awsSDK, smithy}, engine...),
+		why: "who judges the engine shares no code with it, or both are wrong together",
+	},
+	{
+		from: []string{"./internal/population"}, to: append([]string{"./internal/oracle"}, engine...),
+		why: "what an application writes follows from the rule file alone, not from what is made of it",
+	},
+	{
+		from: []string{"./internal/adversary"}, to: []string{"./internal/oracle", "./internal/population"},
+		why: "who troubles workers does not know what they should come to; proof brings the two together",
+	},
+	{
+		from: []string{"."}, except: proofRooms, to: proofRooms,
+		why: "what tries to break the promises is for tests and never built into anything else",
 	},
 	{
 		from: []string{"."}, except: []string{"./cmd"}, to: []string{"./cmd"},
