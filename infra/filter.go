@@ -1,0 +1,272 @@
+package infra
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Bounds of the filters of one event source mapping (Lambda developer guide,
+// "Event filtering basics" and "Lambda quotas"). Five can be raised to ten on
+// request; what is made here must fit every account.
+const (
+	filtersMax     = 5
+	patternCharMax = 4096
+)
+
+// Filters returns the patterns of the event source mapping's filters: a record
+// that passes none of them concerns no rule. They are derived from the keys of
+// every entity that some rule reads or writes, and from keys alone: an
+// item's key never changes, while attributes differ between the old and the new
+// image, and a record that takes an item out of an entity matters as much as
+// one that brings it in. What rules write is included, so that the
+// record of an application's overwriting it arrives and it is put right.
+//
+// No pattern at all means no filter: every record may concern a rule.
+func Filters(set *rules.Set) ([]string, error) {
+	var shapes []keyFilter
+	for _, e := range set.Entities {
+		if !concerned(e) {
+			continue
+		}
+		partition, sort := e.KeyTexts()
+		shapes = append(shapes, keyFilter{alternatives(partition), alternatives(sort)})
+	}
+	shapes = fewer(shapes, filtersMax)
+	var patterns []string
+	for _, f := range shapes {
+		f, text, err := f.fit(set.Table)
+		if err != nil {
+			return nil, err
+		}
+		if f.all() {
+			return nil, nil
+		}
+		patterns = append(patterns, text)
+	}
+	slices.Sort(patterns)
+	return patterns, nil
+}
+
+// concerned reports whether some rule reads or writes items of the entity.
+func concerned(e *rules.Entity) bool {
+	return len(e.Sources)+len(e.Displays)+len(e.Mirrors)+len(e.Parents)+len(e.Children) > 0 || e.Located
+}
+
+// text is one thing that a key may be.
+type text struct {
+	literal string
+	how     how
+}
+
+type how uint8
+
+const (
+	exact how = iota
+	prefix
+	suffix
+)
+
+// anyOf are the things that a key may be; nil means anything, a number included.
+type anyOf []text
+
+// alternatives says what is asked of a key with this fixed text. A pattern
+// cannot ask for a beginning and an end at once: the beginning says more.
+func alternatives(k rules.KeyText) anyOf {
+	switch {
+	case k.Exact:
+		return anyOf{{k.Prefix, exact}}
+	case k.Prefix != "":
+		return anyOf{{k.Prefix, prefix}}
+	case k.Suffix != "":
+		return anyOf{{k.Suffix, suffix}}
+	}
+	return nil
+}
+
+// covers reports whether every key that u takes is one that t takes.
+func (t text) covers(u text) bool {
+	switch t.how {
+	case prefix:
+		return u.how != suffix && strings.HasPrefix(u.literal, t.literal)
+	case suffix:
+		return u.how != prefix && strings.HasSuffix(u.literal, t.literal)
+	}
+	return t == u
+}
+
+// takes reports whether every key that u takes is taken.
+func (a anyOf) takes(u text) bool {
+	return a == nil || slices.ContainsFunc(a, func(t text) bool { return t.covers(u) })
+}
+
+// takesAll reports whether every key that b takes is one that a takes.
+func (a anyOf) takesAll(b anyOf) bool {
+	if a == nil || b == nil {
+		return a == nil
+	}
+	return !slices.ContainsFunc(b, func(u text) bool { return !a.takes(u) })
+}
+
+// with takes what either takes, sorted and without what another covers.
+func (a anyOf) with(b anyOf) anyOf {
+	if a == nil || b == nil {
+		return nil
+	}
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, func(x, y text) int {
+		return cmp.Or(cmp.Compare(x.literal, y.literal), cmp.Compare(x.how, y.how))
+	})
+	all = slices.Compact(all)
+	return slices.DeleteFunc(slices.Clone(all), func(u text) bool {
+		return slices.ContainsFunc(all, func(t text) bool { return t != u && t.covers(u) })
+	})
+}
+
+// coarser takes more with fewer characters: the two neighbours with the longest
+// beginning in common become that beginning. Where none have one, anything goes.
+func (a anyOf) coarser() anyOf {
+	at, most := -1, 0
+	for i := 1; i < len(a); i++ {
+		if n := common(a[i-1], a[i]); n > most {
+			at, most = i, n
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	merged := anyOf{{a[at].literal[:most], prefix}}
+	return merged.with(slices.Concat(a[:at-1], a[at+1:]))
+}
+
+// common is the length of two beginnings' common beginning, in whole characters.
+func common(a, b text) int {
+	if a.how == suffix || b.how == suffix {
+		return 0
+	}
+	n := 0
+	for i, r := range a.literal {
+		size := len(string(r))
+		if i+size > len(b.literal) || a.literal[i:i+size] != b.literal[i:i+size] {
+			break
+		}
+		n = i + size
+	}
+	return n
+}
+
+// keyFilter takes the keys of which both parts are taken.
+type keyFilter struct{ partition, sort anyOf }
+
+// all reports whether it takes every key.
+func (f keyFilter) all() bool { return f.partition == nil && f.sort == nil }
+
+func (f keyFilter) takesAll(g keyFilter) bool {
+	return f.partition.takesAll(g.partition) && f.sort.takesAll(g.sort)
+}
+
+func (f keyFilter) with(g keyFilter) keyFilter {
+	return keyFilter{f.partition.with(g.partition), f.sort.with(g.sort)}
+}
+
+// anything is the weight of a part of a key that may be anything, in the
+// alternatives that it is worth when filters are compared.
+const anything = 1000
+
+func (f keyFilter) weight() int {
+	count := func(a anyOf) int {
+		if a == nil {
+			return anything
+		}
+		return len(a)
+	}
+	return count(f.partition) * count(f.sort)
+}
+
+// excess is how many pairs of alternatives f and g take together as one filter
+// but not as two; 0 if merging them loses nothing.
+func (f keyFilter) excess(g keyFilter) int {
+	switch {
+	case f.takesAll(g), g.takesAll(f):
+		return 0
+	case f.partition.takesAll(g.partition) && g.partition.takesAll(f.partition),
+		f.sort.takesAll(g.sort) && g.sort.takesAll(f.sort):
+		return 0
+	}
+	return max(1, f.with(g).weight()-f.weight()-g.weight())
+}
+
+// fewer merges filters: first those that lose nothing by it, then, while there
+// are more than most, the two that lose least.
+func fewer(filters []keyFilter, most int) []keyFilter {
+	filters = slices.Clone(filters)
+	for len(filters) > 1 {
+		a, b, least := 0, 0, -1
+		for i := range filters {
+			for j := i + 1; j < len(filters); j++ {
+				if n := filters[i].excess(filters[j]); least < 0 || n < least {
+					a, b, least = i, j, n
+				}
+			}
+		}
+		if least > 0 && len(filters) <= most {
+			break
+		}
+		filters[a] = filters[a].with(filters[b])
+		filters = slices.Delete(filters, b, b+1)
+	}
+	return filters
+}
+
+// fit returns the pattern, and the filter made coarser until its pattern is
+// short enough. The part with more alternatives gives way first.
+func (f keyFilter) fit(table rules.Table) (keyFilter, string, error) {
+	for {
+		text, err := f.pattern(table)
+		if err != nil || len(text) <= patternCharMax || f.all() {
+			return f, text, err
+		}
+		if len(f.sort) >= len(f.partition) {
+			f.sort = f.sort.coarser()
+		} else {
+			f.partition = f.partition.coarser()
+		}
+	}
+}
+
+// pattern writes the filter in the language of filter patterns.
+func (f keyFilter) pattern(table rules.Table) (string, error) {
+	keys := map[string]any{}
+	for _, part := range []struct {
+		attribute string
+		any       anyOf
+	}{{table.PartitionKey, f.partition}, {table.SortKey, f.sort}} {
+		if part.any == nil {
+			continue
+		}
+		var wanted []any
+		for _, t := range part.any {
+			switch t.how {
+			case prefix:
+				wanted = append(wanted, map[string]string{"prefix": t.literal})
+			case suffix:
+				wanted = append(wanted, map[string]string{"suffix": t.literal})
+			default:
+				wanted = append(wanted, t.literal)
+			}
+		}
+		keys[part.attribute] = map[string]any{"S": wanted} // a key with fixed text is no number
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(map[string]any{"dynamodb": map[string]any{"Keys": keys}}); err != nil {
+		return "", fmt.Errorf("writing a filter pattern: %w", err)
+	}
+	return strings.TrimSpace(b.String()), nil
+}

@@ -1,0 +1,33 @@
+package rules
+
+// KeyText says what is fixed about the text of one key attribute of an
+// entity's items, whatever values the variables have.
+type KeyText struct {
+	Exact  bool   // the text is always Prefix
+	Prefix string // what every such text begins with; "" if it may begin with anything
+	Suffix string // what every such text ends with; "" if it may end with anything
+}
+
+// KeyTexts says what is fixed about the keys of the entity's items: enough to
+// tell most records that concern no rule by their keys alone, and never to miss
+// one. sort is nothing for a table without a sort key. A text that is fixed in
+// no way, such as "${x}", may also be a number.
+func (e *Entity) KeyTexts() (partition, sort KeyText) {
+	if e.shape.hasSort {
+		sort = e.shape.sort.fixed()
+	}
+	return e.shape.partition.fixed(), sort
+}
+
+func (t *template) fixed() KeyText {
+	first, last := t.parts[0], t.parts[len(t.parts)-1]
+	var k KeyText
+	if first.slot == literalPart {
+		k.Prefix = first.literal
+	}
+	if last.slot == literalPart {
+		k.Suffix = last.literal
+	}
+	k.Exact = len(t.parts) == 1 && first.slot == literalPart
+	return k
+}
