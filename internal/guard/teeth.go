@@ -7,6 +7,8 @@ import "sync/atomic"
 // off holds the guards that are turned off, one bit each.
 var off atomic.Uint64
 
+const _ uint64 = 1 << (guardCount - 1) // every guard has its bit
+
 // Off reports whether a guard is turned off.
 func Off(g Guard) bool { return off.Load()&(1<<g) != 0 }
 

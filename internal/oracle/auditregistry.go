@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -161,7 +160,7 @@ func (a *audit) bind() {
 		}
 	}
 	for _, rule := range a.set.Rules {
-		if a.names[rule] == "" && !slices.Contains(slices.Collect(maps.Keys(a.ids)), rule.Name) {
+		if a.names[rule] == "" && a.ids[rule.Name] == nil {
 			take(rule, rule.Name)
 		}
 	}
