@@ -10,5 +10,6 @@
 // gives the same run. Time passes only when the conductor lets it, and then by
 // more than any backoff can draw at random.
 //
-// It imports dynamosim, projections, streamreader and change.
+// It imports dynamosim, projections, streamreader, rules, change and
+// internal/attributes, and knows nothing of who judges what comes of it.
 package adversary

@@ -1,10 +1,8 @@
 package adversary
 
 import (
-	"fmt"
 	"net"
 	"os"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -15,8 +13,9 @@ import (
 // Fault is one way in which things go wrong.
 type Fault uint8
 
-// The faults. Those up to LateRecords strike single calls; the conductor's owner
-// chooses when the others happen.
+// The faults. Those up to LateRecords, and StaleRead, strike single calls, and
+// those from Again to AtOnce single deliveries, as the seed has it. The others
+// befall whom the conductor's owner says; now and then a worker wakes by itself.
 const (
 	FailedBefore    Fault = iota // a call fails and has no effect
 	LostReply                    // a call has its effect and then fails
@@ -89,15 +88,6 @@ func (c *Counts) Add(d Counts) {
 	for i := range c {
 		c[i] += d[i]
 	}
-}
-
-// String lists the faults and how often they struck.
-func (c Counts) String() string {
-	var parts []string
-	for i, n := range c {
-		parts = append(parts, fmt.Sprintf("%s %d", Fault(i), n))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // The delivery of a batch, and that of each of its parts to the engine, pass the gate like calls.

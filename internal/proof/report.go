@@ -13,7 +13,7 @@ type Report struct {
 	Histories, Wrong      int
 	Steps, Calls, Records int
 	Counts                adversary.Counts
-	Rules                 map[string]int // histories by kind of rule set
+	Rules                 map[string]int // histories by rule set; those that are drawn count as one
 	Time                  time.Duration
 }
 
@@ -33,28 +33,12 @@ func (r *Report) Add(h *History, o *Outcome) {
 	r.Rules[h.Population.Name]++
 }
 
-// Merge adds another report.
-func (r *Report) Merge(other Report) {
-	r.Histories += other.Histories
-	r.Wrong += other.Wrong
-	r.Steps += other.Steps
-	r.Calls += other.Calls
-	r.Records += other.Records
-	r.Counts.Add(other.Counts)
-	if r.Rules == nil {
-		r.Rules = map[string]int{}
-	}
-	for name, n := range other.Rules {
-		r.Rules[name] += n
-	}
-}
-
 // String is the report as `make prove` prints it.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d histories, %d wrong, in %v\n", r.Histories, r.Wrong, r.Time.Round(time.Second))
 	fmt.Fprintf(&b, "%d steps of applications, %d records delivered, %d calls\n", r.Steps, r.Records, r.Calls)
-	fmt.Fprintf(&b, "%d rule sets\nfaults that struck:\n", len(r.Rules))
+	fmt.Fprintf(&b, "%d rule sets, those that are drawn counted as one\nfaults that struck:\n", len(r.Rules))
 	for f, n := range r.Counts {
 		fmt.Fprintf(&b, "  %-18s %9d\n", adversary.Fault(f), n)
 	}
