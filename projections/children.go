@@ -280,7 +280,7 @@ func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key,
 			return false, nil
 		}
 		context := plan.StampContext(e.incarnation, key, pw.parent.String())
-		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && s.Version > pw.version && !guard.Off(guard.CopyVersion) {
+		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) && !guard.Off(guard.CopyVersion) {
 			return true, nil // a later state of the parent is there already
 		}
 		written, err := e.writeCopies(ctx, pw, key, child)

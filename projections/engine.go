@@ -45,6 +45,7 @@ type Config struct {
 	Logger     *slog.Logger // default: none
 	Worker     string       // picks the write suffix of accumulators; default: drawn at random
 	Attach     bool         // the state table must be there and know these rules; nothing is created or registered
+	FanOutMax  int          // children that a fan-out writes at once; the rest becomes a task; default 1,000
 	HealsMax   int          // corrections of one rule's attributes on one item in ten minutes; default 300
 }
 
@@ -63,6 +64,7 @@ type Engine struct {
 	lives        atomic.Int64 // times that rules went live, as last seen in the registry
 	logger       *slog.Logger
 	healsMax     int64
+	fanOutMax    int
 	suffix       int
 	slots        slots
 	counters     counters
@@ -105,12 +107,15 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.FanOutMax == 0 {
+		cfg.FanOutMax = fanOutMax
+	}
 	if cfg.HealsMax == 0 {
 		cfg.HealsMax = healsMax
 	}
 	e := &Engine{
 		client: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable,
-		logger: cfg.Logger, healsMax: int64(cfg.HealsMax), suffix: workerSuffix(cfg.Worker),
+		logger: cfg.Logger, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, suffix: workerSuffix(cfg.Worker),
 	}
 	tableID, err := e.describeTable(ctx, cfg.Rules)
 	if err != nil {

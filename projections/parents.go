@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -18,7 +17,7 @@ import (
 // fanOut writes changed parents to their children: the parent's position for
 // the rule is raised first, then the children are looked up. A child that
 // comes meanwhile reads the parent after putting its reference, so either it
-// sees the new parent or the lookup sees it.
+// sees the new parent or the lookup sees it. What lies beyond the bound becomes a task.
 func (w *work) fanOut(parents *plan.Asked[plan.ItemRule, plan.FanOut]) {
 	for id, f := range parents.All() {
 		w.failed(f.First, w.fanOutParent(w.ctx, id, f))
@@ -34,18 +33,19 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 		}
 	}
 	write := parentWrite{b: id.Binding, parent: id.Key, version: v, values: f.Values}
-	look := e.fanOutReferences
-	if id.Rule.Collection {
-		look = e.fanOutCollection
-	}
-	left, err := look(ctx, write)
+	left, next, err := e.writeChildren(ctx, write, nil, e.fanOutMax)
 	if err == nil && guard.Off(guard.ParentRaised) {
 		_, err = e.raiseParent(ctx, id, v)
 	}
-	if err == nil && left == 0 && f.Deleted {
-		err = e.retireParent(ctx, id, v)
+	switch {
+	case err != nil:
+		return err
+	case len(next) > 0:
+		return e.putTask(ctx, task{id: id, at: v, cursor: next, children: e.fanOutMax, left: left})
+	case left == 0 && f.Deleted:
+		return e.retireParent(ctx, id, v)
 	}
-	return err
+	return nil
 }
 
 // raiseParent raises the position up to which the rule has seen the parent. It reports false if it is higher already.
@@ -70,110 +70,13 @@ type parentWrite struct {
 	b       *plan.Binding
 	parent  change.Key
 	version plan.Version
+	since   plan.Version // children with this version or a later one are left alone; "" for those with a later one than version
 	values  []change.Value
 }
 
-// fanOutCollection writes to children that lie in a collection given by the
-// parent's key. It returns how many there are.
-func (e *Engine) fanOutCollection(ctx context.Context, pw parentWrite) (int, error) {
-	partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
-	if !ok {
-		return 0, nil
-	}
-	c := newExpression()
-	condition := c.sprintf("%n = %v", e.partitionKey, keyValue(partition, e.partitionN))
-	if prefix != "" && e.sortKey != "" && !e.sortN {
-		condition += c.sprintf(" AND begins_with(%n, %v)", e.sortKey, textValue(prefix))
-	}
-	in := &dynamodb.QueryInput{
-		TableName: &e.table, ConsistentRead: consistently(), KeyConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}
-	var left atomic.Int64
-	err := e.queryPages(ctx, "looking up the children of "+pw.parent.String(), in, func(rows []row) error {
-		return each(ctx, len(rows), func(ctx context.Context, i int) error {
-			refers, err := e.writeChild(ctx, pw, e.keyOf(rows[i]), attributes.ItemFromTable(rows[i]))
-			if refers {
-				left.Add(1)
-			}
-			return err
-		})
-	})
-	return int(left.Load()), err
-}
-
-// fanOutReferences writes to children by the parent's references and prunes
-// those that dangle. It returns how many references are left.
-func (e *Engine) fanOutReferences(ctx context.Context, pw parentWrite) (int, error) {
-	c := newExpression()
-	condition := c.sprintf("%n = %v", statePartition, textValue(referenceKey(pw.b, pw.parent, change.Key{}).partition))
-	in := &dynamodb.QueryInput{
-		TableName: &e.stateTable, ConsistentRead: consistently(), KeyConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}
-	left := 0
-	err := e.queryPages(ctx, "looking up the references to "+pw.parent.String(), in, func(rows []row) error {
-		for chunk := range slices.Chunk(rows, batchGetMax) {
-			keys := make([]change.Key, len(chunk))
-			for i, r := range chunk {
-				keys[i] = childOf(r)
-			}
-			items, err := e.readItems(ctx, "reading the children of "+pw.parent.String(), keys)
-			if err != nil {
-				return err
-			}
-			kept := make([]bool, len(chunk))
-			err = each(ctx, len(chunk), func(ctx context.Context, i int) error {
-				refers, err := e.writeChild(ctx, pw, keys[i], image(items[keys[i]]))
-				if err == nil && !refers {
-					err = e.pruneReference(ctx, chunk[i])
-				}
-				kept[i] = refers
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			for _, k := range kept {
-				if k {
-					left++
-				}
-			}
-		}
-		return nil
-	})
-	return left, err
-}
-
-// childOf is the child that a reference names; long keys are kept beside their hash.
-func childOf(reference row) change.Key {
-	if key := textOf(reference["child"]); key != "" {
-		return change.ParseKey(key)
-	}
-	return change.ParseKey(textOf(reference[stateSort]))
-}
-
-// pruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
-func (e *Engine) pruneReference(ctx context.Context, reference row) error {
-	c := newExpression()
-	condition := guarded(guard.PrunePosition, c.sprintf("%n = %v", "at", reference["at"]))
-	return e.deleteState(ctx, "pruning a reference", stateKeyOf(reference), condition, c)
-}
-
-// queryPages calls f for every page of a query.
-func (e *Engine) queryPages(ctx context.Context, doing string, in *dynamodb.QueryInput, f func([]row) error) error {
-	for {
-		out, err := attempt(ctx, doing, func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
-		if err != nil {
-			return err
-		}
-		if err := f(out.Items); err != nil {
-			return err
-		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
-			return nil
-		}
-	}
+// isBelow reports whether a child with this version is to be left alone.
+func (pw parentWrite) isBelow(v plan.Version) bool {
+	return v > pw.version || pw.since != "" && v >= pw.since && !guard.Off(guard.TaskLater)
 }
 
 // copyUpdate writes a rule's copies and stamp on a child, provided that it

@@ -23,6 +23,7 @@ const (
 	registrySeeding   = "seeding"
 	registryRule      = "rule/"
 	parkedPartition   = "parked" // sort: <rule id>/<item key>
+	tasksPartition    = "tasks"  // sort: <rule id>/<parent's key>
 
 	// DynamoDB developer guide, "Constraints": longest partition and sort key, in bytes.
 	partitionBytesMax = 2048
@@ -74,6 +75,10 @@ func referenceKey(b *plan.Binding, parent, child change.Key) stateKey {
 
 func parentKey(b *plan.Binding, parent change.Key) stateKey {
 	return newStateKey("parent/"+b.ID+"/"+parent.String(), "position")
+}
+
+func taskKey(id plan.ItemRule) stateKey {
+	return newStateKey(tasksPartition, id.ID+"/"+id.Key.String())
 }
 
 func parkedID(ruleID string, item change.Key) string { return ruleID + "/" + item.String() }

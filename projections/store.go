@@ -270,3 +270,19 @@ func (e *Engine) itemUpdate(key change.Key, update, condition string, c *express
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
 }
+
+// queryPages calls f for every page of a query.
+func (e *Engine) queryPages(ctx context.Context, doing string, in *dynamodb.QueryInput, f func([]row) error) error {
+	for {
+		out, err := attempt(ctx, doing, func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		if err != nil {
+			return err
+		}
+		if err := f(out.Items); err != nil {
+			return err
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return nil
+		}
+	}
+}

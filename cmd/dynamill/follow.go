@@ -116,12 +116,15 @@ func (f *follower) follow(ctx context.Context, status *statusLine, drain bool) e
 		if err := f.readUntil(working, seedingOver); err != nil {
 			return err
 		}
-		if err := f.reader.Drain(working); err != nil {
+		if err := f.drainAll(working); err != nil {
 			return err
 		}
 		f.drained.Store(true)
 		return nil
 	})
+	if !drain {
+		group.Go(func() error { return f.workTasks(working) })
+	}
 	err := group.Wait()
 	cause := context.Cause(ctx)
 	if cause == nil || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
@@ -133,6 +136,40 @@ func (f *follower) follow(ctx context.Context, status *statusLine, drain bool) e
 		return nil
 	}
 	return cause
+}
+
+// drainAll reads the stream to its end, until no task is left that would add to it.
+func (f *follower) drainAll(ctx context.Context) error {
+	for {
+		if err := f.reader.Drain(ctx); err != nil {
+			return err
+		}
+		if pieces, err := f.engine.WorkTasks(ctx); err != nil || pieces == 0 {
+			return err
+		}
+	}
+}
+
+// tasksPoll is how often a process looks for what large fan-outs have left.
+const tasksPoll = 5 * time.Second
+
+// workTasks works off tasks beside the stream until ctx ends. What fails is
+// tried again: the records do not wait for it.
+func (f *follower) workTasks(ctx context.Context) error {
+	for {
+		_, err := f.engine.WorkTasks(ctx)
+		if stops := streamreader.Stopper(nil); errors.As(err, &stops) && stops.StopReading() {
+			return err
+		}
+		if err != nil && ctx.Err() == nil {
+			f.logger.Warn("working off a task failed, will retry", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(tasksPoll):
+		}
+	}
 }
 
 // backlogPoll is how often seeding asks whether the reader has caught up.

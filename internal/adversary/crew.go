@@ -249,6 +249,10 @@ func (c *Crew) KillAll() {
 // record from before comes again only with all that follow it, as from a checkpoint.
 func (c *Crew) Forget() { c.past = nil }
 
+// ExpectGaps says that records have been lost. A sleeper may still have them in
+// hand, so that nothing is known of their order any more.
+func (c *Crew) ExpectGaps() { c.seen = nil }
+
 // reap takes note of the workers that have come to their end.
 func (c *Crew) reap() {
 	synctest.Wait()

@@ -1,6 +1,7 @@
 package adversary
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -124,7 +125,7 @@ func spelled(text *string, names map[string]string, values map[string]ddb.Attrib
 	for p := range values {
 		placeholders = append(placeholders, p)
 	}
-	slices.SortFunc(placeholders, func(a, b string) int { return len(b)*1000 - len(a)*1000 + strings.Compare(a, b) })
+	slices.SortFunc(placeholders, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	for _, p := range placeholders {
 		if name, ok := names[p]; ok {
 			s = strings.ReplaceAll(s, p, name)

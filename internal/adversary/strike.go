@@ -118,7 +118,7 @@ func (c *Crew) draw(call *Call) Fault {
 func (c *Crew) carryOut(call *Call) {
 	c.gate.take(call)
 	err := c.perform(call)
-	if !isStreamCall(call.Op) && !strings.Contains(call.String(), c.World.LeaseTable) {
+	if !c.isPoll(call) {
 		c.done++
 	}
 	if err != nil {
@@ -127,6 +127,12 @@ func (c *Crew) carryOut(call *Call) {
 		c.Log("%s: %s", call.Worker, call)
 	}
 	call.answer(err)
+}
+
+// isPoll reports whether a call is made over and over where nothing is left to do.
+func (c *Crew) isPoll(call *Call) bool {
+	text := call.String()
+	return isStreamCall(call.Op) || strings.Contains(text, c.World.LeaseTable) || strings.HasSuffix(text, " pk = tasks")
 }
 
 func (c *Crew) answer(call *Call, fault Fault, err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -47,7 +48,7 @@ type World struct {
 	Table, StateTable, LeaseTable string
 	StreamARN                     string
 	RuleFile                      string
-	HealsMax                      int
+	HealsMax, FanOutMax           int // 0: the engine's own bounds
 }
 
 // live runs the worker until ctx ends, or, draining, until everything is seeded
@@ -69,7 +70,7 @@ func (w *Worker) live(ctx context.Context, world World, deliver func(streamreade
 		if err := engine.Seed(ctx, nil); err != nil {
 			return fmt.Errorf("seeding: %w", err)
 		}
-		return reader.Drain(ctx)
+		return drainAll(ctx, engine, reader)
 	}
 	group, working := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -79,7 +80,38 @@ func (w *Worker) live(ctx context.Context, world World, deliver func(streamreade
 		return nil
 	})
 	group.Go(func() error { return reader.Run(working) })
+	if world.FanOutMax > 0 {
+		group.Go(func() error { return workTasks(working, engine) })
+	}
 	return group.Wait()
+}
+
+// drainAll reads the stream to its end, until no task is left that would add to it.
+func drainAll(ctx context.Context, engine *projections.Engine, reader *streamreader.Reader) error {
+	for {
+		if err := reader.Drain(ctx); err != nil {
+			return err
+		}
+		if pieces, err := engine.WorkTasks(ctx); err != nil || pieces == 0 {
+			return err
+		}
+	}
+}
+
+// tasksInterval is how often a worker looks for tasks.
+const tasksInterval = 40 * time.Second
+
+func workTasks(ctx context.Context, engine *projections.Engine) error {
+	for {
+		if _, err := engine.WorkTasks(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(tasksInterval):
+		}
+	}
 }
 
 // open opens an engine that has loaded the rules itself, as every process does.
@@ -90,7 +122,7 @@ func (w *Worker) open(ctx context.Context, world World) (*rules.Set, *projection
 	}
 	engine, err := projections.Open(ctx, projections.Config{
 		Client: w.client, Table: world.Table, StateTable: world.StateTable, Rules: set,
-		Worker: w.String(), HealsMax: world.HealsMax,
+		Worker: w.String(), HealsMax: world.HealsMax, FanOutMax: world.FanOutMax,
 	})
 	return set, engine, err
 }
@@ -124,6 +156,9 @@ type order struct {
 // inOrder makes sure that the records of one item are delivered in their order;
 // they may be delivered again, by whomever.
 func (d *delivery) inOrder(records []change.Record) {
+	if d.crew.seen == nil {
+		return
+	}
 	for _, rec := range records {
 		o, ok := d.crew.seen[rec.Key]
 		if !ok {

@@ -39,6 +39,8 @@ const (
 	PrunePosition     // a reference is pruned only as it was read
 	ChildUnmoved      // a copy is written only if the child's stamp and reference are as they were read
 	CopyVersion       // a later state of the parent is not overwritten
+	TaskUnmoved       // a task is saved and ended only as it was read
+	TaskLater         // a task leaves children alone that have its position, in whatever state
 	// Mirrors.
 	Claims        // contested mirror items keep the set of their claims
 	ClaimsUnmoved // a claims item is changed only as it was read
@@ -88,6 +90,8 @@ var names = [guardCount]string{
 	"PrunePosition",
 	"ChildUnmoved",
 	"CopyVersion",
+	"TaskUnmoved",
+	"TaskLater",
 	"Claims",
 	"ClaimsUnmoved",
 	"MirrorAdopted",

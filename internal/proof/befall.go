@@ -34,6 +34,7 @@ func (l *life) befall(s Step) error {
 		return l.drop(leaseTableName)
 	case adversary.Skipped:
 		l.gap = true
+		l.crew.ExpectGaps()
 		l.crew.CrashOne()
 		if _, err := l.crew.Sim.Trim(tableName, time.Now().Add(time.Nanosecond)); err != nil {
 			return err

@@ -21,6 +21,7 @@ type History struct {
 	Shards     int
 	Scatter    bool   // items of one partition key are spread over the shards
 	HealsMax   int    // 0: the engine's own bound
+	FanOutMax  int    // the same
 	Old        int    // the first so many steps are older than the stream
 	Again      bool   // in the end everything is delivered once more
 	FirstRules string // the rule file until rules are added; "" if all are there from the beginning
@@ -115,6 +116,9 @@ func Draw(seed uint64) *History {
 	}
 	if r.IntN(3) == 0 {
 		h.FirstRules = fewerRules(r, h.Population.File)
+	}
+	if r := rand.New(rand.NewPCG(seed, 0x7461736b73)); r.IntN(3) == 0 {
+		h.FanOutMax = 1 + r.IntN(3)
 	}
 	for i := range h.Old + 10 + r.IntN(60) {
 		s := h.drawStep(r)
@@ -221,8 +225,8 @@ func drawBefalling(r *rand.Rand) adversary.Fault {
 // String tells the history, for those who want to know how it could go wrong.
 func (h *History) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, everything delivered again: %v\n",
-		h.Seed, h.Population.Name, h.Shards, h.Scatter, h.HealsMax, h.Again)
+	fmt.Fprintf(&b, "seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, fan-outs %d, everything delivered again: %v\n",
+		h.Seed, h.Population.Name, h.Shards, h.Scatter, h.HealsMax, h.FanOutMax, h.Again)
 	fmt.Fprintf(&b, "faults: %v\n%s\n", h.Faults.List(), strings.TrimSpace(h.Population.File))
 	if h.FirstRules != "" {
 		fmt.Fprintf(&b, "the first rules:\n%s\n", strings.TrimSpace(h.FirstRules))

@@ -58,7 +58,7 @@ func Run(h *History, trace bool) *Outcome {
 	l := &life{History: h, outcome: &Outcome{Steps: len(h.Steps)}, opponents: map[change.Key]opponent{}}
 	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter}, h.Faults)
 	l.crew.World = adversary.World{
-		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File), HealsMax: h.HealsMax,
+		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File), HealsMax: h.HealsMax, FanOutMax: h.FanOutMax,
 	}
 	l.crew.Wrote = l.watch
 	l.crew.Strikes = slices.Clone(h.Strikes)

@@ -96,6 +96,30 @@ func copySchedules() []schedule {
 			},
 		},
 		{
+			// A task is about to save its place behind the second comment. Meanwhile the user
+			// is renamed again, and the new task's place is behind the first.
+			guard: guard.TaskUnmoved, name: "a task is saved when a later one has taken its place", rules: names, fanOutMax: 1,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a"), puts(later + "a"), puts("pk=POST#r, sk=COMMENT#e, userId=a"),
+				puts(userA + "newer"), puts(userA + "newest"), befalls(adversary.Woke),
+			},
+			strikes: []adversary.Strike{holds(`^UpdateItem app-dynamill\(tasks`, 0)},
+		},
+		{
+			// A task has read the user, who is renamed again. A new comment is filled with that,
+			// at the task's position, before the task looks for comments.
+			guard: guard.TaskLater, name: "a task finds a comment that was filled with a newer name", rules: names, shards: 2, fanOutMax: 1,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"),
+				step(Struck, Put, userA+"newest"), step(Struck, Put, later+"a"),
+				befalls(adversary.Woke), befalls(adversary.Woke),
+			},
+			strikes: []adversary.Strike{
+				holds(`^Query app-dynamill .*references/author/USER#a`, 2),
+				holds(`^UpdateItem app-dynamill\(parent/author/USER#a`, 2),
+			},
+		},
+		{
 			// The fill reads the user's position and the user. Between the two the user is
 			// renamed and the fan-out comes by. The old name under the new position is taken
 			// for somebody else's write, over and over: a fight that nobody fights is parked.

@@ -22,10 +22,11 @@ type schedule struct {
 	steps   []Step
 	strikes []adversary.Strike
 
-	first    string // the rules until rules are added, if not all are there from the beginning
-	old      int    // so many steps are older than the stream
-	healsMax int
-	shards   int // of the stream; 1 if 0
+	first     string // the rules until rules are added, if not all are there from the beginning
+	old       int    // so many steps are older than the stream
+	healsMax  int
+	fanOutMax int
+	shards    int // of the stream; 1 if 0
 }
 
 // schedules are all of them. Each breaks a promise when its guard is turned off,
@@ -43,7 +44,7 @@ func (s schedule) history(t *testing.T) *History {
 	}
 	return &History{
 		Name: s.name, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
-		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax,
+		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax,
 	}
 }
 

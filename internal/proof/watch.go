@@ -69,6 +69,9 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, m *rules.Match, be
 	if oldContext == context && version < oldVersion {
 		l.problem("%s takes a step back: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}
+	if r.Kind == rules.Copy && oldContext == context && version == oldVersion {
+		l.problem("%s writes two states under one version: %s of %s from %q to %q", w, r.Name, key, was, is)
+	}
 	if r.Kind != rules.Copy && oldContext == context && version == oldVersion && !l.drifts(r, before, before) && l.drifts(r, before, after) {
 		l.problem("%s undoes what was right, under an equal version: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}

@@ -1,0 +1,117 @@
+package projections
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/guard"
+)
+
+// writeChildren writes a parent's state to its children, from where cursor
+// points (nil: from the first), until it has looked at so many or there are no
+// more. It returns how many of them refer to the parent, and where to go on.
+func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, most int) (left int, next row, err error) {
+	in, ok := e.childrenQuery(pw)
+	if !ok {
+		return 0, nil, nil
+	}
+	write := e.writeReferred
+	if pw.b.Rule.Collection {
+		write = e.writeCollected
+	}
+	for next = cursor; most > 0; {
+		in.ExclusiveStartKey, in.Limit = next, ptr(int32(most))
+		out, err := attempt(ctx, "looking up the children of "+pw.parent.String(), func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		if err != nil {
+			return left, nil, err
+		}
+		n, err := write(ctx, pw, out.Items)
+		if err != nil {
+			return left, nil, err
+		}
+		left, most, next = left+n, most-len(out.Items), out.LastEvaluatedKey
+		if len(next) == 0 {
+			return left, nil, nil
+		}
+	}
+	return left, next, nil
+}
+
+// childrenQuery looks up a parent's children: those that lie in a collection
+// given by its key, else those that have put a reference.
+func (e *Engine) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
+	c := newExpression()
+	in := &dynamodb.QueryInput{TableName: &e.stateTable, ConsistentRead: consistently()}
+	condition := ""
+	if !pw.b.Rule.Collection {
+		condition = c.sprintf("%n = %v", statePartition, textValue(referenceKey(pw.b, pw.parent, change.Key{}).partition))
+	} else {
+		partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
+		if !ok {
+			return nil, false
+		}
+		in.TableName = &e.table
+		condition = c.sprintf("%n = %v", e.partitionKey, keyValue(partition, e.partitionN))
+		if prefix != "" && e.sortKey != "" && !e.sortN {
+			condition += c.sprintf(" AND begins_with(%n, %v)", e.sortKey, textValue(prefix))
+		}
+	}
+	in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = &condition, c.names, c.values
+	return in, true
+}
+
+// writeCollected writes to children that were read from their collection.
+func (e *Engine) writeCollected(ctx context.Context, pw parentWrite, rows []row) (int, error) {
+	var left atomic.Int64
+	err := each(ctx, len(rows), func(ctx context.Context, i int) error {
+		refers, err := e.writeChild(ctx, pw, e.keyOf(rows[i]), attributes.ItemFromTable(rows[i]))
+		if refers {
+			left.Add(1)
+		}
+		return err
+	})
+	return int(left.Load()), err
+}
+
+// writeReferred writes to children by their references, and prunes those that dangle.
+func (e *Engine) writeReferred(ctx context.Context, pw parentWrite, rows []row) (int, error) {
+	keys := make([]change.Key, len(rows))
+	for i, r := range rows {
+		keys[i] = childOf(r)
+	}
+	items, err := e.readItems(ctx, "reading the children of "+pw.parent.String(), keys)
+	if err != nil {
+		return 0, err
+	}
+	var left atomic.Int64
+	err = each(ctx, len(rows), func(ctx context.Context, i int) error {
+		refers, err := e.writeChild(ctx, pw, keys[i], image(items[keys[i]]))
+		if err == nil && !refers {
+			err = e.pruneReference(ctx, rows[i])
+		}
+		if refers {
+			left.Add(1)
+		}
+		return err
+	})
+	return int(left.Load()), err
+}
+
+// childOf is the child that a reference names; long keys are kept beside their hash.
+func childOf(reference row) change.Key {
+	if key := textOf(reference["child"]); key != "" {
+		return change.ParseKey(key)
+	}
+	return change.ParseKey(textOf(reference[stateSort]))
+}
+
+// pruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
+func (e *Engine) pruneReference(ctx context.Context, reference row) error {
+	c := newExpression()
+	condition := guarded(guard.PrunePosition, c.sprintf("%n = %v", "at", reference["at"]))
+	return e.deleteState(ctx, "pruning a reference", stateKeyOf(reference), condition, c)
+}

@@ -1,0 +1,176 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/projections/internal/plan"
+)
+
+// fanOutMax is how many children a fan-out writes before the rest becomes a
+// task, and how many a task writes between two places of its cursor: what a crash
+// does again.
+const fanOutMax = 1000
+
+// task is the rest of a large fan-out, kept in the state table: one for each
+// rule and parent, at the position that the fan-out raised. A later one of the
+// same parent takes its place.
+type task struct {
+	id       plan.ItemRule
+	at       plan.Version
+	cursor   row   // the children go on behind this key
+	children int   // looked at so far
+	left     int   // of those, how many refer to the parent
+	changes  int64 // of the stored task
+}
+
+// Task is what is left of a large fan-out.
+type Task struct {
+	Rule     string // its name
+	Parent   change.Key
+	Children int // written or looked at so far
+}
+
+// putTask keeps what is left of a fan-out, unless it is kept already: then a
+// record came again, and the task is further than the record.
+func (e *Engine) putTask(ctx context.Context, t task) error {
+	item := taskKey(t.id).attributes()
+	item["rule"], item["parent"], item["at"] = textValue(t.id.ID), textValue(t.id.Key.String()), textValue(string(t.at))
+	item["cursor"] = &ddb.AttributeValueMemberM{Value: t.cursor}
+	item["children"], item["left"], item["changes"] = numberValue(int64(t.children)), numberValue(int64(t.left)), numberValue(1)
+	c := newExpression()
+	condition := c.sprintf("attribute_not_exists(%n) OR %n < %v", "at", "at", textValue(string(t.at)))
+	_, err := attempt(ctx, "keeping the rest of a fan-out of "+t.id.Key.String(), func() (*dynamodb.PutItemOutput, error) {
+		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &e.stateTable, Item: item, ConditionExpression: &condition,
+			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		})
+	})
+	if err != nil && classify(err) == classCondition {
+		return nil
+	}
+	return err
+}
+
+// Tasks lists the tasks, in the order of their keys.
+func (e *Engine) Tasks(ctx context.Context) ([]Task, error) {
+	tasks, err := e.readTasks(ctx)
+	all := make([]Task, len(tasks))
+	for i, t := range tasks {
+		all[i] = Task{t.id.Rule.Name, t.id.Key, t.children}
+	}
+	return all, err
+}
+
+// readTasks reads the tasks of the rules that this engine knows.
+func (e *Engine) readTasks(ctx context.Context) ([]task, error) {
+	c := newExpression()
+	condition := c.sprintf("%n = %v", statePartition, textValue(tasksPartition))
+	in := &dynamodb.QueryInput{
+		TableName: &e.stateTable, ConsistentRead: consistently(), KeyConditionExpression: &condition,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}
+	var tasks []task
+	err := e.queryPages(ctx, "listing tasks", in, func(rows []row) error {
+		for _, r := range rows {
+			b := e.planner.ByID(textOf(r["rule"]))
+			if b == nil {
+				continue // of newer rules
+			}
+			t := task{
+				id: plan.ItemRule{Binding: b, Key: change.ParseKey(textOf(r["parent"]))}, at: plan.Version(textOf(r["at"])),
+				children: int(numberOf(r["children"])), left: int(numberOf(r["left"])), changes: numberOf(r["changes"]),
+			}
+			if m, ok := r["cursor"].(*ddb.AttributeValueMemberM); ok {
+				t.cursor = m.Value
+			}
+			tasks = append(tasks, t)
+		}
+		return nil
+	})
+	return tasks, err
+}
+
+// errTaskMoved says that another process has worked on a task since it was read.
+var errTaskMoved = errors.New("another process works on this task")
+
+// WorkTasks works off what large fan-outs have left, piece by piece and in
+// turns, until nothing is left, and returns how many pieces it did. It may be
+// stopped by its context at any time, run in several processes, and beside
+// records: what a crash leaves, the next call takes up.
+func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
+	for {
+		tasks, err := e.readTasks(ctx)
+		if err != nil || len(tasks) == 0 {
+			return pieces, err
+		}
+		for _, t := range tasks {
+			err := e.underRegistry(ctx, func() error { return e.workPiece(ctx, t) })
+			if err != nil && !errors.Is(err, errTaskMoved) {
+				return pieces, fmt.Errorf("working off the fan-out of %s: %w", t.id.Key, err)
+			}
+			pieces++
+		}
+	}
+}
+
+// workPiece writes the parent, as it is now, to the next children. Whoever was
+// written or filled since the task's position has that state, or a later one.
+func (e *Engine) workPiece(ctx context.Context, t task) error {
+	position := parentKey(t.id.Binding, t.id.Key)
+	rows, err := e.readState(ctx, "reading the position of parent "+t.id.Key.String(), []stateKey{position})
+	if err != nil {
+		return err
+	}
+	if plan.Version(textOf(rows[position]["at"])) != t.at {
+		return e.endTask(ctx, t) // a later fan-out has begun, and looks at every child itself
+	}
+	items, err := e.readItems(ctx, "reading parent "+t.id.Key.String(), []change.Key{t.id.Key})
+	if err != nil {
+		return err
+	}
+	parent := image(e.parentItem(t.id.Binding, t.id.Key, items))
+	pw := parentWrite{b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: t.id.Rule.Copied(parent)}
+	left, next, err := e.writeChildren(ctx, pw, t.cursor, e.fanOutMax)
+	if err != nil {
+		return err
+	}
+	t.left, t.children, t.cursor = t.left+left, t.children+e.fanOutMax, next
+	if len(next) > 0 {
+		return e.saveTask(ctx, t)
+	}
+	if parent == nil && t.left == 0 {
+		if err := e.retireParent(ctx, t.id, t.at); err != nil {
+			return err
+		}
+	}
+	return e.endTask(ctx, t)
+}
+
+func (e *Engine) saveTask(ctx context.Context, t task) error {
+	c := newExpression()
+	set := c.sprintf("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.cursor}, "children", numberValue(int64(t.children)))
+	set += c.sprintf(", %n = %v, %n = %v", "left", numberValue(int64(t.left)), "changes", numberValue(t.changes+1))
+	ok, err := e.update(ctx, "saving the place of a fan-out of "+t.id.Key.String(), e.stateUpdate(taskKey(t.id), set, c.taskIs(t), c))
+	if err == nil && !ok {
+		return errTaskMoved
+	}
+	return err
+}
+
+// endTask deletes a task, unless it has moved.
+func (e *Engine) endTask(ctx context.Context, t task) error {
+	c := newExpression()
+	return e.deleteState(ctx, "ending a fan-out of "+t.id.Key.String(), taskKey(t.id), c.taskIs(t), c)
+}
+
+// taskIs is the condition that a stored task is as it was read.
+func (c *expression) taskIs(t task) string {
+	return guarded(guard.TaskUnmoved, c.sprintf("%n = %v AND %n = %v", "at", textValue(string(t.at)), "changes", numberValue(t.changes)))
+}
