@@ -1,0 +1,154 @@
+package handlers
+
+import (
+	"iter"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// image is a change.Image over validated JSON. An attribute is decoded when it is
+// looked up, and kept. It may be read by several goroutines at once.
+type image struct {
+	src        []byte // of the whole batch
+	attributes []attribute
+	decoded    atomic.Pointer[decoded] // most recent first
+}
+
+// attribute is where one attribute lies in src. Payloads are of 6 MB at most.
+type attribute struct {
+	name, nameEnd  uint32
+	value, escaped uint32 // escaped is 1 if the name holds a backslash
+}
+
+// decoded is a list of attributes that somebody looked up.
+type decoded struct {
+	index int
+	value change.Value
+	next  *decoded
+}
+
+// Lookup decodes one attribute.
+func (im *image) Lookup(name string) change.Value {
+	for i := range im.attributes {
+		a := &im.attributes[i]
+		if raw := im.src[a.name:a.nameEnd]; a.escaped == 0 {
+			if string(raw) != name {
+				continue
+			}
+		} else if string(unescape(raw)) != name {
+			continue
+		}
+		return im.at(i)
+	}
+	return change.Value{}
+}
+
+// at returns the value of the attribute with this index.
+func (im *image) at(i int) change.Value {
+	head := im.decoded.Load()
+	for d := head; d != nil; d = d.next {
+		if d.index == i {
+			return d.value
+		}
+	}
+	d := &decoded{index: i, next: head}
+	s := scanner{src: im.src, pos: int(im.attributes[i].value)}
+	if !s.value(0, &d.value) {
+		panic("handlers: the image was validated: " + s.fault.reason)
+	}
+	// Whoever loses the race for the place in the list only decodes once more later.
+	im.decoded.CompareAndSwap(head, d)
+	return d.value
+}
+
+// All decodes every attribute.
+func (im *image) All() iter.Seq2[string, change.Value] {
+	return func(yield func(string, change.Value) bool) {
+		seen := make(map[string]bool, len(im.attributes))
+		for i, a := range im.attributes {
+			name := string(im.src[a.name:a.nameEnd])
+			if a.escaped != 0 {
+				name = string(unescape(im.src[a.name:a.nameEnd]))
+			}
+			if seen[name] {
+				continue // as in Lookup, the first of two counts
+			}
+			seen[name] = true
+			if !yield(name, im.at(i)) {
+				return
+			}
+		}
+	}
+}
+
+// album makes images in large pieces: two allocations for hundreds of them.
+type album struct {
+	images     []image
+	attributes []attribute
+}
+
+const (
+	albumImages     = 256
+	albumAttributes = 4096
+)
+
+// read validates an image and remembers where its attributes are. It returns nil,
+// not an empty image, for an object without attributes: every item has its key.
+func (al *album) read(s *scanner) (*image, bool) {
+	if s.next() != '{' {
+		return nil, s.fail(codeImages, "an image that is no object")
+	}
+	first := len(al.attributes)
+	ok := s.object(func(name text) bool {
+		if name.half {
+			return s.halfText()
+		}
+		a := attribute{name: uint32(name.from), nameEnd: uint32(name.to)}
+		if name.escaped {
+			a.escaped = 1
+		}
+		s.next()
+		a.value = uint32(s.pos)
+		if len(al.attributes) == cap(al.attributes) {
+			first = al.turn(first)
+		}
+		al.attributes = append(al.attributes, a)
+		if s.value(0, nil) {
+			return true
+		}
+		s.fault.reason = "attribute " + shorten(s.bytes(name)) + ": " + s.fault.reason
+		return false
+	})
+	if !ok {
+		al.attributes = al.attributes[:first]
+		return nil, false
+	}
+	if first == len(al.attributes) {
+		return nil, true
+	}
+	if len(al.images) == cap(al.images) {
+		al.images = make([]image, 0, albumImages)
+	}
+	al.images = al.images[:len(al.images)+1]
+	im := &al.images[len(al.images)-1]
+	im.src, im.attributes = s.src, al.attributes[first:len(al.attributes):len(al.attributes)]
+	return im, true
+}
+
+// turn begins a new page for attributes, to which those of the image under way move.
+func (al *album) turn(first int) int {
+	under := al.attributes[first:]
+	al.attributes = append(make([]attribute, 0, max(albumAttributes, 2*len(under))), under...)
+	return 0
+}
+
+// shorten quotes a text of unknown length for a message.
+func shorten(b []byte) string {
+	const shown = 40
+	if len(b) > shown {
+		return strconv.Quote(string(b[:shown])) + "..."
+	}
+	return strconv.Quote(string(b))
+}

@@ -1,0 +1,291 @@
+package handlers
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// shape is what kind of payload an invocation has.
+type shape uint8
+
+const (
+	// shapeStream is {"Records": [stream records]}, as an event source mapping
+	// delivers them (Lambda developer guide, "Using Lambda with DynamoDB").
+	shapeStream shape = iota + 1
+	// shapeQueue is {"Records": [SQS messages]}; each body is a stream record
+	// (Lambda developer guide, "Using Lambda with SQS").
+	shapeQueue
+	// shapePipe is a list of stream records or SQS messages, as a pipe delivers
+	// them (EventBridge user guide, "Pipes batching and concurrency").
+	shapePipe
+	// shapeLate is the object that an event source mapping leaves in S3 when it
+	// gives a batch up; its payload holds the event (Lambda developer guide,
+	// "Retain discarded records for a DynamoDB event source").
+	shapeLate
+)
+
+func (s shape) String() string {
+	return [...]string{"unknown", "stream", "queue", "pipe", "late batch"}[s]
+}
+
+// batch is what was found in a payload. Everything in it points into the payload.
+type batch struct {
+	shape    shape
+	elements []element
+	records  []change.Record // those of the good elements, in the order in which they are to be applied
+	owners   []int           // which element each of records is of
+}
+
+// PayloadError says that a payload as a whole is none that a Handler knows.
+type PayloadError struct{ Reason string }
+
+func (e *PayloadError) Error() string { return "payload: " + e.Reason }
+
+func payloadErrorf(format string, args ...any) error {
+	return &PayloadError{fmt.Sprintf(format, args...)}
+}
+
+// batchReader finds a batch in a payload.
+type batchReader struct {
+	recordReader
+	batch
+	kind    kind   // of the elements
+	foreign []byte // the first event source that is neither DynamoDB nor SQS
+	view    []byte // the first view type that does not carry both images
+}
+
+// readBatch finds the records in a payload.
+func readBatch(payload []byte, partition, sortKey string) (*batch, error) {
+	const bytesMax = 1<<32 - 1 // attributes are found by offsets of 32 bits
+	if len(payload) > bytesMax {
+		return nil, payloadErrorf("it has %d bytes", len(payload))
+	}
+	r := &batchReader{recordReader: recordReader{partition: partition, sort: sortKey}}
+	if err := r.payload(payload); err != nil {
+		return nil, err
+	}
+	if r.shape != shapeLate {
+		r.order()
+	}
+	return &r.batch, nil
+}
+
+func (r *batchReader) payload(src []byte) error {
+	s := &scanner{src: src}
+	switch s.next() {
+	case '[':
+		r.shape = shapePipe
+		if !r.elementList(s) {
+			return broken(s)
+		}
+		if err := atEnd(s); err != nil {
+			return err
+		}
+		return r.check("a list")
+	case '{':
+		return r.event(s, false)
+	case 0:
+		return payloadErrorf("it is empty")
+	}
+	return payloadErrorf("want an object or a list, found %s", shorten(s.src[s.pos:]))
+}
+
+// envelope is what the top-level object of a payload holds beside records.
+type envelope struct {
+	records, late, window bool
+	payload               []byte // raw JSON; nil if there is none
+	names                 []string
+}
+
+// event reads a payload that is an object.
+func (r *batchReader) event(s *scanner, late bool) error {
+	var env envelope
+	if !s.object(func(name text) bool { return r.eventField(s, name, &env) }) {
+		return broken(s)
+	}
+	if err := atEnd(s); err != nil {
+		return err
+	}
+	switch {
+	case env.window:
+		// Records of a window that are retried "might be processed out of order",
+		// and the answer would have to carry a state.
+		return payloadErrorf("an event of a tumbling window: remove TumblingWindowInSeconds from the event source mapping")
+	case env.records:
+		r.shape = shapeStream
+		if late {
+			r.shape = shapeLate
+		} else if r.kind == kindMessage {
+			r.shape = shapeQueue
+		}
+		return r.check("an event")
+	case env.late && env.payload != nil && !late:
+		return r.lateEvent(env.payload)
+	case env.late:
+		return payloadErrorf("a report of a failed batch without its records (destinations other than S3 carry none): replay the table, or name an S3 bucket as the on-failure destination")
+	}
+	return payloadErrorf("want stream records or SQS messages, found an object with %s", strings.Join(env.names, ", "))
+}
+
+func (r *batchReader) eventField(s *scanner, name text, env *envelope) bool {
+	const namesMax = 5
+	field := string(s.bytes(name))
+	if len(env.names) < namesMax {
+		env.names = append(env.names, shorten([]byte(field)))
+	}
+	switch field {
+	case "Records":
+		if env.records {
+			return s.fail(codeJSON, "two fields Records")
+		}
+		if s.next() == '[' {
+			env.records = true
+			return r.elementList(s)
+		}
+	case "DDBStreamBatchInfo":
+		env.late = true
+	case "payload":
+		s.next()
+		from := s.pos
+		if !s.skip(0) {
+			return false
+		}
+		env.payload = s.src[from:s.pos]
+		return true
+	case "window":
+		env.window = s.next() == '{'
+	}
+	return s.skip(0)
+}
+
+// lateEvent reads the event in a failed batch's object: as JSON, or as a string that holds JSON.
+func (r *batchReader) lateEvent(payload []byte) error {
+	if payload[0] == '"' {
+		payload = unescape(payload[1 : len(payload)-1])
+	}
+	s := &scanner{src: payload}
+	if s.next() != '{' {
+		return payloadErrorf("the payload of a failed batch is no event: %s", shorten(payload))
+	}
+	return r.event(s, true)
+}
+
+func (r *batchReader) elementList(s *scanner) bool {
+	return s.array(func() bool {
+		from := s.pos
+		if !r.element(s) {
+			return false
+		}
+		if len(r.elements) == 1 { // the first tells about how many there are
+			n := min(len(s.src)/(s.pos-from)+1, elementsExpectedMax)
+			r.elements = append(make([]element, 0, n), r.elements...)
+			r.records = append(make([]change.Record, 0, n), r.records...)
+			r.owners = append(make([]int, 0, n), r.owners...)
+		}
+		return true
+	})
+}
+
+// elementsExpectedMax bounds the guess of how many records a payload holds (Lambda delivers no more).
+const elementsExpectedMax = 10_000
+
+// element reads one record or message and files it.
+func (r *batchReader) element(s *scanner) bool {
+	r.elements = append(r.elements, element{})
+	e := &r.elements[len(r.elements)-1]
+	var d draft
+	if !r.read(s, e, &d) {
+		return false
+	}
+	switch {
+	case e.kind == kindForeign && r.foreign == nil:
+		r.foreign = d.source
+	case e.kind == kindMessage && d.hasMessageBody:
+		d = r.message(s, e, d)
+	case e.kind == kindMessage:
+		e.fault = &fault{codeJSON, "the message has no body"}
+	}
+	if e.kind != kindUnknown && r.kind == kindUnknown {
+		r.kind = e.kind
+	} else if e.kind != kindUnknown && r.kind != e.kind {
+		r.kind = kindForeign
+	}
+	if string(d.view) != "" && string(d.view) != viewWanted && r.view == nil {
+		r.view = d.view
+	}
+	d.finish(e)
+	if e.fault == nil {
+		r.records = append(r.records, d.record)
+		r.owners = append(r.owners, len(r.elements)-1)
+	}
+	return true
+}
+
+// viewWanted is the only stream view type that says what a change took away.
+const viewWanted = "NEW_AND_OLD_IMAGES"
+
+// message reads the stream record in a message's body.
+func (r *batchReader) message(outer *scanner, e *element, d draft) draft {
+	body := outer.bytes(d.messageBody)
+	inner, record := scanner{src: body}, draft{}
+	found := element{kind: kindMessage, message: e.message}
+	if !r.read(&inner, &found, &record) || atEnd(&inner) != nil {
+		if found.fault == nil {
+			found.fault = &fault{codeJSON, "the message's body is no JSON"}
+		}
+	} else if found.kind != kindRecord && found.fault == nil {
+		found.fault = &fault{codeJSON, "the message's body is no stream record"}
+	}
+	found.kind, found.message, found.raw = kindMessage, e.message, body
+	*e = found
+	return record
+}
+
+// check says what is wrong with the elements as a whole.
+func (r *batchReader) check(what string) error {
+	switch {
+	case r.foreign != nil:
+		return payloadErrorf("want stream records or SQS messages, found %s with records from %s", what, shorten(r.foreign))
+	case r.kind == kindForeign:
+		return payloadErrorf("%s with both stream records and SQS messages", what)
+	case r.kind == kindUnknown && len(r.elements) > 0:
+		return payloadErrorf("want stream records or SQS messages, found %s of something else: %s", what, shorten(r.elements[0].raw))
+	case r.kind == kindMessage && r.shape == shapeLate:
+		return payloadErrorf("a failed batch of SQS messages: only batches of stream records are known")
+	case r.view != nil && r.shape != shapeLate: // a late batch is asked for its keys only
+		return payloadErrorf("the stream's view type is %s: it must be %s", shorten(r.view), viewWanted)
+	}
+	return nil
+}
+
+// order brings records into the order of their positions. A stream's batch is
+// in it already, but a queue's messages may overtake each other, and a
+// Processor is promised that records of one item come in their order.
+func (r *batchReader) order() {
+	if by := (byPosition{&r.batch}); !sort.IsSorted(by) {
+		sort.Stable(by)
+	}
+}
+
+type byPosition struct{ *batch }
+
+func (b byPosition) Len() int { return len(b.records) }
+func (b byPosition) Less(i, j int) bool {
+	return b.records[i].Position.Compare(b.records[j].Position) < 0
+}
+func (b byPosition) Swap(i, j int) {
+	b.records[i], b.records[j] = b.records[j], b.records[i]
+	b.owners[i], b.owners[j] = b.owners[j], b.owners[i]
+}
+
+func broken(s *scanner) error { return payloadErrorf("it cannot be read: %s", s.fault.reason) }
+
+func atEnd(s *scanner) error {
+	if s.next() != 0 || s.pos < len(s.src) {
+		return payloadErrorf("something follows its end: %s", shorten(s.src[s.pos:]))
+	}
+	return nil
+}

@@ -1,0 +1,349 @@
+package handlers
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// kind is what one element of a batch is.
+type kind uint8
+
+const (
+	kindUnknown kind = iota
+	kindRecord       // a stream record
+	kindMessage      // an SQS message
+	kindForeign      // of another event source
+)
+
+// element is one record of a batch, good or not.
+type element struct {
+	kind  kind
+	raw   []byte // the record's JSON; of a message, its body
+	fault *fault // why it is malformed; nil if it is not
+
+	sequence, event, message []byte // by which an answer may name it; empty if it has none
+
+	label  string // of its stream
+	key    change.Key
+	hasKey bool
+}
+
+// draft is a record while its parts are found, in whatever order.
+type draft struct {
+	record           change.Record
+	name, view       []byte // eventName, StreamViewType
+	body             bool   // there was a "dynamodb"
+	hasOld, hasNew   bool
+	messageBody      text
+	hasMessageBody   bool
+	source, messages []byte // eventSource, messageId
+}
+
+// recordReader reads stream records. What many records share is made once.
+type recordReader struct {
+	partition, sort string // the table's key attributes; sort is "" if it has none
+	album           album
+
+	arn     []byte // of the last record
+	label   string
+	instant []byte // of the last record
+	created time.Time
+}
+
+// read reads one element of a batch. It returns false only where the JSON itself
+// is broken, so that nobody can say where the element ends.
+func (r *recordReader) read(s *scanner, e *element, d *draft) bool {
+	s.next()
+	from := s.pos
+	ok := s.part(&e.fault, func() bool {
+		return s.object(func(name text) bool { return r.field(s, name, e, d) })
+	})
+	if !ok {
+		return false
+	}
+	e.raw = s.src[from:s.pos]
+	e.kind = d.kind()
+	e.message = d.messages
+	return true
+}
+
+// part reads a part of a record. What is wrong with it is noted, and it is passed
+// over as plain JSON, so that the other parts (key and position above all) are still read.
+func (s *scanner) part(note **fault, read func() bool) bool {
+	from := s.pos
+	if read() {
+		return true
+	}
+	if *note == nil {
+		*note = s.fault
+	}
+	s.pos = from
+	return s.skip(0)
+}
+
+func (d *draft) kind() kind {
+	switch string(d.source) {
+	case "aws:dynamodb":
+		return kindRecord
+	case "aws:sqs":
+		return kindMessage
+	case "":
+	default:
+		return kindForeign
+	}
+	switch {
+	case d.body:
+		return kindRecord
+	case d.hasMessageBody && len(d.messages) > 0:
+		return kindMessage
+	}
+	return kindUnknown
+}
+
+// field reads one field of a stream record or an SQS message.
+func (r *recordReader) field(s *scanner, name text, e *element, d *draft) bool {
+	switch string(s.src[name.from:name.to]) {
+	case "dynamodb":
+		if d.body {
+			return s.fail(codeJSON, "two fields dynamodb")
+		}
+		d.body = true
+		return s.part(&e.fault, func() bool {
+			return s.object(func(name text) bool { return r.bodyField(s, name, e, d) })
+		})
+	case "eventName":
+		return s.word(&d.name)
+	case "eventID":
+		return s.word(&e.event)
+	case "eventSource":
+		return s.word(&d.source)
+	case "eventSourceARN":
+		var arn []byte
+		if !s.word(&arn) {
+			return false
+		}
+		e.label = r.labelOf(arn)
+		return true
+	case "userIdentity":
+		return r.identity(s, d)
+	case "messageId":
+		return s.word(&d.messages)
+	case "body":
+		if s.next() != '"' {
+			return s.skip(0)
+		}
+		var ok bool
+		d.messageBody, ok = s.text()
+		d.hasMessageBody = ok
+		return ok
+	}
+	return s.skip(0)
+}
+
+// word reads a string; what is none is passed over and leaves nothing.
+func (s *scanner) word(out *[]byte) bool {
+	if s.next() != '"' {
+		return s.skip(0)
+	}
+	t, ok := s.text()
+	if ok {
+		*out = s.bytes(t)
+	}
+	return ok
+}
+
+// bodyField reads one field of a record's "dynamodb".
+func (r *recordReader) bodyField(s *scanner, name text, e *element, d *draft) bool {
+	switch string(s.src[name.from:name.to]) {
+	case "Keys":
+		if e.hasKey {
+			return s.fail(codeJSON, "two fields Keys")
+		}
+		return s.part(&e.fault, func() bool { return r.keys(s, e) })
+	case "NewImage":
+		return s.part(&e.fault, func() bool { return r.image(s, &d.record.New, &d.hasNew) })
+	case "OldImage":
+		return s.part(&e.fault, func() bool { return r.image(s, &d.record.Old, &d.hasOld) })
+	case "SequenceNumber":
+		return s.word(&e.sequence)
+	case "StreamViewType":
+		return s.word(&d.view)
+	case "ApproximateCreationDateTime":
+		s.next()
+		from := s.pos
+		if !s.skip(0) {
+			return false
+		}
+		d.record.Created = r.instantOf(s.src[from:s.pos])
+		return true
+	}
+	return s.skip(0)
+}
+
+func (r *recordReader) image(s *scanner, out *change.Image, has *bool) bool {
+	if *has {
+		return s.fail(codeImages, "the same image twice")
+	}
+	if s.literal("null") {
+		return true
+	}
+	*has = true
+	im, ok := r.album.read(s)
+	if im != nil {
+		*out = im
+	}
+	return ok
+}
+
+// keys reads the item's key: exactly the attributes that the table has.
+func (r *recordReader) keys(s *scanner, e *element) bool {
+	var partition, sort change.Value
+	others := 0
+	ok := s.object(func(name text) bool {
+		out := &partition
+		switch attribute := s.bytes(name); {
+		case string(attribute) == r.partition:
+		case string(attribute) == r.sort && r.sort != "":
+			out = &sort
+		default:
+			others++
+			return s.value(0, nil)
+		}
+		if out.Kind() != change.KindAbsent {
+			return s.fail(codeKeys, "the same key attribute twice")
+		}
+		return s.value(0, out)
+	})
+	if !ok {
+		return false
+	}
+	if others > 0 {
+		return s.fail(codeKeys, "keys other than the table's %q and %q", r.partition, r.sort)
+	}
+	if !isKey(partition) || r.sort != "" && !isKey(sort) {
+		return s.fail(codeKeys, "want a string or number that is not empty in each key attribute of the table (%q, %q)", r.partition, r.sort)
+	}
+	e.key, e.hasKey = change.Key{Partition: partition.Text(), Sort: sort.Text()}, true
+	return true
+}
+
+func isKey(v change.Value) bool {
+	return (v.Kind() == change.KindString || v.Kind() == change.KindNumber) && v.Text() != ""
+}
+
+// identity reads who made the change: null, or time to live's service.
+func (r *recordReader) identity(s *scanner, d *draft) bool {
+	if s.next() != '{' {
+		return s.skip(0)
+	}
+	var kind, principal []byte
+	ok := s.object(func(name text) bool {
+		switch string(s.src[name.from:name.to]) {
+		case "type":
+			return s.word(&kind)
+		case "principalId":
+			return s.word(&principal)
+		}
+		return s.skip(0)
+	})
+	d.record.Expired = strings.EqualFold(string(kind), "Service") && string(principal) == "dynamodb.amazonaws.com"
+	return ok
+}
+
+// labelOf takes the stream label out of a stream's ARN,
+// arn:...:table/NAME/stream/LABEL; "" if there is none.
+func (r *recordReader) labelOf(arn []byte) string {
+	if r.label == "" || !bytes.Equal(arn, r.arn) {
+		_, label, _ := bytes.Cut(arn, []byte("/stream/"))
+		r.arn, r.label = arn, string(label)
+	}
+	return r.label
+}
+
+// instantOf reads seconds since 1970. It only shows lag, so what is not
+// understood is the zero time.
+func (r *recordReader) instantOf(seconds []byte) time.Time {
+	if r.instant == nil || !bytes.Equal(seconds, r.instant) {
+		r.instant, r.created = seconds, time.Time{}
+		if f, err := strconv.ParseFloat(string(seconds), 64); err == nil && f >= 0 && f < 1<<40 {
+			r.created = time.Unix(int64(f), 0).UTC()
+		}
+	}
+	return r.created
+}
+
+// finish checks the parts of a stream record against each other, and gives the
+// record its position.
+func (d *draft) finish(e *element) {
+	position, err := e.position()
+	d.record.Position, d.record.Key = position, e.key
+	if e.fault != nil {
+		return
+	}
+	switch {
+	case !utf8.Valid(e.raw):
+		e.fault = &fault{codeJSON, "it is not UTF-8"}
+	case !d.body:
+		e.fault = &fault{codeJSON, "it has no field dynamodb"}
+	case !e.hasKey:
+		e.fault = &fault{codeKeys, "it has no Keys"}
+	case err != nil:
+		e.fault = &fault{codePosition, err.Error()}
+	default:
+		e.fault = d.imagesFault()
+	}
+}
+
+// imagesFault refuses a record whose images do not fit its event: it would be
+// applied as something that it is not.
+func (d *draft) imagesFault() *fault {
+	hasOld, hasNew := d.record.Old != nil, d.record.New != nil
+	fits := hasOld || hasNew
+	switch string(d.name) {
+	case "INSERT":
+		fits = !hasOld && hasNew
+	case "MODIFY":
+		fits = hasOld && hasNew
+	case "REMOVE":
+		fits = hasOld && !hasNew
+	case "":
+	default:
+		return &fault{codeImages, "eventName " + shorten(d.name) + " is not INSERT, MODIFY or REMOVE"}
+	}
+	if fits {
+		return nil
+	}
+	return &fault{codeImages, "the images do not fit the eventName " + shorten(d.name)}
+}
+
+// position pads the number itself: change.NewPosition then has nothing to copy.
+func (e *element) position() (change.Position, error) {
+	label, sequence := e.label, e.sequence
+	if n := len(sequence); n > 0 && n < change.SequenceDigitsMax {
+		padded := [change.SequenceDigitsMax]byte{}
+		zeros := change.SequenceDigitsMax - n
+		for i := range zeros {
+			padded[i] = '0'
+		}
+		copy(padded[zeros:], sequence)
+		return change.NewPosition(label, string(padded[:]))
+	}
+	return change.NewPosition(label, string(sequence))
+}
+
+// id names a record to whoever parks it: by its position, else by its content.
+// The same record has the same id whenever it comes again.
+func (e *element) id() string {
+	if position, err := e.position(); err == nil {
+		return position.String()
+	}
+	sum := sha256.Sum256(e.raw)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
