@@ -18,7 +18,8 @@ type form struct {
 	needs, may      []string // attributes
 }
 
-// rowForms are all rows that docs/state-table.md knows, each partition key whole or up to a "/".
+// rowForms are all rows that docs/state-table.md knows, each partition key whole
+// or up to a "/"; but for tasks, of which none is left when all is quiet.
 var rowForms = []form{
 	{"registry", "table", []string{"table", "tableId", "incarnation", "epoch", "created"}, []string{"live"}},
 	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"}, []string{"writeShardsMax"}},
