@@ -1,0 +1,110 @@
+package infra
+
+import (
+	"slices"
+
+	"github.com/dynamill/dynamill/rules"
+)
+
+// statement allows the function some actions on some resources.
+type statement struct {
+	id        string
+	why       string
+	actions   []string
+	resources []sub
+}
+
+// statements are all that the function may do: what the engine calls for these
+// rules, and what Lambda does in the function's name. README.md lists the former
+// for `run`. Scanning, which seeding does, is not the function's business.
+func statements(set *rules.Set, o Options) []statement {
+	has := func(test func(*rules.Rule) bool) bool { return slices.ContainsFunc(set.Rules, test) }
+	mirrors := has(func(r *rules.Rule) bool { return r.Kind == rules.Mirror })
+	copies := has(func(r *rules.Rule) bool { return r.Kind == rules.Copy })
+	table := []string{"dynamodb:DescribeTable", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
+	why := "What the rules read and write in your table."
+	if mirrors || copies {
+		table = append(table, "dynamodb:ConditionCheckItem")
+		why += " ConditionCheckItem is for mirror and copy rules."
+	}
+	if has(func(r *rules.Rule) bool { return r.Kind == rules.Copy && r.Collection }) {
+		table = append(table, "dynamodb:Query")
+		why += " Query finds the children of copy rules that lie in their parent's collection."
+	}
+	if mirrors {
+		table = append(table, "dynamodb:DeleteItem")
+		why += " DeleteItem takes mirror items away whose source is gone."
+	}
+	return []statement{
+		{"Table", why, table, []sub{tableARN(o.Table)}},
+		{"StateTable", "dynamill's own memory.",
+			[]string{"dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query",
+				"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"},
+			[]sub{tableARN(o.StateTable)}},
+		{"Stream", "Lambda reads the stream in the function's name.",
+			[]string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"}, []sub{"${stream}"}},
+		{"ListStreams", "Lambda lists streams when the mapping is made; AWS has no narrower resource for this action.",
+			[]string{"dynamodb:ListStreams"}, []sub{"*"}},
+		{"FailedBatches", "Lambda writes batches that failed for good in the function's name.",
+			[]string{"s3:PutObject"}, []sub{"${bucket}/*"}},
+		{"FailedBatchesBucket", "Lambda looks whether that bucket is there.", []string{"s3:ListBucket"}, []sub{"${bucket}"}},
+		{"Logs", "The function's logs and, within them, its metrics.",
+			[]string{"logs:CreateLogStream", "logs:PutLogEvents"}, []sub{"${logs}"}},
+		{"Traces", "X-Ray; AWS has no narrower resource for these actions.",
+			[]string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, []sub{"*"}},
+	}
+}
+
+func tableARN(name string) sub {
+	return sub("arn:${partition}:dynamodb:${region}:${account}:table/" + name)
+}
+
+// policy is a policy document.
+func policy(statements []statement) block {
+	var list list
+	for _, s := range statements {
+		var resources, actions []any
+		for _, r := range s.resources {
+			resources = append(resources, r)
+		}
+		for _, a := range s.actions {
+			actions = append(actions, a)
+		}
+		list = append(list, block{
+			{comment: s.why, key: "Sid", value: s.id},
+			{key: "Effect", value: "Allow"},
+			{key: "Action", value: toList(actions)},
+			{key: "Resource", value: toList(resources)},
+		})
+	}
+	return block{{key: "Version", value: "2012-10-17"}, {key: "Statement", value: list}}
+}
+
+// assumedBy is the policy that lets Lambda run the function under its role.
+func assumedBy(service string) block {
+	return block{{key: "Version", value: "2012-10-17"}, {key: "Statement", value: list{block{
+		{key: "Effect", value: "Allow"},
+		{key: "Principal", value: block{{key: "Service", value: service}}},
+		{key: "Action", value: "sts:AssumeRole"},
+	}}}}
+}
+
+// encryptedOnly is the bucket policy that refuses requests without TLS.
+func encryptedOnly() block {
+	return block{{key: "Version", value: "2012-10-17"}, {key: "Statement", value: list{block{
+		{key: "Sid", value: "EncryptedTransportOnly"},
+		{key: "Effect", value: "Deny"},
+		{key: "Principal", value: "*"},
+		{key: "Action", value: "s3:*"},
+		{key: "Resource", value: list{sub("${bucket}"), sub("${bucket}/*")}},
+		{key: "Condition", value: block{{key: "Bool", value: block{{key: "aws:SecureTransport", value: "false"}}}}},
+	}}}}
+}
+
+// toList leaves a single value alone.
+func toList(values []any) any {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return list(values)
+}
