@@ -27,7 +27,7 @@ func (e *Engine) actionWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem
 		return ddb.TransactWriteItem{Put: &ddb.Put{
 			TableName: &e.stateTable, Item: e.parkedRow(pid, a.ID, mv.Key, mv.Position, a.Effect.Parked),
 		}}
-	default: // unparkEffect
+	default: // plan.Unpark
 		return ddb.TransactWriteItem{Delete: &ddb.Delete{
 			TableName: &e.stateTable, Key: parkedKey(parkedID(a.ID, mv.Key)).attributes(),
 		}}

@@ -4,15 +4,14 @@
 // Its pure half is package plan, in internal/plan: records in, intended
 // changes out. This package is the writing half, which applies them: ledger
 // transactions (entries.go, actions.go, ledger.go), mirror items with claims
-// (claims.go), their healing (mirrors.go), copies (children.go, parents.go) and
-// roll-ups (rollup.go). Process is for drivers that follow a stream; Rederive
+// (claims.go), their healing (mirrors.go), copies (children.go, parents.go,
+// fanout.go, tasks.go) and roll-ups (rollup.go). Process is for drivers that follow a stream; Rederive
 // is for seeding, retries and repair.
 //
 // A run can be done over as it was: no request, and no order of requests,
 // depends on the order of a map. Of calls that are under way together, which
-// comes first is left to who runs them. What is drawn at random comes from
-// crypto/rand (a test can seed it with testing/cryptotest), but for the length
-// of pauses.
+// comes first is left to who runs them. Drawn at random are names (of the state
+// table's incarnation, of parkings) and the length of pauses.
 //
 // It imports change, rules and the AWS SDK's DynamoDB client types, and no
 // driver. It keeps promises 1 to 10 of docs/guarantees.md for whatever order,

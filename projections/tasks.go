@@ -30,13 +30,6 @@ type task struct {
 	changes  int64 // of the stored task
 }
 
-// Task is what is left of a large fan-out.
-type Task struct {
-	Rule     string // its name
-	Parent   change.Key
-	Children int // written or looked at so far
-}
-
 // putTask keeps what is left of a fan-out, unless it is kept already: then a
 // record came again, and the task is further than the record.
 func (e *Engine) putTask(ctx context.Context, t task) error {
@@ -56,16 +49,6 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 		return nil
 	}
 	return err
-}
-
-// Tasks lists the tasks, in the order of their keys.
-func (e *Engine) Tasks(ctx context.Context) ([]Task, error) {
-	tasks, err := e.readTasks(ctx)
-	all := make([]Task, len(tasks))
-	for i, t := range tasks {
-		all[i] = Task{t.id.Rule.Name, t.id.Key, t.children}
-	}
-	return all, err
 }
 
 // readTasks reads the tasks of the rules that this engine knows.
@@ -111,11 +94,12 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 			return pieces, err
 		}
 		for _, t := range tasks {
-			err := e.underRegistry(ctx, func() error { return e.workPiece(ctx, t) })
-			if err != nil && !errors.Is(err, errTaskMoved) {
+			switch err := e.underRegistry(ctx, func() error { return e.workPiece(ctx, t) }); {
+			case err == nil:
+				pieces++
+			case !errors.Is(err, errTaskMoved):
 				return pieces, fmt.Errorf("working off the fan-out of %s: %w", t.id.Key, err)
 			}
-			pieces++
 		}
 	}
 }

@@ -12,6 +12,10 @@ type sequence struct{ high, low uint64 }
 
 const lowEnd = 1_000_000_000_000_000_000
 
+// firstSequence is where every stream starts: about thirty changes follow with
+// 21 digits before there are 22, so that numbers compared as texts are found out.
+var firstSequence = sequence{999, 999_999_999_999_999_900}
+
 func parseSequence(text string) (sequence, error) {
 	if text == "" || len(text) > 36 || strings.Trim(text, "0123456789") != "" {
 		return sequence{}, fmt.Errorf("sequence number %q: want 1 to 36 digits", text)
@@ -36,9 +40,9 @@ func (q sequence) compare(r sequence) int {
 // takeSequence returns the stream's next sequence number. The gaps between them
 // are the seed's. Every stream begins anew, for AWS promises no order between streams.
 func (s *Sim) takeSequence(st *stream) sequence {
-	st.next.low += 1 + s.random.Uint64N(5)
-	if st.next.low >= lowEnd {
-		st.next = sequence{st.next.high + 1, st.next.low - lowEnd}
+	st.last.low += 1 + s.random.Uint64N(5)
+	if st.last.low >= lowEnd {
+		st.last = sequence{st.last.high + 1, st.last.low - lowEnd}
 	}
-	return st.next
+	return st.last
 }

@@ -42,9 +42,6 @@ type Options struct {
 	// ScatterCollections spreads the items of one partition key over shards, as DynamoDB may where it has
 	// split a collection: order is then kept for each item only, which is all that AWS promises.
 	ScatterCollections bool
-	// FirstSequenceNumber is where the sequence numbers of every stream start: up to 36 digits. By default it is one of 21
-	// digits after which about thirty changes follow before there are 22.
-	FirstSequenceNumber string
 	// Before is called before each operation, without any lock held, with the operation's name and input;
 	// an error fails the call before it has any effect.
 	Before func(op string, input any) error
@@ -74,7 +71,7 @@ type Sim struct {
 	usage      Usage
 }
 
-// New makes an empty Sim. It panics if Options.FirstSequenceNumber is not a number of up to 36 digits.
+// New makes an empty Sim.
 func New(options Options) *Sim {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -82,20 +79,12 @@ func New(options Options) *Sim {
 	if options.Shards <= 0 {
 		options.Shards = 1
 	}
-	if options.FirstSequenceNumber == "" {
-		options.FirstSequenceNumber = "999999999999999999900"
-	}
-	first, err := parseSequence(options.FirstSequenceNumber)
-	if err != nil {
-		panic(err)
-	}
 	return &Sim{
 		options: options,
 		random:  rand.New(rand.NewPCG(options.Seed, 0x64796e616d696c6c)),
 		tables:  map[string]*table{},
 		tokens:  map[string]token{},
 		held:    map[string]int{},
-		first:   first,
 		usage:   newUsage(),
 	}
 }

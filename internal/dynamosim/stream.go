@@ -31,7 +31,7 @@ type stream struct {
 	created               time.Time
 	disabled              time.Time // zero while enabled
 	shards                []*shard  // by id
-	next                  sequence  // that was taken last
+	last                  sequence  // number that was taken
 }
 
 // shard is one shard: the records of the keys that hash into its range.
@@ -67,7 +67,7 @@ func (s *Sim) openStream(t *table, view types.StreamViewType) {
 	}
 	st := &stream{
 		label: at.Format(labelLayout), tableName: t.name, view: streamtypes.StreamViewType(view),
-		keySchema: t.definition.KeySchema, created: now, next: s.first,
+		keySchema: t.definition.KeySchema, created: now, last: firstSequence,
 	}
 	st.arn = t.arn + "/stream/" + st.label
 	n := uint64(s.options.Shards)

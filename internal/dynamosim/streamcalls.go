@@ -182,7 +182,7 @@ func (s *Sim) seek(st *stream, sh *shard, text string, after bool) (int, error) 
 	if sh.trimmed > 0 && n.compare(sh.trimmedUntil) <= 0 {
 		return 0, trimmedError()
 	}
-	if n.compare(sh.start) < 0 || n.compare(st.next) > 0 || !sh.closed.IsZero() && n.compare(sh.end) > 0 {
+	if n.compare(sh.start) < 0 || n.compare(st.last) > 0 || !sh.closed.IsZero() && n.compare(sh.end) > 0 {
 		return 0, invalid("Invalid SequenceNumber: %s is not within the range of shard %s", text, sh.id)
 	}
 	i := sort.Search(len(sh.records), func(i int) bool {

@@ -33,7 +33,7 @@ type Action struct {
 }
 
 // Difference compares the effects in force with those asked for, and says what
-// a move changes beside its ledger entry. Mirrors with claims are left out: see claims.
+// a move changes beside its ledger entry. Mirrors with claims are left out: see Claims.
 func (bs *Bindings) Difference(mv *Move) ([]Sum, []Action) {
 	var sums []Sum
 	var rest []Action
