@@ -33,6 +33,13 @@ func (s *Set) Identify(key change.Key, img change.Image) (Match, bool) {
 	return Match{}, false
 }
 
+// HasKey reports whether items of the entity have keys like this one. Whether
+// an item is of the entity depends on its attributes, too.
+func (e *Entity) HasKey(key change.Key) bool {
+	var vars [VariablesMax]string
+	return e.shape.match(key, &vars)
+}
+
 func (e *Entity) equal(img change.Image) bool {
 	if len(e.Equals) > 0 && img == nil {
 		return false

@@ -217,12 +217,7 @@ func (a *application) learn(set, now change.Item) {
 // isMade reports whether the item's key is one under which a rule makes items.
 func (a *application) isMade(it change.Item) bool {
 	return slices.ContainsFunc(a.Population.Set.Entities, func(e *rules.Entity) bool {
-		marked := maps.Clone(it)
-		for _, equal := range e.Equals {
-			marked[equal.Attribute] = equal.Value
-		}
-		m, ok := a.Population.Set.Identify(a.Key(it), marked)
-		return ok && m.Entity == e && len(e.Mirrors) > 0
+		return len(e.Mirrors) > 0 && e.HasKey(a.Key(it))
 	})
 }
 

@@ -54,17 +54,7 @@ func (f *foreign) compare(key change.Key) {
 // entitiesAt are the entities that an item with this key can be of, or can have
 // been of: an application may change by what they are told apart.
 func (f *foreign) entitiesAt(key change.Key) []*rules.Entity {
-	var entities []*rules.Entity
-	for _, e := range f.is.set.Entities {
-		item := change.Item{}
-		for _, eq := range e.Equals {
-			item[eq.Attribute] = eq.Value
-		}
-		if m, ok := f.is.set.Identify(key, item); ok && m.Entity == e {
-			entities = append(entities, e)
-		}
-	}
-	return entities
+	return slices.DeleteFunc(slices.Clone(f.is.set.Entities), func(e *rules.Entity) bool { return !e.HasKey(key) })
 }
 
 // owned tells the attributes that rules write on items of some entities, and,

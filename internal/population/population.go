@@ -212,11 +212,7 @@ func (p *Population) kindOf(it change.Item) (*kind, bool) {
 		return p.kinds[slices.Index(p.Set.Entities, m.Entity)], true
 	}
 	for _, k := range p.kinds {
-		marked := maps.Clone(it)
-		for _, eq := range k.entity.Equals {
-			marked[eq.Attribute] = eq.Value
-		}
-		if m, ok := p.Set.Identify(key, marked); ok && m.Entity == k.entity {
+		if k.entity.HasKey(key) {
 			return k, false
 		}
 	}

@@ -23,8 +23,8 @@ func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.I
 	for _, r := range wrote {
 		b := p.Of(r)
 		left, ok := parseStamp(img.Lookup(b.Stamp))
-		if !ok || r.Target == now || r.Kind == rules.Mirror || !p.canBe(key, r.Target) {
-			continue
+		if !ok || r.Target == now || r.Kind == rules.Mirror || !r.Target.HasKey(key) {
+			continue // or the item is cloned, stamps and all, from one with another kind of key
 		}
 		names := []string{b.Stamp}
 		if left.Digest == DigestOf(b, img) { // else somebody else has written there
@@ -34,18 +34,6 @@ func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.I
 		found = true
 	}
 	return found
-}
-
-// canBe reports whether an item with this key can be of an entity, if it has the
-// attributes that tell it. An item cloned from one with another kind of key carries
-// stamps, too, and they are nothing of ours.
-func (p *Planner) canBe(key change.Key, e *rules.Entity) bool {
-	item := change.Item{}
-	for _, eq := range e.Equals {
-		item[eq.Attribute] = eq.Value
-	}
-	m, ok := p.Set.Identify(key, item)
-	return ok && m.Entity == e
 }
 
 // unclaimed are the attributes that no rule writes on items of an entity.
