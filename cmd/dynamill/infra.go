@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dynamill/dynamill/infra"
+)
+
+const infraHelp = "Writes, from the rule file, a template that runs dynamill on AWS Lambda.\n\n" + infraParts
+
+const infraParts = `It holds
+
+- the function (provided.al2023), and its mapping on the table's stream, with filters derived from the rules' keys,
+  so that records that concern no rule invoke nothing;
+- permissions of just what these rules need;
+- the state table, a bucket for batches that failed for good, a schedule for durable tasks, alarms, a dashboard.
+
+The stream's ARN is a parameter of the template. Nothing is read from or written to AWS. Make the template anew when
+the rules change: filters and permissions follow from them. docs/lambda.md goes through it, step by step.`
+
+const infraExamples = `  dynamill infra sam --table app -o template.yaml             # then: sam deploy --guided
+  dynamill infra terraform --table app -o dynamill.tf         # then: terraform apply -var stream_arn=...
+  dynamill infra cloudformation --table app --batch-size 100 --window 1s --parallelization 4
+  dynamill infra sam --table app --keep-state-table           # where dynamill run has made the state table already`
+
+// infraFlags are the flags of `infra`.
+type infraFlags struct {
+	options infra.Options
+	output  string
+}
+
+func (a *app) infraCommand() *cobra.Command {
+	var flags infraFlags
+	command := &cobra.Command{
+		Use:     "infra",
+		Short:   "Writes a template that deploys the rules on AWS Lambda",
+		Long:    infraHelp,
+		Example: infraExamples,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	for _, one := range []struct {
+		format         infra.Format
+		short, example string
+	}{
+		{infra.SAM, "as a template of AWS SAM: sam deploy uploads the function's zip itself",
+			"  dynamill infra sam --table app -o template.yaml\n  sam deploy --guided --capabilities CAPABILITY_IAM"},
+		{infra.CloudFormation, "as a template of CloudFormation: the function's zip lies in S3",
+			"  dynamill infra cloudformation --table app --batch-size 100 --window 1s -o template.yaml"},
+		{infra.Terraform, "as a configuration of Terraform or OpenTofu",
+			"  dynamill infra terraform --table app -o dynamill.tf\n  terraform apply -var stream_arn=..."},
+	} {
+		sub := &cobra.Command{
+			Use:     string(one.format),
+			Short:   "Writes the deployment " + one.short,
+			Long:    "Writes the deployment " + one.short + ".\n\n" + infraParts,
+			Example: one.example,
+			Args:    cobra.NoArgs,
+			RunE:    func(*cobra.Command, []string) error { return a.writeTemplate(one.format, flags) },
+		}
+		flags.addTo(sub.Flags())
+		command.AddCommand(sub)
+	}
+	return command
+}
+
+func (f *infraFlags) addTo(flags *pflag.FlagSet) {
+	o := &f.options
+	flags.StringVarP(&f.output, "output", "o", "", "the `file` to write (default: standard output)")
+	flags.StringVar(&o.Code, "code", infra.DefaultCode, "SAM and Terraform: the `zip` with the executable bootstrap and the rule file")
+	flags.StringVar(&o.Architecture, "arch", infra.DefaultArchitecture, "the function's `architecture`: arm64 or x86_64")
+	flags.IntVar(&o.MemoryMB, "memory", infra.DefaultMemoryMB, "the function's memory in `MB`; more memory is also more CPU")
+	flags.DurationVar(&o.Timeout, "timeout", infra.DefaultTimeout, "how `long` one invocation may take, up to 15m")
+	flags.IntVar(&o.BatchSize, "batch-size", infra.DefaultBatchSize, "the most `records` of one invocation, up to 10000")
+	flags.DurationVar(&o.Window, "window", 0, "how `long` a batch may wait to fill, up to 5m; longer is cheaper and lags more")
+	flags.IntVar(&o.Parallelization, "parallelization", infra.DefaultParallelization, "how `many` invocations at once for each shard of the stream, up to 10")
+	flags.StringVar(&o.AlarmTopic, "alarm-topic", "", "`ARN` of the SNS topic that alarms go to (default: a parameter of the template)")
+	flags.IntVar(&o.RetentionDays, "retention", infra.DefaultRetentionDays, "how many `days` logs are kept")
+	flags.BoolVar(&o.KeepStateTable, "keep-state-table", false, "the state table exists: leave it out of the template")
+	flags.BoolVar(&o.NoBackups, "no-backups", false, "no point-in-time recovery of the state table")
+}
+
+func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
+	set, err := a.options.load()
+	if err != nil {
+		return err
+	}
+	o := flags.options
+	if o.Table, err = a.options.tableName(set); err != nil {
+		return err
+	}
+	o.StateTable, o.RulesFile = a.options.stateTable, filepath.Base(a.options.rules)
+	if o.MemoryMB == 0 || o.Timeout == 0 || o.BatchSize == 0 || o.Parallelization == 0 || o.RetentionDays == 0 {
+		return invalid("--memory, --timeout, --batch-size, --parallelization and --retention cannot be 0")
+	}
+	template, err := infra.Generate(format, set, o)
+	if err != nil {
+		return invalid("%w", err)
+	}
+	if flags.output == "" {
+		return a.print("%s", template)
+	}
+	if err := os.WriteFile(flags.output, template, 0o644); err != nil {
+		return fmt.Errorf("writing the template: %w", err)
+	}
+	return nil
+}
