@@ -115,7 +115,7 @@ func (h *Handler) log(ctx context.Context, d *delivery, err error, took time.Dur
 	case err == nil:
 	case errors.As(err, &stop) && stop.StopReading():
 		level, message = slog.LevelError, "invocation stopped: no retry by this version can succeed"
-	case errors.Is(err, errTimeUp) || errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, errTimeUp):
 		level, message = slog.LevelWarn, "invocation out of time"
 	default:
 		level, message = slog.LevelError, "invocation failed"

@@ -77,13 +77,34 @@ func (m *matcher) Process(_ context.Context, records []change.Record) (int, erro
 
 func (*matcher) Rederive(context.Context, []change.Key) error { return nil }
 
-func loadRules(b *testing.B, text string) *rules.Set {
+func loadRules(b testing.TB, text string) *rules.Set {
 	b.Helper()
 	set, err := rules.Load("bench.yaml", []byte(text))
 	if err != nil {
 		b.Fatal(err)
 	}
 	return set
+}
+
+// Allocations are the same on every machine, so that a test can hold them down.
+func TestDecodingAllocatesATenthOfTheEventTypesAtMost(t *testing.T) {
+	payload := benchPayload(100)
+	m := &matcher{set: loadRules(t, benchRules)}
+	h := newHandler(t, newEngine(), func(cfg *Config) { cfg.Processor = m })
+	ours := testing.AllocsPerRun(5, func() {
+		if _, err := h.Invoke(t.Context(), payload); err != nil || m.matched == 0 {
+			t.Error(err)
+		}
+	})
+	theirs := testing.AllocsPerRun(5, func() {
+		var event events.DynamoDBEvent
+		if err := json.Unmarshal(payload, &event); err != nil {
+			t.Error(err)
+		}
+	})
+	if ours > theirs/10 {
+		t.Errorf("%v allocations, against %v", ours, theirs)
+	}
 }
 
 // cost measures what one call of f takes, beside the benchmark's own loop. It is the

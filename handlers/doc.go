@@ -6,8 +6,8 @@
 //
 // Four payloads are understood, told apart by their shape: a DynamoDB stream
 // event, SQS messages whose bodies are stream records, a batch of EventBridge
-// Pipes, and the object that Lambda leaves in S3 when it gave a batch up.
-// docs of each are at the constants of shape.
+// Pipes, and the object that Lambda leaves in S3 when it gave a batch up. A late
+// batch of that last kind is never applied from its images, only its keys are used.
 //
 // It imports change, and lambdacontext of aws-lambda-go for the request's id; it
 // knows nothing of rules or projections, nor of the other drivers. The decoding

@@ -209,7 +209,7 @@ func (d *delivery) process(ctx context.Context) (done int, err error) {
 		}
 		done += n
 		if err != nil {
-			return done, fmt.Errorf("processing: %w", err)
+			return done, d.stopped(ctx, "processing", err)
 		}
 	}
 	return done, nil
@@ -295,9 +295,18 @@ func (d *delivery) rederive(ctx context.Context, keys []change.Key) error {
 			piece = keys[:min(d.BatchMax, len(keys))]
 		}
 		if err := d.Rederiver.Rederive(ctx, piece); err != nil {
-			return fmt.Errorf("rederiving: %w", err)
+			return d.stopped(ctx, "rederiving", err)
 		}
 		keys = keys[len(piece):]
 	}
 	return nil
+}
+
+// stopped wraps a call's error; what fails because time is up is told apart from
+// what fails by itself.
+func (d *delivery) stopped(ctx context.Context, doing string, err error) error {
+	if ctx.Err() != nil {
+		err = errors.Join(context.Cause(ctx), err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
 }

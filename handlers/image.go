@@ -45,7 +45,8 @@ func (im *image) Lookup(name string) change.Value {
 	return change.Value{}
 }
 
-// at returns the value of the attribute with this index.
+// at returns the value of the attribute with this index. The list is as long as
+// what rules look up, so walking it is cheaper than a map.
 func (im *image) at(i int) change.Value {
 	head := im.decoded.Load()
 	for d := head; d != nil; d = d.next {
@@ -53,17 +54,21 @@ func (im *image) at(i int) change.Value {
 			return d.value
 		}
 	}
-	d := &decoded{index: i, next: head}
-	s := scanner{src: im.src, pos: int(im.attributes[i].value)}
-	if !s.value(0, &d.value) {
-		panic("handlers: the image was validated: " + s.fault.reason)
-	}
+	d := &decoded{index: i, value: im.decode(i), next: head}
 	// Whoever loses the race for the place in the list only decodes once more later.
 	im.decoded.CompareAndSwap(head, d)
 	return d.value
 }
 
-// All decodes every attribute.
+func (im *image) decode(i int) (v change.Value) {
+	s := scanner{src: im.src, pos: int(im.attributes[i].value)}
+	if !s.value(0, &v) {
+		panic("handlers: the image was validated: " + s.fault.reason)
+	}
+	return v
+}
+
+// All decodes every attribute. It keeps none: an item may have tens of thousands.
 func (im *image) All() iter.Seq2[string, change.Value] {
 	return func(yield func(string, change.Value) bool) {
 		seen := make(map[string]bool, len(im.attributes))
@@ -76,7 +81,7 @@ func (im *image) All() iter.Seq2[string, change.Value] {
 				continue // as in Lookup, the first of two counts
 			}
 			seen[name] = true
-			if !yield(name, im.at(i)) {
+			if !yield(name, im.decode(i)) {
 				return
 			}
 		}

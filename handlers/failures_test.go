@@ -1,0 +1,358 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+var errThrottled = errors.New("throttled")
+
+func TestTheAnswerNamesWhatIsNotDone(t *testing.T) {
+	const records = 4
+	stream := func(i int) string { return insert("u"+strconv.Itoa(i), strconv.Itoa(i+8)) } // 8, 9, 10, 11
+	queue := func(i int) string { return message("m"+strconv.Itoa(i+8), stream(i)) }
+	for name, c := range map[string]struct {
+		wrap   func(...string) string
+		record func(int) string
+		all    []string // how the answer names each record
+		lowest bool     // only the first of them
+	}{
+		"stream":            {event, stream, []string{"8", "9", "10", "11"}, true},
+		"queue":             {event, queue, []string{"m8", "m9", "m10", "m11"}, false},
+		"pipe of a stream":  {list, stream, []string{"e8", "e9", "e10", "e11"}, false},
+		"pipe of a queue":   {list, queue, []string{"m8", "m9", "m10", "m11"}, false},
+		"unordered records": {event, func(i int) string { return stream(records - 1 - i) }, []string{"8", "9", "10", "11"}, true},
+	} {
+		for _, pieces := range []int{0, 1, 3} {
+			for done := range records + 1 {
+				t.Run(fmt.Sprintf("%s, pieces of %d, %d done", name, pieces, done), func(t *testing.T) {
+					var all []string
+					for i := range records {
+						all = append(all, c.record(i))
+					}
+					e := newEngine()
+					e.doneMax, e.failure = done, errThrottled
+					answer, err := newHandler(t, e, func(cfg *Config) { cfg.BatchMax = pieces }).
+						Invoke(t.Context(), []byte(c.wrap(all...)))
+					want := c.all[done:]
+					if c.lowest {
+						want = want[:min(1, len(want))]
+					}
+					if err != nil || string(answer) != failures(want...) {
+						t.Errorf("answer %s, %v, want %v", answer, err, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestSequenceNumbersAreNamedAsTheyCame(t *testing.T) {
+	e := newEngine()
+	e.doneMax, e.failure = 0, errThrottled
+	answer, err := newHandler(t, e).Invoke(t.Context(), []byte(event(insert("a", "000000000000000000009"), insert("b", "10"))))
+	if err != nil || string(answer) != failures("000000000000000000009") {
+		t.Errorf("answer %s, %v", answer, err)
+	}
+}
+
+// A malformed record between others: what must be parked, applied, rederived
+// and answered when something fails.
+func TestFailuresAroundAMalformedRecord(t *testing.T) {
+	noNumber := strings.Replace(malformed("m", "2"), `"SequenceNumber"`, `"x"`, 1)
+	for name, c := range map[string]struct {
+		payload string
+		change  func(*engine, *Config)
+		answer  string
+		calls   []string
+	}{
+		"nobody parks": {
+			event(insert("a", "1"), malformed("m", "2"), insert("b", "3")),
+			func(_ *engine, cfg *Config) { cfg.Parker = nil },
+			failures("2"), []string{"process 1"},
+		},
+		"nobody parks a record without a number": {
+			event(insert("a", "1"), noNumber, insert("b", "3")),
+			func(_ *engine, cfg *Config) { cfg.Parker = nil },
+			failures(""), []string{"process 1"},
+		},
+		"nobody parks a message": {
+			event(message("m1", insert("a", "1")), message("m2", "{"), message("m3", insert("b", "3"))),
+			func(_ *engine, cfg *Config) { cfg.Parker = nil },
+			failures("m2", "m3"), []string{"process 1"},
+		},
+		"a message is parked": {
+			event(message("m1", insert("a", "1")), message("m2", "{"), message("m3", insert("b", "3"))), nil,
+			failures(), []string{"park record.json", "process 1 3"},
+		},
+		"a message of something else is parked": {
+			event(message("m1", `{"hello":1}`), strings.Replace(message("m2", ""), `"body"`, `"x"`, 1), message("m3", insert("b", "3")+"x")), nil,
+			failures(), []string{"park record.json", "park record.json", "park record.json", "rederive USER#b/PROFILE"},
+		},
+		"parking fails": {
+			event(insert("a", "1"), malformed("m", "2"), insert("b", "3")),
+			func(e *engine, _ *Config) { e.parking = errThrottled },
+			failures("2"), []string{"process 1"},
+		},
+		"a record before it fails, so its item must wait": {
+			event(insert("m", "1"), malformed("m", "2"), insert("b", "3")),
+			func(e *engine, _ *Config) { e.doneMax, e.failure = 0, errThrottled },
+			failures("1"), []string{"park record.value", "process "},
+		},
+		"a record behind it fails": {
+			event(insert("a", "1"), malformed("m", "2"), insert("b", "3")),
+			func(e *engine, _ *Config) { e.doneMax, e.failure = 1, errThrottled },
+			failures("3"), []string{"park record.value", "process 1", "rederive USER#m/PROFILE"},
+		},
+		"a message before it fails": {
+			event(message("m1", insert("m", "1")), message("m2", malformed("m", "2"))),
+			func(e *engine, _ *Config) { e.doneMax, e.failure = 0, errThrottled },
+			failures("m1", "m2"), []string{"park record.value", "process "},
+		},
+		"its item comes again": {
+			event(insert("m", "1"), malformed("m", "2"), insert("m", "3")), nil,
+			failures(), []string{"park record.value", "process 1 3", "rederive USER#m/PROFILE"},
+		},
+		"rederiving fails": {
+			event(insert("a", "1"), malformed("m", "2"), insert("b", "3")),
+			func(e *engine, _ *Config) { e.derive = errThrottled },
+			failures("2"), []string{"park record.value", "process 1 3", "rederive USER#m/PROFILE"},
+		},
+		"a pipe's record has no id": {
+			list(strings.Replace(insert("a", "1"), `"eventID"`, `"x"`, 1)),
+			func(e *engine, _ *Config) { e.doneMax, e.failure = 0, errThrottled },
+			failures(""), []string{"process "},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine()
+			h := newHandler(t, e, func(cfg *Config) {
+				if c.change != nil {
+					c.change(e, cfg)
+				}
+			})
+			answer, err := h.Invoke(t.Context(), []byte(c.payload))
+			if err != nil || string(answer) != c.answer {
+				t.Errorf("answer %s, %v, want %s", answer, err, c.answer)
+			}
+			if diff := cmp.Diff(c.calls, e.calls); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestALateBatchThatIsNotDoneIsAnError(t *testing.T) {
+	noKeys := strings.Replace(insert("a", "1"), `"Keys"`, `"x"`, 1)
+	for name, c := range map[string]struct {
+		change func(*engine, *Config)
+		calls  []string
+		fails  bool
+	}{
+		"all is well":      {func(*engine, *Config) {}, []string{"park record.keys", "rederive USER#b/PROFILE", "rederive USER#c/PROFILE"}, false},
+		"rederiving fails": {func(e *engine, _ *Config) { e.derive = errThrottled }, []string{"park record.keys", "rederive USER#b/PROFILE"}, true},
+		"parking fails":    {func(e *engine, _ *Config) { e.parking = errThrottled }, []string{"rederive USER#b/PROFILE", "rederive USER#c/PROFILE"}, true},
+		"nobody parks":     {func(_ *engine, cfg *Config) { cfg.Parker = nil }, []string{"rederive USER#b/PROFILE", "rederive USER#c/PROFILE"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine()
+			h := newHandler(t, e, func(cfg *Config) { cfg.BatchMax = 1; c.change(e, cfg) })
+			answer, err := h.Invoke(t.Context(), []byte(late(event(noKeys, insert("b", "2"), insert("c", "3"), insert("b", "4")))))
+			if (err != nil) != c.fails || !c.fails && string(answer) != failures() {
+				t.Errorf("answer %s, %v", answer, err)
+			}
+			if diff := cmp.Diff(c.calls, e.calls); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// processor is a Processor from a function.
+type processor func(ctx context.Context, records []change.Record) (int, error)
+
+func (p processor) Process(ctx context.Context, records []change.Record) (int, error) {
+	return p(ctx, records)
+}
+
+func TestAProcessorThatBreaksItsContractLosesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		done int
+		err  error
+		want string
+	}{
+		"fewer done and no error": {1, nil, "2"},
+		"less than nothing":       {-1, nil, "1"},
+		"more than there are":     {3, nil, "1"},
+		"more, with an error":     {3, errThrottled, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHandler(t, newEngine(), func(cfg *Config) {
+				cfg.Processor = processor(func(context.Context, []change.Record) (int, error) { return c.done, c.err })
+			})
+			answer, err := h.Invoke(t.Context(), []byte(event(insert("a", "1"), insert("b", "2"))))
+			if err != nil || string(answer) != failures(c.want) {
+				t.Errorf("answer %s, %v", answer, err)
+			}
+		})
+	}
+}
+
+type stopError struct{}
+
+func (stopError) Error() string     { return "the rules have changed" }
+func (stopError) StopReading() bool { return true }
+
+func TestAnInvocationIsLoggedInOneLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		payload string
+		change  func(*engine)
+		want    []string
+	}{
+		"done": {event(insert("a", "1")), func(*engine) {},
+			[]string{"level=INFO", `msg="invocation done"`, "source=stream", "records=1", "done=1", "parked=0", "failed=0", "requestId=r-1", "traceId=Root=1"}},
+		"failed": {event(insert("a", "1"), insert("b", "2")), func(e *engine) { e.doneMax, e.failure = 1, errThrottled },
+			[]string{"level=ERROR", "done=1", "failed=1", "throttled"}},
+		"stopped": {event(insert("a", "1"), insert("b", "2")), func(e *engine) { e.doneMax, e.failure = 1, stopError{} },
+			[]string{"level=ERROR", "invocation stopped", "done=1", "failed=1", "the rules have changed"}},
+		"a call's own timeout": {event(insert("a", "1")), func(e *engine) { e.doneMax, e.failure = 0, context.DeadlineExceeded },
+			[]string{"level=ERROR", `msg="invocation failed"`}},
+		"parked":     {event(malformed("a", "1")), func(*engine) {}, []string{"level=WARN", "parked=1", "done=0", "failed=0"}},
+		"a queue":    {event(message("m", insert("a", "1"))), func(*engine) {}, []string{"source=queue", "done=1"}},
+		"late":       {late(event(insert("a", "1"))), func(*engine) {}, []string{`source="late batch"`, "done=1"}},
+		"not a word": {"?", func(*engine) {}, []string{"level=ERROR", "want an object or a list"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine()
+			c.change(e)
+			var out bytes.Buffer
+			h := newHandler(t, e, func(cfg *Config) { cfg.Logger = slog.New(slog.NewTextHandler(&out, nil)) })
+			ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "r-1"})
+			ctx = context.WithValue(ctx, traceKey, "Root=1") //nolint:revive,staticcheck // aws-lambda-go keys it by this string
+			_, _ = h.Invoke(ctx, []byte(c.payload))
+			line := strings.ReplaceAll(out.String(), `traceId="Root=1"`, "traceId=Root=1")
+			for _, want := range c.want {
+				if !strings.Contains(line, want) {
+					t.Errorf("%q is not in %s", want, line)
+				}
+			}
+			if strings.Count(line, "\n") != 1 {
+				t.Errorf("want one line, got %s", line)
+			}
+		})
+	}
+}
+
+func TestAConfigThatCannotWorkIsRefused(t *testing.T) {
+	_, err := New(Config{Margin: -1, BatchMax: -1})
+	for _, want := range []string{"Processor is missing", "Rederiver is missing", "PartitionKey is missing", "Margin", "BatchMax"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	e := newEngine()
+	if _, err := New(Config{Processor: e, Rederiver: e, PartitionKey: "pk", SortKey: "pk"}); err == nil {
+		t.Error("one attribute is both keys")
+	}
+	if _, err := New(Config{Processor: e, Rederiver: e, PartitionKey: "pk"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWorkStopsEarlyEnoughToAnswer(t *testing.T) {
+	var records []string
+	for i := range 10 {
+		records = append(records, insert("u", strconv.Itoa(i+1)))
+	}
+	payload := []byte(event(records...))
+	for name, c := range map[string]struct {
+		limit, margin time.Duration
+		pieces        int
+		heeds         bool // the Processor looks at its context
+		want          string
+		took          time.Duration
+	}{
+		"record by record":          {5 * time.Second, 2 * time.Second, 1, true, "4", 3 * time.Second},
+		"all at once":               {5 * time.Second, 2 * time.Second, 0, true, "4", 3 * time.Second},
+		"by default a tenth":        {5 * time.Second, 0, 1, true, "5", 4500 * time.Millisecond},
+		"by default a second":       {11 * time.Second, 0, 1, true, "", 10 * time.Second},
+		"a margin over the limit":   {time.Second, 2 * time.Second, 1, true, "1", 0},
+		"one that heeds no context": {5 * time.Second, 2500 * time.Millisecond, 2, false, "5", 4 * time.Second},
+		"no deadline":               {0, 0, 1, true, "", 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				running := false
+				second := processor(func(ctx context.Context, records []change.Record) (int, error) {
+					running = true
+					defer func() { running = false }()
+					for i := range records {
+						if !c.heeds {
+							time.Sleep(time.Second)
+							continue
+						}
+						select {
+						case <-time.After(time.Second):
+						case <-ctx.Done():
+							return i, ctx.Err()
+						}
+					}
+					return len(records), nil
+				})
+				ctx := t.Context()
+				if c.limit > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.limit)
+					defer cancel()
+				}
+				h := newHandler(t, newEngine(), func(cfg *Config) { cfg.Processor, cfg.Margin, cfg.BatchMax = second, c.margin, c.pieces })
+				var out bytes.Buffer
+				h.cfg.Logger = slog.New(slog.NewTextHandler(&out, nil))
+				started := time.Now()
+				answer, err := h.Invoke(ctx, payload)
+				if said := strings.Contains(out.String(), "invocation out of time"); said != (c.want != "") {
+					t.Errorf("logged %s", out.String())
+				}
+				want := failures()
+				if c.want != "" {
+					want = failures(c.want)
+				}
+				if err != nil || string(answer) != want {
+					t.Errorf("answer %s, %v, want %s", answer, err, want)
+				}
+				if took := time.Since(started); took != c.took {
+					t.Errorf("it took %v, want %v", took, c.took)
+				}
+				if running {
+					t.Error("the Processor still runs after the answer")
+				}
+			})
+		})
+	}
+}
+
+func TestALateBatchStopsInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		e := newEngine()
+		h := newHandler(t, e, func(cfg *Config) { cfg.Margin = time.Minute })
+		_, err := h.Invoke(ctx, []byte(late(event(insert("a", "1")))))
+		if !errors.Is(err, errTimeUp) || len(e.calls) > 0 {
+			t.Errorf("error %v, calls %q", err, e.calls)
+		}
+	})
+}
