@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -16,12 +17,13 @@ import (
 // Parked is an (item, rule) that is set aside because it can never succeed as it is.
 type Parked struct {
 	ID       string // "<rule id>/<key>"
-	Rule     string // the rule's name, or "unique <Entity>" for a locator
+	Rule     string // the rule's name, "unique <Entity>" for a locator, or "record" for one that could not be read
 	Key      change.Key
 	Code     string
 	Reason   string
 	Position change.Position // zero if no record caused it
 	At       time.Time
+	Raw      string // of a record that could not be read: what came, or its beginning
 
 	parking string // of this parking
 }
@@ -56,6 +58,29 @@ func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, pos
 func (e *Engine) noteParked(ctx context.Context, ruleID string, item change.Key, why *rules.ItemError) {
 	e.counters.Parked.Add(1)
 	e.logger.WarnContext(ctx, "parked", "rule", ruleID, "item", item.String(), "code", why.Code, "reason", why.Reason)
+}
+
+// recordID begins the id of a parked record that could not be read.
+const recordID = "record/"
+
+// rawBytesMax is how much of a record that could not be read is kept: an item
+// holds 400 KB (DynamoDB developer guide, "Constraints").
+const rawBytesMax = 300 << 10
+
+// ParkRecord sets aside a record that a driver could not read. Under the same id it changes nothing
+// but when that was. Nothing of it is applied, and a retry cannot help:
+// the item's next record that changes its effects does, or rederiving the item.
+func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []byte) error {
+	row := e.parkedRow(recordID+id, "", change.Key{}, change.Position{}, &rules.ItemError{Code: code, Reason: reason})
+	delete(row, "rule")
+	delete(row, "item")
+	row["raw"] = textValue(strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd"))
+	e.counters.Parked.Add(1)
+	e.logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)
+	_, err := attempt(ctx, "parking record "+id, func() (*dynamodb.PutItemOutput, error) {
+		return e.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &e.stateTable, Item: row})
+	})
+	return err
 }
 
 // unpark clears what is parked under an id; with a parking, only if it was not parked again since.
@@ -95,6 +120,9 @@ func (e *Engine) readParked(item row) Parked {
 	} else if entity, ok := plan.LocatedEntity(p.Rule); ok {
 		p.Rule = "unique " + entity
 	}
+	if raw, ok := item["raw"]; ok {
+		p.Rule, p.Raw = "record", textOf(raw)
+	}
 	p.Position, _ = change.ParsePosition(textOf(item["position"]))
 	p.At, _ = time.Parse(time.RFC3339, textOf(item["parkedAt"]))
 	return p
@@ -114,11 +142,14 @@ func (e *Engine) getParked(ctx context.Context, id string) (Parked, error) {
 }
 
 // RetryParked rederives the item. What was parked goes away if the item is
-// good now, else it stays with its new reason. It returns ErrNotParked for an unknown id.
+// good now, else it stays with its new reason, as does a record that could not be read. It returns ErrNotParked for an unknown id.
 func (e *Engine) RetryParked(ctx context.Context, id string) error {
 	p, err := e.getParked(ctx, id)
 	if err != nil {
 		return err
+	}
+	if p.Key == (change.Key{}) {
+		return nil // a record that cannot be read stays so
 	}
 	if err := e.Rederive(ctx, []change.Key{p.Key}); err != nil {
 		return err

@@ -163,3 +163,25 @@ func TestAProgramThatFightsForAnAttributeIsParkedAndRaisesTheAlarm(t *testing.T)
 	w.expect(post1, "commentCount", change.Number("1"))
 	w.expectParked(e)
 }
+
+func TestARecordThatCannotBeReadIsParkedOnce(t *testing.T) {
+	w := newWorld(t, socialRules)
+	e := w.seeded()
+	for range 2 {
+		if err := e.ParkRecord(w.ctx, "2026-01-01T00:00:00.000#41", "record.value", "the number is none", []byte(`{"N":"x\xff"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := w.expectParked(e, "record/2026-01-01T00:00:00.000#41")[0]
+	if p.Rule != "record" || p.Code != "record.value" || !strings.HasPrefix(p.Raw, `{"N":"x`) {
+		t.Errorf("parked is %+v", p)
+	}
+	if err := e.RetryParked(w.ctx, p.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.expectParked(e, p.ID)
+	if err := e.DiscardParked(w.ctx, p.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.expectParked(e)
+}

@@ -23,12 +23,13 @@ type parkedEntry struct {
 	Reason   string `json:"reason"`
 	Since    string `json:"since"`
 	Position string `json:"position,omitempty"`
+	Raw      string `json:"raw,omitempty"`
 }
 
 func entryOf(p projections.Parked) parkedEntry {
 	return parkedEntry{
 		ID: p.ID, Rule: p.Rule, Key: p.Key.String(), Code: p.Code, Reason: p.Reason,
-		Since: p.At.UTC().Format(timeForm), Position: p.Position.String(),
+		Since: p.At.UTC().Format(timeForm), Position: p.Position.String(), Raw: p.Raw,
 	}
 }
 
@@ -115,7 +116,7 @@ func (a *app) printEntry(e parkedEntry) error {
 	var table columns
 	for _, line := range [][2]string{
 		{"id", shellQuote(e.ID)}, {"rule", e.Rule}, {"key", e.Key}, {"code", e.Code},
-		{"reason", e.Reason}, {"since", e.Since}, {"position", e.Position},
+		{"reason", e.Reason}, {"since", e.Since}, {"position", e.Position}, {"raw", e.Raw},
 	} {
 		if line[1] != "" {
 			table.add(line[0], line[1])
