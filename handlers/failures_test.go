@@ -89,6 +89,11 @@ func TestFailuresAroundAMalformedRecord(t *testing.T) {
 			func(_ *engine, cfg *Config) { cfg.Parker = nil },
 			failures(""), []string{"process 1"},
 		},
+		"nobody parks a record whose number is none": {
+			event(insert("a", "1"), malformed("m", "2x"), insert("b", "3")),
+			func(_ *engine, cfg *Config) { cfg.Parker = nil },
+			failures(""), []string{"process 1"},
+		},
 		"nobody parks a message": {
 			event(message("m1", insert("a", "1")), message("m2", "{"), message("m3", insert("b", "3"))),
 			func(_ *engine, cfg *Config) { cfg.Parker = nil },
@@ -152,6 +157,40 @@ func TestFailuresAroundAMalformedRecord(t *testing.T) {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Lambda uses the memory of a payload again.
+func TestWhatIsParkedOutlivesThePayload(t *testing.T) {
+	e := newEngine()
+	payload := []byte(event(malformed("m", "2")))
+	if _, err := newHandler(t, e).Invoke(t.Context(), payload); err != nil {
+		t.Fatal(err)
+	}
+	clear(payload)
+	want := ParkedRecord{
+		ID: "2026-01-01T00:00:00.000#" + strings.Repeat("0", 39) + "2", Code: codeValue, Raw: []byte(malformed("m", "2")),
+	}
+	if len(e.parked) != 1 {
+		t.Fatalf("parked %v", e.parked)
+	}
+	if !strings.HasPrefix(e.parked[0].Reason, `attribute "name": unknown type "X"`) {
+		t.Errorf("the reason is %q", e.parked[0].Reason)
+	}
+	e.parked[0].Reason = ""
+	if diff := cmp.Diff(want, e.parked[0]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestARecordWithoutAPositionIsParkedUnderItsContent(t *testing.T) {
+	record := func(user string) string { return strings.Replace(insert(user, "1"), `"SequenceNumber"`, `"x"`, 1) }
+	e := newEngine()
+	if _, err := newHandler(t, e).Invoke(t.Context(), []byte(event(record("a"), record("b"), record("a")))); err != nil {
+		t.Fatal(err)
+	}
+	if len(e.parked) != 3 || e.parked[0].ID != e.parked[2].ID || e.parked[0].ID == e.parked[1].ID || !strings.HasPrefix(e.parked[0].ID, "sha256:") {
+		t.Errorf("parked %v", e.parked)
 	}
 }
 

@@ -172,7 +172,7 @@ func TestARecordSaysWhatTheJSONSays(t *testing.T) {
  "NewImage":{"pk":{"S":"p"},"sk":{"N":"5"},"m":{"M":{"a":{"BOOL":false}}},"s\u0074":{"S":"\ud83d\ude00\n\/"},"b":{"B":"\/\/8="}},
  "Keys":{"sk":{"N":"5"},"pk":{"S":"p"}}},"userIdentity":null,"eventSourceARN":"` + streamARN + `"}`
 	const expiry = `{"eventName":"REMOVE","userIdentity":{"principalId":"dynamodb.amazonaws.com","type":"Service"},"dynamodb":{
- "Keys":{"pk":{"S":"q"},"sk":{"S":"s"}},"OldImage":{"pk":{"S":"q"}},"SequenceNumber":"112"},"eventSourceARN":"` + streamARN + `"}`
+ "ApproximateCreationDateTime":1428537601.0,"Keys":{"pk":{"S":"q"},"sk":{"S":"s"}},"OldImage":{"pk":{"S":"q"}},"SequenceNumber":"112"},"eventSourceARN":"` + streamARN + `"}`
 	e := newEngine()
 	if _, err := newHandler(t, e).Invoke(t.Context(), []byte(event(update, expiry))); err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestARecordSaysWhatTheJSONSays(t *testing.T) {
 	if first.Key != (change.Key{Partition: "p", Sort: "5"}) || first.Position.String() != "2026-01-01T00:00:00.000#"+strings.Repeat("0", 37)+"111" {
 		t.Errorf("key %v, position %v", first.Key, first.Position)
 	}
-	if first.Created.Unix() != 1428537600 || first.Expired || !second.Expired || second.New != nil {
+	if first.Created.Unix() != 1428537600 || second.Created.Unix() != 1428537601 || first.Expired || !second.Expired || second.New != nil {
 		t.Errorf("created %v, expired %v and %v, new image %v", first.Created, first.Expired, second.Expired, second.New)
 	}
 	if got := first.New.Lookup("st").Text(); got != "\U0001F600\n/" {
@@ -284,6 +284,7 @@ func TestOneMalformedRecordIsParkedAndTheOthersApplied(t *testing.T) {
 		"no sequence number":      {replace(`"SequenceNumber"`, `"x"`), codePosition, heals},
 		"a number that is a text": {replace(`"SequenceNumber":"2"`, `"SequenceNumber":"x"`), codePosition, heals},
 		"no stream label":         {replace(`/stream/`, `/`), codePosition, heals},
+		"two bodies":              {replace(`"dynamodb"`, `"dynamodb":{},"dynamodb"`), codeJSON, cannotHeal},
 		"no body":                 {`{"eventSource":"aws:dynamodb"}`, codeJSON, cannotHeal},
 		"no object":               {`17`, codeJSON, cannotHeal},
 		"null":                    {`null`, codeJSON, cannotHeal},
