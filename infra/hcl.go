@@ -14,12 +14,21 @@ func hclOf(top block, references map[string]string) string {
 		if i > 0 {
 			w.line(0)
 		}
-		w.comment(0, e.comment)
-		w.line(0, e.key, " {")
-		w.hclEntries(1, block(e.value.(nested)))
-		w.line(0, "}")
+		w.hclBlock(0, e)
 	}
 	return w.String()
+}
+
+func (w *writer) hclBlock(depth int, e entry) {
+	w.comment(depth, e.comment)
+	inner := block(e.value.(nested))
+	if len(inner) == 0 {
+		w.line(depth, e.key, " {}")
+		return
+	}
+	w.line(depth, e.key, " {")
+	w.hclEntries(depth+1, inner)
+	w.line(depth, "}")
 }
 
 // hclEntries writes the entries of a block or an object. Signs of equality of
@@ -28,18 +37,11 @@ func hclOf(top block, references map[string]string) string {
 func (w *writer) hclEntries(depth int, entries block) {
 	for i := 0; i < len(entries); i++ {
 		e := entries[i]
-		if inner, ok := e.value.(nested); ok {
+		if _, ok := e.value.(nested); ok {
 			if i > 0 {
 				w.line(0)
 			}
-			w.comment(depth, e.comment)
-			if len(inner) == 0 {
-				w.line(depth, e.key, " {}")
-				continue
-			}
-			w.line(depth, e.key, " {")
-			w.hclEntries(depth+1, block(inner))
-			w.line(depth, "}")
+			w.hclBlock(depth, e)
 			continue
 		}
 		if i > 0 {

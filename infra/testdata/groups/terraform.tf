@@ -32,14 +32,11 @@ variable "alarm_topic_arn" {
   default     = ""
 }
 
-data "aws_partition" "current" {
-}
+data "aws_partition" "current" {}
 
-data "aws_region" "current" {
-}
+data "aws_region" "current" {}
 
-data "aws_caller_identity" "current" {
-}
+data "aws_caller_identity" "current" {}
 
 # dynamill's memory: ledger, accumulators, references, tasks, parked records (docs/state-table.md). Losing it
 # means seeding anew, so it is protected.

@@ -1,0 +1,93 @@
+package infra
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const entities = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:       { key: { pk: "USER#${userId}",   sk: "PROFILE" } }
+  Order:      { key: { pk: "USER#${userId}",   sk: "ORDER#${orderId}" } }
+  Group:      { key: { pk: "GROUP#${groupId}", sk: "METADATA" } }
+  Membership: { key: { pk: "USER#${userId}",   sk: "GROUP#${groupId}" } }
+  Member:     { key: { pk: "GROUP#${groupId}", sk: "USER#${userId}" } }
+`
+
+// The function may do to the table what its rules need, and nothing else.
+func TestPermissionsFollowFromTheRules(t *testing.T) {
+	always := []string{"BatchGetItem", "DescribeTable", "UpdateItem"}
+	for _, c := range []struct {
+		name, rules string
+		more        []string
+	}{
+		{"a count", "count: Membership, as: Group.members", nil},
+		{"a copy within a collection", "copy: name as userName, from: User, to: Order", []string{"ConditionCheckItem", "Query"}},
+		{"a copy by references", "copy: name as userName, from: User, to: Member", []string{"ConditionCheckItem"}},
+		{"a mirror", "mirror: Membership, as: Member", []string{"ConditionCheckItem", "DeleteItem"}},
+	} {
+		set := load(t, entities+"rules: { r: { "+c.rules+" } }\n")
+		want := slices.Sorted(slices.Values(slices.Concat(always, c.more)))
+		var got []string
+		for _, s := range statements(set, Options{Table: "app", StateTable: "app-dynamill"}) {
+			if slices.Contains(s.resources, tableARN("app")) {
+				for _, action := range s.actions {
+					got = append(got, strings.TrimPrefix(action, "dynamodb:"))
+				}
+			}
+			for _, action := range s.actions {
+				if strings.Contains(action, "*") || slices.Contains([]string{"dynamodb:Scan", "dynamodb:CreateTable", "dynamodb:PutItem"}, action) && s.id != "StateTable" {
+					t.Errorf("%s: statement %s allows %s", c.name, s.id, action)
+				}
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: actions on the table (-want +got)\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestFunctionNamesAreLambdasAndNobodyElses(t *testing.T) {
+	seen := map[string]string{}
+	long := strings.Repeat("x", 240)
+	for _, table := range []string{"app", "app.dynamill", "app-dynamill", "a.b", "a-b", long + "1", long + "2", strings.Repeat("x", 64), "UPPER_lower"} {
+		o, err := Options{Table: table}.complete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := o.functionName()
+		if len(name) > 64 || strings.Contains(name, ".") || !strings.HasPrefix(name, strings.ReplaceAll(table[:3], ".", "-")) {
+			t.Errorf("table %s: %q is no name for a function", table, name)
+		}
+		if other, taken := seen[name]; taken {
+			t.Errorf("tables %s and %s share the function's name %s", table, other, name)
+		}
+		seen[name] = table
+		if prefix := bucketPrefix(name); len(prefix) > 37 || prefix != strings.ToLower(prefix) || strings.Contains(prefix, "_") {
+			t.Errorf("table %s: %q is no beginning of a bucket's name", table, prefix)
+		}
+	}
+}
+
+func TestTheSameRulesGiveTheSameTemplate(t *testing.T) {
+	for _, format := range Formats() {
+		first := generate(t, format, "likes", Options{})
+		for range 5 {
+			if diff := cmp.Diff(first, generate(t, format, "likes", Options{})); diff != "" {
+				t.Fatalf("%s: another template for the same rules\n%s", format, diff)
+			}
+		}
+	}
+}
+
+func TestAnUnknownFormatIsRefused(t *testing.T) {
+	if _, err := Generate("pulumi", example(t, "blog"), Options{Table: "app"}); err == nil || !strings.Contains(err.Error(), "terraform") {
+		t.Errorf("got %v, want an error that lists the formats", err)
+	}
+}
