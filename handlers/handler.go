@@ -18,8 +18,9 @@ type Processor interface {
 	Process(ctx context.Context, records []change.Record) (done int, err error)
 }
 
-// Rederiver brings items' effects to what the items' current state asks for. It
-// is safe beside records of the same items.
+// Rederiver brings items' effects, those on other items among them (copies on
+// children), to what the items' current state asks for. It is safe beside
+// records of the same items.
 type Rederiver interface {
 	Rederive(ctx context.Context, keys []change.Key) error
 }
@@ -35,7 +36,7 @@ type ParkedRecord struct {
 	ID     string // the position (stream label and sequence number), or a digest of Raw where there is none
 	Code   string // e.g. "record.value"
 	Reason string // a sentence
-	Raw    []byte // the record's JSON as it came
+	Raw    []byte // the record's JSON as it came; it may be larger than an item can be
 }
 
 // Config says what a Handler works with. The zero value of every field but
@@ -218,11 +219,11 @@ func (d *delivery) process(ctx context.Context) (done int, err error) {
 // rederiveParked repairs what the malformed records leave behind. A later record
 // of the same item is applied in its turn: what counts is the state that it
 // shows, and the ledger notices the gap. But a rule whose attributes only the
-// malformed record changed sees nothing in later records (a copy's fan-out, say),
-// so the item is rederived as well. That must not happen before the records in
-// front of the malformed one are done: applied after it, they would take the item's
-// effects back to an older state, with no record to follow. So it is done last,
-// and a malformed record behind one that failed stays open, and comes again with it.
+// malformed record changed sees nothing in later records, so the item is
+// rederived as well. That must not happen before the records in front of the
+// malformed one are done: applied after it, they would take the item's effects
+// back to an older state, with no record to follow. So it is done last, and a
+// malformed record behind one that failed stays open, and comes again with it.
 // Where not even the key can be read, the parked record is all that is left of it.
 func (d *delivery) rederiveParked(ctx context.Context, parked []int) error {
 	first := len(d.open)
