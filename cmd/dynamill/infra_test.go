@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 const groupsRules = "../../examples/groups/dynamill.yaml"
@@ -96,4 +98,19 @@ func TestInfraSaysWhatItCannotWrite(t *testing.T) {
 	if code != exitFailed || !strings.Contains(stderr, "writing the template") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
+}
+
+// docs/lambda.md says of every flag what it is for.
+func TestInfraFlagsAreDocumented(t *testing.T) {
+	document, err := os.ReadFile("../../docs/lambda.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := pflag.NewFlagSet("infra", pflag.ContinueOnError)
+	new(infraFlags).addTo(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(string(document), "`--"+f.Name+"`") {
+			t.Errorf("docs/lambda.md does not tell of --%s", f.Name)
+		}
+	})
 }
