@@ -205,20 +205,37 @@ func (f keyFilter) excess(g keyFilter) int {
 // are more than most, the two that lose least.
 func fewer(filters []keyFilter, most int) []keyFilter {
 	filters = slices.Clone(filters)
+	lost := make([][]int, len(filters)) // by merging i with j < i
+	for i := range filters {
+		lost[i] = make([]int, i)
+		for j := range i {
+			lost[i][j] = filters[i].excess(filters[j])
+		}
+	}
 	for len(filters) > 1 {
-		a, b, least := 0, 0, -1
+		a, b := 1, 0
 		for i := range filters {
-			for j := i + 1; j < len(filters); j++ {
-				if n := filters[i].excess(filters[j]); least < 0 || n < least {
-					a, b, least = i, j, n
+			for j := range i {
+				if lost[i][j] < lost[a][b] {
+					a, b = i, j
 				}
 			}
 		}
-		if least > 0 && len(filters) <= most {
+		if lost[a][b] > 0 && len(filters) <= most {
 			break
 		}
-		filters[a] = filters[a].with(filters[b])
-		filters = slices.Delete(filters, b, b+1)
+		// b takes a in, and the last one takes a's place.
+		last := len(filters) - 1
+		filters[b] = filters[b].with(filters[a])
+		filters[a] = filters[last]
+		filters, lost = filters[:last], lost[:last]
+		for i := range filters {
+			for j := range i {
+				if i == a || j == a || i == b || j == b {
+					lost[i][j] = filters[i].excess(filters[j])
+				}
+			}
+		}
 	}
 	return filters
 }
