@@ -15,7 +15,7 @@ import (
 func (e *Engine) actionWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem {
 	switch a.Kind {
 	case plan.UpsertMirror:
-		return e.upsertWrite(mv, a)
+		return e.upsertWrite(a, entryVersion(mv))
 	case plan.DeleteMirror:
 		return e.deleteWrite(a.Binding, a.Target)
 	case plan.SpareMirror:
@@ -34,19 +34,19 @@ func (e *Engine) actionWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem
 	}
 }
 
-// mirrorStamp is the stamp of a mirror item: its version is the ledger entry's.
-func (e *Engine) mirrorStamp(mv *plan.Move, target change.Key, digest string) plan.Stamp {
-	v := mv.To
+// entryVersion is the version of what a move writes with its ledger entry.
+func entryVersion(mv *plan.Move) plan.Version {
 	if mv.Rederived > 0 {
-		v = v.Rederived(mv.Rederived)
+		return mv.To.Rederived(mv.Rederived)
 	}
-	return plan.Stamp{Context: plan.StampContext(e.incarnation, target, ""), Version: v, Digest: digest}
+	return mv.To
 }
 
 // upsertWrite writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.
-func (e *Engine) upsertWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem {
+func (e *Engine) upsertWrite(a plan.Action, v plan.Version) ddb.TransactWriteItem {
 	c := newExpression()
-	set := "SET " + c.sprintf("%n = %v", a.Stamp, textValue(e.mirrorStamp(mv, a.Target, a.Effect.Digest).String()))
+	s := plan.Stamp{Context: plan.StampContext(e.incarnation, a.Target, ""), Version: v, Digest: a.Effect.Digest}
+	set := "SET " + c.sprintf("%n = %v", a.Stamp, textValue(s.String()))
 	var remove []string
 	for _, name := range a.Rule.Writes {
 		if v, ok := a.Effect.Mirror.Attributes[name]; ok {

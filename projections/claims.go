@@ -61,7 +61,7 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *plan.Move, suffix int) (b
 		switch {
 		case asks && after.winner() == mv.Key.String():
 			a := e.planner.Upsert(mv, t.Binding, t.Effect)
-			items, parts = append(items, e.actionWrite(mv, a)), append(parts, partOf(mv, a))
+			items, parts = append(items, e.upsertWrite(a, e.claimsVersion(after))), append(parts, partOf(mv, a))
 		case len(after.sources) == 0:
 			a := mv.Drop(t.Binding, t.Target)
 			items, parts = append(items, e.actionWrite(mv, a)), append(parts, partOf(mv, a))
@@ -87,6 +87,10 @@ func (cs claimSet) with(source string, claim bool) claimSet {
 	}
 	return claimSet{sources, cs.changes + 1}
 }
+
+// claimsVersion is the version of a mirror item with claims. They change with
+// every move of every source, so it rises also where an older source wins again.
+func (e *Engine) claimsVersion(cs claimSet) plan.Version { return plan.VersionOf(e.epoch, cs.changes) }
 
 func (e *Engine) claimsWrite(t plan.Claim, found, after claimSet) ddb.TransactWriteItem {
 	c := newExpression()
@@ -133,13 +137,13 @@ func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target chang
 			TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), ConditionExpression: &held,
 			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		}}}
-		if winner := found.winner(); winner == "" {
+		if found.winner() == "" {
 			if !plan.Stamped(b, plan.StampContext(e.incarnation, target, ""), standing) {
 				return nil // gone, or the application's own
 			}
 			writes = append(writes, e.deleteWrite(b, target))
 		} else {
-			more, err := e.winnerWrites(ctx, b, target, change.ParseKey(winner), standing)
+			more, err := e.winnerWrites(ctx, b, target, found, standing)
 			if err != nil || len(more) == 0 {
 				return err
 			}
@@ -177,7 +181,8 @@ func refusal(err error, canceled *ddb.TransactionCanceledException) string {
 // winnerWrites are the check of the winner's entry and the write of what its
 // item asks for; none if its own record is on the way, or if the mirror item
 // stands as it should.
-func (e *Engine) winnerWrites(ctx context.Context, b *plan.Binding, target, winner change.Key, standing change.Image) ([]ddb.TransactWriteItem, error) {
+func (e *Engine) winnerWrites(ctx context.Context, b *plan.Binding, target change.Key, found claimSet, standing change.Image) ([]ddb.TransactWriteItem, error) {
+	winner := change.ParseKey(found.winner())
 	mv, err := e.readMoveOf(ctx, winner)
 	if err != nil {
 		return nil, err
@@ -191,12 +196,11 @@ func (e *Engine) winnerWrites(ctx context.Context, b *plan.Binding, target, winn
 	}
 	c := newExpression()
 	condition := c.entryIs(mv.Entry)
-	mv.To = mv.Entry.At
 	return []ddb.TransactWriteItem{
 		{ConditionCheck: &ddb.ConditionCheck{
 			TableName: &e.stateTable, Key: entryKey(winner).attributes(), ConditionExpression: &condition,
 			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		}},
-		e.upsertWrite(mv, e.planner.Upsert(mv, b, f)),
+		e.upsertWrite(e.planner.Upsert(mv, b, f), e.claimsVersion(found)),
 	}, nil
 }

@@ -190,3 +190,24 @@ func TestSeedingClearsTheDueMarksOfAggregatesThatAreNotSeededYet(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOlderSourceThatWinsAgainIsNoFight hands a contested mirror item back to an older source.
+func TestAnOlderSourceThatWinsAgainIsNoFight(t *testing.T) {
+	w := newWorld(t, oddRules)
+	e := w.seeded()
+	w.put(change.Item{"pk": s("DOC#d2"), "kind": s("doc"), "code": s("c1"), "title": s("B")})
+	from := w.drain(e, 0)
+	for range 3 {
+		w.put(change.Item{"pk": s("DOC#d1"), "kind": s("doc"), "code": s("c1"), "title": s("A")})
+		from = w.drain(e, from)
+		w.put(change.Item{"pk": s("DOC#d1"), "kind": s("doc"), "title": s("A")})
+		from = w.drain(e, from)
+	}
+	w.expect(change.Key{Partition: "CODE#c1"}, "title", s("B"))
+	w.expectNoDrift()
+	for _, row := range w.scan("app-dynamill") {
+		if strings.HasPrefix(row["pk"].Text(), "heals/") {
+			t.Errorf("%s counts %s corrections, and nobody but the engine wrote there", row["pk"].Text(), row["corrections"].Text())
+		}
+	}
+}

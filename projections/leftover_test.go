@@ -37,3 +37,18 @@ func TestAnItemThatBecomesAnotherEntityLosesWhatTheFormerOnesRulesWrote(t *testi
 		})
 	}
 }
+
+// TestWhatTheApplicationWritesOnAnItemThatChangedItsEntityIsLeft writes there before the first record is applied.
+func TestWhatTheApplicationWritesOnAnItemThatChangedItsEntityIsLeft(t *testing.T) {
+	doc := change.Key{Partition: "DOC#d1"}
+	w := newWorld(t, oddRules)
+	w.put(change.Item{"pk": s("OWNER#o1"), "name": s("Ann")})
+	w.put(change.Item{"pk": s("DOC#d1"), "kind": s("doc"), "ownerId": s("o1")})
+	e := w.seeded()
+	from := w.drain(e, 0)
+	w.update(doc, change.Item{"kind": s("other")})
+	w.update(doc, change.Item{"ownerName": s("Zoe")})
+	w.drain(e, from)
+	w.expect(doc, "ownerName", s("Zoe"))
+	w.expect(doc, "_dm_owner-name", change.Value{})
+}

@@ -129,26 +129,52 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 	return fmt.Errorf("registering the rules in %s: other processes keep registering theirs", e.stateTable)
 }
 
-// readRegistry reads the registry: the table's own item, nil if there is none, and one for each rule by id.
+// readRegistry reads the registry: the table's own item, nil if there is none,
+// and one for each rule by id. A query is not one moment's picture. The table's
+// item is therefore read before the rules, so that whatever it says is live is
+// found live, and again after them, should more rules have been registered.
 func (e *Engine) readRegistry(ctx context.Context) (row, map[string]row, error) {
+	for {
+		table, err := e.readTableItem(ctx)
+		if err != nil || table == nil {
+			return nil, nil, err
+		}
+		known, err := e.readRules(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		after, err := e.readTableItem(ctx)
+		if err != nil || textOf(after["epoch"]) == textOf(table["epoch"]) {
+			return table, known, err
+		}
+	}
+}
+
+func (e *Engine) readTableItem(ctx context.Context) (row, error) {
+	out, err := attempt(ctx, "reading the rules epoch", func() (*dynamodb.GetItemOutput, error) {
+		return e.client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(), ConsistentRead: ptr(true),
+		})
+	})
+	if err != nil || len(out.Item) == 0 {
+		return nil, err
+	}
+	return out.Item, nil
+}
+
+func (e *Engine) readRules(ctx context.Context) (map[string]row, error) {
 	c := newExpression()
 	in := &dynamodb.QueryInput{TableName: &e.stateTable, ConsistentRead: ptr(true)}
-	in.KeyConditionExpression = ptr(c.sprintf("%n = %v", statePartition, textValue(registryPartition)))
+	in.KeyConditionExpression = ptr(c.sprintf("%n = %v AND begins_with(%n, %v)", statePartition, textValue(registryPartition), stateSort, textValue(registryRule)))
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
-	var table row
 	known := map[string]row{}
 	err := e.queryPages(ctx, "reading the registry", in, func(rows []row) error {
 		for _, item := range rows {
-			sort := textOf(item[stateSort])
-			if sort == registryTable {
-				table = item
-			} else if id, ok := strings.CutPrefix(sort, registryRule); ok {
-				known[id] = item
-			}
+			known[strings.TrimPrefix(textOf(item[stateSort]), registryRule)] = item
 		}
 		return nil
 	})
-	return table, known, err
+	return known, err
 }
 
 // foundRegistry writes the registry of a new state table; another process may be faster.
@@ -342,21 +368,17 @@ var errWentLive = errors.New("rules went live meanwhile")
 // (ErrEpochMoved), nor without the roll-ups of rules that another process has
 // brought to life meanwhile (errWentLive; the next look finds them live here too).
 func (e *Engine) checkRegistry(ctx context.Context) error {
-	out, err := attempt(ctx, "reading the rules epoch", func() (*dynamodb.GetItemOutput, error) {
-		return e.client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(), ConsistentRead: ptr(true),
-		})
-	})
+	table, err := e.readTableItem(ctx)
 	if err != nil {
 		return err
 	}
-	if (int(numberOf(out.Item["epoch"])) != e.epoch || textOf(out.Item["incarnation"]) != e.incarnation) && !guard.Off(guard.EpochChecked) {
+	if (int(numberOf(table["epoch"])) != e.epoch || textOf(table["incarnation"]) != e.incarnation) && !guard.Off(guard.EpochChecked) {
 		return ErrEpochMoved
 	}
-	if numberOf(out.Item["live"]) == e.lives.Load() {
+	if numberOf(table["live"]) == e.lives.Load() {
 		return nil
 	}
-	table, known, err := e.readRegistry(ctx)
+	known, err := e.readRules(ctx)
 	if err != nil {
 		return err
 	}

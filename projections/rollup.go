@@ -228,20 +228,30 @@ func (e *Engine) stillGroup(c *expression, g plan.GroupRef) string {
 	return condition + ")"
 }
 
-// takeOff takes what rules of a former entity wrote off items that still carry it.
-// Should an item be what it was again by now, the record of this write heals it.
+// takeOff takes what rules of a former entity wrote off items that still carry
+// it, and where somebody has written there meanwhile, the stamp alone. Should an
+// item be what it was again by now, the record of this write heals it.
 func (w *work) takeOff(leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
-		c := newExpression()
-		names := make([]string, len(left.Names))
-		for i, name := range left.Names {
-			names[i] = c.name(name)
+		gone, err := w.takeOffNames(id, left, append(left.Names, id.Stamp))
+		if err == nil && !gone {
+			_, err = w.takeOffNames(id, left, []string{id.Stamp})
 		}
-		remove := "REMOVE " + strings.Join(names, ", ")
-		condition := c.sprintf("attribute_exists(%n)", w.partitionKey) + c.same(id.Stamp, left.Stamp)
-		_, err := w.update(w.ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, remove, condition, c))
 		w.failed(left.First, err)
 	}
+}
+
+// takeOffNames takes attributes off an item, if it holds in them what was seen.
+func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover, names []string) (bool, error) {
+	c := newExpression()
+	condition := c.sprintf("attribute_exists(%n)", w.partitionKey)
+	placeholders := make([]string, len(names))
+	for i, name := range names {
+		placeholders[i] = c.name(name)
+		condition += c.same(name, left.Last.Lookup(name))
+	}
+	remove := "REMOVE " + strings.Join(placeholders, ", ")
+	return w.update(w.ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, remove, condition, c))
 }
 
 // bare takes the attribute off items that have no unique value, and so display nothing.

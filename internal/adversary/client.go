@@ -3,6 +3,7 @@ package adversary
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
@@ -77,12 +78,18 @@ func (c *client) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _
 
 // Query is the SDK client's method.
 func (c *client) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return through(ctx, c, "Query", in, c.crew.Sim.Query)
+	return through(ctx, c, "Query", in, func(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+		in.Limit = c.crew.limit(in.Limit)
+		return c.crew.Sim.Query(ctx, in)
+	})
 }
 
 // Scan is the SDK client's method.
 func (c *client) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	return through(ctx, c, "Scan", in, c.crew.Sim.Scan)
+	return through(ctx, c, "Scan", in, func(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+		in.Limit = c.crew.limit(in.Limit)
+		return c.crew.Sim.Scan(ctx, in)
+	})
 }
 
 // BatchGetItem is the SDK client's method.
@@ -113,4 +120,12 @@ func (c *client) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsI
 		}
 		return c.crew.Sim.GetRecords(ctx, in)
 	})
+}
+
+// limit is how many items a page may have.
+func (c *Crew) limit(asked *int32) *int32 {
+	if !c.partial {
+		return asked
+	}
+	return aws.Int32(1)
 }

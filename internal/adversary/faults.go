@@ -20,8 +20,9 @@ const (
 	FailedBefore    Fault = iota // a call fails and has no effect
 	LostReply                    // a call has its effect and then fails
 	Throttled                    // a call is throttled
+	Outage                       // all calls of a worker to its tables are throttled for minutes
 	Conflict                     // a write meets another transaction
-	Unprocessed                  // a part of a batch of reads is not worked off
+	Unprocessed                  // a page is short, or a part of a batch of reads is not worked off
 	CrashedBefore                // a worker crashes at a call that has no effect any more
 	CrashedAfter                 // a worker crashes at a call that still has its effect
 	LateEffect                   // a call of a worker that crashed takes effect much later
@@ -49,7 +50,7 @@ const (
 )
 
 var faultNames = [faultCount]string{
-	"failed before", "lost reply", "throttled", "conflict", "unprocessed", "crashed before", "crashed after", "late effect", "froze",
+	"failed before", "lost reply", "throttled", "outage", "conflict", "unprocessed", "crashed before", "crashed after", "late effect", "froze",
 	"expired iterator", "late records", "delivered again", "cut", "out of order", "at once", "woke", "takeover", "restart", "rewound",
 	"split", "rolled over", "slept", "skipped", "replaced", "state lost", "recreated", "rules added", "stale read",
 }
@@ -128,7 +129,9 @@ func striking(op string) []struct {
 	case isStreamCall(op):
 		return []weighted{{FailedBefore, 8}, {Throttled, 4}, {CrashedBefore, 2}, {Froze, 2}}
 	case isWrite(op):
-		return []weighted{{FailedBefore, 10}, {LostReply, 20}, {Throttled, 5}, {Conflict, 15}, {CrashedBefore, 8}, {CrashedAfter, 12}, {Froze, 12}}
+		return []weighted{{FailedBefore, 10}, {LostReply, 20}, {Throttled, 5}, {Outage, 2}, {Conflict, 15}, {CrashedBefore, 8}, {CrashedAfter, 12}, {Froze, 12}}
+	case op == "Query" || op == "Scan":
+		return []weighted{{FailedBefore, 5}, {Throttled, 5}, {Outage, 1}, {Unprocessed, 150}, {CrashedBefore, 5}, {Froze, 12}}
 	case op == "BatchGetItem":
 		return []weighted{{FailedBefore, 5}, {Throttled, 5}, {Unprocessed, 25}, {CrashedBefore, 5}, {Froze, 12}}
 	}

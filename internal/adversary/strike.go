@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // strike reports whether a fault may happen now, and counts it.
@@ -25,6 +26,10 @@ func (c *Crew) let(call *Call) {
 		return
 	}
 	c.Calls++
+	if time.Now().Before(call.Worker.outage) && !isStreamCall(call.Op) && call.Op != opProcess && call.Op != opApply {
+		c.answer(call, Throttled, busy(call.Op))
+		return
+	}
 	fault := c.draw(call)
 	if s := c.struck(call); s != nil && s.Hold {
 		c.Log("%s is held up in %s", call.Worker, call)
@@ -39,6 +44,9 @@ func (c *Crew) let(call *Call) {
 	case FailedBefore:
 		c.answer(call, fault, errOf(call.Op, c.r.IntN(2) == 0))
 	case Throttled:
+		c.answer(call, fault, busy(call.Op))
+	case Outage:
+		call.Worker.outage = time.Now().Add(time.Duration(60+c.r.IntN(240)) * time.Second)
 		c.answer(call, fault, busy(call.Op))
 	case Conflict:
 		c.answer(call, fault, conflictOf(call.Input))

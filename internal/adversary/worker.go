@@ -27,6 +27,7 @@ type Worker struct {
 
 	// Changed by the conductor while everybody waits.
 	frozen bool
+	outage time.Time // its calls to its tables are throttled until then
 	dead   bool
 }
 

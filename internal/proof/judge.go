@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -94,3 +95,11 @@ func (l *life) stampsMirror(name string) bool {
 
 // inTheEnd begins the lines of a trace that show the tables.
 const inTheEnd = "in the end: "
+
+// judgeParking says what must not be parked: no write here is one that DynamoDB
+// refuses for good, and only where the bound is low does anybody fight long enough.
+func (l *life) judgeParking(p projections.Parked) {
+	if p.Code == "write.rejected" || p.Code == "heal.contested" && l.HealsMax == 0 {
+		l.problem("parked without need: %s, %s: %s", p.ID, p.Code, p.Reason)
+	}
+}

@@ -63,6 +63,9 @@ func TestPromisesHoldInSeededHistories(t *testing.T) {
 		}
 	})
 	report.Time = time.Since(began)
+	if report.Histories == 0 {
+		t.Error("no history was lived through: DYNAMILL_SEEDS must be at least 1")
+	}
 	fmt.Print(report)
 }
 

@@ -277,6 +277,7 @@ func (l *life) retryParked() error {
 	err := l.crew.With(func(ctx context.Context, e *projections.Engine) error {
 		all, err := e.Parked(ctx)
 		for _, p := range all {
+			l.judgeParking(p)
 			if !l.gap && p.Code != "heal.contested" && p.Code != "write.rejected" && p.Code != "number.overflow" {
 				continue
 			}

@@ -11,8 +11,8 @@ import (
 // any more: an application changed by what entities are told apart.
 type Leftover struct {
 	First int
-	Stamp change.Value // the rule's, as it was left
-	Names []string     // the attributes to take off, the stamp among them
+	Last  change.Image // the item, as it was seen
+	Names []string     // the attributes to take off beside the stamp
 }
 
 // leftovers asks for taking off what the rules of a former entity, or of any,
@@ -26,11 +26,11 @@ func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.I
 		if !ok || r.Target == now || r.Kind == rules.Mirror || !r.Target.HasKey(key) {
 			continue // or the item is cloned, stamps and all, from one with another kind of key
 		}
-		names := []string{b.Stamp}
+		var names []string
 		if left.Digest == DigestOf(b, img) { // else somebody else has written there
-			names = append(names, p.unclaimed(r.Writes, now)...)
+			names = p.unclaimed(r.Writes, now)
 		}
-		pl.Leftovers.Put(ItemRule{b, key}, &Leftover{index, img.Lookup(b.Stamp), names})
+		pl.Leftovers.Put(ItemRule{b, key}, &Leftover{index, img, names})
 		found = true
 	}
 	return found
