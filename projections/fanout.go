@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -9,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
 // writeChildren writes a parent's state to its children, from where cursor
@@ -39,6 +41,34 @@ func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, 
 		}
 	}
 	return left, next, nil
+}
+
+// refill fills all children of parents anew, as if they had just come: for a
+// parent that is rederived, whose record may be lost.
+func (w *work) refill(parents []plan.ItemRule) {
+	for _, id := range parents {
+		in, ok := w.childrenQuery(parentWrite{b: id.Binding, parent: id.Key})
+		if !ok {
+			continue
+		}
+		err := w.queryPages(w.ctx, "looking up the children of "+id.Key.String(), in, func(rows []row) error {
+			for chunk := range slices.Chunk(rows, fillsAtOnce) {
+				fills := &plan.Asked[plan.ItemRule, plan.Fill]{}
+				for _, r := range chunk {
+					child := childOf(r)
+					if id.Rule.Collection {
+						child = w.keyOf(r)
+					}
+					fills.Put(plan.ItemRule{Binding: id.Binding, Key: child}, &plan.Fill{Parent: id.Key, Refers: true})
+				}
+				if err := w.fillChunk(w.ctx, fills.Keys(), fills); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		w.failed(0, err)
+	}
 }
 
 // childrenQuery looks up a parent's children: those that lie in a collection

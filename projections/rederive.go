@@ -63,6 +63,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	defer w.release()
 	w.moves(pl, slices.DeleteFunc(slices.Clone(moves), (*plan.Move).Idle))
 	w.heal(pl)
+	w.refill(pl.Refills)
 	w.fill(&pl.Fills)
 	w.rollUp(pl)
 	w.bare(&pl.Bares)

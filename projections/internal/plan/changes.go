@@ -23,6 +23,7 @@ type Changes struct {
 	Fills     Asked[ItemRule, Fill]
 	Bares     Asked[ItemRule, Bare]
 	Leftovers Asked[ItemRule, Leftover]
+	Refills   []ItemRule // parents whose children are to be filled anew
 	Relevant  int
 	Unmatched int
 }

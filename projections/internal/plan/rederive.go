@@ -21,6 +21,9 @@ const (
 func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.Image, sc Scope) *Move {
 	mv := p.MoveFrom(key, ent, img, sc)
 	mv.Repark = sc == Everything && mv.New.HasParked()
+	if sc == Everything {
+		p.refills(pl, key)
+	}
 	if img == nil {
 		p.missing(pl, key, sc)
 		return mv
@@ -48,6 +51,15 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 		pl.Heals.Put(ItemRule{p.Of(r), key}, &Heal{Last: img})
 	}
 	return mv
+}
+
+// refills plans the filling of an item's children, for every copy rule of which it can be the parent, there or gone.
+func (p *Planner) refills(pl *Changes, key change.Key) {
+	for _, r := range p.Set.Rules {
+		if r.Kind == rules.Copy && r.Source.HasKey(key) {
+			pl.Refills = append(pl.Refills, ItemRule{p.Of(r), key})
+		}
+	}
 }
 
 // missing plans the healing of an item that is not there, for every mirror rule that could give it.
