@@ -55,8 +55,10 @@ func alarms(o Options) []alarm {
 		{"failed-batches", "FailedBatchesAlarm",
 			"A batch failed until Lambda gave up and lies in the bucket of failed batches; its changes are not derived yet.",
 			mappingMetric("OnFailureDestinationDeliveredEventCount"), "Sum", 5 * time.Minute, 1, 1, 0},
-		{"dropped-batches", "DroppedBatches",
-			"A batch failed for good and could not be written to the bucket either: look at the permissions.",
+		{"undelivered-batches", "UndeliveredBatches",
+			"A batch failed for good and could not be written to the bucket: look at the permissions, before it is dropped.",
+			functionMetric(o, "DestinationDeliveryFailures"), "Sum", 5 * time.Minute, 1, 1, 0},
+		{"dropped-batches", "DroppedBatches", "A batch failed for good and is in no bucket either: its changes are lost.",
 			mappingMetric("DroppedEventCount"), "Sum", 5 * time.Minute, 1, 1, 0},
 	}
 }

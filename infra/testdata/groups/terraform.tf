@@ -458,10 +458,30 @@ resource "aws_cloudwatch_metric_alarm" "failed_batches" {
   alarm_actions       = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]
 }
 
-# A batch failed for good and could not be written to the bucket either: look at the permissions.
+# A batch failed for good and could not be written to the bucket: look at the permissions, before it is
+# dropped.
+resource "aws_cloudwatch_metric_alarm" "undelivered_batches" {
+  alarm_name        = "groups-dynamill-undelivered-batches"
+  alarm_description = "A batch failed for good and could not be written to the bucket: look at the permissions, before it is dropped."
+  namespace         = "AWS/Lambda"
+  metric_name       = "DestinationDeliveryFailures"
+  dimensions = {
+    FunctionName = "groups-dynamill"
+  }
+  statistic           = "Sum"
+  period              = 300
+  evaluation_periods  = 1
+  datapoints_to_alarm = 1
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = 0
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]
+}
+
+# A batch failed for good and is in no bucket either: its changes are lost.
 resource "aws_cloudwatch_metric_alarm" "dropped_batches" {
   alarm_name        = "groups-dynamill-dropped-batches"
-  alarm_description = "A batch failed for good and could not be written to the bucket either: look at the permissions."
+  alarm_description = "A batch failed for good and is in no bucket either: its changes are lost."
   namespace         = "AWS/Lambda"
   metric_name       = "DroppedEventCount"
   dimensions = {
