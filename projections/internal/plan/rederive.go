@@ -23,9 +23,9 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 	mv.Repark = sc == Everything && mv.New.HasParked()
 	if sc == Everything {
 		p.refills(pl, key)
+		p.mirrors(pl, key, img)
 	}
 	if img == nil {
-		p.missing(pl, key, sc)
 		return mv
 	}
 	m, ok := p.Set.Identify(key, img)
@@ -47,9 +47,6 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 	for _, r := range m.Entity.Displays {
 		p.Display(pl, r, key, &m, img)
 	}
-	for _, r := range m.Entity.Mirrors {
-		pl.Heals.Put(ItemRule{p.Of(r), key}, &Heal{Last: img})
-	}
 	return mv
 }
 
@@ -62,17 +59,12 @@ func (p *Planner) refills(pl *Changes, key change.Key) {
 	}
 }
 
-// missing plans the healing of an item that is not there, for every mirror rule that could give it.
-func (p *Planner) missing(pl *Changes, key change.Key, sc Scope) {
-	if sc != Everything {
-		return
-	}
+// mirrors plans the healing of an item for every mirror rule that can give it,
+// whatever it is now: what tells the mirror's entity may have been overwritten.
+func (p *Planner) mirrors(pl *Changes, key change.Key, img change.Image) {
 	for _, r := range p.Set.Rules {
-		if r.Kind != rules.Mirror {
-			continue
-		}
-		if _, ok := r.SourceKey(key); ok || !r.Injective {
-			pl.Heals.Put(ItemRule{p.Of(r), key}, &Heal{})
+		if r.Kind == rules.Mirror && r.Target.HasKey(key) {
+			pl.Heals.Put(ItemRule{p.Of(r), key}, &Heal{Last: img})
 		}
 	}
 }
