@@ -47,7 +47,7 @@ type Crew struct {
 	started int
 	last    *Worker // whose call was let through last
 	orphans []*Call // of crashed workers, that may still take effect
-	past    [][]change.Record
+	past    []past
 	lanes   int                  // numbers of deliveries so far
 	seen    map[change.Key]order // what was delivered
 	late    map[string]int       // iterators on which nothing is found for so many polls
@@ -90,7 +90,7 @@ func (c *Crew) start(drain bool) *Worker {
 // hire has a new worker do something.
 func (c *Crew) hire(do func(context.Context, *Worker) error) *Worker {
 	c.started++
-	w := &Worker{number: c.started, ended: make(chan struct{})}
+	w := &Worker{number: c.started, rules: c.World.RuleFile, ended: make(chan struct{})}
 	w.client = &client{c, w}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
@@ -244,10 +244,6 @@ func (c *Crew) KillAll() {
 		c.reap()
 	}
 }
-
-// Forget forgets the batches that may be delivered again. Once rules were added, a
-// record from before comes again only with all that follow it, as from a checkpoint.
-func (c *Crew) Forget() { c.past = nil }
 
 // ExpectGaps says that records have been lost. A sleeper may still have them in
 // hand, so that nothing is known of their order any more.

@@ -98,6 +98,14 @@ func explained(err error) bool {
 	return false
 }
 
+// past is a batch that was delivered. It may be delivered again under the same
+// rules: once rules were added, a record from before comes again only with all
+// that follow it, as from a checkpoint.
+type past struct {
+	rules   string
+	records []change.Record
+}
+
 // parcel says how one batch is handed over.
 type parcel struct {
 	again   []change.Record // delivered before it
@@ -107,13 +115,15 @@ type parcel struct {
 }
 
 // cut draws how a batch is handed over.
-func (c *Crew) cut(records []change.Record) parcel {
+func (c *Crew) cut(w *Worker, records []change.Record) parcel {
 	var p parcel
 	c.Delivered += len(records)
 	if x := c.r.IntN(100); x < 12 && len(c.past) > 0 && c.strike(Again) {
-		p.again = c.past[c.r.IntN(len(c.past))]
+		if former := c.past[c.r.IntN(len(c.past))]; former.rules == w.rules {
+			p.again = former.records
+		}
 	}
-	if c.past = append(c.past, records); len(c.past) > pastMax {
+	if c.past = append(c.past, past{w.rules, records}); len(c.past) > pastMax {
 		c.past = c.past[1:]
 	}
 	all := make([]int, len(records))

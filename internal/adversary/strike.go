@@ -83,6 +83,7 @@ type Strike struct {
 	Skip  int            // so many such calls are let through before
 	Fault Fault
 	Hold  bool // no fault: the call alone waits until somebody is woken, while its worker's other calls go on
+	May   bool // it is no matter if the call never comes
 }
 
 // struck returns the strike that is meant for the call; nil if there is none.
@@ -104,7 +105,7 @@ func (c *Crew) struck(call *Call) *Strike {
 
 // Unspent returns the strikes whose call has not come yet.
 func (c *Crew) Unspent() []Strike {
-	return slices.DeleteFunc(slices.Clone(c.Strikes), func(s Strike) bool { return s.Skip < 0 })
+	return slices.DeleteFunc(slices.Clone(c.Strikes), func(s Strike) bool { return s.Skip < 0 || s.May })
 }
 
 // draw draws what happens to a call; faultCount is nothing. The same numbers

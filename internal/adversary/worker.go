@@ -20,6 +20,7 @@ import (
 // it, as `dynamill run` wires them.
 type Worker struct {
 	number int
+	rules  string // the rule file that it knows
 	client *client
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -184,7 +185,7 @@ func (d *delivery) Process(ctx context.Context, records []change.Record) (int, e
 		d.inOrder(records)
 		d.crew.lanes += 1 + len(records)
 		lane = d.crew.lanes
-		cut = d.crew.cut(records)
+		cut = d.crew.cut(d.w, records)
 		return nil
 	})
 	if err != nil {

@@ -49,7 +49,6 @@ func (l *life) befall(s Step) error {
 		return errors.Join(l.drop(leaseTableName), l.drop(stateTableName))
 	case adversary.RulesAdded:
 		l.crew.World.RuleFile = l.Population.File
-		l.crew.Forget()
 	case adversary.Recreated:
 		return l.recreate(pick)
 	}

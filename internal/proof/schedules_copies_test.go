@@ -1,6 +1,8 @@
 package proof
 
 import (
+	"regexp"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/adversary"
 	"github.com/dynamill/dynamill/internal/guard"
@@ -93,6 +95,9 @@ func copySchedules() []schedule {
 			strikes: []adversary.Strike{
 				at(`^Query app-dynamill .*references/author/USER#a`, 1, adversary.Froze),
 				holds(`^UpdateItem app-dynamill\(parent/author/USER#a`, 1),
+				{ // else the sleeper fills the comment itself
+					Call: regexp.MustCompile(`^BatchGetItem app\(POST#r/COMMENT#d\), app-dynamill\(parent`), Skip: 1, Fault: adversary.CrashedBefore, May: true,
+				},
 			},
 		},
 		{
