@@ -94,11 +94,14 @@ func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *plan.Fi
 		child := items[id.Key]
 		pid := parkedID(id.ID, id.Key)
 		write := ddb.TransactWriteItem{Delete: &ddb.Delete{TableName: &e.stateTable, Key: parkedKey(pid).attributes()}}
-		if bad := e.badChild(id, child); bad != nil {
+		bad := e.badChild(id, child)
+		if bad != nil {
 			write = ddb.TransactWriteItem{Put: &ddb.Put{TableName: &e.stateTable, Item: e.parkedRow(pid, id.ID, id.Key, f.Position, bad)}}
-			e.noteParked(ctx, id.ID, id.Key, bad)
 		}
 		err = e.transact(ctx, "settling what is parked of "+id.Key.String(), []ddb.TransactWriteItem{write, e.stillNamed(id, child)})
+		if err == nil && bad != nil {
+			e.noteParked(ctx, id.ID, id.Key, bad)
+		}
 		if canceled := new(ddb.TransactionCanceledException); !errors.As(err, &canceled) {
 			return err
 		}

@@ -46,12 +46,14 @@ func (e *Engine) park(ctx context.Context, b *plan.Binding, item change.Key, why
 }
 
 func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
-	e.noteParked(ctx, ruleID, item, why)
 	_, err := attempt(ctx, "parking "+item.String(), func() (*dynamodb.PutItemOutput, error) {
 		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &e.stateTable, Item: e.parkedRow(parkedID(ruleID, item), ruleID, item, position, why),
 		})
 	})
+	if err == nil {
+		e.noteParked(ctx, ruleID, item, why)
+	}
 	return err
 }
 
