@@ -28,6 +28,9 @@ const wholeBatch = ""
 // which on everything comes again; of a queue each messageId; of a pipe each
 // eventID or messageId (EventBridge user guide, "Pipes batching and concurrency").
 func (d *delivery) answer() ([]byte, error) {
+	if d.shape == shapeTasks {
+		return json.Marshal(d.tasks)
+	}
 	r := response{BatchItemFailures: []failedItem{}}
 	if d.shape == shapeStream {
 		if lowest := d.lowestOpen(); lowest != nil {
@@ -96,7 +99,9 @@ const traceKey = "x-amzn-trace-id"
 func (h *Handler) log(ctx context.Context, d *delivery, err error, took time.Duration) {
 	level, message := slog.LevelInfo, "invocation done"
 	attrs := make([]slog.Attr, 0, 10)
-	if d.batch != nil {
+	if d.batch != nil && d.shape == shapeTasks {
+		attrs = append(attrs, slog.String("source", d.shape.String()), slog.Int("pieces", d.tasks.Pieces), slog.Bool("finished", d.tasks.Done))
+	} else if d.batch != nil {
 		failed := 0
 		for _, open := range d.open {
 			if open {

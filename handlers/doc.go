@@ -8,6 +8,8 @@
 // event, SQS messages whose bodies are stream records, a batch of EventBridge
 // Pipes, and the object that Lambda leaves in S3 when it gave a batch up. A late
 // batch of that last kind is never applied from its images, only its keys are used.
+// Beside them there is {"dynamill":"tasks"}, with which a schedule has a TaskWorker
+// do what is due without a record; the answer is {"pieces":n,"done":true|false}.
 //
 // It imports change, and lambdacontext of aws-lambda-go for the request's id; it
 // knows nothing of rules or projections, nor of the other drivers. The decoding

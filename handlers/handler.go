@@ -31,6 +31,13 @@ type Parker interface {
 	ParkRecord(ctx context.Context, p ParkedRecord) error
 }
 
+// TaskWorker works off what large fan-outs have left, and returns how many
+// pieces it did. It may be stopped by its context at any time: what is left, the
+// next call takes up.
+type TaskWorker interface {
+	WorkTasks(ctx context.Context) (pieces int, err error)
+}
+
 // ParkedRecord is a record that could not be read.
 type ParkedRecord struct {
 	ID     string // the position (stream label and sequence number), or a digest of Raw where there is none
@@ -44,7 +51,8 @@ type ParkedRecord struct {
 type Config struct {
 	Processor Processor
 	Rederiver Rederiver
-	Parker    Parker // nil: a record that cannot be read fails, and all after it
+	Parker    Parker     // nil: a record that cannot be read fails, and all after it
+	Tasks     TaskWorker // nil: the payload {"dynamill":"tasks"} is an error
 
 	PartitionKey string // the table's key attributes
 	SortKey      string // "" for a table without a sort key
@@ -90,7 +98,8 @@ func New(cfg Config) (*Handler, error) {
 var errTimeUp = errors.New("stopped before the invocation's deadline")
 
 // Invoke reads the payload, has its records applied, and answers which are not
-// done. The error is a *PayloadError if nothing of the payload could be
+// done; or has tasks worked off, and answers how many pieces that took and whether
+// it is all. The error is a *PayloadError if nothing of the payload could be
 // understood. Nothing that Invoke started is still running when it returns.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
@@ -104,7 +113,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	// Logged although it may be returned as well: an error that leaves this process
 	// is seen by nobody but the event source mapping.
 	h.log(ctx, d, err, time.Since(started))
-	if err != nil && (d.batch == nil || d.shape == shapeLate) {
+	if err != nil && (d.batch == nil || d.shape == shapeLate || d.shape == shapeTasks) {
 		return nil, err
 	}
 	return d.answer()
@@ -130,10 +139,14 @@ type delivery struct {
 	applied int    // records that are done
 	parked  int    // records that are parked, and need not come again
 	open    []bool // by element: it is not done
+	tasks   taskProgress
 }
 
 // deliver applies what can be applied. An error says why an element is open.
 func (d *delivery) deliver(ctx context.Context) error {
+	if d.shape == shapeTasks {
+		return d.workTasks(ctx)
+	}
 	d.open = make([]bool, len(d.elements))
 	for i := range d.open {
 		d.open[i] = true

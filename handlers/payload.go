@@ -25,10 +25,13 @@ const (
 	// gives a batch up; its payload holds the event (Lambda developer guide,
 	// "Retain discarded records for a DynamoDB event source").
 	shapeLate
+	// shapeTasks is {"dynamill":"tasks"}, with which a schedule invokes the
+	// function; it has no records.
+	shapeTasks
 )
 
 func (s shape) String() string {
-	return [...]string{"unknown", "stream", "queue", "pipe", "late batch"}[s]
+	return [...]string{"unknown", "stream", "queue", "pipe", "late batch", "tasks"}[s]
 }
 
 // batch is what was found in a payload. Everything in it points into the payload.
@@ -97,6 +100,7 @@ func (r *batchReader) payload(src []byte) error {
 type envelope struct {
 	records, late, window bool
 	payload               []byte // raw JSON; nil if there is none
+	command               []byte // raw JSON of the field dynamill
 	names                 []string
 }
 
@@ -122,6 +126,12 @@ func (r *batchReader) event(s *scanner, late bool) error {
 			r.shape = shapeQueue
 		}
 		return r.check("an event")
+	case env.command != nil && !late:
+		if string(env.command) != `"tasks"` {
+			return payloadErrorf(`the command %s is unknown: want {"dynamill":"tasks"}`, shorten(env.command))
+		}
+		r.shape = shapeTasks
+		return nil
 	case env.late && env.payload != nil && !late:
 		return r.lateEvent(env.payload)
 	case env.late:
@@ -148,13 +158,9 @@ func (r *batchReader) eventField(s *scanner, name text, env *envelope) bool {
 	case "DDBStreamBatchInfo":
 		env.late = true
 	case "payload":
-		s.next()
-		from := s.pos
-		if !s.skip(0) {
-			return false
-		}
-		env.payload = s.src[from:s.pos]
-		return true
+		return s.raw(&env.payload)
+	case "dynamill":
+		return s.raw(&env.command)
 	case "window":
 		env.window = s.next() == '{'
 	}

@@ -268,6 +268,17 @@ func (s *scanner) array(member func() bool) bool {
 	}
 }
 
+// raw passes over any one value and gives its JSON.
+func (s *scanner) raw(to *[]byte) bool {
+	s.next()
+	from := s.pos
+	if !s.skip(0) {
+		return false
+	}
+	*to = s.src[from:s.pos]
+	return true
+}
+
 // skip passes over any one value.
 func (s *scanner) skip(depth int) bool {
 	if depth > jsonDepthMax {
