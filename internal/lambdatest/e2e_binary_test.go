@@ -1,0 +1,3 @@
+package lambdatest
+
+var binaryFolder string

@@ -1,0 +1,136 @@
+package lambdatest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"golang.org/x/sync/errgroup"
+)
+
+// pagesAheadMax is how many pages of records may wait for a lane.
+const pagesAheadMax = 10
+
+// shard is a shard that is being worked off.
+type shard struct {
+	*Mapping
+	id string
+
+	// Under Mapping.mu.
+	open     int // records that were read and are neither done nor discarded
+	quiet    int // looks at the shard in a row that found nothing while none was open
+	finished bool
+}
+
+// run reads the shard to its end and works off what it holds.
+func (s *shard) run(ctx context.Context) error {
+	lanes := make([]chan []types.Record, s.ParallelizationFactor)
+	group, work := errgroup.WithContext(ctx)
+	for i := range lanes {
+		lanes[i] = make(chan []types.Record, pagesAheadMax)
+		l := &lane{shard: s, pages: lanes[i]}
+		group.Go(func() error { return l.run(work) })
+	}
+	group.Go(func() error {
+		defer func() {
+			for _, l := range lanes {
+				close(l)
+			}
+		}()
+		return s.read(work, lanes)
+	})
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("shard %s: %w", s.id, err)
+	}
+	if ctx.Err() == nil {
+		s.note(func() { s.finished = true })
+	}
+	return nil
+}
+
+// read hands the shard's records to lanes until it ends, or ctx does.
+func (s *shard) read(ctx context.Context, lanes []chan []types.Record) error {
+	first, err := s.Streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+		StreamArn: &s.StreamARN, ShardId: &s.id, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+	})
+	if err != nil {
+		return fmt.Errorf("beginning to read: %w", err)
+	}
+	for iterator := first.ShardIterator; iterator != nil && ctx.Err() == nil; {
+		page, err := s.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator})
+		if err != nil {
+			return fmt.Errorf("reading: %w", err)
+		}
+		iterator = page.NextShardIterator
+		s.note(func() {
+			s.open += len(page.Records)
+			if s.quiet++; s.open > 0 {
+				s.quiet = 0
+			}
+		})
+		if err := s.spread(ctx, page.Records, lanes); err != nil {
+			return err
+		}
+		if len(page.Records) == 0 && iterator != nil {
+			sleep(ctx, s.PollInterval)
+		}
+	}
+	return nil
+}
+
+// spread hands records to their lanes.
+func (s *shard) spread(ctx context.Context, records []types.Record, lanes []chan []types.Record) error {
+	pages := make([][]types.Record, len(lanes))
+	for _, r := range records {
+		n, err := s.laneOf(r, len(lanes))
+		if err != nil {
+			return err
+		}
+		pages[n] = append(pages[n], r)
+	}
+	for n, page := range pages {
+		if len(page) == 0 {
+			continue
+		}
+		select {
+		case lanes[n] <- page:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// laneOf chooses a record's lane by its partition key.
+func (s *shard) laneOf(r types.Record, lanes int) (int, error) {
+	key, ok := r.Dynamodb.Keys[s.PartitionKey]
+	if !ok {
+		return 0, fmt.Errorf("record %s has no key attribute %s", aws.ToString(r.EventID), s.PartitionKey)
+	}
+	value, err := encodeValue(key)
+	if err != nil {
+		return 0, err
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return 0, err
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write(text) // a hash takes everything
+	return int(hash.Sum32() % uint32(lanes)), nil
+}
+
+// settle files records as done or discarded.
+func (s *shard) settle(records int) {
+	s.note(func() {
+		s.open -= records
+		s.changes += records
+	})
+}
+
+func (s *shard) pause(ctx context.Context) { sleep(ctx, max(s.RetryPause, time.Microsecond)) }
