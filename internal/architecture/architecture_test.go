@@ -113,6 +113,14 @@ func TestBreachesAreFound(t *testing.T) {
 			graph: imports{"./streamreader": {"./internal/dynamosim"}},
 			want:  []string{"./streamreader -> ./internal/dynamosim"},
 		},
+		"templates reach the engine": {
+			graph: imports{"./infra": {"./rules", "./projections"}},
+			want:  []string{"./infra -> ./projections"},
+		},
+		"the function reaches the simulator": {
+			graph: imports{"./cmd/dynamill-lambda": {"./projections", "./handlers", "./internal/bench"}, "./internal/bench": {"./internal/dynamosim"}},
+			want:  []string{"./cmd/dynamill-lambda -> ./internal/bench -> ./internal/dynamosim"},
+		},
 		"a room imports the command": {
 			graph: imports{"./examples/forum": {"./cmd/dynamill/internal/flags"}, "./cmd/dynamill": {"./cmd/dynamill/internal/flags"}},
 			want:  []string{"./examples/forum -> ./cmd/dynamill/internal/flags"},

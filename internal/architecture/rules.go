@@ -68,6 +68,15 @@ var arrows = []arrow{
 		why: "a driver feeds the Processor that it declares; cmd wires an engine to it",
 	},
 	{
+		from: []string{"./infra"}, to: append([]string{"./internal/attributes", awsSDK, smithy}, engine...),
+		why: "templates follow from the rule file alone; who deploys them calls AWS",
+	},
+	{
+		from: []string{"./cmd/dynamill-lambda"},
+		to:   []string{"./streamreader", "./replay", "./infra", "./examples", "./internal/dynamosim", "./internal/workbench", "./internal/oracle"},
+		why:  "the function has ten seconds to start; what it holds beside engine and handler makes it larger and slower",
+	},
+	{
 		from: library, to: []string{"./internal/dynamosim", "./internal/workbench", "./internal/oracle"},
 		why: "the simulator is for tests and demonstrations and never offered for production",
 	},

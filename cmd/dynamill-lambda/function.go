@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/handlers"
+	"github.com/dynamill/dynamill/projections"
+)
+
+// connectionsMax is how many connections are kept open; the engine writes in parallel.
+const connectionsMax = 32
+
+// function answers the invocations of one execution environment.
+type function struct {
+	settings
+	aws    aws.Config
+	tables *dynamodb.Client
+	logger *slog.Logger
+	out    io.Writer // takes the metrics
+
+	mu      sync.Mutex
+	current *mill // nil until it is opened
+}
+
+// mill is an engine under the rules that it was opened with, and all that hangs on it.
+type mill struct {
+	*projections.Engine
+	handler *handlers.Handler
+	meter   *meter
+	stale   atomic.Bool // newer rules are registered: the engine does nothing any more
+}
+
+func newFunction(ctx context.Context, s settings, logger *slog.Logger, out io.Writer) (*function, error) {
+	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost, t.MaxIdleConns = connectionsMax, connectionsMax
+	})
+	// There is no instance whose role could be asked for.
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	if err != nil {
+		return nil, fmt.Errorf("reading the AWS configuration: %w", err)
+	}
+	tables := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+		if s.endpoint != "" {
+			o.BaseEndpoint = &s.endpoint
+		}
+	})
+	return &function{settings: s, aws: cfg, tables: tables, logger: logger, out: out}, nil
+}
+
+// ready returns the mill, and opens it anew where newer rules have been
+// registered since. Lambda keeps environments for hours: one whose rules come
+// from a parameter would else fail until it is thrown away.
+func (f *function) ready(ctx context.Context) (*mill, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.current != nil && !f.current.stale.Load() {
+		return f.current, nil
+	}
+	m, err := f.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.current = m
+	return m, nil
+}
+
+func (f *function) open(ctx context.Context) (*mill, error) {
+	set, err := f.loadRules(ctx, f.aws)
+	if err != nil {
+		return nil, err
+	}
+	table := cmp.Or(f.table, set.Table.Name)
+	if table == "" {
+		return nil, errors.New("no table is named: set DYNAMILL_TABLE, or `name:` under `table:` in the rule file")
+	}
+	engine, err := projections.Open(ctx, projections.Config{
+		Client: f.tables, Table: table, StateTable: f.stateTable, Rules: set,
+		Logger: slog.New(traced{f.logger.Handler()}), Worker: f.logStream,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting on table %s: %w", table, err)
+	}
+	m := &mill{Engine: engine, meter: &meter{out: f.out, table: table}}
+	m.handler, err = handlers.New(handlers.Config{
+		Processor: m, Rederiver: m, Parker: parker{engine}, Tasks: m,
+		PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, Logger: f.logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if fresh := engine.Describe().NewRules; len(fresh) > 0 {
+		f.logger.Warn("rules are not seeded yet: run `dynamill run --drain` once; until then they show no count or sum", "rules", fresh)
+	}
+	return m, nil
+}
+
+// Invoke answers one invocation, and writes its metrics.
+func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	started := time.Now()
+	m, err := f.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := m.handler.Invoke(ctx, payload)
+	requestID := ""
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		requestID = lc.AwsRequestID
+	}
+	if err := m.meter.report(requestID, m.Stats(), err != nil || leavesOpen(answer), time.Since(started)); err != nil {
+		f.logger.ErrorContext(ctx, "writing the metrics failed", "error", err.Error())
+	}
+	return answer, err
+}
+
+// leavesOpen reports whether an answer names records that have to come again.
+func leavesOpen(answer []byte) bool {
+	var partial struct{ BatchItemFailures []json.RawMessage }
+	return json.Unmarshal(answer, &partial) != nil || len(partial.BatchItemFailures) > 0
+}
+
+// Process, Rederive and WorkTasks are the engine's; they notice when newer rules
+// have been registered.
+
+func (m *mill) Process(ctx context.Context, records []change.Record) (int, error) {
+	done, err := m.Engine.Process(ctx, records)
+	return done, m.noted(err)
+}
+
+func (m *mill) Rederive(ctx context.Context, keys []change.Key) error {
+	return m.noted(m.Engine.Rederive(ctx, keys))
+}
+
+func (m *mill) WorkTasks(ctx context.Context) (int, error) {
+	pieces, err := m.Engine.WorkTasks(ctx)
+	return pieces, m.noted(err)
+}
+
+func (m *mill) noted(err error) error {
+	if errors.Is(err, projections.ErrEpochMoved) {
+		m.stale.Store(true)
+	}
+	return err
+}
+
+// parker gives the engine what a handler could not read.
+type parker struct{ *projections.Engine }
+
+func (p parker) ParkRecord(ctx context.Context, r handlers.ParkedRecord) error {
+	return p.Engine.ParkRecord(ctx, r.ID, r.Code, r.Reason, r.Raw)
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func (w *world) launch(variables ...string) *process {
+	w.Helper()
+	file := filepath.Join(w.TempDir(), "dynamill.yaml")
+	w.must(os.WriteFile(file, []byte(groupRules), 0o600))
+	return launch(w, append([]string{"DYNAMILL_RULES=" + file, "DYNAMILL_TABLE=" + w.table, "DYNAMILL_ENDPOINT=" + w.endpoint}, variables...)...)
+}
+
+func TestAnEventIsAppliedAndMeasured(t *testing.T) {
+	w := newWorld(t)
+	w.put("GROUP#g", "METADATA")
+	w.engine(groupRules)
+	p := w.launch()
+	w.put("GROUP#g", "USER#a")
+	for i, want := range []string{"1", "1", "2"} { // the first one comes twice
+		payload := event(joined("g", "a", "100"))
+		if want == "2" {
+			w.put("GROUP#g", "USER#b")
+			payload = event(joined("g", "b", "200"))
+		}
+		a := p.invoke(payload)
+		if a.body != `{"batchItemFailures":[]}` || !strings.HasSuffix(a.path, "/response") {
+			t.Fatalf("answer %+v\n%s", a, p.stderr.String())
+		}
+		if got := w.count("g"); got != want {
+			t.Errorf("invocation %d: the group shows %q members, want %s", i, got, want)
+		}
+	}
+	p.ready() // the metrics of the last one are written
+	lines := strings.Split(strings.TrimSpace(p.stdout.String()), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("want 3 lines of metrics, found\n%s", p.stdout.String())
+	}
+	var line metricLine
+	w.must(json.Unmarshal([]byte(lines[2]), &line))
+	if line.Table != w.table || line.Records != 1 || line.Relevant != 1 || line.Writes == 0 || line.Failed != 0 || line.RequestID != "request-3" || line.DurationMs <= 0 {
+		t.Errorf("metrics %s", lines[2])
+	}
+	if log := p.stderr.String(); !strings.Contains(log, `"requestId":"request-3","traceId":"trace-3"`) {
+		t.Errorf("the log does not name the invocation:\n%s", log)
+	}
+}
+
+func TestARecordThatCannotBeReadIsParked(t *testing.T) {
+	w := newWorld(t)
+	w.put("GROUP#g", "METADATA")
+	engine := w.engine(groupRules)
+	w.put("GROUP#g", "USER#a")
+	p := w.launch()
+	if a := p.invoke(event(malformed(joined("g", "a", "100")))); a.body != `{"batchItemFailures":[]}` {
+		t.Errorf("answer %+v", a)
+	}
+	parked, err := engine.Parked(t.Context())
+	w.must(err)
+	if len(parked) != 1 || parked[0].Rule != "record" || !strings.Contains(parked[0].Raw, `"note":{"X"`) {
+		t.Errorf("parked: %+v", parked)
+	}
+	if got := w.count("g"); got != "1" {
+		t.Errorf("the group shows %q members: the item was not rederived", got)
+	}
+	p.ready()
+	if out := p.stdout.String(); !strings.Contains(out, `"Parked":1,`) {
+		t.Errorf("metrics %s", out)
+	}
+	if log := p.stderr.String(); strings.Count(log, `"traceId":"trace-1"`) < 2 {
+		t.Errorf("the engine's line does not name the invocation:\n%s", log)
+	}
+}
+
+func TestTasksAreWorkedOff(t *testing.T) {
+	w := newWorld(t)
+	p := w.launch()
+	if a := p.invoke(`{"dynamill":"tasks"}`); a.body != `{"pieces":0,"done":true}` {
+		t.Errorf("answer %+v", a)
+	}
+	if a := p.invoke(`{"hello":"world"}`); !strings.HasSuffix(a.path, "/error") || !strings.Contains(a.body, "hello") {
+		t.Errorf("answer %+v to a payload of somebody else's", a)
+	}
+	p.ready()
+	if out := p.stdout.String(); strings.Count(out, `"Failed":1`) != 1 {
+		t.Errorf("metrics %s", out)
+	}
+	if log := p.stderr.String(); !strings.Contains(log, `"rules":["member-count"]`) {
+		t.Errorf("nothing says that rules are to be seeded:\n%s", log)
+	}
+}
+
+func TestWhatKeepsTheFunctionFromStartingIsReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		variables []string
+		want      string
+	}{
+		"a rule file with errors": {[]string{"DYNAMILL_RULES=version: 1\nrulez: {}\n", "DYNAMILL_TABLE=app"}, "rulez"},
+		"no rule file":            {[]string{"DYNAMILL_TABLE=app"}, "dynamill.yaml"},
+		"no table":                {[]string{"DYNAMILL_RULES=" + groupRules}, "DYNAMILL_TABLE"},
+		"an unknown level":        {[]string{"DYNAMILL_LOG_LEVEL=loud"}, "DYNAMILL_LOG_LEVEL"},
+		"nobody answers": {[]string{"DYNAMILL_RULES=" + groupRules, "DYNAMILL_TABLE=app", "DYNAMILL_ENDPOINT=http://127.0.0.1:1", "AWS_REGION=us-east-1",
+			"AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local"}, "127.0.0.1:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := launch(t, c.variables...)
+			a := p.answer()
+			var said initError
+			if err := json.Unmarshal([]byte(a.body), &said); err != nil || a.path != "init/error" || a.errorType != initErrorType {
+				t.Errorf("answer %+v", a)
+			}
+			if !strings.Contains(said.Message, c.want) || said.Type != initErrorType {
+				t.Errorf("said %+v, want something about %s", said, c.want)
+			}
+			err := <-p.ended
+			if failed := new(exec.ExitError); !errors.As(err, &failed) || failed.ExitCode() != 1 {
+				t.Errorf("the process ended with %v", err)
+			}
+			if log := p.stderr.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, c.want) {
+				t.Errorf("want one line about %s, found\n%s", c.want, log)
+			}
+		})
+	}
+}
+
+// Rules of a parameter may change under an environment that Lambda keeps.
+func TestNewerRulesAreTakenUp(t *testing.T) {
+	w := newWorld(t)
+	w.put("GROUP#g", "METADATA")
+	w.engine(groupRules)
+	var out strings.Builder
+	f, err := newFunction(t.Context(), settings{rules: groupRules, table: w.table, endpoint: w.endpoint}, newLogger(0), &out)
+	w.must(err)
+	w.put("GROUP#g", "USER#a")
+	payload := []byte(event(joined("g", "a", "100")))
+	first, err := f.ready(t.Context())
+	w.must(err)
+	newer := groupRules + "  members: { count: Member, as: Group.members }\n"
+	w.engine(newer)
+	answered, err := f.Invoke(t.Context(), payload)
+	if err != nil || string(answered) != `{"batchItemFailures":[{"itemIdentifier":"100"}]}` {
+		t.Errorf("answer %s, %v under old rules", answered, err)
+	}
+	if _, err = f.Invoke(t.Context(), payload); err == nil || !strings.Contains(err.Error(), "members") {
+		t.Errorf("error %v, want that a rule in force is missing", err)
+	}
+	f.rules = newer
+	answered, err = f.Invoke(t.Context(), payload)
+	if err != nil || string(answered) != `{"batchItemFailures":[]}` {
+		t.Errorf("answer %s, %v under new rules", answered, err)
+	}
+	if second, err := f.ready(t.Context()); err != nil || second == first {
+		t.Errorf("the engine is the old one, or %v", err)
+	}
+	if diff := cmp.Diff("1", w.count("g")); diff != "" {
+		t.Errorf("members (-want +got)\n%s", diff)
+	}
+}

@@ -1,0 +1,76 @@
+// Command dynamill-lambda is dynamill as a function of AWS Lambda: the
+// executable `bootstrap` of the runtime provided.al2023. docs/lambda.md says how
+// it is deployed and set up.
+//
+// It wires the engine to a handler and holds no logic of its own: where its rules
+// come from (rulefile.go), which metrics an invocation leaves (metrics.go), and
+// what happens when newer rules turn up under a running environment (function.go).
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+)
+
+// initTimeout leaves Lambda's own limit of ten seconds (Lambda developer guide,
+// "Lambda execution environment") the time to report what went wrong.
+const initTimeout = 9 * time.Second
+
+func main() {
+	s, err := readSettings(os.Getenv)
+	logger := newLogger(s.logLevel)
+	slog.SetDefault(logger) // what aws-lambda-go says, it says through package log
+	if s.runtimeAPI == "" {
+		logger.Error("this program runs on AWS Lambda only (AWS_LAMBDA_RUNTIME_API is not set): use `dynamill run` elsewhere")
+		os.Exit(1)
+	}
+	var f *function
+	if err == nil {
+		f, err = start(s, logger)
+	}
+	if err != nil {
+		failInit(s.runtimeAPI, logger, err)
+	}
+	lambda.Start(f)
+}
+
+// start makes the function ready for its first invocation.
+func start(s settings, logger *slog.Logger) (f *function, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			f, err = nil, fmt.Errorf("a panic that should never happen: %v: %s", cause, debug.Stack())
+		}
+	}()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), initTimeout, errors.New("the environment was not ready within the time that Lambda gives"))
+	defer cancel()
+	f, err = newFunction(ctx, s, logger, os.Stdout)
+	if err == nil {
+		_, err = f.ready(ctx)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))
+	}
+	return f, err
+}
+
+// failInit says, in one line of the log and to Lambda, why no invocation can be
+// taken, and ends the process. Lambda starts another one with the next attempt.
+func failInit(runtimeAPI string, logger *slog.Logger, err error) {
+	logger.Error("the function cannot start", "error", err.Error())
+	if err := reportInit(runtimeAPI, err); err != nil {
+		logger.Error("telling Lambda failed, too", "error", err.Error())
+	}
+	os.Exit(1)
+}
+
+// newLogger logs JSON, which CloudWatch Logs Insights finds fields in.
+func newLogger(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+}

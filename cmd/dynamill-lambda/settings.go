@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// settings are what the function is told by its environment variables.
+type settings struct {
+	rules             string // DYNAMILL_RULES: see ruleFile
+	table, stateTable string // DYNAMILL_TABLE, DYNAMILL_STATE_TABLE
+	endpoint          string // DYNAMILL_ENDPOINT: of DynamoDB, for tests
+	logLevel          slog.Level
+
+	runtimeAPI string // of Lambda: host and port
+	taskRoot   string // folder of the package
+	logStream  string // names the execution environment; "" if Lambda gave none
+}
+
+const rulesDefault = "dynamill.yaml"
+
+func readSettings(variable func(string) string) (settings, error) {
+	s := settings{
+		rules: variable("DYNAMILL_RULES"), table: variable("DYNAMILL_TABLE"), stateTable: variable("DYNAMILL_STATE_TABLE"),
+		endpoint: variable("DYNAMILL_ENDPOINT"), runtimeAPI: variable("AWS_LAMBDA_RUNTIME_API"),
+		taskRoot: variable("LAMBDA_TASK_ROOT"), logStream: variable("AWS_LAMBDA_LOG_STREAM_NAME"),
+	}
+	if s.rules == "" {
+		s.rules = rulesDefault
+	}
+	if s.taskRoot == "" {
+		program, err := os.Executable()
+		if err != nil {
+			return s, fmt.Errorf("finding the folder of the package: %w", err)
+		}
+		s.taskRoot = filepath.Dir(program)
+	}
+	switch level := variable("DYNAMILL_LOG_LEVEL"); strings.ToLower(level) {
+	case "", "info":
+	case "debug":
+		s.logLevel = slog.LevelDebug
+	case "warn":
+		s.logLevel = slog.LevelWarn
+	case "error":
+		s.logLevel = slog.LevelError
+	default:
+		return s, fmt.Errorf("DYNAMILL_LOG_LEVEL %q is not one of debug, info, warn, error", level)
+	}
+	return s, nil
+}
