@@ -27,6 +27,8 @@ SOAK ?= 20
 SOAK_SEEDS ?= 20000
 SOAK_FUZZTIME ?= 10m
 EXAMPLE ?=
+# RULES is the rule file that make lambda packs.
+RULES ?=
 
 .PHONY: help
 help: ## list the targets
@@ -35,6 +37,10 @@ help: ## list the targets
 .PHONY: build
 build: ## build bin/dynamill
 	go build -trimpath -o bin/dynamill ./cmd/dynamill
+
+.PHONY: lambda
+lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml packs that rule file, too
+	go run ./scripts/lambdazip -o bin/lambda -rules '$(RULES)'
 
 .PHONY: test
 test: ## vet, then every test with the race detector, DynamoDB Local beside it; a skipped test fails
