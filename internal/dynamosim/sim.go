@@ -67,7 +67,6 @@ type Sim struct {
 	tokens     map[string]token
 	tokenQueue []string       // oldest first
 	held       map[string]int // items that another transaction holds
-	first      sequence       // from which every stream counts on
 	usage      Usage
 }
 
