@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/handlers"
@@ -52,8 +53,11 @@ func newFunction(ctx context.Context, s settings, logger *slog.Logger, out io.Wr
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost, t.MaxIdleConns = connectionsMax, connectionsMax
 	})
-	// There is no instance whose role could be asked for.
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	sdk := logging.LoggerFunc(func(class logging.Classification, format string, args ...any) {
+		logger.Debug(fmt.Sprintf(format, args...), "from", "AWS SDK", "class", string(class)) // what matters comes as an error, too
+	})
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client), config.WithLogger(sdk),
+		config.WithEC2IMDSClientEnableState(imds.ClientDisabled)) // there is no instance whose role could be asked for
 	if err != nil {
 		return nil, fmt.Errorf("reading the AWS configuration: %w", err)
 	}

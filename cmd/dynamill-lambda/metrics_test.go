@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/projections"
+)
+
+func TestEachLineSaysWhatWasDoneSinceTheLast(t *testing.T) {
+	var out strings.Builder
+	m := &meter{out: &out, table: "app"}
+	for _, c := range []struct {
+		stats  projections.Stats
+		failed bool
+	}{
+		{projections.Stats{Records: 10, Relevant: 4, Writes: 3, Parked: 1}, false},
+		{projections.Stats{Records: 12, Relevant: 5, Writes: 3, Parked: 1, Heals: 2}, true},
+	} {
+		if err := m.report("r", c.stats, c.failed, 1500*time.Microsecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := strings.SplitAfter(out.String(), "\n")
+	if len(lines) != 3 || lines[2] != "" {
+		t.Fatalf("want two lines, found %q", out.String())
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(lines[1]), &got); err != nil {
+		t.Fatal(err)
+	}
+	header := got["_aws"].(map[string]any)
+	if ago := time.Since(time.UnixMilli(int64(header["Timestamp"].(float64)))); ago < 0 || ago > time.Minute {
+		t.Errorf("the line is %v old", ago)
+	}
+	directive := header["CloudWatchMetrics"].([]any)[0].(map[string]any)
+	if diff := cmp.Diff([]any{[]any{"Table"}}, directive["Dimensions"]); diff != "" || directive["Namespace"] != "dynamill" {
+		t.Errorf("namespace %v, dimensions (-want +got)\n%s", directive["Namespace"], diff)
+	}
+	var names []string
+	for _, d := range directive["Metrics"].([]any) {
+		name := d.(map[string]any)["Name"].(string)
+		if _, number := got[name].(float64); !number {
+			t.Errorf("the line has no number %s", name)
+		}
+		names = append(names, name)
+	}
+	if want := []string{"Records", "Relevant", "Writes", "Parked", "Heals", "Failed", "DurationMs"}; !slices.Equal(names, want) {
+		t.Errorf("metrics %q, want %q", names, want)
+	}
+	delete(got, "_aws")
+	want := map[string]any{"Table": "app", "requestId": "r", "Records": 2.0, "Relevant": 1.0, "Unmatched": 0.0, "Transactions": 0.0, "Writes": 0.0,
+		"Rollups": 0.0, "Copies": 0.0, "Mirrors": 0.0, "Parked": 0.0, "Heals": 2.0, "Failed": 1.0, "DurationMs": 1.5}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the second line (-want +got)\n%s", diff)
+	}
+}
