@@ -61,6 +61,8 @@ type Mapping struct {
 	shards  map[string]*shard
 	changed chan struct{} // closed and made anew when Settle may look again
 	changes int           // records that were done or discarded
+	ended   bool          // Run returned, with this error
+	failed  error
 }
 
 // Forever is the RetriesMax with which nothing is ever discarded.
@@ -101,16 +103,18 @@ func orDefault[T comparable](v, otherwise T) T {
 	return v
 }
 
-// Run delivers records until ctx ends, which is no error. Batches that are under
+// Run delivers records until ctx ends, which is no error. It is called once. Batches that are under
 // way then are given up.
 func (m *Mapping) Run(ctx context.Context) error {
 	m.start()
 	group, work := errgroup.WithContext(ctx)
 	group.Go(func() error { return m.follow(work, group) })
-	if err := group.Wait(); err != nil && ctx.Err() == nil {
-		return err
+	err := group.Wait()
+	if ctx.Err() != nil {
+		err = nil
 	}
-	return nil
+	m.note(func() { m.ended, m.failed = true, err })
+	return err
 }
 
 // follow begins shards whose parents are finished, for as long as there may be any.
@@ -172,10 +176,13 @@ func (m *Mapping) list(ctx context.Context) (all []types.Shard, err error) {
 	}
 }
 
+var errLeft = errors.New("records may be left to be delivered")
+
 // Settle waits until all that was written before is delivered, and with it what
 // the function wrote itself: until every record read is done or discarded, and a
 // few looks at every shard have found nothing. It returns how many records were
-// done or discarded meanwhile. Run must be running, and nobody else writing.
+// done or discarded meanwhile. Nobody else may be writing. Run must be running;
+// its end is an error.
 func (m *Mapping) Settle(ctx context.Context) (records int, err error) {
 	m.start()
 	m.mu.Lock()
@@ -188,14 +195,17 @@ func (m *Mapping) Settle(ctx context.Context) (records int, err error) {
 		changed := m.watch()
 		m.mu.Lock()
 		records = m.changes - before
-		settled := m.settled()
+		settled, ended, failed := m.settled(), m.ended, m.failed
 		m.mu.Unlock()
-		if settled {
+		switch {
+		case ended:
+			return records, errors.Join(errLeft, failed)
+		case settled:
 			return records, nil
 		}
 		select {
 		case <-ctx.Done():
-			return records, errors.Join(errors.New("records are left to be delivered"), context.Cause(ctx))
+			return records, errors.Join(errLeft, context.Cause(ctx))
 		case <-changed:
 		}
 	}

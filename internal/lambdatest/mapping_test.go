@@ -3,6 +3,7 @@ package lambdatest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/internal/dynamosim"
 )
@@ -327,7 +330,39 @@ func TestAnErrorThatIsNotTheFunctionsEndsTheMapping(t *testing.T) {
 	s := newStage(t)
 	s.answer = func([]string) (string, error) { return "", context.DeadlineExceeded }
 	s.put("a1")
-	if err := s.Mapping.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "invoking the function") {
+	want := "invoking the function"
+	if err := s.Mapping.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("it ended with %v", err)
+	}
+	if _, err := s.Settle(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("waiting for it says %v", err)
+	}
+}
+
+// spoilt is a stream that refuses some iterators.
+type spoilt struct {
+	Streams
+	refusals int
+}
+
+func (s *spoilt) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, options ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+	if s.refusals--; s.refusals >= 0 {
+		return nil, &streams.TrimmedDataAccessException{}
+	}
+	return s.Streams.GetRecords(ctx, in, options...)
+}
+
+func TestAnIteratorThatIsRefusedIsMadeAnewOnce(t *testing.T) {
+	s := newStage(t)
+	s.Streams = &spoilt{s.sim, 1}
+	s.put("a1", "a2")
+	s.settle()
+	s.expect("a1 a2")
+
+	s = newStage(t)
+	s.Streams = &spoilt{s.sim, 2}
+	var trimmed *streams.TrimmedDataAccessException
+	if err := s.Mapping.Run(t.Context()); !errors.As(err, &trimmed) {
+		t.Errorf("lost records end it with %v", err)
 	}
 }

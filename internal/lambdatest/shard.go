@@ -3,6 +3,7 @@ package lambdatest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -55,18 +56,30 @@ func (s *shard) run(ctx context.Context) error {
 
 // read hands the shard's records to lanes until it ends, or ctx does.
 func (s *shard) read(ctx context.Context, lanes []chan []types.Record) error {
-	first, err := s.Streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
-		StreamArn: &s.StreamARN, ShardId: &s.id, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
-	})
+	iterator, err := s.iterator(ctx, "")
 	if err != nil {
-		return fmt.Errorf("beginning to read: %w", err)
+		return err
 	}
-	for iterator := first.ShardIterator; iterator != nil && ctx.Err() == nil; {
+	last, reopened := "", false
+	for iterator != nil && ctx.Err() == nil {
 		page, err := s.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator})
+		var trimmed *types.TrimmedDataAccessException
+		if errors.As(err, &trimmed) && !reopened {
+			// DynamoDB Local may say so of an iterator that was made when the shard held
+			// nothing, though nothing is trimmed. If something is, a new one is refused, too.
+			if iterator, err = s.iterator(ctx, last); err != nil {
+				return err
+			}
+			reopened = true
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("reading: %w", err)
 		}
-		iterator = page.NextShardIterator
+		iterator, reopened = page.NextShardIterator, false
+		if n := len(page.Records); n > 0 {
+			last = aws.ToString(page.Records[n-1].Dynamodb.SequenceNumber)
+		}
 		s.note(func() {
 			s.open += len(page.Records)
 			if s.quiet++; s.open > 0 {
@@ -81,6 +94,21 @@ func (s *shard) read(ctx context.Context, lanes []chan []types.Record) error {
 		}
 	}
 	return nil
+}
+
+// iterator begins behind the record with a sequence number, at the oldest if it is "".
+func (s *shard) iterator(ctx context.Context, after string) (*string, error) {
+	in := &dynamodbstreams.GetShardIteratorInput{
+		StreamArn: &s.StreamARN, ShardId: &s.id, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+	}
+	if after != "" {
+		in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeAfterSequenceNumber, &after
+	}
+	out, err := s.Streams.GetShardIterator(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("beginning to read: %w", err)
+	}
+	return out.ShardIterator, nil
 }
 
 // spread hands records to their lanes.

@@ -1,3 +1,0 @@
-package lambdatest
-
-var binaryFolder string
