@@ -164,3 +164,10 @@ func TestNewerRulesAreTakenUp(t *testing.T) {
 		t.Errorf("members (-want +got)\n%s", diff)
 	}
 }
+
+func TestAPanicBeforeTheFirstInvocationIsAnError(t *testing.T) {
+	f, err := start(settings{rules: groupRules, table: "app"}, nil) // without a logger there is nothing to hand to the engine
+	if f != nil || err == nil || !strings.Contains(err.Error(), "nil pointer") || !strings.Contains(err.Error(), "function.go") {
+		t.Errorf("function %v, error %v", f, err)
+	}
+}
