@@ -3,6 +3,7 @@ package projections
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
@@ -79,10 +80,11 @@ func TestATaskLosesNoChildToCrashes(t *testing.T) {
 	w.rename("Bob")
 	from = w.drain(e, from)
 	for after := 0; ; after++ {
-		f, calls := &faulty{Client: w.sim, around: passAll}, 0
+		var calls atomic.Int64
+		f := &faulty{Client: w.sim, around: passAll}
 		worker := open(f)
 		f.around = func(_ string, pass func() error) error {
-			if calls++; calls > after {
+			if calls.Add(1) > int64(after) {
 				return errCrash
 			}
 			return pass()

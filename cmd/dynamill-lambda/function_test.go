@@ -40,6 +40,7 @@ func TestAnEventIsAppliedAndMeasured(t *testing.T) {
 		}
 	}
 	p.ready() // the metrics of the last one are written
+	p.prints(&p.stdout, "\n", 3)
 	lines := strings.Split(strings.TrimSpace(p.stdout.String()), "\n")
 	if len(lines) != 3 {
 		t.Fatalf("want 3 lines of metrics, found\n%s", p.stdout.String())
@@ -72,12 +73,8 @@ func TestARecordThatCannotBeReadIsParked(t *testing.T) {
 		t.Errorf("the group shows %q members: the item was not rederived", got)
 	}
 	p.ready()
-	if out := p.stdout.String(); !strings.Contains(out, `"Parked":1,`) {
-		t.Errorf("metrics %s", out)
-	}
-	if log := p.stderr.String(); strings.Count(log, `"traceId":"trace-1"`) < 2 {
-		t.Errorf("the engine's line does not name the invocation:\n%s", log)
-	}
+	p.prints(&p.stdout, `"Parked":1,`, 1)
+	p.prints(&p.stderr, `"traceId":"trace-1"`, 2) // the engine's line names the invocation, too
 }
 
 func TestTasksAreWorkedOff(t *testing.T) {
@@ -90,12 +87,8 @@ func TestTasksAreWorkedOff(t *testing.T) {
 		t.Errorf("answer %+v to a payload of somebody else's", a)
 	}
 	p.ready()
-	if out := p.stdout.String(); strings.Count(out, `"Failed":1`) != 1 {
-		t.Errorf("metrics %s", out)
-	}
-	if log := p.stderr.String(); !strings.Contains(log, `"rules":["member-count"]`) {
-		t.Errorf("nothing says that rules are to be seeded:\n%s", log)
-	}
+	p.prints(&p.stdout, `"Failed":1`, 1)
+	p.prints(&p.stderr, `"rules":["member-count"]`, 1) // are to be seeded
 }
 
 func TestWhatKeepsTheFunctionFromStartingIsReported(t *testing.T) {

@@ -271,6 +271,17 @@ func launch(t testing.TB, variables ...string) *process {
 const answerTimeout = 30 * time.Second
 
 // ready waits until the environment asks for its next payload.
+// prints waits until the process has printed a text: what it writes comes by a
+// pipe, and may come after its next request.
+func (p *process) prints(b *buffer, text string, times int) {
+	p.Helper()
+	for deadline := time.Now().Add(10 * time.Second); strings.Count(b.String(), text) < times; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.Fatalf("%q is not there %d times:\n%s", text, times, b.String())
+		}
+	}
+}
+
 func (p *process) ready() {
 	p.Helper()
 	select {
