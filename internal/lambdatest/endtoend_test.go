@@ -25,7 +25,7 @@ import (
 
 const (
 	seedDefault  = 20261121
-	historiesMax = 50 // times DYNAMILL_SOAK
+	historiesMax = 24 // times DYNAMILL_SOAK
 	historyMax   = 2 * time.Minute
 	olderMax     = 15 // items that are older than the stream
 	writesMin    = 60
@@ -97,7 +97,7 @@ func newHistory(ctx context.Context, t *testing.T, p *population.Population, add
 		Streams: h.streams, PartitionKey: p.Set.Table.PartitionKey, Function: h.function,
 		BatchSize: pick(random, 1, 3, 10, 100), ParallelizationFactor: lanes,
 		RetriesMax: pick(random, 0, 1, 3, Forever), BisectBatch: random.IntN(2) == 0, ReportBatchItemFailures: true,
-		OnFailure: h.bucket, RetryPause: 5 * time.Millisecond, Again: func() bool { return h.chance(0.05) }, Attempted: h.attempted,
+		OnFailure: h.bucket, PollInterval: 25 * time.Millisecond, RetryPause: 5 * time.Millisecond, Again: func() bool { return h.chance(0.05) }, Attempted: h.attempted,
 	}
 	return h
 }
