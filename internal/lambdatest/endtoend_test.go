@@ -25,7 +25,7 @@ import (
 
 const (
 	seedDefault  = 20261121
-	historiesMax = 24 // times DYNAMILL_SOAK
+	historiesMax = 20 // times DYNAMILL_SOAK
 	historyMax   = 2 * time.Minute
 	olderMax     = 15 // items that are older than the stream
 	writesMin    = 60
@@ -128,8 +128,8 @@ func (h *history) fate() Fate {
 		return Fate{Kind: Pause, After: soon(100 * time.Millisecond), For: soon(200 * time.Millisecond)}
 	case n < 32:
 		return Fate{Kind: Lose, After: soon(100 * time.Millisecond), For: soon(600 * time.Millisecond)}
-	case n < 38:
-		return Fate{Timeout: 5*time.Millisecond + soon(100*time.Millisecond)}
+	case n < 52: // the handler stops before, and says how far it came
+		return Fate{Timeout: 5*time.Millisecond + soon(200*time.Millisecond)}
 	}
 	return Fate{}
 }
