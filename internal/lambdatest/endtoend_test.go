@@ -150,6 +150,7 @@ func (h *history) attempted(a Attempt) {
 func (h *history) expectBlow(failed *FunctionError) {
 	switch {
 	case failed.Type == "Sandbox.Timedout", failed.Type == "Sandbox.Lost":
+	case failed.Type == "Runtime.TruncatedResponse": // killed while it answered
 	case failed.Type == "Runtime.ExitError" && strings.Contains(failed.Message, "signal: killed"):
 	default:
 		h.Errorf("the function failed by itself: %s", failed)
