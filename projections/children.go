@@ -74,7 +74,7 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) erro
 		set += c.sprintf(", %n = %v", "child", textValue(id.Key.String()))
 	}
 	condition := guarded(guard.ReferencePosition, c.sprintf("attribute_not_exists(%n) OR %n < %v", "at", "at", at))
-	_, err := e.update(ctx, "putting a reference to "+f.Parent.String(), e.stateUpdate(key, set, condition, c))
+	_, err := e.update(ctx, id.ID, "putting a reference to "+f.Parent.String(), e.stateUpdate(key, set, condition, c))
 	return err
 }
 
@@ -98,7 +98,7 @@ func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *plan.Fi
 		if bad != nil {
 			write = ddb.TransactWriteItem{Put: &ddb.Put{TableName: &e.stateTable, Item: e.parkedRow(pid, id.ID, id.Key, f.Position, bad)}}
 		}
-		err = e.transact(ctx, "settling what is parked of "+id.Key.String(), []ddb.TransactWriteItem{write, e.stillNamed(id, child)})
+		err = e.transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID}, []ddb.TransactWriteItem{write, e.stillNamed(id, child)})
 		if err == nil && bad != nil {
 			e.noteParked(ctx, id.ID, id.Key, bad)
 		}
@@ -161,7 +161,7 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *plan.Fill) 
 		}
 		c := newExpression()
 		condition := guarded(guard.ReferencePosition, c.sprintf("%n < %v", "at", textValue(string(plan.VersionAt(id.Epoch, f.Position)))))
-		if err := e.deleteState(ctx, "dropping a reference to "+parent.String(), referenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
+		if err := e.deleteState(ctx, id.ID, "dropping a reference to "+parent.String(), referenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
 			return err
 		}
 	}
@@ -309,7 +309,7 @@ func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
 		return true, nil
 	}
-	ok, err := e.update(ctx, "copying to "+key.String(), e.copyUpdate(pw, key, child, s))
+	ok, err := e.update(ctx, pw.b.ID, "copying to "+key.String(), e.copyUpdate(pw, key, child, s))
 	if err != nil && classify(err) == classPark {
 		return true, e.park(ctx, pw.b, key, &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + err.Error()})
 	}
@@ -348,7 +348,7 @@ func (e *Engine) strip(ctx context.Context, id plan.ItemRule) error {
 			names[i] = c.name(name)
 		}
 		update := "REMOVE " + strings.Join(names, ", ")
-		ok, err = e.update(ctx, "taking copies off "+id.Key.String(), e.itemUpdate(id.Key, update, e.unmoved(c, id.Binding, child), c))
+		ok, err = e.update(ctx, id.ID, "taking copies off "+id.Key.String(), e.itemUpdate(id.Key, update, e.unmoved(c, id.Binding, child), c))
 		if err != nil || ok {
 			return err
 		}

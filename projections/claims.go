@@ -71,7 +71,7 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *plan.Move, suffix int) (b
 				"rule", t.Rule.Name, "target", t.Target.String(), "sources", len(after.sources))
 		}
 	}
-	if err := e.transact(ctx, "applying a ledger transaction with claims", items); err != nil {
+	if err := e.transact(ctx, "applying a ledger transaction with claims", ownersOf(parts), items); err != nil {
 		again, err := e.afterFailure(ctx, err, []*plan.Move{mv}, parts, suffix)
 		return len(again) > 0, err
 	}
@@ -149,7 +149,7 @@ func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target chang
 			}
 			writes = append(writes, more...)
 		}
-		err = e.transact(ctx, "deriving mirror item "+target.String(), writes)
+		err = e.transact(ctx, "deriving mirror item "+target.String(), []string{b.ID}, writes)
 		if err == nil {
 			e.counters.Mirrors.Add(1)
 			return nil
@@ -171,7 +171,7 @@ func refusal(err error, canceled *ddb.TransactionCanceledException) string {
 		return err.Error()
 	}
 	for _, r := range canceled.CancellationReasons {
-		if code := codeOf(r); code != "None" && code != "ConditionalCheckFailed" && !retryCodes[code] {
+		if code := codeOf(r); code != "None" && code != "ConditionalCheckFailed" && !asksForRetry(code) {
 			return code + ": " + aws.ToString(r.Message)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/fnv"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +47,7 @@ type Config struct {
 	Worker     string       // picks the write suffix of accumulators; default: drawn at random
 	Attach     bool         // the state table must be there and know these rules; nothing is created or registered
 	FanOutMax  int          // children that a fan-out writes at once; the rest becomes a task; default 1,000
+	Limiter    Limiter      // of what is written; default: none
 	HealsMax   int          // corrections of one rule's attributes on one item in ten minutes; default 300
 }
 
@@ -67,7 +69,9 @@ type Engine struct {
 	fanOutMax    int
 	suffix       int
 	slots        slots
+	limiter      Limiter
 	counters     counters
+	meter        meter
 	description  Description
 }
 
@@ -80,6 +84,18 @@ type Description struct {
 
 type counters struct {
 	Records, Relevant, Unmatched, Transactions, Writes, Rollups, Copies, Mirrors, Parked, Heals atomic.Int64
+	Retries, Conflicts, Throttles, Tasks                                                        atomic.Int64
+}
+
+// refused counts what an answer that is no success says about the load.
+func (c *counters) refused(err error) {
+	codes := codesOf(err)
+	if slices.ContainsFunc(codes, func(code string) bool { return conflictCodes[code] }) {
+		c.Conflicts.Add(1)
+	}
+	if slices.ContainsFunc(codes, func(code string) bool { return throttleCodes[code] }) {
+		c.Throttles.Add(1)
+	}
 }
 
 // Stats are counts since Open.
@@ -94,6 +110,10 @@ type Stats struct {
 	Mirrors      int64 // mirror items written or deleted
 	Parked       int64
 	Heals        int64 // corrections of what somebody else wrote
+	Tasks        int64 // large fan-outs whose rest became a task
+	Retries      int64 // requests sent again after a failure that passes, beside those of the AWS SDK itself
+	Conflicts    int64 // requests refused because somebody else wrote the same item at that moment
+	Throttles    int64 // requests refused because of the table's or the account's capacity
 }
 
 // Open describes the table, creates the state table if it is missing, and
@@ -115,7 +135,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		client: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable,
-		logger: cfg.Logger, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, suffix: workerSuffix(cfg.Worker),
+		logger: cfg.Logger, limiter: cfg.Limiter, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, suffix: workerSuffix(cfg.Worker),
 	}
 	tableID, err := e.describeTable(ctx, cfg.Rules)
 	if err != nil {
@@ -146,6 +166,7 @@ func (e *Engine) Stats() Stats {
 		Records: c.Records.Load(), Relevant: c.Relevant.Load(), Unmatched: c.Unmatched.Load(),
 		Transactions: c.Transactions.Load(), Writes: c.Writes.Load(), Rollups: c.Rollups.Load(),
 		Copies: c.Copies.Load(), Mirrors: c.Mirrors.Load(), Parked: c.Parked.Load(), Heals: c.Heals.Load(),
+		Tasks: c.Tasks.Load(), Retries: c.Retries.Load(), Conflicts: c.Conflicts.Load(), Throttles: c.Throttles.Load(),
 	}
 }
 

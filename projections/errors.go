@@ -67,14 +67,38 @@ const (
 	classCanceled               // a transaction was canceled; its reasons say why
 )
 
-// retryCodes are the API error codes that ask for another try (DynamoDB
-// developer guide, "Error handling with DynamoDB").
-var retryCodes = map[string]bool{
-	"ThrottlingException": true, "ThrottlingError": true, "Throttling": true, "RequestLimitExceeded": true,
-	"ProvisionedThroughputExceededException": true, "ProvisionedThroughputExceeded": true,
-	"TransactionConflictException": true, "TransactionConflict": true, "TransactionInProgressException": true,
-	"InternalServerError": true, "ServiceUnavailable": true, "ServiceUnavailableException": true,
-	"LimitExceededException": true, "ReplicatedWriteConflictException": true,
+// The API error codes that ask for another try (DynamoDB developer guide, "Error handling with DynamoDB").
+var (
+	throttleCodes = map[string]bool{
+		"ThrottlingException": true, "ThrottlingError": true, "Throttling": true, "RequestLimitExceeded": true,
+		"ProvisionedThroughputExceededException": true, "ProvisionedThroughputExceeded": true,
+	}
+	conflictCodes = map[string]bool{
+		"TransactionConflictException": true, "TransactionConflict": true, "TransactionInProgressException": true,
+		"ReplicatedWriteConflictException": true,
+	}
+	troubleCodes = map[string]bool{
+		"InternalServerError": true, "ServiceUnavailable": true, "ServiceUnavailableException": true, "LimitExceededException": true,
+	}
+)
+
+func asksForRetry(code string) bool {
+	return throttleCodes[code] || conflictCodes[code] || troubleCodes[code]
+}
+
+// codesOf are the codes of an API error: of a canceled transaction, those of its reasons.
+func codesOf(err error) (codes []string) {
+	var canceled *ddb.TransactionCanceledException
+	var api smithy.APIError
+	switch {
+	case errors.As(err, &canceled):
+		for _, r := range canceled.CancellationReasons {
+			codes = append(codes, codeOf(r))
+		}
+	case errors.As(err, &api):
+		codes = append(codes, api.ErrorCode())
+	}
+	return codes
 }
 
 func classify(err error) class {
@@ -94,7 +118,7 @@ func classify(err error) class {
 	case errors.As(err, &api):
 		code := api.ErrorCode()
 		switch {
-		case retryCodes[code] || api.ErrorFault() == smithy.FaultServer:
+		case asksForRetry(code) || api.ErrorFault() == smithy.FaultServer:
 			return classRetry
 		case code == "ValidationException" || code == "ItemCollectionSizeLimitExceededException":
 			return classPark

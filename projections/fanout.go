@@ -27,7 +27,7 @@ func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, 
 	}
 	for next = cursor; most > 0; {
 		in.ExclusiveStartKey, in.Limit = next, ptr(int32(most))
-		out, err := attempt(ctx, "looking up the children of "+pw.parent.String(), func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		out, err := attempt(ctx, e, "looking up the children of "+pw.parent.String(), func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
 		if err != nil {
 			return left, nil, err
 		}
@@ -121,7 +121,7 @@ func (e *Engine) writeReferred(ctx context.Context, pw parentWrite, rows []row) 
 	err = each(ctx, len(rows), func(ctx context.Context, i int) error {
 		refers, err := e.writeChild(ctx, pw, keys[i], image(items[keys[i]]))
 		if err == nil && !refers {
-			err = e.pruneReference(ctx, rows[i])
+			err = e.pruneReference(ctx, pw.b.ID, rows[i])
 		}
 		if refers {
 			left.Add(1)
@@ -140,8 +140,8 @@ func childOf(reference row) change.Key {
 }
 
 // pruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
-func (e *Engine) pruneReference(ctx context.Context, reference row) error {
+func (e *Engine) pruneReference(ctx context.Context, rule string, reference row) error {
 	c := newExpression()
 	condition := guarded(guard.PrunePosition, c.sprintf("%n = %v", "at", reference["at"]))
-	return e.deleteState(ctx, "pruning a reference", stateKeyOf(reference), condition, c)
+	return e.deleteState(ctx, rule, "pruning a reference", stateKeyOf(reference), condition, c)
 }

@@ -94,7 +94,7 @@ func partOf(mv *plan.Move, a plan.Action) part {
 // applyPack sends one transaction and returns the moves that have to be tried again, planned anew.
 func (e *Engine) applyPack(ctx context.Context, pk *plan.Pack, suffix int) ([]*plan.Move, error) {
 	items, parts := e.assemble(pk, suffix)
-	err := e.transact(ctx, "applying a ledger transaction", items)
+	err := e.transact(ctx, "applying a ledger transaction", ownersOf(parts), items)
 	if err == nil {
 		e.countMirrors(parts)
 		return nil, nil
@@ -150,7 +150,7 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*plan.Move
 	for i, reason := range canceled.CancellationReasons {
 		p := parts[i]
 		switch code := codeOf(reason); {
-		case code == "None" || retryCodes[code]:
+		case code == "None" || asksForRetry(code):
 		case code == "ConditionalCheckFailed" && p.entry:
 			finished, err := e.replan(ctx, p.moves[0], reason.Item)
 			if err != nil {
@@ -290,6 +290,6 @@ func (e *Engine) clearDue(ctx context.Context, mv *plan.Move) error {
 	c := newExpression()
 	remove := "REMOVE " + c.name("due")
 	condition := guarded(guard.DueMarkStays, c.entryIs(mv.MarkedEntry()))
-	_, err := e.update(ctx, "clearing a due mark", e.stateUpdate(entryKey(mv.Key), remove, condition, c))
+	_, err := e.update(ctx, "", "clearing a due mark", e.stateUpdate(entryKey(mv.Key), remove, condition, c))
 	return err
 }

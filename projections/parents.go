@@ -53,7 +53,7 @@ func (e *Engine) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Versi
 	c := newExpression()
 	set := c.sprintf("SET %n = %v REMOVE %n", "at", textValue(string(v)), "ttl")
 	condition := guarded(guard.ParentHigher, c.sprintf("attribute_not_exists(%n) OR %n <= %v", "at", "at", textValue(string(v))))
-	return e.update(ctx, "raising the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
+	return e.update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 }
 
 // retireParent lets the position of a deleted parent without children expire.
@@ -61,7 +61,7 @@ func (e *Engine) retireParent(ctx context.Context, id plan.ItemRule, v plan.Vers
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", "ttl", numberValue(time.Now().Add(tombstoneTTL).Unix()))
 	condition := c.sprintf("%n = %v", "at", textValue(string(v)))
-	_, err := e.update(ctx, "retiring the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
+	_, err := e.update(ctx, id.ID, "retiring the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 	return err
 }
 

@@ -46,10 +46,8 @@ func (e *Engine) park(ctx context.Context, b *plan.Binding, item change.Key, why
 }
 
 func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
-	_, err := attempt(ctx, "parking "+item.String(), func() (*dynamodb.PutItemOutput, error) {
-		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &e.stateTable, Item: e.parkedRow(parkedID(ruleID, item), ruleID, item, position, why),
-		})
+	err := e.putState(ctx, ruleID, "parking "+item.String(), &dynamodb.PutItemInput{
+		Item: e.parkedRow(parkedID(ruleID, item), ruleID, item, position, why),
 	})
 	if err == nil {
 		e.noteParked(ctx, ruleID, item, why)
@@ -79,10 +77,7 @@ func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []
 	row["raw"] = textValue(strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd"))
 	e.counters.Parked.Add(1)
 	e.logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)
-	_, err := attempt(ctx, "parking record "+id, func() (*dynamodb.PutItemOutput, error) {
-		return e.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &e.stateTable, Item: row})
-	})
-	return err
+	return e.putState(ctx, "", "parking record "+id, &dynamodb.PutItemInput{Item: row})
 }
 
 // unpark clears what is parked under an id; with a parking, only if it was not parked again since.
@@ -91,7 +86,7 @@ func (e *Engine) unpark(ctx context.Context, id, parking string) error {
 	if parking != "" {
 		condition = c.sprintf("%n = %v", "parking", textValue(parking))
 	}
-	return e.deleteState(ctx, "clearing what was parked", parkedKey(id), condition, c)
+	return e.deleteState(ctx, "", "clearing what was parked", parkedKey(id), condition, c)
 }
 
 // Parked lists what is parked, sorted by id.
@@ -180,8 +175,7 @@ func (e *Engine) countHeal(ctx context.Context, b *plan.Binding, item change.Key
 	update := c.sprintf("SET %n = %v ADD %n %v", "ttl", numberValue(now.Add(2*healWindow).Unix()), "corrections", numberValue(1))
 	in := e.stateUpdate(healsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
 	in.ReturnValues = ddb.ReturnValueUpdatedNew
-	e.counters.Writes.Add(1)
-	out, err := attempt(ctx, "counting a correction", func() (*dynamodb.UpdateItemOutput, error) { return e.client.UpdateItem(ctx, in) })
+	out, err := e.updateItem(ctx, b.ID, "counting a correction", in)
 	if err != nil {
 		return 0, err
 	}

@@ -151,7 +151,7 @@ func (e *Engine) readRegistry(ctx context.Context) (row, map[string]row, error) 
 }
 
 func (e *Engine) readTableItem(ctx context.Context) (row, error) {
-	out, err := attempt(ctx, "reading the rules epoch", func() (*dynamodb.GetItemOutput, error) {
+	out, err := attempt(ctx, e, "reading the rules epoch", func() (*dynamodb.GetItemOutput, error) {
 		return e.client.GetItem(ctx, &dynamodb.GetItemInput{
 			TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(), ConsistentRead: ptr(true),
 		})
@@ -183,7 +183,7 @@ func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
 	item["table"], item["tableId"] = textValue(e.table), textValue(tableID)
 	item["incarnation"], item["epoch"] = textValue(randomID()), numberValue(0)
 	item["created"] = textValue(time.Now().UTC().Format(time.RFC3339))
-	_, err := attempt(ctx, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
+	_, err := attempt(ctx, e, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
 		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &e.stateTable, Item: item, ConditionExpression: ptr("attribute_not_exists(pk)"),
 		})
@@ -334,7 +334,7 @@ func (e *Engine) registerRules(ctx context.Context, fresh, spread []*rules.Rule,
 			UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		}})
 	}
-	err := e.transact(ctx, "registering new rules", items)
+	err := e.transact(ctx, "registering new rules", nil, items)
 	if err != nil && classify(err) == classCanceled {
 		return nil
 	}
@@ -353,7 +353,7 @@ func ruleID(name string, taken map[string]bool) string {
 func (e *Engine) renameRule(ctx context.Context, id, name string) error {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", "name", textValue(name))
-	_, err := e.update(ctx, "renaming a rule in the registry", &dynamodb.UpdateItemInput{
+	_, err := e.update(ctx, "", "renaming a rule in the registry", &dynamodb.UpdateItemInput{
 		TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + id}.attributes(),
 		UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	})

@@ -185,7 +185,7 @@ func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, target ch
 	c := newExpression()
 	set := c.sprintf("SET %n = %v, %n = %v", attribute, attributes.ToTable(value), g.Stamp, textValue(s.String()))
 	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + guarded(guard.RollupVersion, c.unstampedOr(g.Stamp, s))
-	ok, err := e.update(ctx, "rolling up "+g.Rule.Name+" of "+target.String(), e.itemUpdate(target, set, condition, c))
+	ok, err := e.update(ctx, g.ID, "rolling up "+g.Rule.Name+" of "+target.String(), e.itemUpdate(target, set, condition, c))
 	if err != nil && classify(err) == classPark {
 		return e.park(ctx, g.Binding, target, &rules.ItemError{Code: "write.rejected", Reason: err.Error()})
 	}
@@ -208,7 +208,7 @@ func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target chan
 	c := newExpression()
 	update := c.sprintf("SET %n = %v REMOVE %n", g.Stamp, textValue(s.String()), g.Rule.Writes[0])
 	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.Stamp, s)
-	_, err := e.update(ctx, "taking "+g.Rule.Name+" off "+target.String(), e.itemUpdate(target, update, condition, c))
+	_, err := e.update(ctx, g.ID, "taking "+g.Rule.Name+" off "+target.String(), e.itemUpdate(target, update, condition, c))
 	return err
 }
 
@@ -251,7 +251,7 @@ func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover, names []strin
 		condition += c.same(name, left.Last.Lookup(name))
 	}
 	remove := "REMOVE " + strings.Join(placeholders, ", ")
-	return w.update(w.ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, remove, condition, c))
+	return w.update(w.ctx, id.ID, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, remove, condition, c))
 }
 
 // bare takes the attribute off items that have no unique value, and so display nothing.
@@ -261,7 +261,7 @@ func (w *work) bare(bares *plan.Asked[plan.ItemRule, plan.Bare]) {
 		remove := "REMOVE " + c.name(id.Rule.Writes[0]) + ", " + c.name(id.Stamp)
 		unique := id.Rule.Target.Unique
 		condition := w.stillEntity(c, id.Rule.Target) + c.same(unique, ba.Last.Lookup(unique))
-		_, err := w.update(w.ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, remove, condition, c))
+		_, err := w.update(w.ctx, id.ID, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, remove, condition, c))
 		w.failed(ba.First, err)
 	}
 }

@@ -145,7 +145,7 @@ func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(i
 	}
 	in := &dynamodb.ScanInput{TableName: &e.table, ConsistentRead: ptr(true), ExclusiveStartKey: cursor.last, Limit: ptr(int32(seedPageMax))}
 	for {
-		out, err := attempt(ctx, "scanning the table", func() (*dynamodb.ScanOutput, error) { return e.client.Scan(ctx, in) })
+		out, err := attempt(ctx, e, "scanning the table", func() (*dynamodb.ScanOutput, error) { return e.client.Scan(ctx, in) })
 		if err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
 			UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		}})
 	}
-	err := e.transact(ctx, "bringing rules to life", items)
+	err := e.transact(ctx, "bringing rules to life", nil, items)
 	if err != nil && classify(err) == classCanceled {
 		return errCursorMoved // or the epoch, which reading it again tells
 	}
@@ -308,11 +308,9 @@ func (e *Engine) dropCursor(ctx context.Context, cursor seedCursor) error {
 func (e *Engine) storeCursor(ctx context.Context, cursor seedCursor) error {
 	c := newExpression()
 	condition := guarded(guard.SeedCursor, c.cursorIs(cursor))
-	_, err := attempt(ctx, "saving the seeding cursor", func() (*dynamodb.PutItemOutput, error) {
-		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &e.stateTable, Item: e.cursorItem(cursor), ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		})
+	err := e.putState(ctx, "", "saving the seeding cursor", &dynamodb.PutItemInput{
+		Item: e.cursorItem(cursor), ConditionExpression: &condition,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	})
 	if err != nil && classify(err) == classCondition {
 		return errCursorMoved

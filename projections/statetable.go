@@ -49,7 +49,7 @@ func (e *Engine) ensureTTL(ctx context.Context) error {
 	if on, err := e.ttlIsOn(ctx); err != nil || on {
 		return err
 	}
-	_, err := attempt(ctx, "turning on TTL of the state table", func() (*dynamodb.UpdateTimeToLiveOutput, error) {
+	_, err := attempt(ctx, e, "turning on TTL of the state table", func() (*dynamodb.UpdateTimeToLiveOutput, error) {
 		return e.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 			TableName:               &e.stateTable,
 			TimeToLiveSpecification: &ddb.TimeToLiveSpecification{AttributeName: ptr("ttl"), Enabled: ptr(true)},
@@ -66,7 +66,7 @@ func (e *Engine) ensureTTL(ctx context.Context) error {
 }
 
 func (e *Engine) ttlIsOn(ctx context.Context) (bool, error) {
-	out, err := attempt(ctx, "describing TTL of the state table", func() (*dynamodb.DescribeTimeToLiveOutput, error) {
+	out, err := attempt(ctx, e, "describing TTL of the state table", func() (*dynamodb.DescribeTimeToLiveOutput, error) {
 		return e.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &e.stateTable})
 	})
 	if err != nil || out.TimeToLiveDescription == nil {

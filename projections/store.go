@@ -32,16 +32,20 @@ type (
 )
 
 // attempt calls f until it succeeds, fails for good, or a minute has passed.
-func attempt[T any](ctx context.Context, doing string, f func() (T, error)) (T, error) {
+func attempt[T any](ctx context.Context, e *Engine, doing string, f func() (T, error)) (T, error) {
 	policy := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryLast), backoff.WithMaxElapsedTime(retryTotal))
-	out, err := backoff.RetryWithData(func() (T, error) {
+	out, err := backoff.RetryNotifyWithData(func() (T, error) {
 		out, err := f()
-		if err != nil && !retryable(err) {
+		if err == nil {
+			return out, nil
+		}
+		e.counters.refused(err)
+		if !retryable(err) {
 			return out, backoff.Permanent(err)
 		}
 		return out, err
-	}, backoff.WithContext(policy, ctx))
+	}, backoff.WithContext(policy, ctx), func(error, time.Duration) { e.counters.Retries.Add(1) })
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", doing, err)
 	}
@@ -56,7 +60,7 @@ func retryable(err error) bool {
 		return classify(err) == classRetry
 	}
 	for _, r := range canceled.CancellationReasons {
-		if code := codeOf(r); code != "None" && !retryCodes[code] {
+		if code := codeOf(r); code != "None" && !asksForRetry(code) {
 			return false
 		}
 	}
@@ -105,40 +109,60 @@ func each(ctx context.Context, n int, f func(context.Context, int) error) error 
 	return cmp.Or(errs...)
 }
 
-// update sends one UpdateItem. It reports false if its condition failed.
-func (e *Engine) update(ctx context.Context, doing string, in *dynamodb.UpdateItemInput) (bool, error) {
-	e.counters.Writes.Add(1)
-	_, err := attempt(ctx, doing, func() (*dynamodb.UpdateItemOutput, error) { return e.client.UpdateItem(ctx, in) })
+// update sends one UpdateItem for a rule. It reports false if its condition failed.
+func (e *Engine) update(ctx context.Context, rule, doing string, in *dynamodb.UpdateItemInput) (bool, error) {
+	_, err := e.updateItem(ctx, rule, doing, in)
 	if err != nil && classify(err) == classCondition {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// deleteState sends one DeleteItem to the state table. An item that no longer
+func (e *Engine) updateItem(ctx context.Context, rule, doing string, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+	e.counters.Writes.Add(1)
+	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
+	return write(ctx, e, doing, []string{rule}, writeUnitsMin,
+		func() (*dynamodb.UpdateItemOutput, error) { return e.client.UpdateItem(ctx, in) },
+		func(out *dynamodb.UpdateItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
+}
+
+// putState sends one PutItem to the state table. rule is its id, "" for none.
+func (e *Engine) putState(ctx context.Context, rule, doing string, in *dynamodb.PutItemInput) error {
+	in.TableName, in.ReturnConsumedCapacity = &e.stateTable, ddb.ReturnConsumedCapacityTotal
+	_, err := write(ctx, e, doing, []string{rule}, writeUnitsMin,
+		func() (*dynamodb.PutItemOutput, error) { return e.client.PutItem(ctx, in) },
+		func(out *dynamodb.PutItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
+	return err
+}
+
+// deleteState sends one DeleteItem to the state table for a rule. An item that no longer
 // meets the condition ("" for none) stays, and that is no error.
-func (e *Engine) deleteState(ctx context.Context, doing string, key stateKey, condition string, c *expression) error {
+func (e *Engine) deleteState(ctx context.Context, rule, doing string, key stateKey, condition string, c *expression) error {
 	in := &dynamodb.DeleteItemInput{
-		TableName: &e.stateTable, Key: key.attributes(),
+		TableName: &e.stateTable, Key: key.attributes(), ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
 	if condition != "" {
 		in.ConditionExpression = &condition
 	}
-	_, err := attempt(ctx, doing, func() (*dynamodb.DeleteItemOutput, error) { return e.client.DeleteItem(ctx, in) })
+	_, err := write(ctx, e, doing, []string{rule}, writeUnitsMin,
+		func() (*dynamodb.DeleteItemOutput, error) { return e.client.DeleteItem(ctx, in) },
+		func(out *dynamodb.DeleteItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
 	if err != nil && classify(err) == classCondition {
 		return nil
 	}
 	return err
 }
 
-// transact sends one transaction.
-func (e *Engine) transact(ctx context.Context, doing string, items []ddb.TransactWriteItem) error {
+// transact sends one transaction. owners are the ids of the rules that its
+// actions serve, one for each or one for all of them, "" for none.
+func (e *Engine) transact(ctx context.Context, doing string, owners []string, items []ddb.TransactWriteItem) error {
 	e.counters.Writes.Add(1)
 	e.counters.Transactions.Add(1)
-	_, err := attempt(ctx, doing, func() (*dynamodb.TransactWriteItemsOutput, error) {
-		return e.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items})
-	})
+	in := &dynamodb.TransactWriteItemsInput{TransactItems: items, ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal}
+	_, err := write(ctx, e, doing, owners, transactionUnitsMin*len(items),
+		func() (*dynamodb.TransactWriteItemsOutput, error) { return e.client.TransactWriteItems(ctx, in) },
+		func(out *dynamodb.TransactWriteItemsOutput) float64 { return unitsOf(out.ConsumedCapacity...) })
 	return err
 }
 
@@ -155,7 +179,7 @@ func (e *Engine) read(ctx context.Context, doing string, tables ...wanted) (map[
 	request, size := map[string]ddb.KeysAndAttributes{}, 0
 	flush := func() error {
 		for len(request) > 0 {
-			out, err := attempt(ctx, doing, func() (*dynamodb.BatchGetItemOutput, error) {
+			out, err := attempt(ctx, e, doing, func() (*dynamodb.BatchGetItemOutput, error) {
 				out, err := e.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
 				if err == nil && len(out.Responses) == 0 && len(out.UnprocessedKeys) > 0 {
 					err = &ddb.ProvisionedThroughputExceededException{}
@@ -274,7 +298,7 @@ func (e *Engine) itemUpdate(key change.Key, update, condition string, c *express
 // queryPages calls f for every page of a query.
 func (e *Engine) queryPages(ctx context.Context, doing string, in *dynamodb.QueryInput, f func([]row) error) error {
 	for {
-		out, err := attempt(ctx, doing, func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		out, err := attempt(ctx, e, doing, func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
 		if err != nil {
 			return err
 		}

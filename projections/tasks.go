@@ -39,14 +39,15 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 	item["children"], item["left"], item["changes"] = numberValue(int64(t.children)), numberValue(int64(t.left)), numberValue(1)
 	c := newExpression()
 	condition := c.sprintf("attribute_not_exists(%n) OR %n < %v", "at", "at", textValue(string(t.at)))
-	_, err := attempt(ctx, "keeping the rest of a fan-out of "+t.id.Key.String(), func() (*dynamodb.PutItemOutput, error) {
-		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &e.stateTable, Item: item, ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		})
+	err := e.putState(ctx, t.id.ID, "keeping the rest of a fan-out of "+t.id.Key.String(), &dynamodb.PutItemInput{
+		Item: item, ConditionExpression: &condition,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	})
 	if err != nil && classify(err) == classCondition {
 		return nil
+	}
+	if err == nil {
+		e.counters.Tasks.Add(1)
 	}
 	return err
 }
@@ -141,7 +142,7 @@ func (e *Engine) saveTask(ctx context.Context, t task) error {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.cursor}, "children", numberValue(int64(t.children)))
 	set += c.sprintf(", %n = %v, %n = %v", "left", numberValue(int64(t.left)), "changes", numberValue(t.changes+1))
-	ok, err := e.update(ctx, "saving the place of a fan-out of "+t.id.Key.String(), e.stateUpdate(taskKey(t.id), set, c.taskIs(t), c))
+	ok, err := e.update(ctx, t.id.ID, "saving the place of a fan-out of "+t.id.Key.String(), e.stateUpdate(taskKey(t.id), set, c.taskIs(t), c))
 	if err == nil && !ok {
 		return errTaskMoved
 	}
@@ -151,7 +152,7 @@ func (e *Engine) saveTask(ctx context.Context, t task) error {
 // endTask deletes a task, unless it has moved.
 func (e *Engine) endTask(ctx context.Context, t task) error {
 	c := newExpression()
-	return e.deleteState(ctx, "ending a fan-out of "+t.id.Key.String(), taskKey(t.id), c.taskIs(t), c)
+	return e.deleteState(ctx, t.id.ID, "ending a fan-out of "+t.id.Key.String(), taskKey(t.id), c.taskIs(t), c)
 }
 
 // taskIs is the condition that a stored task is as it was read.
