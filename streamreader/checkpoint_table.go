@@ -2,16 +2,17 @@ package streamreader
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // LeaseClient is what the lease table needs of *dynamodb.Client.
@@ -26,29 +27,14 @@ type LeaseClient interface {
 
 var _ LeaseClient = (*dynamodb.Client)(nil)
 
-// The attributes of a lease row. All but the last two are the Kinesis Client
-// Library's (version 1); streamName holds the stream's ARN.
-const (
-	attrKey        = "leaseKey"
-	attrOwner      = "leaseOwner"
-	attrCounter    = "leaseCounter"
-	attrCheckpoint = "checkpoint"
-	attrSwitches   = "ownerSwitchesSinceCheckpoint"
-	attrParent     = "parentShardId"
-	attrChildren   = "childShardIds"
-	attrStream     = "streamName"
-	attrWhole      = "foundWhole"
-)
-
 // tableCreateMax bounds the wait for a new lease table to become usable.
 const tableCreateMax = 2 * time.Minute
 
 // LeaseTable keeps the leases in a DynamoDB table, one row a shard. Every write
-// to a row raises its counter and is conditional on it.
+// to a row but that of a request raises its counter and is conditional on it.
 type LeaseTable struct {
 	client LeaseClient
 	table  string
-	owner  string // differs in every process
 }
 
 var _ Checkpoints = (*LeaseTable)(nil)
@@ -57,11 +43,7 @@ var _ Checkpoints = (*LeaseTable)(nil)
 // user's table's name with "-dynamill-leases" behind it. Load creates the
 // table, on demand, if it does not exist.
 func NewLeaseTable(client LeaseClient, tableName string) *LeaseTable {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown-host" // the random part alone tells owners apart
-	}
-	return &LeaseTable{client: client, table: tableName, owner: host + ":" + rand.Text()}
+	return &LeaseTable{client: client, table: tableName}
 }
 
 // Load reads every row, consistently. It creates the table if it is missing.
@@ -147,80 +129,168 @@ func (t *LeaseTable) Create(ctx context.Context, lease Lease) (Lease, error) {
 	return lease, nil
 }
 
-// Claim makes this process the row's owner.
-func (t *LeaseTable) Claim(ctx context.Context, lease Lease) (Lease, error) {
-	next := lease
-	if next.Owner != t.owner {
-		next.Owner = t.owner
-		next.Switches++
-	}
-	return t.update(ctx, lease, next, "claiming")
+// The attributes that each write changes.
+var (
+	claimWrites   = []string{attrOwner, attrCheckpointOwner, attrCounter, attrSwitches, attrEmptyPolls}
+	renewWrites   = []string{attrCounter, attrEmptyPolls}
+	saveWrites    = []string{attrCounter, attrEmptyPolls, attrCheckpoint, attrSwitches, attrChildren, attrLabel, attrPartitionKey, attrSortKey}
+	releaseWrites = append(slices.Clone(saveWrites), attrOwner, attrCheckpointOwner)
+	requestWrites = []string{attrOwner, attrCheckpointOwner}
+)
+
+// Claim makes worker the row's owner.
+func (t *LeaseTable) Claim(ctx context.Context, lease Lease, worker string) (Lease, error) {
+	return t.update(ctx, "claiming", lease, worker, claimWrites, func(row Lease) Lease { return row.claimedBy(worker) })
 }
 
-// Save writes the lease's Checkpoint and Children.
+// Renew raises the counter.
+func (t *LeaseTable) Renew(ctx context.Context, lease Lease) (Lease, error) {
+	return t.update(ctx, "renewing", lease, lease.Owner, renewWrites, func(row Lease) Lease { return row.renewed(lease.EmptyPolls) })
+}
+
+// Save writes what the owner has to say.
 func (t *LeaseTable) Save(ctx context.Context, lease Lease) (Lease, error) {
-	next := lease
-	next.Switches = 0
-	return t.update(ctx, lease, next, "checkpointing")
+	return t.update(ctx, "checkpointing", lease, lease.Owner, saveWrites, func(row Lease) Lease { return row.saved(lease) })
 }
 
-// update writes next over held if nobody else has written since. A write of
-// this process whose answer was lost may have raised the counter: the owner
-// tells, for it is this process's alone and each shard has one goroutine here.
-func (t *LeaseTable) update(ctx context.Context, held, next Lease, doing string) (Lease, error) {
+// Release gives the row up.
+func (t *LeaseTable) Release(ctx context.Context, lease Lease) (Lease, error) {
+	return t.update(ctx, "releasing", lease, lease.Owner, releaseWrites, func(row Lease) Lease { return row.released(lease) })
+}
+
+// update writes to the row if nobody else has since it was read. A write of
+// this worker whose answer was lost may have raised the counter: the owner
+// tells, for its name is this process's alone and each shard has one goroutine
+// here. A request that came between changes neither.
+func (t *LeaseTable) update(ctx context.Context, doing string, row Lease, worker string, writes []string, change func(Lease) Lease) (Lease, error) {
 	for range updateAttemptsMax {
-		next.Counter = held.Counter + 1
-		_, err := t.client.UpdateItem(ctx, t.updateInput(held, next))
+		out, err := t.client.UpdateItem(ctx, t.updateInput(row, change(row), writes, ownerCondition(writes, row)))
 		var conflict *ddb.ConditionalCheckFailedException
 		if !errors.As(err, &conflict) {
-			if err != nil {
-				return held, fmt.Errorf("%s lease %s: %w", doing, held.Shard, err)
+			if err == nil {
+				return leaseFromItem(out.Attributes)
 			}
-			return next, nil
+			return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, err)
 		}
 		now, err := leaseFromItem(conflict.Item)
-		if err != nil || now.Owner != t.owner {
-			break // somebody else's, or deleted
+		if err != nil {
+			break // deleted
 		}
-		held.Counter, held.Owner = now.Counter, now.Owner
+		mine := worker != "" && now.Owner == worker
+		if !mine && !row.holds(now) {
+			row = now
+			break // somebody else's
+		}
+		row = now
 	}
-	return held, fmt.Errorf("%s lease %s: %w", doing, held.Shard, ErrLeaseLost)
+	return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, ErrLeaseLost)
 }
 
 // updateAttemptsMax: the second attempt knows the counter that the first one
-// found; a third would mean that somebody keeps raising it.
-const updateAttemptsMax = 2
+// found, a third the request that has come since; a fourth would mean that
+// somebody keeps writing.
+const updateAttemptsMax = 3
 
-func (t *LeaseTable) updateInput(held, next Lease) *dynamodb.UpdateItemInput {
-	set := "SET #owner = :owner, #counter = :next, #checkpoint = :checkpoint, #switches = :switches"
-	names := map[string]string{"#owner": attrOwner, "#counter": attrCounter, "#checkpoint": attrCheckpoint, "#switches": attrSwitches}
-	values := map[string]ddb.AttributeValue{
-		":owner":      text(next.Owner),
-		":counter":    number(held.Counter),
-		":next":       number(next.Counter),
-		":checkpoint": text(next.Checkpoint),
-		":switches":   number(next.Switches),
+// ownerCondition says in which state the row must be. Who writes the owner's
+// attributes must know both as they are; else one of them must name the owner.
+// The counter alone begins anew where the table was deleted and made again.
+func ownerCondition(writes []string, row Lease) string {
+	const counter = "#counter = :counter AND "
+	switch {
+	case guard.Off(guard.CheckpointFenced) && !slices.Contains(writes, attrOwner):
+		return "attribute_exists(#counter)"
+	case row.Owner == "":
+		return counter + "attribute_not_exists(#owner)"
+	case !slices.Contains(writes, attrOwner):
+		return counter + "(#current = :held OR attribute_not_exists(#current) AND #owner = :held)"
+	case row.Next == "":
+		return counter + "attribute_not_exists(#current) AND #owner = :held"
 	}
-	if len(next.Children) > 0 {
-		set += ", #children = :children"
-		names["#children"] = attrChildren
-		values[":children"] = &ddb.AttributeValueMemberSS{Value: next.Children}
+	return counter + "#current = :held AND #owner = :asked"
+}
+
+// updateInput sets the named attributes as next has them, and removes those
+// that it has not.
+func (t *LeaseTable) updateInput(row, next Lease, writes []string, condition string) *dynamodb.UpdateItemInput {
+	names, values := map[string]string{}, map[string]ddb.AttributeValue{}
+	var set, remove []string
+	item := leaseToItem(next)
+	for i, name := range writes {
+		place := fmt.Sprintf("#w%d", i)
+		names[place] = name
+		if av, ok := item[name]; ok {
+			value := fmt.Sprintf(":w%d", i)
+			values[value] = av
+			set = append(set, place+" = "+value)
+		} else {
+			remove = append(remove, place)
+		}
 	}
-	// The counter alone begins anew where the table was deleted and made again.
-	condition := "#counter = :counter AND attribute_not_exists(#owner)"
-	if held.Owner != "" {
-		condition = "#counter = :counter AND #owner = :held"
-		values[":held"] = text(held.Owner)
+	expression := "SET " + strings.Join(set, ", ")
+	if len(remove) > 0 {
+		expression += " REMOVE " + strings.Join(remove, ", ")
+	}
+	for place, name := range map[string]string{"#counter": attrCounter, "#owner": attrOwner, "#current": attrCheckpointOwner} {
+		if strings.Contains(condition, place) {
+			names[place] = name
+		}
+	}
+	for place, value := range map[string]ddb.AttributeValue{":counter": number(row.Counter), ":held": text(row.Owner), ":asked": text(row.Next)} {
+		if strings.Contains(condition, place) {
+			values[place] = value
+		}
 	}
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &t.table,
-		Key:                                 map[string]ddb.AttributeValue{attrKey: text(held.Shard)},
-		UpdateExpression:                    &set,
+		Key:                                 map[string]ddb.AttributeValue{attrKey: text(row.Shard)},
+		UpdateExpression:                    &expression,
 		ConditionExpression:                 &condition,
 		ExpressionAttributeNames:            names,
 		ExpressionAttributeValues:           values,
+		ReturnValues:                        ddb.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: ddb.ReturnValuesOnConditionCheckFailureAllOld,
 	}
+}
+
+// Request names the next owner. The counter stays as it is: only what the
+// owner itself writes may make it look alive.
+func (t *LeaseTable) Request(ctx context.Context, lease Lease, worker string) (Lease, error) {
+	if lease.Owner == "" {
+		return lease, fmt.Errorf("asking for lease %s, which nobody has: %w", lease.Shard, ErrLeaseLost)
+	}
+	lease.Next = ""
+	next := lease
+	next.Next = worker
+	return t.rename(ctx, "asking for", lease, next)
+}
+
+// Withdraw takes a request back.
+func (t *LeaseTable) Withdraw(ctx context.Context, lease Lease, worker string) error {
+	lease.Next = worker
+	next := lease
+	next.Next = ""
+	now, err := t.rename(ctx, "withdrawing from", lease, next)
+	if errors.Is(err, ErrLeaseLost) && now.Owner == worker {
+		_, err = t.Release(ctx, now)
+	}
+	return err
+}
+
+// rename writes who is and who shall be owner, whatever the counter.
+func (t *LeaseTable) rename(ctx context.Context, doing string, row, next Lease) (Lease, error) {
+	condition, _ := strings.CutPrefix(ownerCondition(requestWrites, row), "#counter = :counter AND ")
+	out, err := t.client.UpdateItem(ctx, t.updateInput(row, next, requestWrites, condition))
+	var conflict *ddb.ConditionalCheckFailedException
+	switch {
+	case errors.As(err, &conflict):
+		if now, broken := leaseFromItem(conflict.Item); broken == nil {
+			row = now
+		}
+		return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, ErrLeaseLost)
+	case err != nil:
+		return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, err)
+	}
+	return leaseFromItem(out.Attributes)
 }
 
 // Delete removes one row.
@@ -261,76 +331,4 @@ func (t *LeaseTable) Forget(ctx context.Context, streamARN string) error {
 		}
 	}
 	return nil
-}
-
-func text(s string) ddb.AttributeValue { return &ddb.AttributeValueMemberS{Value: s} }
-func number(n int64) ddb.AttributeValue {
-	return &ddb.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
-func leaseToItem(l Lease) map[string]ddb.AttributeValue {
-	item := map[string]ddb.AttributeValue{
-		attrKey:        text(l.Shard),
-		attrCounter:    number(l.Counter),
-		attrCheckpoint: text(l.Checkpoint),
-		attrSwitches:   number(l.Switches),
-		attrStream:     text(l.Stream),
-		attrWhole:      &ddb.AttributeValueMemberBOOL{Value: l.Whole},
-	}
-	if l.Owner != "" {
-		item[attrOwner] = text(l.Owner)
-	}
-	if l.Parent != "" {
-		item[attrParent] = &ddb.AttributeValueMemberSS{Value: []string{l.Parent}}
-	}
-	if len(l.Children) > 0 {
-		item[attrChildren] = &ddb.AttributeValueMemberSS{Value: l.Children}
-	}
-	return item
-}
-
-// leaseFromItem refuses a row without a checkpoint: to take it for the start
-// or the end of the shard would both be guesses.
-func leaseFromItem(item map[string]ddb.AttributeValue) (Lease, error) {
-	l := Lease{
-		Shard:      textOf(item[attrKey]),
-		Stream:     textOf(item[attrStream]),
-		Owner:      textOf(item[attrOwner]),
-		Checkpoint: textOf(item[attrCheckpoint]),
-	}
-	if l.Shard == "" || l.Checkpoint == "" {
-		return Lease{}, permanentf("row %q has no %s or no %s", l.Shard, attrKey, attrCheckpoint)
-	}
-	var err error
-	if l.Counter, err = numberOf(item[attrCounter]); err != nil {
-		return Lease{}, permanentf("row %q: %s: %w", l.Shard, attrCounter, err)
-	}
-	if l.Switches, err = numberOf(item[attrSwitches]); err != nil {
-		return Lease{}, permanentf("row %q: %s: %w", l.Shard, attrSwitches, err)
-	}
-	if parents, ok := item[attrParent].(*ddb.AttributeValueMemberSS); ok && len(parents.Value) > 0 {
-		l.Parent = parents.Value[0] // a stream's shard has at most one parent
-	}
-	if children, ok := item[attrChildren].(*ddb.AttributeValueMemberSS); ok {
-		l.Children = children.Value
-	}
-	if whole, ok := item[attrWhole].(*ddb.AttributeValueMemberBOOL); ok {
-		l.Whole = whole.Value
-	}
-	return l, nil
-}
-
-func textOf(av ddb.AttributeValue) string {
-	if s, ok := av.(*ddb.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
-}
-
-func numberOf(av ddb.AttributeValue) (int64, error) {
-	n, ok := av.(*ddb.AttributeValueMemberN)
-	if !ok {
-		return 0, errors.New("want a number")
-	}
-	return strconv.ParseInt(n.Value, 10, 64)
 }

@@ -48,7 +48,7 @@ func TestCheckpoints(t *testing.T) {
 			if err != nil || !cmp.Equal(again, made) {
 				t.Errorf("Create of a row that exists returned %+v, %v; want the row in force", again, err)
 			}
-			claimed, err := first.Claim(ctx, lease)
+			claimed, err := first.Claim(ctx, lease, "first")
 			if err != nil || claimed.Owner == "" || claimed.Counter != 1 || claimed.Switches != 1 {
 				t.Fatalf("Claim: %+v, %v", claimed, err)
 			}
@@ -60,7 +60,7 @@ func TestCheckpoints(t *testing.T) {
 			if got := leaseOf(t, second, "shard"); !cmp.Equal(got, saved) {
 				t.Errorf("row %+v, want %+v", got, saved)
 			}
-			stolen, err := second.Claim(ctx, saved)
+			stolen, err := second.Claim(ctx, saved, "second")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,24 +100,24 @@ func TestCheckpoints(t *testing.T) {
 func TestALeaseTableThatWasMadeAgainKnowsNoFormerHolders(t *testing.T) {
 	ctx, sim := t.Context(), dynamosim.New(dynamosim.Options{})
 	first, second := NewLeaseTable(sim, "leases"), NewLeaseTable(sim, "leases")
-	claim := func(table *LeaseTable) Lease {
+	claim := func(table *LeaseTable, worker string) Lease {
 		if _, err := table.Load(ctx); err != nil {
 			t.Fatal(err)
 		}
 		lease, err := table.Create(ctx, Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon})
 		if err == nil {
-			lease, err = table.Claim(ctx, lease)
+			lease, err = table.Claim(ctx, lease, worker)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		return lease
 	}
-	sleeper := claim(first)
+	sleeper := claim(first, "first")
 	if _, err := sim.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String("leases")}); err != nil {
 		t.Fatal(err)
 	}
-	if now := claim(second); now.Counter != sleeper.Counter {
+	if now := claim(second, "second"); now.Counter != sleeper.Counter {
 		t.Fatalf("counters %d and %d: want the same for this test", now.Counter, sleeper.Counter)
 	}
 	sleeper.Checkpoint = "41"
@@ -150,7 +150,7 @@ func TestAWriteWhoseAnswerWasLostIsNotALostLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lease, err = table.Claim(ctx, lease); err != nil {
+	if lease, err = table.Claim(ctx, lease, "worker"); err != nil {
 		t.Fatal(err)
 	}
 	lose = true
@@ -177,7 +177,7 @@ func TestLeaseRowsHaveTheKinesisClientLibrarysNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lease, err = table.Claim(t.Context(), lease); err != nil {
+	if lease, err = table.Claim(t.Context(), lease, "worker"); err != nil {
 		t.Fatal(err)
 	}
 	lease.Checkpoint, lease.Children = ShardEnd, []string{"left", "right"}

@@ -30,7 +30,7 @@ func TestALostLeaseStopsTheOtherShardsAtOnce(t *testing.T) {
 			return len(records), err
 		})
 		started := time.Now()
-		if err := newTestReader(t, f, cp, p).Run(t.Context()); !errors.Is(err, ErrLeaseLost) {
+		if err := newTestReader(t, f, cp, p, alone).Run(t.Context()); !errors.Is(err, ErrLeaseLost) {
 			t.Errorf("Run returned %v, want ErrLeaseLost", err)
 		}
 		if took := time.Since(started); took > time.Second {
@@ -165,7 +165,9 @@ func TestFailuresThatStop(t *testing.T) {
 	}
 }
 
-func TestAnotherProcessOnTheSameLeasesStopsThisOne(t *testing.T) {
+func alone(cfg *Config) { cfg.Alone = true }
+
+func TestAnotherProcessOnTheSameLeasesStopsOneThatReadsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
 		s := f.open("shard", "")
@@ -177,7 +179,7 @@ func TestAnotherProcessOnTheSameLeasesStopsThisOne(t *testing.T) {
 			}
 			f.write(s, "item", 3)
 		})
-		if err := newTestReader(t, f, cp, c).Run(t.Context()); !errors.Is(err, ErrLeaseLost) {
+		if err := newTestReader(t, f, cp, c, alone).Run(t.Context()); !errors.Is(err, ErrLeaseLost) {
 			t.Errorf("Run returned %v, want ErrLeaseLost", err)
 		}
 		if got, want := leaseOf(t, cp, "shard").Checkpoint, *s.records[2].Dynamodb.SequenceNumber; got != want {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/cenkalti/backoff/v4"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -20,25 +22,40 @@ const (
 	// missingLists is how many lists in a row must lack a shard before it
 	// counts as lost, or its row as useless: a list of many pages is not one moment's picture.
 	missingLists = 3
+	// callsMax is how many calls to the lease table, or to a stream for its
+	// shards' starts, one follower makes at the same time.
+	callsMax = 16
 )
 
-// follower is one run of a Reader: a single goroutine that lists the stream's
-// shards, plans, starts one goroutine for each shard to be read, and takes
-// back its lease when that ends.
+// follower is one run of a Reader: a single goroutine that plans, starts one
+// goroutine for each shard to be read, and takes back its lease when that ends.
+// Where several workers share the stream, fleet says which shards are this one's,
+// and only the owner of the stream's own row lists the shards.
 type follower struct {
 	r       *Reader
 	drain   bool
 	drained bool
+	began   time.Time
 
-	lister  lister
-	found   listing
-	plan    lineagePlan
-	leases  map[string]Lease // rows of this stream; of a shard that is being read, as they were before
-	running map[string]*shardReader
-	missing map[string]int // consecutive lists that lacked the shard
-	done    map[string]int // the same for rows that serve nobody any more
-	fresh   bool           // nothing of this stream was done before, and no shard was started yet
-	soon    time.Duration  // next wait after a shard has ended
+	fleet    *fleet // nil: this process reads the stream alone
+	lister   lister
+	found    listing // the last complete list, and what was found since
+	plan     lineagePlan
+	leases   map[string]Lease // rows of this stream's shards; of a shard that is being read, as they were before
+	running  map[string]*shardReader
+	children map[string][]string // by the parent's id, of leases
+	missing  map[string]int      // consecutive lists that lacked the shard
+	done     map[string]int      // the same for rows that serve nobody any more
+	fresh    bool                // not all rows of the shards that the stream had at first are made
+	decoder  decoder
+
+	soon      time.Duration // next wait after a shard has ended
+	nextList  time.Time
+	listedAt  time.Time     // the last page that came
+	lists     <-chan listed // pages of the list that is being made; nil if none is
+	stopList  context.CancelFunc
+	idleAtAsk bool // all shards were idle when the list was begun
+	failing   *backoff.ExponentialBackOff
 
 	slots chan struct{}
 	ended chan endedShard
@@ -47,57 +64,53 @@ type follower struct {
 }
 
 type endedShard struct {
-	id    string
-	lease Lease
-	err   error
+	id   string
+	held *heldLease
+	err  error
 }
 
 func newFollower(r *Reader, drain bool) *follower {
-	return &follower{
-		r:       r,
-		drain:   drain,
-		lister:  lister{streams: r.cfg.Streams, arn: r.cfg.StreamARN, keys: decoder{partition: r.cfg.PartitionKey, sortName: r.cfg.SortKey}},
-		leases:  map[string]Lease{},
-		running: map[string]*shardReader{},
-		missing: map[string]int{},
-		soon:    r.cfg.ListInterval,
-		slots:   make(chan struct{}, r.cfg.Concurrency),
-		ended:   make(chan endedShard),
-		idle:    make(chan struct{}, 1),
+	f := &follower{
+		r:        r,
+		drain:    drain,
+		began:    time.Now(),
+		lister:   lister{streams: r.cfg.Streams, arn: r.cfg.StreamARN, keys: decoder{partition: r.cfg.PartitionKey, sortName: r.cfg.SortKey}},
+		leases:   map[string]Lease{},
+		running:  map[string]*shardReader{},
+		missing:  map[string]int{},
+		soon:     r.cfg.ListInterval,
+		stopList: func() {},
+		failing:  newBackoff(),
+		slots:    make(chan struct{}, r.cfg.Concurrency),
+		ended:    make(chan endedShard),
+		idle:     make(chan struct{}, 1),
 	}
+	if !r.cfg.Alone {
+		f.fleet = newFleet(&r.cfg)
+	}
+	return f
 }
 
 // run returns nil when ctx has ended or, draining, when the stream is drained.
 func (f *follower) run(ctx, work context.Context) error {
+	defer func() { f.stopList() }()
 	switch err := f.load(ctx); {
 	case ctx.Err() != nil:
 		return nil
 	case err != nil:
 		return err
 	}
-	b := newBackoff()
-	started := time.Now()
 	for ctx.Err() == nil {
-		wait := f.nextWait()
-		err := f.round(ctx, work)
-		switch {
-		case err == nil:
-			b.Reset()
-			if over, err := f.over(); over {
+		if f.fleet != nil {
+			if err := f.share(ctx, work); err != nil && ctx.Err() == nil {
 				return err
 			}
-			if len(f.plan.missing) > 0 {
-				wait = min(wait, time.Second)
-			}
-		case ctx.Err() != nil:
-			return nil
-		case classify(err) != verdictRetry, f.r.neverListed() && time.Since(started) > startMax:
-			return err
-		default:
-			wait = b.NextBackOff()
-			f.r.cfg.Logger.Warn("listing the stream's shards failed, will retry", "wait", wait, "error", err)
 		}
-		if err := f.await(ctx, work, wait); err != nil {
+		f.list(ctx)
+		if err := f.await(ctx, work); err != nil {
+			return err
+		}
+		if over, err := f.over(); over {
 			return err
 		}
 	}
@@ -111,13 +124,11 @@ func (f *follower) load(ctx context.Context) error {
 	}
 	former := ""
 	for _, l := range rows {
-		if l.Stream == f.r.cfg.StreamARN {
-			f.leases[l.Shard] = l
-		} else if l.Stream > former {
+		if l.Stream != f.r.cfg.StreamARN && l.Stream > former {
 			former = l.Stream
 		}
 	}
-	f.fresh = !hasProgress(f.leases)
+	f.see(rows)
 	if f.fresh {
 		f.r.cfg.Logger.Info("starting with the oldest records that the stream holds", "stream", f.r.cfg.StreamARN)
 		if former != "" {
@@ -128,76 +139,216 @@ func (f *follower) load(ctx context.Context) error {
 	return nil
 }
 
-// round lists the shards and does what follows from the list.
-func (f *follower) round(ctx, work context.Context) error {
-	idleBefore := f.allIdle()
-	found, err := f.lister.list(ctx)
-	if err != nil {
-		return err
-	}
-	f.found = found
-	children := childrenOf(found.shards)
-	for _, s := range found.shards {
-		if reader := f.running[s.id]; reader != nil {
-			reader.observe(s, children[s.id], found.status)
+// see takes over the rows as they were just read.
+func (f *follower) see(rows []Lease) {
+	var own *Lease
+	seen := make(map[string]Lease, len(rows))
+	for _, l := range rows {
+		switch {
+		case l.Stream != f.r.cfg.StreamARN:
+		case l.OfStream():
+			own = &l
+		default:
+			seen[l.Shard] = l
 		}
 	}
-	if err := f.apply(ctx, work); err != nil {
+	f.fresh = !hasProgress(seen)
+	if own != nil {
+		f.fresh = own.Checkpoint == TrimHorizon
+	}
+	for id := range f.running {
+		if l, ok := f.leases[id]; ok && f.fleet == nil {
+			seen[id] = l
+		}
+	}
+	if f.fleet != nil {
+		f.fleet.see(f.leases, seen, own)
+		if own != nil && own.Label != "" {
+			f.decoder = decoder{label: own.Label, partition: own.PartitionKey, sortName: own.SortKey}
+		}
+	}
+	before := f.leases
+	f.leases, f.children = seen, childrenIn(seen)
+	for id, l := range seen {
+		if was, known := before[id]; known && l.Finished() && !was.Finished() && len(f.children[id]) == 0 {
+			f.listSoon()
+		}
+	}
+	for id, s := range f.running {
+		if f.fleet != nil && len(f.children[id]) > 0 {
+			s.observe(shardInfo{closed: true}, f.children[id], streams.StreamStatusEnabled)
+		}
+	}
+}
+
+// list begins a list of the shards if it is time for one and this worker's turn.
+func (f *follower) list(ctx context.Context) {
+	mine := f.fleet == nil || f.fleet.lists()
+	// Who drains wants to know of itself that nothing is left.
+	if !mine && (!f.drain || !f.settled() || !f.allIdle()) || f.lists != nil || time.Now().Before(f.nextList) {
+		return
+	}
+	var only []string // parents whose children are looked for; nil: everything is listed
+	if f.found.pages > 1 && f.soon < f.r.cfg.ListInterval {
+		if only = childless(f.leases); len(only) >= f.found.pages {
+			only = nil
+		}
+	}
+	f.idleAtAsk = f.allIdle()
+	ctx, f.stopList = context.WithCancel(ctx)
+	pages := make(chan listed)
+	f.lists = pages
+	f.wg.Go(func() { f.lister.send(ctx, only, pages) })
+}
+
+// page takes over one page of a list, or its failure.
+func (f *follower) page(ctx, work context.Context, p listed) error {
+	err := p.err
+	if err == nil {
+		f.decoder, f.listedAt = p.found.decoder, time.Now()
+		if err = f.takePage(ctx, p); err == nil {
+			err = f.apply(ctx, work)
+		}
+	}
+	if err == nil && p.last && p.complete {
+		err = f.complete(ctx)
+	}
+	if err == nil && !p.last {
+		return nil
+	}
+	f.stopList()
+	f.lists = nil
+	f.nextList = time.Now().Add(f.nextWait(p.took))
+	switch {
+	case err == nil:
+		f.failing.Reset()
+		return nil
+	case ctx.Err() != nil:
+		return nil
+	case f.fleet != nil && errors.Is(err, ErrLeaseLost): // somebody else lists now
+	case classify(err) != verdictRetry, f.listedAt.IsZero() && time.Since(f.began) > startMax:
 		return err
 	}
-	if err := f.judgeMissing(); err != nil {
-		return err
-	}
-	f.deleteDone(ctx)
-	f.drained = idleBefore && f.settled() && f.allIdle() && found.status != streams.StreamStatusEnabling
+	wait := f.failing.NextBackOff()
+	f.nextList = time.Now().Add(wait)
+	f.r.cfg.Logger.Warn("listing the stream's shards failed, will retry", "wait", wait, "error", err)
 	return nil
 }
 
-// apply plans with the last list and starts what may be read.
-func (f *follower) apply(ctx, work context.Context) error {
-	f.plan = planLineage(f.r.cfg.StreamARN, f.found.shards, f.leases)
-	if err := f.createRows(ctx); err != nil {
+// takePage makes the rows that a page asks for. Who reads alone waits for the
+// whole list, so that a restart can tell by the rows a first start that was cut
+// off from a stream that was followed before; in a fleet the stream's own row tells.
+func (f *follower) takePage(ctx context.Context, p listed) error {
+	if p.complete && p.last {
+		f.found = p.found
+		children := childrenOf(p.found.shards)
+		for _, s := range p.found.shards {
+			if reader := f.running[s.id]; reader != nil {
+				reader.observe(s, children[s.id], p.found.status)
+			}
+		}
+		f.plan = planShards(f.r.cfg.StreamARN, f.found.shards, f.leases, !f.fresh)
+		if f.fleet != nil && !f.fleet.lists() {
+			return nil
+		}
+		return f.createRows(ctx, f.plan.create)
+	}
+	if f.fleet == nil || !f.fleet.lists() {
+		return nil
+	}
+	if !p.complete {
+		f.found.shards = append(f.found.shards, p.page...)
+	}
+	if err := f.fleet.describe(ctx, f.decoder, f.fleet.own.Checkpoint); err != nil {
 		return err
 	}
-	f.fresh = false
-	for _, s := range f.plan.read {
-		// A row that another process has made since the plan may be finished already.
-		if f.running[s.id] == nil && !f.leases[s.id].Finished() {
-			f.start(ctx, work, s)
+	return f.createRows(ctx, planPart(f.r.cfg.StreamARN, p.page, f.leases))
+}
+
+// complete draws the conclusions that only a whole list allows.
+func (f *follower) complete(ctx context.Context) error {
+	if f.fleet == nil {
+		f.fresh = false
+	} else if f.fleet.lists() {
+		if err := f.fleet.describe(ctx, f.decoder, Latest); err != nil {
+			return err
+		}
+		f.fresh = false
+		f.plan.missing = append(f.plan.missing, stranded(f.plan.read, f.leases)...)
+	}
+	if f.fleet == nil || f.fleet.lists() {
+		if err := f.judgeMissing(); err != nil {
+			return err
+		}
+		f.deleteDone(ctx)
+	}
+	known := f.fleet == nil || f.fleet.lists() || len(f.plan.create)+len(f.plan.missing) == 0
+	f.drained = known && f.idleAtAsk && f.settled() && f.allIdle() && f.found.status != streams.StreamStatusEnabling
+	return nil
+}
+
+// apply starts what may be read: everything, or what fleet says.
+func (f *follower) apply(ctx, work context.Context) error {
+	if f.fleet != nil {
+		f.balance(ctx, work)
+	} else if len(f.found.shards) > 0 {
+		f.plan = planLineage(f.r.cfg.StreamARN, f.found.shards, f.leases)
+		if err := f.createRows(ctx, f.plan.create); err != nil {
+			return err
+		}
+		for _, s := range f.plan.read {
+			// A row that another process has made since the plan may be finished already.
+			if f.running[s.id] == nil && !f.leases[s.id].Finished() {
+				f.start(ctx, work, s, holdLease(f.r.cfg.Checkpoints, f.leases[s.id], 0, time.Now()))
+			}
 		}
 	}
 	f.publish()
 	return nil
 }
 
-// createRows makes every row before any shard is read, so that a restart can
-// tell a first start that was cut off from a stream that was followed before.
-func (f *follower) createRows(ctx context.Context) error {
-	start := make(map[string]shardInfo, len(f.plan.create))
-	for _, s := range f.found.shards {
-		start[s.id] = s
-	}
-	for _, lease := range f.plan.create {
-		lease.Whole = start[lease.Shard].start != ""
-		if f.fresh {
-			// The oldest shards may be trimmed in part by now. That is no loss:
-			// the reader takes up the stream as it is.
-			whole, err := holdsStart(ctx, &f.r.cfg, start[lease.Shard])
-			if err != nil && classify(err) == verdictRetry {
-				return err
+func (f *follower) createRows(ctx context.Context, create []Lease) error {
+	rows := make([]Lease, len(create))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(callsMax)
+	for i, lease := range create {
+		group.Go(func() error {
+			lease.Whole = lease.Start != ""
+			if f.fresh {
+				// The oldest shards may be trimmed in part by now. That is no loss:
+				// the reader takes up the stream as it is.
+				whole, err := holdsStart(ctx, &f.r.cfg, shardInfo{id: lease.Shard, start: lease.Start})
+				if err != nil && classify(err) == verdictRetry {
+					return err
+				}
+				lease.Whole = whole
 			}
-			lease.Whole = whole
-		}
-		row, err := f.r.cfg.Checkpoints.Create(ctx, lease)
-		if err != nil {
+			var err error
+			rows[i], err = f.r.cfg.Checkpoints.Create(ctx, lease)
 			return err
-		}
-		f.leases[row.Shard] = row
+		})
 	}
-	return nil
+	err := group.Wait()
+	for _, row := range rows {
+		if row.Shard != "" {
+			f.note(row)
+		}
+	}
+	if len(create) > 0 {
+		f.children = childrenIn(f.leases)
+	}
+	return err
 }
 
-func (f *follower) start(ctx, work context.Context, info shardInfo) {
+// note takes over one row as a call has just returned it.
+func (f *follower) note(row Lease) {
+	if f.fleet != nil {
+		f.fleet.note(f.leases[row.Shard], row)
+	}
+	f.leases[row.Shard] = row
+}
+
+func (f *follower) start(ctx, work context.Context, info shardInfo, held *heldLease) {
 	s := &shardReader{
 		cfg:      &f.r.cfg,
 		log:      f.r.cfg.Logger,
@@ -205,15 +356,15 @@ func (f *follower) start(ctx, work context.Context, info shardInfo) {
 		onIdle:   f.wake,
 		onDone:   f.r.countDone,
 		info:     info,
-		decoder:  f.found.decoder,
-		lease:    f.leases[info.id],
+		decoder:  f.decoder,
+		held:     held,
 		progress: progress{at: time.Now()},
 	}
-	s.observe(info, childrenOf(f.found.shards)[info.id], f.found.status)
+	s.observe(info, f.children[info.id], f.found.status)
 	f.running[info.id] = s
 	f.wg.Go(func() {
-		lease, err := s.run(ctx, work)
-		f.ended <- endedShard{id: info.id, lease: lease, err: err}
+		err := s.run(ctx, work)
+		f.ended <- endedShard{id: info.id, held: held, err: err}
 	})
 }
 
@@ -224,114 +375,17 @@ func (f *follower) wake() {
 	}
 }
 
-// judgeMissing returns a TrimmedError once lists have lacked an unfinished
-// shard often enough. Shards that are being read are told by their own calls.
-func (f *follower) judgeMissing() error {
-	lacking := map[string]int{}
-	for _, lease := range f.plan.missing {
-		if f.running[lease.Shard] != nil {
-			continue
-		}
-		lacking[lease.Shard] = f.missing[lease.Shard] + 1
-		if lacking[lease.Shard] >= missingLists {
-			return &permanentError{&TrimmedError{StreamARN: f.r.cfg.StreamARN, Shard: lease.Shard, Checkpoint: lease.Checkpoint}}
-		}
-	}
-	f.missing = lacking
-	return nil
-}
-
-// deleteDone deletes rows that serve nobody any more, so that the lease table
-// does not grow for ever. Whatever fails is tried again after the next list.
-func (f *follower) deleteDone(ctx context.Context) {
-	done := map[string]int{}
-	for _, lease := range f.plan.done {
-		done[lease.Shard] = f.done[lease.Shard] + 1
-		if done[lease.Shard] < missingLists {
-			continue
-		}
-		if err := f.r.cfg.Checkpoints.Delete(ctx, lease); err != nil {
-			f.r.cfg.Logger.Warn("an old lease could not be deleted, will retry", "shard", lease.Shard, "error", err)
-			continue
-		}
-		delete(f.leases, lease.Shard)
-	}
-	f.done = done
-}
-
-// settled reports whether the plan leaves nothing to wait for.
-func (f *follower) settled() bool { return len(f.plan.waiting) == 0 && len(f.missing) == 0 }
-
-func (f *follower) allIdle() bool {
-	for _, s := range f.running {
-		if !s.idle() {
-			return false
-		}
-	}
-	return true
-}
-
-// over reports whether there is nothing left to follow.
-func (f *follower) over() (bool, error) {
-	if f.drain && f.drained {
-		return true, nil
-	}
-	if f.found.status == streams.StreamStatusDisabled && len(f.running) == 0 && f.settled() {
-		f.drained = true
-		if f.drain {
-			return true, nil
-		}
-		return true, ErrStreamEnded
-	}
-	return false, nil
-}
-
-func (f *follower) nextWait() time.Duration {
-	if f.soon >= f.r.cfg.ListInterval {
-		return f.r.cfg.ListInterval
-	}
-	wait := f.soon
-	f.soon *= 2
-	return wait
-}
-
-// await waits for the time of the next list, which comes at once when a shard
-// has ended or, draining, when all shards have fallen idle.
-func (f *follower) await(ctx, work context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-			return nil
-		case <-f.idle:
-			if f.drain && f.allIdle() {
-				return nil
-			}
-		case e := <-f.ended:
-			if err := f.take(e); err != nil {
-				return err
-			}
-			if ctx.Err() != nil {
-				return nil
-			}
-			f.soon = listSoon
-			// Children that are known need not wait for the list. If their
-			// rows cannot be made now, the list's own round tries again.
-			if err := f.apply(ctx, work); err != nil && classify(err) != verdictRetry {
-				return err
-			}
-			return nil
-		}
-	}
-}
-
 // take puts back the lease of a shard whose goroutine has ended.
 func (f *follower) take(e endedShard) error {
 	delete(f.running, e.id)
-	f.leases[e.id] = e.lease
+	f.note(e.held.lease())
+	if f.fleet != nil {
+		f.fleet.drop(e.id)
+		if errors.Is(e.err, ErrLeaseLost) {
+			f.r.cfg.Logger.Warn("a shard is no longer this worker's", "shard", e.id, "error", e.err)
+			e.err = nil
+		}
+	}
 	f.publish()
 	return e.err
 }
@@ -347,30 +401,8 @@ func (f *follower) stopAll() error {
 	for e := range f.ended {
 		errs = append(errs, f.take(e))
 	}
+	if f.fleet != nil {
+		f.fleet.stop()
+	}
 	return errors.Join(errs...)
-}
-
-func (f *follower) publish() {
-	finished := 0
-	for _, s := range f.found.shards {
-		if f.leases[s.id].Finished() {
-			finished++
-		}
-	}
-	shards := make(map[string]*shardReader, len(f.running))
-	for id, s := range f.running {
-		shards[id] = s
-	}
-	f.r.mu.Lock()
-	defer f.r.mu.Unlock()
-	f.r.state.shards = shards
-	f.r.state.waiting = len(f.plan.waiting)
-	f.r.state.finished = finished
-	f.r.state.listedAt = f.lister.lastCall
-}
-
-func (r *Reader) neverListed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.state.listedAt.IsZero()
 }

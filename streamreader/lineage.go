@@ -25,15 +25,20 @@ type lineagePlan struct {
 
 // planLineage decides which shards may be read. A shard may be read once its
 // parent is finished; a parent that the stream no longer lists and that no
-// lease names cannot hold anything back. leases holds the rows of this stream
-// only. It is pure: same input, same plan, in order of shard ids.
+// lease names cannot hold anything back. leases holds the rows of this stream's
+// shards only. It is pure: same input, same plan, in order of shard ids.
 func planLineage(streamARN string, listed []shardInfo, leases map[string]Lease) lineagePlan {
+	return planShards(streamARN, listed, leases, hasProgress(leases))
+}
+
+// planShards is planLineage that is told whether the stream was followed
+// before: whether all shards that it had at first have, or had, rows.
+func planShards(streamARN string, listed []shardInfo, leases map[string]Lease, followed bool) lineagePlan {
 	var plan lineagePlan
 	byID := make(map[string]shardInfo, len(listed))
 	for _, s := range listed {
 		byID[s.id] = s
 	}
-	followed := hasProgress(leases)
 	lost := map[string]bool{}
 	for _, s := range inOrder(byID) {
 		lease, known := leases[s.id]
@@ -42,13 +47,15 @@ func planLineage(streamARN string, listed []shardInfo, leases map[string]Lease) 
 		}
 		_, parentListed := byID[s.parent]
 		parentLease, parentKnown := leases[s.parent]
+		alone := !parentListed && !parentKnown
 		if !known {
-			lease = Lease{Shard: s.id, Stream: streamARN, Parent: s.parent, Checkpoint: TrimHorizon}
+			lease = rowOf(streamARN, s)
+			lease.Orphan = s.parent != "" && alone
 			// With rows that show progress, a shard whose parent nobody knows
 			// is the grandchild of one that was read: a generation between
 			// came and went unread. Its row is not made, so that this stays
 			// to be seen after a restart too.
-			if followed && s.parent != "" && !parentListed && !parentKnown {
+			if followed && lease.Orphan {
 				lost[s.parent] = true
 				plan.waiting = append(plan.waiting, s.id)
 				continue
@@ -59,7 +66,7 @@ func planLineage(streamARN string, listed []shardInfo, leases map[string]Lease) 
 		case s.parent == "",
 			parentKnown && parentLease.Finished(),
 			guard.Off(guard.ParentShardFirst),
-			!parentListed && !parentKnown:
+			alone:
 			plan.read = append(plan.read, s)
 		default:
 			plan.waiting = append(plan.waiting, s.id)
@@ -78,6 +85,32 @@ func planLineage(streamARN string, listed []shardInfo, leases map[string]Lease) 
 	return plan
 }
 
+// planPart plans rows for a part of the list: of shards whose parent has, or
+// gets, a row. Whether the others' parents are still to come shows at the end
+// of the list. So no row is made before that of a parent that is listed.
+func planPart(streamARN string, part []shardInfo, leases map[string]Lease) []Lease {
+	byID := make(map[string]shardInfo, len(part))
+	for _, s := range part {
+		byID[s.id] = s
+	}
+	planned := map[string]bool{}
+	var create []Lease
+	for _, s := range inOrder(byID) {
+		_, known := leases[s.id]
+		_, parentKnown := leases[s.parent]
+		if known || s.parent != "" && !parentKnown && !planned[s.parent] {
+			continue
+		}
+		planned[s.id] = true
+		create = append(create, rowOf(streamARN, s))
+	}
+	return create
+}
+
+func rowOf(streamARN string, s shardInfo) Lease {
+	return Lease{Shard: s.id, Stream: streamARN, Parent: s.parent, Start: s.start, Checkpoint: TrimHorizon}
+}
+
 // outlived returns the rows of finished shards that the stream has dropped and
 // whose children are finished too: no shard waits for them, and the children's
 // rows show that the stream was followed up to there.
@@ -94,7 +127,8 @@ func outlived(byID map[string]shardInfo, leases map[string]Lease) []Lease {
 	}
 	var done []Lease
 	for id, l := range leases {
-		if _, listed := byID[id]; !listed && l.Finished() && hasChild[id] && !held[id] {
+		kept := !hasChild[id] || held[id]
+		if _, listed := byID[id]; !listed && l.Finished() && (!kept || guard.Off(guard.LeaseKept)) {
 			done = append(done, l)
 		}
 	}
@@ -148,6 +182,15 @@ func childrenOf(listed []shardInfo) map[string][]string {
 		slices.Sort(ids)
 	}
 	return children
+}
+
+// childrenIn returns, by the parent's id, the ids of the children that have rows, in order.
+func childrenIn(leases map[string]Lease) map[string][]string {
+	listed := make([]shardInfo, 0, len(leases))
+	for _, l := range leases {
+		listed = append(listed, shardInfo{id: l.Shard, parent: l.Parent})
+	}
+	return childrenOf(listed)
 }
 
 func compareShards(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }

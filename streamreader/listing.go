@@ -3,6 +3,7 @@ package streamreader
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,53 +21,129 @@ type Streams interface {
 
 var _ Streams = (*dynamodbstreams.Client)(nil)
 
-// describeSpacing keeps DescribeStream below its 10 calls a second (API
-// reference of DynamoDB Streams, DescribeStream), with room for other tools.
-const describeSpacing = 150 * time.Millisecond
+// describeSpacing keeps DescribeStream at half of its 10 calls a second (API
+// reference of DynamoDB Streams, DescribeStream): the other half is for a
+// worker that drains, or is just elected, and for other tools.
+const describeSpacing = 200 * time.Millisecond
 
-// lister lists a stream's shards. It is used by one goroutine.
+// lister lists a stream's shards. It is used by one goroutine at a time.
 type lister struct {
-	streams  Streams
-	arn      string
-	keys     decoder // the key attributes, should the stream not name them
-	lastCall time.Time
+	streams    Streams
+	arn        string
+	keys       decoder // the key attributes, should the stream not name them
+	lastCall   time.Time
+	unfiltered bool // the endpoint does not know how to list children only
 }
 
-// listing is a stream as DescribeStream shows it, all pages together.
+// listing is a stream as DescribeStream shows it.
 type listing struct {
 	decoder decoder
 	status  streams.StreamStatus
 	shards  []shardInfo
+	pages   int
 }
 
-// list reads every page.
-func (l *lister) list(ctx context.Context) (listing, error) {
+// listed is one page of a list, or its failure.
+type listed struct {
+	found    listing     // all pages up to this one
+	page     []shardInfo // this one
+	complete bool        // the list is of all shards, not of some shards' children
+	last     bool
+	took     time.Duration // of the last page: how long the list took
+	err      error
+}
+
+// send lists the stream, or only the children of some shards, page by page.
+// An endpoint that knows no children lists everything instead.
+func (l *lister) send(ctx context.Context, parents []string, to chan<- listed) {
+	began := time.Now()
+	give := func(p listed) {
+		p.took = time.Since(began)
+		select {
+		case to <- p:
+		case <-ctx.Done():
+		}
+	}
+	if len(parents) > 0 && !l.unfiltered {
+		found, err := l.children(ctx, parents)
+		if err != nil || !l.unfiltered {
+			give(listed{found: found, page: found.shards, last: true, err: err})
+			return
+		}
+	}
 	found := listing{decoder: l.keys}
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &l.arn}
-	for {
-		if err := sleep(ctx, describeSpacing-time.Since(l.lastCall)); err != nil {
-			return listing{}, err
-		}
-		out, err := l.streams.DescribeStream(ctx, in)
-		l.lastCall = time.Now()
+	for ctx.Err() == nil {
+		before := len(found.shards)
+		last, err := l.describe(ctx, in, &found)
 		if err != nil {
-			if classify(err) == verdictGone {
-				return listing{}, fmt.Errorf("describing stream %s: %w: %w", l.arn, ErrStreamNotFound, err)
-			}
-			return listing{}, fmt.Errorf("describing stream %s: %w", l.arn, err)
+			give(listed{err: err, complete: true, last: true})
+			return
 		}
-		d := out.StreamDescription
-		if d == nil {
-			return listing{}, permanentf("stream %s: its description is empty", l.arn)
+		shown := found // the receiver's own: this one grows
+		shown.shards = slices.Clone(found.shards)
+		if !last {
+			shown.shards = nil
 		}
-		if err := found.add(l.arn, d); err != nil {
-			return listing{}, err
+		give(listed{found: shown, page: slices.Clone(found.shards[before:]), complete: true, last: last})
+		if last {
+			return
 		}
-		if aws.ToString(d.LastEvaluatedShardId) == "" {
-			return found, nil
-		}
-		in.ExclusiveStartShardId = d.LastEvaluatedShardId
 	}
+}
+
+// children lists the children of some shards.
+func (l *lister) children(ctx context.Context, parents []string) (listing, error) {
+	found := listing{decoder: l.keys}
+	for _, parent := range parents {
+		in := &dynamodbstreams.DescribeStreamInput{
+			StreamArn:   &l.arn,
+			ShardFilter: &streams.ShardFilter{Type: streams.ShardFilterTypeChildShards, ShardId: &parent},
+		}
+		for last := false; !last; {
+			before := len(found.shards)
+			var err error
+			last, err = l.describe(ctx, in, &found)
+			if err != nil && classify(err) == verdictGone {
+				break // the parent, or the stream: a full list tells
+			}
+			l.unfiltered = err != nil && classify(err) == verdictFatal && ctx.Err() == nil
+			for _, s := range found.shards[before:] {
+				l.unfiltered = l.unfiltered || s.parent != parent
+			}
+			if l.unfiltered {
+				return found, nil
+			}
+			if err != nil {
+				return listing{}, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// describe asks for the next page, adds it, and reports whether it is the last.
+func (l *lister) describe(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, found *listing) (last bool, err error) {
+	if err := sleep(ctx, describeSpacing-time.Since(l.lastCall)); err != nil {
+		return false, err
+	}
+	out, err := l.streams.DescribeStream(ctx, in)
+	l.lastCall = time.Now()
+	if err != nil {
+		if classify(err) == verdictGone {
+			return false, fmt.Errorf("describing stream %s: %w: %w", l.arn, ErrStreamNotFound, err)
+		}
+		return false, fmt.Errorf("describing stream %s: %w", l.arn, err)
+	}
+	d := out.StreamDescription
+	if d == nil {
+		return false, permanentf("stream %s: its description is empty", l.arn)
+	}
+	if err := found.add(l.arn, d); err != nil {
+		return false, err
+	}
+	in.ExclusiveStartShardId = d.LastEvaluatedShardId
+	return aws.ToString(d.LastEvaluatedShardId) == "", nil
 }
 
 func (f *listing) add(arn string, d *streams.StreamDescription) error {
@@ -90,6 +167,7 @@ func (f *listing) add(arn string, d *streams.StreamDescription) error {
 		return permanentf("stream %s: its description names no label or no partition key (label %q, partition key %q)", arn, f.decoder.label, f.decoder.partition)
 	}
 	f.status = d.StreamStatus
+	f.pages++
 	for _, s := range d.Shards {
 		info := shardInfo{id: aws.ToString(s.ShardId), parent: aws.ToString(s.ParentShardId)}
 		if r := s.SequenceNumberRange; r != nil {

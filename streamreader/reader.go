@@ -2,9 +2,11 @@ package streamreader
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -37,6 +39,18 @@ type Config struct {
 	Concurrency  int           // shards read or processed at the same moment; open shards beyond it take turns; default 16
 	ListInterval time.Duration // wait between two lists of the shards while none ends; default 30 s
 
+	// Processes that share a stream and a lease table divide the shards between
+	// them. Each must have a WorkerID of its own; the default is the host's name
+	// and a random part. A process that comes back under the same name takes its
+	// former leases at once; anyone else after LeaseTerm.
+	WorkerID string
+	// LeaseTerm is how long a worker that is not heard of keeps its shards;
+	// default 10 s, at least 1 s. It must be the same in all workers.
+	LeaseTerm time.Duration
+	// Alone says that no other process reads the stream: leases of other owners
+	// are taken at once, and a lease that is lost ends the reader.
+	Alone bool
+
 	CheckpointInterval time.Duration // least time between two checkpoints of one shard, its end and a stop apart; default 1 s
 	StopTimeout        time.Duration // how long the batches in hand may take after a stop; default 30 s
 	DrainPolls         int           // polls in a row without a record after which Drain takes an open shard for empty; default 5
@@ -65,6 +79,7 @@ func New(cfg Config) (*Reader, error) {
 	require(cfg.BatchMax >= 0 && cfg.Concurrency >= 0 && cfg.DrainPolls >= 0, "BatchMax, Concurrency and DrainPolls must not be negative")
 	require(cfg.PollInterval >= 0 && cfg.ListInterval >= 0 && cfg.CheckpointInterval >= 0 && cfg.StopTimeout >= 0,
 		"PollInterval, ListInterval, CheckpointInterval and StopTimeout must not be negative")
+	require(cfg.LeaseTerm == 0 || cfg.LeaseTerm >= leaseTermMin, "LeaseTerm must be at least 1 s")
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("configuring the stream reader: %w", errors.Join(problems...))
 	}
@@ -78,7 +93,23 @@ func New(cfg Config) (*Reader, error) {
 	orDefault(&cfg.CheckpointInterval, time.Second)
 	orDefault(&cfg.StopTimeout, 30*time.Second)
 	orDefault(&cfg.DrainPolls, 5)
+	orDefault(&cfg.LeaseTerm, 10*time.Second)
+	if cfg.WorkerID == "" {
+		cfg.WorkerID = newWorkerID()
+	}
 	return &Reader{cfg: cfg}, nil
+}
+
+// leaseTermMin is the shortest term in which a write can fail and be repeated.
+const leaseTermMin = time.Second
+
+// newWorkerID returns a name that no other process has.
+func newWorkerID() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host" // the random part alone tells workers apart
+	}
+	return host + ":" + rand.Text()
 }
 
 func orDefault[T comparable](field *T, value T) {
@@ -110,7 +141,7 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 	defer r.end()
 	readers, stop := context.WithCancel(ctx)
 	defer stop()
-	work, abort := graceful(readers, r.cfg.StopTimeout)
+	work, abort := graceful(readers, context.WithoutCancel(ctx), r.cfg.StopTimeout)
 	defer abort()
 
 	f := newFollower(r, drain)
@@ -132,10 +163,11 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 	return nil
 }
 
-// graceful returns a context that lives on when ctx ends, for at most timeout.
-func graceful(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() {
+// graceful returns a context that ends with base, and at the latest when ctx
+// has been over for timeout.
+func graceful(ctx, base context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	work, cancel := context.WithCancel(base)
+	stop := context.AfterFunc(ctx, func() {
 		timer := time.NewTimer(timeout)
 		defer timer.Stop()
 		select {
@@ -144,7 +176,7 @@ func graceful(ctx context.Context, timeout time.Duration) (context.Context, cont
 		case <-work.Done():
 		}
 	})
-	return work, cancel
+	return work, func() { stop(); cancel() }
 }
 
 func (r *Reader) begin() error {

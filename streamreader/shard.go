@@ -25,7 +25,7 @@ type shardReader struct {
 	info    shardInfo
 	decoder decoder
 
-	lease      Lease
+	held       *heldLease
 	front      frontier
 	iterator   *string          // nil: to be opened
 	reopened   bool             // because it was trimmed; nothing was answered since
@@ -59,21 +59,52 @@ const (
 	outcomeFatal
 )
 
-// run reads until the shard is finished, ctx ends, or an error that no retry
-// cures. work is the context of what must be finished also when ctx has ended:
-// the batch in hand and the last checkpoint.
-func (s *shardReader) run(ctx, work context.Context) (Lease, error) {
+// run reads until the shard is finished, ctx ends, the lease is lost or asked
+// for, or an error that no retry cures. work is the context of what must be
+// finished also when ctx has ended: the batch in hand and the last checkpoint.
+func (s *shardReader) run(ctx, work context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	work, abort := graceful(ctx, work, s.cfg.StopTimeout)
+	defer abort()
+	s.held.arm(func() { stop(ErrLeaseLost); abort() }, func() { stop(errHandover) }, s.emptyPolls)
+	defer s.held.leave()
 	err := s.follow(ctx, work)
 	if s.ahead != nil {
 		defer func() { <-s.ahead }() // leave no call behind; the checkpoint need not wait for it
 	}
-	if errors.Is(err, ErrLeaseLost) {
-		return s.lease, err // what the row says is no longer ours to change
+	switch {
+	case errors.Is(err, ErrLeaseLost), s.held.lease().Finished():
+		return err
+	case !s.held.trusted():
+		return errTrustOver // what the row says is no longer ours to change
 	}
-	if saveErr := s.save(work); saveErr != nil && err == nil {
+	if saveErr := s.letGo(work); saveErr != nil && err == nil {
 		err = fmt.Errorf("last checkpoint of shard %s: %w", s.info.id, saveErr)
 	}
-	return s.lease, err
+	return err
+}
+
+// letGo writes the last checkpoint. Where workers share the stream, the same
+// write gives the lease to the one who has asked for it, or to nobody.
+func (s *shardReader) letGo(work context.Context) error {
+	if s.cfg.Alone {
+		return s.save(work)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), releaseMax)
+	defer cancel()
+	m, unsaved := s.front.unsaved()
+	b := newBackoff()
+	for {
+		err := s.held.release(ctx, func(l *Lease) {
+			if unsaved {
+				l.Checkpoint = m.sequence
+			}
+		})
+		if err == nil || classify(err) != verdictRetry || sleep(ctx, b.NextBackOff()) != nil {
+			return err
+		}
+	}
 }
 
 func (s *shardReader) follow(ctx, work context.Context) error {
@@ -107,23 +138,20 @@ func (s *shardReader) follow(ctx, work context.Context) error {
 	return nil
 }
 
-// claim makes the row this process's own and starts where its checkpoint says.
+// claim starts where the row's checkpoint says, and makes the row this
+// process's own if it reads alone; else it is so already.
 func (s *shardReader) claim(ctx context.Context) error {
-	if s.lease.Checkpoint != TrimHorizon {
-		p, err := s.decoder.position(s.lease.Checkpoint)
+	if checkpoint := s.held.lease().Checkpoint; checkpoint != TrimHorizon {
+		p, err := s.decoder.position(checkpoint)
 		if err != nil {
 			return permanentf("checkpoint of shard %s: %w", s.info.id, err)
 		}
-		s.front.resumeAt(mark{position: p, sequence: s.lease.Checkpoint})
+		s.front.resumeAt(mark{position: p, sequence: checkpoint})
 	}
 	b := newBackoff()
-	for {
-		lease, err := s.cfg.Checkpoints.Claim(ctx, s.lease)
-		if err == nil {
-			s.lease = lease
-			return nil
-		}
-		if ctx.Err() != nil {
+	for s.cfg.Alone {
+		err := s.held.claim(ctx, s.cfg.WorkerID)
+		if err == nil || ctx.Err() != nil {
 			return nil
 		}
 		if classify(err) != verdictRetry {
@@ -134,6 +162,7 @@ func (s *shardReader) claim(ctx context.Context) error {
 			return nil
 		}
 	}
+	return nil
 }
 
 // poll fetches a page unless one is in hand, processes it, and takes the step
@@ -212,7 +241,7 @@ func (s *shardReader) trimmed(err error) error {
 // fetch reads one page and returns its number of records.
 func (s *shardReader) fetch(ctx context.Context) (int, error) {
 	if s.iterator == nil {
-		it, err := openShard(ctx, s.cfg, s.info, s.front.reached.sequence, s.lease.Whole)
+		it, err := openShard(ctx, s.cfg, s.info, s.front.reached.sequence, s.held.lease().Whole)
 		if err != nil {
 			return 0, err
 		}
@@ -285,6 +314,9 @@ func (s *shardReader) processPending(ctx, work context.Context) (outcome, error)
 		if ctx.Err() != nil {
 			return outcomeRetry, context.Cause(ctx)
 		}
+		if !s.held.trusted() {
+			return outcomeFatal, errTrustOver
+		}
 		batch := s.pending[:min(len(s.pending), s.cfg.BatchMax)]
 		done, err := s.cfg.Processor.Process(work, batch)
 		if advanceErr := s.front.advance(done, len(batch)); advanceErr != nil {
@@ -317,15 +349,12 @@ func (s *shardReader) processPending(ctx, work context.Context) (outcome, error)
 // finish marks the shard finished. It may be called again if it failed.
 func (s *shardReader) finish(work context.Context) (outcome, error) {
 	s.setEmptyPolls(0)
-	lease := s.lease
-	lease.Checkpoint = ShardEnd
 	s.mu.Lock()
-	lease.Children = s.children
+	children := s.children
 	s.mu.Unlock()
-	saved, err := s.cfg.Checkpoints.Save(work, lease)
+	err := s.held.save(work, func(l *Lease) { l.Checkpoint, l.Children = ShardEnd, children })
 	switch {
 	case err == nil:
-		s.lease = saved
 		s.front.save(s.front.reached)
 		return outcomeEnded, nil
 	case classify(err) == verdictRetry:
@@ -355,13 +384,9 @@ func (s *shardReader) save(work context.Context) error {
 		return nil
 	}
 	s.savedAt = time.Now()
-	lease := s.lease
-	lease.Checkpoint = m.sequence
-	saved, err := s.cfg.Checkpoints.Save(work, lease)
-	if err != nil {
+	if err := s.held.save(work, func(l *Lease) { l.Checkpoint = m.sequence }); err != nil {
 		return err
 	}
-	s.lease = saved
 	s.front.save(m)
 	return nil
 }

@@ -90,3 +90,13 @@ func (s *shardReader) idle() bool {
 	defer s.mu.Unlock()
 	return !s.closed && s.progress.emptyPolls >= s.cfg.DrainPolls
 }
+
+// emptyPolls is how often in a row the shard was found open and empty.
+func (s *shardReader) emptyPolls() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0
+	}
+	return int64(s.progress.emptyPolls)
+}

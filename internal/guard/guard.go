@@ -62,6 +62,9 @@ const (
 	// The stream.
 	ParentShardFirst // a shard is read after its parent
 	Frontier         // a checkpoint never passes a record that is not done
+	CheckpointFenced // a checkpoint is written only by the owner that the row names, at the counter that it knows
+	TrustWindow      // a worker stops before its lease can be taken
+	LeaseKept        // the row of a finished shard is deleted only after its children have begun
 	guardCount
 )
 
@@ -108,6 +111,9 @@ var names = [guardCount]string{
 	"SeedCursor",
 	"ParentShardFirst",
 	"Frontier",
+	"CheckpointFenced",
+	"TrustWindow",
+	"LeaseKept",
 }
 
 // String is the guard's name.

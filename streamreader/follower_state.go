@@ -1,0 +1,211 @@
+package streamreader
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+// await waits for the next thing to do: a page of the list, a shard that has
+// ended, the time of the next list or of the next look at the leases. Draining,
+// a list comes at once when all shards have fallen idle.
+func (f *follower) await(ctx, work context.Context) error {
+	var list, look <-chan time.Time
+	if f.lists == nil && (f.fleet == nil || f.fleet.lists() || f.drain) {
+		timer := time.NewTimer(time.Until(f.nextList))
+		defer timer.Stop()
+		list = timer.C
+	}
+	if f.fleet != nil {
+		timer := time.NewTimer(time.Until(f.fleet.nextLook()))
+		defer timer.Stop()
+		look = timer.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-list:
+			if f.fleet == nil || f.fleet.lists() {
+				return nil
+			}
+			list = nil // not this worker's turn; the next look decides
+		case <-look:
+			return nil
+		case p := <-f.lists:
+			return f.page(ctx, work, p)
+		case <-f.idle:
+			if f.drain && f.lists == nil && f.allIdle() {
+				f.nextList = time.Now()
+				return nil
+			}
+		case e := <-f.ended:
+			if err := f.take(e); err != nil || ctx.Err() != nil {
+				return err
+			}
+			f.listSoon()
+			// Children that are known need not wait for the list. If their
+			// rows cannot be made now, the list's own round tries again.
+			if err := f.apply(ctx, work); err != nil && classify(err) != verdictRetry {
+				return err
+			}
+			return nil
+		}
+	}
+}
+
+// listSoon brings the next list forward: a shard has ended.
+func (f *follower) listSoon() {
+	f.soon = listSoon
+	f.nextList = time.Now()
+}
+
+// nextWait is how long to wait for the next list after one that took so long.
+// A list of many pages is not made all the time: children are looked for by their parents.
+func (f *follower) nextWait(took time.Duration) time.Duration {
+	wait := max(f.r.cfg.ListInterval, listPart*took)
+	if f.soon < f.r.cfg.ListInterval {
+		wait = f.soon
+		f.soon *= 2
+	}
+	if len(f.plan.missing) > 0 {
+		wait = min(wait, time.Second)
+	}
+	return wait
+}
+
+// listPart: lists take at most one part in so many of the time.
+const listPart = 4
+
+// judgeMissing returns a TrimmedError once lists have lacked an unfinished
+// shard often enough. Shards that are being read are told by their own calls.
+func (f *follower) judgeMissing() error {
+	lacking := map[string]int{}
+	for _, lease := range f.plan.missing {
+		if f.running[lease.Shard] != nil {
+			continue
+		}
+		lacking[lease.Shard] = f.missing[lease.Shard] + 1
+		if lacking[lease.Shard] >= missingLists {
+			return &permanentError{&TrimmedError{StreamARN: f.r.cfg.StreamARN, Shard: lease.Shard, Checkpoint: lease.Checkpoint}}
+		}
+	}
+	f.missing = lacking
+	return nil
+}
+
+// stranded returns the parents that rows wait for although neither the stream
+// nor the table has them: they were listed once and went unread.
+func stranded(read []shardInfo, leases map[string]Lease) []Lease {
+	var missing []Lease
+	for _, s := range read {
+		if l, ok := leases[s.id]; ok && !mayBeRead(l, leases) {
+			missing = append(missing, Lease{Shard: l.Parent, Stream: l.Stream, Checkpoint: TrimHorizon})
+		}
+	}
+	return missing
+}
+
+// childless returns the finished shards of which no child is known, in order.
+func childless(leases map[string]Lease) []string {
+	children := childrenIn(leases)
+	var ids []string
+	for id, l := range leases {
+		if l.Finished() && len(children[id]) == 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// deleteDone deletes rows that serve nobody any more, so that the lease table
+// does not grow for ever. Whatever fails is tried again after the next list.
+func (f *follower) deleteDone(ctx context.Context) {
+	done := map[string]int{}
+	for _, lease := range f.plan.done {
+		done[lease.Shard] = f.done[lease.Shard] + 1
+		if done[lease.Shard] < missingLists {
+			continue
+		}
+		if err := f.r.cfg.Checkpoints.Delete(ctx, lease); err != nil {
+			f.r.cfg.Logger.Warn("an old lease could not be deleted, will retry", "shard", lease.Shard, "error", err)
+			continue
+		}
+		delete(f.leases, lease.Shard)
+	}
+	f.done = done
+}
+
+// settled reports whether the plan leaves nothing to wait for.
+func (f *follower) settled() bool {
+	return len(f.plan.waiting) == 0 && len(f.missing) == 0 && (f.fleet == nil || f.fleet.settled())
+}
+
+// allIdle reports whether every shard that is being read, by whoever, is open and empty.
+func (f *follower) allIdle() bool {
+	for _, s := range f.running {
+		if !s.idle() {
+			return false
+		}
+	}
+	return f.fleet == nil || f.fleet.othersIdle(f.leases, f.r.cfg.DrainPolls)
+}
+
+// over reports whether there is nothing left to follow.
+func (f *follower) over() (bool, error) {
+	if f.drain && f.drained {
+		return true, nil
+	}
+	// Of shards that others read, the rows tell when they are finished.
+	if f.found.status == streams.StreamStatusDisabled && len(f.running) == 0 && f.settled() && f.allFinished() {
+		f.drained = true
+		if f.drain {
+			return true, nil
+		}
+		return true, ErrStreamEnded
+	}
+	return false, nil
+}
+
+func (f *follower) allFinished() bool {
+	for _, s := range f.found.shards {
+		if !f.leases[s.id].Finished() {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *follower) publish() {
+	finished, waiting := 0, len(f.plan.waiting)
+	if f.fleet == nil {
+		for _, s := range f.found.shards {
+			if f.leases[s.id].Finished() {
+				finished++
+			}
+		}
+	} else {
+		for _, l := range f.leases {
+			if l.Finished() {
+				finished++
+			}
+		}
+		waiting = f.fleet.waiting()
+	}
+	shards := make(map[string]*shardReader, len(f.running))
+	for id, s := range f.running {
+		shards[id] = s
+	}
+	f.r.mu.Lock()
+	defer f.r.mu.Unlock()
+	f.r.state.shards = shards
+	f.r.state.waiting = waiting
+	f.r.state.finished = finished
+	f.r.state.listedAt = f.listedAt
+	if f.fleet != nil && f.fleet.lookedAt.After(f.r.state.listedAt) {
+		f.r.state.listedAt = f.fleet.lookedAt
+	}
+}

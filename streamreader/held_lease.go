@@ -1,0 +1,238 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/guard"
+)
+
+const (
+	// renewalsPerTerm: two renewals in a row may fail before the third would be late.
+	renewalsPerTerm = 3
+	// marginPart of a term lies between the moment at which an owner stops and
+	// the one at which another may take its lease: for what is on its way
+	// then, and for clocks that do not run alike.
+	marginPart = 10
+	// releaseMax bounds the write that gives a lease up.
+	releaseMax = 5 * time.Second
+)
+
+var (
+	// errHandover is the cause with which a shard's reading ends when another worker has asked for it.
+	errHandover = errors.New("another worker has asked for the shard")
+	// errTrustOver is an ErrLeaseLost that nobody else need know of yet.
+	errTrustOver = fmt.Errorf("%w, or may, for it could not be renewed in time", ErrLeaseLost)
+)
+
+// heldLease is a lease that this worker owns. All writes to its row go through
+// it, one at a time. The worker may act under it only inside the trust window:
+// one term, less a margin, from the start of the last write that succeeded.
+// Whoever else waits to take the lease saw that write's effect later than that
+// and waits for a whole term from there, each on its own monotonic clock.
+type heldLease struct {
+	store Checkpoints
+	term  time.Duration // 0: the lease does not end by itself
+
+	writing chan struct{} // holds one token while a write is on its way
+	row     Lease         // as the last write left it; owned by who has the token
+
+	mu       sync.Mutex
+	known    Lease     // row, for those who must not wait
+	renewed  time.Time // when the last write that succeeded began
+	lost     bool
+	expiry   *time.Timer
+	onLost   func() // ends the work that is done under the lease
+	onAsked  func() // ends the reading, not the work
+	wasAsked bool
+
+	emptyPolls func() int64 // what a renewal says of the shard
+}
+
+// holdLease takes charge of a row that was claimed by a call which began at claimed.
+func holdLease(store Checkpoints, row Lease, term time.Duration, claimed time.Time) *heldLease {
+	h := &heldLease{
+		store: store, term: term, row: row, known: row, renewed: claimed,
+		writing:    make(chan struct{}, 1),
+		emptyPolls: func() int64 { return 0 }, onLost: func() {}, onAsked: func() {},
+	}
+	if term > 0 {
+		h.mu.Lock()
+		h.expiry = time.AfterFunc(h.window()-time.Since(claimed), h.expire)
+		h.mu.Unlock()
+	}
+	return h
+}
+
+func (h *heldLease) window() time.Duration { return h.term - h.term/marginPart }
+
+// arm says what is to end when the lease is lost or asked for, at once if it is
+// so already, and what renewals are to say.
+func (h *heldLease) arm(onLost, onAsked func(), emptyPolls func() int64) {
+	h.mu.Lock()
+	h.onLost, h.onAsked, h.emptyPolls = onLost, onAsked, emptyPolls
+	lost, asked := h.lost, h.wasAsked
+	h.mu.Unlock()
+	if lost {
+		onLost()
+	}
+	if asked {
+		onAsked()
+	}
+}
+
+// expire ends the trust if no write has extended it meanwhile.
+func (h *heldLease) expire() {
+	h.mu.Lock()
+	left := h.window() - time.Since(h.renewed)
+	switch {
+	case h.lost:
+	case left > 0:
+		h.expiry.Reset(left)
+	case !guard.Off(guard.TrustWindow):
+		h.mu.Unlock()
+		h.lose()
+		return
+	}
+	h.mu.Unlock()
+}
+
+// trusted reports whether the worker may act under the lease now.
+func (h *heldLease) trusted() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if guard.Off(guard.TrustWindow) {
+		return !h.lost
+	}
+	return !h.lost && (h.term == 0 || time.Since(h.renewed) < h.window())
+}
+
+// lose ends whatever is done under the lease. What the row says is no longer
+// this worker's to change.
+func (h *heldLease) lose() {
+	h.mu.Lock()
+	before := h.lost
+	h.lost = true
+	onLost := h.onLost
+	h.mu.Unlock()
+	if !before {
+		onLost()
+	}
+}
+
+// leave stops the timer. Nothing is written under the lease any more.
+func (h *heldLease) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lost = true
+	if h.expiry != nil {
+		h.expiry.Stop()
+	}
+}
+
+// lease returns the row as it is known.
+func (h *heldLease) lease() Lease {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.known
+}
+
+// due reports whether a renewal is due, or a failed one to be repeated.
+func (h *heldLease) due() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.lost && time.Since(h.renewed) >= h.term/renewalsPerTerm
+}
+
+// asked notes that the row was seen to name a next owner.
+func (h *heldLease) asked() {
+	h.mu.Lock()
+	before := h.wasAsked
+	h.wasAsked = true
+	onAsked := h.onAsked
+	h.mu.Unlock()
+	if !before {
+		onAsked()
+	}
+}
+
+func (h *heldLease) claim(ctx context.Context, worker string) error {
+	return h.write(ctx, func(ctx context.Context) (Lease, error) { return h.store.Claim(ctx, h.row, worker) })
+}
+
+func (h *heldLease) renew(ctx context.Context) error {
+	return h.write(ctx, func(ctx context.Context) (Lease, error) {
+		return h.store.Renew(ctx, h.described())
+	})
+}
+
+// save writes the row with what change makes of it.
+func (h *heldLease) save(ctx context.Context, change func(*Lease)) error {
+	return h.write(ctx, func(ctx context.Context) (Lease, error) {
+		row := h.described()
+		change(&row)
+		return h.store.Save(ctx, row)
+	})
+}
+
+// described is the row with what is known of the shard now.
+func (h *heldLease) described() Lease {
+	h.mu.Lock()
+	emptyPolls := h.emptyPolls
+	h.mu.Unlock()
+	row := h.row
+	row.EmptyPolls = emptyPolls()
+	return row
+}
+
+// release gives the lease up, with the checkpoint that change sets.
+func (h *heldLease) release(ctx context.Context, change func(*Lease)) error {
+	return h.write(ctx, func(ctx context.Context) (Lease, error) {
+		row := h.row
+		change(&row)
+		row, err := h.store.Release(ctx, row)
+		if err == nil {
+			h.leave() // before anybody who waits to write gets his turn
+		}
+		return row, err
+	})
+}
+
+// write makes one call. A success extends the trust, from when the call began;
+// a call that is still on its way when a renewal would be due is given up, so
+// that it can be repeated before the trust is over.
+func (h *heldLease) write(ctx context.Context, do func(context.Context) (Lease, error)) error {
+	select {
+	case h.writing <- struct{}{}:
+		defer func() { <-h.writing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if !h.trusted() {
+		return errTrustOver
+	}
+	if h.term > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, h.term/renewalsPerTerm)
+		defer cancel()
+	}
+	began := time.Now()
+	row, err := do(ctx)
+	if errors.Is(err, ErrLeaseLost) {
+		h.lose()
+	}
+	if err != nil {
+		return err
+	}
+	h.row = row
+	h.mu.Lock()
+	h.known, h.renewed = row, began
+	h.mu.Unlock()
+	if row.Next != "" {
+		h.asked()
+	}
+	return nil
+}

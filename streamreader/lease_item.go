@@ -1,0 +1,138 @@
+package streamreader
+
+import (
+	"errors"
+	"strconv"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// The attributes of a lease row that the Kinesis Client Library has too, in
+// version 1 or, the owner of the checkpoint, in version 3: while that is set,
+// leaseOwner names who gets the lease next, and checkpointOwner who has it.
+const (
+	attrKey             = "leaseKey"
+	attrOwner           = "leaseOwner"
+	attrCheckpointOwner = "checkpointOwner"
+	attrCounter         = "leaseCounter"
+	attrCheckpoint      = "checkpoint"
+	attrSwitches        = "ownerSwitchesSinceCheckpoint"
+	attrParent          = "parentShardId"
+	attrChildren        = "childShardIds"
+)
+
+// The attributes that it has not. streamName holds the stream's ARN.
+const (
+	attrStream     = "streamName"
+	attrWhole      = "foundWhole"
+	attrStart      = "startingSequenceNumber"
+	attrOrphan     = "parentGone"
+	attrEmptyPolls = "emptyPolls"
+	// Of a stream's own row only.
+	attrLabel        = "streamLabel"
+	attrPartitionKey = "partitionKey"
+	attrSortKey      = "sortKey"
+)
+
+func text(s string) ddb.AttributeValue { return &ddb.AttributeValueMemberS{Value: s} }
+func number(n int64) ddb.AttributeValue {
+	return &ddb.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+func leaseToItem(l Lease) map[string]ddb.AttributeValue {
+	item := map[string]ddb.AttributeValue{
+		attrKey:        text(l.Shard),
+		attrCounter:    number(l.Counter),
+		attrCheckpoint: text(l.Checkpoint),
+		attrSwitches:   number(l.Switches),
+		attrStream:     text(l.Stream),
+		attrWhole:      &ddb.AttributeValueMemberBOOL{Value: l.Whole},
+	}
+	owner, current := l.Owner, ""
+	if l.Next != "" {
+		owner, current = l.Next, l.Owner
+	}
+	for name, value := range map[string]string{
+		attrOwner: owner, attrCheckpointOwner: current, attrStart: l.Start,
+		attrLabel: l.Label, attrPartitionKey: l.PartitionKey, attrSortKey: l.SortKey,
+	} {
+		if value != "" {
+			item[name] = text(value)
+		}
+	}
+	if l.Orphan {
+		item[attrOrphan] = &ddb.AttributeValueMemberBOOL{Value: true}
+	}
+	if l.EmptyPolls > 0 {
+		item[attrEmptyPolls] = number(l.EmptyPolls)
+	}
+	if l.Parent != "" {
+		item[attrParent] = &ddb.AttributeValueMemberSS{Value: []string{l.Parent}}
+	}
+	if len(l.Children) > 0 {
+		item[attrChildren] = &ddb.AttributeValueMemberSS{Value: l.Children}
+	}
+	return item
+}
+
+// leaseFromItem refuses a row without a checkpoint: to take it for the start
+// or the end of the shard would both be guesses.
+func leaseFromItem(item map[string]ddb.AttributeValue) (Lease, error) {
+	l := Lease{
+		Shard:        textOf(item[attrKey]),
+		Stream:       textOf(item[attrStream]),
+		Owner:        textOf(item[attrOwner]),
+		Checkpoint:   textOf(item[attrCheckpoint]),
+		Start:        textOf(item[attrStart]),
+		Whole:        truthOf(item[attrWhole]),
+		Orphan:       truthOf(item[attrOrphan]),
+		Label:        textOf(item[attrLabel]),
+		PartitionKey: textOf(item[attrPartitionKey]),
+		SortKey:      textOf(item[attrSortKey]),
+	}
+	if current := textOf(item[attrCheckpointOwner]); current != "" {
+		l.Owner, l.Next = current, l.Owner
+	}
+	if l.Shard == "" || l.Checkpoint == "" {
+		return Lease{}, permanentf("row %q has no %s or no %s", l.Shard, attrKey, attrCheckpoint)
+	}
+	var err error
+	if l.Counter, err = numberOf(item[attrCounter]); err != nil {
+		return Lease{}, permanentf("row %q: %s: %w", l.Shard, attrCounter, err)
+	}
+	if l.Switches, err = numberOf(item[attrSwitches]); err != nil {
+		return Lease{}, permanentf("row %q: %s: %w", l.Shard, attrSwitches, err)
+	}
+	if polls, ok := item[attrEmptyPolls]; ok {
+		if l.EmptyPolls, err = numberOf(polls); err != nil {
+			return Lease{}, permanentf("row %q: %s: %w", l.Shard, attrEmptyPolls, err)
+		}
+	}
+	if parents, ok := item[attrParent].(*ddb.AttributeValueMemberSS); ok && len(parents.Value) > 0 {
+		l.Parent = parents.Value[0] // a stream's shard has at most one parent
+	}
+	if children, ok := item[attrChildren].(*ddb.AttributeValueMemberSS); ok {
+		l.Children = children.Value
+	}
+	return l, nil
+}
+
+func textOf(av ddb.AttributeValue) string {
+	if s, ok := av.(*ddb.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+func numberOf(av ddb.AttributeValue) (int64, error) {
+	n, ok := av.(*ddb.AttributeValueMemberN)
+	if !ok {
+		return 0, errors.New("want a number")
+	}
+	return strconv.ParseInt(n.Value, 10, 64)
+}
+
+func truthOf(av ddb.AttributeValue) bool {
+	b, ok := av.(*ddb.AttributeValueMemberBOOL)
+	return ok && b.Value
+}

@@ -1,0 +1,163 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// share looks at the leases if it is time, and tries to take over what this
+// worker has asked for. An error is one that no retry cures.
+func (f *follower) share(ctx, work context.Context) error {
+	now := time.Now()
+	if len(f.fleet.asked) > 0 && !now.Before(f.fleet.acceptAt) {
+		f.accept(ctx, work)
+		f.fleet.acceptAt = time.Now().Add(acceptEvery)
+	}
+	if !f.fleet.looked && now.Before(f.fleet.lookAt) {
+		return nil
+	}
+	err := f.look(ctx)
+	if err == nil {
+		err = f.fleet.elect(ctx, !f.fresh)
+	}
+	switch {
+	case err == nil:
+		f.fleet.failing.Reset()
+	case classify(err) != verdictRetry:
+		return err
+	case ctx.Err() == nil:
+		wait := f.fleet.failing.NextBackOff()
+		f.fleet.lookAt = time.Now().Add(wait)
+		f.r.cfg.Logger.Warn("looking at the leases failed, will retry", "wait", wait, "error", err)
+		return nil
+	}
+	return f.apply(ctx, work)
+}
+
+// look reads all rows anew, unless that was done just now.
+func (f *follower) look(ctx context.Context) error {
+	if f.fleet.looked {
+		f.fleet.looked = false
+		return nil
+	}
+	rows, err := f.r.cfg.Checkpoints.Load(ctx)
+	if err != nil {
+		return fmt.Errorf("loading leases: %w", err)
+	}
+	f.see(rows)
+	f.fleet.looked = false
+	return nil
+}
+
+// balance claims, and asks for, what this worker should read.
+func (f *follower) balance(ctx, work context.Context) {
+	busy := make(map[string]bool, len(f.running))
+	for id := range f.running {
+		busy[id] = true
+	}
+	plan := f.fleet.divide(f.leases, busy)
+	if f.decoder.label == "" {
+		return // whoever lists has not told yet what the records look like
+	}
+	for i, got := range f.claim(ctx, plan.take) {
+		f.fleet.takeLeft--
+		f.takeOver(ctx, work, plan.take[i], got)
+	}
+	f.ask(ctx, plan.ask)
+}
+
+// claimed is what came of one call on a row.
+type claimed struct {
+	row   Lease
+	began time.Time
+	err   error
+}
+
+// claim claims leases. A claim is not broken off when ctx ends: a lease that
+// was claimed unnoticed is nobody's for a term.
+func (f *follower) claim(ctx context.Context, leases []Lease) []claimed {
+	return f.each(ctx, leases, func(ctx context.Context, l Lease) (Lease, error) {
+		return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.WorkerID)
+	})
+}
+
+// each makes one call for each lease, several at a time, and returns what came
+// of each that was made before ctx ended.
+func (f *follower) each(ctx context.Context, leases []Lease, do func(context.Context, Lease) (Lease, error)) []claimed {
+	got := make([]claimed, len(leases))
+	base, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.r.cfg.LeaseTerm/renewalsPerTerm)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(callsMax)
+	for i, l := range leases {
+		group.Go(func() error {
+			got[i] = claimed{row: l, began: time.Now(), err: context.Cause(ctx)}
+			if got[i].err == nil {
+				got[i].row, got[i].err = do(base, l)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in got
+	return got
+}
+
+// takeOver starts to read a shard if it was claimed.
+func (f *follower) takeOver(ctx, work context.Context, before Lease, got claimed) {
+	switch {
+	case errors.Is(got.err, ErrLeaseLost):
+		f.note(got.row) // somebody was faster
+		return
+	case got.err != nil:
+		if ctx.Err() == nil {
+			f.r.cfg.Logger.Warn("claiming a lease failed, will retry", "shard", before.Shard, "error", got.err)
+		}
+		return
+	}
+	f.note(got.row)
+	if got.row.Finished() || f.running[got.row.Shard] != nil {
+		return
+	}
+	info := shardInfo{id: got.row.Shard, parent: got.row.Parent, start: got.row.Start, closed: len(f.children[got.row.Shard]) > 0}
+	f.start(ctx, work, info, f.fleet.hold(got.row, got.began))
+}
+
+// ask names this worker as the next owner of leases.
+func (f *follower) ask(ctx context.Context, leases []Lease) {
+	answers := f.each(ctx, leases, func(ctx context.Context, l Lease) (Lease, error) {
+		return f.r.cfg.Checkpoints.Request(ctx, l, f.r.cfg.WorkerID)
+	})
+	for i, got := range answers {
+		switch {
+		case got.err == nil:
+			f.fleet.asked[got.row.Shard] = leases[i].Owner
+		case !errors.Is(got.err, ErrLeaseLost):
+			// It may have been written all the same, and is withdrawn at the end.
+			f.fleet.asked[leases[i].Shard] = leases[i].Owner
+			f.r.cfg.Logger.Warn("asking for a lease failed", "shard", leases[i].Shard, "error", got.err)
+			continue
+		}
+		f.note(got.row)
+	}
+}
+
+// accept claims the leases that were handed over: those that name this worker
+// as their owner, whatever their counter.
+func (f *follower) accept(ctx, work context.Context) {
+	var asked []Lease
+	for _, id := range slices.Sorted(maps.Keys(f.fleet.asked)) {
+		asked = append(asked, Lease{Shard: id, Stream: f.r.cfg.StreamARN, Owner: f.r.cfg.WorkerID, Counter: -1})
+	}
+	for i, got := range f.claim(ctx, asked) {
+		if errors.Is(got.err, ErrLeaseLost) && got.row.Counter < 0 {
+			continue // the row is gone: the next look tells
+		}
+		f.takeOver(ctx, work, asked[i], got)
+	}
+}
