@@ -36,6 +36,7 @@ type environment struct {
 
 	tables  *dynamodb.Client
 	streams *dynamodbstreams.Client
+	renewal *renewal
 }
 
 // connect finds region and credentials and makes the clients. Nothing is sent
@@ -67,6 +68,12 @@ func (o *options) connect(ctx context.Context, table string, logger *slog.Logger
 		return nil, unsuited("no AWS credentials were found within %s: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", setupTimeout)
 	}
 	env.account = found.AccountID
+	env.renewal = &renewal{first: renewalFirst, last: renewalLast, credentials: newRenewable(cfg.Credentials,
+		func(ctx context.Context) (aws.CredentialsProvider, error) {
+			again, err := config.LoadDefaultConfig(ctx, o.configOptions(local, logger)...)
+			return again.Credentials, err
+		})}
+	env.renewal.attach(&cfg)
 	env.tables = dynamodb.NewFromConfig(cfg, func(options *dynamodb.Options) {
 		options.BaseEndpoint = cmp.Or(endpointOrNil(o.endpoint), options.BaseEndpoint)
 	})

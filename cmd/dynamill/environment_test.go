@@ -267,7 +267,7 @@ func TestAMissingPermissionStopsTheReaderAndTroubleOnTheWayDoesNot(t *testing.T)
 	}
 }
 
-func TestTheTableIsNamedByFlagThenRulesThenEnvironment(t *testing.T) {
+func TestTheTableIsNamedByFlagThenEnvironmentThenRules(t *testing.T) {
 	withoutAWS(t)
 	code, _, stderr := called(t, "run", "--rules", ruleFile(t), "--endpoint", "http://127.0.0.1:1")
 	if code != exitInvalid || !strings.Contains(stderr, "no table is named") {
@@ -278,12 +278,15 @@ func TestTheTableIsNamedByFlagThenRulesThenEnvironment(t *testing.T) {
 	if err := os.WriteFile(named, []byte(strings.Replace(smallRules, "{ keys", "{ name: in-file, keys", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(tableVariable, "in-environment")
 	for want, args := range map[string][]string{
-		"in-environment": {"--rules", ruleFile(t)},
+		"in-environment": {"--rules", named},
 		"in-file":        {"--rules", named},
 		"in-flag":        {"--rules", named, "--table", "in-flag"},
 	} {
+		t.Setenv(tableVariable, "in-environment")
+		if want == "in-file" {
+			t.Setenv(tableVariable, "")
+		}
 		_, _, stderr := called(t, append([]string{"run", "--endpoint", endpoint}, args...)...)
 		expectSentence(t, stderr, fmt.Sprintf("table %q does not exist", want))
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
@@ -27,16 +28,18 @@ type follower struct {
 	leaseTable string
 	logger     *slog.Logger
 	started    time.Time
+	streamARN  string
 
 	seeding atomic.Pointer[string] // what is being seeded; nil when nothing is
 	drained atomic.Bool
+	pieces  atomic.Int64 // of tasks, worked off
 }
 
 // newFollower makes ready to follow. It reads the checkpoints, whose table it
 // creates if it is missing, and refuses to follow where they tell that changes
 // of the table reached nobody.
-func newFollower(ctx context.Context, env *environment, engine *projections.Engine, keys rules.Table, streamARN string, logger *slog.Logger) (*follower, error) {
-	f := &follower{env: env, engine: engine, leaseTable: env.table + leasesSuffix, logger: logger, started: time.Now()}
+func newFollower(ctx context.Context, env *environment, engine *projections.Engine, keys rules.Table, streamARN string, o *overseer) (*follower, error) {
+	f := &follower{env: env, engine: engine, leaseTable: env.table + leasesSuffix, logger: o.logger, started: time.Now(), streamARN: streamARN}
 	leases := streamreader.NewLeaseTable(env.tables, f.leaseTable)
 	rows, err := leases.Load(ctx)
 	if err != nil {
@@ -44,17 +47,21 @@ func newFollower(ctx context.Context, env *environment, engine *projections.Engi
 	}
 	for _, row := range rows {
 		if row.Stream != "" && row.Stream != streamARN {
-			return nil, fmt.Errorf("table %q had another stream before (%s), and what changed between that one and this reached nobody: %s",
-				env.table, row.Stream, f.startOver())
+			return nil, &endedError{state: monitor.StreamReplaced, remedy: f.startOver(), error: fmt.Errorf(
+				"table %q had another stream before (%s), and what changed between that one and this reached nobody: %s",
+				env.table, row.Stream, f.startOver())}
 		}
 	}
 	f.reader, err = streamreader.New(streamreader.Config{
-		Streams: env.streams, StreamARN: streamARN, Checkpoints: leases, Processor: guard{engine, env}, Logger: logger,
+		Streams: env.streams, StreamARN: streamARN, Checkpoints: leases, Logger: f.logger,
+		Processor:    tallied{guard{engine, env}, &o.read},
 		PartitionKey: keys.PartitionKey, SortKey: keys.SortKey,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read the stream: %w", err)
 	}
+	o.follower.Store(f)
+	env.renewal.turnOn(o.holder.SetExpired)
 	return f, nil
 }
 
@@ -144,7 +151,9 @@ func (f *follower) drainAll(ctx context.Context) error {
 		if err := f.reader.Drain(ctx); err != nil {
 			return err
 		}
-		if pieces, err := f.engine.WorkTasks(ctx); err != nil || pieces == 0 {
+		pieces, err := f.engine.WorkTasks(ctx)
+		f.pieces.Add(int64(pieces))
+		if err != nil || pieces == 0 {
 			return err
 		}
 	}
@@ -157,7 +166,8 @@ const tasksPoll = 5 * time.Second
 // tried again: the records do not wait for it.
 func (f *follower) workTasks(ctx context.Context) error {
 	for {
-		_, err := f.engine.WorkTasks(ctx)
+		pieces, err := f.engine.WorkTasks(ctx)
+		f.pieces.Add(int64(pieces))
 		if stops := streamreader.Stopper(nil); errors.As(err, &stops) && stops.StopReading() {
 			return err
 		}
@@ -235,40 +245,4 @@ func (f *follower) snapshot() snapshot {
 		now.Seeding = *text
 	}
 	return now
-}
-
-// failure turns the end of the work into the sentence to be read.
-func (f *follower) failure(err error) error {
-	var trimmed *streamreader.TrimmedError
-	switch {
-	case errors.As(err, &trimmed):
-		return fmt.Errorf("the stream no longer holds records that were not applied: %s (%w)", f.startOver(), err)
-	case errors.Is(err, streamreader.ErrStreamEnded), errors.Is(err, streamreader.ErrStreamNotFound):
-		return unsuited("the stream of table %q is disabled or gone: enable it with `%s` and start again (%w)", f.env.table, f.env.enableStream(), err)
-	case errors.Is(err, streamreader.ErrLeaseLost):
-		return fmt.Errorf("another process follows this stream with the same lease table %s: run one at a time (%w)", f.leaseTable, err)
-	case errors.Is(err, errDrainTimeout):
-		return fmt.Errorf("not drained within --drain-timeout: %s; run again to go on", f.unfinished())
-	case errors.Is(err, errStopped), errors.Is(err, context.Canceled):
-		return fmt.Errorf("stopped before the stream was drained: %s; run again to go on", f.unfinished())
-	}
-	return f.env.classify(err)
-}
-
-// startOver is the remedy where the stream alone cannot make things right any more.
-func (f *follower) startOver() string {
-	return fmt.Sprintf("start over without the tables %s and %s, which derives everything anew (docs/state-table.md, \"Starting over\")", f.leaseTable, f.engine.Describe().StateTable)
-}
-
-// unfinished says what a drain that was cut short has left.
-func (f *follower) unfinished() string {
-	now := f.snapshot()
-	left := []string{fmt.Sprintf("the stream was applied up to %s ago", now.Lag.Round(time.Second))}
-	if now.Records == 0 {
-		left[0] = "no record was applied"
-	}
-	if now.Seeding != "" {
-		left = append(left, "seeding was not finished ("+now.Seeding+")")
-	}
-	return strings.Join(left, ", ")
 }

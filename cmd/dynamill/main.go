@@ -79,7 +79,10 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := configure(cmd, os.Getenv); err != nil {
+				return err
+			}
 			if err := a.options.check(); err != nil {
 				return err
 			}

@@ -17,8 +17,7 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// tableVariable is the environment variable that names the table where neither
-// --table nor the rule file does.
+// tableVariable is the environment variable of --table.
 const tableVariable = "DYNAMILL_TABLE"
 
 // options are the flags that mean the same in every command.
@@ -28,8 +27,9 @@ type options struct {
 }
 
 func (o *options) addTo(flags *pflag.FlagSet) {
+	flags.String(configurationFlag, "", "a YAML `file` of flags that neither the command line nor the environment gives\n(default: $"+variableOf(configurationFlag)+")")
 	flags.StringVar(&o.rules, "rules", "dynamill.yaml", "the rule `file`")
-	flags.StringVar(&o.table, "table", "", "the table's `name` (default: table.name in the rule file, else $"+tableVariable+")")
+	flags.StringVar(&o.table, "table", "", "the table's `name` (default: table.name in the rule file)")
 	flags.StringVar(&o.stateTable, "state-table", "", "the `name` of the table for dynamill's own state (default: TABLE-dynamill)")
 	flags.StringVar(&o.endpoint, "endpoint", "", "`URL` of DynamoDB and its streams, instead of AWS's own; on a loopback\n"+
 		"address local dummy credentials and region us-east-1 stand in where none are set,\nso that DynamoDB Local just works")
@@ -84,9 +84,9 @@ func (o *options) load() (*rules.Set, error) {
 	return rules.Load(o.rules, src)
 }
 
-// tableName returns the table to work on: --table, else the rule file's, else the environment's.
+// tableName returns the table to work on: --table, else the rule file's.
 func (o *options) tableName(set *rules.Set) (string, error) {
-	if name := cmp.Or(o.table, set.Table.Name, os.Getenv(tableVariable)); name != "" {
+	if name := cmp.Or(o.table, set.Table.Name); name != "" {
 		return name, nil
 	}
 	return "", invalid("no table is named: give --table NAME, `name:` under `table:` in %s, or set %s", o.rules, tableVariable)

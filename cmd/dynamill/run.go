@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
@@ -25,9 +25,44 @@ var (
 	errDrainTimeout = errors.New("not drained within --drain-timeout")
 )
 
+// runOptions are the flags of `run`.
+type runOptions struct {
+	drain        bool
+	drainTimeout time.Duration
+	listen       string
+	readyLag     time.Duration
+	profile      bool
+	writeRateMax int // write units per second; 0: no bound
+}
+
+func (o *runOptions) addTo(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.drain, "drain", false, "end once new rules are seeded and every change up to then is applied")
+	flags.DurationVar(&o.drainTimeout, "drain-timeout", 0, "with --drain: give up after this `duration` (0: never)")
+	flags.StringVar(&o.listen, "listen", "", "serve /metrics, /healthz and /readyz at this `address`, such as 127.0.0.1:9464\n(default: nothing is served)")
+	flags.DurationVar(&o.readyLag, "ready-lag", 5*time.Minute, "/readyz says no beyond this lag `duration` (0: lag does not count)")
+	flags.BoolVar(&o.profile, "pprof", false, "with --listen: serve /debug/pprof/ too")
+	flags.IntVar(&o.writeRateMax, "max-write-rate", 0, "write at most this many write `units` per second (0: no bound)")
+}
+
+// check refuses what makes no sense together.
+func (o *runOptions) check(changed func(flag string) bool) error {
+	switch {
+	case o.drainTimeout < 0:
+		return invalid("--drain-timeout %s is negative: give a duration such as 10m", o.drainTimeout)
+	case changed("drain-timeout") && !o.drain:
+		return invalid("--drain-timeout has no meaning without --drain: add --drain")
+	case o.readyLag < 0:
+		return invalid("--ready-lag %s is negative: give a duration such as 5m", o.readyLag)
+	case o.profile && o.listen == "":
+		return invalid("--pprof has no meaning without --listen: add --listen 127.0.0.1:9464")
+	case o.writeRateMax < 0:
+		return invalid("--max-write-rate %d is negative: give write units per second", o.writeRateMax)
+	}
+	return nil
+}
+
 func (a *app) runCommand() *cobra.Command {
-	var drain bool
-	var timeout time.Duration
+	var options runOptions
 	command := &cobra.Command{
 		Use:   "run",
 		Short: "Follows the table's stream and keeps what the rules derive true",
@@ -35,28 +70,23 @@ func (a *app) runCommand() *cobra.Command {
 			"once what the stream held is applied. Two tables are created where they are missing: TABLE-dynamill for\n" +
 			"dynamill's state and TABLE-dynamill-leases for how far the stream is done.\n\n" +
 			"The first SIGINT or SIGTERM stops gracefully: what is in flight is finished and checkpointed. A second one\n" +
-			"aborts; whatever a process leaves behind, the next one takes up, and nothing is applied twice.",
+			"aborts; whatever a process leaves behind, the next one takes up, and nothing is applied twice.\n\n" +
+			"With --listen a state that only a person can end (the table is deleted, its stream disabled or replaced, records\n" +
+			"lost) does not end the process: it stays up and says so until it is stopped. docs/operations.md lists the\n" +
+			"states and the metrics.\n\n" + configurationHelp,
 		Example: "  dynamill run --table app\n" +
 			"  dynamill run --table app --drain --drain-timeout 10m --json\n" +
+			"  dynamill run --table app --listen 127.0.0.1:9464 --max-write-rate 500\n" +
 			"  dynamill run --table app --endpoint http://localhost:8000",
-		Args: cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case timeout < 0:
-				return invalid("--drain-timeout %s is negative: give a duration such as 10m", timeout)
-			case cmd.Flags().Changed("drain-timeout") && !drain:
-				return invalid("--drain-timeout has no meaning without --drain: add --drain")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), drain, timeout) },
+		Args:    cobra.NoArgs,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.check(cmd.Flags().Changed) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), options) },
 	}
-	command.Flags().BoolVar(&drain, "drain", false, "end once new rules are seeded and every change up to then is applied")
-	command.Flags().DurationVar(&timeout, "drain-timeout", 0, "with --drain: give up after this `duration` (0: never)")
+	options.addTo(command.Flags())
 	return command
 }
 
-func (a *app) run(ctx context.Context, drain bool, timeout time.Duration) error {
+func (a *app) run(ctx context.Context, options runOptions) error {
 	set, err := a.options.load()
 	if err != nil {
 		return err
@@ -69,12 +99,30 @@ func (a *app) run(ctx context.Context, drain bool, timeout time.Duration) error 
 	logger := a.logger(status)
 	ctx, release := stopOnSignals(ctx, func(text string) { fmt.Fprintln(status, text) })
 	defer release()
-	if timeout > 0 {
+	if options.drainTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errDrainTimeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, options.drainTimeout, errDrainTimeout)
 		defer cancel()
 	}
-	f, err := a.start(ctx, set, table, status, logger)
+	o := &overseer{lagMax: options.readyLag, logger: logger}
+	if options.writeRateMax > 0 {
+		o.pace = newWritePace(options.writeRateMax)
+	}
+	end, err := o.oversee(ctx, options.listen, options.profile)
+	if err != nil {
+		return err
+	}
+	defer end()
+	err = a.followTable(ctx, set, table, status, o, options.drain)
+	var ended *endedError
+	if errors.As(err, &ended) && options.listen != "" && !options.drain {
+		o.ended(ctx, ended)
+	}
+	return err
+}
+
+func (a *app) followTable(ctx context.Context, set *rules.Set, table string, status *statusLine, o *overseer, drain bool) error {
+	f, err := a.start(ctx, set, table, status, o)
 	switch cause := context.Cause(ctx); {
 	case err != nil && errors.Is(cause, errStopped) && !drain:
 		return nil
@@ -84,7 +132,7 @@ func (a *app) run(ctx context.Context, drain bool, timeout time.Duration) error 
 		return err
 	}
 	if err := f.follow(ctx, status, drain); err != nil {
-		return f.failure(err)
+		return f.failure(ctx, err)
 	}
 	if !drain {
 		return nil
@@ -94,8 +142,8 @@ func (a *app) run(ctx context.Context, drain bool, timeout time.Duration) error 
 
 // start opens the engine on the table, says what will be followed and written,
 // and makes ready to follow.
-func (a *app) start(ctx context.Context, set *rules.Set, table string, status *statusLine, logger *slog.Logger) (*follower, error) {
-	env, err := a.options.connect(ctx, table, logger)
+func (a *app) start(ctx context.Context, set *rules.Set, table string, status *statusLine, o *overseer) (*follower, error) {
+	env, err := a.options.connect(ctx, table, o.logger)
 	if err != nil {
 		return nil, err
 	}
@@ -103,14 +151,16 @@ func (a *app) start(ctx context.Context, set *rules.Set, table string, status *s
 	if err != nil {
 		return nil, err
 	}
-	engine, err := projections.Open(ctx, projections.Config{
-		Client: env.tables, Table: table, StateTable: a.options.stateTableName(table), Rules: set, Logger: logger,
-	})
+	cfg := projections.Config{Client: env.tables, Table: table, StateTable: a.options.stateTableName(table), Rules: set, Logger: o.logger}
+	if o.pace != nil {
+		cfg.Limiter = o.pace
+	}
+	engine, err := projections.Open(ctx, cfg)
 	if err != nil {
 		return nil, env.classify(fmt.Errorf("starting on table %q: %w", table, err))
 	}
 	fmt.Fprint(status, announcement(set, env, engine.Describe(), streamARN))
-	return newFollower(ctx, env, engine, set.Table, streamARN, logger)
+	return newFollower(ctx, env, engine, set.Table, streamARN, o)
 }
 
 // stopOnSignals ends the context at the first SIGINT or SIGTERM and the process

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/monitor"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+const (
+	watchInterval = time.Second      // between two looks at the state
+	throttledHold = 10 * time.Second // how long the last throttle keeps the state's name
+	remindedEvery = time.Minute      // of a state that waits for a person
+)
+
+// overseer knows how a run is: for the log, for metrics and for readiness.
+type overseer struct {
+	holder   monitor.Holder
+	pace     *writePace // nil: without --max-write-rate
+	lagMax   time.Duration
+	logger   *slog.Logger
+	follower atomic.Pointer[follower] // nil until there is one
+	read     atomic.Int64             // records handed to the engine
+
+	mu        sync.Mutex
+	throttles int64         // at the last look
+	waited    time.Duration // for the write rate, at the last look
+	throttled time.Time     // when writes were last found to be held back
+	reminded  time.Time
+}
+
+// work is what the run shows of itself, and the state that follows from it. The
+// sample is complete but for its status.
+func (o *overseer) work() (monitor.Sample, monitor.Facts) {
+	sample := monitor.Sample{At: time.Now(), WriteWait: o.pace.timeWaited(), Read: o.read.Load()}
+	f := o.follower.Load()
+	if f == nil {
+		return sample, monitor.Facts{}
+	}
+	read, done := f.reader.Stats(), f.engine.Stats()
+	sample.Lag, sample.LastProgress = read.Lag, read.LastProgress
+	sample.Open, sample.Waiting, sample.Finished, sample.Applied = read.Open, read.Waiting, read.Finished, read.Records
+	sample.Relevant, sample.Unmatched, sample.Parked, sample.Heals = done.Relevant, done.Unmatched, done.Parked, done.Heals
+	sample.WriteRequests, sample.Transactions, sample.Tasks = done.Writes, done.Transactions, done.Tasks
+	sample.Retries, sample.Conflicts, sample.Throttles = done.Retries, done.Conflicts, done.Throttles
+	sample.TaskPieces = f.pieces.Load()
+	for _, rule := range f.engine.RuleStats() {
+		sample.Rules = append(sample.Rules, monitor.Rule{Name: rule.Rule, Writes: rule.Writes, WriteUnits: rule.WriteUnits})
+	}
+	return sample, monitor.Facts{
+		Started:   !read.LastProgress.IsZero(),
+		Seeding:   f.seeding.Load() != nil,
+		CaughtUp:  read.CaughtUp && (o.lagMax <= 0 || read.Lag <= o.lagMax),
+		Throttled: o.heldBack(sample.At),
+	}
+}
+
+func (o *overseer) heldBack(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.throttled.IsZero() && now.Sub(o.throttled) < throttledHold
+}
+
+// sample is how things are now.
+func (o *overseer) sample() monitor.Sample {
+	sample, facts := o.work()
+	sample.Status = o.holder.Status(facts, sample.At)
+	return sample
+}
+
+// watch looks at the state until ctx ends, and says what changes.
+func (o *overseer) watch(ctx context.Context) {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			o.look()
+		}
+	}
+}
+
+// look notes whether writes were held back since the last look, and logs the
+// state when it has changed or has waited long for a person.
+func (o *overseer) look() {
+	sample, _ := o.work()
+	o.mu.Lock()
+	if sample.Throttles > o.throttles || sample.WriteWait-o.waited > watchInterval/2 {
+		o.throttled = sample.At
+	}
+	o.throttles, o.waited = sample.Throttles, sample.WriteWait
+	o.mu.Unlock()
+	_, facts := o.work()
+	status, changed := o.holder.Note(facts, sample.At)
+	waits := status.State == monitor.CredentialsExpired || status.State.Ended()
+	if !changed && !(waits && sample.At.Sub(o.reminded) >= remindedEvery) {
+		return
+	}
+	o.reminded = sample.At
+	attributes := []any{"state", string(status.State)}
+	if status.Remedy != "" {
+		attributes = append(attributes, "remedy", status.Remedy)
+	}
+	if waits && status.State != monitor.Stopped {
+		o.logger.Error("state", attributes...)
+		return
+	}
+	o.logger.Info("state", attributes...)
+}
+
+// oversee starts the watching, and the serving if an address is given. Both end with the returned function.
+func (o *overseer) oversee(ctx context.Context, listen string, profile bool) (end func(), err error) {
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var server *monitor.Server
+	if listen != "" {
+		server, err = monitor.Listen(ctx, listen, monitor.Config{Take: o.sample, LagMax: o.lagMax, Profile: profile})
+		if err != nil {
+			stop()
+			return nil, unsuited("metrics cannot be served at %s: choose another --listen (%w)", listen, err)
+		}
+		o.logger.Info("serving /metrics, /healthz and /readyz", "address", server.Addr())
+	}
+	stopped := context.AfterFunc(ctx, func() { o.holder.End(monitor.Stopped, "") })
+	var watcher sync.WaitGroup
+	watcher.Go(func() { o.watch(watching) })
+	return func() {
+		stopped()
+		stop()
+		watcher.Wait()
+		if server != nil {
+			if err := server.Close(); err != nil {
+				o.logger.Warn("the server of metrics did not close", "error", err)
+			}
+		}
+	}, nil
+}
+
+// endedError is an error that leaves the run in a state with a name.
+type endedError struct {
+	error
+	state  monitor.State
+	remedy string
+}
+
+func (e *endedError) Unwrap() error { return e.error }
+
+// ended says why there is nothing more to be done, until somebody who watches
+// the state stops the process: a supervisor that starts it again and again
+// would show nothing but restarts.
+func (o *overseer) ended(ctx context.Context, ended *endedError) {
+	o.holder.End(ended.state, ended.remedy)
+	o.look()
+	o.logger.Error("nothing is followed any more; stays up to say so until it is stopped", "error", ended.Error())
+	<-ctx.Done()
+}
+
+// tallied counts the records that come by.
+type tallied struct {
+	streamreader.Processor
+	records *atomic.Int64
+}
+
+// Process hands the records on.
+func (c tallied) Process(ctx context.Context, records []change.Record) (int, error) {
+	c.records.Add(int64(len(records)))
+	return c.Processor.Process(ctx, records)
+}

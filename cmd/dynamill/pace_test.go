@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// engineAtRate opens an engine on a simulated table, with the small rules, that
+// writes at most rate write units per second.
+func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, *writePace) {
+	t.Helper()
+	set, err := rules.Load("dynamill.yaml", []byte(smallRules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sim := dynamosim.New(dynamosim.Options{})
+	_, err = sim.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: aws.String("app"), BillingMode: types.BillingModePayPerRequest,
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
+		},
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
+		},
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pace := newWritePace(rate)
+	engine, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: set, Limiter: pace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.Seed(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return sim, engine, pace
+}
+
+// comments puts n comments on posts, and returns the records of it.
+func comments(t *testing.T, sim *dynamosim.Sim, n, posts int) []change.Record {
+	t.Helper()
+	records := make([]change.Record, n)
+	for i := range records {
+		it := item(fmt.Sprintf("POST#%d", i%posts), fmt.Sprintf("COMMENT#%d", i))
+		if _, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("app"), Item: attributes.ItemToTable(it)}); err != nil {
+			t.Fatal(err)
+		}
+		position, err := change.NewPosition("2026-01-01T00:00:00.000", fmt.Sprint(1000+i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		records[i] = change.Record{Key: change.Key{Partition: it["pk"].Text(), Sort: it["sk"].Text()}, Position: position, New: it, Created: time.Now()}
+	}
+	return records
+}
+
+func TestTheWriteRateHolds(t *testing.T) {
+	for _, c := range []struct{ rate, records, batch, posts int }{
+		{rate: 100, records: 2000, batch: 500, posts: 20},
+		{rate: 5, records: 200, batch: 200, posts: 1}, // a batch takes much more than a second's units
+		{rate: 5000, records: 6000, batch: 1000, posts: 150},
+	} {
+		t.Run(fmt.Sprintf("%d units per second", c.rate), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim, engine, pace := engineAtRate(t, c.rate)
+				records := comments(t, sim, c.records, c.posts)
+				before, began := sim.Usage(), time.Now()
+				for len(records) > 0 {
+					done, err := engine.Process(t.Context(), records[:c.batch])
+					if err != nil {
+						t.Fatal(err)
+					}
+					records = records[done:]
+				}
+				used, took := sim.Usage().Sub(before).WriteUnits, time.Since(began).Seconds()
+				// The last debt is paid by what would be written next.
+				if wait := pace.take(1); wait > 0 {
+					took += wait.Seconds()
+				}
+				got := used / took
+				t.Logf("%.0f write units in %.2f s: %.1f per second", used, took, got)
+				if got > 1.1*float64(c.rate) || got < 0.9*float64(c.rate) {
+					t.Errorf("%.1f write units per second, want %d within a tenth", got, c.rate)
+				}
+				if pace.timeWaited() == 0 {
+					t.Error("nobody is said to have waited")
+				}
+			})
+		})
+	}
+}
+
+func TestWithinNoSecondTheRateIsExceededByMoreThanABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rate = 50
+		pace := newWritePace(rate)
+		began := time.Now()
+		perSecond := map[int]int{}
+		for range 400 { // each one unit, and one more to be paid behind it
+			if err := pace.Wait(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			perSecond[int(time.Since(began)/time.Second)] += 2
+			pace.Pay(1)
+		}
+		for second, units := range perSecond {
+			if units > rate+rate/burstPart+2 {
+				t.Errorf("in second %d, %d units were used, want at most %d", second, units, rate+rate/burstPart+2)
+			}
+		}
+		if len(perSecond) < 15 {
+			t.Errorf("800 units took %d seconds, want 16", len(perSecond))
+		}
+	})
+}
+
+func TestWaitingEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pace := newWritePace(1)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errDrainTimeout)
+		defer cancel()
+		began := time.Now()
+		if err := pace.Wait(ctx, 3600); !errors.Is(err, errDrainTimeout) || time.Since(began) != time.Minute {
+			t.Errorf("%v after %s, want the context's cause after a minute", err, time.Since(began))
+		}
+	})
+}

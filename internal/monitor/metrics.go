@@ -1,0 +1,147 @@
+package monitor
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metric is one line of docs/operations.md's table.
+type metric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(s Sample, emit func(value float64, labels ...string))
+}
+
+func define(kind prometheus.ValueType, name, help string, labels []string, of func(Sample, func(float64, ...string))) metric {
+	return metric{prometheus.NewDesc(name, help, labels, nil), kind, of}
+}
+
+// counter and gauge have no label.
+func counter(name, help string, of func(Sample) int64) metric {
+	return define(prometheus.CounterValue, name, help, nil, func(s Sample, emit func(float64, ...string)) { emit(float64(of(s))) })
+}
+
+func gauge(name, help string, of func(Sample) float64) metric {
+	return define(prometheus.GaugeValue, name, help, nil, func(s Sample, emit func(float64, ...string)) { emit(of(s)) })
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// metrics are all that is served beside the client library's own go_ and process_ ones.
+func metrics(lagMax time.Duration) []metric {
+	all := []metric{
+		define(prometheus.GaugeValue, "dynamill_state", "1 for the state that the process is in, 0 for every other.", []string{"state"},
+			func(s Sample, emit func(float64, ...string)) {
+				for _, state := range States() {
+					emit(one(s.Status.State == state), string(state))
+				}
+			}),
+		gauge("dynamill_ready", "1 if /readyz says yes.", func(s Sample) float64 { return one(len(s.notReady(lagMax)) == 0) }),
+	}
+	all = append(all, shardMetrics()...)
+	all = append(all, recordMetrics()...)
+	return append(all, writeMetrics()...)
+}
+
+func shardMetrics() []metric {
+	return []metric{
+		gauge("dynamill_lag_seconds", "Age of what is applied in the shard that is furthest behind; 0 when nothing waits.",
+			func(s Sample) float64 { return s.Lag.Seconds() }),
+		define(prometheus.GaugeValue, "dynamill_shard_lag_seconds", "Age of what is applied of a shard; 0 when nothing waits.", []string{"shard"},
+			func(s Sample, emit func(float64, ...string)) {
+				for _, shard := range s.Shards {
+					emit(shard.Lag.Seconds(), shard.ID)
+				}
+			}),
+		define(prometheus.GaugeValue, "dynamill_shard_lag_records", "Records of a shard that are not applied yet, where that is known.", []string{"shard"},
+			func(s Sample, emit func(float64, ...string)) {
+				for _, shard := range s.Shards {
+					if shard.LagRecords >= 0 {
+						emit(float64(shard.LagRecords), shard.ID)
+					}
+				}
+			}),
+		define(prometheus.GaugeValue, "dynamill_shards", "Shards: open are being read, waiting ones follow their parent, finished ones are done.", []string{"status"},
+			func(s Sample, emit func(float64, ...string)) {
+				emit(float64(s.Open), "open")
+				emit(float64(s.Waiting), "waiting")
+				emit(float64(s.Finished), "finished")
+			}),
+		gauge("dynamill_shards_without_reader", "Shards that nobody reads though somebody should.",
+			func(s Sample) float64 { return float64(len(s.unread())) }),
+		gauge("dynamill_last_progress_timestamp_seconds", "When the shard that has made no progress for the longest time last did, as Unix time; 0 before the first.",
+			func(s Sample) float64 {
+				if s.LastProgress.IsZero() {
+					return 0
+				}
+				return float64(s.LastProgress.UnixMilli()) / 1000
+			}),
+		counter("dynamill_lease_moves_total", "Shards whose lease this process took, or gave away.", func(s Sample) int64 { return s.LeaseMoves }),
+	}
+}
+
+func recordMetrics() []metric {
+	return []metric{
+		counter("dynamill_records_read_total", "Records handed to the engine; those that failed count again.", func(s Sample) int64 { return s.Read }),
+		counter("dynamill_records_applied_total", "Records whose effects are durable.", func(s Sample) int64 { return s.Applied }),
+		counter("dynamill_records_relevant_total", "Records that some rule had to act on.", func(s Sample) int64 { return s.Relevant }),
+		counter("dynamill_records_unmatched_total", "Records of items of no entity.", func(s Sample) int64 { return s.Unmatched }),
+		counter("dynamill_parked_total", "Items or records set aside because they can never succeed as they are.", func(s Sample) int64 { return s.Parked }),
+		counter("dynamill_heals_total", "Corrections of what somebody else wrote over derived data.", func(s Sample) int64 { return s.Heals }),
+		counter("dynamill_tasks_total", "Large fan-outs whose rest became a task.", func(s Sample) int64 { return s.Tasks }),
+		counter("dynamill_task_pieces_total", "Pieces of tasks worked off.", func(s Sample) int64 { return s.TaskPieces }),
+	}
+}
+
+func writeMetrics() []metric {
+	return []metric{
+		define(prometheus.CounterValue, "dynamill_writes_total", "Items written for a rule.", []string{"rule"},
+			func(s Sample, emit func(float64, ...string)) {
+				for _, rule := range s.Rules {
+					emit(float64(rule.Writes), rule.Name)
+				}
+			}),
+		define(prometheus.CounterValue, "dynamill_write_units_total", "Write units that DynamoDB reported for a rule's writes.", []string{"rule"},
+			func(s Sample, emit func(float64, ...string)) {
+				for _, rule := range s.Rules {
+					emit(rule.WriteUnits, rule.Name)
+				}
+			}),
+		counter("dynamill_write_requests_total", "Write requests sent, transactions among them.", func(s Sample) int64 { return s.WriteRequests }),
+		counter("dynamill_transactions_total", "Transactions sent.", func(s Sample) int64 { return s.Transactions }),
+		counter("dynamill_retries_total", "Requests sent again after a failure that passes.", func(s Sample) int64 { return s.Retries }),
+		counter("dynamill_conflicts_total", "Requests refused because somebody else wrote the same item.", func(s Sample) int64 { return s.Conflicts }),
+		counter("dynamill_throttles_total", "Requests refused for want of capacity.", func(s Sample) int64 { return s.Throttles }),
+		define(prometheus.CounterValue, "dynamill_write_wait_seconds_total", "Time that writes waited for --max-write-rate, added up.", nil,
+			func(s Sample, emit func(float64, ...string)) { emit(s.WriteWait.Seconds()) }),
+	}
+}
+
+// collector makes one Sample a scrape, so that its numbers are of one moment.
+type collector struct {
+	metrics []metric
+	take    func() Sample
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, m := range c.metrics {
+		out <- m.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	sample := c.take()
+	for _, m := range c.metrics {
+		m.of(sample, func(value float64, labels ...string) {
+			out <- prometheus.MustNewConstMetric(m.desc, m.kind, value, labels...)
+		})
+	}
+}
