@@ -154,7 +154,7 @@ func (in leaseInput) share(plan *leasePlan, loads map[string][]Lease, vacant []L
 	}
 	for i, l := range surplus {
 		place := len(vacant) + i
-		if from <= place && place < from+need && len(plan.ask) < askMax {
+		if from <= place && place < from+need && l.Next == "" && len(plan.ask) < askMax {
 			plan.ask = append(plan.ask, l)
 		}
 	}

@@ -1,0 +1,567 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamosim"
+)
+
+// line is what one worker has between itself and the simulated DynamoDB: it
+// can be cut, and it can be frozen, with all that is on its way.
+type line struct {
+	*dynamosim.Sim
+	mu     sync.Mutex
+	cut    bool
+	thawed chan struct{} // nil: not frozen
+	lists  int
+}
+
+var errCut = errors.New("connection refused")
+
+func (l *line) freeze() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.thawed = make(chan struct{})
+}
+
+func (l *line) thaw() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.thawed)
+	l.thawed = nil
+}
+
+func (l *line) wait() error {
+	l.mu.Lock()
+	thawed, cut := l.thawed, l.cut
+	l.mu.Unlock()
+	if thawed != nil {
+		<-thawed
+	}
+	if cut {
+		return errCut
+	}
+	return nil
+}
+
+func (l *line) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	if err := l.wait(); err != nil {
+		return nil, err
+	}
+	out, err := l.Sim.Scan(ctx, in)
+	if broken := l.wait(); broken != nil {
+		return nil, broken
+	}
+	return out, err
+}
+
+func (l *line) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if err := l.wait(); err != nil {
+		return nil, err
+	}
+	out, err := l.Sim.PutItem(ctx, in)
+	if broken := l.wait(); broken != nil {
+		return nil, broken
+	}
+	return out, err
+}
+
+func (l *line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if err := l.wait(); err != nil {
+		return nil, err
+	}
+	out, err := l.Sim.UpdateItem(ctx, in)
+	if broken := l.wait(); broken != nil {
+		return nil, broken
+	}
+	return out, err
+}
+
+func (l *line) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	if err := l.wait(); err != nil {
+		return nil, err
+	}
+	out, err := l.Sim.DeleteItem(ctx, in)
+	if broken := l.wait(); broken != nil {
+		return nil, broken
+	}
+	return out, err
+}
+
+func (l *line) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+	if err := l.wait(); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	l.lists++
+	l.mu.Unlock()
+	out, err := l.Sim.DescribeStream(ctx, in)
+	if broken := l.wait(); broken != nil {
+		return nil, broken
+	}
+	return out, err
+}
+
+func (l *line) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+	if err := l.wait(); err != nil {
+		return nil, err
+	}
+	out, err := l.Sim.GetShardIterator(ctx, in)
+	if broken := l.wait(); broken != nil {
+		return nil, broken
+	}
+	return out, err
+}
+
+func (l *line) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+	if err := l.wait(); err != nil {
+		return nil, err
+	}
+	out, err := l.Sim.GetRecords(ctx, in)
+	if broken := l.wait(); broken != nil {
+		return nil, broken
+	}
+	return out, err
+}
+
+// crew is several workers on the stream of one simWorld.
+type crew struct {
+	*simWorld
+	t       *testing.T
+	work    *shift
+	members map[string]*member
+}
+
+type member struct {
+	name   string
+	line   *line
+	reader *Reader
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func newCrew(t *testing.T, options dynamosim.Options) *crew {
+	w := newSimWorld(t, options)
+	return &crew{simWorld: w, t: t, work: newShift(), members: map[string]*member{}}
+}
+
+func (c *crew) prepare(name string, change ...func(*Config)) *member {
+	m := &member{name: name, line: &line{Sim: c.sim}, ended: make(chan error, 1)}
+	change = append([]func(*Config){func(cfg *Config) { cfg.StreamARN, cfg.WorkerID = c.arn, name }}, change...)
+	m.reader = newTestReader(c.t, m.line, NewLeaseTable(m.line, "leases"), c.work.by(m), change...)
+	c.members[name] = m
+	return m
+}
+
+// join starts a worker.
+func (c *crew) join(name string, change ...func(*Config)) *member {
+	m := c.prepare(name, change...)
+	var ctx context.Context
+	ctx, m.cancel = context.WithCancel(context.Background())
+	go func() { m.ended <- m.reader.Run(ctx) }()
+	return m
+}
+
+// leave stops a worker and waits for its end.
+func (c *crew) leave(m *member) {
+	c.t.Helper()
+	m.cancel()
+	if err := <-m.ended; err != nil {
+		c.t.Errorf("%s: %v", m.name, err)
+	}
+	delete(c.members, m.name)
+}
+
+// kill cuts a worker off for good.
+func (c *crew) kill(m *member) {
+	m.line.mu.Lock()
+	m.line.cut = true
+	m.line.mu.Unlock()
+	m.cancel()
+	delete(c.members, m.name)
+}
+
+func (c *crew) dismiss() {
+	for _, m := range c.members {
+		c.leave(m)
+	}
+}
+
+// owners returns the unfinished shards of each owner, and checks that each is in the hands of the living.
+func (c *crew) owners() map[string][]string {
+	c.t.Helper()
+	rows, err := NewLeaseTable(c.sim, "leases").Load(context.Background())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	owners := map[string][]string{}
+	for _, l := range rows {
+		if !l.OfStream() && !l.Finished() {
+			owners[l.Owner] = append(owners[l.Owner], l.Shard)
+		}
+	}
+	return owners
+}
+
+func loadsOf(owners map[string][]string) string {
+	var loads []int
+	for _, shards := range owners {
+		loads = append(loads, len(shards))
+	}
+	slices.Sort(loads)
+	return strings.Trim(fmt.Sprint(loads), "[]")
+}
+
+// shift is what the workers of a crew do together: it holds each item to its
+// order, sees when two work on one item at the same time, and what waits for how long.
+type shift struct {
+	mu      sync.Mutex
+	seen    map[string]int
+	times   map[string]int // how often each version of each item was done
+	working map[string]string
+	last    map[string]time.Time // when the item's last record was done
+	took    time.Duration        // what one batch takes
+	slowest time.Duration        // from a record's creation, floored to the second, to its end
+	by2     []string             // two workers at the same time
+	bad     []string
+	byWho   map[string]int
+}
+
+func newShift() *shift {
+	return &shift{seen: map[string]int{}, times: map[string]int{}, working: map[string]string{}, last: map[string]time.Time{}, byWho: map[string]int{}, took: 20 * time.Millisecond}
+}
+
+func (s *shift) by(m *member) Processor {
+	return processorFunc(func(ctx context.Context, records []change.Record) (int, error) {
+		s.begin(m, records)
+		time.Sleep(s.took)
+		if err := m.line.wait(); err != nil || ctx.Err() != nil {
+			s.end(m, records, false)
+			return 0, errors.Join(err, ctx.Err())
+		}
+		s.end(m, records, true)
+		return len(records), nil
+	})
+}
+
+func (s *shift) begin(m *member, records []change.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range records {
+		if other := s.working[r.Key.Partition]; other != "" && other != m.name {
+			s.by2 = append(s.by2, fmt.Sprintf("%s and %s on %s", other, m.name, r.Key.Partition))
+		}
+		s.working[r.Key.Partition] = m.name
+	}
+}
+
+func (s *shift) end(m *member, records []change.Record, done bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range records {
+		item := r.Key.Partition
+		delete(s.working, item)
+		if !done {
+			continue
+		}
+		var version int
+		if _, err := fmt.Sscan(r.New.Lookup("version").Text(), &version); err != nil {
+			s.bad = append(s.bad, err.Error())
+		}
+		if version > s.seen[item]+1 {
+			s.bad = append(s.bad, fmt.Sprintf("%s: version %d after %d", item, version, s.seen[item]))
+		}
+		s.seen[item] = max(s.seen[item], version)
+		s.times[fmt.Sprintf("%s version %d", item, version)]++
+		s.slowest = max(s.slowest, time.Since(r.Created))
+		s.byWho[m.name]++
+	}
+}
+
+// judge says what went wrong. Repetition is allowed only after crashes.
+func (c *crew) judge(repetition bool) {
+	c.t.Helper()
+	c.work.mu.Lock()
+	defer c.work.mu.Unlock()
+	for _, bad := range append(c.work.bad, c.work.by2...) {
+		c.t.Error(bad)
+	}
+	for item, n := range c.written {
+		if c.work.seen[item] != n {
+			c.t.Errorf("%s: seen up to version %d of %d", item, c.work.seen[item], n)
+		}
+	}
+	for what, n := range c.work.times {
+		if n > 1 && !repetition {
+			c.t.Errorf("%s was processed %d times", what, n)
+		}
+	}
+}
+
+// keepWriting writes an item each so often until the returned function is called.
+func (c *crew) keepWriting(every time.Duration, items int) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for i := 0; ctx.Err() == nil; i++ {
+			c.write(c.t, fmt.Sprintf("item%d", i%items))
+			time.Sleep(every)
+		}
+	}()
+	return func() { cancel(); <-over }
+}
+
+func TestThreeReadersShareEightShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 8})
+		stop := c.keepWriting(50*time.Millisecond, 40)
+		for _, name := range []string{"a", "b", "c"} {
+			c.join(name)
+		}
+		time.Sleep(15 * time.Second)
+		balanced := c.owners()
+		if got := loadsOf(balanced); got != "2 3 3" {
+			t.Errorf("after 15 seconds loads %s: %v", got, balanced)
+		}
+		time.Sleep(5 * time.Minute)
+		for owner, shards := range c.owners() {
+			if !slices.Equal(shards, balanced[owner]) {
+				t.Errorf("%s has %v five minutes later, and had %v", owner, shards, balanced[owner])
+			}
+		}
+		stop()
+		time.Sleep(5 * time.Second)
+		lists := 0
+		for _, m := range c.members {
+			if m.line.lists > 0 {
+				lists++
+			}
+			if st := m.reader.Stats(); st.Open < 2 || !st.CaughtUp {
+				t.Errorf("%s: %+v", m.name, st)
+			}
+		}
+		if lists != 1 {
+			t.Errorf("%d workers list the shards, want one", lists)
+		}
+		c.dismiss()
+		c.judge(false)
+	})
+}
+
+func TestTheShardsOfADeadReaderAreTakenWithinTwoTerms(t *testing.T) {
+	for _, victim := range []string{"a", "b", "c"} {
+		t.Run(victim, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrew(t, dynamosim.Options{Shards: 8})
+				stop := c.keepWriting(50*time.Millisecond, 40)
+				for _, name := range []string{"a", "b", "c"} {
+					c.join(name)
+				}
+				time.Sleep(20 * time.Second)
+				dead := c.members[victim]
+				c.kill(dead)
+				time.Sleep(2 * testTerm)
+				if owners := c.owners(); len(owners) != 2 || loadsOf(owners) != "4 4" {
+					t.Errorf("two terms after the death of %s: %v", victim, owners)
+				}
+				stop()
+				time.Sleep(10 * time.Second)
+				c.dismiss()
+				<-dead.ended
+				c.judge(true)
+			})
+		})
+	}
+}
+
+func TestAReaderThatWasFrozenNeitherProcessesNorCheckpoints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 4})
+		stop := c.keepWriting(50*time.Millisecond, 40)
+		frozen := c.join("frozen")
+		time.Sleep(5 * time.Second)
+		c.join("other")
+		time.Sleep(20 * time.Second)
+		frozen.line.freeze()
+		time.Sleep(3 * testTerm)
+		if owners := c.owners(); len(owners["other"]) != 4 {
+			t.Errorf("while it is frozen: %v", owners)
+		}
+		stop()
+		time.Sleep(5 * time.Second)
+		before := c.rows()
+		c.work.mu.Lock()
+		done := c.work.byWho["frozen"]
+		c.work.mu.Unlock()
+		frozen.line.thaw()
+		time.Sleep(time.Second)
+		c.work.mu.Lock()
+		if now := c.work.byWho["frozen"]; now != done {
+			t.Errorf("it processed %d records when it woke", now-done)
+		}
+		c.work.mu.Unlock()
+		for shard, l := range c.rows() {
+			if l.Checkpoint != before[shard].Checkpoint {
+				t.Errorf("checkpoint of %s from %s to %s", shard, before[shard].Checkpoint, l.Checkpoint)
+			}
+		}
+		time.Sleep(30 * time.Second)
+		if owners := c.owners(); loadsOf(owners) != "2 2" {
+			t.Errorf("later: %v", owners)
+		}
+		c.dismiss()
+		c.work.by2 = nil // the batch that was frozen, and its repetition
+		c.judge(true)
+	})
+}
+
+func (c *crew) rows() map[string]Lease {
+	c.t.Helper()
+	rows, err := NewLeaseTable(c.sim, "leases").Load(context.Background())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	byShard := map[string]Lease{}
+	for _, l := range rows {
+		byShard[l.Shard] = l
+	}
+	return byShard
+}
+
+func TestAReaderThatLeavesHandsOverWithinASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 8})
+		stop := c.keepWriting(20*time.Millisecond, 40)
+		for _, name := range []string{"a", "b", "c"} {
+			c.join(name)
+		}
+		time.Sleep(20*time.Second + 300*time.Millisecond)
+		c.leave(c.members["b"])
+		time.Sleep(time.Second)
+		if owners := c.owners(); len(owners) != 2 || loadsOf(owners) != "4 4" {
+			t.Errorf("a second later: %v", owners)
+		}
+		time.Sleep(10 * time.Second)
+		stop()
+		time.Sleep(5 * time.Second)
+		c.dismiss()
+		c.judge(false)
+		if free := c.owners(); len(free[""]) != 8 {
+			t.Errorf("when all have left: %v", free)
+		}
+	})
+}
+
+func TestARollingDeployLosesNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 12})
+		stop := c.keepWriting(20*time.Millisecond, 60)
+		for i := range 4 {
+			c.join(fmt.Sprintf("old%d", i))
+		}
+		time.Sleep(30 * time.Second)
+		c.work.mu.Lock()
+		c.work.slowest = 0
+		c.work.mu.Unlock()
+		for i := range 4 {
+			c.join(fmt.Sprintf("new%d", i))
+			time.Sleep(15 * time.Second)
+			c.leave(c.members[fmt.Sprintf("old%d", i)])
+			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(10 * time.Second)
+		if owners := c.owners(); len(owners) != 4 || loadsOf(owners) != "3 3 3 3" {
+			t.Errorf("after the deploy: %v", owners)
+		}
+		stop()
+		time.Sleep(5 * time.Second)
+		c.dismiss()
+		c.judge(false)
+		if c.work.slowest > 4*time.Second {
+			t.Errorf("a record waited for %s", c.work.slowest)
+		}
+	})
+}
+
+// Shards split and roll over while workers come, leave, die and freeze.
+func TestNothingIsLostWhileWorkersComeAndGo(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { troubledCrew(t, seed) })
+		})
+	}
+}
+
+func troubledCrew(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 11))
+	c := newCrew(t, dynamosim.Options{Seed: seed, Shards: 3})
+	stop := c.keepWriting(100*time.Millisecond, 25)
+	var dead []*member
+	var frozen *member
+	for i := range 25 {
+		var names []string
+		for name := range c.members {
+			if frozen == nil || name != frozen.name {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		switch n := random.IntN(10); {
+		case len(names) == 0 || n < 3 && len(names) < 5:
+			c.join(fmt.Sprintf("worker%d", i))
+		case n < 5:
+			c.leave(c.members[names[random.IntN(len(names))]])
+		case n < 6:
+			m := c.members[names[random.IntN(len(names))]]
+			c.kill(m)
+			dead = append(dead, m)
+		case n < 8 && frozen == nil:
+			frozen = c.members[names[random.IntN(len(names))]]
+			frozen.line.freeze()
+		case frozen != nil:
+			frozen.line.thaw()
+			frozen = nil
+		}
+		open, err := c.sim.OpenShards(simTable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shard := open[random.IntN(len(open))]; random.IntN(3) == 0 && len(open) < 12 {
+			_, err = c.sim.SplitShard(simTable, shard)
+		} else if random.IntN(3) == 0 {
+			_, err = c.sim.RollOver(simTable, shard)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(random.IntN(20000)) * time.Millisecond)
+	}
+	if frozen != nil {
+		frozen.line.thaw()
+	}
+	stop()
+	c.dismiss()
+	if err := c.prepare("last").reader.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	delete(c.members, "last")
+	for _, m := range dead {
+		<-m.ended
+	}
+	c.work.by2 = nil // a frozen batch may be overtaken
+	c.judge(true)
+}
