@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type line struct {
 	mu     sync.Mutex
 	cut    bool
 	thawed chan struct{} // nil: not frozen
+	onSave bool          // freezes with the next checkpoint on its way
 	lists  int
 }
 
@@ -58,7 +60,8 @@ func (l *line) wait() error {
 }
 
 func (l *line) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	if err := l.wait(); err != nil {
+	ctx, err := l.enter(ctx)
+	if err != nil {
 		return nil, err
 	}
 	out, err := l.Sim.Scan(ctx, in)
@@ -69,7 +72,8 @@ func (l *line) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dyna
 }
 
 func (l *line) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	if err := l.wait(); err != nil {
+	ctx, err := l.enter(ctx)
+	if err != nil {
 		return nil, err
 	}
 	out, err := l.Sim.PutItem(ctx, in)
@@ -80,7 +84,14 @@ func (l *line) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func
 }
 
 func (l *line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if err := l.wait(); err != nil {
+	l.mu.Lock()
+	names := slices.Collect(maps.Values(in.ExpressionAttributeNames))
+	if l.onSave && slices.Contains(names, attrCheckpoint) {
+		l.onSave, l.thawed = false, make(chan struct{})
+	}
+	l.mu.Unlock()
+	ctx, err := l.enter(ctx)
+	if err != nil {
 		return nil, err
 	}
 	out, err := l.Sim.UpdateItem(ctx, in)
@@ -91,7 +102,8 @@ func (l *line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ .
 }
 
 func (l *line) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	if err := l.wait(); err != nil {
+	ctx, err := l.enter(ctx)
+	if err != nil {
 		return nil, err
 	}
 	out, err := l.Sim.DeleteItem(ctx, in)
@@ -102,7 +114,8 @@ func (l *line) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ .
 }
 
 func (l *line) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
-	if err := l.wait(); err != nil {
+	ctx, err := l.enter(ctx)
+	if err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
@@ -116,7 +129,8 @@ func (l *line) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeS
 }
 
 func (l *line) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
-	if err := l.wait(); err != nil {
+	ctx, err := l.enter(ctx)
+	if err != nil {
 		return nil, err
 	}
 	out, err := l.Sim.GetShardIterator(ctx, in)
@@ -127,7 +141,8 @@ func (l *line) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShar
 }
 
 func (l *line) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
-	if err := l.wait(); err != nil {
+	ctx, err := l.enter(ctx)
+	if err != nil {
 		return nil, err
 	}
 	out, err := l.Sim.GetRecords(ctx, in)
@@ -135,6 +150,21 @@ func (l *line) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 		return nil, broken
 	}
 	return out, err
+}
+
+// enter lets a call out on the line. What was frozen on its way arrives all the
+// same, although nobody waits for it any more.
+func (l *line) enter(ctx context.Context) (context.Context, error) {
+	l.mu.Lock()
+	frozen := l.thawed != nil
+	l.mu.Unlock()
+	if err := l.wait(); err != nil {
+		return ctx, err
+	}
+	if frozen {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return ctx, nil
 }
 
 // crew is several workers on the stream of one simWorld.
@@ -396,7 +426,9 @@ func TestAReaderThatWasFrozenNeitherProcessesNorCheckpoints(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		c.join("other")
 		time.Sleep(20 * time.Second)
-		frozen.line.freeze()
+		frozen.line.mu.Lock()
+		frozen.line.onSave = true
+		frozen.line.mu.Unlock()
 		time.Sleep(3 * testTerm)
 		if owners := c.owners(); len(owners["other"]) != 4 {
 			t.Errorf("while it is frozen: %v", owners)
