@@ -134,6 +134,9 @@ func (o *overseer) oversee(ctx context.Context, listen string, profile bool) (en
 		stopped()
 		stop()
 		watcher.Wait()
+		if ctx.Err() != nil {
+			o.look() // the last word is how it ended
+		}
 		if server != nil {
 			if err := server.Close(); err != nil {
 				o.logger.Warn("the server of metrics did not close", "error", err)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials/ssocreds"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/cenkalti/backoff/v4"
@@ -21,7 +20,7 @@ const (
 	renewalLast  = 15 * time.Second
 )
 
-// renewal keeps a call waiting while AWS refuses its credentials as expired,
+// renewal keeps a call waiting while AWS refuses its credentials as expired, or there are none,
 // and looks for new ones before it is made again: whoever follows a stream for
 // weeks sees them renewed beside it. It does nothing before it is turned on, so
 // that what cannot start says so at once.
@@ -52,9 +51,12 @@ func (r *renewal) call(ctx context.Context, in middleware.InitializeInput, next 
 ) {
 	wait := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(r.first), backoff.WithMaxInterval(r.last), backoff.WithMaxElapsedTime(0))
+	var refusal error // of the credentials, the last one
 	for {
 		out, data, err = next.HandleInitialize(ctx, in)
 		switch {
+		case refusal != nil && ctx.Err() != nil && err != nil:
+			return out, data, refusal // not that the time is up, but why it was not enough
 		case !r.on.Load():
 			return out, data, err
 		case err == nil && r.expired.CompareAndSwap(true, false):
@@ -63,7 +65,7 @@ func (r *renewal) call(ctx context.Context, in middleware.InitializeInput, next 
 		case !hasExpired(err):
 			return out, data, err
 		}
-		if r.expired.CompareAndSwap(false, true) {
+		if refusal = err; r.expired.CompareAndSwap(false, true) {
 			r.tell(true)
 		}
 		r.credentials.forget()
@@ -75,12 +77,18 @@ func (r *renewal) call(ctx context.Context, in middleware.InitializeInput, next 
 	}
 }
 
-// hasExpired reports whether AWS refused credentials that were good before.
+// hasExpired reports whether AWS refused credentials that were good before, or
+// nothing is found where they were: whoever writes new ones may be half way.
 func hasExpired(err error) bool {
 	var refusal smithy.APIError
-	var session *ssocreds.InvalidTokenError
-	return errors.As(err, &session) || errors.As(err, &refusal) && slices.Contains(expiredCodes, refusal.ErrorCode())
+	var missing *missingError
+	return errors.As(err, &missing) || errors.As(err, &refusal) && slices.Contains(expiredCodes, refusal.ErrorCode())
 }
+
+// missingError says that credentials are not to be had where they were.
+type missingError struct{ error }
+
+func (e *missingError) Unwrap() error { return e.error }
 
 // renewable are credentials that can be looked for anew where they were found:
 // the SDK reads a profile's file once.
@@ -105,11 +113,15 @@ func (r *renewable) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if r.current == nil {
 		loaded, err := r.load(ctx)
 		if err != nil {
-			return aws.Credentials{}, err
+			return aws.Credentials{}, &missingError{err}
 		}
 		r.current = loaded
 	}
-	return r.current.Retrieve(ctx)
+	found, err := r.current.Retrieve(ctx)
+	if err != nil {
+		return found, &missingError{err}
+	}
+	return found, nil
 }
 
 // forget makes the next call look for credentials.

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/monitor"
+)
+
+// watched is a `run --listen` at work.
+type watched struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stderr *bytes.Buffer // only to be read when the process has ended
+	url    string
+}
+
+// runWatched starts `run --listen` at a free port.
+func (w *world) runWatched(args ...string) *watched {
+	w.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	w.must(err)
+	address := listener.Addr().String()
+	w.must(listener.Close())
+	cmd, _, stderr := w.command(append([]string{"run", "--listen", address}, args...)...)
+	w.must(cmd.Start())
+	p := &watched{t: w.t, cmd: cmd, stderr: stderr, url: "http://" + address}
+	w.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return p
+}
+
+// get returns status and body; 0 while nobody answers.
+func (p *watched) get(path string) (int, string) {
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(p.url + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return answer.StatusCode, string(body)
+}
+
+// readyzSays waits until /readyz answers with this status and text.
+func (p *watched) readyzSays(status int, text string) {
+	p.t.Helper()
+	got := ""
+	eventually(p.t, "/readyz says "+text, func() bool {
+		code, body := p.get("/readyz")
+		got = body
+		if p.cmd.Process.Signal(syscall.Signal(0)) != nil {
+			p.t.Fatalf("the process has ended; /readyz said %s", got)
+		}
+		return code == status && strings.Contains(body, text)
+	})
+}
+
+// stop sends SIGTERM and returns the exit code and what was said.
+func (p *watched) stop() (int, string) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	began := time.Now()
+	var ended *exec.ExitError
+	if err := p.cmd.Wait(); err != nil && !errors.As(err, &ended) {
+		p.t.Fatal(err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		p.t.Errorf("stopping took %s", took)
+	}
+	return p.cmd.ProcessState.ExitCode(), p.stderr.String()
+}
+
+func (p *watched) metric(line string) bool {
+	_, body := p.get("/metrics")
+	return regexp.MustCompile("(?m)^" + line + "$").MatchString(body)
+}
+
+func TestARunShowsHowItIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	p := w.runWatched("--pprof")
+	p.readyzSays(http.StatusOK, "state: following")
+	w.put(item("USER#9", "GROUP#dev", "role", "member"))
+	eventually(t, "the metrics follow", func() bool {
+		return p.metric(`dynamill_records_applied_total [1-9]\d*`) && p.metric(`dynamill_records_read_total [1-9]\d*`) &&
+			p.metric(`dynamill_writes_total\{rule="member-count"\} [1-9]\d*`) && p.metric(`dynamill_write_units_total\{rule="member-count"\} [1-9]\S*`) &&
+			p.metric(`dynamill_state\{state="following"\} 1`) && p.metric("dynamill_ready 1") && p.metric(`dynamill_shards\{status="open"\} [1-9]\d*`)
+	})
+	for _, path := range []string{"/healthz", "/debug/pprof/cmdline"} {
+		if code, body := p.get(path); code != http.StatusOK {
+			t.Errorf("%s says %d: %s", path, code, body)
+		}
+	}
+	code, stderr := p.stop()
+	if code != exitDone || !strings.Contains(stderr, "msg=state state=") || !strings.Contains(stderr, "/metrics") ||
+		!strings.Contains(stderr, "state=stopped") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+}
+
+func TestWhatOnlyAPersonCanEndStaysVisible(t *testing.T) {
+	t.Parallel()
+	disable := func(w *world) {
+		_, err := w.client.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
+			TableName: &w.table, StreamSpecification: &types.StreamSpecification{StreamEnabled: ptr(false)},
+		})
+		w.must(err)
+	}
+	for name, c := range map[string]struct {
+		happens func(*world)
+		state   monitor.State
+		remedy  string
+		code    int
+	}{
+		"the stream is disabled": {disable, monitor.StreamDisabled, "aws dynamodb update-table", exitEnvironment},
+		"the stream is replaced": {func(w *world) { disable(w); w.enableStream() }, monitor.StreamReplaced, "start over", exitFailed},
+		"the table is deleted": {func(w *world) {
+			_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &w.table})
+			w.must(err)
+		}, monitor.TableDeleted, "check --table", exitEnvironment},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+			w.put(community()...)
+			p := w.runWatched()
+			p.readyzSays(http.StatusOK, "state: following")
+			c.happens(w)
+			p.readyzSays(http.StatusServiceUnavailable, "not ready: "+string(c.state))
+			if code, body := p.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "remedy: ") || !strings.Contains(body, c.remedy) {
+				t.Errorf("%d: %s; want the remedy %q", code, body, c.remedy)
+			}
+			if !p.metric(`dynamill_state\{state="` + string(c.state) + `"\} 1`) {
+				t.Errorf("the metrics do not say %q", c.state)
+			}
+			if code, _ := p.get("/healthz"); code != http.StatusOK {
+				t.Errorf("/healthz says %d", code)
+			}
+			code, stderr := p.stop()
+			if code != c.code || !strings.Contains(stderr, `state="`+string(c.state)+`"`) || !strings.Contains(stderr, c.remedy) {
+				t.Errorf("exit code %d, want %d\n%s", code, c.code, stderr)
+			}
+		})
+	}
+}
+
+func TestAnAddressInUseEndsTheRunAtOnce(t *testing.T) {
+	withoutAWS(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	code, _, stderr := called(t, "run", "--rules", ruleFile(t), "--table", "app", "--listen", listener.Addr().String())
+	if code != exitEnvironment {
+		t.Errorf("exit code %d", code)
+	}
+	expectSentence(t, stderr, "choose another --listen", listener.Addr().String())
+}
+
+func TestFlagsOfARunThatMakeNoSenseAreRefused(t *testing.T) {
+	withoutAWS(t)
+	for flags, want := range map[string]string{
+		"--pprof":                "--pprof has no meaning without --listen",
+		"--ready-lag=-1s":        "--ready-lag -1s is negative",
+		"--max-write-rate=-1":    "--max-write-rate -1 is negative",
+		"--drain-timeout=1s":     "add --drain",
+		"--drain-timeout=-1s":    "--drain-timeout -1s is negative",
+		"--max-write-rate=a-lot": "a-lot",
+	} {
+		code, _, stderr := called(t, "run", flags, "--rules", ruleFile(t), "--table", "app")
+		if code != exitInvalid || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s", flags, code, stderr)
+		}
+	}
+}
+
+func TestThrottlesAndAHeldWriteRateAreNamedForAWhile(t *testing.T) {
+	var log bytes.Buffer
+	o := &overseer{pace: newWritePace(10), logger: slog.New(slog.NewTextHandler(&log, nil))}
+	now := time.Now()
+	if o.heldBack(now) {
+		t.Error("held back from the start")
+	}
+	o.look()
+	o.pace.waited.Add(int64(watchInterval))
+	o.look()
+	if !o.heldBack(time.Now()) || o.heldBack(time.Now().Add(throttledHold)) {
+		t.Error("a second of waiting is not noted, or for ever")
+	}
+	if log.Len() > 0 {
+		t.Errorf("a state that is starting all the time is logged: %s", &log)
+	}
+	o.holder.End(monitor.RecordsLost, "do this")
+	o.look()
+	o.look()
+	if said := log.String(); strings.Count(said, "records lost") != 1 || !strings.Contains(said, "level=ERROR") || !strings.Contains(said, "do this") {
+		t.Errorf("the log says\n%s", said)
+	}
+	o.reminded = o.reminded.Add(-remindedEvery)
+	o.look()
+	if said := log.String(); strings.Count(said, "records lost") != 2 {
+		t.Errorf("nobody is reminded\n%s", said)
+	}
+}
+
+func TestASecondSignalAbortsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	// A unit a second: what is in flight takes longer than the test waits.
+	p := w.runWatched("--max-write-rate", "1")
+	eventually(t, "writes wait", func() bool { return p.metric(`dynamill_state\{state="throttled"\} 1`) })
+	w.must(p.cmd.Process.Signal(syscall.SIGTERM))
+	p.readyzSays(http.StatusServiceUnavailable, "state: stopped")
+	w.must(p.cmd.Process.Signal(os.Interrupt))
+	began := time.Now()
+	_ = p.cmd.Wait()
+	if code := p.cmd.ProcessState.ExitCode(); code != exitFailed || time.Since(began) > 5*time.Second || !strings.Contains(p.stderr.String(), "aborted") {
+		t.Errorf("exit code %d after %s\n%s", code, time.Since(began), p.stderr)
+	}
+}
