@@ -97,6 +97,85 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
+// A lease is asked for, handed over and given up, in both stores.
+func TestHandover(t *testing.T) {
+	for name, store := range map[string]Checkpoints{
+		"in memory":  NewMemoryCheckpoints(),
+		"in a table": NewLeaseTable(dynamosim.New(dynamosim.Options{}), leaseTable),
+	} {
+		t.Run(name, func(t *testing.T) { handOver(t, store) })
+	}
+}
+
+func handOver(t *testing.T, store Checkpoints) {
+	ctx := t.Context()
+	must := func(l Lease, err error) Lease {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	lost := func(_ Lease, err error) {
+		t.Helper()
+		if !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("%v, want ErrLeaseLost", err)
+		}
+	}
+	if _, err := store.Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+	free := must(store.Create(ctx, Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon}))
+	lost(store.Request(ctx, free, "new"))
+	held := must(store.Claim(ctx, free, "old"))
+	late := Lease{Shard: "shard", Owner: "new", Counter: -1} // as one that waits for a handover claims
+	lost(store.Claim(ctx, late, "new"))
+
+	asked := must(store.Request(ctx, free.claimedBy("old"), "new"))
+	if asked.Owner != "old" || asked.Next != "new" || asked.Counter != held.Counter {
+		t.Fatalf("asked for: %+v", asked)
+	}
+	lost(store.Request(ctx, asked, "third"))
+	lost(store.Claim(ctx, late, "new"))
+	held.EmptyPolls = 7
+	held = must(store.Renew(ctx, held)) // which does not know that it was asked for
+	if held.Next != "new" || held.EmptyPolls != 7 || held.Counter != 2 {
+		t.Fatalf("renewed: %+v", held)
+	}
+	unaware := held
+	unaware.Next = ""
+	unaware.Checkpoint = "41"
+	if now := must(store.Release(ctx, unaware)); now.Owner != "new" || now.Next != "" || now.Checkpoint != "41" {
+		t.Fatalf("handed over: %+v", now)
+	}
+	held.Checkpoint = "42"
+	lost(store.Save(ctx, held))
+	lost(store.Renew(ctx, held))
+	lost(store.Release(ctx, held))
+	now := must(store.Claim(ctx, late, "new"))
+	if now.Owner != "new" || now.Checkpoint != "41" || now.EmptyPolls != 0 {
+		t.Fatalf("taken over: %+v", now)
+	}
+
+	must(store.Request(ctx, now, "third"))
+	if err := store.Withdraw(ctx, now, "third"); err != nil {
+		t.Fatal(err)
+	}
+	if l := leaseOf(t, store, "shard"); l.Owner != "new" || l.Next != "" {
+		t.Errorf("withdrawn: %+v", l)
+	}
+	must(store.Request(ctx, now, "third"))
+	if l := must(store.Release(ctx, now)); l.Owner != "third" {
+		t.Errorf("handed over to the third: %+v", l)
+	}
+	if err := store.Withdraw(ctx, now, "third"); err != nil { // too late: it has it
+		t.Fatal(err)
+	}
+	if l := leaseOf(t, store, "shard"); l.Owner != "" || l.Next != "" || l.Checkpoint != "41" {
+		t.Errorf("withdrawn too late: %+v", l)
+	}
+}
+
 func TestALeaseTableThatWasMadeAgainKnowsNoFormerHolders(t *testing.T) {
 	ctx, sim := t.Context(), dynamosim.New(dynamosim.Options{})
 	first, second := NewLeaseTable(sim, "leases"), NewLeaseTable(sim, "leases")

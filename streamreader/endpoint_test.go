@@ -53,12 +53,13 @@ func followEndpoint(t *testing.T, url string) {
 	}
 	leases := table + "-dynamill-leases"
 	defer func() {
-		for _, name := range []string{table, leases} {
+		for _, name := range []string{table, leases, leases + "-handover"} {
 			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
 				t.Error(err)
 			}
 		}
 	}()
+	handOver(t, NewLeaseTable(db, leases+"-handover"))
 	c := &collector{}
 	for round := 1; round <= 2; round++ { // the second reader starts behind the first one's checkpoint
 		for i := range 60 {

@@ -1,0 +1,199 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamosim"
+)
+
+func TestDrainBesideOthersWaitsForWhatTheyRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 6})
+		c.join("a")
+		c.join("b")
+		time.Sleep(20 * time.Second)
+		c.work.mu.Lock()
+		c.work.took = 3 * time.Second
+		c.work.mu.Unlock()
+		for i := range 60 {
+			c.write(t, fmt.Sprintf("item%d", i%20))
+		}
+		if err := c.prepare("drains").reader.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		delete(c.members, "drains")
+		c.judge(false) // everything is done when Drain returns, by whoever
+		c.dismiss()
+	})
+}
+
+func TestDrainBesideABusyWorkerDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 6})
+		c.join("a")
+		time.Sleep(10 * time.Second)
+		stop := c.keepWriting(50*time.Millisecond, 60)
+		ctx, cancel := contextFor(t, time.Minute)
+		defer cancel()
+		if err := c.prepare("drains").reader.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Drain returned %v, want the context's cause", err)
+		}
+		delete(c.members, "drains")
+		stop()
+		time.Sleep(5 * time.Second)
+		c.dismiss()
+		c.judge(false)
+	})
+}
+
+func TestDrainTakesWhatADeadWorkerHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 6})
+		m := c.join("dies")
+		time.Sleep(10 * time.Second)
+		c.kill(m)
+		for i := range 30 {
+			c.write(t, fmt.Sprintf("item%d", i))
+		}
+		began := time.Now()
+		if err := c.prepare("drains").reader.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		delete(c.members, "drains")
+		if took := time.Since(began); took > 2*testTerm {
+			t.Errorf("it took %s", took)
+		}
+		<-m.ended
+		c.judge(false)
+	})
+}
+
+func TestTwoThatDrainBothEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 5})
+		for i := range 100 {
+			c.write(t, fmt.Sprintf("item%d", i%20))
+		}
+		ended := make(chan error)
+		for _, name := range []string{"a", "b"} {
+			m := c.prepare(name)
+			go func() { ended <- m.reader.Drain(context.Background()) }()
+		}
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		c.judge(false)
+	})
+}
+
+func TestAWorkerThatComesBackUnderItsNameTakesItsLeasesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 4})
+		first := c.join("same")
+		time.Sleep(10 * time.Second)
+		c.kill(first)
+		second := c.join("same")
+		time.Sleep(time.Second)
+		if st := second.reader.Stats(); st.Open != 4 {
+			t.Errorf("a second after its return: %+v", st)
+		}
+		<-first.ended
+		c.dismiss()
+	})
+}
+
+func TestAllWorkersSayThatTheStreamHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 4})
+		for _, name := range []string{"a", "b", "c"} {
+			c.join(name)
+		}
+		for i := range 40 {
+			c.write(t, fmt.Sprintf("item%d", i))
+		}
+		time.Sleep(20 * time.Second)
+		_, err := c.sim.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
+			TableName: aws.String(simTable), StreamSpecification: &ddb.StreamSpecification{StreamEnabled: aws.Bool(false)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range c.members {
+			if err := <-m.ended; !errors.Is(err, ErrStreamEnded) {
+				t.Errorf("%s: %v, want ErrStreamEnded", m.name, err)
+			}
+		}
+		c.judge(false)
+	})
+}
+
+// The batch in hand ends before its shard is handed over, however long it
+// takes, within StopTimeout.
+func TestASlowBatchIsFinishedBeforeTheHandover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 2})
+		c.work.took = 20 * time.Second // two terms
+		c.join("slow")
+		time.Sleep(time.Second)
+		for i := range 20 {
+			c.write(t, fmt.Sprintf("item%d", i))
+		}
+		time.Sleep(3 * time.Second)
+		c.join("new")
+		time.Sleep(40 * time.Second)
+		if owners := c.owners(); loadsOf(owners) != "1 1" {
+			t.Errorf("%v", owners)
+		}
+		c.dismiss()
+		c.judge(false)
+	})
+}
+
+// A processor that never returns keeps its shard only until StopTimeout.
+func TestAProcessorThatHangsDoesNotKeepAShardThatIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSimWorld(t, dynamosim.Options{Shards: 2})
+		for i := range 20 {
+			w.write(t, fmt.Sprintf("item%d", i))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		hangs := processorFunc(func(work context.Context, _ []change.Record) (int, error) {
+			<-work.Done()
+			return 0, work.Err()
+		})
+		v := &versions{seen: map[string]int{}}
+		for _, p := range []Processor{hangs, v} { // the first takes both shards
+			go func() {
+				ended <- newTestReader(t, w.sim, NewLeaseTable(w.sim, "leases"), p, func(cfg *Config) {
+					cfg.StreamARN, cfg.StopTimeout = w.arn, 8*time.Second
+				}).Run(ctx)
+			}()
+			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(20 * time.Second)
+		v.mu.Lock()
+		if len(v.seen) == 0 {
+			t.Error("nothing was done")
+		}
+		v.mu.Unlock()
+		cancel()
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
