@@ -79,16 +79,19 @@ func (g guard) Process(ctx context.Context, records []change.Record) (int, error
 	var refusal smithy.APIError
 	if errors.As(err, &refusal) {
 		if told := g.env.refused(err, refusal); told != nil {
-			return done, &refusedError{told}
+			return done, &refusedError{told, err}
 		}
 	}
 	return done, err
 }
 
 // refusedError ends the reading.
-type refusedError struct{ error }
+type refusedError struct {
+	error       // the sentence
+	cause error // what AWS answered
+}
 
-func (e *refusedError) Unwrap() error { return e.error }
+func (e *refusedError) Unwrap() []error { return []error{e.error, e.cause} }
 
 // StopReading tells the stream reader that trying again is of no use.
 func (e *refusedError) StopReading() bool { return true }

@@ -134,6 +134,11 @@ func TestWhatOnlyAPersonCanEndStaysVisible(t *testing.T) {
 	}{
 		"the stream is disabled": {disable, monitor.StreamDisabled, "aws dynamodb update-table", exitEnvironment},
 		"the stream is replaced": {func(w *world) { disable(w); w.enableStream() }, monitor.StreamReplaced, "start over", exitFailed},
+		"the state table is deleted": {func(w *world) {
+			_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.table + "-dynamill")})
+			w.must(err)
+			w.put(item("USER#9", "GROUP#dev", "role", "member"))
+		}, monitor.TableDeleted, "state table", exitEnvironment},
 		"the table is deleted": {func(w *world) {
 			_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &w.table})
 			w.must(err)
