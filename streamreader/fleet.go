@@ -20,8 +20,9 @@ const (
 	// acceptEvery is how often a worker tries to take over what it has asked for.
 	acceptEvery = 250 * time.Millisecond
 	// takeFirst shards may be taken after one look at the leases, and twice as
-	// many after each next one, up to takeMost: many workers that start together must
-	// see each other before all shards are gone.
+	// many after each next one that shows no other workers than the one before,
+	// up to takeMost: many workers that start together must see each other
+	// before all shards are gone.
 	takeFirst, takeMost = 16, 1024
 	// askMost shards are asked for at the same time.
 	askMost = 16
@@ -42,6 +43,7 @@ type fleet struct {
 	lookedAt time.Time
 	lookAt   time.Time
 	acceptAt time.Time
+	workers  int // seen before the last look
 	takeMax  int // from one look to the next
 	takeLeft int
 	failing  *backoff.ExponentialBackOff
@@ -96,12 +98,12 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 	l.looked, l.lookedAt = true, time.Now()
 	every := min(max(l.cfg.LeaseTerm/looksPerTerm, time.Duration(len(now))*lookRow), l.cfg.LeaseTerm/renewalsPerTerm)
 	l.lookAt = l.lookedAt.Add(every - every/8 + rand.N(every/4)) // so that workers do not keep step
-	if l.takeLeft > 0 {
+	if l.takeLeft > 0 || l.plan.workers != l.workers {
 		l.takeMax = takeFirst
 	} else {
 		l.takeMax = min(2*l.takeMax, takeMost)
 	}
-	l.takeLeft = l.takeMax
+	l.takeLeft, l.workers = l.takeMax, l.plan.workers
 }
 
 // note dates a row by what is new in it.

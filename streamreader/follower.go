@@ -386,7 +386,7 @@ func (f *follower) take(e endedShard) error {
 			e.err = nil
 		}
 	}
-	f.publish()
+	f.publishRunning()
 	return e.err
 }
 

@@ -179,6 +179,7 @@ func (f *follower) allFinished() bool {
 	return true
 }
 
+// publish tells Stats what it wants to know of all shards.
 func (f *follower) publish() {
 	finished, waiting := 0, len(f.plan.waiting)
 	if f.fleet == nil {
@@ -195,6 +196,17 @@ func (f *follower) publish() {
 		}
 		waiting = f.fleet.waiting()
 	}
+	f.r.mu.Lock()
+	f.r.state.waiting, f.r.state.finished, f.r.state.listedAt = waiting, finished, f.listedAt
+	if f.fleet != nil && f.fleet.lookedAt.After(f.listedAt) {
+		f.r.state.listedAt = f.fleet.lookedAt
+	}
+	f.r.mu.Unlock()
+	f.publishRunning()
+}
+
+// publishRunning tells Stats which shards are read.
+func (f *follower) publishRunning() {
 	shards := make(map[string]*shardReader, len(f.running))
 	for id, s := range f.running {
 		shards[id] = s
@@ -202,10 +214,4 @@ func (f *follower) publish() {
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
 	f.r.state.shards = shards
-	f.r.state.waiting = waiting
-	f.r.state.finished = finished
-	f.r.state.listedAt = f.listedAt
-	if f.fleet != nil && f.fleet.lookedAt.After(f.r.state.listedAt) {
-		f.r.state.listedAt = f.fleet.lookedAt
-	}
 }

@@ -37,6 +37,7 @@ type leasePlan struct {
 	take    []Lease  // nobody's, expired, or this worker's own from before: to be claimed
 	ask     []Lease  // of owners that have more than their share
 	vacant  int      // shards that nobody reads, these included
+	workers int      // that are seen to live, this one included
 	waiting []string // shards that wait for their parent
 }
 
@@ -74,7 +75,7 @@ func planLeases(in leaseInput) leasePlan {
 			loads[l.Owner] = append(loads[l.Owner], l)
 		}
 	}
-	plan.vacant = len(vacant) + len(plan.take)
+	plan.vacant, plan.workers = len(vacant)+len(plan.take), len(loads)
 	in.share(&plan, loads, vacant, in.askMax-pending)
 	return plan
 }
