@@ -51,6 +51,7 @@ type follower struct {
 
 	soon      time.Duration // next wait after a shard has ended
 	nextList  time.Time
+	nextFull  time.Time     // of all shards, should none end
 	listedAt  time.Time     // the last page that came
 	lists     <-chan listed // pages of the list that is being made; nil if none is
 	stopList  context.CancelFunc
@@ -189,8 +190,13 @@ func (f *follower) list(ctx context.Context) {
 		return
 	}
 	var only []string // parents whose children are looked for; nil: everything is listed
-	if f.found.pages > 1 && f.soon < f.r.cfg.ListInterval {
-		if only = childless(f.leases); len(only) >= f.found.pages {
+	if f.found.pages > 1 && f.soon < f.r.cfg.ListInterval && f.fleet != nil && !f.drain {
+		only = childless(f.found.shards, f.leases)
+		switch {
+		case len(only) == 0: // all were found
+			f.soon, f.nextList = f.r.cfg.ListInterval, f.nextFull
+			return
+		case len(only) >= f.found.pages:
 			only = nil
 		}
 	}
@@ -218,7 +224,11 @@ func (f *follower) page(ctx, work context.Context, p listed) error {
 	}
 	f.stopList()
 	f.lists = nil
-	f.nextList = time.Now().Add(f.nextWait(p.took))
+	wait, full := f.nextWait(p.took)
+	f.nextList = time.Now().Add(wait)
+	if p.complete {
+		f.nextFull = time.Now().Add(full)
+	}
 	switch {
 	case err == nil:
 		f.failing.Reset()
@@ -229,7 +239,7 @@ func (f *follower) page(ctx, work context.Context, p listed) error {
 	case classify(err) != verdictRetry, f.listedAt.IsZero() && time.Since(f.began) > startMax:
 		return err
 	}
-	wait := f.failing.NextBackOff()
+	wait = f.failing.NextBackOff()
 	f.nextList = time.Now().Add(wait)
 	f.r.cfg.Logger.Warn("listing the stream's shards failed, will retry", "wait", wait, "error", err)
 	return nil

@@ -2,7 +2,6 @@ package streamreader
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
@@ -62,10 +61,12 @@ func (f *follower) listSoon() {
 	f.nextList = time.Now()
 }
 
-// nextWait is how long to wait for the next list after one that took so long.
-// A list of many pages is not made all the time: children are looked for by their parents.
-func (f *follower) nextWait(took time.Duration) time.Duration {
-	wait := max(f.r.cfg.ListInterval, listPart*took)
+// nextWait is how long to wait for the next list after one that took so long,
+// and for the next one of all shards. A list of many pages is not made all the
+// time: children are looked for by their parents.
+func (f *follower) nextWait(took time.Duration) (wait, full time.Duration) {
+	full = max(f.r.cfg.ListInterval, listPart*took)
+	wait = full
 	if f.soon < f.r.cfg.ListInterval {
 		wait = f.soon
 		f.soon *= 2
@@ -73,7 +74,7 @@ func (f *follower) nextWait(took time.Duration) time.Duration {
 	if len(f.plan.missing) > 0 {
 		wait = min(wait, time.Second)
 	}
-	return wait
+	return wait, full
 }
 
 // listPart: lists take at most one part in so many of the time.
@@ -108,16 +109,16 @@ func stranded(read []shardInfo, leases map[string]Lease) []Lease {
 	return missing
 }
 
-// childless returns the finished shards of which no child is known, in order.
-func childless(leases map[string]Lease) []string {
+// childless returns the listed shards that are finished and of which no child
+// is known.
+func childless(listed []shardInfo, leases map[string]Lease) []string {
 	children := childrenIn(leases)
 	var ids []string
-	for id, l := range leases {
-		if l.Finished() && len(children[id]) == 0 {
-			ids = append(ids, id)
+	for _, s := range listed {
+		if leases[s.id].Finished() && len(children[s.id]) == 0 {
+			ids = append(ids, s.id)
 		}
 	}
-	slices.Sort(ids)
 	return ids
 }
 
