@@ -132,8 +132,8 @@ func (t *LeaseTable) Create(ctx context.Context, lease Lease) (Lease, error) {
 // The attributes that each write changes.
 var (
 	claimWrites   = []string{attrOwner, attrCheckpointOwner, attrCounter, attrSwitches, attrEmptyPolls}
-	renewWrites   = []string{attrCounter, attrEmptyPolls}
-	saveWrites    = []string{attrCounter, attrEmptyPolls, attrCheckpoint, attrSwitches, attrChildren, attrLabel, attrPartitionKey, attrSortKey}
+	renewWrites   = []string{attrCounter, attrEmptyPolls, attrNewest}
+	saveWrites    = []string{attrCounter, attrEmptyPolls, attrNewest, attrCheckpoint, attrSwitches, attrChildren, attrLabel, attrPartitionKey, attrSortKey}
 	releaseWrites = append(slices.Clone(saveWrites), attrOwner, attrCheckpointOwner)
 	requestWrites = []string{attrOwner, attrCheckpointOwner}
 )
@@ -145,7 +145,7 @@ func (t *LeaseTable) Claim(ctx context.Context, lease Lease, worker string) (Lea
 
 // Renew raises the counter.
 func (t *LeaseTable) Renew(ctx context.Context, lease Lease) (Lease, error) {
-	return t.update(ctx, "renewing", lease, lease.Owner, renewWrites, func(row Lease) Lease { return row.renewed(lease.EmptyPolls) })
+	return t.update(ctx, "renewing", lease, lease.Owner, renewWrites, func(row Lease) Lease { return row.renewed(lease) })
 }
 
 // Save writes what the owner has to say.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/dynamill/dynamill/internal/guard"
 )
@@ -43,6 +44,9 @@ type Lease struct {
 	// EmptyPolls is how often in a row the owner found nothing in the open
 	// shard, as of its last write.
 	EmptyPolls int64
+	// Newest is when the newest record that was done was created, in whole
+	// seconds, as of the owner's last write; zero if none was.
+	Newest time.Time
 	// Of a stream's own row only: its label, and the table's key attributes.
 	Label, PartitionKey, SortKey string
 }
@@ -66,7 +70,7 @@ type Checkpoints interface {
 	// Claim makes worker the row's owner. It succeeds also if the row names
 	// worker as its owner already, whatever its counter.
 	Claim(ctx context.Context, lease Lease, worker string) (Lease, error)
-	// Renew raises the counter, and writes EmptyPolls.
+	// Renew raises the counter, and writes EmptyPolls and Newest.
 	Renew(ctx context.Context, lease Lease) (Lease, error)
 	// Save is Renew that also writes the lease's Checkpoint and Children, and
 	// what belongs to a stream's own row.
@@ -99,8 +103,8 @@ func (l Lease) claimedBy(worker string) Lease {
 	return l
 }
 
-func (l Lease) renewed(emptyPolls int64) Lease {
-	l.EmptyPolls = emptyPolls
+func (l Lease) renewed(by Lease) Lease {
+	l.EmptyPolls, l.Newest = by.EmptyPolls, by.Newest
 	l.Counter++
 	return l
 }
@@ -109,7 +113,7 @@ func (l Lease) renewed(emptyPolls int64) Lease {
 func (l Lease) saved(by Lease) Lease {
 	l.Checkpoint, l.Children, l.Switches = by.Checkpoint, by.Children, 0
 	l.Label, l.PartitionKey, l.SortKey = by.Label, by.PartitionKey, by.SortKey
-	return l.renewed(by.EmptyPolls)
+	return l.renewed(by)
 }
 
 func (l Lease) released(by Lease) Lease {
@@ -167,7 +171,7 @@ func (m *MemoryCheckpoints) Claim(_ context.Context, lease Lease, worker string)
 
 // Renew raises the counter.
 func (m *MemoryCheckpoints) Renew(_ context.Context, lease Lease) (Lease, error) {
-	return m.replace(lease, lease.holds, func(l Lease) Lease { return l.renewed(lease.EmptyPolls) })
+	return m.replace(lease, lease.holds, func(l Lease) Lease { return l.renewed(lease) })
 }
 
 // Save writes what the owner has to say.

@@ -153,6 +153,18 @@ func (l *fleet) othersIdle(leases map[string]Lease, polls int) bool {
 	return true
 }
 
+// othersCaughtUp reports whether the shards that other workers read were empty
+// for several polls since this worker saw them first, or were read past a moment.
+func (l *fleet) othersCaughtUp(leases map[string]Lease, polls int, moment time.Time) bool {
+	held := l.holding()
+	for id, row := range leases {
+		if held[id] == nil && !row.Finished() && row.EmptyPolls-l.polls[id] < int64(polls) && !row.Newest.After(moment) {
+			return false
+		}
+	}
+	return l.plan.vacant == 0
+}
+
 // lists reports whether this worker is the one that lists the stream's shards.
 func (l *fleet) lists() bool {
 	l.mu.Lock()

@@ -197,3 +197,26 @@ func TestAProcessorThatHangsDoesNotKeepAShardThatIsAskedFor(t *testing.T) {
 		}
 	})
 }
+
+func TestAWorkerIsNotCaughtUpWhileAnotherIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 2})
+		for i := range 20 {
+			c.write(t, fmt.Sprintf("item%d", i))
+		}
+		c.work.took = 25 * time.Second
+		c.join("behind")
+		time.Sleep(5 * time.Second)
+		idle := c.join("idle")
+		time.Sleep(15 * time.Second)
+		if st := idle.reader.Stats(); st.Open != 0 || st.CaughtUp {
+			t.Errorf("beside a worker that has not done a record yet: %+v", st)
+		}
+		time.Sleep(time.Minute)
+		if st := idle.reader.Stats(); !st.CaughtUp {
+			t.Errorf("a minute later: %+v", st)
+		}
+		c.dismiss()
+		c.judge(false)
+	})
+}

@@ -197,7 +197,9 @@ func (f *follower) publish() {
 		}
 		waiting = f.fleet.waiting()
 	}
+	others := f.fleet == nil || f.fleet.othersCaughtUp(f.leases, f.r.cfg.DrainPolls, f.began)
 	f.r.mu.Lock()
+	f.r.state.behind = !others
 	f.r.state.waiting, f.r.state.finished, f.r.state.listedAt = waiting, finished, f.listedAt
 	if f.fleet != nil && f.fleet.lookedAt.After(f.listedAt) {
 		f.r.state.listedAt = f.fleet.lookedAt

@@ -49,15 +49,15 @@ type heldLease struct {
 	onAsked  func() // ends the reading, not the work
 	wasAsked bool
 
-	emptyPolls func() int64 // what a renewal says of the shard
+	describe func(*Lease) // adds what is known of the shard now
 }
 
 // holdLease takes charge of a row that was claimed by a call which began at claimed.
 func holdLease(store Checkpoints, row Lease, term time.Duration, claimed time.Time) *heldLease {
 	h := &heldLease{
 		store: store, term: term, row: row, known: row, renewed: claimed,
-		writing:    make(chan struct{}, 1),
-		emptyPolls: func() int64 { return 0 }, onLost: func() {}, onAsked: func() {},
+		writing:  make(chan struct{}, 1),
+		describe: func(*Lease) {}, onLost: func() {}, onAsked: func() {},
 	}
 	if term > 0 {
 		h.mu.Lock()
@@ -71,9 +71,9 @@ func (h *heldLease) window() time.Duration { return h.term - h.term/marginPart }
 
 // arm says what is to end when the lease is lost or asked for, at once if it is
 // so already, and what renewals are to say.
-func (h *heldLease) arm(onLost, onAsked func(), emptyPolls func() int64) {
+func (h *heldLease) arm(onLost, onAsked func(), describe func(*Lease)) {
 	h.mu.Lock()
-	h.onLost, h.onAsked, h.emptyPolls = onLost, onAsked, emptyPolls
+	h.onLost, h.onAsked, h.describe = onLost, onAsked, describe
 	lost, asked := h.lost, h.wasAsked
 	h.mu.Unlock()
 	if lost {
@@ -181,17 +181,17 @@ func (h *heldLease) save(ctx context.Context, change func(*Lease)) error {
 // described is the row with what is known of the shard now.
 func (h *heldLease) described() Lease {
 	h.mu.Lock()
-	emptyPolls := h.emptyPolls
+	describe := h.describe
 	h.mu.Unlock()
 	row := h.row
-	row.EmptyPolls = emptyPolls()
+	describe(&row)
 	return row
 }
 
 // release gives the lease up, with the checkpoint that change sets.
 func (h *heldLease) release(ctx context.Context, change func(*Lease)) error {
 	return h.write(ctx, func(ctx context.Context) (Lease, error) {
-		row := h.row
+		row := h.described()
 		change(&row)
 		row, err := h.store.Release(ctx, row)
 		if err == nil {

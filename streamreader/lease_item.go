@@ -3,6 +3,7 @@ package streamreader
 import (
 	"errors"
 	"strconv"
+	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -28,6 +29,7 @@ const (
 	attrStart      = "startingSequenceNumber"
 	attrOrphan     = "parentGone"
 	attrEmptyPolls = "emptyPolls"
+	attrNewest     = "newestRecordTime" // seconds since 1970
 	// Of a stream's own row only.
 	attrLabel        = "streamLabel"
 	attrPartitionKey = "partitionKey"
@@ -65,6 +67,9 @@ func leaseToItem(l Lease) map[string]ddb.AttributeValue {
 	}
 	if l.EmptyPolls > 0 {
 		item[attrEmptyPolls] = number(l.EmptyPolls)
+	}
+	if !l.Newest.IsZero() {
+		item[attrNewest] = number(l.Newest.Unix())
 	}
 	if l.Parent != "" {
 		item[attrParent] = &ddb.AttributeValueMemberSS{Value: []string{l.Parent}}
@@ -107,6 +112,13 @@ func leaseFromItem(item map[string]ddb.AttributeValue) (Lease, error) {
 		if l.EmptyPolls, err = numberOf(polls); err != nil {
 			return Lease{}, permanentf("row %q: %s: %w", l.Shard, attrEmptyPolls, err)
 		}
+	}
+	if newest, ok := item[attrNewest]; ok {
+		seconds, err := numberOf(newest)
+		if err != nil {
+			return Lease{}, permanentf("row %q: %s: %w", l.Shard, attrNewest, err)
+		}
+		l.Newest = time.Unix(seconds, 0).UTC()
 	}
 	if parents, ok := item[attrParent].(*ddb.AttributeValueMemberSS); ok && len(parents.Value) > 0 {
 		l.Parent = parents.Value[0] // a stream's shard has at most one parent

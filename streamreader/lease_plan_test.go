@@ -181,7 +181,7 @@ func (c *crowd) round(t *rapid.T, workers []string) {
 			c.moves++
 			row = row.released(row)
 		} else {
-			row = row.renewed(0)
+			row = row.renewed(row)
 		}
 		c.rows[id], c.changed[id] = row, c.now
 	}

@@ -67,7 +67,7 @@ func (s *shardReader) run(ctx, work context.Context) error {
 	defer stop(nil)
 	work, abort := graceful(ctx, work, s.cfg.StopTimeout)
 	defer abort()
-	s.held.arm(func() { stop(ErrLeaseLost); abort() }, func() { stop(errHandover) }, s.emptyPolls)
+	s.held.arm(func() { stop(ErrLeaseLost); abort() }, func() { stop(errHandover) }, s.describe)
 	defer s.held.leave()
 	err := s.follow(ctx, work)
 	if s.ahead != nil {

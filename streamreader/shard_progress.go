@@ -91,12 +91,15 @@ func (s *shardReader) idle() bool {
 	return !s.closed && s.progress.emptyPolls >= s.cfg.DrainPolls
 }
 
-// emptyPolls is how often in a row the shard was found open and empty.
-func (s *shardReader) emptyPolls() int64 {
+// describe adds to the shard's row how far behind it is, for others to see.
+func (s *shardReader) describe(row *Lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	row.EmptyPolls = int64(s.progress.emptyPolls)
 	if s.closed {
-		return 0
+		row.EmptyPolls = 0 // it must be read to its end
 	}
-	return int64(s.progress.emptyPolls)
+	if s.progress.newest.After(row.Newest) {
+		row.Newest = s.progress.newest.UTC().Truncate(time.Second)
+	}
 }

@@ -160,4 +160,5 @@ func (f *follower) accept(ctx, work context.Context) {
 		}
 		f.takeOver(ctx, work, asked[i], got)
 	}
+	f.publishRunning()
 }

@@ -2,18 +2,19 @@ package streamreader
 
 import "time"
 
-// Stats is the reader's state at one moment.
+// Stats is the reader's state at one moment: of the shards that it reads
+// itself, where nothing else is said.
 type Stats struct {
 	Records int64 // records done since New
 	Open    int   // shards that a goroutine reads now
-	Waiting int   // shards that wait for their parent
-	// Finished counts the listed shards that are done to their end.
+	Waiting int   // shards of the stream that wait for their parent
+	// Finished counts the stream's shards that are done to their end, by whoever.
 	Finished int
 	// Lag is the age of the newest record done in the shard that is furthest
 	// behind; 0 when every shard is caught up, or nothing was read yet.
 	// DynamoDB floors the time of creation to the second.
 	Lag time.Duration
-	// CaughtUp reports whether every shard was read either to its end, as far
+	// CaughtUp reports whether every shard, by whoever, was read either to its end, as far
 	// as several empty polls can tell, or past the moment at which reading
 	// began: what the stream held before is done.
 	CaughtUp bool
@@ -30,6 +31,7 @@ type readerState struct {
 	records  int64
 	shards   map[string]*shardReader
 	waiting  int
+	behind   bool // a shard that another worker reads, or nobody
 	finished int
 	listedAt time.Time
 }
@@ -44,7 +46,7 @@ func (r *Reader) Stats() Stats {
 		Waiting:      r.state.waiting,
 		Finished:     r.state.finished,
 		LastProgress: r.state.listedAt,
-		CaughtUp:     !r.state.listedAt.IsZero() && r.state.waiting == 0,
+		CaughtUp:     !r.state.listedAt.IsZero() && r.state.waiting == 0 && !r.state.behind,
 	}
 	first := true
 	for _, s := range r.state.shards {
