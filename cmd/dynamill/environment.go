@@ -58,21 +58,23 @@ func (o *options) connect(ctx context.Context, table string, logger *slog.Logger
 	}
 	env.region = cfg.Region
 	found, err := cfg.Credentials.Retrieve(ctx)
+	lookAgain := func(ctx context.Context) (aws.CredentialsProvider, error) {
+		again, err := config.LoadDefaultConfig(ctx, o.configOptions(local, logger)...)
+		return again.Credentials, err
+	}
 	switch {
 	case err != nil && local:
 		logger.Debug("no AWS credentials found, using local ones", "endpoint", o.endpoint)
-		cfg.Credentials = credentials.NewStaticCredentialsProvider(localKey, localKey, "")
+		standIn := credentials.NewStaticCredentialsProvider(localKey, localKey, "")
+		cfg.Credentials = standIn
+		lookAgain = func(context.Context) (aws.CredentialsProvider, error) { return standIn, nil }
 	case err != nil && ctx.Err() == nil:
 		return nil, env.credentialsFailure(err)
 	case err != nil:
 		return nil, unsuited("no AWS credentials were found within %s: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", setupTimeout)
 	}
 	env.account = found.AccountID
-	env.renewal = &renewal{first: renewalFirst, last: renewalLast, credentials: newRenewable(cfg.Credentials,
-		func(ctx context.Context) (aws.CredentialsProvider, error) {
-			again, err := config.LoadDefaultConfig(ctx, o.configOptions(local, logger)...)
-			return again.Credentials, err
-		})}
+	env.renewal = &renewal{first: renewalFirst, last: renewalLast, credentials: newRenewable(cfg.Credentials, lookAgain)}
 	env.renewal.attach(&cfg)
 	env.tables = dynamodb.NewFromConfig(cfg, func(options *dynamodb.Options) {
 		options.BaseEndpoint = cmp.Or(endpointOrNil(o.endpoint), options.BaseEndpoint)

@@ -7,10 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -167,6 +171,57 @@ func TestWhatOnlyAPersonCanEndStaysVisible(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusing stands before the endpoint, and answers every call with expired credentials while it is told to.
+func (w *world) refusing() (url string, expired *atomic.Bool, calls *atomic.Int64) {
+	w.t.Helper()
+	behind, err := neturl.Parse(w.endpoint)
+	w.must(err)
+	expired, calls = new(atomic.Bool), new(atomic.Int64)
+	pass := httputil.NewSingleHostReverseProxy(behind)
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if !expired.Load() {
+			pass.ServeHTTP(out, r)
+			return
+		}
+		calls.Add(1)
+		out.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		out.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(out, `{"__type":"com.amazon.coral.service#ExpiredTokenException","message":"expired"}`)
+	}))
+	w.t.Cleanup(server.Close)
+	return server.URL, expired, calls
+}
+
+func TestExpiredCredentialsDoNotEndARun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	url, expired, calls := w.refusing()
+	through := *w
+	through.endpoint = url
+	p := through.runWatched()
+	p.readyzSays(http.StatusOK, "state: following")
+	expired.Store(true)
+	w.put(item("USER#9", "GROUP#dev", "role", "member"))
+	p.readyzSays(http.StatusServiceUnavailable, "not ready: credentials expired")
+	before := calls.Load()
+	time.Sleep(3 * time.Second)
+	// Whatever a process does at the same time, each of it waits a second and longer.
+	if made := calls.Load() - before; made == 0 || made > 60 {
+		t.Errorf("%d calls in 3 s", made)
+	}
+	expired.Store(false)
+	p.readyzSays(http.StatusOK, "state: ")
+	eventually(t, "what was written meanwhile is counted", func() bool {
+		return w.items()["GROUP#dev METADATA"].Lookup("memberCount").Text() == "3"
+	})
+	if code, stderr := p.stop(); code != exitDone || !strings.Contains(stderr, "aws sso login") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	w.drain()
+	w.expectTrue()
 }
 
 func TestAnAddressInUseEndsTheRunAtOnce(t *testing.T) {
