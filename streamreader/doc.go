@@ -16,7 +16,31 @@
 //   - Parents before children, the one order between shards that DynamoDB
 //     documents, over every generation.
 //
-// One process reads all shards of the stream. The lease rows have the form in
-// which several processes can share them, and each write to one is conditional
-// on its counter, so that a second process is noticed (ErrLeaseLost).
+// # Several workers
+//
+// Processes that have the stream and the lease table in common divide the
+// shards between them (lease_plan.go says how). They know of each other by the
+// rows alone:
+//
+//	nobody's ──claim──► held ──renew, save──► held ──SHARD_END──► finished
+//	    ▲                │  ╲
+//	    │release         │   ╲ request (checkpointOwner has it, leaseOwner gets it)
+//	    └────────────────┘    ► asked for ──release──► held by who has asked
+//
+//	held, asked for ──no write for a term──► anybody's
+//
+// Every write of an owner raises the row's counter and is conditional on it and
+// on the owner. Whoever waits for a lease to expire measures the term on its
+// own monotonic clock, from when it first saw the counter as it is; the owner
+// measures it from the start of the call that raised it, which was before, and
+// stops a margin earlier (heldLease). So no two clocks are ever compared. This
+// assumes that both run at the same speed, within the margin, also while a
+// machine is suspended; where that fails, a checkpoint is still refused, and
+// the processor's effects must be idempotent, as always.
+//
+// The rows of shards are made and deleted by one worker: the owner of the
+// stream's own row, whose key is the stream's ARN. The others never call
+// DescribeStream. What they must know of a shard (where it begins, whether its
+// parent was gone when it was found) is in its row; that a parent's row is
+// missing proves nothing, for a scan is not a picture of one moment.
 package streamreader

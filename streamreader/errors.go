@@ -12,7 +12,8 @@ import (
 
 var (
 	// ErrLeaseLost says that another process has written to a lease row that
-	// this one holds. The reader stops at once.
+	// this one holds. Where workers share the stream that ends the reading of
+	// one shard; a reader with Config.Alone stops at once.
 	ErrLeaseLost = errors.New("lease lost: another process reads this stream with the same lease table")
 
 	// ErrStreamNotFound says that no stream has the ARN that was given.

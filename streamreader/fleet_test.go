@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/dynamosim"
@@ -531,7 +532,7 @@ func TestARollingDeployLosesNoTime(t *testing.T) {
 
 // Shards split and roll over while workers come, leave, die and freeze.
 func TestNothingIsLostWhileWorkersComeAndGo(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(setting(t, "DYNAMILL_SEEDS", 6)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { troubledCrew(t, seed) })
 		})
@@ -540,7 +541,23 @@ func TestNothingIsLostWhileWorkersComeAndGo(t *testing.T) {
 
 func troubledCrew(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 11))
-	c := newCrew(t, dynamosim.Options{Seed: seed, Shards: 3})
+	var mu sync.Mutex
+	chances := rand.New(rand.NewPCG(seed, 13))
+	weather := func(op string, _ any) error { // calls take their time, and fail before or after they took effect
+		mu.Lock()
+		wait, fails := chances.IntN(60), chances.IntN(100) < 3
+		mu.Unlock()
+		switch op {
+		case "CreateTable", "DescribeTable", "Scan", "PutItem":
+			return nil
+		}
+		time.Sleep(time.Duration(wait) * time.Millisecond)
+		if fails {
+			return &streams.InternalServerError{}
+		}
+		return nil
+	}
+	c := newCrew(t, dynamosim.Options{Seed: seed, Shards: 3, Before: weather, After: weather})
 	stop := c.keepWriting(100*time.Millisecond, 25)
 	var dead []*member
 	var frozen *member

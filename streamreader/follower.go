@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// startMax bounds the time in which the first list of shards must succeed:
-	// later, failures may pass; at the start they are more likely a mistake.
+	// startMax bounds the time in which a stream's first list of shards must
+	// succeed: later, failures may pass; at the start they are more likely a mistake.
 	startMax = 30 * time.Second
 	// listSoon is the wait for the next list after a shard has ended. It
 	// doubles, up to ListInterval, until another ends: children may be listed late.
@@ -236,7 +236,7 @@ func (f *follower) page(ctx, work context.Context, p listed) error {
 	case ctx.Err() != nil:
 		return nil
 	case f.fleet != nil && errors.Is(err, ErrLeaseLost): // somebody else lists now
-	case classify(err) != verdictRetry, f.listedAt.IsZero() && time.Since(f.began) > startMax:
+	case classify(err) != verdictRetry, f.decoder.label == "" && time.Since(f.began) > startMax:
 		return err
 	}
 	wait = f.failing.NextBackOff()

@@ -121,15 +121,17 @@ func orDefault[T comparable](field *T, value T) {
 
 // Run follows the stream until ctx ends, and returns nil then: it stops
 // fetching, finishes the batches in hand within StopTimeout, and checkpoints.
+// Its leases are then released, so that other workers take them at once.
 // It returns earlier with an error that needs a person or a restart: a
-// TrimmedError, ErrLeaseLost, ErrStreamNotFound, ErrStreamEnded, a
-// RecordError, the processor's error if that is a Stopper, or an answer of AWS
-// that would be the same again.
+// TrimmedError, ErrStreamNotFound, ErrStreamEnded, ErrLeaseLost if it reads
+// alone, a RecordError, the processor's error if that is a Stopper, or an
+// answer of AWS that would be the same again.
 func (r *Reader) Run(ctx context.Context) error { return r.follow(ctx, false) }
 
 // Drain is Run that returns nil as soon as the stream is read up: every shard,
 // listed anew, is finished or open and empty for DrainPolls polls, and nothing
-// is in flight. If ctx ends before that it stops as Run does, and returns the
+// is in flight. It takes part like Run; of shards that other workers read, the
+// rows tell. If ctx ends before that it stops as Run does, and returns the
 // context's cause.
 func (r *Reader) Drain(ctx context.Context) error { return r.follow(ctx, true) }
 
