@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -21,9 +22,14 @@ func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, 
 	if !ok {
 		return 0, nil, nil
 	}
-	write := e.writeReferred
-	if pw.b.Rule.Collection {
+	var write func(context.Context, parentWrite, []row) (int, error)
+	switch {
+	case pw.refill:
+		write = e.fillReferring
+	case pw.b.Rule.Collection:
 		write = e.writeCollected
+	default:
+		write = e.writeReferred
 	}
 	for next = cursor; most > 0; {
 		in.ExclusiveStartKey, in.Limit = next, ptr(int32(most))
@@ -44,31 +50,65 @@ func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, 
 }
 
 // refill fills all children of parents anew, as if they had just come: for a
-// parent that is rederived, whose record may be lost.
-func (w *work) refill(parents []plan.ItemRule) {
-	for _, id := range parents {
-		in, ok := w.childrenQuery(parentWrite{b: id.Binding, parent: id.Key})
-		if !ok {
-			continue
+// parent that is rederived, whose record may be lost. Where the record's position
+// is known, the parent's is raised to it: no earlier record writes what the parent was before.
+func (w *work) refill(parents []plan.Refill) {
+	for _, rf := range parents {
+		w.failed(0, w.refillParent(w.ctx, rf))
+	}
+}
+
+func (e *Engine) refillParent(ctx context.Context, rf plan.Refill) error {
+	if !rf.Position.IsZero() && !guard.Off(guard.LateParentRaised) {
+		if _, err := e.raiseParent(ctx, rf.ItemRule, plan.VersionAt(rf.Epoch, rf.Position)); err != nil {
+			return err
 		}
-		err := w.queryPages(w.ctx, "looking up the children of "+id.Key.String(), in, func(rows []row) error {
-			for chunk := range slices.Chunk(rows, fillsAtOnce) {
-				fills := &plan.Asked[plan.ItemRule, plan.Fill]{}
-				for _, r := range chunk {
-					child := childOf(r)
-					if id.Rule.Collection {
-						child = w.keyOf(r)
-					}
-					fills.Put(plan.ItemRule{Binding: id.Binding, Key: child}, &plan.Fill{Parent: id.Key, Refers: true})
-				}
-				if err := w.fillChunk(w.ctx, fills.Keys(), fills); err != nil {
-					return err
+	}
+	at, err := e.parentAt(ctx, rf.ItemRule)
+	if err != nil {
+		return err
+	}
+	left, next, err := e.writeChildren(ctx, parentWrite{b: rf.Binding, parent: rf.Key, refill: true}, nil, e.fanOutMax)
+	switch {
+	case err != nil:
+		return err
+	case len(next) > 0:
+		return e.putTask(ctx, task{id: rf.ItemRule, at: at, refill: true, cursor: next, children: e.fanOutMax, left: left})
+	case left == 0 && !rf.Position.IsZero():
+		return e.retireIfGone(ctx, rf.ItemRule, at)
+	}
+	return nil
+}
+
+// fillReferring fills children anew, and prunes references that dangle. It
+// returns how many still refer to the parent.
+func (e *Engine) fillReferring(ctx context.Context, pw parentWrite, rows []row) (int, error) {
+	w := e.newWork(ctx, 0)
+	defer w.release()
+	left := 0
+	for chunk := range slices.Chunk(rows, fillsAtOnce) {
+		fills := &plan.Asked[plan.ItemRule, plan.Fill]{}
+		keys := make([]change.Key, len(chunk))
+		for i, r := range chunk {
+			if keys[i] = childOf(r); pw.b.Rule.Collection {
+				keys[i] = e.keyOf(r)
+			}
+			fills.Put(plan.ItemRule{Binding: pw.b, Key: keys[i]}, &plan.Fill{Parent: pw.parent, Refers: true})
+		}
+		if err := cmp.Or(w.fillChunk(ctx, fills.Keys(), fills), w.err); err != nil {
+			return left, err
+		}
+		for i, r := range chunk {
+			if !fills.Of(plan.ItemRule{Binding: pw.b, Key: keys[i]}).Stray {
+				left++
+			} else if !pw.b.Rule.Collection {
+				if err := e.pruneReference(ctx, r); err != nil {
+					return left, err
 				}
 			}
-			return nil
-		})
-		w.failed(0, err)
+		}
 	}
+	return left, nil
 }
 
 // childrenQuery looks up a parent's children: those that lie in a collection

@@ -76,12 +76,15 @@ func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []
 	row := e.parkedRow(recordID+id, "", change.Key{}, change.Position{}, &rules.ItemError{Code: code, Reason: reason})
 	delete(row, "rule")
 	delete(row, "item")
-	row["raw"] = textValue(strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd"))
-	e.counters.Parked.Add(1)
-	e.logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)
+	text := strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd") // which may be three times as long
+	row["raw"] = textValue(strings.ToValidUTF8(text[:min(len(text), rawBytesMax)], ""))
 	_, err := attempt(ctx, "parking record "+id, func() (*dynamodb.PutItemOutput, error) {
 		return e.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &e.stateTable, Item: row})
 	})
+	if err == nil {
+		e.counters.Parked.Add(1)
+		e.logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)
+	}
 	return err
 }
 

@@ -35,8 +35,11 @@ type (
 func attempt[T any](ctx context.Context, doing string, f func() (T, error)) (T, error) {
 	policy := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryLast), backoff.WithMaxElapsedTime(retryTotal))
-	out, err := backoff.RetryWithData(func() (T, error) {
-		out, err := f()
+	out, err := backoff.RetryWithData(func() (out T, err error) {
+		if ctx.Err() != nil {
+			return out, backoff.Permanent(context.Cause(ctx))
+		}
+		out, err = f()
 		if err != nil && !retryable(err) {
 			return out, backoff.Permanent(err)
 		}

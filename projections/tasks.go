@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -20,10 +23,12 @@ const fanOutMax = 1000
 
 // task is the rest of a large fan-out, kept in the state table: one for each
 // rule and parent, at the position that the fan-out raised. A later one of the
-// same parent takes its place.
+// same parent takes its place. Beside it there may be one that fills the children
+// of a parent anew, which a later such request takes over.
 type task struct {
 	id       plan.ItemRule
-	at       plan.Version
+	at       plan.Version // the parent's position, "" if it has none
+	refill   bool
 	cursor   row   // the children go on behind this key
 	children int   // looked at so far
 	left     int   // of those, how many refer to the parent
@@ -31,14 +36,22 @@ type task struct {
 }
 
 // putTask keeps what is left of a fan-out, unless it is kept already: then a
-// record came again, and the task is further than the record.
+// record came again, and the task is further than the record. A refill goes back
+// to where it was asked for again: what the children behind that place hold may
+// have been spoiled since.
 func (e *Engine) putTask(ctx context.Context, t task) error {
-	item := taskKey(t.id).attributes()
+	item := taskKey(t).attributes()
 	item["rule"], item["parent"], item["at"] = textValue(t.id.ID), textValue(t.id.Key.String()), textValue(string(t.at))
 	item["cursor"] = &ddb.AttributeValueMemberM{Value: t.cursor}
 	item["children"], item["left"], item["changes"] = numberValue(int64(t.children)), numberValue(int64(t.left)), numberValue(1)
+	below := "<"
+	if t.refill {
+		below = "<="
+		item["refill"] = &ddb.AttributeValueMemberBOOL{Value: true}
+		item["changes"] = numberValue(time.Now().UnixNano()) // as no task before it had
+	}
 	c := newExpression()
-	condition := c.sprintf("attribute_not_exists(%n) OR %n < %v", "at", "at", textValue(string(t.at)))
+	condition := c.sprintf("attribute_not_exists(%n) OR %n "+below+" %v", "at", "at", textValue(string(t.at)))
 	_, err := attempt(ctx, "keeping the rest of a fan-out of "+t.id.Key.String(), func() (*dynamodb.PutItemOutput, error) {
 		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &e.stateTable, Item: item, ConditionExpression: &condition,
@@ -73,6 +86,9 @@ func (e *Engine) readTasks(ctx context.Context) ([]task, error) {
 			if m, ok := r["cursor"].(*ddb.AttributeValueMemberM); ok {
 				t.cursor = m.Value
 			}
+			if refill, ok := r["refill"].(*ddb.AttributeValueMemberBOOL); ok {
+				t.refill = refill.Value
+			}
 			tasks = append(tasks, t)
 		}
 		return nil
@@ -86,19 +102,28 @@ var errTaskMoved = errors.New("another process works on this task")
 // WorkTasks works off what large fan-outs have left, piece by piece and in
 // turns, until nothing is left, and returns how many pieces it did. It may be
 // stopped by its context at any time, run in several processes, and beside
-// records: what a crash leaves, the next call takes up.
+// records: what a crash leaves, the next call takes up. A task that fails holds
+// up no other one; the error says which failed.
 func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
+	failed := map[stateKey]error{}
 	for {
 		tasks, err := e.readTasks(ctx)
-		if err != nil || len(tasks) == 0 {
+		if err != nil {
 			return pieces, err
+		}
+		tasks = slices.DeleteFunc(tasks, func(t task) bool { return failed[taskKey(t)] != nil })
+		if len(tasks) == 0 {
+			return pieces, errors.Join(slices.Collect(maps.Values(failed))...)
 		}
 		for _, t := range tasks {
 			switch err := e.underRegistry(ctx, func() error { return e.workPiece(ctx, t) }); {
 			case err == nil:
 				pieces++
-			case !errors.Is(err, errTaskMoved):
-				return pieces, fmt.Errorf("working off the fan-out of %s: %w", t.id.Key, err)
+			case errors.Is(err, errTaskMoved):
+			case ctx.Err() != nil || errors.Is(err, ErrEpochMoved):
+				return pieces, err
+			default:
+				failed[taskKey(t)] = fmt.Errorf("working off the fan-out of %s: %w", t.id.Key, err)
 			}
 		}
 	}
@@ -107,12 +132,11 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 // workPiece writes the parent, as it is now, to the next children. Whoever was
 // written or filled since the task's position has that state, or a later one.
 func (e *Engine) workPiece(ctx context.Context, t task) error {
-	position := parentKey(t.id.Binding, t.id.Key)
-	rows, err := e.readState(ctx, "reading the position of parent "+t.id.Key.String(), []stateKey{position})
+	at, err := e.parentAt(ctx, t.id)
 	if err != nil {
 		return err
 	}
-	if plan.Version(textOf(rows[position]["at"])) != t.at {
+	if at != t.at {
 		return e.endTask(ctx, t) // a later fan-out has begun, and looks at every child itself
 	}
 	items, err := e.readItems(ctx, "reading parent "+t.id.Key.String(), []change.Key{t.id.Key})
@@ -120,7 +144,9 @@ func (e *Engine) workPiece(ctx context.Context, t task) error {
 		return err
 	}
 	parent := image(e.parentItem(t.id.Binding, t.id.Key, items))
-	pw := parentWrite{b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: t.id.Rule.Copied(parent)}
+	pw := parentWrite{
+		b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: t.id.Rule.Copied(parent), refill: t.refill,
+	}
 	left, next, err := e.writeChildren(ctx, pw, t.cursor, e.fanOutMax)
 	if err != nil {
 		return err
@@ -141,7 +167,7 @@ func (e *Engine) saveTask(ctx context.Context, t task) error {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.cursor}, "children", numberValue(int64(t.children)))
 	set += c.sprintf(", %n = %v, %n = %v", "left", numberValue(int64(t.left)), "changes", numberValue(t.changes+1))
-	ok, err := e.update(ctx, "saving the place of a fan-out of "+t.id.Key.String(), e.stateUpdate(taskKey(t.id), set, c.taskIs(t), c))
+	ok, err := e.update(ctx, "saving the place of a fan-out of "+t.id.Key.String(), e.stateUpdate(taskKey(t), set, c.taskIs(t), c))
 	if err == nil && !ok {
 		return errTaskMoved
 	}
@@ -151,7 +177,7 @@ func (e *Engine) saveTask(ctx context.Context, t task) error {
 // endTask deletes a task, unless it has moved.
 func (e *Engine) endTask(ctx context.Context, t task) error {
 	c := newExpression()
-	return e.deleteState(ctx, "ending a fan-out of "+t.id.Key.String(), taskKey(t.id), c.taskIs(t), c)
+	return e.deleteState(ctx, "ending a fan-out of "+t.id.Key.String(), taskKey(t), c.taskIs(t), c)
 }
 
 // taskIs is the condition that a stored task is as it was read.
