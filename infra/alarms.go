@@ -43,7 +43,7 @@ func alarms(o Options) []alarm {
 			"Derived data is more than 10 minutes behind: the function fails, is throttled, or needs a larger batch size or parallelization.",
 			functionMetric(o, "IteratorAge"), "Maximum", time.Minute, 5, 5, laggingMS},
 		{"losing-records", "LosingRecords",
-			"The oldest record is 12 hours old. At 24 hours the stream drops it, and its change is never derived.",
+			"The oldest record is 12 hours old. At 22 hours Lambda gives it up, and it goes to the bucket of failed batches.",
 			functionMetric(o, "IteratorAge"), "Maximum", time.Minute, 5, 5, losingMS},
 		{"errors", "Errors", "Invocations fail: the function's log says why. Lambda retries.",
 			functionMetric(o, "Errors"), "Sum", time.Minute, 3, 5, 0},

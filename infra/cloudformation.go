@@ -6,7 +6,7 @@ import "slices"
 var cloudFormationReferences = map[string]string{
 	"partition": "AWS::Partition", "region": "AWS::Region", "account": "AWS::AccountId",
 	"stream": "StreamArn", "mapping": "StreamMapping", "bucket": "FailedBatches.Arn", "bucketName": "FailedBatches",
-	"logs": "LogGroup.Arn", "role": "Role.Arn", "function": "Function.Arn", "functionName": "Function", "schedule": "TaskSchedule.Arn",
+	"logs": "LogGroup.Arn", "role": "Role.Arn", "roleName": "Role", "function": "Function.Arn", "functionName": "Function", "schedule": "TaskSchedule.Arn",
 	"codeBucket": "CodeBucket", "codeKey": "CodeKey",
 }
 
@@ -35,6 +35,7 @@ func (d deployment) cloudFormation(sam bool) string {
 		entry{key: "Outputs", value: block{
 			{key: "FunctionName", value: block{{key: "Value", value: sub("${functionName}")}}},
 			{key: "FailedBatchesBucket", value: block{{key: "Value", value: sub("${bucketName}")}}},
+			{key: "RoleName", value: block{{key: "Value", value: sub("${roleName}")}}},
 			{key: "StreamMappingId", value: block{{key: "Value", value: sub("${mapping}")}}},
 		}})
 	return yamlOf(top, cloudFormationReferences)
@@ -62,7 +63,7 @@ func (d deployment) cfnParameters(sam bool) block {
 		}}}
 	if !sam {
 		parameters = append(parameters,
-			entry{comment: "The zip with the executable `bootstrap` and the rule file " + d.RulesFile + ".", key: "CodeBucket",
+			entry{comment: "The zip with " + d.zipHolds() + ".", key: "CodeBucket",
 				value: block{{key: "Type", value: "String"}, {key: "Description", value: "S3 bucket that holds the function's zip"}}},
 			entry{key: "CodeKey", value: block{{key: "Type", value: "String"}, {key: "Description", value: "key of the zip in that bucket"}}})
 	}
@@ -138,7 +139,7 @@ func (d deployment) cfnFunction(sam bool) entry {
 	kind := "AWS::Lambda::Function"
 	if sam {
 		kind = "AWS::Serverless::Function"
-		properties = append(properties, entry{comment: "A zip with the executable `bootstrap` and the rule file " + d.RulesFile + ".", key: "CodeUri", value: d.Code})
+		properties = append(properties, entry{comment: "A zip with " + d.zipHolds() + ".", key: "CodeUri", value: d.Code})
 	} else {
 		properties = append(properties, entry{key: "Code", value: block{{key: "S3Bucket", value: sub("${codeBucket}")}, {key: "S3Key", value: sub("${codeKey}")}}})
 	}

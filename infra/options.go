@@ -19,6 +19,10 @@ type Options struct {
 	StateTable string // "" for Table with "-dynamill" behind it
 	Code       string // SAM and Terraform: path of the zip with the executable `bootstrap` and the rule file; "" for bootstrap.zip
 	RulesFile  string // name of the rule file in the zip; "" for dynamill.yaml
+	// RulesFrom is where the function reads its rules, and the permission for just
+	// that: s3://bucket/key, ssm:NAME, or the text of the rules, which has a line
+	// break; "" for RulesFile in the zip.
+	RulesFrom string
 
 	Architecture    string        // arm64 or x86_64; "" for arm64
 	MemoryMB        int           // 128 to 10240; 0 for 512
@@ -88,6 +92,7 @@ func (o Options) complete() (Options, error) {
 		"a parallelization of %d: Lambda takes 1 to %d", o.Parallelization, parallelizationMax)
 	require(slices.Contains(retentionPeriods, o.RetentionDays), "a retention of %d days: CloudWatch offers %v", o.RetentionDays, retentionPeriods)
 	require(o.AlarmTopic == "" || topicARN.MatchString(o.AlarmTopic), "the alarm topic %q is not the ARN of an SNS topic", o.AlarmTopic)
+	found = append(found, o.checkRuleSource())
 	return o, errors.Join(found...)
 }
 

@@ -32,6 +32,7 @@ func (d deployment) terraform() string {
 		}),
 		{key: `output "function_name"`, value: nested{{key: "value", value: sub("${functionName}")}}},
 		{key: `output "failed_batches_bucket"`, value: nested{{key: "value", value: sub("${bucketName}")}}},
+		{key: `output "role_name"`, value: nested{{key: "value", value: sub("${roleName}")}}},
 	})
 	return hclOf(top, terraformReferences)
 }
@@ -50,7 +51,7 @@ func (d deployment) tfVariables() block {
 		{key: "error_message", value: "This is not the ARN of a stream of table " + d.Table + "."},
 	}})
 	stream.comment = "aws dynamodb describe-table --table-name " + d.Table + " --query Table.LatestStreamArn --output text"
-	code := text("package", "path of the zip with the executable `bootstrap` and the rule file "+d.RulesFile, entry{key: "default", value: d.Code})
+	code := text("package", "path of the zip with "+d.zipHolds(), entry{key: "default", value: d.Code})
 	topic := text("alarm_topic_arn", "ARN of the SNS topic that alarms go to; empty for none", entry{key: "default", value: d.AlarmTopic})
 	return block{
 		{comment: d.head(string(Terraform)), key: "terraform", value: nested{{key: "required_providers", value: nested{

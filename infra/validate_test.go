@@ -35,7 +35,9 @@ func check(s *validate.Schemas, format Format, template string) []string {
 	return s.CloudFormation([]byte(template))
 }
 
-// options are ones that show in a template, each in another way.
+// options are ones that show in a template, each in another way. Rules in a
+// parameter are left to rulesource_test.go: scripts/template-schemas installs no
+// list of Systems Manager's actions.
 func options() map[string]Options {
 	return map[string]Options{
 		"defaults": {Table: "app"},
@@ -46,6 +48,8 @@ func options() map[string]Options {
 		"a name like a number":     {Table: "1234567890"},
 		"the longest name":         {Table: strings.Repeat("x", 246)},
 		"a name like another word": {Table: "true"},
+		"rules in S3":              {Table: "app", RulesFrom: "s3://rules.example/a b/'c'(1)=@.yaml"},
+		"rules as text":            {Table: "app", RulesFrom: inlineRules},
 	}
 }
 
@@ -75,6 +79,7 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 		{cfn, "BisectBatchOnFunctionError: true", "BisectBatchOnError: true", "no property BisectBatchOnError"},
 		{cfn, "BisectBatchOnFunctionError: true", "BisectBatchOnFunctionError: 'true'", "wants boolean"},
 		{cfn, "BatchSize: 1000", "BatchSize: many", "wants integer"},
+		{cfn, "MaximumRetryAttempts: -1", "MaximumRetryAttempts: forever", "wants integer"},
 		{cfn, "BatchSize: 1000", "BatchSize: !Ref StreamArn", "wants integer"},
 		{cfn, "        - Pattern:", "        - Patterns:", "no property Patterns"},
 		{cfn, "      FunctionName: !Ref Function\n      StartingPosition", "      StartingPosition", "needs FunctionName"},
@@ -94,6 +99,7 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 
 		{tf, "batch_size  ", "batch_sizes ", "no argument batch_sizes"},
 		{tf, "= 1000\n", "= \"many\"\n", "wants number"},
+		{tf, "= -1\n", "= \"forever\"\n", "wants number"},
 		{tf, "  destination_config {", "  destinations_config {", "no block destinations_config"},
 		{tf, "destination_arn = ", "destination_aro = ", "needs destination_arn"},
 		{tf, "= var.stream_arn", "= var.stream_aro", "stream_aro"},

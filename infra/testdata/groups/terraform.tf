@@ -217,14 +217,16 @@ resource "aws_iam_role_policy" "function" {
         Action   = "dynamodb:ListStreams"
         Resource = "*"
       },
-      # Lambda writes batches that failed for good in the function's name.
+      # Lambda writes batches that failed for good in the function's name; the function reads one that it is
+      # told of.
       {
         Sid      = "FailedBatches"
         Effect   = "Allow"
-        Action   = "s3:PutObject"
+        Action   = ["s3:PutObject", "s3:GetObject"]
         Resource = "${aws_s3_bucket.failed_batches.arn}/*"
       },
-      # Lambda looks whether that bucket is there.
+      # Lambda looks whether that bucket is there; and S3 tells the function of an object that is missing as
+      # such, not as denied.
       {
         Sid      = "FailedBatchesBucket"
         Effect   = "Allow"
@@ -249,7 +251,7 @@ resource "aws_iam_role_policy" "function" {
   })
 }
 
-# The engine with the rule file.
+# The engine.
 resource "aws_lambda_function" "dynamill" {
   function_name    = "groups-dynamill"
   description      = "dynamill for table groups"
@@ -277,7 +279,7 @@ resource "aws_lambda_function" "dynamill" {
 }
 
 # The table's stream to the function. A batch that fails is cut in two, retried from its first failed record
-# on, and kept in the bucket before the stream would drop it.
+# on, and kept in the bucket when it is too old, before the stream would drop it.
 resource "aws_lambda_event_source_mapping" "stream" {
   event_source_arn                   = var.stream_arn
   function_name                      = aws_lambda_function.dynamill.arn
@@ -287,7 +289,7 @@ resource "aws_lambda_event_source_mapping" "stream" {
   parallelization_factor             = 1
   function_response_types            = ["ReportBatchItemFailures"]
   bisect_batch_on_function_error     = true
-  maximum_retry_attempts             = 10000
+  maximum_retry_attempts             = -1
   maximum_record_age_in_seconds      = 79200
 
   destination_config {
@@ -362,10 +364,11 @@ resource "aws_cloudwatch_metric_alarm" "lagging" {
   alarm_actions       = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]
 }
 
-# The oldest record is 12 hours old. At 24 hours the stream drops it, and its change is never derived.
+# The oldest record is 12 hours old. At 22 hours Lambda gives it up, and it goes to the bucket of failed
+# batches.
 resource "aws_cloudwatch_metric_alarm" "losing_records" {
   alarm_name        = "groups-dynamill-losing-records"
-  alarm_description = "The oldest record is 12 hours old. At 24 hours the stream drops it, and its change is never derived."
+  alarm_description = "The oldest record is 12 hours old. At 22 hours Lambda gives it up, and it goes to the bucket of failed batches."
   namespace         = "AWS/Lambda"
   metric_name       = "IteratorAge"
   dimensions = {
@@ -654,4 +657,8 @@ output "function_name" {
 
 output "failed_batches_bucket" {
   value = aws_s3_bucket.failed_batches.id
+}
+
+output "role_name" {
+  value = aws_iam_role.function.id
 }
