@@ -140,7 +140,7 @@ func leavesOpen(answer []byte) bool {
 	return json.Unmarshal(answer, &partial) != nil || len(partial.BatchItemFailures) > 0
 }
 
-// Process, Rederive and WorkTasks are the engine's; they notice when newer rules
+// Process, RederiveRecords and WorkTasks are the engine's; they notice when newer rules
 // have been registered.
 
 func (m *mill) Process(ctx context.Context, records []change.Record) (int, error) {
@@ -148,8 +148,8 @@ func (m *mill) Process(ctx context.Context, records []change.Record) (int, error
 	return done, m.noted(err)
 }
 
-func (m *mill) Rederive(ctx context.Context, keys []change.Key) error {
-	return m.noted(m.Engine.Rederive(ctx, keys))
+func (m *mill) RederiveRecords(ctx context.Context, records []change.Record) error {
+	return m.noted(m.Engine.RederiveRecords(ctx, records))
 }
 
 func (m *mill) WorkTasks(ctx context.Context) (int, error) {
