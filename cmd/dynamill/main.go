@@ -90,7 +90,7 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	root.SetUsageTemplate(root.UsageTemplate() + exitCodeHelp)
 	a.options.addTo(root.PersistentFlags())
-	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.runCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand())
+	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.runCommand(), a.statusCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand())
 	return root
 }
 
