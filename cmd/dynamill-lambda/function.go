@@ -29,11 +29,16 @@ import (
 // connectionsMax is how many connections are kept open; the engine writes in parallel.
 const connectionsMax = 32
 
+// batchMax is the most records that the engine is given at once. When time runs
+// out, what is done of such a piece may not be known to be, and comes again; the
+// pieces before it do not. It is as many as the engine reads items at once.
+const batchMax = 100
+
 // function answers the invocations of one execution environment.
 type function struct {
 	settings
 	aws    aws.Config
-	tables *dynamodb.Client
+	tables projections.Client
 	logger *slog.Logger
 	out    io.Writer // takes the metrics
 
@@ -97,15 +102,15 @@ func (f *function) open(ctx context.Context) (*mill, error) {
 	}
 	engine, err := projections.Open(ctx, projections.Config{
 		Client: f.tables, Table: table, StateTable: f.stateTable, Rules: set,
-		Logger: slog.New(traced{f.logger.Handler()}), Worker: f.logStream,
+		Logger: slog.New(traced{f.logger.Handler()}), Worker: f.logStream, FanOutMax: f.fanOutMax,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("starting on table %s: %w", table, err)
+		return nil, fmt.Errorf("starting on table %s: %w", table, remedied(err))
 	}
 	m := &mill{Engine: engine, meter: &meter{out: f.out, table: table}}
 	m.handler, err = handlers.New(handlers.Config{
 		Processor: m, Rederiver: m, Parker: parker{engine}, Tasks: m,
-		PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, Logger: f.logger,
+		PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, Logger: f.logger, BatchMax: batchMax,
 	})
 	if err != nil {
 		return nil, err
@@ -123,7 +128,7 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := m.handler.Invoke(ctx, payload)
+	answer, err := f.answer(ctx, m, payload)
 	requestID := ""
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		requestID = lc.AwsRequestID
@@ -132,6 +137,15 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		f.logger.ErrorContext(ctx, "writing the metrics failed", "error", err.Error())
 	}
 	return answer, err
+}
+
+func (f *function) answer(ctx context.Context, m *mill, payload []byte) ([]byte, error) {
+	payload, err := f.payload(ctx, payload)
+	if err != nil {
+		slog.New(traced{f.logger.Handler()}).ErrorContext(ctx, "invocation failed", "error", err.Error())
+		return nil, err
+	}
+	return m.handler.Invoke(ctx, payload)
 }
 
 // leavesOpen reports whether an answer names records that have to come again.

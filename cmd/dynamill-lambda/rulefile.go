@@ -29,7 +29,7 @@ func (s *settings) loadRules(ctx context.Context, cfg aws.Config) (*rules.Set, e
 	case strings.Contains(s.rules, "\n"):
 		return rules.Load("DYNAMILL_RULES", []byte(s.rules))
 	case strings.HasPrefix(s.rules, objectPrefix):
-		return loadFrom(ctx, cfg, s.rules, objectPrefix, readObject)
+		return loadFrom(ctx, cfg, s.rules, objectPrefix, readRuleObject)
 	case strings.HasPrefix(s.rules, parameterPrefix):
 		return loadFrom(ctx, cfg, s.rules, parameterPrefix, readParameter)
 	}
@@ -68,7 +68,12 @@ func readParameter(ctx context.Context, cfg aws.Config, name string) ([]byte, er
 // ruleFileMax bounds what is read from S3: far above any rule file, far below the function's memory.
 const ruleFileMax = 4 << 20
 
-func readObject(ctx context.Context, cfg aws.Config, name string) (src []byte, err error) {
+func readRuleObject(ctx context.Context, cfg aws.Config, name string) ([]byte, error) {
+	return readObject(ctx, cfg, name, ruleFileMax)
+}
+
+// readObject reads an object of S3, named bucket/key.
+func readObject(ctx context.Context, cfg aws.Config, name string, bytesMax int64) (src []byte, err error) {
 	bucket, key, _ := strings.Cut(name, "/")
 	if bucket == "" || key == "" {
 		return nil, errors.New("want s3://bucket/key")
@@ -78,9 +83,9 @@ func readObject(ctx context.Context, cfg aws.Config, name string) (src []byte, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, out.Body.Close()) }()
-	src, err = io.ReadAll(io.LimitReader(out.Body, ruleFileMax+1))
-	if err == nil && len(src) > ruleFileMax {
-		return nil, fmt.Errorf("it has more than %d bytes", ruleFileMax)
+	src, err = io.ReadAll(io.LimitReader(out.Body, bytesMax+1))
+	if err == nil && int64(len(src)) > bytesMax {
+		return nil, fmt.Errorf("it has more than %d bytes", bytesMax)
 	}
 	return src, err
 }
