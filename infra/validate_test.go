@@ -35,9 +35,7 @@ func check(s *validate.Schemas, format Format, template string) []string {
 	return s.CloudFormation([]byte(template))
 }
 
-// options are ones that show in a template, each in another way. Rules in a
-// parameter are left to rulesource_test.go: scripts/template-schemas installs no
-// list of Systems Manager's actions.
+// options are ones that show in a template, each in another way.
 func options() map[string]Options {
 	return map[string]Options{
 		"defaults": {Table: "app"},
@@ -49,6 +47,7 @@ func options() map[string]Options {
 		"the longest name":         {Table: strings.Repeat("x", 246)},
 		"a name like another word": {Table: "true"},
 		"rules in S3":              {Table: "app", RulesFrom: "s3://rules.example/a b/'c'(1)=@.yaml"},
+		"rules in a parameter":     {Table: "app", RulesFrom: "ssm:/app/rules"},
 		"rules as text":            {Table: "app", RulesFrom: inlineRules},
 	}
 }
