@@ -39,6 +39,9 @@ type Crew struct {
 	// it was and as it is. Nil is for an item that is not there.
 	Wrote func(w *Worker, before, after change.Item)
 
+	// Done is called with every call that had its effect.
+	Done func(call *Call)
+
 	// Strikes happen for certain, whatever Faults says.
 	Strikes []Strike
 
@@ -68,7 +71,7 @@ func NewCrew(seed uint64, options dynamosim.Options, faults Faults) *Crew {
 	c := &Crew{
 		Faults: faults, seed: seed, garbling: faults.Has(Unreadable), garbled: map[change.Position]bool{},
 		r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), gate: &Gate{}, waits: map[string]int{}, seen: map[change.Key]order{},
-		Log: func(string, ...any) {}, Wrote: func(*Worker, change.Item, change.Item) {},
+		Log: func(string, ...any) {}, Wrote: func(*Worker, change.Item, change.Item) {}, Done: func(*Call) {},
 	}
 	options.Seed = seed
 	options.BatchBound = func(_ string, n int) int {
