@@ -317,11 +317,11 @@ func TestAnAttributeIsDecodedOnce(t *testing.T) {
 // one larger than a page.
 func TestManyAndLargeImagesKeepTheirAttributes(t *testing.T) {
 	var wide strings.Builder
-	for i := range 3 * albumAttributes {
+	for i := range 3 * arenaAttributes {
 		fmt.Fprintf(&wide, `,"x%d":{"N":"%d"}`, i, i)
 	}
 	var records []string
-	for i := range 2 * albumImages {
+	for i := range 2 * arenaImages {
 		record := insert(fmt.Sprint("u", i), fmt.Sprint(i+1))
 		if i%100 == 99 {
 			record = strings.Replace(record, `}},
@@ -336,7 +336,7 @@ func TestManyAndLargeImagesKeepTheirAttributes(t *testing.T) {
 	for i, r := range b.records {
 		want := 3
 		if i%100 == 99 {
-			want += 3 * albumAttributes
+			want += 3 * arenaAttributes
 			if got := r.New.Lookup("x12287").Text(); got != "12287" {
 				t.Errorf("record %d: x12287 is %q", i, got)
 			}

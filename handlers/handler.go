@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -40,6 +42,12 @@ type TaskWorker interface {
 	WorkTasks(ctx context.Context) (pieces int, err error)
 }
 
+// Objects reads the object of a late batch, of which the payload has the name only. It
+// returns no more bytes than a late batch can have.
+type Objects interface {
+	ReadObject(ctx context.Context, name string) ([]byte, error)
+}
+
 // ParkedRecord is a record that could not be read.
 type ParkedRecord struct {
 	ID     string // the position (stream label and sequence number), or a digest of Raw where there is none
@@ -55,6 +63,7 @@ type Config struct {
 	Rederiver Rederiver
 	Parker    Parker     // nil: a record that cannot be read fails, and all after it
 	Tasks     TaskWorker // nil: the payload {"dynamill":"tasks"} is an error
+	Objects   Objects    // nil: the payload {"dynamill":"late",...} is an error
 
 	PartitionKey string // the table's key attributes
 	SortKey      string // "" for a table without a sort key
@@ -94,6 +103,10 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
+	cfg.Logger = slog.New(Traced(cfg.Logger.Handler()))
+	if cfg.BatchMax == 0 {
+		cfg.BatchMax = math.MaxInt
+	}
 	return &Handler{cfg}, nil
 }
 
@@ -109,7 +122,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	defer cancel()
 	d := &delivery{Config: &h.cfg}
 	var err error
-	if d.batch, err = readBatch(payload, h.cfg.PartitionKey, h.cfg.SortKey); err == nil {
+	if d.batch, err = d.read(work, payload); err == nil {
 		err = d.deliver(work)
 	}
 	// Logged although it may be returned as well: an error that leaves this process
@@ -214,13 +227,9 @@ func (d *delivery) cut(limit int) {
 
 // process has the records applied, piece by piece, until one fails or time is up.
 func (d *delivery) process(ctx context.Context) (done int, err error) {
-	for done < len(d.records) {
+	for piece := range slices.Chunk(d.records, d.BatchMax) {
 		if ctx.Err() != nil {
 			return done, context.Cause(ctx)
-		}
-		piece := d.records[done:]
-		if d.BatchMax > 0 {
-			piece = piece[:min(d.BatchMax, len(piece))]
 		}
 		n, err := d.Processor.Process(ctx, piece)
 		if n < 0 || n > len(piece) || n < len(piece) && err == nil {

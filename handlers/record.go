@@ -49,7 +49,7 @@ type draft struct {
 // recordReader reads stream records. What many records share is made once.
 type recordReader struct {
 	partition, sort string // the table's key attributes; sort is "" if it has none
-	album           album
+	images          imageArena
 
 	arn     []byte // of the last record
 	label   string
@@ -195,7 +195,7 @@ func (r *recordReader) image(s *scanner, out *change.Image, has *bool) bool {
 		return true
 	}
 	*has = true
-	im, ok := r.album.read(s)
+	im, ok := r.images.read(s)
 	if im != nil {
 		*out = im
 	}

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/dynamill/dynamill/change"
 )
@@ -43,7 +44,7 @@ func (d *delivery) rederiveParked(ctx context.Context, parked []int) error {
 }
 
 // rederiveAll works off a late batch. Its images are never applied: since they
-// were given up, later records of the same items may have been applied, under newer
+// came, later records of the same items may have been applied, under newer
 // rules, and tombstones may have expired. What counts is the items as they are now.
 func (d *delivery) rederiveAll(ctx context.Context) error {
 	parked, _, failure := d.park(ctx, func(e *element) bool { return !e.hasKey })
@@ -71,14 +72,9 @@ func (d *delivery) rederive(ctx context.Context, elements []int) (done int, err 
 	if len(elements) == 0 {
 		return 0, nil
 	}
-	records := d.recordsOf(elements)
-	for done < len(records) {
+	for piece := range slices.Chunk(d.recordsOf(elements), d.BatchMax) {
 		if ctx.Err() != nil {
 			return done, context.Cause(ctx)
-		}
-		piece := records[done:]
-		if d.BatchMax > 0 {
-			piece = piece[:min(d.BatchMax, len(piece))]
 		}
 		if err := d.Rederiver.RederiveRecords(ctx, piece); err != nil {
 			return done, d.stopped(ctx, "rederiving", err)

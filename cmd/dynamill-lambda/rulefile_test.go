@@ -55,7 +55,7 @@ func stores(t *testing.T, objects map[string]*string) {
 }
 
 func TestRulesComeFromWhereTheVariableSays(t *testing.T) {
-	stores(t, nil)
+	stores(t, map[string]*string{"/bucket/denied": nil})
 	root, elsewhere := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
 		filepath.Join(root, "dynamill.yaml"): groupRules, filepath.Join(root, "config", "r.yaml"): groupRules,
@@ -75,11 +75,12 @@ func TestRulesComeFromWhereTheVariableSays(t *testing.T) {
 		groupRules:                             "",
 		"s3://bucket/a/rules.yaml":             "",
 		"ssm:/app/rules":                       "",
-		"s3://bucket/none":                     "NoSuchKey",
+		"s3://bucket/none":                     "there is no such object, or not any more",
+		"s3://bucket/denied":                   "DYNAMILL_RULES names, s3://bucket/denied: either the function's role lacks s3:GetObject",
 		"s3://bucket":                          "s3://bucket/key",
 		"s3://bucket/large":                    "more than",
 		"ssm:/app/none":                        "ParameterNotFound",
-		"none.yaml":                            "DYNAMILL_RULES",
+		"none.yaml":                            "DYNAMILL_RULES names, none.yaml: the package has no such file",
 		"bad.yaml":                             "bad.yaml:1",
 		"version: 2\nnot: the text of rules\n": "DYNAMILL_RULES:1",
 	} {

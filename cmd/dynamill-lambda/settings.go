@@ -11,7 +11,7 @@ import (
 
 // settings are what the function is told by its environment variables.
 type settings struct {
-	rules             string // DYNAMILL_RULES: see ruleFile
+	rules             string // DYNAMILL_RULES: see loadRules
 	table, stateTable string // DYNAMILL_TABLE, DYNAMILL_STATE_TABLE
 	endpoint          string // DYNAMILL_ENDPOINT: of DynamoDB, for tests
 	fanOutMax         int    // DYNAMILL_FAN_OUT_MAX: 0 for the engine's default
