@@ -70,23 +70,10 @@ func (i *Inspection) Live() bool {
 // Inspect reads a state table and writes nothing. It returns a *SetupError where
 // there is none, or nothing is registered in it yet.
 func Inspect(ctx context.Context, client InspectClient, stateTable string) (*Inspection, error) {
-	e := &Engine{client: readOnly{reads: client}, stateTable: stateTable}
-	table, known, err := e.readRegistry(ctx)
-	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		return nil, &SetupError{fmt.Sprintf("there is no state table %s", stateTable), notRunYet, err}
-	}
+	e, found, err := beginInspection(ctx, client, stateTable)
 	if err != nil {
 		return nil, err
 	}
-	if table == nil {
-		return nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
-	}
-	e.epoch = int(numberOf(table["epoch"]))
-	found := &Inspection{
-		StateTable: stateTable, Table: textOf(table["table"]), Incarnation: textOf(table["incarnation"]), Epoch: e.epoch,
-		Rules: e.inspectRules(known),
-	}
-	found.Created, _ = time.Parse(time.RFC3339, textOf(table["created"]))
 	// After the rules: who finds them all live, and then no scan, may say that everything is.
 	if found.Seeding, err = e.inspectSeeding(ctx); err != nil {
 		return nil, err
@@ -96,6 +83,28 @@ func Inspect(ctx context.Context, client InspectClient, stateTable string) (*Ins
 	}
 	found.Parked, err = e.inspectParked(ctx)
 	return found, err
+}
+
+// beginInspection reads the registry, and returns an engine that can read and what is found so far.
+func beginInspection(ctx context.Context, client InspectClient, stateTable string) (*Engine, *Inspection, error) {
+	e := &Engine{client: readOnly{reads: client}, stateTable: stateTable}
+	table, known, err := e.readRegistry(ctx)
+	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
+		return nil, nil, &SetupError{fmt.Sprintf("there is no state table %s", stateTable), notRunYet, err}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if table == nil {
+		return nil, nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
+	}
+	e.epoch = int(numberOf(table["epoch"]))
+	found := &Inspection{
+		StateTable: stateTable, Table: textOf(table["table"]), Incarnation: textOf(table["incarnation"]), Epoch: e.epoch,
+		Rules: e.inspectRules(known),
+	}
+	found.Created, _ = time.Parse(time.RFC3339, textOf(table["created"]))
+	return e, found, nil
 }
 
 const notRunYet = "nothing has run on this table yet; start `dynamill run`, or check --table, --state-table and --region"

@@ -33,7 +33,7 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 		}
 	}
 	write := parentWrite{b: id.Binding, parent: id.Key, version: v, values: f.Values}
-	left, next, err := e.writeChildren(ctx, write, nil, e.fanOutMax)
+	referring, next, err := e.writeChildren(ctx, write, nil, e.fanOutMax)
 	if err == nil && guard.Off(guard.ParentRaised) {
 		_, err = e.raiseParent(ctx, id, v)
 	}
@@ -41,8 +41,8 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 	case err != nil:
 		return err
 	case len(next) > 0:
-		return e.putTask(ctx, task{id: id, at: v, cursor: next, children: e.fanOutMax, left: left})
-	case left == 0 && f.Deleted:
+		return e.putTask(ctx, task{id: id, at: v, cursor: next, children: e.fanOutMax, referring: referring})
+	case referring == 0 && f.Deleted:
 		return e.retireParent(ctx, id, v)
 	}
 	return nil

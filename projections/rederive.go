@@ -3,8 +3,12 @@ package projections
 import (
 	"context"
 	"slices"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
@@ -23,7 +27,57 @@ func (e *Engine) Rederive(ctx context.Context, keys []change.Key) error {
 // these items takes effect afterwards, where positions are known (else zero).
 func (e *Engine) RederiveRecords(ctx context.Context, records []change.Record) error {
 	lates := e.planner.Late(records)
-	return e.rederive(ctx, lates.Keys(), plan.Everything, lates)
+	keys := slices.DeleteFunc(slices.Clone(lates.Keys()), func(k change.Key) bool { return !e.canExist(k) })
+	for _, key := range keys {
+		if err := e.trust(ctx, key, lates.Of(key)); err != nil {
+			return err
+		}
+	}
+	return e.rederive(ctx, keys, plan.Everything, lates)
+}
+
+// canExist reports whether the table can hold an item under a key: what is not
+// from this table's stream may say anything, and DynamoDB would refuse to look.
+func (e *Engine) canExist(k change.Key) bool {
+	good := func(text string, number bool, bytesMax int) bool {
+		_, err := decimal.Parse(text)
+		return text != "" && len(text) <= bytesMax && utf8.ValidString(text) && (!number || err == nil)
+	}
+	return good(k.Partition, e.partitionN, partitionBytesMax) && (e.sortKey == "" || good(k.Sort, e.sortN, sortBytesMax))
+}
+
+// trust forgets a position in a stream that is later than any of this table's:
+// the record is another table's, and its position would hide true records.
+func (e *Engine) trust(ctx context.Context, key change.Key, late *plan.Late) error {
+	if late.Position.IsZero() || e.knowsStream(late.Position) {
+		return nil
+	}
+	if err := e.readStreamLabel(ctx); err != nil { // the stream may have been enabled anew
+		return err
+	}
+	if !e.knowsStream(late.Position) {
+		e.logger.WarnContext(ctx, "a record is of no stream of this table: its position counts for nothing",
+			"item", key.String(), "position", late.Position.String())
+		late.Position = change.Position{}
+	}
+	return nil
+}
+
+// knowsStream reports whether a position can be of a stream of the table.
+func (e *Engine) knowsStream(p change.Position) bool {
+	latest := e.streamLabel.Load()
+	return latest == nil || *latest == "" || p.Epoch() <= *latest
+}
+
+// readStreamLabel reads the label of the table's latest stream.
+func (e *Engine) readStreamLabel(ctx context.Context) error {
+	out, err := attempt(ctx, "describing table "+e.table, func() (*dynamodb.DescribeTableOutput, error) {
+		return e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.table})
+	})
+	if err == nil {
+		e.streamLabel.Store(out.Table.LatestStreamLabel)
+	}
+	return err
 }
 
 // rederive rederives items, with what is known of late records; nil: nothing.

@@ -16,23 +16,23 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
-// fanOutMax is how many children a fan-out writes before the rest becomes a
+// fanOutMaxDefault is how many children a fan-out writes before the rest becomes a
 // task, and how many a task writes between two places of its cursor: what a crash
 // does again.
-const fanOutMax = 1000
+const fanOutMaxDefault = 1000
 
 // task is the rest of a large fan-out, kept in the state table: one for each
 // rule and parent, at the position that the fan-out raised. A later one of the
 // same parent takes its place. Beside it there may be one that fills the children
 // of a parent anew, which a later such request takes over.
 type task struct {
-	id       plan.ItemRule
-	at       plan.Version // the parent's position, "" if it has none
-	refill   bool
-	cursor   row   // the children go on behind this key
-	children int   // looked at so far
-	left     int   // of those, how many refer to the parent
-	changes  int64 // of the stored task
+	id        plan.ItemRule
+	at        plan.Version // the parent's position, "" if it has none
+	refill    bool
+	cursor    row   // the children go on behind this key
+	children  int   // looked at so far
+	referring int   // of those, how many refer to the parent
+	changes   int64 // of the stored task
 }
 
 // putTask keeps what is left of a fan-out, unless it is kept already: then a
@@ -43,7 +43,7 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 	item := taskKey(t).attributes()
 	item["rule"], item["parent"], item["at"] = textValue(t.id.ID), textValue(t.id.Key.String()), textValue(string(t.at))
 	item["cursor"] = &ddb.AttributeValueMemberM{Value: t.cursor}
-	item["children"], item["left"], item["changes"] = numberValue(int64(t.children)), numberValue(int64(t.left)), numberValue(1)
+	item["children"], item["referring"], item["changes"] = numberValue(int64(t.children)), numberValue(int64(t.referring)), numberValue(1)
 	below := "<"
 	if t.refill {
 		below = "<="
@@ -81,7 +81,7 @@ func (e *Engine) readTasks(ctx context.Context) ([]task, error) {
 			}
 			t := task{
 				id: plan.ItemRule{Binding: b, Key: change.ParseKey(textOf(r["parent"]))}, at: plan.Version(textOf(r["at"])),
-				children: int(numberOf(r["children"])), left: int(numberOf(r["left"])), changes: numberOf(r["changes"]),
+				children: int(numberOf(r["children"])), referring: int(numberOf(r["referring"])), changes: numberOf(r["changes"]),
 			}
 			if m, ok := r["cursor"].(*ddb.AttributeValueMemberM); ok {
 				t.cursor = m.Value
@@ -106,22 +106,24 @@ var errTaskMoved = errors.New("another process works on this task")
 // up no other one; the error says which failed.
 func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 	failed := map[stateKey]error{}
+	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }
 	for {
 		tasks, err := e.readTasks(ctx)
 		if err != nil {
-			return pieces, err
+			return pieces, ended(err)
 		}
 		tasks = slices.DeleteFunc(tasks, func(t task) bool { return failed[taskKey(t)] != nil })
 		if len(tasks) == 0 {
-			return pieces, errors.Join(slices.Collect(maps.Values(failed))...)
+			return pieces, ended(nil)
 		}
-		for _, t := range tasks {
+		for i := range tasks {
+			t := tasks[(i+e.suffix)%len(tasks)] // not every worker at the same one
 			switch err := e.underRegistry(ctx, func() error { return e.workPiece(ctx, t) }); {
 			case err == nil:
 				pieces++
 			case errors.Is(err, errTaskMoved):
 			case ctx.Err() != nil || errors.Is(err, ErrEpochMoved):
-				return pieces, err
+				return pieces, ended(err)
 			default:
 				failed[taskKey(t)] = fmt.Errorf("working off the fan-out of %s: %w", t.id.Key, err)
 			}
@@ -147,15 +149,15 @@ func (e *Engine) workPiece(ctx context.Context, t task) error {
 	pw := parentWrite{
 		b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: t.id.Rule.Copied(parent), refill: t.refill,
 	}
-	left, next, err := e.writeChildren(ctx, pw, t.cursor, e.fanOutMax)
+	referring, next, err := e.writeChildren(ctx, pw, t.cursor, e.fanOutMax)
 	if err != nil {
 		return err
 	}
-	t.left, t.children, t.cursor = t.left+left, t.children+e.fanOutMax, next
+	t.referring, t.children, t.cursor = t.referring+referring, t.children+e.fanOutMax, next
 	if len(next) > 0 {
 		return e.saveTask(ctx, t)
 	}
-	if parent == nil && t.left == 0 {
+	if parent == nil && t.referring == 0 {
 		if err := e.retireParent(ctx, t.id, t.at); err != nil {
 			return err
 		}
@@ -166,7 +168,7 @@ func (e *Engine) workPiece(ctx context.Context, t task) error {
 func (e *Engine) saveTask(ctx context.Context, t task) error {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.cursor}, "children", numberValue(int64(t.children)))
-	set += c.sprintf(", %n = %v, %n = %v", "left", numberValue(int64(t.left)), "changes", numberValue(t.changes+1))
+	set += c.sprintf(", %n = %v, %n = %v", "referring", numberValue(int64(t.referring)), "changes", numberValue(t.changes+1))
 	ok, err := e.update(ctx, "saving the place of a fan-out of "+t.id.Key.String(), e.stateUpdate(taskKey(t), set, c.taskIs(t), c))
 	if err == nil && !ok {
 		return errTaskMoved

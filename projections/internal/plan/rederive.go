@@ -23,8 +23,10 @@ const (
 // Late is what records tell of an item that is rederived instead of having them
 // applied: because they come late, or cannot be read.
 type Late struct {
-	Position change.Position // of the last of them; zero if none is known
-	Touched  []GroupRef      // aggregates that their images name
+	Position change.Position         // of the last of them; zero if none is known
+	Touched  []GroupRef              // aggregates that their images name
+	Former   map[string][]change.Key // rule id: parents that their images refer to
+	Unread   bool                    // an image of one of them could not be read, or names no parent
 }
 
 // Late gathers what records tell of each item.
@@ -40,15 +42,37 @@ func (p *Planner) Late(records []change.Record) *Asked[change.Key, Late] {
 		if rec.Position.Compare(late.Position) > 0 {
 			late.Position = rec.Position
 		}
-		touch := func(g GroupRef) {
-			if !slices.Contains(late.Touched, g) {
-				late.Touched = append(late.Touched, g)
-			}
-		}
-		p.groups(p.effectsOf(rec.Key, rec.Old), touch)
-		p.groups(p.effectsOf(rec.Key, rec.New), touch)
+		late.Unread = late.Unread || rec.Old == nil && rec.New == nil
+		p.tell(late, rec.Key, rec.Old)
+		p.tell(late, rec.Key, rec.New)
 	}
 	return lates
+}
+
+// tell adds what one image says of its item.
+func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
+	p.groups(p.effectsOf(key, img), func(g GroupRef) {
+		if !slices.Contains(late.Touched, g) {
+			late.Touched = append(late.Touched, g)
+		}
+	})
+	if img == nil {
+		return
+	}
+	m, ok := p.Set.Identify(key, img)
+	if !ok {
+		return
+	}
+	for _, r := range m.Entity.Children {
+		parent, refers, bad := ReferenceIn(r, &m, img)
+		late.Unread = late.Unread || bad != nil
+		if id := p.Of(r).ID; refers && !slices.Contains(late.Former[id], parent) {
+			if late.Former == nil {
+				late.Former = map[string][]change.Key{}
+			}
+			late.Former[id] = append(late.Former[id], parent)
+		}
+	}
 }
 
 // Rederive plans what an item, as it is now, asks for.
@@ -59,29 +83,41 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 		p.refills(pl, key, late.Position)
 		p.mirrors(pl, key, img)
 	}
-	if img == nil {
+	var m rules.Match
+	ok := false
+	if img != nil {
+		m, ok = p.Set.Identify(key, img)
+	}
+	p.fills(pl, key, img, &m, late)
+	if img == nil || sc != Everything {
 		return mv
 	}
-	m, ok := p.Set.Identify(key, img)
-	if sc == Everything {
-		p.leftovers(pl, key, 0, img, p.Set.Rules, m.Entity)
-	}
+	p.leftovers(pl, key, 0, img, p.Set.Rules, m.Entity)
 	if !ok {
-		return mv
-	}
-	for _, r := range m.Entity.Children {
-		id := ItemRule{p.Of(r), key}
-		f := &Fill{Position: late.Position}
-		f.Parent, f.Refers, f.Bad = ReferenceIn(r, &m, img)
-		pl.Fills.Put(id, f)
-	}
-	if sc != Everything {
 		return mv
 	}
 	for _, r := range m.Entity.Displays {
 		p.Display(pl, r, key, &m, img)
 	}
 	return mv
+}
+
+// fills plans the filling of an item by every copy rule of which it is a child, and
+// of which late records tell that it was one: their references go, and what was parked.
+func (p *Planner) fills(pl *Changes, key change.Key, img change.Image, m *rules.Match, late Late) {
+	for _, r := range p.Set.Rules {
+		if r.Kind != rules.Copy || !r.Target.HasKey(key) {
+			continue
+		}
+		b := p.Of(r)
+		f := &Fill{Position: late.Position, Gone: m.Entity != r.Target, WasBad: late.Unread, Former: late.Former[b.ID]}
+		if !f.Gone {
+			f.Parent, f.Refers, f.Bad = ReferenceIn(r, m, img)
+		}
+		if !f.Gone || f.WasBad || len(f.Former) > 0 {
+			pl.Fills.Put(ItemRule{b, key}, f)
+		}
+	}
 }
 
 // refills plans the filling of an item's children, for every copy rule of which it can be the parent, there or gone.
