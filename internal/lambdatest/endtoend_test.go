@@ -24,8 +24,9 @@ import (
 const (
 	seedDefault  = 20261121
 	historiesMax = 50 // times DYNAMILL_SOAK
-	historyMax   = 2 * time.Minute
-	olderMax     = 15 // items that are older than the stream
+	historyMax   = 5 * time.Minute
+	stormMax     = 30 * time.Second // then nothing happens to invocations any more, however slow the machine is
+	olderMax     = 15               // items that are older than the stream
 	writesMin    = 30
 	writesMax    = 60
 	burstMax     = 12
@@ -94,20 +95,22 @@ func newHistory(ctx context.Context, t *testing.T, p *population.Population, add
 	h := &history{
 		spent: stopwatch{last: time.Now()},
 		world: newWorld(ctx, t, p, address), random: random, bucket: &Destination{}, diary: diary{began: time.Now()},
-		fates: newFates(random), spoiler: newMalformed(random), fanOut: pick(random, "", "1", "2", "3"),
+		spoiler: newMalformed(random), fanOut: pick(random, "", "1", "2", "3"),
 	}
+	batchSize := pick(random, 1, 3, 10, 100)
+	h.fates = newFates(random, batchSize)
 	h.app = &application{world: h.world, random: random, base: map[change.Key]change.Item{}}
 	h.function = &Function{Command: h.command, Timeout: 10 * time.Second, ConcurrencyMax: lanes + random.IntN(2), Fate: h.fate}
 	h.mapping = &Mapping{
 		Streams: h.streams, PartitionKey: p.Set.Table.PartitionKey, Function: watched{h},
-		BatchSize: pick(random, 1, 3, 10, 100), ParallelizationFactor: lanes,
+		BatchSize: batchSize, ParallelizationFactor: lanes,
 		RetriesMax: pick(random, 0, 1, 3, Forever), BisectBatch: random.IntN(2) == 0, ReportBatchItemFailures: true,
 		OnFailure: h.bucket, PollInterval: 25 * time.Millisecond, RetryPause: 5 * time.Millisecond,
 		Again: h.again, Corrupt: h.spoiler.corrupt, Attempted: h.spoiler.attempted,
 	}
 	if random.IntN(5) == 0 {
 		h.queue = &Queue{
-			Function: watched{h}, BatchSize: h.mapping.BatchSize, ConcurrencyMax: lanes, RetryPause: 5 * time.Millisecond, Again: h.again,
+			Function: watched{h}, BatchSize: batchSize, ConcurrencyMax: lanes, RetryPause: 5 * time.Millisecond, Again: h.again,
 		}
 		h.mapping.Function = h.queue
 	}
@@ -128,6 +131,7 @@ func (h *history) command() *exec.Cmd {
 // live is the whole story.
 func (h *history) live() {
 	defer h.function.Close()
+	defer time.AfterFunc(stormMax, func() { h.calm.Store(true) }).Stop()
 	h.createTable()
 	for range h.random.IntN(olderMax) { // before there is a stream
 		h.must(h.app.put(h.app.Item(h.random)))
@@ -203,11 +207,11 @@ func (h *history) deliver() (end func()) {
 // finish lets the function do all that is left to do.
 func (h *history) finish() {
 	h.Helper()
-	for left := true; left; {
+	for left, first := true, true; left; first = false {
 		left = h.settle()
-		before := h.function.Counts().Outcast
+		lost := h.function.Counts().Outcast > 0
 		h.function.Rest() // who was given up for dead may still write
-		left = left || before > 0 && !h.calm.Load()
+		left = left || lost && first
 		h.calm.Store(true) // so that it comes to an end
 		for h.handOver() {
 			left = true

@@ -13,6 +13,7 @@ import (
 // fates draws what happens to invocations. What comes amid an invocation comes within
 // about the time that one takes, so that it hits short ones and long ones alike.
 type fates struct {
+	share   float64 // of invocations to which something happens
 	mu      sync.Mutex
 	random  *rand.Rand
 	typical time.Duration // that an invocation takes
@@ -21,8 +22,14 @@ type fates struct {
 
 const typicalFirst = 50 * time.Millisecond // as long as nothing has been measured
 
-func newFates(random *rand.Rand) *fates {
-	return &fates{random: rand.New(rand.NewPCG(random.Uint64(), 0)), typical: typicalFirst}
+// newFates draws the fates of a history with batches of this size: the larger they
+// are, the fewer invocations there are to be hit.
+func newFates(random *rand.Rand, batchSize int) *fates {
+	share := 0.5
+	if batchSize > 3 {
+		share = 0.75
+	}
+	return &fates{share: share, random: rand.New(rand.NewPCG(random.Uint64(), 0)), typical: typicalFirst}
 }
 
 // again says whether a delivery is repeated.
@@ -41,17 +48,19 @@ func (f *fates) draw() Fate {
 		share := f.random.Float64()
 		return time.Duration(share * share * float64(most))
 	}
-	switch n := f.random.IntN(100); {
-	case n < 15:
-		return Fate{Kind: Kill, After: amid()}
-	case n < 22:
-		return Fate{Kind: Pause, After: amid(), For: soon(200 * time.Millisecond)}
-	case n < 32:
-		return Fate{Kind: Lose, After: amid(), For: soon(600 * time.Millisecond)}
-	case n < 52: // the handler stops before, and says how far it came
-		return Fate{Timeout: 5*time.Millisecond + amid()}
+	if f.random.Float64() >= f.share {
+		return Fate{}
 	}
-	return Fate{}
+	switch n := f.random.IntN(10); {
+	case n < 3:
+		return Fate{Kind: Kill, After: amid()}
+	case n < 4:
+		return Fate{Kind: Pause, After: amid(), For: soon(200 * time.Millisecond)}
+	case n < 6:
+		return Fate{Kind: Lose, After: amid(), For: soon(600 * time.Millisecond)}
+	}
+	// The handler stops before, and says how far it came.
+	return Fate{Timeout: 5*time.Millisecond + amid()}
 }
 
 // answered learns from an invocation that came to its end.
@@ -114,6 +123,7 @@ func blow(failed *FunctionError) bool {
 		return strings.Contains(failed.Message, "signal: killed")
 	}
 	// A batch that was handed over has no partial answer: it stops with an error
-	// before its time is up.
-	return strings.Contains(failed.Message, "stopped before the invocation's deadline")
+	// before its time is up. A connection, whose deadline is the same, may say so
+	// before the context does.
+	return strings.Contains(failed.Message, "stopped before the invocation's deadline") || strings.Contains(failed.Message, "context deadline exceeded")
 }
