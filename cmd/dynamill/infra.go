@@ -20,7 +20,7 @@ const infraParts = `It holds
 - the function (provided.al2023), and its mapping on the table's stream, with filters derived from the rules' keys,
   so that records that concern no rule invoke nothing;
 - permissions of just what these rules need;
-- the state table, a bucket for batches that failed for good, a schedule for durable tasks, alarms, a dashboard.
+- the state table, a bucket for late batches (those that Lambda gave up), a schedule for durable tasks, alarms, a dashboard.
 
 The stream's ARN is a parameter of the template. Nothing is read from or written to AWS. Make the template anew when
 the rules change: filters and permissions follow from them. docs/lambda.md goes through it, step by step.`
@@ -87,7 +87,8 @@ func (a *app) infraCommand() *cobra.Command {
 func (f *infraFlags) addTo(flags *pflag.FlagSet) {
 	o := &f.options
 	flags.StringVarP(&f.output, "output", "o", "", "the `file` to write (default: standard output)")
-	flags.StringVar(&o.Code, "code", infra.DefaultCode, "SAM and Terraform: the `zip` with the executable bootstrap, and with the rule file (see --rules-from)")
+	flags.StringVar(&o.Code, "code", "", "SAM and Terraform: the `zip` with the executable bootstrap, and with the rule file (see --rules-from;\n"+
+		"default: bin/lambda/dynamill-arm64.zip or, with --arch x86_64, -amd64.zip, as make lambda leaves them)")
 	flags.StringVar(&f.rulesFrom, "rules-from", rulesInZip, "`where` the function reads its rules: zip, inline (the template holds them),\n"+
 		"s3://BUCKET/KEY or ssm:NAME; filters and permissions follow from --rules all the same")
 	flags.StringVar(&o.Architecture, "arch", infra.DefaultArchitecture, "the function's `architecture`: arm64 or x86_64")
@@ -115,8 +116,11 @@ func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
 	if o.RulesFrom, err = a.rulesFrom(flags.rulesFrom); err != nil {
 		return err
 	}
-	if o.MemoryMB == 0 || o.Timeout == 0 || o.BatchSize == 0 || o.Parallelization == 0 || o.RetentionDays == 0 {
-		return invalid("--memory, --timeout, --batch-size, --parallelization and --retention cannot be 0")
+	if format == infra.CloudFormation && o.Code != "" {
+		return invalid("--code has no meaning for cloudformation: its template has parameters for where the zip is, CodeBucket and CodeKey")
+	}
+	if zero := flags.zero(); len(zero) > 0 {
+		return invalid("%s cannot be 0", strings.Join(zero, " and "))
 	}
 	template, err := infra.Generate(format, set, o)
 	if err != nil {
@@ -129,6 +133,25 @@ func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
 		return fmt.Errorf("writing the template: %w", err)
 	}
 	return nil
+}
+
+// zero names the flags that are 0, which the library takes for their defaults.
+func (f *infraFlags) zero() (names []string) {
+	for _, flag := range []struct {
+		name string
+		zero bool
+	}{
+		{"--memory", f.options.MemoryMB == 0},
+		{"--timeout", f.options.Timeout == 0},
+		{"--batch-size", f.options.BatchSize == 0},
+		{"--parallelization", f.options.Parallelization == 0},
+		{"--retention", f.options.RetentionDays == 0},
+	} {
+		if flag.zero {
+			names = append(names, flag.name)
+		}
+	}
+	return names
 }
 
 // rulesFrom says to the library what --rules-from means.

@@ -109,7 +109,8 @@ func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
 		{[]string{"--rules", "nowhere.yaml", "--table", "app"}, "no rule file"},
 		{append(rules, "--arch", "riscv"), `"riscv" is neither arm64 nor x86_64`},
 		{append(rules, "--memory", "64"), "64 MB of memory"},
-		{append(rules, "--memory", "0"), "cannot be 0"},
+		{append(rules, "--memory", "0"), "dynamill: --memory cannot be 0\n"},
+		{append(rules, "--timeout", "0", "--retention", "0"), "dynamill: --timeout and --retention cannot be 0\n"},
 		{append(rules, "--timeout", "16m"), "a timeout of 16m"},
 		{append(rules, "--timeout", "1500ms"), "whole seconds"},
 		{append(rules, "--batch-size", "10001"), "batch size of 10001"},
@@ -126,13 +127,16 @@ func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
 		{append(rules, "--rules-from", "ssm:/app/rules:7"), "is not ssm:NAME"},
 		{append(rules, "--rules", oddName), "give it another one"},
 		{append(rules, "--rules", longFile, "--rules-from", "inline"), "too long for a variable"},
-		{append(rules, "--table", "a/b"), `"a/b" is not one that DynamoDB allows`},
+		{append(rules, "--table", "a/b"), `--table "a/b" is no table's name`},
 		{append(rules, "surplus"), "surplus"},
 	} {
 		code, stdout, stderr := command(t, append([]string{"infra", "sam"}, c.args...)...)
 		if code != exitInvalid || stdout != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("%v: exit code %d, %d bytes on standard output, %q; want an error about %q", c.args, code, len(stdout), stderr, c.want)
 		}
+	}
+	if code, _, stderr := command(t, append([]string{"infra", "cloudformation", "--code", "x.zip"}, rules...)...); code != exitInvalid || !strings.Contains(stderr, "CodeBucket and CodeKey") {
+		t.Errorf("cloudformation --code: exit code %d, %s", code, stderr)
 	}
 	if code, _, stderr := command(t, append([]string{"infra", "pulumi"}, rules...)...); code != exitInvalid || !strings.Contains(stderr, "[sam cloudformation terraform]") {
 		t.Errorf("an unknown format: exit code %d, %s", code, stderr)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -32,6 +30,8 @@ type tableStatus struct {
 	Tasks       []taskStatus   `json:"tasks"`
 	Parked      parkedStatus   `json:"parked"`
 	Leases      leasesStatus   `json:"leases"`
+
+	seeded bool // every registered rule is live, and shown
 }
 
 type ruleStatus struct {
@@ -41,6 +41,8 @@ type ruleStatus struct {
 	State string `json:"state"`
 	Epoch int    `json:"epoch"`
 	Note  string `json:"note,omitempty"`
+
+	live bool
 }
 
 type seedingStatus struct {
@@ -81,7 +83,8 @@ func (a *app) statusCommand() *cobra.Command {
 		Short: "Shows how rules, fan-outs, parked records and shards stand",
 		Long: "Shows what the state table and the lease table hold: which rules are live or still being seeded, what large\n" +
 			"fan-outs have left, what is parked, and how far each shard of the stream is done. It works whether or not\n" +
-			"anything runs, writes nothing, and needs no rule file where --table is given; with one it names the kinds of rules.",
+			"anything runs, writes nothing, and needs no rule file where --table is given; with one it names the kinds of\n" +
+			"rules, and tells which of the file's rules are not registered.",
 		Example: "  dynamill status --table app\n  dynamill status --table app --watch\n  dynamill status --table app --json",
 		Args:    watch.arguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return watch.check(cmd.Flags().Changed("watch")) },
@@ -94,7 +97,7 @@ func (a *app) statusCommand() *cobra.Command {
 }
 
 func (a *app) status(ctx context.Context, rulesGiven bool, watch watching) error {
-	table, set, err := a.statusTable(rulesGiven)
+	table, set, err := a.options.inspectedTable(rulesGiven)
 	if err != nil {
 		return err
 	}
@@ -102,14 +105,14 @@ func (a *app) status(ctx context.Context, rulesGiven bool, watch watching) error
 	if err != nil {
 		return err
 	}
-	look := func(ctx context.Context) (*tableStatus, error) {
+	take := func(ctx context.Context) (*tableStatus, error) {
 		s, err := takeStatus(ctx, env, a.options.stateTableName(table), set)
 		return s, env.classify(err)
 	}
 	if watch.on {
-		return a.watchStatus(ctx, watch, look)
+		return a.watchStatus(ctx, watch, take)
 	}
-	s, err := look(ctx)
+	s, err := take(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,31 +120,6 @@ func (a *app) status(ctx context.Context, rulesGiven bool, watch watching) error
 		return a.printJSON(s)
 	}
 	return a.print("%s", s.text())
-}
-
-// statusTable names the table to look at. The rules are those of the file if
-// there is one that can be read; without it a table must be named otherwise.
-func (a *app) statusTable(rulesGiven bool) (string, *rules.Set, error) {
-	set, err := a.options.load()
-	if err == nil {
-		table, err := a.options.tableName(set)
-		return table, set, err
-	}
-	table := a.options.table
-	_, look := os.Stat(a.options.rules)
-	missing := errors.Is(look, fs.ErrNotExist)
-	if missing { // a file that is there, but broken, may name another table than the environment
-		table = cmp.Or(table, os.Getenv(tableVariable))
-	}
-	switch {
-	case rulesGiven:
-		return "", nil, err
-	case table != "":
-		return table, &rules.Set{}, nil
-	case missing:
-		return "", nil, invalid("no table is named: give --table NAME, set %s, or run dynamill where the rule file is", tableVariable)
-	}
-	return "", nil, err
 }
 
 // takeStatus reads everything once.
@@ -155,8 +133,8 @@ func takeStatus(ctx context.Context, env *environment, stateTable string, set *r
 	if err != nil {
 		return nil, fmt.Errorf("looking at the state of table %q in %s: %w", env.table, env.where(), err)
 	}
-	if found.Table != env.table {
-		return nil, unsuited("state table %s is that of table %q, not of %q: check --table and --state-table", stateTable, found.Table, env.table)
+	if err := env.checkOwner(stateTable, found.Table); err != nil {
+		return nil, err
 	}
 	return newStatus(found, leases, set), nil
 }
@@ -189,20 +167,10 @@ func takeLeases(ctx context.Context, env *environment) (leasesStatus, error) {
 func newStatus(found *projections.Inspection, leases leasesStatus, set *rules.Set) *tableStatus {
 	s := &tableStatus{
 		Table: found.Table, StateTable: found.StateTable, Created: found.Created.UTC().Format(timeForm),
-		Incarnation: found.Incarnation, Epoch: found.Epoch, Live: found.Live(), Rules: []ruleStatus{}, Tasks: []taskStatus{},
-		Parked: parkedStatus{ByCode: found.Parked}, Leases: leases,
+		Incarnation: found.Incarnation, Epoch: found.Epoch, Rules: ruleStatuses(found.Rules, set.Rules), Tasks: []taskStatus{},
+		Parked: parkedStatus{ByCode: found.Parked}, Leases: leases, seeded: found.Live(),
 	}
-	kinds := map[string]string{}
-	for _, r := range set.Rules {
-		kinds[r.Fingerprint] = kindName(r.Kind)
-	}
-	for _, r := range found.Rules {
-		line := ruleStatus{ID: r.ID, Name: r.Name, Kind: kinds[r.Fingerprint], State: r.State, Epoch: r.Epoch}
-		if !r.Live {
-			line.Note = seedingNote
-		}
-		s.Rules = append(s.Rules, line)
-	}
+	s.Live = s.seeded && len(s.Rules) == len(found.Rules)
 	if found.Seeding != nil {
 		s.Seeding = &seedingStatus{Phase: found.Seeding.Phase, Level: found.Seeding.Level, Items: found.Seeding.Items}
 	}
@@ -216,22 +184,68 @@ func newStatus(found *projections.Inspection, leases leasesStatus, set *rules.Se
 	return s
 }
 
+// ruleStatuses are the registered rules, and behind them those of the file that are not.
+func ruleStatuses(registered []projections.InspectedRule, file []*rules.Rule) []ruleStatus {
+	kinds, inForce, all := map[string]string{}, map[string]string{}, []ruleStatus{}
+	for _, r := range file {
+		kinds[r.Fingerprint] = kindName(r.Kind)
+	}
+	known := map[string]bool{}
+	for _, r := range registered {
+		line := ruleStatus{ID: r.ID, Name: r.Name, Kind: kinds[r.Fingerprint], State: r.State, Epoch: r.Epoch, live: r.Live}
+		if !r.Live {
+			line.Note = seedingNote
+		}
+		all = append(all, line)
+		known[r.Fingerprint], inForce[r.Name] = true, r.Fingerprint
+	}
+	for _, r := range file {
+		if known[r.Fingerprint] {
+			continue
+		}
+		line := ruleStatus{Name: r.Name, Kind: kindName(r.Kind), State: notRegistered, Note: unregisteredNote}
+		if old, named := inForce[r.Name]; named && kinds[old] == "" { // else that one is only renamed
+			line.Note = changedNote
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// notRegistered is the state of a rule that the file has and the registry has not.
+const notRegistered = "not registered"
+
+const (
+	unregisteredNote = "nothing has started with this rule file yet: start `dynamill run` with it, or deploy the function with it"
+	changedNote      = "it differs from the rule in force of its name, so nothing starts with this rule file: restore it, or start over, as docs/state-table.md says"
+)
+
 const (
 	remedyRun   = "run `dynamill run --drain` once, or let `dynamill run` go on"
 	seedingNote = "shows no count or sum yet, and not all of its copies and mirror items: " + remedyRun
 )
 
+// registered counts the rules that something has started with.
+func (s *tableStatus) registered() (n int) {
+	for _, r := range s.Rules {
+		if r.State != notRegistered {
+			n++
+		}
+	}
+	return n
+}
+
 // summary says in one line whether everything is live, and what is not.
 func (s *tableStatus) summary() string {
 	waiting := 0
 	for _, r := range s.Rules {
-		if r.Note != "" {
+		if !r.live {
 			waiting++
 		}
 	}
 	parts := []string{"everything is live"}
 	switch {
-	case len(s.Rules) == 0:
+	case s.registered() == 0:
 		parts[0] = "no rule is registered yet"
 	case waiting > 0:
 		parts[0] = fmt.Sprintf("%s of %s not live yet", grouped(int64(waiting)), counted(len(s.Rules), "rule"))

@@ -127,12 +127,47 @@ func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
 	}
 }
 
-// docs/operations.md names every field of the JSON.
-func TestStatusFieldsAreDocumented(t *testing.T) {
-	document, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
+// A file that nothing has started with is not live, whatever is registered.
+func TestStatusTellsOfRulesThatAreNotRegistered(t *testing.T) {
+	found := inspected()
+	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
+	s := newStatus(found, leasesStatus{Table: "app-dynamill-leases"}, &rules.Set{Rules: []*rules.Rule{
+		{Name: "renamed", Kind: rules.Count, Fingerprint: "f1"},
+		{Name: "comment-count", Kind: rules.Sum, Fingerprint: "f3"}, // beside the one that had the name
+		{Name: "new", Kind: rules.Copy, Fingerprint: "f4"},
+	}})
+	want := `app: 2 of 3 rules not live yet (state table app-dynamill, incarnation 5c8e, epoch 2)
+
+rules
+  NAME           ID             KIND   STATE           SINCE EPOCH
+  comment-count  comment-count  count  live            1
+  comment-count  -              sum    not registered  -
+  new            -              copy   not registered  -
+  comment-count is not registered: ` + unregisteredNote + `
+  new is not registered: ` + unregisteredNote + `
+
+fan-outs: none to be finished
+`
+	if text := s.text(); !strings.HasPrefix(text, want) {
+		t.Error(cmp.Diff(want, text))
 	}
+	if s.Live {
+		t.Error("live, although two rules are not registered")
+	}
+	s = newStatus(found, leasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "comment-count", Fingerprint: "changed"}}})
+	if s.Live || len(s.Rules) != 2 || s.Rules[1].Note != changedNote {
+		t.Errorf("with a changed rule: live %v, %+v", s.Live, s.Rules)
+	}
+	found.Rules = nil
+	s = newStatus(found, leasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "new", Fingerprint: "f4"}}})
+	if s.Live || s.Summary != "no rule is registered yet" || strings.Contains(s.text(), "\nseeding\n") {
+		t.Errorf("with none registered:\n%s", s.text())
+	}
+}
+
+// docs/operations.md names every field of the JSON, and no other.
+func TestStatusFieldsAreDocumented(t *testing.T) {
+	documented := documentedFields(t)
 	raw, err := json.Marshal(newStatus(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Fingerprint: "f1"}}}))
 	if err != nil {
 		t.Fatal(err)
@@ -141,6 +176,7 @@ func TestStatusFieldsAreDocumented(t *testing.T) {
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		t.Fatal(err)
 	}
+	there := map[string]bool{}
 	var visit func(path string, v any)
 	visit = func(path string, v any) {
 		switch v := v.(type) {
@@ -153,9 +189,7 @@ func TestStatusFieldsAreDocumented(t *testing.T) {
 				if _, list := inner.([]any); list {
 					path += "[]"
 				}
-				if !strings.Contains(string(document), "`"+path+"`") {
-					t.Errorf("docs/operations.md does not tell of `%s`", path)
-				}
+				there[path] = true
 				visit(path, inner)
 			}
 		case []any:
@@ -165,6 +199,34 @@ func TestStatusFieldsAreDocumented(t *testing.T) {
 		}
 	}
 	visit("", whole)
+	if diff := cmp.Diff(documented, there); diff != "" {
+		t.Errorf("fields that docs/operations.md names, and those there are (-documented +there):\n%s", diff)
+	}
+}
+
+// documentedFields are those in the first column of the table of JSON fields.
+func documentedFields(t *testing.T) map[string]bool {
+	t.Helper()
+	document, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(document), "| field | holds |\n|---|---|\n")
+	if !found {
+		t.Fatal("docs/operations.md has no table of fields")
+	}
+	fields := map[string]bool{}
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		for i, part := range strings.Split(strings.Split(line, "|")[1], "`") {
+			if i%2 == 1 {
+				fields[part] = true
+			}
+		}
+	}
+	return fields
 }
 
 func TestAScreenIsNeverOverfull(t *testing.T) {
@@ -250,8 +312,56 @@ func TestStatusFollowsATableFromNothingToLive(t *testing.T) {
 			t.Errorf("shard %+v", shard)
 		}
 	}
+	w.must(os.WriteFile(w.rules, []byte(strings.Replace(communityRules, `role != "banned"`, `role == "admin"`, 1)), 0o600))
+	if s = w.status(); s.Live || len(s.Rules) != len(w.set.Rules)+1 {
+		t.Errorf("with a file that changes a rule: %+v", s)
+	}
 	w.must(os.Remove(w.rules))
 	w.statusWithoutRules()
+	w.parkedWithoutRules()
+}
+
+// parkedWithoutRules looks at what is parked where there is no rule file.
+func (w *world) parkedWithoutRules() {
+	w.t.Helper()
+	table := []string{"--table", w.table, "--endpoint", w.endpoint}
+	code, stdout, stderr := command(w.t, append([]string{"parked", "list", "--json"}, table...)...)
+	var listed struct{ Parked []parkedEntry }
+	if err := json.Unmarshal([]byte(stdout), &listed); code != exitDone || err != nil || len(listed.Parked) == 0 {
+		w.t.Fatalf("parked list: exit code %d, %v, %s%s", code, err, stdout, stderr)
+	}
+	first := listed.Parked[0]
+	code, stdout, stderr = command(w.t, append([]string{"parked", "show", first.ID}, table...)...)
+	if code != exitDone || !strings.Contains(stdout, first.Reason) {
+		w.t.Errorf("parked show: exit code %d, %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr = command(w.t, append([]string{"parked", "show", "nothing"}, table...)...); code != exitInvalid {
+		w.t.Errorf("parked show of nothing: exit code %d, %s", code, stderr)
+	}
+	code, _, stderr = command(w.t, "parked", "list", "--table", w.table, "--state-table", w.table+"-other", "--endpoint", w.endpoint)
+	if code != exitEnvironment || !strings.Contains(stderr, "no state table") {
+		w.t.Errorf("without a state table: exit code %d, %s", code, stderr)
+	}
+}
+
+func TestARecordThatCannotBeReadIsNotRetried(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	w.drain()
+	engine, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set})
+	w.must(err)
+	w.must(engine.ParkRecord(t.Context(), "1", "record.value", "the number is none", []byte("{}")))
+	code, stdout, stderr := w.call("parked", "retry", "--all")
+	if code != exitDone || !strings.Contains(stdout, "cannot be retried  'record/1'  a record that could not be read: discard it") && !strings.Contains(stdout, "cannot be retried  record/1  a record") {
+		t.Errorf("parked retry: exit code %d, %s%s", code, stdout, stderr)
+	}
+	if ids := w.parkedIDs(); len(ids) != 1 {
+		t.Errorf("parked are %v", ids)
+	}
+	if code, stdout, stderr = w.call("parked", "discard", "record/1"); code != exitDone || len(w.parkedIDs()) != 0 {
+		t.Errorf("parked discard: exit code %d, %s%s", code, stdout, stderr)
+	}
 }
 
 // statusWithoutRules looks at a live table where there is no rule file.

@@ -25,18 +25,27 @@ func (s *tableStatus) writeRules(b *strings.Builder) {
 	table := columns{indent: "  "}
 	table.add("NAME", "ID", "KIND", "STATE", "SINCE EPOCH")
 	for _, r := range s.Rules {
-		table.add(r.Name, r.ID, cmp.Or(r.Kind, "-"), r.State, strconv.Itoa(r.Epoch))
+		since := "-"
+		if r.State != notRegistered {
+			since = strconv.Itoa(r.Epoch)
+		}
+		table.add(r.Name, cmp.Or(r.ID, "-"), cmp.Or(r.Kind, "-"), r.State, since)
 	}
 	_ = table.writeTo(b) // which never fails
+	for _, r := range s.Rules {
+		if r.State == notRegistered {
+			fmt.Fprintf(b, "  %s is %s: %s\n", printable(r.Name), r.State, r.Note)
+		}
+	}
 }
 
 // writeSeeding says how far seeding is, what that means, and what is to be done.
 func (s *tableStatus) writeSeeding(b *strings.Builder) {
-	if s.Live || len(s.Rules) == 0 {
+	if s.seeded || s.registered() == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\nseeding\n  %s\n", s.Seeding.line())
-	if slices.ContainsFunc(s.Rules, func(r ruleStatus) bool { return r.Note != "" }) {
+	if slices.ContainsFunc(s.Rules, func(r ruleStatus) bool { return !r.live && r.State != notRegistered }) {
 		fmt.Fprintf(b, "  a rule that is not live %s\n", seedingNote)
 	} else {
 		fmt.Fprintf(b, "  a count or sum may show its former value until then: %s\n", remedyRun)

@@ -27,7 +27,7 @@ type watching struct {
 }
 
 func (w *watching) addTo(flags *pflag.FlagSet) {
-	flags.DurationVar(&w.interval, "watch", watchInterval, "look again at this `interval`, until stopped")
+	flags.DurationVar(&w.interval, "watch", 0, "look again at this `interval` until stopped; --watch alone: every "+watchInterval.String())
 	flags.Lookup("watch").NoOptDefVal = watchInterval.String()
 }
 
@@ -50,13 +50,13 @@ func (w *watching) check(given bool) error {
 }
 
 // watchStatus looks again and again until a signal ends it, which is how it is meant to end.
-func (a *app) watchStatus(ctx context.Context, watch watching, look func(context.Context) (*tableStatus, error)) error {
+func (a *app) watchStatus(ctx context.Context, watch watching, take func(context.Context) (*tableStatus, error)) error {
 	ctx, release := stopOnSignals(ctx, func(string) {})
 	defer release()
 	ticker := time.NewTicker(watch.interval)
 	defer ticker.Stop()
 	for first := true; ; first = false {
-		s, err := look(ctx)
+		s, err := take(ctx)
 		if err == nil {
 			err = a.showAgain(s, first)
 		}
