@@ -5,7 +5,7 @@ import "slices"
 // cloudFormationReferences are the placeholders' words in CloudFormation.
 var cloudFormationReferences = map[string]string{
 	"partition": "AWS::Partition", "region": "AWS::Region", "account": "AWS::AccountId",
-	"stream": "StreamArn", "mapping": "StreamMapping", "bucket": "FailedBatches.Arn", "bucketName": "FailedBatches",
+	"stream": "StreamArn", "mapping": "StreamMapping", "bucket": "LateBatches.Arn", "bucketName": "LateBatches",
 	"logs": "LogGroup.Arn", "role": "Role.Arn", "roleName": "Role", "function": "Function.Arn", "functionName": "Function", "schedule": "TaskSchedule.Arn",
 	"codeBucket": "CodeBucket", "codeKey": "CodeKey",
 }
@@ -34,9 +34,8 @@ func (d deployment) cloudFormation(sam bool) string {
 		entry{key: "Resources", value: resources},
 		entry{key: "Outputs", value: block{
 			{key: "FunctionName", value: block{{key: "Value", value: sub("${functionName}")}}},
-			{key: "FailedBatchesBucket", value: block{{key: "Value", value: sub("${bucketName}")}}},
+			{key: "LateBatchesBucket", value: block{{key: "Value", value: sub("${bucketName}")}}},
 			{key: "RoleName", value: block{{key: "Value", value: sub("${roleName}")}}},
-			{key: "StreamMappingId", value: block{{key: "Value", value: sub("${mapping}")}}},
 		}})
 	return yamlOf(top, cloudFormationReferences)
 }
@@ -94,7 +93,7 @@ func (d deployment) cfnStateTable() entry {
 
 func (d deployment) cfnBucket() block {
 	return block{
-		resource(whyBucket, "FailedBatches", "AWS::S3::Bucket", block{
+		resource(whyBucket, "LateBatches", "AWS::S3::Bucket", block{
 			{key: "BucketEncryption", value: block{{key: "ServerSideEncryptionConfiguration", value: list{block{
 				{key: "ServerSideEncryptionByDefault", value: block{{key: "SSEAlgorithm", value: "AES256"}}}}}}}},
 			{key: "PublicAccessBlockConfiguration", value: block{
@@ -102,9 +101,9 @@ func (d deployment) cfnBucket() block {
 				{key: "IgnorePublicAcls", value: true}, {key: "RestrictPublicBuckets", value: true}}},
 			{key: "OwnershipControls", value: block{{key: "Rules", value: list{block{{key: "ObjectOwnership", value: "BucketOwnerEnforced"}}}}}},
 			{key: "LifecycleConfiguration", value: block{{key: "Rules", value: list{block{
-				{key: "Id", value: "expire"}, {key: "Status", value: "Enabled"}, {key: "ExpirationInDays", value: failedBatchDays}}}}}},
+				{key: "Id", value: "expire"}, {key: "Status", value: "Enabled"}, {key: "ExpirationInDays", value: lateBatchDays}}}}}},
 		}, kept()...),
-		resource("", "FailedBatchesPolicy", "AWS::S3::BucketPolicy", block{
+		resource("", "LateBatchesPolicy", "AWS::S3::BucketPolicy", block{
 			{key: "Bucket", value: sub("${bucketName}")},
 			{key: "PolicyDocument", value: encryptedOnly()},
 		}),

@@ -27,11 +27,11 @@ func Formats() []Format { return []Format{SAM, CloudFormation, Terraform} }
 // record's age is the only limit, and cutting batches in two does not count as an
 // attempt (Lambda developer guide, "Retain discarded records for a DynamoDB event source").
 const (
-	retriesMax      = -1 // without end: a bound would be spent before the age where attempts fail fast
-	recordAgeMax    = 22 * time.Hour
-	failedBatchDays = 90 // that the bucket keeps a failed batch
-	taskRetries     = 0  // the next minute's invocation is the retry
-	taskAgeMax      = time.Minute
+	retriesMax    = -1 // without end: a bound would be spent before the age where attempts fail fast
+	recordAgeMax  = 22 * time.Hour
+	lateBatchDays = 90 // that the bucket keeps a late batch
+	taskRetries   = 0  // the next minute's invocation is the retry
+	taskAgeMax    = time.Minute
 )
 
 // tasksPayload is what the schedule invokes the function with.
@@ -80,7 +80,7 @@ func (d deployment) head(command string) string {
 // Why each part is there, said once for all formats.
 const (
 	whyStateTable = "dynamill's memory: ledger, accumulators, references, tasks, parked records (docs/state-table.md). Losing it means seeding anew, so it is protected."
-	whyBucket     = "Batches that failed until Lambda gave up, with their records. Objects mean changes that are not derived: an alarm watches for them."
+	whyBucket     = "Late batches: those that Lambda gave up, with their records. Objects mean changes that are not derived: an alarm watches for them."
 	whyLogs       = "The function's log; its metrics are in it, too."
 	whyRole       = "Just what these rules need."
 	whyFunction   = "The engine."

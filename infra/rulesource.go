@@ -17,6 +17,9 @@ const (
 	parameterPrefix = "ssm:"
 )
 
+// executable is what Lambda starts, under this name in the zip.
+const executable = "bootstrap"
+
 // What may be granted: nothing that a policy takes for a wildcard or a variable
 // (`*`, `?`, `$`), or that a template would not pass on as it is (S3 user guide,
 // "Naming Amazon S3 objects"; Systems Manager API, PutParameter).
@@ -36,6 +39,8 @@ const variablesMax = 4096
 func (o Options) checkRuleSource() error {
 	from := o.RulesFrom
 	switch {
+	case from == "" && o.RulesFile == executable:
+		return fmt.Errorf("the rule file cannot be called %s: the zip's executable is, so give it another name", executable)
 	case from == "":
 		if strings.HasPrefix(o.RulesFile, parameterPrefix) || strings.HasPrefix(o.RulesFile, objectPrefix) ||
 			strings.ContainsFunc(o.RulesFile, unicode.IsControl) {

@@ -103,6 +103,7 @@ func TestRuleSourcesThatCannotBeGrantedAreRefused(t *testing.T) {
 		{long, "", "too long for a variable"},
 		{"", "ssm:rules.yaml", "give it another one"},
 		{"", "a\nb.yaml", "give it another one"},
+		{"", "bootstrap", "give it another name"},
 	} {
 		_, err := Generate(SAM, example(t, "blog"), Options{Table: "app", RulesFile: c.file, RulesFrom: c.from})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
