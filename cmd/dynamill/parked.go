@@ -40,8 +40,8 @@ func (a *app) parkedCommand() *cobra.Command {
 		Short: "Lists, shows, retries or discards what could not be applied",
 		Long: "An item that can have no effect under a rule as it is (a key variable that holds a #, a text where a number is\n" +
 			"needed) is parked with its reason, and everything else goes on. A good record of the item clears it; so does\n" +
-			"`retry` once the item has been mended. A record that could not be read stays until `discard`: its item was\n" +
-			"brought to what it is now when the record was parked.\n\n" +
+			"`retry` once the item has been mended. A record that could not be read stays until `discard`; where its key\n" +
+			"could be read, its item was brought to what it is now at once.\n\n" +
 			"`list` and `show` need no rule file where --table is given. IDs are printed so that they can be copied into a shell.",
 		Example: "  dynamill parked list --table app\n  dynamill parked retry --all --table app",
 		Args:    cobra.NoArgs,
