@@ -43,8 +43,8 @@ func (d *delivery) rederiveParked(ctx context.Context, parked []int) error {
 	return err
 }
 
-// rederiveAll works off a late batch. Its images are never applied: since they
-// came, later records of the same items may have been applied, under newer
+// rederiveAll works off a late batch. Its images are never applied: since Lambda
+// read them, later records of the same items may have been applied, under newer
 // rules, and tombstones may have expired. What counts is the items as they are now.
 func (d *delivery) rederiveAll(ctx context.Context) error {
 	parked, _, failure := d.park(ctx, func(e *element) bool { return !e.hasKey })
