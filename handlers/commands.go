@@ -29,7 +29,7 @@ func (r *batchReader) readCommand(env *envelope) error {
 // its report it may be larger than the 6 MB with which a function can be invoked
 // (Lambda API reference, "Invoke").
 func (d *delivery) read(ctx context.Context, payload []byte) (*batch, error) {
-	b, err := readBatch(payload, d.PartitionKey, d.SortKey)
+	b, err := readBatch(payload, d.Config)
 	if err != nil || b.shape != shapeNamed {
 		return b, err
 	}
@@ -40,7 +40,7 @@ func (d *delivery) read(ctx context.Context, payload []byte) (*batch, error) {
 	if err != nil {
 		return nil, d.stopped(ctx, "reading the late batch "+b.object, err)
 	}
-	late, err := readBatch(content, d.PartitionKey, d.SortKey)
+	late, err := readBatch(content, d.Config)
 	if err != nil {
 		return nil, fmt.Errorf("the object %s is no late batch: %w", b.object, err)
 	}

@@ -212,7 +212,7 @@ func TestDecodedRecordsEqualTheirSources(t *testing.T) {
 		if !json.Valid([]byte(payload)) {
 			t.Fatalf("the test wrote what is no JSON: %s", payload)
 		}
-		b, err := readBatch([]byte(payload), "pk", "sk")
+		b, err := readBatch([]byte(payload), &anyTable)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func checkImage(t fatalf, im change.Image) change.Item {
 
 func TestOfTwoAttributesOfOneNameTheFirstCounts(t *testing.T) {
 	record := strings.Replace(insert("a", "1"), `"name":`, `"na\u006de":{"S":"first"},"name":{"S":"second"},"m":{"M":{"x":{"S":"first"},"x":{"N":"2"}}},"name":`, 1)
-	b, err := readBatch([]byte(event(record)), "pk", "sk")
+	b, err := readBatch([]byte(event(record)), &anyTable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestOfTwoAttributesOfOneNameTheFirstCounts(t *testing.T) {
 }
 
 func TestAnImageIsReadByManyAtOnce(t *testing.T) {
-	b, err := readBatch(benchPayload(1), "pk", "sk")
+	b, err := readBatch(benchPayload(1), &anyTable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestAnImageIsReadByManyAtOnce(t *testing.T) {
 }
 
 func TestAnAttributeIsDecodedOnce(t *testing.T) {
-	b, err := readBatch(benchPayload(1), "pk", "sk")
+	b, err := readBatch(benchPayload(1), &anyTable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestManyAndLargeImagesKeepTheirAttributes(t *testing.T) {
 		}
 		records = append(records, record)
 	}
-	b, err := readBatch([]byte(event(records...)), "pk", "sk")
+	b, err := readBatch([]byte(event(records...)), &anyTable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,3 +353,6 @@ func checkedLength(im change.Image) (n int) {
 	}
 	return n
 }
+
+// anyTable is what decoding needs of a Config.
+var anyTable = Config{PartitionKey: "pk", SortKey: "sk"}

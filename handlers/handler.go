@@ -65,6 +65,7 @@ type Config struct {
 	Tasks     TaskWorker // nil: the payload {"dynamill":"tasks"} is an error
 	Objects   Objects    // nil: the payload {"dynamill":"late",...} is an error
 
+	Table        string // records of another table's stream are refused; "": of none
 	PartitionKey string // the table's key attributes
 	SortKey      string // "" for a table without a sort key
 
@@ -249,8 +250,10 @@ func (d *delivery) process(ctx context.Context) (done int, err error) {
 // stopped wraps a call's error; what fails because time is up is told apart from
 // what fails by itself.
 func (d *delivery) stopped(ctx context.Context, doing string, err error) error {
-	if ctx.Err() != nil {
+	if deadline, ok := ctx.Deadline(); ctx.Err() != nil {
 		err = errors.Join(context.Cause(ctx), err)
+	} else if ok && errors.Is(err, context.DeadlineExceeded) && time.Until(deadline) <= 0 {
+		err = errors.Join(errTimeUp, err) // the timer of a connection was quicker than the context's
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -62,15 +62,16 @@ type batchReader struct {
 	kind    kind   // of the elements
 	foreign []byte // the first event source that is neither DynamoDB nor SQS
 	view    []byte // the first view type that does not carry both images
+	strange []byte // the first stream that is another table's
 }
 
 // readBatch finds the records in a payload.
-func readBatch(payload []byte, partition, sortKey string) (*batch, error) {
+func readBatch(payload []byte, cfg *Config) (*batch, error) {
 	const bytesMax = 1<<32 - 1 // attributes are found by offsets of 32 bits
 	if len(payload) > bytesMax {
 		return nil, payloadErrorf("it has %d bytes", len(payload))
 	}
-	r := &batchReader{recordReader: recordReader{partition: partition, sort: sortKey}}
+	r := &batchReader{recordReader: recordReader{table: cfg.Table, partition: cfg.PartitionKey, sort: cfg.SortKey}}
 	if err := r.payload(payload); err != nil {
 		return nil, err
 	}
@@ -222,15 +223,33 @@ func (r *batchReader) element(s *scanner) bool {
 	} else if e.kind != kindUnknown && r.kind != e.kind {
 		r.kind = kindForeign
 	}
-	if string(d.view) != "" && string(d.view) != viewWanted && r.view == nil {
-		r.view = d.view
-	}
+	r.distrust(e, &d)
 	d.finish(e)
 	if e.fault == nil {
 		r.records = append(r.records, d.record)
 		r.owners = append(r.owners, len(r.elements)-1)
 	}
 	return true
+}
+
+// distrust looks where a record comes from. A stream's whole batch comes from there;
+// a message that has strayed into a queue must not hold up its neighbours, nor
+// have an item rederived for a position that is not of its stream.
+func (r *batchReader) distrust(e *element, d *draft) {
+	view := string(d.view) != "" && string(d.view) != viewWanted
+	switch {
+	case e.kind != kindMessage:
+		if view && r.view == nil {
+			r.view = d.view
+		}
+		if d.strange && r.strange == nil {
+			r.strange = r.arn
+		}
+	case d.strange:
+		e.fault, e.hasKey = &fault{codeTable, fmt.Sprintf("it is of %s, not of table %s", r.arn, r.table)}, false
+	case view && e.fault == nil:
+		e.fault = &fault{codeImages, fmt.Sprintf("the stream's view type is %s: it must be %s", shorten(d.view), viewWanted)}
+	}
 }
 
 // viewWanted is the only stream view type that says what a change took away.
@@ -264,6 +283,8 @@ func (r *batchReader) check(what string) error {
 		return payloadErrorf("want stream records or SQS messages, found %s of something else: %s", what, shorten(r.elements[0].raw))
 	case r.kind == kindMessage && r.shape == shapeLate:
 		return payloadErrorf("a late batch of SQS messages: only batches of stream records are known")
+	case r.strange != nil:
+		return payloadErrorf("records of %s: this function works for table %s", r.strange, r.table)
 	case r.view != nil && r.shape != shapeLate: // a late batch is asked for its keys only
 		return payloadErrorf("the stream's view type is %s: it must be %s", shorten(r.view), viewWanted)
 	}

@@ -19,6 +19,7 @@ const (
 	codeKeys     = "record.keys"     // keys that are missing or not the table's
 	codeImages   = "record.images"   // images that do not fit the event
 	codePosition = "record.position" // no stream label or sequence number
+	codeTable    = "record.table"    // of another table's stream
 )
 
 // fault says why something could not be read.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,6 +101,9 @@ func (f *function) open(ctx context.Context) (*instance, error) {
 	if table == "" {
 		return nil, errors.New("no table is named: set DYNAMILL_TABLE, or `name:` under `table:` in the rule file")
 	}
+	if strings.Contains(table, ":") { // records name their table, not its ARN
+		return nil, fmt.Errorf("table %s: give the table's name, not its ARN", table)
+	}
 	engine, err := projections.Open(ctx, projections.Config{
 		Client: f.tables, Table: table, StateTable: f.stateTable, Rules: set,
 		Logger: slog.New(handlers.Traced(f.logger.Handler())), Worker: f.logStream, FanOutMax: f.fanOutMax,
@@ -110,7 +114,7 @@ func (f *function) open(ctx context.Context) (*instance, error) {
 	i := &instance{Engine: engine, meter: &meter{out: f.out, table: table}}
 	i.handler, err = handlers.New(handlers.Config{
 		Processor: i, Rederiver: i, Parker: parker{engine}, Tasks: i, Objects: lateBatches{f.aws},
-		PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, Logger: f.logger, BatchMax: batchMax,
+		Table: table, PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, Logger: f.logger, BatchMax: batchMax,
 	})
 	if err != nil {
 		return nil, err
