@@ -27,8 +27,10 @@ SOAK ?= 20
 SOAK_SEEDS ?= 20000
 SOAK_FUZZTIME ?= 10m
 EXAMPLE ?=
-# RULES is the rule file that make lambda packs.
+# RULES is the rule file that make lambda packs. It reaches the shell as a variable, so
+# that it may hold quotes and spaces.
 RULES ?=
+export RULES
 
 .PHONY: help
 help: ## list the targets
@@ -40,7 +42,7 @@ build: ## build bin/dynamill
 
 .PHONY: lambda
 lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml packs that rule file, too
-	go run ./scripts/lambdazip -o bin/lambda -rules '$(RULES)'
+	go run ./scripts/lambdazip -o bin/lambda -rules "$$RULES"
 
 .PHONY: test
 test: ## vet, then every test with the race detector, DynamoDB Local beside it; a skipped test fails

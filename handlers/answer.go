@@ -7,8 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"time"
-
-	"github.com/aws/aws-lambda-go/lambdacontext"
 )
 
 // response is the partial batch response of event source mappings and pipes.
@@ -92,15 +90,12 @@ func compareDigits(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// traceKey is where aws-lambda-go keeps the X-Ray trace id in a context.
-const traceKey = "x-amzn-trace-id"
-
 // log writes the one line that an invocation has.
 func (h *Handler) log(ctx context.Context, d *delivery, err error, took time.Duration) {
 	level, message := slog.LevelInfo, "invocation done"
 	attrs := make([]slog.Attr, 0, 10)
 	if d.batch != nil && d.shape == shapeTasks {
-		attrs = append(attrs, slog.String("source", d.shape.String()), slog.Int("pieces", d.tasks.Pieces), slog.Bool("finished", d.tasks.Done))
+		attrs = append(attrs, slog.String("source", d.shape.String()), slog.Int("pieces", d.tasks.Pieces), slog.Bool("done", d.tasks.Done))
 	} else if d.batch != nil {
 		failed := 0
 		for _, open := range d.open {
@@ -127,12 +122,6 @@ func (h *Handler) log(ctx context.Context, d *delivery, err error, took time.Dur
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
-	}
-	if lc, ok := lambdacontext.FromContext(ctx); ok {
-		attrs = append(attrs, slog.String("requestId", lc.AwsRequestID))
-	}
-	if trace, ok := ctx.Value(traceKey).(string); ok && trace != "" {
-		attrs = append(attrs, slog.String("traceId", trace))
 	}
 	h.cfg.Logger.LogAttrs(ctx, level, message, attrs...)
 }

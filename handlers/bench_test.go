@@ -75,7 +75,7 @@ func (m *matcher) Process(_ context.Context, records []change.Record) (int, erro
 	return len(records), nil
 }
 
-func (*matcher) Rederive(context.Context, []change.Key) error { return nil }
+func (*matcher) RederiveRecords(context.Context, []change.Record) error { return nil }
 
 func loadRules(b testing.TB, text string) *rules.Set {
 	b.Helper()

@@ -212,7 +212,7 @@ func TestDecodedRecordsEqualTheirSources(t *testing.T) {
 		if !json.Valid([]byte(payload)) {
 			t.Fatalf("the test wrote what is no JSON: %s", payload)
 		}
-		b, err := readBatch([]byte(payload), "pk", "sk")
+		b, err := readBatch([]byte(payload), &anyTable)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func checkImage(t fatalf, im change.Image) change.Item {
 
 func TestOfTwoAttributesOfOneNameTheFirstCounts(t *testing.T) {
 	record := strings.Replace(insert("a", "1"), `"name":`, `"na\u006de":{"S":"first"},"name":{"S":"second"},"m":{"M":{"x":{"S":"first"},"x":{"N":"2"}}},"name":`, 1)
-	b, err := readBatch([]byte(event(record)), "pk", "sk")
+	b, err := readBatch([]byte(event(record)), &anyTable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestOfTwoAttributesOfOneNameTheFirstCounts(t *testing.T) {
 }
 
 func TestAnImageIsReadByManyAtOnce(t *testing.T) {
-	b, err := readBatch(benchPayload(1), "pk", "sk")
+	b, err := readBatch(benchPayload(1), &anyTable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestAnImageIsReadByManyAtOnce(t *testing.T) {
 }
 
 func TestAnAttributeIsDecodedOnce(t *testing.T) {
-	b, err := readBatch(benchPayload(1), "pk", "sk")
+	b, err := readBatch(benchPayload(1), &anyTable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,11 +317,11 @@ func TestAnAttributeIsDecodedOnce(t *testing.T) {
 // one larger than a page.
 func TestManyAndLargeImagesKeepTheirAttributes(t *testing.T) {
 	var wide strings.Builder
-	for i := range 3 * albumAttributes {
+	for i := range 3 * arenaAttributes {
 		fmt.Fprintf(&wide, `,"x%d":{"N":"%d"}`, i, i)
 	}
 	var records []string
-	for i := range 2 * albumImages {
+	for i := range 2 * arenaImages {
 		record := insert(fmt.Sprint("u", i), fmt.Sprint(i+1))
 		if i%100 == 99 {
 			record = strings.Replace(record, `}},
@@ -329,14 +329,14 @@ func TestManyAndLargeImagesKeepTheirAttributes(t *testing.T) {
 		}
 		records = append(records, record)
 	}
-	b, err := readBatch([]byte(event(records...)), "pk", "sk")
+	b, err := readBatch([]byte(event(records...)), &anyTable)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range b.records {
 		want := 3
 		if i%100 == 99 {
-			want += 3 * albumAttributes
+			want += 3 * arenaAttributes
 			if got := r.New.Lookup("x12287").Text(); got != "12287" {
 				t.Errorf("record %d: x12287 is %q", i, got)
 			}
@@ -353,3 +353,6 @@ func checkedLength(im change.Image) (n int) {
 	}
 	return n
 }
+
+// anyTable is what decoding needs of a Config.
+var anyTable = Config{PartitionKey: "pk", SortKey: "sk"}

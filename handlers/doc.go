@@ -6,10 +6,11 @@
 //
 // Four payloads are understood, told apart by their shape: a DynamoDB stream
 // event, SQS messages whose bodies are stream records, a batch of EventBridge
-// Pipes, and the object that Lambda leaves in S3 when it gave a batch up. A late
-// batch of that last kind is never applied from its images, only its keys are used.
-// Beside them there is {"dynamill":"tasks"}, with which a schedule has a TaskWorker
-// do what is due without a record; the answer is {"pieces":n,"done":true|false}.
+// Pipes, and a late batch: the object that Lambda leaves in S3 when it gave a batch
+// up. It is never applied from its images: its items are rederived. Beside them
+// there are two commands. With {"dynamill":"tasks"} a schedule has a TaskWorker do
+// what is due without a record; the answer is {"pieces":n,"done":true|false}.
+// {"dynamill":"late","object":"s3://bucket/key"} names a late batch, which Objects reads.
 //
 // It imports change, and lambdacontext of aws-lambda-go for the request's id; it
 // knows nothing of rules or projections, nor of the other drivers. The decoding
@@ -24,12 +25,15 @@
 //     among its function response types: without it, Lambda takes every answer
 //     for success.
 //   - Nothing is lost in silence (promise 7): a record that cannot be read is
-//     parked with its JSON; a payload that cannot be read is an error that names
-//     what was found.
+//     parked with its JSON, and its item rederived if its key can be read; a
+//     payload that cannot be read is an error that names what was found.
 //   - No zombie harm (promise 3): an invocation answers only after every call it
 //     made has returned, so a frozen environment does not wake up amid a write.
 //
-// A standard SQS queue keeps no order. Records that overtake each other are
-// harmless to the engine as long as it remembers the later one, so a queue must
-// not retain messages for longer than the state table keeps its tombstones (8 days).
+// A standard SQS queue keeps no order. A record that comes after a later one of its
+// item changes nothing, as long as the engine remembers the later one: while the item
+// has effects, and then as long as the state table keeps its tombstone (8 days). So a
+// queue must not retain messages for longer, its dead-letter queue included. This
+// holds for records that cannot be read as well, if their positions can; one without
+// a position is safe only from what comes in the same batch.
 package handlers

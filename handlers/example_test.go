@@ -20,8 +20,10 @@ func (printer) Process(_ context.Context, records []change.Record) (int, error) 
 	return len(records), nil
 }
 
-func (printer) Rederive(_ context.Context, keys []change.Key) error {
-	fmt.Println("rederived:", keys)
+func (printer) RederiveRecords(_ context.Context, records []change.Record) error {
+	for _, r := range records {
+		fmt.Println("rederived:", r.Key)
+	}
 	return nil
 }
 

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/google/go-cmp/cmp"
@@ -105,36 +103,55 @@ func TestFailuresAroundAMalformedRecord(t *testing.T) {
 		},
 		"a message of something else is parked": {
 			event(message("m1", `{"hello":1}`), strings.Replace(message("m2", ""), `"body"`, `"x"`, 1), message("m3", insert("b", "3")+"x")), nil,
-			failures(), []string{"park record.json", "park record.json", "park record.json", "rederive USER#b/PROFILE"},
+			failures(), []string{"park record.json", "park record.json", "park record.json", "rederive USER#b/PROFILE@3"},
 		},
 		"parking fails": {
 			event(insert("a", "1"), malformed("m", "2"), insert("b", "3")),
 			func(e *engine, _ *Config) { e.parking = errThrottled },
 			failures("2"), []string{"process 1"},
 		},
-		"a record before it fails, so its item must wait": {
+		"a record before it fails": {
 			event(insert("m", "1"), malformed("m", "2"), insert("b", "3")),
 			func(e *engine, _ *Config) { e.doneMax, e.failure = 0, errThrottled },
-			failures("1"), []string{"park record.value", "process "},
+			failures("1"), []string{"park record.value", "rederive USER#m/PROFILE@2", "process "},
 		},
 		"a record behind it fails": {
 			event(insert("a", "1"), malformed("m", "2"), insert("b", "3")),
 			func(e *engine, _ *Config) { e.doneMax, e.failure = 1, errThrottled },
-			failures("3"), []string{"park record.value", "process 1", "rederive USER#m/PROFILE"},
+			failures("3"), []string{"park record.value", "rederive USER#m/PROFILE@2", "process 1"},
 		},
 		"a message before it fails": {
 			event(message("m1", insert("m", "1")), message("m2", malformed("m", "2"))),
 			func(e *engine, _ *Config) { e.doneMax, e.failure = 0, errThrottled },
-			failures("m1", "m2"), []string{"park record.value", "process "},
+			failures("m1"), []string{"park record.value", "rederive USER#m/PROFILE@2", "process "},
 		},
 		"its item comes again": {
 			event(insert("m", "1"), malformed("m", "2"), insert("m", "3")), nil,
-			failures(), []string{"park record.value", "process 1 3", "rederive USER#m/PROFILE"},
+			failures(), []string{"park record.value", "rederive USER#m/PROFILE@2", "process 1 3"},
 		},
 		"rederiving fails": {
 			event(insert("a", "1"), malformed("m", "2"), insert("b", "3")),
 			func(e *engine, _ *Config) { e.derive = errThrottled },
-			failures("2"), []string{"park record.value", "process 1 3", "rederive USER#m/PROFILE"},
+			failures("2"), []string{"park record.value", "rederive USER#m/PROFILE@2", "process 1 3"},
+		},
+		"a record without a number waits for the others": {
+			event(insert("m", "1"), noNumber, insert("b", "3")), nil,
+			failures(), []string{"park record.value", "process 1 3", "rederive USER#m/PROFILE@?"},
+		},
+		"it comes again with others of its stream": {
+			event(insert("m", "1"), noNumber, insert("b", "3")),
+			func(e *engine, _ *Config) { e.doneMax, e.failure = 0, errThrottled },
+			failures("1"), []string{"park record.value", "process ", "rederive USER#m/PROFILE@?"},
+		},
+		"it waits for the others of a queue": {
+			event(message("m1", insert("m", "1")), message("m2", noNumber)),
+			func(e *engine, _ *Config) { e.doneMax, e.failure = 0, errThrottled },
+			failures("m1", "m2"), []string{"park record.value", "process "},
+		},
+		"rederiving some fails": {
+			event(malformed("m", "1"), malformed("m", "2"), malformed("m", "3")),
+			func(e *engine, cfg *Config) { cfg.BatchMax, e.derive, e.deriveMax = 1, errThrottled, 1 },
+			failures("2"), []string{"park record.value", "park record.value", "park record.value", "rederive USER#m/PROFILE@1", "rederive USER#m/PROFILE@2"},
 		},
 		"a pipe's record has no id": {
 			list(strings.Replace(insert("a", "1"), `"eventID"`, `"x"`, 1)),
@@ -201,10 +218,10 @@ func TestALateBatchThatIsNotDoneIsAnError(t *testing.T) {
 		calls  []string
 		fails  bool
 	}{
-		"all is well":      {func(*engine, *Config) {}, []string{"park record.keys", "rederive USER#b/PROFILE", "rederive USER#c/PROFILE"}, false},
-		"rederiving fails": {func(e *engine, _ *Config) { e.derive = errThrottled }, []string{"park record.keys", "rederive USER#b/PROFILE"}, true},
-		"parking fails":    {func(e *engine, _ *Config) { e.parking = errThrottled }, []string{"rederive USER#b/PROFILE", "rederive USER#c/PROFILE"}, true},
-		"nobody parks":     {func(_ *engine, cfg *Config) { cfg.Parker = nil }, []string{"rederive USER#b/PROFILE", "rederive USER#c/PROFILE"}, true},
+		"all is well":      {func(*engine, *Config) {}, []string{"park record.keys", "rederive USER#b/PROFILE@2 to b at 2", "rederive USER#c/PROFILE@3 to c at 3", "rederive USER#b/PROFILE@4 to b at 4"}, false},
+		"rederiving fails": {func(e *engine, _ *Config) { e.derive = errThrottled }, []string{"park record.keys", "rederive USER#b/PROFILE@2 to b at 2"}, true},
+		"parking fails":    {func(e *engine, _ *Config) { e.parking = errThrottled }, []string{"rederive USER#b/PROFILE@2 to b at 2", "rederive USER#c/PROFILE@3 to c at 3", "rederive USER#b/PROFILE@4 to b at 4"}, true},
+		"nobody parks":     {func(_ *engine, cfg *Config) { cfg.Parker = nil }, []string{"rederive USER#b/PROFILE@2 to b at 2", "rederive USER#c/PROFILE@3 to c at 3", "rederive USER#b/PROFILE@4 to b at 4"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine()
@@ -309,89 +326,4 @@ func TestAConfigThatCannotWorkIsRefused(t *testing.T) {
 	if _, err := New(Config{Processor: e, Rederiver: e, PartitionKey: "pk"}); err != nil {
 		t.Error(err)
 	}
-}
-
-func TestWorkStopsEarlyEnoughToAnswer(t *testing.T) {
-	var records []string
-	for i := range 10 {
-		records = append(records, insert("u", strconv.Itoa(i+1)))
-	}
-	payload := []byte(event(records...))
-	for name, c := range map[string]struct {
-		limit, margin time.Duration
-		pieces        int
-		heeds         bool // the Processor looks at its context
-		want          string
-		took          time.Duration
-	}{
-		"record by record":          {5 * time.Second, 2 * time.Second, 1, true, "4", 3 * time.Second},
-		"all at once":               {5 * time.Second, 2 * time.Second, 0, true, "4", 3 * time.Second},
-		"by default a tenth":        {5 * time.Second, 0, 1, true, "5", 4500 * time.Millisecond},
-		"by default a second":       {11 * time.Second, 0, 1, true, "", 10 * time.Second},
-		"a margin over the limit":   {time.Second, 2 * time.Second, 1, true, "1", 0},
-		"one that heeds no context": {5 * time.Second, 2500 * time.Millisecond, 2, false, "5", 4 * time.Second},
-		"no deadline":               {0, 0, 1, true, "", 10 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				running := false
-				second := processor(func(ctx context.Context, records []change.Record) (int, error) {
-					running = true
-					defer func() { running = false }()
-					for i := range records {
-						if !c.heeds {
-							time.Sleep(time.Second)
-							continue
-						}
-						select {
-						case <-time.After(time.Second):
-						case <-ctx.Done():
-							return i, ctx.Err()
-						}
-					}
-					return len(records), nil
-				})
-				ctx := t.Context()
-				if c.limit > 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, c.limit)
-					defer cancel()
-				}
-				h := newHandler(t, newEngine(), func(cfg *Config) { cfg.Processor, cfg.Margin, cfg.BatchMax = second, c.margin, c.pieces })
-				var out bytes.Buffer
-				h.cfg.Logger = slog.New(slog.NewTextHandler(&out, nil))
-				started := time.Now()
-				answer, err := h.Invoke(ctx, payload)
-				if said := strings.Contains(out.String(), "invocation out of time"); said != (c.want != "") {
-					t.Errorf("logged %s", out.String())
-				}
-				want := failures()
-				if c.want != "" {
-					want = failures(c.want)
-				}
-				if err != nil || string(answer) != want {
-					t.Errorf("answer %s, %v, want %s", answer, err, want)
-				}
-				if took := time.Since(started); took != c.took {
-					t.Errorf("it took %v, want %v", took, c.took)
-				}
-				if running {
-					t.Error("the Processor still runs after the answer")
-				}
-			})
-		})
-	}
-}
-
-func TestALateBatchStopsInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		e := newEngine()
-		h := newHandler(t, e, func(cfg *Config) { cfg.Margin = time.Minute })
-		_, err := h.Invoke(ctx, []byte(late(event(insert("a", "1")))))
-		if !errors.Is(err, errTimeUp) || len(e.calls) > 0 {
-			t.Errorf("error %v, calls %q", err, e.calls)
-		}
-	})
 }

@@ -11,13 +11,14 @@ import (
 
 // FuzzInvoke gives the handler anything: it must not panic, must take nothing for
 // a batch that is no JSON, must account for every record, and must give the
-// Processor only records that can be read to the end.
+// Processor only records that can be read to the end, and the Rederiver none
+// without a key.
 func FuzzInvoke(f *testing.F) {
 	for _, seed := range []string{
 		event(insert("a", "1"), malformed("m", "2"), insert("b", "3")),
 		event(message("m1", insert("a", "1")), message("m2", "{")),
 		list(insert("a", "1")), list(message("m1", insert("a", "1"))),
-		late(event(insert("a", "1"))), late(quoted(event(insert("a", "1")))),
+		late(event(insert("a", "1"))), late(quoted(event(insert("a", "1"), malformed("m", "2")))),
 		event(strings.Replace(insert("a", "1"), `{"S":"a at 1"}`,
 			`{"M":{"l":{"L":[{"N":"-1.5e3"},{"B":"AAA="},{"BOOL":true},{"NULL":true}]},"s":{"SS":["\u00e9","\ud83d\ude00"]},"n":{"NS":["1"]},"b":{"BS":["AA=="]}}}`, 1)),
 		event(insert("a", "1"))[:200], `{"Records":[null,1.,{"dynamodb":{}}]}`, `[[],[01]]`, `{"window":{}}`, "\"\\u12", "",
@@ -34,13 +35,18 @@ func FuzzInvoke(f *testing.F) {
 					if r.Position.IsZero() || r.Key.Partition == "" || r.Key.Sort == "" || r.Old == nil && r.New == nil {
 						t.Errorf("half a record: %+v", r)
 					}
-					for _, im := range [...]change.Image{r.Old, r.New} {
-						if im != nil {
-							checkImage(t, im)
-						}
-					}
+					checkImages(t, r)
 				}
 				return len(records), nil
+			})
+			cfg.Rederiver = rederiver(func(_ context.Context, records []change.Record) error {
+				for _, r := range records {
+					if r.Key.Partition == "" || r.Key.Sort == "" {
+						t.Errorf("a record without a key: %+v", r)
+					}
+					checkImages(t, r)
+				}
+				return nil
 			})
 		})
 		answer, err := h.Invoke(t.Context(), payload)
@@ -63,4 +69,20 @@ func FuzzInvoke(f *testing.F) {
 			}
 		}
 	})
+}
+
+// rederiver is a Rederiver from a function.
+type rederiver func(ctx context.Context, records []change.Record) error
+
+func (r rederiver) RederiveRecords(ctx context.Context, records []change.Record) error {
+	return r(ctx, records)
+}
+
+func checkImages(t *testing.T, r change.Record) {
+	t.Helper()
+	for _, im := range [...]change.Image{r.Old, r.New} {
+		if im != nil {
+			checkImage(t, im)
+		}
+	}
 }

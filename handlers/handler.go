@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -18,11 +20,13 @@ type Processor interface {
 	Process(ctx context.Context, records []change.Record) (done int, err error)
 }
 
-// Rederiver brings items' effects, those on other items among them (copies on
-// children), to what the items' current state asks for. It is safe beside
-// records of the same items.
+// Rederiver brings the effects of the records' items, those on other items among
+// them (copies on children), to what the items' current state asks for. Images are
+// nil and positions zero where they could not be read. No record up to those
+// positions takes the items back afterwards. Records of one item may come in any
+// order, and again. As with a Processor, they must not be kept.
 type Rederiver interface {
-	Rederive(ctx context.Context, keys []change.Key) error
+	RederiveRecords(ctx context.Context, records []change.Record) error
 }
 
 // Parker sets records aside that can never be read. Parking one again under
@@ -36,6 +40,12 @@ type Parker interface {
 // next call takes up.
 type TaskWorker interface {
 	WorkTasks(ctx context.Context) (pieces int, err error)
+}
+
+// Objects reads the object of a late batch, of which the payload has the name only. It
+// returns no more bytes than a late batch can have.
+type Objects interface {
+	ReadObject(ctx context.Context, name string) ([]byte, error)
 }
 
 // ParkedRecord is a record that could not be read.
@@ -53,7 +63,9 @@ type Config struct {
 	Rederiver Rederiver
 	Parker    Parker     // nil: a record that cannot be read fails, and all after it
 	Tasks     TaskWorker // nil: the payload {"dynamill":"tasks"} is an error
+	Objects   Objects    // nil: the payload {"dynamill":"late",...} is an error
 
+	Table        string // records of another table's stream are refused; "": of none
 	PartitionKey string // the table's key attributes
 	SortKey      string // "" for a table without a sort key
 
@@ -61,7 +73,7 @@ type Config struct {
 	// Margin is how long before the invocation's deadline work is stopped, so that
 	// there is time to answer. By default a tenth of the time there is, at most a second.
 	Margin time.Duration
-	// BatchMax is the most records or keys given to one call; by default all.
+	// BatchMax is the most records given to one call; by default all.
 	// Smaller pieces lose less of what is done when time runs out.
 	BatchMax int
 }
@@ -92,6 +104,10 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
+	cfg.Logger = slog.New(Traced(cfg.Logger.Handler()))
+	if cfg.BatchMax == 0 {
+		cfg.BatchMax = math.MaxInt
+	}
 	return &Handler{cfg}, nil
 }
 
@@ -107,7 +123,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	defer cancel()
 	d := &delivery{Config: &h.cfg}
 	var err error
-	if d.batch, err = readBatch(payload, h.cfg.PartitionKey, h.cfg.SortKey); err == nil {
+	if d.batch, err = d.read(work, payload); err == nil {
 		err = d.deliver(work)
 	}
 	// Logged although it may be returned as well: an error that leaves this process
@@ -143,6 +159,12 @@ type delivery struct {
 }
 
 // deliver applies what can be applied. An error says why an element is open.
+//
+// What could be parked is rederived before the others are applied: of a stream,
+// everything from an open element on comes again, so that time running out amid
+// the others would else leave nothing done. Without a position it must wait for
+// the others, or an earlier record of its item would take the item back; of a
+// stream, it comes again with every earlier one.
 func (d *delivery) deliver(ctx context.Context) error {
 	if d.shape == shapeTasks {
 		return d.workTasks(ctx)
@@ -156,18 +178,18 @@ func (d *delivery) deliver(ctx context.Context) error {
 	}
 	parked, limit, failure := d.park(ctx, func(*element) bool { return true })
 	d.cut(limit)
+	placed, unplaced := d.byPosition(parked)
+	failure = errors.Join(failure, d.rederiveParked(ctx, placed))
 	done, err := d.process(ctx)
 	for _, owner := range d.owners[:done] {
 		d.open[owner] = false
 	}
 	d.applied = done
-	if err != nil {
-		failure = err // of an earlier record than the one that limited
+	failure = errors.Join(err, failure)
+	if failure != nil && d.shape != shapeStream {
+		return failure
 	}
-	for _, i := range parked {
-		d.open[i] = false
-	}
-	return errors.Join(failure, d.rederiveParked(ctx, parked))
+	return errors.Join(failure, d.rederiveParked(ctx, unplaced))
 }
 
 // park sets malformed elements aside, and returns which. The limit is the first that
@@ -206,13 +228,9 @@ func (d *delivery) cut(limit int) {
 
 // process has the records applied, piece by piece, until one fails or time is up.
 func (d *delivery) process(ctx context.Context) (done int, err error) {
-	for done < len(d.records) {
+	for piece := range slices.Chunk(d.records, d.BatchMax) {
 		if ctx.Err() != nil {
 			return done, context.Cause(ctx)
-		}
-		piece := d.records[done:]
-		if d.BatchMax > 0 {
-			piece = piece[:min(d.BatchMax, len(piece))]
 		}
 		n, err := d.Processor.Process(ctx, piece)
 		if n < 0 || n > len(piece) || n < len(piece) && err == nil {
@@ -229,98 +247,13 @@ func (d *delivery) process(ctx context.Context) (done int, err error) {
 	return done, nil
 }
 
-// rederiveParked repairs what the malformed records leave behind. A later record
-// of the same item is applied in its turn: what counts is the state that it
-// shows, and the ledger notices the gap. But a rule whose attributes only the
-// malformed record changed sees nothing in later records, so the item is
-// rederived as well. That must not happen before the records in front of the
-// malformed one are done: applied after it, they would take the item's effects
-// back to an older state, with no record to follow. So it is done last, and a
-// malformed record behind one that failed stays open, and comes again with it.
-// Where not even the key can be read, the parked record is all that is left of it.
-func (d *delivery) rederiveParked(ctx context.Context, parked []int) error {
-	first := len(d.open)
-	for i, open := range d.open {
-		if open {
-			first = i
-			break
-		}
-	}
-	var keys []change.Key
-	for n, i := range parked {
-		if i > first {
-			for _, later := range parked[n:] {
-				d.open[later] = true
-			}
-			parked = parked[:n]
-			break
-		}
-		if d.elements[i].hasKey {
-			keys = append(keys, d.elements[i].key)
-		}
-	}
-	if err := d.rederive(ctx, keys); err != nil {
-		for _, i := range parked {
-			d.open[i] = d.elements[i].hasKey
-		}
-		d.parked = len(parked) - len(keys)
-		return err
-	}
-	d.parked = len(parked)
-	return nil
-}
-
-// rederiveAll works off a late batch. Its images are never applied: since they
-// were given up, later records of the same items may have been applied, under newer
-// rules, and tombstones may have expired. What counts is the items as they are now.
-func (d *delivery) rederiveAll(ctx context.Context) error {
-	parked, _, failure := d.park(ctx, func(e *element) bool { return !e.hasKey })
-	seen := make(map[change.Key]bool, len(d.elements))
-	var keys []change.Key
-	for i := range d.elements {
-		if e := &d.elements[i]; e.hasKey && !seen[e.key] {
-			seen[e.key] = true
-			keys = append(keys, e.key)
-		}
-	}
-	if err := d.rederive(ctx, keys); err != nil {
-		return errors.Join(failure, err)
-	}
-	for i := range d.elements {
-		if d.elements[i].hasKey {
-			d.open[i] = false
-			d.applied++
-		}
-	}
-	for _, i := range parked {
-		d.open[i] = false
-	}
-	d.parked = len(parked)
-	return failure
-}
-
-func (d *delivery) rederive(ctx context.Context, keys []change.Key) error {
-	for len(keys) > 0 {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		piece := keys
-		if d.BatchMax > 0 {
-			piece = keys[:min(d.BatchMax, len(keys))]
-		}
-		if err := d.Rederiver.Rederive(ctx, piece); err != nil {
-			return d.stopped(ctx, "rederiving", err)
-		}
-		keys = keys[len(piece):]
-	}
-	return nil
-}
-
 // stopped wraps a call's error; what fails because time is up is told apart from
 // what fails by itself.
 func (d *delivery) stopped(ctx context.Context, doing string, err error) error {
-	if ctx.Err() != nil {
+	if deadline, ok := ctx.Deadline(); ctx.Err() != nil {
 		err = errors.Join(context.Cause(ctx), err)
+	} else if ok && errors.Is(err, context.DeadlineExceeded) && time.Until(deadline) <= 0 {
+		err = errors.Join(errTimeUp, err) // the timer of a connection was quicker than the context's
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

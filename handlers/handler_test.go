@@ -31,7 +31,9 @@ type engine struct {
 	failure error
 	parked  []ParkedRecord
 	parking error
-	derive  error
+	derive  error // from the call behind deriveMax on
+
+	deriveMax, derived int // calls
 }
 
 func newEngine() *engine { return &engine{doneMax: 1 << 30} }
@@ -53,12 +55,27 @@ func (e *engine) Process(_ context.Context, records []change.Record) (int, error
 	return len(records), nil
 }
 
-func (e *engine) Rederive(_ context.Context, keys []change.Key) error {
+// RederiveRecords notes each record's key, sequence number ("?" for none) and images.
+func (e *engine) RederiveRecords(_ context.Context, records []change.Record) error {
 	call := "rederive"
-	for _, k := range keys {
-		call += " " + k.String()
+	for _, r := range records {
+		call += " " + r.Key.String() + "@"
+		if r.Position.IsZero() {
+			call += "?"
+		} else {
+			call += r.Position.SequenceNumber()
+		}
+		if r.Old != nil {
+			call += " from " + r.Old.Lookup("name").Text()
+		}
+		if r.New != nil {
+			call += " to " + r.New.Lookup("name").Text()
+		}
 	}
 	e.calls = append(e.calls, call)
+	if e.derived++; e.derived <= e.deriveMax {
+		return nil
+	}
 	return e.derive
 }
 
@@ -99,6 +116,13 @@ func insert(user, sequence string) string {
 // malformed is insert with a type of value that DynamoDB does not have.
 func malformed(user, sequence string) string {
 	return strings.Replace(insert(user, sequence), `"name":{"S"`, `"name":{"X"`, 1)
+}
+
+// keysOnly is a record of a stream that carries no images.
+func keysOnly(record string) string {
+	before, images, _ := strings.Cut(record, `"NewImage"`)
+	_, after, _ := strings.Cut(images, "}},\n")
+	return before + strings.Replace(after, "NEW_AND_OLD_IMAGES", "KEYS_ONLY", 1)
 }
 
 func message(id, body string) string {
@@ -143,9 +167,10 @@ func TestEveryShapeOfPayloadIsApplied(t *testing.T) {
 		"messages that overtook":      {event(message("m1", insert("a", "10")), message("m2", insert("a", "9"))), []string{"process 9 10"}},
 		"a pipe from a stream":        {list(insert("a", "1"), insert("b", "2")), []string{"process 1 2"}},
 		"a pipe from a queue":         {list(message("m1", insert("a", "1"))), []string{"process 1"}},
-		"a late batch as JSON":        {late(event(insert("a", "1"), insert("b", "2"), insert("a", "3"))), []string{"rederive USER#a/PROFILE USER#b/PROFILE"}},
-		"a late batch as a string":    {late(quoted(event(insert("a", "1")))), []string{"rederive USER#a/PROFILE"}},
-		"a late batch, one malformed": {late(event(malformed("a", "1"), insert("b", "2"))), []string{"rederive USER#a/PROFILE USER#b/PROFILE"}},
+		"a late batch as JSON":        {late(event(insert("a", "1"), insert("b", "2"), insert("a", "3"))), []string{"rederive USER#a/PROFILE@1 to a at 1 USER#b/PROFILE@2 to b at 2 USER#a/PROFILE@3 to a at 3"}},
+		"a late batch as a string":    {late(quoted(event(insert("a", "1")))), []string{"rederive USER#a/PROFILE@1 to a at 1"}},
+		"a late batch, one malformed": {late(event(malformed("a", "1"), insert("b", "2"))), []string{"rederive USER#a/PROFILE@1 USER#b/PROFILE@2 to b at 2"}},
+		"a late batch of keys only":   {late(event(keysOnly(insert("a", "1")))), []string{"rederive USER#a/PROFILE@1"}},
 		"a record without a source":   {event(strings.Replace(insert("a", "1"), `"eventSource":"aws:dynamodb",`, "", 1)), []string{"process 1"}},
 		"fields nobody knows":         {`{"x":[1,{"y":null}],"Records":[` + strings.Replace(insert("a", "1"), "{", `{"new":{"a":[-1.5e3,true]},`, 1) + `],"z":"\u00e9"}`, []string{"process 1"}},
 		"white space about it":        {" \n" + event(insert("a", "1")) + "\t\r\n", []string{"process 1"}},
@@ -206,7 +231,6 @@ func TestARecordSaysWhatTheJSONSays(t *testing.T) {
 
 func TestOtherPayloadsAreErrorsThatNameThem(t *testing.T) {
 	s3 := `{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"}}}`
-	keysOnly := strings.Replace(insert("a", "1"), "NEW_AND_OLD_IMAGES", "KEYS_ONLY", 1)
 	for name, c := range map[string]struct{ payload, want string }{
 		"nothing":                  {" ", "empty"},
 		"a text":                   {`"hello"`, `found "\"hello\""`},
@@ -224,7 +248,7 @@ func TestOtherPayloadsAreErrorsThatNameThem(t *testing.T) {
 		"a failure of a failure":   {late(late(event())), "without its records"},
 		"a failure of messages":    {late(event(message("m", "x"))), "SQS"},
 		"a failure of a text":      {late(`"hello"`), "hello"},
-		"a stream without images":  {event(keysOnly), `"KEYS_ONLY"`},
+		"a stream without images":  {event(keysOnly(insert("a", "1"))), `"KEYS_ONLY"`},
 		"a value that is no value": {`{"Records":[` + insert("a", "1") + `,{"x":tru}]}`, "a value"},
 		"nesting without end":      {strings.Repeat("[", 1<<20), "nested deeper"},
 	} {
@@ -296,8 +320,11 @@ func TestOneMalformedRecordIsParkedAndTheOthersApplied(t *testing.T) {
 				t.Fatalf("answer %s, %v", answer, err)
 			}
 			want := []string{"park " + c.code, "process 1 3"}
-			if c.heals {
-				want = append(want, "rederive USER#m/PROFILE")
+			switch {
+			case c.heals && c.code == codePosition: // after those that may be earlier
+				want = append(want, "rederive USER#m/PROFILE@?")
+			case c.heals:
+				want = []string{"park " + c.code, "rederive USER#m/PROFILE@2", "process 1 3"}
 			}
 			if diff := cmp.Diff(want, e.calls); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)

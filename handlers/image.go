@@ -88,24 +88,24 @@ func (im *image) All() iter.Seq2[string, change.Value] {
 	}
 }
 
-// album makes images in large pieces: two allocations for hundreds of them.
-type album struct {
+// imageArena makes images in large pieces: two allocations for hundreds of them.
+type imageArena struct {
 	images     []image
 	attributes []attribute
 }
 
 const (
-	albumImages     = 256
-	albumAttributes = 4096
+	arenaImages     = 256
+	arenaAttributes = 4096
 )
 
 // read validates an image and remembers where its attributes are. It returns nil,
 // not an empty image, for an object without attributes: every item has its key.
-func (al *album) read(s *scanner) (*image, bool) {
+func (ar *imageArena) read(s *scanner) (*image, bool) {
 	if s.next() != '{' {
 		return nil, s.fail(codeImages, "an image that is no object")
 	}
-	first := len(al.attributes)
+	first := len(ar.attributes)
 	ok := s.object(func(name text) bool {
 		if name.half {
 			return s.halfText()
@@ -116,10 +116,10 @@ func (al *album) read(s *scanner) (*image, bool) {
 		}
 		s.next()
 		a.value = uint32(s.pos)
-		if len(al.attributes) == cap(al.attributes) {
-			first = al.turn(first)
+		if len(ar.attributes) == cap(ar.attributes) {
+			first = ar.grow(first)
 		}
-		al.attributes = append(al.attributes, a)
+		ar.attributes = append(ar.attributes, a)
 		if s.value(0, nil) {
 			return true
 		}
@@ -127,25 +127,25 @@ func (al *album) read(s *scanner) (*image, bool) {
 		return false
 	})
 	if !ok {
-		al.attributes = al.attributes[:first]
+		ar.attributes = ar.attributes[:first]
 		return nil, false
 	}
-	if first == len(al.attributes) {
+	if first == len(ar.attributes) {
 		return nil, true
 	}
-	if len(al.images) == cap(al.images) {
-		al.images = make([]image, 0, albumImages)
+	if len(ar.images) == cap(ar.images) {
+		ar.images = make([]image, 0, arenaImages)
 	}
-	al.images = al.images[:len(al.images)+1]
-	im := &al.images[len(al.images)-1]
-	im.src, im.attributes = s.src, al.attributes[first:len(al.attributes):len(al.attributes)]
+	ar.images = ar.images[:len(ar.images)+1]
+	im := &ar.images[len(ar.images)-1]
+	im.src, im.attributes = s.src, ar.attributes[first:len(ar.attributes):len(ar.attributes)]
 	return im, true
 }
 
-// turn begins a new page for attributes, to which those of the image under way move.
-func (al *album) turn(first int) int {
-	under := al.attributes[first:]
-	al.attributes = append(make([]attribute, 0, max(albumAttributes, 2*len(under))), under...)
+// grow begins a new piece for attributes, to which those of the image under way move.
+func (ar *imageArena) grow(first int) int {
+	under := ar.attributes[first:]
+	ar.attributes = append(make([]attribute, 0, max(arenaAttributes, 2*len(under))), under...)
 	return 0
 }
 

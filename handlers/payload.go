@@ -21,22 +21,26 @@ const (
 	// shapePipe is a list of stream records or SQS messages, as a pipe delivers
 	// them (EventBridge user guide, "Pipes batching and concurrency").
 	shapePipe
-	// shapeLate is the object that an event source mapping leaves in S3 when it
-	// gives a batch up; its payload holds the event (Lambda developer guide,
+	// shapeLate is a late batch: the object that an event source mapping leaves in S3
+	// when it gives a batch up; its payload holds the event (Lambda developer guide,
 	// "Retain discarded records for a DynamoDB event source").
 	shapeLate
 	// shapeTasks is {"dynamill":"tasks"}, with which a schedule invokes the
 	// function; it has no records.
 	shapeTasks
+	// shapeNamed is {"dynamill":"late","object":"s3://bucket/key"}, which names the
+	// object of a late batch.
+	shapeNamed
 )
 
 func (s shape) String() string {
-	return [...]string{"unknown", "stream", "queue", "pipe", "late batch", "tasks"}[s]
+	return [...]string{"unknown", "stream", "queue", "pipe", "late batch", "tasks", "name of a late batch"}[s]
 }
 
 // batch is what was found in a payload. Everything in it points into the payload.
 type batch struct {
 	shape    shape
+	object   string // of a late batch that is only named
 	elements []element
 	records  []change.Record // those of the good elements, in the order in which they are to be applied
 	owners   []int           // which element each of records is of
@@ -58,15 +62,16 @@ type batchReader struct {
 	kind    kind   // of the elements
 	foreign []byte // the first event source that is neither DynamoDB nor SQS
 	view    []byte // the first view type that does not carry both images
+	strange []byte // the first stream that is another table's
 }
 
 // readBatch finds the records in a payload.
-func readBatch(payload []byte, partition, sortKey string) (*batch, error) {
+func readBatch(payload []byte, cfg *Config) (*batch, error) {
 	const bytesMax = 1<<32 - 1 // attributes are found by offsets of 32 bits
 	if len(payload) > bytesMax {
 		return nil, payloadErrorf("it has %d bytes", len(payload))
 	}
-	r := &batchReader{recordReader: recordReader{partition: partition, sort: sortKey}}
+	r := &batchReader{recordReader: recordReader{table: cfg.Table, partition: cfg.PartitionKey, sort: cfg.SortKey}}
 	if err := r.payload(payload); err != nil {
 		return nil, err
 	}
@@ -101,6 +106,7 @@ type envelope struct {
 	records, late, window bool
 	payload               []byte // raw JSON; nil if there is none
 	command               []byte // raw JSON of the field dynamill
+	object                []byte // what the field object holds; nil if that is no string
 	names                 []string
 }
 
@@ -114,6 +120,8 @@ func (r *batchReader) event(s *scanner, late bool) error {
 		return err
 	}
 	switch {
+	case env.command != nil && !late:
+		return r.readCommand(&env)
 	case env.window:
 		// Records of a window that are retried "might be processed out of order",
 		// and the answer would have to carry a state.
@@ -126,16 +134,10 @@ func (r *batchReader) event(s *scanner, late bool) error {
 			r.shape = shapeQueue
 		}
 		return r.check("an event")
-	case env.command != nil && !late:
-		if string(env.command) != `"tasks"` {
-			return payloadErrorf(`the command %s is unknown: want {"dynamill":"tasks"}`, shorten(env.command))
-		}
-		r.shape = shapeTasks
-		return nil
 	case env.late && env.payload != nil && !late:
 		return r.lateEvent(env.payload)
 	case env.late:
-		return payloadErrorf("a report of a failed batch without its records (destinations other than S3 carry none): replay the table, or name an S3 bucket as the on-failure destination")
+		return payloadErrorf("a report of a late batch without its records (destinations other than S3 carry none): name an S3 bucket as the on-failure destination, and start over, as docs/state-table.md says")
 	}
 	return payloadErrorf("want stream records or SQS messages, found an object with %s", strings.Join(env.names, ", "))
 }
@@ -161,20 +163,22 @@ func (r *batchReader) eventField(s *scanner, name text, env *envelope) bool {
 		return s.raw(&env.payload)
 	case "dynamill":
 		return s.raw(&env.command)
+	case "object":
+		return s.word(&env.object)
 	case "window":
 		env.window = s.next() == '{'
 	}
 	return s.skip(0)
 }
 
-// lateEvent reads the event in a failed batch's object: as JSON, or as a string that holds JSON.
+// lateEvent reads the event in a late batch's object: as JSON, or as a string that holds JSON.
 func (r *batchReader) lateEvent(payload []byte) error {
 	if payload[0] == '"' {
 		payload = unescape(payload[1 : len(payload)-1])
 	}
 	s := &scanner{src: payload}
 	if s.next() != '{' {
-		return payloadErrorf("the payload of a failed batch is no event: %s", shorten(payload))
+		return payloadErrorf("the payload of a late batch is no event: %s", shorten(payload))
 	}
 	return r.event(s, true)
 }
@@ -219,15 +223,33 @@ func (r *batchReader) element(s *scanner) bool {
 	} else if e.kind != kindUnknown && r.kind != e.kind {
 		r.kind = kindForeign
 	}
-	if string(d.view) != "" && string(d.view) != viewWanted && r.view == nil {
-		r.view = d.view
-	}
+	r.distrust(e, &d)
 	d.finish(e)
 	if e.fault == nil {
 		r.records = append(r.records, d.record)
 		r.owners = append(r.owners, len(r.elements)-1)
 	}
 	return true
+}
+
+// distrust looks where a record comes from. A stream's whole batch comes from there;
+// a message that has strayed into a queue must not hold up its neighbours, nor
+// have an item rederived for a position that is not of its stream.
+func (r *batchReader) distrust(e *element, d *draft) {
+	view := string(d.view) != "" && string(d.view) != viewWanted
+	switch {
+	case e.kind != kindMessage:
+		if view && r.view == nil {
+			r.view = d.view
+		}
+		if d.strange && r.strange == nil {
+			r.strange = r.arn
+		}
+	case d.strange:
+		e.fault, e.hasKey = &fault{codeTable, fmt.Sprintf("it is of %s, not of table %s", r.arn, r.table)}, false
+	case view && e.fault == nil:
+		e.fault = &fault{codeImages, fmt.Sprintf("the stream's view type is %s: it must be %s", shorten(d.view), viewWanted)}
+	}
 }
 
 // viewWanted is the only stream view type that says what a change took away.
@@ -260,7 +282,9 @@ func (r *batchReader) check(what string) error {
 	case r.kind == kindUnknown && len(r.elements) > 0:
 		return payloadErrorf("want stream records or SQS messages, found %s of something else: %s", what, shorten(r.elements[0].raw))
 	case r.kind == kindMessage && r.shape == shapeLate:
-		return payloadErrorf("a failed batch of SQS messages: only batches of stream records are known")
+		return payloadErrorf("a late batch of SQS messages: only batches of stream records are known")
+	case r.strange != nil:
+		return payloadErrorf("records of %s: this function works for table %s", r.strange, r.table)
 	case r.view != nil && r.shape != shapeLate: // a late batch is asked for its keys only
 		return payloadErrorf("the stream's view type is %s: it must be %s", shorten(r.view), viewWanted)
 	}

@@ -40,6 +40,7 @@ type draft struct {
 	record           change.Record
 	name, view       []byte // eventName, StreamViewType
 	body             bool   // there was a "dynamodb"
+	strange          bool   // it is of another table's stream
 	hasOld, hasNew   bool
 	messageBody      text
 	hasMessageBody   bool
@@ -48,11 +49,13 @@ type draft struct {
 
 // recordReader reads stream records. What many records share is made once.
 type recordReader struct {
+	table           string // whose records are wanted; "" for any
 	partition, sort string // the table's key attributes; sort is "" if it has none
-	album           album
+	images          imageArena
 
 	arn     []byte // of the last record
 	label   string
+	strange bool   // it is of another table
 	instant []byte // of the last record
 	created time.Time
 }
@@ -129,7 +132,7 @@ func (r *recordReader) field(s *scanner, name text, e *element, d *draft) bool {
 		if !s.word(&arn) {
 			return false
 		}
-		e.label = r.labelOf(arn)
+		e.label, d.strange = r.streamOf(arn)
 		return true
 	case "userIdentity":
 		return r.identity(s, d)
@@ -195,7 +198,7 @@ func (r *recordReader) image(s *scanner, out *change.Image, has *bool) bool {
 		return true
 	}
 	*has = true
-	im, ok := r.album.read(s)
+	im, ok := r.images.read(s)
 	if im != nil {
 		*out = im
 	}
@@ -257,14 +260,16 @@ func (r *recordReader) identity(s *scanner, d *draft) bool {
 	return ok
 }
 
-// labelOf takes the stream label out of a stream's ARN,
-// arn:...:table/NAME/stream/LABEL; "" if there is none.
-func (r *recordReader) labelOf(arn []byte) string {
+// streamOf takes the stream label out of a stream's ARN,
+// arn:...:table/NAME/stream/LABEL ("" if there is none), and tells whether the
+// stream is another table's.
+func (r *recordReader) streamOf(arn []byte) (label string, strange bool) {
 	if r.label == "" || !bytes.Equal(arn, r.arn) {
-		_, label, _ := bytes.Cut(arn, []byte("/stream/"))
-		r.arn, r.label = arn, string(label)
+		stream, label, _ := bytes.Cut(arn, []byte("/stream/"))
+		_, table, found := bytes.Cut(stream, []byte(":table/"))
+		r.arn, r.label, r.strange = arn, string(label), found && r.table != "" && string(table) != r.table
 	}
-	return r.label
+	return r.label, r.strange
 }
 
 // instantOf reads seconds since 1970. It only shows lag, so what is not

@@ -19,6 +19,7 @@ const (
 	codeKeys     = "record.keys"     // keys that are missing or not the table's
 	codeImages   = "record.images"   // images that do not fit the event
 	codePosition = "record.position" // no stream label or sequence number
+	codeTable    = "record.table"    // of another table's stream
 )
 
 // fault says why something could not be read.
@@ -76,8 +77,8 @@ type text struct {
 
 // Bit patterns that look at eight bytes at once.
 const (
-	each     = 0x0101010101010101
-	highBits = 0x80 * each
+	everyByte = 0x0101010101010101
+	highBits  = 0x80 * everyByte
 )
 
 // plain returns where the string that goes on at i has its next quote, backslash
@@ -86,8 +87,8 @@ const (
 func plain(src []byte, i int) int {
 	for ; i+8 <= len(src); i += 8 {
 		w := binary.LittleEndian.Uint64(src[i:])
-		quote, slash := w^('"'*each), w^('\\'*each)
-		hit := ((quote-each)&^quote | (slash-each)&^slash | (w-' '*each)&^w) & highBits
+		quote, slash := w^('"'*everyByte), w^('\\'*everyByte)
+		hit := ((quote-everyByte)&^quote | (slash-everyByte)&^slash | (w-' '*everyByte)&^w) & highBits
 		if hit != 0 {
 			return i + bits.TrailingZeros64(hit)>>3
 		}

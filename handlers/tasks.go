@@ -13,7 +13,6 @@ type taskProgress struct {
 // invocation goes on.
 func (d *delivery) workTasks(ctx context.Context) error {
 	if d.Tasks == nil {
-		d.batch = nil
 		return payloadErrorf("this function works off no tasks: Config.Tasks is not set")
 	}
 	pieces, err := d.Tasks.WorkTasks(ctx)

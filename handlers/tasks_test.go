@@ -68,7 +68,7 @@ func TestTasksAreWorkedOffUntilTheMargin(t *testing.T) {
 				if took := time.Since(started); took != c.took {
 					t.Errorf("it took %v, want %v", took, c.took)
 				}
-				if line := out.String(); !strings.Contains(line, "source=tasks pieces=") || strings.Contains(line, "error=") != (c.failure != nil) {
+				if line := out.String(); !strings.Contains(line, "source=tasks pieces=") || !strings.Contains(line, " done=") || strings.Contains(line, "error=") != (c.failure != nil) {
 					t.Errorf("logged %s", line)
 				}
 				if len(e.calls) > 0 {
@@ -85,10 +85,10 @@ func TestOnlyTasksCanBeAskedFor(t *testing.T) {
 		tasks   TaskWorker
 		want    string
 	}{
-		"another command":                  {`{"dynamill":"dance"}`, &taskWorker{}, "dance"},
-		"no string":                        {`{"dynamill":{"tasks":1}}`, &taskWorker{}, "unknown"},
-		"nobody works them off":            {tasksPayload, nil, "Config.Tasks"},
-		"inside a batch that was given up": {late(tasksPayload), &taskWorker{}, "want stream records"},
+		"another command":       {`{"dynamill":"dance"}`, &taskWorker{}, "dance"},
+		"no string":             {`{"dynamill":{"tasks":1}}`, &taskWorker{}, "unknown"},
+		"nobody works them off": {tasksPayload, nil, "Config.Tasks"},
+		"inside a late batch":   {late(tasksPayload), &taskWorker{}, "want stream records"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHandler(t, newEngine(), func(cfg *Config) { cfg.Tasks = c.tasks })

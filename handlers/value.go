@@ -62,7 +62,7 @@ func (s *scanner) content(name text, depth int, out *change.Value) bool {
 		if !s.literal("true") {
 			return s.fail(codeValue, "want true in a NULL")
 		}
-		set(out, change.Null())
+		assign(out, change.Null())
 		return true
 	case "SS":
 		return s.set(change.KindStringSet, change.KindString, out)
@@ -78,7 +78,7 @@ func (s *scanner) content(name text, depth int, out *change.Value) bool {
 	return s.fail(codeValue, "unknown type %.40q", s.bytes(name))
 }
 
-func set(out *change.Value, v change.Value) {
+func assign(out *change.Value, v change.Value) {
 	if out != nil {
 		*out = v
 	}
@@ -87,9 +87,9 @@ func set(out *change.Value, v change.Value) {
 func (s *scanner) boolean(out *change.Value) bool {
 	switch {
 	case s.literal("true"):
-		set(out, change.Bool(true))
+		assign(out, change.Bool(true))
 	case s.literal("false"):
-		set(out, change.Bool(false))
+		assign(out, change.Bool(false))
 	default:
 		return s.fail(codeValue, "want true or false in a BOOL")
 	}

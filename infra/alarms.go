@@ -43,7 +43,7 @@ func alarms(o Options) []alarm {
 			"Derived data is more than 10 minutes behind: the function fails, is throttled, or needs a larger batch size or parallelization.",
 			functionMetric(o, "IteratorAge"), "Maximum", time.Minute, 5, 5, laggingMS},
 		{"losing-records", "LosingRecords",
-			"The oldest record is 12 hours old. At 24 hours the stream drops it, and its change is never derived.",
+			"The oldest record is 12 hours old. At 22 hours Lambda gives it up, and it goes to the bucket of late batches.",
 			functionMetric(o, "IteratorAge"), "Maximum", time.Minute, 5, 5, losingMS},
 		{"errors", "Errors", "Invocations fail: the function's log says why. Lambda retries.",
 			functionMetric(o, "Errors"), "Sum", time.Minute, 3, 5, 0},
@@ -52,22 +52,19 @@ func alarms(o Options) []alarm {
 		{"parked", "Parked",
 			"Something can have no effect as it is and was set aside: `dynamill parked list` says what and why.",
 			parkedMetric(o), "Maximum", 5 * time.Minute, 1, 1, 0},
-		{"failed-batches", "FailedBatchesAlarm",
-			"A batch failed until Lambda gave up and lies in the bucket of failed batches; its changes are not derived yet.",
+		{"late-batches", "LateBatchesAlarm",
+			"A late batch, which Lambda gave up, lies in the bucket of late batches; its changes are not derived yet.",
 			mappingMetric("OnFailureDestinationDeliveredEventCount"), "Sum", 5 * time.Minute, 1, 1, 0},
 		{"undelivered-batches", "UndeliveredBatches",
-			"A batch failed for good and could not be written to the bucket: look at the permissions, before it is dropped.",
+			"A late batch could not be written to its bucket: look at the permissions, before it is dropped.",
 			functionMetric(o, "DestinationDeliveryFailures"), "Sum", 5 * time.Minute, 1, 1, 0},
-		{"dropped-batches", "DroppedBatches", "A batch failed for good and is in no bucket either: its changes are lost.",
+		{"dropped-batches", "DroppedBatches", "A late batch was dropped and is in no bucket either: its changes are lost.",
 			mappingMetric("DroppedEventCount"), "Sum", 5 * time.Minute, 1, 1, 0},
 	}
 }
 
 // dashboard is the body of a dashboard: what one looks at first.
 func dashboard(o Options) block {
-	state := func(name, operation string) list {
-		return list{"AWS/DynamoDB", name, "TableName", o.StateTable, "Operation", operation}
-	}
 	return block{{key: "widgets", value: list{
 		widget(0, 0, "How far behind (ms)", "Maximum", metricRow(functionMetric(o, "IteratorAge"))),
 		widget(12, 0, "Records: read, filtered out, handed over, failed", "Sum",
@@ -82,7 +79,7 @@ func dashboard(o Options) block {
 			list{"AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", o.Table},
 			list{"AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", o.StateTable},
 			list{"AWS/DynamoDB", "ConsumedReadCapacityUnits", "TableName", o.StateTable},
-			state("ThrottledRequests", "TransactWriteItems")),
+			list{"AWS/DynamoDB", "ThrottledRequests", "TableName", o.StateTable, "Operation", "TransactWriteItems"}),
 	}}}
 }
 

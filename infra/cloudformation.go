@@ -5,8 +5,8 @@ import "slices"
 // cloudFormationReferences are the placeholders' words in CloudFormation.
 var cloudFormationReferences = map[string]string{
 	"partition": "AWS::Partition", "region": "AWS::Region", "account": "AWS::AccountId",
-	"stream": "StreamArn", "mapping": "StreamMapping", "bucket": "FailedBatches.Arn", "bucketName": "FailedBatches",
-	"logs": "LogGroup.Arn", "role": "Role.Arn", "function": "Function.Arn", "functionName": "Function", "schedule": "TaskSchedule.Arn",
+	"stream": "StreamArn", "mapping": "StreamMapping", "bucket": "LateBatches.Arn", "bucketName": "LateBatches",
+	"logs": "LogGroup.Arn", "role": "Role.Arn", "roleName": "Role", "function": "Function.Arn", "functionName": "Function", "schedule": "TaskSchedule.Arn",
 	"codeBucket": "CodeBucket", "codeKey": "CodeKey",
 }
 
@@ -34,8 +34,8 @@ func (d deployment) cloudFormation(sam bool) string {
 		entry{key: "Resources", value: resources},
 		entry{key: "Outputs", value: block{
 			{key: "FunctionName", value: block{{key: "Value", value: sub("${functionName}")}}},
-			{key: "FailedBatchesBucket", value: block{{key: "Value", value: sub("${bucketName}")}}},
-			{key: "StreamMappingId", value: block{{key: "Value", value: sub("${mapping}")}}},
+			{key: "LateBatchesBucket", value: block{{key: "Value", value: sub("${bucketName}")}}},
+			{key: "RoleName", value: block{{key: "Value", value: sub("${roleName}")}}},
 		}})
 	return yamlOf(top, cloudFormationReferences)
 }
@@ -62,7 +62,7 @@ func (d deployment) cfnParameters(sam bool) block {
 		}}}
 	if !sam {
 		parameters = append(parameters,
-			entry{comment: "The zip with the executable `bootstrap` and the rule file " + d.RulesFile + ".", key: "CodeBucket",
+			entry{comment: "The zip with " + d.zipHolds() + ".", key: "CodeBucket",
 				value: block{{key: "Type", value: "String"}, {key: "Description", value: "S3 bucket that holds the function's zip"}}},
 			entry{key: "CodeKey", value: block{{key: "Type", value: "String"}, {key: "Description", value: "key of the zip in that bucket"}}})
 	}
@@ -93,7 +93,7 @@ func (d deployment) cfnStateTable() entry {
 
 func (d deployment) cfnBucket() block {
 	return block{
-		resource(whyBucket, "FailedBatches", "AWS::S3::Bucket", block{
+		resource(whyBucket, "LateBatches", "AWS::S3::Bucket", block{
 			{key: "BucketEncryption", value: block{{key: "ServerSideEncryptionConfiguration", value: list{block{
 				{key: "ServerSideEncryptionByDefault", value: block{{key: "SSEAlgorithm", value: "AES256"}}}}}}}},
 			{key: "PublicAccessBlockConfiguration", value: block{
@@ -101,9 +101,9 @@ func (d deployment) cfnBucket() block {
 				{key: "IgnorePublicAcls", value: true}, {key: "RestrictPublicBuckets", value: true}}},
 			{key: "OwnershipControls", value: block{{key: "Rules", value: list{block{{key: "ObjectOwnership", value: "BucketOwnerEnforced"}}}}}},
 			{key: "LifecycleConfiguration", value: block{{key: "Rules", value: list{block{
-				{key: "Id", value: "expire"}, {key: "Status", value: "Enabled"}, {key: "ExpirationInDays", value: failedBatchDays}}}}}},
+				{key: "Id", value: "expire"}, {key: "Status", value: "Enabled"}, {key: "ExpirationInDays", value: lateBatchDays}}}}}},
 		}, kept()...),
-		resource("", "FailedBatchesPolicy", "AWS::S3::BucketPolicy", block{
+		resource("", "LateBatchesPolicy", "AWS::S3::BucketPolicy", block{
 			{key: "Bucket", value: sub("${bucketName}")},
 			{key: "PolicyDocument", value: encryptedOnly()},
 		}),
@@ -138,7 +138,7 @@ func (d deployment) cfnFunction(sam bool) entry {
 	kind := "AWS::Lambda::Function"
 	if sam {
 		kind = "AWS::Serverless::Function"
-		properties = append(properties, entry{comment: "A zip with the executable `bootstrap` and the rule file " + d.RulesFile + ".", key: "CodeUri", value: d.Code})
+		properties = append(properties, entry{comment: "A zip with " + d.zipHolds() + ".", key: "CodeUri", value: d.Code})
 	} else {
 		properties = append(properties, entry{key: "Code", value: block{{key: "S3Bucket", value: sub("${codeBucket}")}, {key: "S3Key", value: sub("${codeKey}")}}})
 	}

@@ -23,13 +23,15 @@ func Formats() []Format { return []Format{SAM, CloudFormation, Terraform} }
 
 // How a failing batch is treated. A record that can never be applied is parked
 // by the engine, so what fails is an outage: retrying for long is right, and
-// giving up must come before the stream drops the records (after 24 hours).
+// giving up must come before the stream drops the records (after 24 hours). A
+// record's age is the only limit, and cutting batches in two does not count as an
+// attempt (Lambda developer guide, "Retain discarded records for a DynamoDB event source").
 const (
-	retriesMax      = 10_000 // Lambda's bound
-	recordAgeMax    = 22 * time.Hour
-	failedBatchDays = 90 // that the bucket keeps a failed batch
-	taskRetries     = 0  // the next minute's invocation is the retry
-	taskAgeMax      = time.Minute
+	retriesMax    = -1 // without end: a bound would be spent before the age where attempts fail fast
+	recordAgeMax  = 22 * time.Hour
+	lateBatchDays = 90 // that the bucket keeps a late batch
+	taskRetries   = 0  // the next minute's invocation is the retry
+	taskAgeMax    = time.Minute
 )
 
 // tasksPayload is what the schedule invokes the function with.
@@ -78,11 +80,11 @@ func (d deployment) head(command string) string {
 // Why each part is there, said once for all formats.
 const (
 	whyStateTable = "dynamill's memory: ledger, accumulators, references, tasks, parked records (docs/state-table.md). Losing it means seeding anew, so it is protected."
-	whyBucket     = "Batches that failed until Lambda gave up, with their records. Objects mean changes that are not derived: an alarm watches for them."
+	whyBucket     = "Late batches: those that Lambda gave up, with their records. Objects mean changes that are not derived: an alarm watches for them."
 	whyLogs       = "The function's log; its metrics are in it, too."
 	whyRole       = "Just what these rules need."
-	whyFunction   = "The engine with the rule file."
-	whyMapping    = "The table's stream to the function. A batch that fails is cut in two, retried from its first failed record on, and kept in the bucket before the stream would drop it."
+	whyFunction   = "The engine."
+	whyMapping    = "The table's stream to the function. A batch that fails is cut in two, retried from its first failed record on, and kept in the bucket when it is too old, before the stream would drop it."
 	whyFilters    = "Derived from the keys of every entity that a rule reads or writes: other records do not invoke the function and cost nothing."
 	whyNoFilters  = "No filter: the entities' keys have too little fixed text to tell records that concern no rule."
 	whySchedule   = "Every minute: what is due without a record, such as the rest of a large fan-out."
@@ -95,13 +97,4 @@ func (d deployment) whyMapping() string {
 		return whyMapping + "\n" + whyNoFilters
 	}
 	return whyMapping
-}
-
-// environment is the function's.
-func (d deployment) environment() block {
-	return block{
-		{key: "DYNAMILL_TABLE", value: d.Table},
-		{key: "DYNAMILL_STATE_TABLE", value: d.StateTable},
-		{key: "DYNAMILL_RULES", value: d.RulesFile},
-	}
 }

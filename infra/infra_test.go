@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,6 +32,30 @@ func generate(t testing.TB, format Format, name string, o Options) string {
 		t.Fatal(err)
 	}
 	return string(made)
+}
+
+// The zip is looked for where `make lambda` leaves the one for the architecture.
+func TestTheZipFitsTheArchitecture(t *testing.T) {
+	for architecture, want := range map[string]string{
+		"": "bin/lambda/dynamill-arm64.zip", "arm64": "bin/lambda/dynamill-arm64.zip", "x86_64": "bin/lambda/dynamill-amd64.zip",
+	} {
+		for format, written := range map[Format]string{SAM: "CodeUri: " + want + "\n", Terraform: `= "` + want + "\"\n"} {
+			if template := generate(t, format, "groups", Options{Architecture: architecture}); !strings.Contains(template, written) {
+				t.Errorf("%s for architecture %q does not hold %q", format, architecture, written)
+			}
+		}
+	}
+}
+
+func TestAWrongTableNameIsToldOnce(t *testing.T) {
+	_, err := Generate(SAM, example(t, "blog"), Options{Table: "a/b"})
+	if err == nil || err.Error() != `the table's name "a/b" is not one that DynamoDB allows` {
+		t.Errorf("got %v", err)
+	}
+	_, err = Generate(SAM, example(t, "blog"), Options{Table: "app", StateTable: "a/b"})
+	if err == nil || err.Error() != `the state table's name "a/b" is not one that DynamoDB allows` {
+		t.Errorf("got %v", err)
+	}
 }
 
 var exampleNames = []string{"blog", "groups", "likes"}

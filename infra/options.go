@@ -17,8 +17,14 @@ import (
 type Options struct {
 	Table      string // the user's table; required
 	StateTable string // "" for Table with "-dynamill" behind it
-	Code       string // SAM and Terraform: path of the zip with the executable `bootstrap` and the rule file; "" for bootstrap.zip
-	RulesFile  string // name of the rule file in the zip; "" for dynamill.yaml
+	// Code is, for SAM and Terraform, the path of the zip with the executable `bootstrap`
+	// and the rule file; "" for where `make lambda` leaves it. CloudFormation's is a parameter.
+	Code      string
+	RulesFile string // name of the rule file in the zip; "" for dynamill.yaml
+	// RulesFrom is where the function reads its rules, and the permission for just
+	// that: s3://bucket/key, ssm:NAME, or the text of the rules, which has a line
+	// break; "" for RulesFile in the zip.
+	RulesFrom string
 
 	Architecture    string        // arm64 or x86_64; "" for arm64
 	MemoryMB        int           // 128 to 10240; 0 for 512
@@ -41,7 +47,6 @@ const (
 	DefaultBatchSize       = 1000
 	DefaultParallelization = 1
 	DefaultRetentionDays   = 30
-	DefaultCode            = "bootstrap.zip"
 	DefaultRulesFile       = "dynamill.yaml"
 )
 
@@ -66,8 +71,8 @@ var (
 // complete fills in the defaults and reports every option that AWS would refuse.
 func (o Options) complete() (Options, error) {
 	o.StateTable = cmp.Or(o.StateTable, o.Table+"-dynamill")
-	o.Code, o.RulesFile = cmp.Or(o.Code, DefaultCode), cmp.Or(o.RulesFile, DefaultRulesFile)
 	o.Architecture, o.MemoryMB = cmp.Or(o.Architecture, DefaultArchitecture), cmp.Or(o.MemoryMB, DefaultMemoryMB)
+	o.Code, o.RulesFile = cmp.Or(o.Code, zipOf(o.Architecture)), cmp.Or(o.RulesFile, DefaultRulesFile)
 	o.Timeout, o.BatchSize = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.BatchSize, DefaultBatchSize)
 	o.Parallelization, o.RetentionDays = cmp.Or(o.Parallelization, DefaultParallelization), cmp.Or(o.RetentionDays, DefaultRetentionDays)
 	var found []error
@@ -77,7 +82,7 @@ func (o Options) complete() (Options, error) {
 		}
 	}
 	require(tableName.MatchString(o.Table), "the table's name %q is not one that DynamoDB allows", o.Table)
-	require(tableName.MatchString(o.StateTable), "the state table's name %q is not one that DynamoDB allows", o.StateTable)
+	require(tableName.MatchString(o.StateTable) || !tableName.MatchString(o.Table), "the state table's name %q is not one that DynamoDB allows", o.StateTable)
 	require(o.StateTable != o.Table, "the state table cannot be the table itself, %s", o.Table)
 	require(o.Architecture == "arm64" || o.Architecture == "x86_64", "the architecture %q is neither arm64 nor x86_64", o.Architecture)
 	require(o.MemoryMB >= memoryMBMin && o.MemoryMB <= memoryMBMax, "%d MB of memory: Lambda offers %d to %d", o.MemoryMB, memoryMBMin, memoryMBMax)
@@ -88,7 +93,16 @@ func (o Options) complete() (Options, error) {
 		"a parallelization of %d: Lambda takes 1 to %d", o.Parallelization, parallelizationMax)
 	require(slices.Contains(retentionPeriods, o.RetentionDays), "a retention of %d days: CloudWatch offers %v", o.RetentionDays, retentionPeriods)
 	require(o.AlarmTopic == "" || topicARN.MatchString(o.AlarmTopic), "the alarm topic %q is not the ARN of an SNS topic", o.AlarmTopic)
+	found = append(found, o.checkRuleSource())
 	return o, errors.Join(found...)
+}
+
+// zipOf is where `make lambda` leaves the zip for an architecture, under Go's name of it.
+func zipOf(architecture string) string {
+	if architecture == "x86_64" {
+		architecture = "amd64"
+	}
+	return "bin/lambda/dynamill-" + architecture + ".zip"
 }
 
 func wholeSeconds(d, least, most time.Duration) bool {

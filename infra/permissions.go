@@ -35,7 +35,7 @@ func statements(set *rules.Set, o Options) []statement {
 		table = append(table, "dynamodb:DeleteItem")
 		why += " DeleteItem takes mirror items away whose source is gone."
 	}
-	return []statement{
+	return append([]statement{
 		{"Table", why, table, []sub{tableARN(o.Table)}},
 		{"StateTable", "dynamill's own memory.",
 			[]string{"dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query",
@@ -45,14 +45,14 @@ func statements(set *rules.Set, o Options) []statement {
 			[]string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"}, []sub{"${stream}"}},
 		{"ListStreams", "Lambda lists streams when the mapping is made; AWS has no narrower resource for this action.",
 			[]string{"dynamodb:ListStreams"}, []sub{"*"}},
-		{"FailedBatches", "Lambda writes batches that failed for good in the function's name.",
-			[]string{"s3:PutObject"}, []sub{"${bucket}/*"}},
-		{"FailedBatchesBucket", "Lambda looks whether that bucket is there.", []string{"s3:ListBucket"}, []sub{"${bucket}"}},
+		{"LateBatches", "Lambda writes late batches in the function's name; the function reads one that it is told of.",
+			[]string{"s3:PutObject", "s3:GetObject"}, []sub{"${bucket}/*"}},
+		{"LateBatchesBucket", "Lambda looks whether that bucket is there; and S3 tells the function of an object that is missing as such, not as denied.", []string{"s3:ListBucket"}, []sub{"${bucket}"}},
 		{"Logs", "The function's logs and, within them, its metrics.",
 			[]string{"logs:CreateLogStream", "logs:PutLogEvents"}, []sub{"${logs}"}},
 		{"Traces", "X-Ray; AWS has no narrower resource for these actions.",
 			[]string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, []sub{"*"}},
-	}
+	}, o.ruleStatements()...)
 }
 
 func tableARN(name string) sub {

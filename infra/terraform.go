@@ -11,7 +11,7 @@ var terraformReferences = map[string]string{
 	"partition": "data.aws_partition.current.partition", "region": "data.aws_region.current.region",
 	"account": "data.aws_caller_identity.current.account_id",
 	"stream":  "var.stream_arn", "mapping": "aws_lambda_event_source_mapping.stream.uuid",
-	"bucket": "aws_s3_bucket.failed_batches.arn", "bucketName": "aws_s3_bucket.failed_batches.id",
+	"bucket": "aws_s3_bucket.late_batches.arn", "bucketName": "aws_s3_bucket.late_batches.id",
 	"logs": "aws_cloudwatch_log_group.function.arn", "role": "aws_iam_role.function.arn", "roleName": "aws_iam_role.function.id",
 	"function": "aws_lambda_function.dynamill.arn", "functionName": "aws_lambda_function.dynamill.function_name",
 	"schedule": "aws_cloudwatch_event_rule.tasks.arn", "scheduleName": "aws_cloudwatch_event_rule.tasks.name", "package": "var.package",
@@ -31,7 +31,8 @@ func (d deployment) terraform() string {
 			{key: "dashboard_body", value: encoded{dashboard(d.Options)}},
 		}),
 		{key: `output "function_name"`, value: nested{{key: "value", value: sub("${functionName}")}}},
-		{key: `output "failed_batches_bucket"`, value: nested{{key: "value", value: sub("${bucketName}")}}},
+		{key: `output "late_batches_bucket"`, value: nested{{key: "value", value: sub("${bucketName}")}}},
+		{key: `output "role_name"`, value: nested{{key: "value", value: sub("${roleName}")}}},
 	})
 	return hclOf(top, terraformReferences)
 }
@@ -50,7 +51,7 @@ func (d deployment) tfVariables() block {
 		{key: "error_message", value: "This is not the ARN of a stream of table " + d.Table + "."},
 	}})
 	stream.comment = "aws dynamodb describe-table --table-name " + d.Table + " --query Table.LatestStreamArn --output text"
-	code := text("package", "path of the zip with the executable `bootstrap` and the rule file "+d.RulesFile, entry{key: "default", value: d.Code})
+	code := text("package", "path of the zip with "+d.zipHolds(), entry{key: "default", value: d.Code})
 	topic := text("alarm_topic_arn", "ARN of the SNS topic that alarms go to; empty for none", entry{key: "default", value: d.AlarmTopic})
 	return block{
 		{comment: d.head(string(Terraform)), key: "terraform", value: nested{{key: "required_providers", value: nested{
@@ -82,21 +83,21 @@ func (d deployment) tfStateTable() entry {
 func (d deployment) tfBucket() block {
 	bucket := entry{key: "bucket", value: sub("${bucketName}")}
 	return block{
-		tf(whyBucket, "aws_s3_bucket", "failed_batches", nested{
+		tf(whyBucket, "aws_s3_bucket", "late_batches", nested{
 			{key: "bucket_prefix", value: bucketPrefix(d.functionName())},
 			{key: "lifecycle", value: nested{{key: "prevent_destroy", value: true}}},
 		}),
-		tf("", "aws_s3_bucket_server_side_encryption_configuration", "failed_batches", nested{bucket,
+		tf("", "aws_s3_bucket_server_side_encryption_configuration", "late_batches", nested{bucket,
 			{key: "rule", value: nested{{key: "apply_server_side_encryption_by_default", value: nested{{key: "sse_algorithm", value: "AES256"}}}}}}),
-		tf("", "aws_s3_bucket_public_access_block", "failed_batches", nested{bucket,
+		tf("", "aws_s3_bucket_public_access_block", "late_batches", nested{bucket,
 			{key: "block_public_acls", value: true}, {key: "block_public_policy", value: true},
 			{key: "ignore_public_acls", value: true}, {key: "restrict_public_buckets", value: true}}),
-		tf("", "aws_s3_bucket_ownership_controls", "failed_batches", nested{bucket,
+		tf("", "aws_s3_bucket_ownership_controls", "late_batches", nested{bucket,
 			{key: "rule", value: nested{{key: "object_ownership", value: "BucketOwnerEnforced"}}}}),
-		tf("", "aws_s3_bucket_lifecycle_configuration", "failed_batches", nested{bucket,
+		tf("", "aws_s3_bucket_lifecycle_configuration", "late_batches", nested{bucket,
 			{key: "rule", value: nested{{key: "id", value: "expire"}, {key: "status", value: "Enabled"},
-				{key: "filter", value: nested{}}, {key: "expiration", value: nested{{key: "days", value: failedBatchDays}}}}}}),
-		tf("", "aws_s3_bucket_policy", "failed_batches", nested{bucket, {key: "policy", value: encoded{encryptedOnly()}}}),
+				{key: "filter", value: nested{}}, {key: "expiration", value: nested{{key: "days", value: lateBatchDays}}}}}}),
+		tf("", "aws_s3_bucket_policy", "late_batches", nested{bucket, {key: "policy", value: encoded{encryptedOnly()}}}),
 	}
 }
 

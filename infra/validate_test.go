@@ -46,6 +46,9 @@ func options() map[string]Options {
 		"a name like a number":     {Table: "1234567890"},
 		"the longest name":         {Table: strings.Repeat("x", 246)},
 		"a name like another word": {Table: "true"},
+		"rules in S3":              {Table: "app", RulesFrom: "s3://rules.example/a b/'c'(1)=@.yaml"},
+		"rules in a parameter":     {Table: "app", RulesFrom: "ssm:/app/rules"},
+		"rules as text":            {Table: "app", RulesFrom: inlineRules},
 	}
 }
 
@@ -75,11 +78,12 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 		{cfn, "BisectBatchOnFunctionError: true", "BisectBatchOnError: true", "no property BisectBatchOnError"},
 		{cfn, "BisectBatchOnFunctionError: true", "BisectBatchOnFunctionError: 'true'", "wants boolean"},
 		{cfn, "BatchSize: 1000", "BatchSize: many", "wants integer"},
+		{cfn, "MaximumRetryAttempts: -1", "MaximumRetryAttempts: forever", "wants integer"},
 		{cfn, "BatchSize: 1000", "BatchSize: !Ref StreamArn", "wants integer"},
 		{cfn, "        - Pattern:", "        - Patterns:", "no property Patterns"},
 		{cfn, "      FunctionName: !Ref Function\n      StartingPosition", "      StartingPosition", "needs FunctionName"},
 		{cfn, "!Ref StreamArn", "!Ref StreamARN", "refers to StreamARN"},
-		{cfn, "!GetAtt FailedBatches.Arn", "!GetAtt FailedBatches.ARN", "refers to FailedBatches.ARN"},
+		{cfn, "!GetAtt LateBatches.Arn", "!GetAtt LateBatches.ARN", "refers to LateBatches.ARN"},
 		{cfn, "${AWS::Region}", "${Region}", "refers to Region"},
 		{cfn, "DependsOn: LogGroup", "DependsOn: Logs", "depends on Logs"},
 		{cfn, "HasAlarmTopic, [", "HasAlarm, [", "wants a condition"},
@@ -94,10 +98,11 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 
 		{tf, "batch_size  ", "batch_sizes ", "no argument batch_sizes"},
 		{tf, "= 1000\n", "= \"many\"\n", "wants number"},
+		{tf, "= -1\n", "= \"forever\"\n", "wants number"},
 		{tf, "  destination_config {", "  destinations_config {", "no block destinations_config"},
 		{tf, "destination_arn = ", "destination_aro = ", "needs destination_arn"},
 		{tf, "= var.stream_arn", "= var.stream_aro", "stream_aro"},
-		{tf, "aws_s3_bucket.failed_batches.arn", "aws_s3_bucket.failed.arn", "failed"},
+		{tf, "aws_s3_bucket.late_batches.arn", "aws_s3_bucket.failed.arn", "failed"},
 		{tf, "stream.uuid", "stream.uuids", "uuids"},
 		{tf, `resource "aws_s3_bucket_policy"`, `resource "aws_s3_policy"`, "no such resource"},
 		{tf, `data "aws_region" "current" {}`, `data "aws_region" "here" {}`, "current"},

@@ -21,7 +21,7 @@ func yamlOf(top block, references map[string]string) string {
 		if i > 0 && !isScalar(e.value) {
 			w.line(0)
 		}
-		w.yamlEntry(0, e, "", len(top) > 0 && (e.key == "Parameters" || e.key == "Resources" || e.key == "Outputs"))
+		w.yamlEntry(0, e, "", e.key == "Parameters" || e.key == "Resources" || e.key == "Outputs")
 	}
 	return w.String()
 }

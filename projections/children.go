@@ -242,12 +242,15 @@ func (e *Engine) parentItem(b *plan.Binding, key change.Key, items map[change.Ke
 // the child moved meanwhile.
 func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, child change.Item, parent change.Image, at plan.Version) (bool, error) {
 	if child == nil {
+		f.Stray = true
 		return false, nil
 	}
 	if m, ok := w.planner.Set.Identify(id.Key, child); !ok || m.Entity != id.Rule.Target {
+		f.Stray = true
 		return false, nil
 	} else if ref, ok, err := id.Rule.ParentKey(&m, child); err != nil || !ok || ref != f.Parent {
-		return false, nil // a later record of the child says so
+		f.Stray = true // a later record of the child says so
+		return false, nil
 	}
 	if at == "" {
 		at = plan.VersionAt(id.Epoch, change.Position{})

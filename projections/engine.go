@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"slices"
@@ -23,12 +24,12 @@ const (
 	// days leave a week for records that were set aside.
 	tombstoneTTL = 8 * 24 * time.Hour
 
-	// healsMax bounds how often the engine corrects one rule's attributes on
+	// healsMaxDefault bounds how often the engine corrects one rule's attributes on
 	// one item within healWindow. It is far above what an application's own
 	// whole-item puts cause, batch by batch, and far below what two programs
 	// that answer each other reach.
-	healsMax   = 300
-	healWindow = 10 * time.Minute
+	healsMaxDefault = 300
+	healWindow      = 10 * time.Minute
 
 	// writesAtOnce is how many single writes of one batch are under way together.
 	writesAtOnce = 16
@@ -61,9 +62,10 @@ type Engine struct {
 	sortKey      string // "" if the table has none
 	partitionN   bool   // the partition key is a number
 	sortN        bool
-	incarnation  string       // of the state table
-	epoch        int          // of the rules
-	lives        atomic.Int64 // times that rules went live, as last seen in the registry
+	streamLabel  atomic.Pointer[string] // of the table's latest stream, when it was looked at; nil if it has none
+	incarnation  string                 // of the state table
+	epoch        int                    // of the rules
+	lives        atomic.Int64           // times that rules went live, as last seen in the registry
 	logger       *slog.Logger
 	healsMax     int64
 	fanOutMax    int
@@ -128,14 +130,17 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.FanOutMax == 0 {
-		cfg.FanOutMax = fanOutMax
+		cfg.FanOutMax = fanOutMaxDefault
 	}
 	if cfg.HealsMax == 0 {
-		cfg.HealsMax = healsMax
+		cfg.HealsMax = healsMaxDefault
 	}
 	e := &Engine{
 		client: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable,
 		logger: cfg.Logger, limiter: cfg.Limiter, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, suffix: workerSuffix(cfg.Worker),
+	}
+	if e.stateTable == e.table {
+		return nil, &SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.table), Remedy: "name another one with --state-table"}
 	}
 	tableID, err := e.describeTable(ctx, cfg.Rules)
 	if err != nil {

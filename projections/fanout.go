@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -16,59 +17,98 @@ import (
 // writeChildren writes a parent's state to its children, from where cursor
 // points (nil: from the first), until it has looked at so many or there are no
 // more. It returns how many of them refer to the parent, and where to go on.
-func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, most int) (left int, next row, err error) {
+func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, most int) (referring int, next row, err error) {
 	in, ok := e.childrenQuery(pw)
 	if !ok {
 		return 0, nil, nil
 	}
-	write := e.writeReferred
-	if pw.b.Rule.Collection {
+	var write func(context.Context, parentWrite, []row) (int, error)
+	switch {
+	case pw.refill:
+		write = e.fillReferring
+	case pw.b.Rule.Collection:
 		write = e.writeCollected
+	default:
+		write = e.writeReferred
 	}
 	for next = cursor; most > 0; {
 		in.ExclusiveStartKey, in.Limit = next, ptr(int32(most))
 		out, err := attempt(ctx, e, "looking up the children of "+pw.parent.String(), func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
 		if err != nil {
-			return left, nil, err
+			return referring, nil, err
 		}
 		n, err := write(ctx, pw, out.Items)
 		if err != nil {
-			return left, nil, err
+			return referring, nil, err
 		}
-		left, most, next = left+n, most-len(out.Items), out.LastEvaluatedKey
+		referring, most, next = referring+n, most-len(out.Items), out.LastEvaluatedKey
 		if len(next) == 0 {
-			return left, nil, nil
+			return referring, nil, nil
 		}
 	}
-	return left, next, nil
+	return referring, next, nil
 }
 
 // refill fills all children of parents anew, as if they had just come: for a
-// parent that is rederived, whose record may be lost.
-func (w *work) refill(parents []plan.ItemRule) {
-	for _, id := range parents {
-		in, ok := w.childrenQuery(parentWrite{b: id.Binding, parent: id.Key})
-		if !ok {
-			continue
+// parent that is rederived, whose record may be lost. Where the record's position
+// is known, the parent's is raised to it: no earlier record writes what the parent was before.
+func (w *work) refill(parents []plan.Refill) {
+	for _, rf := range parents {
+		w.failed(0, w.refillParent(w.ctx, rf))
+	}
+}
+
+func (e *Engine) refillParent(ctx context.Context, rf plan.Refill) error {
+	if !rf.Position.IsZero() && !guard.Off(guard.LateParentRaised) {
+		if _, err := e.raiseParent(ctx, rf.ItemRule, plan.VersionAt(rf.Epoch, rf.Position)); err != nil {
+			return err
 		}
-		err := w.queryPages(w.ctx, "looking up the children of "+id.Key.String(), in, func(rows []row) error {
-			for chunk := range slices.Chunk(rows, fillsAtOnce) {
-				fills := &plan.Asked[plan.ItemRule, plan.Fill]{}
-				for _, r := range chunk {
-					child := childOf(r)
-					if id.Rule.Collection {
-						child = w.keyOf(r)
-					}
-					fills.Put(plan.ItemRule{Binding: id.Binding, Key: child}, &plan.Fill{Parent: id.Key, Refers: true})
-				}
-				if err := w.fillChunk(w.ctx, fills.Keys(), fills); err != nil {
-					return err
+	}
+	at, err := e.parentAt(ctx, rf.ItemRule)
+	if err != nil {
+		return err
+	}
+	referring, next, err := e.writeChildren(ctx, parentWrite{b: rf.Binding, parent: rf.Key, refill: true}, nil, e.fanOutMax)
+	switch {
+	case err != nil:
+		return err
+	case len(next) > 0:
+		return e.putTask(ctx, task{id: rf.ItemRule, at: at, refill: true, cursor: next, children: e.fanOutMax, referring: referring})
+	case referring == 0 && !rf.Position.IsZero():
+		return e.retireIfGone(ctx, rf.ItemRule, at)
+	}
+	return nil
+}
+
+// fillReferring fills children anew, and prunes references that dangle. It
+// returns how many still refer to the parent.
+func (e *Engine) fillReferring(ctx context.Context, pw parentWrite, rows []row) (int, error) {
+	w := e.newWork(ctx, 0)
+	defer w.release()
+	referring := 0
+	for chunk := range slices.Chunk(rows, fillsAtOnce) {
+		fills := &plan.Asked[plan.ItemRule, plan.Fill]{}
+		keys := make([]change.Key, len(chunk))
+		for i, r := range chunk {
+			if keys[i] = childOf(r); pw.b.Rule.Collection {
+				keys[i] = e.keyOf(r)
+			}
+			fills.Put(plan.ItemRule{Binding: pw.b, Key: keys[i]}, &plan.Fill{Parent: pw.parent, Refers: true})
+		}
+		if err := cmp.Or(w.fillChunk(ctx, fills.Keys(), fills), w.err); err != nil {
+			return referring, err
+		}
+		for i, r := range chunk {
+			if !fills.Of(plan.ItemRule{Binding: pw.b, Key: keys[i]}).Stray {
+				referring++
+			} else if !pw.b.Rule.Collection {
+				if err := e.pruneReference(ctx, pw.b.ID, r); err != nil {
+					return referring, err
 				}
 			}
-			return nil
-		})
-		w.failed(0, err)
+		}
 	}
+	return referring, nil
 }
 
 // childrenQuery looks up a parent's children: those that lie in a collection
@@ -96,15 +136,15 @@ func (e *Engine) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
 
 // writeCollected writes to children that were read from their collection.
 func (e *Engine) writeCollected(ctx context.Context, pw parentWrite, rows []row) (int, error) {
-	var left atomic.Int64
+	var referring atomic.Int64
 	err := each(ctx, len(rows), func(ctx context.Context, i int) error {
 		refers, err := e.writeChild(ctx, pw, e.keyOf(rows[i]), attributes.ItemFromTable(rows[i]))
 		if refers {
-			left.Add(1)
+			referring.Add(1)
 		}
 		return err
 	})
-	return int(left.Load()), err
+	return int(referring.Load()), err
 }
 
 // writeReferred writes to children by their references, and prunes those that dangle.
@@ -117,18 +157,18 @@ func (e *Engine) writeReferred(ctx context.Context, pw parentWrite, rows []row) 
 	if err != nil {
 		return 0, err
 	}
-	var left atomic.Int64
+	var referring atomic.Int64
 	err = each(ctx, len(rows), func(ctx context.Context, i int) error {
 		refers, err := e.writeChild(ctx, pw, keys[i], image(items[keys[i]]))
 		if err == nil && !refers {
 			err = e.pruneReference(ctx, pw.b.ID, rows[i])
 		}
 		if refers {
-			left.Add(1)
+			referring.Add(1)
 		}
 		return err
 	})
-	return int(left.Load()), err
+	return int(referring.Load()), err
 }
 
 // childOf is the child that a reference names; long keys are kept beside their hash.

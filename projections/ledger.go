@@ -195,7 +195,7 @@ func (e *Engine) replan(ctx context.Context, mv *plan.Move, actual row) (bool, e
 		if mv.Seeding {
 			sc = plan.Sources
 		}
-		fresh, err := e.readMove(ctx, mv.Key, ent, sc)
+		fresh, err := e.readMove(ctx, mv.Key, ent, sc, mv.Late)
 		if err != nil {
 			return false, err
 		}

@@ -33,7 +33,7 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 		}
 	}
 	write := parentWrite{b: id.Binding, parent: id.Key, version: v, values: f.Values}
-	left, next, err := e.writeChildren(ctx, write, nil, e.fanOutMax)
+	referring, next, err := e.writeChildren(ctx, write, nil, e.fanOutMax)
 	if err == nil && guard.Off(guard.ParentRaised) {
 		_, err = e.raiseParent(ctx, id, v)
 	}
@@ -41,8 +41,8 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 	case err != nil:
 		return err
 	case len(next) > 0:
-		return e.putTask(ctx, task{id: id, at: v, cursor: next, children: e.fanOutMax, left: left})
-	case left == 0 && f.Deleted:
+		return e.putTask(ctx, task{id: id, at: v, cursor: next, children: e.fanOutMax, referring: referring})
+	case referring == 0 && f.Deleted:
 		return e.retireParent(ctx, id, v)
 	}
 	return nil
@@ -65,6 +65,22 @@ func (e *Engine) retireParent(ctx context.Context, id plan.ItemRule, v plan.Vers
 	return err
 }
 
+// parentAt is the position up to which the rule has seen the parent; "" for none.
+func (e *Engine) parentAt(ctx context.Context, id plan.ItemRule) (plan.Version, error) {
+	key := parentKey(id.Binding, id.Key)
+	rows, err := e.readState(ctx, "reading the position of parent "+id.Key.String(), []stateKey{key})
+	return plan.Version(textOf(rows[key]["at"])), err
+}
+
+// retireIfGone retires the position of a parent that is not there any more.
+func (e *Engine) retireIfGone(ctx context.Context, id plan.ItemRule, v plan.Version) error {
+	items, err := e.readItems(ctx, "reading parent "+id.Key.String(), []change.Key{id.Key})
+	if err != nil || e.parentItem(id.Binding, id.Key, items) != nil {
+		return err
+	}
+	return e.retireParent(ctx, id, v)
+}
+
 // parentWrite is what one state of a parent puts on its children.
 type parentWrite struct {
 	b       *plan.Binding
@@ -72,6 +88,7 @@ type parentWrite struct {
 	version plan.Version
 	since   plan.Version // children with this version or a later one are left alone; "" for those with a later one than version
 	values  []change.Value
+	refill  bool // children are filled anew, each from the parent as it is then
 }
 
 // isBelow reports whether a child with this version is to be left alone.

@@ -74,10 +74,14 @@ func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []
 	row := e.parkedRow(recordID+id, "", change.Key{}, change.Position{}, &rules.ItemError{Code: code, Reason: reason})
 	delete(row, "rule")
 	delete(row, "item")
-	row["raw"] = textValue(strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd"))
-	e.counters.Parked.Add(1)
-	e.logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)
-	return e.putState(ctx, "", "parking record "+id, &dynamodb.PutItemInput{Item: row})
+	text := strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd") // which may be three times as long
+	row["raw"] = textValue(strings.ToValidUTF8(text[:min(len(text), rawBytesMax)], ""))
+	err := e.putState(ctx, "", "parking record "+id, &dynamodb.PutItemInput{Item: row})
+	if err == nil {
+		e.counters.Parked.Add(1)
+		e.logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)
+	}
+	return err
 }
 
 // unpark clears what is parked under an id; with a parking, only if it was not parked again since.

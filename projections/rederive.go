@@ -3,8 +3,12 @@ package projections
 import (
 	"context"
 	"slices"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
@@ -13,12 +17,73 @@ import (
 // from the items themselves. It is safe beside live records in any order: the
 // ledger entry is read before the item, and swapped only if nobody moved it.
 func (e *Engine) Rederive(ctx context.Context, keys []change.Key) error {
-	return e.rederive(ctx, keys, plan.Everything)
+	return e.rederive(ctx, keys, plan.Everything, nil)
 }
 
-func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope) error {
+// RederiveRecords is for records that cannot be applied: their images could not be
+// read (nil), or they come so late that later ones may have been applied. It
+// rederives their items, and makes good what an attempt to apply them may have left
+// undone: it rolls up the aggregates that the images name. No earlier record of
+// these items takes effect afterwards, where positions are known (else zero).
+func (e *Engine) RederiveRecords(ctx context.Context, records []change.Record) error {
+	lates := e.planner.Late(records)
+	keys := slices.DeleteFunc(slices.Clone(lates.Keys()), func(k change.Key) bool { return !e.canExist(k) })
+	for _, key := range keys {
+		if err := e.trust(ctx, key, lates.Of(key)); err != nil {
+			return err
+		}
+	}
+	return e.rederive(ctx, keys, plan.Everything, lates)
+}
+
+// canExist reports whether the table can hold an item under a key: what is not
+// from this table's stream may say anything, and DynamoDB would refuse to look.
+func (e *Engine) canExist(k change.Key) bool {
+	good := func(text string, number bool, bytesMax int) bool {
+		_, err := decimal.Parse(text)
+		return text != "" && len(text) <= bytesMax && utf8.ValidString(text) && (!number || err == nil)
+	}
+	return good(k.Partition, e.partitionN, partitionBytesMax) && (e.sortKey == "" || good(k.Sort, e.sortN, sortBytesMax))
+}
+
+// trust forgets a position in a stream that is later than any of this table's:
+// the record is another table's, and its position would hide true records.
+func (e *Engine) trust(ctx context.Context, key change.Key, late *plan.Late) error {
+	if late.Position.IsZero() || e.knowsStream(late.Position) {
+		return nil
+	}
+	if err := e.readStreamLabel(ctx); err != nil { // the stream may have been enabled anew
+		return err
+	}
+	if !e.knowsStream(late.Position) {
+		e.logger.WarnContext(ctx, "a record is of no stream of this table: its position counts for nothing",
+			"item", key.String(), "position", late.Position.String())
+		late.Position = change.Position{}
+	}
+	return nil
+}
+
+// knowsStream reports whether a position can be of a stream of the table.
+func (e *Engine) knowsStream(p change.Position) bool {
+	latest := e.streamLabel.Load()
+	return latest == nil || *latest == "" || p.Epoch() <= *latest
+}
+
+// readStreamLabel reads the label of the table's latest stream.
+func (e *Engine) readStreamLabel(ctx context.Context) error {
+	out, err := attempt(ctx, e, "describing table "+e.table, func() (*dynamodb.DescribeTableOutput, error) {
+		return e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.table})
+	})
+	if err == nil {
+		e.streamLabel.Store(out.Table.LatestStreamLabel)
+	}
+	return err
+}
+
+// rederive rederives items, with what is known of late records; nil: nothing.
+func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late]) error {
 	for chunk := range slices.Chunk(keys, batchGetMax) {
-		err := e.underRegistry(ctx, func() error { return e.rederiveChunk(ctx, chunk, sc) })
+		err := e.underRegistry(ctx, func() error { return e.rederiveChunk(ctx, chunk, sc, lates) })
 		if err != nil {
 			return err
 		}
@@ -26,7 +91,7 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope)
 	return nil
 }
 
-func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope) error {
+func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late]) error {
 	entries := make([]stateKey, len(keys))
 	for i, k := range keys {
 		entries[i] = entryKey(k)
@@ -53,7 +118,14 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 		if err != nil {
 			return err
 		}
-		mv := e.planner.Rederive(pl, key, ent, image(items[key]), sc)
+		var late plan.Late
+		if known := lates.Of(key); known != nil {
+			late = *known
+		}
+		mv := e.planner.Rederive(pl, key, ent, image(items[key]), sc, late)
+		if len(late.Touched) > 0 && mv.Idle() {
+			pl.AddRollups(mv, mv.First)
+		}
 		moves = append(moves, mv)
 	}
 	if err := e.checkMirrors(ctx, moves); err != nil {
@@ -90,7 +162,7 @@ func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, er
 	if err != nil {
 		return nil, err
 	}
-	return e.readMove(ctx, key, ent, plan.Everything)
+	return e.readMove(ctx, key, ent, plan.Everything, plan.Late{})
 }
 
 // ownEntry decodes an entry that is to be swapped as it is. One that newer
@@ -103,12 +175,12 @@ func (e *Engine) ownEntry(r row) (*plan.Entry, error) {
 	return ent, err
 }
 
-func (e *Engine) readMove(ctx context.Context, key change.Key, ent *plan.Entry, sc plan.Scope) (*plan.Move, error) {
+func (e *Engine) readMove(ctx context.Context, key change.Key, ent *plan.Entry, sc plan.Scope, late plan.Late) (*plan.Move, error) {
 	items, err := e.readItems(ctx, "reading "+key.String(), []change.Key{key})
 	if err != nil {
 		return nil, err
 	}
-	return e.planner.MoveFrom(key, ent, image(items[key]), sc), nil
+	return e.planner.MoveFrom(key, ent, image(items[key]), sc, late), nil
 }
 
 // checkMirrors finds mirror items in force that are not as the ledger has

@@ -42,6 +42,7 @@ func (e *Engine) describeTable(ctx context.Context, set *rules.Set) (string, err
 		return "", fmt.Errorf("describing table %s: %w", e.table, err)
 	}
 	t := out.Table
+	e.streamLabel.Store(t.LatestStreamLabel)
 	kinds := map[string]change.Kind{}
 	for _, d := range t.AttributeDefinitions {
 		kinds[*d.AttributeName] = map[ddb.ScalarAttributeType]change.Kind{
@@ -105,6 +106,11 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 		if table == nil {
 			if cfg.Attach {
 				return &SetupError{Problem: fmt.Sprintf("state table %s is empty", e.stateTable), Remedy: "start `dynamill run` first"}
+			}
+			if founded, err := e.checkForeign(ctx); err != nil {
+				return err
+			} else if founded {
+				continue
 			}
 			if err := e.ensureTTL(ctx); err != nil {
 				return err

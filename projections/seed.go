@@ -185,7 +185,7 @@ func (e *Engine) derivePage(ctx context.Context, rows []row) error {
 			keys = append(keys, key)
 		}
 	}
-	return e.rederive(ctx, keys, plan.Sources)
+	return e.rederive(ctx, keys, plan.Sources, nil)
 }
 
 // showPage rolls up the aggregates that a page's items display.

@@ -23,7 +23,7 @@ const (
 	registrySeeding   = "seeding"
 	registryRule      = "rule/"
 	parkedPartition   = "parked" // sort: <rule id>/<item key>
-	tasksPartition    = "tasks"  // sort: <rule id>/<parent's key>
+	tasksPartition    = "tasks"  // sort: <rule id>/<parent's key>, refill/<rule id>/<parent's key>
 
 	// DynamoDB developer guide, "Constraints": longest partition and sort key, in bytes.
 	partitionBytesMax = 2048
@@ -77,8 +77,12 @@ func parentKey(b *plan.Binding, parent change.Key) stateKey {
 	return newStateKey("parent/"+b.ID+"/"+parent.String(), "position")
 }
 
-func taskKey(id plan.ItemRule) stateKey {
-	return newStateKey(tasksPartition, id.ID+"/"+id.Key.String())
+func taskKey(t task) stateKey {
+	sort := t.id.ID + "/" + t.id.Key.String()
+	if t.refill {
+		sort = "refill/" + sort
+	}
+	return newStateKey(tasksPartition, sort)
 }
 
 func parkedID(ruleID string, item change.Key) string { return ruleID + "/" + item.String() }

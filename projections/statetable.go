@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -78,7 +79,46 @@ func (e *Engine) ttlIsOn(ctx context.Context) (bool, error) {
 
 func (e *Engine) stateTableActive(ctx context.Context) (bool, error) {
 	out, err := e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.stateTable})
-	return err == nil && out.Table.TableStatus == ddb.TableStatusActive, err
+	if err != nil {
+		return false, err
+	}
+	return out.Table.TableStatus == ddb.TableStatusActive, e.checkStateKeys(out.Table)
+}
+
+// checkForeign refuses a table without a registry that is somebody else's, for it has
+// items in it. It reports whether the registry is there by now.
+func (e *Engine) checkForeign(ctx context.Context) (founded bool, err error) {
+	out, err := attempt(ctx, e, "describing state table "+e.stateTable, func() (*dynamodb.DescribeTableOutput, error) {
+		return e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.stateTable})
+	})
+	if err != nil || out.Table.ItemCount == nil || *out.Table.ItemCount == 0 { // DynamoDB counts every six hours or so
+		return false, err
+	}
+	if table, err := e.readTableItem(ctx); err != nil || table != nil { // another process was faster
+		return true, err
+	}
+	return false, &SetupError{
+		Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", e.stateTable), Remedy: "name another one with --state-table, or none",
+	}
+}
+
+// checkStateKeys refuses a table whose keys are not those of a state table.
+func (e *Engine) checkStateKeys(t *ddb.TableDescription) error {
+	good := len(t.KeySchema) == 2
+	for _, k := range t.KeySchema {
+		name, want := *k.AttributeName, map[ddb.KeyType]string{ddb.KeyTypeHash: statePartition, ddb.KeyTypeRange: stateSort}[k.KeyType]
+		text := slices.ContainsFunc(t.AttributeDefinitions, func(d ddb.AttributeDefinition) bool {
+			return *d.AttributeName == name && d.AttributeType == ddb.ScalarAttributeTypeS
+		})
+		good = good && name == want && text
+	}
+	if good {
+		return nil
+	}
+	return &SetupError{
+		Problem: fmt.Sprintf("table %s is no state table: its keys are not the texts %s and %s", e.stateTable, statePartition, stateSort),
+		Remedy:  "name another one with --state-table, or none",
+	}
 }
 
 func (e *Engine) createStateTable(ctx context.Context) error {

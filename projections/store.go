@@ -35,9 +35,11 @@ type (
 func attempt[T any](ctx context.Context, e *Engine, doing string, f func() (T, error)) (T, error) {
 	policy := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryLast), backoff.WithMaxElapsedTime(retryTotal))
-	out, err := backoff.RetryNotifyWithData(func() (T, error) {
-		out, err := f()
-		if err == nil {
+	out, err := backoff.RetryNotifyWithData(func() (out T, err error) {
+		if ctx.Err() != nil {
+			return out, backoff.Permanent(context.Cause(ctx))
+		}
+		if out, err = f(); err == nil {
 			return out, nil
 		}
 		e.counters.refused(err)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -13,32 +16,42 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
-// fanOutMax is how many children a fan-out writes before the rest becomes a
+// fanOutMaxDefault is how many children a fan-out writes before the rest becomes a
 // task, and how many a task writes between two places of its cursor: what a crash
 // does again.
-const fanOutMax = 1000
+const fanOutMaxDefault = 1000
 
 // task is the rest of a large fan-out, kept in the state table: one for each
 // rule and parent, at the position that the fan-out raised. A later one of the
-// same parent takes its place.
+// same parent takes its place. Beside it there may be one that fills the children
+// of a parent anew, which a later such request takes over.
 type task struct {
-	id       plan.ItemRule
-	at       plan.Version
-	cursor   row   // the children go on behind this key
-	children int   // looked at so far
-	left     int   // of those, how many refer to the parent
-	changes  int64 // of the stored task
+	id        plan.ItemRule
+	at        plan.Version // the parent's position, "" if it has none
+	refill    bool
+	cursor    row   // the children go on behind this key
+	children  int   // looked at so far
+	referring int   // of those, how many refer to the parent
+	changes   int64 // of the stored task
 }
 
 // putTask keeps what is left of a fan-out, unless it is kept already: then a
-// record came again, and the task is further than the record.
+// record came again, and the task is further than the record. A refill goes back
+// to where it was asked for again: what the children behind that place hold may
+// have been spoiled since.
 func (e *Engine) putTask(ctx context.Context, t task) error {
-	item := taskKey(t.id).attributes()
+	item := taskKey(t).attributes()
 	item["rule"], item["parent"], item["at"] = textValue(t.id.ID), textValue(t.id.Key.String()), textValue(string(t.at))
 	item["cursor"] = &ddb.AttributeValueMemberM{Value: t.cursor}
-	item["children"], item["left"], item["changes"] = numberValue(int64(t.children)), numberValue(int64(t.left)), numberValue(1)
+	item["children"], item["referring"], item["changes"] = numberValue(int64(t.children)), numberValue(int64(t.referring)), numberValue(1)
+	below := "<"
+	if t.refill {
+		below = "<="
+		item["refill"] = &ddb.AttributeValueMemberBOOL{Value: true}
+		item["changes"] = numberValue(time.Now().UnixNano()) // as no task before it had
+	}
 	c := newExpression()
-	condition := c.sprintf("attribute_not_exists(%n) OR %n < %v", "at", "at", textValue(string(t.at)))
+	condition := c.sprintf("attribute_not_exists(%n) OR %n "+below+" %v", "at", "at", textValue(string(t.at)))
 	err := e.putState(ctx, t.id.ID, "keeping the rest of a fan-out of "+t.id.Key.String(), &dynamodb.PutItemInput{
 		Item: item, ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
@@ -69,10 +82,13 @@ func (e *Engine) readTasks(ctx context.Context) ([]task, error) {
 			}
 			t := task{
 				id: plan.ItemRule{Binding: b, Key: change.ParseKey(textOf(r["parent"]))}, at: plan.Version(textOf(r["at"])),
-				children: int(numberOf(r["children"])), left: int(numberOf(r["left"])), changes: numberOf(r["changes"]),
+				children: int(numberOf(r["children"])), referring: int(numberOf(r["referring"])), changes: numberOf(r["changes"]),
 			}
 			if m, ok := r["cursor"].(*ddb.AttributeValueMemberM); ok {
 				t.cursor = m.Value
+			}
+			if refill, ok := r["refill"].(*ddb.AttributeValueMemberBOOL); ok {
+				t.refill = refill.Value
 			}
 			tasks = append(tasks, t)
 		}
@@ -87,19 +103,30 @@ var errTaskMoved = errors.New("another process works on this task")
 // WorkTasks works off what large fan-outs have left, piece by piece and in
 // turns, until nothing is left, and returns how many pieces it did. It may be
 // stopped by its context at any time, run in several processes, and beside
-// records: what a crash leaves, the next call takes up.
+// records: what a crash leaves, the next call takes up. A task that fails holds
+// up no other one; the error says which failed.
 func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
+	failed := map[stateKey]error{}
+	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }
 	for {
 		tasks, err := e.readTasks(ctx)
-		if err != nil || len(tasks) == 0 {
-			return pieces, err
+		if err != nil {
+			return pieces, ended(err)
 		}
-		for _, t := range tasks {
+		tasks = slices.DeleteFunc(tasks, func(t task) bool { return failed[taskKey(t)] != nil })
+		if len(tasks) == 0 {
+			return pieces, ended(nil)
+		}
+		for i := range tasks {
+			t := tasks[(i+e.suffix)%len(tasks)] // not every worker at the same one
 			switch err := e.underRegistry(ctx, func() error { return e.workPiece(ctx, t) }); {
 			case err == nil:
 				pieces++
-			case !errors.Is(err, errTaskMoved):
-				return pieces, fmt.Errorf("working off the fan-out of %s: %w", t.id.Key, err)
+			case errors.Is(err, errTaskMoved):
+			case ctx.Err() != nil || errors.Is(err, ErrEpochMoved):
+				return pieces, ended(err)
+			default:
+				failed[taskKey(t)] = fmt.Errorf("working off the fan-out of %s: %w", t.id.Key, err)
 			}
 		}
 	}
@@ -108,12 +135,11 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 // workPiece writes the parent, as it is now, to the next children. Whoever was
 // written or filled since the task's position has that state, or a later one.
 func (e *Engine) workPiece(ctx context.Context, t task) error {
-	position := parentKey(t.id.Binding, t.id.Key)
-	rows, err := e.readState(ctx, "reading the position of parent "+t.id.Key.String(), []stateKey{position})
+	at, err := e.parentAt(ctx, t.id)
 	if err != nil {
 		return err
 	}
-	if plan.Version(textOf(rows[position]["at"])) != t.at {
+	if at != t.at {
 		return e.endTask(ctx, t) // a later fan-out has begun, and looks at every child itself
 	}
 	items, err := e.readItems(ctx, "reading parent "+t.id.Key.String(), []change.Key{t.id.Key})
@@ -121,16 +147,18 @@ func (e *Engine) workPiece(ctx context.Context, t task) error {
 		return err
 	}
 	parent := image(e.parentItem(t.id.Binding, t.id.Key, items))
-	pw := parentWrite{b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: t.id.Rule.Copied(parent)}
-	left, next, err := e.writeChildren(ctx, pw, t.cursor, e.fanOutMax)
+	pw := parentWrite{
+		b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: t.id.Rule.Copied(parent), refill: t.refill,
+	}
+	referring, next, err := e.writeChildren(ctx, pw, t.cursor, e.fanOutMax)
 	if err != nil {
 		return err
 	}
-	t.left, t.children, t.cursor = t.left+left, t.children+e.fanOutMax, next
+	t.referring, t.children, t.cursor = t.referring+referring, t.children+e.fanOutMax, next
 	if len(next) > 0 {
 		return e.saveTask(ctx, t)
 	}
-	if parent == nil && t.left == 0 {
+	if parent == nil && t.referring == 0 {
 		if err := e.retireParent(ctx, t.id, t.at); err != nil {
 			return err
 		}
@@ -141,8 +169,8 @@ func (e *Engine) workPiece(ctx context.Context, t task) error {
 func (e *Engine) saveTask(ctx context.Context, t task) error {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.cursor}, "children", numberValue(int64(t.children)))
-	set += c.sprintf(", %n = %v, %n = %v", "left", numberValue(int64(t.left)), "changes", numberValue(t.changes+1))
-	ok, err := e.update(ctx, t.id.ID, "saving the place of a fan-out of "+t.id.Key.String(), e.stateUpdate(taskKey(t.id), set, c.taskIs(t), c))
+	set += c.sprintf(", %n = %v, %n = %v", "referring", numberValue(int64(t.referring)), "changes", numberValue(t.changes+1))
+	ok, err := e.update(ctx, t.id.ID, "saving the place of a fan-out of "+t.id.Key.String(), e.stateUpdate(taskKey(t), set, c.taskIs(t), c))
 	if err == nil && !ok {
 		return errTaskMoved
 	}
@@ -152,7 +180,7 @@ func (e *Engine) saveTask(ctx context.Context, t task) error {
 // endTask deletes a task, unless it has moved.
 func (e *Engine) endTask(ctx context.Context, t task) error {
 	c := newExpression()
-	return e.deleteState(ctx, t.id.ID, "ending a fan-out of "+t.id.Key.String(), taskKey(t.id), c.taskIs(t), c)
+	return e.deleteState(ctx, t.id.ID, "ending a fan-out of "+t.id.Key.String(), taskKey(t), c.taskIs(t), c)
 }
 
 // taskIs is the condition that a stored task is as it was read.

@@ -1,7 +1,9 @@
 package projections
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -51,6 +53,20 @@ func newWorld(t testing.TB, ruleFile string) *world {
 	}
 	w.arn = *out.TableDescription.LatestStreamArn
 	return w
+}
+
+// createKeyed creates a table with a partition key and the sort key sk, both texts.
+func (w *world) createKeyed(table, partition string) {
+	w.t.Helper()
+	in := &dynamodb.CreateTableInput{TableName: &table, BillingMode: ddb.BillingModePayPerRequest}
+	for name, role := range map[string]ddb.KeyType{partition: ddb.KeyTypeHash, "sk": ddb.KeyTypeRange} {
+		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: ptr(name), KeyType: role})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: ptr(name), AttributeType: ddb.ScalarAttributeTypeS})
+	}
+	slices.SortFunc(in.KeySchema, func(a, b ddb.KeySchemaElement) int { return cmp.Compare(a.KeyType, b.KeyType) }) // HASH comes first
+	if _, err := w.sim.CreateTable(w.ctx, in); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // sortKind is the type of the table's sort key: one called n is a number.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,20 +30,25 @@ import (
 // connectionsMax is how many connections are kept open; the engine writes in parallel.
 const connectionsMax = 32
 
+// batchMax is the most records that the engine is given at once. When time runs
+// out, what is done of such a piece may not be known to be, and comes again; the
+// pieces before it do not. It is as many as the engine reads items at once.
+const batchMax = 100
+
 // function answers the invocations of one execution environment.
 type function struct {
 	settings
 	aws    aws.Config
-	tables *dynamodb.Client
+	tables projections.Client
 	logger *slog.Logger
 	out    io.Writer // takes the metrics
 
 	mu      sync.Mutex
-	current *mill // nil until it is opened
+	current *instance // nil until it is opened
 }
 
-// mill is an engine under the rules that it was opened with, and all that hangs on it.
-type mill struct {
+// instance is an engine under the rules that it was opened with, and all that hangs on it.
+type instance struct {
 	*projections.Engine
 	handler *handlers.Handler
 	meter   *meter
@@ -69,24 +75,24 @@ func newFunction(ctx context.Context, s settings, logger *slog.Logger, out io.Wr
 	return &function{settings: s, aws: cfg, tables: tables, logger: logger, out: out}, nil
 }
 
-// ready returns the mill, and opens it anew where newer rules have been
+// ready returns the instance, and opens another one where newer rules have been
 // registered since. Lambda keeps environments for hours: one whose rules come
 // from a parameter would else fail until it is thrown away.
-func (f *function) ready(ctx context.Context) (*mill, error) {
+func (f *function) ready(ctx context.Context) (*instance, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.current != nil && !f.current.stale.Load() {
 		return f.current, nil
 	}
-	m, err := f.open(ctx)
+	opened, err := f.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f.current = m
-	return m, nil
+	f.current = opened
+	return opened, nil
 }
 
-func (f *function) open(ctx context.Context) (*mill, error) {
+func (f *function) open(ctx context.Context) (*instance, error) {
 	set, err := f.loadRules(ctx, f.aws)
 	if err != nil {
 		return nil, err
@@ -95,17 +101,20 @@ func (f *function) open(ctx context.Context) (*mill, error) {
 	if table == "" {
 		return nil, errors.New("no table is named: set DYNAMILL_TABLE, or `name:` under `table:` in the rule file")
 	}
+	if strings.Contains(table, ":") { // records name their table, not its ARN
+		return nil, fmt.Errorf("table %s: give the table's name, not its ARN", table)
+	}
 	engine, err := projections.Open(ctx, projections.Config{
 		Client: f.tables, Table: table, StateTable: f.stateTable, Rules: set,
-		Logger: slog.New(traced{f.logger.Handler()}), Worker: f.logStream,
+		Logger: slog.New(handlers.Traced(f.logger.Handler())), Worker: f.logStream, FanOutMax: f.fanOutMax,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("starting on table %s: %w", table, err)
+		return nil, fmt.Errorf("starting on table %s: %w", table, remedied(err))
 	}
-	m := &mill{Engine: engine, meter: &meter{out: f.out, table: table}}
-	m.handler, err = handlers.New(handlers.Config{
-		Processor: m, Rederiver: m, Parker: parker{engine}, Tasks: m,
-		PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, Logger: f.logger,
+	i := &instance{Engine: engine, meter: &meter{out: f.out, table: table}}
+	i.handler, err = handlers.New(handlers.Config{
+		Processor: i, Rederiver: i, Parker: parker{engine}, Tasks: i, Objects: lateBatches{f.aws},
+		Table: table, PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, Logger: f.logger, BatchMax: batchMax,
 	})
 	if err != nil {
 		return nil, err
@@ -113,22 +122,22 @@ func (f *function) open(ctx context.Context) (*mill, error) {
 	if fresh := engine.Describe().NewRules; len(fresh) > 0 {
 		f.logger.Warn("rules are not seeded yet: run `dynamill run --drain` once; until then they show no count or sum", "rules", fresh)
 	}
-	return m, nil
+	return i, nil
 }
 
 // Invoke answers one invocation, and writes its metrics.
 func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
-	m, err := f.ready(ctx)
+	current, err := f.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := m.handler.Invoke(ctx, payload)
+	answer, err := current.handler.Invoke(ctx, payload)
 	requestID := ""
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		requestID = lc.AwsRequestID
 	}
-	if err := m.meter.report(requestID, m.Stats(), err != nil || leavesOpen(answer), time.Since(started)); err != nil {
+	if err := current.meter.report(requestID, current.Stats(), err != nil || leavesOpen(answer), time.Since(started)); err != nil {
 		f.logger.ErrorContext(ctx, "writing the metrics failed", "error", err.Error())
 	}
 	return answer, err
@@ -140,26 +149,26 @@ func leavesOpen(answer []byte) bool {
 	return json.Unmarshal(answer, &partial) != nil || len(partial.BatchItemFailures) > 0
 }
 
-// Process, Rederive and WorkTasks are the engine's; they notice when newer rules
+// Process, RederiveRecords and WorkTasks are the engine's; they notice when newer rules
 // have been registered.
 
-func (m *mill) Process(ctx context.Context, records []change.Record) (int, error) {
-	done, err := m.Engine.Process(ctx, records)
-	return done, m.noted(err)
+func (i *instance) Process(ctx context.Context, records []change.Record) (int, error) {
+	done, err := i.Engine.Process(ctx, records)
+	return done, i.noted(err)
 }
 
-func (m *mill) Rederive(ctx context.Context, keys []change.Key) error {
-	return m.noted(m.Engine.Rederive(ctx, keys))
+func (i *instance) RederiveRecords(ctx context.Context, records []change.Record) error {
+	return i.noted(i.Engine.RederiveRecords(ctx, records))
 }
 
-func (m *mill) WorkTasks(ctx context.Context) (int, error) {
-	pieces, err := m.Engine.WorkTasks(ctx)
-	return pieces, m.noted(err)
+func (i *instance) WorkTasks(ctx context.Context) (int, error) {
+	pieces, err := i.Engine.WorkTasks(ctx)
+	return pieces, i.noted(err)
 }
 
-func (m *mill) noted(err error) error {
+func (i *instance) noted(err error) error {
 	if errors.Is(err, projections.ErrEpochMoved) {
-		m.stale.Store(true)
+		i.stale.Store(true)
 	}
 	return err
 }

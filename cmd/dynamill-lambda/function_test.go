@@ -26,10 +26,10 @@ func TestAnEventIsAppliedAndMeasured(t *testing.T) {
 	p := w.launch()
 	w.put("GROUP#g", "USER#a")
 	for i, want := range []string{"1", "1", "2"} { // the first one comes twice
-		payload := event(joined("g", "a", "100"))
+		payload := w.event(joined("g", "a", "100"))
 		if want == "2" {
 			w.put("GROUP#g", "USER#b")
-			payload = event(joined("g", "b", "200"))
+			payload = w.event(joined("g", "b", "200"))
 		}
 		a := p.invoke(payload)
 		if a.body != `{"batchItemFailures":[]}` || !strings.HasSuffix(a.path, "/response") {
@@ -61,7 +61,7 @@ func TestARecordThatCannotBeReadIsParked(t *testing.T) {
 	engine := w.engine(groupRules)
 	w.put("GROUP#g", "USER#a")
 	p := w.launch()
-	if a := p.invoke(event(malformed(joined("g", "a", "100")))); a.body != `{"batchItemFailures":[]}` {
+	if a := p.invoke(w.event(malformed(joined("g", "a", "100")))); a.body != `{"batchItemFailures":[]}` {
 		t.Errorf("answer %+v", a)
 	}
 	parked, err := engine.Parked(t.Context())
@@ -99,6 +99,7 @@ func TestWhatKeepsTheFunctionFromStartingIsReported(t *testing.T) {
 		"a rule file with errors": {[]string{"DYNAMILL_RULES=version: 1\nrulez: {}\n", "DYNAMILL_TABLE=app"}, "rulez"},
 		"no rule file":            {[]string{"DYNAMILL_TABLE=app"}, "dynamill.yaml"},
 		"no table":                {[]string{"DYNAMILL_RULES=" + groupRules}, "DYNAMILL_TABLE"},
+		"an ARN for a table":      {[]string{"DYNAMILL_RULES=" + groupRules, "DYNAMILL_TABLE=arn:aws:dynamodb:us-east-1:1:table/app"}, "not its ARN"},
 		"an unknown level":        {[]string{"DYNAMILL_LOG_LEVEL=loud"}, "DYNAMILL_LOG_LEVEL"},
 		"nobody answers": {[]string{"DYNAMILL_RULES=" + groupRules, "DYNAMILL_TABLE=app", "DYNAMILL_ENDPOINT=http://127.0.0.1:1", "AWS_REGION=us-east-1",
 			"AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local"}, "127.0.0.1:1"},
@@ -133,7 +134,7 @@ func TestNewerRulesAreTakenUp(t *testing.T) {
 	f, err := newFunction(t.Context(), settings{rules: groupRules, table: w.table, endpoint: w.endpoint}, newLogger(0), &out)
 	w.must(err)
 	w.put("GROUP#g", "USER#a")
-	payload := []byte(event(joined("g", "a", "100")))
+	payload := []byte(w.event(joined("g", "a", "100")))
 	first, err := f.ready(t.Context())
 	w.must(err)
 	newer := groupRules + "  members: { count: Member, as: Group.members }\n"

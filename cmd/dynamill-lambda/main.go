@@ -3,8 +3,9 @@
 // it is deployed and set up.
 //
 // It wires the engine to a handler and holds no logic of its own: where its rules
-// come from (rulefile.go), which metrics an invocation leaves (metrics.go), and
-// what happens when newer rules turn up under a running environment (function.go).
+// come from (rulefile.go), how a late batch or rules are read from S3 (object.go), which
+// metrics an invocation leaves (metrics.go), and what happens when newer rules turn up
+// under a running environment (function.go).
 package main
 
 import (

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dynamill/dynamill/infra"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
 )
 
 func TestEachLineSaysWhatWasDoneSinceTheLast(t *testing.T) {
@@ -58,5 +62,41 @@ func TestEachLineSaysWhatWasDoneSinceTheLast(t *testing.T) {
 		"Rollups": 0.0, "Copies": 0.0, "Mirrors": 0.0, "Parked": 0.0, "Heals": 2.0, "Failed": 1.0, "DurationMs": 1.5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the second line (-want +got)\n%s", diff)
+	}
+}
+
+// What alarms and dashboard of a template look at, the function must write.
+func TestTemplatesLookAtTheFunctionsMetrics(t *testing.T) {
+	set, err := rules.Load("dynamill.yaml", []byte(groupRules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := infra.Generate(infra.Terraform, set, infra.Options{Table: "app"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of metrics that are AWS's own, a namespace begins with AWS/.
+	alarmed := regexp.MustCompile(`\n +namespace += "([a-z]+)"\n +metric_name += "(\w+)"\n +dimensions += \{\n +(\w+) += "app"\n`).FindAllStringSubmatch(string(template), -1)
+	shown := regexp.MustCompile(`"([a-z]+)",\s+"(\w+)",\s+"(\w+)",\s+"app"`).FindAllStringSubmatch(string(template), -1)
+	if len(alarmed) != 1 || len(shown) == 0 {
+		t.Fatalf("%d alarms and %d rows of the dashboard are of the function's metrics", len(alarmed), len(shown))
+	}
+	var out bytes.Buffer
+	m := meter{out: &out, table: "app"}
+	if err := m.report("", projections.Stats{}, false, 0); err != nil {
+		t.Fatal(err)
+	}
+	var line struct {
+		AWS metadata `json:"_aws"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	written := line.AWS.Metrics[0]
+	for _, found := range append(alarmed, shown...) {
+		known := slices.ContainsFunc(written.Metrics, func(d definition) bool { return d.Name == found[2] })
+		if found[1] != written.Namespace || !known || found[3] != written.Dimensions[0][0] {
+			t.Errorf("a template looks at %s %s of %s, the function writes %+v", found[1], found[2], found[3], written)
+		}
 	}
 }

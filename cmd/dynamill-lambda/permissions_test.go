@@ -246,8 +246,8 @@ func (p *police) live(example *examples.Example) {
 		a.follow(altered, items)
 	}
 	a.tamper()
-	keys := a.all()
-	a.held(func() error { return engine.Rederive(p.Context(), keys) })
+	unread := a.unread()
+	a.held(func() error { return engine.RederiveRecords(p.Context(), unread) })
 	a.tamper()
 	a.held(func() error {
 		return engine.ParkRecord(p.Context(), "1", "record.value", "it cannot be read", []byte("{}"))
@@ -318,11 +318,23 @@ func (a *actor) items() (items []change.Item) {
 	return items
 }
 
-func (a *actor) all() (keys []change.Key) {
-	for _, item := range a.items() {
-		keys = append(keys, a.key(item))
+// unread are records of all items: in turn late ones, ones without images, and ones without a position.
+func (a *actor) unread() (records []change.Record) {
+	a.Helper()
+	for i, item := range a.items() {
+		a.sequence++
+		at, err := change.NewPosition("2026-01-01T00:00:00.000", strconv.Itoa(a.sequence))
+		a.must(err)
+		r := change.Record{Key: a.key(item)}
+		if i%3 < 2 {
+			r.Position = at
+		}
+		if i%3 == 0 {
+			r.New = item
+		}
+		records = append(records, r)
 	}
-	return keys
+	return records
 }
 
 // tamper has the application overwrite every item, the derived ones among them,

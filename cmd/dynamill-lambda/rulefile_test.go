@@ -12,8 +12,10 @@ import (
 	"testing"
 )
 
-// stores stands for S3 and Systems Manager. It knows one object and one parameter.
-func stores(t *testing.T) {
+// stores stands for S3 and Systems Manager. It knows these objects by their paths
+// (one that is nil it refuses), one with rules, one that is large, and one parameter.
+func stores(t *testing.T, objects map[string]*string) {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
 			Name           string
@@ -21,7 +23,13 @@ func stores(t *testing.T) {
 		}
 		body, _ := io.ReadAll(r.Body)
 		_ = json.Unmarshal(body, &asked)
+		object, known := objects[r.URL.Path]
 		switch {
+		case r.Method == http.MethodGet && known && object == nil:
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>`)
+		case r.Method == http.MethodGet && known:
+			_, _ = io.WriteString(w, *object)
 		case r.Method == http.MethodGet && r.URL.Path == "/bucket/a/rules.yaml":
 			_, _ = io.WriteString(w, groupRules)
 		case r.Method == http.MethodGet && r.URL.Path == "/bucket/large":
@@ -47,7 +55,7 @@ func stores(t *testing.T) {
 }
 
 func TestRulesComeFromWhereTheVariableSays(t *testing.T) {
-	stores(t)
+	stores(t, map[string]*string{"/bucket/denied": nil})
 	root, elsewhere := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
 		filepath.Join(root, "dynamill.yaml"): groupRules, filepath.Join(root, "config", "r.yaml"): groupRules,
@@ -67,11 +75,12 @@ func TestRulesComeFromWhereTheVariableSays(t *testing.T) {
 		groupRules:                             "",
 		"s3://bucket/a/rules.yaml":             "",
 		"ssm:/app/rules":                       "",
-		"s3://bucket/none":                     "NoSuchKey",
+		"s3://bucket/none":                     "there is no such object, or not any more",
+		"s3://bucket/denied":                   "DYNAMILL_RULES names, s3://bucket/denied: either the function's role lacks s3:GetObject",
 		"s3://bucket":                          "s3://bucket/key",
 		"s3://bucket/large":                    "more than",
 		"ssm:/app/none":                        "ParameterNotFound",
-		"none.yaml":                            "DYNAMILL_RULES",
+		"none.yaml":                            "DYNAMILL_RULES names, none.yaml: the package has no such file",
 		"bad.yaml":                             "bad.yaml:1",
 		"version: 2\nnot: the text of rules\n": "DYNAMILL_RULES:1",
 	} {

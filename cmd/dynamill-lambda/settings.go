@@ -5,14 +5,16 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
 // settings are what the function is told by its environment variables.
 type settings struct {
-	rules             string // DYNAMILL_RULES: see ruleFile
+	rules             string // DYNAMILL_RULES: see loadRules
 	table, stateTable string // DYNAMILL_TABLE, DYNAMILL_STATE_TABLE
 	endpoint          string // DYNAMILL_ENDPOINT: of DynamoDB, for tests
+	fanOutMax         int    // DYNAMILL_FAN_OUT_MAX: 0 for the engine's default
 	logLevel          slog.Level
 
 	runtimeAPI string // of Lambda: host and port
@@ -20,7 +22,12 @@ type settings struct {
 	logStream  string // names the execution environment; "" if Lambda gave none
 }
 
-const rulesDefault = "dynamill.yaml"
+const (
+	rulesDefault = "dynamill.yaml"
+
+	// fanOutMaxMax is far above what one invocation has the time to write.
+	fanOutMaxMax = 1_000_000
+)
 
 func readSettings(variable func(string) string) (settings, error) {
 	s := settings{
@@ -37,6 +44,13 @@ func readSettings(variable func(string) string) (settings, error) {
 			return s, fmt.Errorf("finding the folder of the package: %w", err)
 		}
 		s.taskRoot = filepath.Dir(program)
+	}
+	if text := variable("DYNAMILL_FAN_OUT_MAX"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > fanOutMaxMax {
+			return s, fmt.Errorf("DYNAMILL_FAN_OUT_MAX %q is not a whole number from 1 to %d", text, fanOutMaxMax)
+		}
+		s.fanOutMax = n
 	}
 	switch level := variable("DYNAMILL_LOG_LEVEL"); strings.ToLower(level) {
 	case "", "info":

@@ -174,6 +174,11 @@ func joined(group, user, sequence string) string {
 // malformed has a type of value that DynamoDB does not know.
 func malformed(record string) string { return strings.Replace(record, `"note":{"S"`, `"note":{"X"`, 1) }
 
+// event is one of the world's own table.
+func (w *world) event(records ...string) string {
+	return strings.ReplaceAll(event(records...), ":table/app/", ":table/"+w.table+"/")
+}
+
 func event(records ...string) string { return `{"Records":[` + strings.Join(records, ",") + `]}` }
 
 // runtimeAPI is Lambda's side of the runtime API (Lambda developer guide, "Using

@@ -62,7 +62,9 @@ func configure(cmd *cobra.Command, variable func(string) string) error {
 }
 
 // configurable reports whether a flag may be given beside the command line.
-func configurable(flag string) bool { return flag != configurationFlag && flag != "help" }
+func configurable(flag string) bool {
+	return flag != configurationFlag && flag != "help" && flag != "version"
+}
 
 // readConfiguration reads a configuration file; "" is none. A key that is a
 // flag of no command is an error; of another command's flags it takes no notice,

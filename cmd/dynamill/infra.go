@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,7 +20,7 @@ const infraParts = `It holds
 - the function (provided.al2023), and its mapping on the table's stream, with filters derived from the rules' keys,
   so that records that concern no rule invoke nothing;
 - permissions of just what these rules need;
-- the state table, a bucket for batches that failed for good, a schedule for durable tasks, alarms, a dashboard.
+- the state table, a bucket for late batches (those that Lambda gave up), a schedule for durable tasks, alarms, a dashboard.
 
 The stream's ARN is a parameter of the template. Nothing is read from or written to AWS. Make the template anew when
 the rules change: filters and permissions follow from them. docs/lambda.md goes through it, step by step.`
@@ -26,13 +28,21 @@ the rules change: filters and permissions follow from them. docs/lambda.md goes 
 const infraExamples = `  dynamill infra sam --table app -o template.yaml             # then: sam deploy --guided
   dynamill infra terraform --table app -o dynamill.tf         # then: terraform apply -var stream_arn=...
   dynamill infra cloudformation --table app --batch-size 100 --window 1s --parallelization 4
+  dynamill infra sam --table app --rules-from ssm:/app/rules  # the function reads its rules there, not in the zip
   dynamill infra sam --table app --keep-state-table           # where dynamill run has made the state table already`
 
 // infraFlags are the flags of `infra`.
 type infraFlags struct {
-	options infra.Options
-	output  string
+	options   infra.Options
+	rulesFrom string
+	output    string
 }
+
+// Values of --rules-from that name no place of their own.
+const (
+	rulesInZip  = "zip"
+	rulesInline = "inline"
+)
 
 func (a *app) infraCommand() *cobra.Command {
 	var flags infraFlags
@@ -41,8 +51,13 @@ func (a *app) infraCommand() *cobra.Command {
 		Short:   "Writes a template that deploys the rules on AWS Lambda",
 		Long:    infraHelp,
 		Example: infraExamples,
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return invalid("there is no format %q: it is one of %v", args[0], infra.Formats())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, one := range []struct {
 		format         infra.Format
@@ -72,7 +87,10 @@ func (a *app) infraCommand() *cobra.Command {
 func (f *infraFlags) addTo(flags *pflag.FlagSet) {
 	o := &f.options
 	flags.StringVarP(&f.output, "output", "o", "", "the `file` to write (default: standard output)")
-	flags.StringVar(&o.Code, "code", infra.DefaultCode, "SAM and Terraform: the `zip` with the executable bootstrap and the rule file")
+	flags.StringVar(&o.Code, "code", "", "SAM and Terraform: the `zip` with the executable bootstrap, and with the rule file (see --rules-from;\n"+
+		"default: bin/lambda/dynamill-arm64.zip or, with --arch x86_64, -amd64.zip, as make lambda leaves them)")
+	flags.StringVar(&f.rulesFrom, "rules-from", rulesInZip, "`where` the function reads its rules: zip, inline (the template holds them),\n"+
+		"s3://BUCKET/KEY or ssm:NAME; filters and permissions follow from --rules all the same")
 	flags.StringVar(&o.Architecture, "arch", infra.DefaultArchitecture, "the function's `architecture`: arm64 or x86_64")
 	flags.IntVar(&o.MemoryMB, "memory", infra.DefaultMemoryMB, "the function's memory in `MB`; more memory is also more CPU")
 	flags.DurationVar(&o.Timeout, "timeout", infra.DefaultTimeout, "how `long` one invocation may take, up to 15m")
@@ -95,8 +113,14 @@ func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
 		return err
 	}
 	o.StateTable, o.RulesFile = a.options.stateTable, filepath.Base(a.options.rules)
-	if o.MemoryMB == 0 || o.Timeout == 0 || o.BatchSize == 0 || o.Parallelization == 0 || o.RetentionDays == 0 {
-		return invalid("--memory, --timeout, --batch-size, --parallelization and --retention cannot be 0")
+	if o.RulesFrom, err = a.rulesFrom(flags.rulesFrom); err != nil {
+		return err
+	}
+	if format == infra.CloudFormation && o.Code != "" {
+		return invalid("--code has no meaning for cloudformation: its template has parameters for where the zip is, CodeBucket and CodeKey")
+	}
+	if zero := flags.zero(); len(zero) > 0 {
+		return invalid("%s cannot be 0", strings.Join(zero, " and "))
 	}
 	template, err := infra.Generate(format, set, o)
 	if err != nil {
@@ -109,4 +133,42 @@ func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
 		return fmt.Errorf("writing the template: %w", err)
 	}
 	return nil
+}
+
+// zero names the flags that are 0, which the library takes for their defaults.
+func (f *infraFlags) zero() (names []string) {
+	for _, flag := range []struct {
+		name string
+		zero bool
+	}{
+		{"--memory", f.options.MemoryMB == 0},
+		{"--timeout", f.options.Timeout == 0},
+		{"--batch-size", f.options.BatchSize == 0},
+		{"--parallelization", f.options.Parallelization == 0},
+		{"--retention", f.options.RetentionDays == 0},
+	} {
+		if flag.zero {
+			names = append(names, flag.name)
+		}
+	}
+	return names
+}
+
+// rulesFrom says to the library what --rules-from means.
+func (a *app) rulesFrom(flag string) (string, error) {
+	switch {
+	case flag == rulesInZip:
+		return "", nil
+	case flag == rulesInline:
+		text, err := os.ReadFile(a.options.rules)
+		if err != nil {
+			return "", invalid("the rule file cannot be read: %w", err)
+		}
+		return strings.TrimRight(string(text), "\n") + "\n", nil // by its line break the function knows it from a name
+	case strings.HasPrefix(flag, "s3://"), strings.HasPrefix(flag, "ssm:"):
+		if !strings.ContainsFunc(flag, unicode.IsControl) {
+			return flag, nil
+		}
+	}
+	return "", invalid("--rules-from %q is none of zip, inline, s3://BUCKET/KEY and ssm:NAME", flag)
 }

@@ -60,9 +60,47 @@ func TestInfraFlagsReachTheTemplate(t *testing.T) {
 	}
 }
 
+func writeRules(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestInfraSetsUpWhereTheFunctionReadsItsRules(t *testing.T) {
+	const oneLine = `{version: 1, table: {keys: [pk, sk]}, entities: {A: {key: {pk: "A#${a}", sk: A}}, B: {key: {pk: "A#${a}", sk: "B#${b}"}}}, rules: {n: {count: B, as: A.n}}}`
+	for from, want := range map[string][]string{
+		"zip":                 {"DYNAMILL_RULES: 'a rule.yaml'\n", "rule file a rule.yaml"},
+		"inline":              {`DYNAMILL_RULES: "{version: 1, `, `\n"` + "\n"},
+		"s3://rules/app.yaml": {"DYNAMILL_RULES: 's3://rules/app.yaml'\n", "Action: 's3:GetObject'\n", ":s3:::rules/app.yaml'\n"},
+		"ssm:/app/rules":      {"DYNAMILL_RULES: 'ssm:/app/rules'\n", "Action: 'ssm:GetParameter'\n", ":parameter/app/rules'\n"},
+	} {
+		code, stdout, stderr := command(t, "infra", "sam", "--rules", writeRules(t, "a rule.yaml", oneLine), "--table", "app", "--rules-from", from)
+		if code != exitDone || stderr != "" {
+			t.Errorf("--rules-from %s: exit code %d, %s", from, code, stderr)
+		}
+		for _, w := range want {
+			if !strings.Contains(stdout, w) {
+				t.Errorf("--rules-from %s: the template does not hold %q", from, w)
+			}
+		}
+		if granted := strings.Contains(stdout, "Sid: Rules\n"); granted != strings.Contains(from, ":") {
+			t.Errorf("--rules-from %s: the template holds a statement for the rules: %v", from, granted)
+		}
+	}
+}
+
 func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
 	t.Setenv(tableVariable, "")
 	rules := []string{"--rules", groupsRules, "--table", "app"}
+	text, err := os.ReadFile(groupsRules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	oddName := writeRules(t, "ssm:rules.yaml", string(text))
+	longFile := writeRules(t, "long.yaml", string(text)+strings.Repeat("# a comment\n", 400))
 	for _, c := range []struct {
 		args []string
 		want string
@@ -71,7 +109,8 @@ func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
 		{[]string{"--rules", "nowhere.yaml", "--table", "app"}, "no rule file"},
 		{append(rules, "--arch", "riscv"), `"riscv" is neither arm64 nor x86_64`},
 		{append(rules, "--memory", "64"), "64 MB of memory"},
-		{append(rules, "--memory", "0"), "cannot be 0"},
+		{append(rules, "--memory", "0"), "dynamill: --memory cannot be 0\n"},
+		{append(rules, "--timeout", "0", "--retention", "0"), "dynamill: --timeout and --retention cannot be 0\n"},
 		{append(rules, "--timeout", "16m"), "a timeout of 16m"},
 		{append(rules, "--timeout", "1500ms"), "whole seconds"},
 		{append(rules, "--batch-size", "10001"), "batch size of 10001"},
@@ -80,7 +119,15 @@ func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
 		{append(rules, "--retention", "2"), "retention of 2 days"},
 		{append(rules, "--alarm-topic", "pager"), `"pager" is not the ARN`},
 		{append(rules, "--state-table", "app"), "cannot be the table itself"},
-		{append(rules, "--table", "a/b"), `"a/b" is not one that DynamoDB allows`},
+		{append(rules, "--rules-from", "bucket/key"), "none of zip, inline, s3://BUCKET/KEY and ssm:NAME"},
+		{append(rules, "--rules-from", ""), "none of zip, inline"},
+		{append(rules, "--rules-from", "ssm:a\nb"), "none of zip, inline"},
+		{append(rules, "--rules-from", "s3://bucket"), "is not s3://bucket/key"},
+		{append(rules, "--rules-from", "s3://bucket/*"), "permission for just this object"},
+		{append(rules, "--rules-from", "ssm:/app/rules:7"), "is not ssm:NAME"},
+		{append(rules, "--rules", oddName), "give it another one"},
+		{append(rules, "--rules", longFile, "--rules-from", "inline"), "too long for a variable"},
+		{append(rules, "--table", "a/b"), `--table "a/b" is no table's name`},
 		{append(rules, "surplus"), "surplus"},
 	} {
 		code, stdout, stderr := command(t, append([]string{"infra", "sam"}, c.args...)...)
@@ -88,7 +135,10 @@ func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
 			t.Errorf("%v: exit code %d, %d bytes on standard output, %q; want an error about %q", c.args, code, len(stdout), stderr, c.want)
 		}
 	}
-	if code, _, stderr := command(t, append([]string{"infra", "pulumi"}, rules...)...); code != exitInvalid {
+	if code, _, stderr := command(t, append([]string{"infra", "cloudformation", "--code", "x.zip"}, rules...)...); code != exitInvalid || !strings.Contains(stderr, "CodeBucket and CodeKey") {
+		t.Errorf("cloudformation --code: exit code %d, %s", code, stderr)
+	}
+	if code, _, stderr := command(t, append([]string{"infra", "pulumi"}, rules...)...); code != exitInvalid || !strings.Contains(stderr, "[sam cloudformation terraform]") {
 		t.Errorf("an unknown format: exit code %d, %s", code, stderr)
 	}
 }

@@ -92,8 +92,9 @@ func (a *app) rootCommand() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetUsageTemplate(root.UsageTemplate() + exitCodeHelp)
+	addVersionFlag(root)
 	a.options.addTo(root.PersistentFlags())
-	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.runCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand())
+	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.runCommand(), a.statusCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand())
 	return root
 }
 

@@ -87,7 +87,7 @@ func (o *options) load() (*rules.Set, error) {
 // tableName returns the table to work on: --table, else the rule file's.
 func (o *options) tableName(set *rules.Set) (string, error) {
 	if name := cmp.Or(o.table, set.Table.Name); name != "" {
-		return name, nil
+		return name, o.checkNames(name, set)
 	}
 	return "", invalid("no table is named: give --table NAME, `name:` under `table:` in %s, or set %s", o.rules, tableVariable)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -39,7 +40,9 @@ func (a *app) parkedCommand() *cobra.Command {
 		Short: "Lists, shows, retries or discards what could not be applied",
 		Long: "An item that can have no effect under a rule as it is (a key variable that holds a #, a text where a number is\n" +
 			"needed) is parked with its reason, and everything else goes on. A good record of the item clears it; so does\n" +
-			"`retry` once the item has been mended. IDs are printed so that they can be copied into a shell.",
+			"`retry` once the item has been mended. A record that could not be read stays until `discard`; where its key\n" +
+			"could be read, its item was brought to what it is now at once.\n\n" +
+			"`list` and `show` need no rule file where --table is given. IDs are printed so that they can be copied into a shell.",
 		Example: "  dynamill parked list --table app\n  dynamill parked retry --all --table app",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -48,7 +51,8 @@ func (a *app) parkedCommand() *cobra.Command {
 		a.parkedListCommand(),
 		a.parkedShowCommand(),
 		a.parkedChangeCommand(retryParked, "Applies parked items again, as they are now",
-			"Derives each item again from what it holds now. An entry whose item is good goes away;\none that is still bad stays, and the exit code is 1."),
+			"Derives each item again from what it holds now. An entry whose item is good goes away;\none that is still bad stays, and the exit code is 1. A record that could not be read cannot be retried.\n"+
+				"Its entry is named as such, and stays."),
 		a.parkedChangeCommand(discardParked, "Forgets parked items without applying them",
 			"Removes entries without applying anything and without asking."),
 	)
@@ -62,9 +66,11 @@ func (a *app) parkedListCommand() *cobra.Command {
 		Example: "  dynamill parked list --table app\n  dynamill parked list --table app --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withParked(cmd.Context(), func(_ *projections.Engine, parked []projections.Parked) error {
-				return a.printParked(parked)
-			})
+			parked, err := a.inspectParked(cmd)
+			if err != nil {
+				return err
+			}
+			return a.printParked(parked)
 		},
 	}
 }
@@ -97,14 +103,15 @@ func (a *app) parkedShowCommand() *cobra.Command {
 		Example: "  dynamill parked show 'r1/USER#u1/GROUP#g1' --table app",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withParked(cmd.Context(), func(_ *projections.Engine, parked []projections.Parked) error {
-				for _, p := range parked {
-					if p.ID == args[0] {
-						return a.printEntry(entryOf(p))
-					}
-				}
-				return notParked(args[0])
-			})
+			parked, err := a.inspectParked(cmd)
+			if err != nil {
+				return err
+			}
+			chosen, err := choose(parked, args, false)
+			if err != nil {
+				return err
+			}
+			return a.printEntry(entryOf(chosen[0]))
 		},
 	}
 }
@@ -129,7 +136,7 @@ func (a *app) printEntry(e parkedEntry) error {
 type parkedChange struct {
 	verb, done string
 	do         func(*projections.Engine, context.Context, string) error
-	looks      bool // whether the entry may remain, which a look at the list then tells
+	retries    bool // whether the entry may remain, which a look at the list then tells
 }
 
 var (
@@ -140,7 +147,7 @@ var (
 // outcome is what became of one parked entry.
 type outcome struct {
 	ID     string `json:"id"`
-	Result string `json:"result"` // applied, still parked, discarded
+	Result string `json:"result"` // applied, still parked, cannot be retried, discarded
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -199,6 +206,10 @@ func notParked(id string) error {
 func (a *app) changeParked(ctx context.Context, engine *projections.Engine, chosen []projections.Parked, what parkedChange) error {
 	outcomes := make([]outcome, 0, len(chosen))
 	for _, p := range chosen {
+		if what.retries && p.Key == (change.Key{}) {
+			outcomes = append(outcomes, outcome{ID: p.ID, Result: notRetried, Reason: "a record that could not be read: discard it once somebody has looked at it"})
+			continue
+		}
 		// An entry that is gone by now was cleared by a record: what was asked for is so.
 		if err := what.do(engine, ctx, p.ID); err != nil && !errors.Is(err, projections.ErrNotParked) {
 			return errors.Join(fmt.Errorf("%s of %s: %w", what.verb, shellQuote(p.ID), err), a.printOutcomes(outcomes))
@@ -206,7 +217,7 @@ func (a *app) changeParked(ctx context.Context, engine *projections.Engine, chos
 		outcomes = append(outcomes, outcome{ID: p.ID, Result: what.done})
 	}
 	still := 0
-	if what.looks {
+	if what.retries {
 		left, err := engine.Parked(ctx)
 		if err != nil {
 			return fmt.Errorf("looking what is still parked: %w", err)
@@ -222,6 +233,9 @@ func (a *app) changeParked(ctx context.Context, engine *projections.Engine, chos
 	return nil
 }
 
+// notRetried is what becomes of a record that could not be read: nothing.
+const notRetried = "cannot be retried"
+
 // markStillParked corrects the outcomes of entries that are still there and returns their number.
 func markStillParked(outcomes []outcome, left []projections.Parked) int {
 	reasons := make(map[string]string, len(left))
@@ -230,7 +244,7 @@ func markStillParked(outcomes []outcome, left []projections.Parked) int {
 	}
 	still := 0
 	for i := range outcomes {
-		if reason, ok := reasons[outcomes[i].ID]; ok {
+		if reason, ok := reasons[outcomes[i].ID]; ok && outcomes[i].Result != notRetried {
 			outcomes[i].Result, outcomes[i].Reason = "still parked", reason
 			still++
 		}
@@ -252,6 +266,28 @@ func (a *app) printOutcomes(outcomes []outcome) error {
 		table.add(o.Result, shellQuote(o.ID), o.Reason)
 	}
 	return table.writeTo(a.stdout)
+}
+
+// inspectParked lists what is parked, and needs no rules for it.
+func (a *app) inspectParked(cmd *cobra.Command) ([]projections.Parked, error) {
+	ctx := cmd.Context()
+	table, _, err := a.options.inspectedTable(cmd.Flags().Changed("rules"))
+	if err != nil {
+		return nil, err
+	}
+	env, err := a.options.connect(ctx, table, a.logger(a.stderr))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := env.describe(ctx); err != nil {
+		return nil, err
+	}
+	stateTable := a.options.stateTableName(table)
+	owner, parked, err := projections.InspectParked(ctx, env.tables, stateTable)
+	if err != nil {
+		return nil, env.classify(fmt.Errorf("listing what is parked: %w", err))
+	}
+	return parked, env.checkOwner(stateTable, owner)
 }
 
 // withParked attaches to the table's state, without creating any, and lists what is parked.

@@ -39,6 +39,24 @@ func currentBuild() build {
 	return b
 }
 
+// text is the line for people.
+func (b build) text() string {
+	text := "dynamill " + b.Version
+	if b.Revision != "" {
+		text += " " + b.Revision
+	}
+	if b.Modified {
+		text += " (modified)"
+	}
+	return text + " " + b.Go + " " + b.Platform
+}
+
+// addVersionFlag makes --version say what the command says.
+func addVersionFlag(root *cobra.Command) {
+	root.Version = currentBuild().text()
+	root.SetVersionTemplate("{{.Version}}\n")
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -50,14 +68,7 @@ func (a *app) versionCommand() *cobra.Command {
 			if a.options.json {
 				return a.printJSON(b)
 			}
-			text := "dynamill " + b.Version
-			if b.Revision != "" {
-				text += " " + b.Revision
-			}
-			if b.Modified {
-				text += " (modified)"
-			}
-			return a.print("%s %s %s\n", text, b.Go, b.Platform)
+			return a.print("%s\n", b.text())
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -38,8 +39,15 @@ type Crew struct {
 	// it was and as it is. Nil is for an item that is not there.
 	Wrote func(w *Worker, before, after change.Item)
 
+	// Done is called with every call that had its effect.
+	Done func(call *Call)
+
 	// Strikes happen for certain, whatever Faults says.
 	Strikes []Strike
+
+	seed     uint64
+	garbling bool // records are unreadable as the seed has it
+	handings []*handing
 
 	r       *rand.Rand
 	gate    *Gate
@@ -48,19 +56,22 @@ type Crew struct {
 	last    *Worker // whose call was let through last
 	orphans []*Call // of crashed workers, that may still take effect
 	past    []past
-	lanes   int                  // numbers of deliveries so far
-	seen    map[change.Key]order // what was delivered
-	late    map[string]int       // iterators on which nothing is found for so many polls
-	partial bool                 // the call under way is worked off in part only
-	done    int                  // calls carried out, those of the reader aside
-	strange []error              // ends of workers that nothing explains
+	lanes   int                      // of deliveries so far
+	seen    map[change.Key]order     // what was delivered
+	waits   map[string]int           // iterators on which nothing is found for so many polls
+	late    []*[]change.Record       // batches that were given up
+	garbled map[change.Position]bool // records that cannot be read
+	partial bool                     // the call under way is worked off in part only
+	done    int                      // calls carried out, those of the reader aside
+	strange []error                  // ends of workers that nothing explains
 }
 
 // NewCrew makes a crew without workers on an empty simulator.
 func NewCrew(seed uint64, options dynamosim.Options, faults Faults) *Crew {
 	c := &Crew{
-		Faults: faults, r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), gate: &Gate{}, late: map[string]int{}, seen: map[change.Key]order{},
-		Log: func(string, ...any) {}, Wrote: func(*Worker, change.Item, change.Item) {},
+		Faults: faults, seed: seed, garbling: faults.Has(Unreadable), garbled: map[change.Position]bool{},
+		r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), gate: &Gate{}, waits: map[string]int{}, seen: map[change.Key]order{},
+		Log: func(string, ...any) {}, Wrote: func(*Worker, change.Item, change.Item) {}, Done: func(*Call) {},
 	}
 	options.Seed = seed
 	options.BatchBound = func(_ string, n int) int {
@@ -83,7 +94,7 @@ func (c *Crew) Start() { c.start(false) }
 func (c *Crew) start(drain bool) *Worker {
 	world := c.World
 	return c.hire(func(ctx context.Context, w *Worker) error {
-		return w.live(ctx, world, func(p streamreader.Processor) streamreader.Processor { return &delivery{p, c, w} }, drain)
+		return w.live(ctx, world, func(e *projections.Engine) streamreader.Processor { return &delivery{e, c, w} }, drain)
 	})
 }
 
@@ -93,7 +104,7 @@ func (c *Crew) hire(do func(context.Context, *Worker) error) *Worker {
 	w := &Worker{number: c.started, rules: c.World.RuleFile, ended: make(chan struct{})}
 	w.client = &client{c, w}
 	ctx, cancel := context.WithCancel(context.Background())
-	w.cancel = cancel
+	w.ctx, w.cancel = ctx, cancel
 	c.workers = append(c.workers, w)
 	c.Log("%s starts", w)
 	go func() {
@@ -126,7 +137,9 @@ func (c *Crew) turn() {
 		c.WakeOne()
 	case x < 12 && len(c.orphans) > 0:
 		c.lateEffect()
-	case x < 30:
+	case x < 24 && len(c.late) > 0 && c.Faults.Has(HandedOver):
+		c.HandOver()
+	case x < 42:
 		c.Sleep(quantum)
 	}
 	ready := c.gate.ready()
@@ -180,11 +193,7 @@ func (c *Crew) frozen() int {
 // have no effect, or have it later.
 func (c *Crew) Crash(w *Worker) {
 	c.Log("%s crashes", w)
-	for _, call := range c.gate.bury(w) {
-		if isWrite(call.Op) && c.r.IntN(2) == 0 && c.Faults.Has(LateEffect) {
-			c.orphans = append(c.orphans, call)
-		}
-	}
+	c.leaveBehind(c.gate.bury(w))
 	w.frozen = false
 	w.cancel()
 }
@@ -249,9 +258,16 @@ func (c *Crew) KillAll() {
 // hand, so that nothing is known of their order any more.
 func (c *Crew) ExpectGaps() { c.seen = nil }
 
+// newLanes numbers so many lanes, and returns the first.
+func (c *Crew) newLanes(n int) int {
+	c.lanes += n
+	return c.lanes - n + 1
+}
+
 // reap takes note of the workers that have come to their end.
 func (c *Crew) reap() {
 	synctest.Wait()
+	c.reapHandings()
 	c.workers = slices.DeleteFunc(c.workers, func(w *Worker) bool {
 		if !w.over() {
 			return false

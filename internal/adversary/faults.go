@@ -13,9 +13,10 @@ import (
 // Fault is one way in which things go wrong.
 type Fault uint8
 
-// The faults. Those up to LateRecords, and StaleRead, strike single calls, and
-// those from Again to AtOnce single deliveries, as the seed has it. The others
-// befall whom the conductor's owner says; now and then a worker wakes by itself.
+// The faults. Those up to LateRecords, and StaleRead, strike single calls, those
+// from Again to AtOnce, and GivenUp, single deliveries, and Unreadable single
+// records, as the seed has it. The others befall whom the conductor's owner says;
+// now and then a worker wakes, or is handed a late batch, by itself.
 const (
 	FailedBefore    Fault = iota // a call fails and has no effect
 	LostReply                    // a call has its effect and then fails
@@ -46,6 +47,9 @@ const (
 	Recreated                    // the table is deleted and made again from a backup, stamps included
 	RulesAdded                   // workers that start from now on know more rules
 	StaleRead                    // a read that does not ask for consistency finds an item as it was
+	GivenUp                      // time runs out while a batch is worked off, and it is given up
+	HandedOver                   // a batch that was given up is handed over, late
+	Unreadable                   // of a record nothing can be read but its key and its position
 	faultCount
 )
 
@@ -53,13 +57,14 @@ var faultNames = [faultCount]string{
 	"failed before", "lost reply", "throttled", "outage", "conflict", "unprocessed", "crashed before", "crashed after", "late effect", "froze",
 	"expired iterator", "late records", "delivered again", "cut", "out of order", "at once", "woke", "takeover", "restart", "rewound",
 	"split", "rolled over", "slept", "skipped", "replaced", "state lost", "recreated", "rules added", "stale read",
+	"given up", "handed over", "unreadable",
 }
 
 // String is the fault's name in reports.
 func (f Fault) String() string { return faultNames[f] }
 
 // Faults is a set of faults.
-type Faults uint32
+type Faults uint64
 
 // AllFaults are all of them.
 const AllFaults Faults = 1<<faultCount - 1
@@ -91,11 +96,15 @@ func (c *Counts) Add(d Counts) {
 	}
 }
 
-// The delivery of a batch, and that of each of its parts to the engine, pass the gate like calls.
+// The delivery of a batch, that of each of its parts to the engine, and the end
+// of those that are given up, pass the gate like calls.
 const (
 	opProcess = "Process"
 	opApply   = "Apply"
+	opGiveUp  = "Give up"
 )
+
+func isDelivery(op string) bool { return op == opProcess || op == opApply || op == opGiveUp }
 
 func isStreamCall(op string) bool {
 	return op == "DescribeStream" || op == "GetShardIterator" || op == "GetRecords"
@@ -120,7 +129,7 @@ func striking(op string) []struct {
 		weight int
 	}
 	switch {
-	case op == opProcess:
+	case op == opProcess || op == opGiveUp:
 		return nil
 	case op == opApply:
 		return []weighted{{FailedBefore, 25}, {CrashedBefore, 5}}

@@ -24,12 +24,13 @@ type Call struct {
 	Op     string
 	Input  any
 
-	lane    int          // of the delivery that it works for
-	perform func() error // carries it out; by the conductor only
-	held    bool         // by a strike
-	err     error
-	done    chan struct{}
-	text    string
+	lane       int          // of the delivery that it works for
+	invocation *invocation  // that it works for; nil if for none
+	perform    func() error // carries it out; by the conductor only
+	held       bool         // by a strike
+	err        error
+	done       chan struct{}
+	text       string
 }
 
 // String says what the call does, in one line.
@@ -64,7 +65,7 @@ type Gate struct {
 // do holds a call until the conductor has answered it. A call whose context
 // ends first is withdrawn.
 func (g *Gate) do(ctx context.Context, w *Worker, op string, input any, perform func() error) error {
-	c := &Call{Worker: w, Op: op, Input: input, lane: laneOf(ctx), perform: perform, done: make(chan struct{})}
+	c := &Call{Worker: w, Op: op, Input: input, lane: laneOf(ctx), invocation: invocationOf(ctx), perform: perform, done: make(chan struct{})}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -158,18 +159,28 @@ func (g *Gate) take(c *Call) { g.withdraw(c) }
 // later ones are answered at once.
 func (g *Gate) bury(w *Worker) []*Call {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	w.dead = true
-	var last []*Call
-	g.waiting = slices.DeleteFunc(g.waiting, func(c *Call) bool {
-		if c.Worker == w {
-			last = append(last, c)
-		}
-		return c.Worker == w
-	})
-	slices.SortStableFunc(last, func(a, b *Call) int { return cmp.Compare(a.String(), b.String()) })
+	g.mu.Unlock()
+	last := g.expel(func(c *Call) bool { return c.Worker == w })
 	for _, c := range last {
 		c.answer(ErrCrashed)
 	}
 	return last
+}
+
+// expel takes calls from the gate, in an order that does not depend on which
+// goroutine came first.
+func (g *Gate) expel(which func(*Call) bool) []*Call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var expelled []*Call
+	g.waiting = slices.DeleteFunc(g.waiting, func(c *Call) bool {
+		if which(c) {
+			expelled = append(expelled, c)
+			return true
+		}
+		return false
+	})
+	slices.SortStableFunc(expelled, func(a, b *Call) int { return cmp.Compare(a.String(), b.String()) })
+	return expelled
 }

@@ -23,7 +23,7 @@ var ErrEndless = errors.New("the work has no end")
 
 // Settle ends all faults, wakes everybody, lets what was under way take effect, and stops all workers.
 func (c *Crew) Settle() error {
-	c.Faults, c.late = 0, map[string]int{}
+	c.Faults, c.waits = 0, map[string]int{}
 	for len(c.orphans) > 0 {
 		c.lateEffect()
 	}
@@ -54,13 +54,18 @@ func (c *Crew) untilOver() error {
 	return ErrEndless
 }
 
-// Drain has one more worker seed what is new and read the stream to its end.
+// Drain has one more worker seed what is new and read the stream to its end, and
+// what was given up handed over.
 func (c *Crew) Drain() error {
-	w := c.start(true)
-	if err := c.untilOver(); err != nil {
-		return err
+	for {
+		w := c.start(true)
+		if err := errors.Join(c.untilOver(), w.err); err != nil || len(c.late) == 0 {
+			return err
+		}
+		if err := c.handOverAll(); err != nil {
+			return err
+		}
 	}
-	return w.err
 }
 
 // With has an engine do something while the conductor carries out its calls.
@@ -108,8 +113,9 @@ type past struct {
 
 // parcel says how one batch is handed over.
 type parcel struct {
-	again   []change.Record // delivered before it
-	parts   [][]int         // indexes of its records, those of one item in order
+	again   *reading // of a batch that was delivered before
+	times   []int    // calls that its invocations have time for before it is given up; none if it is not
+	parts   [][]int  // indexes of its records, those of one item in order
 	atOnce  bool
 	inOrder bool // what follows a part that failed is not handed over
 }
@@ -120,11 +126,14 @@ func (c *Crew) cut(w *Worker, records []change.Record) parcel {
 	c.Delivered += len(records)
 	if x := c.r.IntN(100); x < 12 && len(c.past) > 0 && c.strike(Again) {
 		if former := c.past[c.r.IntN(len(c.past))]; former.rules == w.rules {
-			p.again = former.records
+			p.again = c.read(former.records)
 		}
 	}
 	if c.past = append(c.past, past{w.rules, records}); len(c.past) > pastMax {
 		c.past = c.past[1:]
+	}
+	if x := c.r.IntN(100); x < 20 && c.strike(GivenUp) {
+		p.times = c.drawTimes()
 	}
 	all := make([]int, len(records))
 	for i := range all {
@@ -170,10 +179,10 @@ func iteratorOf(call *Call) string {
 
 // isLate reports whether nothing is to be found on an iterator yet.
 func (c *Crew) isLate(iterator string) bool {
-	if c.late[iterator] == 0 {
+	if c.waits[iterator] == 0 {
 		return false
 	}
-	c.late[iterator]--
+	c.waits[iterator]--
 	return true
 }
 

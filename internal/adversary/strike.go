@@ -18,6 +18,10 @@ func (c *Crew) strike(f Fault) bool {
 
 // let lets a call through, with what happens to it.
 func (c *Crew) let(call *Call) {
+	if !call.invocation.hasTime() {
+		c.timeOut(call.invocation)
+		return
+	}
 	if twins := c.gate.twins(call); len(twins) > 1 {
 		for _, twin := range twins {
 			c.Calls++
@@ -26,18 +30,24 @@ func (c *Crew) let(call *Call) {
 		return
 	}
 	c.Calls++
-	if time.Now().Before(call.Worker.outage) && !isStreamCall(call.Op) && call.Op != opProcess && call.Op != opApply {
+	if time.Now().Before(call.Worker.outage) && !isStreamCall(call.Op) && !isDelivery(call.Op) {
 		c.answer(call, Throttled, busy(call.Op))
 		return
 	}
 	fault := c.draw(call)
-	if s := c.struck(call); s != nil && s.Hold {
+	s := c.struck(call)
+	if s != nil && s.Hold {
 		c.Log("%s is held up in %s", call.Worker, call)
 		call.held = true
 		return
 	} else if s != nil {
 		fault = s.Fault
 	}
+	c.inflict(call, fault, s)
+}
+
+// inflict has a fault strike a call; s is the strike that is meant for it, if there is one.
+func (c *Crew) inflict(call *Call, fault Fault, s *Strike) {
 	switch fault {
 	case faultCount:
 		c.carryOut(call)
@@ -53,7 +63,7 @@ func (c *Crew) let(call *Call) {
 	case ExpiredIterator:
 		c.answer(call, fault, errExpired)
 	case LateRecords:
-		c.late[iteratorOf(call)] = 1 + c.r.IntN(4)
+		c.waits[iteratorOf(call)] = 1 + c.r.IntN(4)
 		c.carryOut(call)
 	case LostReply:
 		err := c.perform(call)
@@ -71,6 +81,11 @@ func (c *Crew) let(call *Call) {
 		c.Log("%s: %s: %v, and crashes", call.Worker, call, c.perform(call))
 		c.Crash(call.Worker)
 		call.answer(ErrCrashed)
+	case GivenUp:
+		c.timeOut(call.invocation)
+	case Unreadable:
+		c.garble(call, s.Call)
+		c.carryOut(call)
 	case Froze:
 		c.Log("%s freezes in %s", call.Worker, call)
 		call.Worker.frozen = true
@@ -150,10 +165,10 @@ func (c *Crew) answer(call *Call, fault Fault, err error) {
 	call.answer(err)
 }
 
-// lateEffect carries out a call whose worker crashed while it was under way.
+// lateEffect carries out a call that was under way when its worker crashed, or its invocation had no time left.
 func (c *Crew) lateEffect() {
 	call := c.orphans[0]
 	c.orphans = c.orphans[1:]
 	c.Counts[LateEffect]++
-	c.Log("%s, crashed: %s: %v, late", call.Worker, call, c.perform(call))
+	c.Log("%s, gone: %s: %v, late", call.Worker, call, c.perform(call))
 }

@@ -21,6 +21,9 @@ func (c *Crew) perform(call *Call) error {
 		before[i] = c.item(key)
 	}
 	err := call.perform()
+	if err == nil {
+		c.Done(call)
+	}
 	for i, key := range keys {
 		if after := c.item(key); err == nil {
 			c.Wrote(call.Worker, before[i], after)

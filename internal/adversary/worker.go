@@ -22,7 +22,9 @@ type Worker struct {
 	number int
 	rules  string // the rule file that it knows
 	client *client
+	ctx    context.Context
 	cancel context.CancelFunc
+	engine *projections.Engine // once it reads the stream
 	ended  chan struct{}
 	err    error // valid once ended is closed
 
@@ -55,7 +57,7 @@ type World struct {
 
 // live runs the worker until ctx ends, or, draining, until everything is seeded
 // and applied.
-func (w *Worker) live(ctx context.Context, world World, deliver func(streamreader.Processor) streamreader.Processor, drain bool) error {
+func (w *Worker) live(ctx context.Context, world World, deliver func(*projections.Engine) streamreader.Processor, drain bool) error {
 	set, engine, err := w.open(ctx, world)
 	if err != nil {
 		return err
@@ -68,6 +70,7 @@ func (w *Worker) live(ctx context.Context, world World, deliver func(streamreade
 	if err != nil {
 		return err
 	}
+	w.engine = engine
 	if drain {
 		if err := engine.Seed(ctx, nil); err != nil {
 			return fmt.Errorf("seeding: %w", err)
@@ -133,7 +136,7 @@ func (w *Worker) open(ctx context.Context, world World) (*rules.Set, *projection
 // they are, cut, in halves that come in the wrong order or at once, or after a
 // batch that was delivered before. The records of one item stay in order.
 type delivery struct {
-	to   streamreader.Processor
+	to   *projections.Engine
 	crew *Crew
 	w    *Worker
 }
@@ -183,20 +186,52 @@ func (d *delivery) Process(ctx context.Context, records []change.Record) (int, e
 	var lane int
 	err := d.crew.gate.do(ctx, d.w, opProcess, batch(records), func() error {
 		d.inOrder(records)
-		d.crew.lanes += 1 + len(records)
-		lane = d.crew.lanes
+		lane = d.crew.newLanes(1 + len(records))
 		cut = d.crew.cut(d.w, records)
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	if len(cut.again) > 0 {
-		if _, err := d.to.Process(context.WithValue(ctx, laneKey{}, lane), cut.again); errors.Is(err, ErrCrashed) {
+	if cut.again != nil {
+		if _, err := cut.again.apply(context.WithValue(ctx, laneKey{}, lane), d.to); errors.Is(err, ErrCrashed) {
 			return 0, err
 		}
 	}
-	return d.process(ctx, records, cut, lane)
+	for try := 0; ; try++ {
+		inv := &invocation{calls: -1}
+		if try < len(cut.times) {
+			inv.calls = cut.times[try]
+		}
+		done, err := d.invoke(ctx, inv, records, cut, lane)
+		switch {
+		case len(cut.times) == 0 && !inv.over:
+			return done, err
+		case try+1 < len(cut.times):
+			continue
+		}
+		return d.giveUp(ctx, records, done)
+	}
+}
+
+// giveUp has a batch kept for being handed over later. Its driver goes on as if it were done.
+func (d *delivery) giveUp(ctx context.Context, records []change.Record, done int) (int, error) {
+	err := d.crew.gate.do(ctx, d.w, opGiveUp, batch(records), func() error {
+		d.crew.keep(records, done)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return len(records), nil
+}
+
+// invoke works off a batch as one invocation.
+func (d *delivery) invoke(ctx context.Context, inv *invocation, records []change.Record, cut parcel, lane int) (int, error) {
+	within, cancel := context.WithCancelCause(context.WithValue(ctx, invocationKey{}, inv))
+	defer cancel(nil)
+	inv.cancel = cancel
+	return d.process(within, records, cut, lane)
 }
 
 // process hands over the parts and returns how many records, from the first, are done.
@@ -209,8 +244,13 @@ func (d *delivery) process(ctx context.Context, records []change.Record, cut par
 		for j, index := range cut.parts[i] {
 			part[j] = records[index]
 		}
-		if errs[i] = d.crew.gate.do(ctx, d.w, opApply, batch(part), func() error { return nil }); errs[i] == nil {
-			done[i], errs[i] = d.to.Process(ctx, part)
+		var r *reading
+		errs[i] = d.crew.gate.do(ctx, d.w, opApply, batch(part), func() error {
+			r = d.crew.read(part)
+			return nil
+		})
+		if errs[i] == nil {
+			done[i], errs[i] = r.apply(ctx, d.to)
 		}
 	}
 	if cut.atOnce {

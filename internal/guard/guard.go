@@ -15,6 +15,7 @@ const (
 	// The ledger.
 	LedgerEffects   Guard = iota // an entry is swapped only if it holds the effects that the old image says
 	LedgerPosition               // an entry is swapped only for a later position
+	LateRaised                   // an item rederived for a record goes to the record's position
 	LedgerExact                  // a rederived entry is swapped only if nobody moved it
 	Tombstone                    // an item without effects leaves an entry
 	EntryBeforeItem              // rederiving reads the entry before the item
@@ -30,6 +31,7 @@ const (
 	ShownWhenLive  // nothing is shown before the rule is seeded
 	LiveAsked      // what was planned before a rule went live is done again
 	SuffixesKept   // every write suffix that was ever used is added up
+	LateTouch      // aggregates that the images of late records name are rolled up
 	// Copies.
 	ParentRaised      // the parent's position is raised before the fan-out
 	ParentHigher      // a parent is not taken back to an earlier position
@@ -39,6 +41,7 @@ const (
 	PrunePosition     // a reference is pruned only as it was read
 	ChildUnmoved      // a copy is written only if the child's stamp and reference are as they were read
 	CopyVersion       // a later state of the parent is not overwritten
+	LateParentRaised  // so does a parent, before its children are filled
 	TaskUnmoved       // a task is saved and ended only as it was read
 	TaskLater         // a task leaves children alone that have its position, in whatever state
 	// Mirrors.
@@ -71,6 +74,7 @@ const (
 var names = [guardCount]string{
 	"LedgerEffects",
 	"LedgerPosition",
+	"LateRaised",
 	"LedgerExact",
 	"Tombstone",
 	"EntryBeforeItem",
@@ -85,6 +89,7 @@ var names = [guardCount]string{
 	"ShownWhenLive",
 	"LiveAsked",
 	"SuffixesKept",
+	"LateTouch",
 	"ParentRaised",
 	"ParentHigher",
 	"ParentPosition",
@@ -93,6 +98,7 @@ var names = [guardCount]string{
 	"PrunePosition",
 	"ChildUnmoved",
 	"CopyVersion",
+	"LateParentRaised",
 	"TaskUnmoved",
 	"TaskLater",
 	"Claims",

@@ -76,8 +76,8 @@ type batchInfo struct {
 }
 
 // discardedObject describes a batch that was given up.
-func discardedObject(b *batch, streamARN string, failed *FunctionError, now time.Time) ([]byte, error) {
-	payload, err := Event(streamARN, b.records)
+func (m *Mapping) discardedObject(b *batch, failed *FunctionError, now time.Time) ([]byte, error) {
+	payload, err := event(m.StreamARN, b.records, m.Corrupt)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func discardedObject(b *batch, streamARN string, failed *FunctionError, now time
 	object := discarded{
 		Version: "1.0", Timestamp: now.UTC().Format("2006-01-02T15:04:05.000Z"), Payload: string(payload),
 		Batch: batchInfo{
-			Shard: b.shard, Size: len(b.records), Streams: streamARN,
+			Shard: b.shard, Size: len(b.records), Streams: m.StreamARN,
 			First: aws.ToString(first.SequenceNumber), Last: aws.ToString(last.SequenceNumber),
 			Oldest: arrival(first), Newest: arrival(last),
 		},

@@ -19,12 +19,13 @@
 // process with its Runtime, frozen between invocations; Function is as many of them
 // as there are concurrent invocations. Mapping reads the stream, makes batches, and
 // does with what the function answers what the Lambda developer guide says.
-// What it discards goes to a Destination.
+// What it discards goes to a Destination. Put between the two, a Queue makes each
+// record a message of a standard SQS queue.
 //
 // All of that is what happens to every function. What may happen to one besides
 // is drawn by whoever tests it: Function.Fate has an environment killed, paused or
-// given up for dead amid an invocation, and Mapping.Again has a batch delivered
-// twice.
+// given up for dead amid an invocation, Mapping.Again has a batch delivered
+// twice, and Mapping.Corrupt has a record malformed.
 //
 // Where the documentation leaves something open, these stand-ins do what is
 // hardest on the function and say so. They are for tests: nothing is kept on disk,

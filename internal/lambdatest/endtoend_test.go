@@ -2,13 +2,12 @@ package lambdatest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
+	"os/exec"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,29 +17,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/oracle"
 	"github.com/dynamill/dynamill/internal/population"
 	"github.com/dynamill/dynamill/projections"
 )
 
 const (
 	seedDefault  = 20261121
-	historiesMax = 20 // times DYNAMILL_SOAK
-	historyMax   = 2 * time.Minute
-	olderMax     = 15 // items that are older than the stream
-	writesMin    = 60
-	writesMax    = 100
-	burstMax     = 15
+	historiesMax = 50 // times DYNAMILL_SOAK
+	historyMax   = 5 * time.Minute
+	stormMax     = 30 * time.Second // then nothing happens to invocations any more, however slow the machine is
+	olderMax     = 15               // items that are older than the stream
+	writesMin    = 30
+	writesMax    = 60
+	burstMax     = 12
 	pauseMax     = 40 * time.Millisecond
-	problemsMax  = 10 // shown
 	tasksPayload = `{"dynamill":"tasks"}`
 )
 
 // TestTheDeployedFunctionComesOutTrue lets an application write while the
 // function's binary is invoked as on Lambda: with batches of its table's stream
-// that are split, repeated and given up, with what was given up, and with the
-// schedule's payload, on environments that are killed, frozen and taken for dead
-// amid a batch. In the end everything in both tables must be as computed from
+// that are split, repeated and given up, with what was given up, or with messages of
+// a queue that keeps no order, and with the schedule's payload, on environments that
+// are killed, frozen and taken for dead amid a batch. Some records are malformed
+// whenever they come. In the end everything in both tables must be as computed from
 // scratch. DYNAMILL_SEED draws other histories; processes keep their own time, so
 // that a seed repeats what is done to them, not what they do. DYNAMILL_SOAK
 // multiplies the histories.
@@ -51,6 +50,8 @@ func TestTheDeployedFunctionComesOutTrue(t *testing.T) {
 	}
 	seed := fromEnvironment(t, "DYNAMILL_SEED", seedDefault)
 	histories := historiesMax * fromEnvironment(t, "DYNAMILL_SOAK", 1)
+	all := &totals{}
+	t.Cleanup(func() { all.judge(t) })
 	for n := range histories {
 		lanes := 1 + 3*int(n%2)
 		t.Run(fmt.Sprintf("%d lanes %d", n, lanes), func(t *testing.T) {
@@ -64,7 +65,9 @@ func TestTheDeployedFunctionComesOutTrue(t *testing.T) {
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), historyMax)
 			defer cancel()
-			newHistory(ctx, t, p, address, random, lanes).live()
+			h := newHistory(ctx, t, p, address, random, lanes)
+			h.live()
+			all.add(h)
 		})
 	}
 }
@@ -77,97 +80,63 @@ type history struct {
 	function *Function
 	mapping  *Mapping
 	bucket   *Destination
-	calm     atomic.Bool
+	queue    *Queue // nil if the mapping invokes the function
+	fanOut   string // children at once; "" is the function's default
 
-	mu     sync.Mutex // of fates, which several goroutines ask for
-	fates  *rand.Rand
-	tasks  int // invocations
-	late   int // objects that were handed over
-	partly int // answers that named a record
+	*fates
+	spoiler *malformed
+	diary   diary
+	spent   stopwatch
+	calm    atomic.Bool
+	done
 }
 
 func newHistory(ctx context.Context, t *testing.T, p *population.Population, address string, random *rand.Rand, lanes int) *history {
 	h := &history{
-		world: newWorld(ctx, t, p, address), random: random, bucket: &Destination{},
-		fates: rand.New(rand.NewPCG(random.Uint64(), 0)),
+		spent: stopwatch{last: time.Now()},
+		world: newWorld(ctx, t, p, address), random: random, bucket: &Destination{}, diary: diary{began: time.Now()},
+		spoiler: newMalformed(random), fanOut: pick(random, "", "1", "2", "3"),
 	}
+	batchSize := pick(random, 1, 3, 10, 100)
+	h.fates = newFates(random, batchSize)
 	h.app = &application{world: h.world, random: random, base: map[change.Key]change.Item{}}
 	h.function = &Function{Command: h.command, Timeout: 10 * time.Second, ConcurrencyMax: lanes + random.IntN(2), Fate: h.fate}
 	h.mapping = &Mapping{
-		Streams: h.streams, PartitionKey: p.Set.Table.PartitionKey, Function: h.function,
-		BatchSize: pick(random, 1, 3, 10, 100), ParallelizationFactor: lanes,
+		Streams: h.streams, PartitionKey: p.Set.Table.PartitionKey, Function: watched{h},
+		BatchSize: batchSize, ParallelizationFactor: lanes,
 		RetriesMax: pick(random, 0, 1, 3, Forever), BisectBatch: random.IntN(2) == 0, ReportBatchItemFailures: true,
-		OnFailure: h.bucket, PollInterval: 25 * time.Millisecond, RetryPause: 5 * time.Millisecond, Again: func() bool { return h.chance(0.05) }, Attempted: h.attempted,
+		OnFailure: h.bucket, PollInterval: 25 * time.Millisecond, RetryPause: 5 * time.Millisecond,
+		Again: h.again, Corrupt: h.spoiler.corrupt, Attempted: h.spoiler.attempted,
+	}
+	if random.IntN(5) == 0 {
+		h.queue = &Queue{
+			Function: watched{h}, BatchSize: batchSize, ConcurrencyMax: lanes, RetryPause: 5 * time.Millisecond, Again: h.again,
+		}
+		h.mapping.Function = h.queue
 	}
 	return h
 }
 
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
-func (h *history) chance(p float64) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.fates.Float64() < p
-}
-
-// fate draws what happens to the next invocation.
-func (h *history) fate() Fate {
-	if h.calm.Load() {
-		return Fate{}
+// command runs the function as it is deployed.
+func (h *history) command() *exec.Cmd {
+	cmd := h.world.command()
+	if h.fanOut != "" {
+		cmd.Env = append(cmd.Env, "DYNAMILL_FAN_OUT_MAX="+h.fanOut)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	soon := func(most time.Duration) time.Duration { // mostly much less
-		share := h.fates.Float64()
-		return time.Duration(share * share * float64(most))
-	}
-	switch n := h.fates.IntN(100); {
-	case n < 15:
-		return Fate{Kind: Kill, After: soon(150 * time.Millisecond)}
-	case n < 22:
-		return Fate{Kind: Pause, After: soon(100 * time.Millisecond), For: soon(200 * time.Millisecond)}
-	case n < 32:
-		return Fate{Kind: Lose, After: soon(100 * time.Millisecond), For: soon(600 * time.Millisecond)}
-	case n < 52: // the handler stops before, and says how far it came
-		return Fate{Timeout: 5*time.Millisecond + soon(200*time.Millisecond)}
-	}
-	return Fate{}
-}
-
-// attempted sees to it that the function fails by what was done to it only.
-func (h *history) attempted(a Attempt) {
-	if a.Failed == nil {
-		if a.Done < len(a.Records) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.partly++
-		}
-		return
-	}
-	h.expectBlow(a.Failed)
-}
-
-func (h *history) expectBlow(failed *FunctionError) {
-	switch {
-	case failed.Type == "Sandbox.Timedout", failed.Type == "Sandbox.Lost":
-	case failed.Type == "Runtime.TruncatedResponse": // killed while it answered
-	case failed.Type == "Runtime.ExitError" && strings.Contains(failed.Message, "signal: killed"):
-	default:
-		h.Errorf("the function failed by itself: %s", failed)
-	}
+	return cmd
 }
 
 // live is the whole story.
 func (h *history) live() {
 	defer h.function.Close()
-	began := time.Now()
+	defer time.AfterFunc(stormMax, func() { h.calm.Store(true) }).Stop()
 	h.createTable()
 	for range h.random.IntN(olderMax) { // before there is a stream
 		h.must(h.app.put(h.app.Item(h.random)))
 	}
 	h.mapping.StreamARN = h.enableStream()
-	ctx, stop := context.WithCancel(h.ctx)
-	ran := make(chan error, 1)
 	seeded := make(chan error, 1)
 	seed := func() {
 		engine, err := h.operator()
@@ -181,13 +150,8 @@ func (h *history) live() {
 	} else {
 		go seed()
 	}
-	go func() { ran <- h.mapping.Run(ctx) }()
-	defer func() {
-		stop()
-		if err := <-ran; err != nil {
-			h.Errorf("the mapping ended: %v", err)
-		}
-	}()
+	h.spent.lap("start")
+	defer h.deliver()()
 	for most := writesMin + h.random.IntN(writesMax-writesMin); h.app.writes < most; {
 		h.must(h.app.burst(1 + h.random.IntN(burstMax)))
 		time.Sleep(time.Duration(h.random.Int64N(int64(pauseMax))))
@@ -199,25 +163,55 @@ func (h *history) live() {
 		}
 	}
 	h.must(<-seeded)
-	wrote := time.Since(began)
+	h.spent.lap("writes")
 	h.finish()
+	h.spent.lap("end")
 	h.retryParked()
 	h.finish()
+	h.spent.lap("parked")
 	h.judge()
-	h.Logf("%s: %d writes in %s; batches of %d, retries %d, bisect %t; %s; %d partial answers, %d batches discarded, %d handed over, %d for tasks; all in %s",
-		h.Name, h.app.writes, wrote.Round(time.Millisecond), h.mapping.BatchSize, h.mapping.RetriesMax, h.mapping.BisectBatch,
-		h.function.Counts(), h.partly, h.bucket.Kept(), h.late, h.tasks, time.Since(began).Round(time.Millisecond))
+	h.spent.lap("judge")
+	h.sum()
+	h.Logf("%s: batches of %d, retries %d, bisect %t, fan-outs of %q; %s; %+v; %s",
+		h.Name, h.mapping.BatchSize, h.mapping.RetriesMax, h.mapping.BisectBatch, h.fanOut, h.function.Counts(), h.done, &h.spent)
+}
+
+// sum takes over what others have counted.
+func (h *history) sum() {
+	if h.queue != nil {
+		h.queues = 1
+	}
+	h.writes, h.discarded, h.malformed, h.partly = h.app.writes, h.bucket.Kept(), h.spoiler.count(), h.named()
+}
+
+// deliver begins to deliver what the stream holds. The function that it returns ends that.
+func (h *history) deliver() (end func()) {
+	ctx, stop := context.WithCancel(h.ctx)
+	ran := make(chan error, 2)
+	go func() { ran <- h.mapping.Run(ctx) }()
+	running := 1
+	if h.queue != nil {
+		running++
+		go func() { ran <- h.queue.Run(ctx) }()
+	}
+	return func() {
+		stop()
+		for range running {
+			if err := <-ran; err != nil {
+				h.Errorf("the delivery ended: %v", err)
+			}
+		}
+	}
 }
 
 // finish lets the function do all that is left to do.
 func (h *history) finish() {
 	h.Helper()
-	for left := true; left; {
-		records, err := h.mapping.Settle(h.ctx)
-		h.must(err)
-		before := h.function.Counts().Outcast
+	for left, first := true, true; left; first = false {
+		left = h.settle()
+		lost := h.function.Counts().Outcast > 0
 		h.function.Rest() // who was given up for dead may still write
-		left = records > 0 || before > 0 && !h.calm.Load()
+		left = left || lost && first
 		h.calm.Store(true) // so that it comes to an end
 		for h.handOver() {
 			left = true
@@ -229,22 +223,33 @@ func (h *history) finish() {
 	}
 }
 
+// settle waits until nothing is left to be delivered, and reports whether anything was.
+func (h *history) settle() bool {
+	h.Helper()
+	var before, after int
+	if h.queue != nil {
+		before = h.queue.Done()
+	}
+	records, err := h.mapping.Settle(h.ctx)
+	h.must(err)
+	if h.queue != nil {
+		h.must(h.queue.Settle(h.ctx))
+		after = h.queue.Done()
+	}
+	return records > 0 || after > before
+}
+
 // invoke invokes the function as something else than the mapping does, and
 // reports whether it did its work.
-func (h *history) invoke(payload []byte) bool {
+func (h *history) invoke(payload []byte) (answer []byte, ok bool) {
 	h.Helper()
-	_, err := h.function.Invoke(h.ctx, payload)
+	answer, err := watched{h}.Invoke(h.ctx, payload)
 	var failed *FunctionError
 	if errors.As(err, &failed) {
-		if !strings.Contains(failed.Type, "Sandbox.") && !strings.Contains(failed.Type, "Runtime.") {
-			h.Logf("%.60s: %s", payload, failed)
-			return false
-		}
-		h.expectBlow(failed)
-		return false
+		return nil, false
 	}
 	h.must(err)
-	return true
+	return answer, true
 }
 
 // handOver gives the function a batch that was discarded, and reports whether there was one.
@@ -253,7 +258,7 @@ func (h *history) handOver() bool {
 	if object == nil {
 		return false
 	}
-	if h.invoke(object) {
+	if _, ok := h.invoke(object); ok {
 		h.late++
 	} else {
 		h.bucket.Put(object)
@@ -263,7 +268,13 @@ func (h *history) handOver() bool {
 
 func (h *history) workTasks() {
 	h.tasks++
-	h.invoke([]byte(tasksPayload))
+	answer, ok := h.invoke([]byte(tasksPayload))
+	if !ok {
+		return
+	}
+	var progress struct{ Pieces int }
+	h.must(json.Unmarshal(answer, &progress))
+	h.pieces += progress.Pieces
 }
 
 func (h *history) tasksLeft() bool {
@@ -285,38 +296,10 @@ func (h *history) retryParked() {
 	h.must(err)
 	for _, p := range parked {
 		if slices.Contains([]string{"heal.contested", "write.rejected", "number.overflow"}, p.Code) {
+			h.diary.note(time.Now(), nil, "retry of parked %s (%s)", p.ID, p.Code)
 			if err := engine.RetryParked(h.ctx, p.ID); !errors.Is(err, projections.ErrNotParked) {
 				h.must(err)
 			}
 		}
-	}
-}
-
-// judge compares both tables with what a computation from scratch says.
-func (h *history) judge() {
-	h.Helper()
-	items, err := h.scan(h.table)
-	h.must(err)
-	state, err := h.scan(h.stateTable())
-	h.must(err)
-	base := slices.Collect(maps.Values(h.app.base))
-	shown := 0
-	for _, finding := range []struct {
-		what  string
-		found []oracle.Difference
-	}{
-		{"drift", oracle.Drift(h.Set, items)},
-		{"state table", oracle.Audit(h.Set, items, state, time.Now(), oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks)},
-		{"not the engine's", oracle.Foreign(h.Set, base, items)},
-	} {
-		for _, d := range finding.found {
-			if shown++; shown <= problemsMax {
-				h.Errorf("%s: %s", finding.what, d)
-			}
-		}
-	}
-	if shown > 0 {
-		h.Fatalf("%d differences among %d items and %d of the state table; %d writes; %s; %+v",
-			shown, len(items), len(state), h.app.writes, h.function.Counts(), h.mapping.BatchSize)
 	}
 }

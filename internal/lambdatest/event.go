@@ -14,25 +14,51 @@ import (
 // DynamoDB"; the names of fields are those of the API, but for the identity's, which
 // are lower case).
 func Event(streamARN string, records []types.Record) ([]byte, error) {
-	event := eventDocument{Records: make([]eventRecord, 0, len(records))}
+	return event(streamARN, records, nil)
+}
+
+// event has what corrupt makes of each record's JSON, if it is not nil.
+func event(streamARN string, records []types.Record, corrupt func(types.Record, []byte) []byte) ([]byte, error) {
+	document := eventDocument[json.RawMessage]{Records: make([]json.RawMessage, 0, len(records))}
 	for _, r := range records {
-		record, err := newEventRecord(streamARN, r)
+		text, err := recordText(streamARN, r)
 		if err != nil {
 			return nil, fmt.Errorf("encoding record %s: %w", aws.ToString(r.EventID), err)
 		}
-		event.Records = append(event.Records, record)
+		if corrupt != nil {
+			text = corrupt(r, text)
+		}
+		document.Records = append(document.Records, text)
 	}
+	text, err := encode(document)
+	if err != nil {
+		return nil, fmt.Errorf("encoding an event: %w", err)
+	}
+	return text, nil
+}
+
+func recordText(streamARN string, r types.Record) ([]byte, error) {
+	record, err := newEventRecord(streamARN, r)
+	if err != nil {
+		return nil, err
+	}
+	return encode(record)
+}
+
+// encode returns JSON in which texts are as they are.
+func encode(v any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(event); err != nil {
-		return nil, fmt.Errorf("encoding an event: %w", err)
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
 	}
 	return bytes.TrimSpace(text.Bytes()), nil
 }
 
-type eventDocument struct {
-	Records []eventRecord `json:"Records"`
+// eventDocument is the payload for any service's records.
+type eventDocument[T any] struct {
+	Records []T `json:"Records"`
 }
 
 type eventRecord struct {

@@ -1,6 +1,7 @@
 package lambdatest
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 	"time"
@@ -79,5 +80,23 @@ func TestWhatIsNoRecordIsAnError(t *testing.T) {
 		if _, err := Event(someARN, []types.Record{r}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+func TestAMalformedRecordIsTheSameWheneverItComes(t *testing.T) {
+	s := newStage(t)
+	s.put("a1", "a2", "b1")
+	s.Corrupt = func(r types.Record, record []byte) []byte {
+		if text(r.Dynamodb.NewImage["v"]) != "a2" {
+			return record
+		}
+		return bytes.Replace(record, []byte(`"a2"`), []byte(`"spoilt"`), 1)
+	}
+	s.OnFailure, s.RetriesMax = &Destination{}, 1
+	s.answer = func([]string) (string, error) { return "", &FunctionError{"Unhandled", "as told"} }
+	s.settle()
+	s.expect("a1 spoilt b1", "a1 spoilt b1")
+	if object := s.OnFailure.Take(); !bytes.Contains(object, []byte("spoilt")) || bytes.Contains(object, []byte(`\"a2\"`)) {
+		t.Errorf("the discarded batch holds %s", object)
 	}
 }

@@ -35,6 +35,21 @@ const (
 	Lose
 )
 
+// String returns the fate as a few words.
+func (f Fate) String() string {
+	words := [...]string{"spared", "killed", "paused", "lost"}[f.Kind]
+	if f.Kind != Spare {
+		words += fmt.Sprintf(" after %s", f.After.Round(time.Millisecond))
+	}
+	if f.For > 0 {
+		words += fmt.Sprintf(" for %s", f.For.Round(time.Millisecond))
+	}
+	if f.Timeout > 0 {
+		words += fmt.Sprintf(", with a timeout of %s", f.Timeout.Round(time.Millisecond))
+	}
+	return words
+}
+
 // Function is a function with as many environments as it has invocations at a
 // time. An environment is used again, and replaced when it has died. The zero
 // value of every field but Command stands for its default.
@@ -42,7 +57,8 @@ type Function struct {
 	Command        func() *exec.Cmd // makes the process of an environment; Cmd.Stdout and Stderr are replaced
 	Timeout        time.Duration    // of an invocation; default: 3 s, as Lambda's
 	ConcurrencyMax int              // environments at work at a time; more invocations wait; default: 10
-	Fate           func() Fate      // of the next invocation; called by several goroutines; default: nothing happens
+	// Fate is what happens to the invocation with a payload; called by several goroutines. Default: nothing does.
+	Fate func(payload []byte) Fate
 
 	once  sync.Once
 	slots chan struct{}
@@ -74,7 +90,7 @@ func (f *Function) start() {
 			f.ConcurrencyMax = concurrencyDefault
 		}
 		if f.Fate == nil {
-			f.Fate = func() Fate { return Fate{} }
+			f.Fate = func([]byte) Fate { return Fate{} }
 		}
 		f.slots = make(chan struct{}, f.ConcurrencyMax)
 	})
@@ -121,7 +137,7 @@ func (f *Function) environment(ctx context.Context) (*Environment, error) {
 
 // invoke has the environment work, and its fate overtake it.
 func (f *Function) invoke(ctx context.Context, e *Environment, payload []byte) ([]byte, error) {
-	fate := f.Fate()
+	fate := f.Fate(payload)
 	timeout := f.Timeout
 	if fate.Timeout > 0 {
 		timeout = fate.Timeout
@@ -206,6 +222,15 @@ func (f *Function) count(add func(*Counts)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	add(&f.counts)
+}
+
+// Add returns the sum of both counts.
+func (c Counts) Add(d Counts) Counts {
+	return Counts{
+		c.Started + d.Started, c.Invoked + d.Invoked,
+		c.Killed + d.Killed, c.Paused + d.Paused, c.Outcast + d.Outcast,
+		c.Failed + d.Failed,
+	}
 }
 
 // String returns the counts as one line.

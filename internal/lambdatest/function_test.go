@@ -15,7 +15,7 @@ import (
 
 func newFunction(t *testing.T, fates ...Fate) *Function {
 	var mu sync.Mutex
-	f := &Function{Command: obedient, Timeout: 5 * time.Second, Fate: func() (next Fate) {
+	f := &Function{Command: obedient, Timeout: 5 * time.Second, Fate: func([]byte) (next Fate) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(fates) > 0 {

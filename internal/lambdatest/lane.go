@@ -118,7 +118,7 @@ func (l *lane) workOff(ctx context.Context, b *batch) error {
 // attempt invokes the function once. It returns how many of the records are done,
 // and how the function failed if it did.
 func (l *lane) attempt(ctx context.Context, b *batch) (done int, failed *FunctionError, err error) {
-	payload, err := Event(l.StreamARN, b.records)
+	payload, err := event(l.StreamARN, b.records, l.Corrupt)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -145,7 +145,7 @@ func (l *lane) discard(b *batch, why *FunctionError) error {
 	if l.OnFailure == nil {
 		return nil
 	}
-	object, err := discardedObject(b, l.StreamARN, why, time.Now())
+	object, err := l.discardedObject(b, why, time.Now())
 	if err != nil {
 		return fmt.Errorf("discarding a batch: %w", err)
 	}

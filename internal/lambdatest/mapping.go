@@ -53,6 +53,9 @@ type Mapping struct {
 	// Again says whether a batch that succeeded is delivered once more, as may happen
 	// where delivery is at least once; called by several goroutines. Default: never.
 	Again func() bool
+	// Corrupt returns what is delivered instead of a record's JSON, or that JSON. It must be JSON, and the
+	// same whenever the record comes again; called by several goroutines. Default: nothing is malformed.
+	Corrupt func(r types.Record, text []byte) []byte
 	// Attempted is told of every invocation; called by several goroutines.
 	Attempted func(Attempt)
 

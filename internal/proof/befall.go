@@ -15,7 +15,9 @@ import (
 // befall makes happen what is no single call's fault.
 func (l *life) befall(s Step) error {
 	f, pick := s.Fault, s.Pick
-	l.crew.Counts[f]++
+	if f != adversary.Woke && f != adversary.HandedOver { // counted where it happens, if it does
+		l.crew.Counts[f]++
+	}
 	switch f {
 	case adversary.CrashedBefore:
 		l.crew.CrashOne()
@@ -25,6 +27,8 @@ func (l *life) befall(s Step) error {
 		l.crew.Stop()
 	case adversary.Woke:
 		l.crew.WakeOne()
+	case adversary.HandedOver:
+		l.crew.HandOver()
 	case adversary.Slept:
 		l.crew.Sleep(20 * time.Minute)
 	case adversary.Split, adversary.RolledOver:

@@ -20,6 +20,18 @@ func foundSchedules() []schedule {
 			},
 			strikes: []adversary.Strike{holds(`^Query app-dynamill .*references/author/USER#a`, 1)},
 		},
+		{
+			name: "a comment that could not name its user goes, and the record of that cannot be read", rules: names,
+			steps:   []Step{puts(comment + "a#b"), step(Rest, Delete, comment+"a#b"), {Turns: Rest, Kind: Judge}},
+			strikes: []adversary.Strike{at(`^Process .*COMMENT#c`, 1, adversary.Unreadable)},
+		},
+		{
+			name: "a comment that could not name its user can, and the record of that is given up", rules: names,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a#b"), puts(comment + "a"), befalls(adversary.HandedOver), {Turns: Rest, Kind: Judge},
+			},
+			strikes: []adversary.Strike{at(`^Apply .*COMMENT#c`, 1, adversary.GivenUp)},
+		},
 	}
 }
 

@@ -96,7 +96,7 @@ var befalling = []struct {
 	{fault: adversary.CrashedBefore, weight: 6}, {fault: adversary.Takeover, weight: 6}, {fault: adversary.Restart, weight: 6},
 	{fault: adversary.Woke, weight: 6}, {fault: adversary.Rewound, weight: 4}, {fault: adversary.Split, weight: 4},
 	{fault: adversary.RolledOver, weight: 4}, {fault: adversary.Slept, weight: 2},
-	{fault: adversary.RulesAdded, weight: 4},
+	{fault: adversary.RulesAdded, weight: 4}, {fault: adversary.HandedOver, weight: 4},
 	{fault: adversary.Skipped, weight: 3, rare: true}, {fault: adversary.Replaced, weight: 3, rare: true},
 	{fault: adversary.StateLost, weight: 3, rare: true}, {fault: adversary.Recreated, weight: 3, rare: true},
 }
@@ -153,6 +153,10 @@ func fewerRules(r *rand.Rand, file string) string {
 	return fewer
 }
 
+// rederiving are faults that have items rederived, which may hide what other
+// faults spoil: in half of the histories.
+var rederiving = []adversary.Fault{adversary.GivenUp, adversary.Unreadable}
+
 // drawFaults draws which faults a history has: most of the common ones, few of the rare ones.
 func drawFaults(r *rand.Rand) adversary.Faults {
 	faults := adversary.AllFaults
@@ -161,6 +165,11 @@ func drawFaults(r *rand.Rand) adversary.Faults {
 			if r.IntN(4) == 0 {
 				faults = faults.Without(f)
 			}
+		}
+	}
+	for _, f := range rederiving {
+		if r.IntN(2) == 0 {
+			faults = faults.Without(f)
 		}
 	}
 	for _, b := range befalling {

@@ -49,18 +49,19 @@ type life struct {
 	gap  bool // records were lost
 
 	opponents map[change.Key]opponent
+	early     map[change.Key]string // versions of entries with due marks that stood when their rules went live
 	outcome   *Outcome
 }
 
 // Run lives through a history. It must be called in a synctest bubble. With
 // trace it writes down everything that happens.
 func Run(h *History, trace bool) *Outcome {
-	l := &life{History: h, outcome: &Outcome{Steps: len(h.Steps)}, opponents: map[change.Key]opponent{}}
+	l := &life{History: h, outcome: &Outcome{Steps: len(h.Steps)}, opponents: map[change.Key]opponent{}, early: map[change.Key]string{}}
 	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter}, h.Faults)
 	l.crew.World = adversary.World{
 		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File), HealsMax: h.HealsMax, FanOutMax: h.FanOutMax,
 	}
-	l.crew.Wrote = l.watch
+	l.crew.Wrote, l.crew.Done = l.watch, l.goneLive
 	l.crew.Strikes = slices.Clone(h.Strikes)
 	if trace {
 		l.crew.Log = l.log

@@ -26,7 +26,10 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-const function = "github.com/dynamill/dynamill/cmd/dynamill-lambda"
+const (
+	function   = "github.com/dynamill/dynamill/cmd/dynamill-lambda"
+	executable = "bootstrap" // what Lambda starts
+)
 
 // epoch is every file's time: the earliest that a zip can hold.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -55,7 +58,10 @@ func megabytes(n int) float64 { return float64(n) / 1e6 }
 
 // build makes one zip.
 func build(ctx context.Context, file, architecture, ruleFile string) (size, error) {
-	members := []member{{name: "bootstrap", mode: 0o755}}
+	members := []member{{name: executable, mode: 0o755}}
+	if filepath.Base(ruleFile) == executable {
+		return size{}, fmt.Errorf("the rule file %s cannot be packed under its name, which is the executable's: give it another one", ruleFile)
+	}
 	if ruleFile != "" {
 		src, err := os.ReadFile(ruleFile)
 		if err != nil {
@@ -90,7 +96,7 @@ func compile(ctx context.Context, architecture string) (program []byte, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	file := filepath.Join(folder, "bootstrap")
+	file := filepath.Join(folder, executable)
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc",
 		"-ldflags", "-s -w -buildid=", "-o", file, function)
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+architecture, "CGO_ENABLED=0")

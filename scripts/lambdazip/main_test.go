@@ -87,7 +87,9 @@ func TestABrokenRuleFileIsNotPacked(t *testing.T) {
 	if err := os.WriteFile(ruleFile, []byte("version: 1\nrulez: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{ruleFile: "rulez", filepath.Join(folder, "none.yaml"): "none.yaml"} {
+	for name, want := range map[string]string{
+		ruleFile: "rulez", filepath.Join(folder, "none.yaml"): "none.yaml", filepath.Join(folder, "bootstrap"): "the executable's",
+	} {
 		if _, err := build(t.Context(), file, runtime.GOARCH, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %s", err, want)
 		}

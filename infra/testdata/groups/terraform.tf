@@ -23,7 +23,7 @@ variable "stream_arn" {
 variable "package" {
   type        = string
   description = "path of the zip with the executable `bootstrap` and the rule file dynamill.yaml"
-  default     = "bootstrap.zip"
+  default     = "bin/lambda/dynamill-arm64.zip"
 }
 
 variable "alarm_topic_arn" {
@@ -71,9 +71,9 @@ resource "aws_dynamodb_table" "state" {
   }
 }
 
-# Batches that failed until Lambda gave up, with their records. Objects mean changes that are not derived: an
+# Late batches: those that Lambda gave up, with their records. Objects mean changes that are not derived: an
 # alarm watches for them.
-resource "aws_s3_bucket" "failed_batches" {
+resource "aws_s3_bucket" "late_batches" {
   bucket_prefix = "groups-dynamill-failed-"
 
   lifecycle {
@@ -81,8 +81,8 @@ resource "aws_s3_bucket" "failed_batches" {
   }
 }
 
-resource "aws_s3_bucket_server_side_encryption_configuration" "failed_batches" {
-  bucket = aws_s3_bucket.failed_batches.id
+resource "aws_s3_bucket_server_side_encryption_configuration" "late_batches" {
+  bucket = aws_s3_bucket.late_batches.id
 
   rule {
     apply_server_side_encryption_by_default {
@@ -91,24 +91,24 @@ resource "aws_s3_bucket_server_side_encryption_configuration" "failed_batches" {
   }
 }
 
-resource "aws_s3_bucket_public_access_block" "failed_batches" {
-  bucket                  = aws_s3_bucket.failed_batches.id
+resource "aws_s3_bucket_public_access_block" "late_batches" {
+  bucket                  = aws_s3_bucket.late_batches.id
   block_public_acls       = true
   block_public_policy     = true
   ignore_public_acls      = true
   restrict_public_buckets = true
 }
 
-resource "aws_s3_bucket_ownership_controls" "failed_batches" {
-  bucket = aws_s3_bucket.failed_batches.id
+resource "aws_s3_bucket_ownership_controls" "late_batches" {
+  bucket = aws_s3_bucket.late_batches.id
 
   rule {
     object_ownership = "BucketOwnerEnforced"
   }
 }
 
-resource "aws_s3_bucket_lifecycle_configuration" "failed_batches" {
-  bucket = aws_s3_bucket.failed_batches.id
+resource "aws_s3_bucket_lifecycle_configuration" "late_batches" {
+  bucket = aws_s3_bucket.late_batches.id
 
   rule {
     id     = "expire"
@@ -122,8 +122,8 @@ resource "aws_s3_bucket_lifecycle_configuration" "failed_batches" {
   }
 }
 
-resource "aws_s3_bucket_policy" "failed_batches" {
-  bucket = aws_s3_bucket.failed_batches.id
+resource "aws_s3_bucket_policy" "late_batches" {
+  bucket = aws_s3_bucket.late_batches.id
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
@@ -132,7 +132,7 @@ resource "aws_s3_bucket_policy" "failed_batches" {
         Effect    = "Deny"
         Principal = "*"
         Action    = "s3:*"
-        Resource  = [aws_s3_bucket.failed_batches.arn, "${aws_s3_bucket.failed_batches.arn}/*"]
+        Resource  = [aws_s3_bucket.late_batches.arn, "${aws_s3_bucket.late_batches.arn}/*"]
         Condition = {
           Bool = {
             "aws:SecureTransport" = "false"
@@ -217,19 +217,20 @@ resource "aws_iam_role_policy" "function" {
         Action   = "dynamodb:ListStreams"
         Resource = "*"
       },
-      # Lambda writes batches that failed for good in the function's name.
+      # Lambda writes late batches in the function's name; the function reads one that it is told of.
       {
-        Sid      = "FailedBatches"
+        Sid      = "LateBatches"
         Effect   = "Allow"
-        Action   = "s3:PutObject"
-        Resource = "${aws_s3_bucket.failed_batches.arn}/*"
+        Action   = ["s3:PutObject", "s3:GetObject"]
+        Resource = "${aws_s3_bucket.late_batches.arn}/*"
       },
-      # Lambda looks whether that bucket is there.
+      # Lambda looks whether that bucket is there; and S3 tells the function of an object that is missing as
+      # such, not as denied.
       {
-        Sid      = "FailedBatchesBucket"
+        Sid      = "LateBatchesBucket"
         Effect   = "Allow"
         Action   = "s3:ListBucket"
-        Resource = aws_s3_bucket.failed_batches.arn
+        Resource = aws_s3_bucket.late_batches.arn
       },
       # The function's logs and, within them, its metrics.
       {
@@ -249,7 +250,7 @@ resource "aws_iam_role_policy" "function" {
   })
 }
 
-# The engine with the rule file.
+# The engine.
 resource "aws_lambda_function" "dynamill" {
   function_name    = "groups-dynamill"
   description      = "dynamill for table groups"
@@ -277,7 +278,7 @@ resource "aws_lambda_function" "dynamill" {
 }
 
 # The table's stream to the function. A batch that fails is cut in two, retried from its first failed record
-# on, and kept in the bucket before the stream would drop it.
+# on, and kept in the bucket when it is too old, before the stream would drop it.
 resource "aws_lambda_event_source_mapping" "stream" {
   event_source_arn                   = var.stream_arn
   function_name                      = aws_lambda_function.dynamill.arn
@@ -287,12 +288,12 @@ resource "aws_lambda_event_source_mapping" "stream" {
   parallelization_factor             = 1
   function_response_types            = ["ReportBatchItemFailures"]
   bisect_batch_on_function_error     = true
-  maximum_retry_attempts             = 10000
+  maximum_retry_attempts             = -1
   maximum_record_age_in_seconds      = 79200
 
   destination_config {
     on_failure {
-      destination_arn = aws_s3_bucket.failed_batches.arn
+      destination_arn = aws_s3_bucket.late_batches.arn
     }
   }
 
@@ -362,10 +363,11 @@ resource "aws_cloudwatch_metric_alarm" "lagging" {
   alarm_actions       = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]
 }
 
-# The oldest record is 12 hours old. At 24 hours the stream drops it, and its change is never derived.
+# The oldest record is 12 hours old. At 22 hours Lambda gives it up, and it goes to the bucket of late
+# batches.
 resource "aws_cloudwatch_metric_alarm" "losing_records" {
   alarm_name        = "groups-dynamill-losing-records"
-  alarm_description = "The oldest record is 12 hours old. At 24 hours the stream drops it, and its change is never derived."
+  alarm_description = "The oldest record is 12 hours old. At 22 hours Lambda gives it up, and it goes to the bucket of late batches."
   namespace         = "AWS/Lambda"
   metric_name       = "IteratorAge"
   dimensions = {
@@ -438,11 +440,10 @@ resource "aws_cloudwatch_metric_alarm" "parked" {
   alarm_actions       = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]
 }
 
-# A batch failed until Lambda gave up and lies in the bucket of failed batches; its changes are not derived
-# yet.
-resource "aws_cloudwatch_metric_alarm" "failed_batches" {
-  alarm_name        = "groups-dynamill-failed-batches"
-  alarm_description = "A batch failed until Lambda gave up and lies in the bucket of failed batches; its changes are not derived yet."
+# A late batch, which Lambda gave up, lies in the bucket of late batches; its changes are not derived yet.
+resource "aws_cloudwatch_metric_alarm" "late_batches" {
+  alarm_name        = "groups-dynamill-late-batches"
+  alarm_description = "A late batch, which Lambda gave up, lies in the bucket of late batches; its changes are not derived yet."
   namespace         = "AWS/Lambda"
   metric_name       = "OnFailureDestinationDeliveredEventCount"
   dimensions = {
@@ -458,11 +459,10 @@ resource "aws_cloudwatch_metric_alarm" "failed_batches" {
   alarm_actions       = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]
 }
 
-# A batch failed for good and could not be written to the bucket: look at the permissions, before it is
-# dropped.
+# A late batch could not be written to its bucket: look at the permissions, before it is dropped.
 resource "aws_cloudwatch_metric_alarm" "undelivered_batches" {
   alarm_name        = "groups-dynamill-undelivered-batches"
-  alarm_description = "A batch failed for good and could not be written to the bucket: look at the permissions, before it is dropped."
+  alarm_description = "A late batch could not be written to its bucket: look at the permissions, before it is dropped."
   namespace         = "AWS/Lambda"
   metric_name       = "DestinationDeliveryFailures"
   dimensions = {
@@ -478,10 +478,10 @@ resource "aws_cloudwatch_metric_alarm" "undelivered_batches" {
   alarm_actions       = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]
 }
 
-# A batch failed for good and is in no bucket either: its changes are lost.
+# A late batch was dropped and is in no bucket either: its changes are lost.
 resource "aws_cloudwatch_metric_alarm" "dropped_batches" {
   alarm_name        = "groups-dynamill-dropped-batches"
-  alarm_description = "A batch failed for good and is in no bucket either: its changes are lost."
+  alarm_description = "A late batch was dropped and is in no bucket either: its changes are lost."
   namespace         = "AWS/Lambda"
   metric_name       = "DroppedEventCount"
   dimensions = {
@@ -652,6 +652,10 @@ output "function_name" {
   value = aws_lambda_function.dynamill.function_name
 }
 
-output "failed_batches_bucket" {
-  value = aws_s3_bucket.failed_batches.id
+output "late_batches_bucket" {
+  value = aws_s3_bucket.late_batches.id
+}
+
+output "role_name" {
+  value = aws_iam_role.function.id
 }

@@ -10,8 +10,13 @@ type Asked[K comparable, P any] struct {
 	order []K
 }
 
-// Of returns the part under a key; nil if there is none.
-func (a *Asked[K, P]) Of(key K) *P { return a.parts[key] }
+// Of returns the part under a key; nil if there is none. A nil Asked has none.
+func (a *Asked[K, P]) Of(key K) *P {
+	if a == nil {
+		return nil
+	}
+	return a.parts[key]
+}
 
 // Put sets the part under a key.
 func (a *Asked[K, P]) Put(key K, part *P) {

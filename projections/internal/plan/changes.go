@@ -23,7 +23,7 @@ type Changes struct {
 	Fills     Asked[ItemRule, Fill]
 	Bares     Asked[ItemRule, Bare]
 	Leftovers Asked[ItemRule, Leftover]
-	Refills   []ItemRule // parents whose children are to be filled anew
+	Refills   []Refill
 	Relevant  int
 	Unmatched int
 }
@@ -56,6 +56,12 @@ type Heal struct {
 	Contested bool         // it replaces what the engine had written: counted against the bound
 }
 
+// Refill is a parent whose children are to be filled anew.
+type Refill struct {
+	ItemRule
+	Position change.Position // up to which the parent was read; zero: unknown
+}
+
 // FanOut is a parent whose copied attributes changed.
 type FanOut struct {
 	First    int
@@ -75,6 +81,7 @@ type Fill struct {
 	Gone      bool
 	Former    []change.Key // parents that images of the run refer to
 	Contested bool
+	Stray     bool // set when it is worked off: the child is gone, or refers elsewhere by now
 }
 
 // AddRollups adds what a move touched to what is to be rolled up.

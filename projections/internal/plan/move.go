@@ -39,6 +39,8 @@ type Move struct {
 	Spare   map[change.Key]bool   // mirror targets not to delete: they carry no stamp of ours
 	Seeding bool                  // rederived by seeding
 	Repark  bool                  // write parked records anew even if they stay
+	Late    Late                  // of a rederived move: what records tell that are not applied
+	Raised  bool                  // the entry goes to the position of such a record, even if the effects stay
 }
 
 // touch notes an aggregate that an image of the item names.
@@ -130,7 +132,7 @@ func (mv *Move) Keep(target change.Key) {
 
 // Idle reports whether a rederived move would change nothing.
 func (mv *Move) Idle() bool {
-	return mv.Old.equal(mv.New) && len(mv.Restore) == 0 && !mv.Repark && len(mv.Due) == 0
+	return mv.Old.equal(mv.New) && len(mv.Restore) == 0 && !mv.Repark && !mv.Raised && len(mv.Due) == 0
 }
 
 // marked reports whether the item's entry holds a due mark to be cleared after the roll-ups.

@@ -1,4 +1,4 @@
-package main
+package handlers
 
 import (
 	"context"
@@ -10,10 +10,14 @@ import (
 // traceKey is where aws-lambda-go keeps the X-Ray trace id in a context.
 const traceKey = "x-amzn-trace-id"
 
-// traced adds to each line of the engine which invocation it is from, under the
-// names that a handler's own line has.
+// Traced adds to each line which invocation it is from, as requestId and traceId.
+// A Handler does so for its own lines; it is for whoever else logs with the
+// context of an invocation, such as the Processor.
+func Traced(h slog.Handler) slog.Handler { return traced{h} }
+
 type traced struct{ slog.Handler }
 
+// Handle adds to a line what the context tells.
 func (t traced) Handle(ctx context.Context, r slog.Record) error {
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		r.AddAttrs(slog.String("requestId", lc.AwsRequestID))
@@ -24,5 +28,8 @@ func (t traced) Handle(ctx context.Context, r slog.Record) error {
 	return t.Handler.Handle(ctx, r)
 }
 
+// WithAttrs keeps lines traced.
 func (t traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{t.Handler.WithAttrs(attrs)} }
-func (t traced) WithGroup(name string) slog.Handler       { return traced{t.Handler.WithGroup(name)} }
+
+// WithGroup keeps lines traced.
+func (t traced) WithGroup(name string) slog.Handler { return traced{t.Handler.WithGroup(name)} }

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// bench is a function on a simulated table "app", seeded, with one group "g".
+type bench struct {
+	testing.TB
+	sim *dynamosim.Sim
+	f   *function
+	on  func(op string) // told of each operation; nil for nobody
+
+	log, metrics strings.Builder
+}
+
+func newBench(t testing.TB, text string, change ...func(*settings)) *bench {
+	t.Helper()
+	b := &bench{TB: t}
+	b.sim = dynamosim.New(dynamosim.Options{Before: func(op string, _ any) error {
+		if b.on != nil {
+			b.on(op)
+		}
+		return nil
+	}})
+	p := &police{TB: t, sim: b.sim}
+	p.createTable("app", "pk", "sk")
+	b.put("GROUP#g", "METADATA")
+	set, err := rules.Load("dynamill.yaml", []byte(text))
+	b.must(err)
+	engine, err := projections.Open(t.Context(), projections.Config{Client: b.sim, Table: "app", Rules: set})
+	b.must(err)
+	b.must(engine.Seed(t.Context(), nil))
+	s := settings{rules: text, table: "app"}
+	for _, c := range change {
+		c(&s)
+	}
+	b.f, err = newFunction(t.Context(), s, slog.New(slog.NewJSONHandler(&b.log, nil)), &b.metrics)
+	b.must(err)
+	b.f.tables = b.sim
+	return b
+}
+
+// reload has the function read its environment again.
+func (b *bench) reload() {
+	b.Helper()
+	f, err := newFunction(b.Context(), b.f.settings, b.f.logger, &b.metrics)
+	b.must(err)
+	b.f.aws = f.aws
+}
+
+func (b *bench) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) put(pk, sk string, attributes ...string) {
+	b.Helper()
+	item := keyOf(pk, sk)
+	for i := 0; i < len(attributes); i += 2 {
+		item[attributes[i]] = &ddb.AttributeValueMemberS{Value: attributes[i+1]}
+	}
+	_, err := b.sim.PutItem(b.Context(), &dynamodb.PutItemInput{TableName: aws.String("app"), Item: item})
+	b.must(err)
+}
+
+// item is an item of the group's partition.
+func (b *bench) item(sk string) map[string]ddb.AttributeValue {
+	b.Helper()
+	out, err := b.sim.GetItem(b.Context(), &dynamodb.GetItemInput{TableName: aws.String("app"), Key: keyOf("GROUP#g", sk), ConsistentRead: aws.Bool(true)})
+	b.must(err)
+	return out.Item
+}
+
+func (b *bench) count() string {
+	b.Helper()
+	if n, ok := b.item("METADATA")["memberCount"].(*ddb.AttributeValueMemberN); ok {
+		return n.Value
+	}
+	return ""
+}
+
+// join has so many members join the group, and returns the stream's records of it.
+func (b *bench) join(members int) (records []string) {
+	b.Helper()
+	for i := range members {
+		user := strconv.Itoa(i)
+		b.put("GROUP#g", "USER#"+user)
+		records = append(records, joined("g", user, strconv.Itoa(1000+i)))
+	}
+	return records
+}
+
+func TestTheStartOfABatchIsDoneWhenTimeRunsOut(t *testing.T) {
+	const members = 300
+	operations := 0 // of an invocation that has time
+	whole := newBench(t, groupRules)
+	records := whole.join(members)
+	_, err := whole.f.ready(t.Context())
+	whole.must(err)
+	var n atomic.Int64
+	whole.on = func(string) { n.Add(1) }
+	if answer, err := whole.f.Invoke(t.Context(), []byte(event(records...))); err != nil || string(answer) != `{"batchItemFailures":[]}` {
+		t.Fatalf("answer %s, %v", answer, err)
+	}
+	if operations = int(n.Load()); whole.count() != strconv.Itoa(members) {
+		t.Fatalf("the group shows %q members", whole.count())
+	}
+	b := newBench(t, groupRules)
+	records = b.join(members)
+	_, err = b.f.ready(t.Context())
+	b.must(err)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	n.Store(0)
+	b.on = func(string) {
+		if n.Add(1) == int64(operations/2) {
+			cancel(errors.New("time is up"))
+		}
+	}
+	answer, err := b.f.Invoke(ctx, []byte(event(records...)))
+	b.on = nil
+	named := regexp.MustCompile(`^{"batchItemFailures":\[{"itemIdentifier":"(\d+)"}\]}$`).FindSubmatch(answer)
+	if err != nil || named == nil {
+		t.Fatalf("answer %s, %v", answer, err)
+	}
+	first, _ := strconv.Atoi(string(named[1]))
+	if first -= 1000; first <= 0 || first >= members {
+		t.Errorf("record %d of %d is named the first that is not done", first, members)
+	}
+	// What is not named is done indeed.
+	if answer, err := b.f.Invoke(t.Context(), []byte(event(records[first:]...))); err != nil || string(answer) != `{"batchItemFailures":[]}` {
+		t.Errorf("answer %s, %v", answer, err)
+	}
+	if b.count() != strconv.Itoa(members) {
+		t.Errorf("the group shows %q members", b.count())
+	}
+}
+
+const titleRules = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Group:  { key: { pk: "GROUP#${groupId}", sk: "METADATA" } }
+  Member: { key: { pk: "GROUP#${groupId}", sk: "USER#${userId}" } }
+rules:
+  title: { copy: title, from: Group, to: Member }
+`
+
+// A fan-out over its bound leaves a task.
+func TestTheBoundOfAFanOutIsTheEngines(t *testing.T) {
+	for bound, pieces := range map[int]string{0: `{"pieces":0,"done":true}`, 2: ""} {
+		b := newBench(t, titleRules, func(s *settings) { s.fanOutMax = bound })
+		b.join(5)
+		b.put("GROUP#g", "METADATA", "title", "G")
+		record := `{"eventName":"MODIFY","eventSource":"aws:dynamodb","dynamodb":{"Keys":{"pk":{"S":"GROUP#g"},"sk":{"S":"METADATA"}},
+"OldImage":{"pk":{"S":"GROUP#g"},"sk":{"S":"METADATA"}},"NewImage":{"pk":{"S":"GROUP#g"},"sk":{"S":"METADATA"},"title":{"S":"G"}},"SequenceNumber":"1"},
+"eventSourceARN":"arn:aws:dynamodb:us-east-1:000000000000:table/app/stream/2026-01-01T00:00:00.000"}`
+		if answer, err := b.f.Invoke(t.Context(), []byte(event(record))); err != nil || string(answer) != `{"batchItemFailures":[]}` {
+			t.Errorf("answer %s, %v", answer, err)
+		}
+		answer, err := b.f.Invoke(t.Context(), []byte(`{"dynamill":"tasks"}`))
+		if err != nil || pieces != "" && string(answer) != pieces || pieces == "" && strings.Contains(string(answer), `"pieces":0`) {
+			t.Errorf("bound %d: answer %s, %v to tasks", bound, answer, err)
+		}
+		for i := range 5 {
+			if title, ok := b.item("USER#" + strconv.Itoa(i))["title"].(*ddb.AttributeValueMemberS); !ok || title.Value != "G" {
+				t.Errorf("bound %d: member %d has title %v", bound, i, title)
+			}
+		}
+	}
+}
+
+// Somebody who sets up a function has no flags.
+func TestRemediesNameTheFunctionsVariables(t *testing.T) {
+	b := newBench(t, groupRules)
+	for table, want := range map[string]string{"none": "DYNAMILL_TABLE, the function's region and DYNAMILL_ENDPOINT", "other": "DYNAMILL_STATE_TABLE"} {
+		b.f.current, b.f.table, b.f.stateTable = nil, table, "app-dynamill"
+		if table == "other" {
+			(&police{TB: t, sim: b.sim}).createTable(table, "pk", "sk")
+		}
+		_, err := b.f.Invoke(t.Context(), []byte(event()))
+		var setup *projections.SetupError
+		if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "--") {
+			t.Errorf("table %s: error %v, want one that says %q", table, err, want)
+		}
+	}
+	// Whatever flag the engine's errors name has a translation.
+	files, err := filepath.Glob("../../projections/*.go")
+	b.must(err)
+	flags := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		src, err := os.ReadFile(file)
+		b.must(err)
+		for _, text := range regexp.MustCompile(`"[^"\n]*--[a-z][^"\n]*"`).FindAllString(string(src), -1) {
+			flags++
+			if here := inFunction.Replace(text); strings.Contains(here, "--") {
+				t.Errorf("%s: %s becomes %s", file, text, here)
+			}
+		}
+	}
+	if flags == 0 {
+		t.Error("no error of the engine names a flag: this test and inFunction are needed no more")
+	}
+}

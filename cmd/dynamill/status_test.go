@@ -1,0 +1,408 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// inspected is a state table in the middle of its work.
+func inspected() *projections.Inspection {
+	return &projections.Inspection{
+		StateTable: "app-dynamill", Table: "app", Incarnation: "5c8e", Epoch: 2, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Rules: []projections.InspectedRule{
+			{ID: "comment-count", Name: "comment-count", Fingerprint: "f1", State: "live", Live: true, Epoch: 1},
+			{ID: "order-total", Name: "total", Fingerprint: "f2", State: "seeding", Epoch: 2},
+		},
+		Seeding: &projections.InspectedSeeding{Phase: "derive", Level: 1, Items: 12500},
+		Tasks:   []projections.InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#1", Sort: "PROFILE"}, Children: 3000}},
+		Parked:  map[string]int{"value.type": 2, "key.smuggled": 1},
+	}
+}
+
+func inspectedLeases() leasesStatus {
+	return leasesStatus{Table: "app-dynamill-leases", Exists: true, Shards: []shardStatus{
+		{Shard: "shardId-1", Stream: "arn:old", Checkpoint: "TRIM_HORIZON", Counter: 1},
+		{Shard: "shardId-2", Stream: "arn:new", Owner: "host:1", Checkpoint: "SHARD_END", Counter: 7},
+		{Shard: "shardId-3", Stream: "arn:new", Owner: "host:\x1b1", Checkpoint: "4200", Counter: 9},
+	}}
+}
+
+func TestStatusIsReadable(t *testing.T) {
+	s := newStatus(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: rules.Count, Fingerprint: "f1"}}})
+	want := `app: 1 of 2 rules not live yet; 1 fan-out to be finished; 3 parked (state table app-dynamill, incarnation 5c8e, epoch 2)
+
+rules
+  NAME           ID             KIND   STATE    SINCE EPOCH
+  comment-count  comment-count  count  live     1
+  total          order-total    -      seeding  2
+
+seeding
+  deriving what the items ask for, for rules of level 1: 12,500 items so far
+  a rule that is not live shows no count or sum yet, and not all of its copies and mirror items: run ` +
+		"`dynamill run --drain` once, or let `dynamill run` go on" + `
+
+fan-outs: 1 to be finished
+  RULE            PARENT          CHILDREN SO FAR
+  comment-author  USER#1/PROFILE  3,000
+
+parked: 3, see ` + "`dynamill parked list`" + `
+  CODE          NUMBER
+  key.smuggled  1
+  value.type    2
+
+shards in lease table app-dynamill-leases
+  arn:old
+    SHARD      OWNER  CHECKPOINT    LEASE COUNTER
+    shardId-1  -      TRIM_HORIZON  1
+  arn:new
+    SHARD      OWNER       CHECKPOINT  LEASE COUNTER
+    shardId-2  host:1      SHARD_END   7
+    shardId-3  host:\x1b1  4200        9
+`
+	if diff := cmp.Diff(want, s.text()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStatusSaysWhatIsNotThere(t *testing.T) {
+	found := inspected()
+	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
+	s := newStatus(found, leasesStatus{Table: "app-dynamill-leases"}, &rules.Set{})
+	want := `app: everything is live (state table app-dynamill, incarnation 5c8e, epoch 2)
+
+rules
+  NAME           ID             KIND  STATE  SINCE EPOCH
+  comment-count  comment-count  -     live   1
+
+fan-outs: none to be finished
+
+parked: nothing
+
+shards: no lease table app-dynamill-leases, so no ` + "`dynamill run`" + ` has read the stream; with Lambda that is normal
+`
+	if diff := cmp.Diff(want, s.text()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		rules   int // of inspected's
+		seeding *projections.InspectedSeeding
+		summary string
+		says    string
+	}{
+		{"no rule", 0, nil, "no rule is registered yet", "NAME"},
+		{"not begun", 2, nil, "1 of 2 rules not live yet", "not begun, or at the first items"},
+		{"shown", 1, &projections.InspectedSeeding{Phase: "show", Level: -1, Items: 1},
+			"every rule is live, and counts and sums are still being written", "writing counts and sums, for rules of all levels: 1 item so far"},
+		{"live", 1, nil, "everything is live", "comment-count"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			found := inspected()
+			found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:c.rules], c.seeding, nil, nil
+			s := newStatus(found, inspectedLeases(), &rules.Set{})
+			if s.Summary != c.summary || s.Live != (c.name == "live") {
+				t.Errorf("live %v, %q", s.Live, s.Summary)
+			}
+			if !strings.Contains(s.text(), c.says) {
+				t.Errorf("%q is not said:\n%s", c.says, s.text())
+			}
+		})
+	}
+}
+
+// A file that nothing has started with is not live, whatever is registered.
+func TestStatusTellsOfRulesThatAreNotRegistered(t *testing.T) {
+	found := inspected()
+	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
+	s := newStatus(found, leasesStatus{Table: "app-dynamill-leases"}, &rules.Set{Rules: []*rules.Rule{
+		{Name: "renamed", Kind: rules.Count, Fingerprint: "f1"},
+		{Name: "comment-count", Kind: rules.Sum, Fingerprint: "f3"}, // beside the one that had the name
+		{Name: "new", Kind: rules.Copy, Fingerprint: "f4"},
+	}})
+	want := `app: 2 of 3 rules not live yet (state table app-dynamill, incarnation 5c8e, epoch 2)
+
+rules
+  NAME           ID             KIND   STATE           SINCE EPOCH
+  comment-count  comment-count  count  live            1
+  comment-count  -              sum    not registered  -
+  new            -              copy   not registered  -
+  comment-count is not registered: ` + unregisteredNote + `
+  new is not registered: ` + unregisteredNote + `
+
+fan-outs: none to be finished
+`
+	if text := s.text(); !strings.HasPrefix(text, want) {
+		t.Error(cmp.Diff(want, text))
+	}
+	if s.Live {
+		t.Error("live, although two rules are not registered")
+	}
+	s = newStatus(found, leasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "comment-count", Fingerprint: "changed"}}})
+	if s.Live || len(s.Rules) != 2 || s.Rules[1].Note != changedNote {
+		t.Errorf("with a changed rule: live %v, %+v", s.Live, s.Rules)
+	}
+	found.Rules = nil
+	s = newStatus(found, leasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "new", Fingerprint: "f4"}}})
+	if s.Live || s.Summary != "no rule is registered yet" || strings.Contains(s.text(), "\nseeding\n") {
+		t.Errorf("with none registered:\n%s", s.text())
+	}
+}
+
+// docs/operations.md names every field of the JSON, and no other.
+func TestStatusFieldsAreDocumented(t *testing.T) {
+	documented := documentedFields(t)
+	raw, err := json.Marshal(newStatus(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Fingerprint: "f1"}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole any
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	var visit func(path string, v any)
+	visit = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if path == "parked.byCode" {
+				return // its names are codes
+			}
+			for name, inner := range v {
+				path := strings.TrimPrefix(path+"."+name, ".")
+				if _, list := inner.([]any); list {
+					path += "[]"
+				}
+				there[path] = true
+				visit(path, inner)
+			}
+		case []any:
+			for _, inner := range v {
+				visit(path, inner)
+			}
+		}
+	}
+	visit("", whole)
+	if diff := cmp.Diff(documented, there); diff != "" {
+		t.Errorf("fields that docs/operations.md names, and those there are (-documented +there):\n%s", diff)
+	}
+}
+
+// documentedFields are those in the first column of the table of JSON fields.
+func documentedFields(t *testing.T) map[string]bool {
+	t.Helper()
+	document, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(document), "| field | holds |\n|---|---|\n")
+	if !found {
+		t.Fatal("docs/operations.md has no table of fields")
+	}
+	fields := map[string]bool{}
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		for i, part := range strings.Split(strings.Split(line, "|")[1], "`") {
+			if i%2 == 1 {
+				fields[part] = true
+			}
+		}
+	}
+	return fields
+}
+
+func TestAScreenIsNeverOverfull(t *testing.T) {
+	for _, c := range []struct {
+		text          string
+		width, height int
+		want          string
+	}{
+		{"a\nb\nc\n", 80, 4, "a\nb\nc\n"},
+		{"a\nb\nc\nd\n", 80, 4, "a\nb\n... 2 lines more\n"},
+		{"wörtlich\n", 4, 24, "wört\n"},
+		{"a\nb\nc\n", 80, 1, "a\n... 2 lines more\n"},
+	} {
+		if got := fitted(c.text, c.width, c.height); got != c.want {
+			t.Errorf("%q on %d by %d is %q, want %q", c.text, c.width, c.height, got, c.want)
+		}
+	}
+}
+
+func (w *world) status(args ...string) tableStatus {
+	w.t.Helper()
+	code, stdout, stderr := w.call(append([]string{"status", "--json"}, args...)...)
+	if code != exitDone {
+		w.t.Fatalf("status: exit code %d, %s", code, stderr)
+	}
+	var s tableStatus
+	w.must(json.Unmarshal([]byte(stdout), &s))
+	return s
+}
+
+func (w *world) tables() (names []string) {
+	w.t.Helper()
+	pages := dynamodb.NewListTablesPaginator(w.client, &dynamodb.ListTablesInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(w.t.Context())
+		w.must(err)
+		for _, name := range page.TableNames {
+			if strings.HasPrefix(name, w.table) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func TestStatusFollowsATableFromNothingToLive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	code, stdout, stderr := w.call("status")
+	if code != exitEnvironment || stdout != "" {
+		t.Errorf("before anything ran: exit code %d, %q", code, stdout)
+	}
+	expectSentence(t, stderr, "no state table "+w.table+"-dynamill", "dynamill run")
+	if tables := w.tables(); len(tables) != 1 {
+		t.Errorf("tables %v, want the user's alone", tables)
+	}
+
+	// Registered, and never run: as a function on Lambda leaves it.
+	_, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set})
+	w.must(err)
+	s := w.status()
+	if s.Live || len(s.Rules) != len(w.set.Rules) || s.Leases.Exists || s.Epoch != 1 || s.Incarnation == "" {
+		t.Errorf("before seeding: %+v", s)
+	}
+	for _, r := range s.Rules {
+		if r.State != "seeding" || !strings.Contains(r.Note, "dynamill run --drain") || r.Kind == "" {
+			t.Errorf("before seeding: %+v", r)
+		}
+	}
+	if tables := w.tables(); len(tables) != 2 {
+		t.Errorf("tables %v: status made one", tables)
+	}
+
+	w.put(item("USER#a%2Fb", "GROUP#x", "role", "member"), item("POST#9", "COMMENT#t#c", "userId", "x#y"))
+	w.drain()
+	s = w.status()
+	if !s.Live || s.Seeding != nil || len(s.Tasks) != 0 || len(s.Leases.Shards) == 0 || s.Parked.Total == 0 || s.Parked.ByCode["key.smuggled"] != s.Parked.Total {
+		t.Errorf("after run --drain: %+v", s)
+	}
+	for _, shard := range s.Leases.Shards {
+		if shard.Shard == "" || shard.Owner == "" || shard.Checkpoint == "" || shard.Counter == 0 || !strings.HasPrefix(shard.Stream, "arn:") {
+			t.Errorf("shard %+v", shard)
+		}
+	}
+	w.must(os.WriteFile(w.rules, []byte(strings.Replace(communityRules, `role != "banned"`, `role == "admin"`, 1)), 0o600))
+	if s = w.status(); s.Live || len(s.Rules) != len(w.set.Rules)+1 {
+		t.Errorf("with a file that changes a rule: %+v", s)
+	}
+	w.must(os.Remove(w.rules))
+	w.statusWithoutRules()
+	w.parkedWithoutRules()
+}
+
+// statusWithoutRules looks at a live table where there is no rule file.
+func (w *world) statusWithoutRules() {
+	w.t.Helper()
+	args := []string{"status", "--table", w.table, "--endpoint", w.endpoint}
+	code, stdout, stderr := command(w.t, args...)
+	if code != exitDone || !strings.HasPrefix(stdout, w.table+": everything is live; ") {
+		w.t.Errorf("exit code %d, %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := command(w.t, append(args, "--rules", w.rules)...); code != exitInvalid || !strings.Contains(stderr, "no rule file") {
+		w.t.Errorf("with a rule file that is not there: exit code %d, %s", code, stderr)
+	}
+	code, _, stderr = command(w.t, "status", "--table", w.table+"x", "--state-table", w.table+"-dynamill", "--endpoint", w.endpoint)
+	if code != exitEnvironment || !strings.Contains(stderr, "check --table and --state-table") {
+		w.t.Errorf("with another table's state: exit code %d, %s", code, stderr)
+	}
+}
+
+// pipe collects what a process writes while a test looks at it.
+type pipe struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *pipe) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(b)
+}
+
+func (p *pipe) lines() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.SplitAfter(p.text.String(), "\n")
+}
+
+func TestStatusIsWatchedUntilASignal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	_, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set})
+	w.must(err)
+	cmd, _, stderr := w.command("status", "--json", "--watch=100ms")
+	var out pipe
+	cmd.Stdout = &out
+	w.must(cmd.Start())
+	last := func() (s tableStatus) {
+		if lines := out.lines(); len(lines) > 1 {
+			w.must(json.Unmarshal([]byte(lines[len(lines)-2]), &s))
+		}
+		return s
+	}
+	eventually(t, "rules that are seeding are watched", func() bool { return last().Table != "" && !last().Live })
+	w.drain()
+	eventually(t, "rules that have gone live are watched", func() bool { return last().Live })
+	w.must(cmd.Process.Signal(syscall.SIGINT))
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, stderr)
+	}
+}
+
+func TestStatusRefusesWhatItCannotLookAt(t *testing.T) {
+	t.Setenv(tableVariable, "")
+	broken := t.TempDir() + "/dynamill.yaml"
+	if err := os.WriteFile(broken, []byte("version: 7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, exitInvalid, "no table is named: give --table"},
+		{[]string{"--rules", broken, "--table", "app"}, exitInvalid, "version"},
+		{[]string{"--table", "app", "--watch=50ms"}, exitInvalid, "too short"},
+		{[]string{"--table", "app", "--watch=0"}, exitInvalid, "too short"},
+		{[]string{"--table", "app", "--watch", "5s"}, exitInvalid, "--watch=5s"},
+		{[]string{"--table", "app", "surplus"}, exitInvalid, `no argument "surplus"`},
+		{[]string{"--table", "app", "--endpoint", "http://127.0.0.1:1"}, exitEnvironment, "http://127.0.0.1:1 cannot be reached"},
+	} {
+		code, stdout, stderr := command(t, append([]string{"status"}, c.args...)...)
+		if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("%v: exit code %d, %q, %q; want %d and %q", c.args, code, stdout, stderr, c.code, c.want)
+		}
+	}
+}

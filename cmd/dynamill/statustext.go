@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// text is the status for people.
+func (s *tableStatus) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s (state table %s, incarnation %s, epoch %d)\n",
+		printable(s.Table), s.Summary, printable(s.StateTable), printable(s.Incarnation), s.Epoch)
+	for _, section := range []func(*strings.Builder){s.writeRules, s.writeSeeding, s.writeTasks, s.writeParked, s.writeShards} {
+		section(&b)
+	}
+	return b.String()
+}
+
+func (s *tableStatus) writeRules(b *strings.Builder) {
+	b.WriteString("\nrules\n")
+	table := columns{indent: "  "}
+	table.add("NAME", "ID", "KIND", "STATE", "SINCE EPOCH")
+	for _, r := range s.Rules {
+		since := "-"
+		if r.State != notRegistered {
+			since = strconv.Itoa(r.Epoch)
+		}
+		table.add(r.Name, cmp.Or(r.ID, "-"), cmp.Or(r.Kind, "-"), r.State, since)
+	}
+	_ = table.writeTo(b) // which never fails
+	for _, r := range s.Rules {
+		if r.State == notRegistered {
+			fmt.Fprintf(b, "  %s is %s: %s\n", printable(r.Name), r.State, r.Note)
+		}
+	}
+}
+
+// writeSeeding says how far seeding is, what that means, and what is to be done.
+func (s *tableStatus) writeSeeding(b *strings.Builder) {
+	if s.seeded || s.registered() == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nseeding\n  %s\n", s.Seeding.line())
+	if slices.ContainsFunc(s.Rules, func(r ruleStatus) bool { return !r.live && r.State != notRegistered }) {
+		fmt.Fprintf(b, "  a rule that is not live %s\n", seedingNote)
+	} else {
+		fmt.Fprintf(b, "  a count or sum may show its former value until then: %s\n", remedyRun)
+	}
+}
+
+func (s *seedingStatus) line() string {
+	if s == nil {
+		return "no place is saved yet: not begun, or at the first items"
+	}
+	of := fmt.Sprintf("level %d", s.Level)
+	if s.Level < 0 {
+		of = "all levels"
+	}
+	doing := map[string]string{"derive": "deriving what the items ask for", "show": "writing counts and sums"}[s.Phase]
+	return fmt.Sprintf("%s, for rules of %s: %s so far", cmp.Or(doing, s.Phase), of, counted(int(s.Items), "item"))
+}
+
+func (s *tableStatus) writeTasks(b *strings.Builder) {
+	if len(s.Tasks) == 0 {
+		b.WriteString("\nfan-outs: none to be finished\n")
+		return
+	}
+	fmt.Fprintf(b, "\nfan-outs: %s to be finished\n", grouped(int64(len(s.Tasks))))
+	table := columns{indent: "  "}
+	table.add("RULE", "PARENT", "CHILDREN SO FAR")
+	for _, t := range s.Tasks {
+		table.add(t.Rule, t.Parent, grouped(int64(t.Children)))
+	}
+	_ = table.writeTo(b)
+}
+
+func (s *tableStatus) writeParked(b *strings.Builder) {
+	if s.Parked.Total == 0 {
+		b.WriteString("\nparked: nothing\n")
+		return
+	}
+	fmt.Fprintf(b, "\nparked: %s, see `dynamill parked list`\n", grouped(int64(s.Parked.Total)))
+	table := columns{indent: "  "}
+	table.add("CODE", "NUMBER")
+	for _, code := range slices.Sorted(maps.Keys(s.Parked.ByCode)) {
+		table.add(code, grouped(int64(s.Parked.ByCode[code])))
+	}
+	_ = table.writeTo(b)
+}
+
+func (s *tableStatus) writeShards(b *strings.Builder) {
+	switch {
+	case !s.Leases.Exists:
+		fmt.Fprintf(b, "\nshards: no lease table %s, so no `dynamill run` has read the stream; with Lambda that is normal\n", printable(s.Leases.Table))
+		return
+	case len(s.Leases.Shards) == 0:
+		fmt.Fprintf(b, "\nshards: none in lease table %s yet\n", printable(s.Leases.Table))
+		return
+	}
+	fmt.Fprintf(b, "\nshards in lease table %s\n", printable(s.Leases.Table))
+	stream := ""
+	for _, shard := range s.Leases.Shards {
+		if shard.Stream != stream {
+			stream = shard.Stream
+			fmt.Fprintf(b, "  %s\n", printable(stream))
+			s.writeStream(b, stream)
+		}
+	}
+}
+
+// writeStream lists the shards of one stream. A table may have had several.
+func (s *tableStatus) writeStream(b *strings.Builder, stream string) {
+	table := columns{indent: "    "}
+	table.add("SHARD", "OWNER", "CHECKPOINT", "LEASE COUNTER")
+	for _, shard := range s.Leases.Shards {
+		if shard.Stream == stream {
+			table.add(shard.Shard, cmp.Or(shard.Owner, "-"), shard.Checkpoint, strconv.FormatInt(shard.Counter, 10))
+		}
+	}
+	_ = table.writeTo(b)
+}

@@ -1,0 +1,120 @@
+package infra
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Where the function reads its rules, as it is told by DYNAMILL_RULES
+// (cmd/dynamill-lambda): text with a line break is the rules themselves.
+const (
+	objectPrefix    = "s3://"
+	parameterPrefix = "ssm:"
+)
+
+// executable is what Lambda starts, under this name in the zip.
+const executable = "bootstrap"
+
+// What may be granted: nothing that a policy takes for a wildcard or a variable
+// (`*`, `?`, `$`), or that a template would not pass on as it is (S3 user guide,
+// "Naming Amazon S3 objects"; Systems Manager API, PutParameter).
+var (
+	bucketName    = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	objectKey     = regexp.MustCompile(`^[A-Za-z0-9 !_.'()/=+@:,~-]+$`)
+	parameterName = regexp.MustCompile(`^([A-Za-z0-9_.-]+|(/[A-Za-z0-9_.-]+)+)$`)
+)
+
+const objectKeyMax = 1024 // bytes
+
+// variablesMax bounds all environment variables of a function together (Lambda
+// developer guide, "Lambda quotas"). Lambda measures them as JSON.
+const variablesMax = 4096
+
+// checkRuleSource reports what the function could not read, or the template not grant.
+func (o Options) checkRuleSource() error {
+	from := o.RulesFrom
+	switch {
+	case from == "" && o.RulesFile == executable:
+		return fmt.Errorf("the rule file cannot be called %s: the zip's executable is, so give it another name", executable)
+	case from == "":
+		if strings.HasPrefix(o.RulesFile, parameterPrefix) || strings.HasPrefix(o.RulesFile, objectPrefix) ||
+			strings.ContainsFunc(o.RulesFile, unicode.IsControl) {
+			return fmt.Errorf("the rule file's name %q would not be taken for that of a file in the zip: give it another one", o.RulesFile)
+		}
+	case strings.Contains(from, "\n"):
+		if n := variablesSize(o.environment()); n > variablesMax {
+			return fmt.Errorf("the rules are too long for a variable: the function's variables would have %d bytes together, Lambda takes %d; put the rules into the zip, or into S3", n, variablesMax)
+		}
+	case strings.HasPrefix(from, objectPrefix):
+		bucket, key, _ := strings.Cut(strings.TrimPrefix(from, objectPrefix), "/")
+		if !bucketName.MatchString(bucket) || key == "" {
+			return fmt.Errorf("the rules' source %q is not s3://bucket/key, with a bucket's name of 3 to 63 small letters, digits, dots and hyphens", from)
+		}
+		if !objectKey.MatchString(key) || len(key) > objectKeyMax {
+			return fmt.Errorf("the rules' source %q: permission for just this object can be given if its key has letters, digits, spaces and !_.'()/=+@:,~- only, %d at most", from, objectKeyMax)
+		}
+	case strings.HasPrefix(from, parameterPrefix):
+		if !parameterName.MatchString(strings.TrimPrefix(from, parameterPrefix)) {
+			return fmt.Errorf("the rules' source %q is not ssm:NAME, the name of a parameter of Systems Manager without version or label, which begins with / if there is a / in it", from)
+		}
+	default:
+		return errors.New("the rules' source is neither s3://bucket/key nor ssm:NAME, and as the rules themselves it would need a line break")
+	}
+	return nil
+}
+
+// ruleStatements allow the function to read the one object or parameter with its rules.
+func (o Options) ruleStatements() []statement {
+	switch from := o.RulesFrom; {
+	case strings.Contains(from, "\n"):
+	case strings.HasPrefix(from, objectPrefix):
+		return []statement{{"Rules", "The function reads its rules when it starts.",
+			[]string{"s3:GetObject"}, []sub{sub("arn:${partition}:s3:::" + strings.TrimPrefix(from, objectPrefix))}}}
+	case strings.HasPrefix(from, parameterPrefix):
+		name := strings.TrimPrefix(strings.TrimPrefix(from, parameterPrefix), "/")
+		return []statement{{"Rules", "The function reads its rules when it starts.",
+			[]string{"ssm:GetParameter"}, []sub{sub("arn:${partition}:ssm:${region}:${account}:parameter/" + name)}}}
+	}
+	return nil
+}
+
+// environment is the function's.
+func (o Options) environment() block {
+	from := o.RulesFrom
+	if from == "" {
+		from = o.RulesFile
+	}
+	return block{
+		{key: "DYNAMILL_TABLE", value: o.Table},
+		{key: "DYNAMILL_STATE_TABLE", value: o.StateTable},
+		{key: "DYNAMILL_RULES", value: from},
+	}
+}
+
+// zipHolds says what has to be in the function's zip.
+func (o Options) zipHolds() string {
+	if o.RulesFrom != "" {
+		return "the executable `bootstrap`"
+	}
+	return "the executable `bootstrap` and the rule file " + o.RulesFile
+}
+
+// variablesSize is how many bytes variables have as JSON.
+func variablesSize(variables block) int {
+	plain := map[string]any{}
+	for _, v := range variables {
+		plain[v.key] = v.value
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(plain); err != nil {
+		panic("infra: strings always are JSON: " + err.Error())
+	}
+	return b.Len() - len("\n")
+}
