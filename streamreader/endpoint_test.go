@@ -61,7 +61,7 @@ func followEndpoint(t *testing.T, url string) {
 	}()
 	handOver(t, NewLeaseTable(db, leases+"-handover"))
 	c := &collector{}
-	for round := 1; round <= 2; round++ { // the second reader starts behind the first one's checkpoint
+	write := func(round int) {
 		for i := range 60 {
 			_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: map[string]ddb.AttributeValue{
 				"pk": text(fmt.Sprintf("item%d", i%3)), "n": number(int64(100*round + i)),
@@ -70,13 +70,39 @@ func followEndpoint(t *testing.T, url string) {
 				t.Fatal(err)
 			}
 		}
-		r := newTestReader(t, dynamodbstreams.NewFromConfig(cfg), NewLeaseTable(db, leases), c, func(cfg *Config) {
+	}
+	reader := func() *Reader {
+		return newTestReader(t, dynamodbstreams.NewFromConfig(cfg), NewLeaseTable(db, leases), c, func(cfg *Config) {
 			cfg.StreamARN, cfg.PartitionKey = *created.TableDescription.LatestStreamArn, "pk"
-			cfg.PollInterval = 100 * time.Millisecond
+			cfg.PollInterval, cfg.LeaseTerm = 100*time.Millisecond, time.Second
 		})
-		if err := r.Drain(ctx); err != nil {
+	}
+	for round := 1; round <= 2; round++ { // the second reader starts behind the first one's checkpoint
+		write(round)
+		if err := reader().Drain(ctx); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"item0": 20 * round, "item1": 20 * round, "item2": 20 * round})
+	}
+	// A third one follows; beside it a fourth waits until the third has read
+	// everything, and a fifth when the third has left.
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	third := reader()
+	go func() { ended <- third.Run(running) }()
+	for third.Stats().Open == 0 && ctx.Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	for round := 3; round <= 4; round++ {
+		write(round)
+		if err := reader().Drain(ctx); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"item0": 20 * round, "item1": 20 * round, "item2": 20 * round})
+		stop()
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
