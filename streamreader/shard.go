@@ -101,9 +101,17 @@ func (s *shardReader) letGo(work context.Context) error {
 				l.Checkpoint = m.sequence
 			}
 		})
-		if err == nil || classify(err) != verdictRetry || sleep(ctx, b.NextBackOff()) != nil {
+		if err == nil || classify(err) != verdictRetry {
 			return err
 		}
+		if sleep(ctx, b.NextBackOff()) == nil {
+			continue
+		}
+		if unsaved {
+			return err
+		}
+		s.log.Warn("a lease could not be released", "shard", s.info.id, "error", err)
+		return nil // it ends by itself, and the row says all that is done
 	}
 }
 

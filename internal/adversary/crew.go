@@ -2,6 +2,7 @@ package adversary
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing/synctest"
@@ -29,6 +30,7 @@ const (
 type Crew struct {
 	World
 	Sim       *dynamosim.Sim
+	Workers   int    // as many should be at work
 	Faults    Faults // that may strike
 	Counts    Counts // of those that did
 	Calls     int    // let through
@@ -88,7 +90,7 @@ func NewCrew(seed uint64, options dynamosim.Options, faults Faults) *Crew {
 // Strange returns the errors with which workers ended although no fault explains them.
 func (c *Crew) Strange() []error { return c.strange }
 
-// Start starts a worker, and calls the others' leases in question.
+// Start starts a worker. Alone, it takes the others' leases; else it asks for its share.
 func (c *Crew) Start() { c.start(false) }
 
 func (c *Crew) start(drain bool) *Worker {
@@ -102,6 +104,7 @@ func (c *Crew) start(drain bool) *Worker {
 func (c *Crew) hire(do func(context.Context, *Worker) error) *Worker {
 	c.started++
 	w := &Worker{number: c.started, rules: c.World.RuleFile, ended: make(chan struct{})}
+	w.name = c.freeName(w)
 	w.client = &client{c, w}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.ctx, w.cancel = ctx, cancel
@@ -114,16 +117,28 @@ func (c *Crew) hire(do func(context.Context, *Worker) error) *Worker {
 	return w
 }
 
+// freeName is the name under which a new worker holds leases: its own, or the
+// first that nobody has who is not dead.
+func (c *Crew) freeName(w *Worker) string {
+	for n := 1; c.World.Namesakes; n++ {
+		name := fmt.Sprintf("seat-%d", n)
+		if !slices.ContainsFunc(c.workers, func(w *Worker) bool { return !w.dead && w.name == name }) {
+			return name
+		}
+	}
+	return w.String()
+}
+
 // active are the workers that are neither frozen nor dead.
 func (c *Crew) active() []*Worker {
 	return slices.DeleteFunc(slices.Clone(c.workers), func(w *Worker) bool { return w.frozen || w.dead })
 }
 
 // Turn lets one call through, or time pass when nobody waits. If no worker is
-// at work, one starts.
+// at work, one starts, and sooner or later so many as there should be.
 func (c *Crew) Turn() {
 	c.reap()
-	if len(c.active()) == 0 {
+	if n := len(c.active()); n == 0 || n < c.Workers && c.r.IntN(30) == 0 {
 		c.Start()
 		synctest.Wait()
 	}
@@ -165,18 +180,25 @@ func (c *Crew) Sleep(d time.Duration) {
 
 // Rest goes on until nothing is done any more but asking for records.
 func (c *Crew) Rest() error {
-	for idle, turns := 0, 0; idle < 4; turns++ {
-		before, at := c.done, time.Now()
+	for since, turns := time.Now(), 0; time.Since(since) < c.restAfter(); turns++ {
+		before := c.done
 		if c.Turn(); c.done > before {
-			idle = 0
-		} else if time.Since(at) > 0 {
-			idle++
+			since = time.Now()
 		}
 		if turns > turnsMax {
 			return ErrEndless
 		}
 	}
 	return nil
+}
+
+// restAfter is how long nothing must be done until nothing is left to do:
+// somebody may be waiting for a lease to expire, and for others to take it.
+func (c *Crew) restAfter() time.Duration {
+	if c.World.Alone {
+		return 4 * quantum
+	}
+	return 4*quantum + 2*c.World.LeaseTerm
 }
 
 func (c *Crew) frozen() int {

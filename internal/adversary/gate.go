@@ -63,7 +63,8 @@ type Gate struct {
 }
 
 // do holds a call until the conductor has answered it. A call whose context
-// ends first is withdrawn.
+// ends first is withdrawn, unless its worker is frozen or it is held up: such a
+// call is on its way, and who has made it does not see the time pass.
 func (g *Gate) do(ctx context.Context, w *Worker, op string, input any, perform func() error) error {
 	c := &Call{Worker: w, Op: op, Input: input, lane: laneOf(ctx), invocation: invocationOf(ctx), perform: perform, done: make(chan struct{})}
 	if err := context.Cause(ctx); err != nil {
@@ -76,7 +77,7 @@ func (g *Gate) do(ctx context.Context, w *Worker, op string, input any, perform 
 	case <-c.done:
 		return c.err
 	case <-ctx.Done():
-		if g.withdraw(c) {
+		if !c.held && !w.frozen && g.withdraw(c) {
 			return context.Cause(ctx)
 		}
 		<-c.done

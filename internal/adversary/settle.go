@@ -59,7 +59,10 @@ func (c *Crew) untilOver() error {
 func (c *Crew) Drain() error {
 	for {
 		w := c.start(true)
-		if err := errors.Join(c.untilOver(), w.err); err != nil || len(c.late) == 0 {
+		switch err := errors.Join(c.untilOver(), w.err); {
+		case errors.Is(err, context.DeadlineExceeded):
+			continue // time passed when the last checkpoint was on its way
+		case err != nil || len(c.late) == 0:
 			return err
 		}
 		if err := c.handOverAll(); err != nil {

@@ -20,6 +20,7 @@ import (
 // it, as `dynamill run` wires them.
 type Worker struct {
 	number int
+	name   string // under which it holds leases
 	rules  string // the rule file that it knows
 	client *client
 	ctx    context.Context
@@ -53,6 +54,9 @@ type World struct {
 	StreamARN                     string
 	RuleFile                      string
 	HealsMax, FanOutMax           int // 0: the engine's own bounds
+	LeaseTerm                     time.Duration
+	Alone                         bool // workers take each other's leases at once, instead of sharing
+	Namesakes                     bool // who starts takes the name of one who is gone, and with it the leases
 }
 
 // live runs the worker until ctx ends, or, draining, until everything is seeded
@@ -65,6 +69,7 @@ func (w *Worker) live(ctx context.Context, world World, deliver func(*projection
 	reader, err := streamreader.New(streamreader.Config{
 		Streams: w.client, StreamARN: world.StreamARN, Checkpoints: streamreader.NewLeaseTable(w.client, world.LeaseTable),
 		Processor: deliver(engine), Logger: slog.New(slog.DiscardHandler),
+		WorkerID: w.name, LeaseTerm: world.LeaseTerm, Alone: world.Alone,
 		PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, DrainPolls: 2,
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/adversary"
@@ -19,9 +20,13 @@ type History struct {
 	Population *population.Population
 	Faults     adversary.Faults
 	Shards     int
-	Scatter    bool   // items of one partition key are spread over the shards
-	HealsMax   int    // 0: the engine's own bound
-	FanOutMax  int    // the same
+	Scatter    bool // items of one partition key are spread over the shards
+	HealsMax   int  // 0: the engine's own bound
+	FanOutMax  int  // the same
+	Workers    int  // that are at work at the same time, unless faults have it otherwise
+	LeaseTerm  time.Duration
+	Alone      bool   // each worker reads as if it were alone, and takes the others' leases at once
+	Namesakes  bool   // workers come back under the names of those who are gone
 	Old        int    // the first so many steps are older than the stream
 	Again      bool   // in the end everything is delivered once more
 	FirstRules string // the rule file until rules are added; "" if all are there from the beginning
@@ -120,6 +125,7 @@ func Draw(seed uint64) *History {
 	if r := rand.New(rand.NewPCG(seed, 0x7461736b73)); r.IntN(3) == 0 {
 		h.FanOutMax = 1 + r.IntN(3)
 	}
+	h.drawSharing()
 	for i := range h.Old + 10 + r.IntN(60) {
 		s := h.drawStep(r)
 		if i < h.Old {
@@ -131,6 +137,20 @@ func Draw(seed uint64) *History {
 		h.Steps = append(h.Steps, s)
 	}
 	return h
+}
+
+// terms are the lease terms of histories: one in which a worker has few chances
+// to renew its leases between two calls of the conductor's, and one with many. Both leave
+// room for what the reader draws, whose looks at the leases are a twentieth of
+// it apart, more or less: not a whole number of the crew's steps through time.
+var terms = [...]time.Duration{5 * time.Minute, 15 * time.Minute}
+
+// drawSharing draws who shares the stream, and how.
+func (h *History) drawSharing() {
+	r := rand.New(rand.NewPCG(h.Seed, 0x6c6561736573))
+	h.Workers = max(1, r.IntN(6))
+	h.LeaseTerm = terms[r.IntN(len(terms))]
+	h.Alone, h.Namesakes = r.IntN(4) == 0, r.IntN(3) == 0
 }
 
 var (
@@ -236,6 +256,7 @@ func (h *History) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, fan-outs %d, everything delivered again: %v\n",
 		h.Seed, h.Population.Name, h.Shards, h.Scatter, h.HealsMax, h.FanOutMax, h.Again)
+	fmt.Fprintf(&b, "%d workers, lease term %v, alone: %v, under the same names: %v\n", h.Workers, h.LeaseTerm, h.Alone, h.Namesakes)
 	fmt.Fprintf(&b, "faults: %v\n%s\n", h.Faults.List(), strings.TrimSpace(h.Population.File))
 	if h.FirstRules != "" {
 		fmt.Fprintf(&b, "the first rules:\n%s\n", strings.TrimSpace(h.FirstRules))

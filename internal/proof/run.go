@@ -60,7 +60,9 @@ func Run(h *History, trace bool) *Outcome {
 	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter}, h.Faults)
 	l.crew.World = adversary.World{
 		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File), HealsMax: h.HealsMax, FanOutMax: h.FanOutMax,
+		LeaseTerm: h.LeaseTerm, Alone: h.Alone, Namesakes: h.Namesakes,
 	}
+	l.crew.Workers = h.Workers
 	l.crew.Wrote, l.crew.Done = l.watch, l.goneLive
 	l.crew.Strikes = slices.Clone(h.Strikes)
 	if trace {

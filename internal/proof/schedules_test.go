@@ -27,6 +27,7 @@ type schedule struct {
 	healsMax  int
 	fanOutMax int
 	shards    int // of the stream; 1 if 0
+	workers   int // 1 if 0
 }
 
 // schedules are all of them. Each breaks a promise when its guard is turned off,
@@ -44,6 +45,7 @@ func (s schedule) history(t *testing.T) *History {
 	}
 	return &History{
 		Name: s.name, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
+		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0],
 		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax,
 	}
 }

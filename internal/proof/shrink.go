@@ -85,6 +85,9 @@ func (s *shrinking) setting() bool {
 	}{
 		{s.best.Again, func(h *History) { h.Again = false }},
 		{s.best.Shards > 1, func(h *History) { h.Shards = 1 }},
+		{s.best.Workers > 1, func(h *History) { h.Workers = 1 }},
+		{s.best.Workers > 2, func(h *History) { h.Workers = 2 }},
+		{s.best.Namesakes, func(h *History) { h.Namesakes = false }},
 		{s.best.FirstRules != "", func(h *History) { h.FirstRules = "" }},
 		{s.best.Scatter, func(h *History) { h.Scatter = false }},
 		{s.best.HealsMax > 0, func(h *History) { h.HealsMax = 0 }},
