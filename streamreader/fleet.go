@@ -3,6 +3,7 @@ package streamreader
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -47,6 +48,7 @@ type fleet struct {
 	takeMax  int // from one look to the next
 	takeLeft int
 	failing  *backoff.ExponentialBackOff
+	random   *rand.Rand // the worker's own numbers: the same name draws the same ones
 
 	mu      sync.Mutex
 	held    map[string]*heldLease // the stream's own too, by the stream's ARN
@@ -58,7 +60,14 @@ func newFleet(cfg *Config) *fleet {
 	return &fleet{
 		cfg: cfg, changed: map[string]time.Time{}, polls: map[string]int64{}, asked: map[string]string{},
 		held: map[string]*heldLease{}, takeMax: takeFirst, takeLeft: takeFirst, failing: newBackoff(),
+		random: rand.New(rand.NewPCG(nameHash(cfg.WorkerID), 0)),
 	}
+}
+
+func nameHash(name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return h.Sum64()
 }
 
 // see takes over the rows of the stream as they were just read, and puts
@@ -97,7 +106,7 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 	}
 	l.looked, l.lookedAt = true, time.Now()
 	every := min(max(l.cfg.LeaseTerm/looksPerTerm, time.Duration(len(now))*lookRow), l.cfg.LeaseTerm/renewalsPerTerm)
-	l.lookAt = l.lookedAt.Add(every - every/8 + rand.N(every/4)) // so that workers do not keep step
+	l.lookAt = l.lookedAt.Add(every - every/8 + time.Duration(l.random.Int64N(int64(every/4)))) // so that workers do not keep step
 	if l.takeLeft > 0 || l.plan.workers != l.workers {
 		l.takeMax = takeFirst
 	} else {

@@ -52,8 +52,9 @@ func TestAStopWaitsNoLongerThanItsTimeout(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
 		f.write(f.open("shard", ""), "item", 10)
 		ctx, cancel := context.WithCancel(t.Context())
-		started := time.Now()
+		var started time.Time
 		c.before = func(work context.Context, _ []change.Record) (int, error) {
+			started = time.Now()
 			cancel()
 			<-work.Done()
 			return 0, work.Err()
