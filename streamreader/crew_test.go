@@ -84,7 +84,7 @@ func (l *line) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func
 func (l *line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	l.mu.Lock()
 	names := slices.Collect(maps.Values(in.ExpressionAttributeNames))
-	if l.onSave && slices.Contains(names, attrCheckpoint) {
+	if l.onSave && slices.Contains(names, "checkpoint") {
 		l.onSave, l.thawed = false, make(chan struct{})
 	}
 	l.mu.Unlock()

@@ -2,8 +2,8 @@
 // finds the stream's shards, reads parents before their children, hands each
 // shard's records in order to a Processor, and keeps in a lease table how far
 // each shard is done. It imports change, internal/attributes and the AWS SDK's
-// clients for streams and, for the lease table, DynamoDB; it knows nothing of
-// rules or projections.
+// client for streams; internal/leases holds the lease table and its DynamoDB
+// client. It knows nothing of rules or projections.
 //
 // It keeps these promises of docs/guarantees.md:
 //
@@ -19,8 +19,8 @@
 // # Several workers
 //
 // Processes that have the stream and the lease table in common divide the
-// shards between them (lease_plan.go says how). They know of each other by the
-// rows alone:
+// shards between them (internal/leases says how). They know of each other by
+// the rows alone:
 //
 //	nobody's ──claim──► held ──renew, save──► held ──SHARD_END──► finished
 //	    ▲                │  ╲
@@ -33,7 +33,7 @@
 // on the owner. Whoever waits for a lease to expire measures the term on its
 // own monotonic clock, from when it first saw the counter as it is; the owner
 // measures it from the start of the call that raised it, which was before, and
-// stops a margin earlier (heldLease). So no two clocks are ever compared. This
+// stops a margin earlier (leases.Held). So no two clocks are ever compared. This
 // assumes that both run at the same speed, within the margin, also while a
 // machine is suspended; where that fails, a checkpoint is still refused, and
 // the processor's effects must be idempotent, as always.

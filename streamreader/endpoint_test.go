@@ -53,13 +53,12 @@ func followEndpoint(t *testing.T, url string) {
 	}
 	leases := table + "-dynamill-leases"
 	defer func() {
-		for _, name := range []string{table, leases, leases + "-handover"} {
+		for _, name := range []string{table, leases} {
 			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
 				t.Error(err)
 			}
 		}
 	}()
-	handOver(t, NewLeaseTable(db, leases+"-handover"))
 	c := &collector{}
 	write := func(round int) {
 		for i := range 60 {

@@ -8,14 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 var (
-	// ErrLeaseLost says that another process has written to a lease row that
-	// this one holds. Where workers share the stream that ends the reading of
-	// one shard; a reader with Config.Alone stops at once.
-	ErrLeaseLost = errors.New("lease lost: another process reads this stream with the same lease table")
-
 	// ErrStreamNotFound says that no stream has the ARN that was given.
 	ErrStreamNotFound = errors.New("the stream does not exist, or no longer")
 
@@ -100,9 +97,10 @@ func classify(err error) verdict {
 		api      smithy.APIError
 
 		permanent *permanentError
+		row       *leases.RowError
 	)
 	switch {
-	case errors.As(err, &permanent), errors.Is(err, ErrLeaseLost):
+	case errors.As(err, &permanent), errors.As(err, &row), errors.Is(err, ErrLeaseLost):
 		return verdictFatal
 	case errors.As(err, &expired):
 		return verdictExpired

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"go.uber.org/goleak"
@@ -52,6 +53,14 @@ type fakeShard struct {
 	closed     bool
 	hidden     bool // not listed
 	gone       bool // ResourceNotFoundException
+}
+
+// testTerm is the default LeaseTerm.
+const testTerm = 10 * time.Second
+
+func text(s string) ddb.AttributeValue { return &ddb.AttributeValueMemberS{Value: s} }
+func number(n int64) ddb.AttributeValue {
+	return &ddb.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
 func newFakeStream() *fakeStream {

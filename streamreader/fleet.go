@@ -10,6 +10,8 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 const (
@@ -38,7 +40,7 @@ type fleet struct {
 	own      Lease // the stream's own row; zero if there is none
 	changed  map[string]time.Time
 	polls    map[string]int64 // EmptyPolls as first seen, which were made before this worker looked
-	plan     leasePlan
+	plan     leases.Plan
 	asked    map[string]string // shards asked for, with the owners asked
 	looked   bool              // just now, and nothing was made of it yet
 	lookedAt time.Time
@@ -51,15 +53,15 @@ type fleet struct {
 	random   *rand.Rand // the worker's own numbers: the same name draws the same ones
 
 	mu      sync.Mutex
-	held    map[string]*heldLease // the stream's own too, by the stream's ARN
-	renewal context.CancelFunc    // nil: no goroutine renews yet
+	held    map[string]*leases.Held // the stream's own too, by the stream's ARN
+	renewal context.CancelFunc      // nil: no goroutine renews yet
 	wg      sync.WaitGroup
 }
 
 func newFleet(cfg *Config) *fleet {
 	return &fleet{
 		cfg: cfg, changed: map[string]time.Time{}, polls: map[string]int64{}, asked: map[string]string{},
-		held: map[string]*heldLease{}, takeMax: takeFirst, takeLeft: takeFirst, failing: newBackoff(),
+		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: newBackoff(),
 		random: rand.New(rand.NewPCG(nameHash(cfg.WorkerID), 0)),
 	}
 }
@@ -84,12 +86,12 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 	}
 	for id, h := range l.holding() {
 		if row := now[id]; row.Owner == l.cfg.WorkerID && row.Next != "" {
-			h.asked()
+			h.Asked()
 		}
 		if id != l.cfg.StreamARN {
-			now[id] = h.lease()
+			now[id] = h.Lease()
 		} else {
-			l.own = h.lease()
+			l.own = h.Lease()
 		}
 		l.changed[id] = time.Now()
 	}
@@ -105,14 +107,14 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 		}
 	}
 	l.looked, l.lookedAt = true, time.Now()
-	every := min(max(l.cfg.LeaseTerm/looksPerTerm, time.Duration(len(now))*lookRow), l.cfg.LeaseTerm/renewalsPerTerm)
+	every := min(max(l.cfg.LeaseTerm/looksPerTerm, time.Duration(len(now))*lookRow), l.cfg.LeaseTerm/leases.RenewalsPerTerm)
 	l.lookAt = l.lookedAt.Add(every - every/8 + time.Duration(l.random.Int64N(int64(every/4)))) // so that workers do not keep step
-	if l.takeLeft > 0 || l.plan.workers != l.workers {
+	if l.takeLeft > 0 || l.plan.Workers != l.workers {
 		l.takeMax = takeFirst
 	} else {
 		l.takeMax = min(2*l.takeMax, takeMost)
 	}
-	l.takeLeft, l.workers = l.takeMax, l.plan.workers
+	l.takeLeft, l.workers = l.takeMax, l.plan.Workers
 }
 
 // note dates a row by what is new in it.
@@ -135,26 +137,26 @@ func (l *fleet) nextLook() time.Time {
 }
 
 // divide plans what this worker does next.
-func (l *fleet) divide(leases map[string]Lease, busy map[string]bool) leasePlan {
-	l.plan = planLeases(leaseInput{
-		worker: l.cfg.WorkerID, now: time.Now(), term: l.cfg.LeaseTerm, own: l.own, leases: leases, changed: l.changed,
-		busy: busy, takeMax: l.takeLeft, askMax: askMost,
+func (l *fleet) divide(rows map[string]Lease, busy map[string]bool) leases.Plan {
+	l.plan = leases.Divide(leases.Input{
+		Worker: l.cfg.WorkerID, Now: time.Now(), Term: l.cfg.LeaseTerm, Own: l.own, Leases: rows, Changed: l.changed,
+		Busy: busy, TakeMax: l.takeLeft, AskMax: askMost,
 	})
 	return l.plan
 }
 
-func (l *fleet) waiting() int { return len(l.plan.waiting) }
+func (l *fleet) waiting() int { return len(l.plan.Waiting) }
 
 // settled reports whether every shard that may be read has a reader, and none waits.
 func (l *fleet) settled() bool {
-	return l.plan.vacant == 0 && len(l.plan.waiting) == 0 && len(l.asked) == 0
+	return l.plan.Vacant == 0 && len(l.plan.Waiting) == 0 && len(l.asked) == 0
 }
 
 // othersIdle reports whether the shards that other workers read were empty for
 // several polls since this worker saw them first.
-func (l *fleet) othersIdle(leases map[string]Lease, polls int) bool {
+func (l *fleet) othersIdle(rows map[string]Lease, polls int) bool {
 	held := l.holding()
-	for id, row := range leases {
+	for id, row := range rows {
 		if held[id] == nil && !row.Finished() && row.EmptyPolls-l.polls[id] < int64(polls) {
 			return false
 		}
@@ -164,14 +166,14 @@ func (l *fleet) othersIdle(leases map[string]Lease, polls int) bool {
 
 // othersCaughtUp reports whether the shards that other workers read were empty
 // for several polls since this worker saw them first, or were read past a moment.
-func (l *fleet) othersCaughtUp(leases map[string]Lease, polls int, moment time.Time) bool {
+func (l *fleet) othersCaughtUp(rows map[string]Lease, polls int, moment time.Time) bool {
 	held := l.holding()
-	for id, row := range leases {
+	for id, row := range rows {
 		if held[id] == nil && !row.Finished() && row.EmptyPolls-l.polls[id] < int64(polls) && !row.Newest.After(moment) {
 			return false
 		}
 	}
-	return l.plan.vacant == 0
+	return l.plan.Vacant == 0
 }
 
 // lists reports whether this worker is the one that lists the stream's shards.
@@ -179,7 +181,7 @@ func (l *fleet) lists() bool {
 	l.mu.Lock()
 	h := l.held[l.cfg.StreamARN]
 	l.mu.Unlock()
-	return h != nil && h.trusted()
+	return h != nil && h.Trusted()
 }
 
 // elect makes this worker the one that lists, if nobody does. followed
@@ -187,7 +189,7 @@ func (l *fleet) lists() bool {
 func (l *fleet) elect(ctx context.Context, followed bool) error {
 	arn := l.cfg.StreamARN
 	if h := l.holding()[arn]; h != nil {
-		if h.trusted() {
+		if h.Trusted() {
 			return nil
 		}
 		l.drop(arn)
@@ -198,14 +200,14 @@ func (l *fleet) elect(ctx context.Context, followed bool) error {
 		err   error
 		began = time.Now()
 	)
-	switch in := (leaseInput{now: began, term: l.cfg.LeaseTerm, changed: l.changed}); {
+	switch in := (leases.Input{Now: began, Term: l.cfg.LeaseTerm, Changed: l.changed}); {
 	case l.own.Shard == "":
 		row = Lease{Shard: arn, Stream: arn, Owner: l.cfg.WorkerID, Counter: 1, Checkpoint: TrimHorizon}
 		if followed {
 			row.Checkpoint = Latest
 		}
 		row, err = l.cfg.Checkpoints.Create(ctx, row)
-	case l.own.Owner == "", l.own.Owner == l.cfg.WorkerID, in.expired(l.own):
+	case l.own.Owner == "", l.own.Owner == l.cfg.WorkerID, in.Expired(l.own):
 		row, err = l.cfg.Checkpoints.Claim(ctx, l.own, l.cfg.WorkerID)
 	default:
 		return nil
@@ -230,21 +232,21 @@ func (l *fleet) elect(ctx context.Context, followed bool) error {
 func (l *fleet) describe(ctx context.Context, d decoder, checkpoint string) error {
 	h := l.holding()[l.cfg.StreamARN]
 	if h == nil {
-		return errTrustOver
+		return leases.ErrTrustOver
 	}
-	if row := h.lease(); row.Checkpoint == checkpoint && row.Label == d.label && row.PartitionKey == d.partition && row.SortKey == d.sortName {
+	if row := h.Lease(); row.Checkpoint == checkpoint && row.Label == d.label && row.PartitionKey == d.partition && row.SortKey == d.sortName {
 		return nil
 	}
-	err := h.save(ctx, func(row *Lease) {
+	err := h.Save(ctx, func(row *Lease) {
 		row.Checkpoint, row.Label, row.PartitionKey, row.SortKey = checkpoint, d.label, d.partition, d.sortName
 	})
-	l.own = h.lease()
+	l.own = h.Lease()
 	return err
 }
 
 // hold takes charge of a lease that was claimed by a call which began at claimed.
-func (l *fleet) hold(row Lease, claimed time.Time) *heldLease {
-	h := holdLease(l.cfg.Checkpoints, row, l.cfg.LeaseTerm, claimed)
+func (l *fleet) hold(row Lease, claimed time.Time) *leases.Held {
+	h := leases.Hold(l.cfg.Checkpoints, row, l.cfg.LeaseTerm, claimed)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held[row.Shard] = h
@@ -261,16 +263,16 @@ func (l *fleet) drop(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if h := l.held[id]; h != nil {
-		h.leave()
+		h.Leave()
 		delete(l.held, id)
 	}
 }
 
 // holding returns the leases held, the stream's own too.
-func (l *fleet) holding() map[string]*heldLease {
+func (l *fleet) holding() map[string]*leases.Held {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	held := make(map[string]*heldLease, len(l.held))
+	held := make(map[string]*leases.Held, len(l.held))
 	for id, h := range l.held {
 		held[id] = h
 	}
@@ -280,15 +282,15 @@ func (l *fleet) holding() map[string]*heldLease {
 // renew renews the leases that are due until ctx ends, also while the shards
 // are being let go.
 func (l *fleet) renew(ctx context.Context) {
-	for sleep(ctx, l.cfg.LeaseTerm/(4*renewalsPerTerm)) == nil {
+	for sleep(ctx, l.cfg.LeaseTerm/(4*leases.RenewalsPerTerm)) == nil {
 		var group errgroup.Group
 		group.SetLimit(callsMax)
 		for id, h := range l.holding() {
-			if !h.due() {
+			if !h.Due() {
 				continue
 			}
 			group.Go(func() error {
-				if err := h.renew(ctx); err != nil && !errors.Is(err, ErrLeaseLost) && ctx.Err() == nil {
+				if err := h.Renew(ctx); err != nil && !errors.Is(err, ErrLeaseLost) && ctx.Err() == nil {
 					l.cfg.Logger.Warn("renewing a lease failed, will retry", "shard", id, "error", err)
 				}
 				return nil
@@ -317,8 +319,8 @@ func (l *fleet) stop() {
 			return nil
 		})
 	}
-	if h := l.holding()[l.cfg.StreamARN]; h != nil && h.trusted() {
-		tell("the lease of the stream's list could not be released", h.release(ctx, func(*Lease) {}))
+	if h := l.holding()[l.cfg.StreamARN]; h != nil && h.Trusted() {
+		tell("the lease of the stream's list could not be released", h.Release(ctx, func(*Lease) {}))
 	}
 	_ = group.Wait() // each has told its own
 	if l.renewal != nil {

@@ -10,6 +10,8 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/cenkalti/backoff/v4"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 const (
@@ -66,7 +68,7 @@ type follower struct {
 
 type endedShard struct {
 	id   string
-	held *heldLease
+	held *leases.Held
 	err  error
 }
 
@@ -309,7 +311,7 @@ func (f *follower) apply(ctx, work context.Context) error {
 		for _, s := range f.plan.read {
 			// A row that another process has made since the plan may be finished already.
 			if f.running[s.id] == nil && !f.leases[s.id].Finished() {
-				f.start(ctx, work, s, holdLease(f.r.cfg.Checkpoints, f.leases[s.id], 0, time.Now()))
+				f.start(ctx, work, s, leases.Hold(f.r.cfg.Checkpoints, f.leases[s.id], 0, time.Now()))
 			}
 		}
 	}
@@ -358,7 +360,7 @@ func (f *follower) note(row Lease) {
 	f.leases[row.Shard] = row
 }
 
-func (f *follower) start(ctx, work context.Context, info shardInfo, held *heldLease) {
+func (f *follower) start(ctx, work context.Context, info shardInfo, held *leases.Held) {
 	s := &shardReader{
 		cfg:      &f.r.cfg,
 		log:      f.r.cfg.Logger,
@@ -388,7 +390,7 @@ func (f *follower) wake() {
 // take puts back the lease of a shard whose goroutine has ended.
 func (f *follower) take(e endedShard) error {
 	delete(f.running, e.id)
-	f.note(e.held.lease())
+	f.note(e.held.Lease())
 	if f.fleet != nil {
 		f.fleet.drop(e.id)
 		if errors.Is(e.err, ErrLeaseLost) {

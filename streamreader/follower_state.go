@@ -8,6 +8,8 @@ import (
 	"time"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 // await waits for the next thing to do: a page of the list, a shard that has
@@ -153,10 +155,10 @@ func (f *follower) judgeMissing() error {
 
 // stranded returns the parents that rows wait for although neither the stream
 // nor the table has them: they were listed once and went unread.
-func stranded(read []shardInfo, leases map[string]Lease) []Lease {
+func stranded(read []shardInfo, rows map[string]Lease) []Lease {
 	var missing []Lease
 	for _, s := range read {
-		if l, ok := leases[s.id]; ok && !mayBeRead(l, leases) {
+		if l, ok := rows[s.id]; ok && !leases.MayBeRead(l, rows) {
 			missing = append(missing, Lease{Shard: l.Parent, Stream: l.Stream, Checkpoint: TrimHorizon})
 		}
 	}
@@ -165,11 +167,11 @@ func stranded(read []shardInfo, leases map[string]Lease) []Lease {
 
 // childless returns the listed shards that are finished and of which no child
 // is known.
-func childless(listed []shardInfo, leases map[string]Lease) []string {
-	children := childrenIn(leases)
+func childless(listed []shardInfo, rows map[string]Lease) []string {
+	children := childrenIn(rows)
 	var ids []string
 	for _, s := range listed {
-		if leases[s.id].Finished() && len(children[s.id]) == 0 {
+		if rows[s.id].Finished() && len(children[s.id]) == 0 {
 			ids = append(ids, s.id)
 		}
 	}

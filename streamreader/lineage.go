@@ -1,10 +1,10 @@
 package streamreader
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 // shardInfo is one shard as the stream lists it.
@@ -27,13 +27,13 @@ type lineagePlan struct {
 // parent is finished; a parent that the stream no longer lists and that no
 // lease names cannot hold anything back. leases holds the rows of this stream's
 // shards only. It is pure: same input, same plan, in order of shard ids.
-func planLineage(streamARN string, listed []shardInfo, leases map[string]Lease) lineagePlan {
-	return planShards(streamARN, listed, leases, hasProgress(leases))
+func planLineage(streamARN string, listed []shardInfo, rows map[string]Lease) lineagePlan {
+	return planShards(streamARN, listed, rows, hasProgress(rows))
 }
 
 // planShards is planLineage that is told whether the stream was followed
 // before: whether all shards that it had at first have, or had, rows.
-func planShards(streamARN string, listed []shardInfo, leases map[string]Lease, followed bool) lineagePlan {
+func planShards(streamARN string, listed []shardInfo, rows map[string]Lease, followed bool) lineagePlan {
 	var plan lineagePlan
 	byID := make(map[string]shardInfo, len(listed))
 	for _, s := range listed {
@@ -41,12 +41,12 @@ func planShards(streamARN string, listed []shardInfo, leases map[string]Lease, f
 	}
 	lost := map[string]bool{}
 	for _, s := range inOrder(byID) {
-		lease, known := leases[s.id]
+		lease, known := rows[s.id]
 		if known && lease.Finished() {
 			continue
 		}
 		_, parentListed := byID[s.parent]
-		parentLease, parentKnown := leases[s.parent]
+		parentLease, parentKnown := rows[s.parent]
 		alone := !parentListed && !parentKnown
 		if !known {
 			lease = rowOf(streamARN, s)
@@ -75,20 +75,20 @@ func planShards(streamARN string, listed []shardInfo, leases map[string]Lease, f
 	for id := range lost {
 		plan.missing = append(plan.missing, Lease{Shard: id, Stream: streamARN, Checkpoint: TrimHorizon})
 	}
-	for id, lease := range leases {
+	for id, lease := range rows {
 		if _, ok := byID[id]; !ok && !lease.Finished() {
 			plan.missing = append(plan.missing, lease)
 		}
 	}
-	plan.done = outlived(byID, leases)
-	slices.SortFunc(plan.missing, compareShards)
+	plan.done = outlived(byID, rows)
+	slices.SortFunc(plan.missing, leases.CompareShards)
 	return plan
 }
 
 // planPart plans rows for a part of the list: of shards whose parent has, or
 // gets, a row. Whether the others' parents are still to come shows at the end
 // of the list. So no row is made before that of a parent that is listed.
-func planPart(streamARN string, part []shardInfo, leases map[string]Lease) []Lease {
+func planPart(streamARN string, part []shardInfo, rows map[string]Lease) []Lease {
 	byID := make(map[string]shardInfo, len(part))
 	for _, s := range part {
 		byID[s.id] = s
@@ -96,8 +96,8 @@ func planPart(streamARN string, part []shardInfo, leases map[string]Lease) []Lea
 	planned := map[string]bool{}
 	var create []Lease
 	for _, s := range inOrder(byID) {
-		_, known := leases[s.id]
-		_, parentKnown := leases[s.parent]
+		_, known := rows[s.id]
+		_, parentKnown := rows[s.parent]
 		if known || s.parent != "" && !parentKnown && !planned[s.parent] {
 			continue
 		}
@@ -114,33 +114,33 @@ func rowOf(streamARN string, s shardInfo) Lease {
 // outlived returns the rows of finished shards that the stream has dropped and
 // whose children are finished too: no shard waits for them, and the children's
 // rows show that the stream was followed up to there.
-func outlived(byID map[string]shardInfo, leases map[string]Lease) []Lease {
+func outlived(byID map[string]shardInfo, rows map[string]Lease) []Lease {
 	held, hasChild := map[string]bool{}, map[string]bool{}
-	for _, l := range leases {
+	for _, l := range rows {
 		hasChild[l.Parent] = true
 		held[l.Parent] = held[l.Parent] || !l.Finished()
 	}
 	for id, s := range byID {
-		if _, known := leases[id]; !known {
+		if _, known := rows[id]; !known {
 			held[s.parent] = true
 		}
 	}
 	var done []Lease
-	for id, l := range leases {
+	for id, l := range rows {
 		kept := !hasChild[id] || held[id]
 		if _, listed := byID[id]; !listed && l.Finished() && (!kept || guard.Off(guard.LeaseKept)) {
 			done = append(done, l)
 		}
 	}
-	slices.SortFunc(done, compareShards)
+	slices.SortFunc(done, leases.CompareShards)
 	return done
 }
 
 // hasProgress reports whether anything of the stream was done. Rows are all
 // made before the first shard is read, so that without progress a crash may
 // have left only some of them.
-func hasProgress(leases map[string]Lease) bool {
-	for _, l := range leases {
+func hasProgress(rows map[string]Lease) bool {
+	for _, l := range rows {
 		if l.Checkpoint != TrimHorizon {
 			return true
 		}
@@ -185,12 +185,10 @@ func childrenOf(listed []shardInfo) map[string][]string {
 }
 
 // childrenIn returns, by the parent's id, the ids of the children that have rows, in order.
-func childrenIn(leases map[string]Lease) map[string][]string {
-	listed := make([]shardInfo, 0, len(leases))
-	for _, l := range leases {
+func childrenIn(rows map[string]Lease) map[string][]string {
+	listed := make([]shardInfo, 0, len(rows))
+	for _, l := range rows {
 		listed = append(listed, shardInfo{id: l.Shard, parent: l.Parent})
 	}
 	return childrenOf(listed)
 }
-
-func compareShards(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }

@@ -292,7 +292,9 @@ func TestWorkerThatCannotReclaimItsOwnLease(t *testing.T) {
 		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
 		f.write(f.open("shard", ""), "item", 3)
 		// A process that crashed has left the lease as its own.
-		cp.leases["shard"] = Lease{Shard: "shard", Stream: testARN, Owner: "crashed", Counter: 41, Checkpoint: TrimHorizon}
+		if _, err := cp.Create(t.Context(), Lease{Shard: "shard", Stream: testARN, Owner: "crashed", Counter: 41, Checkpoint: TrimHorizon}); err != nil {
+			t.Fatal(err)
+		}
 		if err := newTestReader(t, f, cp, c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 // shardReader reads one shard from its checkpoint to its end. One goroutine
@@ -25,7 +26,7 @@ type shardReader struct {
 	info    shardInfo
 	decoder decoder
 
-	held       *heldLease
+	held       *leases.Held
 	front      frontier
 	iterator   *string          // nil: to be opened
 	reopened   bool             // because it was trimmed; nothing was answered since
@@ -49,6 +50,12 @@ type progress struct {
 	at         time.Time // the last time that a poll or a batch succeeded
 }
 
+// errHandover is the cause with which the reading ends when another worker has asked for the shard.
+var errHandover = errors.New("another worker has asked for the shard")
+
+// releaseMax bounds the write that gives a lease up.
+const releaseMax = 5 * time.Second
+
 type outcome uint8
 
 const (
@@ -67,17 +74,17 @@ func (s *shardReader) run(ctx, work context.Context) error {
 	defer stop(nil)
 	work, abort := graceful(ctx, work, s.cfg.StopTimeout)
 	defer abort()
-	s.held.arm(func() { stop(ErrLeaseLost); abort() }, func() { stop(errHandover) }, s.describe)
-	defer s.held.leave()
+	s.held.Arm(func() { stop(ErrLeaseLost); abort() }, func() { stop(errHandover) }, s.describe)
+	defer s.held.Leave()
 	err := s.follow(ctx, work)
 	if s.ahead != nil {
 		defer func() { <-s.ahead }() // leave no call behind; the checkpoint need not wait for it
 	}
 	switch {
-	case errors.Is(err, ErrLeaseLost), s.held.lease().Finished():
+	case errors.Is(err, ErrLeaseLost), s.held.Lease().Finished():
 		return err
-	case !s.held.trusted():
-		return errTrustOver // what the row says is no longer ours to change
+	case !s.held.Trusted():
+		return leases.ErrTrustOver // what the row says is no longer ours to change
 	}
 	if saveErr := s.letGo(work); saveErr != nil && err == nil {
 		err = fmt.Errorf("last checkpoint of shard %s: %w", s.info.id, saveErr)
@@ -96,7 +103,7 @@ func (s *shardReader) letGo(work context.Context) error {
 	m, unsaved := s.front.unsaved()
 	b := newBackoff()
 	for {
-		err := s.held.release(ctx, func(l *Lease) {
+		err := s.held.Release(ctx, func(l *Lease) {
 			if unsaved {
 				l.Checkpoint = m.sequence
 			}
@@ -149,7 +156,7 @@ func (s *shardReader) follow(ctx, work context.Context) error {
 // claim starts where the row's checkpoint says, and makes the row this
 // process's own if it reads alone; else it is so already.
 func (s *shardReader) claim(ctx context.Context) error {
-	if checkpoint := s.held.lease().Checkpoint; checkpoint != TrimHorizon {
+	if checkpoint := s.held.Lease().Checkpoint; checkpoint != TrimHorizon {
 		p, err := s.decoder.position(checkpoint)
 		if err != nil {
 			return permanentf("checkpoint of shard %s: %w", s.info.id, err)
@@ -158,7 +165,7 @@ func (s *shardReader) claim(ctx context.Context) error {
 	}
 	b := newBackoff()
 	for s.cfg.Alone {
-		err := s.held.claim(ctx, s.cfg.WorkerID)
+		err := s.held.Claim(ctx, s.cfg.WorkerID)
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
@@ -249,7 +256,7 @@ func (s *shardReader) trimmed(err error) error {
 // fetch reads one page and returns its number of records.
 func (s *shardReader) fetch(ctx context.Context) (int, error) {
 	if s.iterator == nil {
-		it, err := openShard(ctx, s.cfg, s.info, s.front.reached.sequence, s.held.lease().Whole)
+		it, err := openShard(ctx, s.cfg, s.info, s.front.reached.sequence, s.held.Lease().Whole)
 		if err != nil {
 			return 0, err
 		}
@@ -322,8 +329,8 @@ func (s *shardReader) processPending(ctx, work context.Context) (outcome, error)
 		if ctx.Err() != nil {
 			return outcomeRetry, context.Cause(ctx)
 		}
-		if !s.held.trusted() {
-			return outcomeFatal, errTrustOver
+		if !s.held.Trusted() {
+			return outcomeFatal, leases.ErrTrustOver
 		}
 		batch := s.pending[:min(len(s.pending), s.cfg.BatchMax)]
 		done, err := s.cfg.Processor.Process(work, batch)
@@ -360,7 +367,7 @@ func (s *shardReader) finish(work context.Context) (outcome, error) {
 	s.mu.Lock()
 	children := s.children
 	s.mu.Unlock()
-	err := s.held.save(work, func(l *Lease) { l.Checkpoint, l.Children = ShardEnd, children })
+	err := s.held.Save(work, func(l *Lease) { l.Checkpoint, l.Children = ShardEnd, children })
 	switch {
 	case err == nil:
 		s.front.save(s.front.reached)
@@ -392,7 +399,7 @@ func (s *shardReader) save(work context.Context) error {
 		return nil
 	}
 	s.savedAt = time.Now()
-	if err := s.held.save(work, func(l *Lease) { l.Checkpoint = m.sequence }); err != nil {
+	if err := s.held.Save(work, func(l *Lease) { l.Checkpoint = m.sequence }); err != nil {
 		return err
 	}
 	s.front.save(m)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 // share looks at the leases if it is time, and tries to take over what this
@@ -65,11 +67,11 @@ func (f *follower) balance(ctx, work context.Context) {
 	if f.decoder.label == "" {
 		return // whoever lists has not told yet what the records look like
 	}
-	for i, got := range f.claim(ctx, plan.take) {
+	for i, got := range f.claim(ctx, plan.Take) {
 		f.fleet.takeLeft--
-		f.takeOver(ctx, work, plan.take[i], got)
+		f.takeOver(ctx, work, plan.Take[i], got)
 	}
-	f.ask(ctx, plan.ask)
+	f.ask(ctx, plan.Ask)
 }
 
 // claimed is what came of one call on a row.
@@ -81,21 +83,21 @@ type claimed struct {
 
 // claim claims leases. A claim is not broken off when ctx ends: a lease that
 // was claimed unnoticed is nobody's for a term.
-func (f *follower) claim(ctx context.Context, leases []Lease) []claimed {
-	return f.each(ctx, leases, func(ctx context.Context, l Lease) (Lease, error) {
+func (f *follower) claim(ctx context.Context, rows []Lease) []claimed {
+	return f.each(ctx, rows, func(ctx context.Context, l Lease) (Lease, error) {
 		return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.WorkerID)
 	})
 }
 
 // each makes one call for each lease, several at a time, and returns what came
 // of each that was made before ctx ended.
-func (f *follower) each(ctx context.Context, leases []Lease, do func(context.Context, Lease) (Lease, error)) []claimed {
-	got := make([]claimed, len(leases))
-	base, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.r.cfg.LeaseTerm/renewalsPerTerm)
+func (f *follower) each(ctx context.Context, rows []Lease, do func(context.Context, Lease) (Lease, error)) []claimed {
+	got := make([]claimed, len(rows))
+	base, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.r.cfg.LeaseTerm/leases.RenewalsPerTerm)
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(callsMax)
-	for i, l := range leases {
+	for i, l := range rows {
 		group.Go(func() error {
 			got[i] = claimed{row: l, began: time.Now(), err: context.Cause(ctx)}
 			if got[i].err == nil {
@@ -129,18 +131,18 @@ func (f *follower) takeOver(ctx, work context.Context, before Lease, got claimed
 }
 
 // ask names this worker as the next owner of leases.
-func (f *follower) ask(ctx context.Context, leases []Lease) {
-	answers := f.each(ctx, leases, func(ctx context.Context, l Lease) (Lease, error) {
+func (f *follower) ask(ctx context.Context, rows []Lease) {
+	answers := f.each(ctx, rows, func(ctx context.Context, l Lease) (Lease, error) {
 		return f.r.cfg.Checkpoints.Request(ctx, l, f.r.cfg.WorkerID)
 	})
 	for i, got := range answers {
 		switch {
 		case got.err == nil:
-			f.fleet.asked[got.row.Shard] = leases[i].Owner
+			f.fleet.asked[got.row.Shard] = rows[i].Owner
 		case !errors.Is(got.err, ErrLeaseLost):
 			// It may have been written all the same, and is withdrawn at the end.
-			f.fleet.asked[leases[i].Shard] = leases[i].Owner
-			f.r.cfg.Logger.Warn("asking for a lease failed", "shard", leases[i].Shard, "error", got.err)
+			f.fleet.asked[rows[i].Shard] = rows[i].Owner
+			f.r.cfg.Logger.Warn("asking for a lease failed", "shard", rows[i].Shard, "error", got.err)
 			continue
 		}
 		f.note(got.row)

@@ -1,4 +1,4 @@
-package streamreader
+package leases
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/dynamill/dynamill/internal/guard"
 )
 
-// LeaseClient is what the lease table needs of *dynamodb.Client.
-type LeaseClient interface {
+// Client is what the lease table needs of *dynamodb.Client.
+type Client interface {
 	CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, opts ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
 	DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, opts ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
 	Scan(ctx context.Context, in *dynamodb.ScanInput, opts ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
@@ -25,29 +25,33 @@ type LeaseClient interface {
 	DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 }
 
-var _ LeaseClient = (*dynamodb.Client)(nil)
+var _ Client = (*dynamodb.Client)(nil)
 
-// tableCreateMax bounds the wait for a new lease table to become usable.
-const tableCreateMax = 2 * time.Minute
+// tableCreateMax bounds the wait for a new lease table to become usable, which
+// is asked for each tableCreateEvery.
+const (
+	tableCreateMax   = 2 * time.Minute
+	tableCreateEvery = 500 * time.Millisecond
+)
 
-// LeaseTable keeps the leases in a DynamoDB table, one row a shard. Every write
+// Table keeps the leases in a DynamoDB table, one row a shard. Every write
 // to a row but that of a request raises its counter and is conditional on it.
-type LeaseTable struct {
-	client LeaseClient
+type Table struct {
+	client Client
 	table  string
 }
 
-var _ Checkpoints = (*LeaseTable)(nil)
+var _ Store = (*Table)(nil)
 
-// NewLeaseTable returns the leases in the table of that name, by default the
+// NewTable returns the leases in the table of that name, by default the
 // user's table's name with "-dynamill-leases" behind it. Load creates the
 // table, on demand, if it does not exist.
-func NewLeaseTable(client LeaseClient, tableName string) *LeaseTable {
-	return &LeaseTable{client: client, table: tableName}
+func NewTable(client Client, tableName string) *Table {
+	return &Table{client: client, table: tableName}
 }
 
 // Load reads every row, consistently. It creates the table if it is missing.
-func (t *LeaseTable) Load(ctx context.Context) ([]Lease, error) {
+func (t *Table) Load(ctx context.Context) ([]Lease, error) {
 	leases, err := t.scan(ctx)
 	var missing *ddb.ResourceNotFoundException
 	if !errors.As(err, &missing) {
@@ -59,7 +63,7 @@ func (t *LeaseTable) Load(ctx context.Context) ([]Lease, error) {
 	return t.scan(ctx)
 }
 
-func (t *LeaseTable) scan(ctx context.Context) ([]Lease, error) {
+func (t *Table) scan(ctx context.Context) ([]Lease, error) {
 	var leases []Lease
 	in := &dynamodb.ScanInput{TableName: &t.table, ConsistentRead: aws.Bool(true)}
 	for {
@@ -81,7 +85,7 @@ func (t *LeaseTable) scan(ctx context.Context) ([]Lease, error) {
 	}
 }
 
-func (t *LeaseTable) create(ctx context.Context) error {
+func (t *Table) create(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tableCreateMax)
 	defer cancel()
 	_, err := t.client.CreateTable(ctx, &dynamodb.CreateTableInput{
@@ -94,7 +98,6 @@ func (t *LeaseTable) create(ctx context.Context) error {
 	if err != nil && !errors.As(err, &exists) {
 		return err
 	}
-	b := newBackoff()
 	for {
 		out, err := t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.table})
 		var notYet *ddb.ResourceNotFoundException
@@ -104,14 +107,16 @@ func (t *LeaseTable) create(ctx context.Context) error {
 		case err == nil && out.Table != nil && out.Table.TableStatus == ddb.TableStatusActive:
 			return nil
 		}
-		if err := sleep(ctx, b.NextBackOff()); err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(tableCreateEvery):
 		}
 	}
 }
 
 // Create adds a row if the shard has none.
-func (t *LeaseTable) Create(ctx context.Context, lease Lease) (Lease, error) {
+func (t *Table) Create(ctx context.Context, lease Lease) (Lease, error) {
 	_, err := t.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName:                           &t.table,
 		Item:                                leaseToItem(lease),
@@ -139,22 +144,22 @@ var (
 )
 
 // Claim makes worker the row's owner.
-func (t *LeaseTable) Claim(ctx context.Context, lease Lease, worker string) (Lease, error) {
+func (t *Table) Claim(ctx context.Context, lease Lease, worker string) (Lease, error) {
 	return t.update(ctx, "claiming", lease, worker, claimWrites, func(row Lease) Lease { return row.claimedBy(worker) })
 }
 
 // Renew raises the counter.
-func (t *LeaseTable) Renew(ctx context.Context, lease Lease) (Lease, error) {
+func (t *Table) Renew(ctx context.Context, lease Lease) (Lease, error) {
 	return t.update(ctx, "renewing", lease, lease.Owner, renewWrites, func(row Lease) Lease { return row.renewed(lease) })
 }
 
 // Save writes what the owner has to say.
-func (t *LeaseTable) Save(ctx context.Context, lease Lease) (Lease, error) {
+func (t *Table) Save(ctx context.Context, lease Lease) (Lease, error) {
 	return t.update(ctx, "checkpointing", lease, lease.Owner, saveWrites, func(row Lease) Lease { return row.saved(lease) })
 }
 
 // Release gives the row up.
-func (t *LeaseTable) Release(ctx context.Context, lease Lease) (Lease, error) {
+func (t *Table) Release(ctx context.Context, lease Lease) (Lease, error) {
 	return t.update(ctx, "releasing", lease, lease.Owner, releaseWrites, func(row Lease) Lease { return row.released(lease) })
 }
 
@@ -162,7 +167,7 @@ func (t *LeaseTable) Release(ctx context.Context, lease Lease) (Lease, error) {
 // this worker whose answer was lost may have raised the counter: the owner
 // tells, for its name is this process's alone and each shard has one goroutine
 // here. A request that came between changes neither.
-func (t *LeaseTable) update(ctx context.Context, doing string, row Lease, worker string, writes []string, change func(Lease) Lease) (Lease, error) {
+func (t *Table) update(ctx context.Context, doing string, row Lease, worker string, writes []string, change func(Lease) Lease) (Lease, error) {
 	for range updateAttemptsMax {
 		out, err := t.client.UpdateItem(ctx, t.updateInput(row, change(row), writes, ownerCondition(writes, row)))
 		var conflict *ddb.ConditionalCheckFailedException
@@ -183,7 +188,7 @@ func (t *LeaseTable) update(ctx context.Context, doing string, row Lease, worker
 		}
 		row = now
 	}
-	return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, ErrLeaseLost)
+	return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, ErrLost)
 }
 
 // updateAttemptsMax: the second attempt knows the counter that the first one
@@ -211,7 +216,7 @@ func ownerCondition(writes []string, row Lease) string {
 
 // updateInput sets the named attributes as next has them, and removes those
 // that it has not.
-func (t *LeaseTable) updateInput(row, next Lease, writes []string, condition string) *dynamodb.UpdateItemInput {
+func (t *Table) updateInput(row, next Lease, writes []string, condition string) *dynamodb.UpdateItemInput {
 	names, values := map[string]string{}, map[string]ddb.AttributeValue{}
 	var set, remove []string
 	item := leaseToItem(next)
@@ -254,9 +259,9 @@ func (t *LeaseTable) updateInput(row, next Lease, writes []string, condition str
 
 // Request names the next owner. The counter stays as it is: only what the
 // owner itself writes may make it look alive.
-func (t *LeaseTable) Request(ctx context.Context, lease Lease, worker string) (Lease, error) {
+func (t *Table) Request(ctx context.Context, lease Lease, worker string) (Lease, error) {
 	if lease.Owner == "" {
-		return lease, fmt.Errorf("asking for lease %s, which nobody has: %w", lease.Shard, ErrLeaseLost)
+		return lease, fmt.Errorf("asking for lease %s, which nobody has: %w", lease.Shard, ErrLost)
 	}
 	lease.Next = ""
 	next := lease
@@ -265,19 +270,19 @@ func (t *LeaseTable) Request(ctx context.Context, lease Lease, worker string) (L
 }
 
 // Withdraw takes a request back.
-func (t *LeaseTable) Withdraw(ctx context.Context, lease Lease, worker string) error {
+func (t *Table) Withdraw(ctx context.Context, lease Lease, worker string) error {
 	lease.Next = worker
 	next := lease
 	next.Next = ""
 	now, err := t.rename(ctx, "withdrawing from", lease, next)
-	if errors.Is(err, ErrLeaseLost) && now.Owner == worker {
+	if errors.Is(err, ErrLost) && now.Owner == worker {
 		_, err = t.Release(ctx, now)
 	}
 	return err
 }
 
 // rename writes who is and who shall be owner, whatever the counter.
-func (t *LeaseTable) rename(ctx context.Context, doing string, row, next Lease) (Lease, error) {
+func (t *Table) rename(ctx context.Context, doing string, row, next Lease) (Lease, error) {
 	condition, _ := strings.CutPrefix(ownerCondition(requestWrites, row), "#counter = :counter AND ")
 	out, err := t.client.UpdateItem(ctx, t.updateInput(row, next, requestWrites, condition))
 	var conflict *ddb.ConditionalCheckFailedException
@@ -286,7 +291,7 @@ func (t *LeaseTable) rename(ctx context.Context, doing string, row, next Lease) 
 		if now, broken := leaseFromItem(conflict.Item); broken == nil {
 			row = now
 		}
-		return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, ErrLeaseLost)
+		return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, ErrLost)
 	case err != nil:
 		return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, err)
 	}
@@ -294,7 +299,7 @@ func (t *LeaseTable) rename(ctx context.Context, doing string, row, next Lease) 
 }
 
 // Delete removes one row.
-func (t *LeaseTable) Delete(ctx context.Context, lease Lease) error {
+func (t *Table) Delete(ctx context.Context, lease Lease) error {
 	_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:                 &t.table,
 		Key:                       map[string]ddb.AttributeValue{attrKey: text(lease.Shard)},
@@ -304,7 +309,7 @@ func (t *LeaseTable) Delete(ctx context.Context, lease Lease) error {
 	})
 	var conflict *ddb.ConditionalCheckFailedException
 	if errors.As(err, &conflict) {
-		err = ErrLeaseLost
+		err = ErrLost
 	}
 	if err != nil {
 		return fmt.Errorf("deleting lease %s: %w", lease.Shard, err)
@@ -313,7 +318,7 @@ func (t *LeaseTable) Delete(ctx context.Context, lease Lease) error {
 }
 
 // Forget deletes every row of a stream.
-func (t *LeaseTable) Forget(ctx context.Context, streamARN string) error {
+func (t *Table) Forget(ctx context.Context, streamARN string) error {
 	leases, err := t.Load(ctx)
 	if err != nil {
 		return err

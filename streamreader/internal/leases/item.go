@@ -1,4 +1,4 @@
-package streamreader
+package leases
 
 import (
 	"errors"

@@ -1,33 +1,58 @@
-package streamreader
+package leases
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/dynamill/dynamill/internal/dynamosim"
 )
 
-const leaseTable = "app-dynamill-leases"
+const testTable = "app-dynamill-leases"
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testARN = "arn:aws:dynamodb:eu-west-1:000000000000:table/app/stream/2026-01-01T00:00:00.000"
+
+// leaseOf returns a shard's row.
+func leaseOf(t *testing.T, store Store, shard string) Lease {
+	t.Helper()
+	rows, err := store.Load(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range rows {
+		if l.Shard == shard {
+			return l
+		}
+	}
+	t.Fatalf("shard %s has no lease", shard)
+	return Lease{}
+}
 
 // Both stores keep the same contract.
 func TestCheckpoints(t *testing.T) {
-	for name, open := range map[string]func() (first, second Checkpoints){
-		"in memory": func() (Checkpoints, Checkpoints) {
-			m := NewMemoryCheckpoints()
+	for name, open := range map[string]func() (first, second Store){
+		"in memory": func() (Store, Store) {
+			m := NewMemory()
 			return m, m
 		},
-		"in a table": func() (Checkpoints, Checkpoints) {
+		"in a table": func() (Store, Store) {
 			sim := dynamosim.New(dynamosim.Options{})
-			return NewLeaseTable(sim, leaseTable), NewLeaseTable(sim, leaseTable)
+			return NewTable(sim, testTable), NewTable(sim, testTable)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,14 +90,14 @@ func TestCheckpoints(t *testing.T) {
 				t.Fatal(err)
 			}
 			saved.Checkpoint = "42"
-			if _, err := first.Save(ctx, saved); !errors.Is(err, ErrLeaseLost) {
-				t.Errorf("Save of a lease that another claimed: %v, want ErrLeaseLost", err)
+			if _, err := first.Save(ctx, saved); !errors.Is(err, ErrLost) {
+				t.Errorf("Save of a lease that another claimed: %v, want ErrLost", err)
 			}
 			if got := leaseOf(t, first, "shard"); got.Checkpoint != "41" || got.Counter != stolen.Counter {
 				t.Errorf("row %+v after a Save that was refused", got)
 			}
-			if err := first.Delete(ctx, saved); !errors.Is(err, ErrLeaseLost) {
-				t.Errorf("Delete of a lease that another claimed: %v, want ErrLeaseLost", err)
+			if err := first.Delete(ctx, saved); !errors.Is(err, ErrLost) {
+				t.Errorf("Delete of a lease that another claimed: %v, want ErrLost", err)
 			}
 			old, err := first.Create(ctx, Lease{Shard: "old", Stream: testARN, Checkpoint: ShardEnd})
 			if err != nil {
@@ -90,8 +115,8 @@ func TestCheckpoints(t *testing.T) {
 			if rows, err := second.Load(ctx); err != nil || len(rows) != 1 || rows[0].Shard != "older" {
 				t.Errorf("after Forget: %v, %v; want the other stream's row only", rows, err)
 			}
-			if _, err := second.Save(ctx, stolen); !errors.Is(err, ErrLeaseLost) {
-				t.Errorf("Save of a row that is gone: %v, want ErrLeaseLost", err)
+			if _, err := second.Save(ctx, stolen); !errors.Is(err, ErrLost) {
+				t.Errorf("Save of a row that is gone: %v, want ErrLost", err)
 			}
 		})
 	}
@@ -99,15 +124,41 @@ func TestCheckpoints(t *testing.T) {
 
 // A lease is asked for, handed over and given up, in both stores.
 func TestHandover(t *testing.T) {
-	for name, store := range map[string]Checkpoints{
-		"in memory":  NewMemoryCheckpoints(),
-		"in a table": NewLeaseTable(dynamosim.New(dynamosim.Options{}), leaseTable),
+	for name, store := range map[string]Store{
+		"in memory":  NewMemory(),
+		"in a table": NewTable(dynamosim.New(dynamosim.Options{}), testTable),
 	} {
 		t.Run(name, func(t *testing.T) { handOver(t, store) })
 	}
 }
 
-func handOver(t *testing.T, store Checkpoints) {
+// TestHandoverAtAnEndpoint is TestHandover with the SDK's client, at the
+// endpoints that are given (scripts/with-endpoints). In CI the first must be.
+func TestHandoverAtAnEndpoint(t *testing.T) {
+	for _, name := range []string{"DYNAMILL_TEST_ENDPOINT", "DYNAMILL_EXACT_ENDPOINT"} {
+		url := os.Getenv(name)
+		if url == "" {
+			if os.Getenv("CI") != "" && name == "DYNAMILL_TEST_ENDPOINT" {
+				t.Errorf("%s is not set: start DynamoDB Local and give its URL", name)
+			}
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			client := &http.Client{Transport: &http.Transport{}}
+			defer client.CloseIdleConnections()
+			db := dynamodb.NewFromConfig(aws.Config{
+				HTTPClient: client, Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+			})
+			table := fmt.Sprintf("leases-%d", time.Now().UnixNano())
+			handOver(t, NewTable(db, table))
+			if _, err := db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func handOver(t *testing.T, store Store) {
 	ctx := t.Context()
 	must := func(l Lease, err error) Lease {
 		t.Helper()
@@ -118,8 +169,8 @@ func handOver(t *testing.T, store Checkpoints) {
 	}
 	lost := func(_ Lease, err error) {
 		t.Helper()
-		if !errors.Is(err, ErrLeaseLost) {
-			t.Errorf("%v, want ErrLeaseLost", err)
+		if !errors.Is(err, ErrLost) {
+			t.Errorf("%v, want ErrLost", err)
 		}
 	}
 	if _, err := store.Load(ctx); err != nil {
@@ -178,8 +229,8 @@ func handOver(t *testing.T, store Checkpoints) {
 
 func TestALeaseTableThatWasMadeAgainKnowsNoFormerHolders(t *testing.T) {
 	ctx, sim := t.Context(), dynamosim.New(dynamosim.Options{})
-	first, second := NewLeaseTable(sim, "leases"), NewLeaseTable(sim, "leases")
-	claim := func(table *LeaseTable, worker string) Lease {
+	first, second := NewTable(sim, "leases"), NewTable(sim, "leases")
+	claim := func(table *Table, worker string) Lease {
 		if _, err := table.Load(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -200,8 +251,8 @@ func TestALeaseTableThatWasMadeAgainKnowsNoFormerHolders(t *testing.T) {
 		t.Fatalf("counters %d and %d: want the same for this test", now.Counter, sleeper.Counter)
 	}
 	sleeper.Checkpoint = "41"
-	if _, err := first.Save(ctx, sleeper); !errors.Is(err, ErrLeaseLost) {
-		t.Errorf("Save of a lease in a former table: %v, want ErrLeaseLost", err)
+	if _, err := first.Save(ctx, sleeper); !errors.Is(err, ErrLost) {
+		t.Errorf("Save of a lease in a former table: %v, want ErrLost", err)
 	}
 	if got := leaseOf(t, second, "shard"); got.Checkpoint != TrimHorizon {
 		t.Errorf("checkpoint %s", got.Checkpoint)
@@ -220,7 +271,7 @@ func TestAWriteWhoseAnswerWasLostIsNotALostLease(t *testing.T) {
 		}
 		return nil
 	}})
-	table := NewLeaseTable(sim, leaseTable)
+	table := NewTable(sim, testTable)
 	ctx := t.Context()
 	if _, err := table.Load(ctx); err != nil {
 		t.Fatal(err)
@@ -248,7 +299,7 @@ func TestAWriteWhoseAnswerWasLostIsNotALostLease(t *testing.T) {
 
 func TestLeaseRowsHaveTheKinesisClientLibrarysNames(t *testing.T) {
 	sim := dynamosim.New(dynamosim.Options{})
-	table := NewLeaseTable(sim, leaseTable)
+	table := NewTable(sim, testTable)
 	if _, err := table.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +315,7 @@ func TestLeaseRowsHaveTheKinesisClientLibrarysNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := sim.GetItem(t.Context(), &dynamodb.GetItemInput{
-		TableName: aws.String(leaseTable), Key: map[string]ddb.AttributeValue{"leaseKey": text("shard")}, ConsistentRead: aws.Bool(true),
+		TableName: aws.String(testTable), Key: map[string]ddb.AttributeValue{"leaseKey": text("shard")}, ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -298,11 +349,11 @@ func TestALeaseRowThatSaysNothingIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sim := dynamosim.New(dynamosim.Options{})
-			table := NewLeaseTable(sim, leaseTable)
+			table := NewTable(sim, testTable)
 			if _, err := table.Load(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(leaseTable), Item: item}); err != nil {
+			if _, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(testTable), Item: item}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := table.Load(t.Context()); err == nil || !strings.Contains(err.Error(), `"shard"`) {
@@ -315,7 +366,7 @@ func TestALeaseRowThatSaysNothingIsRefused(t *testing.T) {
 func TestLoadStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := NewLeaseTable(tableThatIsNeverReady{dynamosim.New(dynamosim.Options{})}, leaseTable).Load(ctx)
+	_, err := NewTable(tableThatIsNeverReady{dynamosim.New(dynamosim.Options{})}, testTable).Load(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Load returned %v", err)
 	}

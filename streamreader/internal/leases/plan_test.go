@@ -1,4 +1,4 @@
-package streamreader
+package leases
 
 import (
 	"fmt"
@@ -11,15 +11,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-const testTerm = 10 * time.Second
+const (
+	testTerm        = 10 * time.Second
+	takeMax, askMax = 16, 16
+)
 
 // planFrom reads "id owner" words, "id owner>next", "id -" for nobody's, with
 // "!" behind an owner that has written nothing for a term.
-func planFrom(worker, rows string, change ...func(*leaseInput)) leasePlan {
+func planFrom(worker, rows string, change ...func(*Input)) Plan {
 	now := time.Unix(1000, 0)
-	in := leaseInput{
-		worker: worker, now: now, term: testTerm, takeMax: 100, askMax: 100,
-		leases: map[string]Lease{}, changed: map[string]time.Time{}, busy: map[string]bool{},
+	in := Input{
+		Worker: worker, Now: now, Term: testTerm, TakeMax: 100, AskMax: 100,
+		Leases: map[string]Lease{}, Changed: map[string]time.Time{}, Busy: map[string]bool{},
 	}
 	fields := strings.Fields(rows)
 	for i := 0; i < len(fields); i += 2 {
@@ -35,19 +38,19 @@ func planFrom(worker, rows string, change ...func(*leaseInput)) leasePlan {
 		if id, ok := strings.CutSuffix(l.Shard, "="); ok {
 			l.Shard, l.Checkpoint = id, ShardEnd
 		}
-		in.leases[l.Shard] = l
-		in.changed[l.Shard] = now
+		in.Leases[l.Shard] = l
+		in.Changed[l.Shard] = now
 		if expired {
-			in.changed[l.Shard] = now.Add(-testTerm)
+			in.Changed[l.Shard] = now.Add(-testTerm)
 		}
 		if l.Owner == worker {
-			in.busy[l.Shard] = true
+			in.Busy[l.Shard] = true
 		}
 	}
 	for _, c := range change {
 		c(&in)
 	}
-	return planLeases(in)
+	return Divide(in)
 }
 
 func shardsOf(leases []Lease) string {
@@ -62,19 +65,19 @@ func TestPlanLeases(t *testing.T) {
 	for _, test := range []struct {
 		name, worker, rows  string
 		take, ask, waiting  string
-		change              func(*leaseInput)
+		change              func(*Input)
 		vacantThatAreOthers int
 	}{
 		{name: "no shards", worker: "a"},
 		{name: "alone, it takes everything", worker: "a", rows: "1 - 2 - 3 -", take: "1 2 3"},
-		{name: "at most so many at a time", worker: "a", rows: "1 - 2 - 3 -", take: "1 2", change: func(in *leaseInput) { in.takeMax = 2 }, vacantThatAreOthers: 1},
+		{name: "at most so many at a time", worker: "a", rows: "1 - 2 - 3 -", take: "1 2", change: func(in *Input) { in.TakeMax = 2 }, vacantThatAreOthers: 1},
 		{name: "a shard of a live owner is left alone", worker: "a", rows: "1 a 2 b"},
 		{name: "an expired lease is taken", worker: "a", rows: "1 a 2 b!", take: "2"},
 		{name: "also one that was being handed over", worker: "a", rows: "1 a 2 b>c!", take: "2"},
 		{name: "what nobody has is divided", worker: "a", rows: "1 a 2 b 3 - 4 -", take: "3", vacantThatAreOthers: 1},
 		{name: "the other half is the other's", worker: "b", rows: "1 a 2 b 3 - 4 -", take: "4", vacantThatAreOthers: 1},
 		{name: "a newcomer asks for its share", worker: "c", rows: "1 a 2 a 3 a 4 b 5 b 6 b", ask: "3 6"},
-		{name: "no more than allowed", worker: "c", rows: "1 a 2 a 3 a 4 b 5 b 6 b", ask: "3", change: func(in *leaseInput) { in.askMax = 1 }},
+		{name: "no more than allowed", worker: "c", rows: "1 a 2 a 3 a 4 b 5 b 6 b", ask: "3", change: func(in *Input) { in.AskMax = 1 }},
 		{name: "what it has asked for counts", worker: "c", rows: "1 a 2 a 3 a>c 4 b 5 b 6 b>c"},
 		{name: "what others have asked for counts as theirs", worker: "d", rows: "1 a 2 a 3 a>c 4 b 5 b 6 b>c", change: nil, ask: ""},
 		{name: "one more than another is balance", worker: "b", rows: "1 a 2 a 3 b"},
@@ -84,44 +87,44 @@ func TestPlanLeases(t *testing.T) {
 		{name: "a child waits for its parent", worker: "a", rows: "1 a 2<1 -", waiting: "2"},
 		{name: "and is taken when that is finished", worker: "a", rows: "1= a 2<1 -", take: "2"},
 		{name: "a parent's row that is missing proves nothing", worker: "a", rows: "2<1 -", waiting: "2"},
-		{name: "unless the stream had dropped the parent at first sight", worker: "a", rows: "2<1 -", take: "2", change: func(in *leaseInput) {
-			l := in.leases["2"]
+		{name: "unless the stream had dropped the parent at first sight", worker: "a", rows: "2<1 -", take: "2", change: func(in *Input) {
+			l := in.Leases["2"]
 			l.Orphan = true
-			in.leases["2"] = l
+			in.Leases["2"] = l
 		}},
-		{name: "or the child was begun", worker: "a", rows: "2<1 -", take: "2", change: func(in *leaseInput) {
-			l := in.leases["2"]
+		{name: "or the child was begun", worker: "a", rows: "2<1 -", take: "2", change: func(in *Input) {
+			l := in.Leases["2"]
 			l.Checkpoint = "77"
-			in.leases["2"] = l
+			in.Leases["2"] = l
 		}},
 		{name: "finished shards are no load", worker: "b", rows: "1= a 2= a 3= a 4 a 5 b"},
-		{name: "its own from before, at once", worker: "a", rows: "1 a 2 b", take: "1", change: func(in *leaseInput) { in.busy = map[string]bool{} }},
-		{name: "what it has not let go yet is not taken again", worker: "a", rows: "1 -", change: func(in *leaseInput) { in.busy["1"] = true }},
-		{name: "who lists is alive without a shard", worker: "a", rows: "1 - 2 -", take: "1", vacantThatAreOthers: 1, change: func(in *leaseInput) {
-			in.own = Lease{Shard: "s", Stream: "s", Owner: "b", Checkpoint: Latest}
-			in.changed["s"] = in.now
+		{name: "its own from before, at once", worker: "a", rows: "1 a 2 b", take: "1", change: func(in *Input) { in.Busy = map[string]bool{} }},
+		{name: "what it has not let go yet is not taken again", worker: "a", rows: "1 -", change: func(in *Input) { in.Busy["1"] = true }},
+		{name: "who lists is alive without a shard", worker: "a", rows: "1 - 2 -", take: "1", vacantThatAreOthers: 1, change: func(in *Input) {
+			in.Own = Lease{Shard: "s", Stream: "s", Owner: "b", Checkpoint: Latest}
+			in.Changed["s"] = in.Now
 		}},
-		{name: "what is left lying is taken by anyone", worker: "a", rows: "1 a 2 b 3 - 4 -", take: "3 4", change: func(in *leaseInput) {
-			in.changed["4"] = in.now.Add(-testTerm)
+		{name: "what is left lying is taken by anyone", worker: "a", rows: "1 a 2 b 3 - 4 -", take: "3 4", change: func(in *Input) {
+			in.Changed["4"] = in.Now.Add(-testTerm)
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			change := test.change
 			if change == nil {
-				change = func(*leaseInput) {}
+				change = func(*Input) {}
 			}
 			plan := planFrom(test.worker, test.rows, change)
-			if got := shardsOf(plan.take); got != test.take {
+			if got := shardsOf(plan.Take); got != test.take {
 				t.Errorf("takes %q, want %q", got, test.take)
 			}
-			if got := shardsOf(plan.ask); got != test.ask {
+			if got := shardsOf(plan.Ask); got != test.ask {
 				t.Errorf("asks for %q, want %q", got, test.ask)
 			}
-			if got := strings.Join(plan.waiting, " "); got != test.waiting {
+			if got := strings.Join(plan.Waiting, " "); got != test.waiting {
 				t.Errorf("waiting %q, want %q", got, test.waiting)
 			}
-			if want := len(plan.take) + test.vacantThatAreOthers; plan.vacant != want {
-				t.Errorf("%d vacant, want %d", plan.vacant, want)
+			if want := len(plan.Take) + test.vacantThatAreOthers; plan.Vacant != want {
+				t.Errorf("%d vacant, want %d", plan.Vacant, want)
 			}
 		})
 	}
@@ -136,13 +139,13 @@ type crowd struct {
 	moves   int
 }
 
-func (c *crowd) plan(worker string, rows map[string]Lease, changed map[string]time.Time) leasePlan {
+func (c *crowd) plan(worker string, rows map[string]Lease, changed map[string]time.Time) Plan {
 	busy := map[string]bool{}
 	for id, l := range rows {
 		busy[id] = l.Owner == worker
 	}
-	return planLeases(leaseInput{
-		worker: worker, now: c.now, term: testTerm, leases: rows, changed: changed, busy: busy, takeMax: takeFirst, askMax: askMost,
+	return Divide(Input{
+		Worker: worker, Now: c.now, Term: testTerm, Leases: rows, Changed: changed, Busy: busy, TakeMax: takeMax, AskMax: askMax,
 	})
 }
 
@@ -153,10 +156,10 @@ func (c *crowd) round(t *rapid.T, workers []string) {
 	seen, dated := maps.Clone(c.rows), maps.Clone(c.changed)
 	for _, w := range workers {
 		plan := c.plan(w, seen, dated)
-		if len(plan.take) > takeFirst || len(plan.ask) > askMost {
-			t.Fatalf("%s takes %d and asks for %d at a time", w, len(plan.take), len(plan.ask))
+		if len(plan.Take) > takeMax || len(plan.Ask) > askMax {
+			t.Fatalf("%s takes %d and asks for %d at a time", w, len(plan.Take), len(plan.Ask))
 		}
-		for _, l := range plan.take {
+		for _, l := range plan.Take {
 			if row := c.rows[l.Shard]; l.holds(row) && row.Next == l.Next {
 				if row.Owner != "" && c.now.Sub(c.changed[l.Shard]) < testTerm {
 					t.Fatalf("%s takes %s, which %s has", w, l.Shard, row.Owner)
@@ -166,7 +169,7 @@ func (c *crowd) round(t *rapid.T, workers []string) {
 				c.moves++
 			}
 		}
-		for _, l := range plan.ask {
+		for _, l := range plan.Ask {
 			if row := c.rows[l.Shard]; l.mayBeAskedFor(row) {
 				row.Next = w
 				c.rows[l.Shard] = row

@@ -1,4 +1,4 @@
-package streamreader
+package leases
 
 import (
 	"context"
@@ -11,30 +11,26 @@ import (
 )
 
 const (
-	// renewalsPerTerm: two renewals in a row may fail before the third would be late.
-	renewalsPerTerm = 3
+	// RenewalsPerTerm: two renewals in a row may fail before the third would be late.
+	RenewalsPerTerm = 3
 	// marginPart of a term lies between the moment at which an owner stops and
 	// the one at which another may take its lease: for what is on its way
 	// then, and for clocks that do not run alike.
 	marginPart = 10
-	// releaseMax bounds the write that gives a lease up.
-	releaseMax = 5 * time.Second
 )
 
 var (
-	// errHandover is the cause with which a shard's reading ends when another worker has asked for it.
-	errHandover = errors.New("another worker has asked for the shard")
-	// errTrustOver is an ErrLeaseLost that nobody else need know of yet.
-	errTrustOver = fmt.Errorf("%w, or may, for it could not be renewed in time", ErrLeaseLost)
+	// ErrTrustOver is an ErrLost that nobody else need know of yet.
+	ErrTrustOver = fmt.Errorf("%w, or may, for it could not be renewed in time", ErrLost)
 )
 
-// heldLease is a lease that this worker owns. All writes to its row go through
+// Held is a lease that this worker owns. All writes to its row go through
 // it, one at a time. The worker may act under it only inside the trust window:
 // one term, less a margin, from the start of the last write that succeeded.
 // Whoever else waits to take the lease saw that write's effect later than that
 // and waits for a whole term from there, each on its own monotonic clock.
-type heldLease struct {
-	store Checkpoints
+type Held struct {
+	store Store
 	term  time.Duration // 0: the lease does not end by itself
 
 	writing chan struct{} // holds one token while a write is on its way
@@ -52,9 +48,9 @@ type heldLease struct {
 	describe func(*Lease) // adds what is known of the shard now
 }
 
-// holdLease takes charge of a row that was claimed by a call which began at claimed.
-func holdLease(store Checkpoints, row Lease, term time.Duration, claimed time.Time) *heldLease {
-	h := &heldLease{
+// Hold takes charge of a row that was claimed by a call which began at claimed.
+func Hold(store Store, row Lease, term time.Duration, claimed time.Time) *Held {
+	h := &Held{
 		store: store, term: term, row: row, known: row, renewed: claimed,
 		writing:  make(chan struct{}, 1),
 		describe: func(*Lease) {}, onLost: func() {}, onAsked: func() {},
@@ -67,11 +63,11 @@ func holdLease(store Checkpoints, row Lease, term time.Duration, claimed time.Ti
 	return h
 }
 
-func (h *heldLease) window() time.Duration { return h.term - h.term/marginPart }
+func (h *Held) window() time.Duration { return h.term - h.term/marginPart }
 
-// arm says what is to end when the lease is lost or asked for, at once if it is
+// Arm says what is to end when the lease is lost or asked for, at once if it is
 // so already, and what renewals are to say.
-func (h *heldLease) arm(onLost, onAsked func(), describe func(*Lease)) {
+func (h *Held) Arm(onLost, onAsked func(), describe func(*Lease)) {
 	h.mu.Lock()
 	h.onLost, h.onAsked, h.describe = onLost, onAsked, describe
 	lost, asked := h.lost, h.wasAsked
@@ -85,7 +81,7 @@ func (h *heldLease) arm(onLost, onAsked func(), describe func(*Lease)) {
 }
 
 // expire ends the trust if no write has extended it meanwhile.
-func (h *heldLease) expire() {
+func (h *Held) expire() {
 	h.mu.Lock()
 	left := h.window() - time.Since(h.renewed)
 	switch {
@@ -100,8 +96,8 @@ func (h *heldLease) expire() {
 	h.mu.Unlock()
 }
 
-// trusted reports whether the worker may act under the lease now.
-func (h *heldLease) trusted() bool {
+// Trusted reports whether the worker may act under the lease now.
+func (h *Held) Trusted() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if guard.Off(guard.TrustWindow) {
@@ -112,7 +108,7 @@ func (h *heldLease) trusted() bool {
 
 // lose ends whatever is done under the lease. What the row says is no longer
 // this worker's to change.
-func (h *heldLease) lose() {
+func (h *Held) lose() {
 	h.mu.Lock()
 	before := h.lost
 	h.lost = true
@@ -123,8 +119,8 @@ func (h *heldLease) lose() {
 	}
 }
 
-// leave stops the timer. Nothing is written under the lease any more.
-func (h *heldLease) leave() {
+// Leave stops the timer. Nothing is written under the lease any more.
+func (h *Held) Leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lost = true
@@ -133,22 +129,22 @@ func (h *heldLease) leave() {
 	}
 }
 
-// lease returns the row as it is known.
-func (h *heldLease) lease() Lease {
+// Lease returns the row as it is known.
+func (h *Held) Lease() Lease {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.known
 }
 
-// due reports whether a renewal is due, or a failed one to be repeated.
-func (h *heldLease) due() bool {
+// Due reports whether a renewal is due, or a failed one to be repeated.
+func (h *Held) Due() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.lost && time.Since(h.renewed) >= h.term/renewalsPerTerm
+	return !h.lost && time.Since(h.renewed) >= h.term/RenewalsPerTerm
 }
 
-// asked notes that the row was seen to name a next owner.
-func (h *heldLease) asked() {
+// Asked notes that the row was seen to name a next owner.
+func (h *Held) Asked() {
 	h.mu.Lock()
 	before := h.wasAsked
 	h.wasAsked = true
@@ -159,18 +155,20 @@ func (h *heldLease) asked() {
 	}
 }
 
-func (h *heldLease) claim(ctx context.Context, worker string) error {
+// Claim makes worker the owner.
+func (h *Held) Claim(ctx context.Context, worker string) error {
 	return h.write(ctx, func(ctx context.Context) (Lease, error) { return h.store.Claim(ctx, h.row, worker) })
 }
 
-func (h *heldLease) renew(ctx context.Context) error {
+// Renew extends the trust, and tells others how far behind the shard is.
+func (h *Held) Renew(ctx context.Context) error {
 	return h.write(ctx, func(ctx context.Context) (Lease, error) {
 		return h.store.Renew(ctx, h.described())
 	})
 }
 
-// save writes the row with what change makes of it.
-func (h *heldLease) save(ctx context.Context, change func(*Lease)) error {
+// Save writes the row with what change makes of it.
+func (h *Held) Save(ctx context.Context, change func(*Lease)) error {
 	return h.write(ctx, func(ctx context.Context) (Lease, error) {
 		row := h.described()
 		change(&row)
@@ -179,7 +177,7 @@ func (h *heldLease) save(ctx context.Context, change func(*Lease)) error {
 }
 
 // described is the row with what is known of the shard now.
-func (h *heldLease) described() Lease {
+func (h *Held) described() Lease {
 	h.mu.Lock()
 	describe := h.describe
 	h.mu.Unlock()
@@ -188,14 +186,14 @@ func (h *heldLease) described() Lease {
 	return row
 }
 
-// release gives the lease up, with the checkpoint that change sets.
-func (h *heldLease) release(ctx context.Context, change func(*Lease)) error {
+// Release gives the lease up, with the checkpoint that change sets.
+func (h *Held) Release(ctx context.Context, change func(*Lease)) error {
 	return h.write(ctx, func(ctx context.Context) (Lease, error) {
 		row := h.described()
 		change(&row)
 		row, err := h.store.Release(ctx, row)
 		if err == nil {
-			h.leave() // before anybody who waits to write gets his turn
+			h.Leave() // before anybody who waits to write gets his turn
 		}
 		return row, err
 	})
@@ -204,24 +202,24 @@ func (h *heldLease) release(ctx context.Context, change func(*Lease)) error {
 // write makes one call. A success extends the trust, from when the call began;
 // a call that is still on its way when a renewal would be due is given up, so
 // that it can be repeated before the trust is over.
-func (h *heldLease) write(ctx context.Context, do func(context.Context) (Lease, error)) error {
+func (h *Held) write(ctx context.Context, do func(context.Context) (Lease, error)) error {
 	select {
 	case h.writing <- struct{}{}:
 		defer func() { <-h.writing }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if !h.trusted() {
-		return errTrustOver
+	if !h.Trusted() {
+		return ErrTrustOver
 	}
 	if h.term > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, h.term/renewalsPerTerm)
+		ctx, cancel = context.WithTimeout(ctx, h.term/RenewalsPerTerm)
 		defer cancel()
 	}
 	began := time.Now()
 	row, err := do(ctx)
-	if errors.Is(err, ErrLeaseLost) {
+	if errors.Is(err, ErrLost) {
 		h.lose()
 	}
 	if err != nil {
@@ -232,7 +230,7 @@ func (h *heldLease) write(ctx context.Context, do func(context.Context) (Lease, 
 	h.known, h.renewed = row, began
 	h.mu.Unlock()
 	if row.Next != "" {
-		h.asked()
+		h.Asked()
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package streamreader
+package leases
 
 import (
 	"cmp"
@@ -10,64 +10,64 @@ import (
 	"github.com/dynamill/dynamill/internal/guard"
 )
 
-// leaseInput is what a plan of leases depends on.
-type leaseInput struct {
-	worker string
-	now    time.Time // by this worker's own clock, as all times here
-	term   time.Duration
-	own    Lease            // the stream's own row: its owner is alive, also without a shard
-	leases map[string]Lease // the rows of the stream's shards
+// Input is what a plan of leases depends on.
+type Input struct {
+	Worker string
+	Now    time.Time // by this worker's own clock, as all times here
+	Term   time.Duration
+	Own    Lease            // the stream's own row: its owner is alive, also without a shard
+	Leases map[string]Lease // the rows of the stream's shards
 	// changed is when a row's counter or owner was first seen to be what it is,
 	// by shard, and for the stream's own row by its name. The write was before that.
-	changed map[string]time.Time
-	busy    map[string]bool // shards that this worker reads, or has not let go yet
-	takeMax int
-	askMax  int // shards that have been asked for and not handed over included
+	Changed map[string]time.Time
+	Busy    map[string]bool // shards that this worker reads, or has not let go yet
+	TakeMax int
+	AskMax  int // shards that have been asked for and not handed over included
 }
 
-// expired reports whether the owner has written nothing for a term. Only this
+// Expired reports whether the owner has written nothing for a term. Only this
 // worker's clock is asked: what others take for the time does not matter.
-func (in leaseInput) expired(l Lease) bool {
-	return l.Owner != "" && in.now.Sub(in.changed[l.Shard]) >= in.term
+func (in Input) Expired(l Lease) bool {
+	return l.Owner != "" && in.Now.Sub(in.Changed[l.Shard]) >= in.Term
 }
 
-// leasePlan says what this worker does next, so that every shard has one
+// Plan says what this worker does next, so that every shard has one
 // owner and the owners about as many shards each.
-type leasePlan struct {
-	take    []Lease  // nobody's, expired, or this worker's own from before: to be claimed
-	ask     []Lease  // of owners that have more than their share
-	vacant  int      // shards that nobody reads, these included
-	workers int      // that are seen to live, this one included
-	waiting []string // shards that wait for their parent
+type Plan struct {
+	Take    []Lease  // nobody's, expired, or this worker's own from before: to be claimed
+	Ask     []Lease  // of owners that have more than their share
+	Vacant  int      // shards that nobody reads, these included
+	Workers int      // that are seen to live, this one included
+	Waiting []string // shards that wait for their parent
 }
 
-// planLeases works out one division of the shards between the workers that
+// Divide works out one division of the shards between the workers that
 // are seen to live, and returns this worker's part of it. Workers with
 // the same view make the same division, so that they do not run after the same
 // shards; a worker that nobody sees yet counts itself in. A shard moves only
 // from one who has two more than another, so that balance is kept once it is
 // found. It is pure: same input, same plan.
-func planLeases(in leaseInput) leasePlan {
-	var plan leasePlan
+func Divide(in Input) Plan {
+	var plan Plan
 	loads := in.living()
 	var vacant []Lease
 	pending := 0
-	for _, id := range slices.Sorted(maps.Keys(in.leases)) {
-		l := in.leases[id]
-		gone := in.expired(l)
+	for _, id := range slices.Sorted(maps.Keys(in.Leases)) {
+		l := in.Leases[id]
+		gone := in.Expired(l)
 		switch {
 		case l.Finished():
-		case !mayBeRead(l, in.leases):
-			plan.waiting = append(plan.waiting, id)
-		case l.Owner == in.worker && !in.busy[id] && !gone:
-			loads[in.worker] = append(loads[in.worker], l)
-			plan.take = append(plan.take, l) // a claim whose answer was lost, or of the process before
+		case !MayBeRead(l, in.Leases):
+			plan.Waiting = append(plan.Waiting, id)
+		case l.Owner == in.Worker && !in.Busy[id] && !gone:
+			loads[in.Worker] = append(loads[in.Worker], l)
+			plan.Take = append(plan.Take, l) // a claim whose answer was lost, or of the process before
 		case l.Owner == "" || gone:
-			if !in.busy[id] {
+			if !in.Busy[id] {
 				vacant = append(vacant, l)
 			}
 		case l.Next != "":
-			if l.Next == in.worker {
+			if l.Next == in.Worker {
 				pending++
 			}
 			loads[l.Next] = append(loads[l.Next], l)
@@ -75,16 +75,16 @@ func planLeases(in leaseInput) leasePlan {
 			loads[l.Owner] = append(loads[l.Owner], l)
 		}
 	}
-	plan.vacant, plan.workers = len(vacant)+len(plan.take), len(loads)
-	in.share(&plan, loads, vacant, in.askMax-pending)
+	plan.Vacant, plan.Workers = len(vacant)+len(plan.Take), len(loads)
+	in.share(&plan, loads, vacant, in.AskMax-pending)
 	return plan
 }
 
 // living returns an empty load for each worker that is seen to live, or waits for a shard.
-func (in leaseInput) living() map[string][]Lease {
-	loads := map[string][]Lease{in.worker: nil}
+func (in Input) living() map[string][]Lease {
+	loads := map[string][]Lease{in.Worker: nil}
 	see := func(l Lease) {
-		if l.Owner == "" || l.Finished() || in.expired(l) {
+		if l.Owner == "" || l.Finished() || in.Expired(l) {
 			return
 		}
 		loads[l.Owner] = nil
@@ -92,22 +92,22 @@ func (in leaseInput) living() map[string][]Lease {
 			loads[l.Next] = nil
 		}
 	}
-	see(in.own)
-	for _, l := range in.leases {
+	see(in.Own)
+	for _, l := range in.Leases {
 		see(l)
 	}
 	return loads
 }
 
-// mayBeRead reports whether the shard's parent, if there is one, is finished
+// MayBeRead reports whether the shard's parent, if there is one, is finished
 // for certain. A parent's row that is not there proves nothing: it may have been
 // made after the scan had passed its place.
-func mayBeRead(l Lease, leases map[string]Lease) bool {
+func MayBeRead(l Lease, leases map[string]Lease) bool {
 	return l.Parent == "" || l.Orphan || l.Checkpoint != TrimHorizon || leases[l.Parent].Finished() || guard.Off(guard.ParentShardFirst)
 }
 
 // share divides the vacant shards, then what some workers have beyond their share.
-func (in leaseInput) share(plan *leasePlan, loads map[string][]Lease, vacant []Lease, askMax int) {
+func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease, askMax int) {
 	workers := make([]string, 0, len(loads))
 	total := len(vacant)
 	for w, held := range loads {
@@ -136,40 +136,40 @@ func (in leaseInput) share(plan *leasePlan, loads map[string][]Lease, vacant []L
 	from, need := 0, 0
 	for _, w := range workers {
 		need = max(0, target[w]-len(loads[w]))
-		if w == in.worker {
+		if w == in.Worker {
 			break
 		}
 		from += need
 	}
 	for i, l := range vacant {
-		if from <= i && i < from+need && len(plan.take) < in.takeMax {
-			plan.take = append(plan.take, l)
+		if from <= i && i < from+need && len(plan.Take) < in.TakeMax {
+			plan.Take = append(plan.Take, l)
 		}
 	}
 	for i, l := range vacant {
 		// What is left lying belongs to whoever comes: its taker may be dead, or
 		// see another picture.
-		if (i < from || i >= from+need) && in.leftLying(l) && len(plan.take) < in.takeMax {
-			plan.take = append(plan.take, l)
+		if (i < from || i >= from+need) && in.leftLying(l) && len(plan.Take) < in.TakeMax {
+			plan.Take = append(plan.Take, l)
 		}
 	}
 	for i, l := range surplus {
 		place := len(vacant) + i
-		if from <= place && place < from+need && l.Next == "" && len(plan.ask) < askMax {
-			plan.ask = append(plan.ask, l)
+		if from <= place && place < from+need && l.Next == "" && len(plan.Ask) < askMax {
+			plan.Ask = append(plan.Ask, l)
 		}
 	}
 }
 
 // leftLying reports whether a vacant shard has been so for long. Workers come
 // at different times, so that they do not all come at once.
-func (in leaseInput) leftLying(l Lease) bool {
-	lying := in.now.Sub(in.changed[l.Shard])
+func (in Input) leftLying(l Lease) bool {
+	lying := in.Now.Sub(in.Changed[l.Shard])
 	if l.Owner != "" {
-		lying -= in.term
+		lying -= in.Term
 	}
 	h := fnv.New32a()
-	h.Write([]byte(in.worker))
+	h.Write([]byte(in.Worker))
 	h.Write([]byte(l.Shard))
-	return lying >= in.term/4+in.term/4*time.Duration(h.Sum32()%16)/16
+	return lying >= in.Term/4+in.Term/4*time.Duration(h.Sum32()%16)/16
 }

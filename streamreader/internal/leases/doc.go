@@ -1,0 +1,24 @@
+// Package leases says who reads which shard of a stream: the rows, the two
+// stores that keep them, the pure plan that divides the shards between
+// workers, and the trust that the owner of a lease may have in it. It
+// knows nothing of streams and their records, and imports the AWS SDK's
+// DynamoDB client and internal/guard only.
+package leases
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrLost says that another process has written to a lease row that this one holds.
+var ErrLost = errors.New("lease lost: another process reads this stream with the same lease table")
+
+// RowError says that a row cannot be understood. No retry can cure that.
+type RowError struct{ err error }
+
+func (e *RowError) Error() string { return e.err.Error() }
+func (e *RowError) Unwrap() error { return e.err }
+
+func permanentf(format string, args ...any) error {
+	return &RowError{fmt.Errorf(format, args...)}
+}
