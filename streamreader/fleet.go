@@ -145,7 +145,10 @@ func (l *fleet) divide(rows map[string]Lease, busy map[string]bool) leases.Plan 
 	return l.plan
 }
 
-func (l *fleet) waiting() int { return len(l.plan.Waiting) }
+// expired reports whether a lease's owner has not been heard of for a term.
+func (l *fleet) expired(row Lease) bool {
+	return leases.Input{Now: time.Now(), Term: l.cfg.LeaseTerm, Changed: l.changed}.Expired(row)
+}
 
 // settled reports whether every shard that may be read has a reader, and none waits.
 func (l *fleet) settled() bool {
@@ -200,14 +203,14 @@ func (l *fleet) elect(ctx context.Context, followed bool) error {
 		err   error
 		began = time.Now()
 	)
-	switch in := (leases.Input{Now: began, Term: l.cfg.LeaseTerm, Changed: l.changed}); {
+	switch {
 	case l.own.Shard == "":
 		row = Lease{Shard: arn, Stream: arn, Owner: l.cfg.WorkerID, Counter: 1, Checkpoint: TrimHorizon}
 		if followed {
 			row.Checkpoint = Latest
 		}
 		row, err = l.cfg.Checkpoints.Create(ctx, row)
-	case l.own.Owner == "", l.own.Owner == l.cfg.WorkerID, in.Expired(l.own):
+	case l.own.Owner == "", l.own.Owner == l.cfg.WorkerID, l.expired(l.own):
 		row, err = l.cfg.Checkpoints.Claim(ctx, l.own, l.cfg.WorkerID)
 	default:
 		return nil

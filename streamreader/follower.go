@@ -374,6 +374,7 @@ func (f *follower) start(ctx, work context.Context, info shardInfo, held *leases
 	}
 	s.observe(info, f.children[info.id], f.found.status)
 	f.running[info.id] = s
+	f.r.countMove()
 	f.wg.Go(func() {
 		err := s.run(ctx, work)
 		f.ended <- endedShard{id: info.id, held: held, err: err}
@@ -390,6 +391,7 @@ func (f *follower) wake() {
 // take puts back the lease of a shard whose goroutine has ended.
 func (f *follower) take(e endedShard) error {
 	delete(f.running, e.id)
+	f.countGone(e)
 	f.note(e.held.Lease())
 	if f.fleet != nil {
 		f.fleet.drop(e.id)

@@ -238,7 +238,7 @@ func (f *follower) allFinished() bool {
 
 // publish tells Stats what it wants to know of all shards.
 func (f *follower) publish() {
-	finished, waiting := 0, len(f.plan.waiting)
+	finished, waiting := 0, len(f.waiting())
 	if f.fleet == nil {
 		for _, s := range f.found.shards {
 			if f.leases[s.id].Finished() {
@@ -251,10 +251,11 @@ func (f *follower) publish() {
 				finished++
 			}
 		}
-		waiting = f.fleet.waiting()
 	}
 	others := f.fleet == nil || f.fleet.othersCaughtUp(f.leases, f.r.cfg.DrainPolls, f.began)
+	rows := f.sharedShards()
 	f.r.mu.Lock()
+	f.r.state.rows = rows
 	f.r.state.behind = !others
 	f.r.state.waiting, f.r.state.finished, f.r.state.listedAt = waiting, finished, f.listedAt
 	if f.fleet != nil && f.fleet.lookedAt.After(f.listedAt) {
@@ -262,6 +263,14 @@ func (f *follower) publish() {
 	}
 	f.r.mu.Unlock()
 	f.publishRunning()
+}
+
+// waiting are the shards that wait for their parent.
+func (f *follower) waiting() []string {
+	if f.fleet == nil {
+		return f.plan.waiting
+	}
+	return f.fleet.plan.Waiting
 }
 
 // publishRunning tells Stats which shards are read.

@@ -195,5 +195,5 @@ func (r *Reader) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.running = false
-	r.state.shards = nil
+	r.state.shards, r.state.rows = nil, nil
 }

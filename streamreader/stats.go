@@ -1,6 +1,11 @@
 package streamreader
 
-import "time"
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+)
 
 // Stats is the reader's state at one moment: of the shards that it reads
 // itself, where nothing else is said.
@@ -22,6 +27,25 @@ type Stats struct {
 	// time last did: a batch done, or a poll that found nothing. Without open
 	// shards it is the time of the last list of shards; zero before the first.
 	LastProgress time.Time
+	// Shards are the stream's shards that are not finished, by id; none while
+	// the reader does not run.
+	Shards []ShardStats
+	// LeaseMoves counts, since New, the shards that this reader began to read
+	// and those that it gave away or lost before their end.
+	LeaseMoves int64
+}
+
+// ShardStats is how one shard that is not finished stands, as this reader sees
+// it: its own shards as they are, others as their rows last said.
+type ShardStats struct {
+	ID      string
+	Owner   string // the worker that reads it; "" for nobody, or for one that was not heard of for a lease's term
+	Mine    bool   // this reader reads it
+	Waiting bool   // for its parent: nobody is to read it yet
+	// Lag is the age of the newest record done; 0 if nothing waited at the last
+	// poll, or nothing was read yet.
+	Lag          time.Duration
+	LastProgress time.Time // of a shard of this reader's own; else zero
 }
 
 // readerState is what Stats is made of, guarded by Reader.mu.
@@ -34,6 +58,24 @@ type readerState struct {
 	behind   bool // a shard that another worker reads, or nobody
 	finished int
 	listedAt time.Time
+	rows     []sharedShard // by id
+	moves    int64
+}
+
+// sharedShard is what the rows say of a shard that is not finished.
+type sharedShard struct {
+	id, owner  string
+	waiting    bool
+	newest     time.Time
+	emptyPolls int64
+}
+
+// lag is the age of a shard's newest record done, unless nothing waits.
+func lag(newest time.Time, emptyPolls int64) time.Duration {
+	if emptyPolls > 0 || newest.IsZero() {
+		return 0
+	}
+	return time.Since(newest)
 }
 
 // Stats returns the state at this moment. It is safe to call at any time.
@@ -48,12 +90,12 @@ func (r *Reader) Stats() Stats {
 		LastProgress: r.state.listedAt,
 		CaughtUp:     !r.state.listedAt.IsZero() && r.state.waiting == 0 && !r.state.behind,
 	}
+	st.LeaseMoves = r.state.moves
+	st.Shards = r.state.listShards(r.cfg.WorkerID)
 	first := true
 	for _, s := range r.state.shards {
 		p := s.snapshot()
-		if p.emptyPolls == 0 && !p.newest.IsZero() {
-			st.Lag = max(st.Lag, time.Since(p.newest))
-		}
+		st.Lag = max(st.Lag, lag(p.newest, int64(p.emptyPolls)))
 		if p.emptyPolls < r.cfg.DrainPolls && !p.newest.After(r.state.began) {
 			st.CaughtUp = false
 		}
@@ -62,6 +104,55 @@ func (r *Reader) Stats() Stats {
 		}
 	}
 	return st
+}
+
+// listShards joins what is read here with what the rows say of the rest.
+func (st *readerState) listShards(worker string) []ShardStats {
+	all := make([]ShardStats, 0, len(st.rows))
+	for _, row := range st.rows {
+		shard := ShardStats{ID: row.id, Owner: row.owner, Waiting: row.waiting, Lag: lag(row.newest, row.emptyPolls)}
+		if s := st.shards[row.id]; s != nil {
+			p := s.snapshot()
+			shard.Owner, shard.Mine, shard.Waiting = worker, true, false
+			shard.Lag, shard.LastProgress = lag(p.newest, int64(p.emptyPolls)), p.at
+		}
+		all = append(all, shard)
+	}
+	return all
+}
+
+// sharedShards is what the rows say of the shards that are not finished.
+func (f *follower) sharedShards() []sharedShard {
+	waiting := map[string]bool{}
+	for _, id := range f.waiting() {
+		waiting[id] = true
+	}
+	all := make([]sharedShard, 0, len(f.leases))
+	for id, l := range f.leases {
+		if l.Finished() {
+			continue
+		}
+		shard := sharedShard{id: id, owner: l.Owner, waiting: waiting[id], newest: l.Newest, emptyPolls: l.EmptyPolls}
+		if f.fleet == nil || f.fleet.expired(l) {
+			shard.owner = "" // who reads alone counts on nobody else
+		}
+		all = append(all, shard)
+	}
+	slices.SortFunc(all, func(a, b sharedShard) int { return cmp.Compare(a.id, b.id) })
+	return all
+}
+
+// countGone counts a shard that somebody else goes on with.
+func (f *follower) countGone(e endedShard) {
+	if f.fleet != nil && (errors.Is(e.err, ErrLeaseLost) || !e.held.Lease().Finished()) {
+		f.r.countMove()
+	}
+}
+
+func (r *Reader) countMove() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.moves++
 }
 
 func (r *Reader) countDone(records int) {

@@ -1,0 +1,126 @@
+package streamreader
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/internal/dynamosim"
+)
+
+func TestEveryWorkerKnowsWhoReadsEachShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 8})
+		stop := c.keepWriting(50*time.Millisecond, 40)
+		c.join("a")
+		time.Sleep(5 * time.Second)
+		if st := c.members["a"].reader.Stats(); len(st.Shards) != 8 || st.LeaseMoves != 8 {
+			t.Errorf("alone, %d shards after %d moves, want 8 after 8", len(st.Shards), st.LeaseMoves)
+		}
+		c.join("b")
+		time.Sleep(15 * time.Second)
+		rows := c.rows()
+		for name, m := range c.members {
+			st := m.reader.Stats()
+			if len(st.Shards) != 8 {
+				t.Errorf("%s sees %d shards", name, len(st.Shards))
+			}
+			for _, s := range st.Shards {
+				if s.Owner != rows[s.ID].Owner || s.Mine != (s.Owner == name) || s.Waiting {
+					t.Errorf("%s sees %+v, and the row names %q", name, s, rows[s.ID].Owner)
+				}
+				if silent := time.Since(s.LastProgress); s.Mine == s.LastProgress.IsZero() || s.Mine && silent > 2*time.Second {
+					t.Errorf("%s: %+v made no progress for %s", name, s, silent)
+				}
+				if s.Lag > testTerm {
+					t.Errorf("%s: %+v", name, s)
+				}
+			}
+		}
+		if a, b := c.members["a"].reader.Stats().LeaseMoves, c.members["b"].reader.Stats().LeaseMoves; a != 12 || b != 4 {
+			t.Errorf("a gave four away after eight that it took, and counts %d; b counts %d of 4", a, b)
+		}
+		c.kill(c.members["b"])
+		time.Sleep(2 * testTerm)
+		if st := c.members["a"].reader.Stats(); st.Open != 8 || st.LeaseMoves != 16 {
+			t.Errorf("two terms after the death of b: %d shards, %d moves", st.Open, st.LeaseMoves)
+		}
+		stop()
+		c.dismiss()
+	})
+}
+
+func TestAShardThatNobodyReadsIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTestReader(t, newFakeStream(), NewMemoryCheckpoints(), &collector{}, func(cfg *Config) { cfg.WorkerID, cfg.Alone = "me", false })
+		f := newFollower(r, false)
+		created := time.Now().Add(-time.Minute)
+		arn := r.cfg.StreamARN
+		rows := []Lease{
+			{Shard: arn, Stream: arn, Owner: "dead", Counter: 1, Checkpoint: Latest},
+			{Shard: "1-finished", Stream: arn, Owner: "dead", Checkpoint: ShardEnd},
+			{Shard: "2-expired", Stream: arn, Owner: "dead", Checkpoint: "5", Newest: created},
+			{Shard: "3-nobody's", Stream: arn, Checkpoint: TrimHorizon},
+			{Shard: "4-theirs", Stream: arn, Owner: "alive", Counter: 1, Checkpoint: "5", Newest: created},
+			{Shard: "5-idle", Stream: arn, Owner: "alive", Counter: 1, Checkpoint: "5", Newest: created, EmptyPolls: 3},
+			{Shard: "6-child", Stream: arn, Checkpoint: TrimHorizon, Parent: "4-theirs"},
+		}
+		f.see(rows)
+		time.Sleep(testTerm)
+		for i := range rows {
+			if rows[i].Owner == "alive" {
+				rows[i].Counter++
+			}
+		}
+		f.see(rows)
+		f.fleet.divide(f.leases, nil)
+		f.publish()
+		lag := time.Minute + testTerm
+		want := []ShardStats{
+			{ID: "2-expired", Lag: lag},
+			{ID: "3-nobody's"},
+			{ID: "4-theirs", Owner: "alive", Lag: lag},
+			{ID: "5-idle", Owner: "alive"},
+			{ID: "6-child", Waiting: true},
+		}
+		if diff := cmp.Diff(want, r.Stats().Shards); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		r.end()
+		if left := r.Stats().Shards; len(left) != 0 {
+			t.Errorf("after the end: %+v", left)
+		}
+	})
+}
+
+func TestWhoReadsAloneCountsOnNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, cp := newFakeStream(), NewMemoryCheckpoints()
+		f.write(f.open("shard", ""), "item", 2)
+		r := newTestReader(t, f, cp, &collector{}, func(cfg *Config) { cfg.WorkerID, cfg.Alone = "me", true })
+		row, err := cp.Create(t.Context(), Lease{Shard: "shard", Stream: r.cfg.StreamARN, Owner: "other", Checkpoint: TrimHorizon})
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone := newFollower(r, false)
+		alone.leases[row.Shard] = row
+		alone.publish()
+		if diff := cmp.Diff([]ShardStats{{ID: "shard"}}, r.Stats().Shards); diff != "" {
+			t.Errorf("before it reads:\n%s", diff)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		time.AfterFunc(4*time.Second, func() {
+			st := r.Stats()
+			if len(st.Shards) != 1 || !st.Shards[0].Mine || st.Shards[0].Owner != "me" || st.LeaseMoves != 1 {
+				t.Errorf("while it reads: %+v", st)
+			}
+		})
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
