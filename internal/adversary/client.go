@@ -109,7 +109,13 @@ func (c *client) DescribeStream(ctx context.Context, in *dynamodbstreams.Describ
 
 // GetShardIterator is the SDK client's method.
 func (c *client) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
-	return through(ctx, c, "GetShardIterator", in, c.crew.Sim.GetShardIterator)
+	return through(ctx, c, "GetShardIterator", in, func(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+		out, err := c.crew.Sim.GetShardIterator(ctx, in)
+		if err == nil {
+			c.crew.shards[*out.ShardIterator] = *in.ShardId
+		}
+		return out, err
+	})
 }
 
 // GetRecords finds nothing on an iterator whose records are late.
@@ -118,7 +124,11 @@ func (c *client) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsI
 		if c.crew.isLate(*in.ShardIterator) {
 			return &dynamodbstreams.GetRecordsOutput{NextShardIterator: in.ShardIterator}, nil
 		}
-		return c.crew.Sim.GetRecords(ctx, in)
+		out, err := c.crew.Sim.GetRecords(ctx, in)
+		if err == nil {
+			c.crew.cameFrom(*in.ShardIterator, out)
+		}
+		return out, err
 	})
 }
 

@@ -51,28 +51,31 @@ type Crew struct {
 	garbling bool // records are unreadable as the seed has it
 	handings []*handing
 
-	r       *rand.Rand
-	gate    *Gate
-	workers []*Worker // all that are not over
-	started int
-	last    *Worker // whose call was let through last
-	orphans []*Call // of crashed workers, that may still take effect
-	past    []past
-	lanes   int                      // of deliveries so far
-	seen    map[change.Key]order     // what was delivered
-	waits   map[string]int           // iterators on which nothing is found for so many polls
-	late    []*[]change.Record       // batches that were given up
-	garbled map[change.Position]bool // records that cannot be read
-	partial bool                     // the call under way is worked off in part only
-	done    int                      // calls carried out, those of the reader aside
-	strange []error                  // ends of workers that nothing explains
+	r          *rand.Rand
+	gate       *Gate
+	workers    []*Worker // all that are not over
+	started    int
+	last       *Worker // whose call was let through last
+	orphans    []*Call // of crashed workers, that may still take effect
+	past       []past
+	lanes      int                  // of deliveries so far
+	seen       map[change.Key]order // what was delivered
+	shards     map[string]string    // of iterators
+	homes      map[string]string    // shards of records, by sequence number
+	waits      map[string]int       // iterators on which nothing is found for so many polls
+	late       []*[]change.Record   // batches that were given up
+	leasesLost bool
+	garbled    map[change.Position]bool // records that cannot be read
+	partial    bool                     // the call under way is worked off in part only
+	done       int                      // calls carried out, those of the reader aside
+	strange    []error                  // ends of workers that nothing explains
 }
 
 // NewCrew makes a crew without workers on an empty simulator.
 func NewCrew(seed uint64, options dynamosim.Options, faults Faults) *Crew {
 	c := &Crew{
 		Faults: faults, seed: seed, garbling: faults.Has(Unreadable), garbled: map[change.Position]bool{},
-		r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), gate: &Gate{}, waits: map[string]int{}, seen: map[change.Key]order{},
+		r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), gate: &Gate{}, shards: map[string]string{}, homes: map[string]string{}, waits: map[string]int{}, seen: map[change.Key]order{},
 		Log: func(string, ...any) {}, Wrote: func(*Worker, change.Item, change.Item) {}, Done: func(*Call) {},
 	}
 	options.Seed = seed

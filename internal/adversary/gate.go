@@ -28,6 +28,7 @@ type Call struct {
 	invocation *invocation  // that it works for; nil if for none
 	perform    func() error // carries it out; by the conductor only
 	held       bool         // by a strike
+	adrift     bool         // its caller has been told to stop, and does not know it yet
 	err        error
 	done       chan struct{}
 	text       string
@@ -66,7 +67,12 @@ type Gate struct {
 // ends first is withdrawn, unless its worker is frozen or it is held up: such a
 // call is on its way, and who has made it does not see the time pass.
 func (g *Gate) do(ctx context.Context, w *Worker, op string, input any, perform func() error) error {
-	c := &Call{Worker: w, Op: op, Input: input, lane: laneOf(ctx), invocation: invocationOf(ctx), perform: perform, done: make(chan struct{})}
+	return g.pass(ctx, &Call{Worker: w, Op: op, Input: input, perform: perform})
+}
+
+func (g *Gate) pass(ctx context.Context, c *Call) error {
+	w := c.Worker
+	c.lane, c.invocation, c.done = laneOf(ctx), invocationOf(ctx), make(chan struct{})
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -80,6 +86,7 @@ func (g *Gate) do(ctx context.Context, w *Worker, op string, input any, perform 
 		if !c.held && !w.frozen && g.withdraw(c) {
 			return context.Cause(ctx)
 		}
+		c.adrift = true
 		<-c.done
 		return c.err
 	}

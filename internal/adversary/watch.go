@@ -16,6 +16,8 @@ type itemKey = map[string]ddb.AttributeValue
 // perform carries a call out and tells Wrote what it did to the table's items.
 func (c *Crew) perform(call *Call) error {
 	keys := c.written(call.Input)
+	lease := c.leaseWritten(call.Input)
+	was := c.lease(lease)
 	before := make([]change.Item, len(keys))
 	for i, key := range keys {
 		before[i] = c.item(key)
@@ -23,6 +25,7 @@ func (c *Crew) perform(call *Call) error {
 	err := call.perform()
 	if err == nil {
 		c.Done(call)
+		c.judgeLease(call, was, c.lease(lease))
 	}
 	for i, key := range keys {
 		if after := c.item(key); err == nil {

@@ -189,13 +189,15 @@ func (d *delivery) inOrder(records []change.Record) {
 func (d *delivery) Process(ctx context.Context, records []change.Record) (int, error) {
 	var cut parcel
 	var lane int
-	err := d.crew.gate.do(ctx, d.w, opProcess, batch(records), func() error {
+	call := &Call{Worker: d.w, Op: opProcess, Input: batch(records)}
+	call.perform = func() error {
+		d.crew.judgeReading(call, records)
 		d.inOrder(records)
 		lane = d.crew.newLanes(1 + len(records))
 		cut = d.crew.cut(d.w, records)
 		return nil
-	})
-	if err != nil {
+	}
+	if err := d.crew.gate.pass(ctx, call); err != nil {
 		return 0, err
 	}
 	if cut.again != nil {

@@ -31,6 +31,10 @@ func (l *life) befall(s Step) error {
 		l.crew.HandOver()
 	case adversary.Slept:
 		l.crew.Sleep(20 * time.Minute)
+	case adversary.Aged:
+		for until := time.Now().Add(retention); time.Now().Before(until); {
+			l.crew.Turn() // whoever reads goes on reading
+		}
 	case adversary.Split, adversary.RolledOver:
 		return l.reshard(f, pick)
 	case adversary.Rewound:
@@ -59,6 +63,9 @@ func (l *life) befall(s Step) error {
 	return nil
 }
 
+// retention is longer than a stream holds its records and its closed shards.
+const retention = 25 * time.Hour
+
 func (l *life) reshard(f adversary.Fault, pick uint64) error {
 	open, err := l.crew.Sim.OpenShards(tableName)
 	if err != nil || len(open) == 0 || len(open) > 6 {
@@ -75,6 +82,9 @@ func (l *life) reshard(f adversary.Fault, pick uint64) error {
 
 // drop deletes one of the engine's tables, if it is there.
 func (l *life) drop(table string) error {
+	if table == leaseTableName {
+		l.crew.LeasesLost()
+	}
 	_, err := l.crew.Sim.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
 	var missing *ddb.ResourceNotFoundException
 	if errors.As(err, &missing) {

@@ -33,7 +33,7 @@ type schedule struct {
 // schedules are all of them. Each breaks a promise when its guard is turned off,
 // and none while all are in force.
 func schedules() []schedule {
-	return slices.Concat(aggregateSchedules(), copySchedules(), ledgerSchedules(), lateSchedules())
+	return slices.Concat(aggregateSchedules(), copySchedules(), ledgerSchedules(), lateSchedules(), leaseSchedules())
 }
 
 // history is the schedule as a history in which nothing else goes wrong.

@@ -1,0 +1,95 @@
+package adversary
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// cameFrom notes the shard that records came from.
+func (c *Crew) cameFrom(iterator string, out *dynamodbstreams.GetRecordsOutput) {
+	shard := c.shards[iterator]
+	if out.NextShardIterator != nil {
+		c.shards[*out.NextShardIterator] = shard
+	}
+	for _, rec := range out.Records {
+		c.homes[*rec.Dynamodb.SequenceNumber] = shard
+	}
+}
+
+// judgeReading makes sure that nobody begins a batch of a shard that is
+// another's. It is said of workers that share the stream, while the rows are
+// those that they knew: where they are deleted, nobody is told. Who sleeps over
+// the end of his lease is not at work.
+func (c *Crew) judgeReading(call *Call, records []change.Record) {
+	if c.World.Alone || c.leasesLost || call.adrift || len(records) == 0 {
+		return
+	}
+	w, shard := call.Worker, c.homes[records[0].Position.SequenceNumber()]
+	row := c.lease(shard)
+	owner := cmp.Or(row["checkpointOwner"].Text(), row["leaseOwner"].Text())
+	if row != nil && owner != "" && owner != w.name {
+		c.strange = append(c.strange, fmt.Errorf("%s, as %s, works on shard %s, which is %s's", w, w.name, shard, owner))
+	}
+}
+
+// LeasesLost says that the lease table was deleted while workers were at work.
+func (c *Crew) LeasesLost() { c.leasesLost = true }
+
+// judgeLease makes sure that a checkpoint never goes back.
+func (c *Crew) judgeLease(call *Call, was, is change.Item) {
+	if was == nil || is == nil {
+		return
+	}
+	if before, after := was["checkpoint"].Text(), is["checkpoint"].Text(); isBehind(after, before) {
+		c.strange = append(c.strange, fmt.Errorf("%s takes the checkpoint of %s back from %s to %s", call.Worker, was["leaseKey"].Text(), before, after))
+	}
+}
+
+// isBehind reports whether a checkpoint comes before another of the same row.
+func isBehind(a, b string) bool {
+	rank := func(checkpoint string) int {
+		switch checkpoint {
+		case streamreader.TrimHorizon:
+			return 0
+		case streamreader.ShardEnd, streamreader.Latest:
+			return 2
+		}
+		return 1
+	}
+	if rank(a) != rank(b) || rank(a) != 1 {
+		return rank(a) < rank(b)
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) < 0 // integers
+}
+
+// leaseWritten is the key of the lease that a request changes; "" if it changes none.
+func (c *Crew) leaseWritten(input any) string {
+	if in, ok := input.(*dynamodb.UpdateItemInput); ok && aws.ToString(in.TableName) == c.World.LeaseTable {
+		return attributes.FromTable(in.Key["leaseKey"]).Text()
+	}
+	return ""
+}
+
+// lease is a row of the lease table; nil if there is none.
+func (c *Crew) lease(key string) change.Item {
+	if key == "" {
+		return nil
+	}
+	out, err := c.Sim.GetItem(context.Background(), &dynamodb.GetItemInput{
+		TableName: &c.World.LeaseTable, Key: itemKey{"leaseKey": &ddb.AttributeValueMemberS{Value: key}}, ConsistentRead: aws.Bool(true),
+	})
+	if err != nil || len(out.Item) == 0 {
+		return nil
+	}
+	return attributes.ItemFromTable(out.Item)
+}
