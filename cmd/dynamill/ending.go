@@ -22,8 +22,6 @@ import (
 // where the state that it leaves has a name.
 func (f *follower) failure(ctx context.Context, err error) error {
 	switch {
-	case errors.Is(err, streamreader.ErrLeaseLost):
-		return fmt.Errorf("another process follows this stream with the same lease table %s: run one at a time (%w)", f.leaseTable, err)
 	case errors.Is(err, errDrainTimeout):
 		return fmt.Errorf("not drained within --drain-timeout: %s; run again to go on", f.unfinished())
 	case errors.Is(err, errStopped), errors.Is(err, context.Canceled):

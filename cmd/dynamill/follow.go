@@ -38,7 +38,7 @@ type follower struct {
 // newFollower makes ready to follow. It reads the checkpoints, whose table it
 // creates if it is missing, and refuses to follow where they tell that changes
 // of the table reached nobody.
-func newFollower(ctx context.Context, env *environment, engine *projections.Engine, keys rules.Table, streamARN string, o *overseer) (*follower, error) {
+func newFollower(ctx context.Context, env *environment, engine *projections.Engine, keys rules.Table, streamARN string, o *overseer, options runOptions) (*follower, error) {
 	f := &follower{env: env, engine: engine, leaseTable: env.table + leasesSuffix, logger: o.logger, started: time.Now(), streamARN: streamARN}
 	leases := streamreader.NewLeaseTable(env.tables, f.leaseTable)
 	rows, err := leases.Load(ctx)
@@ -56,6 +56,7 @@ func newFollower(ctx context.Context, env *environment, engine *projections.Engi
 		Streams: env.streams, StreamARN: streamARN, Checkpoints: leases, Logger: f.logger,
 		Processor:    tallied{guard{engine, env}, &o.read},
 		PartitionKey: keys.PartitionKey, SortKey: keys.SortKey,
+		WorkerID: options.worker, LeaseTerm: options.leaseTerm,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read the stream: %w", err)

@@ -45,6 +45,7 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 	read, done := f.reader.Stats(), f.engine.Stats()
 	sample.Lag, sample.LastProgress = read.Lag, read.LastProgress
 	sample.Open, sample.Waiting, sample.Finished, sample.Applied = read.Open, read.Waiting, read.Finished, read.Records
+	sample.Shards, sample.LeaseMoves = shardsOf(read), read.LeaseMoves
 	sample.Relevant, sample.Unmatched, sample.Parked, sample.Heals = done.Relevant, done.Unmatched, done.Parked, done.Heals
 	sample.WriteRequests, sample.Transactions, sample.Tasks = done.Writes, done.Transactions, done.Tasks
 	sample.Retries, sample.Conflicts, sample.Throttles = done.Retries, done.Conflicts, done.Throttles
@@ -58,6 +59,19 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 		CaughtUp:  read.CaughtUp && (o.lagMax <= 0 || read.Lag <= o.lagMax),
 		Throttled: o.heldBack(sample.At),
 	}
+}
+
+// shardsOf are the shards that are not finished. How far another process is
+// with its own it shows itself; that nobody reads a shard everybody says.
+func shardsOf(read streamreader.Stats) []monitor.Shard {
+	shards := make([]monitor.Shard, len(read.Shards))
+	for i, s := range read.Shards {
+		shards[i] = monitor.Shard{ID: s.ID, Owner: s.Owner, Waits: s.Waiting, Lag: -1, LagRecords: -1}
+		if s.Mine {
+			shards[i].Lag = s.Lag
+		}
+	}
+	return shards
 }
 
 func (o *overseer) heldBack(now time.Time) bool {

@@ -22,7 +22,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/dynamill/dynamill/internal/monitor"
+	"github.com/dynamill/dynamill/streamreader"
 )
 
 // watched is a `run --listen` at work.
@@ -108,7 +111,9 @@ func TestARunShowsHowItIs(t *testing.T) {
 	eventually(t, "the metrics follow", func() bool {
 		return p.metric(`dynamill_records_applied_total [1-9]\d*`) && p.metric(`dynamill_records_read_total [1-9]\d*`) &&
 			p.metric(`dynamill_writes_total\{rule="member-count"\} [1-9]\d*`) && p.metric(`dynamill_write_units_total\{rule="member-count"\} [1-9]\S*`) &&
-			p.metric(`dynamill_state\{state="following"\} 1`) && p.metric("dynamill_ready 1") && p.metric(`dynamill_shards\{status="open"\} [1-9]\d*`)
+			p.metric(`dynamill_state\{state="following"\} 1`) && p.metric("dynamill_ready 1") && p.metric(`dynamill_shards\{status="open"\} [1-9]\d*`) &&
+			p.metric(`dynamill_shard_lag_seconds\{shard="shardId-\S+"\} \S+`) && p.metric("dynamill_shards_without_reader 0") &&
+			p.metric(`dynamill_lease_moves_total [1-9]\d*`)
 	})
 	for _, path := range []string{"/healthz", "/debug/pprof/cmdline"} {
 		if code, body := p.get(path); code != http.StatusOK {
@@ -241,17 +246,35 @@ func TestAnAddressInUseEndsTheRunAtOnce(t *testing.T) {
 func TestFlagsOfARunThatMakeNoSenseAreRefused(t *testing.T) {
 	withoutAWS(t)
 	for flags, want := range map[string]string{
-		"--pprof":                "--pprof has no meaning without --listen",
-		"--ready-lag=-1s":        "--ready-lag -1s is negative",
-		"--max-write-rate=-1":    "--max-write-rate -1 is negative",
-		"--drain-timeout=1s":     "add --drain",
-		"--drain-timeout=-1s":    "--drain-timeout -1s is negative",
-		"--max-write-rate=a-lot": "a-lot",
+		"--pprof":                              "--pprof has no meaning without --listen",
+		"--ready-lag=-1s":                      "--ready-lag -1s is negative",
+		"--max-write-rate=-1":                  "--max-write-rate -1 is negative",
+		"--drain-timeout=1s":                   "add --drain",
+		"--drain-timeout=-1s":                  "--drain-timeout -1s is negative",
+		"--max-write-rate=a-lot":               "a-lot",
+		"--lease-term=999ms":                   "--lease-term 999ms is not between 1s and 1h0m0s",
+		"--lease-term=2h":                      "--lease-term 2h0m0s is not between",
+		"--lease-term=0s":                      "--lease-term 0s is not between",
+		"--worker=" + strings.Repeat("w", 257): "--worker has 257 bytes",
 	} {
 		code, _, stderr := called(t, "run", flags, "--rules", ruleFile(t), "--table", "app")
 		if code != exitInvalid || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", flags, code, stderr)
 		}
+	}
+}
+
+func TestAProcessSpeaksOfItsOwnLagAndOfShardsThatNobodyReads(t *testing.T) {
+	got := shardsOf(streamreader.Stats{Shards: []streamreader.ShardStats{
+		{ID: "mine", Owner: "me", Mine: true, Lag: time.Second}, {ID: "theirs", Owner: "other", Lag: time.Minute},
+		{ID: "vacant", Lag: time.Hour}, {ID: "child", Waiting: true},
+	}})
+	want := []monitor.Shard{
+		{ID: "mine", Owner: "me", Lag: time.Second, LagRecords: -1}, {ID: "theirs", Owner: "other", Lag: -1, LagRecords: -1},
+		{ID: "vacant", Lag: -1, LagRecords: -1}, {ID: "child", Waits: true, Lag: -1, LagRecords: -1},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

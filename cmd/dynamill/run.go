@@ -20,6 +20,16 @@ import (
 // leasesSuffix names the table of leases and checkpoints beside the user's table.
 const leasesSuffix = "-dynamill-leases"
 
+// A term is renewed three times; below a second a slow answer would end it. What
+// a process leaves behind lies for a term: for an hour at most, which leaves 23
+// of the stream's 24.
+const (
+	leaseTermDefault = 10 * time.Second
+	leaseTermMin     = time.Second
+	leaseTermMax     = time.Hour
+	workerLengthMax  = 256
+)
+
 var (
 	errStopped      = errors.New("stopped by a signal")
 	errDrainTimeout = errors.New("not drained within --drain-timeout")
@@ -33,6 +43,8 @@ type runOptions struct {
 	readyLag     time.Duration
 	profile      bool
 	writeRateMax int // write units per second; 0: no bound
+	worker       string
+	leaseTerm    time.Duration
 }
 
 func (o *runOptions) addTo(flags *pflag.FlagSet) {
@@ -42,6 +54,8 @@ func (o *runOptions) addTo(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.readyLag, "ready-lag", 5*time.Minute, "/readyz says no beyond this lag `duration` (0: lag does not count)")
 	flags.BoolVar(&o.profile, "pprof", false, "with --listen: serve /debug/pprof/ too")
 	flags.IntVar(&o.writeRateMax, "max-write-rate", 0, "write at most this many write `units` per second (0: no bound)")
+	flags.StringVar(&o.worker, "worker", "", "this process's `name`, which no other that shares the stream may have (default: host and a random part)")
+	flags.DurationVar(&o.leaseTerm, "lease-term", leaseTermDefault, "after this `duration` the shards of a process that is not heard of go to others;\nthe same in all that share the stream")
 }
 
 // check refuses what makes no sense together.
@@ -57,6 +71,10 @@ func (o *runOptions) check(changed func(flag string) bool) error {
 		return invalid("--pprof has no meaning without --listen: add --listen 127.0.0.1:9464")
 	case o.writeRateMax < 0:
 		return invalid("--max-write-rate %d is negative: give write units per second", o.writeRateMax)
+	case o.leaseTerm < leaseTermMin || o.leaseTerm > leaseTermMax:
+		return invalid("--lease-term %s is not between %s and %s", o.leaseTerm, leaseTermMin, leaseTermMax)
+	case len(o.worker) > workerLengthMax:
+		return invalid("--worker has %d bytes: give a name of at most %d", len(o.worker), workerLengthMax)
 	}
 	return nil
 }
@@ -66,9 +84,10 @@ func (a *app) runCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "run",
 		Short: "Follows the table's stream and keeps what the rules derive true",
-		Long: "Follows the table's stream until it is stopped. Rules that are new to the table are seeded from what is in it\n" +
-			"once what the stream held is applied. Two tables are created where they are missing: TABLE-dynamill for\n" +
-			"dynamill's state and TABLE-dynamill-leases for how far the stream is done.\n\n" +
+		Long: "Follows the table's stream until it is stopped. Several processes may do so at once: they divide the stream's\n" +
+			"shards between them, and those of one that dies go to the others after --lease-term. Rules that are new to the\n" +
+			"table are seeded from what is in it once what the stream held is applied. Two tables are created where they are\n" +
+			"missing: TABLE-dynamill for dynamill's state and TABLE-dynamill-leases for how far the stream is done.\n\n" +
 			"The first SIGINT or SIGTERM stops gracefully: what is in flight is finished and checkpointed. A second one\n" +
 			"aborts; whatever a process leaves behind, the next one takes up, and nothing is applied twice.\n\n" +
 			"With --listen a state that only a person can end (the table is deleted, its stream disabled or replaced, records\n" +
@@ -113,7 +132,7 @@ func (a *app) run(ctx context.Context, options runOptions) error {
 		return err
 	}
 	defer end()
-	err = a.followTable(ctx, set, table, status, o, options.drain)
+	err = a.followTable(ctx, set, table, status, o, options)
 	var ended *endedError
 	if errors.As(err, &ended) && options.listen != "" && !options.drain {
 		o.ended(ctx, ended)
@@ -121,20 +140,20 @@ func (a *app) run(ctx context.Context, options runOptions) error {
 	return err
 }
 
-func (a *app) followTable(ctx context.Context, set *rules.Set, table string, status *statusLine, o *overseer, drain bool) error {
-	f, err := a.start(ctx, set, table, status, o)
+func (a *app) followTable(ctx context.Context, set *rules.Set, table string, status *statusLine, o *overseer, options runOptions) error {
+	f, err := a.start(ctx, set, table, status, o, options)
 	switch cause := context.Cause(ctx); {
-	case err != nil && errors.Is(cause, errStopped) && !drain:
+	case err != nil && errors.Is(cause, errStopped) && !options.drain:
 		return nil
 	case err != nil && cause != nil:
 		return fmt.Errorf("%w: nothing was followed yet; run again to go on", cause)
 	case err != nil:
 		return err
 	}
-	if err := f.follow(ctx, status, drain); err != nil {
+	if err := f.follow(ctx, status, options.drain); err != nil {
 		return f.failure(ctx, err)
 	}
-	if !drain {
+	if !options.drain {
 		return nil
 	}
 	return a.printDrained(context.WithoutCancel(ctx), f)
@@ -142,7 +161,7 @@ func (a *app) followTable(ctx context.Context, set *rules.Set, table string, sta
 
 // start opens the engine on the table, says what will be followed and written,
 // and makes ready to follow.
-func (a *app) start(ctx context.Context, set *rules.Set, table string, status *statusLine, o *overseer) (*follower, error) {
+func (a *app) start(ctx context.Context, set *rules.Set, table string, status *statusLine, o *overseer, options runOptions) (*follower, error) {
 	env, err := a.options.connect(ctx, table, o.logger)
 	if err != nil {
 		return nil, err
@@ -160,7 +179,7 @@ func (a *app) start(ctx context.Context, set *rules.Set, table string, status *s
 		return nil, env.classify(fmt.Errorf("starting on table %q: %w", table, err))
 	}
 	fmt.Fprint(status, announcement(set, env, engine.Describe(), streamARN))
-	return newFollower(ctx, env, engine, set.Table, streamARN, o)
+	return newFollower(ctx, env, engine, set.Table, streamARN, o, options)
 }
 
 // stopOnSignals ends the context at the first SIGINT or SIGTERM and the process

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
@@ -74,6 +75,27 @@ type shardStatus struct {
 	Owner      string `json:"owner"`
 	Checkpoint string `json:"checkpoint"`
 	Counter    int64  `json:"leaseCounter"`
+	Next       string `json:"next"`
+	Newest     string `json:"newest"` // "" if no record is done
+	Lag        *int64 `json:"lagSeconds"`
+}
+
+// newShardStatus is what a row says at a moment. What the owner has done since
+// its last write it does not say.
+func newShardStatus(l streamreader.Lease, now time.Time) shardStatus {
+	s := shardStatus{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter, Next: l.Next}
+	if !l.Newest.IsZero() {
+		s.Newest = l.Newest.UTC().Format(timeForm)
+	}
+	switch {
+	case l.Finished():
+	case l.EmptyPolls > 0:
+		s.Lag = new(int64)
+	case !l.Newest.IsZero():
+		seconds := max(0, int64(now.Sub(l.Newest)/time.Second))
+		s.Lag = &seconds
+	}
+	return s
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -82,7 +104,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Shows how rules, fan-outs, parked records and shards stand",
 		Long: "Shows what the state table and the lease table hold: which rules are live or still being seeded, what large\n" +
-			"fan-outs have left, what is parked, and how far each shard of the stream is done. It works whether or not\n" +
+			"fan-outs have left, what is parked, which process reads each shard of the stream, and how far. It works whether or not\n" +
 			"anything runs, writes nothing, and needs no rule file where --table is given; with one it names the kinds of\n" +
 			"rules, and tells which of the file's rules are not registered.",
 		Example: "  dynamill status --table app\n  dynamill status --table app --watch\n  dynamill status --table app --json",
@@ -156,7 +178,9 @@ func takeLeases(ctx context.Context, env *environment) (leasesStatus, error) {
 		return s, nil
 	}
 	for _, l := range leases {
-		s.Shards = append(s.Shards, shardStatus{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter})
+		if !l.OfStream() {
+			s.Shards = append(s.Shards, newShardStatus(l, time.Now()))
+		}
 	}
 	slices.SortFunc(s.Shards, func(a, b shardStatus) int {
 		return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Shard, b.Shard))

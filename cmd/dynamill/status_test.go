@@ -17,6 +17,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/streamreader"
 )
 
 // inspected is a state table in the middle of its work.
@@ -37,7 +38,9 @@ func inspectedLeases() leasesStatus {
 	return leasesStatus{Table: "app-dynamill-leases", Exists: true, Shards: []shardStatus{
 		{Shard: "shardId-1", Stream: "arn:old", Checkpoint: "TRIM_HORIZON", Counter: 1},
 		{Shard: "shardId-2", Stream: "arn:new", Owner: "host:1", Checkpoint: "SHARD_END", Counter: 7},
-		{Shard: "shardId-3", Stream: "arn:new", Owner: "host:\x1b1", Checkpoint: "4200", Counter: 9},
+		{Shard: "shardId-3", Stream: "arn:new", Owner: "host:\x1b1", Checkpoint: "4200", Counter: 9, Lag: ptr(int64(75))},
+		{Shard: "shardId-4", Stream: "arn:new", Checkpoint: "4300", Counter: 3, Lag: ptr(int64(5))},
+		{Shard: "shardId-5", Stream: "arn:new", Owner: "host:2", Checkpoint: "4400", Counter: 4, Lag: ptr(int64(0))},
 	}}
 }
 
@@ -66,15 +69,39 @@ parked: 3, see ` + "`dynamill parked list`" + `
 
 shards in lease table app-dynamill-leases
   arn:old
-    SHARD      OWNER  CHECKPOINT    LEASE COUNTER
-    shardId-1  -      TRIM_HORIZON  1
+    SHARD      OWNER  LAG  CHECKPOINT    LEASE COUNTER
+    shardId-1  -      -    TRIM_HORIZON  1
   arn:new
-    SHARD      OWNER       CHECKPOINT  LEASE COUNTER
-    shardId-2  host:1      SHARD_END   7
-    shardId-3  host:\x1b1  4200        9
+    SHARD      OWNER       LAG         CHECKPOINT  LEASE COUNTER
+    shardId-2  host:1      -           SHARD_END   7
+    shardId-3  host:\x1b1  1m15s       4200        9
+    shardId-4  -           at most 5s  4300        3
+    shardId-5  host:2      0s          4400        4
 `
 	if diff := cmp.Diff(want, s.text()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestARowTellsTheLagOfItsShard(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	newest := now.Add(-75 * time.Second)
+	for name, c := range map[string]struct {
+		row    streamreader.Lease
+		newest string
+		lag    *int64
+	}{
+		"nothing is done":     {streamreader.Lease{Checkpoint: streamreader.TrimHorizon}, "", nil},
+		"everything is done":  {streamreader.Lease{Checkpoint: streamreader.ShardEnd, Newest: newest}, "2026-01-02T03:02:50Z", nil},
+		"nothing waits":       {streamreader.Lease{Checkpoint: "1", Newest: newest, EmptyPolls: 1}, "2026-01-02T03:02:50Z", ptr(int64(0))},
+		"nothing has come":    {streamreader.Lease{Checkpoint: streamreader.TrimHorizon, EmptyPolls: 1}, "", ptr(int64(0))},
+		"something waits":     {streamreader.Lease{Checkpoint: "1", Newest: newest}, "2026-01-02T03:02:50Z", ptr(int64(75))},
+		"clocks do not agree": {streamreader.Lease{Checkpoint: "1", Newest: now.Add(time.Minute)}, "2026-01-02T03:05:05Z", ptr(int64(0))},
+	} {
+		s := newShardStatus(c.row, now)
+		if s.Newest != c.newest || (s.Lag == nil) != (c.lag == nil) || s.Lag != nil && *s.Lag != *c.lag {
+			t.Errorf("%s: newest %q, lag %s", name, s.Newest, s.lag())
+		}
 	}
 }
 
@@ -308,7 +335,8 @@ func TestStatusFollowsATableFromNothingToLive(t *testing.T) {
 		t.Errorf("after run --drain: %+v", s)
 	}
 	for _, shard := range s.Leases.Shards {
-		if shard.Shard == "" || shard.Owner == "" || shard.Checkpoint == "" || shard.Counter == 0 || !strings.HasPrefix(shard.Stream, "arn:") {
+		if shard.Shard == "" || shard.Owner != "" || shard.Checkpoint == "" || shard.Counter == 0 || !strings.HasPrefix(shard.Stream, "arn:") ||
+			shard.Shard == shard.Stream || shard.Newest == "" || shard.Lag == nil {
 			t.Errorf("shard %+v", shard)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // text is the status for people.
@@ -115,11 +116,24 @@ func (s *tableStatus) writeShards(b *strings.Builder) {
 // writeStream lists the shards of one stream. A table may have had several.
 func (s *tableStatus) writeStream(b *strings.Builder, stream string) {
 	table := columns{indent: "    "}
-	table.add("SHARD", "OWNER", "CHECKPOINT", "LEASE COUNTER")
+	table.add("SHARD", "OWNER", "LAG", "CHECKPOINT", "LEASE COUNTER")
 	for _, shard := range s.Leases.Shards {
 		if shard.Stream == stream {
-			table.add(shard.Shard, cmp.Or(shard.Owner, "-"), shard.Checkpoint, strconv.FormatInt(shard.Counter, 10))
+			table.add(shard.Shard, cmp.Or(shard.Owner, "-"), shard.lag(), shard.Checkpoint, strconv.FormatInt(shard.Counter, 10))
 		}
 	}
 	_ = table.writeTo(b)
+}
+
+// lag says how far behind a shard is. One that nobody reads may be less so than
+// it seems: whether anything came after its newest record is not known.
+func (s *shardStatus) lag() string {
+	if s.Lag == nil {
+		return "-"
+	}
+	text := (time.Duration(*s.Lag) * time.Second).String()
+	if s.Owner == "" && *s.Lag > 0 {
+		return "at most " + text
+	}
+	return text
 }

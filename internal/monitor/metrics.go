@@ -53,10 +53,12 @@ func shardMetrics() []metric {
 	return []metric{
 		gauge("dynamill_lag_seconds", "Age of what is applied in the shard that is furthest behind; 0 when nothing waits.",
 			func(s Sample) float64 { return s.Lag.Seconds() }),
-		define(prometheus.GaugeValue, "dynamill_shard_lag_seconds", "Age of what is applied of a shard; 0 when nothing waits.", []string{"shard"},
+		define(prometheus.GaugeValue, "dynamill_shard_lag_seconds", "Age of what is applied of a shard that this process reads; 0 when nothing waits.", []string{"shard"},
 			func(s Sample, emit func(float64, ...string)) {
 				for _, shard := range s.Shards {
-					emit(shard.Lag.Seconds(), shard.ID)
+					if shard.Lag >= 0 {
+						emit(shard.Lag.Seconds(), shard.ID)
+					}
 				}
 			}),
 		define(prometheus.GaugeValue, "dynamill_shard_lag_records", "Records of a shard that are not applied yet, where that is known.", []string{"shard"},

@@ -46,10 +46,10 @@ type Rule struct {
 // Shard is how one shard stands.
 type Shard struct {
 	ID         string
-	Owner      string // the worker that reads it; "" for nobody
-	Waits      bool   // for its parent: nobody is to read it yet
-	Lag        time.Duration
-	LagRecords int64 // negative where it is not known: DynamoDB Streams does not tell
+	Owner      string        // the worker that reads it; "" for nobody
+	Waits      bool          // for its parent: nobody is to read it yet
+	Lag        time.Duration // negative where another process knows better
+	LagRecords int64         // negative where it is not known: DynamoDB Streams does not tell
 }
 
 // unread are the shards that nobody reads though somebody should.

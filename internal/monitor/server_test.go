@@ -23,7 +23,7 @@ func full() Sample {
 	now := time.Unix(1_700_000_000, 500e6)
 	return Sample{
 		At: now, Status: Status{State: Following}, Lag: 1500 * time.Millisecond, LastProgress: now,
-		Shards: []Shard{{ID: "s1", Owner: "w1", Lag: time.Second, LagRecords: 7}, {ID: "s2", Waits: true, LagRecords: -1}},
+		Shards: []Shard{{ID: "s1", Owner: "w1", Lag: time.Second, LagRecords: 7}, {ID: "s2", Waits: true, Lag: -1, LagRecords: -1}},
 		Open:   1, Waiting: 2, Finished: 3,
 		Read: 11, Applied: 10, Relevant: 9, Unmatched: 1,
 		Rules:         []Rule{{"count", 4, 8.5}, {"(engine)", 1, 2}},
