@@ -19,6 +19,14 @@ func leaseSchedules() []schedule {
 			},
 		},
 		{
+			// A worker cannot renew its lease, and goes on reading.
+			guard: guard.TrustWindow, name: "a renewal is held up until another takes the shard", rules: teamRules, workers: 2,
+			steps: []Step{
+				puts("pk=TEAM#a, sk=INFO"), befalls(adversary.Takeover), task("teamId=a"), step(Rest, Delete, "pk=TASK#1, sk=INFO"), woken, judged,
+			},
+			strikes: []adversary.Strike{holds(`^UpdateItem app-dynamill-leases\(shardId[^ ]* SET leaseCounter = \d+, [^c]*REMOVE`, 0)},
+		},
+		{
 			// A shard that nothing was written to outlives its parent, and the one who reads it.
 			guard: guard.LeaseKept, name: "the parent of a shard that has begun nothing is forgotten", rules: teamRules,
 			steps: []Step{
