@@ -288,9 +288,9 @@ func (w *world) call(args ...string) (code int, stdout, stderr string) {
 }
 
 // drain runs `run --drain`, which must end well, and returns its result.
-func (w *world) drain() drained {
+func (w *world) drain(flags ...string) drained {
 	w.t.Helper()
-	code, stdout, stderr := w.call("run", "--drain", "--drain-timeout", "4m", "--json")
+	code, stdout, stderr := w.call(append([]string{"run", "--drain", "--drain-timeout", "4m", "--json"}, flags...)...)
 	if code != exitDone {
 		w.t.Fatalf("run --drain ended with exit code %d:\n%s", code, stderr)
 	}
