@@ -241,7 +241,9 @@ func (l *fleet) describe(ctx context.Context, d decoder, checkpoint string) erro
 		return nil
 	}
 	err := h.Save(ctx, func(row *Lease) {
-		row.Checkpoint, row.Label, row.PartitionKey, row.SortKey = checkpoint, d.label, d.partition, d.sortName
+		if row.Label, row.PartitionKey, row.SortKey = d.label, d.partition, d.sortName; row.Checkpoint != Latest {
+			row.Checkpoint = checkpoint // unless it was written and no answer came
+		}
 	})
 	l.own = h.Lease()
 	return err

@@ -104,7 +104,7 @@ func (s *shardReader) letGo(work context.Context) error {
 	b := newBackoff()
 	for {
 		err := s.held.Release(ctx, func(l *Lease) {
-			if unsaved {
+			if unsaved && !l.Finished() {
 				l.Checkpoint = m.sequence
 			}
 		})

@@ -132,9 +132,9 @@ func (c *Crew) freeName(w *Worker) string {
 	return w.String()
 }
 
-// active are the workers that are neither frozen nor dead.
+// active are the workers that are neither frozen nor dead, nor at their end.
 func (c *Crew) active() []*Worker {
-	return slices.DeleteFunc(slices.Clone(c.workers), func(w *Worker) bool { return w.frozen || w.dead })
+	return slices.DeleteFunc(slices.Clone(c.workers), func(w *Worker) bool { return w.frozen || w.dead || w.over() })
 }
 
 // Turn lets one call through, or time pass when nobody waits. If no worker is
@@ -294,7 +294,7 @@ func (c *Crew) reap() {
 	synctest.Wait()
 	c.reapHandings()
 	c.workers = slices.DeleteFunc(c.workers, func(w *Worker) bool {
-		if !w.over() {
+		if !w.over() || c.gate.detains(w) {
 			return false
 		}
 		w.cancel()

@@ -131,6 +131,13 @@ func (g *Gate) ready() []*Call {
 	return ready
 }
 
+// detains reports whether a worker has a call on its way that does not get on.
+func (g *Gate) detains(w *Worker) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.waiting, func(c *Call) bool { return c.Worker == w && (w.frozen || c.held) })
+}
+
 // release lets the call go on that has been held up longest. It reports false if there is none.
 func (g *Gate) release() bool {
 	g.mu.Lock()

@@ -172,6 +172,7 @@ func (h *Held) Save(ctx context.Context, change func(*Lease)) error {
 	return h.write(ctx, func(ctx context.Context) (Lease, error) {
 		row := h.described()
 		change(&row)
+		h.row = row // also if no answer comes: what may be written must not be taken back by the next write
 		return h.store.Save(ctx, row)
 	})
 }
