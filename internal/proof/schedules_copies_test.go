@@ -86,7 +86,7 @@ func copySchedules() []schedule {
 			// A sleeper has yet to look for the comments of a renaming. The next one has
 			// looked, and is about to raise the position, when a comment is filled: below
 			// the sleeper's position, so that it would take the comment back.
-			guard: guard.ParentRaised, name: "a comment comes after a fan-out that has not raised the position", rules: names, shards: 2,
+			guard: guard.ParentRaised, name: "a comment comes after a fan-out that has not raised the position", rules: names, shards: 2, alone: true,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"),
 				step(Struck, Put, userA+"newest"), puts(later + "a"),

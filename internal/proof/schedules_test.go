@@ -26,8 +26,9 @@ type schedule struct {
 	old       int    // so many steps are older than the stream
 	healsMax  int
 	fanOutMax int
-	shards    int // of the stream; 1 if 0
-	workers   int // 1 if 0
+	shards    int  // of the stream; 1 if 0
+	workers   int  // 1 if 0
+	alone     bool // who sleeps works on when he wakes: nobody ends his work with his lease
 }
 
 // schedules are all of them. Each breaks a promise when its guard is turned off,
@@ -45,7 +46,7 @@ func (s schedule) history(t *testing.T) *History {
 	}
 	return &History{
 		Name: s.name, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
-		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0],
+		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0], Alone: s.alone,
 		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax,
 	}
 }
