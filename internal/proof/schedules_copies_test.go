@@ -70,7 +70,7 @@ func copySchedules() []schedule {
 			// Two sleepers of two renamings. The first, before it raises the user's position,
 			// would take it back, and a new comment's name is stamped as that old. Then the
 			// second, which has yet to look for comments, holds its old name for a later one.
-			guard: guard.ParentHigher, name: "a sleeper takes the user's position back for another sleeper", rules: names,
+			guard: guard.ParentHigher, name: "a sleeper takes the user's position back for another sleeper", rules: names, alone: true,
 			steps: []Step{
 				puts(userA + "first"), puts(comment + "a"),
 				puts(userA + "second"), puts(userA + "third"), puts(userA + "fourth"),

@@ -84,7 +84,7 @@ func lateSchedules() []schedule {
 			// A worker sleeps when it is about to raise the user's position for a renaming, which
 			// is given up, and so is the next. Handed over, that one fills the comment. The
 			// sleeper must find that the user has got further.
-			guard: guard.LateParentRaised, name: "a sleeper takes a comment back to a name from before a late one", rules: names,
+			guard: guard.LateParentRaised, name: "a sleeper takes a comment back to a name from before a late one", rules: names, alone: true,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"), puts(userA + "newest"),
 				handedOver, handedOver, woken, judged,
@@ -96,7 +96,7 @@ func lateSchedules() []schedule {
 		},
 		{
 			// The next renaming's record cannot be read.
-			guard: guard.LateParentRaised, name: "a sleeper takes a comment back to a name from before an unreadable one", rules: names,
+			guard: guard.LateParentRaised, name: "a sleeper takes a comment back to a name from before an unreadable one", rules: names, alone: true,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"), puts(userA + "newest"), woken, judged,
 			},
