@@ -219,7 +219,6 @@ func (c *Crew) frozen() int {
 func (c *Crew) Crash(w *Worker) {
 	c.Log("%s crashes", w)
 	c.leaveBehind(c.gate.bury(w))
-	w.frozen = false
 	w.cancel()
 }
 
@@ -251,7 +250,7 @@ func (c *Crew) WakeOne() {
 	if len(c.Strikes) > 0 {
 		w = frozen[0]
 	}
-	w.frozen = false
+	c.gate.freeze(w, false)
 	c.Counts[Woke]++
 	c.Log("%s wakes", w)
 }

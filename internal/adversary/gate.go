@@ -71,7 +71,6 @@ func (g *Gate) do(ctx context.Context, w *Worker, op string, input any, perform 
 }
 
 func (g *Gate) pass(ctx context.Context, c *Call) error {
-	w := c.Worker
 	c.lane, c.invocation, c.done = laneOf(ctx), invocationOf(ctx), make(chan struct{})
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -83,10 +82,9 @@ func (g *Gate) pass(ctx context.Context, c *Call) error {
 	case <-c.done:
 		return c.err
 	case <-ctx.Done():
-		if !c.held && !w.frozen && g.withdraw(c) {
+		if g.giveUp(c) {
 			return context.Cause(ctx)
 		}
-		c.adrift = true
 		<-c.done
 		return c.err
 	}
@@ -100,6 +98,29 @@ func (g *Gate) admit(c *Call) bool {
 	}
 	g.waiting = append(g.waiting, c)
 	return true
+}
+
+// giveUp withdraws a call whose caller is to stop, unless it is on its way.
+func (g *Gate) giveUp(c *Call) bool {
+	g.mu.Lock()
+	c.adrift = c.held || c.Worker.frozen
+	adrift := c.adrift
+	g.mu.Unlock()
+	return !adrift && g.withdraw(c)
+}
+
+// freeze freezes a worker, or wakes it.
+func (g *Gate) freeze(w *Worker, frozen bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w.frozen = frozen
+}
+
+// hold holds a call up.
+func (g *Gate) hold(c *Call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c.held = true
 }
 
 func (g *Gate) withdraw(c *Call) bool {
@@ -174,7 +195,7 @@ func (g *Gate) take(c *Call) { g.withdraw(c) }
 // later ones are answered at once.
 func (g *Gate) bury(w *Worker) []*Call {
 	g.mu.Lock()
-	w.dead = true
+	w.dead, w.frozen = true, false
 	g.mu.Unlock()
 	last := g.expel(func(c *Call) bool { return c.Worker == w })
 	for _, c := range last {

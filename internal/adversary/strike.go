@@ -38,7 +38,7 @@ func (c *Crew) let(call *Call) {
 	s := c.struck(call)
 	if s != nil && s.Hold {
 		c.Log("%s is held up in %s", call.Worker, call)
-		call.held = true
+		c.gate.hold(call)
 		return
 	} else if s != nil {
 		fault = s.Fault
@@ -88,7 +88,7 @@ func (c *Crew) inflict(call *Call, fault Fault, s *Strike) {
 		c.carryOut(call)
 	case Froze:
 		c.Log("%s freezes in %s", call.Worker, call)
-		call.Worker.frozen = true
+		c.gate.freeze(call.Worker, true)
 	}
 }
 
