@@ -117,17 +117,29 @@ func (c *crew) strangers() string {
 func (c *crew) takenOver(since string) {
 	c.t.Helper()
 	began := time.Now()
-	left := c.strangers()
+	left, slowest := "-", time.Duration(0)
 	for left != "" && time.Since(began) < 4*crewTerm {
-		time.Sleep(20 * time.Millisecond)
+		asked := time.Now()
 		left = c.strangers()
+		slowest = max(slowest, time.Since(asked))
+		time.Sleep(lookEvery)
 	}
 	took := time.Since(began)
 	c.slowest = max(c.slowest, took)
-	if took > 2*crewTerm {
-		c.t.Errorf("%s after %s: %s", took, since, cmp.Or(left, "now all is taken over"))
+	if took <= 2*crewTerm {
+		return
+	}
+	c.t.Errorf("%s after %s: %s; the endpoint took up to %s to answer", took, since, cmp.Or(left, "now all is taken over"), slowest)
+	for _, p := range c.workers {
+		lines := p.stderr.lines()
+		c.t.Logf("%s, frozen %v, said last\n%s", p.name, p.frozen, strings.Join(lines[max(0, len(lines)-linesShown):], ""))
 	}
 }
+
+const (
+	lookEvery  = 20 * time.Millisecond
+	linesShown = 12 // of what a process said
+)
 
 // drain drains beside the others, as one of them.
 func (c *crew) drain() {
