@@ -48,7 +48,7 @@ lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml pack
 test: ## vet, then every test with the race detector, DynamoDB Local beside it; a skipped test fails
 	go vet ./...
 	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
-	  go run ./scripts/gotest -race -vet=off -timeout 9m $(TESTFLAGS) $(PACKAGES)
+	  go run ./scripts/gotest -race -vet=off -timeout 15m $(TESTFLAGS) $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),$(MAKE) prove)
 
 .PHONY: prove

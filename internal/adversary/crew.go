@@ -305,4 +305,5 @@ func (c *Crew) reap() {
 		}
 		return true
 	})
+	synctest.Wait() // what the ended were still handed is withdrawn
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"testing/synctest"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections"
@@ -101,6 +102,7 @@ func (c *Crew) HandOver() {
 		defer close(h.done)
 		h.err = h.worker.engine.RederiveRecords(ctx, *h.batch)
 	}()
+	synctest.Wait() // its first call is at the gate, or chance would say so
 }
 
 // reapHandings takes note of the late batches that have been worked off. Those
