@@ -127,6 +127,13 @@ func TestEqualValuesAndNoOthersHaveEqualDigests(t *testing.T) {
 	})
 }
 
+func TestAFieldThatIsAbsentIsNoOtherField(t *testing.T) {
+	v, w := Map(map[string]Value{"": {}}), Map(map[string]Value{"0": String("")})
+	if v.Equal(w) || w.Equal(v) {
+		t.Error("two maps with different fields are equal")
+	}
+}
+
 func TestTheOrderOfASetHasNoMeaning(t *testing.T) {
 	v, w := Set(KindStringSet, []string{"a", "b", "c"}), Set(KindStringSet, []string{"c", "a", "b"})
 	if !v.Equal(w) || Digest(v) != Digest(w) {

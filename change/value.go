@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
+	"maps"
 	"slices"
 )
 
@@ -107,12 +108,7 @@ func (v Value) Equal(w Value) bool {
 			return false
 		}
 	}
-	for name, f := range v.fields {
-		if !f.Equal(w.fields[name]) {
-			return false
-		}
-	}
-	return true
+	return maps.EqualFunc(v.fields, w.fields, Value.Equal)
 }
 
 func (v Value) isSet() bool { return v.kind >= KindStringSet }
