@@ -48,7 +48,9 @@ func (f *follower) look(ctx context.Context) error {
 		f.fleet.looked = false
 		return nil
 	}
-	rows, err := f.r.cfg.Checkpoints.Load(ctx)
+	inTime, cancel := context.WithTimeout(ctx, f.r.cfg.LeaseTerm) // a request that hangs must not keep this worker from taking what is free
+	defer cancel()
+	rows, err := f.r.cfg.Checkpoints.Load(inTime)
 	if err != nil {
 		return fmt.Errorf("loading leases: %w", err)
 	}
