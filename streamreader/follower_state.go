@@ -252,7 +252,7 @@ func (f *follower) publish() {
 			}
 		}
 	}
-	others := f.fleet == nil || f.fleet.othersCaughtUp(f.leases, f.r.cfg.DrainPolls, f.began)
+	others := f.fleet == nil || f.allListed() && f.fleet.othersCaughtUp(f.leases, f.r.cfg.DrainPolls, f.began)
 	rows := f.sharedShards()
 	f.r.mu.Lock()
 	f.r.state.rows = rows
@@ -263,6 +263,17 @@ func (f *follower) publish() {
 	}
 	f.r.mu.Unlock()
 	f.publishRunning()
+}
+
+// allListed reports whether the rows tell of every shard: of all that the stream had
+// at first, and of the children of every one that is finished.
+func (f *follower) allListed() bool {
+	for id, l := range f.leases {
+		if l.Finished() && len(f.children[id]) == 0 {
+			return false
+		}
+	}
+	return f.fleet.own.Checkpoint == Latest
 }
 
 // waiting are the shards that wait for their parent.
