@@ -50,6 +50,7 @@ type fleet struct {
 	takeMax  int // from one look to the next
 	takeLeft int
 	failing  *backoff.ExponentialBackOff
+	silence  silence
 	random   *rand.Rand // the worker's own numbers: the same name draws the same ones
 
 	mu      sync.Mutex
@@ -62,7 +63,8 @@ func newFleet(cfg *Config) *fleet {
 	return &fleet{
 		cfg: cfg, changed: map[string]time.Time{}, polls: map[string]int64{}, asked: map[string]string{},
 		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: newBackoff(),
-		random: rand.New(rand.NewPCG(nameHash(cfg.WorkerID), 0)),
+		silence: silence{shards: map[string]pausedShard{}},
+		random:  rand.New(rand.NewPCG(nameHash(cfg.WorkerID), 0)),
 	}
 }
 
@@ -138,10 +140,12 @@ func (l *fleet) nextLook() time.Time {
 
 // divide plans what this worker does next.
 func (l *fleet) divide(rows map[string]Lease, busy map[string]bool) leases.Plan {
-	l.plan = leases.Divide(leases.Input{
+	in := leases.Input{
 		Worker: l.cfg.WorkerID, Now: time.Now(), Term: l.cfg.LeaseTerm, Own: l.own, Leases: rows, Changed: l.changed,
 		Busy: busy, TakeMax: l.takeLeft, AskMax: askMost,
-	})
+	}
+	l.plan = leases.Divide(in)
+	l.silence.curb(&l.plan, in, len(l.asked) > 0)
 	return l.plan
 }
 
@@ -204,6 +208,8 @@ func (l *fleet) elect(ctx context.Context, followed bool) error {
 		began = time.Now()
 	)
 	switch {
+	case began.Before(l.silence.standAt):
+		return nil
 	case l.own.Shard == "":
 		row = Lease{Shard: arn, Stream: arn, Owner: l.cfg.WorkerID, Counter: 1, Checkpoint: TrimHorizon}
 		if followed {
@@ -225,6 +231,7 @@ func (l *fleet) elect(ctx context.Context, followed bool) error {
 	l.own = row
 	if err == nil && row.Owner == l.cfg.WorkerID {
 		l.cfg.Logger.Info("this worker lists the stream's shards now", "worker", l.cfg.WorkerID)
+		l.silence.lists = time.Time{}
 		l.hold(row, began)
 	}
 	return nil

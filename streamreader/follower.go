@@ -178,7 +178,11 @@ func (f *follower) see(rows []Lease) {
 		}
 	}
 	for id, s := range f.running {
-		if f.fleet != nil && len(f.children[id]) > 0 {
+		if f.fleet == nil {
+			break
+		}
+		f.fleet.silence.heard(s.snapshot().answered)
+		if len(f.children[id]) > 0 {
 			s.observe(shardInfo{closed: true}, f.children[id], streams.StreamStatusEnabled)
 		}
 	}
@@ -234,6 +238,9 @@ func (f *follower) page(ctx, work context.Context, p listed) error {
 	switch {
 	case err == nil:
 		f.failing.Reset()
+		if f.fleet != nil {
+			f.fleet.silence.lists = time.Time{}
+		}
 		return nil
 	case ctx.Err() != nil:
 		return nil
@@ -243,6 +250,12 @@ func (f *follower) page(ctx, work context.Context, p listed) error {
 	}
 	wait = f.failing.NextBackOff()
 	f.nextList = time.Now().Add(wait)
+	// At the start there is no need for it: who cannot list then ends soon.
+	if f.fleet != nil && f.fleet.lists() && f.decoder.label != "" && f.fleet.silence.failedList(f.r.cfg.LeaseTerm) {
+		f.r.cfg.Logger.Warn("listing the stream's shards failed for a while, another worker may try", "error", err)
+		f.fleet.resign(ctx)
+		return nil
+	}
 	f.r.cfg.Logger.Warn("listing the stream's shards failed, will retry", "wait", wait, "error", err)
 	return nil
 }
@@ -372,6 +385,9 @@ func (f *follower) start(ctx, work context.Context, info shardInfo, held *leases
 		held:     held,
 		progress: progress{at: time.Now()},
 	}
+	if f.fleet != nil {
+		f.fleet.silence.resume(s)
+	}
 	s.observe(info, f.children[info.id], f.found.status)
 	f.running[info.id] = s
 	f.r.countMove()
@@ -390,11 +406,17 @@ func (f *follower) wake() {
 
 // take puts back the lease of a shard whose goroutine has ended.
 func (f *follower) take(e endedShard) error {
+	s := f.running[e.id]
 	delete(f.running, e.id)
 	f.countGone(e)
 	f.note(e.held.Lease())
 	if f.fleet != nil {
 		f.fleet.drop(e.id)
+		if errors.Is(e.err, errUnanswered) {
+			f.r.cfg.Logger.Warn("a shard is given back", "shard", e.id, "error", e.err)
+			f.fleet.silence.gaveBack(s, f.r.cfg.LeaseTerm)
+			e.err = nil
+		}
 		if errors.Is(e.err, ErrLeaseLost) {
 			f.r.cfg.Logger.Warn("a shard is no longer this worker's", "shard", e.id, "error", e.err)
 			e.err = nil

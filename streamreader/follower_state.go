@@ -290,6 +290,13 @@ func (f *follower) publishRunning() {
 	for id, s := range f.running {
 		shards[id] = s
 	}
+	if f.fleet != nil {
+		for id, p := range f.fleet.silence.shards { // a shard that nobody can read must show
+			if shards[id] == nil {
+				shards[id] = p.reader
+			}
+		}
+	}
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
 	f.r.state.shards = shards

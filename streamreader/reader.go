@@ -97,6 +97,9 @@ func New(cfg Config) (*Reader, error) {
 	if cfg.WorkerID == "" {
 		cfg.WorkerID = newWorkerID()
 	}
+	if !cfg.Alone {
+		cfg.Streams = boundedStreams{cfg.Streams, max(cfg.LeaseTerm, callLeast)}
+	}
 	return &Reader{cfg: cfg}, nil
 }
 

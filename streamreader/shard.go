@@ -26,16 +26,17 @@ type shardReader struct {
 	info    shardInfo
 	decoder decoder
 
-	held       *leases.Held
-	front      frontier
-	iterator   *string          // nil: to be opened
-	reopened   bool             // because it was trimmed; nothing was answered since
-	answeredAt time.Time        // when the stream last gave an iterator or a page
-	pending    []change.Record  // fetched, not done yet
-	next       *string          // the iterator behind pending; nil if the shard ends there
-	fetched    bool             // pending and next are in force
-	ahead      chan fetchedPage // the page behind next, on its way; nil if it was not asked for
-	savedAt    time.Time
+	held        *leases.Held
+	front       frontier
+	iterator    *string          // nil: to be opened
+	reopened    bool             // because it was trimmed; nothing was answered since
+	silentSince time.Time        // calls fail; zero if the last one did not
+	answeredAt  time.Time        // when the stream last gave an iterator or a page
+	pending     []change.Record  // fetched, not done yet
+	next        *string          // the iterator behind pending; nil if the shard ends there
+	fetched     bool             // pending and next are in force
+	ahead       chan fetchedPage // the page behind next, on its way; nil if it was not asked for
+	savedAt     time.Time
 
 	mu       sync.Mutex
 	progress progress
@@ -48,6 +49,7 @@ type progress struct {
 	emptyPolls int       // polls in a row that found nothing, while nothing is in flight
 	newest     time.Time // creation of the newest record done; of the first one read while none is
 	at         time.Time // the last time that a poll or a batch succeeded
+	answered   time.Time // the last time that a page came; zero if none did
 }
 
 // errHandover is the cause with which the reading ends when another worker has asked for the shard.
@@ -231,7 +233,7 @@ func (s *shardReader) judge(err error) (outcome, error) {
 	case verdictGone:
 		return outcomeFatal, s.trimmed(err)
 	case verdictRetry:
-		return outcomeRetry, err
+		return s.unanswered(err)
 	}
 	return outcomeFatal, err
 }
@@ -271,6 +273,7 @@ func (s *shardReader) fetch(ctx context.Context) (int, error) {
 		return 0, &permanentError{fmt.Errorf("shard %s: %w", s.info.id, err)}
 	}
 	s.answeredAt, s.reopened = time.Now(), false
+	s.answered()
 	s.pending, s.next, s.fetched = records, out.NextShardIterator, true
 	s.front.hand(marks...)
 	if len(records) > 0 {

@@ -1,0 +1,206 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/dynamill/dynamill/internal/dynamosim"
+)
+
+// deafLine is a line on which the lease table answers and the stream does not.
+type deafLine struct {
+	*line
+	mu                    sync.Mutex
+	lists, reads, hanging bool // which calls are unanswered, and whether they fail or hang
+}
+
+func (d *deafLine) set(lists, reads bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lists, d.reads = lists, reads
+}
+
+func (d *deafLine) call(ctx context.Context, list bool) error {
+	d.mu.Lock()
+	off, hanging := list && d.lists || !list && d.reads, d.hanging
+	d.mu.Unlock()
+	switch {
+	case !off:
+		return nil
+	case hanging:
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return errors.New("dial tcp: i/o timeout")
+}
+
+func (d *deafLine) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+	if err := d.call(ctx, true); err != nil {
+		return nil, err
+	}
+	return d.line.DescribeStream(ctx, in, opts...)
+}
+
+func (d *deafLine) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+	if err := d.call(ctx, false); err != nil {
+		return nil, err
+	}
+	return d.line.GetShardIterator(ctx, in, opts...)
+}
+
+func (d *deafLine) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+	if err := d.call(ctx, false); err != nil {
+		return nil, err
+	}
+	return d.line.GetRecords(ctx, in, opts...)
+}
+
+// joinOn starts a worker, which the stream may stop to answer.
+func (c *crew) joinOn(d *deafLine, name string) *member {
+	return c.join(name, func(cfg *Config) {
+		d.line = cfg.Streams.(*line)
+		cfg.Streams = d
+	})
+}
+
+func (c *crew) rollOverAll() {
+	c.t.Helper()
+	open, err := c.sim.OpenShards(simTable)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, shard := range open {
+		if _, err := c.sim.RollOver(simTable, shard); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// behind is how many of the items are not done up to their last version.
+func (c *crew) behind() int {
+	c.work.mu.Lock()
+	defer c.work.mu.Unlock()
+	n := 0
+	for item, version := range c.written {
+		if c.work.seen[item] != version {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAWorkerThatTheStreamDoesNotAnswerLetsOthersDoItsWork(t *testing.T) {
+	for name, d := range map[string]struct{ lists, reads, hanging bool }{
+		"lists fail": {lists: true}, "lists hang": {lists: true, hanging: true},
+		"reads fail": {reads: true}, "reads hang": {reads: true, hanging: true},
+		"all fails": {lists: true, reads: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrew(t, dynamosim.Options{Shards: 4})
+				deaf := &deafLine{hanging: d.hanging}
+				c.joinOn(deaf, "a")
+				time.Sleep(5 * time.Second)
+				c.join("b")
+				time.Sleep(20 * time.Second)
+				deaf.set(d.lists, d.reads)
+				c.rollOverAll()
+				for i := range 20 {
+					c.write(t, fmt.Sprintf("item%d", i))
+				}
+				time.Sleep(10 * testTerm)
+				if n := c.behind(); n > 0 {
+					t.Errorf("ten terms later %d of 20 items are not done", n)
+				}
+				deaf.set(false, false)
+				time.Sleep(15 * testTerm)
+				if owners := c.owners(); loadsOf(owners) != "2 2" {
+					t.Errorf("answered again, they share %v", owners)
+				}
+				c.dismiss()
+				c.judge(false)
+			})
+		})
+	}
+}
+
+func TestAWorkerThatTheStreamDoesNotAnswerHoldsUpOneShardAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 8})
+		deaf := &deafLine{}
+		c.joinOn(deaf, "a")
+		time.Sleep(5 * time.Second)
+		c.join("b")
+		time.Sleep(20 * time.Second)
+		deaf.set(true, true)
+		time.Sleep((silentTerms + 4) * testTerm) // the wait between two tries is up to two terms
+		tried := 0
+		for range 600 {
+			time.Sleep(time.Second)
+			held := len(c.owners()["a"])
+			if held > 1 {
+				t.Errorf("it has %d shards: %v", held, c.owners())
+				break
+			}
+			tried += held
+		}
+		if tried == 0 || tried > 300 {
+			t.Errorf("it had a shard for %d of 600 seconds", tried)
+		}
+		c.dismiss()
+	})
+}
+
+func TestAWorkerWithoutOthersGoesOnWhenTheStreamAnswersAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 4})
+		deaf := &deafLine{}
+		c.joinOn(deaf, "a")
+		time.Sleep(5 * time.Second)
+		deaf.set(true, true)
+		c.rollOverAll()
+		for i := range 20 {
+			c.write(t, fmt.Sprintf("item%d", i))
+		}
+		time.Sleep(5 * time.Minute)
+		if n := c.behind(); n != 20 {
+			t.Errorf("%d of 20 items are not done", n)
+		}
+		deaf.set(false, false)
+		time.Sleep((pauseTerms + 3) * testTerm)
+		if n := c.behind(); n > 0 {
+			t.Errorf("answered again, %d of 20 items are not done", n)
+		}
+		c.dismiss()
+		c.judge(false)
+	})
+}
+
+func TestAShardThatCannotBeReadIsNotTakenForEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 4})
+		deaf := &deafLine{}
+		c.joinOn(deaf, "a")
+		time.Sleep(5 * time.Second)
+		c.join("b")
+		time.Sleep(20 * time.Second)
+		deaf.set(false, true)
+		time.Sleep(2 * testTerm)
+		for shard, l := range c.rows() {
+			if l.Owner == "a" && !l.OfStream() && l.EmptyPolls != 0 {
+				t.Errorf("%s: %d polls were empty, says its row", shard, l.EmptyPolls)
+			}
+		}
+		if owners := c.owners(); len(owners["a"]) != 2 {
+			t.Errorf("after two terms: %v", owners)
+		}
+		c.dismiss()
+	})
+}
