@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -269,4 +270,15 @@ func TestATaskThatFailsHoldsUpNoOther(t *testing.T) {
 	}
 	w.drain(e, from)
 	w.expectNoDrift()
+}
+
+// TestWorkThatIsStoppedSaysSo stops an engine with a cause of the driver's own.
+func TestWorkThatIsStoppedSaysSo(t *testing.T) {
+	w := newWorld(t, socialRules)
+	e := w.engine(nil)
+	ctx, stop := context.WithCancelCause(w.ctx)
+	stop(errCrash)
+	if err := e.Seed(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
 }

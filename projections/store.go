@@ -37,7 +37,7 @@ func attempt[T any](ctx context.Context, e *Engine, doing string, f func() (T, e
 		backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryLast), backoff.WithMaxElapsedTime(retryTotal))
 	out, err := backoff.RetryNotifyWithData(func() (out T, err error) {
 		if ctx.Err() != nil {
-			return out, backoff.Permanent(context.Cause(ctx))
+			return out, backoff.Permanent(ctx.Err()) // not its cause: callers ask for context.Canceled
 		}
 		if out, err = f(); err == nil {
 			return out, nil

@@ -138,7 +138,7 @@ func (f *follower) follow(ctx context.Context, status *statusLine, drain bool) e
 	}
 	err := group.Wait()
 	cause := context.Cause(ctx)
-	if cause == nil || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+	if cause == nil || err != nil && !errors.Is(err, cause) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	// Stopped from outside: a good end for one who was only to follow, and for
