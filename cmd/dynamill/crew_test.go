@@ -2,12 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,6 +28,8 @@ type crew struct {
 	workers []*process
 	names   int // given so far
 
+	timeline timeline
+
 	kills, stops, naps, overslept int
 	slowest                       time.Duration // takeover
 }
@@ -38,7 +42,21 @@ func newCrew(t *testing.T, p *population.Population, seed, n uint64) *crew {
 	c.app = &application{
 		world: w, Population: p, random: rand.New(rand.NewPCG(seed, 2*n+2)), base: map[change.Key]change.Item{},
 	}
+	watching, stop := context.WithCancel(t.Context())
+	var watcher sync.WaitGroup
+	watcher.Go(func() { c.timeline.watch(watching, c.leaseTable()) })
+	t.Cleanup(func() {
+		stop()
+		watcher.Wait()
+		if t.Failed() && !c.timeline.shown {
+			c.timeline.show(t, time.Now().Add(-lastShown))
+		}
+	})
 	return c
+}
+
+func (c *crew) leaseTable() *streamreader.LeaseTable {
+	return streamreader.NewLeaseTable(noLeaseTable{c.client}, c.table+leasesSuffix)
 }
 
 // gather wakes all up and waits until all are at work, and one of them reads.
@@ -63,7 +81,7 @@ func (c *crew) let() {
 // leases are the rows of the lease table; none while there is no table.
 func (c *crew) leases() []streamreader.Lease {
 	c.t.Helper()
-	rows, err := streamreader.NewLeaseTable(noLeaseTable{c.client}, c.table+leasesSuffix).Load(c.t.Context())
+	rows, err := c.leaseTable().Load(c.t.Context())
 	if !errors.Is(err, errNoLeaseTable) {
 		c.must(err)
 	}
@@ -115,33 +133,33 @@ func (c *crew) strangers() string {
 
 // takenOver waits until those who live own everything, which must take no longer
 // than two terms. While the endpoint answers nobody, nobody can take anything
-// over: that time is not counted.
+// over, nor while the machine runs neither this test nor the crew: that time is
+// not counted.
 func (c *crew) takenOver(since string) {
 	c.t.Helper()
+	c.timeline.note("%s: the others must take over", since)
 	began := time.Now()
 	left, stalled := "-", time.Duration(0)
 	for left != "" && time.Since(began)-stalled < 4*crewTerm {
 		asked := time.Now()
 		left = c.strangers()
-		stalled += max(0, time.Since(asked)-answerMax)
 		time.Sleep(lookEvery)
+		stalled += max(0, time.Since(asked)-lookEvery-answerMax)
 	}
 	took := time.Since(began) - stalled
 	c.slowest = max(c.slowest, took)
 	if took <= 2*crewTerm {
 		return
 	}
+	c.timeline.note("it took %s", took)
 	c.t.Errorf("%s after %s: %s; for %s more the endpoint did not answer", took, since, cmp.Or(left, "now all is taken over"), stalled)
-	for _, p := range c.workers {
-		lines := p.stderr.lines()
-		c.t.Logf("%s, frozen %v, said last\n%s", p.name, p.frozen, strings.Join(lines[max(0, len(lines)-linesShown):], ""))
-	}
+	c.timeline.show(c.t, began.Add(-beforeThat))
 }
 
 const (
-	lookEvery  = 20 * time.Millisecond
-	answerMax  = crewTerm / 4 // an endpoint at work answers sooner
-	linesShown = 12           // of what a process said
+	lookEvery = 20 * time.Millisecond
+	answerMax = crewTerm / 4 // an endpoint at work answers sooner
+	lastShown = time.Minute  // of the timeline, when something else fails
 )
 
 // drain drains beside the others, as one of them.
@@ -157,6 +175,8 @@ type process struct {
 	stderr *pipe
 	ended  chan struct{}
 	frozen bool
+
+	timeline *timeline
 }
 
 func (c *crew) newName() string {
@@ -166,8 +186,9 @@ func (c *crew) newName() string {
 
 func (c *crew) start(name string) *process {
 	cmd, _, _ := c.command("run", "--worker", name, "--lease-term", crewTerm.String())
-	p := &process{Cmd: cmd, name: name, stderr: new(pipe), ended: make(chan struct{})}
-	cmd.Stderr = p.stderr
+	p := &process{Cmd: cmd, name: name, stderr: new(pipe), ended: make(chan struct{}), timeline: &c.timeline}
+	c.timeline.note("%s starts", name)
+	cmd.Stderr = &voice{pipe: p.stderr, name: name, to: &c.timeline}
 	c.must(cmd.Start())
 	go func() {
 		defer close(p.ended)
@@ -181,6 +202,7 @@ func (c *crew) start(name string) *process {
 }
 
 func (p *process) signal(s syscall.Signal) {
+	p.timeline.note("%s, process %d, is sent %s", p.name, p.Process.Pid, s)
 	_ = p.Process.Signal(s) // it may have ended by itself
 }
 

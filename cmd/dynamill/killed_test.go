@@ -22,7 +22,8 @@ const (
 	seedDefault = 20250102
 	crewSize    = 4                       // processes that share a stream
 	crewTerm    = 2 * time.Second         // of their leases
-	blowsEach   = 12                      // that fall on a crew, times DYNAMILL_SOAK
+	roundBlows  = 12                      // of which a kind is as many as any other
+	crewTime    = 2 * time.Minute         // that blows fall on a crew for
 	olderMax    = 60                      // items that are older than the stream
 	aliveMax    = 2500 * time.Millisecond // between two blows
 	problemsMax = 20                      // shown
@@ -53,13 +54,15 @@ func fromEnvironment(t *testing.T, name string, otherwise uint64) uint64 {
 // the lease of the list, and never hold a shard each. How many shards are
 // divided is shown on simulated streams, in streamreader and internal/proof.
 //
-// DYNAMILL_SEED draws other rules and other moments; processes keep their own
-// time, so that a seed repeats what is done to them, not what they do.
-// DYNAMILL_SOAK multiplies the blows: ten of it take two minutes and more.
+// The crew under the social rules is under blows for two minutes, the others for
+// one round of blows. DYNAMILL_SOAK=n, with any n, has all of them under blows
+// for two minutes, and for n rounds. DYNAMILL_SEED draws other rules and other
+// moments; processes keep their own time, so that a seed repeats what is done to
+// them, not what they do.
 func TestKilledAndFrozenAtAnyMomentItComesOutTrue(t *testing.T) {
 	t.Parallel()
 	seed := fromEnvironment(t, "DYNAMILL_SEED", seedDefault)
-	blows := blowsEach * int(fromEnvironment(t, "DYNAMILL_SOAK", 1))
+	soak := int(fromEnvironment(t, "DYNAMILL_SOAK", 0))
 	written := population.Written()
 	social := slices.IndexFunc(written, func(p *population.Population) bool { return p.Name == "social" })
 	populations := []*population.Population{written[social]}
@@ -75,13 +78,17 @@ func TestKilledAndFrozenAtAnyMomentItComesOutTrue(t *testing.T) {
 					t.Logf("DYNAMILL_SEED=%d, population %d has the rules\n%s", seed, i, p.File)
 				}
 			})
-			newCrew(t, p, seed, uint64(i)).live(blows)
+			lasting := crewTime
+			if i > 0 && soak == 0 {
+				lasting = 0
+			}
+			newCrew(t, p, seed, uint64(i)).live(max(1, soak), lasting)
 		})
 	}
 }
 
-// live is the whole story.
-func (c *crew) live(blows int) {
+// live is the whole story. Blows fall for so many rounds, and for so long.
+func (c *crew) live(rounds int, lasting time.Duration) {
 	for range c.random.IntN(olderMax) { // before there is a stream
 		c.must(c.app.put(c.app.Item(c.app.random)))
 	}
@@ -94,10 +101,14 @@ func (c *crew) live(blows int) {
 		c.workers = append(c.workers, c.start(c.newName()))
 		c.let()
 	}
-	for _, n := range c.random.Perm(blows) {
-		c.blow(n % fates)
-		c.let()
+	began := time.Now()
+	for n := 0; n < rounds || time.Since(began) < lasting; n++ {
+		for _, fate := range c.random.Perm(roundBlows) {
+			c.blow(fate % fates)
+			c.let()
+		}
 	}
+	under := time.Since(began)
 	c.gather()
 	zombie := c.reader()
 	zombie.freeze()
@@ -105,7 +116,7 @@ func (c *crew) live(blows int) {
 	stop()
 	c.must(<-wrote)
 
-	began := time.Now()
+	began = time.Now()
 	c.drain()
 	c.retryParked()
 	c.judge("while a process was frozen")
@@ -122,8 +133,8 @@ func (c *crew) live(blows int) {
 	c.drain()
 	c.retryParked()
 	c.judge("in the end")
-	c.t.Logf("%d writes, %d shards; %d processes killed, %d stopped, %d frozen for a while and %d until another read; the longest takeover took %s, the drain beside the others %s",
-		c.app.writes, len(c.leases())-1, c.kills, c.stops, c.naps, c.overslept+1, c.slowest.Round(time.Millisecond), took.Round(time.Millisecond))
+	c.t.Logf("%d writes; under blows for %s: %d processes killed, %d stopped, %d frozen for a while and %d until another read; the longest takeover took %s, the drain beside the others %s",
+		c.app.writes, under.Round(time.Second), c.kills, c.stops, c.naps, c.overslept+1, c.slowest.Round(time.Millisecond), took.Round(time.Millisecond))
 }
 
 // What can befall a process, of six blows in a row.
