@@ -50,6 +50,11 @@ type Config struct {
 	FanOutMax  int          // children that a fan-out writes at once; the rest becomes a task; default 1,000
 	Limiter    Limiter      // of what is written; default: none
 	HealsMax   int          // corrections of one rule's attributes on one item in ten minutes; default 300
+
+	// Now is the wall clock, default time.Now. It is asked for times to live, for
+	// the ten minutes of HealsMax, and for what is printed; nothing that must be
+	// true depends on it, so that processes' clocks need not agree.
+	Now func() time.Time
 }
 
 // Engine applies a rule set to one table. It is safe for concurrent use.
@@ -67,6 +72,7 @@ type Engine struct {
 	epoch        int                    // of the rules
 	lives        atomic.Int64           // times that rules went live, as last seen in the registry
 	logger       *slog.Logger
+	now          func() time.Time
 	healsMax     int64
 	fanOutMax    int
 	suffix       int
@@ -135,9 +141,12 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.HealsMax == 0 {
 		cfg.HealsMax = healsMaxDefault
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	e := &Engine{
 		client: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable,
-		logger: cfg.Logger, limiter: cfg.Limiter, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, suffix: workerSuffix(cfg.Worker),
+		logger: cfg.Logger, now: cfg.Now, limiter: cfg.Limiter, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, suffix: workerSuffix(cfg.Worker),
 	}
 	if e.stateTable == e.table {
 		return nil, &SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.table), Remedy: "name another one with --state-table"}

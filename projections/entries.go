@@ -1,8 +1,6 @@
 package projections
 
 import (
-	"time"
-
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
@@ -50,7 +48,7 @@ func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 		item["rederived"] = numberValue(mv.Rederived)
 	}
 	if len(mv.New) == 0 {
-		item["ttl"] = numberValue(time.Now().Add(tombstoneTTL).Unix())
+		item["ttl"] = numberValue(e.now().Add(tombstoneTTL).Unix())
 	}
 	if len(mv.Due) > 0 {
 		due := make([]string, len(mv.Due))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -59,7 +58,7 @@ func (e *Engine) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Versi
 // retireParent lets the position of a deleted parent without children expire.
 func (e *Engine) retireParent(ctx context.Context, id plan.ItemRule, v plan.Version) error {
 	c := newExpression()
-	set := c.sprintf("SET %n = %v", "ttl", numberValue(time.Now().Add(tombstoneTTL).Unix()))
+	set := c.sprintf("SET %n = %v", "ttl", numberValue(e.now().Add(tombstoneTTL).Unix()))
 	condition := c.sprintf("%n = %v", "at", textValue(string(v)))
 	_, err := e.update(ctx, id.ID, "retiring the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 	return err

@@ -33,7 +33,7 @@ func (e *Engine) parkedRow(id, ruleID string, item change.Key, position change.P
 	r["id"], r["rule"], r["item"] = textValue(id), textValue(ruleID), textValue(item.String())
 	r["code"], r["reason"] = textValue(why.Code), textValue(why.Reason)
 	r["parking"] = textValue(randomID()) // tells a later parking from the one that a retry is about
-	r["parkedAt"] = textValue(time.Now().UTC().Format(time.RFC3339))
+	r["parkedAt"] = textValue(e.now().UTC().Format(time.RFC3339))
 	if !position.IsZero() {
 		r["position"] = textValue(position.String())
 	}
@@ -174,7 +174,7 @@ func contestedReason(b *plan.Binding, limit int64) *rules.ItemError {
 
 // countHeal counts a correction of one rule on one item in the current window.
 func (e *Engine) countHeal(ctx context.Context, b *plan.Binding, item change.Key) (int64, error) {
-	now := time.Now()
+	now := e.now()
 	c := newExpression()
 	update := c.sprintf("SET %n = %v ADD %n %v", "ttl", numberValue(now.Add(2*healWindow).Unix()), "corrections", numberValue(1))
 	in := e.stateUpdate(healsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)

@@ -188,7 +188,7 @@ func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
 	item := stateKey{registryPartition, registryTable}.attributes()
 	item["table"], item["tableId"] = textValue(e.table), textValue(tableID)
 	item["incarnation"], item["epoch"] = textValue(randomID()), numberValue(0)
-	item["created"] = textValue(time.Now().UTC().Format(time.RFC3339))
+	item["created"] = textValue(e.now().UTC().Format(time.RFC3339))
 	_, err := attempt(ctx, e, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
 		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &e.stateTable, Item: item, ConditionExpression: ptr("attribute_not_exists(pk)"),

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -48,7 +47,7 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 	if t.refill {
 		below = "<="
 		item["refill"] = &ddb.AttributeValueMemberBOOL{Value: true}
-		item["changes"] = numberValue(time.Now().UnixNano()) // as no task before it had
+		item["changes"] = numberValue(e.now().UnixNano()) // as no task before it had
 	}
 	c := newExpression()
 	condition := c.sprintf("attribute_not_exists(%n) OR %n "+below+" %v", "at", "at", textValue(string(t.at)))
