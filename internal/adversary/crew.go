@@ -31,6 +31,7 @@ type Crew struct {
 	World
 	Sim       *dynamosim.Sim
 	Workers   int    // as many should be at work
+	Company   int    // as many are at work, and share the stream, when it is drained in the end
 	Faults    Faults // that may strike
 	Counts    Counts // of those that did
 	Calls     int    // let through
@@ -95,6 +96,10 @@ func (c *Crew) Strange() []error { return c.strange }
 
 // Start starts a worker. Alone, it takes the others' leases; else it asks for its share.
 func (c *Crew) Start() { c.start(false) }
+
+// StartDrain starts a worker that reads the stream to its end, as one among the
+// others, and then is gone.
+func (c *Crew) StartDrain() { c.start(true) }
 
 func (c *Crew) start(drain bool) *Worker {
 	world := c.World
@@ -174,10 +179,13 @@ func (c *Crew) turn() {
 	synctest.Wait()
 }
 
-// Sleep lets time pass.
+// Sleep lets time pass. What expires meanwhile is deleted at once.
 func (c *Crew) Sleep(d time.Duration) {
 	synctest.Wait()
 	time.Sleep(d)
+	if n := c.Sim.ExpireItems(); n > 0 {
+		c.Log("%d items expire", n)
+	}
 	synctest.Wait()
 }
 

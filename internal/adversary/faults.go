@@ -51,6 +51,7 @@ const (
 	HandedOver                   // a batch that was given up is handed over, late
 	Unreadable                   // of a record nothing can be read but its key and its position
 	Aged                         // so much time passes that the stream drops what it holds now
+	Drained                      // a worker reads the stream to its end, beside the others, and is gone
 	faultCount
 )
 
@@ -58,7 +59,7 @@ var faultNames = [faultCount]string{
 	"failed before", "lost reply", "throttled", "outage", "conflict", "unprocessed", "crashed before", "crashed after", "late effect", "froze",
 	"expired iterator", "late records", "delivered again", "cut", "out of order", "at once", "woke", "takeover", "restart", "rewound",
 	"split", "rolled over", "slept", "skipped", "replaced", "state lost", "recreated", "rules added", "stale read",
-	"given up", "handed over", "unreadable", "aged",
+	"given up", "handed over", "unreadable", "aged", "drained",
 }
 
 // String is the fault's name in reports.

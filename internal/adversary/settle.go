@@ -44,8 +44,12 @@ func (c *Crew) Settle() error {
 
 // untilOver goes on until no worker is left.
 func (c *Crew) untilOver() error {
+	return c.until(func() bool { return len(c.workers) == 0 })
+}
+
+func (c *Crew) until(done func() bool) error {
 	for range turnsMax {
-		if c.reap(); len(c.workers) == 0 {
+		if c.reap(); done() {
 			return nil
 		}
 		c.turn()
@@ -54,12 +58,32 @@ func (c *Crew) untilOver() error {
 	return ErrEndless
 }
 
+// untilDrained has a worker drain the stream, be it in company: what the others
+// have still in hand when it says that all is done comes to nothing.
+func (c *Crew) untilDrained() error {
+	for range c.Company {
+		c.Start()
+	}
+	for range c.r.IntN(companyTurns) * c.Company {
+		c.turn()
+	}
+	w := c.start(true)
+	if c.Company > 0 {
+		c.Counts[Drained]++
+	}
+	err := c.until(w.over)
+	c.KillAll()
+	return errors.Join(err, w.err)
+}
+
+// companyTurns bounds how many calls each of the company makes before the one who drains starts.
+const companyTurns = 40
+
 // Drain has one more worker seed what is new and read the stream to its end, and
 // what was given up handed over.
 func (c *Crew) Drain() error {
 	for {
-		w := c.start(true)
-		switch err := errors.Join(c.untilOver(), w.err); {
+		switch err := c.untilDrained(); {
 		case errors.Is(err, context.DeadlineExceeded):
 			continue // time passed when the last checkpoint was on its way
 		case err != nil || len(c.late) == 0:

@@ -57,6 +57,17 @@ type World struct {
 	LeaseTerm                     time.Duration
 	Alone                         bool // workers take each other's leases at once, instead of sharing
 	Namesakes                     bool // who starts takes the name of one who is gone, and with it the leases
+
+	Skews []time.Duration // by which the workers' wall clocks are ahead, in turns; none: all are right
+}
+
+// clock is a worker's wall clock. How long something takes every worker knows.
+func (w *Worker) clock(world World) func() time.Time {
+	if len(world.Skews) == 0 {
+		return time.Now
+	}
+	skew := world.Skews[w.number%len(world.Skews)]
+	return func() time.Time { return time.Now().Add(skew) }
 }
 
 // live runs the worker until ctx ends, or, draining, until everything is seeded
@@ -132,7 +143,7 @@ func (w *Worker) open(ctx context.Context, world World) (*rules.Set, *projection
 	}
 	engine, err := projections.Open(ctx, projections.Config{
 		Client: w.client, Table: world.Table, StateTable: world.StateTable, Rules: set,
-		Worker: w.String(), HealsMax: world.HealsMax, FanOutMax: world.FanOutMax,
+		Worker: w.String(), HealsMax: world.HealsMax, FanOutMax: world.FanOutMax, Now: w.clock(world),
 	})
 	return set, engine, err
 }

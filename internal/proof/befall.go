@@ -31,10 +31,10 @@ func (l *life) befall(s Step) error {
 		l.crew.HandOver()
 	case adversary.Slept:
 		l.crew.Sleep(20 * time.Minute)
+	case adversary.Drained:
+		l.crew.StartDrain()
 	case adversary.Aged:
-		for until := time.Now().Add(retention); time.Now().Before(until); {
-			l.crew.Turn() // whoever reads goes on reading
-		}
+		return l.age()
 	case adversary.Split, adversary.RolledOver:
 		return l.reshard(f, pick)
 	case adversary.Rewound:
@@ -63,8 +63,33 @@ func (l *life) befall(s Step) error {
 	return nil
 }
 
-// retention is longer than a stream holds its records and its closed shards.
-const retention = 25 * time.Hour
+const (
+	// retention is longer than a stream holds its records and its closed shards.
+	retention = 25 * time.Hour
+	// shardLife is how long a shard stays open, written to or not, as users of DynamoDB Streams have seen it.
+	shardLife = 4 * time.Hour
+)
+
+// age lets more time pass than a stream holds records, while whoever reads goes
+// on reading. No shard stays open for so long, unless a schedule says which do.
+func (l *life) age() error {
+	until := time.Now().Add(retention)
+	for rolls := time.Now().Add(shardLife); time.Now().Before(until); l.crew.Turn() {
+		if l.Name != "" || time.Now().Before(rolls) {
+			continue
+		}
+		rolls = rolls.Add(shardLife)
+		open, err := l.crew.Sim.OpenShards(tableName)
+		for _, shard := range open {
+			_, failed := l.crew.Sim.RollOver(tableName, shard)
+			err = errors.Join(err, failed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (l *life) reshard(f adversary.Fault, pick uint64) error {
 	open, err := l.crew.Sim.OpenShards(tableName)

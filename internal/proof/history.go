@@ -25,11 +25,13 @@ type History struct {
 	FanOutMax  int  // the same
 	Workers    int  // that are at work at the same time, unless faults have it otherwise
 	LeaseTerm  time.Duration
-	Alone      bool   // each worker reads as if it were alone, and takes the others' leases at once
-	Namesakes  bool   // workers come back under the names of those who are gone
-	Old        int    // the first so many steps are older than the stream
-	Again      bool   // in the end everything is delivered once more
-	FirstRules string // the rule file until rules are added; "" if all are there from the beginning
+	Alone      bool            // each worker reads as if it were alone, and takes the others' leases at once
+	Namesakes  bool            // workers come back under the names of those who are gone
+	Company    bool            // in the end the stream is drained beside others that share it
+	Skews      []time.Duration // by which the workers' wall clocks are ahead, in turns
+	Old        int             // the first so many steps are older than the stream
+	Again      bool            // in the end everything is delivered once more
+	FirstRules string          // the rule file until rules are added; "" if all are there from the beginning
 	Steps      []Step
 
 	Strikes []adversary.Strike // faults meant for certain calls, in a history that was not drawn
@@ -101,7 +103,8 @@ var befalling = []struct {
 	{fault: adversary.CrashedBefore, weight: 6}, {fault: adversary.Takeover, weight: 6}, {fault: adversary.Restart, weight: 6},
 	{fault: adversary.Woke, weight: 6}, {fault: adversary.Rewound, weight: 4}, {fault: adversary.Split, weight: 4},
 	{fault: adversary.RolledOver, weight: 4}, {fault: adversary.Slept, weight: 2},
-	{fault: adversary.RulesAdded, weight: 4}, {fault: adversary.HandedOver, weight: 4},
+	{fault: adversary.RulesAdded, weight: 4}, {fault: adversary.HandedOver, weight: 4}, {fault: adversary.Drained, weight: 4},
+	{fault: adversary.Aged, weight: 3, rare: true},
 	{fault: adversary.Skipped, weight: 3, rare: true}, {fault: adversary.Replaced, weight: 3, rare: true},
 	{fault: adversary.StateLost, weight: 3, rare: true}, {fault: adversary.Recreated, weight: 3, rare: true},
 }
@@ -151,7 +154,20 @@ func (h *History) drawSharing() {
 	h.Workers = max(1, r.IntN(6))
 	h.LeaseTerm = terms[r.IntN(len(terms))]
 	h.Alone, h.Namesakes = r.IntN(4) == 0, r.IntN(3) == 0
+	h.Company = r.IntN(2) == 0
+	if r.IntN(2) == 0 {
+		return
+	}
+	for range skewsMax {
+		skew := time.Duration(r.Int64N(int64(2*skewMax))) - skewMax
+		h.Skews = append(h.Skews, skew.Round(time.Second)*time.Duration(r.IntN(2))) // half of the clocks are right
+	}
 }
+
+const (
+	skewMax  = 10 * time.Minute // by which a worker's clock is wrong at most
+	skewsMax = 5                // clocks of a history
+)
 
 var (
 	ruleLine    = regexp.MustCompile(`(?m)^  [\w-]+: *\{ (copy|count|sum|mirror):.*\n`)
@@ -251,12 +267,21 @@ func drawBefalling(r *rand.Rand) adversary.Fault {
 	return adversary.Restart
 }
 
+// company is how many workers are at work beside the one that drains the stream in the end.
+func (h *History) company() int {
+	if !h.Company || h.Alone {
+		return 0
+	}
+	return h.Workers - 1
+}
+
 // String tells the history, for those who want to know how it could go wrong.
 func (h *History) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, fan-outs %d, everything delivered again: %v\n",
 		h.Seed, h.Population.Name, h.Shards, h.Scatter, h.HealsMax, h.FanOutMax, h.Again)
-	fmt.Fprintf(&b, "%d workers, lease term %v, alone: %v, under the same names: %v\n", h.Workers, h.LeaseTerm, h.Alone, h.Namesakes)
+	fmt.Fprintf(&b, "%d workers, lease term %v, alone: %v, under the same names: %v, clocks ahead: %v, drained in company: %v\n",
+		h.Workers, h.LeaseTerm, h.Alone, h.Namesakes, h.Skews, h.company() > 0)
 	fmt.Fprintf(&b, "faults: %v\n%s\n", h.Faults.List(), strings.TrimSpace(h.Population.File))
 	if h.FirstRules != "" {
 		fmt.Fprintf(&b, "the first rules:\n%s\n", strings.TrimSpace(h.FirstRules))

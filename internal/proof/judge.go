@@ -39,7 +39,7 @@ func (l *life) compare(present, state []change.Item) {
 		l.problem("drift: %v", d)
 	}
 	l.leftBehind(present)
-	for _, d := range oracle.Audit(set, present, state, time.Now(), oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks) {
+	for _, d := range oracle.Audit(set, present, state, time.Now().Add(slices.Max(append(l.Skews, 0))), oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks) {
 		if d.Attribute == "due" && l.isEarly(state, d.Key) {
 			continue
 		}

@@ -60,9 +60,9 @@ func Run(h *History, trace bool) *Outcome {
 	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter}, h.Faults)
 	l.crew.World = adversary.World{
 		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File), HealsMax: h.HealsMax, FanOutMax: h.FanOutMax,
-		LeaseTerm: h.LeaseTerm, Alone: h.Alone, Namesakes: h.Namesakes,
+		LeaseTerm: h.LeaseTerm, Alone: h.Alone, Namesakes: h.Namesakes, Skews: h.Skews,
 	}
-	l.crew.Workers = h.Workers
+	l.crew.Workers, l.crew.Company = h.Workers, h.company()
 	l.crew.Wrote, l.crew.Done = l.watch, l.goneLive
 	l.crew.Strikes = slices.Clone(h.Strikes)
 	if trace {
@@ -71,6 +71,9 @@ func Run(h *History, trace bool) *Outcome {
 	l.app = &application{sim: l.crew.Sim, table: tableName, population: h.Population, base: map[change.Key]change.Item{}}
 	if err := l.live(); err != nil {
 		l.problem("%v", err)
+	}
+	for _, err := range l.crew.Strange() {
+		l.problem("a worker ended for no reason: %v", err)
 	}
 	l.crew.KillAll()
 	l.outcome.Calls, l.outcome.Records, l.outcome.Counts = l.crew.Calls, l.crew.Delivered, l.crew.Counts
@@ -200,9 +203,6 @@ func (l *life) end() error {
 	}
 	for _, s := range l.crew.Unspent() {
 		l.problem("%s: %s at %q", noCall, s.Fault, s.Call)
-	}
-	for _, err := range l.crew.Strange() {
-		l.problem("a worker ended for no reason: %v", err)
 	}
 	if err := l.drain(); err != nil {
 		return err

@@ -48,6 +48,7 @@ func onward() []Step {
 
 func ledgerSchedules() []schedule {
 	return []schedule{
+		lateCount(),
 		{
 			// Its source goes, and the application makes the mirror item its own, before
 			// anybody has seen either.

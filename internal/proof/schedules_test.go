@@ -29,6 +29,9 @@ type schedule struct {
 	shards    int  // of the stream; 1 if 0
 	workers   int  // 1 if 0
 	alone     bool // who sleeps works on when he wakes: nobody ends his work with his lease
+	company   bool // in the end the stream is drained beside others
+	again     bool // and all of it once more
+	seed      uint64
 }
 
 // schedules are all of them. Each breaks a promise when its guard is turned off,
@@ -45,8 +48,8 @@ func (s schedule) history(t *testing.T) *History {
 		t.Fatal(err)
 	}
 	return &History{
-		Name: s.name, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
-		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0], Alone: s.alone,
+		Name: s.name, Seed: s.seed, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
+		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0], Alone: s.alone, Company: s.company, Again: s.again,
 		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax,
 	}
 }

@@ -87,6 +87,8 @@ func (s *shrinking) setting() bool {
 		{s.best.Shards > 1, func(h *History) { h.Shards = 1 }},
 		{s.best.Workers > 1, func(h *History) { h.Workers = 1 }},
 		{s.best.Workers > 2, func(h *History) { h.Workers = 2 }},
+		{s.best.Company, func(h *History) { h.Company = false }},
+		{len(s.best.Skews) > 0, func(h *History) { h.Skews = nil }},
 		{s.best.Namesakes, func(h *History) { h.Namesakes = false }},
 		{s.best.FirstRules != "", func(h *History) { h.FirstRules = "" }},
 		{s.best.Scatter, func(h *History) { h.Scatter = false }},
