@@ -21,7 +21,7 @@ import (
 const (
 	seedDefault = 20250102
 	crewSize    = 4                       // processes that share a stream
-	crewTerm    = 2 * time.Second         // of their leases
+	crewTerm    = 3 * time.Second         // of their leases; long beside what a busy machine makes them wait
 	roundBlows  = 12                      // of which a kind is as many as any other
 	crewTime    = 2 * time.Minute         // that blows fall on a crew for
 	olderMax    = 60                      // items that are older than the stream
