@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -39,7 +40,7 @@ func (c *counter) add(n int, sequence string) {
 	before := c.seen
 	c.seen += n
 	if before < c.want && c.seen >= c.want {
-		c.last, c.sequence = now, sequence
+		c.last, c.sequence = now, strings.TrimLeft(sequence, "0") // some keep the padding, some do not
 		close(c.done)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	_ "github.com/redpanda-data/benthos/v4/public/components/pure" // what every pipeline is built with
 	"github.com/redpanda-data/benthos/v4/public/service"
 	_ "github.com/redpanda-data/connect/v4/public/components/aws" // the input aws_dynamodb_cdc
 )

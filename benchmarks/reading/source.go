@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go/logging"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -43,7 +44,7 @@ type source struct {
 
 // newSource makes an empty table with a stream of both images.
 func newSource(ctx context.Context, endpoint string, records int) (*source, error) {
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithBaseEndpoint(endpoint))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithBaseEndpoint(endpoint), config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, fmt.Errorf("configuring the AWS SDK: %w", err)
 	}
@@ -108,15 +109,15 @@ func (s *source) fill(ctx context.Context) error {
 }
 
 func (s *source) write(ctx context.Context, items int, status string) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, writing := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
-	for from := 0; from < items && ctx.Err() == nil; from += batchMax {
+	for from := 0; from < items && writing.Err() == nil; from += batchMax {
 		group.Go(func() error {
 			var batch []types.WriteRequest
 			for i := from; i < min(from+batchMax, items); i++ {
 				batch = append(batch, types.WriteRequest{PutRequest: &types.PutRequest{Item: order(i, status)}})
 			}
-			return s.put(ctx, batch)
+			return s.put(writing, batch)
 		})
 	}
 	if err := group.Wait(); err != nil {
