@@ -34,7 +34,7 @@ type options struct {
 func main() {
 	var o options
 	flag.IntVar(&o.records, "records", 50_000, "how many records the stream holds")
-	flag.IntVar(&o.rounds, "rounds", 7, "how many rounds count")
+	flag.IntVar(&o.rounds, "rounds", 11, "how many rounds count")
 	flag.IntVar(&o.warmups, "warmups", 1, "how many rounds come before them and do not count")
 	flag.StringVar(&o.only, "only", "", "read with these only, separated by commas: "+strings.Join(names(contestants), ", "))
 	flag.BoolVar(&o.json, "json", false, "report as JSON")
@@ -74,19 +74,12 @@ func run(ctx context.Context, o options) error {
 	}
 	fmt.Fprintf(os.Stderr, "wrote %d records in %s\n", o.records, time.Since(began).Round(time.Second))
 
-	if o.profile != "" {
-		file, err := os.Create(o.profile)
-		if err != nil {
-			return fmt.Errorf("creating the profile: %w", err)
-		}
-		defer file.Close()
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return fmt.Errorf("profiling: %w", err)
-		}
-		defer pprof.StopCPUProfile()
+	stopProfile, err := profile(o.profile)
+	if err != nil {
+		return err
 	}
 	results, err := measure(ctx, src, chosen, o)
-	if err != nil {
+	if err = errors.Join(err, stopProfile()); err != nil {
 		return err
 	}
 	r := newReport(o, results)
@@ -96,6 +89,24 @@ func run(ctx context.Context, o options) error {
 		err = r.writeTable(os.Stdout)
 	}
 	return errors.Join(err, r.verdict(o.bounds))
+}
+
+// profile begins a CPU profile, if there is a file for it, and returns what ends it.
+func profile(name string) (stop func() error, err error) {
+	if name == "" {
+		return func() error { return nil }, nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("creating the profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, errors.Join(fmt.Errorf("profiling: %w", err), file.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return file.Close()
+	}, nil
 }
 
 // measure lets everybody read in turn. Who begins changes from round to round,

@@ -51,9 +51,9 @@ aws_dynamodb_cdc:
 		return errors.Join(errors.New("the pipeline ended before all was read"), err, ctx.Err())
 	case <-count.done:
 	}
-	if err := stream.StopWithin(redpandaStopMax); err != nil {
+	err = stream.StopWithin(redpandaStopMax)
+	if err := errors.Join(err, <-ended); err != nil {
 		return fmt.Errorf("stopping: %w", err)
 	}
-	<-ended
 	return nil
 }

@@ -15,7 +15,8 @@ type report struct {
 	Records int      `json:"records"`
 	Rounds  int      `json:"rounds"`
 	Results []result `json:"results"`
-	// Ratios of the medians of the total throughput; absent if one did not read.
+	// Medians of the ratios of each round's throughputs, in which a machine that
+	// is slower for a while slows down both; absent if one did not read.
 	OfBare     *float64 `json:"dynamill_of_bare,omitempty"`
 	OfRedpanda *float64 `json:"dynamill_of_redpanda,omitempty"`
 
@@ -29,6 +30,7 @@ type result struct {
 	Fastest float64 `json:"records_per_second_max"`
 	Startup float64 `json:"startup_ms"`                     // median, until the first records
 	Steady  float64 `json:"records_per_second_after_first"` // median, from the first records to the last
+	CPU     float64 `json:"cpu_us_per_record"`              // median, of this process, until the last record
 }
 
 // bounds are the least ratios with which a run passes.
@@ -42,11 +44,12 @@ func newReport(o options, results map[string][]timing) report {
 		if len(timings) == 0 {
 			continue
 		}
-		var total, startup, steady []float64
+		var total, startup, steady, cpu []float64
 		for _, t := range timings {
 			total = append(total, float64(o.records)/t.total.Seconds())
 			startup = append(startup, float64(t.startup)/float64(time.Millisecond))
 			steady = append(steady, t.steady)
+			cpu = append(cpu, float64(t.cpu)/float64(time.Microsecond)/float64(o.records))
 			if last != "" && t.sequence != last {
 				r.diverged = c.name
 			}
@@ -54,30 +57,25 @@ func newReport(o options, results map[string][]timing) report {
 		}
 		r.Results = append(r.Results, result{
 			Name: c.name, Total: median(total), Slowest: slices.Min(total), Fastest: slices.Max(total),
-			Startup: median(startup), Steady: median(steady),
+			Startup: median(startup), Steady: median(steady), CPU: median(cpu),
 		})
 	}
-	r.OfBare, r.OfRedpanda = r.ratio(nameBare), r.ratio(nameRedpanda)
+	r.OfBare = ratio(results[nameDynamill], results[nameBare])
+	r.OfRedpanda = ratio(results[nameDynamill], results[nameRedpanda])
 	return r
 }
 
-// ratio divides dynamill's throughput by another's.
-func (r report) ratio(other string) *float64 {
-	mine, theirs := r.total(nameDynamill), r.total(other)
-	if mine == 0 || theirs == 0 {
+// ratio is how many times as fast the one was as the other, round by round.
+func ratio(one, other []timing) *float64 {
+	if len(one) == 0 || len(one) != len(other) {
 		return nil
 	}
-	ratio := mine / theirs
-	return &ratio
-}
-
-func (r report) total(name string) float64 {
-	for _, one := range r.Results {
-		if one.Name == name {
-			return one.Total
-		}
+	var ratios []float64
+	for i := range one {
+		ratios = append(ratios, other[i].total.Seconds()/one[i].total.Seconds())
 	}
-	return 0
+	m := median(ratios)
+	return &m
 }
 
 // verdict is an error if dynamill is too slow, or if not all have read the same.
@@ -104,9 +102,9 @@ func (r report) writeJSON(w io.Writer) error {
 func (r report) writeTable(w io.Writer) error {
 	fmt.Fprintf(w, "\n%d records, %d rounds; throughput in records per second, medians\n\n", r.Records, r.Rounds)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "\tthroughput\tslowest\tfastest\tuntil the first records\tfrom then on\t")
+	fmt.Fprintln(table, "\tthroughput\tslowest\tfastest\tuntil the first records\tfrom then on\tCPU per record\t")
 	for _, one := range r.Results {
-		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.0f\t%.0f ms\t%.0f\t\n", one.Name, one.Total, one.Slowest, one.Fastest, one.Startup, one.Steady)
+		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.0f\t%.0f ms\t%.0f\t%.1f µs\t\n", one.Name, one.Total, one.Slowest, one.Fastest, one.Startup, one.Steady, one.CPU)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -117,7 +115,7 @@ func (r report) writeTable(w io.Writer) error {
 		ratio *float64
 	}{{"the bare loop", r.OfBare}, {"Redpanda Connect", r.OfRedpanda}} {
 		if line.ratio != nil {
-			fmt.Fprintf(w, "dynamill / %s: %.2f\n", line.name, *line.ratio)
+			fmt.Fprintf(w, "dynamill / %s: %.2f (median of the rounds' ratios)\n", line.name, *line.ratio)
 		}
 	}
 	return nil
