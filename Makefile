@@ -78,7 +78,7 @@ bench: ## benchmarks, and the write units that a real endpoint reports
 
 .PHONY: bench-reading
 bench-reading: ## records read a second, beside Redpanda Connect and a bare loop; fetches and builds the former first: minutes, once
-	go build -C benchmarks/reading -trimpath -o $(CURDIR)/bin/bench-reading .
+	go build -C benchmarks/reading -o $(CURDIR)/bin/bench-reading .
 	scripts/with-endpoints bin/bench-reading $(READINGFLAGS)
 
 .PHONY: fuzz
