@@ -18,6 +18,8 @@ TESTFLAGS ?=
 # BENCH chooses benchmarks, BENCHTIME how long or how often each runs.
 BENCH ?= .
 BENCHTIME ?= 1s
+# READINGFLAGS are given to the benchmark of reading: make bench-reading READINGFLAGS=-help
+READINGFLAGS ?=
 # SEEDS is how many random histories are lived through, SEED the first of them.
 SEEDS ?= 2000
 SEED ?= 0
@@ -34,7 +36,7 @@ export RULES
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/dynamill
@@ -73,6 +75,11 @@ bench: ## benchmarks, and the write units that a real endpoint reports
 	  go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 30m $(PACKAGES)
 	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
 	  go test -count=1 -vet=off -run 'Price|ACopyCosts|TestExactCapacity' -v ./projections
+
+.PHONY: bench-reading
+bench-reading: ## records read a second, beside Redpanda Connect and a bare loop; fetches and builds the former first: minutes, once
+	go build -C benchmarks/reading -o $(CURDIR)/bin/bench-reading .
+	scripts/with-endpoints bin/bench-reading $(READINGFLAGS)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (20s)

@@ -198,6 +198,9 @@ func TestTheTreeIsReadAsTheGoCommandSeesIt(t *testing.T) {
 		".tools/emulators/x.go":       "not Go",
 		"_scratch/x.go":               "not Go",
 		"docs/guide.md":               "not Go",
+		"benchmarks/other/go.mod":     "module other\n",
+		"benchmarks/other/x.go":       "package types\n",
+		"go.mod":                      "module " + module + "\n",
 		"internal/last/no_newline.go": "package last",
 	}
 	for name, text := range files {

@@ -42,7 +42,8 @@ func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 func (s source) folder() string { return "./" + path.Dir(s.path) }
 
 // readTree reads every Go file below root, except in testdata, in hidden
-// folders and in those that begin with "_", which the go command skips too.
+// folders, in those that begin with "_" and in other modules, which the go
+// command skips too.
 func readTree(root string) ([]source, error) {
 	var tree []source
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
@@ -52,7 +53,7 @@ func readTree(root string) ([]source, error) {
 		name := entry.Name()
 		if entry.IsDir() {
 			hidden := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules"
-			if file != root && hidden {
+			if file != root && (hidden || isModule(file)) {
 				return fs.SkipDir
 			}
 			return nil
@@ -76,6 +77,12 @@ func readTree(root string) ([]source, error) {
 		return nil, fmt.Errorf("reading the tree: %w", err)
 	}
 	return tree, nil
+}
+
+// isModule reports whether a folder is the root of a module.
+func isModule(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, "go.mod"))
+	return err == nil
 }
 
 func readSource(file string, text []byte) (source, error) {
