@@ -246,6 +246,7 @@ func TestIdleShardsArePolledSeldomAndNotInStep(t *testing.T) {
 func TestDrainReadsWhatTheLastBatchItselfWrote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
+		f.latency = 50 * time.Millisecond
 		s := f.open("shard", "")
 		f.write(s, "source", 1)
 		c.before = func(_ context.Context, records []change.Record) (int, error) {
