@@ -8,14 +8,17 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/change"
 )
 
 // page is an answer of the stream, or the error that came instead.
 type page struct {
+	raw     []streams.Record // as it came; nil once it is decoded
 	records []change.Record
 	marks   []mark
+	count   int       // of records
 	end     bool      // the shard has no more than this
 	bytes   int64     // that it takes of the buffer
 	asked   time.Time // when the call began
@@ -45,10 +48,10 @@ type ahead struct {
 	iterator *string // behind the last page; nil: to be opened. Of the goroutine while there is one
 
 	mu      sync.Mutex
-	pages   []page // that nobody has taken yet
-	records int    // in pages
-	more    bool   // the last page had records, and more may follow
-	busy    bool   // the goroutine is there
+	pages   []*page // that nobody has taken yet
+	records int     // in pages
+	more    bool    // the last page had records, and more may follow
+	busy    bool    // the goroutine is there
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 }
@@ -59,16 +62,16 @@ func newAhead(cfg *Config, shard shardInfo, d decoder, b *buffer) *ahead {
 
 // next returns the next page, and waits until it is there. The caller has
 // nothing in hand, so it is done up to from.
-func (a *ahead) next(ctx context.Context, from place) (page, error) {
+func (a *ahead) next(ctx context.Context, from place) (*page, error) {
 	for {
-		if p, ok := a.take(); ok {
+		if p := a.take(func(*page) bool { return true }); p != nil {
 			return p, nil
 		}
 		a.start(ctx, from)
 		select {
 		case <-a.arrived:
 		case <-ctx.Done():
-			return page{}, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -82,7 +85,7 @@ func (a *ahead) start(ctx context.Context, from place) {
 	}
 	a.goOn(ctx, func(ctx context.Context) {
 		if err := a.buffer.reserve(ctx); err != nil {
-			a.put(ctx, page{err: err})
+			a.put(ctx, &page{err: err})
 			return
 		}
 		a.run(ctx, from)
@@ -114,11 +117,11 @@ func (a *ahead) run(ctx context.Context, from place) {
 }
 
 // put adds a page. It reports whether to go on, and has the room then.
-func (a *ahead) put(ctx context.Context, p page) bool {
+func (a *ahead) put(ctx context.Context, p *page) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.pages, a.records = append(a.pages, p), a.records+len(p.records)
-	a.more = p.err == nil && len(p.records) > 0 && !p.end
+	a.pages, a.records = append(a.pages, p), a.records+p.count
+	a.more = p.err == nil && p.count > 0 && !p.end
 	a.busy = a.wanted() && ctx.Err() == nil && a.buffer.tryReserve()
 	if !a.busy {
 		a.cancel()
@@ -131,8 +134,8 @@ func (a *ahead) put(ctx context.Context, p page) bool {
 }
 
 // fetch reads the page behind the iterator.
-func (a *ahead) fetch(ctx context.Context, from place) page {
-	p := page{asked: time.Now()}
+func (a *ahead) fetch(ctx context.Context, from place) *page {
+	p := &page{asked: time.Now()}
 	defer func() { a.buffer.release(pageBytesMax - p.bytes) }()
 	if a.iterator == nil {
 		if a.iterator, p.err = openShard(ctx, a.cfg, a.shard, from); p.err != nil {
@@ -145,32 +148,44 @@ func (a *ahead) fetch(ctx context.Context, from place) page {
 		p.err = fmt.Errorf("reading shard %s: %w", a.shard.id, err)
 		return p
 	}
-	p.heard = time.Now()
-	if p.records, p.marks, err = a.decoder.records(out.Records); err != nil {
-		p.err = &permanentError{fmt.Errorf("shard %s: %w", a.shard.id, err)}
-		return p
-	}
+	p.raw, p.count, p.heard = out.Records, len(out.Records), time.Now()
 	p.bytes, p.end = bytesOf(out.Records), out.NextShardIterator == nil
 	a.iterator = out.NextShardIterator
 	return p
 }
 
-// take removes the first page.
-func (a *ahead) take() (page, bool) {
-	return a.takeIf(func(page) bool { return true })
-}
-
-// takeIf removes the first page if it fits.
-func (a *ahead) takeIf(fits func(page) bool) (page, bool) {
+// take removes the first page if it is there and fits. The page is decoded
+// here, not where it is fetched: the next one is on its way meanwhile.
+func (a *ahead) take(fits func(*page) bool) *page {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.pages) == 0 || !fits(a.pages[0]) {
-		return page{}, false
+	if len(a.pages) == 0 {
+		a.mu.Unlock()
+		return nil
 	}
 	p := a.pages[0]
-	a.pages[0] = page{} // let go of its records
-	a.pages, a.records = a.pages[1:], a.records-len(p.records)
-	return p, true
+	a.mu.Unlock()
+	a.decode(p)
+	if !fits(p) {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pages[0] = nil // let go of its records
+	a.pages, a.records = a.pages[1:], a.records-p.count
+	return p
+}
+
+func (a *ahead) decode(p *page) {
+	if p.raw == nil {
+		return
+	}
+	var err error
+	if p.records, p.marks, err = a.decoder.records(p.raw); err != nil {
+		p.err = &permanentError{fmt.Errorf("shard %s: %w", a.shard.id, err)}
+		a.buffer.release(p.bytes)
+		p.bytes = 0
+	}
+	p.raw = nil
 }
 
 // coming reports whether the next page is on its way, and not here.
@@ -192,9 +207,11 @@ func (a *ahead) interrupt() {
 func (a *ahead) drop() {
 	a.interrupt()
 	a.wg.Wait()
-	for p, ok := a.take(); ok; p, ok = a.take() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.pages {
 		a.buffer.release(p.bytes)
 		a.iterator = nil
 	}
-	a.more = false
+	a.pages, a.records, a.more = nil, 0, false
 }

@@ -19,7 +19,7 @@ const (
 )
 
 // pick takes a page in hand.
-func (s *shardReader) pick(p page) {
+func (s *shardReader) pick(p *page) {
 	s.reopened = false
 	s.answered(p.heard)
 	s.answeredAt, s.end = p.heard, p.end
@@ -42,12 +42,12 @@ func (s *shardReader) pick(p page) {
 // moment, for what is on its way.
 func (s *shardReader) gather(ctx context.Context) {
 	var enough <-chan time.Time
-	fits := func(p page) bool {
+	fits := func(p *page) bool {
 		return p.err == nil && len(p.records) > 0 && len(s.hand)+len(p.records) <= s.cfg.BatchMax
 	}
 	for !s.end && len(s.hand) < s.cfg.BatchMax {
 		s.ahead.extend(ctx)
-		if p, ok := s.ahead.takeIf(fits); ok {
+		if p := s.ahead.take(fits); p != nil {
 			s.pick(p)
 			continue
 		}

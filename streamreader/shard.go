@@ -220,7 +220,7 @@ func (s *shardReader) poll(ctx, work context.Context) (outcome, error) {
 }
 
 // idled takes the step behind a page without records.
-func (s *shardReader) idled(work context.Context, p page) (outcome, error) {
+func (s *shardReader) idled(work context.Context, p *page) (outcome, error) {
 	s.streak = 0
 	if err := s.saveIfDue(work); err != nil {
 		return outcomeFatal, err
