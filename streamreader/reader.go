@@ -35,10 +35,15 @@ type Config struct {
 
 	Logger       *slog.Logger  // default slog.Default()
 	BatchMax     int           // records per Process call; default 1000, which is also the most that one page has
-	BufferMax    int64         // bytes of records, as DynamoDB counts them and at least 1 KiB each, that all shards together hold in memory; default 32 MiB, at least 1 MiB, which is one page. It bounds the calls to GetRecords at the same moment, too: one for each MiB that is free
 	PollInterval time.Duration // longest wait between two polls of a shard that is empty; default 1 s
 	Concurrency  int           // Process calls at the same moment; shards beyond it take turns, batch by batch; default 16
 	ListInterval time.Duration // wait between two lists of the shards while none ends; default 30 s
+	// BufferMax bounds the records that all shards together hold, in hand, read
+	// ahead and on their way, in bytes as DynamoDB counts them and at least 1 KiB
+	// each; decoded they take up to several times that. There is one call to
+	// GetRecords at a time for each free MiB, the most that a page has. Default
+	// 32 MiB, at least 1 MiB.
+	BufferMax int64
 
 	// Processes that share a stream and a lease table divide the shards between
 	// them. Each must have a WorkerID of its own; the default is the host's name

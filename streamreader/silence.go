@@ -120,7 +120,8 @@ func (q *silence) resume(s *shardReader) {
 	if !ok || s.held.Lease().Counter != p.reader.held.Lease().Counter+1 {
 		return
 	}
-	s.ahead.iterator, s.reopened, s.answeredAt = p.reader.ahead.iterator, p.reader.reopened, p.reader.answeredAt
+	s.ahead.iterator, s.first = p.reader.ahead.iterator, p.reader.first
+	s.reopened, s.answeredAt = p.reader.reopened, p.reader.answeredAt
 	s.progress = p.reader.snapshot()
 }
 
