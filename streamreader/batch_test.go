@@ -105,49 +105,73 @@ func TestNewRecordsOfABusyShardAreNotHeldBack(t *testing.T) {
 	})
 }
 
-// Shards that always have a large page in hand leave the turn to others after each batch.
+// Shards that always have more leave turns and room to others after each batch.
 func TestAQuietShardWaitsForOneBatchOfEachBusyOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const (
-			busy, quiet = 3, 50
-			slow        = 200 * time.Millisecond
-		)
-		f, c := newFakeStream(), &collector{}
-		for i := range busy {
-			f.write(f.open(fmt.Sprintf("busy%d", i), ""), fmt.Sprintf("busy%d", i), 20_000)
+	for name, test := range map[string]struct {
+		pageMax   int
+		bytes     int64 // of each record
+		bufferMax int64
+	}{
+		"pages of many batches": {1000, 0, 32 << 20},
+		"room for two pages":    {10, 100 << 10, 2 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { quietBesideBusy(t, test.pageMax, test.bytes, test.bufferMax) })
+		})
+	}
+}
+
+func quietBesideBusy(t *testing.T, pageMax int, bytes, bufferMax int64) {
+	const (
+		busy, quiet = 3, 50
+		slow        = 200 * time.Millisecond
+	)
+	f, c := newFakeStream(), &collector{}
+	f.pageMax = pageMax
+	for i := range busy {
+		s := f.open(fmt.Sprintf("busy%d", i), "")
+		f.write(s, fmt.Sprintf("busy%d", i), 5000)
+		for i := range s.records {
+			s.records[i].Dynamodb.SizeBytes = &bytes
 		}
-		var shards []*fakeShard
-		for i := range quiet {
-			shards = append(shards, f.open(fmt.Sprintf("quiet%02d", i), ""))
-		}
-		written, longest, all := map[string]time.Time{}, time.Duration(0), 0
-		c.before = func(_ context.Context, records []change.Record) (int, error) {
-			item := records[0].Key.Partition
-			var at time.Time
-			f.change(func() { at = written[item] })
-			if at.IsZero() {
-				time.Sleep(slow)
-				return len(records), nil
-			}
-			f.change(func() { longest, all = max(longest, time.Since(at)), all+1 })
+	}
+	var shards []*fakeShard
+	for i := range quiet {
+		shards = append(shards, f.open(fmt.Sprintf("quiet%02d", i), ""))
+	}
+	written, longest, all := map[string]time.Time{}, time.Duration(0), 0
+	c.before = func(_ context.Context, records []change.Record) (int, error) {
+		item := records[0].Key.Partition
+		var at time.Time
+		f.change(func() { at = written[item] })
+		if at.IsZero() {
+			time.Sleep(slow)
 			return len(records), nil
 		}
-		ctx, cancel := contextFor(t, time.Minute)
-		defer cancel()
-		go func() {
-			for i, s := range shards {
-				time.Sleep(700 * time.Millisecond)
-				item := fmt.Sprintf("quiet%d", i)
-				f.change(func() { written[item] = time.Now() })
-				f.write(s, item, 1)
-			}
-		}()
-		r := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.Concurrency, cfg.BatchMax = 2, 10 })
-		if err := r.Run(ctx); err != nil {
-			t.Fatal(err)
+		f.change(func() { longest, all = max(longest, time.Since(at)), all+1 })
+		return len(records), nil
+	}
+	ctx, cancel := contextFor(t, time.Minute)
+	defer cancel()
+	go func() {
+		for i, s := range shards {
+			time.Sleep(700 * time.Millisecond)
+			item := fmt.Sprintf("quiet%d", i)
+			f.change(func() { written[item] = time.Now() })
+			f.write(s, item, 1)
 		}
-		if poll := time.Second; all != quiet || longest > poll+busy*slow {
-			t.Errorf("%d of %d quiet shards' records were processed, up to %s after they were written, want %s and a round", all, quiet, longest, poll)
-		}
+	}()
+	r := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) {
+		cfg.Concurrency, cfg.BatchMax, cfg.BufferMax = 2, 10, bufferMax
 	})
+	if err := r.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	// A round for the poll that finds nothing, one for the next, one for the batch.
+	if longestMax := time.Second + 3*busy*slow/2; all != quiet || longest > longestMax {
+		t.Errorf("%d of %d quiet shards' records were processed, up to %s after they were written, want %s", all, quiet, longest, longestMax)
+	}
+	if done := c.count() - all; done < 2*10*250 {
+		t.Errorf("%d records of busy shards were done within a minute, by two at a time", done)
+	}
 }
