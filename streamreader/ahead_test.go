@@ -263,3 +263,62 @@ func TestDrainReadsWhatTheLastBatchItselfWrote(t *testing.T) {
 		wantItems(t, c, map[string]int{"source": 1, "derived": 1})
 	})
 }
+
+func TestDroppedPagesGiveTheirRoomBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeStream()
+		f.pageMax, f.latency = 10, time.Second
+		f.write(f.open("shard", ""), "item", 1000)
+		r := newTestReader(t, f, NewMemoryCheckpoints(), &collector{})
+		b := newBuffer(1 << 20)
+		a := newAhead(&r.cfg, shardInfo{id: "shard"}, decoder{label: "label", partition: "pk", sortName: "sk"}, b)
+		first, err := a.next(t.Context(), place{})
+		if err != nil || len(first.records) != 10 {
+			t.Fatal(first, err)
+		}
+		b.release(first.bytes)
+		a.extend(t.Context())
+		time.Sleep(1500 * time.Millisecond) // one more is there, another on its way
+		a.drop()
+		if !b.tryReserve() {
+			t.Error("the room of what was dropped is missing")
+		}
+		if a.iterator != nil {
+			t.Error("it would go on behind the page that was dropped")
+		}
+	})
+}
+
+func TestShardsThatAreGivenAwayGiveTheirRoomBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, cp, c := newFakeStream(), NewMemoryCheckpoints(), &collector{before: slowly(100 * time.Millisecond)}
+		const records = 30_000
+		for _, id := range []string{"one", "two"} {
+			s := f.open(id, "")
+			f.write(s, id, records)
+			f.close(s)
+		}
+		worker := func(name string) *Reader {
+			return newTestReader(t, f, cp, c, func(cfg *Config) { cfg.WorkerID, cfg.BufferMax, cfg.BatchMax = name, 4<<20, 10 })
+		}
+		ctx, cancel := contextFor(t, 20*time.Minute)
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- worker("stays").Run(ctx) }()
+		for range 6 {
+			time.Sleep(5 * time.Second)
+			guest, leave := contextFor(t, 10*time.Second)
+			if err := worker("guest").Run(guest); err != nil {
+				t.Error(err)
+			}
+			leave()
+		}
+		if done := c.count(); done == 2*records {
+			t.Error("everything was done before all shards were given away")
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		wantItems(t, c, map[string]int{"one": records, "two": records})
+	})
+}
