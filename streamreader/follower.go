@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -60,10 +61,11 @@ type follower struct {
 	idleAtAsk bool // all shards were idle when the list was begun
 	failing   *backoff.ExponentialBackOff
 
-	slots chan struct{}
-	ended chan endedShard
-	idle  chan struct{}
-	wg    sync.WaitGroup
+	slots  chan struct{}
+	buffer *buffer
+	ended  chan endedShard
+	idle   chan struct{}
+	wg     sync.WaitGroup
 }
 
 type endedShard struct {
@@ -85,6 +87,7 @@ func newFollower(r *Reader, drain bool) *follower {
 		stopList: func() {},
 		failing:  newBackoff(),
 		slots:    make(chan struct{}, r.cfg.Concurrency),
+		buffer:   newBuffer(r.cfg.BufferMax),
 		ended:    make(chan endedShard),
 		idle:     make(chan struct{}, 1),
 	}
@@ -378,6 +381,8 @@ func (f *follower) start(ctx, work context.Context, info shardInfo, held *leases
 		cfg:      &f.r.cfg,
 		log:      f.r.cfg.Logger,
 		slots:    f.slots,
+		ahead:    newAhead(&f.r.cfg, info, f.decoder, f.buffer),
+		random:   rand.New(rand.NewPCG(nameHash(f.r.cfg.WorkerID), nameHash(info.id))),
 		onIdle:   f.wake,
 		onDone:   f.r.countDone,
 		info:     info,

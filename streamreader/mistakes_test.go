@@ -45,27 +45,32 @@ func TestDescribeStreamNotPaginated(t *testing.T) {
 }
 
 func TestExpiredIteratorLoopedForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, c := newFakeStream(), &collector{}
-		s := f.open("shard", "")
-		f.write(s, "item", 1100)
-		time.AfterFunc(10*time.Minute, func() { f.write(s, "item", 50) })
-		// The first page takes longer than an iterator lives: by then the second
-		// has long been fetched, and the iterator that came with it is too old.
-		var once sync.Once
-		c.before = func(_ context.Context, records []change.Record) (int, error) {
-			once.Do(func() { time.Sleep(16 * time.Minute) })
-			return len(records), nil
-		}
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		wantItems(t, c, map[string]int{"item": 1150})
-		opened := f.calls("GetShardIterator shard AFTER_SEQUENCE_NUMBER")
-		if want := *s.records[1099].Dynamodb.SequenceNumber; len(opened) != 1 || !strings.HasSuffix(opened[0], want) {
-			t.Errorf("new iterators %v, want one behind the last record done, %s", opened, want)
-		}
-	})
+	for _, pageMax := range []int{1000, 100} {
+		t.Run(fmt.Sprintf("pages of %d", pageMax), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, c := newFakeStream(), &collector{}
+				f.pageMax = pageMax
+				s := f.open("shard", "")
+				f.write(s, "item", 1000+pageMax)
+				time.AfterFunc(10*time.Minute, func() { f.write(s, "item", 50) })
+				// The first page takes longer than an iterator lives: by then a batch
+				// has long been read ahead, and the iterator behind it is too old.
+				var once sync.Once
+				c.before = func(_ context.Context, records []change.Record) (int, error) {
+					once.Do(func() { time.Sleep(16 * time.Minute) })
+					return len(records), nil
+				}
+				if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				wantItems(t, c, map[string]int{"item": 1050 + pageMax})
+				opened := f.calls("GetShardIterator shard AFTER_SEQUENCE_NUMBER")
+				if want := *s.records[999+pageMax].Dynamodb.SequenceNumber; len(opened) != 1 || !strings.HasSuffix(opened[0], want) {
+					t.Errorf("new iterators %v, want one behind the last record done, %s", opened, want)
+				}
+			})
+		})
+	}
 }
 
 func TestDeletedShardRetriedForEver(t *testing.T) {

@@ -36,8 +36,14 @@ type Config struct {
 	Logger       *slog.Logger  // default slog.Default()
 	BatchMax     int           // records per Process call; default 1000, which is also the most that one page has
 	PollInterval time.Duration // longest wait between two polls of a shard that is empty; default 1 s
-	Concurrency  int           // shards read or processed at the same moment; open shards beyond it take turns; default 16
+	Concurrency  int           // Process calls at the same moment; shards beyond it take turns, batch by batch; default 16
 	ListInterval time.Duration // wait between two lists of the shards while none ends; default 30 s
+	// BufferMax bounds the records that all shards together hold, in hand, read
+	// ahead and on their way, in bytes as DynamoDB counts them and at least 1 KiB
+	// each; decoded they take up to several times that. There is one call to
+	// GetRecords at a time for each free MiB, the most that a page has. Default
+	// 32 MiB, at least 1 MiB.
+	BufferMax int64
 
 	// Processes that share a stream and a lease table divide the shards between
 	// them. Each must have a WorkerID of its own; the default is the host's name
@@ -79,6 +85,7 @@ func New(cfg Config) (*Reader, error) {
 	require(cfg.BatchMax >= 0 && cfg.Concurrency >= 0 && cfg.DrainPolls >= 0, "BatchMax, Concurrency and DrainPolls must not be negative")
 	require(cfg.PollInterval >= 0 && cfg.ListInterval >= 0 && cfg.CheckpointInterval >= 0 && cfg.StopTimeout >= 0,
 		"PollInterval, ListInterval, CheckpointInterval and StopTimeout must not be negative")
+	require(cfg.BufferMax == 0 || cfg.BufferMax >= pageBytesMax, "BufferMax must be at least 1 MiB, the size of one page")
 	require(cfg.LeaseTerm == 0 || cfg.LeaseTerm >= leaseTermMin, "LeaseTerm must be at least 1 s")
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("configuring the stream reader: %w", errors.Join(problems...))
@@ -87,6 +94,7 @@ func New(cfg Config) (*Reader, error) {
 		cfg.Logger = slog.Default()
 	}
 	orDefault(&cfg.BatchMax, 1000)
+	orDefault(&cfg.BufferMax, 32*pageBytesMax)
 	orDefault(&cfg.PollInterval, time.Second)
 	orDefault(&cfg.Concurrency, 16)
 	orDefault(&cfg.ListInterval, 30*time.Second)

@@ -60,11 +60,11 @@ func (b boundedStreams) GetRecords(ctx context.Context, in *dynamodbstreams.GetR
 }
 
 // answered notes that a page came.
-func (s *shardReader) answered() {
+func (s *shardReader) answered(at time.Time) {
 	s.silentSince = time.Time{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.progress.answered = time.Now()
+	s.progress.answered = at
 }
 
 // unanswered judges a call that failed and may succeed later. Others must not
@@ -120,7 +120,8 @@ func (q *silence) resume(s *shardReader) {
 	if !ok || s.held.Lease().Counter != p.reader.held.Lease().Counter+1 {
 		return
 	}
-	s.iterator, s.reopened, s.answeredAt = p.reader.iterator, p.reader.reopened, p.reader.answeredAt
+	s.ahead.iterator, s.first = p.reader.ahead.iterator, p.reader.first
+	s.reopened, s.answeredAt = p.reader.reopened, p.reader.answeredAt
 	s.progress = p.reader.snapshot()
 }
 
