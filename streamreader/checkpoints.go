@@ -15,6 +15,10 @@ const (
 // shard; a reader with Config.Alone stops at once.
 var ErrLeaseLost = leases.ErrLost
 
+// ErrNamesake is an ErrLeaseLost: another process runs under this one's
+// WorkerID. It ends the reader that was there first.
+var ErrNamesake = leases.ErrNamesake
+
 type (
 	// Lease is one row of the lease table: how far one shard is done, and by whom.
 	// Beside its shards each stream has a row of its own (OfStream), whose owner

@@ -40,6 +40,7 @@ type follower struct {
 	began   time.Time
 
 	fleet    *fleet // nil: this process reads the stream alone
+	own      Lease  // the stream's own row as it was when all rows were read; zero if there was none
 	lister   lister
 	found    listing // the last complete list, and what was found since
 	plan     lineagePlan
@@ -89,7 +90,7 @@ func newFollower(r *Reader, drain bool) *follower {
 		idle:     make(chan struct{}, 1),
 	}
 	if !r.cfg.Alone {
-		f.fleet = newFleet(&r.cfg)
+		f.fleet = newFleet(&r.cfg, drain)
 	}
 	return f
 }
@@ -110,6 +111,9 @@ func (f *follower) run(ctx, work context.Context) error {
 			}
 		}
 		f.list(ctx)
+		if f.fleet != nil {
+			f.fleet.tell(ctx)
+		}
 		if err := f.await(ctx, work); err != nil {
 			return err
 		}
@@ -155,9 +159,9 @@ func (f *follower) see(rows []Lease) {
 			seen[l.Shard] = l
 		}
 	}
-	f.fresh = !hasProgress(seen)
+	f.fresh, f.own = !hasProgress(seen), Lease{}
 	if own != nil {
-		f.fresh = own.Checkpoint == TrimHorizon
+		f.fresh, f.own = own.Checkpoint == TrimHorizon, *own
 	}
 	for id := range f.running {
 		if l, ok := f.leases[id]; ok && f.fleet == nil {
@@ -293,6 +297,9 @@ func (f *follower) takePage(ctx context.Context, p listed) error {
 // complete draws the conclusions that only a whole list allows.
 func (f *follower) complete(ctx context.Context) error {
 	if f.fleet == nil {
+		if err := f.endFirstList(ctx); err != nil {
+			return err
+		}
 		f.fresh = false
 	} else if f.fleet.lists() {
 		if err := f.fleet.describe(ctx, f.decoder, Latest); err != nil {
@@ -310,6 +317,22 @@ func (f *follower) complete(ctx context.Context) error {
 	known := f.fleet == nil || f.fleet.lists() || len(f.plan.create)+len(f.plan.missing) == 0
 	f.drained = known && f.idleAtAsk && f.settled() && f.allIdle() && f.found.status != streams.StreamStatusEnabling
 	return nil
+}
+
+// endFirstList notes, for who reads alone, that a first list is complete which
+// a worker of a fleet had begun: from now on a shard whose parent nobody knows
+// is a loss.
+func (f *follower) endFirstList(ctx context.Context) error {
+	if f.own.Shard == "" || f.own.Checkpoint != TrimHorizon {
+		return nil
+	}
+	row, err := f.r.cfg.Checkpoints.Claim(ctx, f.own, f.r.cfg.worker())
+	if err != nil {
+		return err
+	}
+	row.Checkpoint, row.Label, row.PartitionKey, row.SortKey = Latest, f.decoder.label, f.decoder.partition, f.decoder.sortName
+	f.own, err = f.r.cfg.Checkpoints.Release(ctx, row)
+	return err
 }
 
 // apply starts what may be read: everything, or what fleet says.
@@ -332,24 +355,14 @@ func (f *follower) apply(ctx, work context.Context) error {
 	return nil
 }
 
+// createRows makes rows, and completes rows that others made.
 func (f *follower) createRows(ctx context.Context, create []Lease) error {
 	rows := make([]Lease, len(create))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(callsMax)
 	for i, lease := range create {
-		group.Go(func() error {
-			lease.Whole = lease.Start != ""
-			if f.fresh {
-				// The oldest shards may be trimmed in part by now. That is no loss:
-				// the reader takes up the stream as it is.
-				whole, err := holdsStart(ctx, &f.r.cfg, shardInfo{id: lease.Shard, start: lease.Start})
-				if err != nil && classify(err) == verdictRetry {
-					return err
-				}
-				lease.Whole = whole
-			}
-			var err error
-			rows[i], err = f.r.cfg.Checkpoints.Create(ctx, lease)
+		group.Go(func() (err error) {
+			rows[i], err = f.createRow(ctx, lease)
 			return err
 		})
 	}
@@ -361,8 +374,41 @@ func (f *follower) createRows(ctx context.Context, create []Lease) error {
 	}
 	if len(create) > 0 {
 		f.children = childrenIn(f.leases)
+		if f.fleet != nil {
+			f.fleet.untold = true
+		}
 	}
 	return err
+}
+
+// createRow makes one row, in a fleet only while this worker is the one that
+// lists: another may have come to know better.
+func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
+	if f.fleet != nil {
+		office := f.fleet.holding()[f.r.cfg.StreamARN]
+		if office == nil || !office.Trusted() {
+			return Lease{}, leases.ErrTrustOver
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = office.Until(ctx)
+		defer cancel()
+	}
+	lease.Whole = lease.Start != ""
+	if f.fresh {
+		// The oldest shards may be trimmed in part by now. That is no loss:
+		// the reader takes up the stream as it is.
+		whole, err := holdsStart(ctx, &f.r.cfg, shardInfo{id: lease.Shard, start: lease.Start})
+		if err != nil && classify(err) == verdictRetry {
+			return Lease{}, err
+		}
+		lease.Whole = whole
+	}
+	row, err := f.r.cfg.Checkpoints.Create(ctx, lease)
+	if err != nil || !row.Bare {
+		return row, err
+	}
+	row.Stream, row.Parent, row.Start, row.Whole, row.Orphan = lease.Stream, lease.Parent, lease.Start, lease.Whole, lease.Orphan
+	return f.r.cfg.Checkpoints.Adopt(ctx, row)
 }
 
 // note takes over one row as a call has just returned it.
@@ -408,16 +454,20 @@ func (f *follower) wake() {
 func (f *follower) take(e endedShard) error {
 	s := f.running[e.id]
 	delete(f.running, e.id)
+	if cause := e.held.Cause(); errors.Is(cause, ErrNamesake) {
+		e.err = cause
+	}
 	f.countGone(e)
 	f.note(e.held.Lease())
 	if f.fleet != nil {
 		f.fleet.drop(e.id)
+		f.fleet.untold = true
 		if errors.Is(e.err, errUnanswered) {
 			f.r.cfg.Logger.Warn("a shard is given back", "shard", e.id, "error", e.err)
 			f.fleet.silence.gaveBack(s, f.r.cfg.LeaseTerm)
 			e.err = nil
 		}
-		if errors.Is(e.err, ErrLeaseLost) {
+		if errors.Is(e.err, ErrLeaseLost) && !errors.Is(e.err, ErrNamesake) {
 			f.r.cfg.Logger.Warn("a shard is no longer this worker's", "shard", e.id, "error", e.err)
 			e.err = nil
 		}
@@ -434,11 +484,29 @@ func (f *follower) stopAll() error {
 		close(f.ended)
 	}()
 	var errs []error
+	told := time.Time{}
 	for e := range f.ended {
 		errs = append(errs, f.take(e))
+		if f.fleet != nil && time.Since(told) > tellEvery { // others need not wait for the slowest
+			f.fleet.tell(context.Background())
+			told = time.Now()
+		}
 	}
 	if f.fleet != nil {
 		f.fleet.stop()
 	}
 	return errors.Join(errs...)
+}
+
+// tellEvery is how often at most a worker that stops tells of what it gives up.
+const tellEvery = 200 * time.Millisecond
+
+// tellLoss lets the other workers end with this one, where records are lost,
+// instead of one after the other as each takes the shard.
+func (f *follower) tellLoss(err error) {
+	var lost *TrimmedError
+	if f.fleet == nil || !errors.As(err, &lost) || errors.Is(err, errToldLost) {
+		return
+	}
+	f.fleet.announce(context.Background(), leases.Loss{Shard: lost.Shard, Checkpoint: lost.Checkpoint})
 }

@@ -137,11 +137,12 @@ func (f *follower) nextWait(took time.Duration) (wait, full time.Duration) {
 const listPart = 4
 
 // judgeMissing returns a TrimmedError once lists have lacked an unfinished
-// shard often enough. Shards that are being read are told by their own calls.
+// shard often enough. Shards that are being read, by whoever, are
+// told by their readers' own calls.
 func (f *follower) judgeMissing() error {
 	lacking := map[string]int{}
 	for _, lease := range f.plan.missing {
-		if f.running[lease.Shard] != nil {
+		if f.running[lease.Shard] != nil || f.fleet != nil && lease.Owner != "" && !f.fleet.expired(lease) {
 			continue
 		}
 		lacking[lease.Shard] = f.missing[lease.Shard] + 1
@@ -150,6 +151,9 @@ func (f *follower) judgeMissing() error {
 		}
 	}
 	f.missing = lacking
+	if f.fleet != nil && len(lacking) > 0 {
+		f.fleet.looks.called = true // by the next list the rows are to say who reads what
+	}
 	return nil
 }
 
@@ -253,13 +257,16 @@ func (f *follower) publish() {
 		}
 	}
 	others := f.fleet == nil || f.allListed() && f.fleet.othersCaughtUp(f.leases, f.r.cfg.DrainPolls, f.began)
+	if f.fleet != nil {
+		f.fleet.behind = !others
+	}
 	rows := f.sharedShards()
 	f.r.mu.Lock()
 	f.r.state.rows = rows
 	f.r.state.behind = !others
 	f.r.state.waiting, f.r.state.finished, f.r.state.listedAt = waiting, finished, f.listedAt
-	if f.fleet != nil && f.fleet.lookedAt.After(f.listedAt) {
-		f.r.state.listedAt = f.fleet.lookedAt
+	if f.fleet != nil && f.fleet.looks.at.After(f.listedAt) {
+		f.r.state.listedAt = f.fleet.looks.at
 	}
 	f.r.mu.Unlock()
 	f.publishRunning()

@@ -45,6 +45,7 @@ func planShards(streamARN string, listed []shardInfo, rows map[string]Lease, fol
 		if known && lease.Finished() {
 			continue
 		}
+		begun := known && lease.Checkpoint != TrimHorizon
 		_, parentListed := byID[s.parent]
 		parentLease, parentKnown := rows[s.parent]
 		alone := !parentListed && !parentKnown
@@ -55,12 +56,16 @@ func planShards(streamARN string, listed []shardInfo, rows map[string]Lease, fol
 			// is the grandchild of one that was read: a generation between
 			// came and went unread. Its row is not made, so that this stays
 			// to be seen after a restart too.
-			if followed && lease.Orphan {
+			if followed && lease.Orphan && !begun {
 				lost[s.parent] = true
 				plan.waiting = append(plan.waiting, s.id)
 				continue
 			}
 			plan.create = append(plan.create, lease)
+		} else if lease.Bare {
+			adopted := rowOf(streamARN, s)
+			adopted.Orphan = s.parent != "" && alone
+			plan.create = append(plan.create, adopted)
 		}
 		switch {
 		case s.parent == "",

@@ -167,7 +167,7 @@ func (s *shardReader) claim(ctx context.Context) error {
 	}
 	b := newBackoff()
 	for s.cfg.Alone {
-		err := s.held.Claim(ctx, s.cfg.WorkerID)
+		err := s.held.Claim(ctx, s.cfg.worker())
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
