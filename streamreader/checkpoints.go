@@ -24,6 +24,8 @@ type (
 	// Beside its shards each stream has a row of its own (OfStream), whose owner
 	// lists the stream's shards and makes and deletes their rows.
 	Lease = leases.Lease
+	// Worker is who claims leases.
+	Worker = leases.Worker
 	// Checkpoints keeps the leases: NewLeaseTable and NewMemoryCheckpoints make one.
 	Checkpoints = leases.Store
 	// LeaseTable keeps the leases in a DynamoDB table, one row a shard.

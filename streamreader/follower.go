@@ -276,7 +276,7 @@ func (f *follower) takePage(ctx context.Context, p listed) error {
 				reader.observe(s, children[s.id], p.found.status)
 			}
 		}
-		f.plan = planShards(f.r.cfg.StreamARN, f.found.shards, f.leases, !f.fresh)
+		f.plan = planLineage(f.r.cfg.StreamARN, f.found.shards, f.leases, !f.fresh)
 		if f.fleet != nil && !f.fleet.lists() {
 			return nil
 		}
@@ -340,7 +340,7 @@ func (f *follower) apply(ctx, work context.Context) error {
 	if f.fleet != nil {
 		f.balance(ctx, work)
 	} else if len(f.found.shards) > 0 {
-		f.plan = planLineage(f.r.cfg.StreamARN, f.found.shards, f.leases)
+		f.plan = planLineage(f.r.cfg.StreamARN, f.found.shards, f.leases, !f.fresh)
 		if err := f.createRows(ctx, f.plan.create); err != nil {
 			return err
 		}
