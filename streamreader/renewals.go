@@ -46,11 +46,14 @@ func (l *fleet) holding() map[string]*leases.Held {
 	return held
 }
 
+// slowPart of a term is how long a renewal keeps its place among those that are
+// made at the same time. What hangs keeps no others from being renewed.
+const slowPart = 100
+
 // renew renews the leases that are due until ctx ends, also while the shards
-// are being let go. No row waits for another: those that fail have places of
-// their own, so that rows that hang leave room for those that do not.
+// are being let go. No row waits for another.
 func (l *fleet) renew(ctx context.Context) {
-	calls, repeats := make(chan struct{}, callsMax), make(chan struct{}, callsMax)
+	places := make(chan struct{}, callsMax)
 	var group sync.WaitGroup
 	defer group.Wait()
 	for sleep(ctx, l.cfg.LeaseTerm/(4*leases.RenewalsPerTerm)) == nil {
@@ -58,18 +61,16 @@ func (l *fleet) renew(ctx context.Context) {
 			if !h.Due() || !l.beginRenewal(id) {
 				continue
 			}
-			places := calls
-			if h.Failing() {
-				places = repeats
-			}
 			group.Go(func() {
 				defer l.endRenewal(id)
 				select {
 				case places <- struct{}{}:
-					defer func() { <-places }()
 				case <-ctx.Done():
 					return
 				}
+				leave := sync.OnceFunc(func() { <-places })
+				defer leave()
+				defer time.AfterFunc(l.cfg.LeaseTerm/slowPart, leave).Stop()
 				if err := h.Renew(ctx); err != nil && !errors.Is(err, ErrLeaseLost) && ctx.Err() == nil {
 					l.cfg.Logger.Warn("renewing a lease failed, will retry", "shard", id, "error", err)
 				}

@@ -41,7 +41,6 @@ type Held struct {
 	renewed  time.Time // when the last write that succeeded began
 	lost     bool
 	cause    error // what the row said when it was lost
-	failed   bool  // the last write did
 	expiry   *time.Timer
 	onLost   func() // ends the work that is done under the lease
 	onAsked  func() // ends the reading, not the work
@@ -164,13 +163,6 @@ func (h *Held) Cause() error {
 	return h.cause
 }
 
-// Failing reports whether the last write failed.
-func (h *Held) Failing() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.failed
-}
-
 // Until returns a context that ends when the trust does, as it is now.
 func (h *Held) Until(ctx context.Context) (context.Context, context.CancelFunc) {
 	h.mu.Lock()
@@ -263,13 +255,10 @@ func (h *Held) send(ctx context.Context, do func(context.Context) (Lease, error)
 		defer cancel()
 	}
 	row, err := do(inTime)
-	h.mu.Lock()
-	h.failed = err != nil
 	if errors.Is(err, ErrLost) {
+		h.mu.Lock()
 		h.cause = err
-	}
-	h.mu.Unlock()
-	if errors.Is(err, ErrLost) {
+		h.mu.Unlock()
 		h.lose()
 	}
 	if err != nil {

@@ -43,6 +43,16 @@ func leaseOf(t *testing.T, store Store, shard string) Lease {
 	return Lease{}
 }
 
+// newTestTable returns an empty table of leases.
+func newTestTable(t *testing.T) *Table {
+	t.Helper()
+	table := NewTable(dynamosim.New(dynamosim.Options{}), testTable)
+	if _, err := table.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 // Both stores keep the same contract.
 func TestCheckpoints(t *testing.T) {
 	for name, open := range map[string]func() (first, second Store){
