@@ -193,7 +193,7 @@ func TestRowsAreMadeOnlyByWhoLists(t *testing.T) {
 		defer cancel()
 		_ = newTestReader(t, f, cp, &collector{}, func(cfg *Config) { cfg.WorkerID = "slow" }).Run(ctx)
 		if cp.late > 0 {
-			t.Errorf("%d rows were begun by a worker that did not list any more", cp.late)
+			t.Errorf("%d rows were made by a worker that did not list any more", cp.late)
 		}
 		if cp.made == 0 {
 			t.Error("no row was tried")
@@ -222,6 +222,9 @@ func (c *slowCreates) Create(ctx context.Context, l Lease) (Lease, error) {
 	c.mu.Unlock()
 	select {
 	case <-time.After(testTerm):
+		c.mu.Lock()
+		c.late++ // it should have been given up
+		c.mu.Unlock()
 	case <-ctx.Done():
 		return l, ctx.Err()
 	}
