@@ -80,6 +80,33 @@ func TestTheShardsOfADeadReaderAreTakenWithinTwoTerms(t *testing.T) {
 	}
 }
 
+// Who lists is watched by all, so that its shards wait no longer than others'.
+func TestTheShardsOfADeadListerAreTakenBeforeTwoTerms(t *testing.T) {
+	for i := range 8 { // renewals are about eight such steps apart
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrew(t, dynamosim.Options{Shards: 8})
+			for _, name := range []string{"a", "b", "c"} {
+				c.join(name)
+			}
+			time.Sleep(40*time.Second + time.Duration(i)*500*time.Millisecond)
+			dead := c.members["a"]
+			if dead.line.lists == 0 {
+				t.Fatal("a does not list")
+			}
+			c.kill(dead)
+			began := time.Now()
+			for len(c.owners()["a"]) > 0 && time.Since(began) < 3*testTerm {
+				time.Sleep(100 * time.Millisecond)
+			}
+			if took := time.Since(began); took > testTerm*165/100 {
+				t.Errorf("the shards of a worker that died after %s were taken %s later", began.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)), took)
+			}
+			<-dead.ended
+			c.dismiss()
+		})
+	}
+}
+
 func TestAReaderThatWasFrozenNeitherProcessesNorCheckpoints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 4})
