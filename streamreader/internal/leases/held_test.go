@@ -99,7 +99,7 @@ func whoWrites(t *testing.T, store Store) {
 		}
 		return l
 	}
-	made := must(store.Create(ctx, Lease{Shard: "shard", Checkpoint: "3", Bare: true}))
+	made := must(store.Create(ctx, Lease{Shard: "bare", Checkpoint: "3", Bare: true}))
 	known := made
 	known.Stream, known.Parent, known.Start, known.Whole, known.Orphan = testARN, "parent", "1", true, true
 	if l := must(store.Adopt(ctx, known)); l.Bare || l.Stream != testARN || l.Parent != "parent" || l.Start != "1" || !l.Whole || !l.Orphan || l.Checkpoint != "3" {
@@ -110,7 +110,7 @@ func whoWrites(t *testing.T, store Store) {
 		t.Errorf("adopted twice: %+v", l)
 	}
 
-	first := must(store.Claim(ctx, must(store.Get(ctx, "shard")), Worker{Name: "w", Run: "1", Term: time.Minute}))
+	first := must(store.Claim(ctx, must(store.Get(ctx, "bare")), Worker{Name: "w", Run: "1", Term: time.Minute}))
 	if first.Term != time.Minute || first.Run != "1" {
 		t.Errorf("claimed: %+v", first)
 	}
@@ -125,7 +125,7 @@ func whoWrites(t *testing.T, store Store) {
 	if l := must(store.Evict(ctx, asked)); l.Owner != "next" || l.Run != "" || l.Counter != second.Counter+1 || l.Checkpoint != "3" {
 		t.Errorf("evicted: %+v", l)
 	}
-	if l := must(store.Release(ctx, must(store.Claim(ctx, must(store.Get(ctx, "shard")), Worker{Name: "next", Run: "3", Term: time.Minute})))); l.Owner != "" || l.Term != 0 || l.Run != "" {
+	if l := must(store.Release(ctx, must(store.Claim(ctx, must(store.Get(ctx, "bare")), Worker{Name: "next", Run: "3", Term: time.Minute})))); l.Owner != "" || l.Term != 0 || l.Run != "" {
 		t.Errorf("released: %+v", l)
 	}
 

@@ -161,6 +161,7 @@ func TestHandoverAtAnEndpoint(t *testing.T) {
 			})
 			table := fmt.Sprintf("leases-%d", time.Now().UnixNano())
 			handOver(t, NewTable(db, table))
+			whoWrites(t, NewTable(db, table))
 			if _, err := db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
 				t.Error(err)
 			}
