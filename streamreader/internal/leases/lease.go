@@ -157,6 +157,9 @@ func (l Lease) released(by Lease) Lease {
 	return l
 }
 
+// evicted is released, by somebody else.
+func (l Lease) evicted() Lease { return l.released(l) }
+
 // adopted is the row with what a lister knows of its shard.
 func (l Lease) adopted(by Lease) Lease {
 	l.Stream, l.Parent, l.Start, l.Whole, l.Orphan, l.Bare = by.Stream, by.Parent, by.Start, by.Whole, by.Orphan, false

@@ -48,7 +48,7 @@ func (t *Table) Release(ctx context.Context, lease Lease) (Lease, error) {
 // Evict gives up the row of somebody who is not heard of.
 func (t *Table) Evict(ctx context.Context, lease Lease) (Lease, error) {
 	nobody := func(Lease) bool { return false }
-	return t.update(ctx, "releasing for its owner", lease, nobody, releaseWrites, func(row Lease) Lease { return row.released(row) })
+	return t.update(ctx, "releasing for its owner", lease, nobody, releaseWrites, Lease.evicted)
 }
 
 // mine reports whether the row names the process that l names as its owner.
