@@ -77,7 +77,7 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 	former := l.own
 	l.own = Lease{}
 	if own != nil {
-		l.own = *own
+		l.own, l.looks.lost = *own, own.Lost
 		l.note(former, *own)
 	}
 	for id, row := range now {

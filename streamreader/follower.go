@@ -47,6 +47,7 @@ type follower struct {
 	missing  map[string]int      // consecutive lists that lacked the shard
 	done     map[string]int      // the same for rows that serve nobody any more
 	fresh    bool                // not all rows of the shards that the stream had at first are made
+	allMade  bool                // all of them were, before the rows were read
 	decoder  decoder
 
 	soon      time.Duration // next wait after a shard has ended

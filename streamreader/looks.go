@@ -38,11 +38,12 @@ type looks struct {
 	at       time.Time // all rows were read
 	ownAt    time.Time // the stream's own row was read
 	listenAt time.Time
-	retryAt  time.Time // after a failure
-	news     int64     // heard last
-	deaf     int64     // losses announced up to here are of former times
-	met      bool      // the stream's own row was read once
-	called   bool      // there are news
+	retryAt  time.Time   // after a failure
+	news     int64       // heard last
+	deaf     int64       // losses announced up to here are of former times
+	lost     leases.Loss // heard last
+	met      bool        // the stream's own row was read once
+	called   bool        // there are news
 	rows     int
 	expiry   time.Time // the first at which a lease may expire, should its owner remain silent
 	shift    float64   // of the wait, so that workers do not keep step
@@ -134,18 +135,20 @@ func (l *fleet) listen(ctx context.Context) (bool, error) {
 	if row.News != l.looks.news {
 		l.looks.news, l.looks.called = row.News, true
 	}
+	l.looks.lost = row.Lost
+	if row.News < l.looks.deaf {
+		l.looks.deaf = 0 // the row was deleted and made anew
+	}
 	if l.holding()[l.cfg.StreamARN] == nil {
 		l.note(l.own, row)
 		l.own = row
-	} else {
-		l.own.Lost = row.Lost
 	}
 	return l.mayElect() || !l.looks.ownAt.Before(l.lookAt()), nil
 }
 
 // lostRecords is the TrimmedError of another worker, heard of since this one began.
 func (l *fleet) lostRecords() error {
-	if lost := l.own.Lost; lost.News > l.looks.deaf {
+	if lost := l.looks.lost; lost.News > l.looks.deaf {
 		return &permanentError{&TrimmedError{StreamARN: l.cfg.StreamARN, Shard: lost.Shard, Checkpoint: lost.Checkpoint, Err: errToldLost}}
 	}
 	return nil

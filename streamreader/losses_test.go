@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -71,40 +73,54 @@ func (c *crew) joinTrimming(s *trimming, name string) *member {
 // Where one worker finds that records are lost, all end with that, and not one
 // after the other as each takes the shard; who is started then finds out itself.
 func TestALossEndsAllWorkersTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(t, dynamosim.Options{Shards: 6})
-		for i := range 60 {
-			c.write(t, fmt.Sprintf("item%d", i))
-		}
-		s := &trimming{from: map[string]string{}}
-		finder := c.joinTrimming(s, "a")
-		time.Sleep(5 * time.Second)
-		others := []*member{c.join("b"), c.join("c")}
-		time.Sleep(30 * time.Second)
-		shard := c.owners()["a"][0]
-		s.mu.Lock()
-		s.trimmed = shard
-		s.mu.Unlock()
-		for _, m := range append(others, finder) {
-			var lost *TrimmedError
-			select {
-			case err := <-m.ended:
-				if !errors.As(err, &lost) || lost.Shard != shard {
-					t.Errorf("%s ended with %v", m.name, err)
-				}
-			case <-time.After(4 * time.Second):
-				t.Fatalf("%s goes on", m.name)
+	for _, name := range []string{"who lists", "another"} {
+		t.Run(name+" finds it", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { endTogether(t, name == "who lists") })
+		})
+	}
+}
+
+func endTogether(t *testing.T, listerFinds bool) {
+	c := newCrew(t, dynamosim.Options{Shards: 6})
+	for i := range 60 {
+		c.write(t, fmt.Sprintf("item%d", i))
+	}
+	s := &trimming{from: map[string]string{}}
+	var finder *member
+	if listerFinds {
+		finder = c.joinTrimming(s, "a")
+	} else {
+		c.join("x")
+	}
+	time.Sleep(5 * time.Second)
+	if !listerFinds {
+		finder = c.joinTrimming(s, "a")
+	}
+	c.join("b")
+	time.Sleep(30 * time.Second)
+	shard := c.owners()[finder.name][0]
+	s.mu.Lock()
+	s.trimmed = shard
+	s.mu.Unlock()
+	for _, m := range slices.SortedFunc(maps.Values(c.members), func(x, y *member) int { return strings.Compare(x.name, y.name) }) {
+		var lost *TrimmedError
+		select {
+		case err := <-m.ended:
+			if !errors.As(err, &lost) || lost.Shard != shard {
+				t.Errorf("%s ended with %v", m.name, err)
 			}
-			delete(c.members, m.name)
+		case <-time.After(4 * time.Second):
+			t.Fatalf("%s goes on", m.name)
 		}
-		c.join("restarted")
-		time.Sleep(20 * time.Second)
-		if owners := c.owners(); len(owners["restarted"]) != 6 {
-			t.Errorf("after a restart where nothing is lost: %v", owners)
-		}
-		c.dismiss()
-		c.judge(true)
-	})
+		delete(c.members, m.name)
+	}
+	c.join("restarted")
+	time.Sleep(20 * time.Second)
+	if owners := c.owners(); len(owners["restarted"]) != 6 {
+		t.Errorf("after a restart where nothing is lost: %v", owners)
+	}
+	c.dismiss()
+	c.judge(true)
 }
 
 // The lister's lists lack a shard that another worker reads: that one would know.

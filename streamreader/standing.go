@@ -83,8 +83,13 @@ func (f *follower) allListed() bool {
 		if l.Finished() && len(f.children[id]) == 0 {
 			return false
 		}
+		for _, child := range l.Children {
+			if _, made := f.leases[child]; !made {
+				return false
+			}
+		}
 	}
-	return f.fleet.own.Checkpoint == Latest
+	return f.allMade || f.fleet.lists() && !f.fresh
 }
 
 // waiting are the shards that wait for their parent.
