@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 // Processor applies records. records[:done] are durable when it returns; an
@@ -50,8 +51,11 @@ type Config struct {
 	// and a random part. A process that comes back under the same name takes its
 	// former leases at once; anyone else after LeaseTerm.
 	WorkerID string
-	// LeaseTerm is how long a worker that is not heard of keeps its shards;
-	// default 10 s, at least 1 s. It must be the same in all workers.
+	// RunID tells this process from another that is given the same WorkerID by
+	// mistake; default random.
+	RunID string
+	// LeaseTerm is how long this worker keeps its shards while it is not heard
+	// of; default 10 s, at least 1 s. The rows tell the others.
 	LeaseTerm time.Duration
 	// Alone says that no other process reads the stream: leases of other owners
 	// are taken at once, and a lease that is lost ends the reader.
@@ -105,6 +109,9 @@ func New(cfg Config) (*Reader, error) {
 	if cfg.WorkerID == "" {
 		cfg.WorkerID = newWorkerID()
 	}
+	if cfg.RunID == "" {
+		cfg.RunID = rand.Text()
+	}
 	if !cfg.Alone {
 		cfg.Streams = boundedStreams{cfg.Streams, max(cfg.LeaseTerm, callLeast)}
 	}
@@ -113,6 +120,15 @@ func New(cfg Config) (*Reader, error) {
 
 // leaseTermMin is the shortest term in which a write can fail and be repeated.
 const leaseTermMin = time.Second
+
+// worker is who claims leases for this Reader. Who reads alone does not renew them.
+func (cfg *Config) worker() leases.Worker {
+	w := leases.Worker{Name: cfg.WorkerID, Run: cfg.RunID, Term: cfg.LeaseTerm}
+	if cfg.Alone {
+		w.Term = 0
+	}
+	return w
+}
 
 // newWorkerID returns a name that no other process has.
 func newWorkerID() string {
@@ -167,6 +183,7 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 	if err == nil {
 		err = late // else what failed while stopping follows from err
 	}
+	f.tellLoss(err)
 	if err == nil && drain && !f.drained {
 		err = context.Cause(ctx)
 	}

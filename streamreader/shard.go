@@ -104,7 +104,7 @@ func (s *shardReader) letGo(work context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), releaseMax)
 	defer cancel()
 	m, unsaved := s.front.unsaved()
-	b := newBackoff()
+	b := newWaits(s.cfg.WorkerID + s.info.id)
 	for {
 		err := s.held.Release(ctx, func(l *Lease) {
 			if unsaved && !l.Finished() {
@@ -126,7 +126,7 @@ func (s *shardReader) letGo(work context.Context) error {
 }
 
 func (s *shardReader) follow(ctx, work context.Context) error {
-	b := newBackoff()
+	b := newWaits(s.cfg.WorkerID + s.info.id)
 	if err := s.claim(ctx); err != nil {
 		return err
 	}
@@ -166,9 +166,9 @@ func (s *shardReader) claim(ctx context.Context) error {
 		}
 		s.front.resumeAt(mark{position: p, sequence: checkpoint})
 	}
-	b := newBackoff()
+	b := newWaits(s.cfg.WorkerID + s.info.id)
 	for s.cfg.Alone {
-		err := s.held.Claim(ctx, s.cfg.WorkerID)
+		err := s.held.Claim(ctx, s.cfg.worker())
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}

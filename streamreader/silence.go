@@ -151,22 +151,3 @@ func (q *silence) curb(plan *leases.Plan, in leases.Input, asked bool) {
 		plan.Ask = plan.Ask[:min(1, len(plan.Ask))]
 	}
 }
-
-// resign leaves the list of the shards to another worker for a while.
-func (l *fleet) resign(ctx context.Context) {
-	l.silence.lists, l.silence.standAt = time.Time{}, time.Now().Add(pauseTerms*l.cfg.LeaseTerm)
-	arn := l.cfg.StreamARN
-	h := l.holding()[arn]
-	if h == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, releaseMax)
-	defer cancel()
-	before := l.own
-	if err := h.Release(ctx, func(*Lease) {}); err != nil {
-		l.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err) // it ends by itself
-	}
-	l.own = h.Lease()
-	l.note(before, l.own)
-	l.drop(arn)
-}
