@@ -55,7 +55,8 @@ type follower struct {
 	listedAt  time.Time     // the last page that came
 	lists     <-chan listed // pages of the list that is being made; nil if none is
 	stopList  context.CancelFunc
-	idleAtAsk bool // all shards were idle when the list was begun
+	idleAtAsk bool      // all shards were idle when the list was begun
+	toldAt    time.Time // when others were told, while stopping, of what is given up
 	failing   *waits
 
 	slots  chan struct{}
@@ -120,6 +121,7 @@ func (f *follower) run(ctx, work context.Context) error {
 			return err
 		}
 	}
+	f.tellStopping() // of a shard that ended as early as that
 	return nil
 }
 
@@ -210,18 +212,23 @@ func (f *follower) stopAll() error {
 		close(f.ended)
 	}()
 	var errs []error
-	told := time.Time{}
 	for e := range f.ended {
 		errs = append(errs, f.take(e))
-		if f.fleet != nil && time.Since(told) > tellEvery { // others need not wait for the slowest
-			f.fleet.tell(context.Background())
-			told = time.Now()
-		}
+		f.tellStopping()
 	}
 	if f.fleet != nil {
 		f.fleet.stop()
 	}
 	return errors.Join(errs...)
+}
+
+// tellStopping tells others of what a worker that stops has given up so far:
+// they need not wait for the slowest shard.
+func (f *follower) tellStopping() {
+	if f.fleet != nil && f.fleet.untold && time.Since(f.toldAt) > tellEvery {
+		f.fleet.tell(context.Background())
+		f.toldAt = time.Now()
+	}
 }
 
 // tellEvery is how often at most a worker that stops tells of what it gives up.

@@ -158,7 +158,7 @@ var errToldLost = errors.New("another worker has found that")
 
 // tell lets others know that there is something to look at, if there is.
 func (l *fleet) tell(ctx context.Context) {
-	if !l.untold {
+	if !l.untold || ctx.Err() != nil {
 		return
 	}
 	l.announce(ctx, leases.Loss{})
