@@ -17,6 +17,7 @@ type seedPhase string
 const (
 	phaseDerive seedPhase = "derive" // rederives every item
 	phaseShow   seedPhase = "show"   // rolls up every target
+	phaseRetire seedPhase = "retire" // no scan: former rules retire
 	phaseClean  seedPhase = "clean"  // takes off what rules wrote that are no more
 	phaseSweep  seedPhase = "sweep"  // over the state table: what such rules left there, and items that vanished
 

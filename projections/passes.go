@@ -140,7 +140,11 @@ func (e *Engine) workPass(ctx context.Context, p pass, keys []change.Key) error 
 		if err != nil {
 			return err
 		}
-		return e.rederive(ctx, slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool { return !concerns(k) }), plan.Everything, nil)
+		return e.rederive(ctx, slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool { return !concerns(k) }), plan.Itself, nil)
+	case phaseClean:
+		return e.underRegistry(ctx, func() error { return e.clean(ctx, keys) })
+	case phaseSweep:
+		return e.underRegistry(ctx, func() error { return e.sweep(ctx, keys) })
 	}
 	return fmt.Errorf("pass %q: %w", p, ErrUnknownPass)
 }
@@ -195,6 +199,14 @@ func (e *Engine) namesOf(p pass) []string {
 		return p.rules
 	}
 	var names []string
+	if p.epoch > 0 && (p.phase == phaseClean || p.phase == phaseSweep) {
+		for _, b := range e.planner.Formers() {
+			if !b.Cleaned.Load() {
+				names = append(names, b.Rule.Name)
+			}
+		}
+		return names
+	}
 	for _, r := range e.planner.Set.Rules {
 		c := seedCursor{level: p.level, phase: p.phase}
 		switch p.phase {

@@ -8,10 +8,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -20,6 +17,7 @@ import (
 // others write are seeded after them, level by level: the items that a level's
 // rules write are in the table when the next level's scan begins. Each level
 // takes a scan that derives and, once that is complete, a scan that shows.
+// Then what former rules wrote is taken back: retire.go.
 
 // SeedProgress is how far seeding has come.
 type SeedProgress struct {
@@ -68,14 +66,22 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 }
 
 // aimed reads where seeding stands, and turns the cursor to the pass that is to be
-// worked off. It returns how many are left with it.
+// worked off. It returns how many are left with it. Retiring takes no pass: it is
+// done on the way.
 func (e *Engine) aimed(ctx context.Context) (seedCursor, int, error) {
-	cursor, err := e.readSeeding(ctx)
-	if err != nil {
-		return cursor, 0, err
+	for {
+		cursor, err := e.readSeeding(ctx)
+		if err != nil {
+			return cursor, 0, err
+		}
+		left := e.aim(&cursor)
+		if cursor.phase != phaseRetire {
+			return cursor, left, nil
+		}
+		if err := e.retire(ctx, cursor); err != nil && !errors.Is(err, errCursorMoved) {
+			return cursor, 0, err
+		}
 	}
-	left := e.aim(&cursor)
-	return cursor, left, nil
 }
 
 // readSeeding reads the cursor, and which rules are live, as they were at one moment.
@@ -88,38 +94,71 @@ func (e *Engine) readSeeding(ctx context.Context) (cursor seedCursor, err error)
 }
 
 // aim turns the cursor to the next pass, unless it is in the middle of it, and
-// returns how many are left: none if everything is live and shown.
+// returns how many are left: none if everything is live and shown, and nothing is
+// left of former rules.
 func (e *Engine) aim(cursor *seedCursor) int {
 	var levels []int
 	for _, r := range e.planner.Set.Rules {
-		if !e.planner.Of(r).Live.Load() {
+		if !e.planner.Of(r).Live.Load() && !slices.Contains(levels, r.Level) {
 			levels = append(levels, r.Level)
 		}
 	}
 	slices.Sort(levels)
-	left := 2 * len(slices.Compact(levels))
+	left := len(levels)
+	for _, level := range levels {
+		if e.showsAnything(seedCursor{level: level}) {
+			left++
+		}
+	}
+	retiring, uncleaned := e.formersLeft()
+	if retiring || uncleaned {
+		left += 2
+	}
+	start := func(phase seedPhase, level int) {
+		if cursor.phase != phase || cursor.level != level {
+			*cursor = seedCursor{level: level, phase: phase, changes: cursor.changes}
+		}
+	}
 	switch {
-	case cursor.phase == phaseShow:
+	case cursor.phase == phaseShow && e.showsAnything(*cursor):
 		left++
-	case left > 0 && (cursor.phase != phaseDerive || cursor.level != levels[0]):
-		*cursor = seedCursor{level: levels[0], phase: phaseDerive, changes: cursor.changes}
+	case len(levels) > 0:
+		start(phaseDerive, levels[0])
+	case retiring:
+		start(phaseRetire, everyLevel)
+	case uncleaned && cursor.phase == phaseSweep:
+		left--
+	case uncleaned:
+		start(phaseClean, everyLevel)
 	}
 	return left
 }
 
+// formersLeft reports whether former rules are still to retire, and whether what
+// retired ones wrote is still to be taken back.
+func (e *Engine) formersLeft() (retiring, uncleaned bool) {
+	for _, b := range e.planner.Formers() {
+		retiring = retiring || !b.Retired.Load()
+		uncleaned = uncleaned || b.Retired.Load() && !b.Cleaned.Load()
+	}
+	return retiring, uncleaned
+}
+
 // endPass ends the cursor's pass, provided that nobody has moved it.
 func (e *Engine) endPass(ctx context.Context, cursor seedCursor) error {
-	if cursor.phase == phaseDerive {
+	switch cursor.phase {
+	case phaseDerive:
 		return e.goLive(ctx, cursor)
+	case phaseClean:
+		return e.storeCursor(ctx, seedCursor{level: everyLevel, phase: phaseSweep, changes: cursor.changes})
+	case phaseSweep:
+		return e.endFormers(ctx, cursor)
 	}
 	return e.dropCursor(ctx, cursor)
 }
 
 // seedPass goes over a table once, from the cursor on.
 func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(int64)) error {
-	if cursor.phase == phaseShow && !e.showsAnything(*cursor) {
-		return nil
-	}
 	p := e.passOf(*cursor)
 	in := &dynamodb.ScanInput{TableName: ptr(e.TableOf(p.String())), ConsistentRead: ptr(true), ExclusiveStartKey: cursor.last, Limit: ptr(int32(seedPageMax))}
 	c := newExpression()
@@ -168,42 +207,4 @@ func (e *Engine) showsAnything(cursor seedCursor) bool {
 	return slices.ContainsFunc(e.planner.Set.Entities, func(ent *rules.Entity) bool {
 		return slices.ContainsFunc(ent.Displays, cursor.isFor)
 	})
-}
-
-// goLive turns the cursor to showing and marks a level's rules live, at once. Whoever
-// applies records looks at the registry afterwards: either it finds the rules
-// live and rolls up, or the scan that follows here sees what it applied.
-func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
-	show := seedCursor{level: cursor.level, phase: phaseShow, changes: cursor.changes}
-	c := newExpression()
-	raise := c.sprintf("ADD %n %v", "live", numberValue(1))
-	same := c.sprintf("%n = %v", "epoch", numberValue(int64(e.epoch)))
-	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
-		UpdateExpression: &raise, ConditionExpression: &same,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}}
-	c = newExpression()
-	unmoved := guarded(guard.SeedCursor, c.cursorIs(cursor))
-	items = append(items, ddb.TransactWriteItem{Put: &ddb.Put{
-		TableName: &e.stateTable, Item: e.cursorItem(show), ConditionExpression: &unmoved,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}})
-	for _, r := range e.planner.Set.Rules {
-		b := e.planner.Of(r)
-		if r.Level != cursor.level || b.Live.Load() {
-			continue
-		}
-		c := newExpression()
-		set := c.sprintf("SET %n = %v", "state", textValue(stateLive))
-		items = append(items, ddb.TransactWriteItem{Update: &ddb.Update{
-			TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + b.ID}.attributes(),
-			UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		}})
-	}
-	err := e.transact(ctx, "bringing rules to life", nil, items)
-	if err != nil && classify(err) == classCanceled {
-		return errCursorMoved // or the epoch, which reading it again tells
-	}
-	return err
 }
