@@ -216,9 +216,11 @@ func TestAChangedMirrorRuleTakesItsItemsOver(t *testing.T) {
 	w.social()
 	from := w.drain(w.seeded(), 0)
 	member := change.Key{Partition: "GROUP#g0", Sort: "USER#u0"}
-	w.update(member, change.Item{"note": s("the application's")})
-	from = w.drain(w.seeded(), from)
 	e := w.changing(withRule(t, socialRules, "member-list", `member-list: { mirror: Membership, as: Member, attributes: [role, weight] }`), nil)
+	w.update(member, change.Item{"note": s("the application's")}) // before anything of the new rule is there
+	from = w.drain(e, from)
+	w.expect(member, "role", s("admin"))
+	w.expect(member, "joinedAt", s("2026"))
 	w.replay(e)
 	for _, r := range w.records()[from:] {
 		if r.New == nil {
