@@ -105,3 +105,9 @@ func Token(parts ...string) string { return strings.Join(parts, "\x00") }
 
 // KeyToken is the token of all that happens to an item.
 func KeyToken(key change.Key) string { return Token("key", key.String()) }
+
+// GroupID names the aggregate that a suspect is about.
+func (s Suspect) GroupID() string { return Token(s.Rule, s.Group) }
+
+// ID names the aggregate of an amount, as GroupID does.
+func (a Amount) ID() string { return Token(a.Rule, a.Group) }
