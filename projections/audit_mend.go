@@ -107,6 +107,7 @@ func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
 	if err != nil || again[0].State != r.State {
 		return false, err
 	}
+	r = again[0]
 	key := s.rowsOf(r.Suspect)[0]
 	ahead, err := a.setShownAhead(ctx, r)
 	if err != nil {

@@ -133,7 +133,11 @@ func (s *auditRead) rowsOf(sus drift.Suspect) []stateKey {
 func (s *auditRead) itemsOf(sus drift.Suspect) []change.Key {
 	switch sus.Kind {
 	case drift.Claims, drift.Locator:
-		return nil
+		var keys []change.Key
+		for _, member := range s.membersOf(sus) {
+			keys = append(keys, change.ParseKey(member))
+		}
+		return keys
 	case drift.Mirror:
 		keys := []change.Key{sus.Item}
 		for _, source := range s.sourcesOf(sus) {
@@ -272,7 +276,9 @@ func itemValue(it change.Item) change.Value {
 	return change.Map(it)
 }
 
-// judgeSet compares a locator or the claims with the ledger: with what is in force, not with the items.
+// judgeSet compares a locator or the claims with what the items ask for. What
+// to put there goes by the ledger, as the engine has it; the two differ where
+// an entry is wrong, too.
 func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 	found := s.setOf(sus)
 	r := s.rows[s.rowsOf(sus)[0]]
@@ -288,13 +294,12 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 	for _, member := range s.membersOf(sus) {
 		key := change.ParseKey(member)
 		ent := s.rows[entryKey(key)]
-		states = append(states, rowValue(ent))
+		states = append(states, rowValue(ent), itemValue(s.items[key]))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
-		f, err := plan.ParseEffect(effectsOfRow(ent)[sus.Rule])
-		belongs := err == nil && (f.Kind == plan.Located && f.Value == sus.Group || f.Kind == plan.Mirrored && f.Target == sus.Item)
-		if belongs {
+		if f, err := plan.ParseEffect(effectsOfRow(ent)[sus.Rule]); err == nil && belongsTo(sus, f) {
 			reading.Fix.Should = append(reading.Fix.Should, member)
 		}
+		belongs := belongsTo(sus, s.planner.EffectsOf(key, image(s.items[key]))[sus.Rule])
 		if sus.Kind == drift.Locator {
 			reading.Fix.Keys = append(reading.Fix.Keys, key)
 		}
@@ -304,6 +309,11 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 	}
 	reading.State = change.Digest(states...)
 	return reading
+}
+
+// belongsTo reports whether an effect asks for being in a set.
+func belongsTo(sus drift.Suspect, f plan.Effect) bool {
+	return f.Kind == plan.Located && f.Value == sus.Group || f.Kind == plan.Mirrored && f.Target == sus.Item
 }
 
 func (s *auditRead) setFinding(sus drift.Suspect, member string, belongs bool) drift.Finding {
@@ -438,6 +448,9 @@ func (s *auditRead) parkings(r *drift.Reading) []stateKey {
 	case drift.Entry:
 		var keys []stateKey
 		for _, f := range r.Findings {
+			if strings.HasPrefix(f.Expected, "!") {
+				continue // that it is parked is what is expected
+			}
 			for _, rule := range s.planner.Set.Rules {
 				if rule.Name == f.Rule {
 					keys = append(keys, parkedKey(parkedID(s.planner.Of(rule).ID, sus.Item)))
@@ -446,6 +459,12 @@ func (s *auditRead) parkings(r *drift.Reading) []stateKey {
 			if entity, ok := strings.CutPrefix(f.Rule, "unique "); ok {
 				keys = append(keys, parkedKey(parkedID(plan.LocatorID(entity), sus.Item)))
 			}
+		}
+		return keys
+	case drift.Claims, drift.Locator:
+		var keys []stateKey
+		for _, f := range r.Findings {
+			keys = append(keys, parkedKey(parkedID(sus.Rule, change.ParseKey(f.Expected+f.Found))))
 		}
 		return keys
 	case drift.Mirror:

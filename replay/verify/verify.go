@@ -210,29 +210,29 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 		if err := v.report(proven, Drifted, ""); err != nil {
 			return err
 		}
-	} else if err := v.repair(ctx, proven); err != nil {
+	}
+	fix := newRepair(v)
+	if err := fix.singles(ctx, proven); err != nil {
 		return err
 	}
-	reported := map[string]bool{}
 	for _, s := range sums {
 		v.suspectSum(s)
-		reported[s.ID()] = true
 	}
-	if v.Mender != nil { // mending entries has moved the sums
-		for _, s := range touched {
-			if v.suspectSum(s); !reported[s.ID()] {
-				sums = append(sums, s)
-			}
-		}
+	more := fix.alsoTouched(touched, sums)
+	for _, s := range more {
+		v.suspectSum(s)
 	}
-	proven, err = v.rounds(ctx, sums, v.readSums)
+	proven, err = v.rounds(ctx, append(sums, more...), v.readSums)
 	if err != nil {
 		return err
 	}
 	if v.Mender == nil {
 		return v.report(proven, Drifted, "")
 	}
-	return v.repairSums(ctx, proven, reported)
+	if err := fix.sums(ctx, proven); err != nil {
+		return err
+	}
+	return fix.finish(ctx)
 }
 
 // foresee reports what a single reading shows.
