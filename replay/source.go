@@ -34,7 +34,7 @@ type Page struct {
 	Keys      []change.Key
 	Items     int64   // items or lines looked at
 	ReadUnits float64 // capacity consumed
-	Skipped   int64   // lines that a killed process left torn
+	Skipped   int64   // lines that a killed process left torn, parked records that have no key
 	Next      string  // the cursor behind this page, also where it is the last
 	Last      bool
 }

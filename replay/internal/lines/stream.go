@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strings"
 )
 
 const (
@@ -17,6 +18,7 @@ const (
 	// of an item of 400 KB, each control character of which is six bytes of JSON.
 	lineMax    = 8 << 20
 	bufferSize = 64 << 10
+	gzipMagic  = "\x1f\x8b"
 )
 
 var errLineTooLong = fmt.Errorf("the line is longer than %d MB", lineMax>>20)
@@ -60,7 +62,7 @@ func openStream(ctx context.Context, file File) (*stream, error) {
 		s.text = bufio.NewReaderSize(summed, bufferSize)
 		return s, nil
 	}
-	unpacked, err := gzip.NewReader(bufio.NewReaderSize(summed, bufferSize))
+	unpacked, err := unpack(bufio.NewReaderSize(summed, bufferSize))
 	switch {
 	case errors.Is(err, io.EOF): // not a byte in it
 		s.text = bufio.NewReader(summed)
@@ -75,6 +77,14 @@ func openStream(ctx context.Context, file File) (*stream, error) {
 		s.text = bufio.NewReaderSize(unpacked, bufferSize)
 	}
 	return s, nil
+}
+
+// unpack is gzip.NewReader, which takes any few bytes for a file that breaks off.
+func unpack(packed *bufio.Reader) (*gzip.Reader, error) {
+	if begin, _ := packed.Peek(len(gzipMagic)); !strings.HasPrefix(gzipMagic, string(begin)) {
+		return nil, gzip.ErrHeader
+	}
+	return gzip.NewReader(packed)
 }
 
 // failing is a reader of nothing but an error.
