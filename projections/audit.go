@@ -61,16 +61,16 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 		return nil, err
 	}
 	a := &Audit{Engine: e}
-	if err := a.bind(cfg, known); err != nil {
+	if err := a.bind(ctx, cfg, known); err != nil {
 		return nil, err
 	}
 	e.lives.Store(lives)
 	for _, name := range cfg.Names {
-		if !ruleNamed(cfg.Rules.Rules, name) {
+		if !slices.ContainsFunc(cfg.Rules.Rules, func(r *rules.Rule) bool { return r.Name == name }) {
 			return nil, fmt.Errorf("there is no rule %q in the rule file", name)
 		}
 	}
-	a.auditor = audit.New(e.planner.Bindings, e.incarnation, func(b *plan.Binding) bool {
+	a.auditor = audit.New(e.planner, len(cfg.Names) == 0, func(b *plan.Binding) bool {
 		return len(cfg.Names) == 0 || slices.Contains(cfg.Names, b.Rule.Name)
 	})
 	return a, nil
@@ -106,33 +106,39 @@ func (e *Engine) readForAudit(ctx context.Context, tableID string, ahead bool) (
 	return known, numberOf(table["live"]), nil
 }
 
-// bind binds the rules to the ids that the registry knows them by: the id of
-// the same meaning and name, else of the same meaning alone.
-func (a *Audit) bind(cfg AuditConfig, known map[string]row) error {
-	ids, taken := map[*rules.Rule]string{}, map[string]bool{}
-	for _, sameName := range []bool{true, false} {
-		for _, r := range cfg.Rules.Rules {
-			for id, item := range known {
-				if ids[r] == "" && !taken[id] && textOf(item["fingerprint"]) == r.Fingerprint && (!sameName || textOf(item["name"]) == r.Name) {
-					ids[r], taken[id] = id, true
-				}
-			}
+// bind binds the rules to what the registry knows of them, and looks up former
+// ones. Of rules that are not in force yet it makes what they will be.
+func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row) error {
+	m := matchRules(cfg.Rules, known)
+	if !cfg.Ahead && len(m.retire) > 0 {
+		return m.refusal(a.stateTable, known)
+	}
+	if !cfg.Ahead && len(m.fresh) > 0 {
+		return &SetupError{
+			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.fresh[0].Name, a.table), Remedy: "start `dynamill run` or `dynamill replay` with this rule file first",
 		}
 	}
+	formers, err := a.readFormers(ctx, known, m.retire)
+	if err != nil {
+		return err
+	}
+	taken := map[string]bool{}
 	for id := range known {
 		taken[id] = true
 	}
-	for _, r := range cfg.Rules.Rules {
-		if ids[r] != "" {
-			continue
-		}
-		if !cfg.Ahead {
-			return &SetupError{Problem: fmt.Sprintf("rule %s is not in force on table %s yet", r.Name, a.table), Remedy: "start `dynamill run` with this rule file first"}
-		}
-		ids[r] = ruleID(r.Name, taken)
-		taken[ids[r]] = true
+	for _, r := range m.fresh {
+		m.ids[r] = freeName(r.Name, taken)
+		taken[m.ids[r]] = true
 	}
-	a.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, ids), Incarnation: a.incarnation, Epoch: a.epoch}
+	a.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: a.incarnation, Epoch: a.epoch}
+	a.planner.AddFormer(formers...)
+	for _, b := range formers {
+		if cfg.Ahead {
+			b.Retired.Store(true)
+		} else if !b.Cleaned.Load() {
+			a.waiting = append(a.waiting, b.Rule.Name)
+		}
+	}
 	for _, r := range cfg.Rules.Rules {
 		b := a.planner.Of(r)
 		item := known[b.ID]
@@ -141,6 +147,9 @@ func (a *Audit) bind(cfg AuditConfig, known map[string]row) error {
 			continue
 		}
 		b.Epoch, b.Suffixes = int(numberOf(item["epoch"])), int(numberOf(item["writeShardsMax"]))
+		if locator := textOf(item["locator"]); locator != "" {
+			a.planner.Locate(r.Target, locator)
+		}
 		if !b.Live.Load() {
 			a.waiting = append(a.waiting, r.Name)
 		}
@@ -148,7 +157,8 @@ func (a *Audit) bind(cfg AuditConfig, known map[string]row) error {
 	return nil
 }
 
-// Waiting names the rules that are not live yet: their counts and sums show nothing, and are not judged.
+// Waiting names the rules that are still being brought into force, or taken back:
+// counts and sums of new ones show nothing yet, and are not judged.
 func (a *Audit) Waiting() []string { return a.waiting }
 
 // Tables are the user's table and the state table.
@@ -194,17 +204,6 @@ func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
 			emit(drift.Amount{Rule: id, Group: f.Group, Value: f.Amount.String()})
 		}
 	}
-}
-
-// nameOf is what people call a rule id or the id of a locator.
-func (a *Audit) nameOf(id string) string {
-	if b := a.planner.ByID(id); b != nil {
-		return b.Rule.Name
-	}
-	if entity, ok := plan.LocatedEntity(id); ok {
-		return "unique " + entity
-	}
-	return id
 }
 
 // entryUnits are about the write units that moving one effect takes: the entry's, and those of what it goes to.

@@ -166,9 +166,9 @@ func (a *Audit) setShownAhead(ctx context.Context, r drift.Reading) (int64, erro
 		highest = a.countShown(b, r.Suspect.Item, "", items[r.Suspect.Item])
 		return highest + 1, nil
 	}
-	entity, _ := plan.LocatedEntity(r.Suspect.Rule)
+	locator, _ := plan.LocatorIn(r.Suspect.Rule)
 	for _, rule := range a.planner.Set.Rules {
-		if !rule.ByUnique || rule.Target.Name != entity {
+		if !rule.ByUnique || a.planner.Of(rule).Locator != locator {
 			continue
 		}
 		for key, item := range items { // the operations come on top of it

@@ -113,8 +113,8 @@ func (s *auditRead) rowsOf(sus drift.Suspect) []stateKey {
 	case drift.Claims:
 		return []stateKey{claimsKey(b, sus.Item)}
 	case drift.Locator:
-		entity, _ := plan.LocatedEntity(sus.Rule)
-		return []stateKey{locatorKey(entity, sus.Group)}
+		locator, _ := plan.LocatorIn(sus.Rule)
+		return []stateKey{locatorKey(locator, sus.Group)}
 	case drift.Reference:
 		return []stateKey{referenceKey(b, change.ParseKey(sus.Group), sus.Item)}
 	case drift.Mirror:
@@ -222,6 +222,12 @@ func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
 		return s.judgeCopy(sus)
 	case drift.Reference:
 		return s.judgeReference(sus)
+	case drift.Leftover:
+		item := s.items[sus.Item]
+		return drift.Reading{
+			Suspect: sus, State: change.Digest(itemValue(item)), Concerns: []string{drift.KeyToken(sus.Item)},
+			Findings: s.auditor.CompareLeftover(s.planner.Former(sus.Rule), sus.Item, image(item)), Fix: drift.Fix{Keys: []change.Key{sus.Item}},
+		}
 	}
 	return drift.Reading{Suspect: sus}
 }
@@ -249,7 +255,7 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 	}
 	for _, c := range audit.CompareEffects(want, have) {
 		reading.Findings = append(reading.Findings, drift.Finding{
-			Rule: s.nameOf(c.ID), Kind: drift.Entry, What: c.What, Item: sus.Item, Expected: c.Want, Found: c.Have,
+			Rule: s.ruleName(c.ID), Kind: drift.Entry, What: c.What, Item: sus.Item, Expected: c.Want, Found: c.Have,
 			WriteUnits: entryUnits(c.ID, s.planner),
 		})
 	}
@@ -318,7 +324,7 @@ func belongsTo(sus drift.Suspect, f plan.Effect) bool {
 
 func (s *auditRead) setFinding(sus drift.Suspect, member string, belongs bool) drift.Finding {
 	f := drift.Finding{
-		Rule: s.nameOf(sus.Rule), Kind: sus.Kind, What: drift.Surplus, Item: sus.Item, Group: sus.Group, Found: member, WriteUnits: writeUnitsMin,
+		Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Surplus, Item: sus.Item, Group: sus.Group, Found: member, WriteUnits: writeUnitsMin,
 	}
 	if sus.Kind == drift.Locator {
 		f.Item = change.ParseKey(member)

@@ -92,7 +92,7 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool)
 		Suspect: sus, Concerns: []string{audit.SumToken(sus.Rule, sus.Group)}, Fix: drift.Fix{Keys: t.targets, Seen: strconv.FormatInt(t.operations, 10)},
 	}
 	if b.Rule.ByUnique {
-		reading.Concerns = append(reading.Concerns, audit.LocatorToken(plan.LocatorID(b.Rule.Target.Name), sus.Group))
+		reading.Concerns = append(reading.Concerns, audit.LocatorToken(plan.LocatorID(b.Locator), sus.Group))
 	}
 	if t.err != nil {
 		return reading // no number holds it: that is parked

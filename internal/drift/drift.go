@@ -32,6 +32,7 @@ const (
 	Reference Kind = "reference"
 	Sum       Kind = "accumulator"
 	Display   Kind = "displayed value"
+	Leftover  Kind = "leftover" // of a rule that is not in force any more
 )
 
 // Suspect is something that a scan found to be different. A scan is no

@@ -291,7 +291,7 @@ func TestWhatIsSpoiledIsFoundAndNothingElseAndRepaired(t *testing.T) {
 	var total atomic.Int64
 	seeds := 40
 	if os.Getenv("DYNAMILL_SOAK") != "" {
-		seeds = 1000
+		seeds = 300
 	}
 	t.Run("seeds", func(t *testing.T) { spoilAll(t, seeds, &total) })
 	if total.Load() < 300 {

@@ -35,7 +35,7 @@ func newRepair(v *run) *repair {
 }
 
 // order is the order of mending: locators and claims go by entries, mirror items by those.
-var order = [][]drift.Kind{{drift.Entry}, {drift.Claims, drift.Locator}, {drift.Mirror}, {drift.Reference, drift.Copy, drift.Display}}
+var order = [][]drift.Kind{{drift.Entry}, {drift.Claims, drift.Locator}, {drift.Mirror}, {drift.Reference, drift.Copy, drift.Display, drift.Leftover}}
 
 // singles mends all but sums.
 func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {

@@ -115,6 +115,26 @@ func (a *Auditor) compareContent(f drift.Finding, s MirrorSide, item change.Item
 	return all
 }
 
+// CompareLeftover says what a former rule left on an item.
+func (a *Auditor) CompareLeftover(b *plan.Binding, key change.Key, item change.Image) []drift.Finding {
+	for id, left := range a.FormerlyOn(key, item).All() {
+		if id.Binding != b {
+			continue
+		}
+		f := drift.Finding{
+			Rule: b.Rule.Name, Kind: drift.Leftover, What: drift.Surplus, Item: key, Attribute: b.Stamp,
+			Found: Text(item.Lookup(b.Stamp)), WriteUnits: units(item),
+		}
+		if left.Whole {
+			f.Attribute, f.Found = "", "the whole item"
+		} else if len(left.Names) > 0 {
+			f.Attribute, f.Found = left.Names[0], Text(item.Lookup(left.Names[0]))
+		}
+		return []drift.Finding{f}
+	}
+	return nil
+}
+
 // CompareDisplay says whether an item displays a sum; "" is nothing, to which 0 is equal.
 func CompareDisplay(b *plan.Binding, key change.Key, group string, item change.Image, want string) []drift.Finding {
 	name := b.Rule.Writes[0]

@@ -35,6 +35,7 @@ const (
 	tagHave  = 'h' // it is there
 	tagRefer = 'r' // copies: a reference row
 	tagShown = 'd' // sum: what a target displays
+	tagLeft  = 'l' // bare: a former rule left something
 )
 
 // beyond stands for a sum that no DynamoDB number holds.
@@ -42,21 +43,21 @@ const beyond = "beyond"
 
 // Auditor judges one table under one set of rules.
 type Auditor struct {
-	*plan.Bindings
-	Incarnation string
-	judged      map[*plan.Binding]bool
-	locators    map[string]bool // entities whose locators are judged
+	*plan.Planner
+	judged   map[*plan.Binding]bool // rules in force
+	locators map[string]bool        // by name
+	formers  bool                   // what former rules left is judged, too
 }
 
-// New makes an auditor for the bindings that judged says; what a rule derives
-// while it is not live is left out where it is not shown yet.
-func New(bs *plan.Bindings, incarnation string, judged func(*plan.Binding) bool) *Auditor {
-	a := &Auditor{Bindings: bs, Incarnation: incarnation, judged: map[*plan.Binding]bool{}, locators: map[string]bool{}}
-	for _, r := range bs.Set.Rules {
-		if b := bs.Of(r); judged(b) {
+// New makes an auditor for the rules in force that judged says, and for what
+// retired rules left.
+func New(p *plan.Planner, formers bool, judged func(*plan.Binding) bool) *Auditor {
+	a := &Auditor{Planner: p, judged: map[*plan.Binding]bool{}, locators: map[string]bool{}, formers: formers}
+	for _, r := range p.Set.Rules {
+		if b := a.Of(r); judged(b) {
 			a.judged[b] = true
 			if r.ByUnique {
-				a.locators[r.Target.Name] = true
+				a.locators[b.Locator] = true
 			}
 		}
 	}
@@ -65,8 +66,8 @@ func New(bs *plan.Bindings, incarnation string, judged func(*plan.Binding) bool)
 
 // Judges reports whether effects under an id (of a rule or a locator) are judged.
 func (a *Auditor) Judges(id string) bool {
-	if entity, ok := plan.LocatedEntity(id); ok {
-		return a.locators[entity]
+	if locator, ok := plan.LocatorIn(id); ok {
+		return a.locators[locator]
 	}
 	b := a.ByID(id)
 	return b != nil && a.judged[b]
@@ -81,6 +82,11 @@ func (a *Auditor) Shows(b *plan.Binding) bool {
 func (a *Auditor) Facts(key change.Key, img change.Image, emit func(drift.Fact)) {
 	a.factsOfSource(key, img, emit)
 	a.factsOfMirror(key, img, emit)
+	if a.formers && a.WroteAt(key) {
+		for id := range a.FormerlyOn(key, img).All() {
+			emit(drift.Fact{About: about(aboutBare, id.ID, key.String()), Tag: tagLeft})
+		}
+	}
 	m, ok := a.Set.Identify(key, img)
 	if !ok {
 		return
@@ -199,10 +205,12 @@ func (a *Auditor) factOfChild(b *plan.Binding, key change.Key, m *rules.Match, i
 // nothing: what they are about can only be told from the items, by their key.
 func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 	partition := row["pk"].Text()
-	if cutForm.MatchString(partition) {
+	kind, rest, _ := strings.Cut(partition, "/")
+	if item := row["item"].Text(); kind == "item" && item != "" {
+		rest = item
+	} else if cutForm.MatchString(partition) {
 		return
 	}
-	kind, rest, _ := strings.Cut(partition, "/")
 	id, name, _ := strings.Cut(rest, "/")
 	switch kind {
 	case "item":
@@ -219,7 +227,7 @@ func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 		id = plan.LocatorID(id)
 		a.factsOfSet(about(aboutLocator, id, change.ParseKey(name).Partition), id, row["items"], emit)
 	case "references":
-		if b := a.ByID(id); b != nil && a.judged[b] && !b.Rule.Collection {
+		if b := a.ByID(id); b != nil && a.judged[b] && b.Rule.Kind == rules.Copy && !b.Rule.Collection {
 			emit(drift.Fact{About: about(aboutCopies, id, name), Sub: ChildOf(row), Tag: tagRefer})
 		}
 	}

@@ -56,10 +56,7 @@ func (j *Judge) Add(f drift.Fact) {
 	case aboutSum:
 		j.addToSum(f)
 	case aboutBare:
-		kind := drift.Display
-		if f.Tag == tagHave {
-			kind = drift.Copy
-		}
+		kind := map[byte]drift.Kind{tagShown: drift.Display, tagHave: drift.Copy, tagLeft: drift.Leftover}[f.Tag]
 		j.emit(drift.Suspect{Kind: kind, Rule: j.id, Item: change.ParseKey(j.text)})
 	}
 }

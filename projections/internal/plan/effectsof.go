@@ -7,10 +7,14 @@ func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
 	return bs.effectsOf(key, img)
 }
 
-// DigestOfMirror is the digest that an effect of this content has, and the item when it is right.
-func DigestOfMirror(b *Binding, attributes map[string]change.Value) string {
-	return DigestOf(b, change.Item(attributes))
-}
+// LocatorID is the id under which effects hold a locator.
+func LocatorID(locator string) string { return locatorPrefix + locator }
 
-// LocatorID is the id under which effects hold the locator of an entity.
-func LocatorID(entity string) string { return locatorPrefix + entity }
+// FormerlyOn are what retired rules left on an item.
+func (p *Planner) FormerlyOn(key change.Key, img change.Image) *Asked[ItemRule, Leftover] {
+	pl := &Changes{}
+	if img != nil && p.WroteAt(key) {
+		p.Formerly(pl, key, img)
+	}
+	return &pl.Leftovers
+}
