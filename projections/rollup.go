@@ -154,6 +154,9 @@ func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 // show writes an aggregate's value to its target, if that exists and shows nothing later.
 func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Rollup) error {
 	for i, target := range t.targets {
+		if ru.Seen[target] == nil && !ru.Asked {
+			continue // it comes by itself
+		}
 		if t.err != nil {
 			if err := e.park(ctx, g.Binding, target, t.err); err != nil {
 				return err

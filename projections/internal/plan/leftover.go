@@ -54,13 +54,13 @@ func (p *Planner) formerly(pl *Changes, key change.Key, index int, img change.Im
 			continue
 		}
 		left := &Leftover{First: index, Last: img}
+		names := p.unclaimed(b.Rule.Writes, now)
+		overwritten := stamp.Digest != DigestOf(b, img) && len(names) == len(b.Rule.Writes) // else by the rule that claims the others
 		ours := stamp.Context == StampContext(p.Incarnation, key, "")
 		switch {
-		case b.Rule.Kind != rules.Mirror && stamp.Digest != DigestOf(b, img): // somebody else has written there
-		case b.Rule.Kind != rules.Mirror:
-			left.Names = p.unclaimed(b.Rule.Writes, now)
-		case ours && p.mirrored(key, img):
-			left.Names = p.unclaimed(b.Rule.Writes, now)
+		case b.Rule.Kind != rules.Mirror && !overwritten, ours && p.mirrored(key, img):
+			left.Names = names
+		case b.Rule.Kind != rules.Mirror: // somebody else has written there
 		case ours:
 			left.Whole, left.Delete = true, p.mirrorsAt(key)
 		}

@@ -173,6 +173,7 @@ func (p *Planner) classifyDisplay(pl *Changes, s sides, b *Binding) bool {
 		ru = &Rollup{First: s.index}
 		pl.Rollups.Put(ref, ru)
 	}
+	ru.Asked = true
 	if s.new.Lookup(b.Rule.Writes[0]).Kind() != change.KindAbsent {
 		ru.Present = true
 	}

@@ -105,6 +105,11 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 	for _, r := range m.Entity.Displays {
 		p.Display(pl, r, key, &m, img)
 	}
+	if sc == Everything {
+		for _, ru := range pl.Rollups.All() {
+			ru.Asked = true
+		}
+	}
 	return mv
 }
 
