@@ -76,5 +76,3 @@ func (p *Parked) Read(ctx context.Context, piece Piece, cursor string) (Page, er
 	}
 	return page, nil
 }
-
-var _ = []Source{(*Scan)(nil), (*Export)(nil), (*Archive)(nil), (*KeyList)(nil), (*Parked)(nil)}

@@ -23,6 +23,14 @@ type Source interface {
 	Read(ctx context.Context, piece Piece, cursor string) (Page, error)
 }
 
+var (
+	_ Source = (*Scan)(nil)
+	_ Source = (*Export)(nil)
+	_ Source = (*Archive)(nil)
+	_ Source = (*KeyList)(nil)
+	_ Source = (*Parked)(nil)
+)
+
 // Piece is a part of a source: a segment of a scan, a file of an export.
 type Piece struct {
 	Name  string // unique within its source

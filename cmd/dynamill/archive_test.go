@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/recordjson"
 	"github.com/dynamill/dynamill/replay"
+	"github.com/dynamill/dynamill/replay/archive"
 )
 
 // archivedRecords reads an archive's plain files as `dynamill explain` reads records, but
@@ -132,6 +134,48 @@ func TestAnArchiveThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	w.drain("--archive", dir, "--lease-term", "1s")
 	if records := archivedRecords(t, dir); len(records) < len(community()) {
 		t.Errorf("%d records are archived once it can be written again", len(records))
+	}
+}
+
+func TestEveryValueIsArchivedAsExplainReadsIt(t *testing.T) {
+	t.Parallel()
+	const label = "2026-11-21T00:00:00.000"
+	image := change.Item{
+		"pk": change.String("USER#1"), "sk": change.Number("-5"), "s": change.String("<\"ü\u2028\n>"), "empty": change.String(""),
+		"n": change.Number("0.00000000000000000000000000000000000001"), "b": change.Binary([]byte{0, 255}),
+		"t": change.Bool(true), "f": change.Bool(false), "z": change.Null(), "none": change.List(nil), "no": change.Map(nil),
+		"l":  change.List([]change.Value{change.String("a"), change.Map(map[string]change.Value{"x.y": change.Number("1")})}),
+		"ss": change.Set(change.KindStringSet, []string{"b", "a"}), "ns": change.Set(change.KindNumberSet, []string{"1", "2"}),
+		"bs": change.Set(change.KindBinarySet, []string{"\x01", "\xff"}),
+	}
+	key := change.Key{Partition: "USER#1", Sort: "-5"}
+	records := []change.Record{{Key: key, New: image}, {Key: key, Old: image, New: change.Item{"pk": image["pk"], "sk": image["sk"]}}, {Key: key, Old: image, Expired: true}}
+	for i := range records {
+		var err error
+		if records[i].Position, err = change.NewPosition(label, fmt.Sprint("90000000000000000000", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	writer, err := archive.Open(archive.Config{Dir: dir, StreamARN: "arn:aws:dynamodb:eu-west-1:1:table/app/stream/" + label, PartitionKey: "pk", SortKey: "sk"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(writer.Write(records), writer.Close()); err != nil {
+		t.Fatal(err)
+	}
+	read := archivedRecords(t, dir)
+	if len(read) != len(records) {
+		t.Fatalf("%d records were written and %d read", len(records), len(read))
+	}
+	same := func(a, b change.Image) bool {
+		return a == nil && b == nil || a != nil && b != nil && maps.EqualFunc(maps.Collect(a.All()), maps.Collect(b.All()), change.Value.Equal)
+	}
+	for i, want := range records {
+		got := read[i]
+		if got.Key != want.Key || got.Position != want.Position || got.Expired != want.Expired || !same(got.Old, want.Old) || !same(got.New, want.New) {
+			t.Errorf("written %+v\nread    %+v", want, got)
+		}
 	}
 }
 
