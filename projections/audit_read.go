@@ -350,6 +350,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 			f := s.planner.EffectsOf(source, image(s.items[source]))[b.ID]
 			if f.Kind == plan.Mirrored && f.Target == sus.Item {
 				side.Asked = f.Mirror
+				reading.Fix.Keys = append(reading.Fix.Keys, source) // its ledger entry may be behind
 				break
 			}
 		}

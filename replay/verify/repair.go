@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -97,7 +98,14 @@ func (f *repair) mend(ctx context.Context, readings []drift.Reading) error {
 		}
 		f.note(r, done, err, whyContested)
 	}
-	return f.rederive(ctx, rederive)
+	if err := f.rederive(ctx, rederive); err != nil {
+		return err
+	}
+	// What other rules write on a mirror item follows once it is there. Its own
+	// record has that done, too, but not before the next look.
+	return f.rederive(ctx, slices.DeleteFunc(rederive, func(r drift.Reading) bool {
+		return r.Suspect.Kind != drift.Mirror || !slices.ContainsFunc(r.Findings, func(f drift.Finding) bool { return f.What == drift.Missing })
+	}))
 }
 
 // note keeps in mind why something could not be mended.
@@ -121,6 +129,9 @@ func (f *repair) rederive(ctx context.Context, readings []drift.Reading) error {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
+				if stop := stopper(nil); errors.As(err, &stop) && stop.StopReading() {
+					return err
+				}
 				f.Logger.WarnContext(ctx, whyNotRederived, "kind", r.Suspect.Kind, "item", r.Suspect.Item.String(), "error", err)
 				f.note(r, false, err, "")
 			}
@@ -128,6 +139,9 @@ func (f *repair) rederive(ctx context.Context, readings []drift.Reading) error {
 	}
 	return nil
 }
+
+// stopper is an error after which trying again, or elsewhere, is of no use: newer rules are in force.
+type stopper interface{ StopReading() bool }
 
 func (f *repair) rederiveItems(ctx context.Context, readings ...drift.Reading) error {
 	var keys []change.Key
