@@ -107,7 +107,11 @@ func TestALongKeyListIsReadInPiecesAndPages(t *testing.T) {
 		}
 	}
 	path := keyFile(t, text.String()+"\n\n")
-	open := func() replay.Source { return openKeys(t, path, blogKeys) }
+	lists, turn := []*replay.KeyList{openKeys(t, path, blogKeys), openKeys(t, path, blogKeys)}, 0 // of two processes
+	open := func() replay.Source {
+		turn++
+		return lists[turn%2]
+	}
 	pieces, err := open().Pieces(t.Context())
 	if diff := cmp.Diff([]replay.Piece{{Name: "keys 1", Items: 10_000}, {Name: "keys 2", Items: 10_000}, {Name: "keys 3", Items: 501}}, pieces); diff != "" || err != nil {
 		t.Errorf("%v, pieces (-want +got):\n%s", err, diff)

@@ -91,7 +91,7 @@ func TestAnArchiveHoldsEveryRecordThoughItsWriterIsKilled(t *testing.T) {
 
 	source, err := replay.OpenArchive(t.Context(), replay.ArchiveConfig{Place: dir, Table: w.table, Keys: replay.KeyNames{Partition: "pk", Sort: "sk"}})
 	w.must(err)
-	defer source.Close() //nolint:errcheck // it was only read
+	defer source.Close()
 	pieces, err := source.Pieces(t.Context())
 	w.must(err)
 	missing := w.items()
