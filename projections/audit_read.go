@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -418,7 +419,10 @@ func (s *auditRead) excuse(readings []drift.Reading) error {
 			keys = append(append(keys, s.parkings(&readings[i])...), s.tasksOf(&readings[i])...)
 		}
 	}
-	if err := s.fetchRows(keys); err != nil {
+	if len(keys) == 0 {
+		return nil
+	}
+	if err := errors.Join(s.fetchRows(keys), s.checkEpoch(s.ctx)); err != nil {
 		return err
 	}
 	for i := range readings {
