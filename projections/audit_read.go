@@ -18,16 +18,24 @@ const auditAtOnce = 50
 // is only being written at this moment is told by a change of State. Sums, and
 // what displays them, are for ReadSums.
 func (a *Audit) Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
-	all := make([]drift.Reading, 0, len(suspects))
-	for chunk := range slices.Chunk(suspects, auditAtOnce) {
-		s := &auditRead{Audit: a, ctx: ctx, rows: map[stateKey]row{}, items: map[change.Key]change.Item{}}
-		readings, err := s.read(chunk)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, readings...)
-	}
-	return all, nil
+	return readChunks(ctx, suspects, func(ctx context.Context, chunk []drift.Suspect) ([]drift.Reading, error) {
+		return a.newRead(ctx).read(chunk)
+	})
+}
+
+// readChunks reads suspects a chunk at a time, several chunks at once.
+func readChunks(ctx context.Context, suspects []drift.Suspect, read func(context.Context, []drift.Suspect) ([]drift.Reading, error)) ([]drift.Reading, error) {
+	chunks := slices.Collect(slices.Chunk(suspects, auditAtOnce))
+	readings := make([][]drift.Reading, len(chunks))
+	err := each(ctx, len(chunks), func(ctx context.Context, i int) (err error) {
+		readings[i], err = read(ctx, chunks[i])
+		return err
+	})
+	return slices.Concat(readings...), err
+}
+
+func (a *Audit) newRead(ctx context.Context) *auditRead {
+	return &auditRead{Audit: a, ctx: ctx, rows: map[stateKey]row{}, items: map[change.Key]change.Item{}}
 }
 
 // auditRead is what was read for some suspects.
