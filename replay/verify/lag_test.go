@@ -112,7 +112,7 @@ func (c *consumer) step(r *rand.Rand) {
 	c.must(c.stream().Unapplied(c.ctx, verify.Applied{}, func(rec *change.Record) error { all = append(all, *rec); return nil }))
 	client := &mortal{Client: c.sim, left: -1}
 	cfg := c.config
-	cfg.Client = client
+	cfg.Client, cfg.Rules = client, loadSet(c.t, c.p)
 	e, err := projections.Open(c.ctx, cfg)
 	c.must(err)
 	if r.IntN(2) == 0 {
