@@ -33,6 +33,8 @@ var rowForms = []form{
 	{"parent/", "position", []string{"at"}, []string{"ttl"}},
 	{"parked", "", []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt"}, []string{"position"}},
 	{"heals/", "", []string{"corrections", "ttl"}, nil},
+	{"replay/", "run", []string{"generation", "passes", "source", "started", "ttl"}, []string{"segments", "rules", "finished", "items"}},
+	{"replay/", "piece/", []string{"counter", "items", "ttl"}, []string{"cursor", "owner", "done"}},
 }
 
 func (f form) fits(key change.Key) bool {
