@@ -25,6 +25,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/handlers"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // connectionsMax is how many connections are kept open; the engine writes in parallel.
@@ -50,9 +51,12 @@ type function struct {
 // instance is an engine under the rules that it was opened with, and all that hangs on it.
 type instance struct {
 	*projections.Engine
-	handler *handlers.Handler
-	meter   *meter
-	stale   atomic.Bool // newer rules are registered: the engine does nothing any more
+	function *function
+	set      *rules.Set
+	table    string
+	handler  *handlers.Handler
+	meter    *meter
+	stale    atomic.Bool // newer rules are registered: the engine does nothing any more
 }
 
 func newFunction(ctx context.Context, s settings, logger *slog.Logger, out io.Writer) (*function, error) {
@@ -84,15 +88,17 @@ func (f *function) ready(ctx context.Context) (*instance, error) {
 	if f.current != nil && !f.current.stale.Load() {
 		return f.current, nil
 	}
-	opened, err := f.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	f.current = opened
-	return opened, nil
+	return f.open(ctx, false)
 }
 
-func (f *function) open(ctx context.Context) (*instance, error) {
+// reopen opens another instance, under the rules as they are now.
+func (f *function) reopen(ctx context.Context, changeRules bool) (*instance, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open(ctx, changeRules)
+}
+
+func (f *function) open(ctx context.Context, changeRules bool) (*instance, error) {
 	set, err := f.loadRules(ctx, f.aws)
 	if err != nil {
 		return nil, err
@@ -107,13 +113,14 @@ func (f *function) open(ctx context.Context) (*instance, error) {
 	engine, err := projections.Open(ctx, projections.Config{
 		Client: f.tables, Table: table, StateTable: f.stateTable, Rules: set,
 		Logger: slog.New(handlers.Traced(f.logger.Handler())), Worker: f.logStream, FanOutMax: f.fanOutMax,
+		ChangeRules: changeRules,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting on table %s: %w", table, remedied(err))
 	}
-	i := &instance{Engine: engine, meter: &meter{out: f.out, table: table}}
+	i := &instance{Engine: engine, function: f, set: set, table: table, meter: &meter{out: f.out, table: table}}
 	i.handler, err = handlers.New(handlers.Config{
-		Processor: i, Rederiver: i, Parker: parker{engine}, Tasks: i, Objects: lateBatches{f.aws},
+		Processor: i, Rederiver: i, Parker: parker{engine}, Tasks: i, Objects: lateBatches{f.aws}, Replays: replayer{i},
 		Table: table, PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, Logger: f.logger, BatchMax: batchMax,
 	})
 	if err != nil {
@@ -122,6 +129,7 @@ func (f *function) open(ctx context.Context) (*instance, error) {
 	if fresh := engine.Describe().NewRules; len(fresh) > 0 {
 		f.logger.Warn("rules are not seeded yet: run `dynamill run --drain` once; until then they show no count or sum", "rules", fresh)
 	}
+	f.current = i
 	return i, nil
 }
 
@@ -129,6 +137,9 @@ func (f *function) open(ctx context.Context) (*instance, error) {
 func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
 	current, err := f.ready(ctx)
+	if changed := new(*projections.RulesChangedError); errors.As(err, changed) && handlers.ChangesRules(payload) {
+		current, err = f.reopen(ctx, true)
+	}
 	if err != nil {
 		return nil, err
 	}
