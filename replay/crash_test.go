@@ -244,6 +244,32 @@ func TestAZombieCannotMoveAPlace(t *testing.T) {
 	})
 }
 
+// TestAnAnswerThatIsLostIsNoLostPiece loses every fifth answer to a write of
+// progress that has taken effect: the writer finds its own name on the row.
+func TestAnAnswerThatIsLostIsNoLostPiece(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.slow = 5 * time.Second // so that renewals are lost, too
+		source := newBook(3, 6)
+		p := r.process()
+		writes := 0
+		p.lose = func() error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if writes++; writes%5 == 0 {
+				return &types.InternalServerError{}
+			}
+			return nil
+		}
+		if _, err := replay.Run(t.Context(), p.config(source)); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.times("rederive"); !maps.Equal(got, map[int]int{1: 18}) || len(r.completed) != 1 || writes < 40 {
+			t.Errorf("%d writes; pages were worked off %v times, %v completed", writes, got, r.completed)
+		}
+	})
+}
+
 // place is the cursor of the only piece.
 func (r *rig) place() string {
 	r.t.Helper()

@@ -71,7 +71,6 @@ func (m *mortal) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 type consumer struct {
 	*world
 	mu   sync.Mutex
-	all  []change.Record
 	done int
 }
 
@@ -110,6 +109,14 @@ func (c *consumer) step(r *rand.Rand) {
 	if r.IntN(2) == 0 {
 		client.left = r.IntN(25)
 	}
+	if r.IntN(3) == 0 {
+		if err := e.Seed(c.ctx, nil); err != nil && !client.dead {
+			c.t.Error(err)
+		}
+		if client.dead {
+			return
+		}
+	}
 	batch := all[c.done:min(len(all), c.done+1+r.IntN(40))]
 	n, err := e.Process(c.ctx, batch)
 	if err != nil && !client.dead {
@@ -147,8 +154,13 @@ func TestNothingIsDriftThatIsOnlyLag(t *testing.T) {
 				p := population.Draw(r)
 				w := newWorld(t, p, uint64(seed))
 				w.config.FanOutMax = 2
-				w.must(w.engine().Seed(w.ctx, nil)) // of an empty table
 				c := &consumer{world: w}
+				if seed%3 == 0 { // the table was full before
+					w.live(60)
+					w.engine()
+				} else {
+					w.must(w.engine().Seed(w.ctx, nil))
+				}
 				for range 8 {
 					w.live(1 + r.IntN(30))
 					c.verifyBeside(r, seed%2 == 0)

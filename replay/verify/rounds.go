@@ -31,6 +31,7 @@ type open struct {
 const (
 	whyMoved   = "it kept changing"
 	whyRecords = "the stream holds records of it that are not applied yet"
+	whyBlind   = "the stream holds records of it, and no checkpoints tell whether they are applied"
 )
 
 // decide is what a reading at a moment makes of a suspect.
@@ -97,11 +98,14 @@ func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, read func(co
 			return nil, err
 		}
 		for _, o := range standing {
-			if held[o] {
+			switch {
+			case !held[o]:
+				found = append(found, *o.last)
+			case v.blind():
+				v.summary.Undecided[whyBlind]++
+			default:
 				o.why = whyRecords
 				rest = append(rest, o)
-			} else {
-				found = append(found, *o.last)
 			}
 		}
 		v.progress.Open -= int64(len(left) - len(rest))
@@ -119,6 +123,12 @@ func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, read func(co
 		v.summary.Undecided[o.why]++
 	}
 	return found, nil
+}
+
+// blind reports whether waiting for records to be applied is in vain.
+func (v *run) blind() bool {
+	b, ok := v.Pending.(interface{ Blind() bool })
+	return ok && b.Blind()
 }
 
 // held finds the suspects that a record may be the cause of which is in the stream and not applied.

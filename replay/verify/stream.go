@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -44,7 +45,12 @@ type Stream struct {
 	LagMax time.Duration
 
 	PollInterval time.Duration // between two looks at the end of a shard; default 250 ms
+
+	blind atomic.Bool // there are no checkpoints at all
 }
+
+// Blind reports whether nothing tells, or ever will, what of the stream is applied.
+func (s *Stream) Blind() bool { return s.blind.Load() && s.LagMax == 0 }
 
 const (
 	// emptyPollsMax is after how many empty pages in a row the end of an open
@@ -62,6 +68,7 @@ func (s *Stream) Unapplied(ctx context.Context, f func(*change.Record) error) er
 	if err != nil {
 		return fmt.Errorf("reading how far the stream is applied: %w", err)
 	}
+	s.blind.Store(done == nil)
 	label, shards, err := s.shards(ctx)
 	if err != nil {
 		return fmt.Errorf("listing the shards of the stream: %w", err)

@@ -149,6 +149,7 @@ type run struct {
 	progress Progress
 	drifted  []drift.Suspect   // ledger entries that are wrong, and so make sums of the ledger wrong
 	sums     map[string]expect // by aggregate
+	scans    int               // of the ledger, for the suspects at hand
 }
 
 // Run verifies once.
@@ -190,6 +191,7 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 // judge decides some suspects: first what is judged by itself, then the sums,
 // for which it must be known which ledger entries are wrong.
 func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
+	defer v.forgetSums(chunk[len(chunk)-1])
 	var single, sums []drift.Suspect
 	for _, s := range chunk {
 		if s.Kind == drift.Sum || s.Kind == drift.Display {
@@ -222,6 +224,7 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 	for _, s := range more {
 		v.suspectSum(s)
 	}
+	v.scans = 0
 	proven, err = v.rounds(ctx, append(sums, more...), v.readSums)
 	if err != nil {
 		return err

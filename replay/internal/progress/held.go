@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -19,8 +18,8 @@ type Held struct {
 	at    Place
 	owner string
 
-	mu  sync.Mutex // one write at a time: each is conditional on the one before
-	row Piece
+	writing chan struct{} // holds a token while nobody writes: each write is conditional on the one before
+	row     Piece         // for who has the token
 }
 
 // Claim takes a piece whose row was seen like this. It returns ErrLost, and the
@@ -32,13 +31,15 @@ func (s *Store) Claim(ctx context.Context, run Run, at Place, seen Piece, owner 
 	if err != nil {
 		return nil, row, fmt.Errorf("taking piece %s: %w", at.Name, err)
 	}
-	return &Held{store: s, run: run, at: at, owner: owner, row: row}, row, nil
+	h := &Held{store: s, run: run, at: at, owner: owner, row: row, writing: make(chan struct{}, 1)}
+	h.writing <- struct{}{}
+	return h, row, nil
 }
 
 // Row returns the row as it was last written.
 func (h *Held) Row() Piece {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	<-h.writing
+	defer func() { h.writing <- struct{}{} }()
 	return h.row
 }
 
@@ -59,8 +60,8 @@ func (h *Held) Release(ctx context.Context) error {
 }
 
 func (h *Held) write(ctx context.Context, doing string, change func(*Piece)) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	<-h.writing
+	defer func() { h.writing <- struct{}{} }()
 	next := h.row
 	change(&next)
 	row, err := h.store.write(ctx, h.run, h.at, h.row, next, h.owner)
