@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dynamill/dynamill/rules"
 )
 
 // Options are what a template needs beside the rules. The zero value of every
@@ -34,6 +36,10 @@ type Options struct {
 	Parallelization int           // invocations at once for each shard: 1 to 10; 0 for 1
 	AlarmTopic      string        // ARN of the SNS topic that alarms go to; "" leaves it to a parameter
 	RetentionDays   int           // of the function's logs, one of the periods that CloudWatch offers; 0 for 30
+
+	// Former are the rules that these ones replace; nil for none. Until a replay is done with
+	// it, the function takes back what they have written, and needs their permissions.
+	Former *rules.Set
 
 	// Replay adds a state machine that replays the table, and a function that it calls.
 	Replay bool

@@ -19,7 +19,11 @@ type statement struct {
 // rules, and what Lambda does in the function's name. README.md lists the former
 // for `run`. Scanning, which seeding does, is not the function's business.
 func statements(set *rules.Set, o Options) []statement {
-	has := func(test func(*rules.Rule) bool) bool { return slices.ContainsFunc(set.Rules, test) }
+	all := set.Rules
+	if o.Former != nil {
+		all = slices.Concat(all, o.Former.Rules)
+	}
+	has := func(test func(*rules.Rule) bool) bool { return slices.ContainsFunc(all, test) }
 	mirrors := has(func(r *rules.Rule) bool { return r.Kind == rules.Mirror })
 	copies := has(func(r *rules.Rule) bool { return r.Kind == rules.Copy })
 	table := []string{"dynamodb:DescribeTable", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
@@ -57,14 +61,18 @@ func statements(set *rules.Set, o Options) []statement {
 }
 
 // replayStatements are all that the function may do that replays: what the other
-// one may do to the tables, and scan both.
+// one might ever do to the tables, and scan both.
 func (d deployment) replayStatements() []statement {
 	var replays []statement
 	for _, s := range d.statements {
 		switch s.id {
-		case "Table", "StateTable":
+		case "Table":
+			s.why = "What rules of any kind read and write in your table: a replay takes back what former ones have written. Scan finds the items."
+			s.actions = []string{"dynamodb:DescribeTable", "dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem", "dynamodb:Query",
+				"dynamodb:DeleteItem", "dynamodb:Scan"}
+		case "StateTable":
 			s.actions = append(slices.Clone(s.actions), "dynamodb:Scan")
-			s.why += " Scan is for replays."
+			s.why += " Scan finds what items have left that are gone."
 		case "Logs":
 			s.resources = []sub{"${replayLogs}"}
 		case "Traces", "Rules":

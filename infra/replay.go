@@ -24,7 +24,7 @@ func (d deployment) replayFunction() function {
 
 const (
 	whyReplayLogs     = "The log of the function that replays."
-	whyReplayRole     = "What the stream's function may do to the tables, and scan them."
+	whyReplayRole     = "What a replay does to the tables, and nothing of the stream."
 	whyReplayFunction = "The engine once more, for replays: with more time for an invocation, and apart from the stream's, whose concurrency it leaves alone."
 	whyMachineRole    = "Calls that function, and starts an execution of its own for each piece."
 	whyMachine        = "A replay: pieces of the table or of an export, many at once, until nothing is left (docs/replay.md)."

@@ -26,7 +26,7 @@ type fleet struct {
 	sim      *dynamosim.Sim
 	settings settings
 	limit    time.Duration // of an invocation
-	trouble  float64       // how likely each thing that can go wrong does
+	trouble  bool          // things go wrong
 	refuse   func(op string, input any) error
 
 	mu          sync.Mutex
@@ -53,11 +53,17 @@ func newFleet(t testing.TB, sim *dynamosim.Sim, rules string, seed uint64) *flee
 	}
 }
 
-// chance draws whether something that is so likely happens.
-func (l *fleet) chance(likely float64) bool {
+// fatesInTurn are what befalls invocations, one after the other. Beside them a request in 200 is throttled.
+var fatesInTurn = []string{"", "throttled", "", "killed", "", "short of time", "killed", "answer lost"}
+
+func (l *fleet) fate() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.dice.Float64() < likely
+	l.invocations++
+	if !l.trouble {
+		return ""
+	}
+	return fatesInTurn[l.invocations%len(fatesInTurn)]
 }
 
 func (l *fleet) draw(n int) int {
@@ -74,7 +80,6 @@ func (l *fleet) note(fate string) {
 
 func (l *fleet) environment(ctx context.Context) *environment {
 	l.mu.Lock()
-	l.invocations++
 	if n := len(l.idle); n > 0 {
 		e := l.idle[n-1]
 		l.idle = l.idle[:n-1]
@@ -97,19 +102,18 @@ func lambdaError(name, cause string) error {
 
 // invoke is an invocation, and what may come between.
 func (l *fleet) invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	if l.chance(l.trouble) {
-		l.note("throttled")
+	fate := l.fate()
+	if fate == "throttled" {
+		l.note(fate)
 		return nil, lambdaError("Lambda.TooManyRequestsException", "no concurrency left")
 	}
 	e := l.environment(ctx)
 	limit := l.limit
-	switch {
-	case l.chance(l.trouble):
-		l.note("killed")
-		e.left = 1 + l.draw(400)
-	case l.chance(l.trouble):
-		l.note("short of time")
-		limit = time.Duration(1+l.draw(2000)) * time.Millisecond
+	switch fate {
+	case "killed":
+		e.left = 1 + l.draw(300)
+	case "short of time":
+		limit = time.Duration(1+l.draw(1000)) * time.Millisecond
 	}
 	working, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -117,6 +121,7 @@ func (l *fleet) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	answer, err := e.f.Invoke(working, payload)
 	timer.Stop()
 	if e.gone() {
+		l.note(fate)
 		return nil, lambdaError("Sandbox.Timedout", "killed")
 	}
 	e.mu.Lock()
@@ -130,8 +135,8 @@ func (l *fleet) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		}
 		return nil, lambdaError(kind.Name(), err.Error())
 	}
-	if l.chance(l.trouble) {
-		l.note("answer lost")
+	if fate == "answer lost" {
+		l.note(fate)
 		return nil, lambdaError("Lambda.SdkClientException", "the connection broke")
 	}
 	return answer, nil
@@ -156,7 +161,7 @@ type line struct{ *environment }
 func through[I, O any](l line, ctx context.Context, op string, in *I, call func(context.Context, *I, ...func(*dynamodb.Options)) (*O, error)) (*O, error) {
 	l.mu.Lock()
 	dead, took := l.dead, time.Duration(2+l.dice.IntN(8))*time.Millisecond
-	throttled := l.dice.Float64() < l.trouble/20
+	throttled := l.trouble && l.dice.IntN(200) == 0
 	last := false
 	if l.left > 0 {
 		l.left--

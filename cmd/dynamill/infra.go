@@ -38,6 +38,7 @@ const infraExamples = `  dynamill infra sam --table app -o template.yaml        
 type infraFlags struct {
 	options   infra.Options
 	rulesFrom string
+	former    string
 	output    string
 }
 
@@ -133,6 +134,7 @@ func (f *infraFlags) addTo(flags *pflag.FlagSet) {
 		"default: bin/lambda/dynamill-arm64.zip or, with --arch x86_64, -amd64.zip, as make lambda leaves them)")
 	flags.StringVar(&f.rulesFrom, "rules-from", rulesInZip, "`where` the function reads its rules: zip, inline (the template holds them),\n"+
 		"s3://BUCKET/KEY or ssm:NAME; filters and permissions follow from --rules all the same")
+	flags.StringVar(&f.former, "former-rules", "", "the rule `file` in force, which --rules replaces: the function takes back what it wrote, and needs its permissions")
 	flags.StringVar(&o.Architecture, "arch", infra.DefaultArchitecture, "the function's `architecture`: arm64 or x86_64")
 	flags.IntVar(&o.MemoryMB, "memory", infra.DefaultMemoryMB, "the function's memory in `MB`; more memory is also more CPU")
 	flags.DurationVar(&o.Timeout, "timeout", infra.DefaultTimeout, "how `long` one invocation may take, up to 15m")
@@ -160,6 +162,13 @@ func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
 	o.StateTable, o.RulesFile = a.options.stateTable, filepath.Base(a.options.rules)
 	if o.RulesFrom, err = a.rulesFrom(flags.rulesFrom); err != nil {
 		return err
+	}
+	if flags.former != "" {
+		former := a.options
+		former.rules = flags.former
+		if o.Former, err = former.load(); err != nil {
+			return err
+		}
 	}
 	if format == infra.CloudFormation && o.Code != "" {
 		return invalid("--code has no meaning for cloudformation: its template has parameters for where the zip is, CodeBucket and CodeKey")
