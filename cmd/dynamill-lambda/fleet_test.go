@@ -158,7 +158,7 @@ func (e *environment) gone() bool {
 type line struct{ *environment }
 
 // through carries a call out, unless the environment is killed before it or its answer is thrown away after it.
-func through[I, O any](l line, ctx context.Context, op string, in *I, call func(context.Context, *I, ...func(*dynamodb.Options)) (*O, error)) (*O, error) {
+func through[I, O any](ctx context.Context, l line, op string, in *I, call func(context.Context, *I, ...func(*dynamodb.Options)) (*O, error)) (*O, error) {
 	l.mu.Lock()
 	dead, took := l.dead, time.Duration(2+l.dice.IntN(8))*time.Millisecond
 	throttled := l.trouble && l.dice.IntN(200) == 0
@@ -197,49 +197,49 @@ func through[I, O any](l line, ctx context.Context, op string, in *I, call func(
 var _ projections.Client = line{}
 
 func (l line) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
-	return through(l, ctx, "DescribeTable", in, l.sim.DescribeTable)
+	return through(ctx, l, "DescribeTable", in, l.sim.DescribeTable)
 }
 
 func (l line) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
-	return through(l, ctx, "CreateTable", in, l.sim.CreateTable)
+	return through(ctx, l, "CreateTable", in, l.sim.CreateTable)
 }
 
 func (l line) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
-	return through(l, ctx, "DescribeTimeToLive", in, l.sim.DescribeTimeToLive)
+	return through(ctx, l, "DescribeTimeToLive", in, l.sim.DescribeTimeToLive)
 }
 
 func (l line) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
-	return through(l, ctx, "UpdateTimeToLive", in, l.sim.UpdateTimeToLive)
+	return through(ctx, l, "UpdateTimeToLive", in, l.sim.UpdateTimeToLive)
 }
 
 func (l line) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return through(l, ctx, "GetItem", in, l.sim.GetItem)
+	return through(ctx, l, "GetItem", in, l.sim.GetItem)
 }
 
 func (l line) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	return through(l, ctx, "PutItem", in, l.sim.PutItem)
+	return through(ctx, l, "PutItem", in, l.sim.PutItem)
 }
 
 func (l line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	return through(l, ctx, "UpdateItem", in, l.sim.UpdateItem)
+	return through(ctx, l, "UpdateItem", in, l.sim.UpdateItem)
 }
 
 func (l line) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	return through(l, ctx, "DeleteItem", in, l.sim.DeleteItem)
+	return through(ctx, l, "DeleteItem", in, l.sim.DeleteItem)
 }
 
 func (l line) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return through(l, ctx, "Query", in, l.sim.Query)
+	return through(ctx, l, "Query", in, l.sim.Query)
 }
 
 func (l line) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	return through(l, ctx, "Scan", in, l.sim.Scan)
+	return through(ctx, l, "Scan", in, l.sim.Scan)
 }
 
 func (l line) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	return through(l, ctx, "BatchGetItem", in, l.sim.BatchGetItem)
+	return through(ctx, l, "BatchGetItem", in, l.sim.BatchGetItem)
 }
 
 func (l line) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	return through(l, ctx, "TransactWriteItems", in, l.sim.TransactWriteItems)
+	return through(ctx, l, "TransactWriteItems", in, l.sim.TransactWriteItems)
 }
