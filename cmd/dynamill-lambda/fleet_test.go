@@ -17,6 +17,7 @@ import (
 	"github.com/dynamill/dynamill/internal/dynamosim"
 	"github.com/dynamill/dynamill/internal/lambdatest"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/objects"
 )
 
 // fleet is a function on Lambda, within a synctest bubble: environments that take
@@ -25,6 +26,7 @@ type fleet struct {
 	testing.TB
 	sim      *dynamosim.Sim
 	settings settings
+	exports  objects.S3Client
 	limit    time.Duration // of an invocation
 	trouble  bool          // things go wrong
 	refuse   func(op string, input any) error
@@ -92,7 +94,7 @@ func (l *fleet) environment(ctx context.Context) *environment {
 		l.Fatal(err)
 	}
 	e := &environment{fleet: l, f: f}
-	f.tables = line{e}
+	f.tables, f.exports = line{e}, l.exports
 	return e
 }
 

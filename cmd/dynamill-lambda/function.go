@@ -20,11 +20,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/handlers"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/objects"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -39,10 +41,11 @@ const batchMax = 100
 // function answers the invocations of one execution environment.
 type function struct {
 	settings
-	aws    aws.Config
-	tables projections.Client
-	logger *slog.Logger
-	out    io.Writer // takes the metrics
+	aws     aws.Config
+	tables  projections.Client
+	exports objects.S3Client // of a replay
+	logger  *slog.Logger
+	out     io.Writer // takes the metrics
 
 	mu      sync.Mutex
 	current *instance // nil until it is opened
@@ -76,7 +79,7 @@ func newFunction(ctx context.Context, s settings, logger *slog.Logger, out io.Wr
 			o.BaseEndpoint = &s.endpoint
 		}
 	})
-	return &function{settings: s, aws: cfg, tables: tables, logger: logger, out: out}, nil
+	return &function{settings: s, aws: cfg, tables: tables, exports: s3.NewFromConfig(cfg), logger: logger, out: out}, nil
 }
 
 // ready returns the instance, and opens another one where newer rules have been

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/handlers"
 	"github.com/dynamill/dynamill/replay"
@@ -177,7 +175,7 @@ func (r replayer) config(ctx context.Context, request handlers.ReplayRequest) (r
 	if request.Scans() {
 		return cfg, nil
 	}
-	export, err := replay.OpenExport(ctx, replay.ExportConfig{Place: request.Source, S3: s3.NewFromConfig(r.function.aws), Table: r.table, Keys: keys})
+	export, err := replay.OpenExport(ctx, replay.ExportConfig{Place: request.Source, S3: r.function.exports, Table: r.table, Keys: keys})
 	if err != nil {
 		return cfg, fmt.Errorf("opening the export %s: %w", request.Source, err)
 	}
