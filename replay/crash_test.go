@@ -160,6 +160,8 @@ func TestWhatADeadProcessHeldIsTakenOverAfterATerm(t *testing.T) {
 		victim := r.process()
 		var died, ended time.Time
 		victim.hook = func(string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			if died.IsZero() && r.begun > 20 {
 				died = time.Now()
 				victim.kill()
@@ -211,10 +213,10 @@ func TestAZombieCannotMoveAPlace(t *testing.T) {
 		source := newBook(1, 9)
 		zombie := r.process()
 		zombie.hook = func(call string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			if call == "worked" && r.begun == 2 && zombie.frozen == nil {
-				zombie.mu.Lock()
 				zombie.frozen = make(chan struct{})
-				zombie.mu.Unlock()
 			}
 		}
 		woken := make(chan error, 1)

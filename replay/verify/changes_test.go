@@ -36,7 +36,7 @@ func (w *world) become(file string) {
 	w.t.Helper()
 	p, err := population.New("club", file)
 	w.must(err)
-	w.p, w.config.Rules = p, loadSet(w.t, p)
+	w.p = p
 }
 
 // ahead foresees what bringing the rules into force would change.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -74,13 +75,21 @@ type consumer struct {
 	done int
 }
 
-// Unapplied reads the stream to its end.
-func (c *consumer) Unapplied(ctx context.Context, f func(*change.Record) error) error {
+// Applied is a number of records here.
+func (c *consumer) Applied(context.Context) (verify.Applied, error) {
 	c.mu.Lock()
-	done := c.done
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	return verify.Applied{Shards: map[string]verify.Checkpoint{"": {After: strconv.Itoa(c.done)}}}, nil
+}
+
+// Unapplied reads the stream to its end.
+func (c *consumer) Unapplied(ctx context.Context, then verify.Applied, f func(*change.Record) error) error {
+	done, err := strconv.Atoi(then.Shards[""].After)
+	if err != nil {
+		return err
+	}
 	i := 0
-	return c.stream().Unapplied(ctx, func(rec *change.Record) error {
+	return c.stream().Unapplied(ctx, verify.Applied{}, func(rec *change.Record) error {
 		if i++; i <= done {
 			return nil
 		}
@@ -100,10 +109,10 @@ func (w *world) stream() *verify.Stream {
 func (c *consumer) step(r *rand.Rand) {
 	c.t.Helper()
 	var all []change.Record
-	c.must(c.stream().Unapplied(c.ctx, func(rec *change.Record) error { all = append(all, *rec); return nil }))
+	c.must(c.stream().Unapplied(c.ctx, verify.Applied{}, func(rec *change.Record) error { all = append(all, *rec); return nil }))
 	client := &mortal{Client: c.sim, left: -1}
 	cfg := c.config
-	cfg.Client = client
+	cfg.Client, cfg.Rules = client, loadSet(c.t, c.p)
 	e, err := projections.Open(c.ctx, cfg)
 	c.must(err)
 	if r.IntN(2) == 0 {

@@ -104,7 +104,11 @@ func TestUnappliedRecordsAreThoseBehindTheCheckpoints(t *testing.T) {
 			Checkpoints: func(context.Context) (map[string]verify.Checkpoint, error) { return c.done, nil },
 		}
 		got := map[string]bool{}
-		if err := s.Unapplied(t.Context(), func(rec *change.Record) error {
+		then, err := s.Applied(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Unapplied(t.Context(), then, func(rec *change.Record) error {
 			got[rec.Key.Partition] = true
 			if rec.Key.Sort != "5" || rec.Position.IsZero() {
 				t.Errorf("%s: %+v", name, rec)
@@ -122,7 +126,7 @@ func TestUnappliedRecordsAreThoseBehindTheCheckpoints(t *testing.T) {
 	}
 	failed := errors.New("no leases")
 	s := &verify.Stream{Client: fake(), Checkpoints: func(context.Context) (map[string]verify.Checkpoint, error) { return nil, failed }}
-	if err := s.Unapplied(t.Context(), nil); !errors.Is(err, failed) {
+	if _, err := s.Applied(t.Context()); !errors.Is(err, failed) {
 		t.Errorf("checkpoints that cannot be read: %v", err)
 	}
 }

@@ -54,9 +54,23 @@ type Table interface {
 
 // Pending tells which records are not applied yet.
 type Pending interface {
-	// Unapplied gives f every record that is in the stream by now and not known
-	// to be applied, in no particular order.
-	Unapplied(ctx context.Context, f func(*change.Record) error) error
+	// Applied says how far the stream is applied by now.
+	Applied(ctx context.Context) (Applied, error)
+	// Unapplied gives f every record that is in the stream by now and was not
+	// known to be applied then, in no particular order.
+	Unapplied(ctx context.Context, then Applied, f func(*change.Record) error) error
+}
+
+// Applied is how far a stream was applied at a moment.
+type Applied struct {
+	At     time.Time
+	Shards map[string]Checkpoint // one that is missing is not applied at all; nil: nothing ever tells
+}
+
+// Checkpoint is how far a shard is applied.
+type Checkpoint struct {
+	After string // the sequence number of the last record that is; "" for none
+	Done  bool   // all of it is
 }
 
 // Config says what is verified, and how.
