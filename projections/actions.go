@@ -93,7 +93,7 @@ func (e *Engine) spareWrite(b *plan.Binding, target change.Key) ddb.TransactWrit
 // unique value, and counts the change, so that what is shown before it is
 // earlier than what is shown after.
 func (e *Engine) locatorWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem {
-	entity, _ := plan.LocatedEntity(a.ID)
+	locator, _ := plan.LocatorIn(a.ID)
 	c := newExpression()
 	members := &ddb.AttributeValueMemberSS{Value: []string{mv.Key.String()}}
 	update := c.sprintf("ADD %n %v", "changes", numberValue(1))
@@ -103,7 +103,7 @@ func (e *Engine) locatorWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteIte
 		update += c.sprintf(" DELETE %n %v", "items", members)
 	}
 	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: locatorKey(entity, a.Effect.Value).attributes(), UpdateExpression: &update,
+		TableName: &e.stateTable, Key: locatorKey(locator, a.Effect.Value).attributes(), UpdateExpression: &update,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}}
 }

@@ -22,6 +22,10 @@ const fillsAtOnce = 50
 // parent's position and the child's stamp, then the parent, then the write.
 func (w *work) fill(children *plan.Asked[plan.ItemRule, plan.Fill]) {
 	for chunk := range slices.Chunk(children.Keys(), fillsAtOnce) {
+		if err := w.settled(chunk, children); err != nil {
+			w.failed(children.Of(chunk[0]).First, err)
+			continue
+		}
 		if !guard.Off(guard.ReferenceFirst) {
 			w.onChildren(chunk, children, w.refer)
 		}
@@ -42,6 +46,38 @@ func (w *work) fill(children *plan.Asked[plan.ItemRule, plan.Fill]) {
 	}
 }
 
+// settled finds children, filled without a record, whose reference or parking
+// stands already: putting it again would change nothing.
+func (w *work) settled(ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill]) error {
+	at := map[plan.ItemRule]stateKey{}
+	var keys []stateKey
+	for _, id := range ids {
+		f := children.Of(id)
+		if !f.Position.IsZero() || f.Repark || f.WasBad {
+			continue
+		}
+		switch {
+		case f.Bad != nil:
+			at[id] = parkedKey(parkedID(id.ID, id.Key))
+		case f.Refers && !id.Rule.Collection:
+			at[id] = referenceKey(id.Binding, f.Parent, id.Key)
+		default:
+			continue
+		}
+		keys = append(keys, at[id])
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := w.readState(w.ctx, "reading references", keys)
+	for id, key := range at {
+		if f := children.Of(id); rows[key] != nil {
+			f.Settled = f.Bad == nil || textOf(rows[key]["code"]) == f.Bad.Code
+		}
+	}
+	return err
+}
+
 // onChildren takes one step with several children at once.
 func (w *work) onChildren(ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill], step func(context.Context, plan.ItemRule, *plan.Fill) error) {
 	errs := every(w.ctx, len(ids), func(ctx context.Context, i int) error {
@@ -54,7 +90,7 @@ func (w *work) onChildren(ids []plan.ItemRule, children *plan.Asked[plan.ItemRul
 
 // refer puts the child's reference, or parks a child whose parent cannot be named.
 func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
-	if f.Bad != nil || f.WasBad {
+	if (f.Bad != nil || f.WasBad) && !f.Settled {
 		if err := e.settleParking(ctx, id, f); err != nil {
 			return err
 		}
@@ -63,7 +99,7 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) erro
 		f.Refers = false
 		return nil
 	}
-	if !f.Refers || id.Rule.Collection {
+	if !f.Refers || id.Rule.Collection || f.Settled {
 		return nil
 	}
 	at := textValue(string(plan.VersionAt(id.Epoch, f.Position)))

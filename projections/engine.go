@@ -46,10 +46,14 @@ type Config struct {
 	Rules      *rules.Set
 	Logger     *slog.Logger // default: none
 	Worker     string       // picks the write suffix of accumulators; default: drawn at random
-	Attach     bool         // the state table must be there and know these rules; nothing is created or registered
-	FanOutMax  int          // children that a fan-out writes at once; the rest becomes a task; default 1,000
-	Limiter    Limiter      // of what is written; default: none
-	HealsMax   int          // corrections of one rule's attributes on one item in ten minutes; default 300
+	// ChangeRules has Open carry out what the file changes or removes of the rules in
+	// force: they retire, and seeding takes back what they wrote. Without it, and with
+	// Attach, such a file is refused.
+	ChangeRules bool
+	Attach      bool    // the state table must be there and know these rules; nothing is created or registered
+	FanOutMax   int     // children that a fan-out writes at once; the rest becomes a task; default 1,000
+	Limiter     Limiter // of what is written; default: none
+	HealsMax    int     // corrections of one rule's attributes on one item in ten minutes; default 300
 
 	// Now is the wall clock, default time.Now. It is asked for times to live, for
 	// the ten minutes of HealsMax, and for what is printed; nothing that must be
@@ -88,6 +92,7 @@ type Description struct {
 	StateTable        string
 	StateTableCreated bool
 	NewRules          []string // to be seeded
+	FormerRules       []string // changed or removed: what they wrote is to be taken back
 }
 
 type counters struct {
@@ -125,8 +130,8 @@ type Stats struct {
 }
 
 // Open describes the table, creates the state table if it is missing, and
-// registers new rules. It returns a *SetupError where the surroundings are not
-// as they must be, a *RulesChangedError where rules in force were changed, and
+// registers new rules, and changed ones if it may. It returns a *SetupError where the surroundings are not
+// as they must be, a *RulesChangedError where rules in force would be changed, and
 // a *rules.Problems where templates do not suit the table's keys.
 func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.StateTable == "" {
@@ -150,6 +155,9 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	if e.stateTable == e.table {
 		return nil, &SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.table), Remedy: "name another one with --state-table"}
+	}
+	if err := checkText(cfg.Rules); err != nil {
+		return nil, err
 	}
 	tableID, err := e.describeTable(ctx, cfg.Rules)
 	if err != nil {

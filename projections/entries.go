@@ -44,6 +44,9 @@ func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 	item := key.attributes()
 	item["at"] = textValue(string(mv.To))
 	item["effects"] = effectsValue(mv.New)
+	if key.partition != entryPrefix+mv.Key.String() {
+		item["item"] = textValue(mv.Key.String()) // the key was cut: a sweep needs it whole
+	}
 	if mv.Rederived > 0 {
 		item["rederived"] = numberValue(mv.Rederived)
 	}

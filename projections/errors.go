@@ -35,8 +35,8 @@ func (e *RulesChangedError) Error() string {
 	if len(e.Removed) > 0 {
 		what = append(what, "removed: "+strings.Join(e.Removed, ", "))
 	}
-	return fmt.Sprintf("the rule file differs from the rules in force on this table (%s), and this version can add and rename rules but not change or remove them: "+
-		"restore those rules, or start over without the state table %s, as docs/state-table.md says", strings.Join(what, "; "), e.StateTable)
+	return fmt.Sprintf("the rule file differs from the rules in force on this table (%s): `dynamill plan` says what it would change, and `dynamill replay` carries it out; "+
+		"or restore the rules that state table %s knows", strings.Join(what, "; "), e.StateTable)
 }
 
 // ErrEpochMoved is returned by Process when another process has registered

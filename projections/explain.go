@@ -100,7 +100,7 @@ func explainMove(p *plan.Planner, mv *plan.Move, id string) []ExplainLine {
 	if had && has && old.String() == new.String() {
 		return nil
 	}
-	entity, _ := plan.LocatedEntity(id)
+	entity, _ := plan.LocatorIn(id)
 	name := "unique " + entity
 	if b := p.ByID(id); b != nil {
 		name = b.Rule.Name

@@ -93,7 +93,8 @@ func (e *Engine) RuleStats() []RuleStats {
 	e.meter.mu.Lock()
 	for id, counts := range e.meter.byRule {
 		name := e.ruleName(id)
-		byName[name] = RuleStats{Rule: name, Writes: counts.Writes, WriteUnits: counts.WriteUnits}
+		before := byName[name] // of a former rule, or of one that has its name
+		byName[name] = RuleStats{Rule: name, Writes: before.Writes + counts.Writes, WriteUnits: before.WriteUnits + counts.WriteUnits}
 	}
 	e.meter.mu.Unlock()
 	all := make([]RuleStats, 0, len(byName))
@@ -105,11 +106,11 @@ func (e *Engine) RuleStats() []RuleStats {
 }
 
 func (e *Engine) ruleName(id string) string {
-	if b := e.planner.ByID(id); b != nil {
+	if b := cmp.Or(e.planner.ByID(id), e.planner.Former(id)); b != nil {
 		return b.Rule.Name
 	}
-	if entity, ok := plan.LocatedEntity(id); ok {
-		return "unique " + entity
+	if locator, ok := plan.LocatorIn(id); ok {
+		return "unique " + locator
 	}
 	return cmp.Or(id, EngineRule)
 }

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/guard"
@@ -121,4 +122,66 @@ func (e *Engine) mayHeal(ctx context.Context, b *plan.Binding, item change.Key, 
 			"rule", b.Rule.Name, "item", item.String(), "corrections", e.healsMax, "within", healWindow)
 	}
 	return false, e.park(ctx, b, item, contestedReason(b, e.healsMax))
+}
+
+// inForceMirror is a mirror item that a move's ledger entry has in force and the item still asks for.
+type inForceMirror struct {
+	mv *plan.Move
+	b  *plan.Binding
+	f  plan.Effect
+}
+
+// checkMirrors finds mirror items in force that are not as the ledger has
+// them, and has the moves of their sources write them again.
+func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
+	var check []inForceMirror
+	items, claims := wanted{table: e.table}, wanted{table: e.stateTable}
+	var targets []change.Key
+	var claimed []stateKey
+	for _, mv := range moves {
+		for _, id := range mv.New.IDs() {
+			f := mv.New[id]
+			if f.Kind != plan.Mirrored || mv.Old[id].String() != f.String() {
+				continue
+			}
+			b := e.planner.ByID(id)
+			check, targets = append(check, inForceMirror{mv, b, f}), append(targets, f.Target)
+			if !b.Rule.Injective {
+				claimed = append(claimed, claimsKey(b, f.Target))
+			}
+		}
+	}
+	if len(check) == 0 {
+		return nil
+	}
+	items.keys, claims.keys = e.itemKeys(targets), stateKeys(claimed)
+	found, err := e.read(ctx, "reading mirror items in force", items, claims)
+	if err != nil {
+		return err
+	}
+	standing, rows := e.byItemKey(found[e.table]), byStateKey(found[e.stateTable])
+	for _, ch := range check {
+		if !e.stands(ch, image(standing[ch.f.Target]), rows) {
+			if ch.mv.Restore == nil {
+				ch.mv.Restore = map[string]change.Key{}
+			}
+			ch.mv.Restore[ch.b.ID] = ch.f.Target
+		}
+	}
+	return nil
+}
+
+// stands reports whether a mirror item is as its source's ledger entry has it. One
+// that another source has won is that source's to look at.
+func (e *Engine) stands(ch inForceMirror, img change.Image, claims map[stateKey]row) bool {
+	if !ch.b.Rule.Injective {
+		sources := textsOf(claims[claimsKey(ch.b, ch.f.Target)]["sources"])
+		if !slices.Contains(sources, ch.mv.Key.String()) {
+			return false
+		}
+		if slices.Min(sources) != ch.mv.Key.String() {
+			return true
+		}
+	}
+	return img != nil && plan.DigestOf(ch.b, img) == ch.f.Digest && plan.Stamped(ch.b, plan.StampContext(e.incarnation, ch.f.Target, ""), img)
 }

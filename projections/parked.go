@@ -116,10 +116,8 @@ func (e *Engine) readParked(item row) Parked {
 		ID: textOf(item["id"]), Rule: textOf(item["rule"]), Key: change.ParseKey(textOf(item["item"])),
 		Code: textOf(item["code"]), Reason: textOf(item["reason"]), parking: textOf(item["parking"]),
 	}
-	if b := e.planner.ByID(p.Rule); b != nil {
-		p.Rule = b.Rule.Name
-	} else if entity, ok := plan.LocatedEntity(p.Rule); ok {
-		p.Rule = "unique " + entity
+	if p.Rule != "" {
+		p.Rule = e.ruleName(p.Rule)
 	}
 	if raw, ok := item["raw"]; ok {
 		p.Rule, p.Raw = "record", textOf(raw)

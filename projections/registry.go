@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,14 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/guard"
-	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
-)
-
-// A rule's state in the registry.
-const (
-	stateSeeding = "seeding" // its aggregates are not shown yet
-	stateLive    = "live"
 )
 
 func randomID() string {
@@ -200,179 +191,14 @@ func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
 	return nil
 }
 
-// matched is how the rules of a file stand to those of the registry.
-type matched struct {
-	ids            map[*rules.Rule]string
-	fresh, renamed []*rules.Rule
-	refused        *RulesChangedError // nil if every rule in force is in the file, unchanged
-}
-
-// matchRules finds each rule of the file in the registry: by name, or, renamed, by fingerprint.
-func (e *Engine) matchRules(set *rules.Set, known map[string]row) matched {
-	m := matched{ids: map[*rules.Rule]string{}}
-	used := map[string]bool{}
-	inOrder := slices.Sorted(maps.Keys(known))
-	find := func(r *rules.Rule, same func(row) bool) bool {
-		for _, id := range inOrder {
-			if item := known[id]; !used[id] && textOf(item["fingerprint"]) == r.Fingerprint && same(item) {
-				m.ids[r], used[id] = id, true
-				return true
-			}
-		}
-		return false
-	}
-	var rest []*rules.Rule
-	for _, r := range set.Rules {
-		if !find(r, func(item row) bool { return textOf(item["name"]) == r.Name }) {
-			rest = append(rest, r)
-		}
-	}
-	for _, r := range rest {
-		if find(r, func(row) bool { return true }) {
-			m.renamed = append(m.renamed, r)
-		} else {
-			m.fresh = append(m.fresh, r)
-		}
-	}
-	refused := &RulesChangedError{StateTable: e.stateTable}
-	for id, item := range known {
-		if name := textOf(item["name"]); used[id] {
-			continue
-		} else if ruleNamed(m.fresh, name) {
-			refused.Changed = append(refused.Changed, name)
-		} else {
-			refused.Removed = append(refused.Removed, name)
-		}
-	}
-	if len(refused.Changed)+len(refused.Removed) > 0 {
-		slices.Sort(refused.Changed)
-		slices.Sort(refused.Removed)
-		m.refused = refused
-	}
-	return m
-}
-
-// bindRules binds the file's rules to the registry's, and registers what is
-// new. It reports false if the registry has to be read again.
-func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row, lives int64) (bool, error) {
-	m := e.matchRules(cfg.Rules, known)
-	ids, fresh, renamed := m.ids, m.fresh, m.renamed
-	if m.refused != nil {
-		return false, m.refused
-	}
-	if cfg.Attach && len(fresh) > 0 {
-		return false, &SetupError{Problem: fmt.Sprintf("rule %s is not in force on table %s yet", fresh[0].Name, e.table), Remedy: "start `dynamill run` with this rule file first"}
-	}
-	for _, r := range renamed {
-		if err := e.renameRule(ctx, ids[r], r.Name); err != nil {
-			return false, err
-		}
-	}
-	var spread []*rules.Rule // with more write suffixes than ever before
-	for _, r := range cfg.Rules.Rules {
-		if known[ids[r]] != nil && int64(r.WriteShards) > numberOf(known[ids[r]]["writeShardsMax"]) {
-			spread = append(spread, r)
-		}
-	}
-	if len(fresh) > 0 || len(spread) > 0 {
-		return false, e.registerRules(ctx, fresh, spread, ids, known)
-	}
-	e.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, ids), Incarnation: e.incarnation, Epoch: e.epoch}
-	e.lives.Store(lives)
-	for _, r := range cfg.Rules.Rules {
-		b := e.planner.Of(r)
-		b.Epoch, b.Suffixes = int(numberOf(known[b.ID]["epoch"])), int(numberOf(known[b.ID]["writeShardsMax"]))
-		if live := textOf(known[b.ID]["state"]) == stateLive; live {
-			b.Live.Store(true)
-		} else {
-			e.description.NewRules = append(e.description.NewRules, r.Name)
-		}
-	}
-	return true, nil
-}
-
-func ruleNamed(rs []*rules.Rule, name string) bool {
-	for _, r := range rs {
-		if r.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// registerRules adds rules, and write suffixes of rules, under a new epoch:
-// a worker that does not know them must not go on. Where another process
-// registers at the same time, nothing is written, and the registry is read again.
-func (e *Engine) registerRules(ctx context.Context, fresh, spread []*rules.Rule, ids map[*rules.Rule]string, known map[string]row) error {
-	c := newExpression()
-	raise := c.sprintf("SET %n = %v", "epoch", numberValue(int64(e.epoch+1)))
-	unchanged := c.sprintf("%n = %v", "epoch", numberValue(int64(e.epoch)))
-	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
-		UpdateExpression: &raise, ConditionExpression: &unchanged,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}}
-	taken := map[string]bool{}
-	for id := range known {
-		taken[id] = true
-	}
-	if len(fresh)+len(spread) >= plan.TransactActionsMax {
-		return &SetupError{Problem: fmt.Sprintf("%d rules are new or spread further at once", len(fresh)+len(spread)), Remedy: fmt.Sprintf("add at most %d at a time", plan.TransactActionsMax-1)}
-	}
-	for _, r := range fresh {
-		id := ruleID(r.Name, taken)
-		taken[id] = true
-		item := stateKey{registryPartition, registryRule + id}.attributes()
-		item["name"], item["fingerprint"], item["state"] = textValue(r.Name), textValue(r.Fingerprint), textValue(stateSeeding)
-		item["epoch"] = numberValue(int64(e.epoch + 1))
-		if r.WriteShards > 0 {
-			item["writeShardsMax"] = numberValue(int64(r.WriteShards))
-		}
-		items = append(items, ddb.TransactWriteItem{Put: &ddb.Put{
-			TableName: &e.stateTable, Item: item, ConditionExpression: ptr("attribute_not_exists(pk)"),
-		}})
-	}
-	for _, r := range spread {
-		c := newExpression()
-		set := c.sprintf("SET %n = %v", "writeShardsMax", numberValue(int64(r.WriteShards)))
-		items = append(items, ddb.TransactWriteItem{Update: &ddb.Update{
-			TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + ids[r]}.attributes(),
-			UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		}})
-	}
-	err := e.transact(ctx, "registering new rules", nil, items)
-	if err != nil && classify(err) == classCanceled {
-		return nil
-	}
-	return err
-}
-
-// ruleID is a rule's name where it is free, else with a number behind it.
-func ruleID(name string, taken map[string]bool) string {
-	id := name
-	for n := 2; taken[id]; n++ {
-		id = fmt.Sprintf("%s-%d", name, n)
-	}
-	return id
-}
-
-func (e *Engine) renameRule(ctx context.Context, id, name string) error {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", "name", textValue(name))
-	_, err := e.update(ctx, "", "renaming a rule in the registry", &dynamodb.UpdateItemInput{
-		TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + id}.attributes(),
-		UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	})
-	return err
-}
-
 // errWentLive says that rules went live since this engine last looked.
 var errWentLive = errors.New("rules went live meanwhile")
 
 // checkRegistry makes sure that the rules stand as this engine took them to:
 // records must not be called done under rules that are not all there are
 // (ErrEpochMoved), nor without the roll-ups of rules that another process has
-// brought to life meanwhile (errWentLive; the next look finds them live here too).
+// brought to life meanwhile, or without taking back what rules wrote that it has
+// retired (errWentLive; the next look finds them so here too).
 func (e *Engine) checkRegistry(ctx context.Context) error {
 	table, err := e.readTableItem(ctx)
 	if err != nil {
@@ -389,8 +215,13 @@ func (e *Engine) checkRegistry(ctx context.Context) error {
 		return err
 	}
 	for id, item := range known {
-		if b := e.planner.ByID(id); b != nil && textOf(item["state"]) == stateLive {
+		state := textOf(item["state"])
+		if b := e.planner.ByID(id); b != nil && state == stateLive {
 			b.Live.Store(true)
+		}
+		if b := e.planner.Former(id); b != nil {
+			b.Retired.Store(state == stateRetired)
+			b.Cleaned.Store(item["cleaned"] != nil)
 		}
 	}
 	e.lives.Store(numberOf(table["live"]))

@@ -98,7 +98,7 @@ func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.
 			keys = append(keys, accumulatorKey(g, suffix))
 		}
 		if g.Rule.ByUnique {
-			keys = append(keys, locatorKey(g.Rule.Target.Name, g.Group))
+			keys = append(keys, locatorKey(g.Locator, g.Group))
 		}
 	}
 	rows, err := e.readState(ctx, "reading accumulators", keys)
@@ -140,7 +140,7 @@ func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 		t.targets = []change.Key{change.ParseKey(g.Group)}
 		return t
 	}
-	locator := rows[locatorKey(g.Rule.Target.Name, g.Group)]
+	locator := rows[locatorKey(g.Locator, g.Group)]
 	if !guard.Off(guard.LocatorVersion) {
 		t.changes = numberOf(locator["changes"])
 	}
@@ -154,6 +154,9 @@ func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 // show writes an aggregate's value to its target, if that exists and shows nothing later.
 func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Rollup) error {
 	for i, target := range t.targets {
+		if ru.Seen[target] == nil && !ru.Asked {
+			continue // it comes by itself
+		}
 		if t.err != nil {
 			if err := e.park(ctx, g.Binding, target, t.err); err != nil {
 				return err
@@ -161,6 +164,9 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 			continue
 		}
 		if i > 0 {
+			if e.shown(g, t, target, ru.Seen[target]) {
+				continue
+			}
 			if err := e.hide(ctx, g, t, target); err != nil {
 				return err
 			}
@@ -171,6 +177,9 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 		}
 		if allowed, err := e.mayHeal(ctx, g.Binding, target, ru.Contested[target]); err != nil || !allowed {
 			return err
+		}
+		if e.shown(g, t, target, ru.Seen[target]) {
+			continue
 		}
 		if err := e.showOn(ctx, g, t, target); err != nil {
 			return err
@@ -193,6 +202,20 @@ func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, target ch
 		e.counters.Rollups.Add(1)
 	}
 	return err
+}
+
+// shown reports whether a target, as it was read before the sum was, shows it: under
+// older rules the same count of operations made the same sum.
+func (e *Engine) shown(g plan.GroupRef, t total, target change.Key, seen change.Image) bool {
+	if seen == nil {
+		return false
+	}
+	want := e.totalStamp(g, t, target, change.Number(t.value.String()))
+	if target != t.targets[0] {
+		want = e.totalStamp(g, t, target, change.Value{})
+	}
+	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), want.Context)
+	return ok && s.Version.UnderEpoch(e.epoch) == want.Version && s.Digest == want.Digest && plan.DigestOf(g.Binding, seen) == want.Digest
 }
 
 // totalStamp is the stamp of a total on a target. What is summed and where it
@@ -228,11 +251,15 @@ func (e *Engine) stillGroup(c *expression, g plan.GroupRef) string {
 	return condition + ")"
 }
 
-// takeOff takes what rules of a former entity wrote off items that still carry
-// it, and where somebody has written there meanwhile, the stamp alone. Should an
+// takeOff takes what former rules, or rules of a former entity, wrote off items that
+// still carry it, and where somebody has written there meanwhile, the stamp alone. Should an
 // item be what it was again by now, the record of this write heals it.
 func (w *work) takeOff(leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
+		if left.Whole {
+			w.failed(left.First, w.dropWhole(id, left))
+			continue
+		}
 		gone, err := w.takeOffNames(id, left, append(left.Names, id.Stamp))
 		if err == nil && !gone {
 			_, err = w.takeOffNames(id, left, []string{id.Stamp})

@@ -18,10 +18,11 @@ const (
 	statePartition = "pk"
 	stateSort      = "sk"
 
-	registryPartition = "registry" // sort: table, seeding, rule/<id>
+	registryPartition = "registry" // sort: table, seeding, rule/<id>, file/<name>
 	registryTable     = "table"
 	registrySeeding   = "seeding"
 	registryRule      = "rule/"
+	registryFile      = "file/"
 	parkedPartition   = "parked" // sort: <rule id>/<item key>
 	tasksPartition    = "tasks"  // sort: <rule id>/<parent's key>, refill/<rule id>/<parent's key>
 
@@ -55,7 +56,10 @@ func stateKeyOf(item map[string]ddb.AttributeValue) stateKey {
 	return stateKey{textOf(item[statePartition]), textOf(item[stateSort])}
 }
 
-func entryKey(item change.Key) stateKey { return newStateKey("item/"+item.String(), "entry") }
+// entryPrefix begins the partition key of ledger entries.
+const entryPrefix = "item/"
+
+func entryKey(item change.Key) stateKey { return newStateKey(entryPrefix+item.String(), "entry") }
 
 func accumulatorKey(g plan.GroupRef, suffix int) stateKey {
 	return newStateKey("sum/"+g.ID+"/"+escape(g.Group)+"/"+strconv.Itoa(suffix), "accumulator")
@@ -65,8 +69,8 @@ func claimsKey(b *plan.Binding, target change.Key) stateKey {
 	return newStateKey("claims/"+b.ID+"/"+target.String(), "claims")
 }
 
-func locatorKey(entity, value string) stateKey {
-	return newStateKey("locator/"+entity+"/"+escape(value), "locator")
+func locatorKey(locator, value string) stateKey {
+	return newStateKey("locator/"+locator+"/"+escape(value), "locator")
 }
 
 func referenceKey(b *plan.Binding, parent, child change.Key) stateKey {

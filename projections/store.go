@@ -156,6 +156,23 @@ func (e *Engine) deleteState(ctx context.Context, rule, doing string, key stateK
 	return err
 }
 
+// deleteItem sends one DeleteItem to the user's table for a rule. An item that does
+// not meet the condition stays, and that is no error.
+func (e *Engine) deleteItem(ctx context.Context, rule, doing string, key change.Key, condition string, c *expression) error {
+	e.counters.Writes.Add(1)
+	in := &dynamodb.DeleteItemInput{
+		TableName: &e.table, Key: e.itemKey(key), ConditionExpression: &condition, ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}
+	_, err := write(ctx, e, doing, []string{rule}, writeUnitsMin,
+		func() (*dynamodb.DeleteItemOutput, error) { return e.client.DeleteItem(ctx, in) },
+		func(out *dynamodb.DeleteItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
+	if err != nil && classify(err) == classCondition {
+		return nil
+	}
+	return err
+}
+
 // transact sends one transaction. owners are the ids of the rules that its
 // actions serve, one for each or one for all of them, "" for none.
 func (e *Engine) transact(ctx context.Context, doing string, owners []string, items []ddb.TransactWriteItem) error {

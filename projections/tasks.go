@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 	return err
 }
 
-// readTasks reads the tasks of the rules that this engine knows.
+// readTasks reads the tasks of the rules that this engine knows, former ones among them.
 func (e *Engine) readTasks(ctx context.Context) ([]task, error) {
 	c := newExpression()
 	condition := c.sprintf("%n = %v", statePartition, textValue(tasksPartition))
@@ -75,7 +76,7 @@ func (e *Engine) readTasks(ctx context.Context) ([]task, error) {
 	var tasks []task
 	err := e.queryPages(ctx, "listing tasks", in, func(rows []row) error {
 		for _, r := range rows {
-			b := e.planner.ByID(textOf(r["rule"]))
+			b := cmp.Or(e.planner.ByID(textOf(r["rule"])), e.planner.Former(textOf(r["rule"])))
 			if b == nil {
 				continue // of newer rules
 			}
@@ -134,6 +135,9 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 // workPiece writes the parent, as it is now, to the next children. Whoever was
 // written or filled since the task's position has that state, or a later one.
 func (e *Engine) workPiece(ctx context.Context, t task) error {
+	if t.id.Former {
+		return e.endTask(ctx, t)
+	}
 	at, err := e.parentAt(ctx, t.id)
 	if err != nil {
 		return err

@@ -264,3 +264,11 @@ func (w *world) expectNoDrift() {
 		w.t.Error(d)
 	}
 }
+
+// putState writes a row of the state table.
+func (w *world) putState(row change.Item) {
+	w.t.Helper()
+	if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: ptr("app-dynamill"), Item: attributes.ItemToTable(row)}); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -22,7 +22,9 @@ func Load(filename string, src []byte) (*Set, error) {
 	if err := d.problems(); err != nil {
 		return nil, err
 	}
-	return compile(filename, ok), nil
+	set := compile(filename, ok)
+	set.text = string(src)
+	return set, nil
 }
 
 // compile makes the Set of a file without problems.

@@ -16,8 +16,12 @@ type Set struct {
 	Rules    []*Rule   // in file order
 
 	file  string
+	text  string
 	kinds *keyKinds
 }
+
+// Text is the file that the set was loaded from.
+func (s *Set) Text() string { return s.text }
 
 // Table is what the rule file says of the table.
 type Table struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/archive"
 	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
 )
@@ -29,6 +30,7 @@ type follower struct {
 	logger     *slog.Logger
 	started    time.Time
 	streamARN  string
+	archive    *archive.Writer // nil: none is kept
 
 	seeding atomic.Pointer[string] // what is being seeded; nil when nothing is
 	drained atomic.Bool
@@ -52,9 +54,13 @@ func newFollower(ctx context.Context, env *environment, engine *projections.Engi
 				env.table, row.Stream, f.startOver())}
 		}
 	}
+	processor, err := f.archived(guard{engine, env}, keys, options)
+	if err != nil {
+		return nil, err
+	}
 	f.reader, err = streamreader.New(streamreader.Config{
 		Streams: env.streams, StreamARN: streamARN, Checkpoints: leases, Logger: f.logger,
-		Processor:    tallied{guard{engine, env}, &o.read},
+		Processor:    tallied{processor, &o.read},
 		PartitionKey: keys.PartitionKey, SortKey: keys.SortKey,
 		WorkerID: options.worker, LeaseTerm: options.leaseTerm,
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/archive"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -45,6 +46,8 @@ type runOptions struct {
 	writeRateMax int // write units per second; 0: no bound
 	worker       string
 	leaseTerm    time.Duration
+	archive      string // a folder; "": no archive
+	archiveGzip  bool
 }
 
 func (o *runOptions) addTo(flags *pflag.FlagSet) {
@@ -56,6 +59,8 @@ func (o *runOptions) addTo(flags *pflag.FlagSet) {
 	flags.IntVar(&o.writeRateMax, "max-write-rate", 0, "write at most this many write `units` per second (0: no bound)")
 	flags.StringVar(&o.worker, "worker", "", "this process's `name`, which no other that shares the stream may have (default: host and a random part)")
 	flags.DurationVar(&o.leaseTerm, "lease-term", leaseTermDefault, "after this `duration` the shards of a process that is not heard of go to others;\nthe same in all that share the stream")
+	flags.StringVar(&o.archive, "archive", "", "keep every record in files in this `folder`, for replays (default: none is kept)")
+	flags.BoolVar(&o.archiveGzip, "archive-gzip", false, "with --archive: pack the files")
 }
 
 // check refuses what makes no sense together.
@@ -73,6 +78,8 @@ func (o *runOptions) check(changed func(flag string) bool) error {
 		return invalid("--max-write-rate %d is negative: give write units per second", o.writeRateMax)
 	case o.leaseTerm < leaseTermMin || o.leaseTerm > leaseTermMax:
 		return invalid("--lease-term %s is not between %s and %s", o.leaseTerm, leaseTermMin, leaseTermMax)
+	case o.archiveGzip && o.archive == "":
+		return invalid("--archive-gzip has no meaning without --archive: add --archive FOLDER")
 	case len(o.worker) > workerLengthMax:
 		return invalid("--worker has %d bytes: give a name of at most %d", len(o.worker), workerLengthMax)
 	}
@@ -150,7 +157,12 @@ func (a *app) followTable(ctx context.Context, set *rules.Set, table string, sta
 	case err != nil:
 		return err
 	}
+	defer f.endArchive()
 	if err := f.follow(ctx, status, options.drain); err != nil {
+		var unwritten *archive.WriteError
+		if errors.As(err, &unwritten) {
+			return unsuited("%w", unwritten)
+		}
 		return f.failure(ctx, err)
 	}
 	if !options.drain {
@@ -178,7 +190,7 @@ func (a *app) start(ctx context.Context, set *rules.Set, table string, status *s
 	if err != nil {
 		return nil, env.classify(fmt.Errorf("starting on table %q: %w", table, err))
 	}
-	fmt.Fprint(status, announcement(set, env, engine.Describe(), streamARN))
+	fmt.Fprint(status, announcement(set, env, engine.Describe(), streamARN, options.archive))
 	return newFollower(ctx, env, engine, set.Table, streamARN, o, options)
 }
 
@@ -212,7 +224,7 @@ func stopOnSignals(ctx context.Context, say func(string)) (context.Context, func
 }
 
 // announcement says, before anything is written, what is followed and what will be written.
-func announcement(set *rules.Set, env *environment, d projections.Description, streamARN string) string {
+func announcement(set *rules.Set, env *environment, d projections.Description, streamARN, archiveDir string) string {
 	var b strings.Builder
 	state := "found"
 	if d.StateTableCreated {
@@ -223,6 +235,9 @@ func announcement(set *rules.Set, env *environment, d projections.Description, s
 	facts.add("stream", streamARN)
 	facts.add("state", d.StateTable+" ("+state+")")
 	facts.add("checkpoints", env.table+leasesSuffix)
+	if archiveDir != "" {
+		facts.add("archive", archiveDir)
+	}
 	_ = facts.writeTo(&b)
 	fmt.Fprintf(&b, "%s:\n", counted(len(set.Rules), "rule"))
 	isNew := make(map[string]bool, len(d.NewRules))

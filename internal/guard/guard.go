@@ -62,6 +62,11 @@ const (
 	EpochChecked    // who knows older rules stops
 	HealBound       // who fights for an attribute wins in the end
 	SeedCursor      // seeding goes on only from where it stands
+	// Changes of the rules.
+	RuleFingerprint // a rule that means something else is another rule
+	IdsKept         // the id of a former rule is never used again
+	LateLeftover    // what a worker of older rules writes late is taken back by its record
+	RetiredStays    // a mirror item of a former rule stays where a rule in force has it
 	// The stream.
 	ParentShardFirst // a shard is read after its parent
 	Frontier         // a checkpoint never passes a record that is not done
@@ -115,6 +120,10 @@ var names = [guardCount]string{
 	"EpochChecked",
 	"HealBound",
 	"SeedCursor",
+	"RuleFingerprint",
+	"IdsKept",
+	"LateLeftover",
+	"RetiredStays",
 	"ParentShardFirst",
 	"Frontier",
 	"CheckpointFenced",

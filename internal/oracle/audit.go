@@ -52,7 +52,7 @@ const (
 func Audit(set *rules.Set, items, state []change.Item, now time.Time, except ...Exception) []Difference {
 	a := &audit{
 		set: set, now: now, except: map[Exception]bool{}, rows: map[change.Key]change.Item{}, names: map[*rules.Rule]string{},
-		ids: map[string]*rules.Rule{}, effects: map[change.Key]map[string]string{}, parkings: map[string]parking{},
+		locators: map[string]string{}, ids: map[string]*rules.Rule{}, effects: map[change.Key]map[string]string{}, parkings: map[string]parking{},
 	}
 	for _, e := range except {
 		a.except[e] = true
@@ -63,6 +63,8 @@ func Audit(set *rules.Set, items, state []change.Item, now time.Time, except ...
 	a.keys = sortedKeys(a.rows)
 	a.items = newTable(set, items)
 	a.registry()
+	a.files()
+	a.former()
 	a.forms()
 	a.work()
 	a.entries()
@@ -84,6 +86,8 @@ type audit struct {
 	epoch  string                     // the registry's rules epoch, as versions begin with it
 	names  map[*rules.Rule]string     // rule ids
 	ids    map[string]*rules.Rule
+
+	locators map[string]string // by entity: what names its locators
 
 	effects  map[change.Key]map[string]string // what each item causes, by rule id or "@" and entity
 	parkings map[string]parking               // what must be parked, by id

@@ -46,7 +46,7 @@ func (a *audit) work() {
 		}
 		if m.Entity.Located {
 			value, ok, err := m.Entity.UniqueValue(&m, item)
-			a.cause(effects, key, "@"+m.Entity.Name, effectText(ok, err, func() string { return "@" + value }))
+			a.cause(effects, key, "@"+a.locators[m.Entity.Name], effectText(ok, err, func() string { return "@" + value }))
 		}
 		if len(effects) > 0 {
 			a.effects[key] = effects
@@ -146,7 +146,12 @@ func (a *audit) entries() {
 		for id, text := range effects {
 			texts[id] = change.String(text)
 		}
-		want[stateKey("item/"+item.String(), "entry")] = wanted{"", change.Item{"effects": change.Map(texts), "ttl": {}}}
+		row := change.Item{"effects": change.Map(texts), "ttl": {}, "item": {}}
+		key := stateKey("item/"+item.String(), "entry")
+		if key.Partition != "item/"+item.String() {
+			row["item"] = change.String(item.String())
+		}
+		want[key] = wanted{"", row}
 	}
 	a.compare("item/", want, func(string, change.Item) bool { return true })
 	for _, key := range a.under("item/") {

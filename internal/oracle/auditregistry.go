@@ -22,9 +22,10 @@ type form struct {
 // or up to a "/"; but for tasks, of which none is left when all is quiet.
 var rowForms = []form{
 	{"registry", "table", []string{"table", "tableId", "incarnation", "epoch", "created"}, []string{"live"}},
-	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"}, []string{"writeShardsMax"}},
+	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"}, []string{"file", "writeShardsMax", "locator", "cleaned"}},
+	{"registry", "file/", []string{"text"}, nil},
 	{"registry", "seeding", []string{"epoch", "level", "phase", "items", "changes"}, []string{"last"}},
-	{"item/", "entry", []string{"at", "effects"}, []string{"rederived", "due", "ttl"}},
+	{"item/", "entry", []string{"at", "effects"}, []string{"item", "rederived", "due", "ttl"}},
 	{"sum/", "accumulator", []string{"value", "operations"}, nil},
 	{"claims/", "claims", []string{"changes"}, []string{"sources"}},
 	{"locator/", "locator", []string{"changes"}, []string{"items"}},
@@ -32,6 +33,8 @@ var rowForms = []form{
 	{"parent/", "position", []string{"at"}, []string{"ttl"}},
 	{"parked", "", []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt"}, []string{"position"}},
 	{"heals/", "", []string{"corrections", "ttl"}, nil},
+	{"replay/", "run", []string{"generation", "passes", "source", "started", "ttl"}, []string{"segments", "rules", "finished", "items"}},
+	{"replay/", "piece/", []string{"counter", "items", "ttl"}, []string{"cursor", "owner", "done"}},
 }
 
 func (f form) fits(key change.Key) bool {
@@ -127,7 +130,7 @@ func (a *audit) registry() {
 		}
 	}
 	for _, key := range a.under("registry") {
-		if id, ok := strings.CutPrefix(key.Sort, "rule/"); ok && a.ids[id] == nil {
+		if id, ok := strings.CutPrefix(key.Sort, "rule/"); ok && a.ids[id] == nil && !isFormer(a.rows[key]) {
 			a.differs("", key, "", change.Value{}, change.Map(a.rows[key]))
 		}
 	}
@@ -148,7 +151,7 @@ func (a *audit) bind() {
 	for _, named := range []bool{true, false} {
 		for _, key := range a.under("registry") {
 			id, ok := strings.CutPrefix(key.Sort, "rule/")
-			if !ok || a.ids[id] != nil {
+			if !ok || a.ids[id] != nil || isFormer(a.rows[key]) {
 				continue
 			}
 			row := a.rows[key]
@@ -163,6 +166,11 @@ func (a *audit) bind() {
 	for _, rule := range a.set.Rules {
 		if a.names[rule] == "" && a.ids[rule.Name] == nil {
 			take(rule, rule.Name)
+		}
+		if locator := a.rows[change.Key{Partition: "registry", Sort: "rule/" + a.names[rule]}]["locator"].Text(); rule.ByUnique && locator != "" {
+			a.locators[rule.Target.Name] = locator
+		} else if rule.ByUnique {
+			a.locators[rule.Target.Name] = rule.Target.Name
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -142,7 +143,7 @@ func (a *audit) sets() {
 		return rule != nil && rule.Kind == rules.Mirror && !rule.Injective
 	})
 	a.compareSets("locator/", "items", locators, func(name string) bool {
-		return slices.ContainsFunc(a.set.Entities, func(e *rules.Entity) bool { return e.Located && e.Name == name })
+		return slices.Contains(slices.Collect(maps.Values(a.locators)), name)
 	})
 }
 

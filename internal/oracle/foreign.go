@@ -19,8 +19,11 @@ import (
 // but what rules write. What the application put on it beside that is there
 // unchanged, or gone as a whole, with the item or, where the source has come
 // back since, without it. A mirror item without a stamp is the application's.
-func Foreign(set *rules.Set, base, items []change.Item) []Difference {
-	f := &foreign{was: newTable(set, base), is: newTable(set, items)}
+//
+// What former sets wrote, whose rules are not in force any more, must be gone or
+// as the application has it.
+func Foreign(set *rules.Set, base, items []change.Item, former ...*rules.Set) []Difference {
+	f := &foreign{was: newTable(set, base), is: newTable(set, items), former: former}
 	keys := slices.Concat(sortedKeys(f.was.actual), sortedKeys(f.is.actual))
 	slices.SortFunc(keys, func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
 	for _, key := range slices.Compact(keys) {
@@ -32,6 +35,7 @@ func Foreign(set *rules.Set, base, items []change.Item) []Difference {
 
 type foreign struct {
 	was, is *table
+	former  []*rules.Set
 	found   []Difference
 }
 
@@ -40,6 +44,7 @@ func (f *foreign) compare(key change.Key) {
 	entities := f.entitiesAt(key)
 	mirror := slices.ContainsFunc(entities, func(e *rules.Entity) bool { return len(e.Mirrors) > 0 })
 	switch {
+	case is == nil && f.wasMirror(key):
 	case is == nil && !mirror:
 		f.found = append(f.found, Difference{Key: key, Want: change.Map(was)})
 	case is == nil:
@@ -92,8 +97,27 @@ func (f *foreign) attributes(key change.Key, was, is change.Item, owned func(str
 	names := slices.Concat(slices.Collect(maps.Keys(is)), slices.Collect(maps.Keys(was)))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
+		if is[name].Kind() == change.KindAbsent && f.formerly(key, name) {
+			continue
+		}
 		if want, got := was[name], is[name]; !normalize(want).Equal(normalize(got)) {
 			f.found = append(f.found, Difference{Key: key, Attribute: name, Want: want, Got: got})
 		}
 	}
+}
+
+// formerly reports whether a former rule wrote an attribute of an item with this key.
+func (f *foreign) formerly(key change.Key, attribute string) bool {
+	return f.wrote(key, func(r *rules.Rule) bool { return slices.Contains(r.Writes, attribute) })
+}
+
+// wasMirror reports whether a former rule wrote whole items with this key.
+func (f *foreign) wasMirror(key change.Key) bool {
+	return f.wrote(key, func(r *rules.Rule) bool { return r.Kind == rules.Mirror })
+}
+
+func (f *foreign) wrote(key change.Key, which func(*rules.Rule) bool) bool {
+	return slices.ContainsFunc(f.former, func(set *rules.Set) bool {
+		return slices.ContainsFunc(set.Rules, func(r *rules.Rule) bool { return r.Target.HasKey(key) && which(r) })
+	})
 }

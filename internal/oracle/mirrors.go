@@ -100,6 +100,12 @@ func (t *table) strays() []Difference {
 	return found
 }
 
+// numbered reports whether an id is a rule's name with a number behind it, as that of a changed rule.
+func numbered(id, name string) bool {
+	number, ok := strings.CutPrefix(id, name+"-")
+	return ok && strings.Trim(number, "0123456789") == ""
+}
+
 // stampedAs reports whether the item carries the stamp of a mirror rule. The
 // engine calls rules by their names at first; a stamp of another name than the
 // other rules of the set is one of a mirror rule before it was renamed.
@@ -109,7 +115,7 @@ func (t *table) stampedAs(item change.Item) bool {
 		if !ok {
 			continue
 		}
-		others := slices.ContainsFunc(t.rules, func(r *rules.Rule) bool { return r.Name == id && r.Kind != rules.Mirror })
+		others := slices.ContainsFunc(t.rules, func(r *rules.Rule) bool { return r.Kind != rules.Mirror && (id == r.Name || numbered(id, r.Name)) })
 		if !others {
 			return true
 		}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
 	"sync/atomic"
 
 	"github.com/dynamill/dynamill/rules"
@@ -11,29 +13,77 @@ type Binding struct {
 	Rule     *rules.Rule
 	ID       string      // the registry's name of the rule; stays when the rule is renamed
 	Stamp    string      // the attribute that holds the rule's stamp on targets
+	Locator  string      // count, sum that find their target by a unique value: what names its locators
 	Epoch    int         // the rules epoch in which the rule was registered
 	Suffixes int         // most write suffixes that the rule ever had: what a roll-up reads
 	Live     atomic.Bool // seeded: aggregates may be shown (promise 10)
+
+	Former  bool        // not in force any more: changed, or removed from the file
+	Retired atomic.Bool // a former rule, of which all that is in force in its place is shown
+	Cleaned atomic.Bool // a retired rule, of which nothing is left but what a worker wrote that slept
 }
 
 // Bindings are the rules of a set, bound.
 type Bindings struct {
-	Set    *rules.Set
-	byRule map[*rules.Rule]*Binding
-	byID   map[string]*Binding
+	Set      *rules.Set
+	byRule   map[*rules.Rule]*Binding
+	byID     map[string]*Binding
+	locators map[string]string // by entity: what names its locators
+	formers  []*Binding
 }
 
 // Of is the binding of a rule of the set.
 func (bs *Bindings) Of(r *rules.Rule) *Binding { return bs.byRule[r] }
 
-// ByID is the binding under an id of the registry; nil if there is none.
+// ByID is the binding under an id of the registry; nil if no rule in force has it.
 func (bs *Bindings) ByID(id string) *Binding { return bs.byID[id] }
+
+// Former is the binding of a rule that is not in force any more; nil if there is none of this id.
+func (bs *Bindings) Former(id string) *Binding {
+	if i := slices.IndexFunc(bs.formers, func(b *Binding) bool { return b.ID == id }); i >= 0 {
+		return bs.formers[i]
+	}
+	return nil
+}
+
+// Formers are all rules that are not in force any more.
+func (bs *Bindings) Formers() []*Binding { return bs.formers }
+
+// AddFormer adds rules that are not in force any more.
+func (bs *Bindings) AddFormer(formers ...*Binding) { bs.formers = append(bs.formers, formers...) }
+
+// NewFormer binds a rule that is not in force any more.
+func NewFormer(r *rules.Rule, id string) *Binding {
+	return &Binding{Rule: r, ID: id, Stamp: StampPrefix + id, Former: true}
+}
+
+// LocatorOf is what names the locators of an entity.
+func (bs *Bindings) LocatorOf(e *rules.Entity) string { return cmp.Or(bs.locators[e.Name], e.Name) }
+
+// Locate sets what names the locators of an entity, if that is not its own name:
+// locators of former rules are no more maintained, and never used again.
+func (bs *Bindings) Locate(e *rules.Entity, locator string) {
+	bs.locators[e.Name] = locator
+	for _, b := range bs.byID {
+		if b.Rule.ByUnique && b.Rule.Target == e {
+			b.Locator = locator
+		}
+	}
+}
+
+// Locates reports whether rules in force find items by the locators of this name.
+func (bs *Bindings) Locates(locator string) bool {
+	return slices.ContainsFunc(bs.Set.Entities, func(e *rules.Entity) bool { return e.Located && bs.LocatorOf(e) == locator })
+}
 
 // Bind binds the rules of a set to the ids that the registry knows them by.
 func Bind(set *rules.Set, ids map[*rules.Rule]string) *Bindings {
-	bs := &Bindings{set, map[*rules.Rule]*Binding{}, map[string]*Binding{}}
+	bs := &Bindings{Set: set, byRule: map[*rules.Rule]*Binding{}, byID: map[string]*Binding{}, locators: map[string]string{}}
 	for _, r := range set.Rules {
 		b := &Binding{Rule: r, ID: ids[r], Stamp: StampPrefix + ids[r], Suffixes: r.WriteShards}
+		if r.ByUnique {
+			b.Locator = r.Target.Name
+		}
 		bs.byRule[r], bs.byID[b.ID] = b, b
 	}
 	return bs

@@ -37,9 +37,11 @@ type Bare struct {
 // Rollup is a display attribute that is due to be written anew.
 type Rollup struct {
 	First     int
-	Present   bool                // the target may hold a value, so that even a sum over nothing must be written
-	Contested map[change.Key]bool // targets on which it replaces what the engine had written: counted against the bound
-	Marks     []*Move             // moves whose due marks can be cleared once this is shown
+	Present   bool                        // the target may hold a value, so that even a sum over nothing must be written
+	Contested map[change.Key]bool         // targets on which it replaces what the engine had written: counted against the bound
+	Asked     bool                        // the sum may have changed: all targets are written, not only those that were seen
+	Seen      map[change.Key]change.Image // targets as they were read before the sum was
+	Marks     []*Move                     // moves whose due marks can be cleared once this is shown
 }
 
 func (ru *Rollup) contest(target change.Key) {
@@ -81,6 +83,8 @@ type Fill struct {
 	Gone      bool
 	Former    []change.Key // parents that images of the run refer to
 	Contested bool
+	Repark    bool // park the child anew even if it is parked
+	Settled   bool // set when it is worked off: its reference, or its parking, stands already
 	Stray     bool // set when it is worked off: the child is gone, or refers elsewhere by now
 }
 
@@ -92,7 +96,7 @@ func (pl *Changes) AddRollups(mv *Move, first int) {
 			ru = &Rollup{First: first}
 			pl.Rollups.Put(g, ru)
 		}
-		ru.First = min(ru.First, first)
+		ru.First, ru.Asked = min(ru.First, first), true
 		if mv.marked() && slices.Contains(mv.Due, g) {
 			ru.Marks = append(ru.Marks, mv)
 		}

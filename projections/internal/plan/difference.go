@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
@@ -95,7 +96,9 @@ func (bs *Bindings) undo(mv *Move, id string, old, new Effect) ([]Sum, []Action)
 			return nil, []Action{mv.Drop(b, old.Target)}
 		}
 	case Located:
-		return nil, []Action{locatorAction(RemoveLocator, id, old)}
+		if locator, _ := LocatorIn(id); bs.Locates(locator) {
+			return nil, []Action{locatorAction(RemoveLocator, id, old)}
+		}
 	case Parked:
 		if new.Kind != Parked {
 			return nil, []Action{{Kind: Unpark, Item: parkedItem(mv, id), ID: id}}
@@ -148,11 +151,15 @@ func (bs *Bindings) Upsert(mv *Move, b *Binding, f Effect) Action {
 func (bs *Bindings) takenOver(mv *Move, b *Binding, target change.Key) []string {
 	var names []string
 	for _, id := range mv.Old.IDs() {
-		old, former := mv.Old[id], bs.ByID(id)
+		old, former := mv.Old[id], cmp.Or(bs.ByID(id), bs.Former(id))
 		if former == nil || former == b || old.Kind != Mirrored || old.Target != target || mv.New[id].Target == target {
 			continue
 		}
-		for _, name := range append(slices.Clone(former.Rule.Writes), former.Stamp) {
+		wrote := former.Rule.Writes
+		if former.Former {
+			wrote = bs.unclaimed(wrote, b.Rule.Target)
+		}
+		for _, name := range append(slices.Clone(wrote), former.Stamp) {
 			if !slices.Contains(b.Rule.Writes, name) {
 				names = append(names, name)
 			}

@@ -72,13 +72,13 @@ func ParseEffect(text string) (Effect, error) {
 	return Effect{}, errors.New("unknown effect in a ledger entry: " + text)
 }
 
-// Effects are those of one item, by rule id, or locatorPrefix and entity name.
+// Effects are those of one item, by rule id, or locatorPrefix and locator.
 type Effects map[string]Effect
 
 const locatorPrefix = "@"
 
-// LocatedEntity is the entity whose locator an id names, if it names one.
-func LocatedEntity(id string) (string, bool) { return strings.CutPrefix(id, locatorPrefix) }
+// LocatorIn is the locator (by default its entity's name) that an id names, if it names one.
+func LocatorIn(id string) (string, bool) { return strings.CutPrefix(id, locatorPrefix) }
 
 // IDs are the rules and locators that have an effect, sorted.
 func (fs Effects) IDs() []string {
@@ -121,9 +121,9 @@ func (bs *Bindings) effectsOf(key change.Key, img change.Image) Effects {
 	}
 	if m.Entity.Located {
 		if value, ok, err := m.Entity.UniqueValue(&m, img); err != nil {
-			fs[locatorPrefix+m.Entity.Name] = Effect{Kind: Parked, Parked: itemError(err)}
+			fs[locatorPrefix+bs.LocatorOf(m.Entity)] = Effect{Kind: Parked, Parked: itemError(err)}
 		} else if ok {
-			fs[locatorPrefix+m.Entity.Name] = Effect{Kind: Located, Value: value}
+			fs[locatorPrefix+bs.LocatorOf(m.Entity)] = Effect{Kind: Located, Value: value}
 		}
 	}
 	return fs
@@ -187,10 +187,10 @@ func (bs *Bindings) groups(fs Effects, add func(GroupRef)) {
 				add(GroupRef{b, f.Target.String()})
 			}
 		case Located:
-			entity, _ := LocatedEntity(id)
+			locator, _ := LocatorIn(id)
 			for _, r := range bs.Set.Rules {
-				if r.ByUnique && r.Target.Name == entity {
-					add(GroupRef{bs.Of(r), f.Value})
+				if b := bs.Of(r); r.ByUnique && b.Locator == locator {
+					add(GroupRef{b, f.Value})
 				}
 			}
 		}

@@ -68,11 +68,12 @@ func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
 	if rec.New != nil {
 		nm, newOK = p.Set.Identify(rec.Key, rec.New)
 	}
+	former := rec.New != nil && !guard.Off(guard.LateLeftover) && p.formerly(pl, rec.Key, index, rec.New, nm.Entity)
 	if !oldOK && !newOK {
 		pl.Unmatched++
 		return
 	}
-	relevant := p.classifyLedger(pl, rec, index, &om, &nm)
+	relevant := p.classifyLedger(pl, rec, index, &om, &nm) || former
 	if newOK && (!oldOK || om.Entity == nm.Entity) {
 		s := sides{record: rec, index: index, new: rec.New, nm: &nm}
 		if oldOK {
@@ -172,6 +173,7 @@ func (p *Planner) classifyDisplay(pl *Changes, s sides, b *Binding) bool {
 		ru = &Rollup{First: s.index}
 		pl.Rollups.Put(ref, ru)
 	}
+	ru.Asked = true
 	if s.new.Lookup(b.Rule.Writes[0]).Kind() != change.KindAbsent {
 		ru.Present = true
 	}

@@ -16,7 +16,10 @@ const (
 	// Sources is what seeding needs: effects, mirrors in force, references and
 	// copies of the item. Every source of a mirror item comes by itself.
 	Sources Scope = iota
-	// Everything also shows what is displayed on the item, and heals it where it is a mirror item.
+	// Itself also shows what is displayed on the item, heals it where it is a mirror
+	// item, and takes off what retired rules left: for items that all come by.
+	Itself
+	// Everything also fills its children anew, and parks anew what cannot be read.
 	Everything
 )
 
@@ -81,6 +84,8 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 	mv.Repark = sc == Everything && mv.New.HasParked()
 	if sc == Everything {
 		p.refills(pl, key, late.Position)
+	}
+	if sc >= Itself {
 		p.mirrors(pl, key, img)
 	}
 	var m rules.Match
@@ -88,36 +93,51 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 	if img != nil {
 		m, ok = p.Set.Identify(key, img)
 	}
-	p.fills(pl, key, img, &m, late)
-	if img == nil || sc != Everything {
+	p.fills(pl, key, img, &m, sc, late)
+	if img == nil || sc < Itself {
 		return mv
 	}
 	p.leftovers(pl, key, 0, img, p.Set.Rules, m.Entity)
+	p.formerly(pl, key, 0, img, m.Entity)
 	if !ok {
 		return mv
 	}
 	for _, r := range m.Entity.Displays {
 		p.Display(pl, r, key, &m, img)
 	}
+	if sc == Everything {
+		for _, ru := range pl.Rollups.All() {
+			ru.Asked = true
+		}
+	}
 	return mv
 }
 
 // fills plans the filling of an item by every copy rule of which it is a child, and
 // of which late records tell that it was one: their references go, and what was parked.
-func (p *Planner) fills(pl *Changes, key change.Key, img change.Image, m *rules.Match, late Late) {
+func (p *Planner) fills(pl *Changes, key change.Key, img change.Image, m *rules.Match, sc Scope, late Late) {
 	for _, r := range p.Set.Rules {
 		if r.Kind != rules.Copy || !r.Target.HasKey(key) {
 			continue
 		}
 		b := p.Of(r)
-		f := &Fill{Position: late.Position, Gone: m.Entity != r.Target, WasBad: late.Unread, Former: late.Former[b.ID]}
+		f := &Fill{Position: late.Position, Gone: m.Entity != r.Target, WasBad: late.Unread, Former: late.Former[b.ID], Repark: sc == Everything}
+		asked := f.WasBad || len(f.Former) > 0
 		if !f.Gone {
 			f.Parent, f.Refers, f.Bad = ReferenceIn(r, m, img)
+			asked = asked || f.Refers || f.Bad != nil || holds(b, img)
 		}
-		if !f.Gone || f.WasBad || len(f.Former) > 0 {
+		if asked {
 			pl.Fills.Put(ItemRule{b, key}, f)
 		}
 	}
+}
+
+// holds reports whether an item holds anything that the rule writes.
+func holds(b *Binding, img change.Image) bool {
+	return img.Lookup(b.Stamp).Kind() != change.KindAbsent || slices.ContainsFunc(b.Rule.Writes, func(name string) bool {
+		return img.Lookup(name).Kind() != change.KindAbsent
+	})
 }
 
 // refills plans the filling of an item's children, for every copy rule of which it can be the parent, there or gone.
@@ -157,6 +177,10 @@ func (p *Planner) Display(pl *Changes, r *rules.Rule, key change.Key, m *rules.M
 		pl.Rollups.Put(ref, ru)
 	}
 	ru.Present = ru.Present || present
+	if ru.Seen == nil {
+		ru.Seen = map[change.Key]change.Image{}
+	}
+	ru.Seen[key] = img
 }
 
 // MoveFrom is the move of a ledger entry that was read to what the item, read after it, asks for.

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// replayOptions are the flags of `replay`.
+type replayOptions struct {
+	from                 string
+	rules                []string
+	segments, parallel   int
+	writeRateMax         int     // write units per second; 0: no bound
+	readRateMax          float64 // read units per second; 0: no bound
+	eventuallyConsistent bool
+	dryRun, restart, yes bool
+}
+
+const (
+	fromScan    = "scan"
+	fromParked  = "parked"
+	fromExport  = "export://"
+	fromS3      = "s3://"
+	fromArchive = "archive://"
+	fromKeys    = "keys:"
+
+	parallelMax = 64 // the engine itself works on several items of a page at a time
+)
+
+func (o *replayOptions) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&o.from, "from", fromScan, "the `source`: scan, export://PATH, s3://BUCKET/PREFIX (an export), archive://PATH,\nkeys://FILE, keys:- (standard input) or parked")
+	flags.StringArrayVar(&o.rules, "rule", nil, "replay only the items of this rule, by `name`; may be repeated (default: all)")
+	flags.IntVar(&o.segments, "segments", 0, "divide a scan into this `number` of segments (default: by the table's size)")
+	flags.IntVar(&o.parallel, "parallel", 4, "work on this `number` of segments or files at a time")
+	flags.IntVar(&o.writeRateMax, "rate", 0, "write at most this many write `units` per second (0: no bound)")
+	flags.Float64Var(&o.readRateMax, "read-rate", 0, "scan at most this many read `units` per second (0: no bound)")
+	flags.BoolVar(&o.eventuallyConsistent, "eventually-consistent", false, "scan at half the cost; not where rules are brought into force")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "write nothing: say what would be changed, by rule, and what that would cost")
+	flags.BoolVar(&o.restart, "restart", false, "begin anew, and forget what an unfinished replay has done")
+	flags.BoolVar(&o.yes, "yes", false, "carry out changed and removed rules without asking")
+}
+
+// check refuses what makes no sense together.
+func (o *replayOptions) check() error {
+	switch {
+	case o.segments < 0:
+		return invalid("--segments %d is negative: give a number of segments, or none", o.segments)
+	case o.segments > 0 && o.from != fromScan:
+		return invalid("--segments has no meaning with --from %s: only a scan has segments", o.from)
+	case o.eventuallyConsistent && o.from != fromScan:
+		return invalid("--eventually-consistent has no meaning with --from %s: only a scan reads the table", o.from)
+	case o.parallel < 1 || o.parallel > parallelMax:
+		return invalid("--parallel %d is not between 1 and %d", o.parallel, parallelMax)
+	case o.writeRateMax < 0:
+		return invalid("--rate %d is negative: give write units per second", o.writeRateMax)
+	case o.readRateMax < 0:
+		return invalid("--read-rate %g is negative: give read units per second", o.readRateMax)
+	case o.dryRun && o.from != fromScan:
+		return invalid("--dry-run looks at the whole table: it has no meaning with --from %s", o.from)
+	}
+	return nil
+}
+
+// whole reports whether the replay goes over all there is.
+func (o *replayOptions) whole() bool { return o.from == fromScan && len(o.rules) == 0 }
+
+// checkRules refuses names of rules that there are not.
+func (o *replayOptions) checkRules(set *rules.Set) error {
+	for _, name := range o.rules {
+		if !slices.ContainsFunc(set.Rules, func(r *rules.Rule) bool { return r.Name == name }) {
+			names := make([]string, len(set.Rules))
+			for i, r := range set.Rules {
+				names[i] = r.Name
+			}
+			return invalid("there is no rule %q: the rules are %s", name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+func (a *app) replayCommand() *cobra.Command {
+	var options replayOptions
+	command := &cobra.Command{
+		Use:   "replay",
+		Short: "Applies the rules to what is in the table",
+		Long: "Brings changed rules into force over all items; where they are in force, brings every item to what the rules ask\n" +
+			"for, and cleans up after items that have vanished. Items that are right cost reads and no writes. The stream may be\n" +
+			"followed at the same time: whatever comes is derived from the item as it is now.\n\n" +
+			"Several processes started alike share the work. The first SIGINT or SIGTERM stops after the pages in hand; the same\n" +
+			"command goes on from there, also after a kill. A replay that has ended begins anew.\n\n" +
+			"Where the rule file changes or removes rules in force, it says so and asks before it carries that out; without a\n" +
+			"terminal it wants --yes. `dynamill plan` says the same without doing anything.\n\n" + configurationHelp,
+		Example: "  dynamill replay --table app\n" +
+			"  dynamill replay --table app --dry-run\n" +
+			"  dynamill replay --table app --rule member-count --rate 200 --read-rate 1000\n" +
+			"  dynamill replay --table app --from s3://backups/AWSDynamoDB/01693685827463-2d8752fd\n" +
+			"  dynamill replay --table app --from archive:///var/lib/dynamill/archive\n" +
+			"  grep -o 'USER#[0-9]*/PROFILE' errors.log | dynamill replay --table app --from keys:-\n" +
+			"  dynamill replay --table app --from parked",
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return options.check() },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.replay(cmd.Context(), options) },
+	}
+	options.addTo(command.Flags())
+	return command
+}
+
+func (a *app) replay(ctx context.Context, options replayOptions) error {
+	set, err := a.options.load()
+	if err != nil {
+		return err
+	}
+	table, err := a.options.tableName(set)
+	if err != nil {
+		return err
+	}
+	if err := options.checkRules(set); err != nil {
+		return err
+	}
+	status := newStatusLine(a.stderr)
+	logger := a.logger(status)
+	ctx, release := stopOnSignals(ctx, func(text string) { fmt.Fprintln(status, text) })
+	defer release()
+	env, err := a.options.connect(ctx, table, logger)
+	if err != nil {
+		return err
+	}
+	r := &replayer{app: a, options: options, set: set, env: env, status: status, logger: logger}
+	return r.run(ctx)
+}
+
+// replayer is one call of `replay`.
+type replayer struct {
+	*app
+	options replayOptions
+	set     *rules.Set
+	env     *environment
+	engine  *projections.Engine
+	source  replay.Source // nil: a scan of the whole table
+	status  *statusLine
+	logger  *slog.Logger
+}
+
+func (r *replayer) run(ctx context.Context) error {
+	estimate, err := r.estimate(ctx)
+	if err != nil {
+		return err
+	}
+	if r.options.dryRun {
+		return r.dryRun(ctx, estimate)
+	}
+	if r.engine, err = r.open(ctx); err != nil {
+		return err
+	}
+	closeSource, err := r.openSource(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeSource()
+	pass, left, err := r.engine.Aim(ctx)
+	if err != nil {
+		return r.env.classify(fmt.Errorf("looking what the rules need: %w", err))
+	}
+	if left > 0 && len(r.options.rules) > 0 {
+		return invalid("rule %s is not in force yet, and rules are brought into force together: run `dynamill replay` without --rule first",
+			strings.Join(r.engine.RulesOf(pass), ", "))
+	}
+	if left > 0 && r.options.eventuallyConsistent {
+		return invalid("rules are brought into force by a consistent scan only: leave out --eventually-consistent")
+	}
+	if err := r.announce(ctx, estimate, left); err != nil {
+		return err
+	}
+	began := time.Now()
+	watch := newReplayWatch(r, estimate)
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	shown := make(chan struct{})
+	go func() { defer close(shown); watch.show(watching) }()
+	totals, err := replay.Run(ctx, r.config(watch.note))
+	stop()
+	<-shown
+	if err != nil {
+		return r.failure(ctx, totals, err)
+	}
+	return r.printReplayed(totals, time.Since(began))
+}
+
+func (r *replayer) config(report func(replay.Progress)) replay.Config {
+	var pace *replay.ReadPace
+	if r.options.readRateMax > 0 {
+		pace = replay.NewReadPace(r.options.readRateMax)
+	}
+	stateTable := r.engine.Describe().StateTable
+	return replay.Config{
+		Engine: r.engine, State: r.env.tables, StateTable: stateTable, Source: r.source, Rules: r.options.rules,
+		Version: versionOf(r.set), Parallel: r.options.parallel, Restart: r.options.restart, Report: report,
+		ScanOf: func(table string) replay.ScanConfig {
+			keys := r.keys()
+			if table == stateTable {
+				keys = replay.StateKeys
+			}
+			return replay.ScanConfig{
+				Client: r.env.tables, Table: table, Keys: keys, Segments: r.options.segments,
+				EventuallyConsistent: r.options.eventuallyConsistent, Pace: pace,
+			}
+		},
+	}
+}
+
+func (r *replayer) keys() replay.KeyNames {
+	return replay.KeyNames{Partition: r.set.Table.PartitionKey, Sort: r.set.Table.SortKey}
+}
+
+// versionOf digests what the rules mean and what they are called.
+func versionOf(set *rules.Set) string {
+	h := sha256.New()
+	for _, rule := range set.Rules {
+		fmt.Fprintf(h, "%q %q\n", rule.Name, rule.Fingerprint)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:6])
+}
+
+// open opens the engine. Changed rules are for a replay of the whole table only,
+// and for who has agreed to it.
+func (r *replayer) open(ctx context.Context) (*projections.Engine, error) {
+	cfg := projections.Config{
+		Client: r.env.tables, Table: r.env.table, StateTable: r.app.options.stateTableName(r.env.table), Rules: r.set,
+		Logger: r.logger, Attach: !r.options.whole(),
+	}
+	if r.options.writeRateMax > 0 {
+		cfg.Limiter = newWritePace(r.options.writeRateMax)
+	}
+	engine, err := projections.Open(ctx, cfg)
+	var changed *projections.RulesChangedError
+	if errors.As(err, &changed) && r.options.whole() {
+		if err := r.agree(ctx, changed); err != nil {
+			return nil, err
+		}
+		cfg.ChangeRules = true
+		engine, err = projections.Open(ctx, cfg)
+	}
+	if err != nil {
+		return nil, r.env.classify(fmt.Errorf("starting on table %q: %w", r.env.table, err))
+	}
+	return engine, nil
+}
+
+// agree says what changed rules mean for the table, and has the user agree to it.
+func (r *replayer) agree(ctx context.Context, changed *projections.RulesChangedError) error {
+	for _, list := range []struct {
+		names []string
+		means string
+	}{
+		{changed.Changed, "changed: what they wrote is taken back where the new ones write it otherwise"},
+		{changed.Removed, "removed: what they wrote is taken back"},
+	} {
+		if len(list.names) > 0 {
+			fmt.Fprintf(r.status, "rules %s are %s\n", strings.Join(list.names, ", "), list.means)
+		}
+	}
+	if r.options.yes {
+		return nil
+	}
+	in, ok := r.stdin.(io.Writer) // a file is both
+	if !ok || !isTerminal(in) || !r.status.terminal {
+		return invalid("%w; with --yes it is carried out without asking", changed)
+	}
+	fmt.Fprint(r.status, "carry this out? [y/N] ")
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(r.stdin).ReadString('\n')
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case text := <-answer:
+		if text == "y" || text == "yes" {
+			return nil
+		}
+	}
+	return invalid("nothing was changed: `dynamill plan` says more about what the rule file would change")
+}
+
+// failure turns the end of a replay into the sentence to be read.
+func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error) error {
+	if errors.Is(context.Cause(ctx), errStopped) {
+		return fmt.Errorf("stopped after %s: the same command goes on from there", counted(int(totals.Items), "item"))
+	}
+	var pieces *replay.PiecesError
+	switch {
+	case errors.As(err, &pieces):
+		return fmt.Errorf("%w\nthe same command tries them again", err)
+	case errors.Is(err, projections.ErrEpochMoved):
+		return invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force", r.app.options.rules)
+	}
+	return r.env.classify(fmt.Errorf("replaying: %w; the same command goes on from there", err))
+}

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/oracle"
+)
+
+// replay runs `replay`, which must end well, and returns its result.
+func (w *world) replay(flags ...string) replayed {
+	w.t.Helper()
+	code, stdout, stderr := w.call(append([]string{"replay", "--json"}, flags...)...)
+	if code != exitDone {
+		w.t.Fatalf("replay ended with exit code %d:\n%s", code, stderr)
+	}
+	var result replayed
+	w.must(json.Unmarshal([]byte(stdout), &result))
+	return result
+}
+
+func TestAReplayMendsWhatNoRecordTellsOf(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.put(community()...)
+	if result := w.replay(); result.Writes == 0 || result.Passes < 2 {
+		t.Errorf("the first replay says %+v", result)
+	}
+	w.expectTrue()
+	for _, flags := range [][]string{nil, {"--segments", "3"}, {"--rule", "member-count"}, {"--eventually-consistent"}} {
+		if result := w.replay(flags...); result.Writes != 0 || result.Items == 0 {
+			t.Errorf("a replay %v of what is right says %+v", flags, result)
+		}
+	}
+	code, stdout, stderr := w.call("replay")
+	if code != exitDone || !strings.Contains(stdout, " 0 writes ") || !strings.Contains(stderr, "read units") {
+		t.Errorf("exit code %d, %q\n%s", code, stdout, stderr)
+	}
+
+	// The table has no stream: nobody is told of any of these.
+	w.delete("GROUP#dev", "USER#123")
+	w.set1("POST#1", "METADATA", "commentCount", "99")
+	w.delete("USER#456", "GROUP#ops")
+	w.set1("USER#456", "PROFILE", "name", "Janet")
+	code, stdout, stderr = w.call("replay", "--dry-run")
+	for _, rule := range []string{"member-list", "comment-count", "comment-author", "member-name"} {
+		if code != exitDone || !strings.Contains(stdout, rule) {
+			t.Errorf("dry run: exit code %d, nothing of %s in\n%s%s", code, rule, stdout, stderr)
+		}
+	}
+	w.enableStream()
+	w.replay()
+	w.drain() // what a replay writes is a change like any other to rules that read it
+	w.expectTrue()
+	w.expect(map[string]string{"GROUP#dev USER#123 role": "admin", "POST#1 METADATA commentCount": "2", "GROUP#ops USER#456 role": "", "GROUP#dev USER#456 userName": "Janet"})
+	if code, stdout, _ = w.call("replay", "--dry-run"); code != exitDone || !strings.Contains(stdout, "would change nothing") {
+		t.Errorf("a dry run of what is right: exit code %d, %s", code, stdout)
+	}
+}
+
+func TestAReplayTakesKeysFromElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.put(community()...)
+	w.replay()
+	w.delete("GROUP#dev", "USER#123")
+	w.set1("POST#1", "METADATA", "commentCount", "99")
+	w.enableStream()
+	list := filepath.Join(t.TempDir(), "keys")
+	w.must(os.WriteFile(list, []byte("USER#123/GROUP#dev\n"), 0o600))
+	if result := w.replay("--from", "keys://"+list); result.Items != 1 || result.Writes == 0 {
+		t.Errorf("a replay of one key says %+v", result)
+	}
+	w.expect(map[string]string{"GROUP#dev USER#123 role": "admin", "POST#1 METADATA commentCount": "99"})
+
+	cmd, stdout, stderr := w.command("replay", "--from", "keys:-")
+	cmd.Stdin = strings.NewReader(`{"pk": "POST#1", "sk": "METADATA"}` + "\n")
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, stdout, stderr)
+	}
+	w.drain()
+	w.expectTrue()
+	if result := w.replay("--from", "parked"); result.Items != 0 {
+		t.Errorf("a replay of nothing that is parked says %+v", result)
+	}
+	for _, c := range []struct {
+		code  int
+		flags []string
+		says  string
+	}{
+		{exitInvalid, []string{"--from", "nowhere"}, "is no source"},
+		{exitInvalid, []string{"--from", "keys:///not/there"}, "no such file"},
+		{exitInvalid, []string{"--from", "archive:///not/there"}, "no archive"},
+		{exitInvalid, []string{"--from", "export:///not/there"}, "not/there"},
+		{exitInvalid, []string{"--rule", "nobodys"}, "the rules are comment-author,"},
+		{exitInvalid, []string{"--from", "parked", "--segments", "3"}, "only a scan has segments"},
+		{exitInvalid, []string{"--parallel", "0"}, "between 1 and"},
+	} {
+		if code, _, stderr := w.call(append([]string{"replay"}, c.flags...)...); code != c.code || !strings.Contains(stderr, c.says) {
+			t.Errorf("replay %v: exit code %d, %s", c.flags, code, stderr)
+		}
+	}
+}
+
+func TestChangedRulesAreCarriedOutOnlyWhereThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.put(community()...)
+	w.replay()
+	changed := strings.Replace(communityRules, "  comment-count:  { count: Comment, as: Post.commentCount }\n", "", 1)
+	w.useRules(strings.Replace(changed, `where: role != "banned", `, "", 1))
+	code, _, stderr := w.call("replay")
+	if code != exitInvalid || !strings.Contains(stderr, "dynamill plan") || !strings.Contains(stderr, "--yes") || !strings.Contains(stderr, "comment-count") {
+		t.Errorf("without --yes: exit code %d, %s", code, stderr)
+	}
+	w.expect(map[string]string{"POST#1 METADATA commentCount": "2", "GROUP#ops METADATA memberCount": ""})
+	if code, _, stderr = w.call("replay", "--yes", "--rule", "member-list"); code != exitInvalid {
+		t.Errorf("of one rule alone: exit code %d, %s", code, stderr)
+	}
+	w.replay("--yes")
+	w.expectTrue()
+	w.expect(map[string]string{"POST#1 METADATA commentCount": "", "GROUP#ops METADATA memberCount": "1"})
+	if result := w.replay(); result.Writes != 0 {
+		t.Errorf("a replay of what is right says %+v", result)
+	}
+}
+
+const (
+	replayKills    = 10
+	olderItems     = 800
+	olderItemsSoak = 20_000 // with DYNAMILL_SOAK
+	writersPause   = 20 * time.Millisecond
+)
+
+// older are n items as an application has left them, no two of one key.
+func older(n int) []change.Item {
+	var all []change.Item
+	groups, users := max(n/200, 3), n/10
+	for g := range groups {
+		all = append(all, item(fmt.Sprintf("GROUP#g%d", g), "METADATA", "name", fmt.Sprint("Group ", g)))
+		all = append(all, item(fmt.Sprintf("POST#p%d", g), "METADATA", "title", "Much discussed"))
+	}
+	for u := range users {
+		all = append(all, item(fmt.Sprintf("USER#u%d", u), "PROFILE", "name", fmt.Sprint("User ", u)))
+	}
+	for i := 0; len(all) < n; i++ {
+		user, round := i%users, i/users
+		if round < groups && i%2 == 0 {
+			role := []string{"member", "banned"}[i/2%2]
+			all = append(all, item(fmt.Sprintf("USER#u%d", user), fmt.Sprintf("GROUP#g%d", round), "role", role, "joinedAt", "2025"))
+		} else {
+			all = append(all, item(fmt.Sprintf("POST#p%d", i%groups), fmt.Sprintf("COMMENT#2025#%d", i), "userId", fmt.Sprint("u", user)))
+		}
+	}
+	return all
+}
+
+// TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue fills a table before
+// dynamill has ever run, then replays it while an application writes and
+// `dynamill run` follows the stream, and kills the replay ten times.
+func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
+	t.Parallel()
+	n := olderItems
+	if os.Getenv("DYNAMILL_SOAK") != "" {
+		n = olderItemsSoak
+	}
+	random := rand.New(rand.NewPCG(fromEnvironment(t, "DYNAMILL_SEED", seedDefault), 7))
+	w := newWorld(t, "")
+	base := older(n)
+	w.put(base...)
+	w.enableStream()
+	c := &crew{world: w, random: random}
+	c.app = &application{world: w, random: rand.New(rand.NewPCG(random.Uint64(), 1))}
+	writing, stop := context.WithCancel(t.Context())
+	defer stop()
+	wrote := make(chan error, 1)
+	go func() { wrote <- c.app.touchUntil(writing, base) }()
+
+	began := time.Now()
+	killed := 0
+	for killed < replayKills {
+		cmd, _, stderr := w.command("replay", "--parallel", "3", "--rate", fmt.Sprint(n/4))
+		w.must(cmd.Start())
+		if killed == 1 { // the stream is followed from somewhere in the middle on
+			c.workers = append(c.workers, c.start("follower"))
+		}
+		time.Sleep(time.Second/2 + time.Duration(random.Int64N(int64(time.Second))))
+		_ = cmd.Process.Kill()
+		if err := cmd.Wait(); err == nil {
+			t.Logf("a replay ended within its time, after %d kills", killed)
+		} else if status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
+			t.Fatalf("a replay ended by itself: %s\n%s", cmd.ProcessState, stderr)
+		}
+		killed++
+	}
+	took := time.Since(began)
+	result := w.replay("--parallel", "3")
+	stop()
+	w.must(<-wrote)
+	c.drain()
+	c.end(c.workers[0], syscall.SIGKILL)
+	c.drain()
+	w.expectTrue()
+	w.expectAudit()
+	t.Logf("%d items, %d writes of the application, %s until the last kill; the last replay: %+v", len(base), c.app.writes, took.Round(time.Millisecond), result)
+	again := w.replay()
+	if again.Writes != 0 {
+		t.Errorf("a replay of what is right says %+v", again)
+	}
+	if code, stdout, stderr := w.call("verify"); code != exitDone {
+		t.Errorf("verify: exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// expectAudit compares the state table with what the items ask for.
+func (w *world) expectAudit() {
+	w.t.Helper()
+	items, err := w.scan(w.table)
+	w.must(err)
+	state, err := w.scan(w.table + "-dynamill")
+	w.must(err)
+	for i, d := range oracle.Audit(w.set, items, state, time.Now(), oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks) {
+		w.t.Errorf("state table: %s", d)
+		if i == problemsMax {
+			w.t.Fatal("and more")
+		}
+	}
+}
+
+// touchUntil renames, adds, moves and deletes items until ctx ends.
+func (a *application) touchUntil(ctx context.Context, base []change.Item) error {
+	for n := 0; ctx.Err() == nil; n++ {
+		it := base[a.random.IntN(len(base))]
+		pk, sk := it["pk"].Text(), it["sk"].Text()
+		if a.random.IntN(8) == 0 {
+			pk, sk = fmt.Sprintf("USER#new%d", n), "PROFILE"
+		}
+		var err error
+		switch a.random.IntN(4) {
+		case 0:
+			err = a.insist(func(ctx context.Context) error {
+				_, err := a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &a.table, Key: keyOf(pk, sk)})
+				return err
+			})
+		default:
+			row := attributes.ItemToTable(it)
+			row["pk"], row["sk"] = &types.AttributeValueMemberS{Value: pk}, &types.AttributeValueMemberS{Value: sk}
+			for _, name := range []string{"name", "role"} {
+				if _, ok := row[name]; ok {
+					row[name] = &types.AttributeValueMemberS{Value: fmt.Sprint("changed ", n)}
+				}
+			}
+			err = a.insist(func(ctx context.Context) error {
+				_, err := a.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &a.table, Item: row})
+				return err
+			})
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(writersPause):
+		}
+	}
+	return nil
+}
+
+func TestAReplayStopsAfterThePagesInHand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.put(older(300)...)
+	cmd, _, _ := w.command("replay", "--rate", "100")
+	said := &pipe{}
+	cmd.Stderr = said
+	w.must(cmd.Start())
+	held := func() (pieces, owned int) {
+		state, err := w.scan(w.table + "-dynamill")
+		if err != nil {
+			return 0, 0 // not there yet
+		}
+		for _, row := range state {
+			if strings.HasPrefix(row["sk"].Text(), "piece/") {
+				pieces++
+				if _, ok := row["owner"]; ok {
+					owned++
+				}
+			}
+		}
+		return pieces, owned
+	}
+	eventually(t, "the replay is under way", func() bool { _, owned := held(); return owned > 0 })
+	w.must(cmd.Process.Signal(syscall.SIGTERM))
+	_ = cmd.Wait()
+	if text := strings.Join(said.lines(), ""); cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(text, "the same command goes on from there") {
+		t.Fatalf("%s\n%s", cmd.ProcessState, text)
+	}
+	if pieces, owned := held(); pieces == 0 || owned > 0 {
+		t.Errorf("of %d pieces %d were not given up", pieces, owned)
+	}
+	w.replay()
+	w.expectTrue()
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/verify"
+)
+
+// examplesMax is how many examples of each rule a dry run shows.
+const examplesMax = 3
+
+// preview is what a replay would change of one rule.
+type preview struct {
+	Rule       string   `json:"rule"`
+	Changes    int64    `json:"changes"`
+	WriteUnits float64  `json:"write_units"`
+	Examples   []string `json:"examples"`
+}
+
+// previewed is the result of `replay --dry-run`.
+type previewed struct {
+	Table      string    `json:"table"`
+	Items      int64     `json:"items"`
+	Changes    int64     `json:"changes"`
+	WriteUnits float64   `json:"write_units"` // about
+	ReadUnits  float64   `json:"read_units"`  // of the scans
+	Rules      []preview `json:"rules"`
+}
+
+// dryRun says what a replay would change. It reads both tables and writes nothing.
+func (r *replayer) dryRun(ctx context.Context, e estimate) error {
+	stateTable := r.app.options.stateTableName(r.env.table)
+	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{
+		Client: r.env.tables, Table: r.env.table, StateTable: stateTable, Rules: r.set, Names: r.options.rules, Logger: r.logger, Ahead: true,
+	})
+	if err != nil {
+		return r.env.classify(fmt.Errorf("looking at table %q: %w", r.env.table, err))
+	}
+	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: r.options.segments, Rate: r.options.readRateMax}
+	rows := &verify.Scan{Client: r.env.tables, TableName: stateTable, Rate: r.options.readRateMax}
+	byRule := map[string]*preview{}
+	cfg := verify.Config{
+		Auditor: audit, Items: items, Ahead: true, Logger: r.logger,
+		Found: func(found verify.Result) error {
+			p := byRule[found.Rule]
+			if p == nil {
+				p = &preview{Rule: found.Rule}
+				byRule[found.Rule] = p
+			}
+			p.Changes++
+			p.WriteUnits += found.WriteUnits
+			if len(p.Examples) < examplesMax {
+				p.Examples = append(p.Examples, exampleOf(found))
+			}
+			return nil
+		},
+		Progress: func(p verify.Progress) {
+			r.status.show(fmt.Sprintf("%s  %s items  %s rows  %s would change", p.Phase, grouped(p.Items), grouped(p.Rows), grouped(p.Found)))
+		},
+	}
+	if e.state {
+		cfg.Rows = rows
+	}
+	summary, err := verify.Run(ctx, cfg)
+	r.status.show("")
+	if err != nil {
+		return r.env.classify(fmt.Errorf("looking what would change: %w", err))
+	}
+	result := previewed{Table: r.env.table, Items: summary.Items, WriteUnits: summary.WriteUnits, ReadUnits: items.ReadUnits() + rows.ReadUnits()}
+	for _, p := range slices.SortedFunc(maps.Values(byRule), func(a, b *preview) int { return cmp.Compare(a.Rule, b.Rule) }) {
+		result.Rules = append(result.Rules, *p)
+		result.Changes += p.Changes
+	}
+	return r.printPreview(result)
+}
+
+// exampleOf says one change in a line: where, and from what to what.
+func exampleOf(found verify.Result) string {
+	where := string(found.Kind) + " "
+	switch {
+	case found.Item.Partition != "":
+		where += found.Item.String()
+	default:
+		where += found.Group
+	}
+	if found.Attribute != "" {
+		where += "." + found.Attribute
+	}
+	return fmt.Sprintf("%s: %s → %s", where, cmp.Or(found.Found, "nothing"), cmp.Or(found.Expected, "nothing"))
+}
+
+func (r *replayer) printPreview(result previewed) error {
+	if r.app.options.json {
+		return r.printJSON(result)
+	}
+	if result.Changes == 0 {
+		return r.print("a replay would change nothing: all of %s is as the rules ask for\n", counted(int(result.Items), "item"))
+	}
+	var table columns
+	table.add("RULE", "CHANGES", "WRITE UNITS", "SUCH AS")
+	for _, p := range result.Rules {
+		for i, example := range p.Examples {
+			if i == 0 {
+				table.add(p.Rule, grouped(p.Changes), grouped(int64(p.WriteUnits+0.5)), example)
+			} else {
+				table.add("", "", "", example)
+			}
+		}
+	}
+	if err := table.writeTo(r.stdout); err != nil {
+		return err
+	}
+	return r.print("a replay would change %s of %s, for about %s write units; what the stream has not brought yet is among them\n",
+		counted(int(result.Changes), "thing"), counted(int(result.Items), "item"), grouped(int64(result.WriteUnits+0.5)))
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/replay"
+	"github.com/dynamill/dynamill/replay/objects"
+)
+
+// openSource opens what --from names; a scan is made by the replay itself.
+func (r *replayer) openSource(ctx context.Context) (closeSource func(), err error) {
+	from := r.options.from
+	switch {
+	case from == fromScan:
+		return func() {}, nil
+	case from == fromParked:
+		r.source = replay.NewParked(r.env.table, r.parkedKeys)
+	case strings.HasPrefix(from, fromExport), strings.HasPrefix(from, fromS3):
+		r.source, err = r.openExport(ctx, strings.TrimPrefix(from, fromExport))
+	case strings.HasPrefix(from, fromArchive):
+		r.source, err = r.openArchive(ctx, strings.TrimPrefix(from, fromArchive))
+	case from == fromKeys+"-":
+		r.source, err = replay.SpoolKeyList(r.stdin, "standard input", r.keys())
+	case strings.HasPrefix(from, fromKeys+"//"):
+		r.source, err = replay.OpenKeyList(strings.TrimPrefix(from, fromKeys+"//"), r.keys())
+	default:
+		return nil, invalid("--from %s is no source: give scan, export://PATH, s3://BUCKET/PREFIX, archive://PATH, keys://FILE, keys:- or parked", from)
+	}
+	if err != nil {
+		return nil, r.sourceFailure(err)
+	}
+	return func() {
+		if closer, ok := r.source.(io.Closer); ok {
+			_ = closer.Close()
+		}
+	}, nil
+}
+
+// sourceFailure tells what is wrong with a source from what keeps one from reading it.
+func (r *replayer) sourceFailure(err error) error {
+	var (
+		known   *failure
+		damaged *replay.ExportError
+	)
+	err = fmt.Errorf("--from %s: %w", r.options.from, err)
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist), !strings.Contains(r.options.from, fromS3):
+		return invalid("%w", err)
+	}
+	return unsuited("%w", err)
+}
+
+func (r *replayer) openExport(ctx context.Context, place string) (replay.Source, error) {
+	client, err := r.s3Client(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	export, err := replay.OpenExport(ctx, replay.ExportConfig{Place: place, S3: client, Table: r.env.table, Keys: r.keys()})
+	if err != nil { // not a nil *Export within a Source that is none
+		return nil, err
+	}
+	return export, nil
+}
+
+func (r *replayer) openArchive(ctx context.Context, place string) (replay.Source, error) {
+	client, err := r.s3Client(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	archive, err := replay.OpenArchive(ctx, replay.ArchiveConfig{Place: place, S3: client, Table: r.env.table, Keys: r.keys()})
+	if err != nil {
+		return nil, err
+	}
+	return archive, nil
+}
+
+// s3Client makes a client of S3 for places that need one, with the credentials
+// and region of the AWS configuration. --endpoint is DynamoDB's and not S3's.
+func (r *replayer) s3Client(ctx context.Context, place string) (objects.S3Client, error) {
+	if !objects.OnS3(place) {
+		return nil, nil
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, r.app.options.configOptions(false, r.logger)...)
+	if err != nil {
+		return nil, r.env.configurationFailure(err)
+	}
+	if cfg.Region == "" {
+		cfg.Region = r.env.region
+	}
+	return s3.NewFromConfig(cfg), nil
+}
+
+// parkedKeys lists the keys of what is parked.
+func (r *replayer) parkedKeys(ctx context.Context) ([]change.Key, error) {
+	parked, err := r.engine.Parked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]change.Key, len(parked))
+	for i, p := range parked {
+		keys[i] = p.Key
+	}
+	return keys, nil
+}
+
+// estimate is what DynamoDB last counted, every six hours or so.
+type estimate struct {
+	items, bytes           int64
+	state                  bool // there is a state table
+	stateItems, stateBytes int64
+}
+
+func (r *replayer) estimate(ctx context.Context) (e estimate, err error) {
+	table, err := r.env.describe(ctx)
+	if err != nil {
+		return e, err
+	}
+	e.items, e.bytes = aws.ToInt64(table.ItemCount), aws.ToInt64(table.TableSizeBytes)
+	stateTable := r.app.options.stateTableName(r.env.table)
+	out, err := r.env.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &stateTable})
+	if err == nil && out.Table != nil { // it may not be there yet
+		e.state, e.stateItems, e.stateBytes = true, aws.ToInt64(out.Table.ItemCount), aws.ToInt64(out.Table.TableSizeBytes)
+	}
+	return e, nil
+}
+
+// A read unit is a consistent read of 4 KB (DynamoDB developer guide, "DynamoDB read and write operations").
+const readUnitBytes = 4096
+
+func scanUnits(bytes int64, eventually bool) int64 {
+	units := math.Ceil(float64(bytes) / readUnitBytes)
+	if eventually {
+		units = math.Ceil(units / 2)
+	}
+	return int64(units)
+}
+
+// itemUnits is what it takes to read so many items of a table and as many ledger entries, one by one.
+func (e estimate) itemUnits(items int64) int64 {
+	if items == 0 || e.items == 0 {
+		return 2 * items
+	}
+	return items * (1 + scanUnits(e.bytes/e.items+1, false))
+}
+
+// announce says, before anything is read or written at length, what will be
+// done and what it takes as far as that can be told.
+func (r *replayer) announce(ctx context.Context, e estimate, left int) error {
+	facts := columns{}
+	facts.add("table", r.env.table+" in "+r.env.where())
+	facts.add("state", r.engine.Describe().StateTable)
+	items, scan, sweep := e.items, int64(0), int64(0)
+	if r.source == nil {
+		scan = scanUnits(e.bytes, r.options.eventuallyConsistent)
+		facts.add("source", "scan of "+r.env.table)
+	} else {
+		pieces, err := r.source.Pieces(ctx)
+		if err != nil {
+			return fmt.Errorf("listing the pieces of the %s: %w", r.source.Describe(), err)
+		}
+		items = 0
+		for _, p := range pieces {
+			items += p.Items
+		}
+		facts.add("source", r.source.Describe()+", "+counted(len(pieces), "piece"))
+	}
+	switch {
+	case left > 0:
+		facts.add("does", "brings rules into force in "+passes(left)+": "+strings.Join(r.bringing(), ", "))
+	case r.options.whole():
+		sweep = scanUnits(e.stateBytes, r.options.eventuallyConsistent) + 2*e.stateItems
+		facts.add("does", "brings every item to what the rules ask for, then cleans up after items that have vanished")
+	default:
+		facts.add("does", "brings items to what the rules ask for")
+	}
+	if r.source == nil {
+		facts.add("items", "about "+grouped(items)+", "+megabytes(e.bytes)+" (DynamoDB's own count, up to 6 hours old)")
+	} else if items > 0 {
+		facts.add("items", "about "+grouped(items))
+	}
+	passes := int64(max(left, 1))
+	if total := passes*(scan+e.itemUnits(items)) + sweep; total > 0 {
+		facts.add("reads", fmt.Sprintf("about %s read units: %s to scan, %s to look at each item and its ledger entry, %s to sweep; more where copies and mirrors are checked",
+			grouped(total), grouped(passes*scan), grouped(passes*e.itemUnits(items)), grouped(sweep)))
+	}
+	facts.add("writes", "none where all is right")
+	return facts.writeTo(r.status)
+}
+
+// bringing names the rules that are not in force yet, and those that are taken back.
+func (r *replayer) bringing() []string {
+	d := r.engine.Describe()
+	names := append([]string(nil), d.NewRules...)
+	for _, former := range d.FormerRules {
+		names = append(names, former+" (taken back)")
+	}
+	return names
+}
+
+func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }

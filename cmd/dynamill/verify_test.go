@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// verifies runs `verify` and returns its differences and summary.
+func (w *world) verifies(wantCode int, flags ...string) ([]verifyFinding, verifySummary) {
+	w.t.Helper()
+	code, stdout, stderr := w.call(append([]string{"verify", "--json", "--settle", "1s", "--patience", "3s", "--temp-dir", w.t.TempDir()}, flags...)...)
+	if code != wantCode {
+		w.t.Fatalf("verify %v ended with exit code %d, want %d:\n%s\n%s", flags, code, wantCode, stdout, stderr)
+	}
+	var found []verifyFinding
+	var summary verifySummary
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	for _, line := range lines[:len(lines)-1] {
+		var f verifyFinding
+		w.must(json.Unmarshal([]byte(line), &f))
+		found = append(found, f)
+	}
+	w.must(json.Unmarshal([]byte(lines[len(lines)-1]), &summary))
+	return found, summary
+}
+
+func (w *world) forget(table, pk, sk string) {
+	w.t.Helper()
+	_, err := w.client.DeleteItem(w.t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: keyOf(pk, sk)})
+	w.must(err)
+}
+
+func TestDriftIsFoundAndMended(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	if code, _, stderr := w.call("verify"); code != exitEnvironment {
+		t.Errorf("verify before anything ran: exit code %d, %s", code, stderr)
+	}
+	w.put(community()...)
+	w.drain()
+	if _, summary := w.verifies(exitDone); summary.NotRepaired+summary.Differences > 0 || summary.Items == 0 || summary.ReadUnits == 0 {
+		t.Errorf("nothing is wrong, but: %+v", summary)
+	}
+
+	// Not applied yet is no drift.
+	w.set1("USER#456", "PROFILE", "name", "Janet")
+	w.delete("USER#123", "GROUP#dev")
+	found, summary := w.verifies(exitDone)
+	if len(found) > 0 || summary.Undecided["the stream holds records of it that are not applied yet"] == 0 {
+		t.Errorf("what is only late: %+v, %+v", found, summary)
+	}
+	w.drain()
+	w.verifies(exitDone)
+
+	// Drift: in the state table, and in the table by records that count as applied.
+	w.forget(w.table+"-dynamill", "item/USER#456%2FGROUP#ops", "entry") // no such row
+	w.forget(w.table+"-dynamill", "item/USER#456/GROUP#ops", "entry")
+	w.forget(w.table+"-dynamill", "references/comment-author/USER#456/PROFILE", "POST#1/COMMENT#2025-01-02T10:00:00Z#c1")
+	w.set1("GROUP#dev", "METADATA", "memberCount", "many")
+	w.delete("GROUP#dev", "USER#456")
+	w.set1("POST#1", "COMMENT#2025-01-02T11:00:00Z#c2", "userName", "Jim")
+	found, _ = w.verifies(exitDrift, "--lag-max", "1ms")
+	places := map[string]bool{}
+	for _, f := range found {
+		places[f.Kind+" "+f.Item] = true
+	}
+	for _, want := range []string{
+		"ledger entry USER#456/GROUP#ops", "reference POST#1/COMMENT#2025-01-02T10:00:00Z#c1", "displayed value GROUP#dev/METADATA",
+		"mirror item GROUP#dev/USER#456", "copy POST#1/COMMENT#2025-01-02T11:00:00Z#c2",
+	} {
+		if !places[want] {
+			t.Errorf("not found: %s", want)
+		}
+		delete(places, want)
+	}
+	delete(places, "reference GROUP#dev/USER#456") // goes with the mirror item
+	if len(places) > 0 {
+		t.Errorf("found, too: %v", places)
+	}
+	code, stdout, _ := w.call("verify", "--settle", "1s", "--lag-max", "1ms", "--limit", "1")
+	if code != exitDrift || !strings.Contains(stdout, "RULE") || !strings.Contains(stdout, "more: --limit 0") || !strings.Contains(stdout, "verify --repair") {
+		t.Errorf("as a table, exit code %d:\n%s", code, stdout)
+	}
+	if found, _ := w.verifies(exitDrift, "--lag-max", "1ms", "--rule", "member-list"); len(found) != 2 || found[0].Rule != "member-list" {
+		t.Errorf("of one rule: %+v", found) // its mirror item and its ledger entry
+	}
+
+	if _, summary := w.verifies(exitDone, "--lag-max", "1ms", "--repair"); summary.Repaired == 0 || summary.NotRepaired > 0 {
+		t.Errorf("repaired: %+v", summary)
+	}
+	w.verifies(exitDone, "--lag-max", "1ms")
+	w.drain()
+	w.verifies(exitDone)
+	w.expectTrue()
+}
+
+func TestVerifyRefusesWhatMakesNoSense(t *testing.T) {
+	for _, flags := range [][]string{
+		{"--sample", "0%"}, {"--sample", "many"}, {"--sample", "101%"}, {"--memory", "12"}, {"--memory", "1MB"}, {"--temp-dir", "/no/such/folder"},
+		{"--segments", "0"}, {"--max-read-rate", "-1"}, {"--max-write-rate", "5"}, {"--settle", "0s"}, {"--limit", "-1"},
+	} {
+		var stdout, stderr strings.Builder
+		if code := execute(t.Context(), append([]string{"verify"}, flags...), strings.NewReader(""), &stdout, &stderr); code != exitInvalid {
+			t.Errorf("%v: exit code %d, %s", flags, code, stderr.String())
+		}
+	}
+}
+
+func TestCheckpointsAreThoseOfTheStream(t *testing.T) {
+	got := checkpointsOf([]streamreader.Lease{
+		{Shard: "arn", Stream: "arn", Checkpoint: streamreader.Latest}, {Shard: "other", Stream: "old", Checkpoint: "5"},
+		{Shard: "a", Stream: "arn", Checkpoint: streamreader.TrimHorizon}, {Shard: "b", Stream: "arn", Checkpoint: "7"}, {Shard: "c", Stream: "arn", Checkpoint: streamreader.ShardEnd},
+	}, "arn")
+	if len(got) != 3 || got["a"].After != "" || got["b"].After != "7" || got["b"].Done || !got["c"].Done {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestVerifyLeavesNoTemporaryFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	w.drain()
+	folder := t.TempDir()
+	if code, _, stderr := w.call("verify", "--temp-dir", folder); code != exitDone {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("left: %v (%v)", left, err)
+	}
+}

@@ -1,0 +1,114 @@
+// Package drift holds the words in which an audit is told: facts, suspects,
+// readings and findings. Who reads tables and rules (projections) and who
+// drives the audit (replay/verify) share these and know nothing of each other.
+// It imports change alone.
+package drift
+
+import (
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// Fact is one thing that an item of either table says of something derived.
+// Facts about the same thing are brought together by sorting: by About, then Sub, then Tag.
+type Fact struct {
+	About string // what it is about, e.g. one aggregate
+	Sub   string // which part of it, e.g. one child of a parent
+	Tag   byte   // says how to read Data
+	Data  string
+}
+
+// Kind is a kind of derived data that can drift.
+type Kind string
+
+// The kinds, as results show them.
+const (
+	Entry     Kind = "ledger entry"
+	Claims    Kind = "claims"
+	Locator   Kind = "locator"
+	Mirror    Kind = "mirror item"
+	Copy      Kind = "copy"
+	Reference Kind = "reference"
+	Sum       Kind = "accumulator"
+	Display   Kind = "displayed value"
+	Leftover  Kind = "leftover" // of a rule that is not in force any more
+)
+
+// Suspect is something that a scan found to be different. A scan is no
+// snapshot, so it says where to look again, and no more.
+type Suspect struct {
+	Kind    Kind       `json:"kind"`
+	Rule    string     `json:"rule,omitempty"` // its id, or "@" and the entity of a locator
+	Item    change.Key `json:"item,omitzero"`  // the item that is derived, or whose entry it is
+	Group   string     `json:"group,omitempty"`
+	Members []string   `json:"members,omitempty"` // mirror, claims, locator: the sources or items that the scan saw
+	Want    string     `json:"want,omitempty"`    // sum, display: what the items of the scan add up to
+}
+
+// ID names a suspect.
+func (s Suspect) ID() string {
+	return string(s.Kind) + "\x00" + s.Rule + "\x00" + s.Group + "\x00" + s.Item.String()
+}
+
+// What is wrong with what was found.
+type What string
+
+// The ways to drift.
+const (
+	Missing  What = "missing"
+	Wrong    What = "wrong"
+	Surplus  What = "surplus"
+	Orphaned What = "orphaned"
+)
+
+// Finding is one difference between what is derived and what should be.
+type Finding struct {
+	Rule       string // the rule's name, or "unique <Entity>" of a locator
+	Kind       Kind
+	What       What
+	Item       change.Key // the item that is derived, or whose entry it is
+	Group      string     // sum, locator: of which aggregate or value
+	Attribute  string     // of a copy, a display or a mirror item
+	Expected   string     // as a person reads it; "" is none
+	Found      string
+	WriteUnits float64 // about what mending it costs
+}
+
+// Reading is a suspect as fresh reads show it.
+type Reading struct {
+	Suspect  Suspect
+	Findings []Finding // none: nothing is wrong
+	State    string    // digests all that was read: equal only if nothing has moved
+	Waiting  string    // why it is not to be judged now; "" if it is
+	Final    bool      // waiting for it is in vain: it is parked, or its rule is not in force
+	Concerns []string  // tokens; a record that has one of them and is not applied may be the cause
+	Fix      Fix
+}
+
+// Fix is what has to be known of a reading to mend it.
+type Fix struct {
+	Keys   []change.Key // items to be rederived
+	Adjust []Amount     // entry: what the aggregates lack, had the ledger counted this item rightly
+	Seen   string       // reference: the version that was read; locator, claims, sum: the count of changes
+	Lacks  string       // sum: what is to be added
+	Should []string     // locator, claims: who belongs there
+}
+
+// Amount is a part of an aggregate.
+type Amount struct {
+	Rule, Group string
+	Value       string // decimal
+}
+
+// Token is what a suspect and a record have in common.
+func Token(parts ...string) string { return strings.Join(parts, "\x00") }
+
+// KeyToken is the token of all that happens to an item.
+func KeyToken(key change.Key) string { return Token("key", key.String()) }
+
+// GroupID names the aggregate that a suspect is about.
+func (s Suspect) GroupID() string { return Token(s.Rule, s.Group) }
+
+// ID names the aggregate of an amount, as GroupID does.
+func (a Amount) ID() string { return Token(a.Rule, a.Group) }

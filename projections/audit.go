@@ -1,0 +1,218 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// AuditConfig says what an Audit judges.
+type AuditConfig struct {
+	Client     Client
+	Table      string
+	StateTable string // default: Table and "-dynamill"
+	Rules      *rules.Set
+	Names      []string // of the rules to judge; none: all
+	Logger     *slog.Logger
+
+	// Ahead judges the rules as if they were in force: those that the registry does
+	// not know have derived nothing yet. Without it such a rule is a *SetupError.
+	Ahead bool
+}
+
+// Audit compares what is derived in a table with what the items ask for. It
+// reads only; what mends (MendSum, MendSet, PruneReference) writes under the
+// same guards as the engine. It is safe for concurrent use.
+type Audit struct {
+	*Engine
+	auditor *audit.Auditor
+	waiting []string // rules that are not live: their counts and sums are not judged
+}
+
+// OpenAudit reads the registry, and creates and registers nothing.
+func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
+	if cfg.StateTable == "" {
+		cfg.StateTable = cfg.Table + "-dynamill"
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	e := &Engine{
+		client: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable, logger: cfg.Logger,
+		healsMax: healsMaxDefault, fanOutMax: fanOutMaxDefault,
+	}
+	tableID, err := e.describeTable(ctx, cfg.Rules)
+	if err != nil {
+		return nil, err
+	}
+	known, lives, err := e.readForAudit(ctx, tableID, cfg.Ahead)
+	if err != nil {
+		return nil, err
+	}
+	a := &Audit{Engine: e}
+	if err := a.bind(ctx, cfg, known); err != nil {
+		return nil, err
+	}
+	e.lives.Store(lives)
+	for _, name := range cfg.Names {
+		if !slices.ContainsFunc(cfg.Rules.Rules, func(r *rules.Rule) bool { return r.Name == name }) {
+			return nil, fmt.Errorf("there is no rule %q in the rule file", name)
+		}
+	}
+	a.auditor = audit.New(e.planner, len(cfg.Names) == 0, func(b *plan.Binding) bool {
+		return len(cfg.Names) == 0 || slices.Contains(cfg.Names, b.Rule.Name)
+	})
+	return a, nil
+}
+
+// readForAudit reads the registry; of a table that has none it knows nothing, where that is allowed.
+func (e *Engine) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]row, int64, error) {
+	_, err := e.stateTableActive(ctx)
+	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
+		if ahead {
+			return nil, 0, nil
+		}
+		return nil, 0, &SetupError{fmt.Sprintf("there is no state table %s", e.stateTable), notRunYet, err}
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("state table %s: %w", e.stateTable, err)
+	}
+	table, known, err := e.readRegistry(ctx)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case table == nil && ahead:
+		return nil, 0, nil
+	case table == nil:
+		return nil, 0, &SetupError{Problem: fmt.Sprintf("state table %s is empty", e.stateTable), Remedy: notRunYet}
+	case textOf(table["tableId"]) != tableID:
+		return nil, 0, &SetupError{
+			Problem: fmt.Sprintf("state table %s belongs to another table of the name %s", e.stateTable, e.table),
+			Remedy:  "name another one with --state-table, or delete it if that table is gone",
+		}
+	}
+	e.incarnation, e.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
+	return known, numberOf(table["live"]), nil
+}
+
+// bind binds the rules to what the registry knows of them, and looks up former
+// ones. Of rules that are not in force yet it makes what they will be.
+func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row) error {
+	m := matchRules(cfg.Rules, known)
+	if !cfg.Ahead && len(m.retire) > 0 {
+		return m.refusal(a.stateTable, known)
+	}
+	if !cfg.Ahead && len(m.fresh) > 0 {
+		return &SetupError{
+			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.fresh[0].Name, a.table), Remedy: "start `dynamill run` or `dynamill replay` with this rule file first",
+		}
+	}
+	formers, err := a.readFormers(ctx, known, m.retire)
+	if err != nil {
+		return err
+	}
+	taken := map[string]bool{}
+	for id := range known {
+		taken[id] = true
+	}
+	for _, r := range m.fresh {
+		m.ids[r] = freeName(r.Name, taken)
+		taken[m.ids[r]] = true
+	}
+	a.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: a.incarnation, Epoch: a.epoch}
+	a.planner.AddFormer(formers...)
+	for _, b := range formers {
+		if cfg.Ahead {
+			b.Retired.Store(true)
+		} else if !b.Cleaned.Load() {
+			a.waiting = append(a.waiting, b.Rule.Name)
+		}
+	}
+	for _, r := range cfg.Rules.Rules {
+		b := a.planner.Of(r)
+		item := known[b.ID]
+		b.Live.Store(cfg.Ahead || textOf(item["state"]) == stateLive)
+		if item == nil {
+			continue
+		}
+		b.Epoch, b.Suffixes = int(numberOf(item["epoch"])), int(numberOf(item["writeShardsMax"]))
+		if locator := textOf(item["locator"]); locator != "" {
+			a.planner.Locate(r.Target, locator)
+		}
+		if !b.Live.Load() {
+			a.waiting = append(a.waiting, r.Name)
+		}
+	}
+	return nil
+}
+
+// Waiting names the rules that are still being brought into force, or taken back:
+// counts and sums of new ones show nothing yet, and are not judged.
+func (a *Audit) Waiting() []string { return a.waiting }
+
+// Tables are the user's table and the state table.
+func (a *Audit) Tables() (table, stateTable string) { return a.table, a.stateTable }
+
+// Facts are what an item of the user's table says of what is derived.
+func (a *Audit) Facts(item change.Item, emit func(drift.Fact)) {
+	a.auditor.Facts(a.keyOfImage(item), item, emit)
+}
+
+func (a *Audit) keyOfImage(item change.Item) change.Key {
+	k := change.Key{Partition: item.Lookup(a.partitionKey).Text()}
+	if a.sortKey != "" {
+		k.Sort = item.Lookup(a.sortKey).Text()
+	}
+	return k
+}
+
+// RowFacts are what a row of the state table says.
+func (a *Audit) RowFacts(row change.Item, emit func(drift.Fact)) { a.auditor.RowFacts(row, emit) }
+
+// Combine adds up two facts of the same thing, part and tag, if they are amounts.
+func (a *Audit) Combine(about string, tag byte, x, y string) (string, bool) {
+	return audit.Combine(about, tag, x, y)
+}
+
+// Judge takes facts in their order, and tells emit what is suspect. The second function ends it.
+func (a *Audit) Judge(emit func(drift.Suspect)) (add func(drift.Fact), end func()) {
+	j := a.auditor.Judge(emit)
+	return j.Add, j.End
+}
+
+// Concerns are the tokens of all that a record may be the cause of.
+func (a *Audit) Concerns(rec *change.Record, emit func(token string)) { a.auditor.Concerns(rec, emit) }
+
+// Contributions are what a row of the ledger adds to aggregates.
+func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
+	if !strings.HasPrefix(row[statePartition].Text(), "item/") {
+		return
+	}
+	for id, v := range row["effects"].Map() {
+		if f, err := plan.ParseEffect(v.Text()); err == nil && f.Kind == plan.Contribution {
+			emit(drift.Amount{Rule: id, Group: f.Group, Value: f.Amount.String()})
+		}
+	}
+}
+
+// entryUnits are about the write units that moving one effect takes: the entry's, and those of what it goes to.
+func entryUnits(id string, p *plan.Planner) float64 {
+	if b := p.ByID(id); b != nil && b.Rule.Kind == rules.Mirror {
+		return transactionUnitsMin // the mirror item itself is counted where it is missing
+	}
+	return 2 * transactionUnitsMin
+}
+
+// AddAmounts adds up two decimals. A sum that no DynamoDB number holds is no decimal any more, and stays so.
+func (a *Audit) AddAmounts(x, y string) string { return audit.Add(x, y) }

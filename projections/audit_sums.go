@@ -1,0 +1,142 @@
+package projections
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/plan"
+)
+
+// groupOf is the aggregate that a suspect is about.
+func (a *Audit) groupOf(sus drift.Suspect) plan.GroupRef {
+	return plan.GroupRef{Binding: a.planner.ByID(sus.Rule), Group: sus.Group}
+}
+
+// Operations reads how often each aggregate was changed. Every move of a
+// contribution raises it in the same transaction: where it stands still,
+// nothing was added or taken away.
+func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int64, error) {
+	all := make([]int64, 0, len(suspects))
+	for chunk := range slices.Chunk(suspects, auditAtOnce) {
+		totals, err := a.totalsOf(ctx, chunk)
+		if err != nil {
+			return nil, err
+		}
+		for _, sus := range chunk {
+			all = append(all, totals[a.groupOf(sus)].operations)
+		}
+	}
+	return all, nil
+}
+
+func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[plan.GroupRef]total, error) {
+	var groups []plan.GroupRef
+	for _, sus := range suspects {
+		if g := a.groupOf(sus); sus.Group != "" && !slices.Contains(groups, g) {
+			groups = append(groups, g)
+		}
+	}
+	if a.incarnation == "" {
+		return map[plan.GroupRef]total{}, nil
+	}
+	return a.readTotals(ctx, groups)
+}
+
+// ReadSums reads aggregates, and what displays them, anew. want says what the
+// sum of the ledger entries is, where it is known; else what the accumulators
+// hold is taken for right. moved reports aggregates whose count of operations
+// is not the one given in before any more: what want says of them is of no use.
+func (a *Audit) ReadSums(ctx context.Context, suspects []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading, error) {
+	all := make([]drift.Reading, 0, len(suspects))
+	for chunk := range slices.Chunk(suspects, auditAtOnce) {
+		totals, err := a.totalsOf(ctx, chunk)
+		if err != nil {
+			return nil, err
+		}
+		s := &auditRead{Audit: a, ctx: ctx, rows: map[stateKey]row{}, items: map[change.Key]change.Item{}}
+		var items []change.Key
+		for _, sus := range chunk {
+			if sus.Kind == drift.Display {
+				items = append(items, sus.Item)
+			} else {
+				items = append(items, totals[a.groupOf(sus)].targets...)
+			}
+		}
+		if err := s.fetchItems(items); err != nil {
+			return nil, err
+		}
+		readings := make([]drift.Reading, len(chunk))
+		for i, sus := range chunk {
+			t := totals[a.groupOf(sus)]
+			sum, known := want[sus.GroupID()]
+			readings[i] = s.judgeSum(sus, t, sum, known)
+			if ops, counted := before[sus.GroupID()]; counted && ops != t.operations {
+				readings[i].Waiting = "it is changing too fast to be judged"
+			}
+		}
+		if err := s.excuse(readings); err != nil {
+			return nil, err
+		}
+		all = append(all, readings...)
+	}
+	return all, nil
+}
+
+func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool) drift.Reading {
+	b := s.planner.ByID(sus.Rule)
+	reading := drift.Reading{
+		Suspect: sus, Concerns: []string{audit.SumToken(sus.Rule, sus.Group)}, Fix: drift.Fix{Keys: t.targets, Seen: strconv.FormatInt(t.operations, 10)},
+	}
+	if b.Rule.ByUnique {
+		reading.Concerns = append(reading.Concerns, audit.LocatorToken(plan.LocatorID(b.Locator), sus.Group))
+	}
+	if t.err != nil {
+		return reading // no number holds it: that is parked
+	}
+	if !known {
+		sum = t.value.String()
+	}
+	if sus.Kind == drift.Sum {
+		reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(t.value.String()), change.String(sum))
+		s.compareSum(&reading, b, t, sum)
+		return reading
+	}
+	item := s.items[sus.Item]
+	reading.Concerns = append(reading.Concerns, drift.KeyToken(sus.Item))
+	reading.Fix.Keys = []change.Key{sus.Item}
+	reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.changes, 10)), itemValue(item))
+	m, ok := s.planner.Set.Identify(sus.Item, item)
+	if item == nil || !ok || m.Entity != b.Rule.Target {
+		return reading
+	}
+	switch group, has, err := b.Rule.GroupOf(&m, item); {
+	case err != nil || has && group != sus.Group: // another group's: that one is judged
+	case !has:
+		reading.Findings = audit.CompareDisplay(b, sus.Item, "", item, "")
+	case len(t.targets) > 0 && t.targets[0] != sus.Item: // another item has this unique value, too, and shows the sum
+		reading.Findings = audit.CompareDisplay(b, sus.Item, sus.Group, item, "")
+	default:
+		reading.Findings = audit.CompareDisplay(b, sus.Item, sus.Group, item, audit.SumText(sum))
+	}
+	return reading
+}
+
+func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t total, sum string) {
+	lacks, ok := audit.Lacks(sum, t.value.String())
+	if !ok || lacks == "" {
+		return
+	}
+	f := drift.Finding{
+		Rule: b.Rule.Name, Kind: drift.Sum, What: drift.Wrong, Group: reading.Suspect.Group, Attribute: b.Rule.Writes[0],
+		Expected: sum, Found: t.value.String(), WriteUnits: transactionUnitsMin * float64(readSuffixes(plan.GroupRef{Binding: b})),
+	}
+	if len(t.targets) > 0 {
+		f.Item = t.targets[0]
+	}
+	reading.Findings = []drift.Finding{f}
+	reading.Fix.Lacks = lacks
+}

@@ -1,0 +1,305 @@
+// Package audit compares what is derived with what the items ask for. All of
+// it is pure: items and rows of the state table become facts, facts about one
+// thing become suspects, and what was read of a suspect becomes findings. It
+// keeps promise 1 in sight: what it calls right is what the engine, given the
+// items anew, would derive.
+package audit
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// What facts are about begins with one of these, in the order in which they
+// are judged: the ledger comes before the sums of what is in it.
+const (
+	aboutEntry   = "1"
+	aboutClaims  = "2"
+	aboutLocator = "3"
+	aboutMirror  = "4"
+	aboutCopies  = "5"
+	aboutSum     = "6"
+	aboutBare    = "7"
+)
+
+// The tags of facts.
+const (
+	tagWant  = 'w' // the items ask for it
+	tagHave  = 'h' // it is there
+	tagRefer = 'r' // copies: a reference row
+	tagShown = 'd' // sum: what a target displays
+	tagLeft  = 'l' // bare: a former rule left something
+)
+
+// beyond stands for a sum that no DynamoDB number holds.
+const beyond = "beyond"
+
+// Auditor judges one table under one set of rules.
+type Auditor struct {
+	*plan.Planner
+	judged   map[*plan.Binding]bool // rules in force
+	locators map[string]bool        // by name
+	formers  bool                   // what former rules left is judged, too
+}
+
+// New makes an auditor for the rules in force that judged says, and for what
+// retired rules left.
+func New(p *plan.Planner, formers bool, judged func(*plan.Binding) bool) *Auditor {
+	a := &Auditor{Planner: p, judged: map[*plan.Binding]bool{}, locators: map[string]bool{}, formers: formers}
+	for _, r := range p.Set.Rules {
+		if b := a.Of(r); judged(b) {
+			a.judged[b] = true
+			if r.ByUnique {
+				a.locators[b.Locator] = true
+			}
+		}
+	}
+	return a
+}
+
+// Judges reports whether effects under an id (of a rule or a locator) are judged.
+func (a *Auditor) Judges(id string) bool {
+	if locator, ok := plan.LocatorIn(id); ok {
+		return a.locators[locator]
+	}
+	b := a.ByID(id)
+	return b != nil && a.judged[b]
+}
+
+// Shows reports whether a rule's aggregates are shown and judged.
+func (a *Auditor) Shows(b *plan.Binding) bool {
+	return a.judged[b] && b.Live.Load() && (b.Rule.Kind == rules.Count || b.Rule.Kind == rules.Sum)
+}
+
+// Facts are what an item of the user's table says.
+func (a *Auditor) Facts(key change.Key, img change.Image, emit func(drift.Fact)) {
+	a.factsOfSource(key, img, emit)
+	a.factsOfMirror(key, img, emit)
+	if a.formers && a.WroteAt(key) {
+		for id := range a.FormerlyOn(key, img).All() {
+			emit(drift.Fact{About: about(aboutBare, id.ID, key.String()), Tag: tagLeft})
+		}
+	}
+	m, ok := a.Set.Identify(key, img)
+	if !ok {
+		return
+	}
+	for _, r := range m.Entity.Displays {
+		if b := a.Of(r); a.Shows(b) {
+			a.factOfDisplay(b, key, &m, img, emit)
+		}
+	}
+	for _, r := range m.Entity.Parents {
+		if b := a.Of(r); a.judged[b] {
+			emit(drift.Fact{About: about(aboutCopies, b.ID, key.String()), Tag: tagWant, Data: change.Digest(r.Copied(img)...)})
+		}
+	}
+	for _, r := range m.Entity.Children {
+		if b := a.Of(r); a.judged[b] {
+			a.factOfChild(b, key, &m, img, emit)
+		}
+	}
+}
+
+// about names what facts are about, apart from everything else.
+func about(kind, id, text string) string { return kind + id + "\x00" + text }
+
+func (a *Auditor) factsOfSource(key change.Key, img change.Image, emit func(drift.Fact)) {
+	for id, f := range a.EffectsOf(key, img) {
+		if !a.Judges(id) {
+			continue
+		}
+		emit(drift.Fact{About: about(aboutEntry, "", key.String()), Sub: id, Tag: tagWant, Data: f.String()})
+		a.factsOfEffect(key, id, f, emit)
+	}
+}
+
+// factsOfEffect are what an effect asks of what several sources make together.
+func (a *Auditor) factsOfEffect(key change.Key, id string, f plan.Effect, emit func(drift.Fact)) {
+	switch b := a.ByID(id); f.Kind {
+	case plan.Contribution:
+		if a.Shows(b) {
+			emit(drift.Fact{About: about(aboutSum, id, f.Group), Tag: tagWant, Data: f.Amount.String()})
+		}
+	case plan.Mirrored:
+		target := f.Target.String()
+		emit(drift.Fact{About: about(aboutMirror, "", target), Sub: id + "\x00" + key.String(), Tag: tagWant, Data: f.Digest})
+		if !b.Rule.Injective {
+			emit(drift.Fact{About: about(aboutClaims, id, target), Sub: key.String(), Tag: tagWant})
+		}
+	case plan.Located:
+		emit(drift.Fact{About: about(aboutLocator, id, f.Value), Sub: key.String(), Tag: tagWant})
+	}
+}
+
+// factsOfMirror say how an item stands to the mirror rules that could have made it.
+func (a *Auditor) factsOfMirror(key change.Key, img change.Image, emit func(drift.Fact)) {
+	for _, r := range a.Set.Rules {
+		if b := a.Of(r); r.Kind == rules.Mirror && a.judged[b] && r.Target.HasKey(key) {
+			data := plan.DigestOf(b, img)
+			if a.stamped(b, key, img) {
+				data += "stamped"
+			}
+			emit(drift.Fact{About: about(aboutMirror, "", key.String()), Sub: b.ID + "\x00", Tag: tagHave, Data: data})
+		}
+	}
+}
+
+func (a *Auditor) stamped(b *plan.Binding, key change.Key, img change.Image) bool {
+	return img != nil && plan.Stamped(b, plan.StampContext(a.Incarnation, key, ""), img)
+}
+
+func (a *Auditor) factOfDisplay(b *plan.Binding, key change.Key, m *rules.Match, img change.Image, emit func(drift.Fact)) {
+	value := shown(img.Lookup(b.Rule.Writes[0]))
+	group, ok, err := b.Rule.GroupOf(m, img)
+	switch {
+	case err != nil:
+	case ok:
+		emit(drift.Fact{About: about(aboutSum, b.ID, group), Sub: key.String(), Tag: tagShown, Data: value})
+	case value != "":
+		emit(drift.Fact{About: about(aboutBare, b.ID, key.String()), Tag: tagShown})
+	}
+}
+
+// shown is what an attribute displays; "" for nothing, which 0 is equal to.
+func shown(v change.Value) string {
+	if v.Kind() == change.KindAbsent {
+		return ""
+	}
+	if v.Kind() != change.KindNumber {
+		return v.Kind().String() + " " + v.Text()
+	}
+	d, err := decimal.Parse(v.Text())
+	if err != nil {
+		return v.Text()
+	}
+	return countText(d)
+}
+
+func countText(d decimal.Decimal) string {
+	if d.IsZero() {
+		return ""
+	}
+	return d.String()
+}
+
+func (a *Auditor) factOfChild(b *plan.Binding, key change.Key, m *rules.Match, img change.Image, emit func(drift.Fact)) {
+	parent, refers, bad := plan.ReferenceIn(b.Rule, m, img)
+	switch {
+	case bad != nil:
+	case refers:
+		emit(drift.Fact{About: about(aboutCopies, b.ID, parent.String()), Sub: key.String(), Tag: tagHave, Data: plan.DigestOf(b, img)})
+	case slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return img.Lookup(name).Kind() != change.KindAbsent }):
+		emit(drift.Fact{About: about(aboutBare, b.ID, key.String()), Tag: tagHave})
+	}
+}
+
+// RowFacts are what a row of the state table says. Rows whose keys are cut say
+// nothing: what they are about can only be told from the items, by their key.
+func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
+	partition := row["pk"].Text()
+	kind, rest, _ := strings.Cut(partition, "/")
+	if item := row["item"].Text(); kind == "item" && item != "" {
+		rest = item
+	} else if cutForm.MatchString(partition) {
+		return
+	}
+	id, name, _ := strings.Cut(rest, "/")
+	switch kind {
+	case "item":
+		for id, effect := range row["effects"].Map() {
+			if a.Judges(id) {
+				emit(drift.Fact{About: about(aboutEntry, "", rest), Sub: id, Tag: tagHave, Data: effect.Text()})
+			}
+		}
+	case "sum":
+		a.factOfAccumulator(row, id, name, emit)
+	case "claims":
+		a.factsOfSet(about(aboutClaims, id, name), id, row["sources"], emit)
+	case "locator":
+		id = plan.LocatorID(id)
+		a.factsOfSet(about(aboutLocator, id, change.ParseKey(name).Partition), id, row["items"], emit)
+	case "references":
+		if b := a.ByID(id); b != nil && a.judged[b] && b.Rule.Kind == rules.Copy && !b.Rule.Collection {
+			emit(drift.Fact{About: about(aboutCopies, id, name), Sub: ChildOf(row), Tag: tagRefer})
+		}
+	}
+}
+
+// cutForm is how a key ends that was cut.
+var cutForm = regexp.MustCompile(`~[0-9a-f]{64}(/|$)`)
+
+// ChildOf is the child that a reference names, as text.
+func ChildOf(row change.Item) string {
+	if child := row["child"].Text(); child != "" {
+		return child
+	}
+	return row["sk"].Text()
+}
+
+func (a *Auditor) factOfAccumulator(row change.Item, id, name string, emit func(drift.Fact)) {
+	b := a.ByID(id)
+	at := strings.LastIndex(name, "/")
+	if b == nil || at < 0 || !a.Shows(b) {
+		return
+	}
+	value := row["value"].Text()
+	if _, err := decimal.Parse(value); err != nil {
+		value = beyond
+	}
+	emit(drift.Fact{About: about(aboutSum, id, change.ParseKey(name[:at]).Partition), Tag: tagHave, Data: value})
+}
+
+func (a *Auditor) factsOfSet(about, id string, members change.Value, emit func(drift.Fact)) {
+	if a.Judges(id) && members.Kind() == change.KindStringSet {
+		for _, member := range members.List() {
+			emit(drift.Fact{About: about, Sub: member.Text(), Tag: tagHave})
+		}
+	}
+}
+
+// Combine adds up facts of the same thing, part and tag, where they are amounts.
+func Combine(about string, tag byte, x, y string) (string, bool) {
+	if !strings.HasPrefix(about, aboutSum) || tag != tagWant && tag != tagHave {
+		return "", false
+	}
+	return addTexts(x, y), true
+}
+
+func addTexts(x, y string) string {
+	a, err := decimal.Parse(x)
+	b, err2 := decimal.Parse(y)
+	if err != nil || err2 != nil {
+		return beyond
+	}
+	sum, err := a.Add(b)
+	if err != nil {
+		return beyond
+	}
+	return sum.String()
+}
+
+// Lacks is what is missing from have to be want; "" if nothing is. It reports
+// false where no DynamoDB number tells.
+func Lacks(want, have string) (string, bool) {
+	a, err := decimal.Parse(want)
+	b, err2 := decimal.Parse(have)
+	if err != nil || err2 != nil {
+		return "", false
+	}
+	d, err := a.Sub(b)
+	if err != nil {
+		return "", false
+	}
+	return countText(d), true
+}
+
+// Add adds up two amounts; Beyond if no DynamoDB number holds the sum.
+func Add(x, y string) string { return addTexts(x, y) }

@@ -1,0 +1,270 @@
+package audit
+
+import (
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// membersMax bounds how many sources or items of one thing a suspect names;
+// the state table's own set names the others.
+const membersMax = 1000
+
+// Judge takes facts in their order and says what is suspect. It holds what is
+// needed of one thing at a time, never all that is said of it.
+type Judge struct {
+	auditor *Auditor
+	emit    func(drift.Suspect)
+	about   string
+	kind    string
+	id      string
+	text    string
+
+	sub        string   // sets, entries: the part that is being compared
+	want, have string   // of the part, or of the whole
+	wants, has bool     //
+	refers     bool     // copies: the part's reference row is there
+	members    []string // sets, mirror items
+	differs    bool
+	asked      bool     // mirror items: by some rule
+	unasked    []string // mirror items: rules whose stamp the item carries
+	entered    bool     // entries: the suspect was told
+	bounded    bool     // sums: no DynamoDB number holds one side
+	first      bool     // sums: the next target is the one that displays
+}
+
+// Judge makes a judge that tells suspects to emit.
+func (a *Auditor) Judge(emit func(drift.Suspect)) *Judge { return &Judge{auditor: a, emit: emit} }
+
+// Add takes the next fact.
+func (j *Judge) Add(f drift.Fact) {
+	if f.About != j.about {
+		j.End()
+		*j = Judge{auditor: j.auditor, emit: j.emit, about: f.About, kind: f.About[:1], first: true}
+		j.id, j.text, _ = strings.Cut(f.About[1:], "\x00")
+	}
+	switch j.kind {
+	case aboutEntry, aboutClaims, aboutLocator:
+		j.addToSet(f)
+	case aboutMirror:
+		j.addToMirror(f)
+	case aboutCopies:
+		j.addToCopies(f)
+	case aboutSum:
+		j.addToSum(f)
+	case aboutBare:
+		kind := map[byte]drift.Kind{tagShown: drift.Display, tagHave: drift.Copy, tagLeft: drift.Leftover}[f.Tag]
+		j.emit(drift.Suspect{Kind: kind, Rule: j.id, Item: change.ParseKey(j.text)})
+	}
+}
+
+// End judges what is left.
+func (j *Judge) End() {
+	switch j.kind {
+	case aboutEntry, aboutClaims, aboutLocator:
+		j.endPart()
+		j.endSet()
+	case aboutMirror:
+		j.endMirrorRule()
+		j.endMirror()
+	case aboutCopies:
+		j.endChild()
+	case aboutSum:
+		j.judgeSum()
+	}
+	*j = Judge{auditor: j.auditor, emit: j.emit}
+}
+
+func (j *Judge) addToSet(f drift.Fact) {
+	if f.Sub != j.sub {
+		j.endPart()
+		j.sub = f.Sub
+	}
+	if f.Tag == tagWant {
+		j.wants, j.want = true, f.Data
+	} else {
+		j.has, j.have = true, f.Data
+	}
+}
+
+func (j *Judge) endPart() {
+	if !j.wants && !j.has {
+		return
+	}
+	j.differs = j.differs || j.wants != j.has || j.want != j.have
+	if len(j.members) < membersMax {
+		j.members = append(j.members, j.sub)
+	}
+	j.wants, j.has, j.want, j.have = false, false, "", ""
+}
+
+func (j *Judge) endSet() {
+	if !j.differs {
+		return
+	}
+	switch j.kind {
+	case aboutEntry:
+		j.emit(drift.Suspect{Kind: drift.Entry, Item: change.ParseKey(j.text)})
+	case aboutClaims:
+		j.emit(drift.Suspect{Kind: drift.Claims, Rule: j.id, Item: change.ParseKey(j.text), Members: j.members})
+	case aboutLocator:
+		j.emit(drift.Suspect{Kind: drift.Locator, Rule: j.id, Group: j.text, Members: j.members})
+	}
+}
+
+// addToMirror takes, rule by rule, first how the item stands, then its sources
+// in the order of their keys: the first one's content counts.
+func (j *Judge) addToMirror(f drift.Fact) {
+	id, source, _ := strings.Cut(f.Sub, "\x00")
+	if id != j.sub {
+		j.endMirrorRule()
+		j.sub = id
+	}
+	if f.Tag == tagHave {
+		j.has, j.have = true, f.Data
+		return
+	}
+	if !j.wants {
+		j.wants, j.want = true, f.Data
+	}
+	if len(j.members) < membersMax {
+		j.members = append(j.members, source)
+	}
+}
+
+func (j *Judge) endMirrorRule() {
+	if j.sub == "" {
+		return
+	}
+	if j.wants {
+		j.asked = true
+		j.differs = j.differs || !j.has || j.have != j.want+"stamped"
+	} else if strings.HasSuffix(j.have, "stamped") {
+		j.unasked = append(j.unasked, j.sub)
+	}
+	j.wants, j.has, j.want, j.have = false, false, "", ""
+}
+
+func (j *Judge) endMirror() {
+	if j.differs || !j.asked && len(j.unasked) > 0 {
+		j.emit(drift.Suspect{Kind: drift.Mirror, Item: change.ParseKey(j.text), Members: j.members})
+	}
+}
+
+// addToCopies takes first what the parent gives, then child by child.
+func (j *Judge) addToCopies(f drift.Fact) {
+	if f.Tag == tagWant {
+		j.wants, j.want = true, f.Data
+		return
+	}
+	if !j.wants {
+		j.wants, j.want = true, change.Digest(j.auditor.ByID(j.id).Rule.Copied(nil)...)
+	}
+	if f.Sub != j.sub {
+		j.endChild()
+		j.sub = f.Sub
+	}
+	if f.Tag == tagHave {
+		j.has, j.have = true, f.Data
+	} else {
+		j.refers = true
+	}
+}
+
+func (j *Judge) endChild() {
+	if j.sub == "" {
+		return
+	}
+	child := change.ParseKey(j.sub)
+	b := j.auditor.ByID(j.id)
+	if j.has && j.have != j.want {
+		j.emit(drift.Suspect{Kind: drift.Copy, Rule: j.id, Item: child})
+	}
+	if !b.Rule.Collection && j.has != j.refers {
+		j.emit(drift.Suspect{Kind: drift.Reference, Rule: j.id, Item: child, Group: j.text})
+	}
+	j.sub, j.has, j.refers = "", false, false
+}
+
+func (j *Judge) addToSum(f drift.Fact) {
+	if f.Tag == tagShown {
+		j.judgeSum()
+		j.addDisplay(f)
+		return
+	}
+	j.bounded = j.bounded || f.Data == beyond
+	if f.Tag == tagWant {
+		j.wants, j.want = true, countOf(f.Data)
+	} else {
+		j.has, j.have = true, countOf(f.Data)
+	}
+}
+
+// judgeSum compares the two sums, once both are known.
+func (j *Judge) judgeSum() {
+	if !j.differs && !j.bounded && j.want != j.have {
+		j.differs = true
+		j.emit(drift.Suspect{Kind: drift.Sum, Rule: j.id, Group: j.text, Want: j.want})
+	}
+}
+
+// addDisplay judges one target. The first of those that are known by one unique value shows the sum, the others nothing.
+func (j *Judge) addDisplay(f drift.Fact) {
+	want := ""
+	if j.first {
+		j.first, want = false, j.want
+	}
+	if !j.bounded && f.Data != want {
+		j.emit(drift.Suspect{Kind: drift.Display, Rule: j.id, Group: j.text, Item: change.ParseKey(f.Sub), Want: want})
+	}
+}
+
+// countOf writes an amount as displays are compared.
+func countOf(text string) string { return shown(change.Number(text)) }
+
+// Concerns are the tokens of all that a record may be the cause of.
+func (a *Auditor) Concerns(rec *change.Record, emit func(token string)) {
+	emit(drift.KeyToken(rec.Key))
+	for _, img := range []change.Image{rec.Old, rec.New} {
+		if img != nil {
+			a.Facts(rec.Key, img, func(f drift.Fact) { emit(f.About) })
+		}
+	}
+}
+
+// SumToken, MirrorToken and LocatorToken are tokens of what several sources make together.
+func SumToken(id, group string) string { return about(aboutSum, id, group) }
+
+// MirrorToken is that of a mirror item.
+func MirrorToken(target change.Key) string { return about(aboutMirror, "", target.String()) }
+
+// LocatorToken is that of a locator.
+func LocatorToken(id, value string) string { return about(aboutLocator, id, value) }
+
+// Adjustments are what aggregates lack because a ledger entry is not what the item asks for.
+func (a *Auditor) Adjustments(want, have plan.Effects) []drift.Amount {
+	var all []drift.Amount
+	add := func(id string, f plan.Effect, sign bool) {
+		if b := a.ByID(id); f.Kind == plan.Contribution && b != nil && b.Rule.Kind != rules.Mirror {
+			value := f.Amount
+			if !sign {
+				value = value.Neg()
+			}
+			all = append(all, drift.Amount{Rule: id, Group: f.Group, Value: value.String()})
+		}
+	}
+	for _, id := range want.IDs() {
+		if f := want[id]; f.String() != have[id].String() {
+			add(id, f, true)
+		}
+	}
+	for _, id := range have.IDs() {
+		if f := have[id]; f.String() != want[id].String() {
+			add(id, f, false)
+		}
+	}
+	return all
+}

@@ -1,0 +1,181 @@
+package projections
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// bindRules binds the file's rules to the registry's, registers what is new, and
+// retires what is not in the file any more. It reports false if the registry has
+// to be read again.
+func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row, lives int64) (bool, error) {
+	m := matchRules(cfg.Rules, known)
+	if len(m.retire) > 0 && (cfg.Attach || !cfg.ChangeRules) {
+		return false, m.refusal(e.stateTable, known)
+	}
+	if cfg.Attach && len(m.fresh) > 0 {
+		return false, &SetupError{Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.fresh[0].Name, e.table), Remedy: "start `dynamill run` with this rule file first"}
+	}
+	for _, r := range m.renamed {
+		if err := e.renameRule(ctx, m.ids[r], r.Name); err != nil {
+			return false, err
+		}
+	}
+	formers, err := e.readFormers(ctx, known, m.retire)
+	if err != nil {
+		return false, err
+	}
+	if spread := m.spread(cfg.Rules, known); len(m.fresh)+len(spread)+len(m.retire) > 0 {
+		return false, e.registerRules(ctx, cfg.Rules, m, spread, known, formers)
+	}
+	if !cfg.Attach {
+		if err := e.keepText(ctx, cfg.Rules, m, known); err != nil {
+			return false, err
+		}
+	}
+	e.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: e.incarnation, Epoch: e.epoch}
+	e.planner.AddFormer(formers...)
+	e.lives.Store(lives)
+	for _, r := range cfg.Rules.Rules {
+		b := e.planner.Of(r)
+		item := known[b.ID]
+		b.Epoch, b.Suffixes = int(numberOf(item["epoch"])), int(numberOf(item["writeShardsMax"]))
+		if locator := textOf(item["locator"]); locator != "" {
+			e.planner.Locate(r.Target, locator)
+		}
+		if textOf(item["state"]) == stateLive {
+			b.Live.Store(true)
+		} else {
+			e.description.NewRules = append(e.description.NewRules, r.Name)
+		}
+	}
+	for _, b := range formers {
+		if !b.Cleaned.Load() {
+			e.description.FormerRules = append(e.description.FormerRules, textOf(known[b.ID]["name"]))
+		}
+	}
+	return true, nil
+}
+
+// registerRules adds rules, and write suffixes of rules, and retires others, under
+// a new epoch: a worker that does not know it must not go on. Where another process
+// registers at the same time, nothing is written, and the registry is read again.
+func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, spread []*rules.Rule, known map[string]row, formers []*plan.Binding) error {
+	c := newExpression()
+	raise := c.sprintf("SET %n = %v", "epoch", numberValue(int64(e.epoch+1)))
+	unchanged := c.sprintf("%n = %v", "epoch", numberValue(int64(e.epoch)))
+	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
+		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
+		UpdateExpression: &raise, ConditionExpression: &unchanged,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}}
+	if len(m.fresh) > 0 {
+		items = append(items, e.textWrite(set))
+	}
+	if n := len(m.fresh) + len(spread) + len(m.retire); len(items)+n > plan.TransactActionsMax {
+		return &SetupError{
+			Problem: fmt.Sprintf("%d rules are new, changed, removed or spread further at once (a changed one counts twice)", n),
+			Remedy:  fmt.Sprintf("change at most %d at a time", plan.TransactActionsMax-len(items)),
+		}
+	}
+	items = append(items, e.freshWrites(set, m, known, formers)...)
+	for _, r := range spread {
+		items = append(items, e.ruleWrite(m.ids[r], "writeShardsMax", numberValue(int64(r.WriteShards))))
+	}
+	for _, id := range m.retire {
+		items = append(items, e.ruleWrite(id, "state", textValue(stateRetiring)))
+	}
+	err := e.transact(ctx, "registering new rules", nil, items)
+	if err != nil && classify(err) == classCanceled {
+		return nil
+	}
+	return err
+}
+
+// freshWrites are the rows of new rules.
+func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]row, formers []*plan.Binding) []ddb.TransactWriteItem {
+	taken, located := map[string]bool{}, map[string]bool{}
+	for id := range known {
+		taken[id] = true
+	}
+	for _, b := range formers {
+		located[b.Locator] = true
+	}
+	locators := map[string]string{} // of entities that are found by rules in force, or by new ones before
+	for _, r := range set.Rules {
+		if item := known[m.ids[r]]; item != nil && r.ByUnique {
+			locators[r.Target.Name] = cmp.Or(textOf(item["locator"]), r.Target.Name)
+		}
+	}
+	var writes []ddb.TransactWriteItem
+	for _, r := range m.fresh {
+		id := freeName(r.Name, taken)
+		taken[id] = true
+		item := stateKey{registryPartition, registryRule + id}.attributes()
+		item["name"], item["fingerprint"], item["state"] = textValue(r.Name), textValue(r.Fingerprint), textValue(stateSeeding)
+		item["epoch"], item["file"] = numberValue(int64(e.epoch+1)), textValue(textName(set.Text()))
+		if r.WriteShards > 0 {
+			item["writeShardsMax"] = numberValue(int64(r.WriteShards))
+		}
+		if r.ByUnique {
+			if locators[r.Target.Name] == "" {
+				locators[r.Target.Name] = freeName(r.Target.Name, located)
+				located[locators[r.Target.Name]] = true
+			}
+			item["locator"] = textValue(locators[r.Target.Name])
+		}
+		writes = append(writes, ddb.TransactWriteItem{Put: &ddb.Put{
+			TableName: &e.stateTable, Item: item, ConditionExpression: ptr("attribute_not_exists(pk)"),
+		}})
+	}
+	return writes
+}
+
+// ruleWrite sets one attribute of a rule's row.
+func (e *Engine) ruleWrite(id, attribute string, v ddb.AttributeValue) ddb.TransactWriteItem {
+	c := newExpression()
+	set := c.sprintf("SET %n = %v", attribute, v)
+	return ddb.TransactWriteItem{Update: &ddb.Update{
+		TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + id}.attributes(),
+		UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}
+}
+
+func (e *Engine) renameRule(ctx context.Context, id, name string) error {
+	c := newExpression()
+	set := c.sprintf("SET %n = %v", "name", textValue(name))
+	_, err := e.update(ctx, "", "renaming a rule in the registry", &dynamodb.UpdateItemInput{
+		TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + id}.attributes(),
+		UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	})
+	return err
+}
+
+// keepText keeps the file for rules in force that were registered before files
+// were kept: to change them, what they were must be known.
+func (e *Engine) keepText(ctx context.Context, set *rules.Set, m matched, known map[string]row) error {
+	var without []string
+	for _, r := range set.Rules {
+		if id := m.ids[r]; textOf(known[id]["file"]) == "" {
+			without = append(without, id)
+		}
+	}
+	for ids := range slices.Chunk(without, plan.TransactActionsMax-1) {
+		items := []ddb.TransactWriteItem{e.textWrite(set)}
+		for _, id := range ids {
+			items = append(items, e.ruleWrite(id, "file", textValue(textName(set.Text()))))
+		}
+		if err := e.transact(ctx, "keeping the rule file", nil, items); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package projections
+
+import (
+	"context"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/projections/internal/plan"
+)
+
+// A rule that is not in the file any more, or means something else there, is
+// retiring until all that takes its place is live and shown: what it wrote stands.
+// Then it retires, a scan of the table takes back what it wrote, and one of the state
+// table what it kept there. A worker that knows only the older rules may still write
+// for it, at any time: the record of that very write has it taken back.
+
+// turn is a step of the registry under the cursor: nobody has moved it, nor the rules, since it was read.
+// The counter of lives tells every engine to look at the rules again.
+func (e *Engine) turn(ctx context.Context, doing string, from, to seedCursor, rows []ddb.TransactWriteItem) error {
+	c := newExpression()
+	raise := c.sprintf("ADD %n %v", "live", numberValue(1))
+	same := c.sprintf("%n = %v", "epoch", numberValue(int64(e.epoch)))
+	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
+		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
+		UpdateExpression: &raise, ConditionExpression: &same,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}}
+	c = newExpression()
+	unmoved := guarded(guard.SeedCursor, c.cursorIs(from))
+	to.changes = from.changes
+	items = append(items, ddb.TransactWriteItem{Put: &ddb.Put{
+		TableName: &e.stateTable, Item: e.cursorItem(to), ConditionExpression: &unmoved,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}})
+	err := e.transact(ctx, doing, nil, append(items, rows...))
+	if err != nil && classify(err) == classCanceled {
+		return errCursorMoved // or the epoch, which reading it again tells
+	}
+	return err
+}
+
+// turnRowsMax is how many rules one step of the registry can write.
+const turnRowsMax = plan.TransactActionsMax - 2
+
+// goLive turns the cursor to showing and marks a level's rules live, at once. Whoever
+// applies records looks at the registry afterwards: either it finds the rules
+// live and rolls up, or the scan that follows here sees what it applied.
+func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
+	show := seedCursor{level: cursor.level, phase: phaseShow}
+	if !e.showsAnything(show) {
+		show = seedCursor{}
+	}
+	var rows []ddb.TransactWriteItem
+	for _, r := range e.planner.Set.Rules {
+		if b := e.planner.Of(r); r.Level == cursor.level && !b.Live.Load() {
+			rows = append(rows, e.ruleWrite(b.ID, "state", textValue(stateLive)))
+		}
+	}
+	return e.turn(ctx, "bringing rules to life", cursor, show, rows)
+}
+
+// retire turns the cursor to cleaning and marks former rules retired, at once. As with
+// going live, whoever applies records looks at the registry afterwards: either it
+// finds the rules retired, and takes back what its records tell of, or what they
+// tell of was written before, and the scan that follows here sees it.
+func (e *Engine) retire(ctx context.Context, cursor seedCursor) error {
+	clean := seedCursor{level: everyLevel, phase: phaseClean}
+	var rows []ddb.TransactWriteItem
+	for _, b := range e.planner.Formers() {
+		if !b.Retired.Load() {
+			rows = append(rows, e.ruleWrite(b.ID, "state", textValue(stateRetired)))
+		}
+	}
+	if len(rows) > turnRowsMax { // the others come next
+		rows, clean = rows[:turnRowsMax], seedCursor{}
+	}
+	return e.turn(ctx, "retiring rules", cursor, clean, rows)
+}
+
+// endFormers notes that nothing is left of retired rules. What a worker that slept
+// writes for them later is taken back by its record; what it adds to the state table
+// is read by nobody, and goes with the next sweep.
+func (e *Engine) endFormers(ctx context.Context, cursor seedCursor) error {
+	var end seedCursor
+	var rows []ddb.TransactWriteItem
+	for _, b := range e.planner.Formers() {
+		if b.Retired.Load() && !b.Cleaned.Load() {
+			rows = append(rows, e.ruleWrite(b.ID, "cleaned", numberValue(int64(e.epoch))))
+		}
+	}
+	if len(rows) > turnRowsMax {
+		rows, end = rows[:turnRowsMax], seedCursor{level: everyLevel, phase: phaseSweep}
+	}
+	return e.turn(ctx, "ending former rules", cursor, end, rows)
+}
+
+// clean takes back what retired rules left on items.
+func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
+	var wrote []change.Key
+	for _, k := range keys {
+		if e.planner.WroteAt(k) {
+			wrote = append(wrote, k)
+		}
+	}
+	items, err := e.readItems(ctx, "reading items to clean", wrote)
+	if err != nil {
+		return err
+	}
+	pl := &plan.Changes{}
+	for _, k := range wrote {
+		if items[k] != nil {
+			e.planner.Formerly(pl, k, items[k])
+		}
+	}
+	w := e.newWork(ctx, 0)
+	defer w.release()
+	w.takeOff(&pl.Leftovers)
+	return w.err
+}
+
+// dropWhole deletes an item that a retired mirror rule made (promise 8: it carries
+// that rule's stamp, as it was seen), unless a mirror rule in force has it by now.
+func (w *work) dropWhole(id plan.ItemRule, left *plan.Leftover) error {
+	c := newExpression()
+	condition := c.sprintf("attribute_exists(%n)", w.partitionKey) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
+	own := plan.StampContext(w.incarnation, id.Key, "") + " "
+	for _, b := range left.Delete {
+		condition += guarded(guard.RetiredStays, c.sprintf(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, textValue(own)))
+	}
+	w.counters.Mirrors.Add(1)
+	return w.deleteItem(w.ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
+}

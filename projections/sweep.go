@@ -1,0 +1,185 @@
+package projections
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/plan"
+)
+
+// A sweep goes over the state table. It deletes what former rules kept there, and
+// finds what no scan of the user's table comes by: ledger entries and references of
+// items that vanished.
+
+// swept are rows of the state table, by what a sweep does with them.
+type swept struct {
+	entries, references, named []stateKey // to be read first; named: rows whose rule is an attribute
+	dead                       []stateKey // of retired rules
+}
+
+// sweep looks at rows of the state table, given by pk and sk.
+func (e *Engine) sweep(ctx context.Context, keys []change.Key) error {
+	var s swept
+	for _, k := range keys {
+		e.sort(&s, stateKey{k.Partition, k.Sort})
+	}
+	rows, err := e.readState(ctx, "reading rows to sweep", slices.Concat(s.entries, s.references, s.named))
+	if err != nil {
+		return err
+	}
+	for _, key := range s.named {
+		if e.retiredID(textOf(rows[key]["rule"])) {
+			s.dead = append(s.dead, key)
+		}
+	}
+	err = each(ctx, len(s.dead), func(ctx context.Context, i int) error {
+		return e.deleteState(ctx, "", "deleting what a former rule kept", s.dead[i], "", newExpression())
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.sweepReferences(ctx, rowsOf(rows, s.references)); err != nil {
+		return err
+	}
+	return e.sweepEntries(ctx, rowsOf(rows, s.entries))
+}
+
+func rowsOf(rows map[stateKey]row, keys []stateKey) (found []row) {
+	for _, k := range keys {
+		if rows[k] != nil {
+			found = append(found, rows[k])
+		}
+	}
+	return found
+}
+
+// sort tells from a row's key what a sweep does with it.
+func (e *Engine) sort(s *swept, key stateKey) {
+	kind, rest, _ := strings.Cut(key.partition, "/")
+	id, _, _ := strings.Cut(rest, "/")
+	switch kind {
+	case "item":
+		s.entries = append(s.entries, key)
+	case parkedPartition, tasksPartition:
+		s.named = append(s.named, key)
+	case "references":
+		if e.retiredID(id) {
+			s.dead = append(s.dead, key)
+		} else if e.planner.ByID(id) != nil {
+			s.references = append(s.references, key)
+		}
+	case "sum", "claims", "parent", "heals":
+		if e.retiredID(id) {
+			s.dead = append(s.dead, key)
+		}
+	case "locator":
+		if e.retiredLocator(id) {
+			s.dead = append(s.dead, key)
+		}
+	}
+}
+
+// retiredID reports whether what belongs to a rule, or to a locator with its mark, belongs to a retired one.
+// What is not known at all may be of newer rules.
+func (e *Engine) retiredID(id string) bool {
+	if locator, ok := plan.LocatorIn(id); ok {
+		return e.retiredLocator(locator)
+	}
+	b := e.planner.Former(id)
+	return b != nil && b.Retired.Load()
+}
+
+// retiredLocator reports whether only retired rules found items by a locator.
+func (e *Engine) retiredLocator(locator string) bool {
+	retired := false
+	for _, b := range e.planner.Formers() {
+		if b.Locator == locator {
+			retired = true
+			if !b.Retired.Load() {
+				return false
+			}
+		}
+	}
+	return retired && !e.planner.Locates(locator)
+}
+
+// sweepReferences prunes references whose child is gone or refers elsewhere.
+func (e *Engine) sweepReferences(ctx context.Context, rows []row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	children := make([]change.Key, len(rows))
+	for i, r := range rows {
+		children[i] = childOf(r)
+	}
+	items, err := e.readItems(ctx, "reading the children of references", children)
+	if err != nil {
+		return err
+	}
+	return each(ctx, len(rows), func(ctx context.Context, i int) error {
+		_, rest, _ := strings.Cut(textOf(rows[i][statePartition]), "/")
+		id, _, _ := strings.Cut(rest, "/")
+		b, child := e.planner.ByID(id), children[i]
+		if m, ok := e.planner.Set.Identify(child, items[child]); ok && items[child] != nil && m.Entity == b.Rule.Target {
+			parent, refers, err := b.Rule.ParentKey(&m, items[child])
+			if err == nil && refers && referenceKey(b, parent, child) == stateKeyOf(rows[i]) {
+				return nil
+			}
+		}
+		return e.pruneReference(ctx, id, rows[i])
+	})
+}
+
+// sweepEntries rederives the items of ledger entries that hold effects of former
+// rules, or a due mark, or whose item vanished.
+func (e *Engine) sweepEntries(ctx context.Context, rows []row) error {
+	var look, stale []change.Key
+	for _, r := range rows {
+		key, ok := itemOf(r)
+		if !ok {
+			continue // cut by an earlier version; the scan of the table comes by the item
+		}
+		ent, err := e.ownEntry(r)
+		switch {
+		case err != nil:
+			return err
+		case len(ent.Due) > 0 || e.holdsFormer(ent):
+			stale = append(stale, key)
+		case len(ent.Effects) > 0:
+			look = append(look, key)
+		}
+	}
+	items, err := e.readItems(ctx, "reading the items of ledger entries", look)
+	if err != nil {
+		return err
+	}
+	for _, k := range look {
+		if items[k] == nil {
+			stale = append(stale, k)
+		}
+	}
+	return e.rederive(ctx, stale, plan.Itself, nil)
+}
+
+// itemOf is the item of a ledger entry; false if its key was cut and is not beside it.
+func itemOf(r row) (change.Key, bool) {
+	if key := textOf(r["item"]); key != "" {
+		return change.ParseKey(key), true
+	}
+	text := strings.TrimPrefix(textOf(r[statePartition]), entryPrefix)
+	key := change.ParseKey(text)
+	return key, entryKey(key) == stateKeyOf(r) && len(text)+len(entryPrefix) < partitionBytesMax
+}
+
+// holdsFormer reports whether an entry holds effects that no rule in force asks for.
+func (e *Engine) holdsFormer(ent *plan.Entry) bool {
+	for id := range ent.Effects {
+		locator, located := plan.LocatorIn(id)
+		if located && !e.planner.Locates(locator) || !located && e.planner.ByID(id) == nil {
+			return true
+		}
+	}
+	return false
+}

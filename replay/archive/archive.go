@@ -1,0 +1,312 @@
+// Package archive keeps stream records in files, for replays of what the stream
+// has forgotten: one record per line, in the JSON of Lambda's events. It imports
+// change only.
+//
+// A record is on disk before it is reported as done, so none is missing; one
+// that comes again after a crash is there twice. Files are never appended to by
+// another process or after a failure, so that only the last line of a file may be torn.
+package archive
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// The bounds of a file, where Config does not say otherwise.
+const (
+	FileBytesMaxDefault = 256 << 20
+	FilePeriodDefault   = time.Hour
+)
+
+// Config says what is archived and where.
+type Config struct {
+	Dir                   string // made if it is missing
+	StreamARN             string // arn:...:table/NAME/stream/LABEL
+	PartitionKey, SortKey string // the table's key attributes; SortKey is "" without one
+	Gzip                  bool
+	FileBytesMax          int64         // of a file's text; 0: FileBytesMaxDefault
+	FilePeriod            time.Duration // that a file is for; 0: FilePeriodDefault
+}
+
+// Writer writes the archive of one process. It is safe for concurrent use.
+type Writer struct {
+	config Config
+	table  string
+
+	mu   sync.Mutex
+	file *file // nil: none is open
+}
+
+// file is one that is being written. Its fields are guarded by Writer.mu.
+type file struct {
+	*os.File
+	out      io.Writer
+	zip      *gzip.Writer // nil: plain
+	opened   time.Time
+	bytes    int64
+	appended int64 // batches
+	closed   bool
+	failed   error // why it was closed
+
+	syncing sync.Mutex
+	synced  int64 // batches; guarded by syncing
+}
+
+// Open makes a Writer. It makes the folder and tries whether it can write there.
+func Open(config Config) (*Writer, error) {
+	table := TableOf(config.StreamARN)
+	if table == "" {
+		return nil, fmt.Errorf("%q is no stream's ARN", config.StreamARN)
+	}
+	if config.FileBytesMax <= 0 {
+		config.FileBytesMax = FileBytesMaxDefault
+	}
+	if config.FilePeriod <= 0 {
+		config.FilePeriod = FilePeriodDefault
+	}
+	if err := os.MkdirAll(config.Dir, 0o750); err != nil {
+		return nil, fmt.Errorf("making the archive's folder: %w", err)
+	}
+	probe, err := os.CreateTemp(config.Dir, ".probe-")
+	if err != nil {
+		return nil, fmt.Errorf("writing to the archive's folder: %w", err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return nil, fmt.Errorf("writing to the archive's folder: %w", err)
+	}
+	return &Writer{config: config, table: table}, nil
+}
+
+// TableOf takes the table's name out of its stream's ARN; "" if there is none in it.
+func TableOf(streamARN string) string {
+	_, resource, _ := strings.Cut(streamARN, ":table/")
+	table, _, _ := strings.Cut(resource, "/")
+	return table
+}
+
+const (
+	fileTime = "20060102T150405Z"
+	plainEnd = ".ndjson"
+	gzipEnd  = ".ndjson.gz"
+)
+
+var fileForm = regexp.MustCompile(`^(.+)-\d{8}T\d{6}Z-[0-9a-f]{16}\.ndjson(\.gz)?$`)
+
+// IsFileOf reports whether a file of that name may belong to a table's archive,
+// and whether it is packed by gzip. Files that people named themselves may.
+func IsFileOf(table, name string) (is, packed bool) {
+	if form := fileForm.FindStringSubmatch(name); form != nil && form[1] != table {
+		return false, false
+	}
+	packed = strings.HasSuffix(name, gzipEnd)
+	return packed || strings.HasSuffix(name, plainEnd), packed
+}
+
+// Write returns when the records are on disk. What is written at once shares a
+// wait for the disk.
+func (w *Writer) Write(records []change.Record) error {
+	text, err := w.config.encode(records)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	f, err := w.current()
+	var turn int64
+	if err == nil {
+		turn, err = f.append(text)
+	}
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return w.sync(f, turn)
+}
+
+// current returns the file to write to. The lock is held.
+func (w *Writer) current() (*file, error) {
+	if f := w.file; f != nil && !f.closed {
+		if f.bytes < w.config.FileBytesMax && time.Since(f.opened) < w.config.FilePeriod {
+			return f, nil
+		}
+		if err := f.finish(); err != nil {
+			return nil, err
+		}
+	}
+	w.file = nil
+	f, err := w.create()
+	if err == nil {
+		w.file = f
+	}
+	return f, err
+}
+
+func (w *Writer) create() (*file, error) {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	now := time.Now()
+	name := w.table + "-" + now.UTC().Format(fileTime) + "-" + hex.EncodeToString(random[:]) + plainEnd
+	if w.config.Gzip {
+		name = strings.TrimSuffix(name, plainEnd) + gzipEnd
+	}
+	opened, err := os.OpenFile(filepath.Join(w.config.Dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	if err != nil {
+		return nil, err
+	}
+	if err := syncFolder(w.config.Dir); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	f := &file{File: opened, out: opened, opened: now}
+	if w.config.Gzip {
+		f.zip = gzip.NewWriter(opened)
+		f.out = f.zip
+	}
+	return f, nil
+}
+
+// syncFolder brings the names in a folder to disk, on file systems that can.
+func syncFolder(path string) error {
+	folder, err := os.Open(path) //nolint:gosec // the user's own choice
+	if err != nil {
+		return err
+	}
+	err = folder.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, folder.Close())
+}
+
+// append writes a batch and returns its number. The lock is held.
+func (f *file) append(text []byte) (int64, error) {
+	n, err := f.out.Write(text)
+	f.bytes += int64(n)
+	if err != nil {
+		f.abandon(err)
+		return 0, err
+	}
+	f.appended++
+	return f.appended, nil
+}
+
+// abandon closes a file whose end nobody knows any more. The lock is held.
+func (f *file) abandon(why error) {
+	if !f.closed {
+		f.closed, f.failed = true, why
+		_ = f.Close() // why says more
+	}
+}
+
+// finish closes a file that is whole. The lock is held.
+func (f *file) finish() error {
+	if f.closed {
+		return f.failed
+	}
+	var err error
+	if f.zip != nil {
+		err = f.zip.Close()
+	}
+	err = errors.Join(err, f.Sync())
+	f.closed = true
+	f.failed = errors.Join(err, f.Close())
+	return f.failed
+}
+
+// sync waits until the batch with this number is on disk.
+func (w *Writer) sync(f *file, turn int64) error {
+	f.syncing.Lock()
+	defer f.syncing.Unlock()
+	if f.synced >= turn {
+		return nil
+	}
+	w.mu.Lock()
+	if f.closed { // with all that was in it
+		defer w.mu.Unlock()
+		return f.failed
+	}
+	upTo := f.appended
+	var err error
+	if f.zip != nil {
+		if err = f.zip.Flush(); err != nil {
+			f.abandon(err)
+		}
+	}
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if f.closed {
+			return f.failed // finish brought it to disk in between, or did not
+		}
+		f.abandon(err)
+		return err
+	}
+	f.synced = upTo
+	return nil
+}
+
+// Close ends the file that is being written.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.file == nil {
+		return nil
+	}
+	f := w.file
+	w.file = nil
+	return f.finish()
+}
+
+// Processor is what records are for: a projections.Engine.
+type Processor interface {
+	Process(ctx context.Context, records []change.Record) (done int, err error)
+}
+
+// Recorder is a Processor that archives what another one has done before it says so.
+type Recorder struct {
+	Processor
+	Writer *Writer
+}
+
+// Process hands the records on, and archives those that are done.
+func (r Recorder) Process(ctx context.Context, records []change.Record) (int, error) {
+	done, err := r.Processor.Process(ctx, records)
+	if done > 0 {
+		if failed := r.Writer.Write(records[:done]); failed != nil {
+			return 0, &WriteError{r.Writer.config.Dir, failed}
+		}
+	}
+	return done, err
+}
+
+// WriteError says that records could not be archived. They come again.
+type WriteError struct {
+	Dir    string
+	Reason error
+}
+
+func (e *WriteError) Error() string {
+	return fmt.Sprintf("the archive in %s cannot be written: %v; the records that it lacks are not checkpointed, "+
+		"so make it writable and start again, or start without it", e.Dir, e.Reason)
+}
+
+func (e *WriteError) Unwrap() error { return e.Reason }
+
+// StopReading tells the stream reader that trying again is of no use.
+func (*WriteError) StopReading() bool { return true }

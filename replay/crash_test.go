@@ -1,0 +1,305 @@
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/replay"
+)
+
+// killAt kills the process at its n-th call of anything.
+func (p *process) killAt(n int) {
+	calls := 0
+	p.hook = func(string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if calls++; calls == n {
+			p.kill()
+		}
+	}
+}
+
+// TestKilledAnywhereItLosesAtMostThePagesInHand kills a replay at each of its
+// calls in turn: before and after each page's work, each write of its place and
+// each read. The next one, later by a term, must come to the end.
+func TestKilledAnywhereItLosesAtMostThePagesInHand(t *testing.T) {
+	const pieces, pages, parallel = 5, 4, 3
+	for n := 1; n < 400; n++ {
+		ended := false
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			r.slow = time.Millisecond
+			source := newBook(pieces, pages)
+			p := r.process()
+			p.killAt(n)
+			cfg := p.config(source)
+			cfg.Parallel = parallel
+			_, err := replay.Run(t.Context(), cfg)
+			ended = err == nil
+			if err != nil && !errors.Is(err, errKilled) {
+				t.Fatalf("killed at call %d: %v", n, err)
+			}
+			if len(r.completed) > 0 && len(r.times("rederive")) == 0 {
+				t.Fatalf("killed at call %d: completed before anything was done", n)
+			}
+			lost := r.begun
+			if err != nil {
+				cfg = r.process().config(source)
+				if _, err := replay.Run(t.Context(), cfg); err != nil {
+					t.Fatalf("after a kill at call %d: %v", n, err)
+				}
+			}
+			worked, again := 0, 0
+			for times, keys := range r.times("rederive") {
+				worked += keys
+				again += (times - 1) * keys
+			}
+			if worked != pieces*pages || len(r.completed) == 0 {
+				t.Fatalf("killed at call %d: %d pages worked off, %v completed", n, worked, r.completed)
+			}
+			// Killed between the completion and its note, all is done and begun anew.
+			if again > parallel && lost < pieces*pages {
+				t.Fatalf("killed at call %d: %d pages were lost", n, again)
+			}
+		})
+		if ended {
+			if n < 3*pieces*pages {
+				t.Fatalf("a replay ended within %d calls", n)
+			}
+			return
+		}
+	}
+	t.Fatal("no replay ended without being killed")
+}
+
+func TestKilledAgainAndAgainItComesToTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pieces, pages, parallel = 8, 20, 3
+		r := newRig(t)
+		r.slow = 100 * time.Millisecond
+		source := newBook(pieces, pages)
+		random := rand.New(rand.NewPCG(1, 2))
+		kills := 0
+		for {
+			p := r.process()
+			p.killAt(1 + random.IntN(80))
+			cfg := p.config(source)
+			cfg.Parallel = parallel
+			_, err := replay.Run(t.Context(), cfg)
+			if err == nil {
+				break
+			}
+			if kills++; kills > 200 {
+				t.Fatal("it never ends")
+			}
+		}
+		again := 0
+		for times, keys := range r.times("rederive") {
+			again += (times - 1) * keys
+		}
+		if again > kills*parallel || kills < 5 {
+			t.Errorf("%d kills lost %d pages", kills, again)
+		}
+	})
+}
+
+func TestTwoProcessesShareThePieces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.slow = 3 * time.Second
+		source := newBook(20, 5)
+		began := time.Now()
+		var shares [2]replay.Totals
+		r.both(func(i int) error {
+			var err error
+			shares[i], err = replay.Run(t.Context(), r.process().config(source))
+			return err
+		})
+		if got := r.times("rederive"); !maps.Equal(got, map[int]int{1: 100}) {
+			t.Errorf("pages were worked off %v times", got)
+		}
+		if shares[0].Items < 30 || shares[1].Items < 30 || shares[0].Items+shares[1].Items != 100 {
+			t.Errorf("the shares are %+v", shares)
+		}
+		// 100 pages, 8 at a time, 3 seconds each: 39 seconds if nobody is ever idle.
+		if took := time.Since(began); took > 60*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// both runs something twice at once; both must end well.
+func (r *rig) both(f func(i int) error) {
+	r.t.Helper()
+	var group sync.WaitGroup
+	for i := range 2 {
+		group.Go(func() {
+			if err := f(i); err != nil {
+				r.t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestWhatADeadProcessHeldIsTakenOverAfterATerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.slow = time.Second
+		source := newBook(4, 30)
+		victim := r.process()
+		var died, ended time.Time
+		victim.hook = func(string) {
+			if died.IsZero() && r.begun > 20 {
+				died = time.Now()
+				victim.kill()
+			}
+		}
+		r.both(func(i int) error {
+			if i == 0 {
+				if _, err := replay.Run(t.Context(), victim.config(source)); !errors.Is(err, errKilled) {
+					return fmt.Errorf("the one that was killed ended with %w", err)
+				}
+				return nil
+			}
+			time.Sleep(2 * time.Second) // the other has everything by then
+			_, err := replay.Run(t.Context(), r.process().config(source))
+			ended = time.Now()
+			return err
+		})
+		got := r.times("rederive")
+		if got[1]+got[2] != 120 || got[2] > 4 {
+			t.Errorf("pages were worked off %v times", got)
+		}
+		if took := ended.Sub(died); took < term || took > term+40*time.Second {
+			t.Errorf("the rest took %s after the kill", took)
+		}
+	})
+}
+
+// TestAPageMayTakeLongerThanATerm is that who works on a page renews what it holds.
+func TestAPageMayTakeLongerThanATerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.slow = 5 * term
+		source := newBook(3, 3)
+		r.both(func(int) error {
+			_, err := replay.Run(t.Context(), r.process().config(source))
+			return err
+		})
+		if got := r.times("rederive"); !maps.Equal(got, map[int]int{1: 9}) {
+			t.Errorf("pages were worked off %v times", got)
+		}
+	})
+}
+
+// TestAZombieCannotMoveAPlace freezes a process within a page, lets another take
+// its pieces and stop halfway, and wakes it: nothing that it had may be written.
+func TestAZombieCannotMoveAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		source := newBook(1, 9)
+		zombie := r.process()
+		zombie.hook = func(call string) {
+			if call == "worked" && r.begun == 2 && zombie.frozen == nil {
+				zombie.mu.Lock()
+				zombie.frozen = make(chan struct{})
+				zombie.mu.Unlock()
+			}
+		}
+		woken := make(chan error, 1)
+		go func() {
+			_, err := replay.Run(t.Context(), zombie.config(source))
+			woken <- err
+		}()
+		synctest.Wait()
+		if err := r.stopAfter(4, r.process().config(source)); !errors.Is(err, errKilled) {
+			t.Fatalf("the second ended with %v", err)
+		}
+		before := r.place()
+		close(zombie.frozen)
+		synctest.Wait()
+		select {
+		case err := <-woken:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(time.Hour):
+			t.Fatal("the zombie never ended")
+		}
+		// It lost the piece, saw that nobody works on it, and went on from the other's place.
+		if got := r.times("rederive"); before != "5" || got[1] != 8 || got[2] != 1 || len(got) != 2 {
+			t.Errorf("at %s when it woke; pages were worked off %v times", before, got)
+		}
+	})
+}
+
+// place is the cursor of the only piece.
+func (r *rig) place() string {
+	r.t.Helper()
+	rows := r.rows("piece/")
+	if len(rows) != 1 {
+		r.t.Fatalf("%d rows of pieces", len(rows))
+	}
+	cursor, _ := rows[0]["cursor"].(*types.AttributeValueMemberS)
+	if cursor == nil {
+		return ""
+	}
+	return cursor.Value
+}
+
+// TestNothingIsCompleteWhileAnotherStillWorks ends one process's share long
+// before the other's: neither may complete the pass until both are through.
+func TestNothingIsCompleteWhileAnotherStillWorks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.left = []string{"derive/3/0", "show/3/0"}
+		for i := range 20 {
+			r.put("app", keyOf(i))
+		}
+		slow := r.process()
+		slow.hook = func(call string) {
+			if call == "work" {
+				time.Sleep(time.Minute)
+			}
+		}
+		check := func(p *process) *process {
+			last := p.hook
+			p.hook = func(call string) {
+				if last != nil {
+					last(call)
+				}
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				done := 0
+				for key := range r.works {
+					if strings.HasPrefix(key, "derive/3/0 ") {
+						done++
+					}
+				}
+				if len(r.completed) > 0 && done != 20 {
+					t.Errorf("%v completed with %d of 20 items", r.completed, done)
+				}
+			}
+			return p
+		}
+		processes := []*process{check(slow), check(r.process())}
+		r.both(func(i int) error {
+			_, err := replay.Run(context.WithoutCancel(t.Context()), processes[i].config(nil))
+			return err
+		})
+		if len(r.left) > 0 || len(r.times("rederive")) > 0 {
+			t.Errorf("%v left, all rederived %v times", r.left, r.times("rederive"))
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package lines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// File is a file of lines.
+type File struct {
+	Name string // what people call it
+	Open func(ctx context.Context) (io.ReadCloser, error)
+	Gzip bool
+	// TornEnd allows what a killed writer leaves: a last line, or last block of
+	// gzip, that breaks off.
+	TornEnd bool
+	// Key takes the key out of a line, if there is one in it.
+	Key func(line []byte) (key change.Key, has bool, err error)
+}
+
+// Page is what some lines of a file give.
+type Page struct {
+	Keys    []change.Key
+	Lines   int64
+	Skipped int64  // lines that break off
+	Line    int64  // the number of the last line read
+	Last    bool   // the file ends behind it
+	MD5     []byte // of the file as it lies there; with Last only
+}
+
+// openMax is how many files a Pool keeps open between pages.
+const openMax = 32
+
+// Pool reads files page by page, by whomever and in any order. What was read last
+// stays open, since unpacking a file anew for each page would take time
+// that grows with the square of its length. The zero Pool is ready for use.
+type Pool struct {
+	mu   sync.Mutex
+	open []parked // the longest waiting first
+}
+
+type parked struct {
+	name string
+	*stream
+}
+
+// Read reads up to linesMax lines that follow the line with the number after (the first has 1).
+// An error about what is in the file is a *ContentError and names file and line.
+func (p *Pool) Read(ctx context.Context, file File, after int64, linesMax int) (Page, error) {
+	if ctx.Err() != nil {
+		return Page{}, context.Cause(ctx)
+	}
+	s := p.take(file.Name, after)
+	if s != nil {
+		page, err := p.read(ctx, s, file, linesMax)
+		var content *ContentError
+		if err == nil || errors.As(err, &content) || ctx.Err() != nil {
+			return page, err
+		}
+		// A connection that waited for long may have been closed at its other end.
+	}
+	s, err := openStream(ctx, file)
+	if err != nil {
+		return Page{}, fmt.Errorf("%s: %w", file.Name, err)
+	}
+	return p.read(ctx, s, file, linesMax, after)
+}
+
+func (p *Pool) read(ctx context.Context, s *stream, file File, linesMax int, skip ...int64) (page Page, err error) {
+	stop := context.AfterFunc(ctx, s.cancel)
+	defer func() {
+		switch {
+		case !stop() || err != nil || page.Last:
+			s.close()
+		default:
+			p.put(file.Name, s)
+		}
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}()
+	for _, line := range skip {
+		if err := s.skip(line); err != nil {
+			return Page{}, fmt.Errorf("%s: %w", file.Name, err)
+		}
+	}
+	for page.Lines < int64(linesMax) && !page.Last {
+		if err := s.step(file, &page); err != nil {
+			return Page{}, fmt.Errorf("%s: line %d: %w", file.Name, page.Line+1, err)
+		}
+	}
+	if page.Last {
+		page.MD5 = s.sum.Sum(nil)
+	}
+	return page, nil
+}
+
+// step reads one line into the page.
+func (s *stream) step(file File, page *Page) error {
+	page.Line = s.line
+	text, ended, err := s.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		page.Last = true
+		return nil
+	case errors.Is(err, errTorn) && file.TornEnd:
+		page.Last = true
+		page.Skipped++
+		return nil
+	case err != nil:
+		return err
+	}
+	key, has, err := file.Key(text)
+	switch {
+	case err != nil && !ended && file.TornEnd:
+		page.Skipped++
+	case err != nil:
+		return &ContentError{err}
+	case has:
+		page.Keys = append(page.Keys, key)
+	}
+	page.Lines++
+	page.Line = s.line
+	return nil
+}
+
+func (p *Pool) take(name string, line int64) *stream {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, waiting := range p.open {
+		if waiting.name == name && waiting.line == line {
+			p.open = slices.Delete(p.open, i, i+1)
+			return waiting.stream
+		}
+	}
+	return nil
+}
+
+func (p *Pool) put(name string, s *stream) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.open) == openMax {
+		p.open[0].close()
+		p.open = slices.Delete(p.open, 0, 1)
+	}
+	p.open = append(p.open, parked{name, s})
+}
+
+// Close closes what is open. The Pool may be used further.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, waiting := range p.open {
+		waiting.close()
+	}
+	p.open = nil
+}

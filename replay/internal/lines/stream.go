@@ -1,0 +1,174 @@
+package lines
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"context"
+	"crypto/md5" //nolint:gosec // DynamoDB's exports are checked by it
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+)
+
+const (
+	// lineMax bounds a line (bytes). The longest is that of an export with both images
+	// of an item of 400 KB, each control character of which is six bytes of JSON.
+	lineMax    = 8 << 20
+	bufferSize = 64 << 10
+	gzipMagic  = "\x1f\x8b"
+)
+
+var errLineTooLong = fmt.Errorf("the line is longer than %d MB", lineMax>>20)
+
+// stream is an open file, read up to behind some line.
+type stream struct {
+	body   *body
+	sum    hash.Hash
+	text   *bufio.Reader
+	long   []byte // of lines longer than the buffer
+	line   int64  // lines read
+	cancel context.CancelFunc
+}
+
+// body tells an error of whoever delivers the file from one of what is in it.
+type body struct {
+	io.ReadCloser
+	failed error
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.failed = err
+	}
+	return n, err
+}
+
+// openStream opens a file that lives on when ctx ends: the next page may need it.
+func openStream(ctx context.Context, file File) (*stream, error) {
+	living, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, cancel)()
+	opened, err := file.Open(living)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	s := &stream{body: &body{ReadCloser: opened}, sum: md5.New(), cancel: cancel} //nolint:gosec // see the import
+	summed := io.TeeReader(s.body, s.sum)
+	if !file.Gzip {
+		s.text = bufio.NewReaderSize(summed, bufferSize)
+		return s, nil
+	}
+	unpacked, err := unpack(bufio.NewReaderSize(summed, bufferSize))
+	switch {
+	case errors.Is(err, io.EOF): // not a byte in it
+		s.text = bufio.NewReader(summed)
+	case errors.Is(err, io.ErrUnexpectedEOF) && s.body.failed == nil && file.TornEnd:
+		s.text = bufio.NewReader(summed)
+		s.text.Reset(failing{err})
+	case err != nil:
+		err = s.judged(err)
+		s.close()
+		return nil, err
+	default:
+		s.text = bufio.NewReaderSize(unpacked, bufferSize)
+	}
+	return s, nil
+}
+
+// unpack is gzip.NewReader, which takes any few bytes for a file that breaks off.
+func unpack(packed *bufio.Reader) (*gzip.Reader, error) {
+	if begin, _ := packed.Peek(len(gzipMagic)); !strings.HasPrefix(gzipMagic, string(begin)) {
+		return nil, gzip.ErrHeader
+	}
+	return gzip.NewReader(packed)
+}
+
+// failing is a reader of nothing but an error.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// errTorn is the end of a file that breaks off.
+var errTorn = errors.New("it breaks off")
+
+// next returns the next line without its end, and whether it has one. The error
+// is io.EOF behind the last line. The text holds until the next call.
+func (s *stream) next() (text []byte, ended bool, err error) {
+	s.long = s.long[:0]
+	for {
+		part, err := s.text.ReadSlice('\n')
+		if len(s.long)+len(part) > lineMax {
+			return nil, false, &ContentError{errLineTooLong}
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			s.long = append(s.long, part...)
+			continue
+		}
+		if len(s.long) > 0 {
+			s.long = append(s.long, part...)
+			part = s.long
+		}
+		switch {
+		case err == nil:
+			s.line++
+			return trimEnd(part), true, nil
+		case errors.Is(err, io.EOF) && len(part) > 0:
+			s.line++
+			return part, false, nil
+		case errors.Is(err, io.EOF):
+			return nil, false, io.EOF
+		}
+		return nil, false, s.judged(err)
+	}
+}
+
+func trimEnd(line []byte) []byte {
+	line = line[:len(line)-1]
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line
+}
+
+// ContentError says that what is in a file is wrong, not how it was delivered.
+type ContentError struct{ Reason error }
+
+func (e *ContentError) Error() string { return e.Reason.Error() }
+func (e *ContentError) Unwrap() error { return e.Reason }
+
+// judged makes a ContentError of an error that is no fault of the delivery.
+func (s *stream) judged(err error) error {
+	var flated flate.CorruptInputError
+	switch {
+	case s.body.failed != nil:
+		return s.body.failed
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &ContentError{errTorn}
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &flated):
+		return &ContentError{fmt.Errorf("it is not gzip, or damaged: %w", err)}
+	}
+	return err
+}
+
+// skip reads over the lines before the one that follows line.
+func (s *stream) skip(line int64) error {
+	for s.line < line {
+		_, _, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return &ContentError{fmt.Errorf("it has only %d lines, and %d of it were read before: it is another file now", s.line, line)}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stream) close() {
+	s.cancel()
+	_ = s.body.Close() // it was only read
+}

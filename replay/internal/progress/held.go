@@ -1,0 +1,119 @@
+package progress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// renewalsPerTerm is how often a holder raises the counter while it works on a
+// page: two may go missing before another takes the piece.
+const renewalsPerTerm = 3
+
+// Held is a piece that this process works on. Save and Release are for one goroutine.
+type Held struct {
+	store *Store
+	run   Run
+	at    Place
+	owner string
+
+	mu  sync.Mutex // one write at a time: each is conditional on the one before
+	row Piece
+}
+
+// Claim takes a piece whose row was seen like this. It returns ErrLost, and the
+// row in force, if somebody has written it since.
+func (s *Store) Claim(ctx context.Context, run Run, at Place, seen Piece, owner string) (*Held, Piece, error) {
+	next := seen
+	next.Owner = owner
+	row, err := s.write(ctx, run, at, seen, next, owner)
+	if err != nil {
+		return nil, row, fmt.Errorf("taking piece %s: %w", at.Name, err)
+	}
+	return &Held{store: s, run: run, at: at, owner: owner, row: row}, row, nil
+}
+
+// Row returns the row as it was last written.
+func (h *Held) Row() Piece {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.row
+}
+
+// Save notes that the pages up to the cursor are done, and with done all of the piece.
+func (h *Held) Save(ctx context.Context, cursor string, items int64, done bool) error {
+	return h.write(ctx, "saving the place in", func(p *Piece) {
+		p.Cursor, p.Done = cursor, done
+		p.Items += items
+		if done {
+			p.Owner = ""
+		}
+	})
+}
+
+// Release gives the piece up for others to go on from its place.
+func (h *Held) Release(ctx context.Context) error {
+	return h.write(ctx, "giving up", func(p *Piece) { p.Owner = "" })
+}
+
+func (h *Held) write(ctx context.Context, doing string, change func(*Piece)) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	next := h.row
+	change(&next)
+	row, err := h.store.write(ctx, h.run, h.at, h.row, next, h.owner)
+	if err != nil {
+		return fmt.Errorf("%s piece %s: %w", doing, h.at.Name, err)
+	}
+	h.row = row
+	return nil
+}
+
+// Renew raises the counter several times a term until ctx ends, and calls lost
+// when the piece turns out to be another's. A renewal that fails otherwise is
+// only late: whether the piece is still held the next one tells, or the next save.
+func (h *Held) Renew(ctx context.Context, term time.Duration, lost func(error)) {
+	ticker := time.NewTicker(term / renewalsPerTerm)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := h.write(ctx, "renewing", func(*Piece) {}); errors.Is(err, ErrLost) {
+			lost(err)
+			return
+		}
+	}
+}
+
+// Watch tells pieces whose owners are gone from those in work: by how long the
+// watcher itself has seen the counter stand still.
+type Watch struct {
+	term time.Duration
+	seen map[string]sighting
+}
+
+type sighting struct {
+	row   Piece
+	since time.Time
+}
+
+// NewWatch returns a watch for owners that renew within term.
+func NewWatch(term time.Duration) *Watch { return &Watch{term: term, seen: map[string]sighting{}} }
+
+// Free reports whether the piece may be taken, given its row as it is now.
+func (w *Watch) Free(name string, row Piece, now time.Time) bool {
+	if row.Done || row.Owner == "" {
+		return !row.Done
+	}
+	last, known := w.seen[name]
+	if !known || !last.row.same(row) {
+		w.seen[name] = sighting{row, now}
+		return false
+	}
+	return now.Sub(last.since) >= w.term
+}

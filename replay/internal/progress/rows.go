@@ -1,0 +1,190 @@
+// Package progress keeps how far a replay has come in rows of the state table,
+// so that it can be killed, resumed, and shared by several processes.
+//
+// A run is one piece of work with a name of its own: the same passes over the
+// same source under the same rules. It has one row, and one row for each piece
+// of its source that somebody has begun. Every write to a piece's row is
+// conditional on its owner and on a counter that each write raises, so that who
+// lost a piece without knowing cannot move its cursor (promise 3). A piece whose
+// counter stands still for a term, by the watcher's own monotonic clock, may be
+// taken by anyone.
+package progress
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+const (
+	attrPartition  = "pk"
+	attrSort       = "sk"
+	attrTTL        = "ttl"
+	attrGeneration = "generation"
+	attrPasses     = "passes"
+	attrSource     = "source"
+	attrSegments   = "segments"
+	attrRules      = "rules"
+	attrStarted    = "started"
+	attrFinished   = "finished"
+	attrItems      = "items"
+	attrCursor     = "cursor"
+	attrOwner      = "owner"
+	attrCounter    = "counter"
+	attrDone       = "done"
+
+	sortOfRun = "run"
+
+	// sortBytesMax is the longest sort key (DynamoDB developer guide, "Constraints").
+	sortBytesMax = 1024
+
+	// rowTTL is how long a row stays after its last write: long enough to resume
+	// what was left over a holiday. A row that goes early costs work, and nothing else.
+	rowTTL = 30 * 24 * time.Hour
+)
+
+// Run is one piece of work.
+type Run struct {
+	ID         string
+	Generation string // drawn anew whenever the work is begun from the start
+	Passes     []string
+	Source     string
+	Segments   []int  // of the scan of each pass, as it was begun with; 0 for a pass that is no scan
+	Rules      string // which rules it is for
+	Started    time.Time
+	Finished   time.Time // zero while it is not
+	Items      int64     // looked at, once it is finished
+}
+
+// RunID names work: the same text for the same parts.
+func RunID(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(strconv.Itoa(len(p)) + ":" + p))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+func (r Run) partition() string { return "replay/" + r.ID }
+
+// Place names one piece within a run: the number of the pass and the piece's name.
+type Place struct {
+	Pass int
+	Name string
+}
+
+// prefix begins the sort keys of all pieces of a pass.
+func (r Run) prefix(pass int) string {
+	return "piece/" + r.Generation + "/" + strconv.Itoa(pass) + "/"
+}
+
+func (r Run) sortOf(p Place) string {
+	text := r.prefix(p.Pass) + p.Name
+	if len(text) <= sortBytesMax {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	tail := "~" + hex.EncodeToString(sum[:])
+	return strings.ToValidUTF8(text[:sortBytesMax-len(tail)], "") + tail
+}
+
+// Piece is the row of one piece. The zero Piece is that of a piece that nobody has begun.
+type Piece struct {
+	Cursor  string // behind the last page done
+	Items   int64
+	Done    bool
+	Owner   string // "" if nobody works on it
+	Counter int64  // raised by every write
+}
+
+// same reports whether nobody has written the row between p and q.
+func (p Piece) same(q Piece) bool { return p.Owner == q.Owner && p.Counter == q.Counter }
+
+func text(s string) ddb.AttributeValue { return &ddb.AttributeValueMemberS{Value: s} }
+
+func number(n int64) ddb.AttributeValue {
+	return &ddb.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+func textOf(v ddb.AttributeValue) string {
+	if s, ok := v.(*ddb.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+func numberOf(v ddb.AttributeValue) int64 {
+	if n, ok := v.(*ddb.AttributeValueMemberN); ok {
+		i, _ := strconv.ParseInt(n.Value, 10, 64)
+		return i
+	}
+	return 0
+}
+
+func instant(t time.Time) ddb.AttributeValue { return text(t.UTC().Format(time.RFC3339Nano)) }
+
+func instantOf(v ddb.AttributeValue) time.Time {
+	t, _ := time.Parse(time.RFC3339Nano, textOf(v))
+	return t
+}
+
+func (r Run) row(now time.Time) map[string]ddb.AttributeValue {
+	row := map[string]ddb.AttributeValue{
+		attrPartition: text(r.partition()), attrSort: text(sortOfRun), attrGeneration: text(r.Generation),
+		attrPasses: text(strings.Join(r.Passes, " ")), attrSource: text(r.Source), attrStarted: instant(r.Started),
+		attrTTL: number(now.Add(rowTTL).Unix()),
+	}
+	if len(r.Segments) > 0 {
+		row[attrSegments] = text(strings.Trim(fmt.Sprint(r.Segments), "[]"))
+	}
+	if r.Rules != "" {
+		row[attrRules] = text(r.Rules)
+	}
+	if !r.Finished.IsZero() {
+		row[attrFinished] = instant(r.Finished)
+		row[attrItems] = number(r.Items)
+	}
+	return row
+}
+
+func runOf(id string, row map[string]ddb.AttributeValue) Run {
+	var segments []int
+	for _, field := range strings.Fields(textOf(row[attrSegments])) {
+		n, _ := strconv.Atoi(field)
+		segments = append(segments, n)
+	}
+	return Run{
+		ID: id, Generation: textOf(row[attrGeneration]), Passes: strings.Fields(textOf(row[attrPasses])), Source: textOf(row[attrSource]), Segments: segments,
+		Rules: textOf(row[attrRules]), Started: instantOf(row[attrStarted]), Finished: instantOf(row[attrFinished]), Items: numberOf(row[attrItems]),
+	}
+}
+
+func (r Run) pieceRow(at Place, p Piece, now time.Time) map[string]ddb.AttributeValue {
+	row := map[string]ddb.AttributeValue{
+		attrPartition: text(r.partition()), attrSort: text(r.sortOf(at)), attrCounter: number(p.Counter),
+		attrItems: number(p.Items), attrTTL: number(now.Add(rowTTL).Unix()),
+	}
+	if p.Cursor != "" {
+		row[attrCursor] = text(p.Cursor)
+	}
+	if p.Owner != "" {
+		row[attrOwner] = text(p.Owner)
+	}
+	if p.Done {
+		row[attrDone] = &ddb.AttributeValueMemberBOOL{Value: true}
+	}
+	return row
+}
+
+func pieceOf(row map[string]ddb.AttributeValue) Piece {
+	done, _ := row[attrDone].(*ddb.AttributeValueMemberBOOL)
+	return Piece{
+		Cursor: textOf(row[attrCursor]), Items: numberOf(row[attrItems]), Done: done != nil && done.Value,
+		Owner: textOf(row[attrOwner]), Counter: numberOf(row[attrCounter]),
+	}
+}

@@ -1,0 +1,220 @@
+package progress
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/cenkalti/backoff/v4"
+)
+
+// ErrLost says that a piece belongs to somebody else by now.
+var ErrLost = errors.New("another process has taken the piece")
+
+// Client is what the store needs of *dynamodb.Client.
+type Client interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
+
+var _ Client = (*dynamodb.Client)(nil)
+
+// retryTotal bounds how long one request is sent again, beside the attempts of the AWS SDK itself.
+const retryTotal = time.Minute
+
+// Store keeps runs in a state table. It is safe for concurrent use.
+type Store struct {
+	client Client
+	table  string
+}
+
+// NewStore returns the store in a state table, which must be there.
+func NewStore(client Client, table string) *Store { return &Store{client: client, table: table} }
+
+// passing tells errors that pass from those that stay.
+var passing = retry.IsErrorRetryables(retry.DefaultRetryables)
+
+// Attempt sends a request until it is answered for good, or for a minute.
+func Attempt[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	policy := backoff.WithContext(backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(retryTotal)), ctx)
+	return backoff.RetryWithData(func() (T, error) {
+		out, err := f()
+		if err != nil && passing.IsErrorRetryable(err) != aws.TrueTernary {
+			return out, backoff.Permanent(err)
+		}
+		return out, err
+	}, policy)
+}
+
+// Get reads a run's row; nil if there is none.
+func (s *Store) Get(ctx context.Context, id string) (*Run, error) {
+	out, err := Attempt(ctx, func() (*dynamodb.GetItemOutput, error) {
+		return s.client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &s.table, ConsistentRead: aws.Bool(true),
+			Key: map[string]ddb.AttributeValue{attrPartition: text(Run{ID: id}.partition()), attrSort: text(sortOfRun)},
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading how far replay %s is: %w", id, err)
+	}
+	if len(out.Item) == 0 {
+		return nil, nil
+	}
+	run := runOf(id, out.Item)
+	return &run, nil
+}
+
+// Open joins the run if it is unfinished, and else begins it from the start;
+// with anew it begins from the start in any case.
+func (s *Store) Open(ctx context.Context, run Run, anew bool) (Run, error) {
+	found, err := s.Get(ctx, run.ID)
+	if err != nil {
+		return Run{}, err
+	}
+	if found != nil && found.Finished.IsZero() && !anew {
+		return *found, nil
+	}
+	run.Generation, run.Started, run.Finished = rand.Text()[:8], time.Now(), time.Time{}
+	condition, values := "attribute_not_exists("+attrPartition+")", map[string]ddb.AttributeValue(nil)
+	var names map[string]string
+	if found != nil {
+		condition, values = "#generation = :generation", map[string]ddb.AttributeValue{":generation": text(found.Generation)}
+		names = map[string]string{"#generation": attrGeneration}
+	}
+	err = s.put(ctx, run.row(run.Started), condition, names, values)
+	var conflict *ddb.ConditionalCheckFailedException
+	if errors.As(err, &conflict) { // another process has just begun it, or this was it and the answer was lost
+		return runOf(run.ID, conflict.Item), nil
+	}
+	if err != nil {
+		return Run{}, fmt.Errorf("beginning replay %s: %w", run.ID, err)
+	}
+	return run, nil
+}
+
+// Finish notes that all of a run is done, unless it was begun anew meanwhile.
+func (s *Store) Finish(ctx context.Context, run Run, items int64) error {
+	now := time.Now()
+	run.Finished, run.Items = now, items
+	err := s.put(ctx, run.row(now), "#generation = :generation",
+		map[string]string{"#generation": attrGeneration}, map[string]ddb.AttributeValue{":generation": text(run.Generation)})
+	var conflict *ddb.ConditionalCheckFailedException
+	if err != nil && !errors.As(err, &conflict) {
+		return fmt.Errorf("finishing replay %s: %w", run.ID, err)
+	}
+	return nil
+}
+
+// Pieces reads the rows of a pass's pieces that somebody has begun.
+func (s *Store) Pieces(ctx context.Context, run Run, pass int, names []string) (map[string]Piece, error) {
+	found, err := s.rows(ctx, run, pass)
+	if err != nil {
+		return nil, fmt.Errorf("reading how far the pieces of replay %s are: %w", run.ID, err)
+	}
+	pieces := make(map[string]Piece, len(found))
+	for _, name := range names {
+		if p, ok := found[run.sortOf(Place{pass, name})]; ok {
+			pieces[name] = p
+		}
+	}
+	return pieces, nil
+}
+
+func (s *Store) rows(ctx context.Context, run Run, pass int) (map[string]Piece, error) {
+	found := map[string]Piece{}
+	in := &dynamodb.QueryInput{
+		TableName: &s.table, ConsistentRead: aws.Bool(true),
+		KeyConditionExpression:   aws.String("#pk = :run AND begins_with(#sk, :pieces)"),
+		ExpressionAttributeNames: map[string]string{"#pk": attrPartition, "#sk": attrSort},
+		ExpressionAttributeValues: map[string]ddb.AttributeValue{
+			":run": text(run.partition()), ":pieces": text(run.prefix(pass)),
+		},
+	}
+	for {
+		out, err := Attempt(ctx, func() (*dynamodb.QueryOutput, error) { return s.client.Query(ctx, in) })
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range out.Items {
+			found[textOf(row[attrSort])] = pieceOf(row)
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return found, nil
+		}
+	}
+}
+
+// Piece reads one piece's row.
+func (s *Store) Piece(ctx context.Context, run Run, at Place) (Piece, error) {
+	out, err := Attempt(ctx, func() (*dynamodb.GetItemOutput, error) {
+		return s.client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &s.table, ConsistentRead: aws.Bool(true),
+			Key: map[string]ddb.AttributeValue{attrPartition: text(run.partition()), attrSort: text(run.sortOf(at))},
+		})
+	})
+	if err != nil {
+		return Piece{}, fmt.Errorf("reading how far piece %s is: %w", at.Name, err)
+	}
+	return pieceOf(out.Item), nil
+}
+
+// write changes a piece's row if it still is as seen, and returns the row in
+// force, also beside ErrLost. A write of this owner whose answer was lost may
+// have raised the counter: the owner tells, for its name is this process's alone.
+func (s *Store) write(ctx context.Context, run Run, at Place, seen, next Piece, owner string) (Piece, error) {
+	for range writeAttemptsMax {
+		next.Counter = seen.Counter + 1
+		condition, names, values := asSeen(seen)
+		err := s.put(ctx, run.pieceRow(at, next, time.Now()), condition, names, values)
+		var conflict *ddb.ConditionalCheckFailedException
+		switch {
+		case err == nil:
+			return next, nil
+		case !errors.As(err, &conflict):
+			return seen, err
+		}
+		if seen = pieceOf(conflict.Item); seen.Owner != owner {
+			return seen, ErrLost
+		}
+	}
+	return seen, ErrLost
+}
+
+// writeAttemptsMax: the second attempt knows the counter that a first one without an answer has left.
+const writeAttemptsMax = 3
+
+// asSeen is the condition that nobody has written a piece's row since.
+func asSeen(seen Piece) (condition string, names map[string]string, values map[string]ddb.AttributeValue) {
+	if seen.Counter == 0 {
+		return "attribute_not_exists(" + attrPartition + ")", nil, nil
+	}
+	names = map[string]string{"#counter": attrCounter, "#owner": attrOwner}
+	values = map[string]ddb.AttributeValue{":counter": number(seen.Counter)}
+	if seen.Owner == "" {
+		return "#counter = :counter AND attribute_not_exists(#owner)", names, values
+	}
+	values[":owner"] = text(seen.Owner)
+	return "#counter = :counter AND #owner = :owner", names, values
+}
+
+func (s *Store) put(ctx context.Context, row map[string]ddb.AttributeValue, condition string, names map[string]string, values map[string]ddb.AttributeValue) error {
+	_, err := Attempt(ctx, func() (*dynamodb.PutItemOutput, error) {
+		return s.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &s.table, Item: row, ConditionExpression: &condition,
+			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+			ReturnValuesOnConditionCheckFailure: ddb.ReturnValuesOnConditionCheckFailureAllOld,
+		})
+	})
+	return err
+}
+
+// OwnerOf makes a name that no other process has.
+func OwnerOf(worker string) string { return strings.TrimSuffix(worker+"-"+rand.Text()[:10], "-") }

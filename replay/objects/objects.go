@@ -1,0 +1,158 @@
+// Package objects reads files wherever exports lie: in a folder or in a bucket
+// of S3. It imports no other room.
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+)
+
+// Objects are files with names that are parted by slashes.
+type Objects interface {
+	// Open opens an object for reading once. The error is an fs.ErrNotExist where there is none.
+	Open(ctx context.Context, name string) (io.ReadCloser, error)
+	// List calls found for each object whose name begins with prefix, until it returns an error, which List returns.
+	List(ctx context.Context, prefix string, found func(Object) error) error
+	// Place is what people call an object or a prefix: s3://bucket/name, or a path.
+	Place(name string) string
+}
+
+// Object is one file.
+type Object struct {
+	Name string
+	Size int64 // bytes
+}
+
+// Folder gives the files of this machine. Their names are absolute paths.
+type Folder struct{}
+
+// Open opens a file.
+func (Folder) Open(_ context.Context, name string) (io.ReadCloser, error) {
+	return os.Open(filepath.FromSlash(name))
+}
+
+// Place returns the path.
+func (Folder) Place(name string) string { return filepath.FromSlash(name) }
+
+// List walks the folder that the prefix is, or begins in.
+func (Folder) List(ctx context.Context, prefix string, found func(Object) error) error {
+	root := prefix[:strings.LastIndexByte(prefix, '/')+1]
+	err := filepath.WalkDir(filepath.FromSlash(root), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(path)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if entry.IsDir() || !strings.HasPrefix(name, prefix) {
+			return nil
+		}
+		info, err := os.Stat(path) // of what a symbolic link leads to
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		return found(Object{name, info.Size()})
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // as in a bucket, where nothing but objects exists
+	}
+	return err
+}
+
+// S3Client is what a Bucket needs of the SDK's s3 client.
+type S3Client interface {
+	GetObject(ctx context.Context, in *s3.GetObjectInput, options ...func(*s3.Options)) (*s3.GetObjectOutput, error)
+	ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, options ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
+}
+
+var _ S3Client = (*s3.Client)(nil)
+
+// Bucket gives the objects of a bucket of S3.
+type Bucket struct {
+	Client S3Client
+	Name   string
+}
+
+// Open gets an object.
+func (b Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	out, err := b.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &name})
+	if err != nil {
+		return nil, b.explained(err, name, "s3:GetObject")
+	}
+	return out.Body, nil
+}
+
+// Place returns the object's URI.
+func (b Bucket) Place(name string) string { return s3Scheme + b.Name + "/" + name }
+
+// List lists the bucket's objects, a thousand at a time.
+func (b Bucket) List(ctx context.Context, prefix string, found func(Object) error) error {
+	pages := s3.NewListObjectsV2Paginator(b.Client, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return b.explained(err, prefix, "s3:ListBucket")
+		}
+		for _, object := range page.Contents {
+			if err := found(Object{aws.ToString(object.Key), aws.ToInt64(object.Size)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// explained says what can be done about a refusal, and makes a missing object an fs.ErrNotExist.
+func (b Bucket) explained(err error, name, permission string) error {
+	var (
+		missing *types.NoSuchKey
+		api     smithy.APIError
+	)
+	switch {
+	case errors.As(err, &missing):
+		return fmt.Errorf("%s: %w", b.Place(name), fs.ErrNotExist)
+	case errors.As(err, &api) && api.ErrorCode() == "AccessDenied":
+		return fmt.Errorf("%s: the credentials lack %s on it, or kms:Decrypt on its key: %w", b.Place(name), permission, err)
+	}
+	return fmt.Errorf("%s: %w", b.Place(name), err)
+}
+
+const s3Scheme = "s3://"
+
+// At returns the objects that a place is among, and its name there: of
+// "s3://bucket/prefix" or the path of a folder or file. The client may be nil where the place is a path.
+func At(place string, client S3Client) (Objects, string, error) {
+	if rest, ok := strings.CutPrefix(place, s3Scheme); ok {
+		bucket, name, _ := strings.Cut(rest, "/")
+		if bucket == "" {
+			return nil, "", fmt.Errorf("%q is not s3://bucket/prefix", place)
+		}
+		if client == nil {
+			return nil, "", fmt.Errorf("%s: there is no client of S3", place)
+		}
+		return Bucket{client, bucket}, strings.Trim(name, "/"), nil
+	}
+	if place == "" {
+		return nil, "", errors.New("the place is empty: want s3://bucket/prefix or a folder")
+	}
+	path, err := filepath.Abs(place)
+	return Folder{}, filepath.ToSlash(path), err
+}
+
+// OnS3 reports whether At needs a client for a place.
+func OnS3(place string) bool { return strings.HasPrefix(place, s3Scheme) }

@@ -1,0 +1,173 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dynamill/dynamill/replay/internal/progress"
+)
+
+// How the work on a piece can end without being done.
+var (
+	errGivenUp = errors.New("stopped between two pages")
+	// errEngine marks what the engine could not do: it would fail for every piece alike.
+	errEngine = errors.New("working off a page")
+)
+
+// assignment is one piece of a step, for this process to work off.
+type assignment struct {
+	step   Step
+	source Source
+	piece  Piece
+	seen   progress.Piece // its row, as it was last seen
+}
+
+func (a assignment) place() progress.Place {
+	return progress.Place{Pass: a.step.Number, Name: a.piece.Name}
+}
+
+// workOff takes a piece and works it off, page by page, until it is done, lost
+// to another process, or stopped: by the context, or at the given time unless
+// that is zero. What was begun of a page is finished first, so that a stop loses
+// nothing and a kill at most one page.
+func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (progress.Piece, error) {
+	working, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	held, row, err := d.store.Claim(working, a.step.run(), a.place(), a.seen, d.owner)
+	if err != nil {
+		return row, err
+	}
+	renewed := make(chan struct{})
+	renewing, stopRenewing := context.WithCancel(working)
+	go func() {
+		defer close(renewed)
+		held.Renew(renewing, d.Term, func(err error) { cancel(err) })
+	}()
+	reading, stopReading := context.WithCancelCause(working)
+	defer stopReading(nil)
+	defer context.AfterFunc(ctx, func() { stopReading(errGivenUp) })()
+
+	for last := false; err == nil && !last; {
+		if ctx.Err() != nil || !until.IsZero() && !time.Now().Before(until) {
+			err = errGivenUp
+			break
+		}
+		last, err = d.workPage(working, reading, a, held)
+	}
+	stopRenewing()
+	<-renewed
+	if lost := context.Cause(working); lost != nil {
+		err = lost
+	}
+	if err != nil && !errors.Is(err, progress.ErrLost) {
+		if free := held.Release(working); free != nil && !errors.Is(free, progress.ErrLost) {
+			err = errors.Join(err, free)
+		}
+	}
+	return held.Row(), err
+}
+
+// workPage works off the next page of a piece and saves the place behind it.
+func (d *driver) workPage(working, reading context.Context, a assignment, held *progress.Held) (last bool, err error) {
+	page, err := progress.Attempt(reading, func() (Page, error) { return a.source.Read(reading, a.piece, held.Row().Cursor) })
+	if err != nil {
+		if stopped := context.Cause(reading); stopped != nil {
+			return false, stopped
+		}
+		return false, err
+	}
+	if len(page.Keys) > 0 {
+		if err := d.Engine.Work(working, a.step.Pass, page.Keys); err != nil {
+			return false, fmt.Errorf("%w of %s: %w", errEngine, a.piece.Name, err)
+		}
+	}
+	if err := held.Save(working, page.Next, page.Items, page.Last); err != nil {
+		return false, err
+	}
+	d.report(func(p *Progress) {
+		p.PassItems += page.Items
+		p.Items += page.Items
+		p.Skipped += page.Skipped
+		p.ReadUnits += page.ReadUnits
+	})
+	return page.Last, nil
+}
+
+func (d *driver) report(change func(*Progress)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change(&d.told)
+	if d.Report != nil {
+		d.Report(d.told)
+	}
+}
+
+// WorkPiece works off one piece of a step that Next returned, from where
+// anybody has left it, until it is done or the time has come. A page that is
+// begun is finished first: leave time for that. done false says that the piece
+// is to be given to WorkPiece again. Where another process works on the piece,
+// it waits until that is done, or has not been heard of for Config.Term.
+func WorkPiece(ctx context.Context, cfg Config, step Step, name string, until time.Time) (done bool, err error) {
+	d, err := newDriver(cfg)
+	if err != nil {
+		return false, err
+	}
+	a, err := d.assign(ctx, step, name)
+	if err != nil {
+		return false, err
+	}
+	watch := progress.NewWatch(d.Term)
+	for {
+		if a.seen, err = d.store.Piece(ctx, step.run(), a.place()); err != nil || a.seen.Done {
+			return a.seen.Done, err
+		}
+		if watch.Free(name, a.seen, time.Now()) {
+			row, err := d.workOff(ctx, a, until)
+			switch {
+			case errors.Is(err, errGivenUp):
+				return false, context.Cause(ctx)
+			case err == nil || !errors.Is(err, progress.ErrLost):
+				return row.Done, err
+			}
+		}
+		wait := d.pause()
+		if !until.IsZero() && time.Now().Add(wait).After(until) {
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// assign finds a step's source and piece.
+func (d *driver) assign(ctx context.Context, step Step, name string) (assignment, error) {
+	a := assignment{step: step}
+	var err error
+	if a.source, _, err = d.sourceOf(ctx, step.Pass, step.Segments); err != nil {
+		return a, err
+	}
+	if got := a.source.Describe(); got != step.Source {
+		return a, fmt.Errorf("the step is of the %s, but the source is the %s", step.Source, got)
+	}
+	pieces, err := a.source.Pieces(ctx)
+	if err != nil {
+		return a, fmt.Errorf("listing the pieces of the %s: %w", step.Source, err)
+	}
+	for _, p := range pieces {
+		if p.Name == name {
+			a.piece = p
+			return a, nil
+		}
+	}
+	return a, fmt.Errorf("the %s has no piece %q", step.Source, name)
+}
+
+// pause is how long one waits before looking again at what others work on.
+func (d *driver) pause() time.Duration { return d.Term / looksPerTerm }
+
+const looksPerTerm = 4

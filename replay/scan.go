@@ -1,0 +1,229 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+const (
+	// scanPageItems is how many items a page looks at; DynamoDB ends it at 1 MB
+	// of items before that (DynamoDB developer guide, "Scanning tables").
+	scanPageItems = 500
+	// A segment for so many bytes of the table: it is gone through in about 100 requests.
+	scanSegmentBytes = 100 << 20
+	scanSegmentsMin  = 8 // so that a small table's items are worked off in parallel, too
+	// ScanSegmentsMax is the most segments that a table's size asks for. More may be given.
+	ScanSegmentsMax = 1_000
+	// segmentsLimit is DynamoDB's own (DynamoDB API reference, "Scan").
+	segmentsLimit = 1_000_000
+)
+
+// ScanClient is what a scan needs of the SDK's dynamodb client.
+type ScanClient interface {
+	Scan(ctx context.Context, in *dynamodb.ScanInput, options ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+	DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, options ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+}
+
+var _ ScanClient = (*dynamodb.Client)(nil)
+
+// ScanConfig says what to scan and how.
+type ScanConfig struct {
+	Client ScanClient
+	Table  string
+	Keys   KeyNames
+	// Segments is how many pieces the scan has. 0: one for every 100 MB of the
+	// table, at least 8 and at most ScanSegmentsMax. That number changes when the
+	// table's size does, and another number is another source: who resumes a scan
+	// gives the number that it was begun with.
+	Segments int
+	// EventuallyConsistent halves the cost. Items written in the last moments may
+	// be missed, so it is for what the stream follows anyway.
+	EventuallyConsistent bool
+	Pace                 *ReadPace // nil: as fast as asked
+}
+
+// Scan is the source of all keys in a table.
+type Scan struct {
+	config ScanConfig
+	items  int64 // in the whole table, by the latest count of DynamoDB
+}
+
+// NewScan makes a Scan. It describes the table, for its size.
+func NewScan(ctx context.Context, config ScanConfig) (*Scan, error) {
+	if config.Segments < 0 || config.Segments > segmentsLimit {
+		return nil, fmt.Errorf("a scan of %d segments: want 1 to %d, or 0 for as many as the table's size asks for", config.Segments, segmentsLimit)
+	}
+	out, err := config.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &config.Table})
+	if err != nil {
+		return nil, fmt.Errorf("describing table %s: %w", config.Table, err)
+	}
+	s := &Scan{config: config}
+	if out.Table != nil {
+		s.items = aws.ToInt64(out.Table.ItemCount)
+		s.config.Segments = cmp.Or(config.Segments, segmentsFor(aws.ToInt64(out.Table.TableSizeBytes)))
+	}
+	s.config.Segments = max(s.config.Segments, 1)
+	return s, nil
+}
+
+func segmentsFor(tableBytes int64) int {
+	return int(min(max((tableBytes+scanSegmentBytes-1)/scanSegmentBytes, scanSegmentsMin), ScanSegmentsMax))
+}
+
+// Segments is how many pieces the scan has.
+func (s *Scan) Segments() int { return s.config.Segments }
+
+// Describe names the table and the number of segments.
+func (s *Scan) Describe() string {
+	return fmt.Sprintf("scan of %s, %d segments", s.config.Table, s.config.Segments)
+}
+
+const segmentForm = "segment %d of %d" // counted from 1
+
+// Pieces lists the segments. DynamoDB counts items every six hours, so how many one has is an estimate.
+func (s *Scan) Pieces(context.Context) ([]Piece, error) {
+	pieces := make([]Piece, s.config.Segments)
+	each := int64(math.Ceil(float64(s.items) / float64(len(pieces))))
+	for i := range pieces {
+		pieces[i] = Piece{Name: fmt.Sprintf(segmentForm, i+1, len(pieces)), Items: each}
+	}
+	return pieces, nil
+}
+
+func (s *Scan) segment(piece Piece) (int32, error) {
+	var number, of int32
+	if n, err := fmt.Sscanf(piece.Name, segmentForm, &number, &of); n != 2 || err != nil ||
+		int(of) != s.config.Segments || number < 1 || number > of {
+		return 0, fmt.Errorf("%q is no piece of the %s", piece.Name, s.Describe())
+	}
+	return number - 1, nil
+}
+
+// Read scans one page of a segment.
+func (s *Scan) Read(ctx context.Context, piece Piece, cursor string) (Page, error) {
+	segment, err := s.segment(piece)
+	if err != nil {
+		return Page{}, err
+	}
+	start, err := s.startKey(cursor)
+	if err != nil {
+		return Page{}, fmt.Errorf("%s of table %s: %w", piece.Name, s.config.Table, err)
+	}
+	if err := s.config.Pace.wait(ctx); err != nil {
+		return Page{}, err
+	}
+	out, err := s.config.Client.Scan(ctx, s.request(segment, start))
+	if err != nil {
+		return Page{}, fmt.Errorf("scanning %s of table %s: %w", piece.Name, s.config.Table, err)
+	}
+	page := Page{Items: int64(out.ScannedCount), Next: cursor, Last: len(out.LastEvaluatedKey) == 0}
+	if used := out.ConsumedCapacity; used != nil {
+		page.ReadUnits = aws.ToFloat64(used.CapacityUnits)
+	}
+	s.config.Pace.pay(page.ReadUnits)
+	for _, item := range out.Items {
+		key, err := s.key(item)
+		if err != nil {
+			return Page{}, err
+		}
+		page.Keys = append(page.Keys, key)
+	}
+	if !page.Last {
+		page.Next, err = s.cursor(out.LastEvaluatedKey)
+	}
+	return page, err
+}
+
+func (s *Scan) request(segment int32, start map[string]types.AttributeValue) *dynamodb.ScanInput {
+	projection, names := "#p", map[string]string{"#p": s.config.Keys.Partition}
+	if s.config.Keys.Sort != "" {
+		projection, names["#s"] = "#p, #s", s.config.Keys.Sort
+	}
+	in := &dynamodb.ScanInput{
+		TableName: &s.config.Table, ConsistentRead: aws.Bool(!s.config.EventuallyConsistent),
+		Limit: aws.Int32(scanPageItems), ExclusiveStartKey: start,
+		ProjectionExpression: &projection, ExpressionAttributeNames: names,
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	}
+	if s.config.Segments > 1 {
+		total := int32(s.config.Segments) //nolint:gosec // bounded by segmentsLimit
+		in.Segment, in.TotalSegments = &segment, &total
+	}
+	return in
+}
+
+func (s *Scan) key(item map[string]types.AttributeValue) (change.Key, error) {
+	partition, err := keyAttribute(item, s.config.Keys.Partition)
+	if err != nil {
+		return change.Key{}, fmt.Errorf("table %s: %w", s.config.Table, err)
+	}
+	key := change.Key{Partition: partition.text}
+	if s.config.Keys.Sort != "" {
+		sort, err := keyAttribute(item, s.config.Keys.Sort)
+		if err != nil {
+			return change.Key{}, fmt.Errorf("table %s: %w", s.config.Table, err)
+		}
+		key.Sort = sort.text
+	}
+	return key, nil
+}
+
+type keyValue struct{ kind, text string }
+
+func keyAttribute(item map[string]types.AttributeValue, name string) (keyValue, error) {
+	switch v := item[name].(type) {
+	case *types.AttributeValueMemberS:
+		return keyValue{"S", v.Value}, nil
+	case *types.AttributeValueMemberN:
+		return keyValue{"N", v.Value}, nil
+	case *types.AttributeValueMemberB:
+		return keyValue{}, fmt.Errorf("key attribute %s is binary (type B): only string and number keys are supported", name)
+	}
+	return keyValue{}, fmt.Errorf("an item has no key attribute %s", name)
+}
+
+// cursor writes the key behind which the next page begins: {"pk": {"S": "USER#1"}, ...}.
+// Its types are those of the key attributes, which a change.Key does not keep.
+func (s *Scan) cursor(last map[string]types.AttributeValue) (string, error) {
+	typed := map[string]map[string]string{}
+	for name := range last {
+		v, err := keyAttribute(last, name)
+		if err != nil {
+			return "", fmt.Errorf("table %s: %w", s.config.Table, err)
+		}
+		typed[name] = map[string]string{v.kind: v.text}
+	}
+	text, err := json.Marshal(typed)
+	return string(text), err
+}
+
+func (s *Scan) startKey(cursor string) (map[string]types.AttributeValue, error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	var typed map[string]map[string]string
+	if err := json.Unmarshal([]byte(cursor), &typed); err != nil {
+		return nil, fmt.Errorf("cursor %q is no key: %w", cursor, err)
+	}
+	start := make(map[string]types.AttributeValue, len(typed))
+	for name, value := range typed {
+		if text, ok := value["S"]; ok {
+			start[name] = &types.AttributeValueMemberS{Value: text}
+		} else if text, ok := value["N"]; ok {
+			start[name] = &types.AttributeValueMemberN{Value: text}
+		}
+	}
+	if start[s.config.Keys.Partition] == nil || s.config.Keys.Sort != "" && start[s.config.Keys.Sort] == nil {
+		return nil, fmt.Errorf("cursor %q has not the table's key attributes", cursor)
+	}
+	return start, nil
+}

@@ -1,0 +1,51 @@
+package replay
+
+import (
+	"context"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// Source gives the keys of items to be worked off, in pieces that anyone can
+// work off in any order. Only keys: what a scan, an export or an archive says of
+// an item may be older than the item, so nothing of it is ever applied.
+//
+// A key may come more than once, and may be that of an item that is gone.
+// Sources are safe for concurrent use.
+type Source interface {
+	// Describe names the source so that the same one is recognised after a restart:
+	// "scan of app, 16 segments", "export s3://b/AWSDynamoDB/0123".
+	Describe() string
+	// Pieces lists the pieces, always the same ones in the same order.
+	Pieces(ctx context.Context) ([]Piece, error)
+	// Read returns the page of a piece that follows the cursor ("" is before the
+	// first). Cursors are printable text and survive a restart of the process.
+	Read(ctx context.Context, piece Piece, cursor string) (Page, error)
+}
+
+var (
+	_ Source = (*Scan)(nil)
+	_ Source = (*Export)(nil)
+	_ Source = (*Archive)(nil)
+	_ Source = (*KeyList)(nil)
+	_ Source = (*Parked)(nil)
+)
+
+// Piece is a part of a source: a segment of a scan, a file of an export.
+type Piece struct {
+	Name  string // unique within its source
+	Items int64  // estimate; 0: unknown
+}
+
+// Page is a bounded part of a piece. It may hold no keys though it is not the last.
+type Page struct {
+	Keys      []change.Key
+	Items     int64   // items or lines looked at
+	ReadUnits float64 // capacity consumed
+	Skipped   int64   // lines that a killed process left torn, parked records that have no key
+	Next      string  // the cursor behind this page, also where it is the last
+	Last      bool
+}
+
+// KeyNames names a table's key attributes; Sort is "" in a table without a sort key.
+type KeyNames struct{ Partition, Sort string }

@@ -1,0 +1,312 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+)
+
+const (
+	rederiveAtOnce  = 25
+	sumTriesMax     = 3
+	repairTriesMax  = 3
+	phaseOfRepairs  = "repairing"
+	whyContested    = "it is different again: another program writes there, or it is still being written"
+	whySumMoved     = "it is changed too often to be repaired beside the traffic: try again when there is less"
+	whyNotRederived = "an item could not be rederived"
+)
+
+// repair mends what was proven. What rules derive from derived data may be
+// spoiled anew by what was not mended yet, so at the end it looks at everything
+// again and mends what is still wrong.
+type repair struct {
+	*run
+	mended  []drift.Reading   // as they were proven, in the order in which they are reported
+	sumsDue []drift.Reading   // the sums among what was proven
+	failed  map[string]string // why, by suspect
+	silent  map[string]bool   // sums that only mending entries has moved
+}
+
+func newRepair(v *run) *repair {
+	return &repair{run: v, failed: map[string]string{}, silent: map[string]bool{}}
+}
+
+// order is the order of mending: locators and claims go by entries, mirror items by those.
+var order = [][]drift.Kind{{drift.Entry}, {drift.Claims, drift.Locator}, {drift.Mirror}, {drift.Reference, drift.Copy, drift.Display, drift.Leftover}}
+
+// singles mends all but sums.
+func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {
+	if f.Mender == nil || len(proven) == 0 {
+		return nil
+	}
+	f.tell(phaseOfRepairs)
+	f.mended = append(f.mended, proven...)
+	return f.mendAll(ctx, proven)
+}
+
+func (f *repair) mendAll(ctx context.Context, readings []drift.Reading) error {
+	for i, kinds := range order {
+		var some []drift.Reading
+		for _, r := range readings {
+			if slices.Contains(kinds, r.Suspect.Kind) {
+				some = append(some, r)
+			}
+		}
+		if i == 1 && len(some) > 0 { // entries were mended since these were read
+			again, err := f.Auditor.Read(ctx, suspectsOf(some))
+			if err != nil {
+				return err
+			}
+			some = again
+		}
+		if err := f.mend(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func suspectsOf(readings []drift.Reading) []drift.Suspect {
+	all := make([]drift.Suspect, len(readings))
+	for i, r := range readings {
+		all[i] = r.Suspect
+	}
+	return all
+}
+
+// mend mends readings of one sort.
+func (f *repair) mend(ctx context.Context, readings []drift.Reading) error {
+	var rederive []drift.Reading
+	for _, r := range readings {
+		var err error
+		done := true
+		switch kind := r.Suspect.Kind; {
+		case kind == drift.Claims || kind == drift.Locator:
+			done, err = f.Mender.MendSet(ctx, r)
+			rederive = append(rederive, r)
+		case kind == drift.Reference && len(r.Findings) > 0 && r.Findings[0].What == drift.Orphaned:
+			done, err = f.Mender.PruneReference(ctx, r)
+		default:
+			rederive = append(rederive, r)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f.note(r, done, err, whyContested)
+	}
+	if err := f.rederive(ctx, rederive); err != nil {
+		return err
+	}
+	// What other rules write on a mirror item follows once it is there. Its own
+	// record has that done, too, but not before the next look.
+	return f.rederive(ctx, slices.DeleteFunc(rederive, func(r drift.Reading) bool {
+		return r.Suspect.Kind != drift.Mirror || !slices.ContainsFunc(r.Findings, func(f drift.Finding) bool { return f.What == drift.Missing })
+	}))
+}
+
+// note keeps in mind why something could not be mended.
+func (f *repair) note(r drift.Reading, done bool, err error, why string) {
+	delete(f.failed, r.Suspect.ID())
+	if err != nil {
+		f.failed[r.Suspect.ID()] = err.Error()
+	} else if !done {
+		f.failed[r.Suspect.ID()] = why
+	}
+}
+
+// rederive rederives the items of readings, several at once, and one by one where that fails.
+func (f *repair) rederive(ctx context.Context, readings []drift.Reading) error {
+	for chunk := range slices.Chunk(readings, rederiveAtOnce) {
+		if f.rederiveItems(ctx, chunk...) == nil {
+			continue
+		}
+		for _, r := range chunk {
+			if err := f.rederiveItems(ctx, r); err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if stop := stopper(nil); errors.As(err, &stop) && stop.StopReading() {
+					return err
+				}
+				f.Logger.WarnContext(ctx, whyNotRederived, "kind", r.Suspect.Kind, "item", r.Suspect.Item.String(), "error", err)
+				f.note(r, false, err, "")
+			}
+		}
+	}
+	return nil
+}
+
+// stopper is an error after which trying again, or elsewhere, is of no use: newer rules are in force.
+type stopper interface{ StopReading() bool }
+
+func (f *repair) rederiveItems(ctx context.Context, readings ...drift.Reading) error {
+	var keys []change.Key
+	for _, r := range readings {
+		for _, key := range r.Fix.Keys {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return f.Mender.Rederive(ctx, keys)
+}
+
+// alsoTouched are the sums that mending entries has moved, beside those that are looked at anyway.
+func (f *repair) alsoTouched(touched, sums []drift.Suspect) []drift.Suspect {
+	if f.Mender == nil {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, s := range sums {
+		known[s.ID()] = true
+	}
+	var more []drift.Suspect
+	for _, s := range touched {
+		if !known[s.ID()] {
+			f.silent[s.ID()] = true
+			more = append(more, s)
+		}
+	}
+	return more
+}
+
+// sums mends aggregates and what displays them.
+func (f *repair) sums(ctx context.Context, proven []drift.Reading) error {
+	if len(proven) == 0 {
+		return nil
+	}
+	f.tell(phaseOfRepairs)
+	var displays []drift.Reading
+	for _, r := range proven {
+		if r.Suspect.Kind == drift.Sum {
+			f.sumsDue = append(f.sumsDue, r)
+		} else {
+			displays = append(displays, r)
+		}
+	}
+	if err := f.mendSums(ctx, f.sumsDue); err != nil {
+		return err
+	}
+	f.mended = append(f.mended, displays...)
+	return f.rederive(ctx, append(slices.Clone(f.sumsDue), displays...))
+}
+
+// mendSums mends accumulators; those that moved since they were judged are judged once more.
+func (f *repair) mendSums(ctx context.Context, sums []drift.Reading) error {
+	for range sumTriesMax {
+		var moved []drift.Suspect
+		for _, r := range sums {
+			done, err := f.Mender.MendSum(ctx, r)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if f.note(r, done, err, whySumMoved); !done && err == nil {
+				moved = append(moved, r.Suspect)
+			}
+			f.forget(r.Suspect)
+		}
+		if len(moved) == 0 {
+			return nil
+		}
+		readings, err := f.readSums(ctx, moved)
+		if err != nil {
+			return err
+		}
+		sums = nil
+		for _, r := range readings {
+			if r.Waiting == "" && len(r.Findings) == 0 {
+				delete(f.failed, r.Suspect.ID())
+			} else if r.Waiting == "" {
+				sums = append(sums, r)
+			}
+		}
+	}
+	return nil
+}
+
+// forget has the ledger added up anew when the aggregate is read again.
+func (f *repair) forget(s drift.Suspect) { f.run.sums[s.GroupID()] = expect{ledger: true} }
+
+// finish looks at everything again, mends what is still wrong, and reports what came of it.
+func (f *repair) finish(ctx context.Context) error {
+	for _, r := range f.sumsDue {
+		why := f.failed[r.Suspect.ID()]
+		status := Repaired
+		if why != "" {
+			status = Unrepaired
+		}
+		delete(f.run.sums, r.Suspect.GroupID()) // from here on the accumulators are right
+		if f.silent[r.Suspect.ID()] && why == "" {
+			continue
+		}
+		if err := f.report([]drift.Reading{r}, status, why); err != nil {
+			return err
+		}
+	}
+	after := map[string]drift.Reading{}
+	wrong := f.mended
+	for try := 0; len(wrong) > 0; try++ {
+		readings, err := f.readAgain(ctx, suspectsOf(wrong))
+		if err != nil {
+			return err
+		}
+		wrong = nil
+		for _, r := range readings {
+			after[r.Suspect.ID()] = r
+			if len(r.Findings) > 0 {
+				wrong = append(wrong, r)
+			}
+		}
+		if try == repairTriesMax {
+			break
+		}
+		if err := f.mendAll(ctx, wrong); err != nil {
+			return err
+		}
+	}
+	for _, r := range f.mended {
+		status, why := outcome(after[r.Suspect.ID()], f.failed[r.Suspect.ID()])
+		if err := f.report([]drift.Reading{r}, status, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAgain reads what was mended.
+func (f *repair) readAgain(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
+	var single, displays []drift.Suspect
+	for _, s := range suspects {
+		if s.Kind == drift.Display {
+			displays = append(displays, s)
+		} else {
+			single = append(single, s)
+		}
+	}
+	readings, err := f.Auditor.Read(ctx, single)
+	if err != nil {
+		return nil, fmt.Errorf("looking at what was repaired: %w", err)
+	}
+	more, err := f.Auditor.ReadSums(ctx, displays, nil, nil)
+	return append(readings, more...), err
+}
+
+// outcome is what a reading after the repair says.
+func outcome(after drift.Reading, failed string) (Status, string) {
+	switch {
+	case len(after.Findings) == 0:
+		return Repaired, ""
+	case failed != "":
+		return Unrepaired, failed
+	case after.Waiting != "":
+		return Unrepaired, after.Waiting
+	}
+	return Unrepaired, whyContested
+}

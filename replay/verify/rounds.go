@@ -1,0 +1,157 @@
+package verify
+
+import (
+	"context"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+)
+
+// verdict is what a reading makes of a suspect.
+type verdict uint8
+
+const (
+	cleared verdict = iota + 1 // nothing is wrong (any more)
+	parked                     // it is wrong, and set aside with its reason
+	again                      // it has to be read again
+	stands                     // it stood still long enough: drift, unless a record is still to come
+	proven                     // drift, whatever is still to come
+)
+
+// open is a suspect that is not decided yet.
+type open struct {
+	suspect drift.Suspect
+	last    *drift.Reading // as it has been since at; nil if it never stood still
+	at      time.Time
+	why     string // it is not decided
+}
+
+// The reasons why a suspect is not decided.
+const (
+	whyMoved   = "it kept changing"
+	whyRecords = "the stream holds records of it that are not applied yet"
+)
+
+// decide is what a reading at a moment makes of a suspect.
+func (o *open) decide(r drift.Reading, now time.Time, settle time.Duration) verdict {
+	switch {
+	case r.Waiting != "" && r.Final && len(r.Findings) > 0:
+		return parked
+	case r.Waiting != "" && (len(r.Findings) > 0 || r.Suspect.Kind == drift.Sum):
+		o.last, o.why = nil, r.Waiting
+		return again
+	case len(r.Findings) == 0:
+		return cleared
+	case r.Suspect.Kind == drift.Sum:
+		// What the ledger holds and what the accumulators hold move in one
+		// transaction: this is no lag.
+		o.last = &r
+		return proven
+	case o.last == nil || o.last.State != r.State:
+		o.last, o.at, o.why = &r, now, whyMoved
+		return again
+	case now.Sub(o.at) < settle:
+		return again
+	}
+	o.last = &r
+	return stands
+}
+
+// rounds reads suspects until each is decided or patience ends, and returns the drift.
+func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, read func(context.Context, []drift.Suspect) ([]drift.Reading, error)) ([]drift.Reading, error) {
+	var found []drift.Reading
+	left := make([]*open, len(suspects))
+	for i, s := range suspects {
+		left[i] = &open{suspect: s, why: whyMoved}
+	}
+	deadline := time.Now().Add(max(v.Patience, v.Settle))
+	for round := 0; len(left) > 0; round++ {
+		last := round > 1 && time.Now().After(deadline)
+		asked := make([]drift.Suspect, len(left))
+		for i, o := range left {
+			asked[i] = o.suspect
+		}
+		readings, err := read(ctx, asked)
+		if err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		var rest, standing []*open
+		for i, o := range left {
+			switch o.decide(readings[i], now, v.Settle) {
+			case cleared:
+				v.summary.Cleared++
+			case parked:
+				v.summary.Parked++
+			case proven:
+				found = append(found, *o.last)
+			case stands:
+				standing = append(standing, o)
+			case again:
+				rest = append(rest, o)
+			}
+		}
+		held, err := v.held(ctx, standing)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range standing {
+			if held[o] {
+				o.why = whyRecords
+				rest = append(rest, o)
+			} else {
+				found = append(found, *o.last)
+			}
+		}
+		v.progress.Open -= int64(len(left) - len(rest))
+		v.tell("looking again")
+		if left = rest; last {
+			break
+		}
+		if len(left) > 0 {
+			if err := pause(ctx, v.Settle); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, o := range left {
+		v.summary.Undecided[o.why]++
+	}
+	return found, nil
+}
+
+// held finds the suspects that a record may be the cause of which is in the stream and not applied.
+func (v *run) held(ctx context.Context, standing []*open) (map[*open]bool, error) {
+	held := map[*open]bool{}
+	if v.Pending == nil || len(standing) == 0 {
+		return held, nil
+	}
+	concerned := map[string][]*open{}
+	for _, o := range standing {
+		for _, token := range o.last.Concerns {
+			concerned[token] = append(concerned[token], o)
+		}
+	}
+	err := v.Pending.Unapplied(ctx, func(rec *change.Record) error {
+		v.Auditor.Concerns(rec, func(token string) {
+			for _, o := range concerned[token] {
+				held[o] = true
+			}
+			delete(concerned, token)
+		})
+		return nil
+	})
+	return held, err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

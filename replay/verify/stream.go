@@ -1,0 +1,199 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/cenkalti/backoff/v4"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+)
+
+// StreamClient is what reading a stream needs; *dynamodbstreams.Client satisfies it.
+type StreamClient interface {
+	DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
+	GetShardIterator(context.Context, *dynamodbstreams.GetShardIteratorInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
+	GetRecords(context.Context, *dynamodbstreams.GetRecordsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
+}
+
+// Checkpoint is how far a shard is applied.
+type Checkpoint struct {
+	After string // the sequence number of the last record that is; "" for none
+	Done  bool   // all of it is
+}
+
+// Stream tells from the stream and its checkpoints which records are not
+// applied yet. A shard without a checkpoint counts as not applied at all.
+type Stream struct {
+	Client                StreamClient
+	ARN                   string
+	PartitionKey, SortKey string // the table's key attributes
+	// Checkpoints are by shard. They are read before the stream: what is applied
+	// meanwhile counts as not applied, never the other way round.
+	Checkpoints func(context.Context) (map[string]Checkpoint, error)
+	// LagMax: records that are older count as applied; 0: none does. For
+	// deployments that keep no checkpoints.
+	LagMax time.Duration
+
+	PollInterval time.Duration // between two looks at the end of a shard; default 250 ms
+}
+
+const (
+	// emptyPollsMax is after how many empty pages in a row the end of an open
+	// shard is taken to be reached: GetRecords may give an empty page before it
+	// (API reference of DynamoDB Streams).
+	emptyPollsMax   = 3
+	shardsAtOnce    = 8
+	pollDefault     = 250 * time.Millisecond // a shard may be read five times a second
+	streamRetryTime = time.Minute
+)
+
+// Unapplied reads every shard from its checkpoint to its end.
+func (s *Stream) Unapplied(ctx context.Context, f func(*change.Record) error) error {
+	done, err := s.Checkpoints(ctx)
+	if err != nil {
+		return fmt.Errorf("reading how far the stream is applied: %w", err)
+	}
+	label, shards, err := s.shards(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the shards of the stream: %w", err)
+	}
+	var mu sync.Mutex
+	locked := func(rec *change.Record) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return f(rec)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(shardsAtOnce)
+	for _, shard := range shards {
+		if checkpoint := done[shard]; !checkpoint.Done {
+			g.Go(func() error { return s.shard(ctx, label, shard, checkpoint.After, locked) })
+		}
+	}
+	return g.Wait()
+}
+
+// shards lists the stream.
+func (s *Stream) shards(ctx context.Context) (label string, ids []string, err error) {
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &s.ARN}
+	for {
+		out, err := persist(ctx, func() (*dynamodbstreams.DescribeStreamOutput, error) { return s.Client.DescribeStream(ctx, in) })
+		if err != nil {
+			return "", nil, err
+		}
+		d := out.StreamDescription
+		label = aws.ToString(d.StreamLabel)
+		for _, shard := range d.Shards {
+			ids = append(ids, aws.ToString(shard.ShardId))
+		}
+		if in.ExclusiveStartShardId = d.LastEvaluatedShardId; aws.ToString(d.LastEvaluatedShardId) == "" {
+			return label, ids, nil
+		}
+	}
+}
+
+// shard reads one shard behind a sequence number, or, where that is trimmed, all that is left of it.
+func (s *Stream) shard(ctx context.Context, label, id, after string, f func(*change.Record) error) error {
+	iterator, err := s.open(ctx, id, after)
+	if err != nil || iterator == nil {
+		return err
+	}
+	for empty := 0; iterator != nil && empty < emptyPollsMax; {
+		out, err := persist(ctx, func() (*dynamodbstreams.GetRecordsOutput, error) {
+			return s.Client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator})
+		})
+		if trimmed := new(streams.TrimmedDataAccessException); errors.As(err, &trimmed) && after != "" {
+			return s.shard(ctx, label, id, "", f)
+		}
+		if err != nil {
+			return fmt.Errorf("reading shard %s: %w", id, err)
+		}
+		for i := range out.Records {
+			if err := s.record(label, &out.Records[i], f); err != nil {
+				return err
+			}
+		}
+		if iterator = out.NextShardIterator; len(out.Records) > 0 {
+			empty = 0
+			continue
+		}
+		interval := s.PollInterval
+		if interval <= 0 {
+			interval = pollDefault
+		}
+		if empty++; iterator != nil && empty < emptyPollsMax {
+			if err := pause(ctx, interval); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// open returns an iterator; nil for a shard that is gone.
+func (s *Stream) open(ctx context.Context, id, after string) (*string, error) {
+	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &s.ARN, ShardId: &id, ShardIteratorType: streams.ShardIteratorTypeTrimHorizon}
+	if after != "" {
+		in.ShardIteratorType, in.SequenceNumber = streams.ShardIteratorTypeAfterSequenceNumber, &after
+	}
+	out, err := persist(ctx, func() (*dynamodbstreams.GetShardIteratorOutput, error) { return s.Client.GetShardIterator(ctx, in) })
+	if trimmed := new(streams.TrimmedDataAccessException); errors.As(err, &trimmed) && after != "" {
+		return s.open(ctx, id, "")
+	}
+	if gone := new(streams.ResourceNotFoundException); errors.As(err, &gone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening shard %s: %w", id, err)
+	}
+	return out.ShardIterator, nil
+}
+
+func (s *Stream) record(label string, raw *streams.Record, f func(*change.Record) error) error {
+	body := raw.Dynamodb
+	if body == nil {
+		return nil
+	}
+	rec := &change.Record{Created: aws.ToTime(body.ApproximateCreationDateTime)}
+	if s.LagMax > 0 && !rec.Created.IsZero() && time.Since(rec.Created) > s.LagMax {
+		return nil
+	}
+	var err error
+	if rec.Position, err = change.NewPosition(label, aws.ToString(body.SequenceNumber)); err != nil {
+		return fmt.Errorf("a record of the stream: %w", err)
+	}
+	keys := attributes.StreamImage(body.Keys)
+	rec.Key.Partition = keys.Lookup(s.PartitionKey).Text()
+	if s.SortKey != "" {
+		rec.Key.Sort = keys.Lookup(s.SortKey).Text()
+	}
+	if len(body.OldImage) > 0 {
+		rec.Old = attributes.StreamImage(body.OldImage)
+	}
+	if len(body.NewImage) > 0 {
+		rec.New = attributes.StreamImage(body.NewImage)
+	}
+	return f(rec)
+}
+
+// persist tries again what the stream's limits or an error of its own refused.
+func persist[T any](ctx context.Context, call func() (T, error)) (T, error) {
+	policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(streamRetryTime))
+	return backoff.RetryWithData(func() (T, error) {
+		out, err := call()
+		limit, internal := new(streams.LimitExceededException), new(streams.InternalServerError)
+		if err != nil && (ctx.Err() != nil || !errors.As(err, &limit) && !errors.As(err, &internal)) {
+			return out, backoff.Permanent(err)
+		}
+		return out, err
+	}, backoff.WithContext(policy, ctx))
+}

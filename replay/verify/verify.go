@@ -1,0 +1,323 @@
+// Package verify tells whether what is derived is what it should be, for
+// tables of any size within bounded memory. It scans both tables, brings
+// together by sorting on disk what is said of the same thing, and looks at
+// every difference again: a scan is no snapshot, so what it finds is only
+// suspect. A suspect counts as drift if two fresh readings, some time apart,
+// show the same, and no record of the stream that could be the cause is still
+// to be applied (promise 1 holds once the stream is drained, and not before).
+//
+// It imports change, internal/drift and the sorter; what knows the rules and
+// the state table comes as an Auditor.
+package verify
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"log/slog"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+)
+
+// Auditor knows the rules and the state table; *projections.Audit is one.
+type Auditor interface {
+	Facts(item change.Item, emit func(drift.Fact))
+	RowFacts(row change.Item, emit func(drift.Fact))
+	Combine(about string, tag byte, x, y string) (string, bool)
+	Judge(emit func(drift.Suspect)) (add func(drift.Fact), end func())
+	Concerns(rec *change.Record, emit func(token string))
+
+	// Read judges suspects by what is there now: all but sums and what displays them.
+	Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error)
+	ReadSums(ctx context.Context, suspects []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading, error)
+	Operations(ctx context.Context, suspects []drift.Suspect) ([]int64, error)
+	Contributions(row change.Item, emit func(drift.Amount))
+	AddAmounts(x, y string) string
+}
+
+// Mender mends, under the guards of the engine. Each reports false where
+// somebody else has changed meanwhile what was read.
+type Mender interface {
+	Rederive(ctx context.Context, keys []change.Key) error
+	MendSum(ctx context.Context, r drift.Reading) (bool, error)
+	MendSet(ctx context.Context, r drift.Reading) (bool, error)
+	PruneReference(ctx context.Context, r drift.Reading) (bool, error)
+}
+
+// Table gives every item of a table, or every row of the state table, to f,
+// which several may call at once. What comes or goes meanwhile may be left out.
+type Table interface {
+	Each(ctx context.Context, f func(change.Item) error) error
+}
+
+// Pending tells which records are not applied yet.
+type Pending interface {
+	// Unapplied gives f every record that is in the stream by now and not known
+	// to be applied, in no particular order.
+	Unapplied(ctx context.Context, f func(*change.Record) error) error
+}
+
+// Config says what is verified, and how.
+type Config struct {
+	Auditor Auditor
+	Items   Table
+	Rows    Table   // the state table; nil if there is none yet
+	Pending Pending // nil: the table has no stream
+	Mender  Mender  // nil: nothing is mended
+	Logger  *slog.Logger
+
+	MemoryBytes int           // for sorting; default 128 MB
+	TempDir     string        // for what does not fit into memory; "" is the system's
+	Settle      time.Duration // between the two readings that prove drift; default 10 s
+	Patience    time.Duration // for suspects that move or wait; default 2 minutes
+	Sample      float64       // share of things to judge, by a hash of what they are; 0 or 1: all
+	SampleSeed  uint64        // the same seed draws the same sample
+	Ahead       bool          // report what the first reading shows, without proof: what rules would change
+
+	Found    func(Result) error // called for everything that is found, one at a time
+	Progress func(Progress)     // may be nil; called from one goroutine at a time
+}
+
+// Status is what became of a finding.
+type Status string
+
+// What becomes of findings.
+const (
+	Drifted    Status = "drift"
+	Repaired   Status = "repaired"
+	Unrepaired Status = "not repaired"
+)
+
+// Result is one finding.
+type Result struct {
+	drift.Finding
+	Status Status
+	Why    string // not repaired, because
+}
+
+// Progress is how far it has come.
+type Progress struct {
+	Phase          string // "scanning", "sorting", "looking again", "repairing"
+	Items, Rows    int64  // scanned
+	Suspects, Open int64  // found, and not decided yet
+	Found          int64
+}
+
+// Summary is the outcome.
+type Summary struct {
+	Items, Rows int64 // looked at
+	Suspects    int64 // what the scan found to be different
+	Cleared     int64 // of those, right by now
+	Parked      int64 // of those, parked: not judged
+	Found       map[drift.Kind]int64
+	Repaired    int64
+	Unrepaired  int64
+	Undecided   map[string]int64 // suspects that could not be judged, by the reason
+	WriteUnits  float64          // about what mending all of it costs
+	TempBytes   int64            // written to temporary files
+}
+
+// Drift is how many findings there are that were not repaired.
+func (s *Summary) Drift() int64 {
+	all := -s.Repaired
+	for _, n := range s.Found {
+		all += n
+	}
+	return all
+}
+
+// NotDecided is how many suspects could not be judged.
+func (s *Summary) NotDecided() (all int64) {
+	for _, n := range s.Undecided {
+		all += n
+	}
+	return all
+}
+
+const (
+	memoryDefault   = 128 << 20
+	settleDefault   = 10 * time.Second
+	patienceDefault = 2 * time.Minute
+)
+
+// run is one verification under way.
+type run struct {
+	Config
+	summary  Summary
+	progress Progress
+	drifted  []drift.Suspect   // ledger entries that are wrong, and so make sums of the ledger wrong
+	sums     map[string]expect // by aggregate
+}
+
+// Run verifies once.
+func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
+	v := &run{Config: cfg, sums: map[string]expect{}}
+	v.summary.Found, v.summary.Undecided = map[drift.Kind]int64{}, map[string]int64{}
+	if v.MemoryBytes <= 0 {
+		v.MemoryBytes = memoryDefault
+	}
+	if v.Settle <= 0 {
+		v.Settle = settleDefault
+	}
+	if v.Patience <= 0 {
+		v.Patience = patienceDefault
+	}
+	if v.Logger == nil {
+		v.Logger = slog.New(slog.DiscardHandler)
+	}
+	suspects, err := v.gather(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, suspects.close()) }()
+	v.summary.Suspects, v.progress.Suspects, v.progress.Open = suspects.count, suspects.count, suspects.count
+	for {
+		chunk, err := suspects.next(chunkMax)
+		if err != nil {
+			return nil, err
+		}
+		if len(chunk) == 0 {
+			return &v.summary, nil
+		}
+		if err := v.judge(ctx, chunk); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// judge decides some suspects: first what is judged by itself, then the sums,
+// for which it must be known which ledger entries are wrong.
+func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
+	var single, sums []drift.Suspect
+	for _, s := range chunk {
+		if s.Kind == drift.Sum || s.Kind == drift.Display {
+			sums = append(sums, s)
+		} else {
+			single = append(single, s)
+		}
+	}
+	if v.Ahead {
+		return v.foresee(ctx, single, sums)
+	}
+	proven, err := v.rounds(ctx, single, v.Auditor.Read)
+	if err != nil {
+		return err
+	}
+	touched := v.noteEntries(proven)
+	if v.Mender == nil {
+		if err := v.report(proven, Drifted, ""); err != nil {
+			return err
+		}
+	}
+	fix := newRepair(v)
+	if err := fix.singles(ctx, proven); err != nil {
+		return err
+	}
+	for _, s := range sums {
+		v.suspectSum(s)
+	}
+	more := fix.alsoTouched(touched, sums)
+	for _, s := range more {
+		v.suspectSum(s)
+	}
+	proven, err = v.rounds(ctx, append(sums, more...), v.readSums)
+	if err != nil {
+		return err
+	}
+	if v.Mender == nil {
+		return v.report(proven, Drifted, "")
+	}
+	if err := fix.sums(ctx, proven); err != nil {
+		return err
+	}
+	return fix.finish(ctx)
+}
+
+// foresee reports what a single reading shows.
+func (v *run) foresee(ctx context.Context, single, sums []drift.Suspect) error {
+	readings, err := v.Auditor.Read(ctx, single)
+	if err != nil {
+		return err
+	}
+	want := map[string]string{}
+	for _, s := range sums {
+		if s.Want != "" || want[s.GroupID()] == "" {
+			want[s.GroupID()] = amountOf(s.Want)
+		}
+	}
+	more, err := v.Auditor.ReadSums(ctx, sums, want, nil)
+	if err != nil {
+		return err
+	}
+	for i, r := range append(readings, more...) {
+		v.progress.Open--
+		switch {
+		case len(r.Findings) == 0:
+			v.summary.Cleared++
+		case r.Final:
+			v.summary.Parked++
+		default:
+			if err := v.report([]drift.Reading{r}, Drifted, ""); err != nil {
+				return err
+			}
+		}
+		if i%1000 == 0 {
+			v.tell("looking again")
+		}
+	}
+	return nil
+}
+
+func amountOf(text string) string {
+	if text == "" {
+		return "0"
+	}
+	return text
+}
+
+// report tells what was found.
+func (v *run) report(readings []drift.Reading, status Status, why string) error {
+	for _, r := range readings {
+		for _, f := range r.Findings {
+			v.summary.Found[f.Kind]++
+			v.progress.Found++
+			v.summary.WriteUnits += f.WriteUnits
+			switch status {
+			case Repaired:
+				v.summary.Repaired++
+			case Unrepaired:
+				v.summary.Unrepaired++
+			}
+			if err := v.Found(Result{Finding: f, Status: status, Why: why}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (v *run) tell(phase string) {
+	if v.progress.Phase = phase; v.Progress != nil {
+		v.Progress(v.progress)
+	}
+}
+
+// sampled reports whether something belongs to the sample.
+func (v *run) sampled(about string) bool {
+	if v.Sample <= 0 || v.Sample >= 1 {
+		return true
+	}
+	h := fnv.New64a()
+	var seed [8]byte
+	for i := range seed {
+		seed[i] = byte(v.SampleSeed >> (8 * i))
+	}
+	h.Write(seed[:])
+	h.Write([]byte(about))
+	const mixed = 0x9e3779b97f4a7c15 // FNV alone leaves the high bits of short texts alike
+	x := h.Sum64()
+	x = (x ^ x>>32) * mixed
+	return float64(x>>11)/(1<<53) < v.Sample
+}
