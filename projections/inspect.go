@@ -42,14 +42,16 @@ type Inspection struct {
 // InspectedRule is a rule as it is registered.
 type InspectedRule struct {
 	ID, Name, Fingerprint string
-	State                 string // as stored: "seeding" or "live"
+	State                 string // as stored: "seeding", "live", "retiring" or "retired"
 	Live                  bool
+	Former                bool // not in force any more
+	Cleaned               bool // of a former rule: what it wrote is taken back
 	Epoch                 int // of the rules, in which it was registered
 }
 
 // InspectedSeeding is the place of the scan that is under way, or was when its process ended.
 type InspectedSeeding struct {
-	Phase string // "derive" derives what the items ask for, "show" then writes counts and sums
+	Phase string // "derive" derives what the items ask for, "show" then writes counts and sums; "clean" and "sweep" take back what former rules wrote
 	Level int    // of the rules that the scan is for; -1 for all
 	Items int64  // seen in this scan, to the last place that was saved
 }
@@ -61,10 +63,10 @@ type InspectedTask struct {
 	Children int // looked at so far, those that refer to the parent written
 }
 
-// Live reports whether every rule is in force and shows what it derives.
+// Live reports whether every rule is in force and shows what it derives, and nothing is left of former rules.
 func (i *Inspection) Live() bool {
-	return i.Seeding == nil && len(i.Rules) > 0 &&
-		!slices.ContainsFunc(i.Rules, func(r InspectedRule) bool { return !r.Live })
+	return i.Seeding == nil && slices.ContainsFunc(i.Rules, func(r InspectedRule) bool { return !r.Former }) &&
+		!slices.ContainsFunc(i.Rules, func(r InspectedRule) bool { return !r.Live && !r.Cleaned })
 }
 
 // Inspect reads a state table and writes nothing. It returns a *SetupError where
@@ -135,6 +137,7 @@ func (c readOnly) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInp
 // all that reading tasks and parked records asks of a rule.
 func (e *Engine) inspectRules(known map[string]row) []InspectedRule {
 	set, ids := &rules.Set{}, map[*rules.Rule]string{}
+	var formers []*plan.Binding
 	found := make([]InspectedRule, 0, len(known))
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		item := known[id]
@@ -143,11 +146,17 @@ func (e *Engine) inspectRules(known map[string]row) []InspectedRule {
 			State: textOf(item["state"]), Epoch: int(numberOf(item["epoch"])),
 		}
 		r.Live = r.State == stateLive
-		found = append(found, r)
 		rule := &rules.Rule{Name: r.Name}
-		set.Rules, ids[rule] = append(set.Rules, rule), id
+		if r.Former = !inForce(item); r.Former {
+			r.Cleaned = item["cleaned"] != nil
+			formers = append(formers, plan.NewFormer(rule, id))
+		} else {
+			set.Rules, ids[rule] = append(set.Rules, rule), id
+		}
+		found = append(found, r)
 	}
 	e.planner = &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: e.epoch}
+	e.planner.AddFormer(formers...)
 	return found
 }
 
@@ -161,9 +170,11 @@ func (e *Engine) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) 
 
 func (e *Engine) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
 	tasks, err := e.readTasks(ctx)
-	found := make([]InspectedTask, len(tasks))
-	for i, t := range tasks {
-		found[i] = InspectedTask{Rule: t.id.Rule.Name, Parent: t.id.Key, Children: t.children}
+	found := make([]InspectedTask, 0, len(tasks))
+	for _, t := range tasks {
+		if !t.id.Former { // else whoever works off tasks ends it
+			found = append(found, InspectedTask{Rule: t.id.Rule.Name, Parent: t.id.Key, Children: t.children})
+		}
 	}
 	return found, err
 }

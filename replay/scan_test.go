@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	gocmp "cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -92,7 +93,9 @@ func readAll(t *testing.T, source replay.Source, begun func() replay.Source) ([]
 	return keys, sum
 }
 
-func compareKeys(a, b change.Key) int { return strings.Compare(a.String(), b.String()) }
+func compareKeys(a, b change.Key) int {
+	return gocmp.Or(strings.Compare(a.Partition, b.Partition), strings.Compare(a.Sort, b.Sort))
+}
 
 func sortedKeys(keys []change.Key) []change.Key {
 	keys = slices.Clone(keys)

@@ -94,7 +94,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetUsageTemplate(root.UsageTemplate() + exitCodeHelp)
 	addVersionFlag(root)
 	a.options.addTo(root.PersistentFlags())
-	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.runCommand(), a.replayCommand(), a.statusCommand(), a.parkedCommand(), a.infraCommand(), a.verifyCommand(), a.versionCommand())
+	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.planCommand(), a.runCommand(), a.replayCommand(), a.verifyCommand(), a.statusCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand())
 	return root
 }
 

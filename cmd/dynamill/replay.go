@@ -153,17 +153,18 @@ type replayer struct {
 	env     *environment
 	engine  *projections.Engine
 	source  replay.Source // nil: a scan of the whole table
+	counts  counts
 	status  *statusLine
 	logger  *slog.Logger
 }
 
 func (r *replayer) run(ctx context.Context) error {
-	estimate, err := r.estimate(ctx)
-	if err != nil {
+	var err error
+	if r.counts, err = r.count(ctx); err != nil {
 		return err
 	}
 	if r.options.dryRun {
-		return r.dryRun(ctx, estimate)
+		return r.dryRun(ctx)
 	}
 	if r.engine, err = r.open(ctx); err != nil {
 		return err
@@ -184,11 +185,11 @@ func (r *replayer) run(ctx context.Context) error {
 	if left > 0 && r.options.eventuallyConsistent {
 		return invalid("rules are brought into force by a consistent scan only: leave out --eventually-consistent")
 	}
-	if err := r.announce(ctx, estimate, left); err != nil {
+	if err := r.announce(ctx, left); err != nil {
 		return err
 	}
 	began := time.Now()
-	watch := newReplayWatch(r, estimate)
+	watch := newReplayWatch(r)
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	shown := make(chan struct{})
 	go func() { defer close(shown); watch.show(watching) }()
@@ -263,17 +264,11 @@ func (r *replayer) open(ctx context.Context) (*projections.Engine, error) {
 
 // agree says what changed rules mean for the table, and has the user agree to it.
 func (r *replayer) agree(ctx context.Context, changed *projections.RulesChangedError) error {
-	for _, list := range []struct {
-		names []string
-		means string
-	}{
-		{changed.Changed, "changed: what they wrote is taken back where the new ones write it otherwise"},
-		{changed.Removed, "removed: what they wrote is taken back"},
-	} {
-		if len(list.names) > 0 {
-			fmt.Fprintf(r.status, "rules %s are %s\n", strings.Join(list.names, ", "), list.means)
-		}
+	found, err := projections.Compare(ctx, r.env.tables, changed.StateTable, r.set)
+	if err != nil {
+		return r.env.classify(fmt.Errorf("comparing the rules with those in force in table %q: %w", r.env.table, err))
 	}
+	fmt.Fprint(r.status, newPlan(found, r.set, r.counts.items, r.counts.bytes).text())
 	if r.options.yes {
 		return nil
 	}

@@ -33,7 +33,7 @@ type previewed struct {
 }
 
 // dryRun says what a replay would change. It reads both tables and writes nothing.
-func (r *replayer) dryRun(ctx context.Context, e estimate) error {
+func (r *replayer) dryRun(ctx context.Context) error {
 	stateTable := r.app.options.stateTableName(r.env.table)
 	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{
 		Client: r.env.tables, Table: r.env.table, StateTable: stateTable, Rules: r.set, Names: r.options.rules, Logger: r.logger, Ahead: true,
@@ -63,7 +63,7 @@ func (r *replayer) dryRun(ctx context.Context, e estimate) error {
 			r.status.show(fmt.Sprintf("%s  %s items  %s rows  %s would change", p.Phase, grouped(p.Items), grouped(p.Rows), grouped(p.Found)))
 		},
 	}
-	if e.state {
+	if r.counts.state {
 		cfg.Rows = rows
 	}
 	summary, err := verify.Run(ctx, cfg)

@@ -21,7 +21,6 @@ const (
 // replayWatch shows how far a replay is.
 type replayWatch struct {
 	*replayer
-	estimate estimate
 
 	mu    sync.Mutex
 	now   replay.Progress
@@ -35,9 +34,7 @@ type rateMark struct {
 	items int64
 }
 
-func newReplayWatch(r *replayer, e estimate) *replayWatch {
-	return &replayWatch{replayer: r, estimate: e}
-}
+func newReplayWatch(r *replayer) *replayWatch { return &replayWatch{replayer: r} }
 
 // note takes what the replay reports.
 func (w *replayWatch) note(p replay.Progress) {
@@ -92,9 +89,9 @@ func (w *replayWatch) view(at time.Time) view {
 	if took := at.Sub(first.at).Seconds(); took > 0 {
 		v.rate = float64(v.Items-first.items) / took
 	}
-	total := w.estimate.items
+	total := w.counts.items
 	if w.engine.TableOf(v.Pass) != w.env.table {
-		total = w.estimate.stateItems
+		total = w.counts.stateItems
 	}
 	if w.source != nil || total == 0 || v.PassItems > total { // then it is of no use
 		total = 0

@@ -117,25 +117,25 @@ func (r *replayer) parkedKeys(ctx context.Context) ([]change.Key, error) {
 	return keys, nil
 }
 
-// estimate is what DynamoDB last counted, every six hours or so.
-type estimate struct {
+// counts are what DynamoDB last counted, every six hours or so.
+type counts struct {
 	items, bytes           int64
 	state                  bool // there is a state table
 	stateItems, stateBytes int64
 }
 
-func (r *replayer) estimate(ctx context.Context) (e estimate, err error) {
+func (r *replayer) count(ctx context.Context) (c counts, err error) {
 	table, err := r.env.describe(ctx)
 	if err != nil {
-		return e, err
+		return c, err
 	}
-	e.items, e.bytes = aws.ToInt64(table.ItemCount), aws.ToInt64(table.TableSizeBytes)
+	c.items, c.bytes = aws.ToInt64(table.ItemCount), aws.ToInt64(table.TableSizeBytes)
 	stateTable := r.app.options.stateTableName(r.env.table)
 	out, err := r.env.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &stateTable})
 	if err == nil && out.Table != nil { // it may not be there yet
-		e.state, e.stateItems, e.stateBytes = true, aws.ToInt64(out.Table.ItemCount), aws.ToInt64(out.Table.TableSizeBytes)
+		c.state, c.stateItems, c.stateBytes = true, aws.ToInt64(out.Table.ItemCount), aws.ToInt64(out.Table.TableSizeBytes)
 	}
-	return e, nil
+	return c, nil
 }
 
 // A read unit is a consistent read of 4 KB (DynamoDB developer guide, "DynamoDB read and write operations").
@@ -150,16 +150,17 @@ func scanUnits(bytes int64, eventually bool) int64 {
 }
 
 // itemUnits is what it takes to read so many items of a table and as many ledger entries, one by one.
-func (e estimate) itemUnits(items int64) int64 {
-	if items == 0 || e.items == 0 {
+func (c counts) itemUnits(items int64) int64 {
+	if items == 0 || c.items == 0 {
 		return 2 * items
 	}
-	return items * (1 + scanUnits(e.bytes/e.items+1, false))
+	return items * (1 + scanUnits(c.bytes/c.items+1, false))
 }
 
 // announce says, before anything is read or written at length, what will be
 // done and what it takes as far as that can be told.
-func (r *replayer) announce(ctx context.Context, e estimate, left int) error {
+func (r *replayer) announce(ctx context.Context, left int) error {
+	e := r.counts
 	facts := columns{}
 	facts.add("table", r.env.table+" in "+r.env.where())
 	facts.add("state", r.engine.Describe().StateTable)
@@ -188,7 +189,7 @@ func (r *replayer) announce(ctx context.Context, e estimate, left int) error {
 		facts.add("does", "brings items to what the rules ask for")
 	}
 	if r.source == nil {
-		facts.add("items", "about "+grouped(items)+", "+megabytes(e.bytes)+" (DynamoDB's own count, up to 6 hours old)")
+		facts.add("items", fmt.Sprintf("about %s, %.1f MB (DynamoDB's own count, up to 6 hours old)", grouped(items), float64(e.bytes)/1e6))
 	} else if items > 0 {
 		facts.add("items", "about "+grouped(items))
 	}
@@ -210,5 +211,3 @@ func (r *replayer) bringing() []string {
 	}
 	return names
 }
-
-func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }

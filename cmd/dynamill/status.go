@@ -194,7 +194,7 @@ func newStatus(found *projections.Inspection, leases leasesStatus, set *rules.Se
 		Incarnation: found.Incarnation, Epoch: found.Epoch, Rules: ruleStatuses(found.Rules, set.Rules), Tasks: []taskStatus{},
 		Parked: parkedStatus{ByCode: found.Parked}, Leases: leases, seeded: found.Live(),
 	}
-	s.Live = s.seeded && len(s.Rules) == len(found.Rules)
+	s.Live = s.seeded && s.registered() == len(s.Rules)
 	if found.Seeding != nil {
 		s.Seeding = &seedingStatus{Phase: found.Seeding.Phase, Level: found.Seeding.Level, Items: found.Seeding.Items}
 	}
@@ -216,7 +216,15 @@ func ruleStatuses(registered []projections.InspectedRule, file []*rules.Rule) []
 	}
 	known := map[string]bool{}
 	for _, r := range registered {
+		if r.Former && r.Cleaned {
+			continue
+		}
 		line := ruleStatus{ID: r.ID, Name: r.Name, Kind: kinds[r.Fingerprint], State: r.State, Epoch: r.Epoch, live: r.Live}
+		if r.Former {
+			line.Note = stillRetiring
+			all = append(all, line)
+			continue
+		}
 		if !r.Live {
 			line.Note = seedingNote
 		}
@@ -241,7 +249,7 @@ const notRegistered = "not registered"
 
 const (
 	unregisteredNote = "nothing has started with this rule file yet: start `dynamill run` with it, or deploy the function with it"
-	changedNote      = "it differs from the rule in force of its name, so nothing starts with this rule file: restore it, or start over, as docs/state-table.md says"
+	changedNote      = "it differs from the rule in force of its name, so nothing starts with this rule file: `dynamill plan` says what it would change, and `dynamill replay` carries it out"
 )
 
 const (

@@ -61,6 +61,12 @@ func (s *seedingStatus) line() string {
 	if s.Level < 0 {
 		of = "all levels"
 	}
+	switch s.Phase {
+	case "clean":
+		return fmt.Sprintf("taking back what former rules wrote on items: %s so far", counted(int(s.Items), "item"))
+	case "sweep":
+		return fmt.Sprintf("taking back what former rules kept in the state table: %s so far", counted(int(s.Items), "row"))
+	}
 	doing := map[string]string{"derive": "deriving what the items ask for", "show": "writing counts and sums"}[s.Phase]
 	return fmt.Sprintf("%s, for rules of %s: %s so far", cmp.Or(doing, s.Phase), of, counted(int(s.Items), "item"))
 }
