@@ -46,7 +46,7 @@ type InspectedRule struct {
 	Live                  bool
 	Former                bool // not in force any more
 	Cleaned               bool // of a former rule: what it wrote is taken back
-	Epoch                 int // of the rules, in which it was registered
+	Epoch                 int  // of the rules, in which it was registered
 }
 
 // InspectedSeeding is the place of the scan that is under way, or was when its process ended.

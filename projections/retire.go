@@ -83,17 +83,19 @@ func (e *Engine) retire(ctx context.Context, cursor seedCursor) error {
 // writes for them later is taken back by its record; what it adds to the state table
 // is read by nobody, and goes with the next sweep.
 func (e *Engine) endFormers(ctx context.Context, cursor seedCursor) error {
-	var end seedCursor
 	var rows []ddb.TransactWriteItem
 	for _, b := range e.planner.Formers() {
 		if b.Retired.Load() && !b.Cleaned.Load() {
 			rows = append(rows, e.ruleWrite(b.ID, "cleaned", numberValue(int64(e.epoch))))
 		}
 	}
-	if len(rows) > turnRowsMax {
-		rows, end = rows[:turnRowsMax], seedCursor{level: everyLevel, phase: phaseSweep}
+	for ; len(rows) > turnRowsMax; rows = rows[turnRowsMax:] {
+		if err := e.turn(ctx, "ending former rules", cursor, cursor, rows[:turnRowsMax]); err != nil {
+			return err
+		}
+		cursor.changes++
 	}
-	return e.turn(ctx, "ending former rules", cursor, end, rows)
+	return e.turn(ctx, "ending former rules", cursor, seedCursor{}, rows)
 }
 
 // clean takes back what retired rules left on items.

@@ -310,3 +310,108 @@ func TestARuleWhoseFileIsNotKeptCannotChange(t *testing.T) {
 	w.replay(w.changing(next, nil))
 	w.expectNone("memberCount")
 }
+
+// TestWhatFormerRulesKeptInTheStateTableGoes leaves a task, something parked and corrections of rules that are removed.
+func TestWhatFormerRulesKeptInTheStateTableGoes(t *testing.T) {
+	w, open := crowd(t)
+	e := open(w.sim)
+	from := w.drain(e, 0)
+	w.put(comment("bad", change.Item{"userId": s("a#b"), "score": s("many")}))
+	w.update(change.Key{Partition: "POST#p1", Sort: "COMMENT#c01"}, change.Item{"userName": s("Zoe")}) // a correction
+	w.rename("Bob")
+	from = w.drain(e, from)
+	w.expectTasks(e, 1)
+	w.expectParked(e, "comment-author/POST#p1/COMMENT#bad", "comment-score/POST#p1/COMMENT#bad")
+	next := withRule(t, withRule(t, socialRules, "comment-author", ""), "comment-score", "")
+	ne := w.changing(next, nil)
+	if pieces, err := ne.WorkTasks(w.ctx); err != nil || pieces != 1 {
+		t.Errorf("ending the task of a former rule took %d pieces, %v", pieces, err)
+	}
+	w.expectTasks(ne, 0)
+	if got := w.inspect(); len(got.Tasks) != 0 || got.Live() {
+		t.Errorf("inspected: %+v", got)
+	}
+	if err := ne.RetryParked(w.ctx, "comment-score/POST#p1/COMMENT#bad"); err != nil {
+		t.Fatal(err)
+	}
+	w.expectParked(ne, "comment-author/POST#p1/COMMENT#bad")
+	if n, err := e.WorkTasks(w.ctx); err != nil || n != 0 {
+		t.Errorf("a worker of older rules finds %d pieces of tasks, %v", n, err)
+	}
+	w.replay(ne)
+	w.drain(ne, from)
+	w.expectParked(ne)
+	w.expectNone("userName", "userAvatar", "_dm_comment-author", "_dm_comment-score", "score2")
+	w.expectTrue()
+	if got := w.inspect(); !got.Live() {
+		t.Errorf("inspected: %+v", got)
+	}
+}
+
+// TestWhatTheApplicationWroteOverAFormerRuleStays overwrites an attribute after its rule was removed.
+func TestWhatTheApplicationWroteOverAFormerRuleStays(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.social()
+	from := w.drain(w.seeded(), 0)
+	e := w.changing(withRule(t, socialRules, "member-count", ""), nil)
+	w.update(group1, change.Item{"memberCount": change.Number("1000")})
+	w.replay(e)
+	w.drain(e, from)
+	w.expect(group1, "memberCount", change.Number("1000"))
+	w.expectNone("_dm_member-count")
+}
+
+// TestAnItemThatLostItsStampIsNotDeletedWithItsFormerRule saves a mirror item whole: it is the application's then.
+func TestAnItemThatLostItsStampIsNotDeletedWithItsFormerRule(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.social()
+	from := w.drain(w.seeded(), 0)
+	e := w.changing(withRule(t, withRule(t, socialRules, "member-list", ""), "member-name", ""), nil)
+	member := change.Key{Partition: "GROUP#g1", Sort: "USER#u1"}
+	w.put(change.Item{"pk": s(member.Partition), "sk": s(member.Sort), "role": s("admin")})
+	w.replay(e)
+	w.drain(e, from)
+	w.expect(member, "role", s("admin"))
+	if got := w.get(change.Key{Partition: "GROUP#g1", Sort: "USER#u2"}); got != nil {
+		t.Errorf("the mirror item of a former rule is still there: %v", got)
+	}
+	w.expectTrue()
+}
+
+func TestARuleFileThatTheStateTableCannotKeepIsRefused(t *testing.T) {
+	w := newWorld(t, socialRules)
+	_, err := w.tryChanging(socialRules+strings.Repeat("# a comment\n", 40_000), nil)
+	if setup := new(SetupError); !errors.As(err, &setup) || !strings.Contains(setup.Problem, "the state table keeps") {
+		t.Errorf("a file that is too large: %v", err)
+	}
+}
+
+// TestManyRulesChangeAtOnce changes more rules over time than one step of the registry can write.
+func TestManyRulesChangeAtOnce(t *testing.T) {
+	file := func(attribute string, n int) string {
+		text := "version: 1\ntable: { keys: [pk, sk] }\nentities:\n  Group: { key: { pk: \"GROUP#${groupId}\", sk: METADATA } }\n" +
+			"  Membership: { key: { pk: \"USER#${userId}\", sk: \"GROUP#${groupId}\" } }\n" +
+			"  Visit: { key: { pk: \"VISIT#${visitId}\", sk: \"GROUP#${groupId}\" } }\nrules:\n"
+		for i := range n {
+			text += fmt.Sprintf("  count%d: { count: %s, as: Group.%s%d }\n", i, []string{"Visit", "Membership"}[i%2], attribute, i)
+		}
+		return text
+	}
+	w := newWorld(t, file("a", 40))
+	w.putGroup()
+	w.putMember("member")
+	from := w.drain(w.seeded(), 0)
+	var e *Engine
+	for _, attribute := range []string{"b", "c", "d"} { // 40 rules retire each time, and nobody replays
+		e = w.changing(file(attribute, 40), nil)
+	}
+	if _, err := w.tryChanging(file("e", 60), nil); !errors.As(err, new(*SetupError)) {
+		t.Errorf("100 changes at once: %v", err)
+	}
+	w.use(file("d", 40))
+	w.replay(e)
+	w.drain(e, from)
+	w.expect(group1, "d39", change.Number("1"))
+	w.expectNone("a0", "a39", "b7", "c1", "_dm_count0", "_dm_count0-2", "_dm_count39-3")
+	w.expectTrue()
+}

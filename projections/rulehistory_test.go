@@ -122,13 +122,11 @@ func (h *ruleHistory) step(may int) {
 	e, err := Open(h.ctx, Config{Client: f, Table: "app", Rules: loadRules(h.t, h.file), ChangeRules: true})
 	for err == nil {
 		all := h.records()
-		done := 0
-		if done, err = e.Process(h.ctx, all[h.from:]); err == nil {
-			h.from += done
-		}
-		if err != nil {
+		done, failure := e.Process(h.ctx, all[h.from:])
+		if err = failure; err != nil {
 			break
 		}
+		h.from += done
 		var pass string
 		var n int
 		if h.chance(2) {

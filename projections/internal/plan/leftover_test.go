@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// former binds a rule of socialRules, with one text in the file replaced, as one that has retired.
+func former(t testing.TB, name, old, new string) *Binding {
+	t.Helper()
+	set, err := rules.Load("dynamill.yaml", []byte(strings.Replace(socialRules, old, new, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range set.Rules {
+		if r.Name == name {
+			b := NewFormer(r, name+"-0")
+			b.Retired.Store(true)
+			return b
+		}
+	}
+	t.Fatalf("there is no rule %s", name)
+	return nil
+}
+
+func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
+	group, member := change.Key{Partition: "GROUP#g1", Sort: "METADATA"}, change.Key{Partition: "GROUP#g1", Sort: "USER#u1"}
+	count := former(t, "member-count", "Group.memberCount", "Group.members")
+	same := former(t, "member-count", "role != \"banned\"", "role == \"banned\"")
+	list := former(t, "member-list", "[role", "[extra, role")
+	stamp := func(b *Binding, key change.Key, item change.Item) change.Value {
+		return s(Stamp{StampContext("i", key, ""), VersionOf(1, 4), DigestOf(b, item)}.String())
+	}
+	with := func(b *Binding, key change.Key, item change.Item) change.Item {
+		item[b.Stamp] = stamp(b, key, item)
+		return item
+	}
+	overwritten := with(count, group, change.Item{"members": change.Number("4")})
+	overwritten["members"] = change.Number("5")
+	mirror := func() change.Item { return with(list, member, change.Item{"role": s("admin"), "extra": s("x")}) }
+	taken := mirror()
+	taken["_dm_member-list"] = s(Stamp{StampContext("i", member, ""), VersionOf(2, 1), "d"}.String())
+	cloned := mirror()
+	cloned[list.Stamp] = stamp(list, group, cloned)
+	seeding := former(t, "member-count", "Group.memberCount", "Group.members")
+	seeding.Retired.Store(false)
+	for name, tt := range map[string]struct {
+		b    *Binding
+		key  change.Key
+		item change.Item
+		want *Leftover // nil: none
+	}{
+		"its attribute":                          {count, group, with(count, group, change.Item{"members": change.Number("4")}), &Leftover{Names: []string{"members"}}},
+		"one that a rule in force writes":        {same, group, with(same, group, change.Item{"memberCount": change.Number("4")}), &Leftover{Names: []string{}}},
+		"one that somebody has overwritten":      {count, group, overwritten, &Leftover{}},
+		"a rule that is only retiring":           {seeding, group, with(seeding, group, change.Item{"members": change.Number("4")}), nil},
+		"no stamp":                               {count, group, change.Item{"members": change.Number("4")}, nil},
+		"what is no stamp":                       {count, group, change.Item{count.Stamp: s("mine")}, nil},
+		"another kind of key":                    {count, member, with(count, group, change.Item{"members": change.Number("4")}), nil},
+		"its mirror item":                        {list, member, mirror(), &Leftover{Whole: true}},
+		"its mirror item that another rule has":  {list, member, taken, &Leftover{Names: []string{"extra"}}},
+		"a clone of its mirror item":             {list, member, cloned, &Leftover{}},
+		"an item of no entity with its mirrored": {list, change.Key{Partition: "OTHER", Sort: "x"}, mirror(), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := socialPlanner(t)
+			p.AddFormer(tt.b)
+			item := tt.item
+			position, _ := change.NewPosition("2026-01-01T00:00:00.000", "123")
+			pl := p.Plan([]change.Record{{Key: tt.key, Position: position, New: item}})
+			got := pl.Leftovers.Of(ItemRule{tt.b, tt.key})
+			if (got == nil) != (tt.want == nil) {
+				t.Fatalf("left over is %+v, want %+v", got, tt.want)
+			}
+			if got == nil {
+				return
+			}
+			if diff := cmp.Diff(tt.want.Names, got.Names); diff != "" && len(tt.want.Names)+len(got.Names) > 0 {
+				t.Error(diff)
+			}
+			if got.Whole != tt.want.Whole || got.Whole != (len(got.Delete) > 0) {
+				t.Errorf("goes as a whole: %v, unless one of %d rules has it", got.Whole, len(got.Delete))
+			}
+		})
+	}
+}
+
+func TestRetiredRulesCostARecordThatIsNoneOfTheirsNothing(t *testing.T) {
+	p, rec, pl := socialPlanner(t), irrelevantRecord(t), &Changes{}
+	p.AddFormer(former(t, "member-count", "Group.memberCount", "Group.members"), former(t, "comment-count", "Post.commentCount", "Post.comments"))
+	if allocs := testing.AllocsPerRun(1000, func() { p.classify(pl, &rec, 0) }); allocs > irrelevantAllocsMax || pl.Relevant != 0 {
+		t.Errorf("%.0f allocations, want at most %d; relevant %d times", allocs, irrelevantAllocsMax, pl.Relevant)
+	}
+}
+
+func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
+	p := socialPlanner(t)
+	mv := &Move{Key: change.Key{Partition: "p"}, Old: Effects{"@Post": {Kind: Located, Value: "x"}, "gone": {Kind: Mirrored, Target: change.Key{Partition: "t"}}, "sum": {Kind: Contribution, Group: "g"}}}
+	if sums, actions := p.Difference(mv); len(sums)+len(actions) > 0 {
+		t.Errorf("%v, %v", sums, actions)
+	}
+}
