@@ -12,7 +12,7 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// rulePlan is the result of `plan`, and as JSON what docs/operations.md says.
+// rulePlan is the result of `plan`, as text and as JSON.
 type rulePlan struct {
 	Table      string       `json:"table"`
 	StateTable string       `json:"stateTable"`

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -124,5 +126,38 @@ removed    member-name
 	spread := strings.Replace(next, `role == "member" }`, `role == "member", write_shards: 4 }`, 1)
 	if p := planned(t, sim, spread); p.Replay || !strings.Contains(p.text(), "write_shards: 4 instead of 1: nothing moves") {
 		t.Errorf("more write shards:\n%s", p.text())
+	}
+}
+
+func TestAPlanOfATable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	w.drain()
+	next := strings.NewReplacer(`role != "banned"`, `role == "admin"`,
+		"  member-list:    { mirror: Membership, as: Member, attributes: [role, joinedAt] }\n", "").Replace(communityRules)
+	w.must(os.WriteFile(w.rules, []byte(next), 0o600))
+	code, stdout, stderr := w.call("plan")
+	if code != exitDone || !strings.Contains(stdout, "changed    member-count") || !strings.Contains(stdout, "2 rules to be carried out") || !strings.Contains(stdout, "removed    member-list") {
+		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = w.call("plan", "--json")
+	var p rulePlan
+	if err := json.Unmarshal([]byte(stdout), &p); code != exitDone || err != nil || !p.Replay || p.Table != w.table {
+		t.Errorf("exit code %d, %v: %s%s", code, err, stdout, stderr)
+	}
+	engine, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: loaded(t, next), ChangeRules: true})
+	w.must(err)
+	w.must(engine.Seed(t.Context(), nil))
+	if _, stdout, _ = w.call("plan"); !strings.HasSuffix(stdout, "nothing to do\n") {
+		t.Errorf("after the change: %s", stdout)
+	}
+	w.drain()
+	for key, item := range w.items() {
+		for name := range item {
+			if name == "_dm_member-list" || name == "_dm_member-count" || strings.HasPrefix(key, "GROUP#") && strings.Contains(key, "USER#") {
+				t.Errorf("%s still has %s", key, name)
+			}
+		}
 	}
 }
