@@ -56,8 +56,9 @@ type Crew struct {
 	gate       *Gate
 	workers    []*Worker // all that are not over
 	started    int
-	last       *Worker // whose call was let through last
-	orphans    []*Call // of crashed workers, that may still take effect
+	replays    []*replaying // that are not done
+	last       *Worker      // whose call was let through last
+	orphans    []*Call      // of crashed workers, that may still take effect
 	past       []past
 	lanes      int                  // of deliveries so far
 	seen       map[change.Key]order // what was delivered
@@ -142,12 +143,22 @@ func (c *Crew) active() []*Worker {
 	return slices.DeleteFunc(slices.Clone(c.workers), func(w *Worker) bool { return w.frozen || w.dead || w.over() })
 }
 
-// Turn lets one call through, or time pass when nobody waits. If no worker is
-// at work, one starts, and sooner or later so many as there should be.
+// readers are how many of the active workers read the stream.
+func (c *Crew) readers() int {
+	return len(slices.DeleteFunc(c.active(), func(w *Worker) bool { return w.replay != nil }))
+}
+
+// Turn lets one call through, or time pass when nobody waits. If nobody reads the
+// stream, a worker starts, and sooner or later so many as there should be; so
+// does one for a replay that came to no end.
 func (c *Crew) Turn() {
 	c.reap()
-	if n := len(c.active()); n == 0 || n < c.Workers && c.r.IntN(30) == 0 {
+	if n := c.readers(); n == 0 || n < c.Workers && c.r.IntN(30) == 0 {
 		c.Start()
+		synctest.Wait()
+	}
+	if idle := c.idleReplays(); len(idle) > 0 && c.r.IntN(30) == 0 {
+		c.resume(idle[c.r.IntN(len(idle))])
 		synctest.Wait()
 	}
 	c.turn()
@@ -305,6 +316,7 @@ func (c *Crew) reap() {
 			return false
 		}
 		w.cancel()
+		c.reapReplay(w)
 		if !w.dead && !explained(w.err) {
 			c.strange = append(c.strange, w.err)
 			c.Log("%s ends: %v", w, w.err)

@@ -15,7 +15,7 @@ import (
 // befall makes happen what is no single call's fault.
 func (l *life) befall(s Step) error {
 	f, pick := s.Fault, s.Pick
-	if f != adversary.Woke && f != adversary.HandedOver { // counted where it happens, if it does
+	if f != adversary.Woke && f != adversary.HandedOver && f != adversary.Replayed { // counted where it happens, if it does
 		l.crew.Counts[f]++
 	}
 	switch f {
@@ -56,7 +56,14 @@ func (l *life) befall(s Step) error {
 		l.crew.KillAll()
 		return errors.Join(l.drop(leaseTableName), l.drop(stateTableName))
 	case adversary.RulesAdded:
-		l.crew.World.RuleFile = l.Population.File
+		if !l.Changing {
+			l.crew.World.RuleFile = l.Population.File
+		}
+	case adversary.Replayed:
+		l.startReplay(pick)
+	case adversary.RulesChanged:
+		l.crew.World.RuleFile = s.Rules
+		l.startReplay(0)
 	case adversary.Recreated:
 		return l.recreate(pick)
 	}
