@@ -65,15 +65,59 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 		return nil, err
 	}
 	e.lives.Store(lives)
+	shown, err := a.readShown(ctx, cfg.Ahead)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range cfg.Names {
 		if !slices.ContainsFunc(cfg.Rules.Rules, func(r *rules.Rule) bool { return r.Name == name }) {
 			return nil, fmt.Errorf("there is no rule %q in the rule file", name)
 		}
 	}
-	a.auditor = audit.New(e.planner, len(cfg.Names) == 0, func(b *plan.Binding) bool {
-		return len(cfg.Names) == 0 || slices.Contains(cfg.Names, b.Rule.Name)
+	wanted := func(b *plan.Binding) bool { return len(cfg.Names) == 0 || slices.Contains(cfg.Names, b.Rule.Name) }
+	a.auditor = audit.New(e.planner, audit.Scope{
+		Rules:   func(b *plan.Binding) bool { return wanted(b) && b.Live.Load() },
+		Shown:   shown,
+		Formers: len(cfg.Names) == 0,
 	})
 	return a, nil
+}
+
+// readShown tells which live rules' sums are shown everywhere: not those that a
+// scan has still to show.
+func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) bool, error) {
+	if ahead || a.incarnation == "" {
+		return func(*plan.Binding) bool { return true }, nil
+	}
+	cursor, err := a.readCursor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	showing := func(b *plan.Binding) bool {
+		sums := b.Rule.Kind == rules.Count || b.Rule.Kind == rules.Sum
+		return sums && b.Live.Load() && cursor.phase == phaseShow && cursor.isFor(b.Rule)
+	}
+	for _, r := range a.planner.Set.Rules {
+		if showing(a.planner.Of(r)) {
+			a.waiting = append(a.waiting, r.Name)
+		}
+	}
+	return func(b *plan.Binding) bool { return !showing(b) }, nil
+}
+
+// checkEpoch makes sure that the rules are those that were judged by: under others, everything else is right.
+func (a *Audit) checkEpoch(ctx context.Context) error {
+	if a.incarnation == "" {
+		return nil
+	}
+	table, err := a.readTableItem(ctx)
+	if err != nil {
+		return err
+	}
+	if int(numberOf(table["epoch"])) != a.epoch || textOf(table["incarnation"]) != a.incarnation {
+		return ErrEpochMoved
+	}
+	return nil
 }
 
 // readForAudit reads the registry; of a table that has none it knows nothing, where that is allowed.
@@ -133,9 +177,8 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row)
 	a.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: a.incarnation, Epoch: a.epoch}
 	a.planner.AddFormer(formers...)
 	for _, b := range formers {
-		if cfg.Ahead {
-			b.Retired.Store(true)
-		} else if !b.Cleaned.Load() {
+		b.Retired.Store(cfg.Ahead || b.Cleaned.Load()) // what is being taken back is not judged
+		if !b.Retired.Load() {
 			a.waiting = append(a.waiting, b.Rule.Name)
 		}
 	}
@@ -158,7 +201,7 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row)
 }
 
 // Waiting names the rules that are still being brought into force, or taken back:
-// counts and sums of new ones show nothing yet, and are not judged.
+// they, or their counts and sums, are not judged.
 func (a *Audit) Waiting() []string { return a.waiting }
 
 // Tables are the user's table and the state table.

@@ -102,7 +102,7 @@ const setChecksMax = plan.TransactActionsMax - 1
 // ledger entries say that they belong there, provided that neither has changed
 // since it was read.
 func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
-	s := &auditRead{Audit: a, ctx: ctx, rows: map[stateKey]row{}, items: map[change.Key]change.Item{}}
+	s := a.newRead(ctx)
 	again, err := s.read([]drift.Suspect{r.Suspect})
 	if err != nil || again[0].State != r.State {
 		return false, err

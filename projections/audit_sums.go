@@ -51,39 +51,35 @@ func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[pla
 // hold is taken for right. moved reports aggregates whose count of operations
 // is not the one given in before any more: what want says of them is of no use.
 func (a *Audit) ReadSums(ctx context.Context, suspects []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading, error) {
-	all := make([]drift.Reading, 0, len(suspects))
-	for chunk := range slices.Chunk(suspects, auditAtOnce) {
-		totals, err := a.totalsOf(ctx, chunk)
-		if err != nil {
-			return nil, err
-		}
-		s := &auditRead{Audit: a, ctx: ctx, rows: map[stateKey]row{}, items: map[change.Key]change.Item{}}
-		var items []change.Key
-		for _, sus := range chunk {
-			if sus.Kind == drift.Display {
-				items = append(items, sus.Item)
-			} else {
-				items = append(items, totals[a.groupOf(sus)].targets...)
-			}
-		}
-		if err := s.fetchItems(items); err != nil {
-			return nil, err
-		}
-		readings := make([]drift.Reading, len(chunk))
-		for i, sus := range chunk {
-			t := totals[a.groupOf(sus)]
-			sum, known := want[sus.GroupID()]
-			readings[i] = s.judgeSum(sus, t, sum, known)
-			if ops, counted := before[sus.GroupID()]; counted && ops != t.operations {
-				readings[i].Waiting = "it is changing too fast to be judged"
-			}
-		}
-		if err := s.excuse(readings); err != nil {
-			return nil, err
-		}
-		all = append(all, readings...)
+	return readChunks(ctx, suspects, func(ctx context.Context, chunk []drift.Suspect) ([]drift.Reading, error) {
+		return a.newRead(ctx).readSums(chunk, want, before)
+	})
+}
+
+func (s *auditRead) readSums(chunk []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading, error) {
+	totals, err := s.totalsOf(s.ctx, chunk)
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	var items []change.Key
+	for _, sus := range chunk {
+		if sus.Kind == drift.Display {
+			items = append(items, sus.Item)
+		}
+	}
+	if err := s.fetchItems(items); err != nil {
+		return nil, err
+	}
+	readings := make([]drift.Reading, len(chunk))
+	for i, sus := range chunk {
+		t := totals[s.groupOf(sus)]
+		sum, known := want[sus.GroupID()]
+		readings[i] = s.judgeSum(sus, t, sum, known)
+		if ops, counted := before[sus.GroupID()]; counted && ops != t.operations {
+			readings[i].Waiting = "it is changing too fast to be judged"
+		}
+	}
+	return readings, s.excuse(readings)
 }
 
 func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool) drift.Reading {

@@ -160,6 +160,8 @@ func TestWhatADeadProcessHeldIsTakenOverAfterATerm(t *testing.T) {
 		victim := r.process()
 		var died, ended time.Time
 		victim.hook = func(string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			if died.IsZero() && r.begun > 20 {
 				died = time.Now()
 				victim.kill()
@@ -211,10 +213,10 @@ func TestAZombieCannotMoveAPlace(t *testing.T) {
 		source := newBook(1, 9)
 		zombie := r.process()
 		zombie.hook = func(call string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			if call == "worked" && r.begun == 2 && zombie.frozen == nil {
-				zombie.mu.Lock()
 				zombie.frozen = make(chan struct{})
-				zombie.mu.Unlock()
 			}
 		}
 		woken := make(chan error, 1)
@@ -240,6 +242,32 @@ func TestAZombieCannotMoveAPlace(t *testing.T) {
 		// It lost the piece, saw that nobody works on it, and went on from the other's place.
 		if got := r.times("rederive"); before != "5" || got[1] != 8 || got[2] != 1 || len(got) != 2 {
 			t.Errorf("at %s when it woke; pages were worked off %v times", before, got)
+		}
+	})
+}
+
+// TestAnAnswerThatIsLostIsNoLostPiece loses every fifth answer to a write of
+// progress that has taken effect: the writer finds its own name on the row.
+func TestAnAnswerThatIsLostIsNoLostPiece(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.slow = 5 * time.Second // so that renewals are lost, too
+		source := newBook(3, 6)
+		p := r.process()
+		writes := 0
+		p.lose = func() error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if writes++; writes%5 == 0 {
+				return &types.InternalServerError{}
+			}
+			return nil
+		}
+		if _, err := replay.Run(t.Context(), p.config(source)); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.times("rederive"); !maps.Equal(got, map[int]int{1: 18}) || len(r.completed) != 1 || writes < 40 {
+			t.Errorf("%d writes; pages were worked off %v times, %v completed", writes, got, r.completed)
 		}
 	})
 }

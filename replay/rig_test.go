@@ -81,6 +81,7 @@ type process struct {
 	kill   context.CancelFunc
 	hook   func(call string) // before each Work, and before and after each write of progress
 	frozen chan struct{}     // nil, or closed when the process wakes up
+	lose   func() error      // of an answer to a write of progress, which has taken effect
 }
 
 func (r *rig) process() *process {
@@ -172,6 +173,11 @@ func (p *process) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...f
 	out, err := p.sim.PutItem(ctx, in)
 	if dead := p.at("has put"); dead != nil {
 		return nil, dead
+	}
+	if p.lose != nil && err == nil {
+		if lost := p.lose(); lost != nil {
+			return nil, lost
+		}
 	}
 	return out, err
 }

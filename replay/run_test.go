@@ -237,6 +237,8 @@ func TestWhatTheEngineCannotDoEndsTheReplayAtOnce(t *testing.T) {
 	r := newRig(t)
 	p := r.process()
 	p.hook = func(call string) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		if call == "work" && r.begun == 5 {
 			p.kill()
 		}

@@ -37,8 +37,9 @@ func (r *rig) orchestrate(source replay.Source) (calls int, err error) {
 					r.mu.Lock()
 					calls++
 					r.mu.Unlock()
-					if done, err = replay.WorkPiece(r.t.Context(), r.process().config(source), step, piece, time.Now().Add(time.Second)); err != nil {
-						r.t.Errorf("%s: %v", piece, err)
+					var failed error
+					if done, failed = replay.WorkPiece(r.t.Context(), r.process().config(source), step, piece, time.Now().Add(time.Second)); failed != nil {
+						r.t.Errorf("%s: %v", piece, failed)
 						return
 					}
 				}

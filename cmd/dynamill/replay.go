@@ -142,7 +142,11 @@ func (a *app) replay(ctx context.Context, options replayOptions) error {
 		return err
 	}
 	r := &replayer{app: a, options: options, set: set, env: env, status: status, logger: logger}
-	return r.run(ctx)
+	err = r.run(ctx)
+	if err != nil && !r.begun && errors.Is(context.Cause(ctx), errStopped) {
+		return errors.New("stopped before anything was replayed")
+	}
+	return err
 }
 
 // replayer is one call of `replay`.
@@ -154,6 +158,7 @@ type replayer struct {
 	engine  *projections.Engine
 	source  replay.Source // nil: a scan of the whole table
 	counts  counts
+	begun   bool
 	status  *statusLine
 	logger  *slog.Logger
 }
@@ -188,6 +193,7 @@ func (r *replayer) run(ctx context.Context) error {
 	if err := r.announce(ctx, left); err != nil {
 		return err
 	}
+	r.begun = true
 	began := time.Now()
 	watch := newReplayWatch(r)
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))

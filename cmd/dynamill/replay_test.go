@@ -140,6 +140,8 @@ func TestChangedRulesAreCarriedOutOnlyWhereThatIsAskedFor(t *testing.T) {
 
 const (
 	replayKills    = 10
+	triesMax       = 10 * replayKills
+	replayAliveMin = 600 * time.Millisecond
 	olderItems     = 800
 	olderItemsSoak = 20_000 // with DYNAMILL_SOAK
 	writersPause   = 20 * time.Millisecond
@@ -190,21 +192,33 @@ func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 	go func() { wrote <- c.app.touchUntil(writing, base) }()
 
 	began := time.Now()
-	killed := 0
-	for killed < replayKills {
-		cmd, _, stderr := w.command("replay", "--parallel", "3", "--rate", fmt.Sprint(n/4))
-		w.must(cmd.Start())
-		if killed == 1 { // the stream is followed from somewhere in the middle on
+	killed, ended := 0, 0 // some come to their end within their time, and are begun anew
+	for tries := 0; killed < replayKills; tries++ {
+		if tries == triesMax {
+			t.Fatalf("only %d replays could be killed, %d came to their end", killed, ended)
+		}
+		replays := make([]*process, 1+random.IntN(2))
+		for i := range replays {
+			replays[i] = c.startReplay("--parallel", "3", "--rate", fmt.Sprint(n/4))
+		}
+		if tries == 0 { // the stream is followed from somewhere in the middle on
+			time.Sleep(time.Second)
 			c.workers = append(c.workers, c.start("follower"))
 		}
-		time.Sleep(time.Second/2 + time.Duration(random.Int64N(int64(time.Second))))
-		_ = cmd.Process.Kill()
-		if err := cmd.Wait(); err == nil {
-			t.Logf("a replay ended within its time, after %d kills", killed)
-		} else if status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
-			t.Fatalf("a replay ended by itself: %s\n%s", cmd.ProcessState, stderr)
+		time.Sleep(replayAliveMin + time.Duration(random.Int64N(int64(replayAliveMin))))
+		for _, p := range replays {
+			p.signal(syscall.SIGKILL)
+			<-p.ended
+			status, _ := p.ProcessState.Sys().(syscall.WaitStatus)
+			switch {
+			case status.Signaled():
+				killed++
+			case p.ProcessState.ExitCode() != exitDone:
+				t.Fatalf("a replay ended by itself: %s\n%s", p.ProcessState, strings.Join(p.stderr.lines(), ""))
+			default:
+				ended++
+			}
 		}
-		killed++
 	}
 	took := time.Since(began)
 	result := w.replay("--parallel", "3")
@@ -215,7 +229,7 @@ func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 	c.drain()
 	w.expectTrue()
 	w.expectAudit()
-	t.Logf("%d items, %d writes of the application, %s until the last kill; the last replay: %+v", len(base), c.app.writes, took.Round(time.Millisecond), result)
+	t.Logf("%d items, %d writes of the application, %d replays came to their end before, %s until the last kill; the last replay: %+v", len(base), c.app.writes, ended, took.Round(time.Millisecond), result)
 	again := w.replay()
 	if again.Writes != 0 {
 		t.Errorf("a replay of what is right says %+v", again)
@@ -223,6 +237,23 @@ func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 	if code, stdout, stderr := w.call("verify"); code != exitDone {
 		t.Errorf("verify: exit code %d\n%s%s", code, stdout, stderr)
 	}
+}
+
+// startReplay starts `replay` as a process of its own.
+func (c *crew) startReplay(flags ...string) *process {
+	cmd, _, _ := c.command(append([]string{"replay"}, flags...)...)
+	p := &process{Cmd: cmd, name: "replay", stderr: new(pipe), ended: make(chan struct{})}
+	cmd.Stderr = p.stderr
+	c.must(cmd.Start())
+	go func() {
+		defer close(p.ended)
+		_ = cmd.Wait() // who kills it looks at the outcome
+	}()
+	c.t.Cleanup(func() {
+		p.signal(syscall.SIGKILL)
+		<-p.ended
+	})
+	return p
 }
 
 // expectAudit compares the state table with what the items ask for.

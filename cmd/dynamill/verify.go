@@ -55,7 +55,7 @@ func (o *verifyOptions) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.sample, "sample", "100%", "judge this `share` of the items, sums and mirror items, drawn at random; the tables are read whole all the same")
 	flags.Uint64Var(&o.sampleSeed, "sample-seed", 0, "draw the sample that this `number` drew before (default: another one every time)")
 	flags.StringVar(&o.memory, "memory", verifyMemory, "take about this `size` of memory; what is more goes to temporary files")
-	flags.StringVar(&o.tempDir, "temp-dir", "", "the `folder` for temporary files: about 200 bytes for each item and each row of the state table\n(default: the system's)")
+	flags.StringVar(&o.tempDir, "temp-dir", "", "the `folder` for temporary files: about 150 bytes for each item and each row of the state table\n(default: the system's)")
 	flags.IntVar(&o.segments, "segments", 4, "scan each table in this `number` of parallel segments")
 	flags.Float64Var(&o.readRateMax, "max-read-rate", 0, "scan each table with at most this many read `units` per second (0: no bound)")
 	flags.IntVar(&o.writeRateMax, "max-write-rate", 0, "with --repair: write at most this many write `units` per second (0: no bound)")
@@ -216,7 +216,7 @@ func (a *app) verifyTable(ctx context.Context, env *environment, set *rules.Set,
 		return nil, err
 	}
 	if stream != nil {
-		cfg.Pending = stream
+		cfg.Pending, report.blind = stream, stream.Blind
 	}
 	report.streamless = stream == nil
 	if options.repair {

@@ -99,6 +99,15 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 	w.drain()
 	w.verifies(exitDone)
 	w.expectTrue()
+
+	// Without a lease table, as beside a Lambda function, nothing is known to be applied.
+	_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.table + leasesSuffix)})
+	w.must(err)
+	w.set1("POST#1", "COMMENT#2025-01-02T11:00:00Z#c2", "userName", "Jim")
+	code, stdout, stderr := w.call("verify", "--settle", "1s")
+	if code != exitDone || !strings.Contains(stdout, "1 not decided") || !strings.Contains(stdout, "--lag-max") {
+		t.Errorf("without a lease table: exit code %d\n%s%s", code, stdout, stderr)
+	}
 }
 
 func TestVerifyRefusesWhatMakesNoSense(t *testing.T) {

@@ -57,10 +57,11 @@ type verifyReport struct {
 	streamless bool
 	seed       *uint64 // of the sample; nil if all is judged
 	readUnits  func() float64
+	blind      func() bool // nothing tells what of the stream is applied
 }
 
 func newVerifyReport(a *app, limit int) *verifyReport {
-	r := &verifyReport{app: a, limit: limit, readUnits: func() float64 { return 0 }}
+	r := &verifyReport{app: a, limit: limit, readUnits: func() float64 { return 0 }, blind: func() bool { return false }}
 	r.table.add("RULE", "WHAT", "ITEM", "ATTRIBUTE", "EXPECTED", "FOUND", "")
 	return r
 }
@@ -167,7 +168,10 @@ func (r *verifyReport) summary(s *verify.Summary, all int64) string {
 		fmt.Fprintf(&b, "%s left out, because it is parked: see `dynamill parked list`\n", grouped(s.Parked))
 	}
 	for _, why := range slices.Sorted(maps.Keys(s.Undecided)) {
-		fmt.Fprintf(&b, "%s not decided: %s; verify again later, or with a longer --patience%s\n", grouped(s.Undecided[why]), why, r.advice())
+		fmt.Fprintf(&b, "%s not decided: %s; verify again later, or with a longer --patience\n", grouped(s.Undecided[why]), why)
+	}
+	if s.NotDecided() > 0 && r.blind() {
+		b.WriteString("there is no lease table, as where a Lambda function follows the stream: say with --lag-max how far it is behind at most\n")
 	}
 	if len(r.waiting) > 0 {
 		fmt.Fprintf(&b, "not all judged, as they are still being brought into force or taken back: %s\n", printable(strings.Join(r.waiting, ", ")))
@@ -176,9 +180,4 @@ func (r *verifyReport) summary(s *verify.Summary, all int64) string {
 		b.WriteString("the table has no stream: whether a difference would still have been corrected could not be told\n")
 	}
 	return b.String()
-}
-
-// advice is what helps where nothing tells which records are applied.
-func (r *verifyReport) advice() string {
-	return "; where a Lambda function follows the stream, --lag-max says how far it is behind at most"
 }

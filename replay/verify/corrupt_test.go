@@ -97,16 +97,6 @@ func (c *corruptor) orphanEntry(r *rand.Rand) (string, string) {
 	return "item " + key.String(), "orphan entry made"
 }
 
-// ruleOf finds the rule with an id, which is its name here.
-func (c *corruptor) ruleOf(id string) *rules.Rule {
-	for _, r := range c.p.Set.Rules {
-		if r.Name == id {
-			return r
-		}
-	}
-	return nil
-}
-
 func (c *corruptor) accumulator(r *rand.Rand) (string, string) {
 	row := c.row(r, "sum/")
 	if row == nil {

@@ -20,7 +20,7 @@ import (
 
 const (
 	// chunkMax is how many suspects are looked at together: what is held in memory.
-	chunkMax = 20_000
+	chunkMax = 10_000
 	// sorterShare is the part of the memory that the sorter takes at once: the
 	// garbage collector lets the heap grow to twice of what is in use, and pages
 	// of both scans are in use, too.

@@ -200,6 +200,7 @@ func (f *repair) sums(ctx context.Context, proven []drift.Reading) error {
 
 // mendSums mends accumulators; those that moved since they were judged are judged once more.
 func (f *repair) mendSums(ctx context.Context, sums []drift.Reading) error {
+	f.scans = 0
 	for range sumTriesMax {
 		var moved []drift.Suspect
 		for _, r := range sums {

@@ -31,6 +31,7 @@ type open struct {
 const (
 	whyMoved   = "it kept changing"
 	whyRecords = "the stream holds records of it that are not applied yet"
+	whyBlind   = "the stream holds records of it, and no checkpoints tell whether they are applied"
 )
 
 // decide is what a reading at a moment makes of a suspect.
@@ -43,11 +44,6 @@ func (o *open) decide(r drift.Reading, now time.Time, settle time.Duration) verd
 		return again
 	case len(r.Findings) == 0:
 		return cleared
-	case r.Suspect.Kind == drift.Sum:
-		// What the ledger holds and what the accumulators hold move in one
-		// transaction: this is no lag.
-		o.last = &r
-		return proven
 	case o.last == nil || o.last.State != r.State:
 		o.last, o.at, o.why = &r, now, whyMoved
 		return again
@@ -55,6 +51,12 @@ func (o *open) decide(r drift.Reading, now time.Time, settle time.Duration) verd
 		return again
 	}
 	o.last = &r
+	if r.Suspect.Kind == drift.Sum {
+		// What the ledger holds and what the accumulators hold move in one
+		// transaction: this is no lag. (Reads may see one half of it before the
+		// other, but not for so long.)
+		return proven
+	}
 	return stands
 }
 
@@ -71,6 +73,10 @@ func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, read func(co
 		asked := make([]drift.Suspect, len(left))
 		for i, o := range left {
 			asked[i] = o.suspect
+		}
+		applied, err := v.applied(ctx)
+		if err != nil {
+			return nil, err
 		}
 		readings, err := read(ctx, asked)
 		if err != nil {
@@ -92,16 +98,19 @@ func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, read func(co
 				rest = append(rest, o)
 			}
 		}
-		held, err := v.held(ctx, standing)
+		held, err := v.held(ctx, applied, standing)
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range standing {
-			if held[o] {
+			switch {
+			case !held[o]:
+				found = append(found, *o.last)
+			case v.blind():
+				v.summary.Undecided[whyBlind]++
+			default:
 				o.why = whyRecords
 				rest = append(rest, o)
-			} else {
-				found = append(found, *o.last)
 			}
 		}
 		v.progress.Open -= int64(len(left) - len(rest))
@@ -121,8 +130,24 @@ func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, read func(co
 	return found, nil
 }
 
-// held finds the suspects that a record may be the cause of which is in the stream and not applied.
-func (v *run) held(ctx context.Context, standing []*open) (map[*open]bool, error) {
+// blind reports whether waiting for records to be applied is in vain.
+func (v *run) blind() bool {
+	b, ok := v.Pending.(interface{ Blind() bool })
+	return ok && b.Blind()
+}
+
+// applied is how far the stream is applied before suspects are read: a record
+// that is applied after that may be why they look wrong.
+func (v *run) applied(ctx context.Context) (Applied, error) {
+	if v.Pending == nil {
+		return Applied{}, nil
+	}
+	return v.Pending.Applied(ctx)
+}
+
+// held finds the suspects that a record may be the cause of which is in the
+// stream by now, and was not applied when they were read.
+func (v *run) held(ctx context.Context, applied Applied, standing []*open) (map[*open]bool, error) {
 	held := map[*open]bool{}
 	if v.Pending == nil || len(standing) == 0 {
 		return held, nil
@@ -133,7 +158,7 @@ func (v *run) held(ctx context.Context, standing []*open) (map[*open]bool, error
 			concerned[token] = append(concerned[token], o)
 		}
 	}
-	err := v.Pending.Unapplied(ctx, func(rec *change.Record) error {
+	err := v.Pending.Unapplied(ctx, applied, func(rec *change.Record) error {
 		v.Auditor.Concerns(rec, func(token string) {
 			for _, o := range concerned[token] {
 				held[o] = true

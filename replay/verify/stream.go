@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,27 +25,25 @@ type StreamClient interface {
 	GetRecords(context.Context, *dynamodbstreams.GetRecordsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
 }
 
-// Checkpoint is how far a shard is applied.
-type Checkpoint struct {
-	After string // the sequence number of the last record that is; "" for none
-	Done  bool   // all of it is
-}
-
 // Stream tells from the stream and its checkpoints which records are not
 // applied yet. A shard without a checkpoint counts as not applied at all.
 type Stream struct {
 	Client                StreamClient
 	ARN                   string
 	PartitionKey, SortKey string // the table's key attributes
-	// Checkpoints are by shard. They are read before the stream: what is applied
-	// meanwhile counts as not applied, never the other way round.
+	// Checkpoints are by shard; nil where nobody keeps any.
 	Checkpoints func(context.Context) (map[string]Checkpoint, error)
 	// LagMax: records that are older count as applied; 0: none does. For
 	// deployments that keep no checkpoints.
 	LagMax time.Duration
 
 	PollInterval time.Duration // between two looks at the end of a shard; default 250 ms
+
+	blind atomic.Bool // there are no checkpoints at all
 }
+
+// Blind reports whether nothing tells, or ever will, what of the stream is applied.
+func (s *Stream) Blind() bool { return s.blind.Load() && s.LagMax == 0 }
 
 const (
 	// emptyPollsMax is after how many empty pages in a row the end of an open
@@ -56,12 +55,19 @@ const (
 	streamRetryTime = time.Minute
 )
 
-// Unapplied reads every shard from its checkpoint to its end.
-func (s *Stream) Unapplied(ctx context.Context, f func(*change.Record) error) error {
-	done, err := s.Checkpoints(ctx)
-	if err != nil {
-		return fmt.Errorf("reading how far the stream is applied: %w", err)
+// Applied reads the checkpoints.
+func (s *Stream) Applied(ctx context.Context) (Applied, error) {
+	now := Applied{At: time.Now()}
+	var err error
+	if now.Shards, err = s.Checkpoints(ctx); err != nil {
+		return now, fmt.Errorf("reading how far the stream is applied: %w", err)
 	}
+	s.blind.Store(now.Shards == nil)
+	return now, nil
+}
+
+// Unapplied reads every shard from its checkpoint of then to its end of now.
+func (s *Stream) Unapplied(ctx context.Context, then Applied, f func(*change.Record) error) error {
 	label, shards, err := s.shards(ctx)
 	if err != nil {
 		return fmt.Errorf("listing the shards of the stream: %w", err)
@@ -70,12 +76,15 @@ func (s *Stream) Unapplied(ctx context.Context, f func(*change.Record) error) er
 	locked := func(rec *change.Record) error {
 		mu.Lock()
 		defer mu.Unlock()
+		if s.LagMax > 0 && !rec.Created.IsZero() && then.At.Sub(rec.Created) > s.LagMax {
+			return nil
+		}
 		return f(rec)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(shardsAtOnce)
 	for _, shard := range shards {
-		if checkpoint := done[shard]; !checkpoint.Done {
+		if checkpoint := then.Shards[shard]; !checkpoint.Done {
 			g.Go(func() error { return s.shard(ctx, label, shard, checkpoint.After, locked) })
 		}
 	}
@@ -164,9 +173,6 @@ func (s *Stream) record(label string, raw *streams.Record, f func(*change.Record
 		return nil
 	}
 	rec := &change.Record{Created: aws.ToTime(body.ApproximateCreationDateTime)}
-	if s.LagMax > 0 && !rec.Created.IsZero() && time.Since(rec.Created) > s.LagMax {
-		return nil
-	}
 	var err error
 	if rec.Position, err = change.NewPosition(label, aws.ToString(body.SequenceNumber)); err != nil {
 		return fmt.Errorf("a record of the stream: %w", err)

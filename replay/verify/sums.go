@@ -19,6 +19,11 @@ type expect struct {
 // driftedMax bounds how many wrong ledger entries are kept in mind for the sums.
 const driftedMax = 200_000
 
+// ledgerScansMax bounds how often the ledger is added up for one chunk of suspects.
+const ledgerScansMax = 4
+
+const whyTooFast = "it is changing too fast to be judged"
+
 const whyEntries = "too many ledger entries are wrong to tell: repair those first"
 
 // noteEntries keeps in mind which ledger entries are wrong, and returns the aggregates that go by them.
@@ -49,6 +54,15 @@ func (v *run) suspectSum(s drift.Suspect) {
 	}
 }
 
+// forgetSums forgets the aggregates of a chunk but the last one: more of what displays it may be in the next.
+func (v *run) forgetSums(last drift.Suspect) {
+	for id := range v.sums {
+		if id != last.GroupID() {
+			delete(v.sums, id)
+		}
+	}
+}
+
 // readSums judges aggregates and what displays them. Where accumulators are
 // suspect it scans the ledger: if their counts of operations stand still from
 // before to after that, what the ledger adds up to is exact.
@@ -58,7 +72,7 @@ func (v *run) readSums(ctx context.Context, suspects []drift.Suspect) ([]drift.R
 		return nil, err
 	}
 	want, before := map[string]string{}, map[string]int64{}
-	scan := false
+	scan, enough := false, v.scans == ledgerScansMax
 	for i, s := range suspects {
 		id := s.GroupID()
 		e := v.sums[id]
@@ -73,7 +87,8 @@ func (v *run) readSums(ctx context.Context, suspects []drift.Suspect) ([]drift.R
 			v.sums[id] = e
 		}
 	}
-	if scan {
+	if scan && !enough {
+		v.scans++
 		if err := v.addUpLedger(ctx, want); err != nil {
 			return nil, err
 		}
@@ -84,7 +99,9 @@ func (v *run) readSums(ctx context.Context, suspects []drift.Suspect) ([]drift.R
 	}
 	for i, s := range suspects {
 		id := s.GroupID()
-		if e := v.sums[id]; e.ledger && readings[i].Waiting == "" {
+		if e := v.sums[id]; e.ledger && !e.known && enough {
+			readings[i].Waiting = whyTooFast
+		} else if e.ledger && readings[i].Waiting == "" {
 			e.known, e.sum, e.at = true, want[id], before[id]
 			v.sums[id] = e
 		} else if e.ledger && !readings[i].Final {

@@ -54,9 +54,23 @@ type Table interface {
 
 // Pending tells which records are not applied yet.
 type Pending interface {
-	// Unapplied gives f every record that is in the stream by now and not known
-	// to be applied, in no particular order.
-	Unapplied(ctx context.Context, f func(*change.Record) error) error
+	// Applied says how far the stream is applied by now.
+	Applied(ctx context.Context) (Applied, error)
+	// Unapplied gives f every record that is in the stream by now and was not
+	// known to be applied then, in no particular order.
+	Unapplied(ctx context.Context, then Applied, f func(*change.Record) error) error
+}
+
+// Applied is how far a stream was applied at a moment.
+type Applied struct {
+	At     time.Time
+	Shards map[string]Checkpoint // one that is missing is not applied at all; nil: nothing ever tells
+}
+
+// Checkpoint is how far a shard is applied.
+type Checkpoint struct {
+	After string // the sequence number of the last record that is; "" for none
+	Done  bool   // all of it is
 }
 
 // Config says what is verified, and how.
@@ -149,6 +163,7 @@ type run struct {
 	progress Progress
 	drifted  []drift.Suspect   // ledger entries that are wrong, and so make sums of the ledger wrong
 	sums     map[string]expect // by aggregate
+	scans    int               // of the ledger, for the suspects at hand
 }
 
 // Run verifies once.
@@ -190,6 +205,7 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 // judge decides some suspects: first what is judged by itself, then the sums,
 // for which it must be known which ledger entries are wrong.
 func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
+	defer v.forgetSums(chunk[len(chunk)-1])
 	var single, sums []drift.Suspect
 	for _, s := range chunk {
 		if s.Kind == drift.Sum || s.Kind == drift.Display {
@@ -222,6 +238,7 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 	for _, s := range more {
 		v.suspectSum(s)
 	}
+	v.scans = 0
 	proven, err = v.rounds(ctx, append(sums, more...), v.readSums)
 	if err != nil {
 		return err

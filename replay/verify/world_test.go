@@ -54,7 +54,7 @@ func newWorld(t testing.TB, p *population.Population, seed uint64) *world {
 		t: t, ctx: context.Background(), p: p, r: rand.New(rand.NewPCG(seed, 1)),
 		sim: dynamosim.New(dynamosim.Options{Seed: seed}), leases: streamreader.NewMemoryCheckpoints(),
 	}
-	w.config = projections.Config{Client: w.sim, Table: "app", Rules: loadSet(t, p), Worker: "one"}
+	w.config = projections.Config{Client: w.sim, Table: "app", Worker: "one"}
 	in := &dynamodb.CreateTableInput{
 		TableName: aws.String("app"), BillingMode: ddb.BillingModePayPerRequest,
 		StreamSpecification: &ddb.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: ddb.StreamViewTypeNewAndOldImages},
@@ -86,7 +86,9 @@ func (w *world) must(err error) {
 
 func (w *world) engine() *projections.Engine {
 	w.t.Helper()
-	e, err := projections.Open(w.ctx, w.config)
+	cfg := w.config
+	cfg.Rules = loadSet(w.t, w.p)
+	e, err := projections.Open(w.ctx, cfg)
 	w.must(err)
 	return e
 }

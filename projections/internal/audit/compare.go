@@ -80,7 +80,7 @@ type MirrorSide struct {
 // item that none asks for is surplus if the engine made it.
 func (a *Auditor) CompareMirror(key change.Key, item change.Item, sides []MirrorSide) []drift.Finding {
 	var all []drift.Finding
-	asked := slices.ContainsFunc(sides, func(s MirrorSide) bool { return s.Asked != nil })
+	asked := slices.ContainsFunc(sides, func(s MirrorSide) bool { return s.Asked != nil }) || a.elseMirrored(key, item)
 	for _, s := range sides {
 		f := drift.Finding{Rule: s.Rule.Name, Kind: drift.Mirror, Item: key, WriteUnits: 2 * (1 + units(item))}
 		switch {
@@ -96,6 +96,14 @@ func (a *Auditor) CompareMirror(key change.Key, item change.Item, sides []Mirror
 		}
 	}
 	return all
+}
+
+// elseMirrored reports whether a mirror rule that is not judged has an item.
+func (a *Auditor) elseMirrored(key change.Key, item change.Image) bool {
+	return slices.ContainsFunc(a.Set.Rules, func(r *rules.Rule) bool {
+		b := a.Of(r)
+		return r.Kind == rules.Mirror && !a.judged[b] && r.Target.HasKey(key) && a.stamped(b, key, item)
+	})
 }
 
 func (a *Auditor) compareContent(f drift.Finding, s MirrorSide, item change.Item) []drift.Finding {

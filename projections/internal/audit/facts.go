@@ -41,20 +41,26 @@ const (
 // beyond stands for a sum that no DynamoDB number holds.
 const beyond = "beyond"
 
+// Scope says what is judged.
+type Scope struct {
+	Rules   func(*plan.Binding) bool // of the rules in force
+	Shown   func(*plan.Binding) bool // of those, counts and sums that show what they add up to
+	Formers bool                     // what retired rules left
+}
+
 // Auditor judges one table under one set of rules.
 type Auditor struct {
 	*plan.Planner
+	scope    Scope
 	judged   map[*plan.Binding]bool // rules in force
 	locators map[string]bool        // by name
-	formers  bool                   // what former rules left is judged, too
 }
 
-// New makes an auditor for the rules in force that judged says, and for what
-// retired rules left.
-func New(p *plan.Planner, formers bool, judged func(*plan.Binding) bool) *Auditor {
-	a := &Auditor{Planner: p, judged: map[*plan.Binding]bool{}, locators: map[string]bool{}, formers: formers}
+// New makes an auditor.
+func New(p *plan.Planner, scope Scope) *Auditor {
+	a := &Auditor{Planner: p, scope: scope, judged: map[*plan.Binding]bool{}, locators: map[string]bool{}}
 	for _, r := range p.Set.Rules {
-		if b := a.Of(r); judged(b) {
+		if b := a.Of(r); scope.Rules(b) {
 			a.judged[b] = true
 			if r.ByUnique {
 				a.locators[b.Locator] = true
@@ -67,22 +73,32 @@ func New(p *plan.Planner, formers bool, judged func(*plan.Binding) bool) *Audito
 // Judges reports whether effects under an id (of a rule or a locator) are judged.
 func (a *Auditor) Judges(id string) bool {
 	if locator, ok := plan.LocatorIn(id); ok {
-		return a.locators[locator]
+		return a.locators[locator] || a.wasLocator(locator)
+	}
+	if b := a.Former(id); b != nil {
+		return a.scope.Formers && b.Retired.Load()
 	}
 	b := a.ByID(id)
 	return b != nil && a.judged[b]
 }
 
+// wasLocator reports whether only retired rules found items by a locator.
+func (a *Auditor) wasLocator(locator string) bool {
+	return a.scope.Formers && !a.Locates(locator) && slices.ContainsFunc(a.Formers(), func(b *plan.Binding) bool {
+		return b.Locator == locator && b.Retired.Load()
+	})
+}
+
 // Shows reports whether a rule's aggregates are shown and judged.
 func (a *Auditor) Shows(b *plan.Binding) bool {
-	return a.judged[b] && b.Live.Load() && (b.Rule.Kind == rules.Count || b.Rule.Kind == rules.Sum)
+	return a.judged[b] && a.scope.Shown(b) && (b.Rule.Kind == rules.Count || b.Rule.Kind == rules.Sum)
 }
 
 // Facts are what an item of the user's table says.
 func (a *Auditor) Facts(key change.Key, img change.Image, emit func(drift.Fact)) {
 	a.factsOfSource(key, img, emit)
 	a.factsOfMirror(key, img, emit)
-	if a.formers && a.WroteAt(key) {
+	if a.scope.Formers && a.WroteAt(key) {
 		for id := range a.FormerlyOn(key, img).All() {
 			emit(drift.Fact{About: about(aboutBare, id.ID, key.String()), Tag: tagLeft})
 		}
@@ -222,10 +238,13 @@ func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 	case "sum":
 		a.factOfAccumulator(row, id, name, emit)
 	case "claims":
-		a.factsOfSet(about(aboutClaims, id, name), id, row["sources"], emit)
+		if a.judged[a.ByID(id)] {
+			factsOfSet(about(aboutClaims, id, name), row["sources"], emit)
+		}
 	case "locator":
-		id = plan.LocatorID(id)
-		a.factsOfSet(about(aboutLocator, id, change.ParseKey(name).Partition), id, row["items"], emit)
+		if a.locators[id] {
+			factsOfSet(about(aboutLocator, plan.LocatorID(id), change.ParseKey(name).Partition), row["items"], emit)
+		}
 	case "references":
 		if b := a.ByID(id); b != nil && a.judged[b] && b.Rule.Kind == rules.Copy && !b.Rule.Collection {
 			emit(drift.Fact{About: about(aboutCopies, id, name), Sub: ChildOf(row), Tag: tagRefer})
@@ -257,8 +276,8 @@ func (a *Auditor) factOfAccumulator(row change.Item, id, name string, emit func(
 	emit(drift.Fact{About: about(aboutSum, id, change.ParseKey(name[:at]).Partition), Tag: tagHave, Data: value})
 }
 
-func (a *Auditor) factsOfSet(about, id string, members change.Value, emit func(drift.Fact)) {
-	if a.Judges(id) && members.Kind() == change.KindStringSet {
+func factsOfSet(about string, members change.Value, emit func(drift.Fact)) {
+	if members.Kind() == change.KindStringSet {
 		for _, member := range members.List() {
 			emit(drift.Fact{About: about, Sub: member.Text(), Tag: tagHave})
 		}

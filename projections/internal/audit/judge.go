@@ -31,7 +31,6 @@ type Judge struct {
 	differs    bool
 	asked      bool     // mirror items: by some rule
 	unasked    []string // mirror items: rules whose stamp the item carries
-	entered    bool     // entries: the suspect was told
 	bounded    bool     // sums: no DynamoDB number holds one side
 	first      bool     // sums: the next target is the one that displays
 }

@@ -18,8 +18,8 @@ type Held struct {
 	at    Place
 	owner string
 
-	writing chan struct{} // holds a token while a write is under way: each is conditional on the one before
-	row     Piece
+	writing chan struct{} // holds a token while nobody writes: each write is conditional on the one before
+	row     Piece         // for who has the token
 }
 
 // Claim takes a piece whose row was seen like this. It returns ErrLost, and the
@@ -31,12 +31,15 @@ func (s *Store) Claim(ctx context.Context, run Run, at Place, seen Piece, owner 
 	if err != nil {
 		return nil, row, fmt.Errorf("taking piece %s: %w", at.Name, err)
 	}
-	return &Held{store: s, run: run, at: at, owner: owner, writing: make(chan struct{}, 1), row: row}, row, nil
+	h := &Held{store: s, run: run, at: at, owner: owner, row: row, writing: make(chan struct{}, 1)}
+	h.writing <- struct{}{}
+	return h, row, nil
 }
 
 // Row returns the row as it was last written.
 func (h *Held) Row() Piece {
-	defer h.lock()()
+	<-h.writing
+	defer func() { h.writing <- struct{}{} }()
 	return h.row
 }
 
@@ -56,15 +59,9 @@ func (h *Held) Release(ctx context.Context) error {
 	return h.write(ctx, "giving up", func(p *Piece) { p.Owner = "" })
 }
 
-// lock is no sync.Mutex: a goroutine that waits for one while a request is under
-// way does not count as blocked in a synctest bubble.
-func (h *Held) lock() (unlock func()) {
-	h.writing <- struct{}{}
-	return func() { <-h.writing }
-}
-
 func (h *Held) write(ctx context.Context, doing string, change func(*Piece)) error {
-	defer h.lock()()
+	<-h.writing
+	defer func() { h.writing <- struct{}{} }()
 	next := h.row
 	change(&next)
 	row, err := h.store.write(ctx, h.run, h.at, h.row, next, h.owner)

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/dynamill/dynamill/replay"
+)
+
+func TestTheProgressOfAReplayIsALineOrAnObject(t *testing.T) {
+	halfway := view{
+		Progress: replay.Progress{
+			Pass: "derive/2/0", Number: 1, Of: 4, Pieces: 8, PiecesDone: 3, PassItems: 10_000,
+			Totals: replay.Totals{Items: 9_000, ReadUnits: 1234.5},
+		},
+		percent: 50, rate: 2000, left: 5 * time.Second, writes: 12_000, writeUnits: 24_000,
+	}
+	unknown := view{Progress: replay.Progress{Pass: "rederive", Number: 1, Of: 1, Pieces: 2}, percent: -1}
+	for want, v := range map[string]view{
+		"looking what there is to do": {},
+		"pass 1 of 4  [##########..........] 50%  10,000 items  2000/s  5s left  3 of 8 pieces  24,000 write units  1,234 read units": halfway,
+		"pass 1 of 1  0 items  0/s  0 of 2 pieces  0 write units  0 read units":                                                       unknown,
+	} {
+		if got := v.line(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	var out bytes.Buffer
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("replaying", halfway.attributes()...)
+	var object map[string]any
+	if err := json.Unmarshal(out.Bytes(), &object); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]any{
+		"msg": "replaying", "pass": "derive/2/0", "items": 10_000.0, "percent": 50.0, "seconds_left": 5.0, "items_per_second": 2000.0,
+		"writes": 12_000.0, "write_units": 24_000.0, "read_units": 1234.5, "pieces": 8.0, "pieces_done": 3.0,
+	} {
+		if object[name] != want {
+			t.Errorf("%s is %v, want %v", name, object[name], want)
+		}
+	}
+}

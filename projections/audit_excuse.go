@@ -1,0 +1,101 @@
+package projections
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/plan"
+)
+
+// excuse notes what is not to be judged now: what is parked, and children that
+// an unfinished fan-out of their parent has still to come to.
+func (s *auditRead) excuse(readings []drift.Reading) error {
+	var keys []stateKey
+	for i := range readings {
+		if len(readings[i].Findings) > 0 {
+			keys = append(append(keys, s.parkings(&readings[i])...), s.tasksOf(&readings[i])...)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	if err := errors.Join(s.fetchRows(keys), s.checkEpoch(s.ctx)); err != nil {
+		return err
+	}
+	for i := range readings {
+		r := &readings[i]
+		if len(r.Findings) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(s.parkings(r), func(k stateKey) bool { return s.refused(r.Suspect.Kind, s.rows[k]) }) {
+			r.Waiting, r.Final = "parked", true
+		} else if slices.ContainsFunc(s.tasksOf(r), func(k stateKey) bool { return len(s.rows[k]) > 0 }) {
+			r.Waiting = "a fan-out of its parent is not finished"
+		}
+	}
+	return nil
+}
+
+// refused reports whether what is parked here explains that something derived
+// is not as it should be. A source that a rule cannot read is an effect like
+// any other, and judged.
+func (s *auditRead) refused(kind drift.Kind, parked row) bool {
+	switch textOf(parked["code"]) {
+	case "":
+		return false
+	case "write.rejected", "heal.contested", "number.overflow":
+		return true
+	}
+	return kind == drift.Copy || kind == drift.Reference
+}
+
+// parkings are where what would excuse a reading is parked.
+func (s *auditRead) parkings(r *drift.Reading) []stateKey {
+	sus := r.Suspect
+	switch sus.Kind {
+	case drift.Entry:
+		var keys []stateKey
+		for _, f := range r.Findings {
+			if strings.HasPrefix(f.Expected, "!") {
+				continue // that it is parked is what is expected
+			}
+			for _, rule := range s.planner.Set.Rules {
+				if rule.Name == f.Rule {
+					keys = append(keys, parkedKey(parkedID(s.planner.Of(rule).ID, sus.Item)))
+				}
+			}
+			if entity, ok := strings.CutPrefix(f.Rule, "unique "); ok {
+				keys = append(keys, parkedKey(parkedID(plan.LocatorID(entity), sus.Item)))
+			}
+		}
+		return keys
+	case drift.Claims, drift.Locator:
+		var keys []stateKey
+		for _, f := range r.Findings {
+			keys = append(keys, parkedKey(parkedID(sus.Rule, change.ParseKey(f.Expected+f.Found))))
+		}
+		return keys
+	case drift.Mirror:
+		var keys []stateKey
+		for _, b := range s.mirrorRules(sus.Item) {
+			keys = append(keys, parkedKey(parkedID(b.ID, sus.Item)))
+			for _, source := range s.sourcesOf(sus) {
+				keys = append(keys, parkedKey(parkedID(b.ID, change.ParseKey(source))))
+			}
+		}
+		return keys
+	}
+	return []stateKey{parkedKey(parkedID(sus.Rule, sus.Item))}
+}
+
+// tasksOf are where unfinished work on a child's parent is kept.
+func (s *auditRead) tasksOf(r *drift.Reading) []stateKey {
+	if r.Suspect.Kind != drift.Copy && r.Suspect.Kind != drift.Reference {
+		return nil
+	}
+	id := plan.ItemRule{Binding: s.planner.ByID(r.Suspect.Rule), Key: change.ParseKey(r.Suspect.Group)}
+	return []stateKey{taskKey(task{id: id}), taskKey(task{id: id, refill: true})}
+}

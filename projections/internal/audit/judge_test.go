@@ -1,0 +1,198 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/rules"
+)
+
+const testRules = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:    { key: { pk: "USER#${userId}", sk: "PROFILE" } }
+  Post:    { key: { pk: "BLOG#${blogId}", sk: "POST#${nr}" }, unique: postId }
+  Comment: { key: { pk: "C#${commentId}", sk: "COMMENT" } }
+  Mention: { key: { pk: "M#${userId}", sk: "MENTION" } }
+rules:
+  comments: { count: Comment, as: Post.comments, by: postId }
+  author:   { copy: name as author, from: User, to: Comment, by: userId }
+  mentions: { mirror: Comment, as: Mention, attributes: [text], by: userId }
+`
+
+func newAuditor(t *testing.T) *Auditor {
+	t.Helper()
+	set, err := rules.Load("test", []byte(testRules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := set.CheckKeys(change.KindString, change.KindString); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[*rules.Rule]string{}
+	for _, r := range set.Rules {
+		ids[r] = r.Name
+	}
+	p := &plan.Planner{Bindings: plan.Bind(set, ids), Incarnation: "i", Epoch: 1}
+	all := func(*plan.Binding) bool { return true }
+	return New(p, Scope{Rules: all, Shown: all, Formers: true})
+}
+
+// item makes an item of texts: "pk/sk name=value name=value".
+func item(text string) change.Item {
+	fields := strings.Fields(text)
+	key := change.ParseKey(fields[0])
+	it := change.Item{"pk": change.String(key.Partition), "sk": change.String(key.Sort)}
+	for _, f := range fields[1:] {
+		name, value, _ := strings.Cut(f, "=")
+		it[name] = change.String(value)
+		if strings.HasPrefix(value, "#") {
+			it[name] = change.Number(value[1:])
+		}
+	}
+	return it
+}
+
+func entry(key string, effects ...string) change.Item {
+	m := map[string]change.Value{}
+	for i := 0; i < len(effects); i += 2 {
+		m[effects[i]] = change.String(effects[i+1])
+	}
+	return change.Item{"pk": change.String("item/" + key), "sk": change.String("entry"), "effects": change.Map(m)}
+}
+
+func set(partition, sort, name string, members ...string) change.Item {
+	return change.Item{"pk": change.String(partition), "sk": change.String(sort), name: change.Set(change.KindStringSet, members)}
+}
+
+// right is a small world in which all is right.
+func right(a *Auditor) (items, rows []change.Item) {
+	mention := item("M#u/MENTION text=hi")
+	digest := change.Digest(change.String("hi"))
+	mention["_dm_mentions"] = change.String(plan.Stamp{
+		Context: plan.StampContext("i", change.Key{Partition: "M#u", Sort: "MENTION"}, ""), Version: "000001|", Digest: digest,
+	}.String())
+	items = []change.Item{
+		item("USER#u/PROFILE name=Ada"), item("BLOG#b/POST#1 postId=p comments=#2"), item("BLOG#b/POST#2 postId=p"), item("BLOG#b/POST#3"),
+		item("C#1/COMMENT postId=p userId=u text=hi author=Ada"), item("C#2/COMMENT postId=p text=ho"), mention,
+	}
+	rows = []change.Item{
+		entry("C#1/COMMENT", "comments", "+1 p", "mentions", "="+digest+" M#u/MENTION"), entry("C#2/COMMENT", "comments", "+1 p"),
+		entry("BLOG#b/POST#1", "@Post", "@p"), entry("BLOG#b/POST#2", "@Post", "@p"),
+		set("locator/Post/p", "locator", "items", "BLOG#b/POST#1", "BLOG#b/POST#2"),
+		set("claims/mentions/M#u/MENTION", "claims", "sources", "C#1/COMMENT"),
+		item("references/author/USER#u%2FPROFILE/x"),
+		{"pk": change.String("sum/comments/p/0"), "sk": change.String("accumulator"), "value": change.Number("2")},
+	}
+	rows[6]["pk"], rows[6]["sk"] = change.String("references/author/USER#u/PROFILE"), change.String("C#1/COMMENT")
+	return items, rows
+}
+
+// judged sorts and combines facts, as the sorter does, and returns the suspects.
+func judged(a *Auditor, items, rows []change.Item) []string {
+	var facts []drift.Fact
+	add := func(f drift.Fact) { facts = append(facts, f) }
+	for _, it := range items {
+		a.Facts(change.Key{Partition: it["pk"].Text(), Sort: it["sk"].Text()}, it, add)
+	}
+	for _, row := range rows {
+		a.RowFacts(row, add)
+	}
+	slices.SortFunc(facts, func(x, y drift.Fact) int {
+		return strings.Compare(x.About+"\x00"+x.Sub+"\x00"+string(x.Tag), y.About+"\x00"+y.Sub+"\x00"+string(y.Tag))
+	})
+	var got []string
+	j := a.Judge(func(s drift.Suspect) {
+		got = append(got, strings.TrimRight(fmt.Sprintf("%s %s%s %s", s.Kind, s.Rule, s.Item, s.Group), " "))
+	})
+	for i := 0; i < len(facts); i++ {
+		f := facts[i]
+		for i+1 < len(facts) && facts[i+1].About == f.About && facts[i+1].Sub == f.Sub && facts[i+1].Tag == f.Tag {
+			sum, ok := Combine(f.About, f.Tag, f.Data, facts[i+1].Data)
+			if !ok {
+				break
+			}
+			f.Data = sum
+			i++
+		}
+		j.Add(f)
+	}
+	j.End()
+	return got
+}
+
+func TestWhatIsSuspectInFacts(t *testing.T) {
+	type world struct{ items, rows []change.Item }
+	without := func(list []change.Item, i int) []change.Item { return slices.Delete(list, i, i+1) }
+	for name, c := range map[string]struct {
+		spoil func(w *world)
+		want  []string
+	}{
+		"nothing":                  {func(*world) {}, nil},
+		"an entry that is missing": {func(w *world) { w.rows = without(w.rows, 1) }, []string{"ledger entry C#2/COMMENT"}},
+		"an entry of an item that is gone": {func(w *world) { w.rows = append(w.rows, entry("C#3/COMMENT", "comments", "+1 p")) },
+			[]string{"ledger entry C#3/COMMENT"}},
+		"an entry of an unknown rule": {func(w *world) { w.rows = append(w.rows, entry("C#3/COMMENT", "unknown", "+1 p")) }, nil},
+		"an accumulator":              {func(w *world) { w.rows[7]["value"] = change.Number("3") }, []string{"accumulator comments p"}},
+		"another suffix makes it right": {func(w *world) {
+			w.rows[7]["value"] = change.Number("1")
+			w.rows = append(w.rows, change.Item{"pk": change.String("sum/comments/p/1"), "value": change.Number("1")})
+		}, nil},
+		"a display":                       {func(w *world) { w.items[1]["comments"] = change.Number("7") }, []string{"displayed value commentsBLOG#b/POST#1 p"}},
+		"a display that is 2.0":           {func(w *world) { w.items[1]["comments"] = change.Number("2.0") }, nil},
+		"a display of no number":          {func(w *world) { w.items[1]["comments"] = change.String("2") }, []string{"displayed value commentsBLOG#b/POST#1 p"}},
+		"a display on the one that lost":  {func(w *world) { w.items[2]["comments"] = change.Number("2") }, []string{"displayed value commentsBLOG#b/POST#2 p"}},
+		"a 0 on one without a group":      {func(w *world) { w.items[3]["comments"] = change.Number("0") }, nil},
+		"a 1 on one without a group":      {func(w *world) { w.items[3]["comments"] = change.Number("1") }, []string{"displayed value commentsBLOG#b/POST#3"}},
+		"a copy":                          {func(w *world) { w.items[4]["author"] = change.String("Bob") }, []string{"copy authorC#1/COMMENT"}},
+		"a copy that is missing":          {func(w *world) { delete(w.items[4], "author") }, []string{"copy authorC#1/COMMENT"}},
+		"a copy of a parent that is gone": {func(w *world) { w.items = without(w.items, 0) }, []string{"copy authorC#1/COMMENT"}},
+		"a copy without a parent":         {func(w *world) { w.items[5]["author"] = change.String("Ada") }, []string{"copy authorC#2/COMMENT"}},
+		"a reference that is missing":     {func(w *world) { w.rows = without(w.rows, 6) }, []string{"reference authorC#1/COMMENT USER#u/PROFILE"}},
+		"a reference too many": {func(w *world) {
+			w.rows = append(w.rows, change.Item{"pk": w.rows[6]["pk"], "sk": change.String("C#9/COMMENT")})
+		}, []string{"reference authorC#9/COMMENT USER#u/PROFILE"}},
+		"a mirror item that is missing":    {func(w *world) { w.items = without(w.items, 6) }, []string{"mirror item M#u/MENTION"}},
+		"a mirror item with other content": {func(w *world) { w.items[6]["text"] = change.String("ha") }, []string{"mirror item M#u/MENTION"}},
+		"a mirror item without its stamp":  {func(w *world) { delete(w.items[6], "_dm_mentions") }, []string{"mirror item M#u/MENTION"}},
+		"a mirror item nobody asks for": {func(w *world) {
+			delete(w.items[4], "userId")
+			delete(w.items[4], "author")
+			w.rows = without(w.rows, 6)
+			w.rows[0] = entry("C#1/COMMENT", "comments", "+1 p")
+			w.rows = slices.DeleteFunc(w.rows, func(r change.Item) bool { return strings.HasPrefix(r["pk"].Text(), "claims/") })
+		}, []string{"mirror item M#u/MENTION"}},
+		"an item of the mirror's shape that the application made": {func(w *world) { w.items = append(w.items, item("M#v/MENTION text=mine")) }, nil},
+		"claims": {func(w *world) {
+			w.rows[5]["sources"] = change.Set(change.KindStringSet, []string{"C#1/COMMENT", "C#2/COMMENT"})
+		}, []string{"claims mentionsM#u/MENTION"}},
+		"a locator": {func(w *world) { w.rows[4]["items"] = change.Set(change.KindStringSet, []string{"BLOG#b/POST#2"}) }, []string{"locator @Post p"}},
+	} {
+		a := newAuditor(t)
+		w := &world{}
+		w.items, w.rows = right(a)
+		c.spoil(w)
+		if diff := cmp.Diff(c.want, judged(a, w.items, w.rows)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestSumsBeyondEveryNumberAreNotJudged(t *testing.T) {
+	if got := addTexts("1e125", "1"); got != beyond {
+		t.Errorf("1e125 + 1 is %s", got)
+	}
+	if got, ok := Combine(aboutSum+"x", tagWant, beyond, "1"); !ok || got != beyond {
+		t.Errorf("what is beyond came back: %s", got)
+	}
+	if _, ok := Combine(aboutCopies+"x", tagHave, "1", "1"); ok {
+		t.Error("facts that are no amounts were added up")
+	}
+}

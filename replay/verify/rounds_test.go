@@ -1,0 +1,106 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+)
+
+// late is a stream of one record, which is applied at some time.
+type late struct {
+	Auditor
+	applied bool
+	blind   bool
+}
+
+func (l *late) Applied(context.Context) (Applied, error) {
+	return Applied{Shards: map[string]Checkpoint{"s": {Done: l.applied}}}, nil
+}
+
+func (l *late) Unapplied(_ context.Context, then Applied, f func(*change.Record) error) error {
+	if then.Shards["s"].Done {
+		return nil
+	}
+	return f(&change.Record{})
+}
+
+func (l *late) Blind() bool { return l.blind }
+
+func (l *late) Concerns(_ *change.Record, emit func(string)) { emit("it") }
+
+// rounds runs rounds over one suspect, which each reads.
+func (l *late) rounds(t *testing.T, patience time.Duration, each func(n int) drift.Reading) ([]drift.Reading, *run) {
+	t.Helper()
+	v := &run{Config: Config{Auditor: l, Pending: l, Settle: time.Millisecond, Patience: patience}}
+	v.summary.Undecided = map[string]int64{}
+	n := 0
+	found, err := v.rounds(t.Context(), []drift.Suspect{{Kind: drift.Copy}}, func(context.Context, []drift.Suspect) ([]drift.Reading, error) {
+		n++
+		return []drift.Reading{each(n)}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found, v
+}
+
+func wrong(concern string) drift.Reading {
+	return drift.Reading{State: "a", Findings: []drift.Finding{{What: drift.Wrong}}, Concerns: []string{concern}}
+}
+
+func TestARecordThatIsAppliedJustAfterTheReadingExplainsIt(t *testing.T) {
+	l := &late{}
+	found, v := l.rounds(t, time.Minute, func(n int) drift.Reading {
+		if n <= 2 {
+			l.applied = n == 2 // between this reading and the look at the stream
+			return wrong("it")
+		}
+		return drift.Reading{State: "b"}
+	})
+	if len(found) > 0 || v.summary.Cleared != 1 {
+		t.Errorf("found %v, %+v", found, v.summary)
+	}
+}
+
+func TestWhatNoRecordConcernsIsDrift(t *testing.T) {
+	found, v := (&late{}).rounds(t, time.Minute, func(int) drift.Reading { return wrong("another") })
+	if len(found) != 1 || v.summary.NotDecided() > 0 {
+		t.Errorf("found %v, %+v", found, v.summary)
+	}
+}
+
+func TestWhatARecordMayExplainStaysUndecided(t *testing.T) {
+	for name, l := range map[string]*late{whyRecords: {}, whyBlind: {blind: true}} {
+		found, v := l.rounds(t, 20*time.Millisecond, func(int) drift.Reading { return wrong("it") })
+		if len(found) > 0 || v.summary.Undecided[name] != 1 {
+			t.Errorf("%s: found %v, %+v", name, found, v.summary)
+		}
+	}
+}
+
+func TestWhatKeepsMovingStaysUndecided(t *testing.T) {
+	found, v := (&late{}).rounds(t, 20*time.Millisecond, func(n int) drift.Reading {
+		r := wrong("another")
+		r.State = string(rune('a' + n%20))
+		return r
+	})
+	if len(found) > 0 || v.summary.Undecided[whyMoved] != 1 {
+		t.Errorf("found %v, %+v", found, v.summary)
+	}
+}
+
+func TestStoppingEndsTheRounds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	v := &run{Config: Config{Settle: time.Hour, Patience: time.Hour}}
+	_, err := v.rounds(ctx, []drift.Suspect{{}}, func(context.Context, []drift.Suspect) ([]drift.Reading, error) {
+		cancel()
+		return []drift.Reading{wrong("it")}, nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
+	}
+}

@@ -1,0 +1,44 @@
+package verify_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/population"
+	"github.com/dynamill/dynamill/replay/verify"
+)
+
+func TestRepairBesideTrafficDoesNoHarm(t *testing.T) {
+	for seed := range 12 {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 9)))
+			w := newWorld(t, p, uint64(seed))
+			w.live(120)
+			w.follow()
+			spoiled := w.spoil(12)
+			w.lose()
+			var traffic sync.WaitGroup
+			traffic.Go(func() {
+				for range 4 {
+					w.live(25)
+					w.follow()
+				}
+			})
+			for range 3 { // of two repairs at once, one finds done what the other has done
+				traffic.Go(func() { w.verify(true, func(cfg *verify.Config) { cfg.Patience = 50 * time.Millisecond }) })
+			}
+			traffic.Wait()
+			w.follow()
+			w.verify(true) // what the traffic did not let it decide
+			w.follow()
+			w.expectRight("after the repair")
+			if t.Failed() {
+				t.Fatalf("spoiled: %v\n%s", spoiled, p.File)
+			}
+		})
+	}
+}
