@@ -3,6 +3,7 @@ package streamreader
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,4 +55,53 @@ func TestNobodyHasCaughtUpBeforeAllShardsAreListed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// tornOnce is a lease table of which the first scan lacks a row that was made
+// after the scan had passed its place, and shows the stream's own row, read last,
+// as it was made then.
+type tornOnce struct {
+	*MemoryCheckpoints
+	lacks string
+	torn  bool
+}
+
+func (c *tornOnce) Load(ctx context.Context) ([]Lease, error) {
+	rows, err := c.MemoryCheckpoints.Load(ctx)
+	if !c.torn {
+		c.torn = true
+		rows = slices.DeleteFunc(rows, func(l Lease) bool { return l.Shard == c.lacks })
+	}
+	return rows, err
+}
+
+func TestAScanThatMissedARowIsNoProofThatAllIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, cp := newFakeStream(), &tornOnce{MemoryCheckpoints: NewMemoryCheckpoints(), lacks: "behind"}
+		for _, l := range []Lease{
+			{Shard: testARN, Stream: testARN, Checkpoint: Latest, Label: "label", PartitionKey: "pk"},
+			{Shard: "done", Stream: testARN, Checkpoint: "5", Newest: time.Now().Add(time.Hour)},
+			{Shard: "behind", Stream: testARN, Checkpoint: TrimHorizon},
+		} {
+			l.Owner, l.Counter = "other", 3
+			if _, err := cp.Create(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := contextFor(t, testTerm/2)
+		defer cancel()
+		r := newTestReader(t, f, cp, &collector{})
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		for ctx.Err() == nil {
+			time.Sleep(50 * time.Millisecond)
+			if r.Stats().CaughtUp {
+				t.Error("caught up although a shard is not")
+				break
+			}
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

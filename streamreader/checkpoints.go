@@ -15,11 +15,17 @@ const (
 // shard; a reader with Config.Alone stops at once.
 var ErrLeaseLost = leases.ErrLost
 
+// ErrNamesake is an ErrLeaseLost: another process runs under this one's
+// WorkerID. It ends the reader that was there first.
+var ErrNamesake = leases.ErrNamesake
+
 type (
 	// Lease is one row of the lease table: how far one shard is done, and by whom.
 	// Beside its shards each stream has a row of its own (OfStream), whose owner
 	// lists the stream's shards and makes and deletes their rows.
 	Lease = leases.Lease
+	// Worker is who claims leases.
+	Worker = leases.Worker
 	// Checkpoints keeps the leases: NewLeaseTable and NewMemoryCheckpoints make one.
 	Checkpoints = leases.Store
 	// LeaseTable keeps the leases in a DynamoDB table, one row a shard.

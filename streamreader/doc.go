@@ -27,9 +27,9 @@
 //	    │release         │   ╲ request (checkpointOwner has it, leaseOwner gets it)
 //	    └────────────────┘    ► asked for ──release──► held by who has asked
 //
-//	held, asked for ──no write for a term──► anybody's
+//	held, asked for ──no write for a term──► anybody's, made nobody's by who lists
 //
-// Every write of an owner raises the row's counter and is conditional on it and
+// The term is the owner's own, which its row names. Every write of an owner raises the row's counter and is conditional on it and
 // on the owner. Whoever waits for a lease to expire measures the term on its
 // own monotonic clock, from when it first saw the counter as it is; the owner
 // measures it from the start of the call that raised it, which was before, and
@@ -37,6 +37,11 @@
 // assumes that both run at the same speed, within the margin, also while a
 // machine is suspended; where that fails, a checkpoint is still refused, and
 // the processor's effects must be idempotent, as always.
+//
+// Who changes what others should look at raises a number in the stream's own
+// row (looks.go); the others read that row often and all rows rarely. Where a
+// number is missed, their next look comes a little later: nothing that is true
+// depends on it.
 //
 // The rows of shards are made and deleted by one worker: the owner of the
 // stream's own row, whose key is the stream's ARN. The others never call

@@ -213,7 +213,10 @@ func (f *fakeStream) GetShardIterator(_ context.Context, in *dynamodbstreams.Get
 	switch in.ShardIteratorType {
 	case streams.ShardIteratorTypeTrimHorizon:
 	case streams.ShardIteratorTypeAtSequenceNumber:
-		index = 0 // the reader asks for the first record only
+		index = 0 // what the reader asks for is the first record, or trimmed
+		for index < len(s.records) && compareSequences(*s.records[index].Dynamodb.SequenceNumber, *in.SequenceNumber) < 0 {
+			index++
+		}
 	case streams.ShardIteratorTypeAfterSequenceNumber:
 		index = 0
 		for index < len(s.records) && compareSequences(*s.records[index].Dynamodb.SequenceNumber, *in.SequenceNumber) <= 0 {

@@ -53,15 +53,17 @@ func TestThreeReadersShareEightShards(t *testing.T) {
 }
 
 func TestTheShardsOfADeadReaderAreTakenWithinTwoTerms(t *testing.T) {
-	for _, victim := range []string{"a", "b", "c"} {
-		t.Run(victim, func(t *testing.T) {
+	for i := range 12 {
+		// a lists. The others look rarely: whenever that was, it must not matter.
+		victim, when := []string{"a", "b", "c"}[i%3], 20*time.Second+time.Duration(i/3)*7*time.Second
+		t.Run(fmt.Sprintf("%s after %s", victim, when), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCrew(t, dynamosim.Options{Shards: 8})
 				stop := c.keepWriting(50*time.Millisecond, 40)
 				for _, name := range []string{"a", "b", "c"} {
 					c.join(name)
 				}
-				time.Sleep(20 * time.Second)
+				time.Sleep(when)
 				dead := c.members[victim]
 				c.kill(dead)
 				time.Sleep(2 * testTerm)
@@ -74,6 +76,30 @@ func TestTheShardsOfADeadReaderAreTakenWithinTwoTerms(t *testing.T) {
 				<-dead.ended
 				c.judge(true)
 			})
+		})
+	}
+}
+
+// Who lists is watched by all, so that its shards wait no longer than others'.
+func TestTheShardsOfADeadListerAreTakenBeforeTwoTerms(t *testing.T) {
+	for i := range 8 { // renewals are about eight such steps apart
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrew(t, dynamosim.Options{Shards: 8})
+			for _, name := range []string{"a", "b", "c"} {
+				c.join(name)
+			}
+			time.Sleep(40*time.Second + time.Duration(i)*500*time.Millisecond)
+			dead := c.members[c.rows()[c.arn].Owner]
+			c.kill(dead)
+			began := time.Now()
+			for len(c.owners()[dead.name]) > 0 && time.Since(began) < 3*testTerm {
+				time.Sleep(100 * time.Millisecond)
+			}
+			if took := time.Since(began); took > testTerm*165/100 {
+				t.Errorf("step %d: the shards of %s, which listed, were taken after %s", i, dead.name, took)
+			}
+			<-dead.ended
+			c.dismiss()
 		})
 	}
 }

@@ -3,13 +3,9 @@ package streamreader
 import (
 	"context"
 	"errors"
-	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
-
-	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-	"github.com/cenkalti/backoff/v4"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
@@ -40,6 +36,7 @@ type follower struct {
 	began   time.Time
 
 	fleet    *fleet // nil: this process reads the stream alone
+	own      Lease  // the stream's own row as it was when all rows were read; zero if there was none
 	lister   lister
 	found    listing // the last complete list, and what was found since
 	plan     lineagePlan
@@ -49,6 +46,7 @@ type follower struct {
 	missing  map[string]int      // consecutive lists that lacked the shard
 	done     map[string]int      // the same for rows that serve nobody any more
 	fresh    bool                // not all rows of the shards that the stream had at first are made
+	allMade  bool                // all of them were, before the rows were read
 	decoder  decoder
 
 	soon      time.Duration // next wait after a shard has ended
@@ -57,13 +55,15 @@ type follower struct {
 	listedAt  time.Time     // the last page that came
 	lists     <-chan listed // pages of the list that is being made; nil if none is
 	stopList  context.CancelFunc
-	idleAtAsk bool // all shards were idle when the list was begun
-	failing   *backoff.ExponentialBackOff
+	idleAtAsk bool      // all shards were idle when the list was begun
+	toldAt    time.Time // when others were told, while stopping, of what is given up
+	failing   *waits
 
-	slots chan struct{}
-	ended chan endedShard
-	idle  chan struct{}
-	wg    sync.WaitGroup
+	slots  chan struct{}
+	buffer *buffer
+	ended  chan endedShard
+	idle   chan struct{}
+	wg     sync.WaitGroup
 }
 
 type endedShard struct {
@@ -83,13 +83,14 @@ func newFollower(r *Reader, drain bool) *follower {
 		missing:  map[string]int{},
 		soon:     r.cfg.ListInterval,
 		stopList: func() {},
-		failing:  newBackoff(),
+		failing:  newWaits(r.cfg.WorkerID + " lists"),
 		slots:    make(chan struct{}, r.cfg.Concurrency),
+		buffer:   newBuffer(r.cfg.BufferMax),
 		ended:    make(chan endedShard),
 		idle:     make(chan struct{}, 1),
 	}
 	if !r.cfg.Alone {
-		f.fleet = newFleet(&r.cfg)
+		f.fleet = newFleet(&r.cfg, drain)
 	}
 	return f
 }
@@ -110,6 +111,9 @@ func (f *follower) run(ctx, work context.Context) error {
 			}
 		}
 		f.list(ctx)
+		if f.fleet != nil {
+			f.fleet.tell(ctx)
+		}
 		if err := f.await(ctx, work); err != nil {
 			return err
 		}
@@ -117,198 +121,7 @@ func (f *follower) run(ctx, work context.Context) error {
 			return err
 		}
 	}
-	return nil
-}
-
-func (f *follower) load(ctx context.Context) error {
-	rows, err := f.r.cfg.Checkpoints.Load(ctx)
-	if err != nil {
-		return fmt.Errorf("loading checkpoints: %w", err)
-	}
-	former := ""
-	for _, l := range rows {
-		if l.Stream != f.r.cfg.StreamARN && l.Stream > former {
-			former = l.Stream
-		}
-	}
-	f.see(rows)
-	if f.fresh {
-		f.r.cfg.Logger.Info("starting with the oldest records that the stream holds", "stream", f.r.cfg.StreamARN)
-		if former != "" {
-			f.r.cfg.Logger.Warn("the table had another stream before: changes between the two were not seen",
-				"stream", f.r.cfg.StreamARN, "former", former)
-		}
-	}
-	return nil
-}
-
-// see takes over the rows as they were just read.
-func (f *follower) see(rows []Lease) {
-	var own *Lease
-	seen := make(map[string]Lease, len(rows))
-	for _, l := range rows {
-		switch {
-		case l.Stream != f.r.cfg.StreamARN:
-		case l.OfStream():
-			own = &l
-		default:
-			seen[l.Shard] = l
-		}
-	}
-	f.fresh = !hasProgress(seen)
-	if own != nil {
-		f.fresh = own.Checkpoint == TrimHorizon
-	}
-	for id := range f.running {
-		if l, ok := f.leases[id]; ok && f.fleet == nil {
-			seen[id] = l
-		}
-	}
-	if f.fleet != nil {
-		f.fleet.see(f.leases, seen, own)
-		if own != nil && own.Label != "" {
-			f.decoder = decoder{label: own.Label, partition: own.PartitionKey, sortName: own.SortKey}
-		}
-	}
-	before := f.leases
-	f.leases, f.children = seen, childrenIn(seen)
-	for id, l := range seen {
-		if was, known := before[id]; known && l.Finished() && !was.Finished() && len(f.children[id]) == 0 {
-			f.listSoon()
-		}
-	}
-	for id, s := range f.running {
-		if f.fleet == nil {
-			break
-		}
-		f.fleet.silence.heard(s.snapshot().answered)
-		if len(f.children[id]) > 0 {
-			s.observe(shardInfo{closed: true}, f.children[id], streams.StreamStatusEnabled)
-		}
-	}
-}
-
-// list begins a list of the shards if it is time for one and this worker's turn.
-func (f *follower) list(ctx context.Context) {
-	mine := f.fleet == nil || f.fleet.lists()
-	// Who drains wants to know of itself that nothing is left.
-	if !mine && (!f.drain || !f.settled() || !f.allIdle()) || f.lists != nil || time.Now().Before(f.nextList) {
-		return
-	}
-	var only []string // parents whose children are looked for; nil: everything is listed
-	if f.found.pages > 1 && f.soon < f.r.cfg.ListInterval && f.fleet != nil && !f.drain {
-		only = childless(f.found.shards, f.leases)
-		switch {
-		case len(only) == 0: // all were found
-			f.soon, f.nextList = f.r.cfg.ListInterval, f.nextFull
-			return
-		case len(only) >= f.found.pages:
-			only = nil
-		}
-	}
-	f.idleAtAsk = f.allIdle()
-	ctx, f.stopList = context.WithCancel(ctx)
-	pages := make(chan listed)
-	f.lists = pages
-	f.wg.Go(func() { f.lister.send(ctx, only, pages) })
-}
-
-// page takes over one page of a list, or its failure.
-func (f *follower) page(ctx, work context.Context, p listed) error {
-	err := p.err
-	if err == nil {
-		f.decoder, f.listedAt = p.found.decoder, time.Now()
-		if err = f.takePage(ctx, p); err == nil {
-			err = f.apply(ctx, work)
-		}
-	}
-	if err == nil && p.last && p.complete {
-		err = f.complete(ctx)
-	}
-	if err == nil && !p.last {
-		return nil
-	}
-	f.stopList()
-	f.lists = nil
-	wait, full := f.nextWait(p.took)
-	f.nextList = time.Now().Add(wait)
-	if p.complete {
-		f.nextFull = time.Now().Add(full)
-	}
-	switch {
-	case err == nil:
-		f.failing.Reset()
-		if f.fleet != nil {
-			f.fleet.silence.lists = time.Time{}
-		}
-		return nil
-	case ctx.Err() != nil:
-		return nil
-	case f.fleet != nil && errors.Is(err, ErrLeaseLost): // somebody else lists now
-	case classify(err) != verdictRetry, f.decoder.label == "" && time.Since(f.began) > startMax:
-		return err
-	}
-	wait = f.failing.NextBackOff()
-	f.nextList = time.Now().Add(wait)
-	// At the start there is no need for it: who cannot list then ends soon.
-	if f.fleet != nil && f.fleet.lists() && f.decoder.label != "" && f.fleet.silence.failedList(f.r.cfg.LeaseTerm) {
-		f.r.cfg.Logger.Warn("listing the stream's shards failed for a while, another worker may try", "error", err)
-		f.fleet.resign(ctx)
-		return nil
-	}
-	f.r.cfg.Logger.Warn("listing the stream's shards failed, will retry", "wait", wait, "error", err)
-	return nil
-}
-
-// takePage makes the rows that a page asks for. Who reads alone waits for the
-// whole list, so that a restart can tell by the rows a first start that was cut
-// off from a stream that was followed before; in a fleet the stream's own row tells.
-func (f *follower) takePage(ctx context.Context, p listed) error {
-	if p.complete && p.last {
-		f.found = p.found
-		children := childrenOf(p.found.shards)
-		for _, s := range p.found.shards {
-			if reader := f.running[s.id]; reader != nil {
-				reader.observe(s, children[s.id], p.found.status)
-			}
-		}
-		f.plan = planShards(f.r.cfg.StreamARN, f.found.shards, f.leases, !f.fresh)
-		if f.fleet != nil && !f.fleet.lists() {
-			return nil
-		}
-		return f.createRows(ctx, f.plan.create)
-	}
-	if f.fleet == nil || !f.fleet.lists() {
-		return nil
-	}
-	if !p.complete {
-		f.found.shards = append(f.found.shards, p.page...)
-	}
-	if err := f.fleet.describe(ctx, f.decoder, f.fleet.own.Checkpoint); err != nil {
-		return err
-	}
-	return f.createRows(ctx, planPart(f.r.cfg.StreamARN, p.page, f.leases))
-}
-
-// complete draws the conclusions that only a whole list allows.
-func (f *follower) complete(ctx context.Context) error {
-	if f.fleet == nil {
-		f.fresh = false
-	} else if f.fleet.lists() {
-		if err := f.fleet.describe(ctx, f.decoder, Latest); err != nil {
-			return err
-		}
-		f.fresh = false
-		f.plan.missing = append(f.plan.missing, stranded(f.plan.read, f.leases)...)
-	}
-	if f.fleet == nil || f.fleet.lists() {
-		if err := f.judgeMissing(); err != nil {
-			return err
-		}
-		f.deleteDone(ctx)
-	}
-	known := f.fleet == nil || f.fleet.lists() || len(f.plan.create)+len(f.plan.missing) == 0
-	f.drained = known && f.idleAtAsk && f.settled() && f.allIdle() && f.found.status != streams.StreamStatusEnabling
+	f.tellStopping() // of a shard that ended as early as that
 	return nil
 }
 
@@ -317,7 +130,7 @@ func (f *follower) apply(ctx, work context.Context) error {
 	if f.fleet != nil {
 		f.balance(ctx, work)
 	} else if len(f.found.shards) > 0 {
-		f.plan = planLineage(f.r.cfg.StreamARN, f.found.shards, f.leases)
+		f.plan = planLineage(f.r.cfg.StreamARN, f.found.shards, f.leases, !f.fresh)
 		if err := f.createRows(ctx, f.plan.create); err != nil {
 			return err
 		}
@@ -332,52 +145,13 @@ func (f *follower) apply(ctx, work context.Context) error {
 	return nil
 }
 
-func (f *follower) createRows(ctx context.Context, create []Lease) error {
-	rows := make([]Lease, len(create))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(callsMax)
-	for i, lease := range create {
-		group.Go(func() error {
-			lease.Whole = lease.Start != ""
-			if f.fresh {
-				// The oldest shards may be trimmed in part by now. That is no loss:
-				// the reader takes up the stream as it is.
-				whole, err := holdsStart(ctx, &f.r.cfg, shardInfo{id: lease.Shard, start: lease.Start})
-				if err != nil && classify(err) == verdictRetry {
-					return err
-				}
-				lease.Whole = whole
-			}
-			var err error
-			rows[i], err = f.r.cfg.Checkpoints.Create(ctx, lease)
-			return err
-		})
-	}
-	err := group.Wait()
-	for _, row := range rows {
-		if row.Shard != "" {
-			f.note(row)
-		}
-	}
-	if len(create) > 0 {
-		f.children = childrenIn(f.leases)
-	}
-	return err
-}
-
-// note takes over one row as a call has just returned it.
-func (f *follower) note(row Lease) {
-	if f.fleet != nil {
-		f.fleet.note(f.leases[row.Shard], row)
-	}
-	f.leases[row.Shard] = row
-}
-
 func (f *follower) start(ctx, work context.Context, info shardInfo, held *leases.Held) {
 	s := &shardReader{
 		cfg:      &f.r.cfg,
 		log:      f.r.cfg.Logger,
 		slots:    f.slots,
+		ahead:    newAhead(&f.r.cfg, info, f.decoder, f.buffer),
+		random:   rand.New(rand.NewPCG(nameHash(f.r.cfg.WorkerID), nameHash(info.id))),
 		onIdle:   f.wake,
 		onDone:   f.r.countDone,
 		info:     info,
@@ -408,16 +182,20 @@ func (f *follower) wake() {
 func (f *follower) take(e endedShard) error {
 	s := f.running[e.id]
 	delete(f.running, e.id)
+	if cause := e.held.Cause(); errors.Is(cause, ErrNamesake) {
+		e.err = cause
+	}
 	f.countGone(e)
 	f.note(e.held.Lease())
 	if f.fleet != nil {
 		f.fleet.drop(e.id)
+		f.fleet.untold = true
 		if errors.Is(e.err, errUnanswered) {
 			f.r.cfg.Logger.Warn("a shard is given back", "shard", e.id, "error", e.err)
 			f.fleet.silence.gaveBack(s, f.r.cfg.LeaseTerm)
 			e.err = nil
 		}
-		if errors.Is(e.err, ErrLeaseLost) {
+		if errors.Is(e.err, ErrLeaseLost) && !errors.Is(e.err, ErrNamesake) {
 			f.r.cfg.Logger.Warn("a shard is no longer this worker's", "shard", e.id, "error", e.err)
 			e.err = nil
 		}
@@ -436,9 +214,32 @@ func (f *follower) stopAll() error {
 	var errs []error
 	for e := range f.ended {
 		errs = append(errs, f.take(e))
+		f.tellStopping()
 	}
 	if f.fleet != nil {
 		f.fleet.stop()
 	}
 	return errors.Join(errs...)
+}
+
+// tellStopping tells others of what a worker that stops has given up so far:
+// they need not wait for the slowest shard.
+func (f *follower) tellStopping() {
+	if f.fleet != nil && f.fleet.untold && time.Since(f.toldAt) > tellEvery {
+		f.fleet.tell(context.Background())
+		f.toldAt = time.Now()
+	}
+}
+
+// tellEvery is how often at most a worker that stops tells of what it gives up.
+const tellEvery = 200 * time.Millisecond
+
+// tellLoss lets the other workers end with this one, where records are lost,
+// instead of one after the other as each takes the shard.
+func (f *follower) tellLoss(err error) {
+	var lost *TrimmedError
+	if f.fleet == nil || !errors.As(err, &lost) || errors.Is(err, errToldLost) {
+		return
+	}
+	f.fleet.announce(context.Background(), leases.Loss{Shard: lost.Shard, Checkpoint: lost.Checkpoint})
 }

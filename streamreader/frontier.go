@@ -26,6 +26,14 @@ func (f *frontier) resumeAt(m mark) { f.reached, f.saved = m, m }
 // hand notes records that are about to be given to the processor.
 func (f *frontier) hand(marks ...mark) { f.pending = append(f.pending, marks...) }
 
+// forget takes back what was handed and is not done, and returns the sequence
+// number of the first of it.
+func (f *frontier) forget() string {
+	first := f.pending[0].sequence
+	f.pending = nil
+	return first
+}
+
 // advance notes that of the first given pending records, the first done are done.
 func (f *frontier) advance(done, given int) error {
 	if done < 0 || done > min(given, len(f.pending)) {

@@ -16,7 +16,7 @@ type shardInfo struct {
 
 // lineagePlan says what follows from a list of shards and the leases.
 type lineagePlan struct {
-	create  []Lease     // rows for shards that have none, parents first
+	create  []Lease     // rows for shards that have none, or a bare one, parents first
 	read    []shardInfo // to be read now, if nobody does already
 	waiting []string    // shards whose parent is not finished
 	done    []Lease     // rows that serve nobody any more, unless the list was incomplete
@@ -26,14 +26,9 @@ type lineagePlan struct {
 // planLineage decides which shards may be read. A shard may be read once its
 // parent is finished; a parent that the stream no longer lists and that no
 // lease names cannot hold anything back. leases holds the rows of this stream's
-// shards only. It is pure: same input, same plan, in order of shard ids.
-func planLineage(streamARN string, listed []shardInfo, rows map[string]Lease) lineagePlan {
-	return planShards(streamARN, listed, rows, hasProgress(rows))
-}
-
-// planShards is planLineage that is told whether the stream was followed
-// before: whether all shards that it had at first have, or had, rows.
-func planShards(streamARN string, listed []shardInfo, rows map[string]Lease, followed bool) lineagePlan {
+// shards only; followed says whether all shards that the stream had at first
+// have, or had, rows. It is pure: same input, same plan, in order of shard ids.
+func planLineage(streamARN string, listed []shardInfo, rows map[string]Lease, followed bool) lineagePlan {
 	var plan lineagePlan
 	byID := make(map[string]shardInfo, len(listed))
 	for _, s := range listed {
@@ -45,17 +40,18 @@ func planShards(streamARN string, listed []shardInfo, rows map[string]Lease, fol
 		if known && lease.Finished() {
 			continue
 		}
+		begun := known && lease.Checkpoint != TrimHorizon
 		_, parentListed := byID[s.parent]
 		parentLease, parentKnown := rows[s.parent]
 		alone := !parentListed && !parentKnown
-		if !known {
+		if !known || lease.Bare {
 			lease = rowOf(streamARN, s)
 			lease.Orphan = s.parent != "" && alone
 			// With rows that show progress, a shard whose parent nobody knows
 			// is the grandchild of one that was read: a generation between
 			// came and went unread. Its row is not made, so that this stays
 			// to be seen after a restart too.
-			if followed && lease.Orphan {
+			if followed && lease.Orphan && !begun {
 				lost[s.parent] = true
 				plan.waiting = append(plan.waiting, s.id)
 				continue
@@ -138,10 +134,10 @@ func outlived(byID map[string]shardInfo, rows map[string]Lease) []Lease {
 
 // hasProgress reports whether anything of the stream was done. Rows are all
 // made before the first shard is read, so that without progress a crash may
-// have left only some of them.
+// have left only some of them. What another program did says nothing of that.
 func hasProgress(rows map[string]Lease) bool {
 	for _, l := range rows {
-		if l.Checkpoint != TrimHorizon {
+		if l.Checkpoint != TrimHorizon && !l.Bare {
 			return true
 		}
 	}

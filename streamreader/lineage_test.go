@@ -42,7 +42,7 @@ func TestPlanLineage(t *testing.T) {
 				id, checkpoint, _ := strings.Cut(text, "=")
 				leases[id] = Lease{Shard: id, Checkpoint: checkpoint}
 			}
-			plan := planLineage("arn", listed, leases)
+			plan := planLineage("arn", listed, leases, hasProgress(leases))
 			var read, created, missing []string
 			for _, s := range plan.read {
 				read = append(read, s.id)
@@ -87,7 +87,7 @@ func TestRowsThatServeNobodyAnyMore(t *testing.T) {
 			for _, l := range test.leases {
 				leases[l.Shard] = l
 			}
-			if got := planLineage("arn", test.listed, leases).done; len(got) != test.want {
+			if got := planLineage("arn", test.listed, leases, hasProgress(leases)).done; len(got) != test.want {
 				t.Errorf("%v, want %d rows", got, test.want)
 			}
 		})
@@ -113,7 +113,7 @@ func TestEveryShardIsReadOnceAndAfterItsParent(t *testing.T) {
 		reading, finished := []string{}, map[string]bool{}
 		for range 10 * (count + 1) {
 			listed := rapid.Permutation(all).Draw(t, "listed")
-			plan := planLineage("arn", listed, leases)
+			plan := planLineage("arn", listed, leases, hasProgress(leases))
 			if len(plan.missing) > 0 {
 				t.Fatalf("missing %v although every shard is listed", plan.missing)
 			}

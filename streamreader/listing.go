@@ -3,6 +3,7 @@ package streamreader
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -179,13 +180,26 @@ func (f *listing) add(arn string, d *streams.StreamDescription) error {
 	return nil
 }
 
-// newBackoff waits 100 ms at first and 20 s at last, half of it at random.
-func newBackoff() *backoff.ExponentialBackOff {
-	return backoff.NewExponentialBackOff(
+// waits are 100 ms at first and 20 s at last, half of it by chance; the chance
+// follows from a name, so that a proof can repeat it.
+type waits struct {
+	*backoff.ExponentialBackOff
+	random *rand.Rand
+}
+
+func newWaits(name string) *waits {
+	return &waits{random: rand.New(rand.NewPCG(nameHash(name), 1)), ExponentialBackOff: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithRandomizationFactor(0),
 		backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(20*time.Second),
-		backoff.WithMaxElapsedTime(0))
+		backoff.WithMaxElapsedTime(0))}
+}
+
+// NextBackOff is the next wait.
+func (w *waits) NextBackOff() time.Duration {
+	d := w.ExponentialBackOff.NextBackOff()
+	return d/2 + time.Duration(w.random.Int64N(int64(d)))
 }
 
 // sleep waits, or returns the context's cause if that ends first.

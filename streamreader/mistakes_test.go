@@ -15,10 +15,28 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamosim"
 )
 
-// Each test here is named after a mistake that readers of these streams have
-// made, and shows that this one does not make it.
+// The mistakes that readers of these streams have made, and the tests that show
+// that this one does not make them:
+//
+//	DescribeStream not paginated                      TestDescribeStreamNotPaginated
+//	an expired iterator looped for ever               TestExpiredIteratorLoopedForEver
+//	a deleted shard retried for ever                  TestDeletedShardRetriedForEver
+//	children opened at LATEST                         TestChildrenOpenedAtLatest
+//	every second generation of shards skipped         TestEverySecondGenerationSkipped, TestGenerationThatCameAndWentUnreadIsLoud
+//	records beside a nil next iterator dropped        TestRecordsDroppedBesideANilNextIterator
+//	a partly read closed shard marked finished        TestPartlyReadClosedShardMarkedFinished
+//	trimmed data, or a shard that is not found,
+//	taken for the end of the shard                    TestTrimmedDataTakenForTheEndOfTheShard, TestAReaderThatWasAwayForTooLongSaysSo
+//	idle for ever after SHARD_END                     TestIdleForEverAfterShardEnd
+//	a child not blocked where the parent has no row   TestChildNotBlockedWhenTheParentsLeaseIsMissing
+//	acknowledgements with gaps checkpointed           TestNonContiguousAcknowledgementsCheckpointed
+//	sequence numbers compared as strings              TestSequenceNumbersComparedAsStrings
+//	two consumers on one shard after a refresh        TestTwoConsumersOnOneShardAfterARefreshRace, TestThreeReadersShareEightShards
+//	a worker that cannot reclaim its own lease        TestWorkerThatCannotReclaimItsOwnLease, TestALeaseThatADeadWorkerHasLeftIsTaken
+//	running for days while dead                       TestRunningWhileDead, TestAWorkerIsNotCaughtUpWhileAnotherIsBehind
 
 func wantItems(t *testing.T, c *collector, want map[string]int) {
 	t.Helper()
@@ -45,27 +63,32 @@ func TestDescribeStreamNotPaginated(t *testing.T) {
 }
 
 func TestExpiredIteratorLoopedForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, c := newFakeStream(), &collector{}
-		s := f.open("shard", "")
-		f.write(s, "item", 1100)
-		time.AfterFunc(10*time.Minute, func() { f.write(s, "item", 50) })
-		// The first page takes longer than an iterator lives: by then the second
-		// has long been fetched, and the iterator that came with it is too old.
-		var once sync.Once
-		c.before = func(_ context.Context, records []change.Record) (int, error) {
-			once.Do(func() { time.Sleep(16 * time.Minute) })
-			return len(records), nil
-		}
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		wantItems(t, c, map[string]int{"item": 1150})
-		opened := f.calls("GetShardIterator shard AFTER_SEQUENCE_NUMBER")
-		if want := *s.records[1099].Dynamodb.SequenceNumber; len(opened) != 1 || !strings.HasSuffix(opened[0], want) {
-			t.Errorf("new iterators %v, want one behind the last record done, %s", opened, want)
-		}
-	})
+	for _, pageMax := range []int{1000, 100} {
+		t.Run(fmt.Sprintf("pages of %d", pageMax), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, c := newFakeStream(), &collector{}
+				f.pageMax = pageMax
+				s := f.open("shard", "")
+				f.write(s, "item", 1000+pageMax)
+				time.AfterFunc(10*time.Minute, func() { f.write(s, "item", 50) })
+				// The first page takes longer than an iterator lives: by then a batch
+				// has long been read ahead, and the iterator behind it is too old.
+				var once sync.Once
+				c.before = func(_ context.Context, records []change.Record) (int, error) {
+					once.Do(func() { time.Sleep(16 * time.Minute) })
+					return len(records), nil
+				}
+				if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				wantItems(t, c, map[string]int{"item": 1050 + pageMax})
+				opened := f.calls("GetShardIterator shard AFTER_SEQUENCE_NUMBER")
+				if want := *s.records[999+pageMax].Dynamodb.SequenceNumber; len(opened) != 1 || !strings.HasSuffix(opened[0], want) {
+					t.Errorf("new iterators %v, want one behind the last record done, %s", opened, want)
+				}
+			})
+		})
+	}
 }
 
 func TestDeletedShardRetriedForEver(t *testing.T) {
@@ -287,7 +310,31 @@ func TestTwoConsumersOnOneShardAfterARefreshRace(t *testing.T) {
 	})
 }
 
+// Nobody else is there when the leases expire, and the process lives on.
 func TestWorkerThatCannotReclaimItsOwnLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 4})
+		stop := c.keepWriting(50*time.Millisecond, 20)
+		m := c.join("a")
+		time.Sleep(20 * time.Second)
+		m.line.mu.Lock()
+		m.line.cut = true
+		m.line.mu.Unlock()
+		time.Sleep(3 * testTerm)
+		m.line.mu.Lock()
+		m.line.cut = false
+		m.line.mu.Unlock()
+		stop()
+		time.Sleep(3 * testTerm) // failed calls are repeated after up to two terms
+		if n, st := c.behind(), m.reader.Stats(); n > 0 || st.Open != 4 {
+			t.Errorf("%d items are behind after the outage: %+v", n, st)
+		}
+		c.dismiss()
+		c.judge(true)
+	})
+}
+
+func TestALeaseThatADeadWorkerHasLeftIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
 		f.write(f.open("shard", ""), "item", 3)

@@ -8,19 +8,22 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// openShard returns an iterator behind the sequence number, or at the start of
-// the shard if that is "". TRIM_HORIZON skips trimmed records without a word;
+// openShard returns an iterator at a place. TRIM_HORIZON skips trimmed records without a word;
 // so a shard that was whole when it was found is asked, after its iterator was
 // taken, whether its first record is still there.
-func openShard(ctx context.Context, cfg *Config, shard shardInfo, after string, whole bool) (*string, error) {
+func openShard(ctx context.Context, cfg *Config, shard shardInfo, from place) (*string, error) {
 	in := &dynamodbstreams.GetShardIteratorInput{
 		StreamArn:         &cfg.StreamARN,
 		ShardId:           &shard.id,
 		ShardIteratorType: streams.ShardIteratorTypeTrimHorizon,
 	}
-	if after != "" {
+	switch {
+	case from.after != "":
 		in.ShardIteratorType = streams.ShardIteratorTypeAfterSequenceNumber
-		in.SequenceNumber = &after
+		in.SequenceNumber = &from.after
+	case from.at != "":
+		in.ShardIteratorType = streams.ShardIteratorTypeAtSequenceNumber
+		in.SequenceNumber = &from.at
 	}
 	out, err := cfg.Streams.GetShardIterator(ctx, in)
 	if err != nil {
@@ -29,7 +32,7 @@ func openShard(ctx context.Context, cfg *Config, shard shardInfo, after string, 
 	if out.ShardIterator == nil {
 		return nil, permanentf("opening shard %s: the stream gave no iterator", shard.id)
 	}
-	if after == "" && whole {
+	if in.SequenceNumber == nil && from.whole {
 		if _, err := holdsStart(ctx, cfg, shard); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 // Processor applies records. records[:done] are durable when it returns; an
@@ -36,16 +37,25 @@ type Config struct {
 	Logger       *slog.Logger  // default slog.Default()
 	BatchMax     int           // records per Process call; default 1000, which is also the most that one page has
 	PollInterval time.Duration // longest wait between two polls of a shard that is empty; default 1 s
-	Concurrency  int           // shards read or processed at the same moment; open shards beyond it take turns; default 16
+	Concurrency  int           // Process calls at the same moment; shards beyond it take turns, batch by batch; default 16
 	ListInterval time.Duration // wait between two lists of the shards while none ends; default 30 s
+	// BufferMax bounds the records that all shards together hold, in hand, read
+	// ahead and on their way, in bytes as DynamoDB counts them and at least 1 KiB
+	// each; decoded they take up to several times that. There is one call to
+	// GetRecords at a time for each free MiB, the most that a page has. Default
+	// 32 MiB, at least 1 MiB.
+	BufferMax int64
 
 	// Processes that share a stream and a lease table divide the shards between
 	// them. Each must have a WorkerID of its own; the default is the host's name
 	// and a random part. A process that comes back under the same name takes its
 	// former leases at once; anyone else after LeaseTerm.
 	WorkerID string
-	// LeaseTerm is how long a worker that is not heard of keeps its shards;
-	// default 10 s, at least 1 s. It must be the same in all workers.
+	// RunID tells this process from another that is given the same WorkerID by
+	// mistake; default random.
+	RunID string
+	// LeaseTerm is how long this worker keeps its shards while it is not heard
+	// of; default 10 s, at least 1 s. The rows tell the others.
 	LeaseTerm time.Duration
 	// Alone says that no other process reads the stream: leases of other owners
 	// are taken at once, and a lease that is lost ends the reader.
@@ -79,6 +89,7 @@ func New(cfg Config) (*Reader, error) {
 	require(cfg.BatchMax >= 0 && cfg.Concurrency >= 0 && cfg.DrainPolls >= 0, "BatchMax, Concurrency and DrainPolls must not be negative")
 	require(cfg.PollInterval >= 0 && cfg.ListInterval >= 0 && cfg.CheckpointInterval >= 0 && cfg.StopTimeout >= 0,
 		"PollInterval, ListInterval, CheckpointInterval and StopTimeout must not be negative")
+	require(cfg.BufferMax == 0 || cfg.BufferMax >= pageBytesMax, "BufferMax must be at least 1 MiB, the size of one page")
 	require(cfg.LeaseTerm == 0 || cfg.LeaseTerm >= leaseTermMin, "LeaseTerm must be at least 1 s")
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("configuring the stream reader: %w", errors.Join(problems...))
@@ -87,6 +98,7 @@ func New(cfg Config) (*Reader, error) {
 		cfg.Logger = slog.Default()
 	}
 	orDefault(&cfg.BatchMax, 1000)
+	orDefault(&cfg.BufferMax, 32*pageBytesMax)
 	orDefault(&cfg.PollInterval, time.Second)
 	orDefault(&cfg.Concurrency, 16)
 	orDefault(&cfg.ListInterval, 30*time.Second)
@@ -97,6 +109,9 @@ func New(cfg Config) (*Reader, error) {
 	if cfg.WorkerID == "" {
 		cfg.WorkerID = newWorkerID()
 	}
+	if cfg.RunID == "" {
+		cfg.RunID = rand.Text()
+	}
 	if !cfg.Alone {
 		cfg.Streams = boundedStreams{cfg.Streams, max(cfg.LeaseTerm, callLeast)}
 	}
@@ -105,6 +120,15 @@ func New(cfg Config) (*Reader, error) {
 
 // leaseTermMin is the shortest term in which a write can fail and be repeated.
 const leaseTermMin = time.Second
+
+// worker is who claims leases for this Reader. Who reads alone does not renew them.
+func (cfg *Config) worker() leases.Worker {
+	w := leases.Worker{Name: cfg.WorkerID, Run: cfg.RunID, Term: cfg.LeaseTerm}
+	if cfg.Alone {
+		w.Term = 0
+	}
+	return w
+}
 
 // newWorkerID returns a name that no other process has.
 func newWorkerID() string {
@@ -159,6 +183,7 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 	if err == nil {
 		err = late // else what failed while stopping follows from err
 	}
+	f.tellLoss(err)
 	if err == nil && drain && !f.drained {
 		err = context.Cause(ctx)
 	}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
@@ -20,22 +18,25 @@ import (
 type shardReader struct {
 	cfg     *Config
 	log     *slog.Logger
-	slots   chan struct{} // holds one token for each shard that is being read or processed right now
+	slots   chan struct{} // holds one token for each batch that is being processed right now
 	onIdle  func()        // called when the shard has been empty for DrainPolls polls
 	onDone  func(records int)
 	info    shardInfo
 	decoder decoder
+	random  *rand.Rand // the shard's own numbers: the same names draw the same ones
 
 	held        *leases.Held
 	front       frontier
-	iterator    *string          // nil: to be opened
-	reopened    bool             // because it was trimmed; nothing was answered since
-	silentSince time.Time        // calls fail; zero if the last one did not
-	answeredAt  time.Time        // when the stream last gave an iterator or a page
-	pending     []change.Record  // fetched, not done yet
-	next        *string          // the iterator behind pending; nil if the shard ends there
-	fetched     bool             // pending and next are in force
-	ahead       chan fetchedPage // the page behind next, on its way; nil if it was not asked for
+	ahead       *ahead
+	reopened    bool            // because it was trimmed; nothing was answered since
+	silentSince time.Time       // calls fail; zero if the last one did not
+	answeredAt  time.Time       // when the stream last gave an iterator or a page
+	hand        []change.Record // taken, not done yet: a batch, or the rest of a page that is larger
+	handBytes   int64           // of the buffer, by the pages that hand came from
+	handAt      time.Time       // when a batch was last done
+	streak      int             // pages in a row that had records
+	first       string          // the sequence number of the first record that was put back; "" if none was
+	end         bool            // behind hand the shard has nothing
 	savedAt     time.Time
 
 	mu       sync.Mutex
@@ -78,10 +79,10 @@ func (s *shardReader) run(ctx, work context.Context) error {
 	defer abort()
 	s.held.Arm(func() { stop(ErrLeaseLost); abort() }, func() { stop(errHandover) }, s.describe)
 	defer s.held.Leave()
+	defer s.ahead.drop() // waits for the call under way; the checkpoint need not
 	err := s.follow(ctx, work)
-	if s.ahead != nil {
-		defer func() { <-s.ahead }() // leave no call behind; the checkpoint need not wait for it
-	}
+	s.ahead.interrupt()
+	s.putDown()
 	switch {
 	case errors.Is(err, ErrLeaseLost), s.held.Lease().Finished():
 		return err
@@ -103,7 +104,7 @@ func (s *shardReader) letGo(work context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), releaseMax)
 	defer cancel()
 	m, unsaved := s.front.unsaved()
-	b := newBackoff()
+	b := newWaits(s.cfg.WorkerID + s.info.id)
 	for {
 		err := s.held.Release(ctx, func(l *Lease) {
 			if unsaved && !l.Finished() {
@@ -125,7 +126,7 @@ func (s *shardReader) letGo(work context.Context) error {
 }
 
 func (s *shardReader) follow(ctx, work context.Context) error {
-	b := newBackoff()
+	b := newWaits(s.cfg.WorkerID + s.info.id)
 	if err := s.claim(ctx); err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (s *shardReader) follow(ctx, work context.Context) error {
 			s.log.Warn("reading a shard failed, will retry", "shard", s.info.id, "wait", wait, "error", err)
 		case result == outcomeIdle:
 			b.Reset()
-			wait = s.idleWait()
+			wait = s.idleWait() - time.Since(s.answeredAt)
 		default:
 			b.Reset()
 		}
@@ -165,9 +166,9 @@ func (s *shardReader) claim(ctx context.Context) error {
 		}
 		s.front.resumeAt(mark{position: p, sequence: checkpoint})
 	}
-	b := newBackoff()
+	b := newWaits(s.cfg.WorkerID + s.info.id)
 	for s.cfg.Alone {
-		err := s.held.Claim(ctx, s.cfg.WorkerID)
+		err := s.held.Claim(ctx, s.cfg.worker())
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
@@ -182,51 +183,67 @@ func (s *shardReader) claim(ctx context.Context) error {
 	return nil
 }
 
-// poll fetches a page unless one is in hand, processes it, and takes the step
-// behind it. A page that fails half way stays in hand for the next poll.
+// poll takes the next page unless there is something in hand, applies one batch,
+// and takes the step behind it. A batch that fails half way stays in hand for
+// the next poll.
 func (s *shardReader) poll(ctx, work context.Context) (outcome, error) {
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
-		return outcomeRetry, context.Cause(ctx)
-	}
-	empty := false
-	if !s.fetched {
-		n, err := s.fetch(ctx)
+	if len(s.hand) == 0 && !s.end {
+		p, err := s.ahead.next(ctx, s.place())
 		if err != nil {
-			return s.judge(err)
+			return outcomeRetry, err
 		}
-		empty = n == 0
+		if !p.heard.IsZero() {
+			s.answeredAt = p.heard
+		}
+		if p.err != nil {
+			return s.judge(p.err)
+		}
+		s.pick(p)
+		if len(p.records) == 0 && !s.end {
+			return s.idled(work, p)
+		}
+		s.gather(ctx)
 	}
-	if result, err := s.processPending(ctx, work); result != outcomeMore {
-		return result, err
+	s.ahead.extend(ctx)
+	if len(s.hand) > 0 {
+		if result, err := s.apply(ctx, work); result != outcomeMore || len(s.hand) > 0 {
+			return result, err
+		}
 	}
-	// Only now, with everything beside it done, does a missing next iterator
+	// Only now, with everything before it done, does a missing next iterator
 	// mean the end of the shard.
-	if s.next == nil {
+	if s.end {
 		return s.finish(work)
 	}
-	s.iterator, s.next, s.fetched = s.next, nil, false
+	s.note(false)
+	return outcomeMore, nil
+}
+
+// idled takes the step behind a page without records.
+func (s *shardReader) idled(work context.Context, p *page) (outcome, error) {
+	s.streak = 0
 	if err := s.saveIfDue(work); err != nil {
 		return outcomeFatal, err
 	}
-	s.note(empty)
-	if empty {
-		return outcomeIdle, nil
-	}
-	return outcomeMore, nil
+	// A page asked for while a batch was being applied does not tell what the batch itself wrote.
+	s.note(!p.asked.Before(s.handAt))
+	return outcomeIdle, nil
+}
+
+// place is where the shard is to be opened when nothing is in hand.
+func (s *shardReader) place() place {
+	return place{after: s.front.reached.sequence, at: s.first, whole: s.held.Lease().Whole}
 }
 
 // judge says what a failed call to the stream means for this shard.
 func (s *shardReader) judge(err error) (outcome, error) {
 	switch classify(err) {
 	case verdictExpired:
-		s.iterator = nil // the next poll opens one behind the last record done
+		s.ahead.iterator = nil // the next poll opens one behind the last record done
 		return outcomeRetry, err
 	case verdictTrimmed:
 		if s.nothingMissed() {
-			s.iterator, s.reopened = nil, true
+			s.ahead.iterator, s.reopened = nil, true
 			return outcomeRetry, err
 		}
 		return outcomeFatal, s.trimmed(err)
@@ -244,7 +261,7 @@ func (s *shardReader) judge(err error) (outcome, error) {
 // refuses the iterator of a shard that never held a record once other tables
 // are written. It is tried once in a row.
 func (s *shardReader) nothingMissed() bool {
-	return !s.reopened && s.iterator != nil && s.front.reached.sequence == "" && time.Since(s.answeredAt) < retention/2
+	return !s.reopened && s.ahead.iterator != nil && s.front.reached.sequence == "" && time.Since(s.answeredAt) < retention/2
 }
 
 func (s *shardReader) trimmed(err error) error {
@@ -255,156 +272,5 @@ func (s *shardReader) trimmed(err error) error {
 	return &TrimmedError{StreamARN: s.cfg.StreamARN, Shard: s.info.id, Checkpoint: checkpoint, Err: err}
 }
 
-// fetch reads one page and returns its number of records.
-func (s *shardReader) fetch(ctx context.Context) (int, error) {
-	if s.iterator == nil {
-		it, err := openShard(ctx, s.cfg, s.info, s.front.reached.sequence, s.held.Lease().Whole)
-		if err != nil {
-			return 0, err
-		}
-		s.iterator, s.answeredAt = it, time.Now()
-	}
-	out, err := s.page(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("reading shard %s: %w", s.info.id, err)
-	}
-	records, marks, err := s.decoder.records(out.Records)
-	if err != nil {
-		return 0, &permanentError{fmt.Errorf("shard %s: %w", s.info.id, err)}
-	}
-	s.answeredAt, s.reopened = time.Now(), false
-	s.answered()
-	s.pending, s.next, s.fetched = records, out.NextShardIterator, true
-	s.front.hand(marks...)
-	if len(records) > 0 {
-		s.noteRead(records[0].Created)
-		if s.next != nil {
-			s.fetchAhead(ctx)
-		}
-	}
-	return len(records), nil
-}
-
 // retention is how long a stream holds records (DynamoDB developer guide, "Change data capture for DynamoDB Streams").
 const retention = 24 * time.Hour
-
-// fetchedPage is an answer to GetRecords.
-type fetchedPage struct {
-	out *dynamodbstreams.GetRecordsOutput
-	err error
-}
-
-// page returns the page behind s.iterator, which may be on its way already.
-func (s *shardReader) page(ctx context.Context) (*dynamodbstreams.GetRecordsOutput, error) {
-	if s.ahead == nil {
-		return s.getRecords(ctx, s.iterator)
-	}
-	p := <-s.ahead
-	s.ahead = nil
-	return p.out, p.err
-}
-
-// fetchAhead asks for the page behind s.next while the one before is being
-// processed. There is never more than one call on a shard at a time.
-func (s *shardReader) fetchAhead(ctx context.Context) {
-	ahead, iterator := make(chan fetchedPage, 1), s.next
-	s.ahead = ahead
-	go func() {
-		out, err := s.getRecords(ctx, iterator)
-		ahead <- fetchedPage{out, err}
-	}()
-}
-
-func (s *shardReader) getRecords(ctx context.Context, iterator *string) (*dynamodbstreams.GetRecordsOutput, error) {
-	return s.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{
-		ShardIterator: iterator,
-		Limit:         aws.Int32(recordsPageMax),
-	})
-}
-
-// recordsPageMax is the most records that GetRecords returns (API reference of
-// DynamoDB Streams, GetRecords).
-const recordsPageMax = 1000
-
-// processPending gives the page to the processor, batch by batch, in order.
-func (s *shardReader) processPending(ctx, work context.Context) (outcome, error) {
-	for len(s.pending) > 0 {
-		if ctx.Err() != nil {
-			return outcomeRetry, context.Cause(ctx)
-		}
-		if !s.held.Trusted() {
-			return outcomeFatal, leases.ErrTrustOver
-		}
-		batch := s.pending[:min(len(s.pending), s.cfg.BatchMax)]
-		done, err := s.cfg.Processor.Process(work, batch)
-		if advanceErr := s.front.advance(done, len(batch)); advanceErr != nil {
-			return outcomeFatal, fmt.Errorf("shard %s: %w", s.info.id, advanceErr)
-		}
-		s.pending = s.pending[done:]
-		if done > 0 {
-			s.noteDone(batch[:done])
-		}
-		if err == nil && done < len(batch) {
-			err = errShort
-		}
-		if err != nil {
-			err = fmt.Errorf("processing records of shard %s: %w", s.info.id, err)
-			if stopsReading(err) {
-				return outcomeFatal, err
-			}
-			if saveErr := s.saveIfDue(work); saveErr != nil {
-				return outcomeFatal, saveErr
-			}
-			return outcomeRetry, err
-		}
-		if err := s.saveIfDue(work); err != nil {
-			return outcomeFatal, err
-		}
-	}
-	return outcomeMore, nil
-}
-
-// finish marks the shard finished. It may be called again if it failed.
-func (s *shardReader) finish(work context.Context) (outcome, error) {
-	s.setEmptyPolls(0)
-	s.mu.Lock()
-	children := s.children
-	s.mu.Unlock()
-	err := s.held.Save(work, func(l *Lease) { l.Checkpoint, l.Children = ShardEnd, children })
-	switch {
-	case err == nil:
-		s.front.save(s.front.reached)
-		return outcomeEnded, nil
-	case classify(err) == verdictRetry:
-		return outcomeRetry, err
-	}
-	return outcomeFatal, err
-}
-
-// saveIfDue checkpoints at most once per CheckpointInterval. A write that may
-// succeed later is no reason to stop reading: what it would have said is said
-// by the next one.
-func (s *shardReader) saveIfDue(work context.Context) error {
-	if time.Since(s.savedAt) < s.cfg.CheckpointInterval {
-		return nil
-	}
-	err := s.save(work)
-	if err != nil && classify(err) == verdictRetry {
-		s.log.Warn("checkpoint failed, will retry", "shard", s.info.id, "error", err)
-		return nil
-	}
-	return err
-}
-
-func (s *shardReader) save(work context.Context) error {
-	m, ok := s.front.unsaved()
-	if !ok {
-		return nil
-	}
-	s.savedAt = time.Now()
-	if err := s.held.Save(work, func(l *Lease) { l.Checkpoint = m.sequence }); err != nil {
-		return err
-	}
-	s.front.save(m)
-	return nil
-}

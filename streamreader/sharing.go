@@ -21,11 +21,23 @@ func (f *follower) share(ctx, work context.Context) error {
 		f.accept(ctx, work)
 		f.fleet.acceptAt = time.Now().Add(acceptEvery)
 	}
-	if !f.fleet.looked && now.Before(f.fleet.lookAt) {
+	if now.Before(f.fleet.looks.retryAt) {
 		return nil
 	}
-	err := f.look(ctx)
+	due, err := f.fleet.looked || !now.Before(f.fleet.lookAt()), f.fleet.usurped()
+	if err == nil && !due {
+		if now.Before(f.fleet.looks.listenAt) {
+			return nil
+		}
+		due, err = f.fleet.listen(ctx)
+	}
+	if err == nil && due {
+		err = f.look(ctx)
+	}
 	if err == nil {
+		err = f.fleet.lostRecords()
+	}
+	if err == nil && due {
 		err = f.fleet.elect(ctx, !f.fresh)
 	}
 	switch {
@@ -35,8 +47,11 @@ func (f *follower) share(ctx, work context.Context) error {
 		return err
 	case ctx.Err() == nil:
 		wait := f.fleet.failing.NextBackOff()
-		f.fleet.lookAt = time.Now().Add(wait)
+		f.fleet.looks.retryAt = time.Now().Add(wait)
 		f.r.cfg.Logger.Warn("looking at the leases failed, will retry", "wait", wait, "error", err)
+		return nil
+	}
+	if !due {
 		return nil
 	}
 	return f.apply(ctx, work)
@@ -50,10 +65,12 @@ func (f *follower) look(ctx context.Context) error {
 	}
 	inTime, cancel := context.WithTimeout(ctx, f.r.cfg.LeaseTerm) // a request that hangs must not keep this worker from taking what is free
 	defer cancel()
+	allMade := f.fleet.own.Checkpoint == Latest // only what was so before can be relied on: a scan is not a picture of one moment
 	rows, err := f.r.cfg.Checkpoints.Load(inTime)
 	if err != nil {
 		return fmt.Errorf("loading leases: %w", err)
 	}
+	f.allMade = allMade
 	f.see(rows)
 	f.fleet.looked = false
 	return nil
@@ -73,7 +90,27 @@ func (f *follower) balance(ctx, work context.Context) {
 		f.fleet.takeLeft--
 		f.takeOver(ctx, work, plan.Take[i], got)
 	}
+	f.evict(ctx)
 	f.ask(ctx, plan.Ask)
+}
+
+// evict gives up what silent owners have, for others to take: only who lists looks for that.
+func (f *follower) evict(ctx context.Context) {
+	if !f.fleet.lists() {
+		return
+	}
+	var silent []Lease
+	for _, id := range slices.Sorted(maps.Keys(f.leases)) {
+		if l := f.leases[id]; !l.Finished() && l.Owner != f.r.cfg.WorkerID && f.fleet.expired(l) && len(silent) < takeMost {
+			silent = append(silent, l)
+		}
+	}
+	for _, got := range f.each(ctx, silent, f.r.cfg.Checkpoints.Evict) {
+		if got.err == nil || errors.Is(got.err, ErrLeaseLost) && got.row.Shard != "" {
+			f.note(got.row)
+			f.fleet.untold = true
+		}
+	}
 }
 
 // claimed is what came of one call on a row.
@@ -87,7 +124,7 @@ type claimed struct {
 // was claimed unnoticed is nobody's for a term.
 func (f *follower) claim(ctx context.Context, rows []Lease) []claimed {
 	return f.each(ctx, rows, func(ctx context.Context, l Lease) (Lease, error) {
-		return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.WorkerID)
+		return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.worker())
 	})
 }
 
@@ -140,10 +177,10 @@ func (f *follower) ask(ctx context.Context, rows []Lease) {
 	for i, got := range answers {
 		switch {
 		case got.err == nil:
-			f.fleet.asked[got.row.Shard] = rows[i].Owner
+			f.fleet.asked[got.row.Shard], f.fleet.untold = rows[i].Owner, true
 		case !errors.Is(got.err, ErrLeaseLost):
 			// It may have been written all the same, and is withdrawn at the end.
-			f.fleet.asked[rows[i].Shard] = rows[i].Owner
+			f.fleet.asked[rows[i].Shard], f.fleet.untold = rows[i].Owner, true
 			f.r.cfg.Logger.Warn("asking for a lease failed", "shard", rows[i].Shard, "error", got.err)
 			continue
 		}
@@ -158,11 +195,26 @@ func (f *follower) accept(ctx, work context.Context) {
 	for _, id := range slices.Sorted(maps.Keys(f.fleet.asked)) {
 		asked = append(asked, Lease{Shard: id, Stream: f.r.cfg.StreamARN, Owner: f.r.cfg.WorkerID, Counter: -1})
 	}
-	for i, got := range f.claim(ctx, asked) {
+	for i, got := range f.each(ctx, asked, f.claimHandedOver) {
 		if errors.Is(got.err, ErrLeaseLost) && got.row.Counter < 0 {
 			continue // the row is gone: the next look tells
 		}
 		f.takeOver(ctx, work, asked[i], got)
 	}
 	f.publishRunning()
+}
+
+// claimHandedOver claims a lease if its owner has let it go: to look is cheaper
+// than a write that is refused.
+func (f *follower) claimHandedOver(ctx context.Context, l Lease) (Lease, error) {
+	row, err := f.r.cfg.Checkpoints.Get(ctx, l.Shard)
+	switch {
+	case err != nil:
+		return l, err
+	case row.Shard == "":
+		return l, ErrLeaseLost
+	case row.Owner != l.Owner:
+		return row, ErrLeaseLost
+	}
+	return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.worker())
 }

@@ -60,11 +60,11 @@ func (b boundedStreams) GetRecords(ctx context.Context, in *dynamodbstreams.GetR
 }
 
 // answered notes that a page came.
-func (s *shardReader) answered() {
+func (s *shardReader) answered(at time.Time) {
 	s.silentSince = time.Time{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.progress.answered = time.Now()
+	s.progress.answered = at
 }
 
 // unanswered judges a call that failed and may succeed later. Others must not
@@ -120,7 +120,8 @@ func (q *silence) resume(s *shardReader) {
 	if !ok || s.held.Lease().Counter != p.reader.held.Lease().Counter+1 {
 		return
 	}
-	s.iterator, s.reopened, s.answeredAt = p.reader.iterator, p.reader.reopened, p.reader.answeredAt
+	s.ahead.iterator, s.first = p.reader.ahead.iterator, p.reader.first
+	s.reopened, s.answeredAt = p.reader.reopened, p.reader.answeredAt
 	s.progress = p.reader.snapshot()
 }
 
@@ -149,23 +150,4 @@ func (q *silence) curb(plan *leases.Plan, in leases.Input, asked bool) {
 	default:
 		plan.Ask = plan.Ask[:min(1, len(plan.Ask))]
 	}
-}
-
-// resign leaves the list of the shards to another worker for a while.
-func (l *fleet) resign(ctx context.Context) {
-	l.silence.lists, l.silence.standAt = time.Time{}, time.Now().Add(pauseTerms*l.cfg.LeaseTerm)
-	arn := l.cfg.StreamARN
-	h := l.holding()[arn]
-	if h == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, releaseMax)
-	defer cancel()
-	before := l.own
-	if err := h.Release(ctx, func(*Lease) {}); err != nil {
-		l.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err) // it ends by itself
-	}
-	l.own = h.Lease()
-	l.note(before, l.own)
-	l.drop(arn)
 }

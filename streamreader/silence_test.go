@@ -158,6 +158,32 @@ func TestAWorkerThatTheStreamDoesNotAnswerHoldsUpOneShardAtATime(t *testing.T) {
 	})
 }
 
+// Also what is nobody's is tried one shard after the other.
+func TestAWorkerThatTheStreamDoesNotAnswerTakesOneShardAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 8})
+		deaf := &deafLine{}
+		c.joinOn(deaf, "a")
+		time.Sleep(20 * time.Second)
+		deaf.set(false, true)
+		time.Sleep((silentTerms + 3) * testTerm)
+		tried := 0
+		for range 600 {
+			time.Sleep(time.Second)
+			held := len(c.owners()["a"])
+			if held > 1 {
+				t.Errorf("it has %d shards: %v", held, c.owners())
+				break
+			}
+			tried += held
+		}
+		if tried == 0 {
+			t.Error("it tried none")
+		}
+		c.dismiss()
+	})
+}
+
 func TestAWorkerWithoutOthersGoesOnWhenTheStreamAnswersAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 4})

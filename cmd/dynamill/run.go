@@ -58,7 +58,7 @@ func (o *runOptions) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.profile, "pprof", false, "with --listen: serve /debug/pprof/ too")
 	flags.IntVar(&o.writeRateMax, "max-write-rate", 0, "write at most this many write `units` per second (0: no bound)")
 	flags.StringVar(&o.worker, "worker", "", "this process's `name`, which no other that shares the stream may have (default: host and a random part)")
-	flags.DurationVar(&o.leaseTerm, "lease-term", leaseTermDefault, "after this `duration` the shards of a process that is not heard of go to others;\nthe same in all that share the stream")
+	flags.DurationVar(&o.leaseTerm, "lease-term", leaseTermDefault, "after this `duration` the shards of a process that is not heard of go to others;\nothers go by it, whatever theirs is")
 	flags.StringVar(&o.archive, "archive", "", "keep every record in files in this `folder`, for replays (default: none is kept)")
 	flags.BoolVar(&o.archiveGzip, "archive-gzip", false, "with --archive: pack the files")
 }

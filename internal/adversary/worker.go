@@ -82,7 +82,7 @@ func (w *Worker) live(ctx context.Context, world World, deliver func(*projection
 	reader, err := streamreader.New(streamreader.Config{
 		Streams: w.client, StreamARN: world.StreamARN, Checkpoints: streamreader.NewLeaseTable(w.client, world.LeaseTable),
 		Processor: deliver(engine), Logger: slog.New(slog.DiscardHandler),
-		WorkerID: w.name, LeaseTerm: world.LeaseTerm, Alone: world.Alone,
+		WorkerID: w.name, RunID: w.String(), LeaseTerm: world.LeaseTerm, Alone: world.Alone,
 		PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, DrainPolls: 2,
 	})
 	if err != nil {

@@ -33,7 +33,7 @@ func TestClocksAreNotCompared(t *testing.T) {
 // worker's clock shows is written, only when the stream made a record.
 func TestRowsHoldNoClock(t *testing.T) {
 	made := time.Unix(946684800, 0)
-	row := Lease{Shard: "s", Stream: "stream", Checkpoint: TrimHorizon, Newest: made}.claimedBy("w1")
+	row := Lease{Shard: "s", Stream: "stream", Checkpoint: TrimHorizon, Newest: made}.claimedBy(Worker{Name: "w1"})
 	row = row.renewed(row)
 	row = row.saved(row)
 	var times []time.Time

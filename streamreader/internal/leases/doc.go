@@ -13,6 +13,9 @@ import (
 // ErrLost says that another process has written to a lease row that this one holds.
 var ErrLost = errors.New("lease lost: another process reads this stream with the same lease table")
 
+// ErrNamesake is an ErrLost: the other process has the same worker's name.
+var ErrNamesake = fmt.Errorf("%w: under the same worker name (--worker), which only one process at a time may have", ErrLost)
+
 // RowError says that a row cannot be understood. No retry can cure that.
 type RowError struct{ err error }
 

@@ -40,6 +40,7 @@ type Held struct {
 	known    Lease     // row, for those who must not wait
 	renewed  time.Time // when the last write that succeeded began
 	lost     bool
+	cause    error // what the row said when it was lost
 	expiry   *time.Timer
 	onLost   func() // ends the work that is done under the lease
 	onAsked  func() // ends the reading, not the work
@@ -155,14 +156,37 @@ func (h *Held) Asked() {
 	}
 }
 
+// Cause is the ErrLost by which the lease was lost; nil if it is not, or if nobody else need know.
+func (h *Held) Cause() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cause
+}
+
+// Until returns a context that ends when the trust does, as it is now.
+func (h *Held) Until(ctx context.Context) (context.Context, context.CancelFunc) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.term == 0 || guard.Off(guard.TrustWindow) {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, h.renewed.Add(h.window()), ErrTrustOver)
+}
+
 // Claim makes worker the owner.
-func (h *Held) Claim(ctx context.Context, worker string) error {
+func (h *Held) Claim(ctx context.Context, worker Worker) error {
 	return h.write(ctx, func(ctx context.Context) (Lease, error) { return h.store.Claim(ctx, h.row, worker) })
 }
 
-// Renew extends the trust, and tells others how far behind the shard is.
+// Renew extends the trust, and tells others how far behind the shard is. It
+// leaves that to another write that is on its way.
 func (h *Held) Renew(ctx context.Context) error {
-	return h.write(ctx, func(ctx context.Context) (Lease, error) {
+	select {
+	case h.writing <- struct{}{}:
+	default:
+		return nil
+	}
+	return h.send(ctx, func(ctx context.Context) (Lease, error) {
 		return h.store.Renew(ctx, h.described())
 	})
 }
@@ -200,27 +224,44 @@ func (h *Held) Release(ctx context.Context, change func(*Lease)) error {
 	})
 }
 
-// write makes one call. A success extends the trust, from when the call began;
-// a call that is still on its way when a renewal would be due is given up, so
-// that it can be repeated before the trust is over.
+// write waits its turn, no longer than the trust lasts, and makes one call.
 func (h *Held) write(ctx context.Context, do func(context.Context) (Lease, error)) error {
-	select {
-	case h.writing <- struct{}{}:
-		defer func() { <-h.writing }()
-	case <-ctx.Done():
+	if ctx.Err() != nil { // or chance would say whether the row is written
 		return context.Cause(ctx)
 	}
+	trusted, cancel := h.Until(ctx)
+	defer cancel()
+	select {
+	case h.writing <- struct{}{}:
+		return h.send(ctx, do)
+	case <-trusted.Done():
+	}
+	if err := context.Cause(trusted); !errors.Is(err, ErrTrustOver) || !h.Trusted() {
+		return err
+	}
+	return h.write(ctx, do) // the trust was extended by the write that was waited for
+}
+
+// send makes one call, for who has the token, and gives that back. A success
+// extends the trust, from when the call began; a call that is still on its way
+// when a renewal would be due, or when the trust ends, is given up.
+func (h *Held) send(ctx context.Context, do func(context.Context) (Lease, error)) error {
+	defer func() { <-h.writing }()
 	if !h.Trusted() {
 		return ErrTrustOver
 	}
+	began := time.Now()
+	inTime, cancel := h.Until(ctx)
+	defer cancel()
 	if h.term > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, h.term/RenewalsPerTerm)
+		inTime, cancel = context.WithTimeout(inTime, h.term/RenewalsPerTerm)
 		defer cancel()
 	}
-	began := time.Now()
-	row, err := do(ctx)
+	row, err := do(inTime)
 	if errors.Is(err, ErrLost) {
+		h.mu.Lock()
+		h.cause = err
+		h.mu.Unlock()
 		h.lose()
 	}
 	if err != nil {

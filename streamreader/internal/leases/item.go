@@ -30,11 +30,23 @@ const (
 	attrOrphan     = "parentGone"
 	attrEmptyPolls = "emptyPolls"
 	attrNewest     = "newestRecordTime" // seconds since 1970
+	attrTerm       = "leaseTerm"        // milliseconds
+	attrRun        = "ownerRun"
 	// Of a stream's own row only.
 	attrLabel        = "streamLabel"
 	attrPartitionKey = "partitionKey"
 	attrSortKey      = "sortKey"
+	attrNews         = "news"
+	attrLostShard    = "lostShard"
+	attrLostBehind   = "lostBehind"
+	attrLostNews     = "lostNews"
 )
+
+// atTimestamp is a checkpoint that the Kinesis Client Library knows and dynamill does not.
+const atTimestamp = "AT_TIMESTAMP"
+
+// termMax bounds the terms that rows say others have.
+const termMax = 24 * time.Hour
 
 func text(s string) ddb.AttributeValue { return &ddb.AttributeValueMemberS{Value: s} }
 func number(n int64) ddb.AttributeValue {
@@ -47,15 +59,17 @@ func leaseToItem(l Lease) map[string]ddb.AttributeValue {
 		attrCounter:    number(l.Counter),
 		attrCheckpoint: text(l.Checkpoint),
 		attrSwitches:   number(l.Switches),
-		attrStream:     text(l.Stream),
-		attrWhole:      &ddb.AttributeValueMemberBOOL{Value: l.Whole},
+	}
+	if !l.Bare {
+		item[attrWhole] = &ddb.AttributeValueMemberBOOL{Value: l.Whole}
 	}
 	owner, current := l.Owner, ""
 	if l.Next != "" {
 		owner, current = l.Next, l.Owner
 	}
 	for name, value := range map[string]string{
-		attrOwner: owner, attrCheckpointOwner: current, attrStart: l.Start,
+		attrStream: l.Stream, attrOwner: owner, attrRun: l.Run, attrCheckpointOwner: current, attrStart: l.Start,
+		attrLostShard: l.Lost.Shard, attrLostBehind: l.Lost.Checkpoint,
 		attrLabel: l.Label, attrPartitionKey: l.PartitionKey, attrSortKey: l.SortKey,
 	} {
 		if value != "" {
@@ -65,8 +79,12 @@ func leaseToItem(l Lease) map[string]ddb.AttributeValue {
 	if l.Orphan {
 		item[attrOrphan] = &ddb.AttributeValueMemberBOOL{Value: true}
 	}
-	if l.EmptyPolls > 0 {
-		item[attrEmptyPolls] = number(l.EmptyPolls)
+	for name, n := range map[string]int64{
+		attrEmptyPolls: l.EmptyPolls, attrTerm: l.Term.Milliseconds(), attrNews: l.News, attrLostNews: l.Lost.News,
+	} {
+		if n > 0 {
+			item[name] = number(n)
+		}
 	}
 	if !l.Newest.IsZero() {
 		item[attrNewest] = number(l.Newest.Unix())
@@ -87,13 +105,16 @@ func leaseFromItem(item map[string]ddb.AttributeValue) (Lease, error) {
 		Shard:        textOf(item[attrKey]),
 		Stream:       textOf(item[attrStream]),
 		Owner:        textOf(item[attrOwner]),
+		Run:          textOf(item[attrRun]),
 		Checkpoint:   textOf(item[attrCheckpoint]),
 		Start:        textOf(item[attrStart]),
 		Whole:        truthOf(item[attrWhole]),
 		Orphan:       truthOf(item[attrOrphan]),
+		Bare:         item[attrWhole] == nil,
 		Label:        textOf(item[attrLabel]),
 		PartitionKey: textOf(item[attrPartitionKey]),
 		SortKey:      textOf(item[attrSortKey]),
+		Lost:         Loss{Shard: textOf(item[attrLostShard]), Checkpoint: textOf(item[attrLostBehind])},
 	}
 	if current := textOf(item[attrCheckpointOwner]); current != "" {
 		l.Owner, l.Next = current, l.Owner
@@ -101,25 +122,27 @@ func leaseFromItem(item map[string]ddb.AttributeValue) (Lease, error) {
 	if l.Shard == "" || l.Checkpoint == "" {
 		return Lease{}, permanentf("row %q has no %s or no %s", l.Shard, attrKey, attrCheckpoint)
 	}
-	var err error
-	if l.Counter, err = numberOf(item[attrCounter]); err != nil {
-		return Lease{}, permanentf("row %q: %s: %w", l.Shard, attrCounter, err)
+	if !l.OfStream() && (l.Checkpoint == Latest || l.Checkpoint == atTimestamp) {
+		l.Checkpoint = TrimHorizon // a shard that is opened anywhere else loses records
 	}
-	if l.Switches, err = numberOf(item[attrSwitches]); err != nil {
-		return Lease{}, permanentf("row %q: %s: %w", l.Shard, attrSwitches, err)
-	}
-	if polls, ok := item[attrEmptyPolls]; ok {
-		if l.EmptyPolls, err = numberOf(polls); err != nil {
-			return Lease{}, permanentf("row %q: %s: %w", l.Shard, attrEmptyPolls, err)
+	var term, newest int64
+	for name, to := range map[string]*int64{
+		attrCounter: &l.Counter, attrSwitches: &l.Switches, attrEmptyPolls: &l.EmptyPolls, attrNewest: &newest,
+		attrTerm: &term, attrNews: &l.News, attrLostNews: &l.Lost.News,
+	} {
+		av, ok := item[name]
+		if !ok && name != attrCounter {
+			continue
+		}
+		var err error
+		if *to, err = numberOf(av); err != nil {
+			return Lease{}, permanentf("row %q: %s: %w", l.Shard, name, err)
 		}
 	}
-	if newest, ok := item[attrNewest]; ok {
-		seconds, err := numberOf(newest)
-		if err != nil {
-			return Lease{}, permanentf("row %q: %s: %w", l.Shard, attrNewest, err)
-		}
-		l.Newest = time.Unix(seconds, 0).UTC()
+	if newest != 0 {
+		l.Newest = time.Unix(newest, 0).UTC()
 	}
+	l.Term = time.Duration(max(0, min(term, termMax.Milliseconds()))) * time.Millisecond
 	if parents, ok := item[attrParent].(*ddb.AttributeValueMemberSS); ok && len(parents.Value) > 0 {
 		l.Parent = parents.Value[0] // a stream's shard has at most one parent
 	}

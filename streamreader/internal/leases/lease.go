@@ -4,11 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
-
-	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // The sentinels of a checkpoint, as the Kinesis Client Library names them.
@@ -23,14 +19,16 @@ const (
 // Beside its shards each stream has a row of its own, whose owner lists the
 // stream's shards and makes and deletes their rows.
 type Lease struct {
-	Shard      string // of a stream's own row: the stream's ARN
-	Stream     string // ARN of the stream that the shard belongs to
-	Owner      string // the worker that reads the shard; "" if nobody does
-	Next       string // the worker that has asked for the shard and gets it as soon as Owner has finished its batch
-	Counter    int64  // raised by every write to the row but that of Next
-	Checkpoint string // TrimHorizon, a sequence number, or ShardEnd
-	Switches   int64  // changes of owner since the last checkpoint
-	Parent     string // "" if the shard has none
+	Shard      string        // of a stream's own row: the stream's ARN
+	Stream     string        // ARN of the stream that the shard belongs to
+	Owner      string        // the worker that reads the shard; "" if nobody does
+	Run        string        // which process of that name it is, drawn anew by each; "" until it has claimed the row
+	Term       time.Duration // of the owner: how long it may write nothing before the lease is anybody's; 0 if unknown
+	Next       string        // the worker that has asked for the shard and gets it as soon as Owner has finished its batch
+	Counter    int64         // raised by every write to the row but that of Next
+	Checkpoint string        // TrimHorizon, a sequence number, or ShardEnd
+	Switches   int64         // changes of owner since the last checkpoint
+	Parent     string        // "" if the shard has none
 	Children   []string
 	// Whole says that the shard still held its first record when the reader
 	// found it, so that nothing of it may go missing afterwards. Of a shard
@@ -48,8 +46,28 @@ type Lease struct {
 	// Newest is when the newest record that was done was created, in whole
 	// seconds, as of the owner's last write; zero if none was.
 	Newest time.Time
+	// Bare says that the row was made by another program, or by hand: Whole,
+	// Start and Orphan are unknown until Adopt has written them.
+	Bare bool
 	// Of a stream's own row only: its label, and the table's key attributes.
 	Label, PartitionKey, SortKey string
+	// News, of a stream's own row only, is raised by Announce.
+	News int64
+	// Lost, of a stream's own row only, is what was announced last to be lost.
+	Lost Loss
+}
+
+// Loss says of which shard, behind which checkpoint, records are lost.
+type Loss struct {
+	Shard, Checkpoint string
+	News              int64 // of the announcement
+}
+
+// Worker is who claims leases.
+type Worker struct {
+	Name string
+	Run  string        // tells this process from others that are given the same name
+	Term time.Duration // 0: its leases do not end by themselves
 }
 
 // Finished reports whether everything in the shard is done.
@@ -61,17 +79,21 @@ func (l Lease) OfStream() bool { return l.Shard == l.Stream && l.Stream != "" }
 // Store keeps the leases. Implementations are safe for concurrent use.
 // Claim, Renew, Save, Release and Delete write only to the row that they are
 // given, as its counter and owner tell; else they return ErrLost, together
-// with the row in force if there is one. A worker's name may not be used by two
-// processes at a time.
+// with the row in force if there is one: an ErrNamesake where another process
+// has claimed it under the owner's name.
 type Store interface {
 	// Load returns every row, consistently, those of other streams of the table too.
 	Load(ctx context.Context) ([]Lease, error)
+	// Get returns one row, consistently; the zero Lease if there is none.
+	Get(ctx context.Context, shard string) (Lease, error)
 	// Create adds a row if the shard has none, and returns the row in force.
 	Create(ctx context.Context, lease Lease) (Lease, error)
 	// Claim makes worker the row's owner. It succeeds also if the row names
 	// worker as its owner already, whatever its counter.
-	Claim(ctx context.Context, lease Lease, worker string) (Lease, error)
-	// Renew raises the counter, and writes EmptyPolls and Newest.
+	Claim(ctx context.Context, lease Lease, worker Worker) (Lease, error)
+	// Adopt writes what the lease says of its shard into a row that is Bare.
+	Adopt(ctx context.Context, lease Lease) (Lease, error)
+	// Renew raises the counter, and writes Term, EmptyPolls and Newest.
 	Renew(ctx context.Context, lease Lease) (Lease, error)
 	// Save is Renew that also writes the lease's Checkpoint and Children, and
 	// what belongs to a stream's own row.
@@ -85,6 +107,11 @@ type Store interface {
 	// Release writes the lease's Checkpoint and, by the same write, makes the
 	// one who has asked for the row its owner, or else nobody.
 	Release(ctx context.Context, lease Lease) (Lease, error)
+	// Evict is Release of a lease of which an expired owner has written nothing since it was read.
+	Evict(ctx context.Context, lease Lease) (Lease, error)
+	// Announce raises the News of a stream's own row, so that whoever reads it
+	// looks at all rows, and notes a loss if one is named. Without such a row it does nothing.
+	Announce(ctx context.Context, streamARN string, lost Loss) error
 	// Delete removes one row.
 	Delete(ctx context.Context, lease Lease) error
 	// Forget deletes every row of a stream. The next reader starts with the
@@ -95,17 +122,17 @@ type Store interface {
 
 // What follows says how each write changes a row, for every kind of store.
 
-func (l Lease) claimedBy(worker string) Lease {
-	if l.Owner != worker {
+func (l Lease) claimedBy(worker Worker) Lease {
+	if l.Owner != worker.Name {
 		l.Switches++
 	}
-	l.Owner, l.Next, l.EmptyPolls = worker, "", 0
+	l.Owner, l.Run, l.Term, l.Next, l.EmptyPolls = worker.Name, worker.Run, worker.Term, "", 0
 	l.Counter++
 	return l
 }
 
 func (l Lease) renewed(by Lease) Lease {
-	l.EmptyPolls, l.Newest = by.EmptyPolls, by.Newest
+	l.Term, l.EmptyPolls, l.Newest = by.Term, by.EmptyPolls, by.Newest
 	l.Counter++
 	return l
 }
@@ -123,113 +150,28 @@ func (l Lease) released(by Lease) Lease {
 	l.EmptyPolls = 0
 	if next != "" {
 		l.Switches++
+	} else {
+		l.Term = 0
 	}
-	l.Owner, l.Next = next, ""
+	l.Owner, l.Run, l.Next = next, "", ""
 	return l
 }
 
-// Memory keeps leases in memory, for tests and demonstrations.
-type Memory struct {
-	mu     sync.Mutex
-	leases map[string]Lease
+// evicted is released, by somebody else.
+func (l Lease) evicted() Lease { return l.released(l) }
+
+// adopted is the row with what a lister knows of its shard.
+func (l Lease) adopted(by Lease) Lease {
+	l.Stream, l.Parent, l.Start, l.Whole, l.Orphan, l.Bare = by.Stream, by.Parent, by.Start, by.Whole, by.Orphan, false
+	return l
 }
 
-var _ Store = (*Memory)(nil)
-
-// NewMemory returns an empty store.
-func NewMemory() *Memory {
-	return &Memory{leases: map[string]Lease{}}
-}
-
-// Load returns every row, in order of shard ids.
-func (m *Memory) Load(context.Context) ([]Lease, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var all []Lease
-	for _, l := range m.leases {
-		all = append(all, l)
+func (l Lease) announced(lost Loss) Lease {
+	l.News++
+	if lost.Shard != "" {
+		l.Lost = Loss{lost.Shard, lost.Checkpoint, l.News}
 	}
-	slices.SortFunc(all, CompareShards)
-	return all, nil
-}
-
-// Create adds a row if the shard has none.
-func (m *Memory) Create(_ context.Context, lease Lease) (Lease, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l, ok := m.leases[lease.Shard]; ok {
-		return l, nil
-	}
-	m.leases[lease.Shard] = lease
-	return lease, nil
-}
-
-// Claim makes worker the row's owner.
-func (m *Memory) Claim(_ context.Context, lease Lease, worker string) (Lease, error) {
-	return m.replace(lease, func(l Lease) bool { return l.holds(lease) || l.Owner == worker },
-		func(l Lease) Lease { return l.claimedBy(worker) })
-}
-
-// Renew raises the counter.
-func (m *Memory) Renew(_ context.Context, lease Lease) (Lease, error) {
-	return m.replace(lease, lease.holds, func(l Lease) Lease { return l.renewed(lease) })
-}
-
-// Save writes what the owner has to say.
-func (m *Memory) Save(_ context.Context, lease Lease) (Lease, error) {
-	held := lease.holds
-	if guard.Off(guard.CheckpointFenced) {
-		held = func(Lease) bool { return true }
-	}
-	return m.replace(lease, held, func(l Lease) Lease { return l.saved(lease) })
-}
-
-// Request names the next owner.
-func (m *Memory) Request(_ context.Context, lease Lease, worker string) (Lease, error) {
-	return m.replace(lease, lease.mayBeAskedFor, func(l Lease) Lease {
-		l.Next = worker
-		return l
-	})
-}
-
-// Withdraw takes a request back.
-func (m *Memory) Withdraw(_ context.Context, lease Lease, worker string) error {
-	_, err := m.replace(lease, func(l Lease) bool { return l.Next == worker || l.Owner == worker }, func(l Lease) Lease {
-		if l.Owner == worker {
-			return l.released(l)
-		}
-		l.Next = ""
-		return l
-	})
-	return err
-}
-
-// Release gives the row up.
-func (m *Memory) Release(_ context.Context, lease Lease) (Lease, error) {
-	return m.replace(lease, lease.holds, func(l Lease) Lease { return l.released(lease) })
-}
-
-// Delete removes one row.
-func (m *Memory) Delete(_ context.Context, lease Lease) error {
-	if _, err := m.replace(lease, lease.holds, func(l Lease) Lease { return l }); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.leases, lease.Shard)
-	return nil
-}
-
-// Forget deletes the stream's rows.
-func (m *Memory) Forget(_ context.Context, streamARN string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for id, l := range m.leases {
-		if l.Stream == streamARN {
-			delete(m.leases, id)
-		}
-	}
-	return nil
+	return l
 }
 
 // CompareShards orders rows by their shards.
@@ -238,21 +180,14 @@ func CompareShards(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }
 // holds reports whether the row in force is still the one that l was read from.
 func (l Lease) holds(row Lease) bool { return row.Counter == l.Counter && row.Owner == l.Owner }
 
-func (l Lease) mayBeAskedFor(row Lease) bool {
-	return row.Owner == l.Owner && row.Owner != "" && row.Next == ""
+// lostTo says what it means that the row in force is another than l was.
+func (l Lease) lostTo(row Lease) error {
+	if row.Owner != "" && row.Owner == l.Owner && row.Run != "" && row.Run != l.Run {
+		return fmt.Errorf("%w: %q", ErrNamesake, l.Owner)
+	}
+	return ErrLost
 }
 
-func (m *Memory) replace(lease Lease, may func(row Lease) bool, change func(row Lease) Lease) (Lease, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, ok := m.leases[lease.Shard]
-	if !ok {
-		return lease, fmt.Errorf("shard %s: %w", lease.Shard, ErrLost)
-	}
-	if !may(l) {
-		return l, fmt.Errorf("shard %s: %w", lease.Shard, ErrLost)
-	}
-	l = change(l)
-	m.leases[lease.Shard] = l
-	return l, nil
+func (l Lease) mayBeAskedFor(row Lease) bool {
+	return row.Owner == l.Owner && row.Owner != "" && row.Next == ""
 }

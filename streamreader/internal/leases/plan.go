@@ -13,8 +13,8 @@ import (
 // Input is what a plan of leases depends on.
 type Input struct {
 	Worker string
-	Now    time.Time // by this worker's own clock, as all times here
-	Term   time.Duration
+	Now    time.Time        // when the rows were last read, by this worker's own clock, as all times here
+	Term   time.Duration    // this worker's own, and that of owners whose rows name none
 	Own    Lease            // the stream's own row: its owner is alive, also without a shard
 	Leases map[string]Lease // the rows of the stream's shards
 	// changed is when a row's counter or owner was first seen to be what it is,
@@ -25,10 +25,19 @@ type Input struct {
 	AskMax  int // shards that have been asked for and not handed over included
 }
 
-// Expired reports whether the owner has written nothing for a term. Only this
-// worker's clock is asked: what others take for the time does not matter.
+// Expired reports whether the owner has written nothing for a term, which is the
+// owner's own: it stops by that. Only this worker's clock is asked: what others
+// take for the time does not matter.
 func (in Input) Expired(l Lease) bool {
-	return l.Owner != "" && in.Now.Sub(in.Changed[l.Shard]) >= in.Term
+	return l.Owner != "" && in.Now.Sub(in.Changed[l.Shard]) >= in.TermOf(l)
+}
+
+// TermOf is how long the owner of a lease may write nothing.
+func (in Input) TermOf(l Lease) time.Duration {
+	if l.Term == 0 {
+		return in.Term
+	}
+	return l.Term
 }
 
 // Plan says what this worker does next, so that every shard has one
@@ -103,6 +112,9 @@ func (in Input) living() map[string][]Lease {
 // for certain. A parent's row that is not there proves nothing: it may have been
 // made after the scan had passed its place.
 func MayBeRead(l Lease, leases map[string]Lease) bool {
+	if l.Bare && l.Checkpoint == TrimHorizon {
+		return false // where the shard begins is not known yet, nor its parent
+	}
 	return l.Parent == "" || l.Orphan || l.Checkpoint != TrimHorizon || leases[l.Parent].Finished() || guard.Off(guard.ParentShardFirst)
 }
 
@@ -166,7 +178,7 @@ func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease, askM
 func (in Input) leftLying(l Lease) bool {
 	lying := in.Now.Sub(in.Changed[l.Shard])
 	if l.Owner != "" {
-		lying -= in.Term
+		lying -= in.TermOf(l)
 	}
 	h := fnv.New32a()
 	h.Write([]byte(in.Worker))

@@ -164,7 +164,7 @@ func (c *crowd) round(t *rapid.T, workers []string) {
 				if row.Owner != "" && c.now.Sub(c.changed[l.Shard]) < testTerm {
 					t.Fatalf("%s takes %s, which %s has", w, l.Shard, row.Owner)
 				}
-				c.rows[l.Shard] = row.claimedBy(w)
+				c.rows[l.Shard] = row.claimedBy(Worker{Name: w})
 				c.changed[l.Shard] = c.now
 				c.moves++
 			}

@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // Client is what the lease table needs of *dynamodb.Client.
 type Client interface {
 	CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, opts ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
 	DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, opts ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	Scan(ctx context.Context, in *dynamodb.ScanInput, opts ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 	PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
@@ -85,6 +82,22 @@ func (t *Table) scan(ctx context.Context) ([]Lease, error) {
 	}
 }
 
+// Get reads one row, consistently.
+func (t *Table) Get(ctx context.Context, shard string) (Lease, error) {
+	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.table, Key: keyOf(shard), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return Lease{}, fmt.Errorf("reading lease %s: %w", shard, err)
+	}
+	if len(out.Item) == 0 {
+		return Lease{}, nil
+	}
+	return leaseFromItem(out.Item)
+}
+
+func keyOf(shard string) map[string]ddb.AttributeValue {
+	return map[string]ddb.AttributeValue{attrKey: text(shard)}
+}
+
 func (t *Table) create(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tableCreateMax)
 	defer cancel()
@@ -134,175 +147,11 @@ func (t *Table) Create(ctx context.Context, lease Lease) (Lease, error) {
 	return lease, nil
 }
 
-// The attributes that each write changes.
-var (
-	claimWrites   = []string{attrOwner, attrCheckpointOwner, attrCounter, attrSwitches, attrEmptyPolls}
-	renewWrites   = []string{attrCounter, attrEmptyPolls, attrNewest}
-	saveWrites    = []string{attrCounter, attrEmptyPolls, attrNewest, attrCheckpoint, attrSwitches, attrChildren, attrLabel, attrPartitionKey, attrSortKey}
-	releaseWrites = append(slices.Clone(saveWrites), attrOwner, attrCheckpointOwner)
-	requestWrites = []string{attrOwner, attrCheckpointOwner}
-)
-
-// Claim makes worker the row's owner.
-func (t *Table) Claim(ctx context.Context, lease Lease, worker string) (Lease, error) {
-	return t.update(ctx, "claiming", lease, worker, claimWrites, func(row Lease) Lease { return row.claimedBy(worker) })
-}
-
-// Renew raises the counter.
-func (t *Table) Renew(ctx context.Context, lease Lease) (Lease, error) {
-	return t.update(ctx, "renewing", lease, lease.Owner, renewWrites, func(row Lease) Lease { return row.renewed(lease) })
-}
-
-// Save writes what the owner has to say.
-func (t *Table) Save(ctx context.Context, lease Lease) (Lease, error) {
-	return t.update(ctx, "checkpointing", lease, lease.Owner, saveWrites, func(row Lease) Lease { return row.saved(lease) })
-}
-
-// Release gives the row up.
-func (t *Table) Release(ctx context.Context, lease Lease) (Lease, error) {
-	return t.update(ctx, "releasing", lease, lease.Owner, releaseWrites, func(row Lease) Lease { return row.released(lease) })
-}
-
-// update writes to the row if nobody else has since it was read. A write of
-// this worker whose answer was lost may have raised the counter: the owner
-// tells, for its name is this process's alone and each shard has one goroutine
-// here. A request that came between changes neither.
-func (t *Table) update(ctx context.Context, doing string, row Lease, worker string, writes []string, change func(Lease) Lease) (Lease, error) {
-	for range updateAttemptsMax {
-		out, err := t.client.UpdateItem(ctx, t.updateInput(row, change(row), writes, ownerCondition(writes, row)))
-		var conflict *ddb.ConditionalCheckFailedException
-		if !errors.As(err, &conflict) {
-			if err == nil {
-				return leaseFromItem(out.Attributes)
-			}
-			return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, err)
-		}
-		now, err := leaseFromItem(conflict.Item)
-		if err != nil {
-			break // deleted
-		}
-		mine := worker != "" && now.Owner == worker
-		if !mine && !row.holds(now) {
-			row = now
-			break // somebody else's
-		}
-		row = now
-	}
-	return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, ErrLost)
-}
-
-// updateAttemptsMax: the second attempt knows the counter that the first one
-// found, a third the request that has come since; a fourth would mean that
-// somebody keeps writing.
-const updateAttemptsMax = 3
-
-// ownerCondition says in which state the row must be. Who writes the owner's
-// attributes must know both as they are; else one of them must name the owner.
-// The counter alone begins anew where the table was deleted and made again.
-func ownerCondition(writes []string, row Lease) string {
-	const counter = "#counter = :counter AND "
-	switch {
-	case guard.Off(guard.CheckpointFenced) && !slices.Contains(writes, attrOwner):
-		return "attribute_exists(#counter)"
-	case row.Owner == "":
-		return counter + "attribute_not_exists(#owner)"
-	case !slices.Contains(writes, attrOwner):
-		return counter + "(#current = :held OR attribute_not_exists(#current) AND #owner = :held)"
-	case row.Next == "":
-		return counter + "attribute_not_exists(#current) AND #owner = :held"
-	}
-	return counter + "#current = :held AND #owner = :asked"
-}
-
-// updateInput sets the named attributes as next has them, and removes those
-// that it has not.
-func (t *Table) updateInput(row, next Lease, writes []string, condition string) *dynamodb.UpdateItemInput {
-	names, values := map[string]string{}, map[string]ddb.AttributeValue{}
-	var set, remove []string
-	item := leaseToItem(next)
-	for i, name := range writes {
-		place := fmt.Sprintf("#w%d", i)
-		names[place] = name
-		if av, ok := item[name]; ok {
-			value := fmt.Sprintf(":w%d", i)
-			values[value] = av
-			set = append(set, place+" = "+value)
-		} else {
-			remove = append(remove, place)
-		}
-	}
-	expression := "SET " + strings.Join(set, ", ")
-	if len(remove) > 0 {
-		expression += " REMOVE " + strings.Join(remove, ", ")
-	}
-	for place, name := range map[string]string{"#counter": attrCounter, "#owner": attrOwner, "#current": attrCheckpointOwner} {
-		if strings.Contains(condition, place) {
-			names[place] = name
-		}
-	}
-	for place, value := range map[string]ddb.AttributeValue{":counter": number(row.Counter), ":held": text(row.Owner), ":asked": text(row.Next)} {
-		if strings.Contains(condition, place) {
-			values[place] = value
-		}
-	}
-	return &dynamodb.UpdateItemInput{
-		TableName:                           &t.table,
-		Key:                                 map[string]ddb.AttributeValue{attrKey: text(row.Shard)},
-		UpdateExpression:                    &expression,
-		ConditionExpression:                 &condition,
-		ExpressionAttributeNames:            names,
-		ExpressionAttributeValues:           values,
-		ReturnValues:                        ddb.ReturnValueAllNew,
-		ReturnValuesOnConditionCheckFailure: ddb.ReturnValuesOnConditionCheckFailureAllOld,
-	}
-}
-
-// Request names the next owner. The counter stays as it is: only what the
-// owner itself writes may make it look alive.
-func (t *Table) Request(ctx context.Context, lease Lease, worker string) (Lease, error) {
-	if lease.Owner == "" {
-		return lease, fmt.Errorf("asking for lease %s, which nobody has: %w", lease.Shard, ErrLost)
-	}
-	lease.Next = ""
-	next := lease
-	next.Next = worker
-	return t.rename(ctx, "asking for", lease, next)
-}
-
-// Withdraw takes a request back.
-func (t *Table) Withdraw(ctx context.Context, lease Lease, worker string) error {
-	lease.Next = worker
-	next := lease
-	next.Next = ""
-	now, err := t.rename(ctx, "withdrawing from", lease, next)
-	if errors.Is(err, ErrLost) && now.Owner == worker {
-		_, err = t.Release(ctx, now)
-	}
-	return err
-}
-
-// rename writes who is and who shall be owner, whatever the counter.
-func (t *Table) rename(ctx context.Context, doing string, row, next Lease) (Lease, error) {
-	condition, _ := strings.CutPrefix(ownerCondition(requestWrites, row), "#counter = :counter AND ")
-	out, err := t.client.UpdateItem(ctx, t.updateInput(row, next, requestWrites, condition))
-	var conflict *ddb.ConditionalCheckFailedException
-	switch {
-	case errors.As(err, &conflict):
-		if now, broken := leaseFromItem(conflict.Item); broken == nil {
-			row = now
-		}
-		return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, ErrLost)
-	case err != nil:
-		return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, err)
-	}
-	return leaseFromItem(out.Attributes)
-}
-
 // Delete removes one row.
 func (t *Table) Delete(ctx context.Context, lease Lease) error {
 	_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:                 &t.table,
-		Key:                       map[string]ddb.AttributeValue{attrKey: text(lease.Shard)},
+		Key:                       keyOf(lease.Shard),
 		ConditionExpression:       aws.String("#counter = :counter"),
 		ExpressionAttributeNames:  map[string]string{"#counter": attrCounter},
 		ExpressionAttributeValues: map[string]ddb.AttributeValue{":counter": number(lease.Counter)},
@@ -329,7 +178,7 @@ func (t *Table) Forget(ctx context.Context, streamARN string) error {
 		}
 		_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: &t.table,
-			Key:       map[string]ddb.AttributeValue{attrKey: text(l.Shard)},
+			Key:       keyOf(l.Shard),
 		})
 		if err != nil {
 			return fmt.Errorf("forgetting lease %s: %w", l.Shard, err)

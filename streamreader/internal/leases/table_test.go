@@ -43,6 +43,16 @@ func leaseOf(t *testing.T, store Store, shard string) Lease {
 	return Lease{}
 }
 
+// newTestTable returns an empty table of leases.
+func newTestTable(t *testing.T) *Table {
+	t.Helper()
+	table := NewTable(dynamosim.New(dynamosim.Options{}), testTable)
+	if _, err := table.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 // Both stores keep the same contract.
 func TestCheckpoints(t *testing.T) {
 	for name, open := range map[string]func() (first, second Store){
@@ -73,7 +83,7 @@ func TestCheckpoints(t *testing.T) {
 			if err != nil || !cmp.Equal(again, made) {
 				t.Errorf("Create of a row that exists returned %+v, %v; want the row in force", again, err)
 			}
-			claimed, err := first.Claim(ctx, lease, "first")
+			claimed, err := first.Claim(ctx, lease, Worker{Name: "first"})
 			if err != nil || claimed.Owner == "" || claimed.Counter != 1 || claimed.Switches != 1 {
 				t.Fatalf("Claim: %+v, %v", claimed, err)
 			}
@@ -85,7 +95,7 @@ func TestCheckpoints(t *testing.T) {
 			if got := leaseOf(t, second, "shard"); !cmp.Equal(got, saved) {
 				t.Errorf("row %+v, want %+v", got, saved)
 			}
-			stolen, err := second.Claim(ctx, saved, "second")
+			stolen, err := second.Claim(ctx, saved, Worker{Name: "second"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,6 +161,7 @@ func TestHandoverAtAnEndpoint(t *testing.T) {
 			})
 			table := fmt.Sprintf("leases-%d", time.Now().UnixNano())
 			handOver(t, NewTable(db, table))
+			whoWrites(t, NewTable(db, table))
 			if _, err := db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
 				t.Error(err)
 			}
@@ -178,16 +189,16 @@ func handOver(t *testing.T, store Store) {
 	}
 	free := must(store.Create(ctx, Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon}))
 	lost(store.Request(ctx, free, "new"))
-	held := must(store.Claim(ctx, free, "old"))
+	held := must(store.Claim(ctx, free, Worker{Name: "old"}))
 	late := Lease{Shard: "shard", Owner: "new", Counter: -1} // as one that waits for a handover claims
-	lost(store.Claim(ctx, late, "new"))
+	lost(store.Claim(ctx, late, Worker{Name: "new"}))
 
-	asked := must(store.Request(ctx, free.claimedBy("old"), "new"))
+	asked := must(store.Request(ctx, free.claimedBy(Worker{Name: "old"}), "new"))
 	if asked.Owner != "old" || asked.Next != "new" || asked.Counter != held.Counter {
 		t.Fatalf("asked for: %+v", asked)
 	}
 	lost(store.Request(ctx, asked, "third"))
-	lost(store.Claim(ctx, late, "new"))
+	lost(store.Claim(ctx, late, Worker{Name: "new"}))
 	held.EmptyPolls = 7
 	held = must(store.Renew(ctx, held)) // which does not know that it was asked for
 	if held.Next != "new" || held.EmptyPolls != 7 || held.Counter != 2 {
@@ -203,7 +214,7 @@ func handOver(t *testing.T, store Store) {
 	lost(store.Save(ctx, held))
 	lost(store.Renew(ctx, held))
 	lost(store.Release(ctx, held))
-	now := must(store.Claim(ctx, late, "new"))
+	now := must(store.Claim(ctx, late, Worker{Name: "new"}))
 	if now.Owner != "new" || now.Checkpoint != "41" || now.EmptyPolls != 0 {
 		t.Fatalf("taken over: %+v", now)
 	}
@@ -236,7 +247,7 @@ func TestALeaseTableThatWasMadeAgainKnowsNoFormerHolders(t *testing.T) {
 		}
 		lease, err := table.Create(ctx, Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon})
 		if err == nil {
-			lease, err = table.Claim(ctx, lease, worker)
+			lease, err = table.Claim(ctx, lease, Worker{Name: worker})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -280,7 +291,7 @@ func TestAWriteWhoseAnswerWasLostIsNotALostLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lease, err = table.Claim(ctx, lease, "worker"); err != nil {
+	if lease, err = table.Claim(ctx, lease, Worker{Name: "worker"}); err != nil {
 		t.Fatal(err)
 	}
 	lose = true
@@ -307,7 +318,7 @@ func TestLeaseRowsHaveTheKinesisClientLibrarysNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lease, err = table.Claim(t.Context(), lease, "worker"); err != nil {
+	if lease, err = table.Claim(t.Context(), lease, Worker{Name: "worker"}); err != nil {
 		t.Fatal(err)
 	}
 	lease.Checkpoint, lease.Children = ShardEnd, []string{"left", "right"}

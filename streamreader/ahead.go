@@ -1,0 +1,217 @@
+package streamreader
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// page is an answer of the stream, or the error that came instead.
+type page struct {
+	raw     []streams.Record // as it came; nil once it is decoded
+	records []change.Record
+	marks   []mark
+	count   int       // of records
+	end     bool      // the shard has no more than this
+	bytes   int64     // that it takes of the buffer
+	asked   time.Time // when the call began
+	heard   time.Time // when the stream last gave an iterator or records; zero if it did not
+	err     error
+}
+
+// place is where in a shard its reading begins.
+type place struct {
+	after string // the last record done; "" if none is
+	at    string // the first record that is not, if it was seen
+	whole bool   // the shard held its first record when it was found
+}
+
+// ahead fetches a shard's pages, in order, while those before are being
+// applied. At most one goroutine, so one call on a shard, is under way. It ends
+// where there is no use in going on: behind a page without records, at an
+// error, at the shard's end, with one full batch waiting, or without room in
+// the buffer. The shard's own goroutine takes the pages and starts it again.
+type ahead struct {
+	cfg     *Config
+	shard   shardInfo
+	decoder decoder
+	buffer  *buffer
+	arrived chan struct{} // holds a token when something has come
+
+	iterator *string // behind the last page; nil: to be opened. Of the goroutine while there is one
+
+	mu      sync.Mutex
+	pages   []*page // that nobody has taken yet
+	records int     // in pages
+	more    bool    // the last page had records, and more may follow
+	busy    bool    // the goroutine is there
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+}
+
+func newAhead(cfg *Config, shard shardInfo, d decoder, b *buffer) *ahead {
+	return &ahead{cfg: cfg, shard: shard, decoder: d, buffer: b, arrived: make(chan struct{}, 1), cancel: func() {}}
+}
+
+// next returns the next page, and waits until it is there. The caller has
+// nothing in hand, so it is done up to from.
+func (a *ahead) next(ctx context.Context, from place) (*page, error) {
+	for {
+		if p := a.take(func(*page) bool { return true }); p != nil {
+			return p, nil
+		}
+		a.start(ctx, from)
+		select {
+		case <-a.arrived:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// start fetches, as soon as there is room.
+func (a *ahead) start(ctx context.Context, from place) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy || len(a.pages) > 0 {
+		return
+	}
+	a.goOn(ctx, func(ctx context.Context) {
+		if err := a.buffer.reserve(ctx); err != nil {
+			a.put(ctx, &page{err: err})
+			return
+		}
+		a.run(ctx, from)
+	})
+}
+
+// extend fetches more if that is of use, and possible right now.
+func (a *ahead) extend(ctx context.Context) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.busy && a.wanted() && a.buffer.tryReserve() {
+		a.goOn(ctx, func(ctx context.Context) { a.run(ctx, place{}) })
+	}
+}
+
+// wanted reports whether there may be more, and less than a batch waits.
+func (a *ahead) wanted() bool { return a.more && a.records < a.cfg.BatchMax }
+
+func (a *ahead) goOn(ctx context.Context, run func(context.Context)) {
+	ctx, a.cancel = context.WithCancel(ctx)
+	a.busy = true
+	a.wg.Go(func() { run(ctx) })
+}
+
+// run has the room of one page when it begins, and gives it back.
+func (a *ahead) run(ctx context.Context, from place) {
+	for a.put(ctx, a.fetch(ctx, from)) {
+	}
+}
+
+// put adds a page. It reports whether to go on, and has the room then.
+func (a *ahead) put(ctx context.Context, p *page) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pages, a.records = append(a.pages, p), a.records+p.count
+	a.more = p.err == nil && p.count > 0 && !p.end
+	a.busy = a.wanted() && ctx.Err() == nil && a.buffer.tryReserve()
+	if !a.busy {
+		a.cancel()
+	}
+	select {
+	case a.arrived <- struct{}{}:
+	default:
+	}
+	return a.busy
+}
+
+// fetch reads the page behind the iterator.
+func (a *ahead) fetch(ctx context.Context, from place) *page {
+	p := &page{asked: time.Now()}
+	defer func() { a.buffer.release(pageBytesMax - p.bytes) }()
+	if a.iterator == nil {
+		if a.iterator, p.err = openShard(ctx, a.cfg, a.shard, from); p.err != nil {
+			return p
+		}
+		p.heard = time.Now()
+	}
+	out, err := a.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: a.iterator, Limit: aws.Int32(recordsPageMax)})
+	if err != nil {
+		p.err = fmt.Errorf("reading shard %s: %w", a.shard.id, err)
+		return p
+	}
+	p.raw, p.count, p.heard = out.Records, len(out.Records), time.Now()
+	p.bytes, p.end = bytesOf(out.Records), out.NextShardIterator == nil
+	a.iterator = out.NextShardIterator
+	return p
+}
+
+// take removes the first page if it is there and fits. The page is decoded
+// here, not where it is fetched: the next one is on its way meanwhile.
+func (a *ahead) take(fits func(*page) bool) *page {
+	a.mu.Lock()
+	if len(a.pages) == 0 {
+		a.mu.Unlock()
+		return nil
+	}
+	p := a.pages[0]
+	a.mu.Unlock()
+	a.decode(p)
+	if !fits(p) {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pages[0] = nil // let go of its records
+	a.pages, a.records = a.pages[1:], a.records-p.count
+	return p
+}
+
+func (a *ahead) decode(p *page) {
+	if p.raw == nil {
+		return
+	}
+	var err error
+	if p.records, p.marks, err = a.decoder.records(p.raw); err != nil {
+		p.err = &permanentError{fmt.Errorf("shard %s: %w", a.shard.id, err)}
+		a.buffer.release(p.bytes)
+		p.bytes = 0
+	}
+	p.raw = nil
+}
+
+// coming reports whether the next page is on its way, and not here.
+func (a *ahead) coming() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.busy && len(a.pages) == 0
+}
+
+// interrupt ends a call that is under way.
+func (a *ahead) interrupt() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cancel()
+}
+
+// drop ends the goroutine and forgets what nobody has taken: the shard is to be
+// opened anew then.
+func (a *ahead) drop() {
+	a.interrupt()
+	a.wg.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.pages {
+		a.buffer.release(p.bytes)
+		a.iterator = nil
+	}
+	a.pages, a.records, a.more = nil, 0, false
+}

@@ -1,0 +1,149 @@
+package streamreader
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
+)
+
+const (
+	// gatherMax is how long a batch waits for the pages that follow, in a shard
+	// that is behind. Pages often hold few records, and a large batch costs less
+	// than many small ones.
+	gatherMax = 100 * time.Millisecond
+	// behindLeast is how old a shard's newest record is when the shard counts as
+	// behind: times of creation are floored to the second.
+	behindLeast = 2 * time.Second
+)
+
+// pick takes a page in hand.
+func (s *shardReader) pick(p *page) {
+	s.reopened = false
+	s.answered(p.heard)
+	s.answeredAt, s.end = p.heard, p.end
+	s.handBytes += p.bytes
+	if len(p.records) == 0 {
+		return
+	}
+	if len(s.hand) == 0 {
+		s.hand = p.records
+	} else {
+		s.hand = append(s.hand, p.records...)
+	}
+	s.front.hand(p.marks...)
+	s.noteRead(p.records[0].Created)
+	s.streak++
+}
+
+// gather adds the pages that follow, as long as all fit into one batch. It
+// takes what is there; only in a shard that is behind it also waits, for a
+// moment, for what is on its way.
+func (s *shardReader) gather(ctx context.Context) {
+	var enough <-chan time.Time
+	fits := func(p *page) bool {
+		return p.err == nil && len(p.records) > 0 && len(s.hand)+len(p.records) <= s.cfg.BatchMax
+	}
+	for !s.end && len(s.hand) < s.cfg.BatchMax {
+		s.ahead.extend(ctx)
+		if p := s.ahead.take(fits); p != nil {
+			s.pick(p)
+			continue
+		}
+		if !s.behind() || !s.ahead.coming() {
+			return
+		}
+		if enough == nil {
+			timer := time.NewTimer(gatherMax)
+			defer timer.Stop()
+			enough = timer.C
+		}
+		select {
+		case <-s.ahead.arrived:
+		case <-enough:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// behind reports whether more is to be expected behind what is in hand: not
+// where the record before came after an empty page, and not where it is new.
+func (s *shardReader) behind() bool {
+	return s.streak > 1 && time.Since(s.hand[len(s.hand)-1].Created) > behindLeast
+}
+
+// apply gives one batch to the processor and takes over what it says.
+func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
+	if err := s.awaitTurn(ctx); err != nil {
+		return outcomeRetry, err
+	}
+	if !s.held.Trusted() {
+		<-s.slots
+		return outcomeFatal, leases.ErrTrustOver
+	}
+	batch := s.hand[:min(len(s.hand), s.cfg.BatchMax)]
+	done, err := s.cfg.Processor.Process(work, batch)
+	<-s.slots
+	if advanceErr := s.front.advance(done, len(batch)); advanceErr != nil {
+		return outcomeFatal, fmt.Errorf("shard %s: %w", s.info.id, advanceErr)
+	}
+	s.handAt = time.Now()
+	if s.hand = s.hand[done:]; len(s.hand) == 0 {
+		s.putDown()
+	}
+	if done > 0 {
+		s.noteDone(batch[:done])
+	}
+	if err == nil && done < len(batch) {
+		err = errShort
+	}
+	if err != nil {
+		err = fmt.Errorf("processing records of shard %s: %w", s.info.id, err)
+		if stopsReading(err) {
+			return outcomeFatal, err
+		}
+		s.yield()
+	}
+	if saveErr := s.saveIfDue(work); saveErr != nil {
+		return outcomeFatal, saveErr
+	}
+	if err != nil {
+		return outcomeRetry, err
+	}
+	return outcomeMore, nil
+}
+
+// awaitTurn waits until a batch of this shard may be processed. Whoever waited
+// before goes first, so no shard waits for more than one batch of each other.
+func (s *shardReader) awaitTurn(ctx context.Context) error {
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if ctx.Err() != nil {
+		<-s.slots
+	}
+	return context.Cause(ctx)
+}
+
+// putDown empties the hand.
+func (s *shardReader) putDown() {
+	s.ahead.buffer.release(s.handBytes)
+	s.hand, s.handBytes = nil, 0
+}
+
+// yield makes room for other shards, if they wait for it, while this one waits
+// to try again what failed: it forgets what it holds, to read it anew.
+func (s *shardReader) yield() {
+	if !s.ahead.buffer.short() || len(s.hand) == 0 {
+		return
+	}
+	s.first = s.front.forget()
+	s.ahead.drop()
+	s.ahead.iterator, s.end = nil, false
+	s.putDown()
+}

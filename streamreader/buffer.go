@@ -1,0 +1,63 @@
+package streamreader
+
+import (
+	"context"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+const (
+	// pageBytesMax and recordsPageMax are the most that GetRecords returns (API
+	// reference of DynamoDB Streams, GetRecords).
+	pageBytesMax   = 1 << 20
+	recordsPageMax = 1000
+	// recordLeast is what a record counts at least, however small: it takes
+	// memory beside its bytes. So bytes bound the number of records, too.
+	recordLeast = 1 << 10
+)
+
+// buffer bounds what all shards of a reader hold in memory: pages in hand, read
+// ahead, and on their way. A call to GetRecords reserves room for the largest
+// page. Who holds nothing waits for room in the order of asking; who holds
+// something, which it can work off, takes more only if nobody waits. So the
+// room always comes back.
+type buffer struct {
+	room    *semaphore.Weighted
+	waiting atomic.Int64
+}
+
+func newBuffer(bytesMax int64) *buffer { return &buffer{room: semaphore.NewWeighted(bytesMax)} }
+
+// reserve waits for the room of one page.
+func (b *buffer) reserve(ctx context.Context) error {
+	if b.tryReserve() {
+		return nil
+	}
+	b.waiting.Add(1)
+	defer b.waiting.Add(-1)
+	return b.room.Acquire(ctx, pageBytesMax)
+}
+
+// tryReserve takes the room of one page if it is there and nobody waits for it.
+func (b *buffer) tryReserve() bool { return b.room.TryAcquire(pageBytesMax) }
+
+func (b *buffer) release(bytes int64) { b.room.Release(bytes) }
+
+// short reports whether somebody waits for room.
+func (b *buffer) short() bool { return b.waiting.Load() > 0 }
+
+// bytesOf is what records count, never more than was reserved for them.
+func bytesOf(records []streams.Record) int64 {
+	var sum int64
+	for i := range records {
+		size := int64(0)
+		if body := records[i].Dynamodb; body != nil && body.SizeBytes != nil {
+			size = *body.SizeBytes
+		}
+		sum += max(size, recordLeast)
+	}
+	return min(sum, pageBytesMax)
+}

@@ -1,0 +1,176 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/internal/dynamosim"
+)
+
+// trimming is a line on which one shard's records are gone, and lists may lack it.
+type trimming struct {
+	*line
+	mu              sync.Mutex
+	trimmed, hidden string
+	from            map[string]string // the shards of iterators
+}
+
+func (s *trimming) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+	out, err := s.line.GetRecords(ctx, in, opts...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shard := s.from[*in.ShardIterator]
+	if shard == s.trimmed {
+		return nil, &streams.TrimmedDataAccessException{}
+	}
+	if err == nil && out.NextShardIterator != nil {
+		s.from[*out.NextShardIterator] = shard
+	}
+	return out, err
+}
+
+func (s *trimming) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+	out, err := s.line.GetShardIterator(ctx, in, opts...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trimmed == *in.ShardId {
+		return nil, &streams.TrimmedDataAccessException{}
+	}
+	if err == nil {
+		s.from[*out.ShardIterator] = *in.ShardId
+	}
+	return out, err
+}
+
+func (s *trimming) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+	out, err := s.line.DescribeStream(ctx, in, opts...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		out.StreamDescription.Shards = slices.DeleteFunc(slices.Clone(out.StreamDescription.Shards), func(shard streams.Shard) bool { return *shard.ShardId == s.hidden })
+	}
+	return out, err
+}
+
+func (c *crew) joinTrimming(s *trimming, name string) *member {
+	return c.join(name, func(cfg *Config) {
+		s.line = cfg.Streams.(*line)
+		cfg.Streams = s
+	})
+}
+
+// Where one worker finds that records are lost, all end with that, and not one
+// after the other as each takes the shard; who is started then finds out itself.
+func TestALossEndsAllWorkersTogether(t *testing.T) {
+	for _, name := range []string{"who lists", "another"} {
+		t.Run(name+" finds it", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { endTogether(t, name == "who lists") })
+		})
+	}
+}
+
+func endTogether(t *testing.T, listerFinds bool) {
+	c := newCrew(t, dynamosim.Options{Shards: 6})
+	for i := range 60 {
+		c.write(t, fmt.Sprintf("item%d", i))
+	}
+	s := &trimming{from: map[string]string{}}
+	var finder *member
+	if listerFinds {
+		finder = c.joinTrimming(s, "a")
+	} else {
+		c.join("x")
+	}
+	time.Sleep(5 * time.Second)
+	if !listerFinds {
+		finder = c.joinTrimming(s, "a")
+	}
+	c.join("b")
+	time.Sleep(30 * time.Second)
+	shard := c.owners()[finder.name][0]
+	s.mu.Lock()
+	s.trimmed = shard
+	s.mu.Unlock()
+	for _, m := range slices.SortedFunc(maps.Values(c.members), func(x, y *member) int { return strings.Compare(x.name, y.name) }) {
+		var lost *TrimmedError
+		select {
+		case err := <-m.ended:
+			if !errors.As(err, &lost) || lost.Shard != shard {
+				t.Errorf("%s ended with %v", m.name, err)
+			}
+		case <-time.After(4 * time.Second):
+			t.Fatalf("%s goes on", m.name)
+		}
+		delete(c.members, m.name)
+	}
+	c.join("restarted")
+	time.Sleep(20 * time.Second)
+	if owners := c.owners(); len(owners["restarted"]) != 6 {
+		t.Errorf("after a restart where nothing is lost: %v", owners)
+	}
+	c.dismiss()
+	c.judge(true)
+}
+
+// The lister's lists lack a shard that another worker reads: that one would know.
+func TestAShardThatAnotherWorkerReadsIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 4})
+		s := &trimming{from: map[string]string{}}
+		lists := c.joinTrimming(s, "a")
+		time.Sleep(5 * time.Second)
+		reads := c.join("b")
+		time.Sleep(20 * time.Second)
+		s.mu.Lock()
+		s.hidden = c.owners()["b"][0]
+		s.mu.Unlock()
+		select {
+		case err := <-lists.ended:
+			t.Fatalf("the lister ended with %v", err)
+		case <-time.After(5 * time.Minute):
+		}
+		c.kill(reads)
+		<-reads.ended
+		time.Sleep(2 * testTerm)
+		if owners := c.owners(); len(owners["a"]) != 4 {
+			t.Errorf("after the death of its reader: %v", owners)
+		}
+		c.dismiss()
+	})
+}
+
+// A reader that is alone ends the first list that a worker of a fleet has begun.
+func TestAFirstListThatAReaderEndsAloneIsEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		if _, err := cp.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Owner: "dead", Counter: 3, Checkpoint: TrimHorizon}); err != nil {
+			t.Fatal(err)
+		}
+		first := f.open("shard1", "")
+		f.write(first, "item", 3)
+		f.close(first)
+		if err := newTestReader(t, f, cp, c, alone).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		first.gone = true // and so did shard2, unread
+		f.write(f.open("shard3", "shard2"), "item", 3)
+		var trimmed *TrimmedError
+		if err := newTestReader(t, f, cp, c, alone).Drain(t.Context()); !errors.As(err, &trimmed) || trimmed.Shard != "shard2" {
+			t.Errorf("Drain returned %v, want a TrimmedError for shard2", err)
+		}
+		if l := leaseOf(t, cp, testARN); l.Owner != "" || l.Checkpoint != Latest {
+			t.Errorf("the stream's row is left as %+v", l)
+		}
+	})
+}

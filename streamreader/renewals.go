@@ -1,0 +1,128 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
+)
+
+// hold takes charge of a lease that was claimed by a call which began at claimed.
+func (l *fleet) hold(row Lease, claimed time.Time) *leases.Held {
+	h := leases.Hold(l.cfg.Checkpoints, row, l.cfg.LeaseTerm, claimed)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[row.Shard] = h
+	delete(l.asked, row.Shard)
+	if l.renewal == nil {
+		var ctx context.Context
+		ctx, l.renewal = context.WithCancel(context.Background())
+		l.wg.Go(func() { l.renew(ctx) })
+	}
+	return h
+}
+
+func (l *fleet) drop(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h := l.held[id]; h != nil {
+		h.Leave()
+		delete(l.held, id)
+	}
+}
+
+// holding returns the leases held, the stream's own too.
+func (l *fleet) holding() map[string]*leases.Held {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held := make(map[string]*leases.Held, len(l.held))
+	for id, h := range l.held {
+		held[id] = h
+	}
+	return held
+}
+
+// slowPart of a term is how long a renewal keeps its place among those that are
+// made at the same time. What hangs keeps no others from being renewed.
+const slowPart = 100
+
+// renew renews the leases that are due until ctx ends, also while the shards
+// are being let go. No row waits for another.
+func (l *fleet) renew(ctx context.Context) {
+	places := make(chan struct{}, callsMax)
+	var group sync.WaitGroup
+	defer group.Wait()
+	for sleep(ctx, l.cfg.LeaseTerm/(4*leases.RenewalsPerTerm)) == nil {
+		for id, h := range l.holding() {
+			if !h.Due() || !l.beginRenewal(id) {
+				continue
+			}
+			group.Go(func() {
+				defer l.endRenewal(id)
+				select {
+				case places <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+				leave := sync.OnceFunc(func() { <-places })
+				defer leave()
+				defer time.AfterFunc(l.cfg.LeaseTerm/slowPart, leave).Stop()
+				if err := h.Renew(ctx); err != nil && !errors.Is(err, ErrLeaseLost) && ctx.Err() == nil {
+					l.cfg.Logger.Warn("renewing a lease failed, will retry", "shard", id, "error", err)
+				}
+			})
+		}
+	}
+}
+
+// beginRenewal reports whether no renewal of the lease is under way yet.
+func (l *fleet) beginRenewal(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	under := l.renewing[id]
+	l.renewing[id] = true
+	return !under
+}
+
+func (l *fleet) endRenewal(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.renewing, id)
+}
+
+// stop gives back what was asked for and the stream's own lease, once the
+// shards are let go.
+func (l *fleet) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseMax)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(callsMax)
+	tell := func(what string, err error) {
+		if err != nil && !errors.Is(err, ErrLeaseLost) {
+			l.cfg.Logger.Warn(what, "error", err)
+		}
+	}
+	for id, owner := range l.asked {
+		group.Go(func() error {
+			row := Lease{Shard: id, Stream: l.cfg.StreamARN, Owner: owner}
+			tell("a request for a shard could not be withdrawn", l.cfg.Checkpoints.Withdraw(ctx, row, l.cfg.WorkerID))
+			return nil
+		})
+	}
+	if h := l.holding()[l.cfg.StreamARN]; h != nil && h.Trusted() {
+		tell("the lease of the stream's list could not be released", h.Release(ctx, func(*Lease) {}))
+	}
+	_ = group.Wait() // each has told its own
+	l.announce(ctx, leases.Loss{})
+	if l.renewal != nil {
+		l.renewal()
+	}
+	l.wg.Wait()
+	for id := range l.holding() {
+		l.drop(id)
+	}
+}

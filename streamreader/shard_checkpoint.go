@@ -1,0 +1,51 @@
+package streamreader
+
+import (
+	"context"
+	"time"
+)
+
+// finish marks the shard finished. It may be called again if it failed.
+func (s *shardReader) finish(work context.Context) (outcome, error) {
+	s.setEmptyPolls(0)
+	s.mu.Lock()
+	children := s.children
+	s.mu.Unlock()
+	err := s.held.Save(work, func(l *Lease) { l.Checkpoint, l.Children = ShardEnd, children })
+	switch {
+	case err == nil:
+		s.front.save(s.front.reached)
+		return outcomeEnded, nil
+	case classify(err) == verdictRetry:
+		return outcomeRetry, err
+	}
+	return outcomeFatal, err
+}
+
+// saveIfDue checkpoints at most once per CheckpointInterval. A write that may
+// succeed later is no reason to stop reading: what it would have said is said
+// by the next one.
+func (s *shardReader) saveIfDue(work context.Context) error {
+	if time.Since(s.savedAt) < s.cfg.CheckpointInterval {
+		return nil
+	}
+	err := s.save(work)
+	if err != nil && classify(err) == verdictRetry {
+		s.log.Warn("checkpoint failed, will retry", "shard", s.info.id, "error", err)
+		return nil
+	}
+	return err
+}
+
+func (s *shardReader) save(work context.Context) error {
+	m, ok := s.front.unsaved()
+	if !ok {
+		return nil
+	}
+	s.savedAt = time.Now()
+	if err := s.held.Save(work, func(l *Lease) { l.Checkpoint = m.sequence }); err != nil {
+		return err
+	}
+	s.front.save(m)
+	return nil
+}
