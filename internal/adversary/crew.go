@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/dynamosim"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -30,12 +31,13 @@ const (
 type Crew struct {
 	World
 	Sim       *dynamosim.Sim
-	Workers   int    // as many should be at work
-	Company   int    // as many are at work, and share the stream, when it is drained in the end
-	Faults    Faults // that may strike
-	Counts    Counts // of those that did
-	Calls     int    // let through
-	Delivered int    // records, repeated ones too
+	Workers   int             // as many should be at work
+	Company   int             // as many are at work, and share the stream, when it is drained in the end
+	Faults    Faults          // that may strike
+	Counts    Counts          // of those that did
+	Calls     int             // let through
+	Delivered int             // records, repeated ones too
+	Found     []verify.Result // by those who verified meanwhile, as drift
 	Log       func(format string, args ...any)
 
 	// Wrote is called with every item of the table that a worker's call wrote, as
@@ -145,7 +147,7 @@ func (c *Crew) active() []*Worker {
 
 // readers are how many of the active workers read the stream.
 func (c *Crew) readers() int {
-	return len(slices.DeleteFunc(c.active(), func(w *Worker) bool { return w.replay != nil }))
+	return len(slices.DeleteFunc(c.active(), func(w *Worker) bool { return w.replay != nil || w.verify != nil }))
 }
 
 // Turn lets one call through, or time pass when nobody waits. If nobody reads the
@@ -317,6 +319,7 @@ func (c *Crew) reap() {
 		}
 		w.cancel()
 		c.reapReplay(w)
+		c.reapVerify(w)
 		if !w.dead && !explained(w.err) {
 			c.strange = append(c.strange, w.err)
 			c.Log("%s ends: %v", w, w.err)

@@ -30,7 +30,8 @@ type Worker struct {
 	err    error // valid once ended is closed
 
 	// Changed by the conductor while everybody waits.
-	replay *replaying // that it works on; nil of one that reads the stream
+	replay *replaying // that it works on, or
+	verify *verifying // that it is about; both are nil of one that reads the stream
 	frozen bool
 	outage time.Time // its calls to its tables are throttled until then
 	dead   bool

@@ -15,7 +15,11 @@ import (
 // befall makes happen what is no single call's fault.
 func (l *life) befall(s Step) error {
 	f, pick := s.Fault, s.Pick
-	if f != adversary.Woke && f != adversary.HandedOver && f != adversary.Replayed { // counted where it happens, if it does
+	switch f {
+	case adversary.Skipped, adversary.Replaced, adversary.StateLost, adversary.Recreated, adversary.Aged, adversary.RulesChanged:
+		l.crew.ExcuseVerify()
+	}
+	if f != adversary.Woke && f != adversary.HandedOver && f != adversary.Replayed && f != adversary.Verifying { // counted where it happens, if it does
 		l.crew.Counts[f]++
 	}
 	switch f {
@@ -59,6 +63,8 @@ func (l *life) befall(s Step) error {
 		if !l.Changing {
 			l.crew.World.RuleFile = l.Population.File
 		}
+	case adversary.Verifying:
+		l.crew.StartVerify()
 	case adversary.Replayed:
 		l.startReplay(pick)
 	case adversary.RulesChanged:

@@ -33,6 +33,7 @@ type History struct {
 	Again      bool            // in the end everything is delivered once more
 	FirstRules string          // the rule file until rules are added or changed; "" if all are there from the beginning
 	Changing   bool            // rules are changed, and not only added
+	Verifies   bool            // in the end nothing must be found, and what is lost is repaired instead of swept
 	PageMax    int32           // items of a page of a scan; 0: as many as asked for
 	Steps      []Step
 

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -30,6 +31,11 @@ func (h *History) drawReplays() {
 	}
 	if changes {
 		h.drawChanges(r)
+	}
+	if h.Verifies = r.IntN(4) == 0; h.Verifies {
+		for range r.IntN(3) {
+			h.insert(r, h.Old, Step{Kind: Befall, Fault: adversary.Verifying, Turns: drawTurns(r)})
+		}
 	}
 }
 
@@ -194,4 +200,35 @@ func (l *life) changedTo() (files []string) {
 		}
 	}
 	return files
+}
+
+// verify has it said once more, by the engine's own audit, that all is right.
+func (l *life) verify() error {
+	if !l.Verifies || len(l.outcome.Problems) > 0 {
+		return nil
+	}
+	v, err := l.crew.Verify(false)
+	for _, r := range adversary.Drift(v.Found) {
+		l.problem("called drift in the end: %+v", r)
+	}
+	if err == nil && v.Summary.NotDecided() > 0 {
+		l.problem("not decided in the end: %v", v.Summary.Undecided)
+	}
+	return err
+}
+
+// makeGood brings back what was lost with records that nobody has seen: the
+// operator sweeps, replays, or repairs.
+func (l *life) makeGood() error {
+	switch {
+	case l.Verifies:
+		v, err := l.crew.Verify(true)
+		if err == nil && v.Summary.Unrepaired > 0 {
+			l.problem("not repaired: %+v", v.Found)
+		}
+		return errors.Join(err, l.drain())
+	case l.Seed%2 == 0:
+		return errors.Join(l.crew.FinishReplay(adversary.Replay{Segments: 2}), l.drain())
+	}
+	return l.sweep()
 }

@@ -74,6 +74,9 @@ func Run(h *History, trace bool) *Outcome {
 	if err := l.live(); err != nil {
 		l.problem("%v", err)
 	}
+	for _, r := range adversary.Drift(l.crew.Found) {
+		l.problem("called drift amid a history: %+v", r)
+	}
 	for _, err := range l.crew.Strange() {
 		l.problem("a worker ended for no reason: %v", err)
 	}
@@ -216,7 +219,7 @@ func (l *life) end() error {
 		return err
 	}
 	if l.gap {
-		if err := l.sweep(); err != nil {
+		if err := l.makeGood(); err != nil {
 			return fmt.Errorf("sweeping: %w", err)
 		}
 	}
@@ -237,7 +240,7 @@ func (l *life) conclude() error {
 	if err := l.retryParked(); err != nil {
 		return fmt.Errorf("retrying what is parked: %w", err)
 	}
-	if err := l.judge(); err != nil || !l.Changing || len(l.outcome.Problems) > 0 {
+	if err := errors.Join(l.judge(), l.verify()); err != nil || !l.Changing || len(l.outcome.Problems) > 0 {
 		return err
 	}
 	return l.judgeSwept()

@@ -90,6 +90,7 @@ func (s *shrinking) setting() bool {
 		{s.best.Company, func(h *History) { h.Company = false }},
 		{len(s.best.Skews) > 0, func(h *History) { h.Skews = nil }},
 		{s.best.Namesakes, func(h *History) { h.Namesakes = false }},
+		{s.best.Verifies, func(h *History) { h.Verifies = false }},
 		{s.best.PageMax > 0, func(h *History) { h.PageMax = 0 }},
 		{s.best.FirstRules != "", func(h *History) { h.FirstRules, h.Changing = "", false }},
 		{s.best.Scatter, func(h *History) { h.Scatter = false }},
