@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"slices"
@@ -45,6 +46,8 @@ const (
 	parallelDefault = 4
 	// termDefault is long beside a write that is slow and short beside a person who waits.
 	termDefault = 10 * time.Second
+	// uniqueLength is of base 32: 50 bits.
+	uniqueLength = 10
 )
 
 // StateClient is what a replay keeps its progress with; *dynamodb.Client satisfies it.
@@ -69,6 +72,9 @@ type Config struct {
 	Worker   string        // begins this process's name among those that share the work; default: the host's
 	Term     time.Duration // a piece whose owner is not heard of for so long goes to others; default 10 s, the same in all
 	Restart  bool          // forget what an unfinished replay has done
+	// Unique draws a name that nobody has: of this process, of work that is begun
+	// anew. Default: at random.
+	Unique func() string
 	// Report is told how far things are, after every page; by one goroutine at a time.
 	Report func(Progress)
 }
@@ -114,7 +120,12 @@ func newDriver(cfg Config) (*driver, error) {
 		cfg.Worker, _ = os.Hostname()
 	}
 	cfg.Rules = slices.Sorted(slices.Values(cfg.Rules))
-	return &driver{Config: cfg, store: progress.NewStore(cfg.State, cfg.StateTable), owner: progress.OwnerOf(cfg.Worker)}, nil
+	if cfg.Unique == nil {
+		cfg.Unique = func() string { return rand.Text()[:uniqueLength] }
+	}
+	return &driver{
+		Config: cfg, store: progress.NewStore(cfg.State, cfg.StateTable, cfg.Unique), owner: strings.TrimPrefix(cfg.Worker+"-"+cfg.Unique(), "-"),
+	}, nil
 }
 
 // rederive is the pass over the items of the rules asked for.

@@ -87,7 +87,7 @@ func (c *client) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*
 // Scan is the SDK client's method.
 func (c *client) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
 	return through(ctx, c, "Scan", in, func(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-		in.Limit = c.crew.limit(in.Limit)
+		in.Limit = c.crew.limit(c.crew.page(in.Limit))
 		return c.crew.Sim.Scan(ctx, in)
 	})
 }
@@ -121,7 +121,7 @@ func (c *client) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetSh
 // GetRecords finds nothing on an iterator whose records are late.
 func (c *client) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	return through(ctx, c, "GetRecords", in, func(ctx context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
-		if c.crew.isLate(*in.ShardIterator) {
+		if c.worker.verify == nil && c.crew.isLate(*in.ShardIterator) { // how late a record may come who verifies cannot know
 			return &dynamodbstreams.GetRecordsOutput{NextShardIterator: in.ShardIterator}, nil
 		}
 		out, err := c.crew.Sim.GetRecords(ctx, in)
@@ -130,6 +130,14 @@ func (c *client) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsI
 		}
 		return out, err
 	})
+}
+
+// page is how many items a page of a scan has, as if items were large.
+func (c *Crew) page(asked *int32) *int32 {
+	if most := c.World.PageMax; most > 0 && (asked == nil || *asked > most) {
+		return aws.Int32(most)
+	}
+	return asked
 }
 
 // limit is how many items a page may have.

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/dynamosim"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -30,12 +31,13 @@ const (
 type Crew struct {
 	World
 	Sim       *dynamosim.Sim
-	Workers   int    // as many should be at work
-	Company   int    // as many are at work, and share the stream, when it is drained in the end
-	Faults    Faults // that may strike
-	Counts    Counts // of those that did
-	Calls     int    // let through
-	Delivered int    // records, repeated ones too
+	Workers   int             // as many should be at work
+	Company   int             // as many are at work, and share the stream, when it is drained in the end
+	Faults    Faults          // that may strike
+	Counts    Counts          // of those that did
+	Calls     int             // let through
+	Delivered int             // records, repeated ones too
+	Found     []verify.Result // by those who verified meanwhile, as drift
 	Log       func(format string, args ...any)
 
 	// Wrote is called with every item of the table that a worker's call wrote, as
@@ -56,8 +58,9 @@ type Crew struct {
 	gate       *Gate
 	workers    []*Worker // all that are not over
 	started    int
-	last       *Worker // whose call was let through last
-	orphans    []*Call // of crashed workers, that may still take effect
+	replays    []*replaying // that are not done
+	last       *Worker      // whose call was let through last
+	orphans    []*Call      // of crashed workers, that may still take effect
 	past       []past
 	lanes      int                  // of deliveries so far
 	seen       map[change.Key]order // what was delivered
@@ -142,12 +145,22 @@ func (c *Crew) active() []*Worker {
 	return slices.DeleteFunc(slices.Clone(c.workers), func(w *Worker) bool { return w.frozen || w.dead || w.over() })
 }
 
-// Turn lets one call through, or time pass when nobody waits. If no worker is
-// at work, one starts, and sooner or later so many as there should be.
+// readers are how many of the active workers read the stream.
+func (c *Crew) readers() int {
+	return len(slices.DeleteFunc(c.active(), func(w *Worker) bool { return w.replay != nil || w.verify != nil }))
+}
+
+// Turn lets one call through, or time pass when nobody waits. If nobody reads the
+// stream, a worker starts, and sooner or later so many as there should be; so
+// does one for a replay that came to no end.
 func (c *Crew) Turn() {
 	c.reap()
-	if n := len(c.active()); n == 0 || n < c.Workers && c.r.IntN(30) == 0 {
+	if n := c.readers(); n == 0 || n < c.Workers && c.r.IntN(30) == 0 {
 		c.Start()
+		synctest.Wait()
+	}
+	if idle := c.idleReplays(); len(idle) > 0 && c.r.IntN(30) == 0 {
+		c.resume(idle[c.r.IntN(len(idle))])
 		synctest.Wait()
 	}
 	c.turn()
@@ -305,6 +318,8 @@ func (c *Crew) reap() {
 			return false
 		}
 		w.cancel()
+		c.reapReplay(w)
+		c.reapVerify(w)
 		if !w.dead && !explained(w.err) {
 			c.strange = append(c.strange, w.err)
 			c.Log("%s ends: %v", w, w.err)

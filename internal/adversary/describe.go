@@ -32,7 +32,11 @@ func describe(op string, input any) string {
 	case *dynamodb.QueryInput:
 		return op + " " + aws.ToString(in.TableName) + " " + spelled(in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	case *dynamodb.ScanInput:
-		return op + " " + aws.ToString(in.TableName) + " after " + item(in.ExclusiveStartKey)
+		text := op + " " + aws.ToString(in.TableName) + " after " + item(in.ExclusiveStartKey)
+		if in.TotalSegments != nil {
+			text += fmt.Sprintf(" segment %d of %d", *in.Segment, *in.TotalSegments)
+		}
+		return text
 	case *dynamodb.BatchGetItemInput:
 		return op + " " + strings.Join(wanted(in.RequestItems), ", ")
 	case *dynamodb.TransactWriteItemsInput:

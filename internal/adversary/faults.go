@@ -52,6 +52,9 @@ const (
 	Unreadable                   // of a record nothing can be read but its key and its position
 	Aged                         // so much time passes that the stream drops what it holds now
 	Drained                      // a worker reads the stream to its end, beside the others, and is gone
+	Replayed                     // a replay is started, or taken up again
+	Verifying                    // somebody compares what is derived with what should be
+	RulesChanged                 // the rule file is changed: a replay brings it into force
 	faultCount
 )
 
@@ -59,7 +62,7 @@ var faultNames = [faultCount]string{
 	"failed before", "lost reply", "throttled", "outage", "conflict", "unprocessed", "crashed before", "crashed after", "late effect", "froze",
 	"expired iterator", "late records", "delivered again", "cut", "out of order", "at once", "woke", "takeover", "restart", "rewound",
 	"split", "rolled over", "slept", "skipped", "replaced", "state lost", "recreated", "rules added", "stale read",
-	"given up", "handed over", "unreadable", "aged", "drained",
+	"given up", "handed over", "unreadable", "aged", "drained", "replayed", "verified", "rules changed",
 }
 
 // String is the fault's name in reports.

@@ -75,6 +75,7 @@ func (c *Crew) keep(records []change.Record, done int) {
 		}
 	}
 	c.late = append(c.late, &late)
+	c.ExcuseVerify()
 }
 
 // handing is a late batch that a worker works off.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -63,6 +64,11 @@ func (c *Crew) until(done func() bool) error {
 func (c *Crew) untilDrained() error {
 	for range c.Company {
 		c.Start()
+	}
+	if c.Company > 0 {
+		for _, r := range c.idleReplays() {
+			c.resume(r)
+		}
 	}
 	for range c.r.IntN(companyTurns) * c.Company {
 		c.turn()
@@ -117,6 +123,9 @@ func explained(err error) bool {
 	var gone *streams.ResourceNotFoundException
 	var missing *ddb.ResourceNotFoundException
 	var api smithy.APIError
+	if pieces := new(replay.PiecesError); errors.As(err, &pieces) {
+		return !slices.ContainsFunc(pieces.Errors, func(err error) bool { return !explained(err) })
+	}
 	switch {
 	case err == nil, errors.Is(err, ErrCrashed), errors.Is(err, context.Canceled), errors.Is(err, streamreader.ErrLeaseLost),
 		errors.Is(err, streamreader.ErrStreamEnded), errors.Is(err, projections.ErrEpochMoved), errors.As(err, &changed), errors.As(err, &trimmed),

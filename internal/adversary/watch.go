@@ -42,6 +42,10 @@ func (c *Crew) written(input any) []itemKey {
 		if aws.ToString(in.TableName) == c.World.Table {
 			return []itemKey{in.Key}
 		}
+	case *dynamodb.DeleteItemInput:
+		if aws.ToString(in.TableName) == c.World.Table {
+			return []itemKey{in.Key}
+		}
 	case *dynamodb.TransactWriteItemsInput:
 		var keys []itemKey
 		for _, w := range in.TransactItems {

@@ -30,6 +30,8 @@ type Worker struct {
 	err    error // valid once ended is closed
 
 	// Changed by the conductor while everybody waits.
+	replay *replaying // that it works on, or
+	verify *verifying // that it is about; both are nil of one that reads the stream
 	frozen bool
 	outage time.Time // its calls to its tables are throttled until then
 	dead   bool
@@ -53,7 +55,8 @@ type World struct {
 	Table, StateTable, LeaseTable string
 	StreamARN                     string
 	RuleFile                      string
-	HealsMax, FanOutMax           int // 0: the engine's own bounds
+	HealsMax, FanOutMax           int   // 0: the engine's own bounds
+	PageMax                       int32 // items of a page of a scan at most; 0: as many as asked for
 	LeaseTerm                     time.Duration
 	Alone                         bool // workers take each other's leases at once, instead of sharing
 	Namesakes                     bool // who starts takes the name of one who is gone, and with it the leases
@@ -141,11 +144,15 @@ func (w *Worker) open(ctx context.Context, world World) (*rules.Set, *projection
 	if err != nil {
 		return nil, nil, err
 	}
-	engine, err := projections.Open(ctx, projections.Config{
+	engine, err := projections.Open(ctx, w.config(world, set))
+	return set, engine, err
+}
+
+func (w *Worker) config(world World, set *rules.Set) projections.Config {
+	return projections.Config{
 		Client: w.client, Table: world.Table, StateTable: world.StateTable, Rules: set,
 		Worker: w.String(), HealsMax: world.HealsMax, FanOutMax: world.FanOutMax, Now: w.clock(world),
-	})
-	return set, engine, err
+	}
 }
 
 // delivery hands a reader's batches to the engine as the conductor says: as

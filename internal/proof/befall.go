@@ -15,7 +15,11 @@ import (
 // befall makes happen what is no single call's fault.
 func (l *life) befall(s Step) error {
 	f, pick := s.Fault, s.Pick
-	if f != adversary.Woke && f != adversary.HandedOver { // counted where it happens, if it does
+	switch f {
+	case adversary.Skipped, adversary.Replaced, adversary.StateLost, adversary.Recreated, adversary.Aged, adversary.RulesChanged:
+		l.crew.ExcuseVerify()
+	}
+	if f != adversary.Woke && f != adversary.HandedOver && f != adversary.Replayed && f != adversary.Verifying { // counted where it happens, if it does
 		l.crew.Counts[f]++
 	}
 	switch f {
@@ -56,7 +60,16 @@ func (l *life) befall(s Step) error {
 		l.crew.KillAll()
 		return errors.Join(l.drop(leaseTableName), l.drop(stateTableName))
 	case adversary.RulesAdded:
-		l.crew.World.RuleFile = l.Population.File
+		if !l.Changing {
+			l.crew.World.RuleFile = l.Population.File
+		}
+	case adversary.Verifying:
+		l.crew.StartVerify()
+	case adversary.Replayed:
+		l.startReplay(pick)
+	case adversary.RulesChanged:
+		l.crew.World.RuleFile = s.Rules
+		l.startReplay(0)
 	case adversary.Recreated:
 		return l.recreate(pick)
 	}

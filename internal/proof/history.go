@@ -31,7 +31,10 @@ type History struct {
 	Skews      []time.Duration // by which the workers' wall clocks are ahead, in turns
 	Old        int             // the first so many steps are older than the stream
 	Again      bool            // in the end everything is delivered once more
-	FirstRules string          // the rule file until rules are added; "" if all are there from the beginning
+	FirstRules string          // the rule file until rules are added or changed; "" if all are there from the beginning
+	Changing   bool            // rules are changed, and not only added
+	Verifies   bool            // in the end nothing must be found, and what is lost is repaired instead of swept
+	PageMax    int32           // items of a page of a scan; 0: as many as asked for
 	Steps      []Step
 
 	Strikes []adversary.Strike // faults meant for certain calls, in a history that was not drawn
@@ -54,11 +57,12 @@ const (
 	Fight                 // a derived attribute is overwritten again and again
 	Expire                // an item's time to live passes
 	Befall
-	Judge // everything is judged now: what later heals would not be seen in the end
+	Judge  // everything is judged now: what later heals would not be seen in the end
+	Export // the keys of all items are written down, for being replayed some time
 )
 
 var kindNames = [...]string{
-	"put", "vary", "update", "delete", "transact", "remember", "put back", "clone", "vandalize", "fight", "expire", "befall", "judge",
+	"put", "vary", "update", "delete", "transact", "remember", "put back", "clone", "vandalize", "fight", "expire", "befall", "judge", "export",
 }
 
 // What else the number of calls may be.
@@ -74,12 +78,16 @@ type Step struct {
 	Items []change.Item   // put, update (with the key), transact; put back: what was changed; elsewhere the item that is meant
 	Pick  uint64          // chooses among what is there then, if no item is meant
 	Fault adversary.Fault // befall
+	Rules string          // the rule file from now on, if rules are changed
 }
 
 func (s Step) String() string {
 	what := kindNames[s.Kind]
 	if s.Kind == Befall {
 		what = s.Fault.String()
+	}
+	if s.Rules != "" {
+		what += ", to\n" + strings.TrimSpace(s.Rules)
 	}
 	text := fmt.Sprintf("after %d calls: %s", s.Turns, what)
 	switch s.Turns {
@@ -139,6 +147,7 @@ func Draw(seed uint64) *History {
 		}
 		h.Steps = append(h.Steps, s)
 	}
+	h.drawReplays()
 	return h
 }
 
@@ -198,7 +207,7 @@ func drawFaults(r *rand.Rand) adversary.Faults {
 	faults := adversary.AllFaults
 	if r.IntN(3) > 0 {
 		for _, f := range faults.List() {
-			if r.IntN(4) == 0 {
+			if f < adversary.Replayed && r.IntN(4) == 0 { // those that follow are drawn by themselves
 				faults = faults.Without(f)
 			}
 		}
@@ -217,13 +226,7 @@ func drawFaults(r *rand.Rand) adversary.Faults {
 }
 
 func (h *History) drawStep(r *rand.Rand) Step {
-	s := Step{Pick: r.Uint64()}
-	if r.IntN(3) > 0 {
-		s.Turns = r.IntN(12)
-		if r.IntN(5) == 0 {
-			s.Turns = r.IntN(120)
-		}
-	}
+	s := Step{Pick: r.Uint64(), Turns: drawTurns(r)}
 	switch x := r.IntN(100); {
 	case x < 30:
 		s.Kind, s.Items = Put, []change.Item{h.Population.Item(r)}
@@ -253,6 +256,17 @@ func (h *History) drawStep(r *rand.Rand) Step {
 	return s
 }
 
+func drawTurns(r *rand.Rand) int {
+	if r.IntN(3) == 0 {
+		return 0
+	}
+	turns := r.IntN(12)
+	if r.IntN(5) == 0 {
+		turns = r.IntN(120)
+	}
+	return turns
+}
+
 func drawBefalling(r *rand.Rand) adversary.Fault {
 	total := 0
 	for _, b := range befalling {
@@ -280,6 +294,7 @@ func (h *History) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, fan-outs %d, everything delivered again: %v\n",
 		h.Seed, h.Population.Name, h.Shards, h.Scatter, h.HealsMax, h.FanOutMax, h.Again)
+	fmt.Fprintf(&b, "rules are changed: %v, pages of scans: %d\n", h.Changing, h.PageMax)
 	fmt.Fprintf(&b, "%d workers, lease term %v, alone: %v, under the same names: %v, clocks ahead: %v, drained in company: %v\n",
 		h.Workers, h.LeaseTerm, h.Alone, h.Namesakes, h.Skews, h.company() > 0)
 	fmt.Fprintf(&b, "faults: %v\n%s\n", h.Faults.List(), strings.TrimSpace(h.Population.File))

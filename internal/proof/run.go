@@ -50,6 +50,8 @@ type life struct {
 
 	opponents map[change.Key]opponent
 	early     map[change.Key]string // versions of entries with due marks that stood when their rules went live
+	exports   [][]change.Key
+	known     registered // the registry as it was read last
 	outcome   *Outcome
 }
 
@@ -60,7 +62,7 @@ func Run(h *History, trace bool) *Outcome {
 	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter}, h.Faults)
 	l.crew.World = adversary.World{
 		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File), HealsMax: h.HealsMax, FanOutMax: h.FanOutMax,
-		LeaseTerm: h.LeaseTerm, Alone: h.Alone, Namesakes: h.Namesakes, Skews: h.Skews,
+		PageMax: h.PageMax, LeaseTerm: h.LeaseTerm, Alone: h.Alone, Namesakes: h.Namesakes, Skews: h.Skews,
 	}
 	l.crew.Workers, l.crew.Company = h.Workers, h.company()
 	l.crew.Wrote, l.crew.Done = l.watch, l.goneLive
@@ -71,6 +73,9 @@ func Run(h *History, trace bool) *Outcome {
 	l.app = &application{sim: l.crew.Sim, table: tableName, population: h.Population, base: map[change.Key]change.Item{}}
 	if err := l.live(); err != nil {
 		l.problem("%v", err)
+	}
+	for _, r := range adversary.Drift(l.crew.Found) {
+		l.problem("called drift amid a history: %+v", r)
 	}
 	for _, err := range l.crew.Strange() {
 		l.problem("a worker ended for no reason: %v", err)
@@ -177,8 +182,11 @@ func (l *life) stream(on bool) error {
 }
 
 func (l *life) step(s Step) error {
-	if s.Kind == Judge {
+	switch s.Kind {
+	case Judge:
 		return l.judge()
+	case Export:
+		return l.export()
 	}
 	if s.Kind != Befall {
 		l.crew.Log("the application: %s", s)
@@ -204,11 +212,14 @@ func (l *life) end() error {
 	for _, s := range l.crew.Unspent() {
 		l.problem("%s: %s at %q", noCall, s.Fault, s.Call)
 	}
+	if err := l.changeRules(); err != nil {
+		return err
+	}
 	if err := l.drain(); err != nil {
 		return err
 	}
 	if l.gap {
-		if err := l.sweep(); err != nil {
+		if err := l.makeGood(); err != nil {
 			return fmt.Errorf("sweeping: %w", err)
 		}
 	}
@@ -229,7 +240,10 @@ func (l *life) conclude() error {
 	if err := l.retryParked(); err != nil {
 		return fmt.Errorf("retrying what is parked: %w", err)
 	}
-	return l.judge()
+	if err := errors.Join(l.judge(), l.verify()); err != nil || !l.Changing || len(l.outcome.Problems) > 0 {
+		return err
+	}
+	return l.judgeSwept()
 }
 
 // drain has the stream read to its end. Where records were lost it does what

@@ -30,9 +30,10 @@ func (l *life) watch(w *adversary.Worker, before, after change.Item) {
 	guard.InForce(func() {
 		key := l.Population.Key(after)
 		m, ok := l.Population.Set.Identify(key, after)
+		known := l.registry()
 		for _, r := range l.Population.Set.Rules {
-			if r.Kind != rules.Mirror && ok && m.Entity == r.Target {
-				l.judgeStamp(w, r, &m, before, after)
+			if id, inForce := known.ids[r]; inForce && r.Kind != rules.Mirror && ok && m.Entity == r.Target {
+				l.judgeStamp(w, r, id, &m, before, after)
 			}
 		}
 	})
@@ -47,7 +48,7 @@ func (l *life) judgeDeletion(w *adversary.Worker, before change.Item) {
 	key := l.Population.Key(before)
 	context := change.Digest(l.incarnation(), change.String(key.String()), change.String(""))
 	for name, v := range before {
-		if l.stampsMirror(name) && strings.HasPrefix(v.Text(), context+" ") {
+		if strings.HasPrefix(name, stampPrefix) && strings.HasPrefix(v.Text(), context+" ") { // of no other kind of rule
 			return
 		}
 	}
@@ -56,8 +57,8 @@ func (l *life) judgeDeletion(w *adversary.Worker, before change.Item) {
 
 // judgeStamp says whether a worker took a step back (promise 3), wrote what the
 // item does not ask for any more, or showed a sum before it was whole (promise 10).
-func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, m *rules.Match, before, after change.Item) {
-	key, name := l.Population.Key(after), stampPrefix+r.Name
+func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rules.Match, before, after change.Item) {
+	key, name := l.Population.Key(after), stampPrefix+id
 	was, is := before.Lookup(name).Text(), after.Lookup(name).Text()
 	if is == was || is == "" {
 		return
@@ -80,7 +81,7 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, m *rules.Match, be
 		l.problem("%s writes %s on %s, which does not ask for it: %s", w, r.Name, key, told(after))
 	}
 	shown := after.Lookup(r.Writes[0])
-	if r.Kind != rules.Copy && !shown.Equal(before.Lookup(r.Writes[0])) && shown.Kind() != change.KindAbsent && !l.isLive(r) {
+	if r.Kind != rules.Copy && !shown.Equal(before.Lookup(r.Writes[0])) && shown.Kind() != change.KindAbsent && !l.isLive(id) {
 		l.problem("%s shows %s on %s before it is seeded", w, r.Name, key)
 	}
 }
@@ -98,7 +99,7 @@ func (l *life) drifts(r *rules.Rule, before, given change.Item) bool {
 			present[i] = given
 		}
 	}
-	return slices.ContainsFunc(oracle.Drift(l.Population.Set, present), func(d oracle.Difference) bool { return d.Rule == r.Name && d.Key == key })
+	return slices.ContainsFunc(oracle.Drift(l.Population.Set, l.named(present)), func(d oracle.Difference) bool { return d.Rule == r.Name && d.Key == key })
 }
 
 // askedOf is the parent or the group of an item under a rule.
@@ -113,8 +114,8 @@ func askedOf(r *rules.Rule, m *rules.Match, it change.Item) (string, bool) {
 
 func (l *life) incarnation() change.Value { return l.row("registry", "table").Lookup("incarnation") }
 
-func (l *life) isLive(r *rules.Rule) bool {
-	return l.row("registry", "rule/"+r.Name).Lookup("state").Text() == "live"
+func (l *life) isLive(id string) bool {
+	return l.row("registry", "rule/"+id).Lookup("state").Text() == "live"
 }
 
 // row reads one item of the state table.

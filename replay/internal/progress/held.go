@@ -84,6 +84,9 @@ func (h *Held) Renew(ctx context.Context, term time.Duration, lost func(error)) 
 			return
 		case <-ticker.C:
 		}
+		if ctx.Err() != nil { // or chance would say whether the row is written
+			return
+		}
 		if err := h.write(ctx, "renewing", func(*Piece) {}); errors.Is(err, ErrLost) {
 			lost(err)
 			return

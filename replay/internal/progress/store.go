@@ -2,10 +2,8 @@ package progress
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -35,10 +33,14 @@ const retryTotal = time.Minute
 type Store struct {
 	client Client
 	table  string
+	unique func() string
 }
 
 // NewStore returns the store in a state table, which must be there.
-func NewStore(client Client, table string) *Store { return &Store{client: client, table: table} }
+// unique draws the names of generations.
+func NewStore(client Client, table string, unique func() string) *Store {
+	return &Store{client: client, table: table, unique: unique}
+}
 
 var retryable = retry.IsErrorRetryables(retry.DefaultRetryables)
 
@@ -88,7 +90,7 @@ func (s *Store) Open(ctx context.Context, run Run, anew bool) (Run, error) {
 	if found != nil && found.Finished.IsZero() && !anew {
 		return *found, nil
 	}
-	run.Generation, run.Started, run.Finished = rand.Text()[:8], time.Now(), time.Time{}
+	run.Generation, run.Started, run.Finished = s.unique(), time.Now(), time.Time{}
 	condition, values := "attribute_not_exists("+attrPartition+")", map[string]ddb.AttributeValue(nil)
 	var names map[string]string
 	if found != nil {
@@ -221,6 +223,3 @@ func (s *Store) put(ctx context.Context, row map[string]ddb.AttributeValue, cond
 	})
 	return err
 }
-
-// OwnerOf makes a name that no other process has.
-func OwnerOf(worker string) string { return strings.TrimSuffix(worker+"-"+rand.Text()[:10], "-") }

@@ -254,7 +254,8 @@ func (h *Held) send(ctx context.Context, do func(context.Context) (Lease, error)
 	inTime, cancel := h.Until(ctx)
 	defer cancel()
 	if h.term > 0 {
-		inTime, cancel = context.WithTimeout(inTime, h.term/RenewalsPerTerm)
+		// A little sooner: else chance says whether the renewal that is due then still finds this one under way.
+		inTime, cancel = context.WithTimeout(inTime, h.term/RenewalsPerTerm-h.term/50)
 		defer cancel()
 	}
 	row, err := do(inTime)

@@ -1,0 +1,164 @@
+package adversary
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/verify"
+	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+const (
+	verifyMemory = 1 << 20
+	// settle and patience of a verification, beside which a quantum is short.
+	settle, patience = time.Minute, 10 * time.Minute
+)
+
+// Verified is what a verification has found.
+type Verified struct {
+	Found   []verify.Result
+	Summary *verify.Summary // nil if it came to no end
+}
+
+// verifying is a verification under way.
+type verifying struct {
+	Verified
+	excused bool // something befell meanwhile that no record tells of
+	repairs bool
+}
+
+// StartVerify starts a process that compares what is derived with what should be,
+// while everything goes on.
+func (c *Crew) StartVerify() {
+	c.startVerify(&verifying{excused: c.unheard()})
+}
+
+func (c *Crew) startVerify(v *verifying) *Worker {
+	c.Counts[Verifying]++
+	world := c.World
+	w := c.hire(func(ctx context.Context, w *Worker) (err error) {
+		v.Summary, err = w.verifies(ctx, world, v)
+		return err
+	})
+	w.verify = v
+	return w
+}
+
+// Verify verifies to the end, after all faults, and may repair what it finds.
+func (c *Crew) Verify(repairs bool) (Verified, error) {
+	v := &verifying{repairs: repairs}
+	w := c.startVerify(v)
+	err := c.untilOver()
+	return v.Verified, errors.Join(err, w.err)
+}
+
+// unheard reports whether there is work that no record in the stream tells of:
+// batches that were given up.
+func (c *Crew) unheard() bool { return len(c.late)+len(c.handings) > 0 }
+
+// ExcuseVerify says that something happens of which the stream does not tell, or
+// under which a verification has no meaning.
+func (c *Crew) ExcuseVerify() {
+	for _, w := range c.workers {
+		if w.verify != nil {
+			w.verify.excused = true
+		}
+	}
+}
+
+// reapVerify takes note that a worker has ended, and what it found, if it verified.
+func (c *Crew) reapVerify(w *Worker) {
+	v := w.verify
+	if v == nil || v.repairs || w.dead || v.excused || c.unheard() {
+		return
+	}
+	c.Found = append(c.Found, v.Found...)
+}
+
+// verifies verifies as `dynamill verify` does.
+func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*verify.Summary, error) {
+	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile))
+	if err != nil {
+		return nil, err
+	}
+	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{Client: w.client, Table: world.Table, StateTable: world.StateTable, Rules: set})
+	if refused := new(projections.SetupError); errors.As(err, &refused) {
+		return nil, nil // there is nothing to verify yet
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg := verify.Config{
+		Auditor: audit, Logger: slog.New(slog.DiscardHandler), MemoryBytes: verifyMemory, Settle: settle, Patience: patience,
+		Items: &verify.Scan{Client: w.client, TableName: world.Table, Segments: 2},
+		Rows:  &verify.Scan{Client: w.client, TableName: world.StateTable, Segments: 2},
+		Found: func(r verify.Result) error {
+			v.Found = append(v.Found, r)
+			return nil
+		},
+	}
+	if world.StreamARN != "" {
+		cfg.Pending = &verify.Stream{
+			Client: w.client, ARN: world.StreamARN, PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey,
+			Checkpoints: func(ctx context.Context) (map[string]verify.Checkpoint, error) { return w.checkpoints(ctx, world) },
+		}
+	}
+	if v.repairs {
+		config := w.config(world, set)
+		config.Attach = true
+		engine, err := projections.Open(ctx, config)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Mender = mender{audit, engine}
+	}
+	return verify.Run(ctx, cfg)
+}
+
+// checkpoints are how far the shards are applied.
+func (w *Worker) checkpoints(ctx context.Context, world World) (map[string]verify.Checkpoint, error) {
+	leases, err := streamreader.NewLeaseTable(w.client, world.LeaseTable).Load(ctx)
+	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
+		return nil, nil
+	}
+	found := map[string]verify.Checkpoint{}
+	for _, l := range leases {
+		if l.OfStream() || l.Stream != world.StreamARN {
+			continue
+		}
+		checkpoint := verify.Checkpoint{After: l.Checkpoint, Done: l.Finished()}
+		if l.Checkpoint == streamreader.TrimHorizon {
+			checkpoint.After = ""
+		}
+		found[l.Shard] = checkpoint
+	}
+	return found, err
+}
+
+// mender mends with an engine what rederiving can mend, and with the audit the rest.
+type mender struct {
+	*projections.Audit
+	engine *projections.Engine
+}
+
+// Rederive brings items' effects to what the items ask for.
+func (m mender) Rederive(ctx context.Context, keys []change.Key) error {
+	return m.engine.Rederive(ctx, keys)
+}
+
+// Drift is what was found but for what a sleeper may leave: a reference that
+// nothing asks for does no harm, and goes with the parent's next fan-out.
+func Drift(found []verify.Result) []verify.Result {
+	return slices.DeleteFunc(slices.Clone(found), func(r verify.Result) bool {
+		return r.Kind == drift.Reference && r.What == drift.Orphaned
+	})
+}

@@ -1,0 +1,91 @@
+package population
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/rules"
+)
+
+// formerDraftsMax is how many drafts of a former file are tried: most of them are accepted.
+const formerDraftsMax = 10
+
+var (
+	ruleLine    = regexp.MustCompile(`(?m)^  ([\w-]+):( *)\{ (copy|count|sum|mirror):.*\n`)
+	writeShards = regexp.MustCompile(`, write_shards: \d`)
+	whereField  = regexp.MustCompile(`, where: [^,\[\]{}]+`)
+	byField     = regexp.MustCompile(`, by: \w+`)
+	otherField  = regexp.MustCompile(`, (if_missing|set): \{[^{}]*\}`)
+	total       = regexp.MustCompile(`as: (\w+)\.(\w+)`)
+	firstPair   = regexp.MustCompile(`\[[^,\[\]]+, `)
+	asPair      = regexp.MustCompile(` as (\w+)`)
+	closing     = regexp.MustCompile(` \}\n$`)
+)
+
+// Formerly draws a rule file as it may have been before it became this one: some
+// rules were not there, had other names, or meant something else. It reports
+// false if no draft is a rule file for the same table.
+func (p *Population) Formerly(r *rand.Rand) (string, bool) {
+	for range formerDraftsMax {
+		text := ruleLine.ReplaceAllStringFunc(p.File, func(line string) string {
+			if r.IntN(2) == 0 {
+				return line
+			}
+			return p.formerLine(r, line)
+		})
+		former, err := New("former", text)
+		if err == nil && text != p.File && former.PartitionKind == p.PartitionKind && former.SortKind == p.SortKind {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// formerLine draws what the line of a rule was before.
+func (p *Population) formerLine(r *rand.Rand, line string) string {
+	parts := ruleLine.FindStringSubmatch(line)
+	name, kind := parts[1], parts[3]
+	aggregate := kind == "count" || kind == "sum"
+	added := func(field string) string { return closing.ReplaceAllString(line, ", "+field+" }\n") }
+	switch x := r.IntN(12); {
+	case x < 2:
+		return ""
+	case x < 4:
+		return strings.Replace(line, name+":", name+"-once:", 1)
+	case x < 5 && aggregate:
+		return total.ReplaceAllString(line, "as: $1.${2}Once")
+	case x < 6 && aggregate:
+		return closing.ReplaceAllString(writeShards.ReplaceAllString(line, ""), fmt.Sprintf(", write_shards: %d }\n", 1+r.IntN(4)))
+	case x < 8 && kind != "copy" && !strings.Contains(line, "where:"):
+		return added(fmt.Sprintf("where: has(%s)", p.slotName(r, name)))
+	case x < 8 && whereField.MatchString(line):
+		return whereField.ReplaceAllString(line, "")
+	case x < 9 && byField.MatchString(line):
+		return byField.ReplaceAllString(line, ", by: "+p.slotName(r, name))
+	case x < 10 && otherField.MatchString(line):
+		return otherField.ReplaceAllString(line, "")
+	case x < 11 && firstPair.MatchString(line):
+		return firstPair.ReplaceAllString(line, "[")
+	case !aggregate && asPair.MatchString(line):
+		return asPair.ReplaceAllString(line, " as ${1}Once")
+	}
+	return ""
+}
+
+// slotName draws an attribute of a rule's sources or targets.
+func (p *Population) slotName(r *rand.Rand, name string) string {
+	for _, rule := range p.Set.Rules {
+		if rule.Name != name {
+			continue
+		}
+		for _, e := range []*rules.Entity{rule.Source, rule.Target} {
+			if k := p.kinds[slices.Index(p.Set.Entities, e)]; r.IntN(2) == 0 {
+				return oneOf(r, k.slots).name
+			}
+		}
+	}
+	return remark
+}
