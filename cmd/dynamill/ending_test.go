@@ -34,7 +34,7 @@ func TestAnEndHasItsStateAndItsRemedy(t *testing.T) {
 		code   int
 	}{
 		"records were dropped":             {trimmed, 200, streaming(arn), monitor.RecordsLost, "`dynamill replay`", exitFailed},
-		"a shard is no longer listed":      {unlisted, 200, streaming(arn), monitor.RecordsLost, "`dynamill replay`", exitFailed},
+		"a shard is no longer listed":      {unlisted, 200, streaming(arn), monitor.RecordsLost, "delete the table app-dynamill-leases", exitFailed},
 		"a shard is gone, and nobody says": {missing, 400, refusal("AccessDeniedException", ""), monitor.RecordsLost, "`dynamill replay`", exitFailed},
 		"the table went with its stream":   {missing, 400, refusal("ResourceNotFoundException", ""), monitor.TableDeleted, "--table", exitEnvironment},
 		"the table is on its way out": {missing, 200, map[string]any{"Table": map[string]any{"TableStatus": "DELETING"}},
