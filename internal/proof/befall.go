@@ -66,10 +66,10 @@ func (l *life) befall(s Step) error {
 	case adversary.Verifying:
 		l.crew.StartVerify()
 	case adversary.Replayed:
-		l.startReplay(pick)
+		l.startReplay(s)
 	case adversary.RulesChanged:
 		l.crew.World.RuleFile = s.Rules
-		l.startReplay(0)
+		l.startReplay(s)
 	case adversary.Recreated:
 		return l.recreate(pick)
 	}
