@@ -29,6 +29,9 @@ func (d *delivery) answer() ([]byte, error) {
 	if d.shape == shapeTasks {
 		return json.Marshal(d.tasks)
 	}
+	if d.shape == shapeReplay {
+		return json.Marshal(d.replayed)
+	}
 	r := response{BatchItemFailures: []failedItem{}}
 	if d.shape == shapeStream {
 		if lowest := d.lowestOpen(); lowest != nil {
@@ -96,6 +99,8 @@ func (h *Handler) log(ctx context.Context, d *delivery, err error, took time.Dur
 	attrs := make([]slog.Attr, 0, 10)
 	if d.batch != nil && d.shape == shapeTasks {
 		attrs = append(attrs, slog.String("source", d.shape.String()), slog.Int("pieces", d.tasks.Pieces), slog.Bool("done", d.tasks.Done))
+	} else if d.batch != nil && d.shape == shapeReplay {
+		attrs = append(attrs, d.replayAttrs()...)
 	} else if d.batch != nil {
 		failed := 0
 		for _, open := range d.open {

@@ -8,9 +8,10 @@
 // event, SQS messages whose bodies are stream records, a batch of EventBridge
 // Pipes, and a late batch: the object that Lambda leaves in S3 when it gave a batch
 // up. It is never applied from its images: its items are rederived. Beside them
-// there are two commands. With {"dynamill":"tasks"} a schedule has a TaskWorker do
+// there are three commands. With {"dynamill":"tasks"} a schedule has a TaskWorker do
 // what is due without a record; the answer is {"pieces":n,"done":true|false}.
-// {"dynamill":"late","object":"s3://bucket/key"} names a late batch, which Objects reads.
+// {"dynamill":"late","object":"s3://bucket/key"} names a late batch, which Objects reads. With
+// {"dynamill":"replay",...} a state machine has a Replayer work off what is in the table.
 //
 // It imports change, and lambdacontext of aws-lambda-go for the request's id; it
 // knows nothing of rules or projections, nor of the other drivers. The decoding

@@ -64,6 +64,7 @@ type Config struct {
 	Parker    Parker     // nil: a record that cannot be read fails, and all after it
 	Tasks     TaskWorker // nil: the payload {"dynamill":"tasks"} is an error
 	Objects   Objects    // nil: the payload {"dynamill":"late",...} is an error
+	Replays   Replayer   // nil: the payload {"dynamill":"replay",...} is an error
 
 	Table        string // records of another table's stream are refused; "": of none
 	PartitionKey string // the table's key attributes
@@ -114,8 +115,7 @@ func New(cfg Config) (*Handler, error) {
 var errTimeUp = errors.New("stopped before the invocation's deadline")
 
 // Invoke reads the payload, has its records applied, and answers which are not
-// done; or has tasks worked off, and answers how many pieces that took and whether
-// it is all. The error is a *PayloadError if nothing of the payload could be
+// done; or does what a command asks for, and answers how far that is. The error is a *PayloadError if nothing of the payload could be
 // understood. Nothing that Invoke started is still running when it returns.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
@@ -129,7 +129,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	// Logged although it may be returned as well: an error that leaves this process
 	// is seen by nobody but the event source mapping.
 	h.log(ctx, d, err, time.Since(started))
-	if err != nil && (d.batch == nil || d.shape == shapeLate || d.shape == shapeTasks) {
+	if err != nil && (d.batch == nil || d.shape == shapeLate || d.shape == shapeTasks || d.shape == shapeReplay) {
 		return nil, err
 	}
 	return d.answer()
@@ -152,10 +152,11 @@ func (h *Handler) untilMargin(ctx context.Context, now time.Time) (context.Conte
 type delivery struct {
 	*Config
 	*batch
-	applied int    // records that are done
-	parked  int    // records that are parked, and need not come again
-	open    []bool // by element: it is not done
-	tasks   taskProgress
+	applied  int    // records that are done
+	parked   int    // records that are parked, and need not come again
+	open     []bool // by element: it is not done
+	tasks    taskProgress
+	replayed any // a ReplayStep or a ReplayPiece
 }
 
 // deliver applies what can be applied. An error says why an element is open.
@@ -168,6 +169,9 @@ type delivery struct {
 func (d *delivery) deliver(ctx context.Context) error {
 	if d.shape == shapeTasks {
 		return d.workTasks(ctx)
+	}
+	if d.shape == shapeReplay {
+		return d.workReplay(ctx)
 	}
 	d.open = make([]bool, len(d.elements))
 	for i := range d.open {

@@ -31,16 +31,20 @@ const (
 	// shapeNamed is {"dynamill":"late","object":"s3://bucket/key"}, which names the
 	// object of a late batch.
 	shapeNamed
+	// shapeReplay is {"dynamill":"replay",...}, with which a state machine has a piece
+	// of a replay worked off; it has no records.
+	shapeReplay
 )
 
 func (s shape) String() string {
-	return [...]string{"unknown", "stream", "queue", "pipe", "late batch", "tasks", "name of a late batch"}[s]
+	return [...]string{"unknown", "stream", "queue", "pipe", "late batch", "tasks", "name of a late batch", "replay"}[s]
 }
 
 // batch is what was found in a payload. Everything in it points into the payload.
 type batch struct {
 	shape    shape
 	object   string // of a late batch that is only named
+	replay   *replayCommand
 	elements []element
 	records  []change.Record // those of the good elements, in the order in which they are to be applied
 	owners   []int           // which element each of records is of
@@ -121,7 +125,7 @@ func (r *batchReader) event(s *scanner, late bool) error {
 	}
 	switch {
 	case env.command != nil && !late:
-		return r.readCommand(&env)
+		return r.readCommand(s.src, &env)
 	case env.window:
 		// Records of a window that are retried "might be processed out of order",
 		// and the answer would have to carry a state.

@@ -7,6 +7,8 @@ var cloudFormationReferences = map[string]string{
 	"partition": "AWS::Partition", "region": "AWS::Region", "account": "AWS::AccountId",
 	"stream": "StreamArn", "mapping": "StreamMapping", "bucket": "LateBatches.Arn", "bucketName": "LateBatches",
 	"logs": "LogGroup.Arn", "role": "Role.Arn", "roleName": "Role", "function": "Function.Arn", "functionName": "Function", "schedule": "TaskSchedule.Arn",
+	"replayLogs": "ReplayLogGroup.Arn", "replayRole": "ReplayRole.Arn", "replayFunction": "ReplayFunction.Arn",
+	"machineRole": "ReplayMachineRole.Arn", "machine": "ReplayMachine",
 	"codeBucket": "CodeBucket", "codeKey": "CodeKey",
 }
 
@@ -25,18 +27,20 @@ func (d deployment) cloudFormation(sam bool) string {
 	if !d.KeepStateTable {
 		resources = append(resources, d.cfnStateTable())
 	}
-	resources = slices.Concat(resources, d.cfnBucket(), block{d.cfnLogGroup(), d.cfnRole(), d.cfnFunction(sam), d.cfnMapping()},
-		d.cfnSchedule(), d.cfnAlarms(), block{d.cfnDashboard()})
+	resources = slices.Concat(resources, d.cfnBucket(), block{
+		d.cfnLogGroup(whyLogs, "LogGroup", d.functionName()), cfnRole(whyRole, "Role", lambdaService, d.statements),
+		d.cfnFunction(sam, d.streamFunction()), d.cfnMapping()},
+		d.cfnSchedule(), d.cfnReplay(sam), d.cfnAlarms(), block{d.cfnDashboard()})
 	top = append(top,
 		entry{key: "Description", value: "dynamill for table " + d.Table},
 		entry{key: "Parameters", value: d.cfnParameters(sam)},
 		entry{key: "Conditions", value: block{{key: "HasAlarmTopic", value: raw("!Not [!Equals [!Ref AlarmTopicArn, '']]")}}},
 		entry{key: "Resources", value: resources},
-		entry{key: "Outputs", value: block{
+		entry{key: "Outputs", value: slices.Concat(block{
 			{key: "FunctionName", value: block{{key: "Value", value: sub("${functionName}")}}},
 			{key: "LateBatchesBucket", value: block{{key: "Value", value: sub("${bucketName}")}}},
 			{key: "RoleName", value: block{{key: "Value", value: sub("${roleName}")}}},
-		}})
+		}, d.cfnReplayOutputs())})
 	return yamlOf(top, cloudFormationReferences)
 }
 
@@ -110,27 +114,27 @@ func (d deployment) cfnBucket() block {
 	}
 }
 
-func (d deployment) cfnLogGroup() entry {
-	return resource(whyLogs, "LogGroup", "AWS::Logs::LogGroup", block{
-		{key: "LogGroupName", value: "/aws/lambda/" + d.functionName()},
+func (d deployment) cfnLogGroup(why, id, function string) entry {
+	return resource(why, id, "AWS::Logs::LogGroup", block{
+		{key: "LogGroupName", value: "/aws/lambda/" + function},
 		{key: "RetentionInDays", value: d.RetentionDays},
 	})
 }
 
-func (d deployment) cfnRole() entry {
-	return resource(whyRole, "Role", "AWS::IAM::Role", block{
-		{key: "AssumeRolePolicyDocument", value: assumedBy("lambda.amazonaws.com")},
+func cfnRole(why, id, service string, statements []statement) entry {
+	return resource(why, id, "AWS::IAM::Role", block{
+		{key: "AssumeRolePolicyDocument", value: assumedBy(service)},
 		{key: "Policies", value: list{block{
 			{key: "PolicyName", value: "dynamill"},
-			{key: "PolicyDocument", value: policy(d.statements)},
+			{key: "PolicyDocument", value: policy(statements)},
 		}}},
 	})
 }
 
-func (d deployment) cfnFunction(sam bool) entry {
+func (d deployment) cfnFunction(sam bool, f function) entry {
 	properties := block{
-		{key: "FunctionName", value: d.functionName()},
-		{key: "Description", value: "dynamill for table " + d.Table},
+		{key: "FunctionName", value: f.name},
+		{key: "Description", value: f.description},
 		{key: "Runtime", value: "provided.al2023"},
 		{key: "Architectures", value: list{d.Architecture}},
 		{key: "Handler", value: "bootstrap"},
@@ -144,8 +148,8 @@ func (d deployment) cfnFunction(sam bool) entry {
 	}
 	properties = append(properties, block{
 		{key: "MemorySize", value: d.MemoryMB},
-		{key: "Timeout", value: seconds(d.Timeout)},
-		{key: "Role", value: sub("${role}")},
+		{key: "Timeout", value: seconds(f.timeout)},
+		{key: "Role", value: f.role},
 		{key: "Environment", value: block{{key: "Variables", value: d.environment()}}},
 	}...)
 	if sam {
@@ -153,7 +157,7 @@ func (d deployment) cfnFunction(sam bool) entry {
 	} else {
 		properties = append(properties, entry{key: "TracingConfig", value: block{{key: "Mode", value: "Active"}}})
 	}
-	return resource(whyFunction, "Function", kind, properties, entry{key: "DependsOn", value: "LogGroup"})
+	return resource(f.why, f.id, kind, properties, entry{key: "DependsOn", value: f.logGroup})
 }
 
 func (d deployment) cfnMapping() entry {

@@ -110,6 +110,8 @@ func (w *writer) hclValue(depth int, value any) string {
 		return strconv.Itoa(value)
 	case bool:
 		return strconv.FormatBool(value)
+	case nil:
+		return "null"
 	case raw:
 		return string(value)
 	case sub:
@@ -207,6 +209,8 @@ func writeJSON(b *strings.Builder, depth int, value any, references map[string]s
 		b.WriteString(quoted(value.resolve(references)))
 	case string:
 		b.WriteString(quoted(value))
+	case nil:
+		b.WriteString("null")
 	default:
 		fmt.Fprint(b, value)
 	}

@@ -48,7 +48,7 @@ func Generate(format Format, set *rules.Set, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := deployment{o, statements(set, o), filters}
+	d := deployment{Options: o, statements: statements(set, o), filters: filters}
 	switch format {
 	case SAM:
 		return []byte(d.cloudFormation(true)), nil

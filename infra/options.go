@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dynamill/dynamill/rules"
 )
 
 // Options are what a template needs beside the rules. The zero value of every
@@ -35,6 +37,18 @@ type Options struct {
 	AlarmTopic      string        // ARN of the SNS topic that alarms go to; "" leaves it to a parameter
 	RetentionDays   int           // of the function's logs, one of the periods that CloudWatch offers; 0 for 30
 
+	// Former are the rules that these ones replace; nil for none. Until a replay is done with
+	// it, the function takes back what they have written, and needs their permissions.
+	Former *rules.Set
+
+	// Replay adds a state machine that replays the table, and a function that it calls.
+	Replay bool
+	// ReplayConcurrency is how many pieces of a replay are worked off at once: 1 to 1000; 0 for 16.
+	ReplayConcurrency int
+	// ReplayExports is where the exports lie that replays may read, s3://bucket or
+	// s3://bucket/prefix; "" for nowhere.
+	ReplayExports string
+
 	KeepStateTable bool // the state table exists and is left out of the template
 	NoBackups      bool // no point-in-time recovery of the state table
 }
@@ -48,6 +62,8 @@ const (
 	DefaultParallelization = 1
 	DefaultRetentionDays   = 30
 	DefaultRulesFile       = "dynamill.yaml"
+
+	DefaultReplayConcurrency = 16
 )
 
 // Bounds (Lambda developer guide: "Lambda quotas" and "Parameters for DynamoDB
@@ -59,6 +75,9 @@ const (
 	windowMax                = 5 * time.Minute
 	parallelizationMax       = 10
 	functionNameMax          = 64
+	// replayConcurrencyMax is what an account's functions may take together, if nobody
+	// has asked for more (Lambda developer guide, "Lambda quotas").
+	replayConcurrencyMax = 1000
 )
 
 var retentionPeriods = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
@@ -75,6 +94,7 @@ func (o Options) complete() (Options, error) {
 	o.Code, o.RulesFile = cmp.Or(o.Code, zipOf(o.Architecture)), cmp.Or(o.RulesFile, DefaultRulesFile)
 	o.Timeout, o.BatchSize = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.BatchSize, DefaultBatchSize)
 	o.Parallelization, o.RetentionDays = cmp.Or(o.Parallelization, DefaultParallelization), cmp.Or(o.RetentionDays, DefaultRetentionDays)
+	o.ReplayConcurrency = cmp.Or(o.ReplayConcurrency, DefaultReplayConcurrency)
 	var found []error
 	require := func(ok bool, message string, args ...any) {
 		if !ok {
@@ -93,7 +113,10 @@ func (o Options) complete() (Options, error) {
 		"a parallelization of %d: Lambda takes 1 to %d", o.Parallelization, parallelizationMax)
 	require(slices.Contains(retentionPeriods, o.RetentionDays), "a retention of %d days: CloudWatch offers %v", o.RetentionDays, retentionPeriods)
 	require(o.AlarmTopic == "" || topicARN.MatchString(o.AlarmTopic), "the alarm topic %q is not the ARN of an SNS topic", o.AlarmTopic)
-	found = append(found, o.checkRuleSource())
+	require(o.ReplayConcurrency >= 1 && o.ReplayConcurrency <= replayConcurrencyMax,
+		"a replay of %d pieces at once: want 1 to %d", o.ReplayConcurrency, replayConcurrencyMax)
+	require(o.Replay || o.ReplayExports == "", "the exports %s are for a replay, which is not asked for", o.ReplayExports)
+	found = append(found, o.checkRuleSource(), o.checkExports())
 	return o, errors.Join(found...)
 }
 
@@ -116,11 +139,18 @@ func seconds(d time.Duration) int { return int(d / time.Second) }
 // no dots in a function's name, and at most 64 characters. What is cut or
 // replaced is made up for by a digest, so that two tables never share a function.
 func (o Options) functionName() string {
-	name := strings.ReplaceAll(o.StateTable, ".", "-")
-	if name == o.StateTable && len(name) <= functionNameMax {
+	return functionNameOf(o.StateTable)
+}
+
+// replayName is the name of the function that replays, and of the state machine that calls it.
+func (o Options) replayName() string { return functionNameOf(o.StateTable + "-replay") }
+
+func functionNameOf(text string) string {
+	name := strings.ReplaceAll(text, ".", "-")
+	if name == text && len(name) <= functionNameMax {
 		return name
 	}
-	sum := sha256.Sum256([]byte(o.StateTable))
+	sum := sha256.Sum256([]byte(text))
 	digest := "-" + hex.EncodeToString(sum[:4])
 	return name[:min(len(name), functionNameMax-len(digest))] + digest
 }

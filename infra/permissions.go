@@ -2,6 +2,7 @@ package infra
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/dynamill/dynamill/rules"
 )
@@ -18,7 +19,11 @@ type statement struct {
 // rules, and what Lambda does in the function's name. README.md lists the former
 // for `run`. Scanning, which seeding does, is not the function's business.
 func statements(set *rules.Set, o Options) []statement {
-	has := func(test func(*rules.Rule) bool) bool { return slices.ContainsFunc(set.Rules, test) }
+	all := set.Rules
+	if o.Former != nil {
+		all = slices.Concat(all, o.Former.Rules)
+	}
+	has := func(test func(*rules.Rule) bool) bool { return slices.ContainsFunc(all, test) }
 	mirrors := has(func(r *rules.Rule) bool { return r.Kind == rules.Mirror })
 	copies := has(func(r *rules.Rule) bool { return r.Kind == rules.Copy })
 	table := []string{"dynamodb:DescribeTable", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
@@ -35,7 +40,7 @@ func statements(set *rules.Set, o Options) []statement {
 		table = append(table, "dynamodb:DeleteItem")
 		why += " DeleteItem takes mirror items away whose source is gone."
 	}
-	return append([]statement{
+	return slices.Concat([]statement{
 		{"Table", why, table, []sub{tableARN(o.Table)}},
 		{"StateTable", "dynamill's own memory.",
 			[]string{"dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query",
@@ -52,7 +57,55 @@ func statements(set *rules.Set, o Options) []statement {
 			[]string{"logs:CreateLogStream", "logs:PutLogEvents"}, []sub{"${logs}"}},
 		{"Traces", "X-Ray; AWS has no narrower resource for these actions.",
 			[]string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, []sub{"*"}},
-	}, o.ruleStatements()...)
+	}, o.ruleStatements())
+}
+
+// replayStatements are all that the function may do that replays: what the other
+// one might ever do to the tables, and scan both.
+func (d deployment) replayStatements() []statement {
+	var replays []statement
+	for _, s := range d.statements {
+		switch s.id {
+		case "Table":
+			s.why = "What rules of any kind read and write in your table: a replay takes back what former ones have written. Scan finds the items."
+			s.actions = []string{"dynamodb:DescribeTable", "dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem", "dynamodb:Query",
+				"dynamodb:DeleteItem", "dynamodb:Scan"}
+		case "StateTable":
+			s.actions = append(slices.Clone(s.actions), "dynamodb:Scan")
+			s.why += " Scan finds what items have left that are gone."
+		case "Logs":
+			s.resources = []sub{"${replayLogs}"}
+		case "Traces", "Rules":
+		default: // the stream, and what Lambda gave up, are the other function's
+			continue
+		}
+		replays = append(replays, s)
+	}
+	if d.ReplayExports == "" {
+		return replays
+	}
+	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(d.ReplayExports, objectPrefix), "/")
+	if prefix != "" {
+		prefix = strings.TrimSuffix(prefix, "/") + "/"
+	}
+	return append(replays,
+		statement{"Exports", "Exports of the table, which replays read.", []string{"s3:GetObject"}, []sub{sub("arn:${partition}:s3:::" + bucket + "/" + prefix + "*")}},
+		statement{"ExportsBucket", "Finds an export's files, and names those that are missing.", []string{"s3:ListBucket"}, []sub{sub("arn:${partition}:s3:::" + bucket)}})
+}
+
+// machineStatements are all that the state machine may do (Step Functions
+// developer guide, "IAM policies for using Distributed Map states"): it starts the
+// executions of its map's pieces by itself.
+func (d deployment) machineStatements() []statement {
+	arn := func(kind, rest string) sub {
+		return sub("arn:${partition}:states:${region}:${account}:" + kind + ":" + d.replayName() + rest)
+	}
+	return []statement{
+		{"Function", "The function that replays, and no other.", []string{"lambda:InvokeFunction"}, []sub{"${replayFunction}"}},
+		{"Pieces", "Each piece is an execution of its own, of this same state machine.", []string{"states:StartExecution"}, []sub{arn("stateMachine", "")}},
+		{"PiecesUnderWay", "Looks after these executions, and stops them when it is stopped.", []string{"states:DescribeExecution", "states:StopExecution"},
+			[]sub{arn("execution", ":*"), arn("execution", "/"+piecesLabel+":*")}},
+	}
 }
 
 func tableARN(name string) sub {

@@ -68,6 +68,19 @@ func (o Options) checkRuleSource() error {
 	return nil
 }
 
+// checkExports reports a place of exports that could not be granted.
+func (o Options) checkExports() error {
+	if o.ReplayExports == "" {
+		return nil
+	}
+	place, isObject := strings.CutPrefix(o.ReplayExports, objectPrefix)
+	bucket, prefix, _ := strings.Cut(place, "/")
+	if !isObject || !bucketName.MatchString(bucket) || prefix != "" && (!objectKey.MatchString(prefix) || len(prefix) > objectKeyMax) {
+		return fmt.Errorf("the exports' place %q is not s3://bucket or s3://bucket/prefix, with letters, digits, spaces and !_.'()/=+@:,~- only", o.ReplayExports)
+	}
+	return nil
+}
+
 // ruleStatements allow the function to read the one object or parameter with its rules.
 func (o Options) ruleStatements() []statement {
 	switch from := o.RulesFrom; {

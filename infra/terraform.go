@@ -15,6 +15,8 @@ var terraformReferences = map[string]string{
 	"logs": "aws_cloudwatch_log_group.function.arn", "role": "aws_iam_role.function.arn", "roleName": "aws_iam_role.function.id",
 	"function": "aws_lambda_function.dynamill.arn", "functionName": "aws_lambda_function.dynamill.function_name",
 	"schedule": "aws_cloudwatch_event_rule.tasks.arn", "scheduleName": "aws_cloudwatch_event_rule.tasks.name", "package": "var.package",
+	"replayLogs": "aws_cloudwatch_log_group.replay.arn", "replayRole": "aws_iam_role.replay.arn", "replayFunction": "aws_lambda_function.replay.arn",
+	"machineRole": "aws_iam_role.replay_machine.arn", "machine": "aws_sfn_state_machine.replay.arn",
 }
 
 // providerVersion is the first of the provider whose schema the templates are held to.
@@ -25,15 +27,16 @@ func (d deployment) terraform() string {
 	if !d.KeepStateTable {
 		top = append(top, d.tfStateTable())
 	}
-	top = slices.Concat(top, d.tfBucket(), d.tfRole(), block{d.tfFunction(), d.tfMapping()}, d.tfSchedule(), d.tfAlarms(), block{
-		tf("", "aws_cloudwatch_dashboard", "dynamill", nested{
-			{key: "dashboard_name", value: d.functionName()},
-			{key: "dashboard_body", value: encoded{dashboard(d.Options)}},
-		}),
-		{key: `output "function_name"`, value: nested{{key: "value", value: sub("${functionName}")}}},
-		{key: `output "late_batches_bucket"`, value: nested{{key: "value", value: sub("${bucketName}")}}},
-		{key: `output "role_name"`, value: nested{{key: "value", value: sub("${roleName}")}}},
-	})
+	top = slices.Concat(top, d.tfBucket(), block{d.tfLogGroup(whyLogs, "function", d.functionName())}, tfRole(whyRole, "function", lambdaService, d.statements),
+		block{d.tfFunction(d.streamFunction()), d.tfMapping()}, d.tfSchedule(), d.tfReplay(), d.tfAlarms(), block{
+			tf("", "aws_cloudwatch_dashboard", "dynamill", nested{
+				{key: "dashboard_name", value: d.functionName()},
+				{key: "dashboard_body", value: encoded{dashboard(d.Options)}},
+			}),
+			{key: `output "function_name"`, value: nested{{key: "value", value: sub("${functionName}")}}},
+			{key: `output "late_batches_bucket"`, value: nested{{key: "value", value: sub("${bucketName}")}}},
+			{key: `output "role_name"`, value: nested{{key: "value", value: sub("${roleName}")}}},
+		}, d.tfReplayOutputs())
 	return hclOf(top, terraformReferences)
 }
 
@@ -116,43 +119,46 @@ func bucketPrefix(function string) string {
 	return name + "-failed-"
 }
 
-func (d deployment) tfRole() block {
-	statements := slices.Clone(d.statements)
+func (d deployment) tfLogGroup(why, name, function string) entry {
+	return tf(why, "aws_cloudwatch_log_group", name, nested{
+		{key: "name", value: "/aws/lambda/" + function},
+		{key: "retention_in_days", value: d.RetentionDays},
+	})
+}
+
+func tfRole(why, name, service string, statements []statement) block {
+	statements = slices.Clone(statements)
 	for i, s := range statements {
 		if s.id == "Logs" { // Terraform's ARN of a log group, unlike CloudFormation's, does not end in :*
 			statements[i].resources = []sub{s.resources[0] + ":*"}
 		}
 	}
 	return block{
-		tf(whyLogs, "aws_cloudwatch_log_group", "function", nested{
-			{key: "name", value: "/aws/lambda/" + d.functionName()},
-			{key: "retention_in_days", value: d.RetentionDays},
-		}),
-		tf(whyRole, "aws_iam_role", "function", nested{
+		tf(why, "aws_iam_role", name, nested{
 			{key: "name_prefix", value: "dynamill-"},
-			{key: "assume_role_policy", value: encoded{assumedBy("lambda.amazonaws.com")}},
+			{key: "assume_role_policy", value: encoded{assumedBy(service)}},
 		}),
-		tf("", "aws_iam_role_policy", "function", nested{
+		tf("", "aws_iam_role_policy", name, nested{
 			{key: "name", value: "dynamill"},
-			{key: "role", value: sub("${roleName}")},
+			{key: "role", value: raw("aws_iam_role." + name + ".id")},
 			{key: "policy", value: encoded{policy(statements)}},
 		}),
 	}
 }
 
-func (d deployment) tfFunction() entry {
-	return tf(whyFunction, "aws_lambda_function", "dynamill", nested{
-		{key: "function_name", value: d.functionName()},
-		{key: "description", value: "dynamill for table " + d.Table},
+func (d deployment) tfFunction(f function) entry {
+	return tf(f.why, "aws_lambda_function", f.tfName, nested{
+		{key: "function_name", value: f.name},
+		{key: "description", value: f.description},
 		{key: "runtime", value: "provided.al2023"},
 		{key: "architectures", value: list{d.Architecture}},
 		{key: "handler", value: "bootstrap"},
 		{key: "filename", value: sub("${package}")},
 		{key: "source_code_hash", value: raw("filebase64sha256(var.package)")},
 		{key: "memory_size", value: d.MemoryMB},
-		{key: "timeout", value: seconds(d.Timeout)},
-		{key: "role", value: sub("${role}")},
-		{key: "depends_on", value: raw("[aws_cloudwatch_log_group.function, aws_iam_role_policy.function]")},
+		{key: "timeout", value: seconds(f.timeout)},
+		{key: "role", value: f.role},
+		{key: "depends_on", value: raw("[aws_cloudwatch_log_group." + f.tfRole + ", aws_iam_role_policy." + f.tfRole + "]")},
 		{key: "environment", value: nested{{key: "variables", value: d.environment()}}},
 		{key: "tracing_config", value: nested{{key: "mode", value: "Active"}}},
 	})

@@ -49,6 +49,9 @@ func options() map[string]Options {
 		"rules in S3":              {Table: "app", RulesFrom: "s3://rules.example/a b/'c'(1)=@.yaml"},
 		"rules in a parameter":     {Table: "app", RulesFrom: "ssm:/app/rules"},
 		"rules as text":            {Table: "app", RulesFrom: inlineRules},
+		"a replay":                 {Table: "app", Replay: true},
+		"a replay of exports": {Table: strings.Repeat("x", 230) + ".y", RulesFrom: "ssm:/app/rules", Replay: true, ReplayConcurrency: 1000,
+			ReplayExports: "s3://exports.example/a b/'c'(1)=@/"},
 	}
 }
 
@@ -93,6 +96,11 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 		{cfn, "Version: '2012-10-17'", "Version: '2012-10-18'", "version"},
 		{cfn, "Resources:\n", "Resource:\n", "no such section"},
 		{cfn, "      BatchSize: 1000\n", "      BatchSize: 1000\n      BatchSize: 1000\n", "BatchSize"},
+		{cfn, "DefinitionString", "DefinitionText", "no property DefinitionText"},
+		{cfn, `"Default": "Pieces"`, `"Default": "Piece"`, "no state Piece"},
+		{cfn, `"StartAt": "Work",`, `"StartAt": "Work"`, "no JSON"},
+		{cfn, `"ResultPath": null,`, `"ResultsPath": null,`, "no field ResultsPath"},
+		{cfn, "'states:StartExecution'", "'states:StartExecutions'", `no action "states:StartExecutions"`},
 		{[]Format{SAM}, "Transform: 'AWS::Serverless-2016-10-31'\n", "", "needs SAM's transform"},
 		{[]Format{SAM}, "CodeUri:", "CodeURI:", "no property CodeURI"},
 
@@ -109,11 +117,14 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 		{tf, "memory_size      =", "memory_size =", "terraform fmt"},
 		{tf, `"dynamodb:BatchGetItem"`, `"dynamodb:TransactGetItems"`, `no action "dynamodb:TransactGetItems"`},
 		{tf, `Action   = "dynamodb:ListStreams"`, `Action   = "dynamodb:GetRecords"`, "allowed on everything"},
+		{tf, `definition = jsonencode`, `definitions = jsonencode`, "no argument definitions"},
+		{tf, `Default = "Pieces"`, `Default = "Piece"`, "no state Piece"},
+		{tf, `Type       = "Succeed"`, `Type       = "Success"`, "no type Success"},
 		{tf, "jsonencode", "jsonencoded", "jsonencoded"},
 		{tf, `resource "aws_iam_role" "function" {`, `resource "aws_iam_role" "function" `, ""},
 	} {
 		for _, format := range c.formats {
-			whole := generate(t, format, "groups", Options{})
+			whole := generate(t, format, "groups", Options{Replay: true})
 			if !strings.Contains(whole, c.right) {
 				t.Fatalf("%s: the template does not hold %q", format, c.right)
 			}

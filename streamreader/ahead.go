@@ -36,8 +36,8 @@ type place struct {
 // ahead fetches a shard's pages, in order, while those before are being
 // applied. At most one goroutine, so one call on a shard, is under way. It ends
 // where there is no use in going on: behind a page without records, at an
-// error, at the shard's end, with one full batch waiting, or without room in
-// the buffer. The shard's own goroutine takes the pages and starts it again.
+// error, at the shard's end, with one full batch waiting, or without room for
+// reading ahead. The shard's own goroutine takes the pages and starts it again.
 type ahead struct {
 	cfg     *Config
 	shard   shardInfo
@@ -60,23 +60,8 @@ func newAhead(cfg *Config, shard shardInfo, d decoder, b *buffer) *ahead {
 	return &ahead{cfg: cfg, shard: shard, decoder: d, buffer: b, arrived: make(chan struct{}, 1), cancel: func() {}}
 }
 
-// next returns the next page, and waits until it is there. The caller has
-// nothing in hand, so it is done up to from.
-func (a *ahead) next(ctx context.Context, from place) (*page, error) {
-	for {
-		if p := a.take(func(*page) bool { return true }); p != nil {
-			return p, nil
-		}
-		a.start(ctx, from)
-		select {
-		case <-a.arrived:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// start fetches, as soon as there is room.
+// start fetches, as soon as there is room, unless a page is there or on its
+// way. The caller has nothing in hand, so it is done up to from.
 func (a *ahead) start(ctx context.Context, from place) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +81,7 @@ func (a *ahead) start(ctx context.Context, from place) {
 func (a *ahead) extend(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.busy && a.wanted() && a.buffer.tryReserve() {
+	if !a.busy && a.wanted() && a.buffer.reserveAhead() {
 		a.goOn(ctx, func(ctx context.Context) { a.run(ctx, place{}) })
 	}
 }
@@ -122,7 +107,7 @@ func (a *ahead) put(ctx context.Context, p *page) bool {
 	defer a.mu.Unlock()
 	a.pages, a.records = append(a.pages, p), a.records+p.count
 	a.more = p.err == nil && p.count > 0 && !p.end
-	a.busy = a.wanted() && ctx.Err() == nil && a.buffer.tryReserve()
+	a.busy = a.wanted() && ctx.Err() == nil && a.buffer.reserveAhead()
 	if !a.busy {
 		a.cancel()
 	}
@@ -154,9 +139,9 @@ func (a *ahead) fetch(ctx context.Context, from place) *page {
 	return p
 }
 
-// take removes the first page if it is there and fits. The page is decoded
-// here, not where it is fetched: the next one is on its way meanwhile.
-func (a *ahead) take(fits func(*page) bool) *page {
+// first returns the first page, nil if none is there. It is decoded here, not
+// where it is fetched: the next one is on its way meanwhile.
+func (a *ahead) first() *page {
 	a.mu.Lock()
 	if len(a.pages) == 0 {
 		a.mu.Unlock()
@@ -165,14 +150,16 @@ func (a *ahead) take(fits func(*page) bool) *page {
 	p := a.pages[0]
 	a.mu.Unlock()
 	a.decode(p)
-	if !fits(p) {
-		return nil
-	}
+	return p
+}
+
+// take removes the first page, which is the caller's then.
+func (a *ahead) take() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.records -= a.pages[0].count
 	a.pages[0] = nil // let go of its records
-	a.pages, a.records = a.pages[1:], a.records-p.count
-	return p
+	a.pages = a.pages[1:]
 }
 
 func (a *ahead) decode(p *page) {
@@ -211,7 +198,16 @@ func (a *ahead) drop() {
 	defer a.mu.Unlock()
 	for _, p := range a.pages {
 		a.buffer.release(p.bytes)
-		a.iterator = nil
+		a.reopen()
 	}
 	a.pages, a.records, a.more = nil, 0, false
 }
+
+// reopen lets the next call open the shard anew. Nothing is under way.
+func (a *ahead) reopen() { a.iterator = nil }
+
+// opened reports whether the next call goes on where the last one ended.
+func (a *ahead) opened() bool { return a.iterator != nil }
+
+// resume goes on where another one, which has ended, would have.
+func (a *ahead) resume(former *ahead) { a.iterator = former.iterator }

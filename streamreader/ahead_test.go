@@ -270,20 +270,27 @@ func TestDroppedPagesGiveTheirRoomBack(t *testing.T) {
 		f.pageMax, f.latency = 10, time.Second
 		f.write(f.open("shard", ""), "item", 1000)
 		r := newTestReader(t, f, NewMemoryCheckpoints(), &collector{})
-		b := newBuffer(1 << 20)
+		const bytesMax = 4 << 20
+		b := newBuffer(bytesMax)
 		a := newAhead(&r.cfg, shardInfo{id: "shard"}, decoder{label: "label", partition: "pk", sortName: "sk"}, b)
-		first, err := a.next(t.Context(), place{})
-		if err != nil || len(first.records) != 10 {
-			t.Fatal(first, err)
+		a.start(t.Context(), place{})
+		<-a.arrived
+		first := a.first()
+		if first == nil || len(first.records) != 10 {
+			t.Fatal(first)
 		}
+		a.take()
 		b.release(first.bytes)
 		a.extend(t.Context())
 		time.Sleep(1500 * time.Millisecond) // one more is there, another on its way
-		a.drop()
-		if !b.tryReserve() {
-			t.Error("the room of what was dropped is missing")
+		if a.coming() || a.first() == nil {
+			t.Error("no page is there to be dropped")
 		}
-		if a.iterator != nil {
+		a.drop()
+		if !b.room.TryAcquire(bytesMax) {
+			t.Error("some of the room of what was dropped is missing")
+		}
+		if a.opened() {
 			t.Error("it would go on behind the page that was dropped")
 		}
 	})

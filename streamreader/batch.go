@@ -13,6 +13,9 @@ const (
 	// that is behind. Pages often hold few records, and a large batch costs less
 	// than many small ones.
 	gatherMax = 100 * time.Millisecond
+	// keepMax is how long a shard keeps what it has in hand while it waits to try
+	// again what failed.
+	keepMax = time.Second
 	// behindLeast is how old a shard's newest record is when the shard counts as
 	// behind: times of creation are floored to the second.
 	behindLeast = 2 * time.Second
@@ -20,9 +23,7 @@ const (
 
 // pick takes a page in hand.
 func (s *shardReader) pick(p *page) {
-	s.reopened = false
-	s.answered(p.heard)
-	s.answeredAt, s.end = p.heard, p.end
+	s.reopened, s.end = false, p.end
 	s.handBytes += p.bytes
 	if len(p.records) == 0 {
 		return
@@ -47,7 +48,9 @@ func (s *shardReader) gather(ctx context.Context) {
 	}
 	for !s.end && len(s.hand) < s.cfg.BatchMax {
 		s.ahead.extend(ctx)
-		if p := s.ahead.take(fits); p != nil {
+		if p := s.ahead.first(); p != nil && fits(p) {
+			s.ahead.take()
+			s.answered(p, 0)
 			s.pick(p)
 			continue
 		}
@@ -77,8 +80,8 @@ func (s *shardReader) behind() bool {
 
 // apply gives one batch to the processor and takes over what it says.
 func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
-	if err := s.awaitTurn(ctx); err != nil {
-		return outcomeRetry, err
+	if result, err := s.awaitTurn(ctx, work); result != outcomeMore {
+		return result, err
 	}
 	if !s.held.Trusted() {
 		<-s.slots
@@ -96,6 +99,7 @@ func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
 	}
 	if done > 0 {
 		s.noteDone(batch[:done])
+		s.failing.Reset()
 	}
 	if err == nil && done < len(batch) {
 		err = errShort
@@ -105,7 +109,6 @@ func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
 		if stopsReading(err) {
 			return outcomeFatal, err
 		}
-		s.yield()
 	}
 	if saveErr := s.saveIfDue(work); saveErr != nil {
 		return outcomeFatal, saveErr
@@ -116,18 +119,27 @@ func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
 	return outcomeMore, nil
 }
 
-// awaitTurn waits until a batch of this shard may be processed. Whoever waited
-// before goes first, so no shard waits for more than one batch of each other.
-func (s *shardReader) awaitTurn(ctx context.Context) error {
-	select {
-	case s.slots <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// awaitTurn waits until a batch of this shard may be processed, with
+// outcomeMore. Whoever waited before goes first, so no shard waits for more than
+// one batch of each other.
+func (s *shardReader) awaitTurn(ctx, work context.Context) (outcome, error) {
+	for {
+		select {
+		case s.slots <- struct{}{}:
+			err := context.Cause(ctx) // asked once: the next answer may be another
+			if err != nil {
+				<-s.slots
+				return outcomeRetry, err
+			}
+			return outcomeMore, nil
+		case <-s.saveDue():
+			if err := s.saveIfDue(work); err != nil {
+				return outcomeFatal, err
+			}
+		case <-ctx.Done():
+			return outcomeRetry, context.Cause(ctx)
+		}
 	}
-	if ctx.Err() != nil {
-		<-s.slots
-	}
-	return context.Cause(ctx)
 }
 
 // putDown empties the hand.
@@ -136,14 +148,20 @@ func (s *shardReader) putDown() {
 	s.hand, s.handBytes = nil, 0
 }
 
-// yield makes room for other shards, if they wait for it, while this one waits
-// to try again what failed: it forgets what it holds, to read it anew.
-func (s *shardReader) yield() {
-	if !s.ahead.buffer.short() || len(s.hand) == 0 {
+// yield makes room for other shards while this one waits to try again what
+// failed: it forgets what it has read ahead, and what it has in hand if the wait
+// is long or others wait for room, to read it anew. Of what is so old that the
+// stream may not hold it much longer it forgets nothing.
+func (s *shardReader) yield(wait time.Duration) {
+	if len(s.hand) == 0 || time.Since(s.hand[0].Created) > retention/2 {
+		return
+	}
+	s.ahead.drop()
+	if wait <= keepMax && !s.ahead.buffer.short() {
 		return
 	}
 	s.first = s.front.forget()
-	s.ahead.drop()
-	s.ahead.iterator, s.end = nil, false
+	s.ahead.reopen()
+	s.end = false
 	s.putDown()
 }

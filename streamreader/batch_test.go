@@ -2,6 +2,7 @@ package streamreader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -173,5 +174,66 @@ func quietBesideBusy(t *testing.T, pageMax int, bytes, bufferMax int64) {
 	}
 	if done := c.count() - all; done < 2*10*250 {
 		t.Errorf("%d records of busy shards were done within a minute, by two at a time", done)
+	}
+}
+
+// endsBetween is over from the second question on.
+type endsBetween struct {
+	context.Context
+	asked, over int
+}
+
+func (e *endsBetween) Err() error {
+	if e.asked++; e.asked > e.over {
+		return context.Canceled
+	}
+	return nil
+}
+
+func (e *endsBetween) Value(any) any { return nil }
+
+func TestATurnIsNotKeptByWhoIsToldToStop(t *testing.T) {
+	for over := range 3 {
+		s := &shardReader{slots: make(chan struct{}, 1)}
+		result, err := s.awaitTurn(&endsBetween{Context: t.Context(), over: over}, t.Context())
+		if kept := len(s.slots) == 1; kept != (result == outcomeMore) || kept != (err == nil) || over == 0 && kept {
+			t.Errorf("over after %d questions: outcome %d, error %v, turn kept %v", over, result, err, kept)
+		}
+	}
+}
+
+func TestWhatMakesProgressIsTriedAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		s := f.open("shard", "")
+		f.write(s, "item", 1000)
+		f.close(s)
+		c.before = func(_ context.Context, records []change.Record) (int, error) {
+			return min(10, len(records)), errors.New("throttled")
+		}
+		began := time.Now()
+		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"item": 1000})
+		if took := time.Since(began); took > 100*150*time.Millisecond {
+			t.Errorf("a hundred tries, each with progress, took %s", took)
+		}
+	})
+}
+
+func TestWaitsDoubleAndEnd(t *testing.T) {
+	longest := time.Duration(0)
+	for i := range 100 {
+		w := newWaits(fmt.Sprint(i))
+		if first := w.NextBackOff(); first < 50*time.Millisecond || first > 150*time.Millisecond {
+			t.Errorf("first %s", first)
+		}
+		for range 20 {
+			longest = max(longest, w.NextBackOff())
+		}
+	}
+	if longest < 18*time.Second || longest > 20*time.Second {
+		t.Errorf("the longest is %s, want up to 20 s", longest)
 	}
 }

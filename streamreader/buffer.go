@@ -22,18 +22,22 @@ const (
 // buffer bounds what all shards of a reader hold in memory: pages in hand, read
 // ahead, and on their way. A call to GetRecords reserves room for the largest
 // page. Who holds nothing waits for room in the order of asking; who holds
-// something, which it can work off, takes more only if nobody waits. So the
-// room always comes back.
+// something, which it can work off, takes more only if nobody waits and half of
+// the room stays free. So the room always comes back, and one shard that is
+// slow leaves some to the others.
 type buffer struct {
 	room    *semaphore.Weighted
+	spared  int64 // bytes that reading ahead leaves free
 	waiting atomic.Int64
 }
 
-func newBuffer(bytesMax int64) *buffer { return &buffer{room: semaphore.NewWeighted(bytesMax)} }
+func newBuffer(bytesMax int64) *buffer {
+	return &buffer{room: semaphore.NewWeighted(bytesMax), spared: bytesMax / 2}
+}
 
 // reserve waits for the room of one page.
 func (b *buffer) reserve(ctx context.Context) error {
-	if b.tryReserve() {
+	if b.room.TryAcquire(pageBytesMax) {
 		return nil
 	}
 	b.waiting.Add(1)
@@ -41,8 +45,15 @@ func (b *buffer) reserve(ctx context.Context) error {
 	return b.room.Acquire(ctx, pageBytesMax)
 }
 
-// tryReserve takes the room of one page if it is there and nobody waits for it.
-func (b *buffer) tryReserve() bool { return b.room.TryAcquire(pageBytesMax) }
+// reserveAhead takes the room of one page if half of all is free beside it, and
+// nobody waits.
+func (b *buffer) reserveAhead() bool {
+	if !b.room.TryAcquire(pageBytesMax + b.spared) {
+		return false
+	}
+	b.room.Release(b.spared)
+	return true
+}
 
 func (b *buffer) release(bytes int64) { b.room.Release(bytes) }
 

@@ -180,8 +180,8 @@ func (f *listing) add(arn string, d *streams.StreamDescription) error {
 	return nil
 }
 
-// waits are 100 ms at first and 20 s at last, half of it by chance; the chance
-// follows from a name, so that a proof can repeat it.
+// waits double from 100 ms; chance makes each up to half shorter or longer, and
+// none is longer than 20 s. It follows from a name, so that a proof can repeat it.
 type waits struct {
 	*backoff.ExponentialBackOff
 	random *rand.Rand
@@ -192,7 +192,7 @@ func newWaits(name string) *waits {
 		backoff.WithInitialInterval(100*time.Millisecond),
 		backoff.WithRandomizationFactor(0),
 		backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(20*time.Second),
+		backoff.WithMaxInterval(20*time.Second*2/3),
 		backoff.WithMaxElapsedTime(0))}
 }
 

@@ -42,8 +42,10 @@ type Config struct {
 	// BufferMax bounds the records that all shards together hold, in hand, read
 	// ahead and on their way, in bytes as DynamoDB counts them and at least 1 KiB
 	// each; decoded they take up to several times that. There is one call to
-	// GetRecords at a time for each free MiB, the most that a page has. Default
-	// 32 MiB, at least 1 MiB.
+	// GetRecords at a time for each free MiB, the most that a page has. Shards read
+	// ahead in half of it; the other half, if it is 1 MiB for each of Concurrency,
+	// has room for a page as long as not all of these are busy. Default 32 MiB, at
+	// least 1 MiB.
 	BufferMax int64
 
 	// Processes that share a stream and a lease table divide the shards between
@@ -112,9 +114,7 @@ func New(cfg Config) (*Reader, error) {
 	if cfg.RunID == "" {
 		cfg.RunID = rand.Text()
 	}
-	if !cfg.Alone {
-		cfg.Streams = boundedStreams{cfg.Streams, max(cfg.LeaseTerm, callLeast)}
-	}
+	cfg.Streams = boundedStreams{cfg.Streams, max(cfg.LeaseTerm, callLeast)}
 	return &Reader{cfg: cfg}, nil
 }
 

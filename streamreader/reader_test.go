@@ -88,7 +88,8 @@ func TestDrainWaitsUntilAnOpenShardStaysEmpty(t *testing.T) {
 		s := f.open("shard", "")
 		f.write(s, "item", 1)
 		time.AfterFunc(500*time.Millisecond, func() { f.write(s, "item", 1) }) // while the polls are being counted
-		time.AfterFunc(1900*time.Millisecond, func() {
+		// Five empty polls take 1.2 s at least.
+		time.AfterFunc(1600*time.Millisecond, func() {
 			f.write(s, "item", 1)
 			f.close(s)
 			f.write(f.open("child", "shard"), "item", 1)

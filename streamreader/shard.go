@@ -24,12 +24,13 @@ type shardReader struct {
 	info    shardInfo
 	decoder decoder
 	random  *rand.Rand // the shard's own numbers: the same names draw the same ones
+	failing *waits     // between tries, until something is done
 
 	held        *leases.Held
 	front       frontier
 	ahead       *ahead
 	reopened    bool            // because it was trimmed; nothing was answered since
-	silentSince time.Time       // calls fail; zero if the last one did not
+	silentSince time.Time       // calls fail, not counting waits for room; zero if the last one did not
 	answeredAt  time.Time       // when the stream last gave an iterator or a page
 	hand        []change.Record // taken, not done yet: a batch, or the rest of a page that is larger
 	handBytes   int64           // of the buffer, by the pages that hand came from
@@ -126,7 +127,7 @@ func (s *shardReader) letGo(work context.Context) error {
 }
 
 func (s *shardReader) follow(ctx, work context.Context) error {
-	b := newWaits(s.cfg.WorkerID + s.info.id)
+	s.failing = newWaits(s.cfg.WorkerID + s.info.id)
 	if err := s.claim(ctx); err != nil {
 		return err
 	}
@@ -141,13 +142,14 @@ func (s *shardReader) follow(ctx, work context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case result == outcomeRetry:
-			wait = b.NextBackOff()
+			wait = s.failing.NextBackOff()
+			s.yield(wait)
 			s.log.Warn("reading a shard failed, will retry", "shard", s.info.id, "wait", wait, "error", err)
 		case result == outcomeIdle:
-			b.Reset()
+			s.failing.Reset()
 			wait = s.idleWait() - time.Since(s.answeredAt)
 		default:
-			b.Reset()
+			s.failing.Reset()
 		}
 		if sleep(ctx, wait) != nil {
 			return nil
@@ -188,15 +190,9 @@ func (s *shardReader) claim(ctx context.Context) error {
 // the next poll.
 func (s *shardReader) poll(ctx, work context.Context) (outcome, error) {
 	if len(s.hand) == 0 && !s.end {
-		p, err := s.ahead.next(ctx, s.place())
-		if err != nil {
-			return outcomeRetry, err
-		}
-		if !p.heard.IsZero() {
-			s.answeredAt = p.heard
-		}
-		if p.err != nil {
-			return s.judge(p.err)
+		p, result, err := s.next(ctx, work)
+		if result != outcomeMore {
+			return result, err
 		}
 		s.pick(p)
 		if len(p.records) == 0 && !s.end {
@@ -219,6 +215,33 @@ func (s *shardReader) poll(ctx, work context.Context) (outcome, error) {
 	return outcomeMore, nil
 }
 
+// next waits for a page and returns it with outcomeMore, or says what came
+// instead. Nothing is in hand, and all before the page is done.
+func (s *shardReader) next(ctx, work context.Context) (*page, outcome, error) {
+	began := time.Now()
+	for {
+		if p := s.ahead.first(); p != nil {
+			s.ahead.take()
+			s.answered(p, p.asked.Sub(began))
+			if p.err != nil {
+				result, err := s.judge(p.err)
+				return nil, result, err
+			}
+			return p, outcomeMore, nil
+		}
+		s.ahead.start(ctx, s.place())
+		select {
+		case <-s.ahead.arrived:
+		case <-s.saveDue():
+			if err := s.saveIfDue(work); err != nil {
+				return nil, outcomeFatal, err
+			}
+		case <-ctx.Done():
+			return nil, outcomeRetry, context.Cause(ctx)
+		}
+	}
+}
+
 // idled takes the step behind a page without records.
 func (s *shardReader) idled(work context.Context, p *page) (outcome, error) {
 	s.streak = 0
@@ -239,11 +262,12 @@ func (s *shardReader) place() place {
 func (s *shardReader) judge(err error) (outcome, error) {
 	switch classify(err) {
 	case verdictExpired:
-		s.ahead.iterator = nil // the next poll opens one behind the last record done
+		s.ahead.reopen() // behind the last record done
 		return outcomeRetry, err
 	case verdictTrimmed:
 		if s.nothingMissed() {
-			s.ahead.iterator, s.reopened = nil, true
+			s.ahead.reopen()
+			s.reopened = true
 			return outcomeRetry, err
 		}
 		return outcomeFatal, s.trimmed(err)
@@ -261,7 +285,7 @@ func (s *shardReader) judge(err error) (outcome, error) {
 // refuses the iterator of a shard that never held a record once other tables
 // are written. It is tried once in a row.
 func (s *shardReader) nothingMissed() bool {
-	return !s.reopened && s.ahead.iterator != nil && s.front.reached.sequence == "" && time.Since(s.answeredAt) < retention/2
+	return !s.reopened && s.ahead.opened() && s.front.reached.sequence == "" && time.Since(s.answeredAt) < retention/2
 }
 
 func (s *shardReader) trimmed(err error) error {

@@ -22,6 +22,19 @@ func (s *shardReader) finish(work context.Context) (outcome, error) {
 	return outcomeFatal, err
 }
 
+// saveLeast is the least time that who waits lets pass before a checkpoint: most
+// waits are shorter, and the next batch has more to write.
+const saveLeast = 100 * time.Millisecond
+
+// saveDue tells who waits, for room or a turn, when a checkpoint is due; never if
+// all that is done is saved.
+func (s *shardReader) saveDue() <-chan time.Time {
+	if _, unsaved := s.front.unsaved(); !unsaved {
+		return nil
+	}
+	return time.After(max(saveLeast, s.cfg.CheckpointInterval-time.Since(s.savedAt)))
+}
+
 // saveIfDue checkpoints at most once per CheckpointInterval. A write that may
 // succeed later is no reason to stop reading: what it would have said is said
 // by the next one.

@@ -59,12 +59,22 @@ func (b boundedStreams) GetRecords(ctx context.Context, in *dynamodbstreams.GetR
 	return b.streams.GetRecords(ctx, in, opts...)
 }
 
-// answered notes that a page came.
-func (s *shardReader) answered(at time.Time) {
+// answered notes what a page tells of the stream. It was waited for as long
+// before the stream was asked: that is no silence.
+func (s *shardReader) answered(p *page, waited time.Duration) {
+	if !p.heard.IsZero() {
+		s.answeredAt = p.heard
+	}
+	if p.err != nil {
+		if !s.silentSince.IsZero() {
+			s.silentSince = s.silentSince.Add(max(0, waited))
+		}
+		return
+	}
 	s.silentSince = time.Time{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.progress.answered = at
+	s.progress.answered = p.heard
 }
 
 // unanswered judges a call that failed and may succeed later. Others must not
@@ -120,7 +130,8 @@ func (q *silence) resume(s *shardReader) {
 	if !ok || s.held.Lease().Counter != p.reader.held.Lease().Counter+1 {
 		return
 	}
-	s.ahead.iterator, s.first = p.reader.ahead.iterator, p.reader.first
+	s.ahead.resume(p.reader.ahead)
+	s.first = p.reader.first
 	s.reopened, s.answeredAt = p.reader.reopened, p.reader.answeredAt
 	s.progress = p.reader.snapshot()
 }

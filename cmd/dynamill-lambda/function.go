@@ -20,11 +20,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/handlers"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/objects"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // connectionsMax is how many connections are kept open; the engine writes in parallel.
@@ -38,10 +41,11 @@ const batchMax = 100
 // function answers the invocations of one execution environment.
 type function struct {
 	settings
-	aws    aws.Config
-	tables projections.Client
-	logger *slog.Logger
-	out    io.Writer // takes the metrics
+	aws     aws.Config
+	tables  projections.Client
+	exports objects.S3Client // of a replay
+	logger  *slog.Logger
+	out     io.Writer // takes the metrics
 
 	mu      sync.Mutex
 	current *instance // nil until it is opened
@@ -50,9 +54,12 @@ type function struct {
 // instance is an engine under the rules that it was opened with, and all that hangs on it.
 type instance struct {
 	*projections.Engine
-	handler *handlers.Handler
-	meter   *meter
-	stale   atomic.Bool // newer rules are registered: the engine does nothing any more
+	function *function
+	set      *rules.Set
+	table    string
+	handler  *handlers.Handler
+	meter    *meter
+	stale    atomic.Bool // newer rules are registered: the engine does nothing any more
 }
 
 func newFunction(ctx context.Context, s settings, logger *slog.Logger, out io.Writer) (*function, error) {
@@ -72,7 +79,7 @@ func newFunction(ctx context.Context, s settings, logger *slog.Logger, out io.Wr
 			o.BaseEndpoint = &s.endpoint
 		}
 	})
-	return &function{settings: s, aws: cfg, tables: tables, logger: logger, out: out}, nil
+	return &function{settings: s, aws: cfg, tables: tables, exports: s3.NewFromConfig(cfg), logger: logger, out: out}, nil
 }
 
 // ready returns the instance, and opens another one where newer rules have been
@@ -84,15 +91,17 @@ func (f *function) ready(ctx context.Context) (*instance, error) {
 	if f.current != nil && !f.current.stale.Load() {
 		return f.current, nil
 	}
-	opened, err := f.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	f.current = opened
-	return opened, nil
+	return f.open(ctx, false)
 }
 
-func (f *function) open(ctx context.Context) (*instance, error) {
+// reopen opens another instance, under the rules as they are now.
+func (f *function) reopen(ctx context.Context, changeRules bool) (*instance, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open(ctx, changeRules)
+}
+
+func (f *function) open(ctx context.Context, changeRules bool) (*instance, error) {
 	set, err := f.loadRules(ctx, f.aws)
 	if err != nil {
 		return nil, err
@@ -107,13 +116,14 @@ func (f *function) open(ctx context.Context) (*instance, error) {
 	engine, err := projections.Open(ctx, projections.Config{
 		Client: f.tables, Table: table, StateTable: f.stateTable, Rules: set,
 		Logger: slog.New(handlers.Traced(f.logger.Handler())), Worker: f.logStream, FanOutMax: f.fanOutMax,
+		ChangeRules: changeRules,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting on table %s: %w", table, remedied(err))
 	}
-	i := &instance{Engine: engine, meter: &meter{out: f.out, table: table}}
+	i := &instance{Engine: engine, function: f, set: set, table: table, meter: &meter{out: f.out, table: table}}
 	i.handler, err = handlers.New(handlers.Config{
-		Processor: i, Rederiver: i, Parker: parker{engine}, Tasks: i, Objects: lateBatches{f.aws},
+		Processor: i, Rederiver: i, Parker: parker{engine}, Tasks: i, Objects: lateBatches{f.aws}, Replays: replayer{i},
 		Table: table, PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, Logger: f.logger, BatchMax: batchMax,
 	})
 	if err != nil {
@@ -122,6 +132,7 @@ func (f *function) open(ctx context.Context) (*instance, error) {
 	if fresh := engine.Describe().NewRules; len(fresh) > 0 {
 		f.logger.Warn("rules are not seeded yet: run `dynamill run --drain` once; until then they show no count or sum", "rules", fresh)
 	}
+	f.current = i
 	return i, nil
 }
 
@@ -129,6 +140,9 @@ func (f *function) open(ctx context.Context) (*instance, error) {
 func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
 	current, err := f.ready(ctx)
+	if changed := new(*projections.RulesChangedError); errors.As(err, changed) && handlers.ChangesRules(payload) {
+		current, err = f.reopen(ctx, true)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/handlers"
 )
 
 func (w *world) launch(variables ...string) *process {
@@ -163,5 +166,44 @@ func TestAPanicBeforeTheFirstInvocationIsAnError(t *testing.T) {
 	f, err := start(settings{rules: groupRules, table: "app"}, nil) // without a logger there is nothing to hand to the engine
 	if f != nil || err == nil || !strings.Contains(err.Error(), "nil pointer") || !strings.Contains(err.Error(), "function.go") {
 		t.Errorf("function %v, error %v", f, err)
+	}
+}
+
+// A function whose rules change those in force starts, and waits for somebody who
+// agrees to that: whoever begins a replay with change_rules.
+func TestAFunctionWaitsForAgreementToChangedRules(t *testing.T) {
+	w := newWorld(t)
+	w.put("GROUP#g", "METADATA")
+	w.put("GROUP#g", "USER#a")
+	w.engine(strings.ReplaceAll(groupRules, "memberCount", "members"))
+	p := w.launch()
+	p.prints(&p.stderr, "waits for rules to be changed", 1)
+	for _, payload := range []string{w.event(joined("g", "a", "100")), `{"dynamill":"replay","begin":{}}`} {
+		if a := p.invoke(payload); !strings.HasSuffix(a.path, "/error") || !strings.Contains(a.body, "differs from the rules in force") {
+			t.Errorf("answer %+v to %s", a, payload)
+		}
+	}
+	command := `"begin":{"segments":1,"change_rules":true}`
+	for {
+		var step handlers.ReplayStep
+		a := p.invoke(`{"dynamill":"replay",` + command + `}`)
+		if err := json.Unmarshal([]byte(a.body), &step); err != nil || !strings.HasSuffix(a.path, "/response") {
+			t.Fatalf("answer %+v to %s\n%s", a, command, p.stderr.String())
+		}
+		if step.Finished {
+			break
+		}
+		for _, piece := range step.Pieces {
+			if a := p.invoke(fmt.Sprintf(`{"dynamill":"replay","work":%s,"piece":%q}`, step.Step, piece)); !strings.Contains(a.body, `"done":true`) {
+				t.Fatalf("answer %+v to the piece %s of %s", a, piece, step.Step)
+			}
+		}
+		command = fmt.Sprintf(`"next":%s`, step.Step)
+	}
+	if got := w.count("g"); got != "1" {
+		t.Errorf("the group shows %q members", got)
+	}
+	if a := p.invoke(w.event(joined("g", "a", "100"))); a.body != `{"batchItemFailures":[]}` {
+		t.Errorf("answer %+v to the record that waited", a)
 	}
 }

@@ -4,7 +4,7 @@
 //
 // It wires the engine to a handler and holds no logic of its own: where its rules
 // come from (rulefile.go), how a late batch or rules are read from S3 (object.go), which
-// metrics an invocation leaves (metrics.go), and what happens when newer rules turn up
+// metrics an invocation leaves (metrics.go), how replay gives out its pieces (replay.go), and what happens when newer rules turn up
 // under a running environment (function.go).
 package main
 
@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/dynamill/dynamill/projections"
 )
 
 // initTimeout leaves Lambda's own limit of ten seconds (Lambda developer guide,
@@ -54,6 +56,11 @@ func start(s settings, logger *slog.Logger) (f *function, err error) {
 	f, err = newFunction(ctx, s, logger, os.Stdout)
 	if err == nil {
 		_, err = f.ready(ctx)
+	}
+	if changed := new(*projections.RulesChangedError); errors.As(err, changed) {
+		// Invocations fail with it, but for the one that is to change the rules.
+		logger.Error("the function waits for rules to be changed", "error", err.Error())
+		return f, nil
 	}
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))

@@ -32,6 +32,8 @@ type police struct {
 	mu   sync.Mutex // the engine sends several requests at once
 	used map[string]bool
 	on   bool
+
+	denied string // the last action
 }
 
 func newPolice(t testing.TB) *police {
@@ -43,11 +45,23 @@ func newPolice(t testing.TB) *police {
 // allow reads the statements of a deployment's role.
 func (p *police) allow(template string) {
 	p.Helper()
-	_, policy, _ := strings.Cut(template, "- Sid: Table\n")
-	policy, _, _ = strings.Cut(policy, "- Sid: Stream\n")
+	p.allowBetween(template, "- Sid: Table\n", "- Sid: Stream\n")
+}
+
+// allowReplay reads those of the function that replays.
+func (p *police) allowReplay(template string) {
+	p.Helper()
+	_, roles, _ := strings.Cut(template, "\n  ReplayRole:\n")
+	p.allowBetween(roles, "- Sid: Table\n", "- Sid: Logs\n")
+}
+
+func (p *police) allowBetween(template, from, to string) {
+	p.Helper()
+	_, policy, _ := strings.Cut(template, from)
+	policy, _, ended := strings.Cut(policy, to)
 	forTable, forState, found := strings.Cut(policy, "- Sid: StateTable\n")
-	if !found {
-		p.Fatal("the template has no statements Table, StateTable and Stream, in this order")
+	if !found || !ended {
+		p.Fatalf("the template has no statements Table and StateTable, and %q after them", to)
 	}
 	for table, text := range map[string]string{"app": forTable, "app-dynamill": forState} {
 		for _, action := range regexp.MustCompile(`'dynamodb:(\w+)'`).FindAllStringSubmatch(text, -1) {
@@ -71,6 +85,7 @@ func (p *police) before(op string, input any) error {
 	for _, asked := range requests(op, input) {
 		p.used[asked] = true
 		if !p.allowed[asked] {
+			p.denied = asked
 			return errors.New("AccessDenied: " + asked)
 		}
 	}

@@ -20,7 +20,8 @@ const infraParts = `It holds
 - the function (provided.al2023), and its mapping on the table's stream, with filters derived from the rules' keys,
   so that records that concern no rule invoke nothing;
 - permissions of just what these rules need;
-- the state table, a bucket for late batches (those that Lambda gave up), a schedule for durable tasks, alarms, a dashboard.
+- the state table, a bucket for late batches (those that Lambda gave up), a schedule for durable tasks, alarms, a dashboard;
+- with --replay, a state machine of Step Functions that replays the table, and a function that it calls.
 
 The stream's ARN is a parameter of the template. Nothing is read from or written to AWS. Make the template anew when
 the rules change: filters and permissions follow from them. docs/lambda.md goes through it, step by step.`
@@ -29,12 +30,15 @@ const infraExamples = `  dynamill infra sam --table app -o template.yaml        
   dynamill infra terraform --table app -o dynamill.tf         # then: terraform apply -var stream_arn=...
   dynamill infra cloudformation --table app --batch-size 100 --window 1s --parallelization 4
   dynamill infra sam --table app --rules-from ssm:/app/rules  # the function reads its rules there, not in the zip
+  dynamill infra sam --table app --replay                     # then: aws stepfunctions start-execution ... --input '{}'
+  dynamill infra state-machine --table app                    # its definition alone
   dynamill infra sam --table app --keep-state-table           # where dynamill run has made the state table already`
 
 // infraFlags are the flags of `infra`.
 type infraFlags struct {
 	options   infra.Options
 	rulesFrom string
+	former    string
 	output    string
 }
 
@@ -81,7 +85,46 @@ func (a *app) infraCommand() *cobra.Command {
 		flags.addTo(sub.Flags())
 		command.AddCommand(sub)
 	}
+	command.AddCommand(a.stateMachineCommand())
 	return command
+}
+
+// stateMachineCommand is for those who have templates of their own.
+func (a *app) stateMachineCommand() *cobra.Command {
+	var flags infraFlags
+	command := &cobra.Command{
+		Use:   "state-machine",
+		Short: "Writes the definition of a replay's state machine alone",
+		Long: "Writes the definition of the state machine that --replay adds to a template, in the Amazon States Language.\n" +
+			"In it, ${ReplayFunctionArn} stands for the ARN of a function with dynamill, a timeout of 15 minutes and the\n" +
+			"permissions that a template gives it, and ${Partition} for aws, aws-cn or aws-us-gov.",
+		Example: "  dynamill infra state-machine --table app --replay-concurrency 64 -o replay.asl.json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			set, err := a.options.load()
+			if err != nil {
+				return err
+			}
+			if flags.options.Table, err = a.options.tableName(set); err != nil {
+				return err
+			}
+			if flags.options.ReplayConcurrency == 0 {
+				return invalid("--replay-concurrency cannot be 0")
+			}
+			definition, err := infra.Definition(flags.options)
+			if err != nil {
+				return invalid("%w", err)
+			}
+			return a.writeOut(flags.output, definition)
+		},
+	}
+	command.Flags().StringVarP(&flags.output, "output", "o", "", "the `file` to write (default: standard output)")
+	flags.addConcurrency(command.Flags())
+	return command
+}
+
+func (f *infraFlags) addConcurrency(flags *pflag.FlagSet) {
+	flags.IntVar(&f.options.ReplayConcurrency, "replay-concurrency", infra.DefaultReplayConcurrency, "how `many` pieces of a replay are worked off at once, up to 1000")
 }
 
 func (f *infraFlags) addTo(flags *pflag.FlagSet) {
@@ -91,6 +134,7 @@ func (f *infraFlags) addTo(flags *pflag.FlagSet) {
 		"default: bin/lambda/dynamill-arm64.zip or, with --arch x86_64, -amd64.zip, as make lambda leaves them)")
 	flags.StringVar(&f.rulesFrom, "rules-from", rulesInZip, "`where` the function reads its rules: zip, inline (the template holds them),\n"+
 		"s3://BUCKET/KEY or ssm:NAME; filters and permissions follow from --rules all the same")
+	flags.StringVar(&f.former, "former-rules", "", "the rule `file` in force, which --rules replaces: the function takes back what it wrote, and needs its permissions")
 	flags.StringVar(&o.Architecture, "arch", infra.DefaultArchitecture, "the function's `architecture`: arm64 or x86_64")
 	flags.IntVar(&o.MemoryMB, "memory", infra.DefaultMemoryMB, "the function's memory in `MB`; more memory is also more CPU")
 	flags.DurationVar(&o.Timeout, "timeout", infra.DefaultTimeout, "how `long` one invocation may take, up to 15m")
@@ -99,6 +143,9 @@ func (f *infraFlags) addTo(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Parallelization, "parallelization", infra.DefaultParallelization, "how `many` invocations at once for each shard of the stream, up to 10")
 	flags.StringVar(&o.AlarmTopic, "alarm-topic", "", "`ARN` of the SNS topic that alarms go to (default: a parameter of the template)")
 	flags.IntVar(&o.RetentionDays, "retention", infra.DefaultRetentionDays, "how many `days` logs are kept")
+	flags.BoolVar(&o.Replay, "replay", false, "add a state machine that replays the table, and the function that it calls")
+	f.addConcurrency(flags)
+	flags.StringVar(&o.ReplayExports, "replay-exports", "", "`where` the exports lie that replays may read: s3://BUCKET or s3://BUCKET/PREFIX")
 	flags.BoolVar(&o.KeepStateTable, "keep-state-table", false, "the state table exists: leave it out of the template")
 	flags.BoolVar(&o.NoBackups, "no-backups", false, "no point-in-time recovery of the state table")
 }
@@ -116,8 +163,18 @@ func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
 	if o.RulesFrom, err = a.rulesFrom(flags.rulesFrom); err != nil {
 		return err
 	}
+	if flags.former != "" {
+		former := a.options
+		former.rules = flags.former
+		if o.Former, err = former.load(); err != nil {
+			return err
+		}
+	}
 	if format == infra.CloudFormation && o.Code != "" {
 		return invalid("--code has no meaning for cloudformation: its template has parameters for where the zip is, CodeBucket and CodeKey")
+	}
+	if o.ReplayExports != "" && !o.Replay {
+		return invalid("--replay-exports has no meaning without --replay")
 	}
 	if zero := flags.zero(); len(zero) > 0 {
 		return invalid("%s cannot be 0", strings.Join(zero, " and "))
@@ -126,10 +183,15 @@ func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
 	if err != nil {
 		return invalid("%w", err)
 	}
-	if flags.output == "" {
-		return a.print("%s", template)
+	return a.writeOut(flags.output, template)
+}
+
+// writeOut writes to a file, or to standard output if none is named.
+func (a *app) writeOut(file string, text []byte) error {
+	if file == "" {
+		return a.print("%s", text)
 	}
-	if err := os.WriteFile(flags.output, template, 0o644); err != nil {
+	if err := os.WriteFile(file, text, 0o644); err != nil {
 		return fmt.Errorf("writing the template: %w", err)
 	}
 	return nil
@@ -146,6 +208,7 @@ func (f *infraFlags) zero() (names []string) {
 		{"--batch-size", f.options.BatchSize == 0},
 		{"--parallelization", f.options.Parallelization == 0},
 		{"--retention", f.options.RetentionDays == 0},
+		{"--replay-concurrency", f.options.ReplayConcurrency == 0},
 	} {
 		if flag.zero {
 			names = append(names, flag.name)

@@ -3,8 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -216,7 +214,7 @@ func (r *replayer) config(report func(replay.Progress)) replay.Config {
 	stateTable := r.engine.Describe().StateTable
 	return replay.Config{
 		Engine: r.engine, State: r.env.tables, StateTable: stateTable, Source: r.source, Rules: r.options.rules,
-		Version: versionOf(r.set), Parallel: r.options.parallel, Restart: r.options.restart, Report: report,
+		Version: replay.VersionOf(r.set), Parallel: r.options.parallel, Restart: r.options.restart, Report: report,
 		ScanOf: func(table string) replay.ScanConfig {
 			keys := r.keys()
 			if table == stateTable {
@@ -232,15 +230,6 @@ func (r *replayer) config(report func(replay.Progress)) replay.Config {
 
 func (r *replayer) keys() replay.KeyNames {
 	return replay.KeyNames{Partition: r.set.Table.PartitionKey, Sort: r.set.Table.SortKey}
-}
-
-// versionOf digests what the rules mean and what they are called.
-func versionOf(set *rules.Set) string {
-	h := sha256.New()
-	for _, rule := range set.Rules {
-		fmt.Fprintf(h, "%q %q\n", rule.Name, rule.Fingerprint)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
 // open opens the engine. Changed rules are for a replay of the whole table only,

@@ -17,7 +17,7 @@ import (
 
 const (
 	// quantum is the least that time passes by: more than any backoff of the
-	// engine (at most 3 s) or the reader (30 s) can draw at random, so that what
+	// engine (at most 3 s) or the reader (20 s) can draw at random, so that what
 	// they draw changes nothing.
 	quantum = 31 * time.Second
 	// frozenMax is the most workers that are frozen at the same time.

@@ -22,6 +22,8 @@
 // What it discards goes to a Destination. Put between the two, a Queue makes each
 // record a message of a standard SQS queue.
 //
+// Machine carries out a state machine of Step Functions that calls a function.
+//
 // All of that is what happens to every function. What may happen to one besides
 // is drawn by whoever tests it: Function.Fate has an environment killed, paused or
 // given up for dead amid an invocation, Mapping.Again has a batch delivered
@@ -29,7 +31,8 @@
 //
 // Where the documentation leaves something open, these stand-ins do what is
 // hardest on the function and say so. They are for tests: nothing is kept on disk,
-// and no limit of size or rate is enforced. SIGSTOP and SIGCONT are needed, so
+// and no limit of size or rate is enforced, but that
+// of a state machine's states. SIGSTOP and SIGCONT are needed, so
 // they do not run on Windows.
 //
 // It imports the AWS SDK's types of streams, and no other room.

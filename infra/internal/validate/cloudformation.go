@@ -330,6 +330,10 @@ func (t *template) policies(at string, value any) {
 					t.add(at, "the dashboard's body is no JSON")
 				}
 			}
+			if name == "DefinitionString" {
+				text, _ := object(field)["Fn::Sub"].(string)
+				t.stateMachine(at, text)
+			}
 			t.policies(at, field)
 		}
 	}

@@ -214,6 +214,8 @@ func (c *configuration) attribute(at string, want cty.Type, expression hclsyntax
 		return
 	}
 	switch last := at[strings.LastIndex(at, ".")+1:]; last {
+	case "definition":
+		c.stateMachine(at, converted.AsString())
 	case "policy", "assume_role_policy", "dashboard_body":
 		var document any
 		if err := json.Unmarshal([]byte(converted.AsString()), &document); err != nil {

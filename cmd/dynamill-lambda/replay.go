@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/handlers"
+	"github.com/dynamill/dynamill/replay"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// piecesBytesMax bounds the names that one step gives out. With the step itself
+// they stay far below what a state takes (Step Functions developer guide, "Service
+// quotas": 256 KiB), also where each is given out with the step beside it.
+const piecesBytesMax = 128 << 10
+
+// replayState is the step that a state machine passes on: what replay.Next is to
+// be called with. Of the pieces it has the number only, they are given out beside it.
+type replayState struct {
+	handlers.ReplayRequest
+	Version string      `json:"version"` // of the rules under which it was begun
+	At      replay.Step `json:"at"`
+	Open    int         `json:"open"` // pieces that were not done when the step was made
+}
+
+// ReplayStuckError says that all pieces that are left have failed. A state machine
+// knows it by its name: no retry helps.
+type ReplayStuckError struct {
+	Source string
+	Pieces []string
+}
+
+func (e *ReplayStuckError) Error() string {
+	const namesMax = 10
+	named := strings.Join(e.Pieces[:min(len(e.Pieces), namesMax)], ", ")
+	if len(e.Pieces) > namesMax {
+		named += ", ..."
+	}
+	return fmt.Sprintf("%d pieces of the %s failed again and again, and no others are left: %s; the function's log says why. "+
+		"When that is mended, another replay goes on from here", len(e.Pieces), e.Source, named)
+}
+
+// replayer works off replays with an instance's engine.
+type replayer struct{ *instance }
+
+// BeginReplay reads the rules anew: this environment may have been started under others.
+func (r replayer) BeginReplay(ctx context.Context, request handlers.ReplayRequest) (handlers.ReplayStep, error) {
+	opened, err := r.function.reopen(ctx, request.ChangeRules)
+	if err != nil {
+		return handlers.ReplayStep{}, err
+	}
+	now := replayer{opened}
+	if err := now.check(ctx, request); err != nil {
+		return handlers.ReplayStep{}, err
+	}
+	return now.next(ctx, replayState{ReplayRequest: request, Version: replay.VersionOf(now.set)})
+}
+
+// check refuses what `dynamill replay` refuses.
+func (r replayer) check(ctx context.Context, request handlers.ReplayRequest) error {
+	for _, name := range request.Rules {
+		if !slices.ContainsFunc(r.set.Rules, func(rule *rules.Rule) bool { return rule.Name == name }) {
+			return &handlers.PayloadError{Reason: fmt.Sprintf("there is no rule %q", name)}
+		}
+	}
+	pass, left, err := r.Aim(ctx)
+	if err != nil {
+		return r.noted(err)
+	}
+	if left > 0 && len(request.Rules) > 0 {
+		return &handlers.PayloadError{Reason: fmt.Sprintf("rule %s is not in force yet, and rules are brought into force together: replay without rules first",
+			strings.Join(r.RulesOf(pass), ", "))}
+	}
+	return nil
+}
+
+func (r replayer) NextReplay(ctx context.Context, step json.RawMessage) (handlers.ReplayStep, error) {
+	now, s, err := r.resume(ctx, step)
+	if err != nil {
+		return handlers.ReplayStep{}, err
+	}
+	return now.next(ctx, s)
+}
+
+// next gives out pieces of the pass to work off next. Those that failed are given
+// out again with a later step, as long as others still get done: each step has fewer
+// left than the one before, so that there is an end.
+func (r replayer) next(ctx context.Context, s replayState) (handlers.ReplayStep, error) {
+	cfg, err := r.config(ctx, s.ReplayRequest)
+	if err != nil {
+		return handlers.ReplayStep{}, err
+	}
+	defer closeSource(cfg.Source)
+	step, err := replay.Next(ctx, cfg, s.At)
+	if err != nil {
+		return handlers.ReplayStep{}, r.noted(err)
+	}
+	same := step.Run == s.At.Run && step.Generation == s.At.Generation && step.Number == s.At.Number
+	if !step.Done() && same && len(step.Pieces) >= s.Open {
+		return handlers.ReplayStep{}, &ReplayStuckError{step.Source, step.Pieces}
+	}
+	pieces := step.Pieces
+	s.At, s.Open = step, len(pieces)
+	s.At.Pieces = nil
+	raw, err := json.Marshal(s)
+	return handlers.ReplayStep{Step: raw, Pieces: pieces[:fitting(pieces)], Left: step.Left, Finished: step.Done()}, err
+}
+
+// fitting is how many names may be given out at once.
+func fitting(names []string) int {
+	size := 0
+	for i, name := range names {
+		if size += len(name) + len(`"",`); size > piecesBytesMax {
+			return i
+		}
+	}
+	return len(names)
+}
+
+func (r replayer) WorkReplay(ctx context.Context, step json.RawMessage, piece string, until time.Time) (handlers.ReplayPiece, error) {
+	var found handlers.ReplayPiece
+	now, s, err := r.resume(ctx, step)
+	if err != nil {
+		return found, err
+	}
+	cfg, err := now.config(ctx, s.ReplayRequest)
+	if err != nil {
+		return found, err
+	}
+	defer closeSource(cfg.Source)
+	cfg.Report = func(p replay.Progress) { found.Items = p.Items }
+	found.Done, err = replay.WorkPiece(ctx, cfg, s.At, piece, until)
+	return found, now.noted(err)
+}
+
+// resume reads a step, and returns who may go on with it: an environment that was
+// started before the replay was begun may have been so under other rules.
+func (r replayer) resume(ctx context.Context, step json.RawMessage) (now replayer, s replayState, err error) {
+	if err := json.Unmarshal(step, &s); err != nil {
+		return r, s, &handlers.PayloadError{Reason: fmt.Sprintf("this is no step of a replay: %v", err)}
+	}
+	if s.Version == replay.VersionOf(r.set) {
+		return r, s, nil
+	}
+	opened, err := r.function.reopen(ctx, false)
+	if err != nil {
+		return r, s, err
+	}
+	if s.Version != replay.VersionOf(opened.set) {
+		return r, s, errors.New("this replay was begun under other rules than the function has now: begin another one")
+	}
+	return replayer{opened}, s, nil
+}
+
+func (r replayer) config(ctx context.Context, request handlers.ReplayRequest) (replay.Config, error) {
+	keys := replay.KeyNames{Partition: r.set.Table.PartitionKey, Sort: r.set.Table.SortKey}
+	stateTable := r.Describe().StateTable
+	cfg := replay.Config{
+		Engine: r.instance, State: r.function.tables, StateTable: stateTable, Rules: request.Rules,
+		Version: replay.VersionOf(r.set), Worker: r.function.logStream,
+		ScanOf: func(table string) replay.ScanConfig {
+			of := keys
+			if table == stateTable {
+				of = replay.StateKeys
+			}
+			return replay.ScanConfig{Client: r.function.tables, Table: table, Keys: of, Segments: request.Segments}
+		},
+	}
+	if request.Scans() {
+		return cfg, nil
+	}
+	export, err := replay.OpenExport(ctx, replay.ExportConfig{Place: request.Source, S3: r.function.exports, Table: r.table, Keys: keys})
+	if err != nil {
+		return cfg, fmt.Errorf("opening the export %s: %w", request.Source, err)
+	}
+	cfg.Source = export
+	return cfg, nil
+}
+
+func closeSource(source replay.Source) {
+	if export, ok := source.(*replay.Export); ok {
+		_ = export.Close() // only read
+	}
+}
+
+// Work is the engine's; it notices when newer rules have been registered.
+func (i *instance) Work(ctx context.Context, pass string, keys []change.Key) error {
+	return i.noted(i.Engine.Work(ctx, pass, keys))
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/handlers"
+	"github.com/dynamill/dynamill/infra"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/lambdatest"
+	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/rules"
+)
+
+const clubEntities = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:       { key: { pk: "USER#${userId}",   sk: "PROFILE" } }
+  Group:      { key: { pk: "GROUP#${groupId}", sk: "METADATA" } }
+  Membership: { key: { pk: "USER#${userId}",   sk: "GROUP#${groupId}" } }
+  Member:     { key: { pk: "GROUP#${groupId}", sk: "USER#${userId}" } }
+rules:
+  group-name: { copy: name as groupName, from: Group, to: Membership }
+`
+
+const clubRules = clubEntities + `  member-list:  { mirror: Membership, as: Member, attributes: [role] }
+  member-name:  { copy: name as userName,  from: User,  to: Member }
+  member-count: { count: Membership, as: Group.memberCount, where: role != "banned", write_shards: 4 }
+`
+
+// Another name for what is counted, other members counted, no list.
+const otherClubRules = clubEntities + `  member-count: { count: Membership, as: Group.members, where: role == "owner" }
+`
+
+// club is a table with many items, that dynamill has never seen, and a state machine that replays it.
+type club struct {
+	*police // for its helpers; it watches nothing
+	*fleet
+	machine *lambdatest.Machine
+}
+
+func newClub(t *testing.T, rules string, memberships int, seed uint64, concurrency int) *club {
+	t.Helper()
+	definition, err := infra.Definition(infra.Options{Table: "app", ReplayConcurrency: concurrency})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPolice(t)
+	c := &club{police: p, fleet: newFleet(t, p.sim, rules, seed)}
+	c.machine = &lambdatest.Machine{Definition: definition, Invoke: c.invoke}
+	p.createTable("app", "pk", "sk")
+	for i := range memberships / 20 {
+		c.write("USER#"+fmt.Sprint(i), "PROFILE", "name", fmt.Sprintf("user %d", i))
+		c.write("GROUP#"+fmt.Sprint(i), "METADATA", "name", fmt.Sprintf("group %d", i))
+	}
+	for i := range memberships {
+		role := []string{"member", "owner", "banned"}[i%7%3]
+		c.write(fmt.Sprintf("USER#%d", i/20), fmt.Sprintf("GROUP#%d", i%(memberships/20)), "role", role)
+	}
+	return c
+}
+
+func (c *club) write(pk, sk, name, value string) {
+	c.police.Helper()
+	item := keyOf(pk, sk)
+	item[name] = &ddb.AttributeValueMemberS{Value: value}
+	if _, err := c.police.sim.PutItem(c.police.Context(), &dynamodb.PutItemInput{TableName: aws.String("app"), Item: item}); err != nil {
+		c.police.Fatal(err)
+	}
+}
+
+// table reads all of a table.
+func (c *club) table(name string) (items []change.Item) {
+	c.police.Helper()
+	in := &dynamodb.ScanInput{TableName: &name, ConsistentRead: aws.Bool(true)}
+	for {
+		out, err := c.police.sim.Scan(c.police.Context(), in)
+		if err != nil {
+			c.police.Fatal(err)
+		}
+		for _, item := range out.Items {
+			items = append(items, attributes.ItemFromTable(item))
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			return items
+		}
+	}
+}
+
+func (c *club) execute(input string) error {
+	_, err := c.machine.Execute(c.police.Context(), []byte(input))
+	return err
+}
+
+// drift is what differs from a computation from scratch.
+func (c *club) drift(text string) []oracle.Difference {
+	c.police.Helper()
+	set, err := rules.Load("dynamill.yaml", []byte(text))
+	if err != nil {
+		c.police.Fatal(err)
+	}
+	return oracle.Drift(set, c.table("app"))
+}
+
+func (c *club) holds(text string) {
+	c.police.Helper()
+	const shown = 5
+	for i, d := range c.drift(text) {
+		if i == shown {
+			c.police.Fatal("and others")
+		}
+		c.police.Errorf("drift: %v", d)
+	}
+}
+
+func TestAStateMachineReplaysUnderTrouble(t *testing.T) {
+	for _, seed := range []uint64{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newClub(t, clubRules, 2000, seed, 4)
+			c.trouble, c.limit = true, 20*time.Second
+			if err := c.execute(`{"segments":3}`); err != nil {
+				t.Fatal(err)
+			}
+			c.holds(clubRules)
+			// Changed rules are refused, and then carried out by who agrees to it.
+			c.settings.rules, c.idle = otherClubRules, nil
+			var failed *lambdatest.ExecutionError
+			if err := c.execute(`{"segments":6}`); !errors.As(err, &failed) || !strings.Contains(failed.Cause, "member-list") {
+				t.Errorf("changed rules without change_rules: %v", err)
+			}
+			if err := c.execute(`{"segments":20,"change_rules":true}`); err != nil {
+				t.Fatal(err)
+			}
+			for _, fate := range []string{"throttled", "killed", "short of time", "answer lost"} {
+				if c.fates[fate] == 0 {
+					t.Errorf("no invocation was %s in %d", fate, c.invocations)
+				}
+			}
+			if most := c.machine.MostAtOnce(); most != 4 {
+				t.Errorf("%d pieces were worked off at once, want 4", most)
+			}
+			c.holds(otherClubRules)
+			for _, item := range c.table("app") {
+				if item.Lookup("memberCount").Kind() != change.KindAbsent || item.Lookup("userName").Kind() != change.KindAbsent {
+					t.Fatalf("%v still has what a former rule derived", item)
+				}
+			}
+		})
+	}
+}
+
+func TestAStateMachineMendsWhatWasTamperedWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub(t, clubRules, 600, 1, 8)
+		if err := c.execute(`{}`); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 30 { // the application writes, and nobody sees the records
+			c.write("GROUP#"+fmt.Sprint(i), "METADATA", "name", "renamed")
+			c.write(fmt.Sprintf("USER#%d", i), fmt.Sprintf("GROUP#%d", (i*20)%30), "role", "banned")
+		}
+		if len(c.drift(clubRules)) == 0 {
+			t.Error("nothing is wrong that could be mended")
+		}
+		if err := c.execute(`{"segments":8}`); err != nil {
+			t.Fatal(err)
+		}
+		c.holds(clubRules)
+	})
+}
+
+// A piece that always fails does not keep the others from being done, and when it
+// is mended, the next execution works off nothing else of the pass.
+func TestAPieceThatFailsIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub(t, clubRules, 400, 1, 4)
+		broken, scanned := true, map[int32]int{}
+		c.refuse = func(op string, input any) error {
+			scan, ok := input.(*dynamodb.ScanInput)
+			if !ok {
+				return nil
+			}
+			c.fleet.mu.Lock()
+			defer c.fleet.mu.Unlock()
+			if segment := aws.ToInt32(scan.Segment); broken && segment == 2 {
+				return &ddb.ResourceNotFoundException{Message: aws.String("broken")}
+			} else if broken {
+				scanned[segment]++
+			}
+			return nil
+		}
+		var failed *lambdatest.ExecutionError
+		if err := c.execute(`{"segments":5}`); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" || !strings.Contains(failed.Cause, "1 pieces of the scan of app, 5 segments failed again and again, and no others are left: segment 3 of 5;") {
+			t.Fatalf("the execution ended with %v", err)
+		}
+		if n := c.machine.Entered("Pieces"); n != 2 || !maps.Equal(scanned, map[int32]int{0: 1, 1: 1, 3: 1, 4: 1}) {
+			t.Errorf("pieces were given out %d times, want 2; the segments were scanned %v times, want once", n, scanned)
+		}
+		broken = false
+		before := c.invocations
+		if err := c.execute(`{"segments":5}`); err != nil {
+			t.Fatal(err)
+		}
+		c.holds(clubRules)
+		// Of the first pass one piece, of the others five each; and each step is asked for.
+		if passes := c.machine.Entered("Pieces"); c.invocations-before != 1+1+passes+5*(passes-1) {
+			t.Errorf("%d invocations for %d passes", c.invocations-before, passes)
+		}
+	})
+}
+
+// More pieces than a state can name are given out in turns.
+func TestThousandsOfPiecesFitIntoAState(t *testing.T) {
+	const segments, stateMax = 100_000, 256 << 10
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub(t, groupRules, 40, 1, 1)
+		answer, err := c.invoke(t.Context(), fmt.Appendf(nil, `{"dynamill":"replay","begin":{"segments":%d}}`, segments))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var step handlers.ReplayStep
+		if err := json.Unmarshal(answer, &step); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(step.Pieces); len(answer) > stateMax*3/4 || n < 1000 || n >= segments || len(step.Step) > 1000 {
+			t.Errorf("a step of %d bytes names %d of %d pieces, in an answer of %d bytes", len(step.Step), n, segments, len(answer))
+		}
+	})
+}
+
+func TestWhatCannotBeReplayedIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub(t, groupRules, 40, 1, 4)
+		for input, want := range map[string]string{
+			`{"rules":["none"]}`:                             `there is no rule "none"`,
+			`{"rules":["member-count"]}`:                     "not in force yet",
+			`{"sauce":"scan"}`:                               `unknown field "sauce"`,
+			`{"source":"here"}`:                              "neither scan nor",
+			`{"source":"s3://b/p","segments":3}`:             "segments have no meaning",
+			`{"source":"s3://b/p","change_rules":true}`:      "rules are changed by a scan",
+			`{"rules":["member-count"],"change_rules":true}`: "rules are changed by a scan",
+			`{"segments":-1}`:                                "-1 segments",
+		} {
+			before := c.invocations
+			var failed *lambdatest.ExecutionError
+			if err := c.execute(input); !errors.As(err, &failed) || failed.Name != "PayloadError" || !strings.Contains(failed.Cause, want) {
+				t.Errorf("%s: %v, want a PayloadError about %s", input, err, want)
+			}
+			if n := c.invocations - before; n != 1 {
+				t.Errorf("%s: %d invocations, want one", input, n)
+			}
+		}
+	})
+}
