@@ -236,6 +236,7 @@ func (l *life) makeGood() error {
 		if err == nil && v.Summary.Unrepaired > 0 {
 			l.problem("not repaired: %+v", v.Found)
 		}
+		l.outcome.Repaired += len(v.Found)
 		return errors.Join(err, l.drain())
 	case l.Seed%2 == 0:
 		return errors.Join(l.crew.FinishReplay(adversary.Replay{Segments: 2}), l.drain())

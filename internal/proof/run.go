@@ -31,6 +31,7 @@ type Outcome struct {
 	Steps    int
 	Calls    int
 	Records  int
+	Repaired int // differences that records left which nobody has seen
 	Counts   adversary.Counts
 	Trace    []string // if asked for
 }
