@@ -58,7 +58,7 @@ func (l *life) befall(s Step) error {
 		return errors.Join(l.stream(false), l.stream(true), l.drop(leaseTableName))
 	case adversary.StateLost:
 		l.crew.KillAll()
-		return errors.Join(l.drop(leaseTableName), l.drop(stateTableName))
+		return errors.Join(l.disown(), l.drop(leaseTableName), l.drop(stateTableName))
 	case adversary.RulesAdded:
 		if !l.Changing {
 			l.crew.World.RuleFile = l.Population.File

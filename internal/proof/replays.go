@@ -243,3 +243,19 @@ func (l *life) makeGood() error {
 	}
 	return l.sweep()
 }
+
+// disown has items that rules made taken for the application's own, as they are
+// when the state table is lost (docs/state-table.md, "Starting over"): a change
+// of the rules takes even the stamps off that tell them.
+func (l *life) disown() error {
+	if !l.Changing {
+		return nil
+	}
+	present, err := l.app.present()
+	for _, it := range present {
+		if key := l.Population.Key(it); l.app.base[key] == nil {
+			l.app.base[key] = it
+		}
+	}
+	return err
+}
