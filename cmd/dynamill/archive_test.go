@@ -59,24 +59,24 @@ func TestAnArchiveHoldsEveryRecordThoughItsWriterIsKilled(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "archive")
 	w.put(community()...)
 	for round := range 3 {
-		cmd, _, stderr := w.command("run", "--archive", dir, "--lease-term", "1s")
+		cmd, _, stderr := w.command("run", "--archive", dir, "--worker", "archivist")
 		w.must(cmd.Start())
 		for i := range 120 {
 			w.put(item(fmt.Sprintf("USER#%d", i), "PROFILE", "name", fmt.Sprintf("in round %d: <ü>", round), "avatar", strings.Repeat("x", i)))
 		}
 		w.delete("USER#123", "PROFILE")
 		eventually(t, "the round is archived in part", func() bool {
-			records := archivedRecords(t, dir)
-			return len(records) > 0 && records[len(records)-1].New != nil &&
-				strings.HasPrefix(records[len(records)-1].New.Lookup("name").Text(), fmt.Sprintf("in round %d", round))
+			return slices.ContainsFunc(archivedRecords(t, dir), func(r change.Record) bool {
+				return r.New != nil && strings.HasPrefix(r.New.Lookup("name").Text(), fmt.Sprintf("in round %d", round))
+			})
 		})
 		w.must(cmd.Process.Kill())
 		if err := cmd.Wait(); err == nil {
 			t.Fatalf("it ended before it was killed:\n%s", stderr)
 		}
 	}
-	w.drain("--archive", dir, "--lease-term", "1s")
-	w.drain("--archive", dir, "--lease-term", "1s") // reads what the first one wrote last
+	w.drain("--archive", dir, "--worker", "archivist")
+	w.drain("--archive", dir, "--worker", "archivist") // reads what the first one wrote last
 
 	items := map[string]change.Item{}
 	for _, record := range archivedRecords(t, dir) {
@@ -120,7 +120,7 @@ func TestAnArchiveThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	}
 
 	dir := filepath.Join(t.TempDir(), "archive")
-	cmd, _, stderr := w.command("run", "--archive", dir, "--lease-term", "1s")
+	cmd, _, stderr := w.command("run", "--archive", dir, "--worker", "archivist")
 	w.must(cmd.Start())
 	eventually(t, "the stream is read", func() bool {
 		leases, err := w.scan(w.table + leasesSuffix)
@@ -131,7 +131,7 @@ func TestAnArchiveThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitEnvironment || !strings.Contains(stderr.String(), "the archive in "+dir+" cannot be written") {
 		t.Errorf("%v\n%s", err, stderr)
 	}
-	w.drain("--archive", dir, "--lease-term", "1s")
+	w.drain("--archive", dir, "--worker", "archivist")
 	if records := archivedRecords(t, dir); len(records) < len(community()) {
 		t.Errorf("%d records are archived once it can be written again", len(records))
 	}

@@ -29,9 +29,10 @@ func (f *follower) failure(ctx context.Context, err error) error {
 	}
 	switch state := f.stateAfter(ctx, err); state {
 	case monitor.RecordsLost:
-		return &endedError{fmt.Errorf("the stream no longer holds records that were not applied: %s (%w)", f.startOver(), err), state, f.startOver()}
+		remedy := f.replayMissed()
+		return &endedError{fmt.Errorf("the stream no longer holds records that were not applied: %s (%w)", remedy, err), state, remedy}
 	case monitor.StreamReplaced:
-		remedy := f.startOver()
+		remedy := f.replayMissed()
 		return &endedError{fmt.Errorf("table %q has another stream than the one that was followed, and what changed between the two reached nobody: %s (%w)",
 			f.env.table, remedy, err), state, remedy}
 	case monitor.StreamDisabled:
@@ -99,9 +100,11 @@ func (f *follower) look(ctx context.Context) monitor.State {
 	return ""
 }
 
-// startOver is the remedy where the stream alone cannot make things right any more.
-func (f *follower) startOver() string {
-	return fmt.Sprintf("start over without the tables %s and %s, which derives everything anew (docs/state-table.md, \"Starting over\")", f.leaseTable, f.engine.Describe().StateTable)
+// replayMissed is the remedy where the stream alone cannot make things right any
+// more. The state table stays: it tells what is in force of items that vanished.
+func (f *follower) replayMissed() string {
+	return fmt.Sprintf("stop every `dynamill run` of this table, delete the table %s (checkpoints that lead nowhere), start `dynamill run` again, "+
+		"and run `dynamill replay` when it has caught up (docs/replay.md, \"After an outage\")", f.leaseTable)
 }
 
 // unfinished says what a drain that was cut short has left.

@@ -49,9 +49,10 @@ func newFollower(ctx context.Context, env *environment, engine *projections.Engi
 	}
 	for _, row := range rows {
 		if row.Stream != "" && row.Stream != streamARN {
-			return nil, &endedError{state: monitor.StreamReplaced, remedy: f.startOver(), error: fmt.Errorf(
+			remedy := f.replayMissed()
+			return nil, &endedError{state: monitor.StreamReplaced, remedy: remedy, error: fmt.Errorf(
 				"table %q had another stream before (%s), and what changed between that one and this reached nobody: %s",
-				env.table, row.Stream, f.startOver())}
+				env.table, row.Stream, remedy)}
 		}
 	}
 	processor, err := f.archived(guard{engine, env}, keys, options)

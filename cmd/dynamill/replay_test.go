@@ -242,7 +242,7 @@ func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 // startReplay starts `replay` as a process of its own.
 func (c *crew) startReplay(flags ...string) *process {
 	cmd, _, _ := c.command(append([]string{"replay"}, flags...)...)
-	p := &process{Cmd: cmd, name: "replay", stderr: new(pipe), ended: make(chan struct{})}
+	p := &process{Cmd: cmd, name: "replay", stderr: new(pipe), ended: make(chan struct{}), timeline: &c.timeline}
 	cmd.Stderr = p.stderr
 	c.must(cmd.Start())
 	go func() {
