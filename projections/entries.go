@@ -66,7 +66,11 @@ func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 	}
 	switch c := newExpression(); {
 	case mv.Exact:
-		put.ConditionExpression = ptr(guarded(guard.LedgerExact, c.entryIs(mv.Entry)))
+		exact := guard.LedgerExact
+		if mv.Entry == nil {
+			exact = guard.EntryNew
+		}
+		put.ConditionExpression = ptr(guarded(exact, c.entryIs(mv.Entry)))
 		put.ExpressionAttributeNames, put.ExpressionAttributeValues = c.names, c.values
 	default:
 		condition := guarded(guard.LedgerEffects, c.sprintf("%n = %v", "effects", effectsValue(mv.Old))) +

@@ -129,7 +129,7 @@ func (w *work) dropWhole(id plan.ItemRule, left *plan.Leftover) error {
 	condition := c.sprintf("attribute_exists(%n)", w.partitionKey) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
 	own := plan.StampContext(w.incarnation, id.Key, "") + " "
 	for _, b := range left.Delete {
-		condition += guarded(guard.RetiredStays, c.sprintf(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, textValue(own)))
+		condition += " AND " + guarded(guard.RetiredStays, c.sprintf("(attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, textValue(own)))
 	}
 	w.counters.Mirrors.Add(1)
 	return w.deleteItem(w.ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)

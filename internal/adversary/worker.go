@@ -37,6 +37,9 @@ type Worker struct {
 	dead   bool
 }
 
+// RuleFile is the rule file that the worker knows.
+func (w *Worker) RuleFile() string { return w.rules }
+
 // String is the worker's name.
 func (w *Worker) String() string { return fmt.Sprintf("worker-%d", w.number) }
 

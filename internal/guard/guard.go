@@ -17,6 +17,7 @@ const (
 	LedgerPosition               // an entry is swapped only for a later position
 	LateRaised                   // an item rederived for a record goes to the record's position
 	LedgerExact                  // a rederived entry is swapped only if nobody moved it
+	EntryNew                     // and made only if there is none
 	Tombstone                    // an item without effects leaves an entry
 	EntryBeforeItem              // rederiving reads the entry before the item
 	RecordByRecord               // records are classified one by one, before runs are compacted
@@ -81,6 +82,7 @@ var names = [guardCount]string{
 	"LedgerPosition",
 	"LateRaised",
 	"LedgerExact",
+	"EntryNew",
 	"Tombstone",
 	"EntryBeforeItem",
 	"RecordByRecord",

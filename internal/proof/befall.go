@@ -58,7 +58,7 @@ func (l *life) befall(s Step) error {
 		return errors.Join(l.stream(false), l.stream(true), l.drop(leaseTableName))
 	case adversary.StateLost:
 		l.crew.KillAll()
-		return errors.Join(l.drop(leaseTableName), l.drop(stateTableName))
+		return errors.Join(l.disown(), l.drop(leaseTableName), l.drop(stateTableName))
 	case adversary.RulesAdded:
 		if !l.Changing {
 			l.crew.World.RuleFile = l.Population.File
@@ -66,10 +66,10 @@ func (l *life) befall(s Step) error {
 	case adversary.Verifying:
 		l.crew.StartVerify()
 	case adversary.Replayed:
-		l.startReplay(pick)
+		l.startReplay(s)
 	case adversary.RulesChanged:
 		l.crew.World.RuleFile = s.Rules
-		l.startReplay(0)
+		l.startReplay(s)
 	case adversary.Recreated:
 		return l.recreate(pick)
 	}

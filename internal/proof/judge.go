@@ -62,6 +62,7 @@ func (l *life) compare(present, state []change.Item, except ...oracle.Exception)
 // for is shown from then on by seeding, not by whoever left them.
 func (l *life) goneLive(call *adversary.Call) {
 	text := call.String()
+	l.single = call.Op == "DeleteItem"
 	if !strings.Contains(text, " SET state = live") {
 		return
 	}

@@ -47,13 +47,13 @@ func (h *History) drawChanges(r *rand.Rand) {
 		return
 	}
 	h.FirstRules, h.Changing = first, true
-	at := h.insert(r, h.Old, Step{Kind: Befall, Fault: adversary.RulesChanged, Rules: h.Population.File, Turns: drawTurns(r)})
+	at := h.insert(r, h.Old, Step{Kind: Befall, Fault: adversary.RulesChanged, Rules: h.Population.File, Pick: 1 + r.Uint64N(1000), Turns: drawTurns(r)})
 	between, ok := h.Population.Formerly(r)
 	if !ok || r.IntN(2) == 0 {
 		return
 	}
 	before := h.Old + r.IntN(at-h.Old+1)
-	h.Steps = slices.Insert(h.Steps, before, Step{Kind: Befall, Fault: adversary.RulesChanged, Rules: between, Turns: drawTurns(r)})
+	h.Steps = slices.Insert(h.Steps, before, Step{Kind: Befall, Fault: adversary.RulesChanged, Rules: between, Pick: 1 + r.Uint64N(1000), Turns: drawTurns(r)})
 }
 
 // insert puts a step in at random.
@@ -77,13 +77,23 @@ func (l *life) export() error {
 	return err
 }
 
-// startReplay starts one process that replays, or two that share the work.
-func (l *life) startReplay(pick uint64) {
-	r := rand.New(rand.NewPCG(pick, 2))
+// startReplay starts one process that replays, or two that share the work; plainly
+// if nothing is drawn, of an export of certain items if the step has any. To
+// change rules, the whole table is gone over.
+func (l *life) startReplay(s Step) {
+	if s.Pick == 0 {
+		rp := adversary.Replay{Segments: 1, Changes: l.Changing}
+		for _, it := range s.Items {
+			rp.Keys = append(rp.Keys, l.Population.Key(it))
+		}
+		l.crew.StartReplay(rp, 1)
+		return
+	}
+	r := rand.New(rand.NewPCG(s.Pick, 2))
 	rp := adversary.Replay{Segments: 1 + r.IntN(3), Changes: l.Changing}
 	processes := 1 + r.IntN(3)/2
 	switch x := r.IntN(8); {
-	case pick == 0: // to change rules, the whole table is gone over
+	case s.Rules != "":
 	case x == 0:
 		rp.OneOf = 1 + r.IntN(100)
 	case x < 4 && len(l.exports) > 0:
@@ -226,9 +236,26 @@ func (l *life) makeGood() error {
 		if err == nil && v.Summary.Unrepaired > 0 {
 			l.problem("not repaired: %+v", v.Found)
 		}
+		l.outcome.Repaired += len(v.Found)
 		return errors.Join(err, l.drain())
 	case l.Seed%2 == 0:
 		return errors.Join(l.crew.FinishReplay(adversary.Replay{Segments: 2}), l.drain())
 	}
 	return l.sweep()
+}
+
+// disown has items that rules made taken for the application's own, as they are
+// when the state table is lost (docs/state-table.md, "Starting over"): a change
+// of the rules takes even the stamps off that tell them.
+func (l *life) disown() error {
+	if !l.Changing {
+		return nil
+	}
+	present, err := l.app.present()
+	for _, it := range present {
+		if key := l.Population.Key(it); l.app.base[key] == nil {
+			l.app.base[key] = it
+		}
+	}
+	return err
 }

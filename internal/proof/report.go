@@ -12,6 +12,7 @@ import (
 type Report struct {
 	Histories, Wrong      int
 	Steps, Calls, Records int
+	Repaired              int
 	Counts                adversary.Counts
 	Rules                 map[string]int // histories by rule set; those that are drawn count as one
 	Time                  time.Duration
@@ -23,6 +24,7 @@ func (r *Report) Add(h *History, o *Outcome) {
 	r.Steps += o.Steps
 	r.Calls += o.Calls
 	r.Records += o.Records
+	r.Repaired += o.Repaired
 	r.Counts.Add(o.Counts)
 	if len(o.Problems) > 0 {
 		r.Wrong++
@@ -37,7 +39,7 @@ func (r *Report) Add(h *History, o *Outcome) {
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d histories, %d wrong, in %v\n", r.Histories, r.Wrong, r.Time.Round(time.Second))
-	fmt.Fprintf(&b, "%d steps of applications, %d records delivered, %d calls\n", r.Steps, r.Records, r.Calls)
+	fmt.Fprintf(&b, "%d steps of applications, %d records delivered, %d calls, %d differences repaired\n", r.Steps, r.Records, r.Calls, r.Repaired)
 	fmt.Fprintf(&b, "%d rule sets, those that are drawn counted as one\nfaults that struck:\n", len(r.Rules))
 	for f, n := range r.Counts {
 		fmt.Fprintf(&b, "  %-18s %9d\n", adversary.Fault(f), n)

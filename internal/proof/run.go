@@ -31,6 +31,7 @@ type Outcome struct {
 	Steps    int
 	Calls    int
 	Records  int
+	Repaired int // differences that records left which nobody has seen
 	Counts   adversary.Counts
 	Trace    []string // if asked for
 }
@@ -51,6 +52,7 @@ type life struct {
 	opponents map[change.Key]opponent
 	early     map[change.Key]string // versions of entries with due marks that stood when their rules went live
 	exports   [][]change.Key
+	single    bool       // what was done last is a deletion by itself: of what a former rule left
 	known     registered // the registry as it was read last
 	outcome   *Outcome
 }

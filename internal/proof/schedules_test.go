@@ -37,7 +37,7 @@ type schedule struct {
 // schedules are all of them. Each breaks a promise when its guard is turned off,
 // and none while all are in force.
 func schedules() []schedule {
-	return slices.Concat(aggregateSchedules(), copySchedules(), ledgerSchedules(), lateSchedules(), leaseSchedules())
+	return slices.Concat(aggregateSchedules(), copySchedules(), ledgerSchedules(), lateSchedules(), leaseSchedules(), replaySchedules())
 }
 
 // history is the schedule as a history in which nothing else goes wrong.
@@ -47,11 +47,13 @@ func (s schedule) history(t *testing.T) *History {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &History{
+	h := &History{
 		Name: s.name, Seed: s.seed, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
 		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0], Alone: s.alone, Company: s.company, Again: s.again,
 		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax,
+		Changing: slices.ContainsFunc(s.steps, func(s Step) bool { return s.Rules != "" }),
 	}
+	return h
 }
 
 // row is an item as told writes it: row("pk=USER#u1, sk=PROFILE, age=#7").

@@ -47,6 +47,11 @@ func (l *life) judgeDeletion(w *adversary.Worker, before change.Item) {
 	}
 	key := l.Population.Key(before)
 	context := change.Digest(l.incarnation(), change.String(key.String()), change.String(""))
+	for r, id := range l.registry().ids {
+		if l.single && w.RuleFile() == l.Population.File && r.Kind == rules.Mirror && strings.HasPrefix(before.Lookup(stampPrefix+id).Text(), context+" ") {
+			l.problem("%s deletes %s as left by a former rule, but %s has it: %s", w, key, r.Name, told(before))
+		}
+	}
 	for name, v := range before {
 		if strings.HasPrefix(name, stampPrefix) && strings.HasPrefix(v.Text(), context+" ") { // of no other kind of rule
 			return
