@@ -11,8 +11,9 @@ import (
 
 // FieldChange is one thing that two rules say differently, in the words of the rule file.
 type FieldChange struct {
-	Field    string `json:"field"` // "where", "by", "key of User"
-	Old, New string // "" if the rule does not say it
+	Field string `json:"field"`         // "where", "by", "key of User"
+	Old   string `json:"old,omitempty"` // "" if the rule does not say it
+	New   string `json:"new,omitempty"`
 }
 
 // Compare says in what two rules differ, of all that they mean. It returns nothing
