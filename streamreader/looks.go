@@ -124,7 +124,7 @@ func (l *fleet) nextLook() time.Time {
 
 // listen reads the stream's own row, and reports whether it is time to look at all.
 func (l *fleet) listen(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.LeaseTerm/leases.RenewalsPerTerm)
+	ctx, cancel := l.cfg.inTime(ctx)
 	defer cancel()
 	row, err := l.cfg.Checkpoints.Get(ctx, l.cfg.StreamARN)
 	if err != nil {
@@ -166,7 +166,7 @@ func (l *fleet) tell(ctx context.Context) {
 
 // announce raises the news. If that fails, others notice at their next look.
 func (l *fleet) announce(ctx context.Context, lost leases.Loss) {
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.LeaseTerm/leases.RenewalsPerTerm)
+	ctx, cancel := l.cfg.inTime(ctx)
 	defer cancel()
 	l.untold = false
 	if err := l.cfg.Checkpoints.Announce(ctx, l.cfg.StreamARN, lost); err != nil {

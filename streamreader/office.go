@@ -35,6 +35,8 @@ func (l *fleet) elect(ctx context.Context, followed bool) error {
 		err   error
 		began = time.Now()
 	)
+	ctx, cancel := l.cfg.inTime(ctx)
+	defer cancel()
 	switch me := l.cfg.worker(); {
 	case !l.mayElect():
 		return nil

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 // share looks at the leases if it is time, and tries to take over what this
@@ -132,7 +130,7 @@ func (f *follower) claim(ctx context.Context, rows []Lease) []claimed {
 // of each that was made before ctx ended.
 func (f *follower) each(ctx context.Context, rows []Lease, do func(context.Context, Lease) (Lease, error)) []claimed {
 	got := make([]claimed, len(rows))
-	base, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.r.cfg.LeaseTerm/leases.RenewalsPerTerm)
+	base, cancel := f.r.cfg.inTime(context.WithoutCancel(ctx))
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(callsMax)
