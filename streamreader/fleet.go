@@ -42,7 +42,9 @@ type fleet struct {
 	takeLeft int
 	failing  *waits
 	silence  silence
-	random   *rand.Rand // the worker's own numbers: the same name draws the same ones
+	random   *rand.Rand      // the worker's own numbers: the same name draws the same ones
+	former   map[string]bool // the Runs found under this worker's name at first
+	namesake bool            // another process of this worker's name has come since
 
 	untold bool // something was done that others should look at
 	behind bool // another worker's shard, as far as the rows tell
@@ -72,14 +74,19 @@ func nameHash(name string) uint64 {
 // see takes over the rows of the stream as they were just read, and puts
 // those of this worker's leases right, which may have been written since.
 func (l *fleet) see(before, now map[string]Lease, own *Lease) {
-	former := l.own
+	was := l.own
 	l.own = Lease{}
 	if own != nil {
 		l.own, l.looks.lost = *own, own.Lost
-		l.note(former, *own)
+	}
+	if !l.looks.met {
+		l.meetFormer(now)
+	}
+	if own != nil {
+		l.date(was, *own)
 	}
 	for id, row := range now {
-		l.note(before[id], row)
+		l.date(before[id], row)
 	}
 	for id, h := range l.holding() {
 		if row := now[id]; row.Owner == l.cfg.WorkerID && row.Next != "" {
@@ -113,8 +120,21 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 	l.takeLeft, l.workers = l.takeMax, l.plan.Workers
 }
 
-// note dates a row by what is new in it.
-func (l *fleet) note(before, now Lease) {
+// meetFormer remembers which processes had this worker's name before it began.
+// What they have is its own to take; that of any other shows that two share the name.
+func (l *fleet) meetFormer(rows map[string]Lease) {
+	l.former = map[string]bool{}
+	for _, row := range rows {
+		l.former[row.Run] = l.former[row.Run] || row.Owner == l.cfg.WorkerID
+	}
+	l.former[l.own.Run] = l.former[l.own.Run] || l.own.Owner == l.cfg.WorkerID
+}
+
+// date dates a row by what is new in it, and looks who wrote it.
+func (l *fleet) date(before, now Lease) {
+	if now.Owner == l.cfg.WorkerID && !now.HandedOver() && now.Run != l.cfg.RunID && !l.former[now.Run] {
+		l.namesake = true
+	}
 	if _, seen := l.changed[now.Shard]; !seen {
 		l.polls[now.Shard] = now.EmptyPolls
 	} else if now.EmptyPolls < l.polls[now.Shard] {

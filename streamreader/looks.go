@@ -140,7 +140,7 @@ func (l *fleet) listen(ctx context.Context) (bool, error) {
 		l.looks.deaf = 0 // the row was deleted and made anew
 	}
 	if l.holding()[l.cfg.StreamARN] == nil {
-		l.note(l.own, row)
+		l.date(l.own, row)
 		l.own = row
 	}
 	return l.mayElect() || !l.looks.ownAt.Before(l.lookAt()), nil

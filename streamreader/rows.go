@@ -194,7 +194,7 @@ func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
 // note takes over one row as a call has just returned it.
 func (f *follower) note(row Lease) {
 	if f.fleet != nil {
-		f.fleet.note(f.leases[row.Shard], row)
+		f.fleet.date(f.leases[row.Shard], row)
 	}
 	f.leases[row.Shard] = row
 }

@@ -33,6 +33,9 @@ func (f *follower) share(ctx, work context.Context) error {
 		err = f.look(ctx)
 	}
 	if err == nil {
+		err = f.fleet.usurped()
+	}
+	if err == nil {
 		err = f.fleet.lostRecords()
 	}
 	if err == nil && due {
@@ -81,8 +84,8 @@ func (f *follower) balance(ctx, work context.Context) {
 		busy[id] = true
 	}
 	plan := f.fleet.divide(f.leases, busy)
-	if f.decoder.label == "" {
-		return // whoever lists has not told yet what the records look like
+	if f.decoder.label == "" || f.fleet.namesake {
+		return // whoever lists has not told yet what the records look like; or this worker is to end
 	}
 	for i, got := range f.claim(ctx, plan.Take) {
 		f.fleet.takeLeft--
