@@ -31,7 +31,7 @@ type fleet struct {
 	own      Lease // the stream's own row; zero if there is none
 	drains   bool
 	changed  map[string]time.Time
-	polls    map[string]int64 // EmptyPolls as first seen, which were made before this worker looked
+	polls    map[string]baseline
 	plan     leases.Plan
 	asked    map[string]string // shards asked for, with the owners asked
 	looked   bool              // just now, and nothing was made of it yet
@@ -58,7 +58,7 @@ type fleet struct {
 
 func newFleet(cfg *Config, drains bool) *fleet {
 	return &fleet{
-		cfg: cfg, drains: drains, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: map[string]int64{}, asked: map[string]string{},
+		cfg: cfg, drains: drains, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: map[string]baseline{}, asked: map[string]string{},
 		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: newWaits(cfg.WorkerID + " looks"),
 		silence: silence{shards: map[string]pausedShard{}},
 		random:  rand.New(rand.NewPCG(nameHash(cfg.WorkerID), 0)),
@@ -135,14 +135,32 @@ func (l *fleet) date(before, now Lease) {
 	if now.Owner == l.cfg.WorkerID && !now.HandedOver() && now.Run != l.cfg.RunID && !l.former[now.Run] {
 		l.namesake = true
 	}
-	if _, seen := l.changed[now.Shard]; !seen {
-		l.polls[now.Shard] = now.EmptyPolls
-	} else if now.EmptyPolls < l.polls[now.Shard] {
-		l.polls[now.Shard] = 0
+	_, seen := l.changed[now.Shard]
+	switch base := l.polls[now.Shard]; {
+	case !seen:
+		l.polls[now.Shard] = baseline{polls: now.EmptyPolls, old: true}
+	case base.old && before.Counter != now.Counter:
+		l.polls[now.Shard] = baseline{polls: now.EmptyPolls}
+	case now.EmptyPolls < base.polls:
+		l.polls[now.Shard] = baseline{}
 	}
 	if before.Shard == "" || before.Counter != now.Counter || before.Owner != now.Owner {
 		l.changed[now.Shard] = time.Now()
+		l.lookByExpiry(now)
 	}
+}
+
+// baseline is how many of a row's EmptyPolls do not count, as they were made
+// before this worker looked.
+type baseline struct {
+	polls int64
+	old   bool // as the row first said, which may have been written long before; what the owner writes next counts them all
+}
+
+// emptyFor reports whether a shard was empty for several polls since this
+// worker saw it first.
+func (l *fleet) emptyFor(row Lease, polls int) bool {
+	return row.EmptyPolls-l.polls[row.Shard].polls >= int64(polls)
 }
 
 // divide plans what this worker does next.
@@ -164,9 +182,9 @@ func (l *fleet) input() leases.Input {
 	return leases.Input{Now: l.looks.at, Term: l.cfg.LeaseTerm, Changed: l.changed}
 }
 
-// settled reports whether every shard that may be read has a reader, and none waits.
+// settled reports whether every shard that may be read has a reader.
 func (l *fleet) settled() bool {
-	return l.plan.Vacant == 0 && len(l.plan.Waiting) == 0 && len(l.asked) == 0
+	return l.plan.Vacant == 0 && len(l.asked) == 0
 }
 
 // othersIdle reports whether the shards that other workers read were empty for
@@ -174,7 +192,7 @@ func (l *fleet) settled() bool {
 func (l *fleet) othersIdle(rows map[string]Lease, polls int) bool {
 	held := l.holding()
 	for id, row := range rows {
-		if held[id] == nil && !row.Finished() && row.EmptyPolls-l.polls[id] < int64(polls) {
+		if held[id] == nil && !row.Finished() && !l.emptyFor(row, polls) {
 			return false
 		}
 	}
@@ -186,7 +204,7 @@ func (l *fleet) othersIdle(rows map[string]Lease, polls int) bool {
 func (l *fleet) othersCaughtUp(rows map[string]Lease, polls int, moment time.Time) bool {
 	held := l.holding()
 	for id, row := range rows {
-		if held[id] == nil && !row.Finished() && row.EmptyPolls-l.polls[id] < int64(polls) && !row.Newest.After(moment) {
+		if held[id] == nil && !row.Finished() && !l.emptyFor(row, polls) && !row.Newest.After(moment) {
 			return false
 		}
 	}

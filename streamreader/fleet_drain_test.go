@@ -37,6 +37,32 @@ func TestDrainBesideOthersWaitsForWhatTheyRead(t *testing.T) {
 	})
 }
 
+// What a row says was written up to a part of the owner's term ago: the polls
+// that were made between that and the start do not tell of what was written since.
+func TestDrainCountsNoPollsThatOthersMadeBeforeIt(t *testing.T) {
+	for _, owners := range []time.Duration{testTerm, 3 * testTerm} {
+		for i := range 25 {
+			t.Run(fmt.Sprintf("beside a term of %s, %d", owners, i), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCrew(t, dynamosim.Options{Shards: 1})
+					c.join("a", term(owners))
+					time.Sleep(70*time.Second + time.Duration(i)*owners/60)
+					c.work.mu.Lock()
+					c.work.took = 4 * time.Second
+					c.work.mu.Unlock()
+					c.write(t, "item")
+					if err := c.prepare("drains", term(owners)).reader.Drain(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					delete(c.members, "drains")
+					c.judge(false)
+					c.dismiss()
+				})
+			})
+		}
+	}
+}
+
 func TestDrainBesideABusyWorkerDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 6})

@@ -54,10 +54,8 @@ func (l *fleet) lookedNow(rows map[string]Lease) {
 	now := time.Now()
 	l.looks.at, l.looks.ownAt, l.looks.called, l.looks.rows = now, now, false, len(rows)
 	l.looks.expiry = now.Add(l.cfg.LeaseTerm)
-	for id, row := range rows {
-		if at := l.changed[id].Add(l.input().TermOf(row)); row.Owner != "" && !row.Finished() && at.Before(l.looks.expiry) {
-			l.looks.expiry = at
-		}
+	for _, row := range rows {
+		l.lookByExpiry(row)
 	}
 	l.looks.shift = l.random.Float64() - 0.5
 	if !l.looks.met {
@@ -65,6 +63,14 @@ func (l *fleet) lookedNow(rows map[string]Lease) {
 	}
 	if l.looks.listenAt.IsZero() {
 		l.looks.listenAt = now.Add(l.listenEvery())
+	}
+}
+
+// lookByExpiry has who watches look when the lease may expire.
+func (l *fleet) lookByExpiry(row Lease) {
+	at := l.changed[row.Shard].Add(l.input().TermOf(row))
+	if row.Owner != "" && !row.Finished() && !row.OfStream() && at.Before(l.looks.expiry) {
+		l.looks.expiry = at
 	}
 }
 

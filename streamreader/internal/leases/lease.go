@@ -23,7 +23,7 @@ type Lease struct {
 	Stream     string        // ARN of the stream that the shard belongs to
 	Owner      string        // the worker that reads the shard; "" if nobody does
 	Run        string        // which process of that name it is, drawn anew by each; "" until it has claimed the row
-	Term       time.Duration // of the owner: how long it may write nothing before the lease is anybody's; 0 if unknown
+	Term       time.Duration // how long the owner may write nothing before the lease is anybody's; 0 if unknown
 	Next       string        // the worker that has asked for the shard and gets it as soon as Owner has finished its batch
 	Counter    int64         // raised by every write to the row but that of Next
 	Checkpoint string        // TrimHorizon, a sequence number, or ShardEnd
@@ -155,12 +155,17 @@ func (l Lease) released(by Lease) Lease {
 	l.EmptyPolls = 0
 	if next != "" {
 		l.Switches++
+		l.Term = min(l.Term, claimMax)
 	} else {
 		l.Term = 0
 	}
 	l.Owner, l.Run, l.Next = next, "", ""
 	return l
 }
+
+// claimMax is how long who was handed a lease may take to claim it. If it has
+// died meanwhile the lease does not lie for the former owner's term.
+const claimMax = 5 * time.Second
 
 // evicted is released, by somebody else.
 func (l Lease) evicted() Lease { return l.released(l) }
