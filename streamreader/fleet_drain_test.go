@@ -246,3 +246,24 @@ func TestAWorkerIsNotCaughtUpWhileAnotherIsBehind(t *testing.T) {
 		c.judge(false)
 	})
 }
+
+// What a worker found missing while it listed is no more its own to judge once another lists.
+func TestDrainWaitsForNoShardThatAnotherJudges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 2})
+		c.join("lists")
+		time.Sleep(20 * time.Second)
+		ctx, cancel := contextFor(t, 5*time.Minute)
+		f := newFollower(c.prepare("drains").reader, true)
+		f.missing["lacked by one list"] = 1
+		if err := f.run(ctx, ctx); err != nil || !f.drained {
+			t.Errorf("drained: %v, %v", f.drained, err)
+		}
+		cancel()
+		if err := f.stopAll(); err != nil {
+			t.Error(err)
+		}
+		delete(c.members, "drains")
+		c.dismiss()
+	})
+}

@@ -41,6 +41,7 @@ type follower struct {
 	found     listing // the last complete list, and what was found since
 	plan      lineagePlan
 	leases    map[string]Lease // rows of this stream's shards; of a shard that is being read, as they were before
+	strays    map[string]Lease // unfinished rows of another program that name no stream
 	running   map[string]*shardReader
 	children  map[string][]string // by the parent's id, of leases
 	missing   map[string]int      // consecutive lists that lacked the shard

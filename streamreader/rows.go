@@ -60,16 +60,22 @@ func (f *follower) load(ctx context.Context) error {
 
 // see takes over the rows as they were just read.
 func (f *follower) see(rows []Lease) {
-	var own *Lease
+	var own *Lease // the stream's
 	seen := make(map[string]Lease, len(rows))
+	f.strays = map[string]Lease{}
 	for _, l := range rows {
 		switch {
+		case l.Stream == "" && !l.Finished():
+			f.strays[l.Shard] = l
 		case l.Stream != f.r.cfg.StreamARN:
 		case l.OfStream():
 			own = &l
 		default:
 			seen[l.Shard] = l
 		}
+	}
+	if f.fleet != nil && !f.fleet.lists() {
+		clear(f.missing) // by who lists now
 	}
 	f.fresh, f.streamRow = !hasProgress(seen), Lease{}
 	if own != nil {
