@@ -44,6 +44,7 @@ type looks struct {
 	lost     leases.Loss // heard last
 	met      bool        // the stream's own row was read once
 	called   bool        // there are news
+	fresh    bool        // nothing was made yet of the rows that were read
 	rows     int
 	expiry   time.Time // the first at which a lease may expire, should its owner remain silent
 	shift    float64   // of the wait, so that workers do not keep step
@@ -52,7 +53,7 @@ type looks struct {
 // lookedNow notes that all rows were just read.
 func (l *fleet) lookedNow(rows map[string]Lease) {
 	now := time.Now()
-	l.looks.at, l.looks.ownAt, l.looks.called, l.looks.rows = now, now, false, len(rows)
+	l.looks.at, l.looks.ownAt, l.looks.called, l.looks.fresh, l.looks.rows = now, now, false, true, len(rows)
 	l.looks.expiry = now.Add(l.cfg.LeaseTerm)
 	for _, row := range rows {
 		l.lookByExpiry(row)

@@ -84,6 +84,10 @@ func (f *follower) balance(ctx, work context.Context) {
 		busy[id] = true
 	}
 	plan := f.fleet.divide(f.leases, busy)
+	if !f.fleet.looks.fresh {
+		plan.Ask = nil // what others have got rid of since the look would be asked for twice
+	}
+	f.fleet.looks.fresh = false
 	if f.decoder.label == "" || f.fleet.namesake {
 		return // whoever lists has not told yet what the records look like; or this worker is to end
 	}

@@ -238,8 +238,7 @@ func handOver(t *testing.T, store Store) {
 	if l := leaseOf(t, store, "shard"); l.Owner != "third" || l.Run != "2" {
 		t.Errorf("another process of its name has withdrawn: %+v", l)
 	}
-	now = must(store.Claim(ctx, must(store.Release(ctx, third)), Worker{Name: "new"}))
-	must(store.Request(ctx, now, "third"))
+	now = must(store.Request(ctx, must(store.Claim(ctx, must(store.Release(ctx, third)), Worker{Name: "new"})), "third"))
 	must(store.Release(ctx, now))
 	if err := store.Withdraw(ctx, now, Worker{Name: "third"}); err != nil { // too late: it has it
 		t.Fatal(err)
