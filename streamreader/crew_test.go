@@ -69,6 +69,18 @@ func (l *line) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dyna
 	return out, err
 }
 
+func (l *line) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	ctx, err := l.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := l.Sim.GetItem(ctx, in)
+	if broken := l.wait(); broken != nil {
+		return nil, broken
+	}
+	return out, err
+}
+
 func (l *line) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	ctx, err := l.enter(ctx)
 	if err != nil {

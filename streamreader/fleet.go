@@ -31,7 +31,7 @@ type fleet struct {
 	own      Lease // the stream's own row; zero if there is none
 	drains   bool
 	changed  map[string]time.Time
-	polls    map[string]int64 // EmptyPolls as first seen, which were made before this worker looked
+	polls    map[string]baseline
 	plan     leases.Plan
 	asked    map[string]string // shards asked for, with the owners asked
 	looked   bool              // just now, and nothing was made of it yet
@@ -42,7 +42,9 @@ type fleet struct {
 	takeLeft int
 	failing  *waits
 	silence  silence
-	random   *rand.Rand // the worker's own numbers: the same name draws the same ones
+	random   *rand.Rand      // the worker's own numbers: the same name draws the same ones
+	former   map[string]bool // the Runs found under this worker's name at first
+	namesake bool            // another process of this worker's name has come since
 
 	untold bool // something was done that others should look at
 	behind bool // another worker's shard, as far as the rows tell
@@ -56,7 +58,7 @@ type fleet struct {
 
 func newFleet(cfg *Config, drains bool) *fleet {
 	return &fleet{
-		cfg: cfg, drains: drains, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: map[string]int64{}, asked: map[string]string{},
+		cfg: cfg, drains: drains, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: map[string]baseline{}, asked: map[string]string{},
 		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: newWaits(cfg.WorkerID + " looks"),
 		silence: silence{shards: map[string]pausedShard{}},
 		random:  rand.New(rand.NewPCG(nameHash(cfg.WorkerID), 0)),
@@ -72,14 +74,19 @@ func nameHash(name string) uint64 {
 // see takes over the rows of the stream as they were just read, and puts
 // those of this worker's leases right, which may have been written since.
 func (l *fleet) see(before, now map[string]Lease, own *Lease) {
-	former := l.own
+	was := l.own
 	l.own = Lease{}
 	if own != nil {
 		l.own, l.looks.lost = *own, own.Lost
-		l.note(former, *own)
+	}
+	if !l.looks.met {
+		l.meetFormer(now)
+	}
+	if own != nil {
+		l.date(was, *own)
 	}
 	for id, row := range now {
-		l.note(before[id], row)
+		l.date(before[id], row)
 	}
 	for id, h := range l.holding() {
 		if row := now[id]; row.Owner == l.cfg.WorkerID && row.Next != "" {
@@ -113,16 +120,47 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 	l.takeLeft, l.workers = l.takeMax, l.plan.Workers
 }
 
-// note dates a row by what is new in it.
-func (l *fleet) note(before, now Lease) {
-	if _, seen := l.changed[now.Shard]; !seen {
-		l.polls[now.Shard] = now.EmptyPolls
-	} else if now.EmptyPolls < l.polls[now.Shard] {
-		l.polls[now.Shard] = 0
+// meetFormer remembers which processes had this worker's name before it began.
+// What they have is its own to take; that of any other shows that two share the name.
+func (l *fleet) meetFormer(rows map[string]Lease) {
+	l.former = map[string]bool{}
+	for _, row := range rows {
+		l.former[row.Run] = l.former[row.Run] || row.Owner == l.cfg.WorkerID
+	}
+	l.former[l.own.Run] = l.former[l.own.Run] || l.own.Owner == l.cfg.WorkerID
+}
+
+// date dates a row by what is new in it, and looks who wrote it.
+func (l *fleet) date(before, now Lease) {
+	if now.Owner == l.cfg.WorkerID && !now.HandedOver() && now.Run != l.cfg.RunID && !l.former[now.Run] {
+		l.namesake = true
+	}
+	_, seen := l.changed[now.Shard]
+	switch base := l.polls[now.Shard]; {
+	case !seen:
+		l.polls[now.Shard] = baseline{polls: now.EmptyPolls, old: true}
+	case base.old && before.Counter != now.Counter:
+		l.polls[now.Shard] = baseline{polls: now.EmptyPolls}
+	case now.EmptyPolls < base.polls:
+		l.polls[now.Shard] = baseline{}
 	}
 	if before.Shard == "" || before.Counter != now.Counter || before.Owner != now.Owner {
 		l.changed[now.Shard] = time.Now()
+		l.lookByExpiry(now)
 	}
+}
+
+// baseline is how many of a row's EmptyPolls do not count, as they were made
+// before this worker looked.
+type baseline struct {
+	polls int64
+	old   bool // as the row first said, which may have been written long before; what the owner writes next counts them all
+}
+
+// emptyFor reports whether a shard was empty for several polls since this
+// worker saw it first.
+func (l *fleet) emptyFor(row Lease, polls int) bool {
+	return row.EmptyPolls-l.polls[row.Shard].polls >= int64(polls)
 }
 
 // divide plans what this worker does next.
@@ -144,9 +182,9 @@ func (l *fleet) input() leases.Input {
 	return leases.Input{Now: l.looks.at, Term: l.cfg.LeaseTerm, Changed: l.changed}
 }
 
-// settled reports whether every shard that may be read has a reader, and none waits.
+// settled reports whether every shard that may be read has a reader.
 func (l *fleet) settled() bool {
-	return l.plan.Vacant == 0 && len(l.plan.Waiting) == 0 && len(l.asked) == 0
+	return l.plan.Vacant == 0 && len(l.asked) == 0
 }
 
 // othersIdle reports whether the shards that other workers read were empty for
@@ -154,7 +192,7 @@ func (l *fleet) settled() bool {
 func (l *fleet) othersIdle(rows map[string]Lease, polls int) bool {
 	held := l.holding()
 	for id, row := range rows {
-		if held[id] == nil && !row.Finished() && row.EmptyPolls-l.polls[id] < int64(polls) {
+		if held[id] == nil && !row.Finished() && !l.emptyFor(row, polls) {
 			return false
 		}
 	}
@@ -166,7 +204,7 @@ func (l *fleet) othersIdle(rows map[string]Lease, polls int) bool {
 func (l *fleet) othersCaughtUp(rows map[string]Lease, polls int, moment time.Time) bool {
 	held := l.holding()
 	for id, row := range rows {
-		if held[id] == nil && !row.Finished() && row.EmptyPolls-l.polls[id] < int64(polls) && !row.Newest.After(moment) {
+		if held[id] == nil && !row.Finished() && !l.emptyFor(row, polls) && !row.Newest.After(moment) {
 			return false
 		}
 	}

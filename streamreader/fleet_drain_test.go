@@ -37,6 +37,32 @@ func TestDrainBesideOthersWaitsForWhatTheyRead(t *testing.T) {
 	})
 }
 
+// What a row says was written up to a part of the owner's term ago: the polls
+// that were made between that and the start do not tell of what was written since.
+func TestDrainCountsNoPollsThatOthersMadeBeforeIt(t *testing.T) {
+	for _, owners := range []time.Duration{testTerm, 3 * testTerm} {
+		for i := range 25 {
+			t.Run(fmt.Sprintf("beside a term of %s, %d", owners, i), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCrew(t, dynamosim.Options{Shards: 1})
+					c.join("a", term(owners))
+					time.Sleep(70*time.Second + time.Duration(i)*owners/60)
+					c.work.mu.Lock()
+					c.work.took = 4 * time.Second
+					c.work.mu.Unlock()
+					c.write(t, "item")
+					if err := c.prepare("drains", term(owners)).reader.Drain(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					delete(c.members, "drains")
+					c.judge(false)
+					c.dismiss()
+				})
+			})
+		}
+	}
+}
+
 func TestDrainBesideABusyWorkerDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 6})
@@ -218,5 +244,26 @@ func TestAWorkerIsNotCaughtUpWhileAnotherIsBehind(t *testing.T) {
 		}
 		c.dismiss()
 		c.judge(false)
+	})
+}
+
+// What a worker found missing while it listed is no more its own to judge once another lists.
+func TestDrainWaitsForNoShardThatAnotherJudges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 2})
+		c.join("lists")
+		time.Sleep(20 * time.Second)
+		ctx, cancel := contextFor(t, 5*time.Minute)
+		f := newFollower(c.prepare("drains").reader, true)
+		f.missing["lacked by one list"] = 1
+		if err := f.run(ctx, ctx); err != nil || !f.drained {
+			t.Errorf("drained: %v, %v", f.drained, err)
+		}
+		cancel()
+		if err := f.stopAll(); err != nil {
+			t.Error(err)
+		}
+		delete(c.members, "drains")
+		c.dismiss()
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -238,3 +240,50 @@ func (c *slowCreates) Renew(_ context.Context, l Lease) (Lease, error) { return 
 func (c *slowCreates) Save(_ context.Context, l Lease) (Lease, error) { return l, errReset }
 
 func (c *slowCreates) Claim(_ context.Context, l Lease, _ Worker) (Lease, error) { return l, errReset }
+
+// Who was handed a shard and has died does not leave it lying for the term of
+// who had it before.
+func TestAShardHandedToTheDeadIsSoonTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t, dynamosim.Options{Shards: 2})
+		c.work.took = 5 * time.Second
+		c.join("long", term(10*time.Minute))
+		time.Sleep(5 * time.Second)
+		for i := range 20 {
+			c.write(t, fmt.Sprintf("item%d", i))
+		}
+		time.Sleep(2 * time.Second)
+		dies := c.join("dies")
+		time.Sleep(1500 * time.Millisecond)
+		c.kill(dies)
+		<-dies.ended
+		time.Sleep(10 * time.Second)
+		rows := c.rows()
+		handed := slices.ContainsFunc(slices.Collect(maps.Values(rows)), func(l Lease) bool { return l.Owner == "dies" && l.HandedOver() })
+		if !handed {
+			t.Fatalf("nothing was handed to the dead worker: %+v", rows)
+		}
+		time.Sleep(time.Minute)
+		if owners := c.owners(); len(owners["long"]) != 2 {
+			t.Errorf("%v", owners)
+		}
+		c.dismiss()
+		c.judge(true)
+	})
+}
+
+// Who watches looks again when what was handed over meanwhile may have expired.
+func TestAHandoverBringsTheNextLookForward(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFleet(&Config{StreamARN: testARN, WorkerID: "w", RunID: "1", LeaseTerm: time.Minute}, false)
+		held := Lease{Shard: "shard", Stream: testARN, Owner: "w", Run: "1", Term: time.Minute, Counter: 1, Checkpoint: TrimHorizon}
+		l.see(nil, map[string]Lease{"shard": held}, nil)
+		time.Sleep(time.Second)
+		handed := held
+		handed.Owner, handed.Run, handed.Term, handed.Counter = "next", "", 5*time.Second, 2
+		l.date(held, handed)
+		if got := time.Until(l.looks.expiry); got != 5*time.Second {
+			t.Errorf("the next lease expires in %s", got)
+		}
+	})
+}

@@ -299,3 +299,55 @@ func troubledCrew(t *testing.T, seed uint64) {
 	c.work.by2 = nil // a frozen batch may be overtaken
 	c.judge(true)
 }
+
+// Rows that were read a while ago, with what this worker has learnt since of
+// some, say too little of who has how much: by them it would ask for shards
+// that it does not need.
+func TestAWorkerAsksOnlyByRowsThatItHasJustRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cp := NewMemoryCheckpoints()
+		create := func(from, to int) {
+			for i := from; i < to; i++ {
+				_, err := cp.Create(t.Context(), Lease{
+					Shard: fmt.Sprint("shard", i), Stream: testARN, Owner: "other", Run: "1", Term: testTerm, Counter: 1, Checkpoint: TrimHorizon,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		f := newFollower(newTestReader(t, newFakeStream(), cp, &collector{}), false)
+		look := func() {
+			rows, err := cp.Load(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.see(rows)
+		}
+		for step, test := range []struct {
+			rows int
+			look bool
+			want int
+		}{{4, true, 2}, {8, false, 2}, {8, true, 4}} {
+			create(0, test.rows)
+			if test.look {
+				look()
+			} else { // it hears of some otherwise
+				for i := range test.rows {
+					f.note(leaseOf(t, cp, fmt.Sprint("shard", i)))
+				}
+			}
+			f.decoder.label = "known"
+			f.balance(t.Context(), t.Context())
+			asked := 0
+			for i := range test.rows {
+				if leaseOf(t, cp, fmt.Sprint("shard", i)).Next != "" {
+					asked++
+				}
+			}
+			if asked != test.want {
+				t.Errorf("step %d: %d shards asked for, want %d", step, asked, test.want)
+			}
+		}
+	})
+}

@@ -35,19 +35,20 @@ type follower struct {
 	drained bool
 	began   time.Time
 
-	fleet    *fleet // nil: this process reads the stream alone
-	own      Lease  // the stream's own row as it was when all rows were read; zero if there was none
-	lister   lister
-	found    listing // the last complete list, and what was found since
-	plan     lineagePlan
-	leases   map[string]Lease // rows of this stream's shards; of a shard that is being read, as they were before
-	running  map[string]*shardReader
-	children map[string][]string // by the parent's id, of leases
-	missing  map[string]int      // consecutive lists that lacked the shard
-	done     map[string]int      // the same for rows that serve nobody any more
-	fresh    bool                // not all rows of the shards that the stream had at first are made
-	allMade  bool                // all of them were, before the rows were read
-	decoder  decoder
+	fleet     *fleet // nil: this process reads the stream alone
+	streamRow Lease  // the stream's own, as it was when all rows were read; zero if there was none
+	lister    lister
+	found     listing // the last complete list, and what was found since
+	plan      lineagePlan
+	leases    map[string]Lease // rows of this stream's shards; of a shard that is being read, as they were before
+	strays    map[string]Lease // unfinished rows of another program that name no stream
+	running   map[string]*shardReader
+	children  map[string][]string // by the parent's id, of leases
+	missing   map[string]int      // consecutive lists that lacked the shard
+	done      map[string]int      // the same for rows that serve nobody any more
+	fresh     bool                // not all rows of the shards that the stream had at first are made
+	allMade   bool                // all of them were, before the rows were read
+	decoder   decoder
 
 	soon      time.Duration // next wait after a shard has ended
 	nextList  time.Time

@@ -1,6 +1,7 @@
 package streamreader
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/dynamill/dynamill/internal/guard"
@@ -79,6 +80,24 @@ func planLineage(streamARN string, listed []shardInfo, rows map[string]Lease, fo
 	plan.done = outlived(byID, rows)
 	slices.SortFunc(plan.missing, leases.CompareShards)
 	return plan
+}
+
+// strayParents returns the rows that another program has left of shards which
+// the stream has dropped and whose children are to be begun: that program did
+// not finish them, so that records are lost.
+func strayParents(streamARN string, listed []shardInfo, rows, strays map[string]Lease) []Lease {
+	gone := map[string]Lease{}
+	for _, s := range listed {
+		l, known := rows[s.id]
+		if parent, ok := strays[s.parent]; ok && (!known || l.Bare) {
+			parent.Stream = streamARN
+			gone[s.parent] = parent
+		}
+	}
+	for _, s := range listed {
+		delete(gone, s.id)
+	}
+	return slices.SortedFunc(maps.Values(gone), leases.CompareShards)
 }
 
 // planPart plans rows for a part of the list: of shards whose parent has, or

@@ -94,8 +94,14 @@ func (f *follower) takePage(ctx context.Context, p listed) error {
 				reader.observe(s, children[s.id], p.found.status)
 			}
 		}
+		mine := f.fleet == nil || f.fleet.lists()
+		if mine {
+			if err := f.createRows(ctx, strayParents(f.r.cfg.StreamARN, f.found.shards, f.leases, f.strays)); err != nil {
+				return err
+			}
+		}
 		f.plan = planLineage(f.r.cfg.StreamARN, f.found.shards, f.leases, !f.fresh)
-		if f.fleet != nil && !f.fleet.lists() {
+		if !mine {
 			return nil
 		}
 		return f.createRows(ctx, f.plan.create)

@@ -44,6 +44,7 @@ type looks struct {
 	lost     leases.Loss // heard last
 	met      bool        // the stream's own row was read once
 	called   bool        // there are news
+	fresh    bool        // nothing was made yet of the rows that were read
 	rows     int
 	expiry   time.Time // the first at which a lease may expire, should its owner remain silent
 	shift    float64   // of the wait, so that workers do not keep step
@@ -52,12 +53,10 @@ type looks struct {
 // lookedNow notes that all rows were just read.
 func (l *fleet) lookedNow(rows map[string]Lease) {
 	now := time.Now()
-	l.looks.at, l.looks.ownAt, l.looks.called, l.looks.rows = now, now, false, len(rows)
+	l.looks.at, l.looks.ownAt, l.looks.called, l.looks.fresh, l.looks.rows = now, now, false, true, len(rows)
 	l.looks.expiry = now.Add(l.cfg.LeaseTerm)
-	for id, row := range rows {
-		if at := l.changed[id].Add(l.input().TermOf(row)); row.Owner != "" && !row.Finished() && at.Before(l.looks.expiry) {
-			l.looks.expiry = at
-		}
+	for _, row := range rows {
+		l.lookByExpiry(row)
 	}
 	l.looks.shift = l.random.Float64() - 0.5
 	if !l.looks.met {
@@ -65,6 +64,14 @@ func (l *fleet) lookedNow(rows map[string]Lease) {
 	}
 	if l.looks.listenAt.IsZero() {
 		l.looks.listenAt = now.Add(l.listenEvery())
+	}
+}
+
+// lookByExpiry has who watches look when the lease may expire.
+func (l *fleet) lookByExpiry(row Lease) {
+	at := l.changed[row.Shard].Add(l.input().TermOf(row))
+	if row.Owner != "" && !row.Finished() && !row.OfStream() && at.Before(l.looks.expiry) {
+		l.looks.expiry = at
 	}
 }
 
@@ -124,7 +131,7 @@ func (l *fleet) nextLook() time.Time {
 
 // listen reads the stream's own row, and reports whether it is time to look at all.
 func (l *fleet) listen(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.LeaseTerm/leases.RenewalsPerTerm)
+	ctx, cancel := l.cfg.inTime(ctx)
 	defer cancel()
 	row, err := l.cfg.Checkpoints.Get(ctx, l.cfg.StreamARN)
 	if err != nil {
@@ -140,7 +147,7 @@ func (l *fleet) listen(ctx context.Context) (bool, error) {
 		l.looks.deaf = 0 // the row was deleted and made anew
 	}
 	if l.holding()[l.cfg.StreamARN] == nil {
-		l.note(l.own, row)
+		l.date(l.own, row)
 		l.own = row
 	}
 	return l.mayElect() || !l.looks.ownAt.Before(l.lookAt()), nil
@@ -166,7 +173,7 @@ func (l *fleet) tell(ctx context.Context) {
 
 // announce raises the news. If that fails, others notice at their next look.
 func (l *fleet) announce(ctx context.Context, lost leases.Loss) {
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.LeaseTerm/leases.RenewalsPerTerm)
+	ctx, cancel := l.cfg.inTime(ctx)
 	defer cancel()
 	l.untold = false
 	if err := l.cfg.Checkpoints.Announce(ctx, l.cfg.StreamARN, lost); err != nil {

@@ -3,6 +3,7 @@ package streamreader
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
@@ -35,6 +36,8 @@ func (l *fleet) elect(ctx context.Context, followed bool) error {
 		err   error
 		began = time.Now()
 	)
+	ctx, cancel := l.cfg.inTime(ctx)
+	defer cancel()
 	switch me := l.cfg.worker(); {
 	case !l.mayElect():
 		return nil
@@ -53,7 +56,7 @@ func (l *fleet) elect(ctx context.Context, followed bool) error {
 	if row.Shard == "" {
 		return nil // deleted meanwhile
 	}
-	l.note(l.own, row)
+	l.date(l.own, row)
 	l.own = row
 	if err == nil && row.Owner == l.cfg.WorkerID && row.Run == l.cfg.RunID {
 		l.cfg.Logger.Info("this worker lists the stream's shards now", "worker", l.cfg.WorkerID)
@@ -76,6 +79,9 @@ func (l *fleet) mayElect() bool {
 func (l *fleet) usurped() error {
 	if h := l.holding()[l.cfg.StreamARN]; h != nil && errors.Is(h.Cause(), ErrNamesake) {
 		return h.Cause()
+	}
+	if l.namesake {
+		return fmt.Errorf("%w: %q", ErrNamesake, l.cfg.WorkerID)
 	}
 	return nil
 }
@@ -114,6 +120,6 @@ func (l *fleet) resign(ctx context.Context) {
 		l.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err) // it ends by itself
 	}
 	l.own = h.Lease()
-	l.note(before, l.own)
+	l.date(before, l.own)
 	l.drop(arn)
 }

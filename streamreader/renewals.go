@@ -109,7 +109,7 @@ func (l *fleet) stop() {
 	for id, owner := range l.asked {
 		group.Go(func() error {
 			row := Lease{Shard: id, Stream: l.cfg.StreamARN, Owner: owner}
-			tell("a request for a shard could not be withdrawn", l.cfg.Checkpoints.Withdraw(ctx, row, l.cfg.WorkerID))
+			tell("a request for a shard could not be withdrawn", l.cfg.Checkpoints.Withdraw(ctx, row, l.cfg.worker()))
 			return nil
 		})
 	}

@@ -2,7 +2,9 @@ package streamreader
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"golang.org/x/sync/errgroup"
@@ -10,8 +12,32 @@ import (
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
+// loadMax is how long the rows may take to be read at the start, when the table
+// may have to be made first.
+const loadMax = 2 * time.Minute
+
+// inTime bounds a call to the lease table that somebody waits for. A connection
+// whose other end is gone may else hang for a quarter of an hour.
+func (cfg *Config) inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, cfg.LeaseTerm/leases.RenewalsPerTerm)
+}
+
+// loadAtLast reads all rows, anew if that hangs.
+func (f *follower) loadAtLast(ctx context.Context) ([]Lease, error) {
+	for {
+		inTime, cancel := context.WithTimeout(ctx, max(f.r.cfg.LeaseTerm, callLeast))
+		rows, err := f.r.cfg.Checkpoints.Load(inTime)
+		hung := err != nil && inTime.Err() != nil
+		cancel()
+		if !hung || ctx.Err() != nil || time.Since(f.began) >= loadMax {
+			return rows, err
+		}
+		f.r.cfg.Logger.Warn("reading the leases takes long, will retry", "error", err)
+	}
+}
+
 func (f *follower) load(ctx context.Context) error {
-	rows, err := f.r.cfg.Checkpoints.Load(ctx)
+	rows, err := f.loadAtLast(ctx)
 	if err != nil {
 		return fmt.Errorf("loading checkpoints: %w", err)
 	}
@@ -34,10 +60,13 @@ func (f *follower) load(ctx context.Context) error {
 
 // see takes over the rows as they were just read.
 func (f *follower) see(rows []Lease) {
-	var own *Lease
+	var own *Lease // the stream's
 	seen := make(map[string]Lease, len(rows))
+	f.strays = map[string]Lease{}
 	for _, l := range rows {
 		switch {
+		case l.Stream == "" && !l.Finished():
+			f.strays[l.Shard] = l
 		case l.Stream != f.r.cfg.StreamARN:
 		case l.OfStream():
 			own = &l
@@ -45,9 +74,12 @@ func (f *follower) see(rows []Lease) {
 			seen[l.Shard] = l
 		}
 	}
-	f.fresh, f.own = !hasProgress(seen), Lease{}
+	if f.fleet != nil && !f.fleet.lists() {
+		clear(f.missing) // by who lists now
+	}
+	f.fresh, f.streamRow = !hasProgress(seen), Lease{}
 	if own != nil {
-		f.fresh, f.own = own.Checkpoint == TrimHorizon, *own
+		f.fresh, f.streamRow = own.Checkpoint == TrimHorizon, *own
 	}
 	for id := range f.running {
 		if l, ok := f.leases[id]; ok && f.fleet == nil {
@@ -82,15 +114,25 @@ func (f *follower) see(rows []Lease) {
 // a worker of a fleet had begun: from now on a shard whose parent nobody knows
 // is a loss.
 func (f *follower) endFirstList(ctx context.Context) error {
-	if f.own.Shard == "" || f.own.Checkpoint != TrimHorizon {
+	if f.streamRow.Shard == "" || f.streamRow.Checkpoint != TrimHorizon {
 		return nil
 	}
-	row, err := f.r.cfg.Checkpoints.Claim(ctx, f.own, f.r.cfg.worker())
+	ctx, cancel := f.r.cfg.inTime(ctx)
+	defer cancel()
+	row, err := f.r.cfg.Checkpoints.Claim(ctx, f.streamRow, f.r.cfg.worker())
+	if errors.Is(err, ErrLeaseLost) && row.Checkpoint == Latest { // written before, and no answer came
+		f.streamRow = row
+		return nil
+	}
 	if err != nil {
 		return err
 	}
+	f.streamRow = row
 	row.Checkpoint, row.Label, row.PartitionKey, row.SortKey = Latest, f.decoder.label, f.decoder.partition, f.decoder.sortName
-	f.own, err = f.r.cfg.Checkpoints.Release(ctx, row)
+	row, err = f.r.cfg.Checkpoints.Release(ctx, row)
+	if err == nil {
+		f.streamRow = row
+	}
 	return err
 }
 
@@ -142,18 +184,23 @@ func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
 		}
 		lease.Whole = whole
 	}
+	ctx, cancel := f.r.cfg.inTime(ctx)
+	defer cancel()
 	row, err := f.r.cfg.Checkpoints.Create(ctx, lease)
-	if err != nil || !row.Bare {
-		return row, err
+	if err == nil && row.Bare {
+		row.Stream, row.Parent, row.Start, row.Whole, row.Orphan = lease.Stream, lease.Parent, lease.Start, lease.Whole, lease.Orphan
+		row, err = f.r.cfg.Checkpoints.Adopt(ctx, row)
 	}
-	row.Stream, row.Parent, row.Start, row.Whole, row.Orphan = lease.Stream, lease.Parent, lease.Start, lease.Whole, lease.Orphan
-	return f.r.cfg.Checkpoints.Adopt(ctx, row)
+	if err != nil {
+		return Lease{}, err // nobody knows whether it is there
+	}
+	return row, nil
 }
 
 // note takes over one row as a call has just returned it.
 func (f *follower) note(row Lease) {
 	if f.fleet != nil {
-		f.fleet.note(f.leases[row.Shard], row)
+		f.fleet.date(f.leases[row.Shard], row)
 	}
 	f.leases[row.Shard] = row
 }
@@ -162,16 +209,20 @@ func (f *follower) note(row Lease) {
 // does not grow for ever. Whatever fails is tried again after the next list.
 func (f *follower) deleteDone(ctx context.Context) {
 	done := map[string]int{}
+	var useless []Lease
 	for _, lease := range f.plan.done {
 		done[lease.Shard] = f.done[lease.Shard] + 1
-		if done[lease.Shard] < missingLists {
-			continue
+		if done[lease.Shard] >= missingLists {
+			useless = append(useless, lease)
 		}
-		if err := f.r.cfg.Checkpoints.Delete(ctx, lease); err != nil {
-			f.r.cfg.Logger.Warn("an old lease could not be deleted, will retry", "shard", lease.Shard, "error", err)
-			continue
+	}
+	for _, got := range f.each(ctx, useless, func(ctx context.Context, l Lease) (Lease, error) { return l, f.r.cfg.Checkpoints.Delete(ctx, l) }) {
+		switch {
+		case got.err == nil:
+			delete(f.leases, got.row.Shard)
+		case ctx.Err() == nil:
+			f.r.cfg.Logger.Warn("an old lease could not be deleted, will retry", "shard", got.row.Shard, "error", got.err)
 		}
-		delete(f.leases, lease.Shard)
 	}
 	f.done = done
 }

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 // share looks at the leases if it is time, and tries to take over what this
@@ -33,6 +31,9 @@ func (f *follower) share(ctx, work context.Context) error {
 	}
 	if err == nil && due {
 		err = f.look(ctx)
+	}
+	if err == nil {
+		err = f.fleet.usurped()
 	}
 	if err == nil {
 		err = f.fleet.lostRecords()
@@ -83,8 +84,12 @@ func (f *follower) balance(ctx, work context.Context) {
 		busy[id] = true
 	}
 	plan := f.fleet.divide(f.leases, busy)
-	if f.decoder.label == "" {
-		return // whoever lists has not told yet what the records look like
+	if !f.fleet.looks.fresh {
+		plan.Ask = nil // what others have got rid of since the look would be asked for twice
+	}
+	f.fleet.looks.fresh = false
+	if f.decoder.label == "" || f.fleet.namesake {
+		return // whoever lists has not told yet what the records look like; or this worker is to end
 	}
 	for i, got := range f.claim(ctx, plan.Take) {
 		f.fleet.takeLeft--
@@ -132,7 +137,7 @@ func (f *follower) claim(ctx context.Context, rows []Lease) []claimed {
 // of each that was made before ctx ended.
 func (f *follower) each(ctx context.Context, rows []Lease, do func(context.Context, Lease) (Lease, error)) []claimed {
 	got := make([]claimed, len(rows))
-	base, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.r.cfg.LeaseTerm/leases.RenewalsPerTerm)
+	base, cancel := f.r.cfg.inTime(context.WithoutCancel(ctx))
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(callsMax)

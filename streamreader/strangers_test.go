@@ -91,3 +91,61 @@ func TestRowsThatAnotherProgramMade(t *testing.T) {
 		}
 	}
 }
+
+// What another program had not finished when the stream dropped it is lost,
+// although that program's rows do not name the stream.
+func TestWhatAnotherProgramDidNotFinishIsLost(t *testing.T) {
+	for _, test := range []struct {
+		name, checkpoint string
+		childRow, lost   bool
+	}{
+		{name: "half done", checkpoint: "half", childRow: true, lost: true},
+		{name: "half done, no row of the child", checkpoint: "half", lost: true},
+		{name: "nothing done", checkpoint: "TRIM_HORIZON", childRow: true, lost: true},
+		{name: "all done", checkpoint: "SHARD_END", childRow: true},
+	} {
+		for how, change := range map[string]func(*Config){"in a fleet": func(*Config) {}, "alone": alone} {
+			t.Run(test.name+" "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f, c, sim := newFakeStream(), &collector{}, dynamosim.New(dynamosim.Options{})
+					cp := NewLeaseTable(sim, "leases")
+					if _, err := cp.Load(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					parent := f.open("shard-1", "")
+					f.write(parent, "item", 6)
+					f.close(parent)
+					f.write(f.open("shard-2", "shard-1"), "next", 3)
+					checkpoint := test.checkpoint
+					if checkpoint == "half" {
+						checkpoint = *parent.records[2].Dynamodb.SequenceNumber
+					}
+					putRow(t, sim, "shard-1", checkpoint, "", nil)
+					if test.childRow {
+						putRow(t, sim, "shard-2", "TRIM_HORIZON", "shard-1", nil)
+					}
+					parent.gone = true
+					for _, when := range []string{"at the first start", "at the next"} {
+						err := newTestReader(t, f, cp, c, change).Drain(t.Context())
+						var lost *TrimmedError
+						if errors.As(err, &lost) != test.lost || !test.lost && err != nil || test.lost && (lost.Shard != "shard-1" || lost.Checkpoint != checkpoint) {
+							t.Errorf("%s Drain returned %v", when, err)
+						}
+						if test.lost && c.count() != 0 {
+							t.Errorf("%s %d records done behind the gap", when, c.count())
+						}
+					}
+					// What the error says helps.
+					if err := cp.Forget(t.Context(), testARN); err != nil {
+						t.Fatal(err)
+					}
+					c.records = nil
+					if err := newTestReader(t, f, cp, c, change).Drain(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					wantItems(t, c, map[string]int{"next": 3})
+				})
+			})
+		}
+	}
+}

@@ -121,8 +121,23 @@ func whoWrites(t *testing.T, store Store) {
 	if _, err := store.Evict(ctx, first); !errors.Is(err, ErrLost) {
 		t.Errorf("evicted although it has written since: %v", err)
 	}
+	if l, err := store.Claim(ctx, first, Worker{Name: "w", Run: "1"}); !errors.Is(err, ErrNamesake) || l.Run != "2" {
+		t.Errorf("the first process claims what the second has: %+v, %v", l, err)
+	}
+	if l, err := store.Claim(ctx, made, Worker{Name: "w", Run: "1"}); !errors.Is(err, ErrLost) || l.Run != "2" {
+		t.Errorf("the first process claims what was nobody's: %+v, %v", l, err)
+	}
+	read := second
+	second = must(store.Renew(ctx, second)) // while the third process of the name starts
+	if l := must(store.Claim(ctx, read, Worker{Name: "w", Run: "3", Term: time.Minute})); l.Run != "3" || l.Counter != second.Counter+1 {
+		t.Errorf("the third process has claimed: %+v", l)
+	}
+	if l := must(store.Claim(ctx, second, Worker{Name: "w", Run: "3", Term: time.Minute})); l.Run != "3" {
+		t.Errorf("a claim whose answer was lost, made again: %+v", l)
+	}
+	second = must(store.Get(ctx, "bare"))
 	asked := must(store.Request(ctx, second, "next"))
-	if l := must(store.Evict(ctx, asked)); l.Owner != "next" || l.Run != "" || l.Counter != second.Counter+1 || l.Checkpoint != "3" {
+	if l := must(store.Evict(ctx, asked)); l.Owner != "next" || l.Run != "" || l.Counter != second.Counter+1 || l.Checkpoint != "3" || l.Term != claimMax {
 		t.Errorf("evicted: %+v", l)
 	}
 	if l := must(store.Release(ctx, must(store.Claim(ctx, must(store.Get(ctx, "bare")), Worker{Name: "next", Run: "3", Term: time.Minute})))); l.Owner != "" || l.Term != 0 || l.Run != "" {

@@ -23,7 +23,7 @@ type Lease struct {
 	Stream     string        // ARN of the stream that the shard belongs to
 	Owner      string        // the worker that reads the shard; "" if nobody does
 	Run        string        // which process of that name it is, drawn anew by each; "" until it has claimed the row
-	Term       time.Duration // of the owner: how long it may write nothing before the lease is anybody's; 0 if unknown
+	Term       time.Duration // how long the owner may write nothing before the lease is anybody's; 0 if unknown
 	Next       string        // the worker that has asked for the shard and gets it as soon as Owner has finished its batch
 	Counter    int64         // raised by every write to the row but that of Next
 	Checkpoint string        // TrimHorizon, a sequence number, or ShardEnd
@@ -73,6 +73,10 @@ type Worker struct {
 // Finished reports whether everything in the shard is done.
 func (l Lease) Finished() bool { return l.Checkpoint == ShardEnd }
 
+// HandedOver reports whether the owner was named by somebody else, and no
+// process of that name has claimed the row yet.
+func (l Lease) HandedOver() bool { return l.Owner != "" && l.Run == "" }
+
 // OfStream reports whether this is a stream's own row, not a shard's.
 func (l Lease) OfStream() bool { return l.Shard == l.Stream && l.Stream != "" }
 
@@ -88,8 +92,9 @@ type Store interface {
 	Get(ctx context.Context, shard string) (Lease, error)
 	// Create adds a row if the shard has none, and returns the row in force.
 	Create(ctx context.Context, lease Lease) (Lease, error)
-	// Claim makes worker the row's owner. It succeeds also if the row names
-	// worker as its owner already, whatever its counter.
+	// Claim makes worker the row's owner. It succeeds also, whatever the row's
+	// counter, if that names this process as its owner already, or nobody but
+	// its name, or a process of its name that had the row when it was read.
 	Claim(ctx context.Context, lease Lease, worker Worker) (Lease, error)
 	// Adopt writes what the lease says of its shard into a row that is Bare.
 	Adopt(ctx context.Context, lease Lease) (Lease, error)
@@ -102,8 +107,8 @@ type Store interface {
 	// the owner has changed (ErrLost).
 	Request(ctx context.Context, lease Lease, worker string) (Lease, error)
 	// Withdraw takes back what Request wrote; a row that was handed over to
-	// worker meanwhile is released.
-	Withdraw(ctx context.Context, lease Lease, worker string) error
+	// worker meanwhile is released, unless another process of its name has it.
+	Withdraw(ctx context.Context, lease Lease, worker Worker) error
 	// Release writes the lease's Checkpoint and, by the same write, makes the
 	// one who has asked for the row its owner, or else nobody.
 	Release(ctx context.Context, lease Lease) (Lease, error)
@@ -150,12 +155,17 @@ func (l Lease) released(by Lease) Lease {
 	l.EmptyPolls = 0
 	if next != "" {
 		l.Switches++
+		l.Term = min(l.Term, claimMax)
 	} else {
 		l.Term = 0
 	}
 	l.Owner, l.Run, l.Next = next, "", ""
 	return l
 }
+
+// claimMax is how long who was handed a lease may take to claim it. If it has
+// died meanwhile the lease does not lie for the former owner's term.
+const claimMax = 5 * time.Second
 
 // evicted is released, by somebody else.
 func (l Lease) evicted() Lease { return l.released(l) }
@@ -182,10 +192,22 @@ func (l Lease) holds(row Lease) bool { return row.Counter == l.Counter && row.Ow
 
 // lostTo says what it means that the row in force is another than l was.
 func (l Lease) lostTo(row Lease) error {
-	if row.Owner != "" && row.Owner == l.Owner && row.Run != "" && row.Run != l.Run {
+	if row.Owner != "" && row.Owner == l.Owner && !row.HandedOver() && row.Run != l.Run {
 		return fmt.Errorf("%w: %q", ErrNamesake, l.Owner)
 	}
 	return ErrLost
+}
+
+// has reports whether the row is this very process's.
+func (w Worker) has(row Lease) bool {
+	return row.Owner == w.Name && (row.HandedOver() || row.Run == w.Run)
+}
+
+// mayClaim reports whether the row in force, written since it was read, is
+// still the worker's. The name alone does not say so: another process may have
+// come under it since.
+func (w Worker) mayClaim(row, read Lease) bool {
+	return w.has(row) || row.Owner == w.Name && read.mine(row)
 }
 
 func (l Lease) mayBeAskedFor(row Lease) bool {

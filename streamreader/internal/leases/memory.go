@@ -54,7 +54,7 @@ func (m *Memory) Get(_ context.Context, shard string) (Lease, error) {
 
 // Claim makes worker the row's owner.
 func (m *Memory) Claim(_ context.Context, lease Lease, worker Worker) (Lease, error) {
-	return m.replace(lease, func(l Lease) bool { return l.holds(lease) || l.Owner == worker.Name },
+	return m.replace(lease, func(l Lease) bool { return l.holds(lease) || worker.mayClaim(l, lease) },
 		func(l Lease) Lease { return l.claimedBy(worker) })
 }
 
@@ -91,9 +91,9 @@ func (m *Memory) Request(_ context.Context, lease Lease, worker string) (Lease, 
 }
 
 // Withdraw takes a request back.
-func (m *Memory) Withdraw(_ context.Context, lease Lease, worker string) error {
-	_, err := m.replace(lease, func(l Lease) bool { return l.Next == worker || l.Owner == worker }, func(l Lease) Lease {
-		if l.Owner == worker {
+func (m *Memory) Withdraw(_ context.Context, lease Lease, worker Worker) error {
+	_, err := m.replace(lease, func(l Lease) bool { return l.Next == worker.Name || worker.has(l) }, func(l Lease) Lease {
+		if worker.has(l) {
 			return l.released(l)
 		}
 		l.Next = ""

@@ -220,17 +220,27 @@ func handOver(t *testing.T, store Store) {
 	}
 
 	must(store.Request(ctx, now, "third"))
-	if err := store.Withdraw(ctx, now, "third"); err != nil {
+	if err := store.Withdraw(ctx, now, Worker{Name: "third"}); err != nil {
 		t.Fatal(err)
 	}
 	if l := leaseOf(t, store, "shard"); l.Owner != "new" || l.Next != "" {
 		t.Errorf("withdrawn: %+v", l)
 	}
 	must(store.Request(ctx, now, "third"))
-	if l := must(store.Release(ctx, now)); l.Owner != "third" {
-		t.Errorf("handed over to the third: %+v", l)
+	third := must(store.Release(ctx, now))
+	if third.Owner != "third" || !third.HandedOver() {
+		t.Errorf("handed over to the third: %+v", third)
 	}
-	if err := store.Withdraw(ctx, now, "third"); err != nil { // too late: it has it
+	third = must(store.Claim(ctx, third, Worker{Name: "third", Run: "2"}))
+	if err := store.Withdraw(ctx, now, Worker{Name: "third", Run: "1"}); err == nil { // another process of its name has it
+		t.Error("withdrawn by another process of the name")
+	}
+	if l := leaseOf(t, store, "shard"); l.Owner != "third" || l.Run != "2" {
+		t.Errorf("another process of its name has withdrawn: %+v", l)
+	}
+	now = must(store.Request(ctx, must(store.Claim(ctx, must(store.Release(ctx, third)), Worker{Name: "new"})), "third"))
+	must(store.Release(ctx, now))
+	if err := store.Withdraw(ctx, now, Worker{Name: "third"}); err != nil { // too late: it has it
 		t.Fatal(err)
 	}
 	if l := leaseOf(t, store, "shard"); l.Owner != "" || l.Next != "" || l.Checkpoint != "41" {

@@ -26,7 +26,7 @@ var (
 
 // Claim makes worker the row's owner.
 func (t *Table) Claim(ctx context.Context, lease Lease, worker Worker) (Lease, error) {
-	mine := func(row Lease) bool { return row.Owner == worker.Name }
+	mine := func(row Lease) bool { return worker.mayClaim(row, lease) }
 	return t.update(ctx, "claiming", lease, mine, claimWrites, func(row Lease) Lease { return row.claimedBy(worker) })
 }
 
@@ -163,12 +163,12 @@ func (t *Table) Request(ctx context.Context, lease Lease, worker string) (Lease,
 }
 
 // Withdraw takes a request back.
-func (t *Table) Withdraw(ctx context.Context, lease Lease, worker string) error {
-	lease.Next = worker
+func (t *Table) Withdraw(ctx context.Context, lease Lease, worker Worker) error {
+	lease.Next = worker.Name
 	next := lease
 	next.Next = ""
 	now, err := t.rename(ctx, "withdrawing from", lease, next)
-	if errors.Is(err, ErrLost) && now.Owner == worker {
+	if errors.Is(err, ErrLost) && worker.has(now) {
 		_, err = t.Release(ctx, now)
 	}
 	return err
