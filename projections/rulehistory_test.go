@@ -156,7 +156,8 @@ func (h *ruleHistory) step(may int) {
 // workOff is work, but for a crash, after which nothing is completed.
 func (h *ruleHistory) workOff(e *Engine, pass string) error { return h.work(e, pass) }
 
-func (h *ruleHistory) live() {
+// live has the table live through four rule files.
+func (h *ruleHistory) live(nextFile func() string) {
 	for range 4 {
 		for range 10 {
 			h.act()
@@ -165,11 +166,7 @@ func (h *ruleHistory) live() {
 		if h.chance(2) {
 			h.sleep()
 		}
-		next := h.tale.file
-		for range h.rnd.IntN(4) {
-			to := h.tale.changes[h.rnd.IntN(len(h.tale.changes))]
-			next = h.changed(next, to[0], to[1])
-		}
+		next := nextFile()
 		h.files = append(h.files, next)
 		h.use(next)
 		for range 1 + h.rnd.IntN(3) {
@@ -179,6 +176,16 @@ func (h *ruleHistory) live() {
 			}
 		}
 	}
+}
+
+// someChanged is the tale's file with up to three rules changed.
+func (h *ruleHistory) someChanged() string {
+	next := h.tale.file
+	for range h.rnd.IntN(4) {
+		to := h.tale.changes[h.rnd.IntN(len(h.tale.changes))]
+		next = h.changed(next, to[0], to[1])
+	}
+	return next
 }
 
 // changed is a file with a rule changed, unless it is gone already.
@@ -261,12 +268,16 @@ func oddTale() tale {
 	}}
 }
 
-func TestRulesChangeWhileOlderWorkersSleepAndCrash(t *testing.T) {
-	histories := 60
-	if n, err := strconv.Atoi(os.Getenv("DYNAMILL_SEEDS")); err == nil {
-		histories = n
+// histories is how many to try: n, or what DYNAMILL_SEEDS says.
+func histories(n int) int {
+	if asked, err := strconv.Atoi(os.Getenv("DYNAMILL_SEEDS")); err == nil {
+		return asked
 	}
-	for seed := range histories {
+	return n
+}
+
+func TestRulesChangeWhileOlderWorkersSleepAndCrash(t *testing.T) {
+	for seed := range histories(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			about := []tale{socialTale(), oddTale()}[seed%2]
@@ -274,7 +285,7 @@ func TestRulesChangeWhileOlderWorkersSleepAndCrash(t *testing.T) {
 				world: newWorld(t, about.file), rnd: rand.New(rand.NewPCG(uint64(seed), 14)), files: []string{about.file},
 				base: map[change.Key]change.Item{}, tale: about,
 			}
-			h.live()
+			h.live(h.someChanged)
 			h.judge()
 		})
 	}
