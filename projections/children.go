@@ -294,7 +294,7 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, ch
 	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.Rederived(1), values: id.Rule.Copied(parent)}
 	context := plan.StampContext(w.incarnation, id.Key, f.Parent.String())
 	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
-		if digest := change.Digest(pw.values...); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
+		if digest := plan.DigestValues(id.Rule, pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
 			return false, nil // it has what the parent says
 		}
 		pw.version = max(pw.version, s.Version.NextRederived())
@@ -344,7 +344,7 @@ func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key,
 // writeCopies writes copies and stamp, unless the child holds both already. It
 // reports false if the child moved since it was read.
 func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (bool, error) {
-	s := plan.Stamp{Context: plan.StampContext(e.incarnation, key, pw.parent.String()), Version: pw.version, Digest: change.Digest(pw.values...)}
+	s := plan.Stamp{Context: plan.StampContext(e.incarnation, key, pw.parent.String()), Version: pw.version, Digest: plan.DigestValues(pw.b.Rule, pw.values)}
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
 		return true, nil
 	}

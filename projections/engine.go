@@ -50,6 +50,7 @@ type Config struct {
 	// force: they retire, and seeding takes back what they wrote. Without it, and with
 	// Attach, such a file is refused.
 	ChangeRules bool
+	AgreedEpoch int     // with ChangeRules: the epoch of the Comparison that was agreed to; where other rules are in force by now, the file is refused; default: any
 	Attach      bool    // the state table must be there and know these rules; nothing is created or registered
 	FanOutMax   int     // children that a fan-out writes at once; the rest becomes a task; default 1,000
 	Limiter     Limiter // of what is written; default: none

@@ -18,16 +18,12 @@ import (
 // to be read again.
 func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row, lives int64) (bool, error) {
 	m := matchRules(cfg.Rules, known)
-	if len(m.retire) > 0 && (cfg.Attach || !cfg.ChangeRules) {
+	agreed := cfg.ChangeRules && (cfg.AgreedEpoch == 0 || cfg.AgreedEpoch == e.epoch)
+	if len(m.retire) > 0 && (cfg.Attach || !agreed) {
 		return false, m.refusal(e.stateTable, known)
 	}
 	if cfg.Attach && len(m.fresh) > 0 {
 		return false, &SetupError{Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.fresh[0].Name, e.table), Remedy: "start `dynamill run` with this rule file first"}
-	}
-	for _, r := range m.renamed {
-		if err := e.renameRule(ctx, m.ids[r], r.Name); err != nil {
-			return false, err
-		}
 	}
 	formers, err := e.readFormers(ctx, known, m.retire)
 	if err != nil {
@@ -37,6 +33,9 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 		return false, e.registerRules(ctx, cfg.Rules, m, spread, known, formers)
 	}
 	if !cfg.Attach {
+		if err := e.renameRules(ctx, m); err != nil {
+			return false, err
+		}
 		if err := e.keepText(ctx, cfg.Rules, m, known); err != nil {
 			return false, err
 		}
@@ -149,14 +148,20 @@ func (e *Engine) ruleWrite(id, attribute string, v ddb.AttributeValue) ddb.Trans
 	}}
 }
 
-func (e *Engine) renameRule(ctx context.Context, id, name string) error {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", "name", textValue(name))
-	_, err := e.update(ctx, "", "renaming a rule in the registry", &dynamodb.UpdateItemInput{
-		TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + id}.attributes(),
-		UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	})
-	return err
+// renameRules has the registry call rules as the file does.
+func (e *Engine) renameRules(ctx context.Context, m matched) error {
+	for _, r := range m.renamed {
+		c := newExpression()
+		set := c.sprintf("SET %n = %v", "name", textValue(r.Name))
+		_, err := e.update(ctx, "", "renaming a rule in the registry", &dynamodb.UpdateItemInput{
+			TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + m.ids[r]}.attributes(),
+			UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keepText keeps the file for rules in force that were registered before files

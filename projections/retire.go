@@ -58,6 +58,7 @@ func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
 			rows = append(rows, e.ruleWrite(b.ID, "state", textValue(stateLive)))
 		}
 	}
+	rows = rows[:min(len(rows), turnRowsMax)] // the others come with a look of their own at all items
 	return e.turn(ctx, "bringing rules to life", cursor, show, rows)
 }
 
@@ -128,7 +129,7 @@ func (w *work) dropWhole(id plan.ItemRule, left *plan.Leftover) error {
 	c := newExpression()
 	condition := c.sprintf("attribute_exists(%n)", w.partitionKey) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
 	own := plan.StampContext(w.incarnation, id.Key, "") + " "
-	for _, b := range left.Delete {
+	for _, b := range left.Unless {
 		condition += " AND " + guarded(guard.RetiredStays, c.sprintf("(attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, textValue(own)))
 	}
 	w.counters.Mirrors.Add(1)

@@ -46,3 +46,33 @@ func TestManyRulesChangeAtOnce(t *testing.T) {
 	w.expectNone("a0", "a39", "b7", "c1", "_dm_count0", "_dm_count0-2", "_dm_count39-3")
 	w.expectTrue()
 }
+
+// TestManyRulesGoLive brings more rules to life than one step of the registry can write.
+func TestManyRulesGoLive(t *testing.T) {
+	file := func(n int) string {
+		text := "version: 1\ntable: { keys: [pk, sk] }\nentities:\n  A: { key: { pk: \"A#${x}\", sk: THING } }\n"
+		for i := range (n + 9) / 10 {
+			text += fmt.Sprintf("  P%d: { key: { pk: \"P%d#${x}\", sk: T } }\n  S%d: { key: { pk: \"S%d#${x}\", sk: T } }\n", i, i, i, i)
+		}
+		text += "rules:\n"
+		for i := range n {
+			text += fmt.Sprintf("  r%d: { count: S%d, as: P%d.c%d, by: x }\n", i, i/10, i/10, i)
+		}
+		return text
+	}
+	w := newWorld(t, file(90))
+	for i := range 15 {
+		w.put(change.Item{"pk": s(fmt.Sprintf("P%d#1", i)), "sk": s("T")})
+		w.put(change.Item{"pk": s(fmt.Sprintf("S%d#1", i)), "sk": s("T")})
+	}
+	w.changing(file(90), nil)
+	e := w.changing(file(150), nil)
+	if err := e.Seed(w.ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.drain(e, 0)
+	for i := range 150 {
+		w.expect(change.Key{Partition: fmt.Sprintf("P%d#1", i/10), Sort: "T"}, fmt.Sprintf("c%d", i), change.Number("1"))
+	}
+	w.expectTrue()
+}

@@ -3,6 +3,7 @@ package projections
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -252,33 +253,60 @@ func (e *Engine) stillGroup(c *expression, g plan.GroupRef) string {
 }
 
 // takeOff takes what former rules, or rules of a former entity, wrote off items that
-// still carry it, and where somebody has written there meanwhile, the stamp alone. Should an
-// item be what it was again by now, the record of this write heals it.
+// still carry it. Should an item be what it was again by now, the record of this
+// write heals it.
 func (w *work) takeOff(leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
-		if left.Whole {
-			w.failed(left.First, w.dropWhole(id, left))
-			continue
-		}
-		gone, err := w.takeOffNames(id, left, append(left.Names, id.Stamp))
-		if err == nil && !gone {
-			_, err = w.takeOffNames(id, left, []string{id.Stamp})
-		}
-		w.failed(left.First, err)
+		w.failed(left.First, w.takeOffOne(id, left))
 	}
 }
 
-// takeOffNames takes attributes off an item, if it holds in them what was seen.
-func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover, names []string) (bool, error) {
-	c := newExpression()
-	condition := c.sprintf("attribute_exists(%n)", w.partitionKey)
-	placeholders := make([]string, len(names))
-	for i, name := range names {
-		placeholders[i] = c.name(name)
-		condition += c.same(name, left.Last.Lookup(name))
+// takeOffOne looks at the item again where somebody has written there meanwhile.
+func (w *work) takeOffOne(id plan.ItemRule, left *plan.Leftover) error {
+	for try := range movesTriesMax {
+		if left.Whole {
+			return w.dropWhole(id, left)
+		}
+		if gone, err := w.takeOffNames(id, left); err != nil || gone {
+			return err
+		}
+		if try > 2 {
+			pause(w.ctx, try)
+		}
+		items, err := w.readItems(w.ctx, "reading "+id.Key.String(), []change.Key{id.Key})
+		if err != nil || items[id.Key] == nil {
+			return err
+		}
+		if left = w.planner.Again(id, left, items[id.Key]); left == nil {
+			return nil
+		}
 	}
-	remove := "REMOVE " + strings.Join(placeholders, ", ")
-	return w.update(w.ctx, id.ID, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, remove, condition, c))
+	return fmt.Errorf("taking %s off %s: %w", id.Rule.Name, id.Key, errTooContended)
+}
+
+// takeOffNames takes attributes and stamp off an item, or puts back what was there
+// before, if it holds in them what was seen.
+func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) (bool, error) {
+	c := newExpression()
+	condition := c.sprintf("attribute_exists(%n)", w.partitionKey) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
+	for _, b := range left.Beside {
+		condition += c.same(b.Stamp, left.Last.Lookup(b.Stamp))
+	}
+	remove := []string{c.name(id.Stamp)}
+	var set []string
+	for _, name := range left.Names {
+		condition += c.same(name, left.Last.Lookup(name))
+		if was, ok := left.Back[name]; ok {
+			set = append(set, c.sprintf("%n = %v", name, attributes.ToTable(was)))
+		} else {
+			remove = append(remove, c.name(name))
+		}
+	}
+	update := "REMOVE " + strings.Join(remove, ", ")
+	if len(set) > 0 {
+		update += " SET " + strings.Join(set, ", ")
+	}
+	return w.update(w.ctx, id.ID, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, update, condition, c))
 }
 
 // bare takes the attribute off items that have no unique value, and so display nothing.

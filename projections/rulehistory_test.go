@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
@@ -82,6 +83,20 @@ func (h *ruleHistory) sleep() {
 	h.sleepers = append(h.sleepers, &sleeper{e, f, slices.Clone(all[h.from-h.rnd.IntN(h.from+1)/4:])})
 }
 
+// oneByOne has a worker's calls, which it makes several at a time, decided about one after the other.
+func oneByOne(decide func() error) func(string, func() error) error {
+	var mu sync.Mutex
+	return func(_ string, pass func() error) error {
+		mu.Lock()
+		err := decide()
+		mu.Unlock()
+		if err != nil {
+			return err
+		}
+		return pass()
+	}
+}
+
 // wake has a sleeper go on, until it is done or crashes.
 func (h *ruleHistory) wake() {
 	if len(h.sleepers) == 0 {
@@ -89,12 +104,12 @@ func (h *ruleHistory) wake() {
 	}
 	sl := h.sleepers[h.rnd.IntN(len(h.sleepers))]
 	left := h.rnd.IntN(40)
-	sl.f.around = func(_ string, pass func() error) error {
+	sl.f.around = oneByOne(func() error {
 		if left--; left < 0 {
 			return errCrash
 		}
-		return pass()
-	}
+		return nil
+	})
 	_, err := sl.e.Process(h.ctx, sl.records)
 	if err != nil && !errors.Is(err, errCrash) && !errors.Is(err, ErrEpochMoved) {
 		h.t.Error(err)
@@ -113,7 +128,7 @@ func (h *ruleHistory) wake() {
 func (h *ruleHistory) step(may int) {
 	left := h.rnd.IntN(may)
 	f := &faulty{Client: h.sim}
-	f.around = func(_ string, pass func() error) error {
+	f.around = oneByOne(func() error {
 		if left--; left < 0 {
 			return errCrash
 		}
@@ -126,8 +141,8 @@ func (h *ruleHistory) step(may int) {
 			}
 			h.depth--
 		}
-		return pass()
-	}
+		return nil
+	})
 	e, err := Open(h.ctx, Config{Client: f, Table: "app", Rules: loadRules(h.t, h.file), ChangeRules: true})
 	for err == nil {
 		all := h.records()
@@ -156,7 +171,8 @@ func (h *ruleHistory) step(may int) {
 // workOff is work, but for a crash, after which nothing is completed.
 func (h *ruleHistory) workOff(e *Engine, pass string) error { return h.work(e, pass) }
 
-func (h *ruleHistory) live() {
+// live has the table live through four rule files.
+func (h *ruleHistory) live(nextFile func() string) {
 	for range 4 {
 		for range 10 {
 			h.act()
@@ -165,11 +181,7 @@ func (h *ruleHistory) live() {
 		if h.chance(2) {
 			h.sleep()
 		}
-		next := h.tale.file
-		for range h.rnd.IntN(4) {
-			to := h.tale.changes[h.rnd.IntN(len(h.tale.changes))]
-			next = h.changed(next, to[0], to[1])
-		}
+		next := nextFile()
 		h.files = append(h.files, next)
 		h.use(next)
 		for range 1 + h.rnd.IntN(3) {
@@ -179,6 +191,16 @@ func (h *ruleHistory) live() {
 			}
 		}
 	}
+}
+
+// someChanged is the tale's file with up to three rules changed.
+func (h *ruleHistory) someChanged() string {
+	next := h.tale.file
+	for range h.rnd.IntN(4) {
+		to := h.tale.changes[h.rnd.IntN(len(h.tale.changes))]
+		next = h.changed(next, to[0], to[1])
+	}
+	return next
 }
 
 // changed is a file with a rule changed, unless it is gone already.
@@ -261,12 +283,16 @@ func oddTale() tale {
 	}}
 }
 
-func TestRulesChangeWhileOlderWorkersSleepAndCrash(t *testing.T) {
-	histories := 60
-	if n, err := strconv.Atoi(os.Getenv("DYNAMILL_SEEDS")); err == nil {
-		histories = n
+// histories is how many to try: n, or what DYNAMILL_SEEDS says.
+func histories(n int) int {
+	if asked, err := strconv.Atoi(os.Getenv("DYNAMILL_SEEDS")); err == nil {
+		return asked
 	}
-	for seed := range histories {
+	return n
+}
+
+func TestRulesChangeWhileOlderWorkersSleepAndCrash(t *testing.T) {
+	for seed := range histories(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			about := []tale{socialTale(), oddTale()}[seed%2]
@@ -274,7 +300,7 @@ func TestRulesChangeWhileOlderWorkersSleepAndCrash(t *testing.T) {
 				world: newWorld(t, about.file), rnd: rand.New(rand.NewPCG(uint64(seed), 14)), files: []string{about.file},
 				base: map[change.Key]change.Item{}, tale: about,
 			}
-			h.live()
+			h.live(h.someChanged)
 			h.judge()
 		})
 	}

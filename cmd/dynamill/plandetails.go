@@ -85,11 +85,16 @@ func moves(former, next *rules.Rule, set *rules.Set) []string {
 // sameItems reports whether two entities are the same items of the table.
 func sameItems(a, b *rules.Entity) bool { return a.KeyText() == b.KeyText() }
 
+// sameMatch reports whether two entities are told from others by the same values.
+func sameMatch(a, b *rules.Entity) bool {
+	return slices.EqualFunc(a.Equals, b.Equals, func(x, y rules.Equals) bool { return x.Attribute == y.Attribute && x.Value.Equal(y.Value) })
+}
+
 // unclaimed are the attributes that a former rule wrote and that no rule writes on the same items now.
 func unclaimed(former *rules.Rule, set *rules.Set) []string {
 	return slices.DeleteFunc(slices.Clone(former.Writes), func(name string) bool {
 		return slices.ContainsFunc(set.Rules, func(r *rules.Rule) bool {
-			return sameItems(r.Target, former.Target) && slices.Contains(r.Writes, name)
+			return sameItems(r.Target, former.Target) && sameMatch(r.Target, former.Target) && slices.Contains(r.Writes, name)
 		})
 	})
 }

@@ -245,7 +245,7 @@ func (r *replayer) open(ctx context.Context) (*projections.Engine, error) {
 	engine, err := projections.Open(ctx, cfg)
 	var changed *projections.RulesChangedError
 	if errors.As(err, &changed) && r.options.whole() {
-		if err := r.agree(ctx, changed); err != nil {
+		if cfg.AgreedEpoch, err = r.agree(ctx, changed); err != nil {
 			return nil, err
 		}
 		cfg.ChangeRules = true
@@ -257,19 +257,20 @@ func (r *replayer) open(ctx context.Context) (*projections.Engine, error) {
 	return engine, nil
 }
 
-// agree says what changed rules mean for the table, and has the user agree to it.
-func (r *replayer) agree(ctx context.Context, changed *projections.RulesChangedError) error {
+// agree says what changed rules mean for the table, and has the user agree to it: to
+// replacing the rules in force at this epoch.
+func (r *replayer) agree(ctx context.Context, changed *projections.RulesChangedError) (int, error) {
 	found, err := projections.Compare(ctx, r.env.tables, changed.StateTable, r.set)
 	if err != nil {
-		return r.env.classify(fmt.Errorf("comparing the rules with those in force in table %q: %w", r.env.table, err))
+		return 0, r.env.classify(fmt.Errorf("comparing the rules with those in force in table %q: %w", r.env.table, err))
 	}
 	fmt.Fprint(r.status, newPlan(found, r.set, r.counts.items, r.counts.bytes).text())
 	if r.options.yes {
-		return nil
+		return found.Epoch, nil
 	}
 	in, ok := r.stdin.(io.Writer) // a file is both
 	if !ok || !isTerminal(in) || !r.status.terminal {
-		return invalid("%w; with --yes it is carried out without asking", changed)
+		return 0, invalid("%w; with --yes it is carried out without asking", changed)
 	}
 	fmt.Fprint(r.status, "carry this out? [y/N] ")
 	answer := make(chan string, 1)
@@ -279,13 +280,13 @@ func (r *replayer) agree(ctx context.Context, changed *projections.RulesChangedE
 	}()
 	select {
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return 0, context.Cause(ctx)
 	case text := <-answer:
 		if text == "y" || text == "yes" {
-			return nil
+			return found.Epoch, nil
 		}
 	}
-	return invalid("nothing was changed: `dynamill plan` says more about what the rule file would change")
+	return 0, invalid("nothing was changed: `dynamill plan` says more about what the rule file would change")
 }
 
 // failure turns the end of a replay into the sentence to be read.

@@ -114,7 +114,7 @@ func (a *Auditor) Facts(key change.Key, img change.Image, emit func(drift.Fact))
 	}
 	for _, r := range m.Entity.Parents {
 		if b := a.Of(r); a.judged[b] {
-			emit(drift.Fact{About: about(aboutCopies, b.ID, key.String()), Tag: tagWant, Data: change.Digest(r.Copied(img)...)})
+			emit(drift.Fact{About: about(aboutCopies, b.ID, key.String()), Tag: tagWant, Data: plan.DigestValues(r, r.Copied(img))})
 		}
 	}
 	for _, r := range m.Entity.Children {

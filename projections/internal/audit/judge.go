@@ -160,7 +160,8 @@ func (j *Judge) addToCopies(f drift.Fact) {
 		return
 	}
 	if !j.wants {
-		j.wants, j.want = true, change.Digest(j.auditor.ByID(j.id).Rule.Copied(nil)...)
+		r := j.auditor.ByID(j.id).Rule
+		j.wants, j.want = true, plan.DigestValues(r, r.Copied(nil))
 	}
 	if f.Sub != j.sub {
 		j.endChild()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // ActionKind is what an action does.
@@ -155,17 +156,29 @@ func (bs *Bindings) takenOver(mv *Move, b *Binding, target change.Key) []string 
 		if former == nil || former == b || old.Kind != Mirrored || old.Target != target || mv.New[id].Target == target {
 			continue
 		}
-		wrote := former.Rule.Writes
+		wrote := slices.DeleteFunc(slices.Clone(former.Rule.Writes), func(name string) bool { return slices.Contains(b.Rule.Writes, name) })
+		claimed := 0
 		if former.Former {
+			all := len(wrote)
 			wrote = bs.unclaimed(wrote, b.Rule.Target)
+			claimed = all - len(wrote)
 		}
-		for _, name := range append(slices.Clone(wrote), former.Stamp) {
-			if !slices.Contains(b.Rule.Writes, name) {
-				names = append(names, name)
-			}
+		names = append(names, wrote...)
+		if claimed == 0 { // else cleaning finds by the stamp what the others have not written
+			names = append(names, former.Stamp)
 		}
 	}
 	return names
+}
+
+// unclaimed are the attributes that no rule writes on items of an entity, and
+// that do not tell it from others.
+func (bs *Bindings) unclaimed(names []string, e *rules.Entity) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(bs.Set.Rules, func(r *rules.Rule) bool {
+			return r.Target == e && slices.Contains(r.Writes, name)
+		}) || e != nil && slices.ContainsFunc(e.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
+	})
 }
 
 // Drop deletes a mirror item that carries our stamp (promise 8), or, once it

@@ -13,67 +13,201 @@ import (
 // entities are told apart, or the rule is not in force any more.
 type Leftover struct {
 	First  int
-	Last   change.Image // the item, as it was seen
-	Names  []string     // the attributes to take off beside the stamp
-	Delete []*Binding   // the item is the rule's own, and goes unless one of these mirror rules has it
-	Whole  bool         // it goes
+	Last   change.Image            // the item, as it was seen
+	Names  []string                // the attributes to take off beside the stamp
+	Back   map[string]change.Value // what those of them held before a late write, which they get back
+	Beside []*Binding              // rules in force that write some of them, too: they have not done so since
+	Whole  bool                    // the item is the rule's own, and goes
+	Unless []*Binding              // one of these mirror rules has it
+
+	before, late change.Image // the item before and after a late write, where a record tells; else nil
 }
 
 // leftovers asks for taking off what the rules of a former entity, or of any,
-// wrote on an item that is of another now. In which context they did so is not
-// asked: the image that told it may be long past.
+// wrote on an item that is of another now.
 func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.Image, wrote []*rules.Rule, now *rules.Entity) bool {
 	found := false
 	for _, r := range wrote {
-		b := p.Of(r)
-		left, ok := parseStamp(img.Lookup(b.Stamp))
-		if !ok || r.Target == now || r.Kind == rules.Mirror || !r.Target.HasKey(key) {
-			continue // or the item is cloned, stamps and all, from one with another kind of key
+		id := ItemRule{p.Of(r), key}
+		if left := p.strayed(id, img, now); left != nil {
+			left.First = index
+			pl.Leftovers.Put(id, left)
+			found = true
 		}
-		var names []string
-		if left.Digest == DigestOf(b, img) { // else somebody else has written there
-			names = p.unclaimed(r.Writes, now)
-		}
-		pl.Leftovers.Put(ItemRule{b, key}, &Leftover{First: index, Last: img, Names: names})
-		found = true
 	}
 	return found
 }
 
+// strayed is what a rule in force left on an item that is of another entity now. In which
+// context it did so is not asked: the image that told it may be long past.
+func (p *Planner) strayed(id ItemRule, img change.Image, now *rules.Entity) *Leftover {
+	r := id.Rule
+	left, ok := parseStamp(img.Lookup(id.Stamp))
+	if !ok || r.Target == now || r.Kind == rules.Mirror || !r.Target.HasKey(id.Key) {
+		return nil // or the item is cloned, stamps and all, from one with another kind of key
+	}
+	found := &Leftover{Last: img}
+	p.name(found, id, now, covered(id.Binding, left.Digest, img)) // else somebody else has written there
+	return found
+}
+
 // formerly asks for taking back what retired rules left on an item, whenever they
-// wrote it: an image with the stamp of one tells that it is there. An item that a
-// mirror rule made goes as a whole, unless another mirror rule has it now.
-func (p *Planner) formerly(pl *Changes, key change.Key, index int, img change.Image, now *rules.Entity) bool {
+// wrote it: an image with the stamp of one tells that it is there. An image without it
+// before tells of a late write: what it replaced is put back.
+func (p *Planner) formerly(pl *Changes, key change.Key, index int, old, img change.Image, now *rules.Entity) bool {
 	found := false
 	for _, b := range p.formers {
 		if !b.Retired.Load() || !b.Rule.Target.HasKey(key) {
 			continue
 		}
-		stamp, ok := parseStamp(img.Lookup(b.Stamp))
-		if !ok {
+		if _, ok := parseStamp(img.Lookup(b.Stamp)); !ok {
 			continue
 		}
+		id := ItemRule{b, key}
 		left := &Leftover{First: index, Last: img}
-		names := p.unclaimed(b.Rule.Writes, now)
-		overwritten := stamp.Digest != DigestOf(b, img) && len(names) == len(b.Rule.Writes) // else by the rule that claims the others
-		ours := stamp.Context == StampContext(p.Incarnation, key, "")
-		switch {
-		case b.Rule.Kind != rules.Mirror && !overwritten, ours && p.mirrored(key, img):
-			left.Names = names
-		case b.Rule.Kind != rules.Mirror: // somebody else has written there
-		case ours:
-			left.Whole, left.Delete = true, p.mirrorsAt(key)
+		if old != nil {
+			left.lateWrite(b, old, pl.Leftovers.Of(id))
 		}
-		pl.Leftovers.Put(ItemRule{b, key}, left)
+		p.takeBack(left, id, now)
+		pl.Leftovers.Put(id, left)
 		found = true
 	}
 	return found
 }
 
+// lateWrite notes how an item was before and after a late write of a retired rule, as
+// this record or one before it in the batch tells. Before is nil if none does.
+func (l *Leftover) lateWrite(b *Binding, old change.Image, earlier *Leftover) {
+	if _, ok := parseStamp(old.Lookup(b.Stamp)); !ok {
+		l.before, l.late = old, l.Last
+	} else if earlier != nil && earlier.before != nil {
+		l.goOn(b, earlier)
+	}
+}
+
+// goOn has what came after a late write count as somebody else's, unless the rule itself wrote again.
+func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
+	l.before, l.late = earlier.before, earlier.late
+	if !l.Last.Lookup(b.Stamp).Equal(l.late.Lookup(b.Stamp)) {
+		l.late = l.Last
+	}
+}
+
+// takeBack works out what is to be taken back of a retired rule. An item that a
+// mirror rule made goes as a whole, unless another mirror rule has it now; but one
+// that was there before the rule first wrote on it is not the rule's.
+func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
+	img := left.Last
+	stamp, _ := parseStamp(img.Lookup(id.Stamp))
+	mirror, ours := id.Rule.Kind == rules.Mirror, stamp.Context == StampContext(p.Incarnation, id.Key, "")
+	switch {
+	case mirror && !ours: // cloned from another
+	case left.before != nil:
+		p.name(left, id, now, p.overwritten(left, id))
+	case !mirror:
+		p.name(left, id, now, covered(id.Binding, stamp.Digest, img))
+	case p.mirrored(id.Key, img):
+		p.name(left, id, now, id.Rule.Writes)
+	default:
+		left.Whole, left.Unless = true, p.mirrorsAt(id.Key)
+	}
+}
+
+// overwritten are the attributes that a late write changed and nobody has since.
+func (p *Planner) overwritten(left *Leftover, id ItemRule) []string {
+	stamp, _ := parseStamp(left.late.Lookup(id.Stamp))
+	var names []string
+	for _, name := range covered(id.Binding, stamp.Digest, left.late) {
+		wrote, was := left.late.Lookup(name), left.before.Lookup(name)
+		if !wrote.Equal(was) && wrote.Equal(left.Last.Lookup(name)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// name sets the attributes to take off an item: of those that the rule wrote, those
+// that no other rule has written. Where one should, but has not, it does so when the
+// record of the removal comes, or shows nothing because it cannot read the item.
+func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []string) {
+	writers := p.writersOn(id.Key, now)
+	for _, name := range wrote {
+		tells := now != nil && slices.ContainsFunc(now.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
+		if tells && left.before == nil || p.heldBy(append(p.retiringAt(id.Key), writers...), id, name, left.Last) {
+			continue
+		}
+		left.Names = append(left.Names, name)
+		if left.before == nil {
+			continue
+		}
+		if was := left.before.Lookup(name); was.Kind() != change.KindAbsent && !p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
+			if left.Back == nil {
+				left.Back = map[string]change.Value{}
+			}
+			left.Back[name] = was
+		}
+	}
+	for _, b := range writers {
+		if b != id.Binding && slices.ContainsFunc(left.Names, func(name string) bool { return slices.Contains(b.Rule.Writes, name) }) {
+			left.Beside = append(left.Beside, b)
+		}
+	}
+}
+
+// heldBy reports whether what an attribute holds is what another rule wrote.
+func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Image) bool {
+	return slices.ContainsFunc(bs, func(b *Binding) bool {
+		if b == id.Binding || !slices.Contains(b.Rule.Writes, name) {
+			return false
+		}
+		stamp, ok := parseStamp(img.Lookup(b.Stamp))
+		ok = ok && (b.Rule.Kind != rules.Mirror || stamp.Context == StampContext(p.Incarnation, id.Key, ""))
+		return ok && slices.Contains(covered(b, stamp.Digest, img), name)
+	})
+}
+
+// writersOn are the rules in force that write on an item of an entity.
+func (bs *Bindings) writersOn(key change.Key, now *rules.Entity) []*Binding {
+	all := bs.mirrorsAt(key)
+	for _, r := range bs.Set.Rules {
+		if r.Kind != rules.Mirror && r.Target == now {
+			all = append(all, bs.Of(r))
+		}
+	}
+	return all
+}
+
+// retiringAt are the former rules whose values still stand on items with a key.
+func (bs *Bindings) retiringAt(key change.Key) []*Binding {
+	return slices.DeleteFunc(slices.Clone(bs.formers), func(b *Binding) bool { return b.Retired.Load() || !b.Rule.Target.HasKey(key) })
+}
+
+// retiredAt are the former rules of which nothing is to stand on items with a key.
+func (bs *Bindings) retiredAt(key change.Key) []*Binding {
+	return slices.DeleteFunc(slices.Clone(bs.formers), func(b *Binding) bool { return !b.Retired.Load() || !b.Rule.Target.HasKey(key) })
+}
+
+// Again is what is still left over on an item that was not as it was seen before; nil if nothing is.
+func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover {
+	m, _ := p.Set.Identify(id.Key, img)
+	if !id.Former {
+		return p.strayed(id, img, m.Entity)
+	}
+	if _, ok := parseStamp(img.Lookup(id.Stamp)); !ok {
+		return nil
+	}
+	left := &Leftover{Last: img}
+	if seen.before != nil {
+		left.goOn(id.Binding, seen)
+	}
+	p.takeBack(left, id, m.Entity)
+	return left
+}
+
 // Formerly asks for taking back what retired rules left on an item that was read.
 func (p *Planner) Formerly(pl *Changes, key change.Key, img change.Image) {
 	m, _ := p.Set.Identify(key, img)
-	p.formerly(pl, key, 0, img, m.Entity)
+	p.formerly(pl, key, 0, nil, img, m.Entity)
 }
 
 // WroteAt reports whether retired rules can have written on an item with a key.
@@ -96,15 +230,5 @@ func (bs *Bindings) mirrorsAt(key change.Key) []*Binding {
 func (p *Planner) mirrored(key change.Key, img change.Image) bool {
 	return slices.ContainsFunc(p.mirrorsAt(key), func(b *Binding) bool {
 		return Stamped(b, StampContext(p.Incarnation, key, ""), img) && !guard.Off(guard.RetiredStays)
-	})
-}
-
-// unclaimed are the attributes that no rule writes on items of an entity, and
-// that do not tell it from others.
-func (bs *Bindings) unclaimed(names []string, e *rules.Entity) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return slices.ContainsFunc(bs.Set.Rules, func(r *rules.Rule) bool {
-			return r.Target == e && slices.Contains(r.Writes, name)
-		}) || e != nil && slices.ContainsFunc(e.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
 	})
 }

@@ -68,7 +68,7 @@ func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
 	if rec.New != nil {
 		nm, newOK = p.Set.Identify(rec.Key, rec.New)
 	}
-	former := rec.New != nil && !guard.Off(guard.LateLeftover) && p.formerly(pl, rec.Key, index, rec.New, nm.Entity)
+	former := rec.New != nil && !guard.Off(guard.LateLeftover) && p.formerly(pl, rec.Key, index, rec.Old, rec.New, nm.Entity)
 	if !oldOK && !newOK {
 		pl.Unmatched++
 		return

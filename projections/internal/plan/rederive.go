@@ -98,7 +98,7 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 		return mv
 	}
 	p.leftovers(pl, key, 0, img, p.Set.Rules, m.Entity)
-	p.formerly(pl, key, 0, img, m.Entity)
+	p.formerly(pl, key, 0, nil, img, m.Entity)
 	if !ok {
 		return mv
 	}

@@ -5,14 +5,15 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // Stamp is the text that the engine leaves in a target's attribute
 // `_dm_<rule id>` with every write: context, version and digest, parted by
 // spaces. The context names the item, the state table's incarnation and, where
 // it has one, the parent or group; a stamp of another context counts as none.
-// The digest is that of the values written, so a stamp beside other values
-// betrays somebody else's write.
+// The digest is that of the values written, of copies one for each with dots between
+// them, so a stamp beside other values betrays somebody else's write.
 type Stamp struct {
 	Context string
 	Version Version
@@ -95,5 +96,35 @@ func DigestOf(b *Binding, img change.Image) string {
 	for i, name := range b.Rule.Writes {
 		vs[i] = img.Lookup(name)
 	}
-	return change.Digest(vs...)
+	return DigestValues(b.Rule, vs)
+}
+
+// DigestValues digests values of the rule's attributes: copies one by one, so that of
+// each it can be told whether it is what was written.
+func DigestValues(r *rules.Rule, vs []change.Value) string {
+	if r.Kind != rules.Copy {
+		return change.Digest(vs...)
+	}
+	digests := make([]string, len(vs))
+	for i, v := range vs {
+		digests[i] = change.Digest(v)
+	}
+	return strings.Join(digests, ".")
+}
+
+// covered are those of the rule's attributes that hold what a digest tells.
+func covered(b *Binding, digest string, img change.Image) []string {
+	if b.Rule.Kind != rules.Copy {
+		if digest == DigestOf(b, img) {
+			return b.Rule.Writes
+		}
+		return nil
+	}
+	var names []string
+	for i, one := range strings.Split(digest, ".") {
+		if i < len(b.Rule.Writes) && one == change.Digest(img.Lookup(b.Rule.Writes[i])) {
+			names = append(names, b.Rule.Writes[i])
+		}
+	}
+	return names
 }
