@@ -83,6 +83,21 @@ func (s *Store) Get(ctx context.Context, id string) (*Run, error) {
 // Open joins the run if it is unfinished, and else begins it from the start;
 // with anew it begins from the start in any case.
 func (s *Store) Open(ctx context.Context, run Run, anew bool) (Run, error) {
+	for range openAttemptsMax {
+		opened, err := s.open(ctx, run, anew)
+		if err != nil || opened.Generation != "" {
+			return opened, err
+		}
+	}
+	return Run{}, fmt.Errorf("beginning replay %s: its row comes and goes", run.ID)
+}
+
+// openAttemptsMax: a row that expires between reading and writing is not there the next time.
+const openAttemptsMax = 5
+
+// open is one attempt of Open. A run without a generation says that the row has
+// expired since it was read.
+func (s *Store) open(ctx context.Context, run Run, anew bool) (Run, error) {
 	found, err := s.Get(ctx, run.ID)
 	if err != nil {
 		return Run{}, err
