@@ -18,7 +18,7 @@ const examplesMax = 3
 type preview struct {
 	Rule       string   `json:"rule"`
 	Changes    int64    `json:"changes"`
-	WriteUnits float64  `json:"write_units"`
+	WriteUnits float64  `json:"writeUnits"`
 	Examples   []string `json:"examples"`
 }
 
@@ -27,8 +27,8 @@ type previewed struct {
 	Table      string    `json:"table"`
 	Items      int64     `json:"items"`
 	Changes    int64     `json:"changes"`
-	WriteUnits float64   `json:"write_units"` // about
-	ReadUnits  float64   `json:"read_units"`  // of the scans
+	WriteUnits float64   `json:"writeUnits"` // about
+	ReadUnits  float64   `json:"readUnits"`  // of the scans
 	Rules      []preview `json:"rules"`
 }
 
@@ -41,8 +41,8 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	if err != nil {
 		return r.env.classify(fmt.Errorf("looking at table %q: %w", r.env.table, err))
 	}
-	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: r.options.segments, Rate: r.options.readRateMax}
-	rows := &verify.Scan{Client: r.env.tables, TableName: stateTable, Rate: r.options.readRateMax}
+	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: r.options.segments, Rate: r.options.readRateMax, Retryable: worthAnotherTry}
+	rows := &verify.Scan{Client: r.env.tables, TableName: stateTable, Rate: r.options.readRateMax, Retryable: worthAnotherTry}
 	byRule := map[string]*preview{}
 	cfg := verify.Config{
 		Auditor: audit, Items: items, Ahead: true, Logger: r.logger,

@@ -160,9 +160,9 @@ type replayed struct {
 	// Skipped lines were left torn by a process that was killed.
 	Skipped    int64              `json:"skipped"`
 	Writes     int64              `json:"writes"`
-	WriteUnits float64            `json:"write_units"`
-	ReadUnits  float64            `json:"read_units"` // of the scan
-	Rules      map[string]float64 `json:"write_units_by_rule,omitempty"`
+	WriteUnits float64            `json:"writeUnits"`
+	ReadUnits  float64            `json:"readUnits"` // of the scan
+	Rules      map[string]float64 `json:"writeUnitsByRule,omitempty"`
 	Seconds    float64            `json:"seconds"`
 }
 
