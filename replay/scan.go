@@ -102,7 +102,7 @@ func (s *Scan) Pieces(context.Context) ([]Piece, error) {
 func (s *Scan) segment(piece Piece) (int32, error) {
 	var number, of int32
 	if n, err := fmt.Sscanf(piece.Name, segmentForm, &number, &of); n != 2 || err != nil ||
-		int(of) != s.config.Segments || number < 1 || number > of {
+		piece.Name != fmt.Sprintf(segmentForm, number, of) || int(of) != s.config.Segments || number < 1 || number > of {
 		return 0, fmt.Errorf("%q is no piece of the %s", piece.Name, s.Describe())
 	}
 	return number - 1, nil
