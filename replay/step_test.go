@@ -242,3 +242,41 @@ func TestAPieceOfAScanIsFoundByItsName(t *testing.T) {
 		}
 	}
 }
+
+func TestAnUnfinishedReplayIsGoneOnWithForADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.slow = time.Second
+		source := newBook(4, 5)
+		cfg := r.process().config(source)
+		cfg.Parallel = 1
+		var told []replay.Opened
+		cfg.Opened = func(o replay.Opened) { told = append(told, o) }
+		begun := time.Now()
+		if err := r.stopAfter(6, cfg); !errors.Is(err, errKilled) || len(told) != 0 {
+			t.Fatalf("the first ended with %v, told %+v", err, told)
+		}
+		time.Sleep(23 * time.Hour)
+		if err := r.stopAfter(5, cfg); !errors.Is(err, errKilled) || len(told) != 1 {
+			t.Fatalf("the second ended with %v, told %+v", err, told)
+		}
+		want := replay.Opened{Begun: begun, Number: 1, Of: 1, Pieces: 4, PiecesDone: 1}
+		if got := told[0]; !got.Begun.Equal(want.Begun) || got.Number != 1 || got.Of != 1 || got.Pieces != 4 || got.PiecesDone != 1 || !got.GivenUpAt.IsZero() {
+			t.Errorf("told %+v, want %+v", got, want)
+		}
+		time.Sleep(23 * time.Hour) // more than a day after it was begun, but not after its progress
+		if err := r.stopAfter(1, cfg); !errors.Is(err, errKilled) || len(told) != 2 || !told[1].GivenUpAt.IsZero() || told[1].PiecesDone != 2 {
+			t.Fatalf("the third ended with %v, told %+v", err, told)
+		}
+		left := time.Now()
+		time.Sleep(24*time.Hour + time.Minute)
+		before := r.begun
+		totals, err := replay.Run(t.Context(), cfg)
+		if err != nil || len(told) != 3 || r.begun-before != 20 || totals.Items != 20 {
+			t.Fatalf("the last: %+v, %v, %d pages, told %+v", totals, err, r.begun-before, told)
+		}
+		if off := left.Sub(told[2].GivenUpAt); off < 0 || off > 10*time.Second || told[2].PiecesDone != 0 {
+			t.Errorf("given up at %s, which was left at %s: %+v", told[2].GivenUpAt, left, told[2])
+		}
+	})
+}

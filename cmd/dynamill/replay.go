@@ -250,6 +250,7 @@ func (r *replayer) config(report func(replay.Progress)) replay.Config {
 	return replay.Config{
 		Engine: r.engine, State: r.env.tables, StateTable: stateTable, Source: r.source, Rules: r.options.rules,
 		Version: replay.VersionOf(r.set), Parallel: r.options.parallel, Restart: r.options.restart, Report: report,
+		Opened: func(o replay.Opened) { fmt.Fprintln(r.status, openedText(o)) },
 		ScanOf: func(table string) replay.ScanConfig {
 			keys := r.keys()
 			if table == stateTable {

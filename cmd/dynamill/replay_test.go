@@ -342,6 +342,9 @@ func TestAReplayStopsAfterThePagesInHand(t *testing.T) {
 	if pieces, owned := held(); pieces == 0 || owned > 0 {
 		t.Errorf("of %d pieces %d were not given up", pieces, owned)
 	}
-	w.replay()
+	code, _, stderr := w.call("replay")
+	if code != exitDone || !strings.Contains(stderr, "goes on with the replay begun at ") || !strings.Contains(stderr, "--restart begins anew") {
+		t.Errorf("the same command: exit code %d\n%s", code, stderr)
+	}
 	w.expectTrue()
 }

@@ -192,6 +192,21 @@ func (r *replayer) printReplayed(totals replay.Totals, took time.Duration) error
 	return r.print("%s\n", text)
 }
 
+// openedText says that an unfinished replay was found, and what becomes of it.
+func openedText(o replay.Opened) string {
+	if !o.GivenUpAt.IsZero() {
+		return fmt.Sprintf("begins anew: the unfinished replay has had no progress since %s, and what it did may not hold any more", clock(o.GivenUpAt))
+	}
+	place := ""
+	if o.Of > 1 {
+		place = fmt.Sprintf("pass %d of %d, ", o.Number, o.Of)
+	}
+	return fmt.Sprintf("goes on with the replay begun at %s: %s%s of %s pieces done; --restart begins anew", clock(o.Begun), place,
+		grouped(int64(o.PiecesDone)), grouped(int64(o.Pieces)))
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
 func passes(n int) string {
 	if n == 1 {
 		return "1 pass"
