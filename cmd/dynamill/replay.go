@@ -119,8 +119,8 @@ func (a *app) replayCommand() *cobra.Command {
 		Long: "Brings changed rules into force over all items; where they are in force, brings every item to what the rules ask\n" +
 			"for, and cleans up after items that have vanished. Items that are right cost reads and no writes. The stream may be\n" +
 			"followed at the same time: whatever comes is derived from the item as it is now.\n\n" +
-			"Several processes started alike share the work. The first SIGINT or SIGTERM stops after the pages in hand; the same\n" +
-			"command goes on from there, also after a kill. A replay that has ended begins anew.\n\n" +
+			"Several processes started alike share the work. The first SIGINT or SIGTERM stops within seconds; the same command\n" +
+			"goes on from there, also after a kill. A replay that has ended begins anew, and so does one left for a day.\n\n" +
 			"Where the rule file changes or removes rules in force, it says so and asks before it carries that out; without a\n" +
 			"terminal it wants --yes. `dynamill plan` says the same without doing anything.\n\n" + configurationHelp,
 		Example: "  dynamill replay --table app\n" +

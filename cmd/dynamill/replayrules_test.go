@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -50,6 +51,29 @@ func TestARefusedReplayRegistersNothing(t *testing.T) {
 	all()
 	if after := epoch(); before == "" || after != before {
 		t.Errorf("refused replays brought the rules from epoch %q to %q", before, after)
+	}
+}
+
+func TestADryRunSaysWhatItDoesNotForesee(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.put(community()...)
+	code, stdout, stderr := w.call("replay", "--dry-run")
+	if code != exitDone || !strings.Contains(stdout, "not foreseen: member-name, which reads what member-list will write\n") || strings.Count(stdout, "not foreseen") != 1 {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = w.call("replay", "--dry-run", "--json")
+	var result previewed
+	if err := json.Unmarshal([]byte(stdout), &result); code != exitDone || err != nil {
+		t.Fatalf("exit code %d, %v\n%s%s", code, err, stdout, stderr)
+	}
+	if len(result.NotForeseen) != 1 || result.NotForeseen[0].Rule != "member-name" || result.WriteUnits == 0 || result.ReadUnits == 0 {
+		t.Errorf("it says %+v", result)
+	}
+	w.replay()
+	w.set1("USER#456", "PROFILE", "name", "Janet")
+	if _, stdout, _ = w.call("replay", "--dry-run"); !strings.Contains(stdout, "member-name") || strings.Contains(stdout, "not foreseen") {
+		t.Errorf("where all that is read stands there:\n%s", stdout)
 	}
 }
 
