@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -17,10 +16,15 @@ import (
 // What rederiving an item cannot mend is mended here: what only the engine
 // knows. Each reports false if somebody else has changed it since it was read.
 
-// MendSum adds to an aggregate what its accumulators lack, provided that none
-// of them has changed since they were read. That counts as an operation, so
-// that whoever is about to show an older sum comes too late; and it counts as
-// so many that what is shown already is older, too.
+// MendSum adds to an aggregate what its accumulators lack. That counts as an
+// operation, so that whoever is about to show an older sum comes too late; and
+// it counts as so many that what is shown already is older, too.
+//
+// What is lacking was read while nothing moved, and whoever moves a
+// contribution since changes ledger and accumulators by the same: what is
+// lacking stays what it is. Only another mending changes it. Every mending goes
+// to the same suffix and raises its count, so the condition that this count is
+// as it was read keeps two from adding it twice, however many suffixes there are.
 func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 	g := a.groupOf(r.Suspect)
 	var keys []stateKey
@@ -39,27 +43,16 @@ func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var items []ddb.TransactWriteItem
-	for suffix, key := range keys {
-		c := newExpression()
-		condition := c.sprintf("attribute_not_exists(%n)", "operations")
-		if n, ok := rows[key]["operations"]; ok {
-			condition = c.sprintf("%n = %v", "operations", n)
-		}
-		if suffix > 0 {
-			items = append(items, ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-				TableName: &a.stateTable, Key: key.attributes(), ConditionExpression: &condition,
-				ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-			}})
-			continue
-		}
-		add := c.sprintf("ADD %n %v, %n %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", numberValue(max(1, ahead-t.operations)))
-		items = append(items, ddb.TransactWriteItem{Update: &ddb.Update{
-			TableName: &a.stateTable, Key: key.attributes(), UpdateExpression: &add, ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		}})
+	key, c := keys[0], newExpression()
+	condition := c.sprintf("attribute_not_exists(%n)", "operations")
+	if n, ok := rows[key]["operations"]; ok {
+		condition = c.sprintf("%n = %v", "operations", n)
 	}
-	return a.mended(a.transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, items))
+	add := c.sprintf("ADD %n %v, %n %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", numberValue(max(1, ahead-t.operations)))
+	return a.mended(a.transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, []ddb.TransactWriteItem{{Update: &ddb.Update{
+		TableName: &a.stateTable, Key: key.attributes(), UpdateExpression: &add, ConditionExpression: &condition,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}}))
 }
 
 // mended says what became of a mending transaction.
@@ -75,23 +68,9 @@ func (a *Audit) shownAhead(ctx context.Context, g plan.GroupRef, targets []chang
 	items, err := a.readItems(ctx, "reading what displays a sum", targets)
 	highest := int64(0)
 	for key, item := range items {
-		highest = max(highest, a.countShown(g.Binding, key, g.Group, item))
+		highest = max(highest, a.auditor.CountShown(g.Binding, key, g.Group, item))
 	}
 	return highest + 1, err
-}
-
-// countShown is the count in the version of a stamp; 0 if there is none.
-func (a *Audit) countShown(b *plan.Binding, key change.Key, within string, item change.Item) int64 {
-	if item == nil {
-		return 0
-	}
-	s, ok := plan.ReadStamp(item.Lookup(b.Stamp), plan.StampContext(a.incarnation, key, within))
-	if !ok {
-		return 0
-	}
-	_, count, _ := strings.Cut(string(s.Version), "|")
-	n, _ := strconv.ParseInt(count, 10, 64) // a position is none
-	return n
 }
 
 // setChecksMax is how many members' entries a mending transaction checks: one
@@ -163,7 +142,7 @@ func (a *Audit) setShownAhead(ctx context.Context, r drift.Reading) (int64, erro
 	highest := int64(0)
 	if r.Suspect.Kind == drift.Claims {
 		b := a.planner.ByID(r.Suspect.Rule)
-		highest = a.countShown(b, r.Suspect.Item, "", items[r.Suspect.Item])
+		highest = a.auditor.CountShown(b, r.Suspect.Item, "", items[r.Suspect.Item])
 		return highest + 1, nil
 	}
 	locator, _ := plan.LocatorIn(r.Suspect.Rule)
@@ -172,7 +151,7 @@ func (a *Audit) setShownAhead(ctx context.Context, r drift.Reading) (int64, erro
 			continue
 		}
 		for key, item := range items { // the operations come on top of it
-			highest = max(highest, a.countShown(a.planner.Of(rule), key, r.Suspect.Group, item))
+			highest = max(highest, a.auditor.CountShown(a.planner.Of(rule), key, r.Suspect.Group, item))
 		}
 	}
 	return highest + 1, nil

@@ -118,6 +118,11 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool)
 	default:
 		reading.Findings = audit.CompareDisplay(b, sus.Item, sus.Group, item, audit.SumText(sum))
 	}
+	lacks, _ := audit.Lacks(sum, t.value.String()) // mending that raises the count, too
+	if count := s.auditor.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && lacks == "" && count > t.operations+t.changes {
+		reading.Findings = append(reading.Findings, audit.StampAhead(b, sus.Item, sus.Group, t.operations+t.changes, count))
+		reading.Fix.Lacks = "0" // it is the count that has to be raised
+	}
 	return reading
 }
 
@@ -128,7 +133,7 @@ func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t total,
 	}
 	f := drift.Finding{
 		Rule: b.Rule.Name, Kind: drift.Sum, What: drift.Wrong, Group: reading.Suspect.Group, Attribute: b.Rule.Writes[0],
-		Expected: sum, Found: t.value.String(), WriteUnits: transactionUnitsMin * float64(readSuffixes(plan.GroupRef{Binding: b})),
+		Expected: sum, Found: t.value.String(), WriteUnits: transactionUnitsMin,
 	}
 	if len(t.targets) > 0 {
 		f.Item = t.targets[0]

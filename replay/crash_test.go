@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/replay"
@@ -330,4 +331,36 @@ func TestNothingIsCompleteWhileAnotherStillWorks(t *testing.T) {
 			t.Errorf("%v left, all rederived %v times", r.left, r.times("rederive"))
 		}
 	})
+}
+
+// expiring takes a run's row from the table as soon as it has been read once.
+type expiring struct {
+	replay.StateClient
+	r    *rig
+	done bool
+}
+
+func (e *expiring) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	out, err := e.StateClient.GetItem(ctx, in, o...)
+	if !e.done && err == nil && len(out.Item) > 0 {
+		e.done = true
+		if _, err := e.r.sim.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: in.TableName, Key: in.Key}); err != nil {
+			e.r.t.Error(err)
+		}
+	}
+	return out, err
+}
+
+func TestARowThatExpiresWhileItIsReadKeepsNobodyFromReplaying(t *testing.T) {
+	r := newRig(t)
+	source := newBook(3, 2)
+	if _, err := replay.Run(t.Context(), r.process().config(source)); err != nil {
+		t.Fatal(err)
+	}
+	cfg := r.process().config(source)
+	client := &expiring{StateClient: cfg.State, r: r}
+	cfg.State = client
+	if totals, err := replay.Run(t.Context(), cfg); err != nil || totals.Items != 6 || !client.done {
+		t.Errorf("a replay whose former row expired: %+v, %v", totals, err)
+	}
 }

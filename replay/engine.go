@@ -46,6 +46,9 @@ const (
 	parallelDefault = 4
 	// termDefault is long beside a write that is slow and short beside a person who waits.
 	termDefault = 10 * time.Second
+	// idleMax is how old the last progress of an unfinished replay may be that is gone
+	// on with. What it has found right before may have been damaged since.
+	idleMax = 24 * time.Hour
 	// uniqueLength is of base 32: 50 bits.
 	uniqueLength = 10
 )
@@ -77,6 +80,17 @@ type Config struct {
 	Unique func() string
 	// Report is told how far things are, after every page; by one goroutine at a time.
 	Report func(Progress)
+	// Opened is told of an unfinished replay that is gone on with, or is begun anew
+	// because nobody has been at it for a day; nil: nobody is.
+	Opened func(Opened)
+}
+
+// Opened is a replay that was found unfinished.
+type Opened struct {
+	Begun              time.Time
+	GivenUpAt          time.Time // of one that is begun anew, the last progress before; else zero
+	Number, Of         int       // of the pass, from 1, and how many belong together
+	Pieces, PiecesDone int       // of the pass
 }
 
 // whole reports whether the replay goes over all there is.
@@ -103,8 +117,9 @@ type Totals struct {
 // driver works off what a Config asks for.
 type driver struct {
 	Config
-	store *progress.Store
-	owner string
+	store  *progress.Store
+	owner  string
+	opened bool // the first run
 
 	mu   sync.Mutex // held while Report runs
 	told Progress

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dynamill/dynamill/replay/internal/progress"
@@ -14,6 +15,14 @@ var (
 	errGivenUp = errors.New("stopped between two pages")
 	// errEngine marks what the engine could not do: it would fail for every piece alike.
 	errEngine = errors.New("working off a page")
+)
+
+const (
+	// sliceKeys of a page are given to the engine at a time: where writes are held
+	// back, a page may take minutes.
+	sliceKeys = 50
+	// stopGrace is how long the slice in hand may take once the context has ended.
+	stopGrace = 5 * time.Second
 )
 
 // assignment is one piece of a step, for this process to work off.
@@ -30,8 +39,8 @@ func (a assignment) place() progress.Place {
 
 // workOff takes a piece and works it off, page by page, until it is done, lost
 // to another process, or stopped: by the context, or at the given time unless
-// that is zero. What was begun of a page is finished first, so that a stop loses
-// nothing and a kill at most one page.
+// that is zero. A page of which only a part was worked off is worked off again
+// by whoever goes on: it does no harm.
 func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (progress.Piece, error) {
 	working, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -47,14 +56,19 @@ func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (pr
 	}()
 	reading, stopReading := context.WithCancelCause(working)
 	defer stopReading(nil)
-	defer context.AfterFunc(ctx, func() { stopReading(errGivenUp) })()
-
+	slicing, stopSlices := context.WithCancelCause(working)
+	defer stopSlices(nil)
+	defer context.AfterFunc(ctx, func() {
+		stopReading(errGivenUp)
+		time.AfterFunc(stopGrace, func() { stopSlices(errGivenUp) })
+	})()
+	w := pageWork{driver: d, assignment: a, held: held, until: until, given: ctx, working: working, reading: reading, slices: slicing}
 	for last := false; err == nil && !last; {
-		if ctx.Err() != nil || !until.IsZero() && !time.Now().Before(until) {
+		if w.over() {
 			err = errGivenUp
 			break
 		}
-		last, err = d.workPage(working, reading, a, held)
+		last, err = w.page()
 	}
 	stopRenewing()
 	<-renewed
@@ -69,28 +83,54 @@ func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (pr
 	return held.Row(), err
 }
 
-// workPage works off the next page of a piece and saves the place behind it.
-func (d *driver) workPage(working, reading context.Context, a assignment, held *progress.Held) (last bool, err error) {
-	page, err := progress.Attempt(reading, func() (Page, error) { return a.source.Read(reading, a.piece, held.Row().Cursor) })
+// pageWork is work on the pages of a piece, under contexts that end one after another.
+type pageWork struct {
+	*driver
+	assignment
+	held  *progress.Held
+	until time.Time
+	// given is the caller's; reading ends with it, slices some seconds after it, and
+	// working only if the piece is lost.
+	given, reading, slices, working context.Context
+}
+
+// over reports whether it is time to stop.
+func (w pageWork) over() bool {
+	return w.given.Err() != nil || !w.until.IsZero() && !time.Now().Before(w.until)
+}
+
+// page works off the next page of the piece and saves the place behind it.
+func (w pageWork) page() (last bool, err error) {
+	page, err := progress.Attempt(w.reading, func() (Page, error) { return w.source.Read(w.reading, w.piece, w.held.Row().Cursor) })
 	if err != nil {
-		if stopped := context.Cause(reading); stopped != nil {
+		if stopped := context.Cause(w.reading); stopped != nil {
 			return false, stopped
 		}
 		return false, err
 	}
-	if len(page.Keys) > 0 {
-		if err := d.Engine.Work(working, a.step.Pass, page.Keys); err != nil {
-			return false, fmt.Errorf("%w of %s: %w", errEngine, a.piece.Name, err)
+	told := int64(0) // keys are fewer than items where some lines have none
+	w.report(func(p *Progress) { p.ReadUnits += page.ReadUnits })
+	for keys := range slices.Chunk(page.Keys, sliceKeys) {
+		if told > 0 && w.over() {
+			return false, errGivenUp
 		}
+		if err := w.Engine.Work(w.slices, w.step.Pass, keys); err != nil {
+			if stopped := context.Cause(w.slices); stopped != nil {
+				return false, stopped
+			}
+			return false, fmt.Errorf("%w of %s: %w", errEngine, w.piece.Name, err)
+		}
+		n := int64(len(keys))
+		told += n
+		w.report(func(p *Progress) { p.PassItems, p.Items = p.PassItems+n, p.Items+n })
 	}
-	if err := held.Save(working, page.Next, page.Items, page.Last); err != nil {
+	if err := w.held.Save(w.working, page.Next, page.Items, page.Last); err != nil {
 		return false, err
 	}
-	d.report(func(p *Progress) {
-		p.PassItems += page.Items
-		p.Items += page.Items
+	w.report(func(p *Progress) {
+		p.PassItems += page.Items - told
+		p.Items += page.Items - told
 		p.Skipped += page.Skipped
-		p.ReadUnits += page.ReadUnits
 	})
 	return page.Last, nil
 }
@@ -105,8 +145,8 @@ func (d *driver) report(change func(*Progress)) {
 }
 
 // WorkPiece works off one piece of a step that Next returned, from where
-// anybody has left it, until it is done or the time has come. A page that is
-// begun is finished first: leave time for that. done false says that the piece
+// anybody has left it, until it is done or the time has come. Some 50 items that
+// are begun are finished first: leave time for that. done false says that the piece
 // is to be given to WorkPiece again. Where another process works on the piece,
 // it waits until that is done, or has not been heard of for Config.Term.
 func WorkPiece(ctx context.Context, cfg Config, step Step, name string, until time.Time) (done bool, err error) {
@@ -153,6 +193,13 @@ func (d *driver) assign(ctx context.Context, step Step, name string) (assignment
 	}
 	if got := a.source.Describe(); got != step.Source {
 		return a, fmt.Errorf("the step is of the %s, but the source is the %s", step.Source, got)
+	}
+	if scan, ok := a.source.(*Scan); ok {
+		a.piece = Piece{Name: name}
+		if _, err := scan.segment(a.piece); err != nil { // a list of all, for each of them, would be long
+			return a, err
+		}
+		return a, nil
 	}
 	pieces, err := a.source.Pieces(ctx)
 	if err != nil {

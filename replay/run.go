@@ -115,7 +115,7 @@ func (b *board) run(ctx context.Context) error {
 		case e := <-b.ended:
 			b.note(e)
 		case <-look:
-			if err := b.refresh(ctx); err != nil {
+			if err := b.refresh(ctx); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}

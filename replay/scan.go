@@ -23,8 +23,8 @@ const (
 	scanSegmentsMin  = 8 // so that a small table's items are worked off in parallel, too
 	// ScanSegmentsMax is the most segments that a table's size asks for. More may be given.
 	ScanSegmentsMax = 1_000
-	// segmentsLimit is DynamoDB's own (DynamoDB API reference, "Scan").
-	segmentsLimit = 1_000_000
+	// ScanSegmentsLimit is DynamoDB's own (DynamoDB API reference, "Scan").
+	ScanSegmentsLimit = 1_000_000
 )
 
 // ScanClient is what a scan needs of the SDK's dynamodb client.
@@ -59,8 +59,8 @@ type Scan struct {
 
 // NewScan makes a Scan. It describes the table, for its size.
 func NewScan(ctx context.Context, config ScanConfig) (*Scan, error) {
-	if config.Segments < 0 || config.Segments > segmentsLimit {
-		return nil, fmt.Errorf("a scan of %d segments: want 1 to %d, or 0 for as many as the table's size asks for", config.Segments, segmentsLimit)
+	if config.Segments < 0 || config.Segments > ScanSegmentsLimit {
+		return nil, fmt.Errorf("a scan of %d segments: want 1 to %d, or 0 for as many as the table's size asks for", config.Segments, ScanSegmentsLimit)
 	}
 	out, err := config.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &config.Table})
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Scan) Pieces(context.Context) ([]Piece, error) {
 func (s *Scan) segment(piece Piece) (int32, error) {
 	var number, of int32
 	if n, err := fmt.Sscanf(piece.Name, segmentForm, &number, &of); n != 2 || err != nil ||
-		int(of) != s.config.Segments || number < 1 || number > of {
+		piece.Name != fmt.Sprintf(segmentForm, number, of) || int(of) != s.config.Segments || number < 1 || number > of {
 		return 0, fmt.Errorf("%q is no piece of the %s", piece.Name, s.Describe())
 	}
 	return number - 1, nil
@@ -155,7 +155,7 @@ func (s *Scan) request(segment int32, start map[string]types.AttributeValue) *dy
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if s.config.Segments > 1 {
-		total := int32(s.config.Segments) //nolint:gosec // bounded by segmentsLimit
+		total := int32(s.config.Segments) //nolint:gosec // bounded by ScanSegmentsLimit
 		in.Segment, in.TotalSegments = &segment, &total
 	}
 	return in

@@ -32,7 +32,7 @@ func (s Step) run() progress.Run { return progress.Run{ID: s.Run, Generation: s.
 // Next completes whatever has all its pieces done and returns the pass to work
 // off next. last is the step that it returned before, zero at first: that is
 // how a replay that is done is told from one that is to begin anew. A replay
-// with the same Config that is not finished is joined.
+// with the same Config that is not finished is joined, unless it has had no progress for a day.
 //
 //	for step, err := replay.Next(ctx, cfg, replay.Step{}); err == nil && !step.Done(); step, err = replay.Next(ctx, cfg, step) {
 //		// each of step.Pieces, anywhere, as often as WorkPiece says that it is not done
@@ -103,11 +103,12 @@ func (d *driver) nextOf(ctx context.Context, passes []string, last Step) (Step, 
 		if i < len(run.Segments) {
 			step.Segments = run.Segments[i]
 		}
-		found, err := d.look(ctx, &step)
+		found, pieces, err := d.look(ctx, &step)
 		if err != nil {
 			return Step{}, err
 		}
 		if len(step.Pieces) > 0 {
+			d.tellOpened(run, step, pieces)
 			return step, nil
 		}
 		items += found
@@ -118,23 +119,35 @@ func (d *driver) nextOf(ctx context.Context, passes []string, last Step) (Step, 
 			return Step{}, fmt.Errorf("completing pass %s: %w", pass, err)
 		}
 	}
-	return Step{}, d.store.Finish(ctx, run, items)
+	return Step{}, d.store.Finish(ctx, run.Run, items)
 }
 
-// look fills in which pieces of a step are left, and says how many items were looked at.
-func (d *driver) look(ctx context.Context, step *Step) (items int64, err error) {
+// tellOpened tells of a replay that was come by unfinished, once.
+func (d *driver) tellOpened(run progress.Opened, step Step, pieces int) {
+	if d.Opened != nil && (run.Joined && !d.opened || !run.GivenUpAt.IsZero()) {
+		d.Opened(Opened{
+			Begun: run.Started, GivenUpAt: run.GivenUpAt, Number: step.Number + 1, Of: len(run.Passes),
+			Pieces: pieces, PiecesDone: pieces - len(step.Pieces),
+		})
+	}
+	d.opened = true
+}
+
+// look fills in which pieces of a step are left, and says how many items were
+// looked at and how many pieces there are.
+func (d *driver) look(ctx context.Context, step *Step) (items int64, all int, err error) {
 	source, _, err := d.sourceOf(ctx, step.Pass, step.Segments)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	step.Source = source.Describe()
 	pieces, err := source.Pieces(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("listing the pieces of the %s: %w", step.Source, err)
+		return 0, 0, fmt.Errorf("listing the pieces of the %s: %w", step.Source, err)
 	}
 	rows, err := d.store.Pieces(ctx, step.run(), step.Number, namesOf(pieces))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for _, p := range pieces {
 		items += rows[p.Name].Items
@@ -142,12 +155,12 @@ func (d *driver) look(ctx context.Context, step *Step) (items int64, err error) 
 			step.Pieces = append(step.Pieces, p.Name)
 		}
 	}
-	return items, nil
+	return items, len(pieces), nil
 }
 
 // open joins or begins the run of some passes. A run that this replay has been
 // at is never begun again: it counts as finished once it is gone.
-func (d *driver) open(ctx context.Context, passes []string, last Step) (progress.Run, error) {
+func (d *driver) open(ctx context.Context, passes []string, last Step) (progress.Opened, error) {
 	identity := slices.Concat([]string{d.Version}, passes)
 	for _, pass := range passes {
 		identity = append(identity, d.identityOf(pass))
@@ -156,25 +169,25 @@ func (d *driver) open(ctx context.Context, passes []string, last Step) (progress
 	if last.Run == run.ID {
 		found, err := d.store.Get(ctx, run.ID)
 		if err != nil {
-			return run, err
+			return progress.Opened{}, err
 		}
 		if found == nil || found.Generation != last.Generation {
 			run.Finished = time.Now()
-			return run, nil
+			return progress.Opened{Run: run}, nil
 		}
-		return *found, nil
+		return progress.Opened{Run: *found}, nil
 	}
 	var sources []string
 	for _, pass := range passes {
 		source, segments, err := d.sourceOf(ctx, pass, 0)
 		if err != nil {
-			return run, err
+			return progress.Opened{}, err
 		}
 		sources = append(sources, source.Describe())
 		run.Segments = append(run.Segments, segments)
 	}
 	run.Source = strings.Join(sources, "; ")
-	return d.store.Open(ctx, run, d.Restart && last.Run == "" && !last.Changes)
+	return d.store.Open(ctx, run, d.Restart && last.Run == "" && !last.Changes, idleMax)
 }
 
 func namesOf(pieces []Piece) []string {

@@ -1,16 +1,21 @@
 package replay_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/replay"
 )
 
@@ -142,4 +147,136 @@ func TestAStepIsForItsSourceOnly(t *testing.T) {
 	if done, err := replay.WorkPiece(t.Context(), cfg, step, "part-0", time.Time{}); done || err == nil {
 		t.Errorf("a torn piece: done %v, %v", done, err)
 	}
+}
+
+// volume is a source of one page with many keys.
+type volume struct{ keys int }
+
+func (volume) Describe() string { return "volume" }
+
+func (volume) Pieces(context.Context) ([]replay.Piece, error) {
+	return []replay.Piece{{Name: "all"}}, nil
+}
+
+func (v volume) Read(context.Context, replay.Piece, string) (replay.Page, error) {
+	page := replay.Page{Items: int64(v.keys) + 3, Last: true, Next: "end"} // three lines had no key
+	for i := range v.keys {
+		page.Keys = append(page.Keys, keyOf(i))
+	}
+	return page, nil
+}
+
+func TestALongPageIsStoppedWithinIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.slow = 4 * time.Second // for a slice of the page
+		cfg := r.process().config(volume{500})
+		step, err := replay.Next(t.Context(), cfg, replay.Step{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if done, err := replay.WorkPiece(t.Context(), cfg, step, "all", began.Add(10*time.Second)); done || err != nil {
+			t.Fatalf("done %v, %v", done, err)
+		}
+		if took := time.Since(began); took != 12*time.Second {
+			t.Errorf("it took %s until the time had come", took)
+		}
+		ctx, stop := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { stop(errKilled) })
+		began = time.Now()
+		if _, err := replay.Run(ctx, cfg); !errors.Is(err, errKilled) || time.Since(began) != 4*time.Second {
+			t.Errorf("a replay that was stopped ended with %v after %s", err, time.Since(began))
+		}
+		var items []int64
+		cfg.Report = func(p replay.Progress) { items = append(items, p.Items) }
+		totals, err := replay.Run(t.Context(), cfg)
+		if err != nil || totals.Items != 503 || !slices.Contains(items, 50) || !slices.Contains(items, 450) {
+			t.Errorf("%+v, %v, told %v", totals, err, items)
+		}
+		if got := r.times("rederive"); got[1]+got[2]+got[3] != 500 {
+			t.Errorf("keys were worked off %v times", got)
+		}
+	})
+}
+
+// stuck is an engine whose work ends with its context only.
+type stuck struct{ *process }
+
+func (s stuck) Work(ctx context.Context, _ string, _ []change.Key) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestAStopDoesNotWaitForeverForTheEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		cfg := r.process().config(newBook(2, 2))
+		cfg.Engine = stuck{r.process()}
+		ctx, stop := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { stop(errKilled) })
+		began := time.Now()
+		if _, err := replay.Run(ctx, cfg); !errors.Is(err, errKilled) || time.Since(began) > time.Minute+term {
+			t.Errorf("it ended with %v after %s", err, time.Since(began))
+		}
+		if owned := slices.ContainsFunc(r.rows("piece/"), func(row map[string]types.AttributeValue) bool { return row["owner"] != nil }); owned {
+			t.Error("a piece was not given up")
+		}
+	})
+}
+
+func TestAPieceOfAScanIsFoundByItsName(t *testing.T) {
+	r := newRig(t)
+	r.put("app", keyOf(1))
+	cfg := r.process().config(nil)
+	step, err := replay.Next(t.Context(), cfg, replay.Step{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := replay.WorkPiece(t.Context(), cfg, step, step.Pieces[0], time.Time{}); !done || err != nil {
+		t.Errorf("done %v, %v", done, err)
+	}
+	for _, name := range []string{"segment 5 of 4", "segment 1 of 5", "keys 1", "segment 1 of 4 and more", "segment 01 of 4"} {
+		if _, err := replay.WorkPiece(t.Context(), cfg, step, name, time.Time{}); err == nil || !strings.Contains(err.Error(), "no piece") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestAnUnfinishedReplayIsGoneOnWithForADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.slow = time.Second
+		source := newBook(4, 5)
+		cfg := r.process().config(source)
+		cfg.Parallel = 1
+		var told []replay.Opened
+		cfg.Opened = func(o replay.Opened) { told = append(told, o) }
+		begun := time.Now()
+		if err := r.stopAfter(6, cfg); !errors.Is(err, errKilled) || len(told) != 0 {
+			t.Fatalf("the first ended with %v, told %+v", err, told)
+		}
+		time.Sleep(23 * time.Hour)
+		if err := r.stopAfter(5, cfg); !errors.Is(err, errKilled) || len(told) != 1 {
+			t.Fatalf("the second ended with %v, told %+v", err, told)
+		}
+		want := replay.Opened{Begun: begun, Number: 1, Of: 1, Pieces: 4, PiecesDone: 1}
+		if got := told[0]; !got.Begun.Equal(want.Begun) || got.Number != 1 || got.Of != 1 || got.Pieces != 4 || got.PiecesDone != 1 || !got.GivenUpAt.IsZero() {
+			t.Errorf("told %+v, want %+v", got, want)
+		}
+		time.Sleep(23 * time.Hour) // more than a day after it was begun, but not after its progress
+		if err := r.stopAfter(1, cfg); !errors.Is(err, errKilled) || len(told) != 2 || !told[1].GivenUpAt.IsZero() || told[1].PiecesDone != 2 {
+			t.Fatalf("the third ended with %v, told %+v", err, told)
+		}
+		left := time.Now()
+		time.Sleep(24*time.Hour + time.Minute)
+		before := r.begun
+		totals, err := replay.Run(t.Context(), cfg)
+		if err != nil || len(told) != 3 || r.begun-before != 20 || totals.Items != 20 {
+			t.Fatalf("the last: %+v, %v, %d pages, told %+v", totals, err, r.begun-before, told)
+		}
+		if off := left.Sub(told[2].GivenUpAt); off < 0 || off > 10*time.Second || told[2].PiecesDone != 0 {
+			t.Errorf("given up at %s, which was left at %s: %+v", told[2].GivenUpAt, left, told[2])
+		}
+	})
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -59,6 +57,8 @@ func (o *replayOptions) check() error {
 	switch {
 	case o.segments < 0:
 		return invalid("--segments %d is negative: give a number of segments, or none", o.segments)
+	case o.segments > replay.ScanSegmentsLimit:
+		return invalid("--segments %d is more than DynamoDB's limit of %d", o.segments, replay.ScanSegmentsLimit)
 	case o.segments > 0 && o.from != fromScan:
 		return invalid("--segments has no meaning with --from %s: only a scan has segments", o.from)
 	case o.eventuallyConsistent && o.from != fromScan:
@@ -71,6 +71,25 @@ func (o *replayOptions) check() error {
 		return invalid("--read-rate %g is negative: give read units per second", o.readRateMax)
 	case o.dryRun && o.from != fromScan:
 		return invalid("--dry-run looks at the whole table: it has no meaning with --from %s", o.from)
+	}
+	return o.checkFrom()
+}
+
+// checkFrom refuses what is not of the form of a source.
+func (o *replayOptions) checkFrom() error {
+	place := o.from
+	switch {
+	case place == fromScan, place == fromParked, place == fromKeys+"-":
+		return nil
+	case strings.HasPrefix(place, fromS3):
+	default:
+		scheme, rest, _ := strings.Cut(place, "://")
+		if place = rest; !slices.Contains([]string{fromExport, fromArchive, fromKeys + "//"}, scheme+"://") {
+			return invalid("--from %s is no source: give scan, export://PATH, s3://BUCKET/PREFIX, archive://PATH, keys://FILE, keys:- or parked", o.from)
+		}
+	}
+	if bucket, onS3 := strings.CutPrefix(place, fromS3); place == "" || onS3 && (bucket == "" || bucket[0] == '/') {
+		return invalid("--from %s names no place: give a path, or s3://BUCKET/PREFIX", o.from)
 	}
 	return nil
 }
@@ -100,8 +119,8 @@ func (a *app) replayCommand() *cobra.Command {
 		Long: "Brings changed rules into force over all items; where they are in force, brings every item to what the rules ask\n" +
 			"for, and cleans up after items that have vanished. Items that are right cost reads and no writes. The stream may be\n" +
 			"followed at the same time: whatever comes is derived from the item as it is now.\n\n" +
-			"Several processes started alike share the work. The first SIGINT or SIGTERM stops after the pages in hand; the same\n" +
-			"command goes on from there, also after a kill. A replay that has ended begins anew.\n\n" +
+			"Several processes started alike share the work. The first SIGINT or SIGTERM stops within seconds; the same command\n" +
+			"goes on from there, also after a kill. A replay that has ended begins anew, and so does one left for a day.\n\n" +
 			"Where the rule file changes or removes rules in force, it says so and asks before it carries that out; without a\n" +
 			"terminal it wants --yes. `dynamill plan` says the same without doing anything.\n\n" + configurationHelp,
 		Example: "  dynamill replay --table app\n" +
@@ -161,6 +180,8 @@ type replayer struct {
 	logger  *slog.Logger
 }
 
+// run does all that only reads, and can refuse, before it opens the engine, which
+// registers the rules.
 func (r *replayer) run(ctx context.Context) error {
 	var err error
 	if r.counts, err = r.count(ctx); err != nil {
@@ -169,7 +190,8 @@ func (r *replayer) run(ctx context.Context) error {
 	if r.options.dryRun {
 		return r.dryRun(ctx)
 	}
-	if r.engine, err = r.open(ctx); err != nil {
+	found, err := r.compare(ctx)
+	if err != nil {
 		return err
 	}
 	closeSource, err := r.openSource(ctx)
@@ -177,16 +199,29 @@ func (r *replayer) run(ctx context.Context) error {
 		return err
 	}
 	defer closeSource()
+	agreed, err := r.agree(ctx, found)
+	if err != nil {
+		return err
+	}
+	if r.engine, err = r.open(ctx, found, agreed); err != nil {
+		return err
+	}
+	return r.work(ctx)
+}
+
+// work replays, with the rules registered.
+func (r *replayer) work(ctx context.Context) error {
 	pass, left, err := r.engine.Aim(ctx)
 	if err != nil {
 		return r.env.classify(fmt.Errorf("looking what the rules need: %w", err))
 	}
-	if left > 0 && len(r.options.rules) > 0 {
-		return invalid("rule %s is not in force yet, and rules are brought into force together: run `dynamill replay` without --rule first",
-			strings.Join(r.engine.RulesOf(pass), ", "))
+	if left > 0 { // also where another process has just registered them
+		if err := r.refusePending(r.engine.RulesOf(pass)); err != nil {
+			return err
+		}
 	}
-	if left > 0 && r.options.eventuallyConsistent {
-		return invalid("rules are brought into force by a consistent scan only: leave out --eventually-consistent")
+	if !r.options.whole() {
+		left = 0 // it brings nothing into force
 	}
 	if err := r.announce(ctx, left); err != nil {
 		return err
@@ -215,6 +250,7 @@ func (r *replayer) config(report func(replay.Progress)) replay.Config {
 	return replay.Config{
 		Engine: r.engine, State: r.env.tables, StateTable: stateTable, Source: r.source, Rules: r.options.rules,
 		Version: replay.VersionOf(r.set), Parallel: r.options.parallel, Restart: r.options.restart, Report: report,
+		Opened: func(o replay.Opened) { fmt.Fprintln(r.status, openedText(o)) },
 		ScanOf: func(table string) replay.ScanConfig {
 			keys := r.keys()
 			if table == stateTable {
@@ -230,63 +266,6 @@ func (r *replayer) config(report func(replay.Progress)) replay.Config {
 
 func (r *replayer) keys() replay.KeyNames {
 	return replay.KeyNames{Partition: r.set.Table.PartitionKey, Sort: r.set.Table.SortKey}
-}
-
-// open opens the engine. Changed rules are for a replay of the whole table only,
-// and for who has agreed to it.
-func (r *replayer) open(ctx context.Context) (*projections.Engine, error) {
-	cfg := projections.Config{
-		Client: r.env.tables, Table: r.env.table, StateTable: r.app.options.stateTableName(r.env.table), Rules: r.set,
-		Logger: r.logger, Attach: !r.options.whole(),
-	}
-	if r.options.writeRateMax > 0 {
-		cfg.Limiter = newWritePace(r.options.writeRateMax)
-	}
-	engine, err := projections.Open(ctx, cfg)
-	var changed *projections.RulesChangedError
-	if errors.As(err, &changed) && r.options.whole() {
-		if cfg.AgreedEpoch, err = r.agree(ctx, changed); err != nil {
-			return nil, err
-		}
-		cfg.ChangeRules = true
-		engine, err = projections.Open(ctx, cfg)
-	}
-	if err != nil {
-		return nil, r.env.classify(fmt.Errorf("starting on table %q: %w", r.env.table, err))
-	}
-	return engine, nil
-}
-
-// agree says what changed rules mean for the table, and has the user agree to it: to
-// replacing the rules in force at this epoch.
-func (r *replayer) agree(ctx context.Context, changed *projections.RulesChangedError) (int, error) {
-	found, err := projections.Compare(ctx, r.env.tables, changed.StateTable, r.set)
-	if err != nil {
-		return 0, r.env.classify(fmt.Errorf("comparing the rules with those in force in table %q: %w", r.env.table, err))
-	}
-	fmt.Fprint(r.status, newPlan(found, r.set, r.counts.items, r.counts.bytes).text())
-	if r.options.yes {
-		return found.Epoch, nil
-	}
-	in, ok := r.stdin.(io.Writer) // a file is both
-	if !ok || !isTerminal(in) || !r.status.terminal {
-		return 0, invalid("%w; with --yes it is carried out without asking", changed)
-	}
-	fmt.Fprint(r.status, "carry this out? [y/N] ")
-	answer := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(r.stdin).ReadString('\n')
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	case text := <-answer:
-		if text == "y" || text == "yes" {
-			return found.Epoch, nil
-		}
-	}
-	return 0, invalid("nothing was changed: `dynamill plan` says more about what the rule file would change")
 }
 
 // failure turns the end of a replay into the sentence to be read.

@@ -145,6 +145,7 @@ const (
 	olderItems     = 800
 	olderItemsSoak = 20_000 // with DYNAMILL_SOAK
 	writersPause   = 20 * time.Millisecond
+	replayStopMax  = 15 * time.Second // at a rate at which a page takes a minute
 )
 
 // older are n items as an application has left them, no two of one key.
@@ -314,7 +315,7 @@ func TestAReplayStopsAfterThePagesInHand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
 	w.put(older(300)...)
-	cmd, _, _ := w.command("replay", "--rate", "100")
+	cmd, _, _ := w.command("replay", "--rate", "20")
 	said := &pipe{}
 	cmd.Stderr = said
 	w.must(cmd.Start())
@@ -335,13 +336,20 @@ func TestAReplayStopsAfterThePagesInHand(t *testing.T) {
 	}
 	eventually(t, "the replay is under way", func() bool { _, owned := held(); return owned > 0 })
 	w.must(cmd.Process.Signal(syscall.SIGTERM))
+	stopped := time.Now()
 	_ = cmd.Wait()
+	if took := time.Since(stopped); took > replayStopMax {
+		t.Errorf("it took %s to stop", took)
+	}
 	if text := strings.Join(said.lines(), ""); cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(text, "the same command goes on from there") {
 		t.Fatalf("%s\n%s", cmd.ProcessState, text)
 	}
 	if pieces, owned := held(); pieces == 0 || owned > 0 {
 		t.Errorf("of %d pieces %d were not given up", pieces, owned)
 	}
-	w.replay()
+	code, _, stderr := w.call("replay")
+	if code != exitDone || !strings.Contains(stderr, "goes on with the replay begun at ") || !strings.Contains(stderr, "--restart begins anew") {
+		t.Errorf("the same command: exit code %d\n%s", code, stderr)
+	}
 	w.expectTrue()
 }

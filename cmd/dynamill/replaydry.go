@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // examplesMax is how many examples of each rule a dry run shows.
@@ -18,7 +20,7 @@ const examplesMax = 3
 type preview struct {
 	Rule       string   `json:"rule"`
 	Changes    int64    `json:"changes"`
-	WriteUnits float64  `json:"write_units"`
+	WriteUnits float64  `json:"writeUnits"`
 	Examples   []string `json:"examples"`
 }
 
@@ -27,9 +29,17 @@ type previewed struct {
 	Table      string    `json:"table"`
 	Items      int64     `json:"items"`
 	Changes    int64     `json:"changes"`
-	WriteUnits float64   `json:"write_units"` // about
-	ReadUnits  float64   `json:"read_units"`  // of the scans
+	WriteUnits float64   `json:"writeUnits"` // about
+	ReadUnits  float64   `json:"readUnits"`  // of the scans
 	Rules      []preview `json:"rules"`
+	// NotForeseen rules read what others would write first.
+	NotForeseen []unforeseen `json:"notForeseen"`
+}
+
+// unforeseen is a rule of which a dry run cannot tell all.
+type unforeseen struct {
+	Rule  string   `json:"rule"`
+	Reads []string `json:"reads"` // rules that write what it reads
 }
 
 // dryRun says what a replay would change. It reads both tables and writes nothing.
@@ -41,8 +51,8 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	if err != nil {
 		return r.env.classify(fmt.Errorf("looking at table %q: %w", r.env.table, err))
 	}
-	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: r.options.segments, Rate: r.options.readRateMax}
-	rows := &verify.Scan{Client: r.env.tables, TableName: stateTable, Rate: r.options.readRateMax}
+	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: r.options.segments, Rate: r.options.readRateMax, Retryable: worthAnotherTry}
+	rows := &verify.Scan{Client: r.env.tables, TableName: stateTable, Rate: r.options.readRateMax, Retryable: worthAnotherTry}
 	byRule := map[string]*preview{}
 	cfg := verify.Config{
 		Auditor: audit, Items: items, Ahead: true, Logger: r.logger,
@@ -76,7 +86,49 @@ func (r *replayer) dryRun(ctx context.Context) error {
 		result.Rules = append(result.Rules, *p)
 		result.Changes += p.Changes
 	}
+	result.NotForeseen = r.notForeseen(func(rule string) bool { return byRule[rule] != nil })
 	return r.printPreview(result)
+}
+
+// notForeseen lists the rules that read what rules would write that would change
+// something, or cannot be foreseen themselves.
+func (r *replayer) notForeseen(changes func(rule string) bool) []unforeseen {
+	found := map[string][]string{}
+	for more := true; more; {
+		more = false
+		for _, reader := range r.set.Rules {
+			if len(r.options.rules) > 0 && !slices.Contains(r.options.rules, reader.Name) {
+				continue
+			}
+			for _, writer := range r.set.Rules {
+				moves := changes(writer.Name) || found[writer.Name] != nil
+				if moves && feeds(writer, reader) && !slices.Contains(found[reader.Name], writer.Name) {
+					found[reader.Name] = append(found[reader.Name], writer.Name)
+					more = true
+				}
+			}
+		}
+	}
+	list := []unforeseen{}
+	for _, rule := range r.set.Rules {
+		if reads := found[rule.Name]; reads != nil {
+			list = append(list, unforeseen{rule.Name, reads})
+		}
+	}
+	return list
+}
+
+// feeds reports whether one rule writes what another depends on: items that it
+// reads or writes on, or attributes that it reads of them.
+func feeds(writer, reader *rules.Rule) bool {
+	if writer == reader {
+		return false
+	}
+	reads := func(of *rules.Entity, attributes []string) bool {
+		return sameItems(writer.Target, of) && (writer.Kind == rules.Mirror ||
+			slices.ContainsFunc(writer.Writes, func(name string) bool { return slices.Contains(attributes, name) }))
+	}
+	return reads(reader.Source, reader.Reads) || reader.Kind != rules.Mirror && reads(reader.Target, reader.JoinReads)
 }
 
 // exampleOf says one change in a line: where, and from what to what.
@@ -114,6 +166,11 @@ func (r *replayer) printPreview(result previewed) error {
 	}
 	if err := table.writeTo(r.stdout); err != nil {
 		return err
+	}
+	for _, rule := range result.NotForeseen {
+		if err := r.print("not foreseen: %s, which reads what %s will write\n", rule.Rule, strings.Join(rule.Reads, ", ")); err != nil {
+			return err
+		}
 	}
 	return r.print("a replay would change %s of %s, for about %s write units; what the stream has not brought yet is among them\n",
 		counted(int(result.Changes), "thing"), counted(int(result.Items), "item"), grouped(int64(result.WriteUnits+0.5)))

@@ -160,9 +160,9 @@ type replayed struct {
 	// Skipped lines were left torn by a process that was killed.
 	Skipped    int64              `json:"skipped"`
 	Writes     int64              `json:"writes"`
-	WriteUnits float64            `json:"write_units"`
-	ReadUnits  float64            `json:"read_units"` // of the scan
-	Rules      map[string]float64 `json:"write_units_by_rule,omitempty"`
+	WriteUnits float64            `json:"writeUnits"`
+	ReadUnits  float64            `json:"readUnits"` // of the scan
+	Rules      map[string]float64 `json:"writeUnitsByRule,omitempty"`
 	Seconds    float64            `json:"seconds"`
 }
 
@@ -191,6 +191,21 @@ func (r *replayer) printReplayed(totals replay.Totals, took time.Duration) error
 	}
 	return r.print("%s\n", text)
 }
+
+// openedText says that an unfinished replay was found, and what becomes of it.
+func openedText(o replay.Opened) string {
+	if !o.GivenUpAt.IsZero() {
+		return fmt.Sprintf("begins anew: the unfinished replay has had no progress since %s, and what it did may not hold any more", clock(o.GivenUpAt))
+	}
+	place := ""
+	if o.Of > 1 {
+		place = fmt.Sprintf("pass %d of %d, ", o.Number, o.Of)
+	}
+	return fmt.Sprintf("goes on with the replay begun at %s: %s%s of %s pieces done; --restart begins anew", clock(o.Begun), place,
+		grouped(int64(o.PiecesDone)), grouped(int64(o.Pieces)))
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 func passes(n int) string {
 	if n == 1 {

@@ -32,11 +32,9 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 	case strings.HasPrefix(from, fromArchive):
 		r.source, err = r.openArchive(ctx, strings.TrimPrefix(from, fromArchive))
 	case from == fromKeys+"-":
-		r.source, err = replay.SpoolKeyList(r.stdin, "standard input", r.keys())
-	case strings.HasPrefix(from, fromKeys+"//"):
+		r.source, err = replay.SpoolKeyList(stoppable{ctx, r.stdin}, "standard input", r.keys())
+	default: // checkFrom lets nothing else through
 		r.source, err = replay.OpenKeyList(strings.TrimPrefix(from, fromKeys+"//"), r.keys())
-	default:
-		return nil, invalid("--from %s is no source: give scan, export://PATH, s3://BUCKET/PREFIX, archive://PATH, keys://FILE, keys:- or parked", from)
 	}
 	if err != nil {
 		return nil, r.sourceFailure(err)
@@ -46,6 +44,31 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 			_ = closer.Close()
 		}
 	}, nil
+}
+
+// stoppable reads what may keep one waiting for ever, until the context ends.
+type stoppable struct {
+	ctx context.Context //nolint:containedctx // a Reader is given none
+	in  io.Reader
+}
+
+func (s stoppable) Read(into []byte) (int, error) {
+	type answer struct {
+		text []byte
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		own := make([]byte, len(into)) // into is not ours any more once the context has ended
+		n, err := s.in.Read(own)
+		answers <- answer{own[:n], err}
+	}()
+	select {
+	case <-s.ctx.Done():
+		return 0, context.Cause(s.ctx)
+	case a := <-answers:
+		return copy(into, a.text), a.err
+	}
 }
 
 // sourceFailure tells what is wrong with a source from what keeps one from reading it.
@@ -198,16 +221,10 @@ func (r *replayer) announce(ctx context.Context, left int) error {
 		facts.add("reads", fmt.Sprintf("about %s read units: %s to scan, %s to look at each item and its ledger entry, %s to sweep; more where copies and mirrors are checked",
 			grouped(total), grouped(passes*scan), grouped(passes*e.itemUnits(items)), grouped(sweep)))
 	}
-	facts.add("writes", "none where all is right")
-	return facts.writeTo(r.status)
-}
-
-// bringing names the rules that are not in force yet, and those that are taken back.
-func (r *replayer) bringing() []string {
-	d := r.engine.Describe()
-	names := append([]string(nil), d.NewRules...)
-	for _, former := range d.FormerRules {
-		names = append(names, former+" (taken back)")
+	if left > 0 {
+		facts.add("writes", "what the rules ask for and does not stand there yet")
+	} else {
+		facts.add("writes", "none where all is right")
 	}
-	return names
+	return facts.writeTo(r.status)
 }

@@ -83,6 +83,7 @@ type Reading struct {
 	Waiting  string    // why it is not to be judged now; "" if it is
 	Final    bool      // waiting for it is in vain: it is parked, or its rule is not in force
 	Concerns []string  // tokens; a record that has one of them and is not applied may be the cause
+	Lags     bool      // sum: a record may be the cause; without it, none can be
 	Fix      Fix
 }
 

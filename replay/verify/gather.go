@@ -1,13 +1,8 @@
 package verify
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -30,7 +25,7 @@ const (
 )
 
 // gather scans both tables and returns what is suspect.
-func (v *run) gather(ctx context.Context) (_ *spool, err error) {
+func (v *run) gather(ctx context.Context) (_ *spool[drift.Suspect], err error) {
 	sorter, err := extsort.New(v.TempDir, v.MemoryBytes/sorterShare, v.combine)
 	if err != nil {
 		return nil, err
@@ -40,7 +35,7 @@ func (v *run) gather(ctx context.Context) (_ *spool, err error) {
 		return nil, err
 	}
 	v.tell("sorting")
-	suspects, err := newSpool(v.TempDir)
+	suspects, err := newSpool[drift.Suspect](v.TempDir, "dynamill-suspects-")
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +106,7 @@ func (v *run) combine(key, a, b []byte) ([]byte, bool) {
 }
 
 // suspect judges what was sorted.
-func (v *run) suspect(ctx context.Context, sorter *extsort.Sorter, suspects *spool) error {
+func (v *run) suspect(ctx context.Context, sorter *extsort.Sorter, suspects *spool[drift.Suspect]) error {
 	var failed error
 	add, end := v.Auditor.Judge(func(s drift.Suspect) {
 		if failed == nil {
@@ -142,58 +137,3 @@ func (v *run) suspect(ctx context.Context, sorter *extsort.Sorter, suspects *spo
 	}
 	return suspects.rewind()
 }
-
-// spool keeps suspects in a file: of a table where all is wrong they are as many as its items.
-type spool struct {
-	file  *os.File
-	out   *bufio.Writer
-	in    *json.Decoder
-	count int64
-}
-
-func newSpool(tempDir string) (*spool, error) {
-	file, err := os.CreateTemp(tempDir, "dynamill-suspects-")
-	if err != nil {
-		return nil, fmt.Errorf("making a temporary file: %w", err)
-	}
-	return &spool{file: file, out: bufio.NewWriter(file)}, nil
-}
-
-func (s *spool) add(sus drift.Suspect) error {
-	s.count++
-	if err := json.NewEncoder(s.out).Encode(sus); err != nil {
-		return fmt.Errorf("writing a temporary file: %w", err)
-	}
-	return nil
-}
-
-func (s *spool) rewind() error {
-	err := s.out.Flush()
-	if err == nil {
-		_, err = s.file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return fmt.Errorf("writing a temporary file: %w", err)
-	}
-	s.in = json.NewDecoder(bufio.NewReader(s.file))
-	return nil
-}
-
-// next returns the next suspects, none at the end.
-func (s *spool) next(most int) ([]drift.Suspect, error) {
-	var chunk []drift.Suspect
-	for len(chunk) < most {
-		var sus drift.Suspect
-		err := s.in.Decode(&sus)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading a temporary file: %w", err)
-		}
-		chunk = append(chunk, sus)
-	}
-	return chunk, nil
-}
-
-func (s *spool) close() error { return errors.Join(s.file.Close(), os.Remove(s.file.Name())) }

@@ -90,6 +90,9 @@ func (f *repair) mend(ctx context.Context, readings []drift.Reading) error {
 			rederive = append(rederive, r)
 		case kind == drift.Reference && len(r.Findings) > 0 && r.Findings[0].What == drift.Orphaned:
 			done, err = f.Mender.PruneReference(ctx, r)
+		case kind == drift.Display && r.Fix.Lacks != "": // a count that is shown has to be reached first
+			done, err = f.Mender.MendSum(ctx, r)
+			rederive = append(rederive, r)
 		default:
 			rederive = append(rederive, r)
 		}
@@ -195,7 +198,7 @@ func (f *repair) sums(ctx context.Context, proven []drift.Reading) error {
 		return err
 	}
 	f.mended = append(f.mended, displays...)
-	return f.rederive(ctx, append(slices.Clone(f.sumsDue), displays...))
+	return errors.Join(f.rederive(ctx, f.sumsDue), f.mend(ctx, displays))
 }
 
 // mendSums mends accumulators; those that moved since they were judged are judged once more.

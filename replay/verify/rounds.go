@@ -51,7 +51,7 @@ func (o *open) decide(r drift.Reading, now time.Time, settle time.Duration) verd
 		return again
 	}
 	o.last = &r
-	if r.Suspect.Kind == drift.Sum {
+	if r.Suspect.Kind == drift.Sum && !r.Lags {
 		// What the ledger holds and what the accumulators hold move in one
 		// transaction: this is no lag. (Reads may see one half of it before the
 		// other, but not for so long.)

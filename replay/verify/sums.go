@@ -2,6 +2,8 @@ package verify
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/dynamill/dynamill/change"
@@ -12,30 +14,44 @@ import (
 type expect struct {
 	ledger bool   // the scan found its accumulators to be wrong: the ledger must be added up to know
 	known  bool   // it was added up: sum is right as long as nobody changes the accumulators
-	sum    string // of the ledger, and of what wrong entries lack
+	sum    string // of the ledger
 	at     int64  // count of operations at that time
 }
 
-// driftedMax bounds how many wrong ledger entries are kept in mind for the sums.
-const driftedMax = 200_000
+// wrongEntry is a ledger entry that was proven to be wrong.
+type wrongEntry struct {
+	Item   change.Key
+	State  string // as it was proven
+	Adjust []drift.Amount
+}
 
-// ledgerScansMax bounds how often the ledger is added up for one chunk of suspects.
-const ledgerScansMax = 4
+const (
+	// driftedMax bounds how many wrong ledger entries are read again for the sums.
+	driftedMax = 200_000
+	// driftedAtOnce is how many of them are held in memory.
+	driftedAtOnce = 1000
+	// ledgerScansMax bounds how often the ledger is added up for one chunk of suspects.
+	ledgerScansMax = 4
+)
 
-const whyTooFast = "it is changing too fast to be judged"
-
-const whyEntries = "too many ledger entries are wrong to tell: repair those first"
+const (
+	whyTooFast    = "it is changing too fast to be judged"
+	whyEntries    = "too many ledger entries are wrong to tell: repair those first"
+	whyEntryMoved = "a ledger entry of it is wrong, and was written since that was proven"
+)
 
 // noteEntries keeps in mind which ledger entries are wrong, and returns the aggregates that go by them.
-func (v *run) noteEntries(proven []drift.Reading) []drift.Suspect {
+func (v *run) noteEntries(proven []drift.Reading) ([]drift.Suspect, error) {
 	var touched []drift.Suspect
 	seen := map[string]bool{}
 	for _, r := range proven {
 		if len(r.Fix.Adjust) == 0 {
 			continue
 		}
-		if len(v.drifted) <= driftedMax && v.Mender == nil {
-			v.drifted = append(v.drifted, r.Suspect)
+		if v.Mender == nil && v.drifted.count <= driftedMax {
+			if err := v.drifted.add(wrongEntry{r.Suspect.Item, r.State, r.Fix.Adjust}); err != nil {
+				return nil, err
+			}
 		}
 		for _, a := range r.Fix.Adjust {
 			if !seen[a.ID()] {
@@ -44,7 +60,7 @@ func (v *run) noteEntries(proven []drift.Reading) []drift.Suspect {
 			}
 		}
 	}
-	return touched
+	return touched, nil
 }
 
 // suspectSum notes an aggregate whose accumulators are suspect.
@@ -93,58 +109,125 @@ func (v *run) readSums(ctx context.Context, suspects []drift.Suspect) ([]drift.R
 			return nil, err
 		}
 	}
+	ledger := maps.Clone(want)
+	lacks, err := v.adjust(ctx, want)
+	if err != nil {
+		return nil, err
+	}
 	readings, err := v.Auditor.ReadSums(ctx, suspects, want, before)
 	if err != nil {
 		return nil, err
 	}
 	for i, s := range suspects {
 		id := s.GroupID()
-		if e := v.sums[id]; e.ledger && !e.known && enough {
+		e := v.sums[id]
+		switch {
+		case !e.ledger:
+		case !e.known && enough:
 			readings[i].Waiting = whyTooFast
-		} else if e.ledger && readings[i].Waiting == "" {
-			e.known, e.sum, e.at = true, want[id], before[id]
-			v.sums[id] = e
-		} else if e.ledger && !readings[i].Final {
+		case readings[i].Waiting == "":
+			e.known, e.sum, e.at = true, ledger[id], before[id]
+		case !readings[i].Final:
 			e.known = false
-			v.sums[id] = e
 		}
-		if len(v.drifted) > driftedMax && v.sums[id].ledger {
+		v.sums[id] = e
+		lacks[id].tell(&readings[i])
+		if v.drifted.count > driftedMax && e.ledger {
 			readings[i].Waiting = whyEntries
 		}
 	}
 	return readings, nil
 }
 
-// addUpLedger adds up what the ledger contributes to the aggregates that are
-// not known, and to that what wrong entries lack.
+// addUpLedger adds up what the ledger contributes to the aggregates that are not known.
 func (v *run) addUpLedger(ctx context.Context, want map[string]string) error {
-	var mu sync.Mutex
-	add := func(a drift.Amount) {
-		id := a.ID()
-		if e := v.sums[id]; !e.ledger || e.known {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if sum, ok := want[id]; ok {
-			want[id] = v.Auditor.AddAmounts(sum, a.Value)
-		}
-	}
-	wrong, err := v.Auditor.Read(ctx, v.drifted)
-	if err != nil {
-		return err
-	}
-	for _, r := range wrong {
-		for _, a := range r.Fix.Adjust {
-			add(a)
-		}
-	}
 	if v.Rows == nil {
 		return nil
 	}
+	var mu sync.Mutex
 	v.tell("adding up the ledger")
 	return v.Rows.Each(ctx, func(row change.Item) error {
-		v.Auditor.Contributions(row, add)
+		v.Auditor.Contributions(row, func(a drift.Amount) {
+			id := a.ID()
+			if e := v.sums[id]; !e.ledger || e.known {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if sum, ok := want[id]; ok {
+				want[id] = v.Auditor.AddAmounts(sum, a.Value)
+			}
+		})
 		return nil
 	})
+}
+
+// lack is what wrong entries have to do with an aggregate.
+type lack struct {
+	tokens []string // of those that were added to what the ledger holds
+	moved  bool     // one is not as it was proven: part of what it lacks may be lag
+}
+
+// tell notes it in a reading. What the ledger holds and what the accumulators
+// hold move together; what entries lack may still come, by records of theirs.
+func (l *lack) tell(r *drift.Reading) {
+	if l == nil {
+		return
+	}
+	if l.moved && r.Waiting == "" {
+		r.Waiting = whyEntryMoved
+	}
+	if r.Suspect.Kind == drift.Sum {
+		r.Lags, r.Concerns = len(l.tokens) > 0, nil
+	}
+	r.Concerns = append(r.Concerns, l.tokens...)
+}
+
+// adjust adds to sums of the ledger what wrong entries lack. It reads those
+// again every time: what is lacking of one that was written since it was
+// proven is partly a lag, and cannot be told.
+func (v *run) adjust(ctx context.Context, want map[string]string) (map[string]*lack, error) {
+	lacks := map[string]*lack{}
+	if v.drifted.count == 0 || len(want) == 0 {
+		return lacks, nil
+	}
+	of := func(a drift.Amount) *lack {
+		if _, ok := want[a.ID()]; !ok {
+			return &lack{}
+		}
+		if lacks[a.ID()] == nil {
+			lacks[a.ID()] = &lack{}
+		}
+		return lacks[a.ID()]
+	}
+	if err := v.drifted.rewind(); err != nil {
+		return nil, err
+	}
+	for {
+		some, err := v.drifted.next(driftedAtOnce)
+		if err != nil || len(some) == 0 {
+			return lacks, err
+		}
+		some = slices.DeleteFunc(some, func(e wrongEntry) bool {
+			return !slices.ContainsFunc(e.Adjust, func(a drift.Amount) bool { _, ok := want[a.ID()]; return ok })
+		})
+		entries := make([]drift.Suspect, len(some))
+		for i, e := range some {
+			entries[i] = drift.Suspect{Kind: drift.Entry, Item: e.Item}
+		}
+		readings, err := v.Auditor.Read(ctx, entries)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range readings {
+			for _, a := range r.Fix.Adjust {
+				if r.State != some[i].State {
+					of(a).moved = true
+				} else if l := of(a); want[a.ID()] != "" {
+					want[a.ID()] = v.Auditor.AddAmounts(want[a.ID()], a.Value)
+					l.tokens = append(l.tokens, drift.KeyToken(r.Suspect.Item))
+				}
+			}
+		}
+	}
 }

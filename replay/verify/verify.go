@@ -161,9 +161,9 @@ type run struct {
 	Config
 	summary  Summary
 	progress Progress
-	drifted  []drift.Suspect   // ledger entries that are wrong, and so make sums of the ledger wrong
-	sums     map[string]expect // by aggregate
-	scans    int               // of the ledger, for the suspects at hand
+	drifted  *spool[wrongEntry] // ledger entries that are wrong, and so make sums of the ledger wrong
+	sums     map[string]expect  // by aggregate
+	scans    int                // of the ledger, for the suspects at hand
 }
 
 // Run verifies once.
@@ -182,6 +182,10 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 	if v.Logger == nil {
 		v.Logger = slog.New(slog.DiscardHandler)
 	}
+	if v.drifted, err = newSpool[wrongEntry](v.TempDir, "dynamill-entries-"); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.drifted.close()) }()
 	suspects, err := v.gather(ctx)
 	if err != nil {
 		return nil, err
@@ -221,7 +225,10 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 	if err != nil {
 		return err
 	}
-	touched := v.noteEntries(proven)
+	touched, err := v.noteEntries(proven)
+	if err != nil {
+		return err
+	}
 	if v.Mender == nil {
 		if err := v.report(proven, Drifted, ""); err != nil {
 			return err

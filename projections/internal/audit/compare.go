@@ -165,6 +165,19 @@ func CompareDisplay(b *plan.Binding, key change.Key, group string, item change.I
 	return []drift.Finding{f}
 }
 
+// StampAhead is what to say of a stamp with a higher count than was ever
+// counted, as after the state table was restored: no sum would be shown before
+// that count is reached.
+func StampAhead(b *plan.Binding, key change.Key, group string, counted, shown int64) drift.Finding {
+	return drift.Finding{
+		Rule: b.Rule.Name, Kind: drift.Display, What: drift.Wrong, Item: key, Group: group, Attribute: b.Stamp,
+		Expected: fmt.Sprintf("a count of at most %d", counted), Found: fmt.Sprint(shown), WriteUnits: transactionUnitsMin,
+	}
+}
+
+// transactionUnitsMin is what a write of a small row takes in a transaction.
+const transactionUnitsMin = 2
+
 // SumText is an amount as displays are compared: "" for 0.
 func SumText(amount string) string { return countOf(amount) }
 

@@ -6,8 +6,10 @@
 package audit
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -178,10 +180,25 @@ func (a *Auditor) factOfDisplay(b *plan.Binding, key change.Key, m *rules.Match,
 	switch {
 	case err != nil:
 	case ok:
-		emit(drift.Fact{About: about(aboutSum, b.ID, group), Sub: key.String(), Tag: tagShown, Data: value})
+		count := a.CountShown(b, key, group, img)
+		emit(drift.Fact{About: about(aboutSum, b.ID, group), Sub: key.String(), Tag: tagShown, Data: counted(value, strconv.FormatInt(count, 10))})
 	case value != "":
 		emit(drift.Fact{About: about(aboutBare, b.ID, key.String()), Tag: tagShown})
 	}
+}
+
+// counted puts the count of operations behind what was counted.
+func counted(value, count string) string { return value + "\x00" + count }
+
+// CountShown is the count in the version of a stamp; 0 if there is none.
+func (a *Auditor) CountShown(b *plan.Binding, key change.Key, within string, img change.Image) int64 {
+	s, ok := plan.ReadStamp(img.Lookup(b.Stamp), plan.StampContext(a.Incarnation, key, within))
+	if !ok {
+		return 0
+	}
+	_, count, _ := strings.Cut(string(s.Version), "|")
+	n, _ := strconv.ParseInt(count, 10, 64) // a position is none
+	return n
 }
 
 // shown is what an attribute displays; "" for nothing, which 0 is equal to.
@@ -243,7 +260,13 @@ func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 		}
 	case "locator":
 		if a.locators[id] {
-			factsOfSet(about(aboutLocator, plan.LocatorID(id), change.ParseKey(name).Partition), row["items"], emit)
+			value := change.ParseKey(name).Partition
+			factsOfSet(about(aboutLocator, plan.LocatorID(id), value), row["items"], emit)
+			for _, r := range a.Set.Rules { // its changes are counted in what displays a sum by it
+				if b := a.Of(r); r.ByUnique && b.Locator == id && a.Shows(b) && row["changes"].Text() != "" {
+					emit(drift.Fact{About: about(aboutSum, b.ID, value), Tag: tagHave, Data: counted("0", row["changes"].Text())})
+				}
+			}
 		}
 	case "references":
 		if b := a.ByID(id); b != nil && a.judged[b] && b.Rule.Kind == rules.Copy && !b.Rule.Collection {
@@ -273,7 +296,7 @@ func (a *Auditor) factOfAccumulator(row change.Item, id, name string, emit func(
 	if _, err := decimal.Parse(value); err != nil {
 		value = beyond
 	}
-	emit(drift.Fact{About: about(aboutSum, id, change.ParseKey(name[:at]).Partition), Tag: tagHave, Data: value})
+	emit(drift.Fact{About: about(aboutSum, id, change.ParseKey(name[:at]).Partition), Tag: tagHave, Data: counted(value, row["operations"].Text())})
 }
 
 func factsOfSet(about string, members change.Value, emit func(drift.Fact)) {
@@ -289,7 +312,12 @@ func Combine(about string, tag byte, x, y string) (string, bool) {
 	if !strings.HasPrefix(about, aboutSum) || tag != tagWant && tag != tagHave {
 		return "", false
 	}
-	return addTexts(x, y), true
+	x, n, _ := strings.Cut(x, "\x00")
+	y, m, has := strings.Cut(y, "\x00")
+	if !has {
+		return addTexts(x, y), true
+	}
+	return counted(addTexts(x, y), addTexts(cmp.Or(n, "0"), cmp.Or(m, "0"))), true
 }
 
 func addTexts(x, y string) string {

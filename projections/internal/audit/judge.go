@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -9,8 +10,8 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// membersMax bounds how many sources or items of one thing a suspect names;
-// the state table's own set names the others.
+// membersMax bounds how many sources or items of one thing a suspect names.
+// Those that its set lacks come first: the state table's own set names the others.
 const membersMax = 1000
 
 // Judge takes facts in their order and says what is suspect. It holds what is
@@ -28,10 +29,12 @@ type Judge struct {
 	wants, has bool     //
 	refers     bool     // copies: the part's reference row is there
 	members    []string // sets, mirror items
+	lacking    []string // sets: members that are not there
 	differs    bool
 	asked      bool     // mirror items: by some rule
 	unasked    []string // mirror items: rules whose stamp the item carries
 	bounded    bool     // sums: no DynamoDB number holds one side
+	count      int64    // sums: of operations
 	first      bool     // sums: the next target is the one that displays
 }
 
@@ -94,23 +97,33 @@ func (j *Judge) endPart() {
 		return
 	}
 	j.differs = j.differs || j.wants != j.has || j.want != j.have
-	if len(j.members) < membersMax {
-		j.members = append(j.members, j.sub)
+	if j.has {
+		appendSome(&j.members, j.sub)
+	} else {
+		appendSome(&j.lacking, j.sub)
 	}
 	j.wants, j.has, j.want, j.have = false, false, "", ""
+}
+
+func appendSome(list *[]string, text string) {
+	if len(*list) < membersMax {
+		*list = append(*list, text)
+	}
 }
 
 func (j *Judge) endSet() {
 	if !j.differs {
 		return
 	}
+	members := append(j.lacking, j.members...)
+	members = members[:min(len(members), membersMax)]
 	switch j.kind {
 	case aboutEntry:
 		j.emit(drift.Suspect{Kind: drift.Entry, Item: change.ParseKey(j.text)})
 	case aboutClaims:
-		j.emit(drift.Suspect{Kind: drift.Claims, Rule: j.id, Item: change.ParseKey(j.text), Members: j.members})
+		j.emit(drift.Suspect{Kind: drift.Claims, Rule: j.id, Item: change.ParseKey(j.text), Members: members})
 	case aboutLocator:
-		j.emit(drift.Suspect{Kind: drift.Locator, Rule: j.id, Group: j.text, Members: j.members})
+		j.emit(drift.Suspect{Kind: drift.Locator, Rule: j.id, Group: j.text, Members: members})
 	}
 }
 
@@ -128,10 +141,10 @@ func (j *Judge) addToMirror(f drift.Fact) {
 	}
 	if !j.wants {
 		j.wants, j.want = true, f.Data
+		j.members = append(j.members, source) // of every rule the first one, which counts
+		return
 	}
-	if len(j.members) < membersMax {
-		j.members = append(j.members, source)
-	}
+	appendSome(&j.members, source)
 }
 
 func (j *Judge) endMirrorRule() {
@@ -195,11 +208,13 @@ func (j *Judge) addToSum(f drift.Fact) {
 		j.addDisplay(f)
 		return
 	}
-	j.bounded = j.bounded || f.Data == beyond
+	value, count, _ := strings.Cut(f.Data, "\x00")
+	j.bounded = j.bounded || value == beyond
 	if f.Tag == tagWant {
-		j.wants, j.want = true, countOf(f.Data)
+		j.wants, j.want = true, countOf(value)
 	} else {
-		j.has, j.have = true, countOf(f.Data)
+		j.has, j.have = true, countOf(value)
+		j.count, _ = strconv.ParseInt(count, 10, 64) // none is 0
 	}
 }
 
@@ -217,7 +232,9 @@ func (j *Judge) addDisplay(f drift.Fact) {
 	if j.first {
 		j.first, want = false, j.want
 	}
-	if !j.bounded && f.Data != want {
+	value, text, _ := strings.Cut(f.Data, "\x00")
+	count, _ := strconv.ParseInt(text, 10, 64) // none is 0
+	if !j.bounded && value != want || count > j.count {
 		j.emit(drift.Suspect{Kind: drift.Display, Rule: j.id, Group: j.text, Item: change.ParseKey(f.Sub), Want: want})
 	}
 }

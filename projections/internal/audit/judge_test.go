@@ -145,7 +145,17 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 			w.rows[7]["value"] = change.Number("1")
 			w.rows = append(w.rows, change.Item{"pk": change.String("sum/comments/p/1"), "value": change.Number("1")})
 		}, nil},
-		"a display":                       {func(w *world) { w.items[1]["comments"] = change.Number("7") }, []string{"displayed value commentsBLOG#b/POST#1 p"}},
+		"a display": {func(w *world) { w.items[1]["comments"] = change.Number("7") }, []string{"displayed value commentsBLOG#b/POST#1 p"}},
+		"a display that carries a higher count than its accumulators": {func(w *world) {
+			target := change.Key{Partition: "BLOG#b", Sort: "POST#1"}
+			w.items[1]["_dm_comments"] = change.String(plan.Stamp{Context: plan.StampContext("i", target, "p"), Version: plan.VersionOf(1, 8), Digest: "d"}.String())
+			w.rows[7]["operations"] = change.Number("7")
+		}, []string{"displayed value commentsBLOG#b/POST#1 p"}},
+		"a display that carries the count of its accumulators and its locator": {func(w *world) {
+			target := change.Key{Partition: "BLOG#b", Sort: "POST#1"}
+			w.items[1]["_dm_comments"] = change.String(plan.Stamp{Context: plan.StampContext("i", target, "p"), Version: plan.VersionOf(1, 8), Digest: "d"}.String())
+			w.rows[7]["operations"], w.rows[4]["changes"] = change.Number("6"), change.Number("2")
+		}, nil},
 		"a display that is 2.0":           {func(w *world) { w.items[1]["comments"] = change.Number("2.0") }, nil},
 		"a display of no number":          {func(w *world) { w.items[1]["comments"] = change.String("2") }, []string{"displayed value commentsBLOG#b/POST#1 p"}},
 		"a display on the one that lost":  {func(w *world) { w.items[2]["comments"] = change.Number("2") }, []string{"displayed value commentsBLOG#b/POST#2 p"}},

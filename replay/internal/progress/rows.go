@@ -79,9 +79,10 @@ type Place struct {
 }
 
 // prefix begins the sort keys of all pieces of a pass.
-func (r Run) prefix(pass int) string {
-	return "piece/" + r.Generation + "/" + strconv.Itoa(pass) + "/"
-}
+func (r Run) prefix(pass int) string { return r.prefixOfAll() + strconv.Itoa(pass) + "/" }
+
+// prefixOfAll begins the sort keys of the pieces of all passes.
+func (r Run) prefixOfAll() string { return "piece/" + r.Generation + "/" }
 
 func (r Run) sortOf(p Place) string {
 	text := r.prefix(p.Pass) + p.Name

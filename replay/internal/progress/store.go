@@ -80,34 +80,6 @@ func (s *Store) Get(ctx context.Context, id string) (*Run, error) {
 	return &run, nil
 }
 
-// Open joins the run if it is unfinished, and else begins it from the start;
-// with anew it begins from the start in any case.
-func (s *Store) Open(ctx context.Context, run Run, anew bool) (Run, error) {
-	found, err := s.Get(ctx, run.ID)
-	if err != nil {
-		return Run{}, err
-	}
-	if found != nil && found.Finished.IsZero() && !anew {
-		return *found, nil
-	}
-	run.Generation, run.Started, run.Finished = s.unique(), time.Now(), time.Time{}
-	condition, values := "attribute_not_exists("+attrPartition+")", map[string]ddb.AttributeValue(nil)
-	var names map[string]string
-	if found != nil {
-		condition, values = "#generation = :generation", map[string]ddb.AttributeValue{":generation": text(found.Generation)}
-		names = map[string]string{"#generation": attrGeneration}
-	}
-	err = s.put(ctx, run.row(run.Started), condition, names, values)
-	var conflict *ddb.ConditionalCheckFailedException
-	if errors.As(err, &conflict) { // another process has just begun it, or this was it and the answer was lost
-		return runOf(run.ID, conflict.Item), nil
-	}
-	if err != nil {
-		return Run{}, fmt.Errorf("beginning replay %s: %w", run.ID, err)
-	}
-	return run, nil
-}
-
 // Finish notes that all of a run is done, unless it was begun anew meanwhile.
 func (s *Store) Finish(ctx context.Context, run Run, items int64) error {
 	now := time.Now()

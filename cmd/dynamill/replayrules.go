@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/projections"
+)
+
+// compare compares the rule file with the rules in force, and refuses a replay
+// that cannot bring into force what is not.
+func (r *replayer) compare(ctx context.Context) (*projections.Comparison, error) {
+	stateTable := r.app.options.stateTableName(r.env.table)
+	found, err := projections.Compare(ctx, r.env.tables, stateTable, r.set)
+	if err != nil {
+		return nil, r.env.classify(fmt.Errorf("comparing the rules with those in force in table %q: %w", r.env.table, err))
+	}
+	if found.Table != "" {
+		if err := r.env.checkOwner(stateTable, found.Table); err != nil {
+			return nil, err
+		}
+	}
+	if changed := changedOf(found); changed != nil && !r.options.whole() {
+		return nil, changed
+	}
+	return found, r.refusePending(pendingOf(found))
+}
+
+// pendingOf names the rules that are not in force yet, or are not taken back.
+func pendingOf(found *projections.Comparison) (names []string) {
+	for _, rule := range found.Rules {
+		if !rule.Live {
+			names = append(names, rule.Name)
+		}
+	}
+	return names
+}
+
+// refusePending refuses a replay that leaves rules as they are: those that are not in force.
+func (r *replayer) refusePending(rules []string) error {
+	switch {
+	case len(rules) == 0:
+		return nil
+	case len(r.options.rules) > 0:
+		return invalid("rule %s is not in force yet, and rules are brought into force together: run `dynamill replay` without --rule first", strings.Join(rules, ", "))
+	case r.options.eventuallyConsistent:
+		return invalid("rule %s is not in force yet, and rules are brought into force by a consistent scan only: leave out --eventually-consistent", strings.Join(rules, ", "))
+	}
+	return nil
+}
+
+// changedOf names what the rule file changes or removes of the rules in force; nil if nothing.
+func changedOf(found *projections.Comparison) *projections.RulesChangedError {
+	changed := &projections.RulesChangedError{StateTable: found.StateTable}
+	for _, rule := range found.Rules {
+		switch rule.What {
+		case projections.RuleChanged:
+			changed.Changed = append(changed.Changed, rule.Name)
+		case projections.RuleRemoved:
+			changed.Removed = append(changed.Removed, rule.Name)
+		case projections.RuleUnchanged, projections.RuleRenamed, projections.RuleSpread, projections.RuleAdded, projections.RuleRetiring:
+		}
+	}
+	if len(changed.Changed)+len(changed.Removed) == 0 {
+		return nil
+	}
+	return changed
+}
+
+// open opens the engine, which registers the rules, changed ones if it was agreed
+// to replace those that were found.
+func (r *replayer) open(ctx context.Context, found *projections.Comparison, agreed bool) (*projections.Engine, error) {
+	cfg := projections.Config{
+		Client: r.env.tables, Table: r.env.table, StateTable: r.app.options.stateTableName(r.env.table), Rules: r.set,
+		Logger: r.logger, Attach: !r.options.whole(), ChangeRules: agreed, AgreedEpoch: found.Epoch,
+	}
+	if r.options.writeRateMax > 0 {
+		cfg.Limiter = newWritePace(r.options.writeRateMax)
+	}
+	engine, err := projections.Open(ctx, cfg)
+	if err != nil {
+		return nil, r.env.classify(fmt.Errorf("starting on table %q: %w", r.env.table, err))
+	}
+	return engine, nil
+}
+
+// agree says what changed rules mean for the table, if there are any, and has
+// the user agree to it.
+func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (agreed bool, err error) {
+	changed := changedOf(found)
+	if changed == nil {
+		return false, nil
+	}
+	fmt.Fprint(r.status, newPlan(found, r.set, r.counts.items, r.counts.bytes).text())
+	if r.options.yes {
+		return true, nil
+	}
+	in, ok := r.stdin.(io.Writer) // a file is both
+	if !ok || !isTerminal(in) || !r.status.terminal {
+		return false, invalid("%w; with --yes it is carried out without asking", changed)
+	}
+	fmt.Fprint(r.status, "carry this out? [y/N] ")
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(r.stdin).ReadString('\n')
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case text := <-answer:
+		if text == "y" || text == "yes" {
+			return true, nil
+		}
+	}
+	return false, invalid("nothing was changed: `dynamill plan` says more about what the rule file would change")
+}
+
+// bringing names the rules that are not in force yet, and those that are taken back.
+func (r *replayer) bringing() []string {
+	d := r.engine.Describe()
+	names := slices.Clone(d.NewRules)
+	for _, former := range d.FormerRules {
+		if i := slices.Index(names, former); i >= 0 {
+			names[i] = former + " (changed)"
+		} else {
+			names = append(names, former+" (taken back)")
+		}
+	}
+	return names
+}

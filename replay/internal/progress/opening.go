@@ -1,0 +1,101 @@
+package progress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Opened is a run, and how it was come by.
+type Opened struct {
+	Run
+	Joined    bool      // it was begun before, or by another process
+	GivenUpAt time.Time // of the unfinished run in whose place it is begun, its last progress; else zero
+}
+
+// Open joins the run if it is unfinished, and else begins it from the start. It
+// does that with anew in any case, and where the unfinished run has had no
+// progress for idleMax: what it has done says little of how things are now.
+func (s *Store) Open(ctx context.Context, run Run, anew bool, idleMax time.Duration) (Opened, error) {
+	for range openAttemptsMax {
+		opened, err := s.open(ctx, run, anew, idleMax)
+		if err != nil || opened.Generation != "" {
+			return opened, err
+		}
+	}
+	return Opened{}, fmt.Errorf("beginning replay %s: its row comes and goes", run.ID)
+}
+
+// openAttemptsMax: a row that expires between reading and writing is not there the next time.
+const openAttemptsMax = 5
+
+// open is one attempt of Open. A run without a generation says that the row has
+// expired since it was read.
+func (s *Store) open(ctx context.Context, run Run, anew bool, idleMax time.Duration) (opened Opened, err error) {
+	found, err := s.Get(ctx, run.ID)
+	if err != nil {
+		return opened, err
+	}
+	if found != nil && found.Finished.IsZero() && !anew {
+		progressed, err := s.progressed(ctx, *found, idleMax)
+		if err != nil || time.Since(progressed) <= idleMax {
+			return Opened{Run: *found, Joined: true}, err
+		}
+		opened.GivenUpAt = progressed
+	}
+	run.Generation, run.Started, run.Finished = s.unique(), time.Now(), time.Time{}
+	condition, values := "attribute_not_exists("+attrPartition+")", map[string]ddb.AttributeValue(nil)
+	var names map[string]string
+	if found != nil {
+		condition, values = "#generation = :generation", map[string]ddb.AttributeValue{":generation": text(found.Generation)}
+		names = map[string]string{"#generation": attrGeneration}
+	}
+	err = s.put(ctx, run.row(run.Started), condition, names, values)
+	var conflict *ddb.ConditionalCheckFailedException
+	if errors.As(err, &conflict) { // another process has just begun it, or this was it and the answer was lost
+		opened.Run = runOf(run.ID, conflict.Item)
+		opened.Joined = opened.Generation != run.Generation
+		return opened, nil
+	}
+	if err != nil {
+		return opened, fmt.Errorf("beginning replay %s: %w", run.ID, err)
+	}
+	opened.Run = run
+	return opened, nil
+}
+
+// progressed is when a run was last worked on, as its pieces' rows tell, each of
+// which lives for rowTTL after its last write. It asks only of one that was begun before idleMax.
+func (s *Store) progressed(ctx context.Context, run Run, idleMax time.Duration) (time.Time, error) {
+	last := run.Started
+	if time.Since(last) <= idleMax {
+		return last, nil
+	}
+	in := &dynamodb.QueryInput{
+		TableName: &s.table, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("#ttl"),
+		KeyConditionExpression:   aws.String("#pk = :run AND begins_with(#sk, :pieces)"),
+		ExpressionAttributeNames: map[string]string{"#pk": attrPartition, "#sk": attrSort, "#ttl": attrTTL},
+		ExpressionAttributeValues: map[string]ddb.AttributeValue{
+			":run": text(run.partition()), ":pieces": text(run.prefixOfAll()),
+		},
+	}
+	for {
+		out, err := Attempt(ctx, func() (*dynamodb.QueryOutput, error) { return s.client.Query(ctx, in) })
+		if err != nil {
+			return last, fmt.Errorf("reading when replay %s was worked on: %w", run.ID, err)
+		}
+		for _, row := range out.Items {
+			if written := time.Unix(numberOf(row[attrTTL]), 0).Add(-rowTTL); written.After(last) {
+				last = written
+			}
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return last, nil
+		}
+	}
+}
