@@ -16,7 +16,8 @@ const (
 var ErrLeaseLost = leases.ErrLost
 
 // ErrNamesake is an ErrLeaseLost: another process runs under this one's
-// WorkerID. It ends the reader that was there first.
+// WorkerID. It ends the reader that finds it: the one that was there first, or
+// the one that wakes beside its successor.
 var ErrNamesake = leases.ErrNamesake
 
 type (
