@@ -16,7 +16,7 @@ type Leftover struct {
 	Last   change.Image            // the item, as it was seen
 	Names  []string                // the attributes to take off beside the stamp
 	Back   map[string]change.Value // what those of them held before a late write, which they get back
-	Beside []*Binding              // rules in force that write some of them, too: they have not done so since
+	Beside []*Binding              // rules in force that write some of the rule's attributes, too: they have not done so since
 	Whole  bool                    // the item is the rule's own, and goes
 	Unless []*Binding              // one of these mirror rules has it
 
@@ -46,7 +46,7 @@ func (p *Planner) strayed(id ItemRule, img change.Image, now *rules.Entity) *Lef
 	if !ok || r.Target == now || r.Kind == rules.Mirror || !r.Target.HasKey(id.Key) {
 		return nil // or the item is cloned, stamps and all, from one with another kind of key
 	}
-	found := &Leftover{Last: img}
+	found := &Leftover{Last: img, Beside: p.writersOn(id, now)}
 	p.name(found, id, now, covered(id.Binding, left.Digest, img)) // else somebody else has written there
 	return found
 }
@@ -99,6 +99,7 @@ func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
 func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	img := left.Last
 	stamp, _ := parseStamp(img.Lookup(id.Stamp))
+	left.Beside = p.writersOn(id, now)
 	mirror, ours := id.Rule.Kind == rules.Mirror, stamp.Context == StampContext(p.Incarnation, id.Key, "")
 	switch {
 	case mirror && !ours: // cloned from another
@@ -113,13 +114,21 @@ func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	}
 }
 
-// overwritten are the attributes that a late write changed and nobody has since.
+// overwritten are the attributes that hold what a late write left, and that are not the
+// same that stood there before: what a retired rule wrote does not count, nor what a
+// rule in force did that has written since, or whose stamp is gone.
 func (p *Planner) overwritten(left *Leftover, id ItemRule) []string {
 	stamp, _ := parseStamp(left.late.Lookup(id.Stamp))
 	var names []string
 	for _, name := range covered(id.Binding, stamp.Digest, left.late) {
 		wrote, was := left.late.Lookup(name), left.before.Lookup(name)
-		if !wrote.Equal(was) && wrote.Equal(left.Last.Lookup(name)) {
+		if !wrote.Equal(left.Last.Lookup(name)) {
+			continue
+		}
+		moved := slices.ContainsFunc(left.Beside, func(b *Binding) bool {
+			return slices.Contains(b.Rule.Writes, name) && !left.late.Lookup(b.Stamp).Equal(left.Last.Lookup(b.Stamp))
+		})
+		if moved || !wrote.Equal(was) || p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
 			names = append(names, name)
 		}
 	}
@@ -130,26 +139,21 @@ func (p *Planner) overwritten(left *Leftover, id ItemRule) []string {
 // that no other rule has written. Where one should, but has not, it does so when the
 // record of the removal comes, or shows nothing because it cannot read the item.
 func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []string) {
-	writers := p.writersOn(id.Key, now)
 	for _, name := range wrote {
 		tells := now != nil && slices.ContainsFunc(now.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
-		if tells && left.before == nil || p.heldBy(append(p.retiringAt(id.Key), writers...), id, name, left.Last) {
+		if tells && left.before == nil || p.heldBy(append(p.retiringAt(id.Key), left.Beside...), id, name, left.Last) {
 			continue
 		}
 		left.Names = append(left.Names, name)
 		if left.before == nil {
 			continue
 		}
-		if was := left.before.Lookup(name); was.Kind() != change.KindAbsent && !p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
+		was := left.before.Lookup(name)
+		if was.Kind() != change.KindAbsent && !was.Equal(left.late.Lookup(name)) && !p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
 			if left.Back == nil {
 				left.Back = map[string]change.Value{}
 			}
 			left.Back[name] = was
-		}
-	}
-	for _, b := range writers {
-		if b != id.Binding && slices.ContainsFunc(left.Names, func(name string) bool { return slices.Contains(b.Rule.Writes, name) }) {
-			left.Beside = append(left.Beside, b)
 		}
 	}
 }
@@ -166,15 +170,17 @@ func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Ima
 	})
 }
 
-// writersOn are the rules in force that write on an item of an entity.
-func (bs *Bindings) writersOn(key change.Key, now *rules.Entity) []*Binding {
-	all := bs.mirrorsAt(key)
+// writersOn are the rules in force that write the same attributes on an item of an entity.
+func (bs *Bindings) writersOn(id ItemRule, now *rules.Entity) []*Binding {
+	all := bs.mirrorsAt(id.Key)
 	for _, r := range bs.Set.Rules {
 		if r.Kind != rules.Mirror && r.Target == now {
 			all = append(all, bs.Of(r))
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(b *Binding) bool {
+		return b == id.Binding || !slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return slices.Contains(id.Rule.Writes, name) })
+	})
 }
 
 // retiringAt are the former rules whose values still stand on items with a key.

@@ -117,3 +117,48 @@ func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
 		t.Errorf("%v, %v", sums, actions)
 	}
 }
+
+func TestWhatALateWriteReplacedIsPutBack(t *testing.T) {
+	group := change.Key{Partition: "GROUP#g1", Sort: "METADATA"}
+	late := former(t, "member-count", "Group.memberCount", "Group.members")
+	other := NewFormer(late.Rule, "member-count-1")
+	other.Retired.Store(true)
+	item := func(b *Binding, count string) change.Item {
+		it := change.Item{"members": change.Number(count)}
+		it[b.Stamp] = s(Stamp{StampContext("i", group, ""), VersionOf(1, 4), DigestOf(b, it)}.String())
+		return it
+	}
+	both := item(late, "5")
+	both[other.Stamp] = item(other, "5")[other.Stamp]
+	for name, tt := range map[string]struct {
+		old, new change.Item
+		names    []string
+		back     map[string]change.Value
+	}{
+		"the application's value":               {change.Item{"members": change.Number("77")}, item(late, "5"), []string{"members"}, map[string]change.Value{"members": change.Number("77")}},
+		"none":                                  {change.Item{}, item(late, "5"), []string{"members"}, nil},
+		"an equal one of the application":       {change.Item{"members": change.Number("5")}, item(late, "5"), nil, nil},
+		"an equal one of another retired rule":  {item(other, "5"), both, []string{"members"}, nil},
+		"another one of another retired rule":   {item(other, "4"), item(late, "5"), []string{"members"}, nil},
+		"one that the late rule itself wrote":   {item(late, "4"), item(late, "5"), []string{"members"}, nil},
+		"no late write, but somebody else's":    {change.Item{}, func() change.Item { it := item(late, "5"); it["members"] = change.Number("6"); return it }(), nil, nil},
+		"nothing, for the item was put by then": {nil, item(late, "5"), []string{"members"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := socialPlanner(t)
+			p.AddFormer(late, other)
+			position, _ := change.NewPosition("2026-01-01T00:00:00.000", "123")
+			rec := change.Record{Key: group, Position: position, New: tt.new}
+			if tt.old != nil {
+				rec.Old = tt.old
+			}
+			got := p.Plan([]change.Record{rec}).Leftovers.Of(ItemRule{late, group})
+			if got == nil {
+				t.Fatal("nothing is left over")
+			}
+			if diff := cmp.Diff(tt.names, got.Names) + cmp.Diff(tt.back, got.Back); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
