@@ -56,11 +56,13 @@ type Auditor struct {
 	scope    Scope
 	judged   map[*plan.Binding]bool // rules in force
 	locators map[string]bool        // by name
+
+	concerned map[string]bool // attributes that rules read or write
 }
 
 // New makes an auditor.
 func New(p *plan.Planner, scope Scope) *Auditor {
-	a := &Auditor{Planner: p, scope: scope, judged: map[*plan.Binding]bool{}, locators: map[string]bool{}}
+	a := &Auditor{Planner: p, scope: scope, judged: map[*plan.Binding]bool{}, locators: map[string]bool{}, concerned: concernedBy(p)}
 	for _, r := range p.Set.Rules {
 		if b := a.Of(r); scope.Rules(b) {
 			a.judged[b] = true
