@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
@@ -8,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/rules"
 )
 
 func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
@@ -50,7 +52,7 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 		}
 	}
 	reading := drift.Reading{
-		Suspect: sus, State: change.Digest(rowValue(r), itemValue(s.items[sus.Item])), Concerns: []string{drift.KeyToken(sus.Item)},
+		Suspect: sus, State: change.Digest(rowValue(r), digestable(want)), Concerns: []string{drift.KeyToken(sus.Item)},
 		Fix: drift.Fix{Keys: []change.Key{sus.Item}, Adjust: s.auditor.Adjustments(want, have)},
 	}
 	for _, c := range audit.CompareEffects(want, have) {
@@ -63,6 +65,25 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 		reading.Findings = append(reading.Findings, drift.Finding{Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Found: unreadable, WriteUnits: transactionUnitsMin})
 	}
 	return reading
+}
+
+// What State digests is what a judgement goes by and no more: a suspect is not
+// to seem to move because another attribute of its item, or of its parent, does.
+
+func digestable(effects plan.Effects) change.Value {
+	all := map[string]change.Value{}
+	for id, f := range effects {
+		all[id] = change.String(f.String())
+	}
+	return change.Map(all)
+}
+
+// ruleValue is what an item holds under a rule.
+func ruleValue(b *plan.Binding, item change.Item) change.Value {
+	if item == nil {
+		return change.Value{}
+	}
+	return change.List([]change.Value{change.String(plan.DigestOf(b, item)), item.Lookup(b.Stamp)})
 }
 
 func effectsOfRow(r row) map[string]string {
@@ -100,12 +121,13 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 	for _, member := range s.membersOf(sus) {
 		key := change.ParseKey(member)
 		ent := s.rows[entryKey(key)]
-		states = append(states, rowValue(ent), itemValue(s.items[key]))
+		asked := s.planner.EffectsOf(key, image(s.items[key]))[sus.Rule]
+		states = append(states, change.String(effectsOfRow(ent)[sus.Rule]), change.String(asked.String()))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
 		if f, err := plan.ParseEffect(effectsOfRow(ent)[sus.Rule]); err == nil && belongsTo(sus, f) {
 			reading.Fix.Should = append(reading.Fix.Should, member)
 		}
-		belongs := belongsTo(sus, s.planner.EffectsOf(key, image(s.items[key]))[sus.Rule])
+		belongs := belongsTo(sus, asked)
 		if sus.Kind == drift.Locator {
 			reading.Fix.Keys = append(reading.Fix.Keys, key)
 		}
@@ -140,9 +162,14 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 	reading := drift.Reading{
 		Suspect: sus, Concerns: []string{drift.KeyToken(sus.Item), audit.MirrorToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
 	}
-	states := []change.Value{itemValue(target)}
+	var states []change.Value
 	var mirrors []audit.MirrorSide
 	sources := s.sourcesOf(sus)
+	for _, r := range s.planner.Set.Rules {
+		if r.Kind == rules.Mirror && r.Target.HasKey(sus.Item) {
+			states = append(states, ruleValue(s.planner.Of(r), target))
+		}
+	}
 	for _, b := range s.mirrorRules(sus.Item) {
 		side := audit.MirrorSide{Binding: b}
 		for _, text := range sources { // in the order of their keys: the smallest wins
@@ -158,7 +185,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 	}
 	for _, text := range sources {
 		source := change.ParseKey(text)
-		states = append(states, itemValue(s.items[source]))
+		states = append(states, digestable(s.planner.EffectsOf(source, image(s.items[source]))))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(source))
 	}
 	reading.State = change.Digest(states...)
@@ -171,17 +198,17 @@ func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
 	child := s.items[sus.Item]
 	reading := drift.Reading{Suspect: sus, Concerns: []string{drift.KeyToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}}}
 	parentKey, refers, readable := s.reference(sus)
-	states := []change.Value{itemValue(child)}
 	want := make([]change.Value, len(b.Rule.Copies))
 	if refers {
 		parent := s.parentItem(b, parentKey, s.items)
-		states = append(states, itemValue(parent))
 		want = b.Rule.Copied(image(parent))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(parentKey))
 		reading.Suspect.Group = parentKey.String()
 	}
-	reading.State = change.Digest(states...)
-	if _, ok := s.asChild(sus); ok && readable {
+	_, isChild := s.asChild(sus)
+	refersTo := change.String(fmt.Sprint(isChild, readable, refers, parentKey))
+	reading.State = change.Digest(append([]change.Value{ruleValue(b, child), refersTo}, want...)...)
+	if isChild && readable {
 		reading.Findings = audit.CompareCopies(b, sus.Item, child, want)
 	}
 	return reading
@@ -191,11 +218,11 @@ func (s *auditRead) judgeReference(sus drift.Suspect) drift.Reading {
 	b := s.planner.ByID(sus.Rule)
 	parent := change.ParseKey(sus.Group)
 	r := s.rows[referenceKey(b, parent, sus.Item)]
+	found, refers, readable := s.reference(sus)
 	reading := drift.Reading{
-		Suspect: sus, State: change.Digest(rowValue(r), itemValue(s.items[sus.Item])),
+		Suspect: sus, State: change.Digest(rowValue(r), change.String(fmt.Sprint(found, refers, readable))),
 		Concerns: []string{drift.KeyToken(sus.Item), drift.KeyToken(parent)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}, Seen: textOf(r["at"])},
 	}
-	found, refers, readable := s.reference(sus)
 	wanted := refers && found == parent
 	f := drift.Finding{Rule: b.Rule.Name, Kind: drift.Reference, Item: sus.Item, Group: sus.Group, WriteUnits: writeUnitsMin}
 	switch {

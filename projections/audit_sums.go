@@ -104,12 +104,13 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool)
 	item := s.items[sus.Item]
 	reading.Concerns = append(reading.Concerns, drift.KeyToken(sus.Item))
 	reading.Fix.Keys = []change.Key{sus.Item}
-	reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.changes, 10)), itemValue(item))
 	m, ok := s.planner.Set.Identify(sus.Item, item)
 	if item == nil || !ok || m.Entity != b.Rule.Target {
 		return reading
 	}
-	switch group, has, err := b.Rule.GroupOf(&m, item); {
+	group, has, err := b.Rule.GroupOf(&m, item)
+	reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.changes, 10)), ruleValue(b, item), change.String(group))
+	switch {
 	case err != nil || has && group != sus.Group: // another group's: that one is judged
 	case !has:
 		reading.Findings = audit.CompareDisplay(b, sus.Item, "", item, "")

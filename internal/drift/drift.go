@@ -17,6 +17,7 @@ type Fact struct {
 	Sub   string // which part of it, e.g. one child of a parent
 	Tag   byte   // says how to read Data
 	Data  string
+	With  string // a sample that has what this is about has this fact, too; "" if nothing
 }
 
 // Kind is a kind of derived data that can drift.

@@ -54,7 +54,7 @@ func (v *run) scan(ctx context.Context, sorter *extsort.Sorter) error {
 			return table.Each(ctx, func(item change.Item) error {
 				var failed error
 				facts(item, func(f drift.Fact) {
-					if failed == nil && v.sampled(f.About) {
+					if failed == nil && (v.sampled(f.About) || f.With != "" && v.sampled(f.With)) {
 						failed = sorter.Add(keyOf(f), []byte(f.Data))
 					}
 				})

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/population"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
@@ -204,4 +205,40 @@ func (c *consumer) verifyBeside(r *rand.Rand, beside bool) {
 		c.t.Errorf("only lag: %s", text(f))
 	}
 	wg.Wait()
+}
+
+// busy has the application write an attribute that no rule reads, before every reading.
+type busy struct {
+	*projections.Audit
+	w    *world
+	item change.Item
+	n    int
+}
+
+func (b *busy) Read(ctx context.Context, s []drift.Suspect) ([]drift.Reading, error) {
+	b.n++
+	b.item["views"] = change.Number(strconv.Itoa(b.n))
+	b.w.put("app", b.item)
+	return b.Audit.Read(ctx, s)
+}
+
+func TestAWrongCopyIsFoundBelowAParentThatKeepsChanging(t *testing.T) {
+	w := worldOf(t, "club", clubRules)
+	parent := texts("pk", "USER#1", "sk", "PROFILE", "name", "Ada")
+	w.put("app", parent)
+	w.put("app", membership("1", "1"))
+	w.follow()
+	for _, it := range w.scan("app") {
+		if it["pk"].Text() == "GROUP#1" && it["sk"].Text() == "USER#1" {
+			it["userName"] = change.String("WRONG")
+			w.put("app", it)
+		}
+	}
+	w.lose()
+	c := &consumer{world: w}
+	w.must(w.stream().Unapplied(w.ctx, verify.Applied{}, func(*change.Record) error { c.done++; return nil }))
+	found, s := w.verify(false, func(cfg *verify.Config) { cfg.Auditor, cfg.Pending = &busy{Audit: w.audit(), w: w, item: parent}, c })
+	if len(found) != 1 || found[0].Kind != drift.Copy {
+		t.Errorf("found %v, undecided %v", found, s.Undecided)
+	}
 }

@@ -56,11 +56,13 @@ type Auditor struct {
 	scope    Scope
 	judged   map[*plan.Binding]bool // rules in force
 	locators map[string]bool        // by name
+
+	concerned map[string]bool // attributes that rules read or write
 }
 
 // New makes an auditor.
 func New(p *plan.Planner, scope Scope) *Auditor {
-	a := &Auditor{Planner: p, scope: scope, judged: map[*plan.Binding]bool{}, locators: map[string]bool{}}
+	a := &Auditor{Planner: p, scope: scope, judged: map[*plan.Binding]bool{}, locators: map[string]bool{}, concerned: concernedBy(p)}
 	for _, r := range p.Set.Rules {
 		if b := a.Of(r); scope.Rules(b) {
 			a.judged[b] = true
@@ -134,9 +136,18 @@ func (a *Auditor) factsOfSource(key change.Key, img change.Image, emit func(drif
 		if !a.Judges(id) {
 			continue
 		}
-		emit(drift.Fact{About: about(aboutEntry, "", key.String()), Sub: id, Tag: tagWant, Data: f.String()})
+		emit(drift.Fact{About: about(aboutEntry, "", key.String()), Sub: id, Tag: tagWant, Data: f.String(), With: a.sumOf(id, f)})
 		a.factsOfEffect(key, id, f, emit)
 	}
+}
+
+// sumOf is what an entry's effect is part of: which entries are wrong has to be
+// known to judge a sum.
+func (a *Auditor) sumOf(id string, f plan.Effect) string {
+	if f.Kind != plan.Contribution {
+		return ""
+	}
+	return about(aboutSum, id, f.Group)
 }
 
 // factsOfEffect are what an effect asks of what several sources make together.
@@ -249,7 +260,8 @@ func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 	case "item":
 		for id, effect := range row["effects"].Map() {
 			if a.Judges(id) {
-				emit(drift.Fact{About: about(aboutEntry, "", rest), Sub: id, Tag: tagHave, Data: effect.Text()})
+				f, _ := plan.ParseEffect(effect.Text()) // what cannot be read is no part of a sum
+				emit(drift.Fact{About: about(aboutEntry, "", rest), Sub: id, Tag: tagHave, Data: effect.Text(), With: a.sumOf(id, f)})
 			}
 		}
 	case "sum":
