@@ -294,8 +294,10 @@ func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) (bool, error)
 	}
 	remove := []string{c.name(id.Stamp)}
 	var set []string
-	for _, name := range left.Names {
+	for _, name := range id.Rule.Writes { // also those that stay: with the stamp goes what tells of them
 		condition += c.same(name, left.Last.Lookup(name))
+	}
+	for _, name := range left.Names {
 		if was, ok := left.Back[name]; ok {
 			set = append(set, c.sprintf("%n = %v", name, attributes.ToTable(was)))
 		} else {

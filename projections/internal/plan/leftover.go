@@ -16,7 +16,7 @@ type Leftover struct {
 	Last   change.Image            // the item, as it was seen
 	Names  []string                // the attributes to take off beside the stamp
 	Back   map[string]change.Value // what those of them held before a late write, which they get back
-	Beside []*Binding              // rules in force that write some of the rule's attributes, too: they have not done so since
+	Beside []*Binding              // rules whose values stand that write some of the rule's attributes, too: they have not done so since
 	Whole  bool                    // the item is the rule's own, and goes
 	Unless []*Binding              // one of these mirror rules has it
 
@@ -125,14 +125,18 @@ func (p *Planner) overwritten(left *Leftover, id ItemRule) []string {
 		if !wrote.Equal(left.Last.Lookup(name)) {
 			continue
 		}
-		moved := slices.ContainsFunc(left.Beside, func(b *Binding) bool {
-			return slices.Contains(b.Rule.Writes, name) && !left.late.Lookup(b.Stamp).Equal(left.Last.Lookup(b.Stamp))
-		})
-		if moved || !wrote.Equal(was) || p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
+		if left.moved(name) || !wrote.Equal(was) || p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// moved reports whether another rule has written an attribute since the late write, or its stamp is gone.
+func (l *Leftover) moved(name string) bool {
+	return l.late != nil && slices.ContainsFunc(l.Beside, func(b *Binding) bool {
+		return slices.Contains(b.Rule.Writes, name) && !l.late.Lookup(b.Stamp).Equal(l.Last.Lookup(b.Stamp))
+	})
 }
 
 // name sets the attributes to take off an item: of those that the rule wrote, those
@@ -141,7 +145,7 @@ func (p *Planner) overwritten(left *Leftover, id ItemRule) []string {
 func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []string) {
 	for _, name := range wrote {
 		tells := now != nil && slices.ContainsFunc(now.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
-		if tells && left.before == nil || p.heldBy(append(p.retiringAt(id.Key), left.Beside...), id, name, left.Last) {
+		if tells && left.before == nil || p.heldBy(left.Beside, id, name, left.Last) {
 			continue
 		}
 		left.Names = append(left.Names, name)
@@ -149,7 +153,7 @@ func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []s
 			continue
 		}
 		was := left.before.Lookup(name)
-		if was.Kind() != change.KindAbsent && !was.Equal(left.late.Lookup(name)) && !p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
+		if was.Kind() != change.KindAbsent && !was.Equal(left.late.Lookup(name)) && !left.moved(name) && !p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
 			if left.Back == nil {
 				left.Back = map[string]change.Value{}
 			}
@@ -170,9 +174,9 @@ func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Ima
 	})
 }
 
-// writersOn are the rules in force that write the same attributes on an item of an entity.
+// writersOn are the rules in force, or not retired yet, that write the same attributes on an item of an entity.
 func (bs *Bindings) writersOn(id ItemRule, now *rules.Entity) []*Binding {
-	all := bs.mirrorsAt(id.Key)
+	all := append(bs.mirrorsAt(id.Key), bs.retiringAt(id.Key)...)
 	for _, r := range bs.Set.Rules {
 		if r.Kind != rules.Mirror && r.Target == now {
 			all = append(all, bs.Of(r))
@@ -203,7 +207,9 @@ func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover
 		return nil
 	}
 	left := &Leftover{Last: img}
-	if seen.before != nil {
+	// What was written anew, perhaps on an item that came anew, is no more over what was there before.
+	same := seen.late != nil && seen.late.Lookup(id.Stamp).Equal(img.Lookup(id.Stamp))
+	if seen.before != nil && (same || id.Rule.Kind == rules.Mirror) {
 		left.goOn(id.Binding, seen)
 	}
 	p.takeBack(left, id, m.Entity)
