@@ -34,6 +34,21 @@ const (
 	whyBlind   = "the stream holds records of it, and no checkpoints tell whether they are applied"
 )
 
+// Remedy is what helps where suspects are undecided for a reason.
+func Remedy(why string) string {
+	switch why {
+	case whyBlind:
+		return "say with --lag-max how far who follows the stream is behind at most"
+	case whyRecords:
+		return "let the stream be applied, and verify again, or give a longer --patience"
+	case whyEntries:
+		return "use --repair, and verify again"
+	case whyMoved, whyTooFast, whyEntryMoved:
+		return "verify again when less is written, or give a longer --patience"
+	}
+	return "verify again later, or give a longer --patience"
+}
+
 // decide is what a reading at a moment makes of a suspect.
 func (o *open) decide(r drift.Reading, now time.Time, settle time.Duration) verdict {
 	switch {
