@@ -149,9 +149,12 @@ func (r *verifyReport) summary(s *verify.Summary, all int64) string {
 		looked += fmt.Sprintf(", judged a sample (--sample-seed %d)", *r.seed)
 	}
 	fmt.Fprintf(&b, "%s; %s read units\n", looked, grouped(int64(r.readUnits()+0.5)))
-	if all == 0 {
+	switch undecided := s.NotDecided(); {
+	case all == 0 && undecided == 0:
 		b.WriteString("no drift\n")
-	} else {
+	case all == 0:
+		fmt.Fprintf(&b, "no drift proven, %s undecided\n", grouped(undecided))
+	default:
 		var kinds []string
 		for _, kind := range slices.Sorted(maps.Keys(s.Found)) {
 			kinds = append(kinds, grouped(s.Found[kind])+" "+string(kind))
@@ -168,10 +171,10 @@ func (r *verifyReport) summary(s *verify.Summary, all int64) string {
 		fmt.Fprintf(&b, "%s left out, because it is parked: see `dynamill parked list`\n", grouped(s.Parked))
 	}
 	for _, why := range slices.Sorted(maps.Keys(s.Undecided)) {
-		fmt.Fprintf(&b, "%s not decided: %s; verify again later, or with a longer --patience\n", grouped(s.Undecided[why]), why)
+		fmt.Fprintf(&b, "%s not decided: %s; %s\n", grouped(s.Undecided[why]), why, verify.Remedy(why))
 	}
 	if s.NotDecided() > 0 && r.blind() {
-		b.WriteString("there is no lease table, as where a Lambda function follows the stream: say with --lag-max how far it is behind at most\n")
+		b.WriteString("there is no lease table, as where a Lambda function follows the stream\n")
 	}
 	if len(r.waiting) > 0 {
 		fmt.Fprintf(&b, "not all judged, as they are still being brought into force or taken back: %s\n", printable(strings.Join(r.waiting, ", ")))

@@ -34,7 +34,7 @@ func TestWhatAReadingMakesOfASuspect(t *testing.T) {
 			Suspect: drift.Suspect{Kind: drift.Sum}, Waiting: "fast",
 		}, again},
 	} {
-		o := &open{last: c.last, at: now.Add(-c.ago)}
+		o := &suspense{last: c.last, at: now.Add(-c.ago)}
 		if got := o.decide(c.reading, now, settle); got != c.want {
 			t.Errorf("%s: verdict %d, want %d", name, got, c.want)
 		}
@@ -44,7 +44,7 @@ func TestWhatAReadingMakesOfASuspect(t *testing.T) {
 func TestASuspectThatMovesBeginsAnew(t *testing.T) {
 	wrong := []drift.Finding{{What: drift.Wrong}}
 	at := time.Now()
-	o := &open{}
+	o := &suspense{}
 	for i, c := range []struct {
 		state string
 		after time.Duration

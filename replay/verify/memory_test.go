@@ -13,7 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/population"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 )
 
@@ -187,5 +189,56 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if int(summary.Items) < 5*users || summary.TempBytes < int64(users)*500 {
 		t.Errorf("too little was looked at: %+v", summary)
+	}
+}
+
+// wrongEntries finds every ledger entry of a club to be missing.
+type wrongEntries struct {
+	*projections.Audit
+	most atomic.Int64 // suspects that were read at once
+}
+
+func (a *wrongEntries) Read(_ context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
+	a.most.Store(max(a.most.Load(), int64(len(suspects))))
+	all := make([]drift.Reading, len(suspects))
+	for i, s := range suspects {
+		if all[i].Suspect = s; s.Kind != drift.Entry {
+			continue
+		}
+		group := "GROUP" + s.Item.Sort[len("GROUP"):] + "/METADATA"
+		all[i] = drift.Reading{
+			Suspect: s, State: change.Digest(change.String(s.Item.String())), Concerns: []string{drift.KeyToken(s.Item)},
+			Findings: []drift.Finding{{Rule: "member-count", Kind: drift.Entry, What: drift.Missing, Item: s.Item}},
+			Fix:      drift.Fix{Keys: []change.Key{s.Item}, Adjust: []drift.Amount{{Rule: "member-count", Group: group, Value: "1"}}},
+		}
+	}
+	return all, nil
+}
+
+func TestMemoryIsBoundedWhereMuchIsWrong(t *testing.T) {
+	w := worldOf(t, "club", clubRules)
+	w.follow()
+	items, rows := club(30_000, "other")
+	rows.give = func(i int, emit func(change.Item) error) error {
+		if groups := 3000; i < groups { // no entries, and accumulators that hold nothing
+			sum := texts("pk", fmt.Sprintf("sum/member-count/GROUP#%d%%2FMETADATA/0", i), "sk", "accumulator")
+			sum["value"], sum["operations"] = change.Number("0"), change.Number("9")
+			return emit(sum)
+		}
+		return nil
+	}
+	audit := &wrongEntries{Audit: w.audit()}
+	stop := peakHeap()
+	_, summary := w.verify(false, func(cfg *verify.Config) {
+		cfg.Items, cfg.Rows, cfg.Auditor, cfg.MemoryBytes = items, rows, audit, 16<<20
+		cfg.Found = func(verify.Result) error { return nil }
+	})
+	peak := stop()
+	t.Logf("%d suspects, found %v: at most %d MB of heap in use", summary.Suspects, summary.Found, peak>>20)
+	if summary.Found[drift.Entry] != 60_000 || summary.Found[drift.Sum] != 3000 {
+		t.Errorf("found %v, undecided %v", summary.Found, summary.Undecided)
+	}
+	if audit.most.Load() > 10_000 || peak > 100<<20 {
+		t.Errorf("%d suspects were read at once, and %d MB of heap were in use", audit.most.Load(), peak>>20)
 	}
 }

@@ -19,8 +19,8 @@ const (
 	proven                     // drift, whatever is still to come
 )
 
-// open is a suspect that is not decided yet.
-type open struct {
+// suspense is a suspect that is not decided yet.
+type suspense struct {
 	suspect drift.Suspect
 	last    *drift.Reading // as it has been since at; nil if it never stood still
 	at      time.Time
@@ -34,8 +34,23 @@ const (
 	whyBlind   = "the stream holds records of it, and no checkpoints tell whether they are applied"
 )
 
+// Remedy is what helps where suspects are undecided for a reason.
+func Remedy(why string) string {
+	switch why {
+	case whyBlind:
+		return "say with --lag-max how far who follows the stream is behind at most"
+	case whyRecords:
+		return "let the stream be applied, and verify again, or give a longer --patience"
+	case whyEntries:
+		return "use --repair, and verify again"
+	case whyMoved, whyTooFast, whyEntryMoved:
+		return "verify again when less is written, or give a longer --patience"
+	}
+	return "verify again later, or give a longer --patience"
+}
+
 // decide is what a reading at a moment makes of a suspect.
-func (o *open) decide(r drift.Reading, now time.Time, settle time.Duration) verdict {
+func (o *suspense) decide(r drift.Reading, now time.Time, settle time.Duration) verdict {
 	switch {
 	case r.Waiting != "" && r.Final && len(r.Findings) > 0:
 		return parked
@@ -63,9 +78,9 @@ func (o *open) decide(r drift.Reading, now time.Time, settle time.Duration) verd
 // rounds reads suspects until each is decided or patience ends, and returns the drift.
 func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, read func(context.Context, []drift.Suspect) ([]drift.Reading, error)) ([]drift.Reading, error) {
 	var found []drift.Reading
-	left := make([]*open, len(suspects))
+	left := make([]*suspense, len(suspects))
 	for i, s := range suspects {
-		left[i] = &open{suspect: s, why: whyMoved}
+		left[i] = &suspense{suspect: s, why: whyMoved}
 	}
 	deadline := time.Now().Add(max(v.Patience, v.Settle))
 	for round := 0; len(left) > 0; round++ {
@@ -83,7 +98,7 @@ func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, read func(co
 			return nil, err
 		}
 		now := time.Now()
-		var rest, standing []*open
+		var rest, standing []*suspense
 		for i, o := range left {
 			switch o.decide(readings[i], now, v.Settle) {
 			case cleared:
@@ -147,12 +162,12 @@ func (v *run) applied(ctx context.Context) (Applied, error) {
 
 // held finds the suspects that a record may be the cause of which is in the
 // stream by now, and was not applied when they were read.
-func (v *run) held(ctx context.Context, applied Applied, standing []*open) (map[*open]bool, error) {
-	held := map[*open]bool{}
+func (v *run) held(ctx context.Context, applied Applied, standing []*suspense) (map[*suspense]bool, error) {
+	held := map[*suspense]bool{}
 	if v.Pending == nil || len(standing) == 0 {
 		return held, nil
 	}
-	concerned := map[string][]*open{}
+	concerned := map[string][]*suspense{}
 	for _, o := range standing {
 		for _, token := range o.last.Concerns {
 			concerned[token] = append(concerned[token], o)
