@@ -123,12 +123,18 @@ func (s *Stream) shard(ctx context.Context, label, id, after string, f func(*cha
 		if trimmed := new(streams.TrimmedDataAccessException); errors.As(err, &trimmed) && after != "" {
 			return s.shard(ctx, label, id, "", f)
 		}
+		if expired := new(streams.ExpiredIteratorException); errors.As(err, &expired) { // whoever reads was suspended for a while
+			return s.shard(ctx, label, id, after, f)
+		}
 		if err != nil {
 			return fmt.Errorf("reading shard %s: %w", id, err)
 		}
 		for i := range out.Records {
 			if err := s.record(label, &out.Records[i], f); err != nil {
 				return err
+			}
+			if r := out.Records[i].Dynamodb; r != nil && r.SequenceNumber != nil {
+				after = *r.SequenceNumber
 			}
 		}
 		if iterator = out.NextShardIterator; len(out.Records) > 0 {

@@ -24,7 +24,8 @@ type shards struct {
 	open    map[string]bool
 	trimmed map[string]int // reading behind a lower sequence number is refused
 	gone    string
-	throws  int // calls that are refused first
+	throws  int    // calls that are refused first
+	expires string // an iterator that is too old once
 }
 
 func (s *shards) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
@@ -62,6 +63,10 @@ func (s *shards) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInp
 	if _, err := fmt.Sscan(*in.ShardIterator, &id, &after, &page); err != nil {
 		return nil, err
 	}
+	if *in.ShardIterator == s.expires {
+		s.expires = ""
+		return nil, &streams.ExpiredIteratorException{}
+	}
 	out := &dynamodbstreams.GetRecordsOutput{}
 	if page < len(s.pages[id]) {
 		if n, _ := strconv.Atoi(s.pages[id][page]); n > after {
@@ -96,6 +101,8 @@ func TestUnappliedRecordsAreThoseBehindTheCheckpoints(t *testing.T) {
 		"old ones count as applied": {fake, nil, 210 * time.Second, map[string]bool{"a1": true, "a2": true, "b3": true}},
 		"trimmed behind the checkpoint": {func() *shards { s := fake(); s.trimmed = map[string]int{"c": 3}; return s },
 			map[string]verify.Checkpoint{"a": {Done: true}, "b": {Done: true}, "c": {After: "2"}}, 0, map[string]bool{"c5": true, "c6": true, "c7": true}},
+		"whoever reads sleeps": {func() *shards { s := fake(); s.expires = "c 0 1"; return s },
+			map[string]verify.Checkpoint{"a": {Done: true}, "b": {Done: true}}, 0, map[string]bool{"c5": true, "c6": true, "c7": true}},
 		"a shard that is gone, and a limit": {func() *shards { s := fake(); s.gone, s.throws = "a", 2; return s },
 			map[string]verify.Checkpoint{"b": {Done: true}}, 0, map[string]bool{"c5": true, "c6": true, "c7": true}},
 	} {
