@@ -1,6 +1,7 @@
 package streamreader
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -108,8 +109,8 @@ func classify(err error) verdict {
 		return verdictTrimmed
 	case errors.As(err, &notFound):
 		return verdictGone
-	case errors.As(err, &limit), errors.As(err, &internal):
-		return verdictRetry
+	case errors.As(err, &limit), errors.As(err, &internal), errors.Is(err, context.DeadlineExceeded):
+		return verdictRetry // a call's time is bounded by the reader, whatever the client says of why it was not enough
 	case retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary,
 		retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary:
 		return verdictRetry

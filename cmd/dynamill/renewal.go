@@ -56,7 +56,7 @@ func (r *renewal) call(ctx context.Context, in middleware.InitializeInput, next 
 		out, data, err = next.HandleInitialize(ctx, in)
 		switch {
 		case refusal != nil && ctx.Err() != nil && err != nil:
-			return out, data, refusal // not that the time is up, but why it was not enough
+			return out, data, &impatientError{refusal, context.Cause(ctx)} // not only that the time is up, but why it was not enough
 		case !r.on.Load():
 			return out, data, err
 		case err == nil && r.expired.CompareAndSwap(true, false):
@@ -71,11 +71,21 @@ func (r *renewal) call(ctx context.Context, in middleware.InitializeInput, next 
 		r.credentials.forget()
 		select {
 		case <-ctx.Done():
-			return out, data, err
+			return out, data, &impatientError{err, context.Cause(ctx)}
 		case <-time.After(wait.NextBackOff()):
 		}
 	}
 }
+
+// impatientError says that a caller did not wait until the credentials were
+// renewed. It is the refusal, and that the time was up: who sets a limit to each
+// call tries again.
+type impatientError struct {
+	error
+	up error
+}
+
+func (e *impatientError) Unwrap() []error { return []error{e.error, e.up} }
 
 // hasExpired reports whether AWS refused credentials that were good before, or
 // nothing is found where they were: whoever writes new ones may be half way.
