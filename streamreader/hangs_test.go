@@ -46,6 +46,13 @@ func (c *hungCalls) hangs(ctx context.Context, left *int) error {
 	return nil
 }
 
+// count is how many calls have hung so far.
+func (c *hungCalls) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hung
+}
+
 func (c *hungCalls) Load(ctx context.Context) ([]Lease, error) {
 	if err := c.hangs(ctx, &c.loads); err != nil {
 		return nil, err
@@ -123,8 +130,8 @@ func TestTheEndOfTheFirstListMayHang(t *testing.T) {
 		if err := newTestReader(t, f, cp, c, alone).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took > 6*testTerm || cp.hung != 1 {
-			t.Errorf("it took %s, %d calls hung", took, cp.hung)
+		if took := time.Since(began); took > 6*testTerm || cp.count() != 1 {
+			t.Errorf("it took %s, %d calls hung", took, cp.count())
 		}
 		if l := leaseOf(t, cp, testARN); l.Checkpoint != Latest {
 			t.Errorf("the stream's row is left as %+v", l)
@@ -151,7 +158,7 @@ func TestADeleteThatHangsHoldsUpNothing(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		f.change(func() { first.gone = true })
 		time.Sleep(3 * time.Minute)
-		if cp.hung == 0 {
+		if cp.count() == 0 {
 			t.Fatal("no row was deleted")
 		}
 		f.write(f.open("shard-4", "shard-3"), "four", 1)

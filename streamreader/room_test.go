@@ -261,7 +261,7 @@ func TestWhatIsDoneIsSavedWhileAShardWaits(t *testing.T) {
 						}
 					})
 				}
-				ctx, cancel := contextFor(t, time.Hour)
+				ctx, cancel := contextFor(t, 2*time.Hour) // whichever comes first, the other has had its second page by then
 				defer cancel()
 				if err := newTestReader(t, f, cp, c, configure, func(cfg *Config) { cfg.StopTimeout = time.Hour }).Run(ctx); err != nil {
 					t.Fatal(err)
