@@ -58,6 +58,9 @@ const rootExamples = `  dynamill demo                                  # see it 
   dynamill check                                 # is dynamill.yaml right, and what does each rule cost?
   dynamill run --table app                       # follow the stream until stopped
   dynamill run --table app --drain               # catch up with the stream, then end
+  dynamill plan --table app                      # what would a changed rule file do to the table?
+  dynamill replay --table app                    # apply the rules to what is in the table already
+  dynamill verify --table app                    # is everything derived what it should be?
   dynamill run --table app --endpoint http://localhost:8000`
 
 const exitCodeHelp = `
