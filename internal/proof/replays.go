@@ -253,9 +253,15 @@ func (l *life) disown() error {
 	}
 	present, err := l.app.present()
 	for _, it := range present {
-		if key := l.Population.Key(it); l.app.base[key] == nil {
-			l.app.base[key] = it
+		key := l.Population.Key(it)
+		own := maps.Clone(it)
+		maps.Copy(own, l.app.base[key]) // and of its items, what rules that are gone by then have left on them
+		if l.app.base[key] != nil {
+			maps.DeleteFunc(own, func(name string, _ change.Value) bool {
+				return strings.HasPrefix(name, stampPrefix) && l.app.base[key].Lookup(name).Missing()
+			})
 		}
+		l.app.base[key] = own
 	}
 	return err
 }
