@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/adversary"
 	"github.com/dynamill/dynamill/internal/dynamosim"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -31,7 +32,8 @@ type Outcome struct {
 	Steps    int
 	Calls    int
 	Records  int
-	Repaired int // differences that records left which nobody has seen
+	Repaired int             // differences that records left which nobody has seen
+	Drift    []verify.Result // that was found amid the history
 	Counts   adversary.Counts
 	Trace    []string // if asked for
 }
@@ -76,15 +78,31 @@ func Run(h *History, trace bool) *Outcome {
 	if err := l.live(); err != nil {
 		l.problem("%v", err)
 	}
-	for _, r := range adversary.Drift(l.crew.Found) {
-		l.problem("called drift amid a history: %+v", r)
-	}
+	l.judgeFound()
+	l.outcome.Drift = adversary.Drift(l.crew.Found)
 	for _, err := range l.crew.Strange() {
 		l.problem("a worker ended for no reason: %v", err)
 	}
 	l.crew.KillAll()
 	l.outcome.Calls, l.outcome.Records, l.outcome.Counts = l.crew.Calls, l.crew.Delivered, l.crew.Counts
 	return l.outcome
+}
+
+// judgeFound says what was called drift while no record was lost: it can only
+// have been lag. What is found after a loss may be there.
+func (l *life) judgeFound() {
+	if l.gap {
+		return
+	}
+	for _, r := range adversary.Drift(l.crew.Found) {
+		l.problem("called drift amid a history: %+v", r)
+	}
+}
+
+// lose notes that records are about to be lost.
+func (l *life) lose() {
+	l.judgeFound()
+	l.gap = true
 }
 
 func (l *life) log(format string, args ...any) {
