@@ -45,7 +45,7 @@ func (l *life) befall(s Step) error {
 		l.crew.CrashOne()
 		return l.drop(leaseTableName)
 	case adversary.Skipped:
-		l.lose()
+		l.loseUnless(false)
 		l.crew.ExpectGaps()
 		l.crew.CrashOne()
 		if _, err := l.crew.Sim.Trim(tableName, time.Now().Add(time.Nanosecond)); err != nil {
@@ -53,9 +53,7 @@ func (l *life) befall(s Step) error {
 		}
 		return l.drop(leaseTableName)
 	case adversary.Replaced:
-		if s.Turns != Rest { // at rest nothing is lost with the former stream
-			l.lose()
-		}
+		l.loseUnless(s.Turns == Rest) // at rest nothing is lost with the former stream
 		l.crew.KillAll()
 		return errors.Join(l.stream(false), l.stream(true), l.drop(leaseTableName))
 	case adversary.StateLost:

@@ -99,8 +99,11 @@ func (l *life) judgeFound() {
 	}
 }
 
-// lose notes that records are about to be lost.
-func (l *life) lose() {
+// loseUnless notes that records are about to be lost, unless all are applied.
+func (l *life) loseUnless(applied bool) {
+	if applied {
+		return
+	}
 	l.judgeFound()
 	l.gap = true
 }
