@@ -142,6 +142,7 @@ const (
 	replayKills    = 10
 	triesMax       = 10 * replayKills
 	replayAliveMin = 600 * time.Millisecond
+	itemsAlive     = 2000 // for so many items each, a replay lives so much longer
 	olderItems     = 800
 	olderItemsSoak = 20_000 // with DYNAMILL_SOAK
 	writersPause   = 20 * time.Millisecond
@@ -180,6 +181,7 @@ func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 	if os.Getenv("DYNAMILL_SOAK") != "" {
 		n = olderItemsSoak
 	}
+	alive := replayAliveMin * time.Duration(max(n/itemsAlive, 1)) // so that kills fall into every pass
 	random := rand.New(rand.NewPCG(fromEnvironment(t, "DYNAMILL_SEED", seedDefault), 7))
 	w := newWorld(t, "")
 	base := older(n)
@@ -206,7 +208,7 @@ func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 			time.Sleep(time.Second)
 			c.workers = append(c.workers, c.start("follower"))
 		}
-		time.Sleep(replayAliveMin + time.Duration(random.Int64N(int64(replayAliveMin))))
+		time.Sleep(alive + time.Duration(random.Int64N(int64(alive))))
 		for _, p := range replays {
 			p.signal(syscall.SIGKILL)
 			<-p.ended
