@@ -56,10 +56,14 @@ func (d deployment) definition() block {
 
 // pieces is the map over a step's pieces. Pieces may fail, however many: Next gives
 // them out again, and fails if none is left but them. A piece's execution has nothing to
-// say, since the outputs of all together must fit into a state's (Step Functions
-// developer guide, "ResultWriter (Map)").
+// say, since the outputs of all together must fit into a state's, and that of one that
+// fails is all that is known of it, its input among it (Step Functions developer
+// guide, "ResultWriter (Map)"): so none fails that could end otherwise.
 func (d deployment) pieces() block {
-	done := block{{key: "ResultSelector", value: block{{key: "done.$", value: "$.Payload.done"}}}, {key: "ResultPath", value: "$.answer"}}
+	done := block{
+		{key: "ResultSelector", value: block{{key: "done.$", value: "$.Payload.done"}}}, {key: "ResultPath", value: "$.answer"},
+		{key: "Catch", value: list{block{{key: "ErrorEquals", value: list{"States.ALL"}}, {key: "ResultPath", value: nil}, {key: "Next", value: "GivenUp"}}}},
+	}
 	return block{
 		{key: "Type", value: "Map"},
 		{key: "Label", value: piecesLabel},
@@ -74,6 +78,7 @@ func (d deployment) pieces() block {
 				{key: "Work", value: invocation(block{{key: "work.$", value: "$.step"}, {key: "piece.$", value: "$.piece"}}, done, "Done")},
 				{key: "Done", value: choice("$.answer.done", "Worked", "Work")},
 				{key: "Worked", value: block{{key: "Type", value: "Succeed"}, {key: "OutputPath", value: nil}}},
+				{key: "GivenUp", value: block{{key: "Type", value: "Succeed"}, {key: "OutputPath", value: nil}}},
 			}},
 		}},
 		{key: "ResultPath", value: nil},

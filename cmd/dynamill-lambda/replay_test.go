@@ -220,6 +220,24 @@ func TestAPieceThatFailsIsNamed(t *testing.T) {
 	})
 }
 
+// Pieces that fail leave nothing that their number could make too large for a state.
+func TestHundredsOfPiecesMayFail(t *testing.T) {
+	const segments = 600
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub(t, clubRules, 40, 1, 200)
+		c.refuse = func(op string, _ any) error {
+			if op == "Scan" {
+				return &ddb.ResourceNotFoundException{Message: aws.String("broken")}
+			}
+			return nil
+		}
+		var failed *lambdatest.ExecutionError
+		if err := c.execute(fmt.Sprintf(`{"segments":%d}`, segments)); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" || !strings.HasPrefix(failed.Cause, fmt.Sprint(segments, " pieces")) {
+			t.Errorf("the execution ended with %v", err)
+		}
+	})
+}
+
 // More pieces than a state can name are given out in turns.
 func TestThousandsOfPiecesFitIntoAState(t *testing.T) {
 	const segments, stateMax = 100_000, 256 << 10
