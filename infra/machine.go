@@ -45,7 +45,7 @@ func (d deployment) definition() block {
 		{key: "Comment", value: "Replays table " + d.Table + " with dynamill"},
 		{key: "StartAt", value: "Begin"},
 		{key: "States", value: block{
-			{key: "Begin", value: invocation(block{{key: "begin.$", value: "$"}}, whole, "Left")},
+			{key: "Begin", value: invocation(block{{key: "begin.$", value: "$"}}, whole, "Left", "RulesChangedError")},
 			{key: "Left", value: choice("$.finished", "Replayed", "Pieces")},
 			{key: "Pieces", value: d.pieces()},
 			{key: "Next", value: invocation(block{{key: "next.$", value: "$.step"}}, whole, "Left")},
@@ -56,10 +56,14 @@ func (d deployment) definition() block {
 
 // pieces is the map over a step's pieces. Pieces may fail, however many: Next gives
 // them out again, and fails if none is left but them. A piece's execution has nothing to
-// say, since the outputs of all together must fit into a state's (Step Functions
-// developer guide, "ResultWriter (Map)").
+// say, since the outputs of all together must fit into a state's, and that of one that
+// fails is all that is known of it, its input among it (Step Functions developer
+// guide, "ResultWriter (Map)"): so none fails that could end otherwise.
 func (d deployment) pieces() block {
-	done := block{{key: "ResultSelector", value: block{{key: "done.$", value: "$.Payload.done"}}}, {key: "ResultPath", value: "$.answer"}}
+	done := block{
+		{key: "ResultSelector", value: block{{key: "done.$", value: "$.Payload.done"}}}, {key: "ResultPath", value: "$.answer"},
+		{key: "Catch", value: list{block{{key: "ErrorEquals", value: list{"States.ALL"}}, {key: "ResultPath", value: nil}, {key: "Next", value: "GivenUp"}}}},
+	}
 	return block{
 		{key: "Type", value: "Map"},
 		{key: "Label", value: piecesLabel},
@@ -74,6 +78,7 @@ func (d deployment) pieces() block {
 				{key: "Work", value: invocation(block{{key: "work.$", value: "$.step"}, {key: "piece.$", value: "$.piece"}}, done, "Done")},
 				{key: "Done", value: choice("$.answer.done", "Worked", "Work")},
 				{key: "Worked", value: block{{key: "Type", value: "Succeed"}, {key: "OutputPath", value: nil}}},
+				{key: "GivenUp", value: block{{key: "Type", value: "Succeed"}, {key: "OutputPath", value: nil}}},
 			}},
 		}},
 		{key: "ResultPath", value: nil},
@@ -81,8 +86,9 @@ func (d deployment) pieces() block {
 	}
 }
 
-// invocation calls the function; kept says what of its answer goes on.
-func invocation(command, kept block, next string) block {
+// invocation calls the function; kept says what of its answer goes on, and final
+// are errors of this call that no retry helps, beside those of every call.
+func invocation(command, kept block, next string, final ...any) block {
 	return slices.Concat(block{
 		{key: "Type", value: "Task"},
 		{key: "Resource", value: sub("arn:${partition}:states:::lambda:invoke")},
@@ -91,18 +97,19 @@ func invocation(command, kept block, next string) block {
 			{key: "Payload", value: append(block{{key: "dynamill", value: "replay"}}, command...)},
 		}},
 		{key: "TimeoutSeconds", value: seconds(taskTimeout)},
-		{key: "Retry", value: retries()},
+		{key: "Retry", value: retries(final...)},
 	}, kept, block{{key: "Next", value: next}})
 }
 
-// retries are told apart by error: what no retry helps; what Lambda has for a while
+// retries are told apart by error: what no retry helps (to agree to changed rules once
+// more would be to agree to what has come into force meanwhile); what Lambda has for a while
 // (Step Functions developer guide, "Handle transient Lambda service exceptions"); and
 // the rest, an invocation that was killed or ran out of time among them. An
 // invocation that answers starts the count anew.
-func retries() list {
+func retries(final ...any) list {
 	return list{
 		block{
-			{key: "ErrorEquals", value: list{"PayloadError", "ReplayStuckError"}},
+			{key: "ErrorEquals", value: append(list{"PayloadError", "ReplayStuckError"}, final...)},
 			{key: "MaxAttempts", value: 0},
 		},
 		block{

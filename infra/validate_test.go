@@ -98,6 +98,8 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 		{cfn, "      BatchSize: 1000\n", "      BatchSize: 1000\n      BatchSize: 1000\n", "BatchSize"},
 		{cfn, "DefinitionString", "DefinitionText", "no property DefinitionText"},
 		{cfn, `"Default": "Pieces"`, `"Default": "Piece"`, "no state Piece"},
+		{cfn, `"Next": "GivenUp"`, `"Next": "Given"`, "no state Given"},
+		{cfn, `"Catch": [`, `"Caught": [`, "no field Caught"},
 		{cfn, `"StartAt": "Work",`, `"StartAt": "Work"`, "no JSON"},
 		{cfn, `"ResultPath": null,`, `"ResultsPath": null,`, "no field ResultsPath"},
 		{cfn, "'states:StartExecution'", "'states:StartExecutions'", `no action "states:StartExecutions"`},

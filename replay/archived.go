@@ -87,7 +87,7 @@ func (a *Archive) Read(ctx context.Context, piece Piece, cursor string) (Page, e
 	page, err := a.pool.Read(ctx, lines.File{
 		Name: a.objects.Place(name), Gzip: packed, TornEnd: true, Key: a.keyOf,
 		Open: func(ctx context.Context) (io.ReadCloser, error) { return a.objects.Open(ctx, name) },
-	}, after, pageLines)
+	}, after, piece.pageMax())
 	return pageOf(page), err
 }
 

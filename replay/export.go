@@ -10,9 +10,6 @@ import (
 	"github.com/dynamill/dynamill/replay/objects"
 )
 
-// pageLines is how many lines a page of a file has.
-const pageLines = 500
-
 // ExportError lists everything that is wrong with an export: files that are missing or damaged.
 type ExportError = export.Error
 
@@ -77,7 +74,7 @@ func (e *Export) Read(ctx context.Context, piece Piece, cursor string) (Page, er
 	if err != nil {
 		return Page{}, fmt.Errorf("%s of %s: %w", piece.Name, e.Describe(), err)
 	}
-	page, err := e.export.Read(ctx, &e.pool, file, e.names, after, pageLines)
+	page, err := e.export.Read(ctx, &e.pool, file, e.names, after, piece.pageMax())
 	return pageOf(page), err
 }
 

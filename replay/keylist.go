@@ -227,7 +227,7 @@ func (l *KeyList) Read(ctx context.Context, piece Piece, cursor string) (Page, e
 			page.Keys = append(page.Keys, key)
 			page.Items++
 		}
-		return len(page.Keys) < pageLines
+		return len(page.Keys) < piece.pageMax()
 	})
 	if err = errors.Join(err, failed); err != nil {
 		return Page{}, fmt.Errorf("reading %s: %w", l.name, err)

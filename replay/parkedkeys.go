@@ -66,7 +66,8 @@ func (p *Parked) Read(ctx context.Context, piece Piece, cursor string) (Page, er
 		first++
 	}
 	keys = keys[first:]
-	page := Page{Keys: keys[:min(len(keys), pageLines)], Next: cursor, Last: len(keys) <= pageLines}
+	most := piece.pageMax()
+	page := Page{Keys: keys[:min(len(keys), most)], Next: cursor, Last: len(keys) <= most}
 	page.Items = int64(len(page.Keys))
 	if len(page.Keys) > 0 {
 		page.Next = page.Keys[len(page.Keys)-1].String()

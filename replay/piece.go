@@ -64,11 +64,14 @@ func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (pr
 	})()
 	w := pageWork{driver: d, assignment: a, held: held, until: until, given: ctx, working: working, reading: reading, slices: slicing}
 	for last := false; err == nil && !last; {
+		w.piece.PageMax = w.pageMax()
 		if w.over() {
 			err = errGivenUp
 			break
 		}
+		began := time.Now()
 		last, err = w.page()
+		w.took = time.Since(began)
 	}
 	stopRenewing()
 	<-renewed
@@ -89,6 +92,7 @@ type pageWork struct {
 	assignment
 	held  *progress.Held
 	until time.Time
+	took  time.Duration // by the page before
 	// given is the caller's; reading ends with it, slices some seconds after it, and
 	// working only if the piece is lost.
 	given, reading, slices, working context.Context
@@ -97,6 +101,22 @@ type pageWork struct {
 // over reports whether it is time to stop.
 func (w pageWork) over() bool {
 	return w.given.Err() != nil || !w.until.IsZero() && !time.Now().Before(w.until)
+}
+
+// pageMax is how many items the next page may have where the time is short: one at
+// first, then up to twice as many, as far as half of the time that is left is enough
+// for them. A page of which the time allows only a part would come again, and so would
+// all of it after that; of however slow items, some are done each time.
+func (w pageWork) pageMax() int {
+	if w.until.IsZero() {
+		return 0
+	}
+	before := w.piece.PageMax
+	most := min(2*before, pageItemsMax)
+	if left := time.Until(w.until); w.took > 0 {
+		most = min(most, int(float64(before)*float64(left)/2/float64(w.took)))
+	}
+	return max(most, 1)
 }
 
 // page works off the next page of the piece and saves the place behind it.

@@ -15,9 +15,6 @@ import (
 )
 
 const (
-	// scanPageItems is how many items a page looks at; DynamoDB ends it at 1 MB
-	// of items before that (DynamoDB developer guide, "Scanning tables").
-	scanPageItems = 500
 	// A segment for so many bytes of the table: it is gone through in about 100 requests.
 	scanSegmentBytes = 100 << 20
 	scanSegmentsMin  = 8 // so that a small table's items are worked off in parallel, too
@@ -108,7 +105,8 @@ func (s *Scan) segment(piece Piece) (int32, error) {
 	return number - 1, nil
 }
 
-// Read scans one page of a segment.
+// Read scans one page of a segment. DynamoDB ends it at 1 MB of items (DynamoDB
+// developer guide, "Scanning tables").
 func (s *Scan) Read(ctx context.Context, piece Piece, cursor string) (Page, error) {
 	segment, err := s.segment(piece)
 	if err != nil {
@@ -121,7 +119,7 @@ func (s *Scan) Read(ctx context.Context, piece Piece, cursor string) (Page, erro
 	if err := s.config.Pace.wait(ctx); err != nil {
 		return Page{}, err
 	}
-	out, err := s.config.Client.Scan(ctx, s.request(segment, start))
+	out, err := s.config.Client.Scan(ctx, s.request(piece, segment, start))
 	if err != nil {
 		return Page{}, fmt.Errorf("scanning %s of table %s: %w", piece.Name, s.config.Table, err)
 	}
@@ -143,14 +141,14 @@ func (s *Scan) Read(ctx context.Context, piece Piece, cursor string) (Page, erro
 	return page, err
 }
 
-func (s *Scan) request(segment int32, start map[string]types.AttributeValue) *dynamodb.ScanInput {
+func (s *Scan) request(piece Piece, segment int32, start map[string]types.AttributeValue) *dynamodb.ScanInput {
 	projection, names := "#p", map[string]string{"#p": s.config.Keys.Partition}
 	if s.config.Keys.Sort != "" {
 		projection, names["#s"] = "#p, #s", s.config.Keys.Sort
 	}
 	in := &dynamodb.ScanInput{
 		TableName: &s.config.Table, ConsistentRead: aws.Bool(!s.config.EventuallyConsistent),
-		Limit: aws.Int32(scanPageItems), ExclusiveStartKey: start,
+		Limit: aws.Int32(int32(piece.pageMax())), ExclusiveStartKey: start, //nolint:gosec // at most pageItemsMax
 		ProjectionExpression: &projection, ExpressionAttributeNames: names,
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}

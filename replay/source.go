@@ -31,10 +31,22 @@ var (
 	_ Source = (*Parked)(nil)
 )
 
+// pageItemsMax is how many items, or lines of a file, a page has at most.
+const pageItemsMax = 500
+
 // Piece is a part of a source: a segment of a scan, a file of an export.
 type Piece struct {
-	Name  string // unique within its source
-	Items int64  // estimate; 0: unknown
+	Name    string // unique within its source
+	Items   int64  // estimate; 0: unknown
+	PageMax int    // items that a page may have, for Read; 0: as many as the source takes at once
+}
+
+// pageMax is how many items a page may have.
+func (p Piece) pageMax() int {
+	if p.PageMax > 0 {
+		return min(p.PageMax, pageItemsMax)
+	}
+	return pageItemsMax
 }
 
 // Page is a bounded part of a piece. It may hold no keys though it is not the last.

@@ -200,6 +200,55 @@ func TestALongPageIsStoppedWithinIt(t *testing.T) {
 	})
 }
 
+// slowly is an engine that takes some time for every item.
+type slowly struct {
+	*process
+	each time.Duration
+}
+
+func (s slowly) Work(ctx context.Context, pass string, keys []change.Key) error {
+	time.Sleep(s.each * time.Duration(len(keys)))
+	return s.process.Work(ctx, pass, keys)
+}
+
+// TestEveryInvocationGetsOn has time for three items in an invocation, for some more, or for
+// all. None is worked off twice, and when the time has come the item in hand alone is finished.
+func TestEveryInvocationGetsOn(t *testing.T) {
+	for each, atMost := range map[time.Duration]int{5 * time.Minute: 60, time.Minute: 15, time.Millisecond: 4} {
+		synctest.Test(t, func(t *testing.T) {
+			const items, invocation = 100, 15 * time.Minute
+			r := newRig(t)
+			for i := range items {
+				r.put("app", keyOf(i))
+			}
+			cfg := r.process().config(nil)
+			cfg.Engine, cfg.Rules = slowly{r.process(), each}, []string{"some-rule"}
+			step, err := replay.Next(t.Context(), cfg, replay.Step{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls := 0
+			for _, piece := range step.Pieces {
+				for done := false; !done; calls++ {
+					began, before := time.Now(), r.times("rederive/some-rule")[1]
+					if done, err = replay.WorkPiece(t.Context(), cfg, step, piece, began.Add(invocation)); err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(began); took > invocation+each {
+						t.Errorf("an item takes %s, and an invocation took %s", each, took)
+					}
+					if after := r.times("rederive/some-rule")[1]; !done && after < before+2 {
+						t.Fatalf("an item takes %s, and an invocation did %d", each, after-before)
+					}
+				}
+			}
+			if got := r.times("rederive/some-rule"); got[1] != items || calls > atMost {
+				t.Errorf("an item takes %s: items were worked off %v times in %d invocations, want once in %d at most", each, got, calls, atMost)
+			}
+		})
+	}
+}
+
 // stuck is an engine whose work ends with its context only.
 type stuck struct{ *process }
 

@@ -113,11 +113,21 @@ func (f *function) open(ctx context.Context, changeRules bool) (*instance, error
 	if strings.Contains(table, ":") { // records name their table, not its ARN
 		return nil, fmt.Errorf("table %s: give the table's name, not its ARN", table)
 	}
-	engine, err := projections.Open(ctx, projections.Config{
-		Client: f.tables, Table: table, StateTable: f.stateTable, Rules: set,
+	cfg := projections.Config{
+		Client: f.tables, Table: table, StateTable: cmp.Or(f.stateTable, table+"-dynamill"), Rules: set,
 		Logger: slog.New(handlers.Traced(f.logger.Handler())), Worker: f.logStream, FanOutMax: f.fanOutMax,
-		ChangeRules: changeRules,
-	})
+	}
+	if changeRules { // those that are in force now, and none that come into force meanwhile
+		found, err := projections.Compare(ctx, f.tables, cfg.StateTable, set)
+		if err != nil {
+			return nil, fmt.Errorf("comparing the rules with those in force in table %s: %w", table, err)
+		}
+		cfg.ChangeRules, cfg.AgreedEpoch = found.Epoch > 0, found.Epoch
+	}
+	engine, err := projections.Open(ctx, cfg)
+	if changed := new(projections.RulesChangedError); errors.As(err, &changed) {
+		return nil, changed // a state machine knows it by its type
+	}
 	if err != nil {
 		return nil, fmt.Errorf("starting on table %s: %w", table, remedied(err))
 	}

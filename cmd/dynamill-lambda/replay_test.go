@@ -20,6 +20,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/lambdatest"
 	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -195,7 +196,7 @@ func TestAPieceThatFailsIsNamed(t *testing.T) {
 			defer c.fleet.mu.Unlock()
 			if segment := aws.ToInt32(scan.Segment); broken && segment == 2 {
 				return &ddb.ResourceNotFoundException{Message: aws.String("broken")}
-			} else if broken {
+			} else if broken && scan.ExclusiveStartKey == nil {
 				scanned[segment]++
 			}
 			return nil
@@ -218,6 +219,67 @@ func TestAPieceThatFailsIsNamed(t *testing.T) {
 			t.Errorf("%d invocations for %d passes", c.invocations-before, passes)
 		}
 	})
+}
+
+// Pieces that fail leave nothing that their number could make too large for a state.
+func TestHundredsOfPiecesMayFail(t *testing.T) {
+	const segments = 600
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub(t, clubRules, 40, 1, 200)
+		c.refuse = func(op string, _ any) error {
+			if op == "Scan" {
+				return &ddb.ResourceNotFoundException{Message: aws.String("broken")}
+			}
+			return nil
+		}
+		var failed *lambdatest.ExecutionError
+		if err := c.execute(fmt.Sprintf(`{"segments":%d}`, segments)); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" || !strings.HasPrefix(failed.Cause, fmt.Sprint(segments, " pieces")) {
+			t.Errorf("the execution ended with %v", err)
+		}
+	})
+}
+
+// Whoever agrees to a change of the rules agrees to what becomes of those that are in
+// force then, and not of others that come into force meanwhile: also not with a retry.
+func TestRulesAreChangedOnlyFromThoseThatWereInForce(t *testing.T) {
+	third := strings.ReplaceAll(clubRules, "memberCount", "size")
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub(t, clubRules, 40, 1, 4)
+		if err := c.execute(`{}`); err != nil {
+			t.Fatal(err)
+		}
+		c.settings.rules, c.idle = otherClubRules, nil
+		overtaken := false
+		c.refuse = func(op string, _ any) error {
+			if op == "TransactWriteItems" && !overtaken { // the one that would register the rules
+				overtaken = true
+				c.open(projections.Config{ChangeRules: true}, third)
+			}
+			return nil
+		}
+		before := c.invocations
+		var failed *lambdatest.ExecutionError
+		if err := c.execute(`{"change_rules":true}`); !errors.As(err, &failed) || failed.Name != "RulesChangedError" || !strings.Contains(failed.Cause, "member-count") {
+			t.Errorf("the execution ended with %v", err)
+		}
+		if n := c.invocations - before; n != 1 || !overtaken {
+			t.Errorf("%d invocations (overtaken: %v), want one", n, overtaken)
+		}
+		c.open(projections.Config{Attach: true}, third) // are still in force
+	})
+}
+
+// open opens an engine beside the fleet.
+func (c *club) open(cfg projections.Config, text string) {
+	c.police.Helper()
+	set, err := rules.Load("dynamill.yaml", []byte(text))
+	if err == nil {
+		cfg.Client, cfg.Table, cfg.Rules = c.police.sim, "app", set
+		_, err = projections.Open(c.police.Context(), cfg)
+	}
+	if err != nil {
+		c.police.Error(err)
+	}
 }
 
 // More pieces than a state can name are given out in turns.

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections"
@@ -22,6 +23,7 @@ type Replay struct {
 	OneOf    int          // if not 0: the items of one rule only, chosen by this
 	Keys     []change.Key // an export, kept from whenever; nil: a scan
 	Name     string       // of the export
+	InSteps  bool         // the pieces are given out one by one, as a state machine does
 }
 
 // whole reports whether the replay goes over the table as it is.
@@ -114,8 +116,33 @@ func (w *Worker) replays(ctx context.Context, world World, r Replay) error {
 		}
 		cfg.Rules = []string{set.Rules[r.OneOf%len(set.Rules)].Name}
 	}
+	if r.InSteps {
+		return inSteps(ctx, cfg)
+	}
 	_, err = replay.Run(ctx, cfg)
 	return err
+}
+
+// invocationTerms is how long an invocation may take that works on a piece: it must
+// see that nobody else does.
+const invocationTerms = 2
+
+// inSteps replays in invocations of a function, for the step that was asked for last.
+func inSteps(ctx context.Context, cfg replay.Config) error {
+	for step := (replay.Step{}); ; {
+		next, err := replay.Next(ctx, cfg, step)
+		if err != nil || next.Done() {
+			return err
+		}
+		for _, piece := range next.Pieces {
+			for done := false; !done; {
+				if done, err = replay.WorkPiece(ctx, cfg, next, piece, time.Now().Add(invocationTerms*cfg.Term)); err != nil {
+					return err
+				}
+			}
+		}
+		step = next
+	}
 }
 
 // unique names what is unique within a history, the same in every run of it.

@@ -78,7 +78,7 @@ func (c *Crew) ExcuseVerify() {
 // reapVerify takes note that a worker has ended, and what it found, if it verified.
 func (c *Crew) reapVerify(w *Worker) {
 	v := w.verify
-	if v == nil || v.repairs || w.dead || v.excused || c.unheard() {
+	if v == nil || v.repairs || v.excused || c.unheard() {
 		return
 	}
 	c.Found = append(c.Found, v.Found...)

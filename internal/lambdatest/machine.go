@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -15,6 +14,9 @@ import (
 // payloadMax bounds what goes into a state and comes out of it (Step Functions
 // developer guide, "Service quotas").
 const payloadMax = 256 << 10
+
+// errTooMuch is the name of the error where something is larger.
+const errTooMuch = "States.DataLimitExceeded"
 
 // Machine carries out a state machine of Step Functions: as much of the Amazon
 // States Language as dynamill's has. A field that it does not know is an error. In a
@@ -64,6 +66,7 @@ type state struct {
 	InputPath, OutputPath, ResultPath    json.RawMessage
 	TimeoutSeconds                       int
 	Retry                                []*retrier
+	Catch                                []*catcher
 	MaxConcurrency                       int
 	ToleratedFailurePercentage           float64
 	ItemProcessor                        *states
@@ -81,6 +84,18 @@ type retrier struct {
 	BackoffRate     float64
 	MaxDelaySeconds float64
 	JitterStrategy  string
+}
+
+type catcher struct {
+	ErrorEquals []string
+	ResultPath  json.RawMessage
+	Next        string
+}
+
+// catches reports whether a list of error names holds one. Too much data ends an
+// execution (Step Functions developer guide, "Handling errors").
+func catches(names []string, err *ExecutionError) bool {
+	return slices.Contains(names, err.Name) || slices.Contains(names, "States.ALL") && err.Name != errTooMuch
 }
 
 // Execute runs the machine from its start with an input.
@@ -134,7 +149,7 @@ func (m *Machine) run(ctx context.Context, of *states, input any) (any, error) {
 func fits(value any) error {
 	text, err := json.Marshal(value)
 	if err == nil && len(text) > payloadMax {
-		err = &ExecutionError{"States.DataLimitExceeded", fmt.Sprintf("%d bytes", len(text))}
+		err = &ExecutionError{errTooMuch, fmt.Sprintf("%d bytes", len(text))}
 	}
 	return err
 }
@@ -161,13 +176,28 @@ func (m *Machine) enter(ctx context.Context, s *state, input any) (output any, n
 		result, err = fill(s.ResultSelector, result, nil)
 	}
 	if err != nil {
-		return nil, "", err
+		return s.caught(raw, err)
 	}
 	if output, err = place(s.ResultPath, raw, result); err != nil {
 		return nil, "", err
 	}
 	output, err = path(s.OutputPath, output, nil)
 	return output, s.Next, err
+}
+
+// caught goes on where the state's catchers say.
+func (s *state) caught(input any, err error) (output any, next string, _ error) {
+	failed, ok := err.(*ExecutionError) //nolint:errorlint // nothing wraps it
+	if !ok {
+		return nil, "", err
+	}
+	for _, c := range s.Catch {
+		if catches(c.ErrorEquals, failed) {
+			output, err = place(c.ResultPath, input, map[string]any{"Error": failed.Name, "Cause": failed.Cause})
+			return output, c.Next, err
+		}
+	}
+	return nil, "", err
 }
 
 func (s *state) choose(input any) (string, error) {
@@ -195,9 +225,7 @@ func (m *Machine) retried(ctx context.Context, s *state, do func() (any, error))
 		if !ok {
 			return result, err
 		}
-		at := slices.IndexFunc(s.Retry, func(r *retrier) bool {
-			return slices.Contains(r.ErrorEquals, failed.Name) || slices.Contains(r.ErrorEquals, "States.ALL")
-		})
+		at := slices.IndexFunc(s.Retry, func(r *retrier) bool { return catches(r.ErrorEquals, failed) })
 		if at < 0 || retries[at] >= s.Retry[at].attempts() {
 			return nil, err
 		}
@@ -280,9 +308,9 @@ func (m *Machine) items(ctx context.Context, s *state, input any) (any, error) {
 			defer m.mu.Unlock()
 			if err != nil {
 				failed++
-			} else {
-				results = append(results, result)
+				result = failedResult(own, err)
 			}
+			results = append(results, result)
 		})
 	}
 	group.Wait()
@@ -292,91 +320,26 @@ func (m *Machine) items(ctx context.Context, s *state, input any) (any, error) {
 	return results, fits(results)
 }
 
+// failedResult is what a map says of an item's execution that failed: all that is
+// known of it, as if no transformation were asked for (Step Functions developer
+// guide, "ResultWriter (Map)").
+func failedResult(input map[string]any, err error) any {
+	const arn, name = "arn:aws:states:eu-west-1:123456789012:", "app-dynamill-replay/Pieces"
+	const id, when = "ad9b5f27-090b-3ac6-9beb-243cd77144a7", "2026-11-04T07:28:34.028Z"
+	text, _ := json.Marshal(input)
+	failed := map[string]any{
+		"ExecutionArn": arn + "execution:" + name + ":" + id, "Name": id, "StateMachineArn": arn + "stateMachine:" + name,
+		"Input": string(text), "InputDetails": map[string]any{"Included": true}, "Status": "FAILED", "RedriveCount": 0, "StartDate": when, "StopDate": when,
+	}
+	if named, ok := err.(*ExecutionError); ok { //nolint:errorlint // nothing wraps it
+		failed["Error"], failed["Cause"] = named.Name, named.Cause
+	}
+	return failed
+}
+
 func (m *Machine) count(more int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.atOnce += more
 	m.most = max(m.most, m.atOnce)
-}
-
-// fill makes a payload template's value: fields whose names end in .$ are paths.
-func fill(template map[string]any, input any, context map[string]any) (map[string]any, error) {
-	filled := maps.Clone(template)
-	for name, value := range template {
-		inner, isObject := value.(map[string]any)
-		text, _ := value.(string)
-		var err error
-		switch plain, isPath := strings.CutSuffix(name, ".$"); {
-		case isPath:
-			delete(filled, name)
-			filled[plain], err = lookup(text, input, context)
-		case isObject:
-			filled[name], err = fill(inner, input, context)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return filled, nil
-}
-
-// path applies an InputPath or OutputPath: $ where there is none, and nothing where it is null.
-func path(p json.RawMessage, value any, context map[string]any) (any, error) {
-	if p == nil {
-		return value, nil
-	}
-	if string(p) == "null" {
-		return map[string]any{}, nil
-	}
-	var text string
-	if err := json.Unmarshal(p, &text); err != nil {
-		return nil, err
-	}
-	return lookup(text, value, context)
-}
-
-// lookup follows a path of names, from $ or, in the context object, $$.
-func lookup(p string, value any, context map[string]any) (any, error) {
-	root, steps, _ := strings.Cut(p, ".")
-	switch root {
-	case "$":
-	case "$$":
-		value = context
-	default:
-		return nil, fmt.Errorf("%q is no path", p)
-	}
-	if steps == "" {
-		return value, nil
-	}
-	for _, step := range strings.Split(steps, ".") {
-		in, _ := value.(map[string]any)
-		inner, ok := in[step]
-		if !ok {
-			return nil, &ExecutionError{"States.ParameterPathFailure", fmt.Sprintf("%s is not in %v", p, value)}
-		}
-		value = inner
-	}
-	return value, nil
-}
-
-// place puts a result where a ResultPath says.
-func place(p json.RawMessage, input, result any) (any, error) {
-	if p == nil {
-		return result, nil
-	}
-	var text *string
-	if err := json.Unmarshal(p, &text); err != nil || text == nil {
-		return input, err
-	}
-	name, ok := strings.CutPrefix(*text, "$.")
-	in, isObject := input.(map[string]any)
-	if !ok || !isObject || strings.Contains(name, ".") {
-		return nil, fmt.Errorf("the ResultPath %q is not known here", *text)
-	}
-	out := maps.Clone(in)
-	if out == nil {
-		out = map[string]any{}
-	}
-	out[name] = result
-	return out, nil
 }

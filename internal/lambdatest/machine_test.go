@@ -79,6 +79,22 @@ func TestAMachineRetriesAndTolerates(t *testing.T) {
 	}
 }
 
+// What failed says more in a map's result than what did not; what is caught says what its last state says.
+func TestAMachineTellsOfWhatFailed(t *testing.T) {
+	for catch, want := range map[string]string{
+		"": `"Cause":"why","Error":"Final",`,
+		`"Catch":[{"ErrorEquals":["States.ALL"],"ResultPath":"$.failed","Next":"Caught"}],`: `[{"Cause":"why","Error":"Final"}]`,
+	} {
+		text := strings.Replace(fmt.Sprintf(mapped, 100), `"ResultSelector":{"said`, catch+`"ResultSelector":{"said`, 1)
+		text = strings.Replace(text, `"End":{`, `"Caught":{"Type":"Succeed","OutputPath":"$.failed"},"End":{`, 1)
+		m := &Machine{Definition: []byte(text), Invoke: func(context.Context, []byte) ([]byte, error) { return nil, &ExecutionError{"Final", "why"} }}
+		out, err := m.Execute(t.Context(), []byte(`{"list":["a"],"with":1}`))
+		if err != nil || !strings.Contains(string(out), want) || (catch == "") != strings.Contains(string(out), `"Status":"FAILED"`) {
+			t.Errorf("with %q: output %s, %v", catch, out, err)
+		}
+	}
+}
+
 func TestAMachineHoldsToTheLimitOfAState(t *testing.T) {
 	m := &Machine{Definition: fmt.Appendf(nil, mapped, 0), Invoke: func(context.Context, []byte) ([]byte, error) { return []byte(`{"said":true}`), nil }}
 	var failed *ExecutionError

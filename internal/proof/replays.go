@@ -100,6 +100,7 @@ func (l *life) startReplay(s Step) {
 		n := r.IntN(len(l.exports))
 		rp.Keys, rp.Name = l.exports[n], fmt.Sprint(n)
 	}
+	rp.InSteps = r.IntN(2) == 0
 	l.crew.StartReplay(rp, processes)
 }
 
@@ -108,7 +109,7 @@ func (l *life) changeRules() error {
 	if !l.Changing {
 		return nil
 	}
-	if err := l.crew.FinishReplay(adversary.Replay{Segments: 2, Changes: true}); err != nil {
+	if err := l.crew.FinishReplay(adversary.Replay{Segments: 2, Changes: true, InSteps: l.Seed%2 == 1}); err != nil {
 		return fmt.Errorf("changing the rules: %w", err)
 	}
 	return nil
@@ -239,7 +240,7 @@ func (l *life) makeGood() error {
 		l.outcome.Repaired += len(v.Found)
 		return errors.Join(err, l.drain())
 	case l.Seed%2 == 0:
-		return errors.Join(l.crew.FinishReplay(adversary.Replay{Segments: 2}), l.drain())
+		return errors.Join(l.crew.FinishReplay(adversary.Replay{Segments: 2, InSteps: l.Seed%4 == 0}), l.drain())
 	}
 	return l.sweep()
 }

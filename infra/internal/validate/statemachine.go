@@ -56,6 +56,9 @@ func (p *problems) states(at string, machine map[string]any, fields ...string) {
 				reach(name, object(c)["Next"])
 			}
 		}
+		for _, c := range texts(state["Catch"]) {
+			reach(name, object(c)["Next"])
+		}
 	}
 	reach("StartAt", machine["StartAt"])
 	for _, name := range slices.Sorted(maps.Keys(states)) {
@@ -91,6 +94,9 @@ func (p *problems) state(at string, state map[string]any) {
 		if errors := texts(retrier["ErrorEquals"]); slices.Contains(errors, any("States.ALL")) && (len(errors) > 1 || i < len(retriers)-1) {
 			p.add(at, "States.ALL stands alone, and last")
 		}
+	}
+	for _, c := range texts(state["Catch"]) {
+		p.fields(at, object(c), []string{"ErrorEquals", "ResultPath", "Next"})
 	}
 	for _, path := range []string{"InputPath", "OutputPath", "ResultPath", "ItemsPath"} {
 		if text, ok := state[path].(string); ok && !strings.HasPrefix(text, "$") {
