@@ -70,19 +70,6 @@ func (c *crew) joinOn(d *deafLine, name string) *member {
 	})
 }
 
-func (c *crew) rollOverAll() {
-	c.t.Helper()
-	open, err := c.sim.OpenShards(simTable)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for _, shard := range open {
-		if _, err := c.sim.RollOver(simTable, shard); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-}
-
 // behind is how many of the items are not done up to their last version.
 func (c *crew) behind() int {
 	c.work.mu.Lock()
@@ -111,7 +98,7 @@ func TestAWorkerThatTheStreamDoesNotAnswerLetsOthersDoItsWork(t *testing.T) {
 				c.join("b")
 				time.Sleep(20 * time.Second)
 				deaf.set(d.lists, d.reads)
-				c.rollOverAll()
+				c.rollOver(0)
 				for i := range 20 {
 					c.write(t, fmt.Sprintf("item%d", i))
 				}
@@ -191,7 +178,7 @@ func TestAWorkerWithoutOthersGoesOnWhenTheStreamAnswersAgain(t *testing.T) {
 		c.joinOn(deaf, "a")
 		time.Sleep(5 * time.Second)
 		deaf.set(true, true)
-		c.rollOverAll()
+		c.rollOver(0)
 		for i := range 20 {
 			c.write(t, fmt.Sprintf("item%d", i))
 		}
