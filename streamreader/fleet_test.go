@@ -184,6 +184,30 @@ func TestAReaderThatLeavesHandsOverWithinASecond(t *testing.T) {
 	})
 }
 
+// Also where many workers hear of it, of which none has anything to do.
+func TestALargeIdleFleetHandsOverWithinASecond(t *testing.T) {
+	for i := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrew(t, dynamosim.Options{Shards: 60})
+			for i := range 50 {
+				c.join(fmt.Sprintf("worker%02d", i))
+			}
+			time.Sleep(time.Minute + time.Duration(i)*237*time.Millisecond)
+			leaves := c.members["worker07"]
+			shards := c.owners()[leaves.name]
+			c.leave(leaves)
+			time.Sleep(time.Second)
+			rows := c.rows()
+			for _, id := range shards {
+				if rows[id].Owner == "" {
+					t.Errorf("step %d: a second later nobody has %s", i, id)
+				}
+			}
+			c.dismiss()
+		})
+	}
+}
+
 func TestARollingDeployLosesNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 12})
