@@ -214,11 +214,30 @@ func (f *follower) deleteDone(ctx context.Context) {
 	var useless []Lease
 	for _, lease := range f.plan.done {
 		done[lease.Shard] = f.done[lease.Shard] + 1
-		if _, older := f.leases[lease.Parent]; !older && done[lease.Shard] >= missingLists {
+		if done[lease.Shard] >= missingLists {
 			useless = append(useless, lease)
 		}
 	}
-	for _, got := range f.each(ctx, useless, func(ctx context.Context, l Lease) (Lease, error) { return l, f.r.cfg.Checkpoints.Delete(ctx, l) }) {
+	f.done = done
+	for {
+		var eldest, rest []Lease
+		for _, lease := range useless {
+			if _, older := f.leases[lease.Parent]; older {
+				rest = append(rest, lease)
+			} else {
+				eldest = append(eldest, lease)
+			}
+		}
+		if len(eldest) == 0 {
+			return // done, or what is left has a parent that could not be deleted
+		}
+		f.deleteRows(ctx, eldest)
+		useless = rest
+	}
+}
+
+func (f *follower) deleteRows(ctx context.Context, rows []Lease) {
+	for _, got := range f.each(ctx, rows, func(ctx context.Context, l Lease) (Lease, error) { return l, f.r.cfg.Checkpoints.Delete(ctx, l) }) {
 		switch {
 		case got.err == nil, errors.Is(got.err, ErrLeaseLost): // deleted before, and no answer came
 			delete(f.leases, got.row.Shard)
@@ -226,5 +245,4 @@ func (f *follower) deleteDone(ctx context.Context) {
 			f.r.cfg.Logger.Warn("an old lease could not be deleted, will retry", "shard", got.row.Shard, "error", got.err)
 		}
 	}
-	f.done = done
 }
