@@ -65,9 +65,7 @@ func TestWhoLeavesWhileShardsRollOverHoldsUpNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCrew(t, dynamosim.Options{Shards: 8})
 				stop := c.keepWriting(20*time.Millisecond, 40)
-				for _, name := range []string{"a", "b", "c"} {
-					c.join(name)
-				}
+				c.joinAll("a", "b", "c")
 				time.Sleep(time.Minute)
 				c.rollOver(0)
 				time.Sleep(after)
@@ -76,10 +74,7 @@ func TestWhoLeavesWhileShardsRollOverHoldsUpNothing(t *testing.T) {
 				if owners := c.owners(); loadsOf(owners) != "4 4" {
 					t.Errorf("%v", owners)
 				}
-				stop()
-				time.Sleep(5 * time.Second)
-				c.dismiss()
-				c.judge(false)
+				c.finish(stop, false)
 				if c.work.slowest > 5*time.Second {
 					t.Errorf("a record waited for %s", c.work.slowest)
 				}
