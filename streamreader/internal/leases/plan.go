@@ -59,7 +59,7 @@ type Plan struct {
 // child. It is pure: same input, same plan.
 func Divide(in Input) Plan {
 	var plan Plan
-	loads, heirs := in.living(), firstChildren(in.Leases)
+	loads, first := in.living(), firstChildren(in.Leases)
 	var vacant []Lease
 	pending, kept := 0, 0
 	keep := func(l Lease, owner string) {
@@ -72,7 +72,7 @@ func Divide(in Input) Plan {
 		gone := in.Expired(l)
 		switch {
 		case l.Finished():
-			if heirs[id] == "" && in.justEnded(l) {
+			if first[id] == "" && in.justEnded(l) {
 				keep(l, l.Owner) // the child is not listed yet
 			}
 		case !MayBeRead(l, in.Leases):
@@ -81,8 +81,8 @@ func Divide(in Input) Plan {
 			loads[in.Worker] = append(loads[in.Worker], l)
 			plan.Take = append(plan.Take, l) // a claim whose answer was lost, or of the process before
 		case in.Busy[id] && (l.Owner == "" || gone):
-		case l.Owner == "" && l.Counter == 0 && heirs[l.Parent] == id && in.justEnded(in.Leases[l.Parent]):
-			heir := in.Leases[l.Parent].Owner
+		case in.heir(l, first) != "":
+			heir := in.heir(l, first)
 			if keep(l, heir); heir == in.Worker && len(plan.Take) < in.TakeMax {
 				plan.Take = append(plan.Take, l)
 			} else {
@@ -132,6 +132,16 @@ func firstChildren(leases map[string]Lease) map[string]string {
 		}
 	}
 	return first
+}
+
+// heir is who has just read the parent of a shard that nobody has had yet; ""
+// if nobody has, or it is not the first child.
+func (in Input) heir(l Lease, first map[string]string) string {
+	parent := in.Leases[l.Parent]
+	if l.Owner != "" || l.Counter != 0 || first[l.Parent] != l.Shard || !in.justEnded(parent) {
+		return ""
+	}
+	return parent.Owner
 }
 
 // justEnded reports whether a shard was seen to end so short a time ago that

@@ -106,6 +106,7 @@ func TestPlanLeases(t *testing.T) {
 		{name: "not to another", worker: "b", rows: "1= a 2<1 - 3 b", vacantThatAreOthers: 1},
 		{name: "also where he has nothing else", worker: "b", rows: "1= a 2<1 - 3 -", take: "3", vacantThatAreOthers: 1},
 		{name: "unless he does not come for it", worker: "b", rows: "1= a! 2<1 - 3 b", take: "2"},
+		{name: "or gave the parent up when it ended", worker: "b", rows: "1= - 2<1 - 3 b", take: "2"},
 		{name: "or had it and gave it up", worker: "b", rows: "1= a 2<1 - 3 b", take: "2", change: func(in *Input) {
 			l := in.Leases["2"]
 			l.Counter = 1
