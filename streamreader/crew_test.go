@@ -215,6 +215,12 @@ func (c *crew) join(name string, change ...func(*Config)) *member {
 	return m
 }
 
+func (c *crew) joinAll(names ...string) {
+	for _, name := range names {
+		c.join(name)
+	}
+}
+
 // leave stops a worker and waits for its end.
 func (c *crew) leave(m *member) {
 	c.t.Helper()
@@ -238,6 +244,15 @@ func (c *crew) dismiss() {
 	for _, m := range c.members {
 		c.leave(m)
 	}
+}
+
+// finish ends the writing, leaves the workers time to do what is written, and judges.
+func (c *crew) finish(stopWriting func(), repetition bool) {
+	c.t.Helper()
+	stopWriting()
+	time.Sleep(5 * time.Second)
+	c.dismiss()
+	c.judge(repetition)
 }
 
 // owners returns the unfinished shards of each owner, and checks that each is in the hands of the living.

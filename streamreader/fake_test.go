@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/big"
 	"strconv"
 	"strings"
@@ -316,6 +317,13 @@ func (c *collector) items(t *testing.T) map[string]int {
 		counts[item]++
 	}
 	return counts
+}
+
+func wantItems(t *testing.T, c *collector, want map[string]int) {
+	t.Helper()
+	if got := c.items(t); !maps.Equal(got, want) {
+		t.Errorf("records done per item: %v, want %v", got, want)
+	}
 }
 
 func (c *collector) count() int {

@@ -144,7 +144,10 @@ func (l *fleet) date(before, now Lease) {
 	case now.EmptyPolls < base.polls:
 		l.polls[now.Shard] = baseline{}
 	}
-	if before.Shard == "" || before.Counter != now.Counter || before.Owner != now.Owner {
+	switch {
+	case !seen && now.Finished():
+		l.changed[now.Shard] = time.Time{} // long ago, as far as this worker knows
+	case before.Shard == "" || before.Counter != now.Counter || before.Owner != now.Owner:
 		l.changed[now.Shard] = time.Now()
 		l.lookByExpiry(now)
 	}

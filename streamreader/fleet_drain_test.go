@@ -75,10 +75,7 @@ func TestDrainBesideABusyWorkerDoesNotEnd(t *testing.T) {
 			t.Errorf("Drain returned %v, want the context's cause", err)
 		}
 		delete(c.members, "drains")
-		stop()
-		time.Sleep(5 * time.Second)
-		c.dismiss()
-		c.judge(false)
+		c.finish(stop, false)
 	})
 }
 
@@ -143,9 +140,7 @@ func TestAWorkerThatComesBackUnderItsNameTakesItsLeasesAtOnce(t *testing.T) {
 func TestAllWorkersSayThatTheStreamHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 4})
-		for _, name := range []string{"a", "b", "c"} {
-			c.join(name)
-		}
+		c.joinAll("a", "b", "c")
 		for i := range 40 {
 			c.write(t, fmt.Sprintf("item%d", i))
 		}

@@ -42,10 +42,7 @@ func TestWorkersWithDifferentTermsShareAStream(t *testing.T) {
 				if owners := c.owners(); loadsOf(owners) != "3 3" {
 					t.Errorf("they share %v", owners)
 				}
-				stop()
-				time.Sleep(5 * time.Second)
-				c.dismiss()
-				c.judge(false)
+				c.finish(stop, false)
 			})
 		})
 	}
@@ -176,10 +173,7 @@ func TestTwoProcessesOfOneNameAreTold(t *testing.T) {
 		if st := second.reader.Stats(); st.Open != 4 {
 			t.Errorf("the second one: %+v", st)
 		}
-		stop()
-		time.Sleep(5 * time.Second)
-		c.dismiss()
-		c.judge(true)
+		c.finish(stop, true)
 	})
 }
 

@@ -19,9 +19,7 @@ func TestThreeReadersShareEightShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 8})
 		stop := c.keepWriting(50*time.Millisecond, 40)
-		for _, name := range []string{"a", "b", "c"} {
-			c.join(name)
-		}
+		c.joinAll("a", "b", "c")
 		time.Sleep(15 * time.Second)
 		balanced := c.owners()
 		if got := loadsOf(balanced); got != "2 3 3" {
@@ -60,9 +58,7 @@ func TestTheShardsOfADeadReaderAreTakenWithinTwoTerms(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCrew(t, dynamosim.Options{Shards: 8})
 				stop := c.keepWriting(50*time.Millisecond, 40)
-				for _, name := range []string{"a", "b", "c"} {
-					c.join(name)
-				}
+				c.joinAll("a", "b", "c")
 				time.Sleep(when)
 				dead := c.members[victim]
 				c.kill(dead)
@@ -85,9 +81,7 @@ func TestTheShardsOfADeadListerAreTakenBeforeTwoTerms(t *testing.T) {
 	for i := range 8 { // renewals are about eight such steps apart
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrew(t, dynamosim.Options{Shards: 8})
-			for _, name := range []string{"a", "b", "c"} {
-				c.join(name)
-			}
+			c.joinAll("a", "b", "c")
 			time.Sleep(40*time.Second + time.Duration(i)*500*time.Millisecond)
 			dead := c.members[c.rows()[c.arn].Owner]
 			c.kill(dead)
@@ -164,9 +158,7 @@ func TestAReaderThatLeavesHandsOverWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 8})
 		stop := c.keepWriting(20*time.Millisecond, 40)
-		for _, name := range []string{"a", "b", "c"} {
-			c.join(name)
-		}
+		c.joinAll("a", "b", "c")
 		time.Sleep(20*time.Second + 300*time.Millisecond)
 		c.leave(c.members["b"])
 		time.Sleep(time.Second)
@@ -174,14 +166,35 @@ func TestAReaderThatLeavesHandsOverWithinASecond(t *testing.T) {
 			t.Errorf("a second later: %v", owners)
 		}
 		time.Sleep(10 * time.Second)
-		stop()
-		time.Sleep(5 * time.Second)
-		c.dismiss()
-		c.judge(false)
+		c.finish(stop, false)
 		if free := c.owners(); len(free[""]) != 8 {
 			t.Errorf("when all have left: %v", free)
 		}
 	})
+}
+
+// Also where many workers hear of it, of which none has anything to do.
+func TestALargeIdleFleetHandsOverWithinASecond(t *testing.T) {
+	for i := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrew(t, dynamosim.Options{Shards: 60})
+			for i := range 50 {
+				c.join(fmt.Sprintf("worker%02d", i))
+			}
+			time.Sleep(time.Minute + time.Duration(i)*237*time.Millisecond)
+			leaves := c.members["worker07"]
+			shards := c.owners()[leaves.name]
+			c.leave(leaves)
+			time.Sleep(time.Second)
+			rows := c.rows()
+			for _, id := range shards {
+				if rows[id].Owner == "" {
+					t.Errorf("step %d: a second later nobody has %s", i, id)
+				}
+			}
+			c.dismiss()
+		})
+	}
 }
 
 func TestARollingDeployLosesNoTime(t *testing.T) {
@@ -205,10 +218,7 @@ func TestARollingDeployLosesNoTime(t *testing.T) {
 		if owners := c.owners(); len(owners) != 4 || loadsOf(owners) != "3 3 3 3" {
 			t.Errorf("after the deploy: %v", owners)
 		}
-		stop()
-		time.Sleep(5 * time.Second)
-		c.dismiss()
-		c.judge(false)
+		c.finish(stop, false)
 		if c.work.slowest > 4*time.Second {
 			t.Errorf("a record waited for %s", c.work.slowest)
 		}

@@ -2,6 +2,7 @@ package streamreader
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -210,4 +211,69 @@ func TestAnElectionThatHangsIsTriedAgain(t *testing.T) {
 		<-dies.ended
 		c.dismiss()
 	})
+}
+
+// stubborn fails to delete one row, once: before it is done, or after.
+type stubborn struct {
+	*MemoryCheckpoints
+	shard         string
+	after, failed bool
+}
+
+func (c *stubborn) Delete(ctx context.Context, l Lease) error {
+	if l.Shard != c.shard || c.failed {
+		return c.MemoryCheckpoints.Delete(ctx, l)
+	}
+	if c.failed = true; c.after {
+		_ = c.MemoryCheckpoints.Delete(ctx, l)
+	}
+	return errReset
+}
+
+// Parents are deleted first: a row that stays behind those of its children says
+// that the children are still to be found.
+func TestARowThatCouldNotBeDeletedOnceGoesLater(t *testing.T) {
+	for name, change := range map[string]func(*Config){"in a fleet": func(*Config) {}, "alone": alone} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, deleted all the same: %t", name, after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { failToDelete(t, after, change) })
+			})
+		}
+	}
+}
+
+func failToDelete(t *testing.T, after bool, change func(*Config)) {
+	f, cp := newFakeStream(), &stubborn{MemoryCheckpoints: NewMemoryCheckpoints(), shard: "shard-1", after: after}
+	first, second, third := f.open("shard-1", ""), f.open("shard-2", "shard-1"), f.open("shard-3", "shard-2")
+	f.open("shard-4", "shard-3")
+	for _, s := range []*fakeShard{first, second, third} {
+		f.close(s)
+	}
+	r := newTestReader(t, f, cp, &collector{}, change)
+	ctx, cancel := contextFor(t, 10*time.Minute)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	time.Sleep(time.Minute)
+	f.change(func() { first.gone, second.gone = true, true })
+	time.Sleep(8 * time.Minute)
+	if !r.Stats().CaughtUp {
+		t.Error("not caught up any more")
+	}
+	<-ctx.Done()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if !cp.failed {
+		t.Error("no row was deleted")
+	}
+	rows, err := cp.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range rows {
+		if l.Finished() && l.Shard != third.id {
+			t.Errorf("the row of %s is left", l.Shard)
+		}
+	}
 }

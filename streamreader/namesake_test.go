@@ -50,10 +50,7 @@ func TestAProcessThatWakesUpBesideItsSuccessorEnds(t *testing.T) {
 							t.Errorf("the row was claimed by another process: %+v, before %+v", l, before[id])
 						}
 					}
-					stop()
-					time.Sleep(5 * time.Second)
-					c.dismiss()
-					c.judge(true)
+					c.finish(stop, true)
 				})
 			})
 		}
@@ -96,10 +93,7 @@ func TestTwoProcessesOfOneNameThatStartTogether(t *testing.T) {
 				if st := third.reader.Stats(); st.Open != 8 {
 					t.Errorf("the third one: %+v", st)
 				}
-				stop()
-				time.Sleep(5 * time.Second)
-				c.dismiss()
-				c.judge(true)
+				c.finish(stop, true)
 			})
 		})
 	}

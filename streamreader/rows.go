@@ -206,7 +206,9 @@ func (f *follower) note(row Lease) {
 }
 
 // deleteDone deletes rows that serve nobody any more, so that the lease table
-// does not grow for ever. Whatever fails is tried again after the next list.
+// does not grow for ever, parents first: of a shard whose children have no row
+// it looks as if they were still to be found. Whatever fails is tried again
+// after the next list.
 func (f *follower) deleteDone(ctx context.Context) {
 	done := map[string]int{}
 	var useless []Lease
@@ -216,13 +218,31 @@ func (f *follower) deleteDone(ctx context.Context) {
 			useless = append(useless, lease)
 		}
 	}
-	for _, got := range f.each(ctx, useless, func(ctx context.Context, l Lease) (Lease, error) { return l, f.r.cfg.Checkpoints.Delete(ctx, l) }) {
+	f.done = done
+	for {
+		var eldest, rest []Lease
+		for _, lease := range useless {
+			if _, older := f.leases[lease.Parent]; older {
+				rest = append(rest, lease)
+			} else {
+				eldest = append(eldest, lease)
+			}
+		}
+		if len(eldest) == 0 {
+			return // done, or what is left has a parent that could not be deleted
+		}
+		f.deleteRows(ctx, eldest)
+		useless = rest
+	}
+}
+
+func (f *follower) deleteRows(ctx context.Context, rows []Lease) {
+	for _, got := range f.each(ctx, rows, func(ctx context.Context, l Lease) (Lease, error) { return l, f.r.cfg.Checkpoints.Delete(ctx, l) }) {
 		switch {
-		case got.err == nil:
+		case got.err == nil, errors.Is(got.err, ErrLeaseLost): // deleted before, and no answer came
 			delete(f.leases, got.row.Shard)
 		case ctx.Err() == nil:
 			f.r.cfg.Logger.Warn("an old lease could not be deleted, will retry", "shard", got.row.Shard, "error", got.err)
 		}
 	}
-	f.done = done
 }

@@ -62,25 +62,17 @@ func (d *deafLine) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecord
 	return d.line.GetRecords(ctx, in, opts...)
 }
 
-// joinOn starts a worker, which the stream may stop to answer.
-func (c *crew) joinOn(d *deafLine, name string) *member {
-	return c.join(name, func(cfg *Config) {
+// newDeafCrew has a worker a, which the stream may stop to answer, and then the others.
+func newDeafCrew(t *testing.T, shards int, others ...string) (*crew, *deafLine) {
+	c, d := newCrew(t, dynamosim.Options{Shards: shards}), &deafLine{}
+	c.join("a", func(cfg *Config) {
 		d.line = cfg.Streams.(*line)
 		cfg.Streams = d
 	})
-}
-
-func (c *crew) rollOverAll() {
-	c.t.Helper()
-	open, err := c.sim.OpenShards(simTable)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for _, shard := range open {
-		if _, err := c.sim.RollOver(simTable, shard); err != nil {
-			c.t.Fatal(err)
-		}
-	}
+	time.Sleep(5 * time.Second)
+	c.joinAll(others...)
+	time.Sleep(20 * time.Second)
+	return c, d
 }
 
 // behind is how many of the items are not done up to their last version.
@@ -104,14 +96,12 @@ func TestAWorkerThatTheStreamDoesNotAnswerLetsOthersDoItsWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newCrew(t, dynamosim.Options{Shards: 4})
-				deaf := &deafLine{hanging: d.hanging}
-				c.joinOn(deaf, "a")
-				time.Sleep(5 * time.Second)
-				c.join("b")
-				time.Sleep(20 * time.Second)
+				c, deaf := newDeafCrew(t, 4, "b")
+				deaf.mu.Lock()
+				deaf.hanging = d.hanging
+				deaf.mu.Unlock()
 				deaf.set(d.lists, d.reads)
-				c.rollOverAll()
+				c.rollOver(0)
 				for i := range 20 {
 					c.write(t, fmt.Sprintf("item%d", i))
 				}
@@ -131,27 +121,27 @@ func TestAWorkerThatTheStreamDoesNotAnswerLetsOthersDoItsWork(t *testing.T) {
 	}
 }
 
+// secondsOfOneShard is for how many of 600 seconds worker a has a shard; it may never have more.
+func (c *crew) secondsOfOneShard() (n int) {
+	c.t.Helper()
+	for range 600 {
+		time.Sleep(time.Second)
+		held := len(c.owners()["a"])
+		if held > 1 {
+			c.t.Errorf("it has %d shards: %v", held, c.owners())
+			break
+		}
+		n += held
+	}
+	return n
+}
+
 func TestAWorkerThatTheStreamDoesNotAnswerHoldsUpOneShardAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(t, dynamosim.Options{Shards: 8})
-		deaf := &deafLine{}
-		c.joinOn(deaf, "a")
-		time.Sleep(5 * time.Second)
-		c.join("b")
-		time.Sleep(20 * time.Second)
+		c, deaf := newDeafCrew(t, 8, "b")
 		deaf.set(true, true)
 		time.Sleep((silentTerms + 4) * testTerm) // the wait between two tries is up to two terms
-		tried := 0
-		for range 600 {
-			time.Sleep(time.Second)
-			held := len(c.owners()["a"])
-			if held > 1 {
-				t.Errorf("it has %d shards: %v", held, c.owners())
-				break
-			}
-			tried += held
-		}
-		if tried == 0 || tried > 300 {
+		if tried := c.secondsOfOneShard(); tried == 0 || tried > 300 {
 			t.Errorf("it had a shard for %d of 600 seconds", tried)
 		}
 		c.dismiss()
@@ -161,23 +151,10 @@ func TestAWorkerThatTheStreamDoesNotAnswerHoldsUpOneShardAtATime(t *testing.T) {
 // Also what is nobody's is tried one shard after the other.
 func TestAWorkerThatTheStreamDoesNotAnswerTakesOneShardAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(t, dynamosim.Options{Shards: 8})
-		deaf := &deafLine{}
-		c.joinOn(deaf, "a")
-		time.Sleep(20 * time.Second)
+		c, deaf := newDeafCrew(t, 8)
 		deaf.set(false, true)
 		time.Sleep((silentTerms + 3) * testTerm)
-		tried := 0
-		for range 600 {
-			time.Sleep(time.Second)
-			held := len(c.owners()["a"])
-			if held > 1 {
-				t.Errorf("it has %d shards: %v", held, c.owners())
-				break
-			}
-			tried += held
-		}
-		if tried == 0 {
+		if c.secondsOfOneShard() == 0 {
 			t.Error("it tried none")
 		}
 		c.dismiss()
@@ -186,12 +163,9 @@ func TestAWorkerThatTheStreamDoesNotAnswerTakesOneShardAtATime(t *testing.T) {
 
 func TestAWorkerWithoutOthersGoesOnWhenTheStreamAnswersAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(t, dynamosim.Options{Shards: 4})
-		deaf := &deafLine{}
-		c.joinOn(deaf, "a")
-		time.Sleep(5 * time.Second)
+		c, deaf := newDeafCrew(t, 4)
 		deaf.set(true, true)
-		c.rollOverAll()
+		c.rollOver(0)
 		for i := range 20 {
 			c.write(t, fmt.Sprintf("item%d", i))
 		}
@@ -211,12 +185,7 @@ func TestAWorkerWithoutOthersGoesOnWhenTheStreamAnswersAgain(t *testing.T) {
 
 func TestAShardThatCannotBeReadIsNotTakenForEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(t, dynamosim.Options{Shards: 4})
-		deaf := &deafLine{}
-		c.joinOn(deaf, "a")
-		time.Sleep(5 * time.Second)
-		c.join("b")
-		time.Sleep(20 * time.Second)
+		c, deaf := newDeafCrew(t, 4, "b")
 		deaf.set(false, true)
 		time.Sleep(2 * testTerm)
 		for shard, l := range c.rows() {

@@ -210,6 +210,35 @@ func TestTheLeaseTableDoesNotGrowForEver(t *testing.T) {
 	})
 }
 
+// Who comes once in twenty hours finds several generations to delete.
+func TestTheLeaseTableDoesNotGrowWhereTheStreamIsDrainedNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSimWorld(t, dynamosim.Options{})
+		v, leases := &versions{seen: map[string]int{}}, NewLeaseTable(w.sim, "leases")
+		for i := range 60 { // ten days of a new shard every four hours
+			w.write(t, "item")
+			time.Sleep(4 * time.Hour)
+			open, err := w.sim.OpenShards(simTable)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.sim.RollOver(simTable, open[0]); err != nil {
+				t.Fatal(err)
+			}
+			if i%5 != 4 {
+				continue
+			}
+			if err := newTestReader(t, w.sim, leases, v, func(cfg *Config) { cfg.StreamARN = w.arn }).Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows, err := leases.Load(t.Context())
+		if err != nil || len(rows) > 9 {
+			t.Errorf("%d rows after ten days, %v; want about those of the last day", len(rows), err)
+		}
+	})
+}
+
 func TestAReaderThatWasAwayForTooLongSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSimWorld(t, dynamosim.Options{})

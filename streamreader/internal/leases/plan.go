@@ -55,26 +55,41 @@ type Plan struct {
 // the same view make the same division, so that they do not run after the same
 // shards; a worker that nobody sees yet counts itself in. A shard moves only
 // from one who has two more than another, so that balance is kept once it is
-// found. It is pure: same input, same plan.
+// found. Who has just read a shard to its end keeps the place for its first
+// child. It is pure: same input, same plan.
 func Divide(in Input) Plan {
 	var plan Plan
-	loads := in.living()
+	loads, first := in.living(), firstChildren(in.Leases)
 	var vacant []Lease
-	pending := 0
+	pending, kept := 0, 0
+	keep := func(l Lease, owner string) {
+		if held, lives := loads[owner]; lives {
+			loads[owner] = append(held, l)
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(in.Leases)) {
 		l := in.Leases[id]
 		gone := in.Expired(l)
 		switch {
 		case l.Finished():
+			if first[id] == "" && in.justEnded(l) {
+				keep(l, l.Owner) // the child is not listed yet
+			}
 		case !MayBeRead(l, in.Leases):
 			plan.Waiting = append(plan.Waiting, id)
 		case l.Owner == in.Worker && !in.Busy[id] && !gone:
 			loads[in.Worker] = append(loads[in.Worker], l)
 			plan.Take = append(plan.Take, l) // a claim whose answer was lost, or of the process before
-		case l.Owner == "" || gone:
-			if !in.Busy[id] {
-				vacant = append(vacant, l)
+		case in.Busy[id] && (l.Owner == "" || gone):
+		case in.heir(l, first) != "":
+			heir := in.heir(l, first)
+			if keep(l, heir); heir == in.Worker && len(plan.Take) < in.TakeMax {
+				plan.Take = append(plan.Take, l)
+			} else {
+				kept++
 			}
+		case l.Owner == "" || gone:
+			vacant = append(vacant, l)
 		case l.Next != "":
 			if l.Next == in.Worker {
 				pending++
@@ -84,7 +99,7 @@ func Divide(in Input) Plan {
 			loads[l.Owner] = append(loads[l.Owner], l)
 		}
 	}
-	plan.Vacant, plan.Workers = len(vacant)+len(plan.Take), len(loads)
+	plan.Vacant, plan.Workers = len(vacant)+len(plan.Take)+kept, len(loads)
 	in.share(&plan, loads, vacant, in.AskMax-pending)
 	return plan
 }
@@ -107,6 +122,37 @@ func (in Input) living() map[string][]Lease {
 	}
 	return loads
 }
+
+// firstChildren returns, by the parent, one of the children that have rows.
+func firstChildren(leases map[string]Lease) map[string]string {
+	first := make(map[string]string, len(leases))
+	for id, l := range leases {
+		if known := first[l.Parent]; l.Parent != "" && (known == "" || id < known) {
+			first[l.Parent] = id
+		}
+	}
+	return first
+}
+
+// heir is who has just read the parent of a shard that nobody has had yet; ""
+// if nobody has, or it is not the first child.
+func (in Input) heir(l Lease, first map[string]string) string {
+	parent := in.Leases[l.Parent]
+	if l.Owner != "" || l.Counter != 0 || first[l.Parent] != l.Shard || !in.justEnded(parent) {
+		return ""
+	}
+	return parent.Owner
+}
+
+// justEnded reports whether a shard was seen to end so short a time ago that
+// its reader may not know its children yet.
+func (in Input) justEnded(l Lease) bool {
+	return l.Finished() && in.Now.Sub(in.Changed[l.Shard]) < min(in.Term/4, heirMost)
+}
+
+// heirMost bounds the time for which a child is left to who has read its
+// parent: he may have gone.
+const heirMost = 10 * time.Second
 
 // MayBeRead reports whether the shard's parent, if there is one, is finished
 // for certain. A parent's row that is not there proves nothing: it may have been
@@ -167,7 +213,7 @@ func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease, askM
 	}
 	for i, l := range surplus {
 		place := len(vacant) + i
-		if from <= place && place < from+need && l.Next == "" && len(plan.Ask) < askMax {
+		if from <= place && place < from+need && l.Owner != "" && !l.Finished() && l.Next == "" && len(plan.Ask) < askMax {
 			plan.Ask = append(plan.Ask, l)
 		}
 	}

@@ -16,8 +16,9 @@ const (
 	takeMax, askMax = 16, 16
 )
 
-// planFrom reads "id owner" words, "id owner>next", "id -" for nobody's, with
-// "!" behind an owner that has written nothing for a term.
+// planFrom reads "id owner" words, "id owner>next", "id -" for nobody's, "id=" for
+// a finished shard, "id<parent", with "!" behind an owner that has written nothing
+// for a term.
 func planFrom(worker, rows string, change ...func(*Input)) Plan {
 	now := time.Unix(1000, 0)
 	in := Input{
@@ -97,7 +98,22 @@ func TestPlanLeases(t *testing.T) {
 			l.Checkpoint = "77"
 			in.Leases["2"] = l
 		}},
-		{name: "finished shards are no load", worker: "b", rows: "1= a 2= a 3= a 4 a 5 b"},
+		{name: "finished shards are no load", worker: "b", rows: "1= a! 2= a! 3= a! 4 a 5 b"},
+		{name: "who has just ended a shard keeps its place", worker: "a", rows: "1= a 2 a 3 b 4 b 5 b"},
+		{name: "not for ever", worker: "a", rows: "1= a! 2 a 3 b 4 b 5 b", ask: "5"},
+		{name: "and what is still to come is not asked for", worker: "b", rows: "1 a 2= a 3= a 4 b"},
+		{name: "a child goes to who had its parent", worker: "a", rows: "1= a 2<1 - 3 b", take: "2"},
+		{name: "not to another", worker: "b", rows: "1= a 2<1 - 3 b", vacantThatAreOthers: 1},
+		{name: "also where he has nothing else", worker: "b", rows: "1= a 2<1 - 3 -", take: "3", vacantThatAreOthers: 1},
+		{name: "unless he does not come for it", worker: "b", rows: "1= a! 2<1 - 3 b", take: "2"},
+		{name: "or gave the parent up when it ended", worker: "b", rows: "1= - 2<1 - 3 b", take: "2"},
+		{name: "or had it and gave it up", worker: "b", rows: "1= a 2<1 - 3 b", take: "2", change: func(in *Input) {
+			l := in.Leases["2"]
+			l.Counter = 1
+			in.Leases["2"] = l
+		}},
+		{name: "a second child is divided", worker: "b", rows: "1= a 2<1 - 3<1 - 4 a 5 b 6 a", take: "3", vacantThatAreOthers: 1},
+		{name: "where he had too much, it is asked of him later", worker: "b", rows: "1= a 2<1 - 3 a 4 a 5 a", take: "", ask: "4 5", vacantThatAreOthers: 1},
 		{name: "its own from before, at once", worker: "a", rows: "1 a 2 b", take: "1", change: func(in *Input) { in.Busy = map[string]bool{} }},
 		{name: "what it has not let go yet is not taken again", worker: "a", rows: "1 -", change: func(in *Input) { in.Busy["1"] = true }},
 		{name: "who lists is alive without a shard", worker: "a", rows: "1 - 2 -", take: "1", vacantThatAreOthers: 1, change: func(in *Input) {
@@ -177,7 +193,7 @@ func (c *crowd) round(t *rapid.T, workers []string) {
 		}
 	}
 	for id, row := range c.rows {
-		if !slices.Contains(workers, row.Owner) {
+		if !slices.Contains(workers, row.Owner) || row.Finished() {
 			continue // dead, or nobody's
 		}
 		if row.Next != "" {
@@ -193,7 +209,9 @@ func (c *crowd) round(t *rapid.T, workers []string) {
 func (c *crowd) loads(workers []string) (least, most, vacant int) {
 	count := map[string]int{}
 	for _, row := range c.rows {
-		count[row.Owner]++
+		if !row.Finished() {
+			count[row.Owner]++
+		}
 	}
 	least = len(c.rows)
 	for _, w := range workers {
@@ -206,15 +224,35 @@ func (c *crowd) loads(workers []string) (least, most, vacant int) {
 	return least, most, vacant
 }
 
+// balance lets workers act until they are in balance, within a bound.
+func (c *crowd) balance(t *rapid.T, workers []string) {
+	for rounds := 0; ; rounds++ {
+		least, most, vacant := c.loads(workers)
+		if vacant == 0 && most-least <= 1 {
+			return
+		}
+		if rounds == 40 {
+			t.Fatalf("after %d rounds loads from %d to %d, %d vacant, workers %v", rounds, least, most, vacant, workers)
+		}
+		c.round(t, workers)
+	}
+}
+
+// newCrowd has so many shards, which are nobody's.
+func newCrowd(shards int) *crowd {
+	c := &crowd{rows: map[string]Lease{}, changed: map[string]time.Time{}, now: time.Unix(1000, 0)}
+	for i := range shards {
+		id := fmt.Sprintf("shard%03d", i)
+		c.rows[id], c.changed[id] = Lease{Shard: id, Checkpoint: TrimHorizon}, c.now
+	}
+	return c
+}
+
 // Workers come and die; after each change they come to balance within a bound,
 // never take what a live owner has, and then stay as they are.
 func TestWorkersComeToBalanceAndStayThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := &crowd{rows: map[string]Lease{}, changed: map[string]time.Time{}, now: time.Unix(1000, 0)}
-		for i := range rapid.IntRange(0, 120).Draw(t, "shards") {
-			id := fmt.Sprintf("shard%03d", i)
-			c.rows[id], c.changed[id] = Lease{Shard: id, Checkpoint: TrimHorizon}, c.now
-		}
+		c := newCrowd(rapid.IntRange(0, 120).Draw(t, "shards"))
 		var workers []string
 		for change := range rapid.IntRange(1, 4).Draw(t, "changes") {
 			if len(workers) > 1 && rapid.Bool().Draw(t, "dies") {
@@ -226,23 +264,47 @@ func TestWorkersComeToBalanceAndStayThere(t *testing.T) {
 				}
 			}
 			workers = rapid.Permutation(workers).Draw(t, "order")
-			rounds := 0
-			for {
-				least, most, vacant := c.loads(workers)
-				if vacant == 0 && most-least <= 1 {
-					break
-				}
-				if rounds++; rounds > 40 {
-					t.Fatalf("after %d rounds loads from %d to %d, %d vacant, workers %v", rounds, least, most, vacant, workers)
-				}
-				c.round(t, workers)
-			}
+			c.balance(t, workers)
 			before := c.moves
 			for range 15 {
 				c.round(t, workers)
 			}
 			if c.moves != before {
 				t.Fatalf("%d moves in balance", c.moves-before)
+			}
+		}
+	})
+}
+
+// Shards roll over, some at once, and their children are listed a little later:
+// every child is begun once, and nothing else moves.
+func TestRollingOverMovesNothingElse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCrowd(rapid.IntRange(1, 60).Draw(t, "shards"))
+		workers := []string{"a", "b", "c", "d", "e"}[:rapid.IntRange(1, 5).Draw(t, "workers")]
+		c.balance(t, workers)
+		for generation := range 3 {
+			before, ended := c.moves, 0
+			listed := map[int][]Lease{} // by the round in which they are
+			for _, id := range slices.Sorted(maps.Keys(c.rows)) {
+				row := c.rows[id]
+				if row.Finished() || !rapid.Bool().Draw(t, "ends") {
+					continue
+				}
+				row.Checkpoint = ShardEnd
+				c.rows[id], c.changed[id] = row, c.now
+				round := rapid.IntRange(0, 1).Draw(t, "listed")
+				listed[round] = append(listed[round], Lease{Shard: fmt.Sprintf("%s-%d", id, generation), Parent: id, Checkpoint: TrimHorizon})
+				ended++
+			}
+			for round := range 15 {
+				for _, child := range listed[round] {
+					c.rows[child.Shard], c.changed[child.Shard] = child, c.now
+				}
+				c.round(t, workers)
+			}
+			if c.balance(t, workers); c.moves-before != ended {
+				t.Fatalf("%d moves for %d shards that rolled over", c.moves-before, ended)
 			}
 		}
 	})
