@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
+	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
@@ -155,9 +157,40 @@ func TestOtherPlacesPiecesAndCursorsAreRefused(t *testing.T) {
 			t.Errorf("place %q: %v, want %q", place, err, want)
 		}
 	}
-	client := &bucketClient{bucket: b, forbidden: exportRoot + exportID + "/manifest-files.json"}
-	_, err := replay.OpenExport(t.Context(), replay.ExportConfig{Place: "s3://exports", S3: client, Table: "app", Keys: blogKeys})
-	if err == nil || !strings.Contains(err.Error(), "no route to host") {
-		t.Errorf("a manifest that cannot be read: %v", err)
+	for refusal, want := range map[error]string{
+		errors.New("no route to host"):                     "no route to host",
+		&smithy.GenericAPIError{Code: "AccessDenied"}:      "the credentials lack s3:GetObject",
+		&smithy.GenericAPIError{Code: "InternalErrorHere"}: "InternalErrorHere",
+	} {
+		client := &bucketClient{bucket: b, forbidden: exportRoot + exportID + "/manifest-files.json", refusal: refusal}
+		_, err := replay.OpenExport(t.Context(), replay.ExportConfig{Place: "s3://exports", S3: client, Table: "app", Keys: blogKeys})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "manifest-files.json") {
+			t.Errorf("a manifest that cannot be read: %v, want %q", err, want)
+		}
+	}
+}
+
+func TestAConnectionThatBreaksOnceEndsNoPiece(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		b, _ := exportOf(1_203)
+		client := &bucketClient{bucket: b}
+		source := openExport(t, "s3://exports", client)
+		client.cutAfter = 500
+		cfg := r.process().config(source)
+		cfg.Parallel = 1 // the client is not made for more
+		if totals, err := replay.Run(t.Context(), cfg); err != nil || totals.Items != 1_203 || client.cutAfter != 0 {
+			t.Errorf("%+v, %v", totals, err)
+		}
+	})
+}
+
+func TestAnExportOfAnEmptyTableIsReplayed(t *testing.T) {
+	for _, b := range []bucket{newExport(false), newExport(false, nil, nil), newExport(true)} {
+		r := newRig(t)
+		totals, err := replay.Run(t.Context(), r.process().config(openExport(t, b.inFolder(t), nil)))
+		if err != nil || totals.Items != 0 || len(r.completed) != 1 {
+			t.Errorf("%+v, %v, %v completed", totals, err, r.completed)
+		}
 	}
 }

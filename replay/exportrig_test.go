@@ -7,7 +7,6 @@ import (
 	"crypto/md5"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -119,6 +118,7 @@ type bucketClient struct {
 	cutAfter  int // bytes that the next body gives before its connection breaks; 0: all
 	opened    int
 	forbidden string // a name
+	refusal   error  // of what is forbidden
 }
 
 func (c *bucketClient) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
@@ -127,7 +127,7 @@ func (c *bucketClient) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...
 		return nil, &s3types.NoSuchKey{}
 	}
 	if *in.Key == c.forbidden {
-		return nil, errors.New("no route to host")
+		return nil, c.refusal
 	}
 	c.opened++
 	if c.cutAfter == 0 {
