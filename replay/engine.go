@@ -134,7 +134,7 @@ func newDriver(cfg Config) (*driver, error) {
 	if cfg.Worker == "" {
 		cfg.Worker, _ = os.Hostname()
 	}
-	cfg.Rules = slices.Sorted(slices.Values(cfg.Rules))
+	cfg.Rules = slices.Compact(slices.Sorted(slices.Values(cfg.Rules)))
 	if cfg.Unique == nil {
 		cfg.Unique = func() string { return rand.Text()[:uniqueLength] }
 	}

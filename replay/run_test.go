@@ -150,7 +150,7 @@ func TestRestartForgetsWhatWasDone(t *testing.T) {
 	}
 }
 
-func TestOtherSegmentsRulesOrVersionsAreOtherWork(t *testing.T) {
+func TestOtherSegmentsRulesVersionsOrConsistencyAreOtherWork(t *testing.T) {
 	r := newRig(t)
 	for i := range 5 {
 		r.put("app", change.Key{Partition: fmt.Sprint(i), Sort: "a"})
@@ -164,6 +164,11 @@ func TestOtherSegmentsRulesOrVersionsAreOtherWork(t *testing.T) {
 		func(c *replay.Config) {
 			c.ScanOf = func(table string) replay.ScanConfig {
 				return replay.ScanConfig{Client: r.sim, Table: table, Keys: blogKeys, Segments: 5}
+			}
+		},
+		func(c *replay.Config) {
+			c.ScanOf = func(table string) replay.ScanConfig {
+				return replay.ScanConfig{Client: r.sim, Table: table, Keys: blogKeys, Segments: 4, EventuallyConsistent: true}
 			}
 		},
 	}
@@ -181,6 +186,10 @@ func TestOtherSegmentsRulesOrVersionsAreOtherWork(t *testing.T) {
 	}
 	if len(runs) != len(changed) {
 		t.Errorf("%d runs, want %d", len(runs), len(changed))
+	}
+	whole.Rules = []string{"a", "a"}
+	if step, err := replay.Next(t.Context(), whole, replay.Step{}); err != nil || !runs[step.Run] {
+		t.Errorf("a rule that is named twice is other work: %v", err)
 	}
 }
 
