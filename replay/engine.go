@@ -153,10 +153,11 @@ func (d *driver) rederive() string {
 
 // sourceOf returns the source of a pass, and its number of segments if it is a scan.
 func (d *driver) sourceOf(ctx context.Context, pass string, segments int) (Source, int, error) {
-	if d.Source != nil && pass == d.rederive() {
-		return d.Source, 0, nil
-	}
 	cfg := d.ScanOf(d.Engine.TableOf(pass))
+	if d.Source != nil && pass == d.rederive() {
+		source, err := normalize(ctx, d.Source, cfg)
+		return source, 0, err
+	}
 	if segments > 0 {
 		cfg.Segments = segments
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
@@ -167,6 +168,32 @@ func TestAKeyListThatIsCutWhileItIsReadIsAnError(t *testing.T) {
 		if page, err := list.Read(t.Context(), piece, ""); err == nil || !strings.Contains(err.Error(), "it has changed since it was checked") {
 			t.Errorf("%s: %d keys, last %v, %v", piece.Name, len(page.Keys), page.Last, err)
 		}
+	}
+}
+
+func TestANumberIsTheSameKeyHoweverItIsWritten(t *testing.T) {
+	r := newRigOf(t, types.ScalarAttributeTypeN)
+	list := openKeys(t, keyFile(t, `p/5
+p/5.0
+p/+5e0
+{"pk":"p","sk":"05"}
+{"pk":"p","sk":5.00}
+{"pk":"p","sk":{"S":"5"}}
+`), blogKeys)
+	if _, err := replay.Run(t.Context(), r.process().config(list)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{"rederive p/5": 1}, r.works); diff != "" {
+		t.Errorf("worked off (-want +got):\n%s", diff)
+	}
+}
+
+func TestAKeyThatTheTableCannotHaveIsNamed(t *testing.T) {
+	r := newRigOf(t, types.ScalarAttributeTypeN)
+	list := openKeys(t, keyFile(t, "p/1\np/five\n"), blogKeys)
+	_, err := replay.Run(t.Context(), r.process().config(list))
+	if err == nil || !strings.Contains(err.Error(), `p/five is no key of the table, whose sk is a number`) {
+		t.Errorf("error %v", err)
 	}
 }
 
