@@ -181,7 +181,7 @@ func within(folder string) string {
 func (e *Export) manifest(ctx context.Context, name string, found *problems) []byte {
 	text, err := e.small(ctx, name)
 	if err != nil {
-		found.add(name, "%s", e.reason(err))
+		found.add(name, "%s", reason(err))
 		return nil
 	}
 	for _, ending := range checksumEndings {
@@ -191,7 +191,7 @@ func (e *Export) manifest(ctx context.Context, name string, found *problems) []b
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			found.add(sidecar, "%s", e.reason(err))
+			found.add(sidecar, "%s", reason(err))
 			return nil
 		}
 		got := md5.Sum(text) //nolint:gosec // see the import
@@ -218,7 +218,7 @@ func (e *Export) small(ctx context.Context, name string) (text []byte, err error
 	return text, err
 }
 
-func (e *Export) reason(err error) string {
+func reason(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "it is missing"
 	}

@@ -57,7 +57,7 @@ func (p *Pool) Read(ctx context.Context, file File, after int64, linesMax int) (
 	}
 	s := p.take(file.Name, after)
 	if s != nil {
-		page, err := p.read(ctx, s, file, linesMax)
+		page, err := p.read(ctx, s, file, after, linesMax)
 		var content *ContentError
 		if err == nil || errors.As(err, &content) || ctx.Err() != nil {
 			return page, err
@@ -68,10 +68,10 @@ func (p *Pool) Read(ctx context.Context, file File, after int64, linesMax int) (
 	if err != nil {
 		return Page{}, fmt.Errorf("%s: %w", file.Name, err)
 	}
-	return p.read(ctx, s, file, linesMax, after)
+	return p.read(ctx, s, file, after, linesMax)
 }
 
-func (p *Pool) read(ctx context.Context, s *stream, file File, linesMax int, skip ...int64) (page Page, err error) {
+func (p *Pool) read(ctx context.Context, s *stream, file File, after int64, linesMax int) (page Page, err error) {
 	stop := context.AfterFunc(ctx, s.cancel)
 	defer func() {
 		switch {
@@ -84,10 +84,8 @@ func (p *Pool) read(ctx context.Context, s *stream, file File, linesMax int, ski
 			err = context.Cause(ctx)
 		}
 	}()
-	for _, line := range skip {
-		if err := s.skip(line); err != nil {
-			return Page{}, fmt.Errorf("%s: %w", file.Name, err)
-		}
+	if err := s.skip(after); err != nil {
+		return Page{}, fmt.Errorf("%s: %w", file.Name, err)
 	}
 	for page.Lines < int64(linesMax) && !page.Last {
 		if err := s.step(file, &page); err != nil {
