@@ -45,7 +45,7 @@ const (
 
 	// rowTTL is how long a row stays after its last write: longer than any replay
 	// takes, at however low a rate. The run's own row and those of pieces that were done
-	// first are not written again until its end, which is not told without them.
+	// first are not written again until its end, which without them never comes.
 	rowTTL = 180 * 24 * time.Hour
 )
 
