@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -85,6 +86,15 @@ func (e *Export) Read(ctx context.Context, piece Piece, cursor string) (Page, er
 func (e *Export) Close() error {
 	e.pool.Close()
 	return nil
+}
+
+// isDamage reports whether what lies in a file is wrong, not how it was delivered.
+func isDamage(err error) bool {
+	var (
+		export  *ExportError
+		content *lines.ContentError
+	)
+	return errors.As(err, &export) || errors.As(err, &content)
 }
 
 // pageOf makes a Page, whose cursor is the number of the last line read.

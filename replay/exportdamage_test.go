@@ -3,6 +3,8 @@ package replay_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -112,5 +114,67 @@ func TestADamagedFileFailsWithItsName(t *testing.T) {
 			}
 			t.Error("it was read as if it were whole")
 		})
+	}
+}
+
+// TestAFileThatWasDamagedIsReadFromItsBeginningOnceItIsMended is that nothing is taken for
+// done that was read of another file.
+func TestAFileThatWasDamagedIsReadFromItsBeginningOnceItIsMended(t *testing.T) {
+	const name = exportRoot + exportID + "/data/file00.json.gz"
+	b, keys := exportOf(3_000)
+	for damage, content := range map[string]string{
+		"another file":           strings.Repeat(itemLine(change.Key{Partition: "USER#0", Sort: "x"})+"\n", 1_500),
+		"a file of fewer lines":  strings.Repeat(itemLine(change.Key{Partition: "USER#0", Sort: "x"})+"\n", 1_200),
+		"a line that is no JSON": strings.Repeat(itemLine(change.Key{Partition: "USER#0", Sort: "x"})+"\n", 1_200) + "x\n",
+	} {
+		t.Run(damage, func(t *testing.T) {
+			r := newRig(t)
+			folder := b.inFolder(t)
+			path := filepath.Join(folder, filepath.FromSlash(name))
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, packed(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var failed *replay.PiecesError
+			if _, err := replay.Run(t.Context(), r.process().config(openExport(t, folder, nil))); !errors.As(err, &failed) {
+				t.Fatalf("with %s the replay ended with %v", damage, err)
+			}
+			if err := os.WriteFile(path, whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := replay.Run(t.Context(), r.process().config(openExport(t, folder, nil))); err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range keys {
+				if n := r.works["rederive "+key.String()]; n != 1 {
+					t.Fatalf("%s was worked off %d times", key, n)
+				}
+			}
+		})
+	}
+}
+
+func TestAnArchiveFileThatWasMendedIsReadFromItsBeginning(t *testing.T) {
+	r := newRig(t)
+	dir := t.TempDir()
+	line := func(n int) string {
+		return fmt.Sprintf(`{"dynamodb":{"Keys":{"pk":{"S":"p%d"},"sk":{"S":"a"}}}}`+"\n", n)
+	}
+	var text strings.Builder
+	for n := range 700 {
+		text.WriteString(line(n))
+	}
+	path := filepath.Join(dir, "mine.ndjson")
+	for _, content := range []string{text.String() + "x\n", line(1_000) + text.String()} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = replay.Run(t.Context(), r.process().config(openArchive(t, dir)))
+	}
+	if len(r.completed) != 1 || r.works["rederive p1000/a"] != 1 {
+		t.Errorf("%v completed, the first line worked off %d times", r.completed, r.works["rederive p1000/a"])
 	}
 }
