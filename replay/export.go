@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/dynamill/dynamill/replay/internal/export"
 	"github.com/dynamill/dynamill/replay/internal/lines"
@@ -74,7 +73,7 @@ func (e *Export) Read(ctx context.Context, piece Piece, cursor string) (Page, er
 	if !ok {
 		return Page{}, fmt.Errorf("%q is no piece of %s", piece.Name, e.Describe())
 	}
-	after, err := parseCount(cursor)
+	after, err := lines.ParsePlace(cursor)
 	if err != nil {
 		return Page{}, fmt.Errorf("%s of %s: %w", piece.Name, e.Describe(), err)
 	}
@@ -97,19 +96,7 @@ func isDamage(err error) bool {
 	return errors.As(err, &export) || errors.As(err, &content)
 }
 
-// pageOf makes a Page, whose cursor is the number of the last line read.
+// pageOf makes a Page, whose cursor is the place behind the last line read.
 func pageOf(page lines.Page) Page {
-	return Page{Keys: page.Keys, Items: page.Lines, Skipped: page.Skipped, Next: strconv.FormatInt(page.Line, 10), Last: page.Last}
-}
-
-// parseCount reads a cursor that is a number of lines or bytes.
-func parseCount(cursor string) (int64, error) {
-	if cursor == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(cursor, 10, 64)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("cursor %q is no number of lines or bytes", cursor)
-	}
-	return n, nil
+	return Page{Keys: page.Keys, Items: page.Lines, Skipped: page.Skipped, Next: page.End.String(), Last: page.Last}
 }

@@ -145,6 +145,8 @@ func TestOtherPlacesPiecesAndCursorsAreRefused(t *testing.T) {
 		{"file99.json.gz", "", "is no piece of export"},
 		{"file00.json.gz", "x", "is no number"},
 		{"file00.json.gz", "-1", "is no number"},
+		{"file00.json.gz", "2/xyz", "is no number"},
+		{"file00.json.gz", "2/00000001", "its first 2 lines are not those that were read before"},
 		{"file00.json.gz", "5", "it has only 4 lines"},
 	} {
 		if _, err := source.Read(t.Context(), replay.Piece{Name: test.piece}, test.cursor); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -178,3 +178,41 @@ func TestAnArchiveFileThatWasMendedIsReadFromItsBeginning(t *testing.T) {
 		t.Errorf("%v completed, the first line worked off %d times", r.completed, r.works["rederive p1000/a"])
 	}
 }
+
+func TestAFileThatIsReplacedWhileAReplayIsStoppedIsReadFromItsBeginning(t *testing.T) {
+	const name = exportRoot + exportID + "/data/file00.json.gz"
+	lines := make([]string, 1_500)
+	for i := range lines {
+		lines[i] = itemLine(keyOf(i))
+	}
+	b := newExport(false, lines)
+	r := newRig(t)
+	folder := b.inFolder(t)
+	path := filepath.Join(folder, filepath.FromSlash(name))
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Repeat(itemLine(change.Key{Partition: "USER#0", Sort: "x"})+"\n", len(lines))
+	if err := os.WriteFile(path, packed(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := r.process().config(openExport(t, folder, nil))
+	cfg.Parallel = 1
+	if err := r.stopAfter(2, cfg); !errors.Is(err, errKilled) || r.begun != 2 { // each page is one item many times
+		t.Fatalf("%d pages, %v", r.begun, err)
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = replay.Run(t.Context(), r.process().config(openExport(t, folder, nil)))
+	if err == nil || !strings.Contains(err.Error(), "it is another file now") {
+		t.Errorf("the replay that went on ended with %v", err)
+	}
+	if _, err := replay.Run(t.Context(), r.process().config(openExport(t, folder, nil))); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.works); n != len(lines)+1 {
+		t.Errorf("%d items were worked off, want %d", n, len(lines)+1)
+	}
+}

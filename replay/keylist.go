@@ -223,9 +223,9 @@ func (l *KeyList) Read(ctx context.Context, piece Piece, cursor string) (Page, e
 	}
 	begin, end := l.begins[number-1], l.begins[number]
 	if cursor != "" {
-		at, err := parseCount(cursor)
+		at, err := strconv.ParseInt(cursor, 10, 64)
 		if err != nil {
-			return Page{}, err
+			return Page{}, fmt.Errorf("cursor %q is no number of bytes", cursor)
 		}
 		if at < begin || at > end {
 			return Page{}, fmt.Errorf("cursor %q is not within piece %q of %s", cursor, piece.Name, l.Describe())

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/dynamill/dynamill/change"
@@ -28,9 +30,36 @@ type Page struct {
 	Keys    []change.Key
 	Lines   int64
 	Skipped int64  // lines that break off
-	Line    int64  // the number of the last line read
-	Last    bool   // the file ends behind it
+	End     Place  // behind the last line read
+	Last    bool   // the file ends there
 	MD5     []byte // of the file as it lies there; with Last only
+}
+
+// Place is one between two lines of a file.
+type Place struct {
+	Line int64  // the number of the line before, from 1; 0 at the beginning
+	Sum  uint32 // of all lines before, by which the file is recognised; 0: any file will do
+}
+
+// String writes a place as text that ParsePlace reads.
+func (p Place) String() string { return fmt.Sprintf("%d/%08x", p.Line, p.Sum) }
+
+// ParsePlace reads a place, also one without a sum; "" is the beginning.
+func ParsePlace(text string) (p Place, err error) {
+	if text == "" {
+		return p, nil
+	}
+	line, sum, summed := strings.Cut(text, "/")
+	p.Line, err = strconv.ParseInt(line, 10, 64)
+	if err == nil && summed {
+		var n uint64
+		n, err = strconv.ParseUint(sum, 16, 32)
+		p.Sum = uint32(n) //nolint:gosec // of 32 bits
+	}
+	if err != nil || p.Line < 0 {
+		return Place{}, fmt.Errorf("cursor %q is no number of lines", text)
+	}
+	return p, nil
 }
 
 // openMax is how many files a Pool keeps open between pages.
@@ -49,9 +78,9 @@ type parked struct {
 	*stream
 }
 
-// Read reads up to linesMax lines that follow the line with the number after (the first has 1).
+// Read reads up to linesMax lines behind a place.
 // An error about what is in the file is a *ContentError and names file and line.
-func (p *Pool) Read(ctx context.Context, file File, after int64, linesMax int) (Page, error) {
+func (p *Pool) Read(ctx context.Context, file File, after Place, linesMax int) (Page, error) {
 	if ctx.Err() != nil {
 		return Page{}, context.Cause(ctx)
 	}
@@ -71,7 +100,7 @@ func (p *Pool) Read(ctx context.Context, file File, after int64, linesMax int) (
 	return p.read(ctx, s, file, after, linesMax)
 }
 
-func (p *Pool) read(ctx context.Context, s *stream, file File, after int64, linesMax int) (page Page, err error) {
+func (p *Pool) read(ctx context.Context, s *stream, file File, after Place, linesMax int) (page Page, err error) {
 	stop := context.AfterFunc(ctx, s.cancel)
 	defer func() {
 		switch {
@@ -88,10 +117,12 @@ func (p *Pool) read(ctx context.Context, s *stream, file File, after int64, line
 		return Page{}, fmt.Errorf("%s: %w", file.Name, err)
 	}
 	for page.Lines < int64(linesMax) && !page.Last {
+		number := s.line + 1
 		if err := s.step(file, &page); err != nil {
-			return Page{}, fmt.Errorf("%s: line %d: %w", file.Name, page.Line+1, err)
+			return Page{}, fmt.Errorf("%s: line %d: %w", file.Name, number, err)
 		}
 	}
+	page.End = s.place()
 	if page.Last {
 		page.MD5 = s.sum.Sum(nil)
 	}
@@ -100,7 +131,6 @@ func (p *Pool) read(ctx context.Context, s *stream, file File, after int64, line
 
 // step reads one line into the page.
 func (s *stream) step(file File, page *Page) error {
-	page.Line = s.line
 	text, ended, err := s.next()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -113,6 +143,7 @@ func (s *stream) step(file File, page *Page) error {
 	case err != nil:
 		return err
 	}
+	page.Last = !ended // what a writer may add from now on is the rest of this line
 	key, has, err := file.Key(text)
 	switch {
 	case err != nil && !ended && file.TornEnd:
@@ -123,15 +154,14 @@ func (s *stream) step(file File, page *Page) error {
 		page.Keys = append(page.Keys, key)
 	}
 	page.Lines++
-	page.Line = s.line
 	return nil
 }
 
-func (p *Pool) take(name string, line int64) *stream {
+func (p *Pool) take(name string, at Place) *stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, waiting := range p.open {
-		if waiting.name == name && waiting.line == line {
+		if waiting.name == name && waiting.place() == at {
 			p.open = slices.Delete(p.open, i, i+1)
 			return waiting.stream
 		}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"hash/crc32"
 	"io"
 	"strings"
 )
@@ -67,7 +68,8 @@ type stream struct {
 	body   *body
 	sum    hash.Hash
 	text   *Reader
-	line   int64 // lines read
+	line   int64  // lines read
+	read   uint32 // sum of the lines read
 	cancel context.CancelFunc
 }
 
@@ -143,6 +145,7 @@ func (s *stream) next() (text []byte, ended bool, err error) {
 		return nil, false, s.judged(err)
 	}
 	s.line++
+	s.read = crc32.Update(s.read, crc32.IEEETable, line)
 	return TrimEnd(line), bytes.HasSuffix(line, []byte("\n")), nil
 }
 
@@ -168,16 +171,21 @@ func (s *stream) judged(err error) error {
 	return err
 }
 
-// skip reads over the lines before the one that follows line.
-func (s *stream) skip(line int64) error {
-	for s.line < line {
+func (s *stream) place() Place { return Place{s.line, s.read} }
+
+// skip reads over the lines before a place, which tell whether it is one of this file.
+func (s *stream) skip(to Place) error {
+	for s.line < to.Line {
 		_, _, err := s.next()
 		if errors.Is(err, io.EOF) {
-			return &ContentError{fmt.Errorf("it has only %d lines, and %d of it were read before: it is another file now", s.line, line)}
+			return &ContentError{fmt.Errorf("it has only %d lines, and %d of it were read before: it is another file now", s.line, to.Line)}
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if to.Sum != 0 && s.read != to.Sum {
+		return &ContentError{fmt.Errorf("its first %d lines are not those that were read before: it is another file now", to.Line)}
 	}
 	return nil
 }
