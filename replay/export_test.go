@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,6 +117,37 @@ func TestAFileIsUnpackedOnceForAllItsPages(t *testing.T) {
 	readAll(t, source, nil)
 	if client.opened != 3 {
 		t.Errorf("3 files were opened %d times", client.opened)
+	}
+}
+
+// TestAsManyFilesAsAreWorkedOffAtATimeStayOpen has 64 of them, which `dynamill replay --parallel` allows.
+func TestAsManyFilesAsAreWorkedOffAtATimeStayOpen(t *testing.T) {
+	const files = 64
+	lines := make([][]string, files)
+	for i := range lines {
+		for n := range 1_001 {
+			lines[i] = append(lines[i], itemLine(change.Key{Partition: strconv.Itoa(i), Sort: strconv.Itoa(n)}))
+		}
+	}
+	client := &bucketClient{bucket: newExport(false, lines...)}
+	source := openExport(t, "s3://exports", client)
+	client.opened = 0
+	pieces, err := source.Pieces(t.Context())
+	if err != nil || len(pieces) != files {
+		t.Fatalf("%d pieces, %v", len(pieces), err)
+	}
+	cursors := make([]string, files)
+	for range 3 {
+		for i, piece := range pieces {
+			page, err := source.Read(t.Context(), piece, cursors[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			cursors[i] = page.Next
+		}
+	}
+	if client.opened != files {
+		t.Errorf("%d files were opened %d times", files, client.opened)
 	}
 }
 

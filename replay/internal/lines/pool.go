@@ -62,8 +62,9 @@ func ParsePlace(text string) (p Place, err error) {
 	return p, nil
 }
 
-// openMax is how many files a Pool keeps open between pages.
-const openMax = 32
+// openMax is how many files a Pool keeps open between pages, about 200 KB each. More
+// than are worked off at a time, or each of them is unpacked anew for every page.
+const openMax = 128
 
 // Pool reads files page by page, by whomever and in any order. What was read last
 // stays open, since unpacking a file anew for each page would take time
