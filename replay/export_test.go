@@ -45,6 +45,36 @@ func TestAFullExportGivesItsKeysWhereverOnePoints(t *testing.T) {
 	}
 }
 
+func TestAnExportAtABucketsRootIsOneHoweverItIsNamed(t *testing.T) {
+	b, want := exportOf(7)
+	atRoot := bucket{}
+	for name, content := range b {
+		atRoot[strings.TrimPrefix(name, exportRoot+exportID+"/")] = content
+	}
+	for _, place := range []string{"s3://exports", "s3://exports/", "s3://exports/manifest-summary.json"} {
+		source := openExport(t, place, &bucketClient{bucket: atRoot})
+		keys, _ := readAll(t, source, nil)
+		if diff := cmp.Diff(sortedKeys(want), keys); diff != "" || source.Describe() != "export "+exportID+" in s3://exports/" {
+			t.Errorf("%s is %q, keys (-want +got):\n%s", place, source.Describe(), diff)
+		}
+	}
+}
+
+func TestAPrefixMayEndWithASlash(t *testing.T) {
+	for _, incremental := range []bool{false, true} {
+		doubled := bucket{}
+		for name, content := range newExport(incremental, []string{itemLine(keyOf(1))}) {
+			doubled[strings.Replace(name, "/", "//", 1)] = content
+		}
+		for _, place := range []string{"s3://exports", "s3://exports/2026-Nov//AWSDynamoDB/" + exportID} {
+			keys, _ := readAll(t, openExport(t, place, &bucketClient{bucket: doubled}), nil)
+			if diff := cmp.Diff([]change.Key{keyOf(1)}, keys); diff != "" {
+				t.Errorf("%s: keys (-want +got):\n%s", place, diff)
+			}
+		}
+	}
+}
+
 func TestAnIncrementalExportGivesTheKeysOfDeletedItemsToo(t *testing.T) {
 	const image = `{"pk":{"S":"not this one"},"sk":{"S":"x"}}`
 	line := func(micros, key, images string) string {

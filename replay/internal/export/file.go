@@ -23,14 +23,14 @@ func (e *Export) locate(ctx context.Context, found *problems) error {
 	for i := range e.Files {
 		missing[e.Files[i].Name] = &e.Files[i]
 	}
-	for _, folder := range []string{path.Join(e.folder, dataFolder), path.Join(path.Dir(e.folder), dataFolder)} {
+	for _, folder := range []string{within(e.folder) + dataFolder, within(folderOf(e.folder)) + dataFolder} {
 		if len(missing) == 0 {
 			return nil
 		}
 		err := e.objects.List(ctx, within(folder), func(object objects.Object) error {
 			name := path.Base(object.Name)
 			file := missing[name]
-			if file == nil || path.Dir(object.Name) != folder {
+			if file == nil || folderOf(object.Name) != folder {
 				return nil
 			}
 			file.object = object.Name
@@ -46,7 +46,7 @@ func (e *Export) locate(ctx context.Context, found *problems) error {
 	}
 	for _, file := range e.Files {
 		if missing[file.Name] != nil {
-			found.add(e.objects.Place(path.Join(e.folder, dataFolder, file.Name)), "it is missing")
+			found.add(e.objects.Place(within(e.folder)+dataFolder+"/"+file.Name), "it is missing")
 		}
 	}
 	return nil
