@@ -62,7 +62,8 @@ type Config struct {
 	State      StateClient
 	StateTable string
 	// ScanOf says how to scan a table: the user's or the state table. Its Segments
-	// may be 0: a scan that is resumed keeps the number that it was begun with.
+	// may be 0: a scan that is resumed keeps the number that it was begun with. It is
+	// asked with a Source, too: the table says which of its keys are numbers.
 	ScanOf func(table string) ScanConfig
 	// Source gives the items; nil: a scan of the whole table, the only one that can
 	// bring changed rules into force and find items that have vanished.
