@@ -307,3 +307,17 @@ func TestWhatIsNoArchiveOfTheTableIsNamed(t *testing.T) {
 		t.Errorf("%+v, %v", page, err)
 	}
 }
+
+// TestALineThatIsBeingWrittenEndsAFile has a page end just there: the rest of the line, which
+// comes a moment later, is none of its own.
+func TestALineThatIsBeingWrittenEndsAFile(t *testing.T) {
+	const line = `{"dynamodb":{"Keys":{"pk":{"S":"a"},"sk":{"S":"b"}}}}` + "\n"
+	path := filepath.Join(t.TempDir(), "mine.ndjson")
+	if err := os.WriteFile(path, []byte(strings.Repeat(line, 499)+line[:20]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page, err := openArchive(t, filepath.Dir(path)).Read(t.Context(), replay.Piece{Name: "mine.ndjson"}, "")
+	if err != nil || len(page.Keys) != 499 || page.Skipped != 1 || !page.Last {
+		t.Errorf("%d keys, %d skipped, last %v, %v", len(page.Keys), page.Skipped, page.Last, err)
+	}
+}

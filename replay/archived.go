@@ -79,7 +79,7 @@ func (a *Archive) Read(ctx context.Context, piece Piece, cursor string) (Page, e
 	if !ok {
 		return Page{}, fmt.Errorf("%q is no piece of %s", piece.Name, a.Describe())
 	}
-	after, err := parseCount(cursor)
+	after, err := lines.ParsePlace(cursor)
 	if err != nil {
 		return Page{}, fmt.Errorf("%s of %s: %w", piece.Name, a.Describe(), err)
 	}

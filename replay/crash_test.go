@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,45 +110,6 @@ func TestKilledAgainAndAgainItComesToTheEnd(t *testing.T) {
 			t.Errorf("%d kills lost %d pages", kills, again)
 		}
 	})
-}
-
-func TestTwoProcessesShareThePieces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.slow = 3 * time.Second
-		source := newBook(20, 5)
-		began := time.Now()
-		var shares [2]replay.Totals
-		r.both(func(i int) error {
-			var err error
-			shares[i], err = replay.Run(t.Context(), r.process().config(source))
-			return err
-		})
-		if got := r.times("rederive"); !maps.Equal(got, map[int]int{1: 100}) {
-			t.Errorf("pages were worked off %v times", got)
-		}
-		if shares[0].Items < 30 || shares[1].Items < 30 || shares[0].Items+shares[1].Items != 100 {
-			t.Errorf("the shares are %+v", shares)
-		}
-		// 100 pages, 8 at a time, 3 seconds each: 39 seconds if nobody is ever idle.
-		if took := time.Since(began); took > 60*time.Second {
-			t.Errorf("it took %s", took)
-		}
-	})
-}
-
-// both runs something twice at once; both must end well.
-func (r *rig) both(f func(i int) error) {
-	r.t.Helper()
-	var group sync.WaitGroup
-	for i := range 2 {
-		group.Go(func() {
-			if err := f(i); err != nil {
-				r.t.Error(err)
-			}
-		})
-	}
-	group.Wait()
 }
 
 func TestWhatADeadProcessHeldIsTakenOverAfterATerm(t *testing.T) {
@@ -285,52 +244,6 @@ func (r *rig) place() string {
 		return ""
 	}
 	return cursor.Value
-}
-
-// TestNothingIsCompleteWhileAnotherStillWorks ends one process's share long
-// before the other's: neither may complete the pass until both are through.
-func TestNothingIsCompleteWhileAnotherStillWorks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.left = []string{"derive/3/0", "show/3/0"}
-		for i := range 20 {
-			r.put("app", keyOf(i))
-		}
-		slow := r.process()
-		slow.hook = func(call string) {
-			if call == "work" {
-				time.Sleep(time.Minute)
-			}
-		}
-		check := func(p *process) *process {
-			last := p.hook
-			p.hook = func(call string) {
-				if last != nil {
-					last(call)
-				}
-				r.mu.Lock()
-				defer r.mu.Unlock()
-				done := 0
-				for key := range r.works {
-					if strings.HasPrefix(key, "derive/3/0 ") {
-						done++
-					}
-				}
-				if len(r.completed) > 0 && done != 20 {
-					t.Errorf("%v completed with %d of 20 items", r.completed, done)
-				}
-			}
-			return p
-		}
-		processes := []*process{check(slow), check(r.process())}
-		r.both(func(i int) error {
-			_, err := replay.Run(context.WithoutCancel(t.Context()), processes[i].config(nil))
-			return err
-		})
-		if len(r.left) > 0 || len(r.times("rederive")) > 0 {
-			t.Errorf("%v left, all rederived %v times", r.left, r.times("rederive"))
-		}
-	})
 }
 
 // expiring takes a run's row from the table as soon as it has been read once.

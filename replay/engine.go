@@ -62,7 +62,8 @@ type Config struct {
 	State      StateClient
 	StateTable string
 	// ScanOf says how to scan a table: the user's or the state table. Its Segments
-	// may be 0: a scan that is resumed keeps the number that it was begun with.
+	// may be 0: a scan that is resumed keeps the number that it was begun with. It is
+	// asked with a Source, too: the table says which of its keys are numbers.
 	ScanOf func(table string) ScanConfig
 	// Source gives the items; nil: a scan of the whole table, the only one that can
 	// bring changed rules into force and find items that have vanished.
@@ -134,7 +135,7 @@ func newDriver(cfg Config) (*driver, error) {
 	if cfg.Worker == "" {
 		cfg.Worker, _ = os.Hostname()
 	}
-	cfg.Rules = slices.Sorted(slices.Values(cfg.Rules))
+	cfg.Rules = slices.Compact(slices.Sorted(slices.Values(cfg.Rules)))
 	if cfg.Unique == nil {
 		cfg.Unique = func() string { return rand.Text()[:uniqueLength] }
 	}
@@ -153,10 +154,11 @@ func (d *driver) rederive() string {
 
 // sourceOf returns the source of a pass, and its number of segments if it is a scan.
 func (d *driver) sourceOf(ctx context.Context, pass string, segments int) (Source, int, error) {
-	if d.Source != nil && pass == d.rederive() {
-		return d.Source, 0, nil
-	}
 	cfg := d.ScanOf(d.Engine.TableOf(pass))
+	if d.Source != nil && pass == d.rederive() {
+		source, err := normalize(ctx, d.Source, cfg)
+		return source, 0, err
+	}
 	if segments > 0 {
 		cfg.Segments = segments
 	}

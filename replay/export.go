@@ -2,8 +2,8 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/dynamill/dynamill/replay/internal/export"
 	"github.com/dynamill/dynamill/replay/internal/lines"
@@ -70,7 +70,7 @@ func (e *Export) Read(ctx context.Context, piece Piece, cursor string) (Page, er
 	if !ok {
 		return Page{}, fmt.Errorf("%q is no piece of %s", piece.Name, e.Describe())
 	}
-	after, err := parseCount(cursor)
+	after, err := lines.ParsePlace(cursor)
 	if err != nil {
 		return Page{}, fmt.Errorf("%s of %s: %w", piece.Name, e.Describe(), err)
 	}
@@ -84,19 +84,16 @@ func (e *Export) Close() error {
 	return nil
 }
 
-// pageOf makes a Page, whose cursor is the number of the last line read.
-func pageOf(page lines.Page) Page {
-	return Page{Keys: page.Keys, Items: page.Lines, Skipped: page.Skipped, Next: strconv.FormatInt(page.Line, 10), Last: page.Last}
+// isDamage reports whether what lies in a file is wrong, not how it was delivered.
+func isDamage(err error) bool {
+	var (
+		export  *ExportError
+		content *lines.ContentError
+	)
+	return errors.As(err, &export) || errors.As(err, &content)
 }
 
-// parseCount reads a cursor that is a number of lines or bytes.
-func parseCount(cursor string) (int64, error) {
-	if cursor == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(cursor, 10, 64)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("cursor %q is no number of lines or bytes", cursor)
-	}
-	return n, nil
+// pageOf makes a Page, whose cursor is the place behind the last line read.
+func pageOf(page lines.Page) Page {
+	return Page{Keys: page.Keys, Items: page.Lines, Skipped: page.Skipped, Next: page.End.String(), Last: page.Last}
 }

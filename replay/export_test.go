@@ -1,189 +1,22 @@
 package replay_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/md5"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/replay"
-	"github.com/dynamill/dynamill/replay/objects"
 )
-
-const (
-	exportID   = "01693685827463-2d8752fd"
-	exportRoot = "2026-Nov/AWSDynamoDB/"
-	tableARN   = "arn:aws:dynamodb:eu-west-1:123456789012:table/app"
-)
-
-// bucket is a set of objects by name.
-type bucket map[string][]byte
-
-func packed(text string) []byte {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write([]byte(text))
-	_ = w.Close()
-	return b.Bytes()
-}
-
-func sumOf(content []byte) string {
-	sum := md5.Sum(content)
-	return base64.StdEncoding.EncodeToString(sum[:])
-}
-
-// putManifest writes a manifest with its checksum file.
-func (b bucket) putManifest(name, content string) {
-	b[exportRoot+exportID+"/"+name+".json"] = []byte(content)
-	b[exportRoot+exportID+"/"+name+".md5"] = []byte(sumOf([]byte(content)))
-}
-
-// newExport lays out an export as DynamoDB does, with these lines in its files.
-func newExport(incremental bool, files ...[]string) bucket {
-	b := bucket{exportRoot + exportID + "/_started": nil}
-	folder, kind := exportRoot+exportID+"/data/", "FULL_EXPORT"
-	if incremental {
-		folder, kind = exportRoot+"data/", "INCREMENTAL_EXPORT"
-	}
-	var manifest strings.Builder
-	items := 0
-	for i, lines := range files {
-		name := fmt.Sprintf("%sfile%02d.json.gz", folder, i)
-		text := strings.Join(lines, "\n")
-		if len(lines) > 0 {
-			text += "\n"
-		}
-		b[name] = packed(text)
-		fmt.Fprintf(&manifest, `{"itemCount":%d,"md5Checksum":%q,"etag":"0123-1","dataFileS3Key":%q}`+"\n", len(lines), sumOf(b[name]), name)
-		items += len(lines)
-	}
-	b.putManifest("manifest-files", manifest.String())
-	b.putManifest("manifest-summary", fmt.Sprintf(`{"version":"2023-08-01","exportArn":"%s/export/%s","startTime":"2026-11-04T07:28:34.028Z",`+
-		`"endTime":"2026-11-04T07:33:43.897Z","tableArn":%q,"tableId":"12345a12-abcd-123a-ab12-1234abc12345","exportTime":"2026-11-04T07:28:34.028Z",`+
-		`"s3Bucket":"exports","s3Prefix":"2026-Nov","s3SseAlgorithm":"AES256","s3SseKmsKeyId":null,"manifestFilesS3Key":"%s%s/manifest-files.json",`+
-		`"billedSizeBytes":0,"itemCount":%d,"outputFormat":"DYNAMODB_JSON","exportType":%q}`, tableARN, exportID, tableARN, exportRoot, exportID, items, kind))
-	return b
-}
-
-// edit replaces a text in an object.
-func (b bucket) edit(t *testing.T, name, old, new string) {
-	t.Helper()
-	if !bytes.Contains(b[name], []byte(old)) {
-		t.Fatalf("%s holds no %q", name, old)
-	}
-	b[name] = bytes.ReplaceAll(b[name], []byte(old), []byte(new))
-}
-
-// editManifest replaces a text in a manifest and renews its checksum file.
-func (b bucket) editManifest(t *testing.T, name, old, new string) {
-	t.Helper()
-	b.edit(t, exportRoot+exportID+"/"+name+".json", old, new)
-	b.putManifest(name, string(b[exportRoot+exportID+"/"+name+".json"]))
-}
-
-// inFolder writes the objects to a folder and returns it.
-func (b bucket) inFolder(t *testing.T) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, content := range b {
-		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
-// bucketClient is S3 with one bucket, exports, that lists few objects at a time.
-type bucketClient struct {
-	bucket
-	cutAfter  int // bytes that the next body gives before its connection breaks; 0: all
-	opened    int
-	forbidden string // a name
-}
-
-func (c *bucketClient) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
-	content, ok := c.bucket[*in.Key]
-	if !ok || *in.Bucket != "exports" {
-		return nil, &s3types.NoSuchKey{}
-	}
-	if *in.Key == c.forbidden {
-		return nil, errors.New("no route to host")
-	}
-	c.opened++
-	if c.cutAfter == 0 {
-		return &s3.GetObjectOutput{Body: io.NopCloser(bytes.NewReader(content))}, nil
-	}
-	body := io.MultiReader(bytes.NewReader(content[:min(c.cutAfter, len(content))]), brokenConnection{})
-	c.cutAfter = 0
-	return &s3.GetObjectOutput{Body: io.NopCloser(body)}, nil
-}
-
-type brokenConnection struct{}
-
-func (brokenConnection) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-func (c *bucketClient) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
-	out := &s3.ListObjectsV2Output{IsTruncated: aws.Bool(false)}
-	for _, name := range slices.Sorted(maps.Keys(c.bucket)) {
-		if !strings.HasPrefix(name, *in.Prefix) || name <= aws.ToString(in.ContinuationToken) {
-			continue
-		}
-		if len(out.Contents) == 2 {
-			out.IsTruncated, out.NextContinuationToken = aws.Bool(true), out.Contents[1].Key
-			break
-		}
-		out.Contents = append(out.Contents, s3types.Object{Key: aws.String(name), Size: aws.Int64(int64(len(c.bucket[name])))})
-	}
-	return out, nil
-}
-
-func itemLine(key change.Key) string {
-	pk, _ := json.Marshal(key.Partition)
-	sk, _ := json.Marshal(key.Sort)
-	return fmt.Sprintf(`{"Item":{"name":{"M":{"pk":{"S":"not this one"}}},"pk":{"S":%s},"sk":{"S":%s},"n":{"N":"1"}}}`, pk, sk)
-}
-
-func exportOf(n int) (bucket, []change.Key) {
-	var keys []change.Key
-	files := [][]string{{}, {}, {}} // the last stays empty, as for an empty partition
-	for i := range n {
-		key := change.Key{Partition: fmt.Sprintf("USER#\"%d\"\n", i), Sort: "POST#ü"}
-		keys = append(keys, key)
-		files[i%2] = append(files[i%2], itemLine(key))
-	}
-	return newExport(false, files...), keys
-}
-
-func openExport(t *testing.T, place string, client objects.S3Client) *replay.Export {
-	t.Helper()
-	export, err := replay.OpenExport(t.Context(), replay.ExportConfig{Place: place, S3: client, Table: "app", Keys: blogKeys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = export.Close() })
-	return export
-}
 
 func TestAFullExportGivesItsKeysWhereverOnePoints(t *testing.T) {
 	b, want := exportOf(1_203)
@@ -207,6 +40,36 @@ func TestAFullExportGivesItsKeysWhereverOnePoints(t *testing.T) {
 			keys, sum := readAll(t, source, begun)
 			if diff := cmp.Diff(sortedKeys(want), keys); diff != "" || sum.Items != 1_203 {
 				t.Fatalf("%s: %d items, keys (-want +got):\n%s", place, sum.Items, diff)
+			}
+		}
+	}
+}
+
+func TestAnExportAtABucketsRootIsOneHoweverItIsNamed(t *testing.T) {
+	b, want := exportOf(7)
+	atRoot := bucket{}
+	for name, content := range b {
+		atRoot[strings.TrimPrefix(name, exportRoot+exportID+"/")] = content
+	}
+	for _, place := range []string{"s3://exports", "s3://exports/", "s3://exports/manifest-summary.json"} {
+		source := openExport(t, place, &bucketClient{bucket: atRoot})
+		keys, _ := readAll(t, source, nil)
+		if diff := cmp.Diff(sortedKeys(want), keys); diff != "" || source.Describe() != "export "+exportID+" in s3://exports/" {
+			t.Errorf("%s is %q, keys (-want +got):\n%s", place, source.Describe(), diff)
+		}
+	}
+}
+
+func TestAPrefixMayEndWithASlash(t *testing.T) {
+	for _, incremental := range []bool{false, true} {
+		doubled := bucket{}
+		for name, content := range newExport(incremental, []string{itemLine(keyOf(1))}) {
+			doubled[strings.Replace(name, "/", "//", 1)] = content
+		}
+		for _, place := range []string{"s3://exports", "s3://exports/2026-Nov//AWSDynamoDB/" + exportID} {
+			keys, _ := readAll(t, openExport(t, place, &bucketClient{bucket: doubled}), nil)
+			if diff := cmp.Diff([]change.Key{keyOf(1)}, keys); diff != "" {
+				t.Errorf("%s: keys (-want +got):\n%s", place, diff)
 			}
 		}
 	}
@@ -250,110 +113,6 @@ func TestAnIncrementalExportGivesTheKeysOfDeletedItemsToo(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAnExportIsToldBeforeAnythingIsRead(t *testing.T) {
-	const folder = exportRoot + exportID + "/"
-	for name, test := range map[string]struct {
-		spoil func(t *testing.T, b bucket)
-		want  []string // all in the error
-	}{
-		"no export": {func(_ *testing.T, b bucket) { delete(b, folder+"manifest-summary.json") },
-			[]string{"there is no export in ", "not finished"}},
-		"two exports": {func(_ *testing.T, b bucket) { b[exportRoot+"0999-ff/manifest-summary.json"] = nil },
-			[]string{"2 exports lie in ", exportID, "0999-ff"}},
-		"a damaged summary": {func(t *testing.T, b bucket) { b.edit(t, folder+"manifest-summary.json", "2026", "2027") },
-			[]string{"manifest-summary.json: its checksum is not that of manifest-summary.md5"}},
-		"a damaged manifest of files": {func(t *testing.T, b bucket) { b.edit(t, folder+"manifest-files.json", "file00", "file09") },
-			[]string{"manifest-files.json: its checksum"}},
-		"no manifest of files": {func(_ *testing.T, b bucket) { delete(b, folder+"manifest-files.json") },
-			[]string{"manifest-files.json: it is missing"}},
-		"no checksum file": {func(_ *testing.T, b bucket) { delete(b, folder+"manifest-files.md5") },
-			[]string{"manifest-files.md5: it is missing"}},
-		"a summary that is none": {func(_ *testing.T, b bucket) { b.putManifest("manifest-summary", "[]") },
-			[]string{"manifest-summary.json: it is no summary"}},
-		"a summary without a table": {func(t *testing.T, b bucket) { b.editManifest(t, "manifest-summary", `"tableArn"`, `"x"`) },
-			[]string{`names no table`}},
-		"a summary without an export": {func(t *testing.T, b bucket) { b.editManifest(t, "manifest-summary", `"exportArn"`, `"x"`) },
-			[]string{`its exportArn is missing`}},
-		"another format": {func(t *testing.T, b bucket) { b.editManifest(t, "manifest-summary", `DYNAMODB_JSON`, `ION`) },
-			[]string{`is in the format "ION": only DYNAMODB_JSON is read`}},
-		"another table": {func(t *testing.T, b bucket) {
-			b.editManifest(t, "manifest-summary", `table/app"`, `table/application"`)
-		},
-			[]string{`is of another table: of arn:aws:dynamodb:eu-west-1:123456789012:table/application, not of "app"`}},
-		"other counts": {func(t *testing.T, b bucket) { b.editManifest(t, "manifest-summary", `"itemCount":7`, `"itemCount":8`) },
-			[]string{"its files hold 7 items together, but manifest-summary.json says 8"}},
-		"missing and empty files": {func(_ *testing.T, b bucket) {
-			delete(b, folder+"data/file00.json.gz")
-			delete(b, folder+"data/file02.json.gz")
-			b[folder+"data/file01.json.gz"] = nil
-		}, []string{"3 problems", "data/file00.json.gz: it is missing", "data/file02.json.gz: it is missing", "data/file01.json.gz: it is empty, but has 3 items"}},
-		"lines that describe no file": {func(_ *testing.T, b bucket) {
-			good := `{"itemCount":1,"md5Checksum":"1B2M2Y8AsgTpgAmY7PhCfg==","dataFileS3Key":"data/file00.json.gz"}`
-			b.putManifest("manifest-files", strings.Join([]string{good, "", "nothing", "{}", good,
-				`{"md5Checksum":"1B2M2Y8AsgTpgAmY7PhCfg==","dataFileS3Key":"data/a.json.gz"}`,
-				`{"itemCount":1,"md5Checksum":"1B2M","dataFileS3Key":"data/a.json.gz"}`}, "\n"))
-		}, []string{"5 problems", "line 3: it is no JSON object", "line 4: it has no dataFileS3Key", "line 5: it names file00.json.gz twice",
-			"line 6: it has no itemCount", `line 7: its md5Checksum "1B2M" is none`}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b, _ := exportOf(7)
-			test.spoil(t, b)
-			for _, place := range []string{"s3://exports/2026-Nov", b.inFolder(t)} {
-				_, err := replay.OpenExport(t.Context(), replay.ExportConfig{Place: place, S3: &bucketClient{bucket: b}, Table: "app", Keys: blogKeys})
-				for _, want := range test.want {
-					if err == nil || !strings.Contains(err.Error(), want) {
-						t.Errorf("%s: error %v, want %q in it", place, err, want)
-					}
-				}
-			}
-		})
-	}
-}
-
-func TestADamagedFileFailsWithItsName(t *testing.T) {
-	const name = exportRoot + exportID + "/data/file00.json.gz"
-	lines := make([]string, 1_700) // four pages
-	for i := range lines {
-		lines[i] = itemLine(change.Key{Partition: fmt.Sprint("USER#", i), Sort: "PROFILE"})
-	}
-	for damage, test := range map[string]struct {
-		spoil func(content []byte) []byte
-		want  string
-	}{
-		"cut":             {func(c []byte) []byte { return c[:len(c)-40] }, "it breaks off"},
-		"no gzip":         {func([]byte) []byte { return []byte(strings.Join(lines, "\n")) }, "it is not gzip"},
-		"a flipped bit":   {func(c []byte) []byte { c[len(c)/2] ^= 1; return c }, "file00.json.gz: "},
-		"another file":    {func([]byte) []byte { return packed(strings.Join(slices.Sorted(slices.Values(lines)), "\n") + "\n") }, "its checksum is not that of"},
-		"a line less":     {func([]byte) []byte { return packed(strings.Join(lines[1:], "\n") + "\n") }, "other than that many lines"},
-		"a line more":     {func([]byte) []byte { return packed(strings.Join(lines, "\n") + "\n" + lines[0] + "\n") }, "other than that many lines"},
-		"something added": {func(c []byte) []byte { return append(c, 0) }, "file00.json.gz: "},
-		"no JSON":         {func([]byte) []byte { return packed(lines[0] + "\nnonsense\n") }, "line 2: it is not JSON"},
-		"no key":          {func([]byte) []byte { return packed(`{"Item":{"pk":{"S":"a"}}}`) }, `line 1: Item: it has no key attribute "sk"`},
-		"no item":         {func([]byte) []byte { return packed(`{}`) }, `line 1: it has neither Item nor Keys`},
-		"a binary key":    {func([]byte) []byte { return packed(`{"Item":{"pk":{"B":"YQ=="},"sk":{"S":"a"}}}`) }, `binary`},
-	} {
-		t.Run(damage, func(t *testing.T) {
-			b := newExport(false, lines)
-			b[name] = test.spoil(b[name])
-			source := openExport(t, "s3://exports", &bucketClient{bucket: b})
-			cursor, last := "", false
-			for !last {
-				page, err := source.Read(t.Context(), replay.Piece{Name: "file00.json.gz"}, cursor)
-				if err == nil {
-					cursor, last = page.Next, page.Last
-					continue
-				}
-				var wrong *replay.ExportError
-				if !errors.As(err, &wrong) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), test.want) {
-					t.Errorf("error %v (%T), want an ExportError that names the file and says %q", err, err, test.want)
-				}
-				return
-			}
-			t.Error("it was read as if it were whole")
-		})
-	}
-}
-
 func TestABrokenConnectionIsNoDamage(t *testing.T) {
 	b, _ := exportOf(6_000)
 	client := &bucketClient{bucket: b, cutAfter: 0}
@@ -391,6 +150,37 @@ func TestAFileIsUnpackedOnceForAllItsPages(t *testing.T) {
 	}
 }
 
+// TestAsManyFilesAsAreWorkedOffAtATimeStayOpen has 64 of them, which `dynamill replay --parallel` allows.
+func TestAsManyFilesAsAreWorkedOffAtATimeStayOpen(t *testing.T) {
+	const files = 64
+	lines := make([][]string, files)
+	for i := range lines {
+		for n := range 1_001 {
+			lines[i] = append(lines[i], itemLine(change.Key{Partition: strconv.Itoa(i), Sort: strconv.Itoa(n)}))
+		}
+	}
+	client := &bucketClient{bucket: newExport(false, lines...)}
+	source := openExport(t, "s3://exports", client)
+	client.opened = 0
+	pieces, err := source.Pieces(t.Context())
+	if err != nil || len(pieces) != files {
+		t.Fatalf("%d pieces, %v", len(pieces), err)
+	}
+	cursors := make([]string, files)
+	for range 3 {
+		for i, piece := range pieces {
+			page, err := source.Read(t.Context(), piece, cursors[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			cursors[i] = page.Next
+		}
+	}
+	if client.opened != files {
+		t.Errorf("%d files were opened %d times", files, client.opened)
+	}
+}
+
 func TestAPageIsReadThoughTheOneBeforeWasStopped(t *testing.T) {
 	b, want := exportOf(1_200)
 	source := openExport(t, "s3://exports", &bucketClient{bucket: b})
@@ -417,6 +207,8 @@ func TestOtherPlacesPiecesAndCursorsAreRefused(t *testing.T) {
 		{"file99.json.gz", "", "is no piece of export"},
 		{"file00.json.gz", "x", "is no number"},
 		{"file00.json.gz", "-1", "is no number"},
+		{"file00.json.gz", "2/xyz", "is no number"},
+		{"file00.json.gz", "2/00000001", "its first 2 lines are not those that were read before"},
 		{"file00.json.gz", "5", "it has only 4 lines"},
 	} {
 		if _, err := source.Read(t.Context(), replay.Piece{Name: test.piece}, test.cursor); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -429,9 +221,40 @@ func TestOtherPlacesPiecesAndCursorsAreRefused(t *testing.T) {
 			t.Errorf("place %q: %v, want %q", place, err, want)
 		}
 	}
-	client := &bucketClient{bucket: b, forbidden: exportRoot + exportID + "/manifest-files.json"}
-	_, err := replay.OpenExport(t.Context(), replay.ExportConfig{Place: "s3://exports", S3: client, Table: "app", Keys: blogKeys})
-	if err == nil || !strings.Contains(err.Error(), "no route to host") {
-		t.Errorf("a manifest that cannot be read: %v", err)
+	for refusal, want := range map[error]string{
+		errors.New("no route to host"):                     "no route to host",
+		&smithy.GenericAPIError{Code: "AccessDenied"}:      "the credentials lack s3:GetObject",
+		&smithy.GenericAPIError{Code: "InternalErrorHere"}: "InternalErrorHere",
+	} {
+		client := &bucketClient{bucket: b, forbidden: exportRoot + exportID + "/manifest-files.json", refusal: refusal}
+		_, err := replay.OpenExport(t.Context(), replay.ExportConfig{Place: "s3://exports", S3: client, Table: "app", Keys: blogKeys})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "manifest-files.json") {
+			t.Errorf("a manifest that cannot be read: %v, want %q", err, want)
+		}
+	}
+}
+
+func TestAConnectionThatBreaksOnceEndsNoPiece(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		b, _ := exportOf(1_203)
+		client := &bucketClient{bucket: b}
+		source := openExport(t, "s3://exports", client)
+		client.cutAfter = 500
+		cfg := r.process().config(source)
+		cfg.Parallel = 1 // the client is not made for more
+		if totals, err := replay.Run(t.Context(), cfg); err != nil || totals.Items != 1_203 || client.cutAfter != 0 {
+			t.Errorf("%+v, %v", totals, err)
+		}
+	})
+}
+
+func TestAnExportOfAnEmptyTableIsReplayed(t *testing.T) {
+	for _, b := range []bucket{newExport(false), newExport(false, nil, nil), newExport(true)} {
+		r := newRig(t)
+		totals, err := replay.Run(t.Context(), r.process().config(openExport(t, b.inFolder(t), nil)))
+		if err != nil || totals.Items != 0 || len(r.completed) != 1 {
+			t.Errorf("%+v, %v, %v completed", totals, err, r.completed)
+		}
 	}
 }

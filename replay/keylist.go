@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/replay/internal/lines"
@@ -19,9 +20,16 @@ import (
 
 const (
 	keyPieceLines   = 10_000
-	keyLineMax      = 1 << 20 // bytes; a line may be a whole item, as long as its like
-	keyProblemsMax  = 20      // named; the others are counted
-	keyDigestLength = 16      // characters that tell one list from another
+	keyProblemsMax  = 20 // named; the others are counted
+	keyDigestLength = 16 // characters that tell one list from another
+
+	// How long keys may be, in bytes (DynamoDB developer guide, "Constraints"). DynamoDB
+	// refuses to look for longer ones, and with them for all others of a page.
+	partitionBytesMax = 2048
+	sortBytesMax      = 1024
+
+	// byteOrderMark is what some editors begin a file with.
+	byteOrderMark = "\ufeff"
 )
 
 // KeyListError lists the lines of a key list that are no keys.
@@ -93,13 +101,18 @@ func (l *KeyList) check() error {
 	sum := sha256.New()
 	wrong := &KeyListError{Name: l.name}
 	number, offset, keys := 0, int64(0), int64(0)
+	text := bufio.NewReader(io.TeeReader(l.file, sum))
+	if head, _ := text.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
+		n, _ := text.Discard(len(head))
+		offset = int64(n)
+	}
+	l.begins = []int64{offset}
 	endPiece := func() {
 		l.pieces = append(l.pieces, Piece{Name: fmt.Sprintf("keys %d", len(l.pieces)+1), Items: keys})
 		l.begins = append(l.begins, offset)
 		keys = 0
 	}
-	l.begins = []int64{0}
-	err := eachLine(io.TeeReader(l.file, sum), func(line []byte, size int64) bool {
+	err := eachLine(text, func(line []byte, size int64) bool {
 		number++
 		offset += size
 		switch _, has, err := l.key(line); {
@@ -124,24 +137,23 @@ func (l *KeyList) check() error {
 	if keys > 0 || len(l.pieces) == 0 {
 		endPiece()
 	}
+	l.begins[len(l.pieces)] = offset // empty lines at the end belong to no piece else
 	l.digest = hex.EncodeToString(sum.Sum(nil))[:keyDigestLength]
 	return nil
 }
 
-var errKeyLineTooLong = fmt.Errorf("it is longer than %d KB", keyLineMax>>10)
-
 // eachLine calls do with each line, and with its size including its end, until do returns false.
 func eachLine(in io.Reader, do func(line []byte, size int64) bool) error {
-	text := bufio.NewReaderSize(in, keyLineMax)
+	text := lines.NewReader(in)
 	for {
-		line, err := text.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			return errKeyLineTooLong
+		line, err := text.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		if err != nil {
 			return err
 		}
-		if len(line) > 0 && !do(bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), int64(len(line))) || err != nil {
+		if !do(lines.TrimEnd(line), int64(len(line))) {
 			return nil
 		}
 	}
@@ -154,23 +166,37 @@ func (l *KeyList) key(line []byte) (key change.Key, has bool, err error) {
 	case len(blank) == 0:
 		return change.Key{}, false, nil
 	case blank[0] == '{':
-		fields, err := lines.Object(blank)
-		if err != nil {
-			return change.Key{}, false, err
+		var fields lines.Fields
+		if fields, err = lines.Object(blank); err == nil {
+			key, err = lines.PlainKeyOf(fields, lines.KeyNames(l.names))
 		}
-		key, err = lines.PlainKeyOf(fields, lines.KeyNames(l.names))
-		return key, true, err
+	default:
+		key, err = l.printed(string(line))
 	}
-	key = change.ParseKey(string(line))
 	switch {
-	case l.names.Sort == "" && bytes.IndexByte(line, '/') >= 0:
-		return change.Key{}, false, fmt.Errorf(`%.60q has a "/", but the table has no sort key (a "/" inside a key is written %%2F)`, line)
-	case key.Partition == "" || l.names.Sort != "" && key.Sort == "":
-		return change.Key{}, false, fmt.Errorf(`%.60q is no key: want %s`, line, l.form())
-	case key.String() != string(line):
-		return change.Key{}, false, fmt.Errorf(`%.60q is not how dynamill prints a key ("/" inside a key is %%2F, "%%" is %%25): want %s`, line, l.form())
+	case err != nil:
+	case len(key.Partition) > partitionBytesMax:
+		err = fmt.Errorf("its partition key has %d bytes, and DynamoDB's have at most %d", len(key.Partition), partitionBytesMax)
+	case len(key.Sort) > sortBytesMax:
+		err = fmt.Errorf("its sort key has %d bytes, and DynamoDB's have at most %d", len(key.Sort), sortBytesMax)
 	}
-	return key, true, nil
+	return key, err == nil, err
+}
+
+// printed reads a key as dynamill prints it.
+func (l *KeyList) printed(line string) (change.Key, error) {
+	key := change.ParseKey(line)
+	switch {
+	case !utf8.ValidString(line):
+		return key, errors.New("it is not UTF-8")
+	case l.names.Sort == "" && strings.Contains(line, "/"):
+		return key, fmt.Errorf(`%.60q has a "/", but the table has no sort key (a "/" inside a key is written %%2F)`, line)
+	case key.Partition == "" || l.names.Sort != "" && key.Sort == "":
+		return key, fmt.Errorf(`%.60q is no key: want %s`, line, l.form())
+	case key.String() != line:
+		return key, fmt.Errorf(`%.60q is not how dynamill prints a key ("/" inside a key is %%2F, "%%" is %%25): want %s`, line, l.form())
+	}
+	return key, nil
 }
 
 // form shows both forms of a key.
@@ -187,6 +213,8 @@ func (l *KeyList) Describe() string { return "keys in " + l.name + ", " + l.dige
 // Pieces lists parts of 10,000 keys.
 func (l *KeyList) Pieces(context.Context) ([]Piece, error) { return l.pieces, nil }
 
+var errListChanged = errors.New("it has changed since it was checked: replay it anew, as it is now")
+
 // Read reads some keys of a part. Its cursors count bytes.
 func (l *KeyList) Read(ctx context.Context, piece Piece, cursor string) (Page, error) {
 	var number int
@@ -194,17 +222,10 @@ func (l *KeyList) Read(ctx context.Context, piece Piece, cursor string) (Page, e
 		return Page{}, fmt.Errorf("%q is no piece of %s", piece.Name, l.Describe())
 	}
 	begin, end := l.begins[number-1], l.begins[number]
-	if number == len(l.pieces) {
-		info, err := l.file.Stat()
-		if err != nil {
-			return Page{}, fmt.Errorf("reading %s: %w", l.name, err)
-		}
-		end = info.Size() // empty lines at the end belong to no piece else
-	}
 	if cursor != "" {
-		at, err := parseCount(cursor)
+		at, err := strconv.ParseInt(cursor, 10, 64)
 		if err != nil {
-			return Page{}, err
+			return Page{}, fmt.Errorf("cursor %q is no number of bytes", cursor)
 		}
 		if at < begin || at > end {
 			return Page{}, fmt.Errorf("cursor %q is not within piece %q of %s", cursor, piece.Name, l.Describe())
@@ -219,7 +240,7 @@ func (l *KeyList) Read(ctx context.Context, piece Piece, cursor string) (Page, e
 	err := eachLine(io.NewSectionReader(l.file, begin, end-begin), func(line []byte, size int64) bool {
 		key, has, err := l.key(line)
 		if err != nil {
-			failed = fmt.Errorf("%w: it has changed since it was checked", err)
+			failed = fmt.Errorf("%w: %w", err, errListChanged)
 			return false
 		}
 		begin += size
@@ -229,6 +250,9 @@ func (l *KeyList) Read(ctx context.Context, piece Piece, cursor string) (Page, e
 		}
 		return len(page.Keys) < piece.pageMax()
 	})
+	if failed == nil && begin < end && len(page.Keys) < pageLines { // it is shorter than it was
+		failed = errListChanged
+	}
 	if err = errors.Join(err, failed); err != nil {
 		return Page{}, fmt.Errorf("reading %s: %w", l.name, err)
 	}

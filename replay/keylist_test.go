@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
@@ -72,6 +73,9 @@ func TestEveryLineThatIsNoKeyIsNamed(t *testing.T) {
 		`/PROFILE`:                           `is no key`,
 		`a/b/c`:                              `is not how dynamill prints a key`,
 		`100%/b`:                             `is not how dynamill prints a key`,
+		"caf\xe9/b":                          `it is not UTF-8`,
+		strings.Repeat("p", 2_049) + "/b":    `its partition key has 2049 bytes`,
+		"a/" + strings.Repeat("s", 1_025):    `its sort key has 1025 bytes`,
 	} {
 		_, err := replay.OpenKeyList(keyFile(t, "a/b\n"+line+"\n"), blogKeys)
 		var wrong *replay.KeyListError
@@ -87,7 +91,7 @@ func TestEveryLineThatIsNoKeyIsNamed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "50 of its lines are no keys") || !strings.Contains(err.Error(), "line 20: ") || !strings.HasSuffix(err.Error(), "and 30 more") {
 		t.Errorf("error %v", err)
 	}
-	_, err = replay.OpenKeyList(keyFile(t, "a/b\n"+strings.Repeat("x", 2<<20)), blogKeys)
+	_, err = replay.OpenKeyList(keyFile(t, "a/b\n"+strings.Repeat("x", 9<<20)), blogKeys)
 	if err == nil || !strings.Contains(err.Error(), "line 2: it is longer") {
 		t.Errorf("error %v", err)
 	}
@@ -127,6 +131,69 @@ func TestALongKeyListIsReadInPiecesAndPages(t *testing.T) {
 	}
 	if _, err := open().Read(t.Context(), replay.Piece{Name: "keys 4"}, ""); err == nil {
 		t.Error("a piece too many is read")
+	}
+}
+
+func TestALineMayHoldAWholeItem(t *testing.T) {
+	// 400 KB of control characters, each of which is six bytes of JSON
+	line := `{"text":{"S":"` + strings.Repeat(`\u0001`, 400<<10) + `"},"pk":{"S":"a"},"sk":{"S":"b"}}`
+	keys, _ := readAll(t, openKeys(t, keyFile(t, line+"\nc/d\n"), blogKeys), nil)
+	if diff := cmp.Diff([]change.Key{{Partition: "a", Sort: "b"}, {Partition: "c", Sort: "d"}}, keys); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+func TestAByteOrderMarkIsNoPartOfTheFirstKey(t *testing.T) {
+	for _, line := range []string{"a/b", `{"pk":"a","sk":"b"}`} {
+		keys, _ := readAll(t, openKeys(t, keyFile(t, "\ufeff"+line+"\r\nc/d\r\n"), blogKeys), nil)
+		if diff := cmp.Diff([]change.Key{{Partition: "a", Sort: "b"}, {Partition: "c", Sort: "d"}}, keys); diff != "" {
+			t.Errorf("keys (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestAKeyListThatIsCutWhileItIsReadIsAnError truncates a list, as a script does that
+// writes it anew, before the first page of each piece.
+func TestAKeyListThatIsCutWhileItIsReadIsAnError(t *testing.T) {
+	path := keyFile(t, strings.Repeat("USER#1/PROFILE\n", 10_001))
+	list := openKeys(t, path, blogKeys)
+	if err := os.Truncate(path, 15); err != nil {
+		t.Fatal(err)
+	}
+	pieces, err := list.Pieces(t.Context())
+	if err != nil || len(pieces) != 2 {
+		t.Fatalf("%d pieces, %v", len(pieces), err)
+	}
+	for _, piece := range pieces {
+		if page, err := list.Read(t.Context(), piece, ""); err == nil || !strings.Contains(err.Error(), "it has changed since it was checked") {
+			t.Errorf("%s: %d keys, last %v, %v", piece.Name, len(page.Keys), page.Last, err)
+		}
+	}
+}
+
+func TestANumberIsTheSameKeyHoweverItIsWritten(t *testing.T) {
+	r := newRigOf(t, types.ScalarAttributeTypeN)
+	list := openKeys(t, keyFile(t, `p/5
+p/5.0
+p/+5e0
+{"pk":"p","sk":"05"}
+{"pk":"p","sk":5.00}
+{"pk":"p","sk":{"S":"5"}}
+`), blogKeys)
+	if _, err := replay.Run(t.Context(), r.process().config(list)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{"rederive p/5": 1}, r.works); diff != "" {
+		t.Errorf("worked off (-want +got):\n%s", diff)
+	}
+}
+
+func TestAKeyThatTheTableCannotHaveIsNamed(t *testing.T) {
+	r := newRigOf(t, types.ScalarAttributeTypeN)
+	list := openKeys(t, keyFile(t, "p/1\np/five\n"), blogKeys)
+	_, err := replay.Run(t.Context(), r.process().config(list))
+	if err == nil || !strings.Contains(err.Error(), `p/five is no key of the table, whose sk is a number`) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -126,6 +126,9 @@ func (w pageWork) page() (last bool, err error) {
 		if stopped := context.Cause(w.reading); stopped != nil {
 			return false, stopped
 		}
+		if isDamage(err) { // a file that is mended, or put in its place, is another one also up to there
+			err = errors.Join(err, w.held.Forget(w.working))
+		}
 		return false, err
 	}
 	told := int64(0) // keys are fewer than items where some lines have none

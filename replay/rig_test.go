@@ -40,10 +40,13 @@ type rig struct {
 	slow      time.Duration // that a page takes
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T) *rig { return newRigOf(t, types.ScalarAttributeTypeS) }
+
+// newRigOf makes a rig whose table has sort keys of this type.
+func newRigOf(t *testing.T, sortType types.ScalarAttributeType) *rig {
 	t.Helper()
 	r := &rig{t: t, works: map[string]int{}, sim: dynamosim.New(dynamosim.Options{})}
-	for _, name := range []string{stateTable, "app"} {
+	for name, sortType := range map[string]types.ScalarAttributeType{stateTable: types.ScalarAttributeTypeS, "app": sortType} {
 		_, err := r.sim.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 			TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
 			KeySchema: []types.KeySchemaElement{
@@ -51,7 +54,7 @@ func newRig(t *testing.T) *rig {
 			},
 			AttributeDefinitions: []types.AttributeDefinition{
 				{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
-				{AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
+				{AttributeName: aws.String("sk"), AttributeType: sortType},
 			},
 		})
 		if err != nil {

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
@@ -150,7 +153,7 @@ func TestRestartForgetsWhatWasDone(t *testing.T) {
 	}
 }
 
-func TestOtherSegmentsRulesOrVersionsAreOtherWork(t *testing.T) {
+func TestOtherSegmentsRulesVersionsOrConsistencyAreOtherWork(t *testing.T) {
 	r := newRig(t)
 	for i := range 5 {
 		r.put("app", change.Key{Partition: fmt.Sprint(i), Sort: "a"})
@@ -164,6 +167,11 @@ func TestOtherSegmentsRulesOrVersionsAreOtherWork(t *testing.T) {
 		func(c *replay.Config) {
 			c.ScanOf = func(table string) replay.ScanConfig {
 				return replay.ScanConfig{Client: r.sim, Table: table, Keys: blogKeys, Segments: 5}
+			}
+		},
+		func(c *replay.Config) {
+			c.ScanOf = func(table string) replay.ScanConfig {
+				return replay.ScanConfig{Client: r.sim, Table: table, Keys: blogKeys, Segments: 4, EventuallyConsistent: true}
 			}
 		},
 	}
@@ -181,6 +189,10 @@ func TestOtherSegmentsRulesOrVersionsAreOtherWork(t *testing.T) {
 	}
 	if len(runs) != len(changed) {
 		t.Errorf("%d runs, want %d", len(runs), len(changed))
+	}
+	whole.Rules = []string{"a", "a"}
+	if step, err := replay.Next(t.Context(), whole, replay.Step{}); err != nil || !runs[step.Run] {
+		t.Errorf("a rule that is named twice is other work: %v", err)
 	}
 }
 
@@ -207,6 +219,28 @@ func TestAResumedScanKeepsTheSegmentsThatItWasBegunWith(t *testing.T) {
 	if len(first.Pieces) == segments || again.Run != first.Run || again.Generation != first.Generation || len(again.Pieces) != segments {
 		t.Errorf("a replay of %d segments was resumed as %+v", len(first.Pieces), again)
 	}
+}
+
+// TestAReplayMayTakeMonths is that of a large table at a low rate: its rows must outlive it.
+func TestAReplayMayTakeMonths(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		_, err := r.sim.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
+			TableName:               aws.String(stateTable),
+			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.slow = 5 * 24 * time.Hour
+		p := r.process()
+		p.hook = func(string) { r.sim.ExpireItems() }
+		cfg := p.config(newBook(2, 8))
+		cfg.Parallel, cfg.Term = 1, 24*time.Hour // or millions of renewals are simulated
+		if totals, err := replay.Run(t.Context(), cfg); err != nil || totals.Items != 16 || len(r.completed) != 1 {
+			t.Errorf("%+v, %v, %v completed", totals, err, r.completed)
+		}
+	})
 }
 
 func TestPiecesThatFailDoNotStopTheOthersAndAreNamed(t *testing.T) {

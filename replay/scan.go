@@ -79,9 +79,14 @@ func segmentsFor(tableBytes int64) int {
 // Segments is how many pieces the scan has.
 func (s *Scan) Segments() int { return s.config.Segments }
 
-// Describe names the table and the number of segments.
+// Describe names the table and the number of segments, and whether the scan may
+// miss something: who wants one that may not is not to go on with one that may.
 func (s *Scan) Describe() string {
-	return fmt.Sprintf("scan of %s, %d segments", s.config.Table, s.config.Segments)
+	text := fmt.Sprintf("scan of %s, %d segments", s.config.Table, s.config.Segments)
+	if s.config.EventuallyConsistent {
+		text += ", eventually consistent"
+	}
+	return text
 }
 
 const segmentForm = "segment %d of %d" // counted from 1

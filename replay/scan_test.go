@@ -3,6 +3,7 @@ package replay_test
 import (
 	gocmp "cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -250,4 +251,50 @@ func TestSegmentsShareTheReadRate(t *testing.T) {
 			t.Error("a stopped scan reads on")
 		}
 	})
+}
+
+// throttled is a table that refuses scans until some moment.
+type throttled struct {
+	*dynamosim.Sim
+	until time.Time
+}
+
+func (c *throttled) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	if time.Now().Before(c.until) {
+		return nil, &types.ProvisionedThroughputExceededException{}
+	}
+	return c.Sim.Scan(ctx, in)
+}
+
+// TestAScanWaitsForCapacityForAMinute is that longer than that is an error which names the
+// segments, and that the next replay does what is left.
+func TestAScanWaitsForCapacityForAMinute(t *testing.T) {
+	for wait, waited := range map[time.Duration]bool{30 * time.Second: true, 5 * time.Minute: false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			for i := range 20 {
+				r.put("app", keyOf(i))
+			}
+			client := &throttled{r.sim, time.Now().Add(wait)}
+			cfg := r.process().config(nil)
+			cfg.ScanOf = func(table string) replay.ScanConfig {
+				return replay.ScanConfig{Client: client, Table: table, Keys: blogKeys, Segments: 4}
+			}
+			_, err := replay.Run(t.Context(), cfg)
+			if waited {
+				if err != nil {
+					t.Errorf("refused for %s the replay ended with %v", wait, err)
+				}
+				return
+			}
+			var failed *replay.PiecesError
+			if !errors.As(err, &failed) || len(failed.Errors) != 4 || !strings.Contains(err.Error(), "segment 1 of 4") {
+				t.Errorf("refused for %s the replay ended with %v", wait, err)
+			}
+			time.Sleep(wait)
+			if _, err := replay.Run(t.Context(), cfg); err != nil || len(r.completed) != 2 {
+				t.Errorf("%v, %v completed", err, r.completed)
+			}
+		})
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dynamill/dynamill/replay/internal/progress"
 )
@@ -112,7 +111,7 @@ func (d *driver) nextOf(ctx context.Context, passes []string, last Step) (Step, 
 			return step, nil
 		}
 		items += found
-		if last.Run == run.ID && i < last.Number { // completed before the last step was given out
+		if last.Generation == run.Generation && i < last.Number { // completed before the last step was given out
 			continue
 		}
 		if err := d.Engine.Complete(ctx, pass); err != nil {
@@ -158,8 +157,9 @@ func (d *driver) look(ctx context.Context, step *Step) (items int64, all int, er
 	return items, len(pieces), nil
 }
 
-// open joins or begins the run of some passes. A run that this replay has been
-// at is never begun again: it counts as finished once it is gone.
+// open joins or begins the run of some passes. One that this replay has been at and
+// that is finished is not begun again. One that was begun anew by another process, or
+// whose row somebody has deleted, is not done by what this replay did of it before.
 func (d *driver) open(ctx context.Context, passes []string, last Step) (progress.Opened, error) {
 	identity := slices.Concat([]string{d.Version}, passes)
 	for _, pass := range passes {
@@ -171,11 +171,9 @@ func (d *driver) open(ctx context.Context, passes []string, last Step) (progress
 		if err != nil {
 			return progress.Opened{}, err
 		}
-		if found == nil || found.Generation != last.Generation {
-			run.Finished = time.Now()
-			return progress.Opened{Run: run}, nil
+		if found != nil && (found.Generation == last.Generation || !found.Finished.IsZero()) {
+			return progress.Opened{Run: *found}, nil
 		}
-		return progress.Opened{Run: *found}, nil
 	}
 	var sources []string
 	for _, pass := range passes {

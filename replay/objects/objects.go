@@ -92,10 +92,31 @@ type Bucket struct {
 func (b Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	out, err := b.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &name})
 	if err != nil {
-		return nil, b.explained(err, name, "s3:GetObject")
+		return nil, b.explained(err, name, "s3:GetObject on it, kms:Decrypt on its key, or, where there is no such object, s3:ListBucket on the bucket")
 	}
-	return out.Body, nil
+	return delivery{out.Body}, nil
 }
+
+// delivery is an object on its way here.
+type delivery struct{ io.ReadCloser }
+
+func (d delivery) Read(into []byte) (int, error) {
+	n, err := d.ReadCloser.Read(into)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &brokenError{err}
+	}
+	return n, err
+}
+
+// brokenError says that a connection broke while an object came, which no client of S3
+// makes good by itself.
+type brokenError struct{ reason error }
+
+func (e *brokenError) Error() string { return "the connection broke: " + e.reason.Error() }
+func (e *brokenError) Unwrap() error { return e.reason }
+
+// ConnectionError tells the AWS SDK's classifier that trying again may help.
+func (*brokenError) ConnectionError() bool { return true }
 
 // Place returns the object's URI.
 func (b Bucket) Place(name string) string { return s3Scheme + b.Name + "/" + name }
@@ -106,7 +127,7 @@ func (b Bucket) List(ctx context.Context, prefix string, found func(Object) erro
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return b.explained(err, prefix, "s3:ListBucket")
+			return b.explained(err, prefix, "s3:ListBucket on the bucket")
 		}
 		for _, object := range page.Contents {
 			if err := found(Object{aws.ToString(object.Key), aws.ToInt64(object.Size)}); err != nil {
@@ -118,7 +139,7 @@ func (b Bucket) List(ctx context.Context, prefix string, found func(Object) erro
 }
 
 // explained says what can be done about a refusal, and makes a missing object an fs.ErrNotExist.
-func (b Bucket) explained(err error, name, permission string) error {
+func (b Bucket) explained(err error, name, permissions string) error {
 	var (
 		missing *types.NoSuchKey
 		api     smithy.APIError
@@ -127,7 +148,7 @@ func (b Bucket) explained(err error, name, permission string) error {
 	case errors.As(err, &missing):
 		return fmt.Errorf("%s: %w", b.Place(name), fs.ErrNotExist)
 	case errors.As(err, &api) && api.ErrorCode() == "AccessDenied":
-		return fmt.Errorf("%s: the credentials lack %s on it, or kms:Decrypt on its key: %w", b.Place(name), permission, err)
+		return fmt.Errorf("%s: the credentials lack %s: %w", b.Place(name), permissions, err)
 	}
 	return fmt.Errorf("%s: %w", b.Place(name), err)
 }

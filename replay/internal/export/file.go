@@ -23,14 +23,14 @@ func (e *Export) locate(ctx context.Context, found *problems) error {
 	for i := range e.Files {
 		missing[e.Files[i].Name] = &e.Files[i]
 	}
-	for _, folder := range []string{path.Join(e.folder, dataFolder), path.Join(path.Dir(e.folder), dataFolder)} {
+	for _, folder := range []string{within(e.folder) + dataFolder, within(folderOf(e.folder)) + dataFolder} {
 		if len(missing) == 0 {
 			return nil
 		}
 		err := e.objects.List(ctx, within(folder), func(object objects.Object) error {
 			name := path.Base(object.Name)
 			file := missing[name]
-			if file == nil || path.Dir(object.Name) != folder {
+			if file == nil || folderOf(object.Name) != folder {
 				return nil
 			}
 			file.object = object.Name
@@ -46,16 +46,16 @@ func (e *Export) locate(ctx context.Context, found *problems) error {
 	}
 	for _, file := range e.Files {
 		if missing[file.Name] != nil {
-			found.add(e.objects.Place(path.Join(e.folder, dataFolder, file.Name)), "it is missing")
+			found.add(e.objects.Place(within(e.folder)+dataFolder+"/"+file.Name), "it is missing")
 		}
 	}
 	return nil
 }
 
-// Read reads up to linesMax lines of a file, which follow the line with the
-// number after. The last page of a file that is not the one that was exported
-// is an *Error: the keys in the pages before are those of items all the same.
-func (e *Export) Read(ctx context.Context, pool *lines.Pool, file File, names lines.KeyNames, after int64, linesMax int) (lines.Page, error) {
+// Read reads up to linesMax lines of a file behind a place. The last page of a file
+// that is not the one that was exported is an *Error: the keys in the pages before
+// are those of items all the same.
+func (e *Export) Read(ctx context.Context, pool *lines.Pool, file File, names lines.KeyNames, after lines.Place, linesMax int) (lines.Page, error) {
 	place := e.objects.Place(file.object)
 	page, err := pool.Read(ctx, lines.File{
 		Name: place, Gzip: strings.HasSuffix(file.Name, ".gz"),
@@ -68,7 +68,7 @@ func (e *Export) Read(ctx context.Context, pool *lines.Pool, file File, names li
 		return lines.Page{}, &Error{e.objects.Place(e.folder), problems{err.Error()}}
 	case err != nil:
 		return lines.Page{}, err
-	case page.Line > file.Items || page.Last && page.Line < file.Items:
+	case page.End.Line > file.Items || page.Last && page.End.Line < file.Items:
 		err = fmt.Errorf("%s: it has %d items by %s, and other than that many lines", place, file.Items, filesName)
 	case page.Last && !bytes.Equal(page.MD5, file.md5):
 		err = fmt.Errorf("%s: its checksum is not that of %s: it is damaged, or another file", place, filesName)

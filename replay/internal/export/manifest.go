@@ -134,9 +134,9 @@ func (e *Export) wrong(found problems) error {
 // find returns the folder of the export that a place means.
 func find(ctx context.Context, in objects.Objects, name string) (string, error) {
 	if path.Base(name) == summaryName {
-		return path.Dir(name), nil
+		return folderOf(name), nil
 	}
-	content, err := in.Open(ctx, path.Join(name, summaryName))
+	content, err := in.Open(ctx, within(name)+summaryName)
 	if err == nil {
 		return name, content.Close()
 	}
@@ -150,7 +150,7 @@ func find(ctx context.Context, in objects.Objects, name string) (string, error) 
 			return fmt.Errorf("%s holds more than %d objects: give the export's own folder", in.Place(name), listedMax)
 		}
 		if path.Base(object.Name) == summaryName {
-			folders = append(folders, path.Dir(object.Name))
+			folders = append(folders, folderOf(object.Name))
 		}
 		return nil
 	})
@@ -169,9 +169,19 @@ func find(ctx context.Context, in objects.Objects, name string) (string, error) 
 	return "", fmt.Errorf("%d exports lie in %s: give one of their folders%s", len(folders), in.Place(name), list.String())
 }
 
+// folderOf is the folder that an object lies in; "" at a bucket's root. Package path is
+// not asked for it: a//b is another object than a/b, and some prefixes end with a slash.
+func folderOf(name string) string {
+	at := strings.LastIndexByte(name, '/')
+	if at == 0 {
+		return "/"
+	}
+	return name[:max(at, 0)]
+}
+
 // within is the prefix of what lies in a folder.
 func within(folder string) string {
-	if folder == "" || folder == "." {
+	if folder == "" {
 		return ""
 	}
 	return strings.TrimSuffix(folder, "/") + "/"
@@ -181,7 +191,7 @@ func within(folder string) string {
 func (e *Export) manifest(ctx context.Context, name string, found *problems) []byte {
 	text, err := e.small(ctx, name)
 	if err != nil {
-		found.add(name, "%s", e.reason(err))
+		found.add(name, "%s", reason(err))
 		return nil
 	}
 	for _, ending := range checksumEndings {
@@ -191,7 +201,7 @@ func (e *Export) manifest(ctx context.Context, name string, found *problems) []b
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			found.add(sidecar, "%s", e.reason(err))
+			found.add(sidecar, "%s", reason(err))
 			return nil
 		}
 		got := md5.Sum(text) //nolint:gosec // see the import
@@ -206,7 +216,7 @@ func (e *Export) manifest(ctx context.Context, name string, found *problems) []b
 }
 
 func (e *Export) small(ctx context.Context, name string) (text []byte, err error) {
-	content, err := e.objects.Open(ctx, path.Join(e.folder, name))
+	content, err := e.objects.Open(ctx, within(e.folder)+name)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +228,7 @@ func (e *Export) small(ctx context.Context, name string) (text []byte, err error
 	return text, err
 }
 
-func (e *Export) reason(err error) string {
+func reason(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "it is missing"
 	}

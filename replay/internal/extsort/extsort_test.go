@@ -115,3 +115,26 @@ func TestAppendedTextsSortAsTheTextsAndReadBack(t *testing.T) {
 		}
 	})
 }
+
+// TestOnlyAsManyRunsAreMergedAsMustBe has one run more than are read at once: the many
+// small ones become one, and the large ones are not written again.
+func TestOnlyAsManyRunsAreMergedAsMustBe(t *testing.T) {
+	s, err := New(t.TempDir(), 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const large, small = 9, runsMax - 8
+	s.room = 2 << 10
+	for n := 0; len(s.levels) < 2 || len(s.levels[1]) < large || len(s.levels[0]) < small; n++ {
+		if err := s.Add(fmt.Appendf(nil, "%08d", n), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Each(func(_, _ []byte) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.levels[0]) != 1 || len(s.levels[1]) != large {
+		t.Errorf("%d small runs and %d large ones are left", len(s.levels[0]), len(s.levels[1]))
+	}
+}

@@ -166,18 +166,18 @@ func (s *Sorter) Each(f func(key, data []byte) error) (err error) {
 		return err
 	}
 	s.arena, s.slots = nil, nil
-	for len(slices.Concat(s.levels...)) > runsMax {
-		for level := range s.levels { // the small ones first
-			if len(s.levels[level]) < 2 {
-				continue
-			}
-			merged, err := s.mergeRuns(s.levels[level])
-			if err != nil {
-				return err
-			}
-			s.levels[level] = []string{merged}
+	for level, runs := range s.levels { // the small ones first, and no more than must be
+		if len(slices.Concat(s.levels...)) <= runsMax {
+			break
 		}
-		break // at most one run a level is left
+		if len(runs) < 2 {
+			continue
+		}
+		merged, err := s.mergeRuns(runs)
+		if err != nil {
+			return err
+		}
+		s.levels[level] = []string{merged}
 	}
 	m, err := openMerge(slices.Concat(s.levels...))
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/dynamill/dynamill/change"
@@ -28,13 +30,41 @@ type Page struct {
 	Keys    []change.Key
 	Lines   int64
 	Skipped int64  // lines that break off
-	Line    int64  // the number of the last line read
-	Last    bool   // the file ends behind it
+	End     Place  // behind the last line read
+	Last    bool   // the file ends there
 	MD5     []byte // of the file as it lies there; with Last only
 }
 
-// openMax is how many files a Pool keeps open between pages.
-const openMax = 32
+// Place is one between two lines of a file.
+type Place struct {
+	Line int64  // the number of the line before, from 1; 0 at the beginning
+	Sum  uint32 // of all lines before, by which the file is recognised; 0: any file will do
+}
+
+// String writes a place as text that ParsePlace reads.
+func (p Place) String() string { return fmt.Sprintf("%d/%08x", p.Line, p.Sum) }
+
+// ParsePlace reads a place, also one without a sum; "" is the beginning.
+func ParsePlace(text string) (p Place, err error) {
+	if text == "" {
+		return p, nil
+	}
+	line, sum, summed := strings.Cut(text, "/")
+	p.Line, err = strconv.ParseInt(line, 10, 64)
+	if err == nil && summed {
+		var n uint64
+		n, err = strconv.ParseUint(sum, 16, 32)
+		p.Sum = uint32(n) //nolint:gosec // of 32 bits
+	}
+	if err != nil || p.Line < 0 {
+		return Place{}, fmt.Errorf("cursor %q is no number of lines", text)
+	}
+	return p, nil
+}
+
+// openMax is how many files a Pool keeps open between pages, about 200 KB each. More
+// than are worked off at a time, or each of them is unpacked anew for every page.
+const openMax = 128
 
 // Pool reads files page by page, by whomever and in any order. What was read last
 // stays open, since unpacking a file anew for each page would take time
@@ -49,15 +79,15 @@ type parked struct {
 	*stream
 }
 
-// Read reads up to linesMax lines that follow the line with the number after (the first has 1).
+// Read reads up to linesMax lines behind a place.
 // An error about what is in the file is a *ContentError and names file and line.
-func (p *Pool) Read(ctx context.Context, file File, after int64, linesMax int) (Page, error) {
+func (p *Pool) Read(ctx context.Context, file File, after Place, linesMax int) (Page, error) {
 	if ctx.Err() != nil {
 		return Page{}, context.Cause(ctx)
 	}
 	s := p.take(file.Name, after)
 	if s != nil {
-		page, err := p.read(ctx, s, file, linesMax)
+		page, err := p.read(ctx, s, file, after, linesMax)
 		var content *ContentError
 		if err == nil || errors.As(err, &content) || ctx.Err() != nil {
 			return page, err
@@ -68,10 +98,10 @@ func (p *Pool) Read(ctx context.Context, file File, after int64, linesMax int) (
 	if err != nil {
 		return Page{}, fmt.Errorf("%s: %w", file.Name, err)
 	}
-	return p.read(ctx, s, file, linesMax, after)
+	return p.read(ctx, s, file, after, linesMax)
 }
 
-func (p *Pool) read(ctx context.Context, s *stream, file File, linesMax int, skip ...int64) (page Page, err error) {
+func (p *Pool) read(ctx context.Context, s *stream, file File, after Place, linesMax int) (page Page, err error) {
 	stop := context.AfterFunc(ctx, s.cancel)
 	defer func() {
 		switch {
@@ -84,16 +114,16 @@ func (p *Pool) read(ctx context.Context, s *stream, file File, linesMax int, ski
 			err = context.Cause(ctx)
 		}
 	}()
-	for _, line := range skip {
-		if err := s.skip(line); err != nil {
-			return Page{}, fmt.Errorf("%s: %w", file.Name, err)
-		}
+	if err := s.skip(after); err != nil {
+		return Page{}, fmt.Errorf("%s: %w", file.Name, err)
 	}
 	for page.Lines < int64(linesMax) && !page.Last {
+		number := s.line + 1
 		if err := s.step(file, &page); err != nil {
-			return Page{}, fmt.Errorf("%s: line %d: %w", file.Name, page.Line+1, err)
+			return Page{}, fmt.Errorf("%s: line %d: %w", file.Name, number, err)
 		}
 	}
+	page.End = s.place()
 	if page.Last {
 		page.MD5 = s.sum.Sum(nil)
 	}
@@ -102,7 +132,6 @@ func (p *Pool) read(ctx context.Context, s *stream, file File, linesMax int, ski
 
 // step reads one line into the page.
 func (s *stream) step(file File, page *Page) error {
-	page.Line = s.line
 	text, ended, err := s.next()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -115,6 +144,7 @@ func (s *stream) step(file File, page *Page) error {
 	case err != nil:
 		return err
 	}
+	page.Last = !ended // what a writer may add from now on is the rest of this line
 	key, has, err := file.Key(text)
 	switch {
 	case err != nil && !ended && file.TornEnd:
@@ -125,15 +155,14 @@ func (s *stream) step(file File, page *Page) error {
 		page.Keys = append(page.Keys, key)
 	}
 	page.Lines++
-	page.Line = s.line
 	return nil
 }
 
-func (p *Pool) take(name string, line int64) *stream {
+func (p *Pool) take(name string, at Place) *stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, waiting := range p.open {
-		if waiting.name == name && waiting.line == line {
+		if waiting.name == name && waiting.place() == at {
 			p.open = slices.Delete(p.open, i, i+1)
 			return waiting.stream
 		}

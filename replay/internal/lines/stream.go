@@ -2,6 +2,7 @@ package lines
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"context"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"hash/crc32"
 	"io"
 	"strings"
 )
@@ -21,15 +23,53 @@ const (
 	gzipMagic  = "\x1f\x8b"
 )
 
-var errLineTooLong = fmt.Errorf("the line is longer than %d MB", lineMax>>20)
+var errLineTooLong = fmt.Errorf("it is longer than %d MB", lineMax>>20)
+
+// Reader reads lines, of which it holds one at a time.
+type Reader struct {
+	in   *bufio.Reader
+	long []byte // of lines longer than the buffer
+}
+
+// NewReader returns a Reader of all that in has.
+func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, bufferSize)} }
+
+// Next returns the next line with its end, which the last one may lack. It holds until
+// the next call. The error is io.EOF behind the last line.
+func (r *Reader) Next() ([]byte, error) {
+	r.long = r.long[:0]
+	for {
+		part, err := r.in.ReadSlice('\n')
+		if len(r.long)+len(part) > lineMax {
+			return nil, errLineTooLong
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			r.long = append(r.long, part...)
+			continue
+		}
+		if len(r.long) > 0 {
+			r.long = append(r.long, part...)
+			part = r.long
+		}
+		if err == nil || errors.Is(err, io.EOF) && len(part) > 0 {
+			return part, nil
+		}
+		return nil, err
+	}
+}
+
+// TrimEnd takes the end off a line.
+func TrimEnd(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+}
 
 // stream is an open file, read up to behind some line.
 type stream struct {
 	body   *body
 	sum    hash.Hash
-	text   *bufio.Reader
-	long   []byte // of lines longer than the buffer
+	text   *Reader
 	line   int64  // lines read
+	read   uint32 // sum of the lines read
 	cancel context.CancelFunc
 }
 
@@ -59,22 +99,21 @@ func openStream(ctx context.Context, file File) (*stream, error) {
 	s := &stream{body: &body{ReadCloser: opened}, sum: md5.New(), cancel: cancel} //nolint:gosec // see the import
 	summed := io.TeeReader(s.body, s.sum)
 	if !file.Gzip {
-		s.text = bufio.NewReaderSize(summed, bufferSize)
+		s.text = NewReader(summed)
 		return s, nil
 	}
 	unpacked, err := unpack(bufio.NewReaderSize(summed, bufferSize))
 	switch {
 	case errors.Is(err, io.EOF): // not a byte in it
-		s.text = bufio.NewReader(summed)
+		s.text = NewReader(summed)
 	case errors.Is(err, io.ErrUnexpectedEOF) && s.body.failed == nil && file.TornEnd:
-		s.text = bufio.NewReader(summed)
-		s.text.Reset(failing{err})
+		s.text = NewReader(failing{err})
 	case err != nil:
 		err = s.judged(err)
 		s.close()
 		return nil, err
 	default:
-		s.text = bufio.NewReaderSize(unpacked, bufferSize)
+		s.text = NewReader(unpacked)
 	}
 	return s, nil
 }
@@ -98,40 +137,16 @@ var errTorn = errors.New("it breaks off")
 // next returns the next line without its end, and whether it has one. The error
 // is io.EOF behind the last line. The text holds until the next call.
 func (s *stream) next() (text []byte, ended bool, err error) {
-	s.long = s.long[:0]
-	for {
-		part, err := s.text.ReadSlice('\n')
-		if len(s.long)+len(part) > lineMax {
-			return nil, false, &ContentError{errLineTooLong}
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			s.long = append(s.long, part...)
-			continue
-		}
-		if len(s.long) > 0 {
-			s.long = append(s.long, part...)
-			part = s.long
-		}
-		switch {
-		case err == nil:
-			s.line++
-			return trimEnd(part), true, nil
-		case errors.Is(err, io.EOF) && len(part) > 0:
-			s.line++
-			return part, false, nil
-		case errors.Is(err, io.EOF):
-			return nil, false, io.EOF
-		}
+	line, err := s.text.Next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, false, io.EOF
+	case err != nil:
 		return nil, false, s.judged(err)
 	}
-}
-
-func trimEnd(line []byte) []byte {
-	line = line[:len(line)-1]
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line
+	s.line++
+	s.read = crc32.Update(s.read, crc32.IEEETable, line)
+	return TrimEnd(line), bytes.HasSuffix(line, []byte("\n")), nil
 }
 
 // ContentError says that what is in a file is wrong, not how it was delivered.
@@ -146,6 +161,8 @@ func (s *stream) judged(err error) error {
 	switch {
 	case s.body.failed != nil:
 		return s.body.failed
+	case errors.Is(err, errLineTooLong):
+		return &ContentError{err}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &ContentError{errTorn}
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &flated):
@@ -154,16 +171,21 @@ func (s *stream) judged(err error) error {
 	return err
 }
 
-// skip reads over the lines before the one that follows line.
-func (s *stream) skip(line int64) error {
-	for s.line < line {
+func (s *stream) place() Place { return Place{s.line, s.read} }
+
+// skip reads over the lines before a place, which tell whether it is one of this file.
+func (s *stream) skip(to Place) error {
+	for s.line < to.Line {
 		_, _, err := s.next()
 		if errors.Is(err, io.EOF) {
-			return &ContentError{fmt.Errorf("it has only %d lines, and %d of it were read before: it is another file now", s.line, line)}
+			return &ContentError{fmt.Errorf("it has only %d lines, and %d of it were read before: it is another file now", s.line, to.Line)}
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if to.Sum != 0 && s.read != to.Sum {
+		return &ContentError{fmt.Errorf("its first %d lines are not those that were read before: it is another file now", to.Line)}
 	}
 	return nil
 }

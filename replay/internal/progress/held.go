@@ -54,6 +54,11 @@ func (h *Held) Save(ctx context.Context, cursor string, items int64, done bool) 
 	})
 }
 
+// Forget takes the place back to before the first page.
+func (h *Held) Forget(ctx context.Context) error {
+	return h.write(ctx, "forgetting the place in", func(p *Piece) { p.Cursor, p.Items = "", 0 })
+}
+
 // Release gives the piece up for others to go on from its place.
 func (h *Held) Release(ctx context.Context) error {
 	return h.write(ctx, "giving up", func(p *Piece) { p.Owner = "" })

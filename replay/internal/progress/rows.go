@@ -43,9 +43,10 @@ const (
 	// sortBytesMax is the longest sort key (DynamoDB developer guide, "Constraints").
 	sortBytesMax = 1024
 
-	// rowTTL is how long a row stays after its last write: long enough to resume
-	// what was left over a holiday. A row that goes early costs work, and nothing else.
-	rowTTL = 30 * 24 * time.Hour
+	// rowTTL is how long a row stays after its last write: longer than any replay
+	// takes, at however low a rate. The run's own row and those of pieces that were done
+	// first are not written again until its end, which without them never comes.
+	rowTTL = 180 * 24 * time.Hour
 )
 
 // Run is one piece of work.
