@@ -250,7 +250,7 @@ func (l *KeyList) Read(ctx context.Context, piece Piece, cursor string) (Page, e
 		}
 		return len(page.Keys) < piece.pageMax()
 	})
-	if failed == nil && begin < end && len(page.Keys) < pageLines { // it is shorter than it was
+	if failed == nil && begin < end && len(page.Keys) < piece.pageMax() { // it is shorter than it was
 		failed = errListChanged
 	}
 	if err = errors.Join(err, failed); err != nil {
