@@ -124,7 +124,7 @@ func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
 }
 
 // dropWhole deletes an item that a retired mirror rule made (promise 8: it carries
-// that rule's stamp, as it was seen), unless a mirror rule in force has it by now.
+// that rule's stamp, as it was seen), unless a mirror rule that has not retired has it by now.
 func (w *work) dropWhole(id plan.ItemRule, left *plan.Leftover) error {
 	c := newExpression()
 	condition := c.sprintf("attribute_exists(%n)", w.partitionKey) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))

@@ -148,3 +148,41 @@ func TestALateSumIsTakenOffThoughTheRuleToCorrectItIsReplacedMeanwhile(t *testin
 	w.expect(post1, "score", change.Value{})
 	w.expectNone("_dm_comment-score", "_dm_comment-score-2")
 }
+
+// TestAMirrorItemStaysWhileTheRuleThatHasItIsRetiring has a mirror rule change to another source and change again,
+// while the stamp of the first former rule is still on its item.
+func TestAMirrorItemStaysWhileTheRuleThatHasItIsRetiring(t *testing.T) {
+	w := newWorld(t, lastRules)
+	last := change.Key{Partition: "LAST#a", Sort: "THING"}
+	w.put(change.Item{"pk": s("CUSTOMER#a"), "sk": s("ORDER#1"), "total": change.Number("5")})
+	w.put(change.Item{"pk": s("CUSTOMER#a"), "sk": s("TICKET#1"), "title": s("help"), "urgent": s("yes")})
+	w.drain(w.seeded(), 0)
+	e := w.changing(withRule(t, lastRules, "last", "last: { mirror: Ticket, as: Last, attributes: [title] }"), nil)
+	for pass := ""; pass != "clean/2"; {
+		var err error
+		if pass, _, err = e.Aim(w.ctx); err != nil || pass == "" {
+			t.Fatalf("aimed at %q, %v", pass, err)
+		}
+		if pass == "clean/2" {
+			break // all that the first change wrote is there, and nothing is cleaned
+		}
+		if err := errors.Join(w.work(e, pass), e.Complete(w.ctx, pass)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := len(w.records())
+	e = w.changing(withRule(t, lastRules, "last", "last: { mirror: Ticket, as: Last, attributes: [title, urgent] }"), nil)
+	w.update(last, change.Item{"note": s("the application's")})
+	from = w.drain(e, from)
+	w.expect(last, "title", s("help"))
+	w.expect(last, "note", s("the application's"))
+	w.replay(e)
+	w.drain(e, from)
+	w.expect(last, "note", s("the application's"))
+	w.expect(last, "urgent", s("yes"))
+	if item := w.get(last); item.Lookup("total").Kind() != change.KindAbsent {
+		t.Errorf("what the first rule wrote is still there: %v", item)
+	}
+	w.expectNone("_dm_last", "_dm_last-2")
+	w.expectTrue()
+}
