@@ -22,14 +22,18 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 	if len(m.retire) > 0 && (cfg.Attach || !agreed) {
 		return false, m.refusal(e.stateTable, known)
 	}
-	if cfg.Attach && len(m.fresh) > 0 {
-		return false, &SetupError{Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.fresh[0].Name, e.table), Remedy: "start `dynamill run` with this rule file first"}
+	spread := m.spread(cfg.Rules, known)
+	switch {
+	case cfg.Attach && len(m.fresh) > 0:
+		return false, e.notInForce("rule " + m.fresh[0].Name + " is")
+	case cfg.Attach && len(spread) > 0:
+		return false, e.notInForce("so many write_shards of rule " + spread[0].Name + " are")
 	}
 	formers, err := e.readFormers(ctx, known, m.retire)
 	if err != nil {
 		return false, err
 	}
-	if spread := m.spread(cfg.Rules, known); len(m.fresh)+len(spread)+len(m.retire) > 0 {
+	if len(m.fresh)+len(spread)+len(m.retire) > 0 {
 		return false, e.registerRules(ctx, cfg.Rules, m, spread, known, formers)
 	}
 	if !cfg.Attach {
@@ -62,6 +66,11 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 		}
 	}
 	return true, nil
+}
+
+// notInForce says what of the file somebody else has to bring into force first.
+func (e *Engine) notInForce(what string) *SetupError {
+	return &SetupError{Problem: fmt.Sprintf("%s not in force on table %s yet", what, e.table), Remedy: "start `dynamill run` with this rule file first"}
 }
 
 // registerRules adds rules, and write suffixes of rules, and retires others, under
