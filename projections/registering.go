@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/projections/internal/plan"
@@ -79,7 +78,7 @@ func (e *Engine) notInForce(what string) *SetupError {
 func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, spread []*rules.Rule, known map[string]row, formers []*plan.Binding) error {
 	c := newExpression()
 	raise := c.sprintf("SET %n = %v", "epoch", numberValue(int64(e.epoch+1)))
-	unchanged := c.sprintf("%n = %v", "epoch", numberValue(int64(e.epoch)))
+	unchanged := e.rulesStand(c)
 	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
 		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
 		UpdateExpression: &raise, ConditionExpression: &unchanged,
@@ -106,6 +105,11 @@ func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, s
 		return nil
 	}
 	return err
+}
+
+// rulesStand is the condition that the registry is the one that this engine knows, and has no newer rules.
+func (e *Engine) rulesStand(c *expression) string {
+	return c.sprintf("%n = %v AND %n = %v", "epoch", numberValue(int64(e.epoch)), "incarnation", textValue(e.incarnation))
 }
 
 // freshWrites are the rows of new rules.
@@ -147,13 +151,14 @@ func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]row, fo
 	return writes
 }
 
-// ruleWrite sets one attribute of a rule's row.
+// ruleWrite sets one attribute of a rule's row. A row that is not there is not made: the state table is another one.
 func (e *Engine) ruleWrite(id, attribute string, v ddb.AttributeValue) ddb.TransactWriteItem {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", attribute, v)
 	return ddb.TransactWriteItem{Update: &ddb.Update{
 		TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + id}.attributes(),
-		UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		UpdateExpression: &set, ConditionExpression: ptr("attribute_exists(pk)"),
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}}
 }
 
@@ -162,11 +167,8 @@ func (e *Engine) renameRules(ctx context.Context, m matched) error {
 	for _, r := range m.renamed {
 		c := newExpression()
 		set := c.sprintf("SET %n = %v", "name", textValue(r.Name))
-		_, err := e.update(ctx, "", "renaming a rule in the registry", &dynamodb.UpdateItemInput{
-			TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + m.ids[r]}.attributes(),
-			UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		})
-		if err != nil {
+		in := e.stateUpdate(stateKey{registryPartition, registryRule + m.ids[r]}, set, "attribute_exists(pk)", c)
+		if _, err := e.update(ctx, "", "renaming a rule in the registry", in); err != nil {
 			return err
 		}
 	}

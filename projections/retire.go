@@ -21,7 +21,7 @@ import (
 func (e *Engine) turn(ctx context.Context, doing string, from, to seedCursor, rows []ddb.TransactWriteItem) error {
 	c := newExpression()
 	raise := c.sprintf("ADD %n %v", "live", numberValue(1))
-	same := c.sprintf("%n = %v", "epoch", numberValue(int64(e.epoch)))
+	same := e.rulesStand(c)
 	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
 		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
 		UpdateExpression: &raise, ConditionExpression: &same,
