@@ -21,22 +21,24 @@ func (w *world) loseState(ruleFile string) *Engine {
 	return w.engineWith(ruleFile)
 }
 
+// registryRow is the sort key of what a request writes first, or alone.
+func registryRow(in any) string {
+	switch in := in.(type) {
+	case *dynamodb.TransactWriteItemsInput:
+		if first := in.TransactItems[0].Update; first != nil {
+			return textOf(first.Key[stateSort])
+		}
+	case *dynamodb.PutItemInput:
+		return textOf(in.Item[stateSort])
+	}
+	return ""
+}
+
 // whenWriting has something happen before a client writes a row of the registry for the first time.
 func (w *world) whenWriting(sort string, happens func()) *faulty {
-	written := func(in any) string {
-		switch in := in.(type) {
-		case *dynamodb.TransactWriteItemsInput:
-			if first := in.TransactItems[0].Update; first != nil {
-				return textOf(first.Key[stateSort])
-			}
-		case *dynamodb.PutItemInput:
-			return textOf(in.Item[stateSort])
-		}
-		return ""
-	}
 	f := &faulty{Client: w.sim, around: passAll}
 	f.before = func(_ string, in any) {
-		if now := happens; now != nil && written(in) == sort {
+		if now := happens; now != nil && registryRow(in) == sort {
 			happens = nil
 			now()
 		}
