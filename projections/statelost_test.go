@@ -150,3 +150,44 @@ func TestWhatAWorkerOfALostStateTableWritesLateIsOutgrown(t *testing.T) {
 		})
 	}
 }
+
+// TestParentsThatAWorkerOfALostStateTableRaisedAreWrittenAgain has that worker know a copy rule under a higher
+// epoch than the new state table gives it.
+func TestParentsThatAWorkerOfALostStateTableRaisedAreWrittenAgain(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.file = withRule(t, socialRules, "comment-author", "")
+	w.rename("Ann")
+	for i := range children {
+		w.put(comment(fmt.Sprintf("c%02d", i), change.Item{"userId": s("u1")}))
+	}
+	open := func() *Engine {
+		e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, socialRules), FanOutMax: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	w.seeded()
+	older := open()
+	w.replay(older)
+	from := w.drain(older, 0)
+	w.loseState(socialRules)
+	e := open()
+	w.replay(e)
+	from = w.drain(e, from)
+	w.rename("Bob")
+	w.late(older, w.records()[from:])
+	w.use(socialRules)
+	for _, name := range []string{"Carol", "Dora"} {
+		w.rename(name)
+		from = w.drain(e, from)
+		if _, err := e.WorkTasks(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		from = w.drain(e, from)
+		if got := w.named(name); got != children {
+			t.Errorf("%d of %d comments name %s", got, children, name)
+		}
+	}
+	w.expectTrue()
+}
