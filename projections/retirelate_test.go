@@ -1,8 +1,11 @@
 package projections
 
 import (
+	"context"
 	"errors"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
 )
@@ -34,6 +37,46 @@ func TestALateCopyOverTheApplicationsAttributeIsPutBack(t *testing.T) {
 	w.late(old, w.records()[from:])
 	w.expect(comment1, "userName", s("Zed"))
 	w.drain(e, from)
+	w.expect(comment1, "userName", s("the application's own"))
+	w.expectNone("userAvatar", "_dm_comment-author")
+}
+
+// notUpdating crashes instead of updating one item.
+type notUpdating struct {
+	Client
+	item change.Key
+}
+
+func (c notUpdating) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if (change.Key{Partition: textOf(in.Key["pk"]), Sort: textOf(in.Key["sk"])}) == c.item {
+		return nil, errCrash
+	}
+	return c.Client.UpdateItem(ctx, in, opts...)
+}
+
+// TestALateWriteIsPutBackThoughTheBatchThatTellsOfItFailed has the late write and a later change of the item in one
+// batch, whose taking back fails: what is to be put back is told by the first record alone.
+func TestALateWriteIsPutBackThoughTheBatchThatTellsOfItFailed(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.social()
+	old := w.seeded()
+	from := w.drain(old, 0)
+	next := withRule(t, socialRules, "comment-author", "")
+	e := w.changing(next, nil)
+	w.replay(e)
+	from = w.drain(e, from)
+	w.update(comment1, change.Item{"userName": s("the application's own")})
+	from = w.drain(e, from)
+	w.update(change.Key{Partition: "USER#u1", Sort: "PROFILE"}, change.Item{"name": s("Zed")})
+	w.update(comment1, change.Item{"userId": s("u2")})
+	w.late(old, w.records()[from:])
+	w.expect(comment1, "userName", s("Name u2"))
+	w.update(comment1, change.Item{"text": s("edited")})
+	done, err := w.changing(next, notUpdating{w.sim, comment1}).Process(w.ctx, w.records()[from:])
+	if !errors.Is(err, errCrash) {
+		t.Fatalf("%d records done, %v", done, err)
+	}
+	w.drain(e, from+done)
 	w.expect(comment1, "userName", s("the application's own"))
 	w.expectNone("userAvatar", "_dm_comment-author")
 }

@@ -86,7 +86,9 @@ func (l *Leftover) lateWrite(b *Binding, old change.Image, earlier *Leftover) {
 }
 
 // goOn has what came after a late write count as somebody else's, unless the rule itself wrote again.
+// What was there before only the record of the late write tells: it is not done before this is.
 func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
+	l.First = earlier.First
 	l.before, l.late = earlier.before, earlier.late
 	if !l.Last.Lookup(b.Stamp).Equal(l.late.Lookup(b.Stamp)) {
 		l.late = l.Last
