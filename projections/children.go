@@ -102,14 +102,14 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) erro
 	if !f.Refers || id.Rule.Collection || f.Settled {
 		return nil
 	}
-	at := textValue(string(plan.VersionAt(id.Epoch, f.Position)))
+	at := plan.VersionAt(id.Epoch, f.Position)
 	key := referenceKey(id.Binding, f.Parent, id.Key)
 	c := newExpression()
-	set := c.sprintf("SET %n = %v", "at", at)
+	set := c.sprintf("SET %n = %v", "at", textValue(string(at)))
 	if key.sort != id.Key.String() {
 		set += c.sprintf(", %n = %v", "child", textValue(id.Key.String()))
 	}
-	condition := guarded(guard.ReferencePosition, c.sprintf("attribute_not_exists(%n) OR %n < %v", "at", "at", at))
+	condition := guarded(guard.ReferencePosition, c.copiedBefore(id.Binding, "<", at))
 	_, err := e.update(ctx, id.ID, "putting a reference to "+f.Parent.String(), e.stateUpdate(key, set, condition, c))
 	return err
 }
@@ -243,7 +243,7 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 		again := make([]bool, len(open))
 		errs := every(ctx, len(open), func(ctx context.Context, i int) (err error) {
 			id, f := open[i], children.Of(open[i])
-			v := plan.Version(textOf(at[parentKey(id.Binding, f.Parent)]["at"]))
+			v := copiedAt(id.Binding, at[parentKey(id.Binding, f.Parent)])
 			again[i], err = w.fillChild(ctx, id, f, items[id.Key], image(w.parentItem(id.Binding, f.Parent, sources)), v)
 			return err
 		})

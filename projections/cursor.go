@@ -45,9 +45,10 @@ var errCursorMoved = errors.New("another process moved the seeding cursor")
 
 func cursorKey() stateKey { return stateKey{registryPartition, registrySeeding} }
 
-// readCursor reads the stored cursor. Of one of another epoch nothing counts but
-// its changes, and that a scan was under way which shows what is live: the rules
-// that it was for stay live, and nobody else would show them.
+// readCursor reads the stored cursor. Of one of another epoch, or that a seeder of a
+// lost state table has left, nothing counts but its changes, and that a scan was under
+// way which shows what is live: the rules that it was for stay live, and nobody else
+// would show them.
 func (e *Engine) readCursor(ctx context.Context) (seedCursor, error) {
 	rows, err := e.readState(ctx, "reading the seeding cursor", []stateKey{cursorKey()})
 	if err != nil {
@@ -56,7 +57,7 @@ func (e *Engine) readCursor(ctx context.Context) (seedCursor, error) {
 	r := rows[cursorKey()]
 	c := seedCursor{changes: numberOf(r["changes"])}
 	phase := seedPhase(textOf(r["phase"]))
-	if int(numberOf(r["epoch"])) != e.epoch {
+	if int(numberOf(r["epoch"])) != e.epoch || textOf(r["incarnation"]) != e.incarnation {
 		if phase == phaseShow {
 			c.level, c.phase = everyLevel, phaseShow
 		}
@@ -72,7 +73,7 @@ func (e *Engine) readCursor(ctx context.Context) (seedCursor, error) {
 // cursorItem is the cursor as it is stored by its next change.
 func (e *Engine) cursorItem(c seedCursor) row {
 	r := cursorKey().attributes()
-	r["epoch"], r["level"] = numberValue(int64(e.epoch)), numberValue(int64(c.level))
+	r["incarnation"], r["epoch"], r["level"] = textValue(e.incarnation), numberValue(int64(e.epoch)), numberValue(int64(c.level))
 	r["phase"], r["items"] = textValue(string(c.phase)), numberValue(c.items)
 	r["changes"] = numberValue(c.changes + 1)
 	if len(c.last) > 0 {

@@ -100,9 +100,9 @@ func beginInspection(ctx context.Context, client InspectClient, stateTable strin
 	if table == nil {
 		return nil, nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
 	}
-	e.epoch = int(numberOf(table["epoch"]))
+	e.incarnation, e.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
 	found := &Inspection{
-		StateTable: stateTable, Table: textOf(table["table"]), Incarnation: textOf(table["incarnation"]), Epoch: e.epoch,
+		StateTable: stateTable, Table: textOf(table["table"]), Incarnation: e.incarnation, Epoch: e.epoch,
 		Rules: e.inspectRules(known),
 	}
 	found.Created, _ = time.Parse(time.RFC3339, textOf(table["created"]))

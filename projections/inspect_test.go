@@ -93,7 +93,7 @@ func (w *world) seedUntil(crash func(*Engine, string) bool) {
 
 // inspectedItems is how many items the stored seeding cursor has seen.
 func (e *Engine) inspectedItems() int64 {
-	looking := &Engine{client: e.client.(*faulty).Client, stateTable: e.stateTable, epoch: e.epoch}
+	looking := &Engine{client: e.client.(*faulty).Client, stateTable: e.stateTable, incarnation: e.incarnation, epoch: e.epoch}
 	cursor, _ := looking.readCursor(context.Background())
 	return cursor.items
 }

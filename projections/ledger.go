@@ -182,11 +182,7 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*plan.Move
 // replan goes on from the entry that is really there. It reports true if
 // nothing is left to do: the entry is as far already.
 func (e *Engine) replan(ctx context.Context, mv *plan.Move, actual row) (bool, error) {
-	decode := readEntry
-	if mv.First < 0 {
-		decode = e.ownEntry
-	}
-	ent, err := decode(actual)
+	ent, err := e.ownEntry(ctx, actual)
 	if err != nil {
 		return false, fmt.Errorf("ledger entry of %s: %w", mv.Key, err)
 	}

@@ -51,7 +51,7 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 func (e *Engine) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Version) (bool, error) {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v REMOVE %n", "at", textValue(string(v)), "ttl")
-	condition := guarded(guard.ParentHigher, c.sprintf("attribute_not_exists(%n) OR %n <= %v", "at", "at", textValue(string(v))))
+	condition := guarded(guard.ParentHigher, c.copiedBefore(id.Binding, "<=", v))
 	return e.update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 }
 
@@ -68,7 +68,25 @@ func (e *Engine) retireParent(ctx context.Context, id plan.ItemRule, v plan.Vers
 func (e *Engine) parentAt(ctx context.Context, id plan.ItemRule) (plan.Version, error) {
 	key := parentKey(id.Binding, id.Key)
 	rows, err := e.readState(ctx, "reading the position of parent "+id.Key.String(), []stateKey{key})
-	return plan.Version(textOf(rows[key]["at"])), err
+	return copiedAt(id.Binding, rows[key]), err
+}
+
+// copiedAt is the version of a row that belongs to a copy rule; "" if there is none.
+func copiedAt(b *plan.Binding, r row) plan.Version {
+	if at := plan.Version(textOf(r["at"])); at < beyond(b) {
+		return at
+	}
+	return ""
+}
+
+// beyond is later than every version under which a rule copies. What is later still, a
+// worker of a state table that was lost has left.
+func beyond(b *plan.Binding) plan.Version { return plan.VersionAt(b.Epoch+1, change.Position{}) }
+
+// copiedBefore is the condition that a row of a copy rule is not there yet or has a version below v ("<"; "<=": or just that).
+func (c *expression) copiedBefore(b *plan.Binding, below string, v plan.Version) string {
+	return c.sprintf("attribute_not_exists(%n) OR %n "+below+" %v OR %n >= %v",
+		"at", "at", textValue(string(v)), "at", textValue(string(beyond(b))))
 }
 
 // retireIfGone retires the position of a parent that is not there any more.

@@ -114,7 +114,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	pl := &plan.Changes{}
 	var moves []*plan.Move
 	for _, key := range keys {
-		ent, err := e.ownEntry(rows[entryKey(key)])
+		ent, err := e.ownEntry(ctx, rows[entryKey(key)])
 		if err != nil {
 			return err
 		}
@@ -158,19 +158,19 @@ func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, er
 	if err != nil {
 		return nil, err
 	}
-	ent, err := e.ownEntry(rows[entryKey(key)])
+	ent, err := e.ownEntry(ctx, rows[entryKey(key)])
 	if err != nil {
 		return nil, err
 	}
 	return e.readMove(ctx, key, ent, plan.Everything, plan.Late{})
 }
 
-// ownEntry decodes an entry that is to be swapped as it is. One that newer
-// rules have written is not ours to swap: it would lose what only they ask for.
-func (e *Engine) ownEntry(r row) (*plan.Entry, error) {
+// ownEntry decodes an entry that a move is to start from. One that newer rules
+// have written is not ours to swap: it would lose what only they ask for.
+func (e *Engine) ownEntry(ctx context.Context, r row) (*plan.Entry, error) {
 	ent, err := readEntry(r)
 	if err == nil && ent != nil && ent.At >= plan.VersionAt(e.epoch+1, change.Position{}) && !guard.Off(guard.EpochChecked) {
-		return nil, ErrEpochMoved
+		return nil, e.outgrow(ctx, ent.At)
 	}
 	return ent, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/projections/internal/plan"
@@ -22,14 +21,18 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 	if len(m.retire) > 0 && (cfg.Attach || !agreed) {
 		return false, m.refusal(e.stateTable, known)
 	}
-	if cfg.Attach && len(m.fresh) > 0 {
-		return false, &SetupError{Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.fresh[0].Name, e.table), Remedy: "start `dynamill run` with this rule file first"}
+	spread := m.spread(cfg.Rules, known)
+	switch {
+	case cfg.Attach && len(m.fresh) > 0:
+		return false, e.notInForce("rule " + m.fresh[0].Name + " is")
+	case cfg.Attach && len(spread) > 0:
+		return false, e.notInForce("so many write_shards of rule " + spread[0].Name + " are")
 	}
 	formers, err := e.readFormers(ctx, known, m.retire)
 	if err != nil {
 		return false, err
 	}
-	if spread := m.spread(cfg.Rules, known); len(m.fresh)+len(spread)+len(m.retire) > 0 {
+	if len(m.fresh)+len(spread)+len(m.retire) > 0 {
 		return false, e.registerRules(ctx, cfg.Rules, m, spread, known, formers)
 	}
 	if !cfg.Attach {
@@ -64,13 +67,18 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 	return true, nil
 }
 
+// notInForce says what of the file somebody else has to bring into force first.
+func (e *Engine) notInForce(what string) *SetupError {
+	return &SetupError{Problem: fmt.Sprintf("%s not in force on table %s yet", what, e.table), Remedy: "start `dynamill run` with this rule file first"}
+}
+
 // registerRules adds rules, and write suffixes of rules, and retires others, under
 // a new epoch: a worker that does not know it must not go on. Where another process
 // registers at the same time, nothing is written, and the registry is read again.
 func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, spread []*rules.Rule, known map[string]row, formers []*plan.Binding) error {
 	c := newExpression()
 	raise := c.sprintf("SET %n = %v", "epoch", numberValue(int64(e.epoch+1)))
-	unchanged := c.sprintf("%n = %v", "epoch", numberValue(int64(e.epoch)))
+	unchanged := e.rulesStand(c)
 	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
 		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
 		UpdateExpression: &raise, ConditionExpression: &unchanged,
@@ -97,6 +105,11 @@ func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, s
 		return nil
 	}
 	return err
+}
+
+// rulesStand is the condition that the registry is the one that this engine knows, and has no newer rules.
+func (e *Engine) rulesStand(c *expression) string {
+	return c.sprintf("%n = %v AND %n = %v", "epoch", numberValue(int64(e.epoch)), "incarnation", textValue(e.incarnation))
 }
 
 // freshWrites are the rows of new rules.
@@ -138,13 +151,14 @@ func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]row, fo
 	return writes
 }
 
-// ruleWrite sets one attribute of a rule's row.
+// ruleWrite sets one attribute of a rule's row. A row that is not there is not made: the state table is another one.
 func (e *Engine) ruleWrite(id, attribute string, v ddb.AttributeValue) ddb.TransactWriteItem {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", attribute, v)
 	return ddb.TransactWriteItem{Update: &ddb.Update{
 		TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + id}.attributes(),
-		UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		UpdateExpression: &set, ConditionExpression: ptr("attribute_exists(pk)"),
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}}
 }
 
@@ -153,11 +167,8 @@ func (e *Engine) renameRules(ctx context.Context, m matched) error {
 	for _, r := range m.renamed {
 		c := newExpression()
 		set := c.sprintf("SET %n = %v", "name", textValue(r.Name))
-		_, err := e.update(ctx, "", "renaming a rule in the registry", &dynamodb.UpdateItemInput{
-			TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + m.ids[r]}.attributes(),
-			UpdateExpression: &set, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		})
-		if err != nil {
+		in := e.stateUpdate(stateKey{registryPartition, registryRule + m.ids[r]}, set, "attribute_exists(pk)", c)
+		if _, err := e.update(ctx, "", "renaming a rule in the registry", in); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -226,6 +227,23 @@ func (e *Engine) checkRegistry(ctx context.Context) error {
 	}
 	e.lives.Store(numberOf(table["live"]))
 	return errWentLive
+}
+
+// outgrow is called for a version of newer rules, and returns ErrEpochMoved. Where
+// the registry has none so new, a worker of a state table that was lost has written it,
+// late. The epoch is raised above its, so that all it left counts as of older rules.
+func (e *Engine) outgrow(ctx context.Context, v plan.Version) error {
+	if err := e.checkRegistry(ctx); err != nil && !errors.Is(err, errWentLive) {
+		return err
+	}
+	c := newExpression()
+	set := c.sprintf("SET %n = %v", "epoch", numberValue(int64(max(v.RulesEpoch(), e.epoch)+1)))
+	_, err := e.update(ctx, "", "raising the rules epoch above that of a lost state table",
+		e.stateUpdate(stateKey{registryPartition, registryTable}, set, e.rulesStand(c), c))
+	if err != nil {
+		return err
+	}
+	return ErrEpochMoved
 }
 
 // underRegistry does work, and does it again if rules went live meanwhile, by

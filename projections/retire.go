@@ -21,7 +21,7 @@ import (
 func (e *Engine) turn(ctx context.Context, doing string, from, to seedCursor, rows []ddb.TransactWriteItem) error {
 	c := newExpression()
 	raise := c.sprintf("ADD %n %v", "live", numberValue(1))
-	same := c.sprintf("%n = %v", "epoch", numberValue(int64(e.epoch)))
+	same := e.rulesStand(c)
 	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
 		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
 		UpdateExpression: &raise, ConditionExpression: &same,
@@ -44,6 +44,19 @@ func (e *Engine) turn(ctx context.Context, doing string, from, to seedCursor, ro
 // turnRowsMax is how many rules one step of the registry can write.
 const turnRowsMax = plan.TransactActionsMax - 2
 
+// turns is turn with any number of rows: before the last step the cursor stands at through,
+// from where all is done again that a crash leaves undone.
+func (e *Engine) turns(ctx context.Context, doing string, from, through, to seedCursor, rows []ddb.TransactWriteItem) error {
+	for ; len(rows) > turnRowsMax; rows = rows[turnRowsMax:] {
+		if err := e.turn(ctx, doing, from, through, rows[:turnRowsMax]); err != nil {
+			return err
+		}
+		through.changes = from.changes + 1
+		from = through
+	}
+	return e.turn(ctx, doing, from, to, rows)
+}
+
 // goLive turns the cursor to showing and marks a level's rules live, at once. Whoever
 // applies records looks at the registry afterwards: either it finds the rules
 // live and rolls up, or the scan that follows here sees what it applied.
@@ -58,8 +71,7 @@ func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
 			rows = append(rows, e.ruleWrite(b.ID, "state", textValue(stateLive)))
 		}
 	}
-	rows = rows[:min(len(rows), turnRowsMax)] // the others come with a look of their own at all items
-	return e.turn(ctx, "bringing rules to life", cursor, show, rows)
+	return e.turns(ctx, "bringing rules to life", cursor, show, show, rows)
 }
 
 // retire turns the cursor to cleaning and marks former rules retired, at once. As with
@@ -67,17 +79,13 @@ func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
 // finds the rules retired, and takes back what its records tell of, or what they
 // tell of was written before, and the scan that follows here sees it.
 func (e *Engine) retire(ctx context.Context, cursor seedCursor) error {
-	clean := seedCursor{level: everyLevel, phase: phaseClean}
 	var rows []ddb.TransactWriteItem
 	for _, b := range e.planner.Formers() {
 		if !b.Retired.Load() {
 			rows = append(rows, e.ruleWrite(b.ID, "state", textValue(stateRetired)))
 		}
 	}
-	if len(rows) > turnRowsMax { // the others come next
-		rows, clean = rows[:turnRowsMax], seedCursor{}
-	}
-	return e.turn(ctx, "retiring rules", cursor, clean, rows)
+	return e.turns(ctx, "retiring rules", cursor, seedCursor{}, seedCursor{level: everyLevel, phase: phaseClean}, rows)
 }
 
 // endFormers notes that nothing is left of retired rules. What a worker that slept
@@ -90,13 +98,7 @@ func (e *Engine) endFormers(ctx context.Context, cursor seedCursor) error {
 			rows = append(rows, e.ruleWrite(b.ID, "cleaned", numberValue(int64(e.epoch))))
 		}
 	}
-	for ; len(rows) > turnRowsMax; rows = rows[turnRowsMax:] {
-		if err := e.turn(ctx, "ending former rules", cursor, cursor, rows[:turnRowsMax]); err != nil {
-			return err
-		}
-		cursor.changes++
-	}
-	return e.turn(ctx, "ending former rules", cursor, seedCursor{}, rows)
+	return e.turns(ctx, "ending former rules", cursor, cursor, seedCursor{}, rows)
 }
 
 // clean takes back what retired rules left on items.
@@ -124,7 +126,7 @@ func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
 }
 
 // dropWhole deletes an item that a retired mirror rule made (promise 8: it carries
-// that rule's stamp, as it was seen), unless a mirror rule in force has it by now.
+// that rule's stamp, as it was seen), unless a mirror rule that has not retired has it by now.
 func (w *work) dropWhole(id plan.ItemRule, left *plan.Leftover) error {
 	c := newExpression()
 	condition := c.sprintf("attribute_exists(%n)", w.partitionKey) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))

@@ -234,9 +234,7 @@ func TestAChangedMirrorRuleTakesItsItemsOver(t *testing.T) {
 	w.expectTrue()
 }
 
-// TestAMirrorKeyThatAnotherSourceGives changes what the mirror items under the same keys are made from.
-func TestAMirrorKeyThatAnotherSourceGives(t *testing.T) {
-	const one = `
+const lastRules = `
 version: 1
 table: { keys: [pk, sk] }
 entities:
@@ -246,7 +244,10 @@ entities:
 rules:
   last: { mirror: Order, as: Last, attributes: [total] }
 `
-	w := newWorld(t, one)
+
+// TestAMirrorKeyThatAnotherSourceGives changes what the mirror items under the same keys are made from.
+func TestAMirrorKeyThatAnotherSourceGives(t *testing.T) {
+	w := newWorld(t, lastRules)
 	for _, c := range []string{"a", "b", "c"} {
 		w.put(change.Item{"pk": s("CUSTOMER#" + c), "sk": s("ORDER#1"), "total": change.Number("5")})
 		w.put(change.Item{"pk": s("CUSTOMER#" + c), "sk": s("ORDER#2"), "total": change.Number("7")})
@@ -256,7 +257,7 @@ rules:
 	w.put(change.Item{"pk": s(own.Partition), "sk": s(own.Sort), "total": change.Number("1")}) // made by the application
 	from := w.drain(w.seeded(), 0)
 	w.expectTrue()
-	e := w.changing(withRule(t, one, "last", "last: { mirror: Ticket, as: Last, attributes: [title] }"), nil)
+	e := w.changing(withRule(t, lastRules, "last", "last: { mirror: Ticket, as: Last, attributes: [title] }"), nil)
 	w.replay(e)
 	from = w.drain(e, from)
 	w.expectTrue()
@@ -266,7 +267,7 @@ rules:
 		t.Errorf("the mirror item of a former rule is still there: %v", got)
 	}
 	w.expect(own, "total", change.Number("1"))
-	e = w.changing(one, nil)
+	e = w.changing(lastRules, nil)
 	w.replay(e)
 	w.drain(e, from)
 	w.expectTrue()

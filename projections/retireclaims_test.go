@@ -2,6 +2,7 @@ package projections
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
@@ -103,5 +104,19 @@ func TestWhoOnlyAttachesRenamesNothing(t *testing.T) {
 	w.engine(nil)
 	if got := name(); got != "members" {
 		t.Errorf("the rule is still called %q", got)
+	}
+}
+
+// TestWhoOnlyAttachesSpreadsNothing has an attached process know a rule with more write shards than are in force.
+func TestWhoOnlyAttachesSpreadsNothing(t *testing.T) {
+	w := newWorld(t, listRules)
+	running := w.seeded()
+	spread := withRule(t, listRules, "n", `n: { count: Member, as: Group.n, write_shards: 4 }`)
+	_, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, spread), Attach: true})
+	if setup := new(SetupError); !errors.As(err, &setup) || !strings.Contains(setup.Problem, "write_shards of rule n are not in force") {
+		t.Errorf("attaching with more write shards: %v", err)
+	}
+	if err := running.checkRegistry(w.ctx); err != nil {
+		t.Errorf("who follows the stream is told: %v", err)
 	}
 }

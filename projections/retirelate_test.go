@@ -1,8 +1,11 @@
 package projections
 
 import (
+	"context"
 	"errors"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
 )
@@ -34,6 +37,46 @@ func TestALateCopyOverTheApplicationsAttributeIsPutBack(t *testing.T) {
 	w.late(old, w.records()[from:])
 	w.expect(comment1, "userName", s("Zed"))
 	w.drain(e, from)
+	w.expect(comment1, "userName", s("the application's own"))
+	w.expectNone("userAvatar", "_dm_comment-author")
+}
+
+// notUpdating crashes instead of updating one item.
+type notUpdating struct {
+	Client
+	item change.Key
+}
+
+func (c notUpdating) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if (change.Key{Partition: textOf(in.Key["pk"]), Sort: textOf(in.Key["sk"])}) == c.item {
+		return nil, errCrash
+	}
+	return c.Client.UpdateItem(ctx, in, opts...)
+}
+
+// TestALateWriteIsPutBackThoughTheBatchThatTellsOfItFailed has the late write and a later change of the item in one
+// batch, whose taking back fails: what is to be put back is told by the first record alone.
+func TestALateWriteIsPutBackThoughTheBatchThatTellsOfItFailed(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.social()
+	old := w.seeded()
+	from := w.drain(old, 0)
+	next := withRule(t, socialRules, "comment-author", "")
+	e := w.changing(next, nil)
+	w.replay(e)
+	from = w.drain(e, from)
+	w.update(comment1, change.Item{"userName": s("the application's own")})
+	from = w.drain(e, from)
+	w.update(change.Key{Partition: "USER#u1", Sort: "PROFILE"}, change.Item{"name": s("Zed")})
+	w.update(comment1, change.Item{"userId": s("u2")})
+	w.late(old, w.records()[from:])
+	w.expect(comment1, "userName", s("Name u2"))
+	w.update(comment1, change.Item{"text": s("edited")})
+	done, err := w.changing(next, notUpdating{w.sim, comment1}).Process(w.ctx, w.records()[from:])
+	if !errors.Is(err, errCrash) {
+		t.Fatalf("%d records done, %v", done, err)
+	}
+	w.drain(e, from+done)
 	w.expect(comment1, "userName", s("the application's own"))
 	w.expectNone("userAvatar", "_dm_comment-author")
 }
@@ -147,4 +190,42 @@ func TestALateSumIsTakenOffThoughTheRuleToCorrectItIsReplacedMeanwhile(t *testin
 	w.drain(e, from)
 	w.expect(post1, "score", change.Value{})
 	w.expectNone("_dm_comment-score", "_dm_comment-score-2")
+}
+
+// TestAMirrorItemStaysWhileTheRuleThatHasItIsRetiring has a mirror rule change to another source and change again,
+// while the stamp of the first former rule is still on its item.
+func TestAMirrorItemStaysWhileTheRuleThatHasItIsRetiring(t *testing.T) {
+	w := newWorld(t, lastRules)
+	last := change.Key{Partition: "LAST#a", Sort: "THING"}
+	w.put(change.Item{"pk": s("CUSTOMER#a"), "sk": s("ORDER#1"), "total": change.Number("5")})
+	w.put(change.Item{"pk": s("CUSTOMER#a"), "sk": s("TICKET#1"), "title": s("help"), "urgent": s("yes")})
+	w.drain(w.seeded(), 0)
+	e := w.changing(withRule(t, lastRules, "last", "last: { mirror: Ticket, as: Last, attributes: [title] }"), nil)
+	for pass := ""; pass != "clean/2"; {
+		var err error
+		if pass, _, err = e.Aim(w.ctx); err != nil || pass == "" {
+			t.Fatalf("aimed at %q, %v", pass, err)
+		}
+		if pass == "clean/2" {
+			break // all that the first change wrote is there, and nothing is cleaned
+		}
+		if err := errors.Join(w.work(e, pass), e.Complete(w.ctx, pass)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := len(w.records())
+	e = w.changing(withRule(t, lastRules, "last", "last: { mirror: Ticket, as: Last, attributes: [title, urgent] }"), nil)
+	w.update(last, change.Item{"note": s("the application's")})
+	from = w.drain(e, from)
+	w.expect(last, "title", s("help"))
+	w.expect(last, "note", s("the application's"))
+	w.replay(e)
+	w.drain(e, from)
+	w.expect(last, "note", s("the application's"))
+	w.expect(last, "urgent", s("yes"))
+	if item := w.get(last); item.Lookup("total").Kind() != change.KindAbsent {
+		t.Errorf("what the first rule wrote is still there: %v", item)
+	}
+	w.expectNone("_dm_last", "_dm_last-2")
+	w.expectTrue()
 }

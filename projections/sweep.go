@@ -141,7 +141,7 @@ func (e *Engine) sweepEntries(ctx context.Context, rows []row) error {
 		if !ok {
 			continue // cut by an earlier version; the scan of the table comes by the item
 		}
-		ent, err := e.ownEntry(r)
+		ent, err := e.ownEntry(ctx, r)
 		switch {
 		case err != nil:
 			return err

@@ -51,7 +51,7 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 		item["changes"] = numberValue(e.now().UnixNano()) // as no task before it had
 	}
 	c := newExpression()
-	condition := c.sprintf("attribute_not_exists(%n) OR %n "+below+" %v", "at", "at", textValue(string(t.at)))
+	condition := c.copiedBefore(t.id.Binding, below, t.at)
 	err := e.putState(ctx, t.id.ID, "keeping the rest of a fan-out of "+t.id.Key.String(), &dynamodb.PutItemInput{
 		Item: item, ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,

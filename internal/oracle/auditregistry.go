@@ -24,7 +24,7 @@ var rowForms = []form{
 	{"registry", "table", []string{"table", "tableId", "incarnation", "epoch", "created"}, []string{"live"}},
 	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"}, []string{"file", "writeShardsMax", "locator", "cleaned"}},
 	{"registry", "file/", []string{"text"}, nil},
-	{"registry", "seeding", []string{"epoch", "level", "phase", "items", "changes"}, []string{"last"}},
+	{"registry", "seeding", []string{"incarnation", "epoch", "level", "phase", "items", "changes"}, []string{"last"}},
 	{"item/", "entry", []string{"at", "effects"}, []string{"item", "rederived", "due", "ttl"}},
 	{"sum/", "accumulator", []string{"value", "operations"}, nil},
 	{"claims/", "claims", []string{"changes"}, []string{"sources"}},

@@ -86,7 +86,9 @@ func (l *Leftover) lateWrite(b *Binding, old change.Image, earlier *Leftover) {
 }
 
 // goOn has what came after a late write count as somebody else's, unless the rule itself wrote again.
+// What was there before only the record of the late write tells: it is not done before this is.
 func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
+	l.First = earlier.First
 	l.before, l.late = earlier.before, earlier.late
 	if !l.Last.Lookup(b.Stamp).Equal(l.late.Lookup(b.Stamp)) {
 		l.late = l.Last
@@ -176,7 +178,12 @@ func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Ima
 
 // writersOn are the rules in force, or not retired yet, that write the same attributes on an item of an entity.
 func (bs *Bindings) writersOn(id ItemRule, now *rules.Entity) []*Binding {
-	all := append(bs.mirrorsAt(id.Key), bs.retiringAt(id.Key)...)
+	all := bs.mirrorsAt(id.Key)
+	for _, b := range bs.retiringAt(id.Key) {
+		if b.Rule.Kind != rules.Mirror {
+			all = append(all, b)
+		}
+	}
 	for _, r := range bs.Set.Rules {
 		if r.Kind != rules.Mirror && r.Target == now {
 			all = append(all, bs.Of(r))
@@ -227,9 +234,9 @@ func (bs *Bindings) WroteAt(key change.Key) bool {
 	return slices.ContainsFunc(bs.formers, func(b *Binding) bool { return b.Retired.Load() && b.Rule.Target.HasKey(key) })
 }
 
-// mirrorsAt are the mirror rules in force that can give an item with a key.
+// mirrorsAt are the mirror rules in force, or not retired yet, that can give an item with a key.
 func (bs *Bindings) mirrorsAt(key change.Key) []*Binding {
-	var all []*Binding
+	all := slices.DeleteFunc(bs.retiringAt(key), func(b *Binding) bool { return b.Rule.Kind != rules.Mirror })
 	for _, r := range bs.Set.Rules {
 		if r.Kind == rules.Mirror && r.Target.HasKey(key) {
 			all = append(all, bs.Of(r))
@@ -238,7 +245,7 @@ func (bs *Bindings) mirrorsAt(key change.Key) []*Binding {
 	return all
 }
 
-// mirrored reports whether a mirror rule in force has written an item.
+// mirrored reports whether a mirror rule in force, or not retired yet, has written an item.
 func (p *Planner) mirrored(key change.Key, img change.Image) bool {
 	return slices.ContainsFunc(p.mirrorsAt(key), func(b *Binding) bool {
 		return Stamped(b, StampContext(p.Incarnation, key, ""), img) && !guard.Off(guard.RetiredStays)

@@ -34,6 +34,13 @@ func VersionOf(epoch int, operations int64) Version {
 // Epoch is the lowest version of the same rules epoch.
 func (v Version) Epoch() Version { return v[:epochChars] }
 
+// RulesEpoch is the number of that rules epoch.
+func (v Version) RulesEpoch() int {
+	number, _, _ := strings.Cut(string(v), "|")
+	epoch, _ := strconv.Atoi(number) // none is 0
+	return epoch
+}
+
 // Has reports whether who is at v has seen w: an earlier position under newer
 // rules is still earlier, and the same one is not.
 func (v Version) Has(w Version) bool { return v >= w || v[epochChars:] > w[epochChars:] }
