@@ -57,8 +57,8 @@ func (o *verifyOptions) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.memory, "memory", verifyMemory, "take about this `size` of memory; what is more goes to temporary files")
 	flags.StringVar(&o.tempDir, "temp-dir", "", "the `folder` for temporary files: about 150 bytes for each item and each row of the state table\n(default: the system's)")
 	flags.IntVar(&o.segments, "segments", 4, "scan each table in this `number` of parallel segments")
-	flags.Float64Var(&o.readRateMax, "max-read-rate", 0, "scan each table with at most this many read `units` per second (0: no bound)")
-	flags.IntVar(&o.writeRateMax, "max-write-rate", 0, "with --repair: write at most this many write `units` per second (0: no bound)")
+	flags.Float64Var(&o.readRateMax, "read-rate", 0, "scan each table with at most this many read `units` per second (0: no bound)")
+	flags.IntVar(&o.writeRateMax, "rate", 0, "with --repair: write at most this many write `units` per second (0: no bound)")
 	flags.DurationVar(&o.settle, "settle", verifySettle, "count a difference as drift only if it stands this `duration`, and the stream does not explain it")
 	flags.DurationVar(&o.patience, "patience", verifyPatience, "wait up to this `duration` for what cannot be decided yet")
 	flags.DurationVar(&o.lagMax, "lag-max", 0, "take records that are older than this `duration` for applied; for deployments without a lease table\n(0: none is, unless its checkpoint says so)")
@@ -82,10 +82,12 @@ func (o *verifyOptions) check(changed func(flag string) bool) (err error) {
 	switch {
 	case o.segments < 1 || o.segments > 1000:
 		return invalid("--segments %d: give a number from 1 to 1000", o.segments)
-	case o.readRateMax < 0 || o.writeRateMax < 0:
-		return invalid("a rate is negative: give units per second")
-	case changed("max-write-rate") && !o.repair:
-		return invalid("--max-write-rate has no meaning without --repair: add --repair")
+	case o.writeRateMax < 0:
+		return invalid("--rate %d is negative: give write units per second", o.writeRateMax)
+	case !(o.readRateMax >= 0): // nor is it NaN
+		return invalid("--read-rate %g is negative: give read units per second", o.readRateMax)
+	case changed("rate") && !o.repair:
+		return invalid("--rate has no meaning without --repair: add --repair")
 	case o.settle <= 0 || o.patience < 0 || o.lagMax < 0:
 		return invalid("--settle, --patience and --lag-max want durations such as 30s")
 	case o.limit < 0:
@@ -137,7 +139,7 @@ func (a *app) verifyCommand() *cobra.Command {
 			"What cannot be decided within --patience is counted, and told apart. What is parked is left out.\n\n" +
 			"With --json every difference is a line, and the last line is the summary. The exit code is 4 where drift was\n" +
 			"found, and with --repair where some of it could not be mended.",
-		Example: "  dynamill verify --table app\n  dynamill verify --table app --sample 1% --json\n  dynamill verify --table app --repair --max-write-rate 100",
+		Example: "  dynamill verify --table app\n  dynamill verify --table app --sample 1% --json\n  dynamill verify --table app --repair --rate 100",
 		Args:    cobra.NoArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.check(cmd.Flags().Changed) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), options) },

@@ -113,7 +113,7 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 func TestVerifyRefusesWhatMakesNoSense(t *testing.T) {
 	for _, flags := range [][]string{
 		{"--sample", "0%"}, {"--sample", "many"}, {"--sample", "101%"}, {"--memory", "12"}, {"--memory", "1MB"}, {"--temp-dir", "/no/such/folder"},
-		{"--segments", "0"}, {"--max-read-rate", "-1"}, {"--max-write-rate", "5"}, {"--settle", "0s"}, {"--limit", "-1"},
+		{"--segments", "0"}, {"--read-rate", "-1"}, {"--rate", "-1", "--repair"}, {"--rate", "5"}, {"--settle", "0s"}, {"--limit", "-1"},
 	} {
 		var stdout, stderr strings.Builder
 		if code := execute(t.Context(), append([]string{"verify"}, flags...), strings.NewReader(""), &stdout, &stderr); code != exitInvalid {
