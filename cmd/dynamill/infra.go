@@ -101,13 +101,11 @@ func (a *app) stateMachineCommand() *cobra.Command {
 		Example: "  dynamill infra state-machine --table app --replay-concurrency 64 -o replay.asl.json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			set, err := a.options.load()
+			_, table, err := a.options.loadForTable()
 			if err != nil {
 				return err
 			}
-			if flags.options.Table, err = a.options.tableName(set); err != nil {
-				return err
-			}
+			flags.options.Table = table
 			if flags.options.ReplayConcurrency == 0 {
 				return invalid("--replay-concurrency cannot be 0")
 			}
@@ -151,15 +149,12 @@ func (f *infraFlags) addTo(flags *pflag.FlagSet) {
 }
 
 func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
-	set, err := a.options.load()
+	set, table, err := a.options.loadForTable()
 	if err != nil {
 		return err
 	}
 	o := flags.options
-	if o.Table, err = a.options.tableName(set); err != nil {
-		return err
-	}
-	o.StateTable, o.RulesFile = a.options.stateTable, filepath.Base(a.options.rules)
+	o.Table, o.StateTable, o.RulesFile = table, a.options.stateTable, filepath.Base(a.options.rules)
 	if o.RulesFrom, err = a.rulesFrom(flags.rulesFrom); err != nil {
 		return err
 	}

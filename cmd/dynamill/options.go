@@ -92,6 +92,16 @@ func (o *options) tableName(set *rules.Set) (string, error) {
 	return "", invalid("no table is named: give --table NAME, `name:` under `table:` in %s, or set %s", o.rules, tableVariable)
 }
 
+// loadForTable reads the rule file and names the table to work on.
+func (o *options) loadForTable() (*rules.Set, string, error) {
+	set, err := o.load()
+	if err != nil {
+		return nil, "", err
+	}
+	table, err := o.tableName(set)
+	return set, table, err
+}
+
 func (o *options) stateTableName(table string) string {
 	return cmp.Or(o.stateTable, table+"-dynamill")
 }

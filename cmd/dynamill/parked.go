@@ -292,11 +292,7 @@ func (a *app) inspectParked(cmd *cobra.Command) ([]projections.Parked, error) {
 
 // withParked attaches to the table's state, without creating any, and lists what is parked.
 func (a *app) withParked(ctx context.Context, use func(*projections.Engine, []projections.Parked) error) error {
-	set, err := a.options.load()
-	if err != nil {
-		return err
-	}
-	table, err := a.options.tableName(set)
+	set, table, err := a.options.loadForTable()
 	if err != nil {
 		return err
 	}

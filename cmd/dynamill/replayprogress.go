@@ -181,7 +181,7 @@ func (r *replayer) printReplayed(totals replay.Totals, took time.Duration) error
 		}
 	}
 	if r.app.options.json {
-		return r.printJSON(result)
+		return r.app.printJSON(result)
 	}
 	text := fmt.Sprintf("replayed the %s: %s in %s, %s (%s write units), in %s", result.Source, counted(int(result.Items), "item"),
 		passes(result.Passes),
@@ -189,7 +189,7 @@ func (r *replayer) printReplayed(totals replay.Totals, took time.Duration) error
 	if result.Skipped > 0 {
 		text += "; " + counted(int(result.Skipped), "torn line") + " skipped"
 	}
-	return r.print("%s\n", text)
+	return r.app.print("%s\n", text)
 }
 
 // openedText says that an unfinished replay was found, and what becomes of it.

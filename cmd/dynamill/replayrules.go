@@ -99,14 +99,14 @@ func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (ag
 	if r.options.yes {
 		return true, nil
 	}
-	in, ok := r.stdin.(io.Writer) // a file is both
+	in, ok := r.app.stdin.(io.Writer) // a file is both
 	if !ok || !isTerminal(in) || !r.status.terminal {
 		return false, invalid("%w; with --yes it is carried out without asking", changed)
 	}
 	fmt.Fprint(r.status, "carry this out? [y/N] ")
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(r.stdin).ReadString('\n')
+		line, _ := bufio.NewReader(r.app.stdin).ReadString('\n')
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()
 	select {

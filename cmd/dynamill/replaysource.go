@@ -32,7 +32,7 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 	case strings.HasPrefix(from, fromArchive):
 		r.source, err = r.openArchive(ctx, strings.TrimPrefix(from, fromArchive))
 	case from == fromKeys+"-":
-		r.source, err = replay.SpoolKeyList(stoppable{ctx, r.stdin}, "standard input", r.keys())
+		r.source, err = replay.SpoolKeyList(stoppable{ctx, r.app.stdin}, "standard input", r.keys())
 	default: // checkFrom lets nothing else through
 		r.source, err = replay.OpenKeyList(strings.TrimPrefix(from, fromKeys+"//"), r.keys())
 	}

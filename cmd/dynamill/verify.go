@@ -19,7 +19,6 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
-	"github.com/dynamill/dynamill/rules"
 )
 
 const (
@@ -82,18 +81,14 @@ func (o *verifyOptions) check(changed func(flag string) bool) (err error) {
 	switch {
 	case o.segments < 1 || o.segments > 1000:
 		return invalid("--segments %d: give a number from 1 to 1000", o.segments)
-	case o.writeRateMax < 0:
-		return invalid("--rate %d is negative: give write units per second", o.writeRateMax)
-	case !(o.readRateMax >= 0): // nor is it NaN
-		return invalid("--read-rate %g is negative: give read units per second", o.readRateMax)
 	case changed("rate") && !o.repair:
 		return invalid("--rate has no meaning without --repair: add --repair")
 	case o.settle <= 0 || o.patience < 0 || o.lagMax < 0:
 		return invalid("--settle, --patience and --lag-max want durations such as 30s")
 	case o.limit < 0:
-		return invalid("--limit %d is negative", o.limit)
+		return invalid("--limit %d is negative: give a number, or 0 for all", o.limit)
 	}
-	return nil
+	return checkRates(o.writeRateMax, o.readRateMax)
 }
 
 // shareOf reads 1% or 0.01.
@@ -149,35 +144,26 @@ func (a *app) verifyCommand() *cobra.Command {
 }
 
 func (a *app) verify(ctx context.Context, options verifyOptions) error {
-	set, err := a.options.load()
+	ctx, j, end, err := a.begin(ctx)
 	if err != nil {
 		return err
 	}
-	table, err := a.options.tableName(set)
-	if err != nil {
+	defer end()
+	if err := j.checkRules(options.rules); err != nil {
 		return err
 	}
-	status := newStatusLine(a.stderr)
-	logger := a.logger(status)
-	ctx, release := stopOnSignals(ctx, func(text string) { fmt.Fprintln(status, text) })
-	defer release()
-	env, err := a.options.connect(ctx, table, logger)
+	env, err := a.options.connect(ctx, j.table, j.logger)
 	if err != nil {
 		return err
-	}
-	for _, name := range options.rules {
-		if !slices.ContainsFunc(set.Rules, func(r *rules.Rule) bool { return r.Name == name }) {
-			return invalid("--rule %s: the rule file has no rule of this name", name)
-		}
 	}
 	report := newVerifyReport(a, options.limit)
-	summary, err := a.verifyTable(ctx, env, set, options, report, status, logger)
-	status.show("")
+	summary, err := a.verifyTable(ctx, j, env, options, report)
+	j.status.show("")
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errStopped):
 		return errors.New("stopped before everything was verified: what was found so far may not be all")
 	case err != nil:
-		return env.classify(fmt.Errorf("verifying table %q: %w", table, err))
+		return env.classify(fmt.Errorf("verifying table %q: %w", j.table, err))
 	}
 	if err := report.end(summary); err != nil {
 		return err
@@ -193,17 +179,17 @@ func (a *app) verify(ctx context.Context, options verifyOptions) error {
 }
 
 // verifyTable wires everything together.
-func (a *app) verifyTable(ctx context.Context, env *environment, set *rules.Set, options verifyOptions, report *verifyReport, status *statusLine, logger *slog.Logger) (*verify.Summary, error) {
+func (a *app) verifyTable(ctx context.Context, j *job, env *environment, options verifyOptions, report *verifyReport) (*verify.Summary, error) {
 	stateTable := a.options.stateTableName(env.table)
 	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{
-		Client: env.tables, Table: env.table, StateTable: stateTable, Rules: set, Names: options.rules, Logger: logger,
+		Client: env.tables, Table: env.table, StateTable: stateTable, Rules: j.set, Names: options.rules, Logger: j.logger,
 	})
 	if err != nil {
 		return nil, err
 	}
 	report.waiting = audit.Waiting()
 	cfg := verify.Config{
-		Auditor: audit, Logger: logger, MemoryBytes: options.memoryBytes, TempDir: options.tempDir, Settle: options.settle, Patience: options.patience,
+		Auditor: audit, Logger: j.logger, MemoryBytes: options.memoryBytes, TempDir: options.tempDir, Settle: options.settle, Patience: options.patience,
 		Sample: options.share, SampleSeed: options.sampleSeed, Found: report.found,
 	}
 	items := &verify.Scan{Client: env.tables, TableName: env.table, Segments: options.segments, Rate: options.readRateMax, Retryable: worthAnotherTry}
@@ -213,7 +199,7 @@ func (a *app) verifyTable(ctx context.Context, env *environment, set *rules.Set,
 	if options.share < 1 {
 		report.seed = &options.sampleSeed
 	}
-	stream, err := env.unappliedStream(ctx, set.Table, options.lagMax)
+	stream, err := env.unappliedStream(ctx, j.set.Table, options.lagMax)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +208,7 @@ func (a *app) verifyTable(ctx context.Context, env *environment, set *rules.Set,
 	}
 	report.streamless = stream == nil
 	if options.repair {
-		engineConfig := projections.Config{Client: env.tables, Table: env.table, StateTable: stateTable, Rules: set, Logger: logger, Attach: true}
+		engineConfig := projections.Config{Client: env.tables, Table: env.table, StateTable: stateTable, Rules: j.set, Logger: j.logger, Attach: true}
 		if options.writeRateMax > 0 {
 			engineConfig.Limiter = newWritePace(options.writeRateMax)
 		}
@@ -232,7 +218,7 @@ func (a *app) verifyTable(ctx context.Context, env *environment, set *rules.Set,
 		}
 		cfg.Mender = mender{audit, engine}
 	}
-	cfg.Progress = verifyProgress(status, logger)
+	cfg.Progress = verifyProgress(j.status, j.logger)
 	return verify.Run(ctx, cfg)
 }
 

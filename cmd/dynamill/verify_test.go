@@ -111,14 +111,19 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 }
 
 func TestVerifyRefusesWhatMakesNoSense(t *testing.T) {
+	withoutAWS(t)
 	for _, flags := range [][]string{
 		{"--sample", "0%"}, {"--sample", "many"}, {"--sample", "101%"}, {"--memory", "12"}, {"--memory", "1MB"}, {"--temp-dir", "/no/such/folder"},
-		{"--segments", "0"}, {"--read-rate", "-1"}, {"--rate", "-1", "--repair"}, {"--rate", "5"}, {"--settle", "0s"}, {"--limit", "-1"},
+		{"--segments", "0"}, {"--read-rate", "-1"}, {"--read-rate", "nan"}, {"--rate", "-1", "--repair"}, {"--rate", "5"}, {"--settle", "0s"}, {"--limit", "-1"},
 	} {
-		var stdout, stderr strings.Builder
-		if code := execute(t.Context(), append([]string{"verify"}, flags...), strings.NewReader(""), &stdout, &stderr); code != exitInvalid {
-			t.Errorf("%v: exit code %d, %s", flags, code, stderr.String())
+		code, _, stderr := called(t, append([]string{"verify", "--rules", ruleFile(t), "--table", "app"}, flags...)...)
+		if code != exitInvalid || !strings.Contains(stderr, flags[0]) {
+			t.Errorf("%v: exit code %d, %s", flags, code, stderr)
 		}
+	}
+	code, _, stderr := called(t, "verify", "--rules", ruleFile(t), "--table", "app", "--rule", "nobodys")
+	if code != exitInvalid || !strings.Contains(stderr, `there is no rule "nobodys": the rules are `) {
+		t.Errorf("a rule that there is not: exit code %d, %s", code, stderr)
 	}
 }
 
