@@ -180,16 +180,42 @@ func (c counts) itemUnits(items int64) int64 {
 	return items * (1 + scanUnits(c.bytes/c.items+1, false))
 }
 
+// estimate is what a replay takes to read, in units.
+type estimate struct{ scan, look, sweep int64 }
+
+// estimate reckons with so many passes over so many items, which a scan finds unless
+// they come from elsewhere, and so many over the state table.
+func (c counts) estimate(passes, sweeps, items int64, scanned, eventually bool) (e estimate) {
+	if scanned {
+		e.scan = passes * scanUnits(c.bytes, eventually)
+	}
+	e.look = passes * c.itemUnits(items)
+	e.sweep = sweeps * (scanUnits(c.stateBytes, eventually) + 2*c.stateItems)
+	return e
+}
+
+// passesOver says how many passes go over the items, and how many over the state
+// table: the last one, where former rules are taken back or everything is in force.
+func (r *replayer) passesOver(left int, formers bool) (items, state int64) {
+	switch {
+	case left > 0 && formers:
+		return int64(left) - 1, 1
+	case left > 0:
+		return int64(left), 0
+	case r.options.whole():
+		return 1, 1
+	}
+	return 1, 0
+}
+
 // announce says, before anything is read or written at length, what will be
 // done and what it takes as far as that can be told.
 func (r *replayer) announce(ctx context.Context, left int) error {
-	e := r.counts
+	description, items := r.engine.Describe(), r.counts.items
 	facts := columns{}
 	facts.add("table", r.env.table+" in "+r.env.where())
-	facts.add("state", r.engine.Describe().StateTable)
-	items, scan, sweep := e.items, int64(0), int64(0)
+	facts.add("state", description.StateTable)
 	if r.source == nil {
-		scan = scanUnits(e.bytes, r.options.eventuallyConsistent)
 		facts.add("source", "scan of "+r.env.table)
 	} else {
 		pieces, err := r.source.Pieces(ctx)
@@ -206,20 +232,20 @@ func (r *replayer) announce(ctx context.Context, left int) error {
 	case left > 0:
 		facts.add("does", "brings rules into force in "+passes(left)+": "+strings.Join(r.bringing(), ", "))
 	case r.options.whole():
-		sweep = scanUnits(e.stateBytes, r.options.eventuallyConsistent) + 2*e.stateItems
 		facts.add("does", "brings every item to what the rules ask for, then cleans up after items that have vanished")
 	default:
 		facts.add("does", "brings items to what the rules ask for")
 	}
 	if r.source == nil {
-		facts.add("items", fmt.Sprintf("about %s, %.1f MB (DynamoDB's own count, up to 6 hours old)", grouped(items), float64(e.bytes)/1e6))
+		facts.add("items", fmt.Sprintf("about %s, %.1f MB (DynamoDB's own count, up to 6 hours old)", grouped(items), float64(r.counts.bytes)/1e6))
 	} else if items > 0 {
 		facts.add("items", "about "+grouped(items))
 	}
-	passes := int64(max(left, 1))
-	if total := passes*(scan+e.itemUnits(items)) + sweep; total > 0 {
+	over, sweeps := r.passesOver(left, len(description.FormerRules) > 0)
+	e := r.counts.estimate(over, sweeps, items, r.source == nil, r.options.eventuallyConsistent)
+	if total := e.scan + e.look + e.sweep; total > 0 {
 		facts.add("reads", fmt.Sprintf("about %s read units: %s to scan, %s to look at each item and its ledger entry, %s to sweep; more where copies and mirrors are checked",
-			grouped(total), grouped(passes*scan), grouped(passes*e.itemUnits(items)), grouped(sweep)))
+			grouped(total), grouped(e.scan), grouped(e.look), grouped(e.sweep)))
 	}
 	if left > 0 {
 		facts.add("writes", "what the rules ask for and does not stand there yet")
