@@ -291,3 +291,29 @@ func TestTheTableIsNamedByFlagThenEnvironmentThenRules(t *testing.T) {
 		expectSentence(t, stderr, fmt.Sprintf("table %q does not exist", want))
 	}
 }
+
+func TestAStateTableThatCannotBeDescribedIsNotTakenForNone(t *testing.T) {
+	withoutAWS(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ TableName string }
+		err := json.NewDecoder(r.Body).Decode(&asked)
+		status, body := 200, any(description(map[string]any{}))
+		if asked.TableName != "app" {
+			status, body = 400, refusal("AccessDeniedException", "User: x is not authorized")
+		}
+		answer, wrong := json.Marshal(body)
+		if err = errors.Join(err, wrong); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE(answer)))
+		w.WriteHeader(status)
+		_, _ = w.Write(answer)
+	}))
+	t.Cleanup(server.Close)
+	code, _, stderr := called(t, "replay", "--dry-run", "--rules", ruleFile(t), "--table", "app", "--endpoint", server.URL)
+	if code != exitEnvironment {
+		t.Errorf("exit code %d", code)
+	}
+	expectSentence(t, stderr, "no permission for dynamodb:DescribeTable")
+}

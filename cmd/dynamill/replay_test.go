@@ -69,6 +69,9 @@ func TestAReplayMendsWhatNoRecordTellsOf(t *testing.T) {
 	if code, stdout, _ = w.call("replay", "--dry-run"); code != exitDone || !strings.Contains(stdout, "would change nothing") {
 		t.Errorf("a dry run of what is right: exit code %d, %s", code, stdout)
 	}
+	if _, stdout, _ = w.call("replay", "--dry-run", "--json"); !strings.Contains(stdout, `"rules": []`) {
+		t.Errorf("a dry run of what is right, as JSON: %s", stdout)
+	}
 }
 
 func TestAReplayTakesKeysFromElsewhere(t *testing.T) {

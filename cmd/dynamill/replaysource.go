@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/dynamill/dynamill/change"
@@ -155,7 +156,13 @@ func (r *replayer) count(ctx context.Context) (c counts, err error) {
 	c.items, c.bytes = aws.ToInt64(table.ItemCount), aws.ToInt64(table.TableSizeBytes)
 	stateTable := r.app.options.stateTableName(r.env.table)
 	out, err := r.env.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &stateTable})
-	if err == nil && out.Table != nil { // it may not be there yet
+	var missing *types.ResourceNotFoundException
+	switch {
+	case errors.As(err, &missing): // nothing has run yet
+		return c, nil
+	case err != nil:
+		return c, r.env.classify(fmt.Errorf("describing the state table %s: %w", stateTable, err))
+	case out.Table != nil:
 		c.state, c.stateItems, c.stateBytes = true, aws.ToInt64(out.Table.ItemCount), aws.ToInt64(out.Table.TableSizeBytes)
 	}
 	return c, nil
