@@ -159,10 +159,14 @@ func (a *app) verify(ctx context.Context, options verifyOptions) error {
 	report := newVerifyReport(a, options.limit)
 	summary, err := a.verifyTable(ctx, j, env, options, report)
 	j.status.show("")
-	switch {
-	case err != nil && errors.Is(context.Cause(ctx), errStopped):
-		return errors.New("stopped before everything was verified: what was found so far may not be all")
-	case err != nil:
+	if err != nil {
+		// What was found is worth knowing, and what was mended of it is written nowhere else.
+		if unwritten := report.differences(); unwritten != nil {
+			return unwritten
+		}
+		if errors.Is(context.Cause(ctx), errStopped) {
+			return errors.New("stopped before everything was verified: what was found so far may not be all")
+		}
 		return env.classify(fmt.Errorf("verifying table %q: %w", j.table, err))
 	}
 	if err := report.end(summary); err != nil {

@@ -9,6 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -148,5 +151,23 @@ func TestVerifyLeavesNoTemporaryFiles(t *testing.T) {
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 		t.Errorf("left: %v (%v)", left, err)
+	}
+}
+
+func TestWhatWasFoundIsShownAlsoWhereVerifyingFails(t *testing.T) {
+	var stdout strings.Builder
+	r := newVerifyReport(&app{stdout: &stdout}, 1)
+	if err := r.differences(); err != nil || stdout.String() != "" {
+		t.Errorf("nothing was found: %v, %q", err, stdout.String())
+	}
+	for _, item := range []string{"a", "b", "c"} {
+		found := verify.Result{Finding: drift.Finding{Rule: "r", Item: change.Key{Partition: item, Sort: "x"}}, Status: verify.Repaired}
+		if err := r.found(found); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.differences(); err != nil || !strings.Contains(stdout.String(), "a/x") || strings.Contains(stdout.String(), "b/x") ||
+		!strings.Contains(stdout.String(), "... 2 more: --limit 0") {
+		t.Errorf("%v\n%s", err, stdout.String())
 	}
 }
