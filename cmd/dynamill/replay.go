@@ -50,14 +50,15 @@ func (o *replayOptions) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.yes, "yes", false, "carry out changed and removed rules without asking")
 }
 
-// check refuses what makes no sense together.
-func (o *replayOptions) check() error {
+// check refuses what makes no sense together. What a file says to several commands
+// one of them may have no use for.
+func (o *replayOptions) check(typed map[string]bool) error {
 	switch {
 	case o.segments < 0:
 		return invalid("--segments %d is negative: give a number of segments, or none", o.segments)
 	case o.segments > replay.ScanSegmentsLimit:
 		return invalid("--segments %d is more than DynamoDB's limit of %d", o.segments, replay.ScanSegmentsLimit)
-	case o.segments > 0 && o.from != fromScan:
+	case o.segments > 0 && o.from != fromScan && typed["segments"]:
 		return invalid("--segments has no meaning with --from %s: only a scan has segments", o.from)
 	case o.eventuallyConsistent && o.from != fromScan:
 		return invalid("--eventually-consistent has no meaning with --from %s: only a scan reads the table", o.from)
@@ -114,7 +115,7 @@ func (a *app) replayCommand() *cobra.Command {
 			"  grep -o 'USER#[0-9]*/PROFILE' errors.log | dynamill replay --table app --from keys:-\n" +
 			"  dynamill replay --table app --from parked",
 		Args:    cobra.NoArgs,
-		PreRunE: func(*cobra.Command, []string) error { return options.check() },
+		PreRunE: func(*cobra.Command, []string) error { return options.check(a.typed) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.replay(cmd.Context(), options) },
 	}
 	options.addTo(command.Flags())

@@ -65,7 +65,7 @@ func (o *verifyOptions) addTo(flags *pflag.FlagSet) {
 }
 
 // check refuses what makes no sense, and reads what is not read by then.
-func (o *verifyOptions) check(changed func(flag string) bool) (err error) {
+func (o *verifyOptions) check(changed func(flag string) bool, typed map[string]bool) (err error) {
 	if o.share, err = shareOf(o.sample); err != nil {
 		return invalid("--sample %q: %w", o.sample, err)
 	}
@@ -81,7 +81,7 @@ func (o *verifyOptions) check(changed func(flag string) bool) (err error) {
 	switch {
 	case o.segments < 1 || o.segments > 1000:
 		return invalid("--segments %d: give a number from 1 to 1000", o.segments)
-	case changed("rate") && !o.repair:
+	case typed["rate"] && !o.repair: // of a file it may be replay's
 		return invalid("--rate has no meaning without --repair: add --repair")
 	case o.settle <= 0 || o.patience < 0 || o.lagMax < 0:
 		return invalid("--settle, --patience and --lag-max want durations such as 30s")
@@ -136,7 +136,7 @@ func (a *app) verifyCommand() *cobra.Command {
 			"found, and with --repair where some of it could not be mended.",
 		Example: "  dynamill verify --table app\n  dynamill verify --table app --sample 1% --json\n  dynamill verify --table app --repair --rate 100",
 		Args:    cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.check(cmd.Flags().Changed) },
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.check(cmd.Flags().Changed, a.typed) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), options) },
 	}
 	options.addTo(command.Flags())
