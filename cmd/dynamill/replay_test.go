@@ -130,7 +130,7 @@ func TestChangedRulesAreCarriedOutOnlyWhereThatIsAskedFor(t *testing.T) {
 		t.Errorf("without --yes: exit code %d, %s", code, stderr)
 	}
 	w.expect(map[string]string{"POST#1 METADATA commentCount": "2", "GROUP#ops METADATA memberCount": ""})
-	if code, _, stderr = w.call("replay", "--yes", "--rule", "member-list"); code != exitInvalid {
+	if code, _, stderr = w.call("replay", "--yes", "--rule", "member-list"); code != exitInvalid || !strings.Contains(stderr, "leave out --rule") {
 		t.Errorf("of one rule alone: exit code %d, %s", code, stderr)
 	}
 	w.replay("--yes")

@@ -151,7 +151,7 @@ func (r *replayer) printPreview(result previewed) error {
 		return r.app.printJSON(result)
 	}
 	if result.Changes == 0 {
-		return r.app.print("a replay would change nothing: all of %s is as the rules ask for\n", counted(int(result.Items), "item"))
+		return r.app.print("a replay would change nothing: each of %s is as the rules ask for\n", counted(int(result.Items), "item"))
 	}
 	var table columns
 	table.add("RULE", "CHANGES", "WRITE UNITS", "SUCH AS")
