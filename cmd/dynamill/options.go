@@ -72,16 +72,19 @@ func (o *options) onLoopback() bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
-// load reads the rule file. A file that is missing or wrong is invalid input.
-func (o *options) load() (*rules.Set, error) {
-	src, err := os.ReadFile(o.rules)
+// load reads the rule file.
+func (o *options) load() (*rules.Set, error) { return loadRules("--rules", o.rules) }
+
+// loadRules reads a rule file that a flag names. One that is missing or wrong is invalid input.
+func loadRules(flag, name string) (*rules.Set, error) {
+	src, err := os.ReadFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, invalid("there is no rule file %q: give it with --rules FILE, or run dynamill where it is", o.rules)
+		return nil, invalid("there is no rule file %q: give it with %s FILE, or run dynamill where it is", name, flag)
 	case err != nil:
 		return nil, invalid("the rule file cannot be read: %w", err)
 	}
-	return rules.Load(o.rules, src)
+	return rules.Load(name, src)
 }
 
 // tableName returns the table to work on: --table, else the rule file's.

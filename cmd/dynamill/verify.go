@@ -133,7 +133,7 @@ func (a *app) verifyCommand() *cobra.Command {
 			"it counts as drift only if it stands for --settle and no record that is still to be applied could be the cause.\n" +
 			"What cannot be decided within --patience is counted, and told apart. What is parked is left out.\n\n" +
 			"With --json every difference is a line, and the last line is the summary. The exit code is 4 where drift was\n" +
-			"found, and with --repair where some of it could not be mended.",
+			"found, and with --repair where some of it could not be mended.\n\n" + configurationHelp,
 		Example: "  dynamill verify --table app\n  dynamill verify --table app --sample 1% --json\n  dynamill verify --table app --repair --rate 100",
 		Args:    cobra.NoArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.check(cmd.Flags().Changed, a.typed) },
