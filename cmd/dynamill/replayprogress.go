@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -45,7 +44,7 @@ func (w *replayWatch) note(p replay.Progress) {
 
 // show shows it until ctx ends: on a terminal as one line, else as JSON lines.
 func (w *replayWatch) show(ctx context.Context) {
-	interval, lines := statusInterval, slog.New(slog.NewJSONHandler(w.status, nil))
+	interval, lines := statusInterval, w.app.loggerAs(w.status, true)
 	if !w.status.terminal {
 		interval = replayLogInterval
 	}

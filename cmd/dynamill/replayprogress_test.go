@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -29,7 +28,12 @@ func TestTheProgressOfAReplayIsALineOrAnObject(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	slog.New(slog.NewJSONHandler(&out, nil)).Info("replaying", halfway.attributes()...)
+	quiet, loud := &app{options: options{logLevel: "warn"}}, &app{options: options{logLevel: "info"}}
+	quiet.loggerAs(&out, true).Info("replaying", halfway.attributes()...)
+	if out.Len() > 0 {
+		t.Errorf("--log-level warn: %s", &out)
+	}
+	loud.loggerAs(&out, true).Info("replaying", halfway.attributes()...)
 	var object map[string]any
 	if err := json.Unmarshal(out.Bytes(), &object); err != nil {
 		t.Fatal(err)
