@@ -213,7 +213,7 @@ func (r *replayer) work(ctx context.Context) error {
 	if err != nil {
 		return r.failure(ctx, totals, err)
 	}
-	return r.printReplayed(totals, time.Since(began))
+	return r.printReplayed(context.WithoutCancel(ctx), totals, time.Since(began))
 }
 
 func (r *replayer) config(report func(replay.Progress)) replay.Config {

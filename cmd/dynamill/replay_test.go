@@ -96,8 +96,16 @@ func TestAReplayTakesKeysFromElsewhere(t *testing.T) {
 	}
 	w.drain()
 	w.expectTrue()
-	if result := w.replay("--from", "parked"); result.Items != 0 {
+	if result := w.replay("--from", "parked"); result.Items != 0 || result.Parked != 0 {
 		t.Errorf("a replay of nothing that is parked says %+v", result)
+	}
+	w.put(item("POST#1", "COMMENT#x#bad", "userId", "123#PROFILE"))
+	w.drain()
+	if result := w.replay("--from", "parked"); result.Items == 0 || result.Parked == 0 {
+		t.Errorf("a replay of what is still bad says %+v", result)
+	}
+	if code, stdout, _ := w.call("replay", "--rule", "comment-author"); code != exitDone || !strings.Contains(stdout, "; 2 parked, see `dynamill parked list`") {
+		t.Errorf("a replay of what is still bad: exit code %d, %s", code, stdout)
 	}
 	for _, c := range []struct {
 		code  int

@@ -158,6 +158,7 @@ type replayed struct {
 	Items  int64  `json:"items"`
 	// Skipped lines were left torn by a process that was killed.
 	Skipped    int64              `json:"skipped"`
+	Parked     int                `json:"parked"` // in all, when it had ended
 	Writes     int64              `json:"writes"`
 	WriteUnits float64            `json:"writeUnits"`
 	ReadUnits  float64            `json:"readUnits"` // of the scan
@@ -165,9 +166,13 @@ type replayed struct {
 	Seconds    float64            `json:"seconds"`
 }
 
-func (r *replayer) printReplayed(totals replay.Totals, took time.Duration) error {
+func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took time.Duration) error {
+	parked, err := r.engine.Parked(ctx)
+	if err != nil {
+		return r.env.classify(fmt.Errorf("counting what is parked: %w", err))
+	}
 	result := replayed{
-		Table: r.env.table, Source: "scan of " + r.env.table, Passes: totals.Passes, Items: totals.Items, Skipped: totals.Skipped,
+		Table: r.env.table, Source: "scan of " + r.env.table, Passes: totals.Passes, Items: totals.Items, Skipped: totals.Skipped, Parked: len(parked),
 		ReadUnits: totals.ReadUnits, Rules: map[string]float64{}, Seconds: took.Round(time.Millisecond).Seconds(),
 	}
 	if r.source != nil {
@@ -187,6 +192,9 @@ func (r *replayer) printReplayed(totals replay.Totals, took time.Duration) error
 		counted(int(result.Writes), "write"), grouped(int64(result.WriteUnits+0.5)), took.Round(100*time.Millisecond))
 	if result.Skipped > 0 {
 		text += "; " + counted(int(result.Skipped), "torn line") + " skipped"
+	}
+	if result.Parked > 0 {
+		text += "; " + grouped(int64(result.Parked)) + " parked, see `dynamill parked list`"
 	}
 	return r.app.print("%s\n", text)
 }
