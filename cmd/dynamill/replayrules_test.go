@@ -9,6 +9,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/projections"
 )
 
 func TestARefusedReplayRegistersNothing(t *testing.T) {
@@ -129,5 +133,18 @@ func TestAReplayThatWaitsForStandardInputCanBeStopped(t *testing.T) {
 	}
 	if n := spooled(); n > 0 {
 		t.Errorf("%d files are left", n)
+	}
+}
+
+func TestAReplaySeedsWhatAFunctionHasRegistered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	_, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set})
+	w.must(err)
+	w.replay()
+	w.expectTrue()
+	if s := w.status(); !s.Live || s.Leases.Exists {
+		t.Errorf("it leaves %+v", s)
 	}
 }
