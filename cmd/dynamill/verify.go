@@ -191,7 +191,7 @@ func (a *app) verifyTable(ctx context.Context, j *job, env *environment, options
 	if err != nil {
 		return nil, err
 	}
-	report.waiting = audit.Waiting()
+	report.waiting = slices.Compact(slices.Sorted(slices.Values(audit.Waiting()))) // a changed rule waits, and so does what it was
 	cfg := verify.Config{
 		Auditor: audit, Logger: j.logger, MemoryBytes: options.memoryBytes, TempDir: options.tempDir, Settle: options.settle, Patience: options.patience,
 		Sample: options.share, SampleSeed: options.sampleSeed, Found: report.found,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/streamreader"
 )
@@ -169,5 +170,18 @@ func TestWhatWasFoundIsShownAlsoWhereVerifyingFails(t *testing.T) {
 	if err := r.differences(); err != nil || !strings.Contains(stdout.String(), "a/x") || strings.Contains(stdout.String(), "b/x") ||
 		!strings.Contains(stdout.String(), "... 2 more: --limit 0") {
 		t.Errorf("%v\n%s", err, stdout.String())
+	}
+}
+
+func TestARuleThatIsBeingChangedIsNamedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.put(community()...)
+	w.replay()
+	w.useRules(strings.Replace(communityRules, `where: role != "banned", `, "", 1))
+	_, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set, ChangeRules: true, AgreedEpoch: 1})
+	w.must(err)
+	if _, summary := w.verifies(exitDone); len(summary.NotJudged) != 1 || summary.NotJudged[0] != "member-count" {
+		t.Errorf("not judged are %v", summary.NotJudged)
 	}
 }
