@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,5 +148,23 @@ func TestAReplaySeedsWhatAFunctionHasRegistered(t *testing.T) {
 	w.expectTrue()
 	if s := w.status(); !s.Live || s.Leases.Exists {
 		t.Errorf("it leaves %+v", s)
+	}
+}
+
+func TestABucketThatCannotBeReadSaysWhatToCheck(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(rw, "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
+	}))
+	t.Cleanup(server.Close)
+	for _, from := range []string{"s3://backups/exports/1", "archive://s3://backups/archive"} {
+		cmd, _, stderr := w.command("replay", "--from", from)
+		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_S3="+server.URL)
+		_ = cmd.Run()
+		if text := stderr.String(); cmd.ProcessState.ExitCode() != exitEnvironment || !strings.Contains(text, "AccessDenied") || !strings.Contains(text, "s3:ListBucket there") {
+			t.Errorf("%s: %s\n%s", from, cmd.ProcessState, text)
+		}
 	}
 }

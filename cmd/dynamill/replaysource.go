@@ -81,7 +81,7 @@ func (r *replayer) sourceFailure(err error) error {
 	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist), !strings.Contains(r.options.from, fromS3):
 		return invalid("%w", err)
 	}
-	return unsuited("%w", err)
+	return unsuited("%w: check the bucket's name, the region, and that the credentials may s3:GetObject and s3:ListBucket there", err)
 }
 
 func (r *replayer) openExport(ctx context.Context, place string) (replay.Source, error) {
