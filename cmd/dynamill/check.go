@@ -15,8 +15,8 @@ type ruleSummary struct {
 	Kind        string           `json:"kind"`
 	Reads       []attributeNames `json:"reads"`
 	Writes      attributeNames   `json:"writes"`
-	WriteShards int              `json:"write_shards,omitempty"`
-	WriteUnits  int              `json:"write_units_per_change"` // for items of up to 1 KB, beside what a batch shares
+	WriteShards int              `json:"writeShards,omitempty"`
+	WriteUnits  int              `json:"writeUnitsPerChange"` // for items of up to 1 KB, beside what a batch shares
 	Cost        string           `json:"cost"`
 }
 

@@ -59,6 +59,20 @@ func TestAFileServesEveryCommandAndNoKeyIsGuessed(t *testing.T) {
 	if err != nil || flags.Lookup("table").Value.String() != "app" {
 		t.Errorf("a file with flags of another command: %v", err)
 	}
+	withoutAWS(t)
+	file := filepath.Join(t.TempDir(), "all.yaml")
+	if err := os.WriteFile(file, []byte("rate: 200\nsegments: 8\nmax-write-rate: 500\ntable: app\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"run"}, {"replay", "--from", "parked"}, {"verify"}} {
+		// All that is wrong is that there is no region.
+		if code, _, stderr := called(t, append(args, "--config", file, "--rules", ruleFile(t))...); code != exitEnvironment {
+			t.Errorf("%v with a file for all: exit code %d, %s", args, code, stderr)
+		}
+		if code, _, stderr := called(t, append(args, "--rate", "1", "--segments", "1", "--rules", ruleFile(t), "--table", "app")...); code != exitInvalid {
+			t.Errorf("%v with flags of no meaning: exit code %d, %s", args, code, stderr)
+		}
+	}
 	for name, c := range map[string]struct {
 		file        string
 		environment map[string]string

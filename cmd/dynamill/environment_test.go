@@ -69,19 +69,25 @@ func stub(t *testing.T, status int, body any) string {
 		if target := r.Header.Get("X-Amz-Target"); target != "DynamoDB_20120810.DescribeTable" {
 			t.Errorf("%s was called: nothing may follow a table that cannot be used", target)
 		}
-		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-		answer, err := json.Marshal(body)
-		if err != nil {
-			t.Error(err)
-		}
-		w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE(answer)))
-		w.WriteHeader(status)
-		if _, err := w.Write(answer); err != nil {
-			t.Error(err)
-		}
+		respond(t, w, status, body)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// respond answers one call.
+func respond(t *testing.T, w http.ResponseWriter, status int, body any) {
+	t.Helper()
+	answer, err := json.Marshal(body)
+	if err != nil {
+		t.Error(err)
+	}
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE(answer)))
+	w.WriteHeader(status)
+	if _, err := w.Write(answer); err != nil {
+		t.Error(err)
+	}
 }
 
 func refusal(kind, message string) map[string]string {
@@ -290,4 +296,25 @@ func TestTheTableIsNamedByFlagThenEnvironmentThenRules(t *testing.T) {
 		_, _, stderr := called(t, append([]string{"run", "--endpoint", endpoint}, args...)...)
 		expectSentence(t, stderr, fmt.Sprintf("table %q does not exist", want))
 	}
+}
+
+func TestAStateTableThatCannotBeDescribedIsNotTakenForNone(t *testing.T) {
+	withoutAWS(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ TableName string }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		if asked.TableName == "app" {
+			respond(t, w, 200, description(map[string]any{}))
+		} else {
+			respond(t, w, 400, refusal("AccessDeniedException", "User: x is not authorized"))
+		}
+	}))
+	t.Cleanup(server.Close)
+	code, _, stderr := called(t, "replay", "--dry-run", "--rules", ruleFile(t), "--table", "app", "--endpoint", server.URL)
+	if code != exitEnvironment {
+		t.Errorf("exit code %d", code)
+	}
+	expectSentence(t, stderr, "no permission for dynamodb:DescribeTable")
 }

@@ -20,8 +20,8 @@ const recordFileMax = 16 << 20
 type explainedRecord struct {
 	Key       string          `json:"key"`
 	Event     string          `json:"event"`
-	Old       string          `json:"old_entity,omitempty"`
-	New       string          `json:"new_entity,omitempty"`
+	Old       string          `json:"oldEntity,omitempty"`
+	New       string          `json:"newEntity,omitempty"`
 	Unmatched bool            `json:"unmatched"`
 	Lines     []explainedLine `json:"rules"`
 }

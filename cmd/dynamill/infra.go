@@ -57,7 +57,7 @@ func (a *app) infraCommand() *cobra.Command {
 		Example: infraExamples,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return invalid("there is no format %q: it is one of %v", args[0], infra.Formats())
+				return fmt.Errorf("there is no template %q: give one of %v, or state-machine", args[0], infra.Formats())
 			}
 			return nil
 		},
@@ -101,13 +101,11 @@ func (a *app) stateMachineCommand() *cobra.Command {
 		Example: "  dynamill infra state-machine --table app --replay-concurrency 64 -o replay.asl.json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			set, err := a.options.load()
+			_, table, err := a.options.loadForTable()
 			if err != nil {
 				return err
 			}
-			if flags.options.Table, err = a.options.tableName(set); err != nil {
-				return err
-			}
+			flags.options.Table = table
 			if flags.options.ReplayConcurrency == 0 {
 				return invalid("--replay-concurrency cannot be 0")
 			}
@@ -124,7 +122,7 @@ func (a *app) stateMachineCommand() *cobra.Command {
 }
 
 func (f *infraFlags) addConcurrency(flags *pflag.FlagSet) {
-	flags.IntVar(&f.options.ReplayConcurrency, "replay-concurrency", infra.DefaultReplayConcurrency, "how `many` pieces of a replay are worked off at once, up to 1000")
+	flags.IntVar(&f.options.ReplayConcurrency, "replay-concurrency", infra.DefaultReplayConcurrency, "the `number` of a replay's pieces that are worked off at once, up to 1000")
 }
 
 func (f *infraFlags) addTo(flags *pflag.FlagSet) {
@@ -132,41 +130,36 @@ func (f *infraFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.output, "output", "o", "", "the `file` to write (default: standard output)")
 	flags.StringVar(&o.Code, "code", "", "SAM and Terraform: the `zip` with the executable bootstrap, and with the rule file (see --rules-from;\n"+
 		"default: bin/lambda/dynamill-arm64.zip or, with --arch x86_64, -amd64.zip, as make lambda leaves them)")
-	flags.StringVar(&f.rulesFrom, "rules-from", rulesInZip, "`where` the function reads its rules: zip, inline (the template holds them),\n"+
+	flags.StringVar(&f.rulesFrom, "rules-from", rulesInZip, "the `place` where the function reads its rules: zip, inline (the template holds them),\n"+
 		"s3://BUCKET/KEY or ssm:NAME; filters and permissions follow from --rules all the same")
 	flags.StringVar(&f.former, "former-rules", "", "the rule `file` in force, which --rules replaces: the function takes back what it wrote, and needs its permissions")
 	flags.StringVar(&o.Architecture, "arch", infra.DefaultArchitecture, "the function's `architecture`: arm64 or x86_64")
 	flags.IntVar(&o.MemoryMB, "memory", infra.DefaultMemoryMB, "the function's memory in `MB`; more memory is also more CPU")
-	flags.DurationVar(&o.Timeout, "timeout", infra.DefaultTimeout, "how `long` one invocation may take, up to 15m")
-	flags.IntVar(&o.BatchSize, "batch-size", infra.DefaultBatchSize, "the most `records` of one invocation, up to 10000")
-	flags.DurationVar(&o.Window, "window", 0, "how `long` a batch may wait to fill, up to 5m; longer is cheaper and lags more")
-	flags.IntVar(&o.Parallelization, "parallelization", infra.DefaultParallelization, "how `many` invocations at once for each shard of the stream, up to 10")
+	flags.DurationVar(&o.Timeout, "timeout", infra.DefaultTimeout, "the `duration` that one invocation may take, up to 15m")
+	flags.IntVar(&o.BatchSize, "batch-size", infra.DefaultBatchSize, "the greatest `number` of records of one invocation, up to 10000")
+	flags.DurationVar(&o.Window, "window", 0, "the `duration` that a batch may wait to fill, up to 5m; longer is cheaper and lags more")
+	flags.IntVar(&o.Parallelization, "parallelization", infra.DefaultParallelization, "the `number` of invocations at once for each shard of the stream, up to 10")
 	flags.StringVar(&o.AlarmTopic, "alarm-topic", "", "`ARN` of the SNS topic that alarms go to (default: a parameter of the template)")
-	flags.IntVar(&o.RetentionDays, "retention", infra.DefaultRetentionDays, "how many `days` logs are kept")
+	flags.IntVar(&o.RetentionDays, "retention", infra.DefaultRetentionDays, "the number of `days` that logs are kept")
 	flags.BoolVar(&o.Replay, "replay", false, "add a state machine that replays the table, and the function that it calls")
 	f.addConcurrency(flags)
-	flags.StringVar(&o.ReplayExports, "replay-exports", "", "`where` the exports lie that replays may read: s3://BUCKET or s3://BUCKET/PREFIX")
+	flags.StringVar(&o.ReplayExports, "replay-exports", "", "the `place` of the exports that replays may read: s3://BUCKET or s3://BUCKET/PREFIX")
 	flags.BoolVar(&o.KeepStateTable, "keep-state-table", false, "the state table exists: leave it out of the template")
 	flags.BoolVar(&o.NoBackups, "no-backups", false, "no point-in-time recovery of the state table")
 }
 
 func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
-	set, err := a.options.load()
+	set, table, err := a.options.loadForTable()
 	if err != nil {
 		return err
 	}
 	o := flags.options
-	if o.Table, err = a.options.tableName(set); err != nil {
-		return err
-	}
-	o.StateTable, o.RulesFile = a.options.stateTable, filepath.Base(a.options.rules)
+	o.Table, o.StateTable, o.RulesFile = table, a.options.stateTable, filepath.Base(a.options.rules)
 	if o.RulesFrom, err = a.rulesFrom(flags.rulesFrom); err != nil {
 		return err
 	}
 	if flags.former != "" {
-		former := a.options
-		former.rules = flags.former
-		if o.Former, err = former.load(); err != nil {
+		if o.Former, err = loadRules("--former-rules", flags.former); err != nil {
 			return err
 		}
 	}

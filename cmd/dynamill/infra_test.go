@@ -129,6 +129,7 @@ func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
 		{append(rules, "--rules", longFile, "--rules-from", "inline"), "too long for a variable"},
 		{append(rules, "--table", "a/b"), `--table "a/b" is no table's name`},
 		{append(rules, "surplus"), "surplus"},
+		{append(rules, "--former-rules", "nowhere.yaml"), "give it with --former-rules FILE"},
 	} {
 		code, stdout, stderr := command(t, append([]string{"infra", "sam"}, c.args...)...)
 		if code != exitInvalid || stdout != "" || !strings.Contains(stderr, c.want) {

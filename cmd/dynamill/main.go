@@ -14,6 +14,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func main() {
@@ -43,7 +44,8 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	started        bool // a command's own code has begun
+	started        bool            // a command's own code has begun
+	typed          map[string]bool // flags that stand on the command line itself
 	options        options
 }
 
@@ -83,6 +85,8 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.typed = map[string]bool{}
+			cmd.Flags().Visit(func(flag *pflag.Flag) { a.typed[flag.Name] = true })
 			if err := configure(cmd, os.Getenv); err != nil {
 				return err
 			}

@@ -29,6 +29,9 @@ func (o *options) checkNames(table string, set *rules.Set) error {
 	if o.stateTable == "" && !tableNameForm.MatchString(o.stateTableName(table)) {
 		return invalid("the table's name is too long for one of a state table to be made of it: give --state-table NAME")
 	}
+	if o.stateTable == table+leasesSuffix {
+		return invalid("--state-table %s is the table of checkpoints: give another name, or none", o.stateTable)
+	}
 	return checkName("--state-table", o.stateTableName(table))
 }
 

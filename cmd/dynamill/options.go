@@ -72,16 +72,19 @@ func (o *options) onLoopback() bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
-// load reads the rule file. A file that is missing or wrong is invalid input.
-func (o *options) load() (*rules.Set, error) {
-	src, err := os.ReadFile(o.rules)
+// load reads the rule file.
+func (o *options) load() (*rules.Set, error) { return loadRules("--rules", o.rules) }
+
+// loadRules reads a rule file that a flag names. One that is missing or wrong is invalid input.
+func loadRules(flag, name string) (*rules.Set, error) {
+	src, err := os.ReadFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, invalid("there is no rule file %q: give it with --rules FILE, or run dynamill where it is", o.rules)
+		return nil, invalid("there is no rule file %q: give it with %s FILE, or run dynamill where it is", name, flag)
 	case err != nil:
 		return nil, invalid("the rule file cannot be read: %w", err)
 	}
-	return rules.Load(o.rules, src)
+	return rules.Load(name, src)
 }
 
 // tableName returns the table to work on: --table, else the rule file's.
@@ -90,6 +93,16 @@ func (o *options) tableName(set *rules.Set) (string, error) {
 		return name, o.checkNames(name, set)
 	}
 	return "", invalid("no table is named: give --table NAME, `name:` under `table:` in %s, or set %s", o.rules, tableVariable)
+}
+
+// loadForTable reads the rule file and names the table to work on.
+func (o *options) loadForTable() (*rules.Set, string, error) {
+	set, err := o.load()
+	if err != nil {
+		return nil, "", err
+	}
+	table, err := o.tableName(set)
+	return set, table, err
 }
 
 func (o *options) stateTableName(table string) string {

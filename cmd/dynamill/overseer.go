@@ -31,7 +31,7 @@ type overseer struct {
 	throttles int64         // at the last look
 	waited    time.Duration // for the write rate, at the last look
 	throttled time.Time     // when writes were last found to be held back
-	reminded  time.Time
+	reminded  time.Time     // when the state was last said
 }
 
 // work is what the run shows of itself, and the state that follows from it. The
@@ -112,12 +112,17 @@ func (o *overseer) look() {
 	o.throttles, o.waited = sample.Throttles, sample.WriteWait
 	o.mu.Unlock()
 	_, facts := o.work()
+	o.mu.Lock()
 	status, changed := o.holder.Note(facts, sample.At)
 	waits := status.State == monitor.CredentialsExpired || status.State.Ended()
-	if !changed && !(waits && sample.At.Sub(o.reminded) >= remindedEvery) {
+	said := !changed && !(waits && sample.At.Sub(o.reminded) >= remindedEvery)
+	if !said {
+		o.reminded = sample.At
+	}
+	o.mu.Unlock()
+	if said {
 		return
 	}
-	o.reminded = sample.At
 	attributes := []any{"state", string(status.State)}
 	if status.Remedy != "" {
 		attributes = append(attributes, "remedy", status.Remedy)

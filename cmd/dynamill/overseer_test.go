@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -321,5 +322,21 @@ func TestASecondSignalAbortsAtOnce(t *testing.T) {
 	_ = p.cmd.Wait()
 	if code := p.cmd.ProcessState.ExitCode(); code != exitFailed || time.Since(began) > 5*time.Second || !strings.Contains(p.stderr.String(), "aborted") {
 		t.Errorf("exit code %d after %s\n%s", code, time.Since(began), p.stderr)
+	}
+}
+
+func TestAnEndIsSaidOnceWhoeverLooks(t *testing.T) {
+	for range 500 { // the race detector has to come by at the moment
+		var said bytes.Buffer // a slog handler writes one record at a time
+		o := &overseer{logger: slog.New(slog.NewTextHandler(&said, nil))}
+		o.holder.End(monitor.StreamDisabled, "enable it")
+		var looks sync.WaitGroup
+		for range 2 { // the watch, and whoever ends the run
+			looks.Go(o.look)
+		}
+		looks.Wait()
+		if n := strings.Count(said.String(), "enable it"); n != 1 {
+			t.Fatalf("it was said %d times", n)
+		}
 	}
 }

@@ -11,6 +11,17 @@ import (
 // burstPart is the part of a second's write units that may go at once after a pause.
 const burstPart = 10
 
+// checkRates refuses what no --rate and no --read-rate can be.
+func checkRates(writeMax int, readMax float64) error {
+	switch {
+	case writeMax < 0:
+		return invalid("--rate %d is negative: give write units per second", writeMax)
+	case !(readMax >= 0): // or no number
+		return invalid("--read-rate %g is no rate: give read units per second", readMax)
+	}
+	return nil
+}
+
 // writePace keeps what the engine writes below a number of write units per
 // second. A request waits for the least that it takes; what it took more, which
 // is known only behind it, is a debt that the next ones wait for. So a request

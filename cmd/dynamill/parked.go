@@ -159,9 +159,10 @@ func (a *app) parkedChangeCommand(what parkedChange, short, long string) *cobra.
 		Short:   short,
 		Long:    long,
 		Example: "  dynamill parked " + verb + " 'r1/USER#u1/GROUP#g1' --table app\n  dynamill parked " + verb + " --all --table app",
-		Args: func(_ *cobra.Command, args []string) error {
+		Args:    cobra.ArbitraryArgs,
+		PreRunE: func(_ *cobra.Command, args []string) error { // by now environment and file have said what --all is
 			if all == (len(args) > 0) {
-				return errors.New("give either IDs from `dynamill parked list` or --all")
+				return invalid("give either IDs from `dynamill parked list` or --all")
 			}
 			return nil
 		},
@@ -292,11 +293,7 @@ func (a *app) inspectParked(cmd *cobra.Command) ([]projections.Parked, error) {
 
 // withParked attaches to the table's state, without creating any, and lists what is parked.
 func (a *app) withParked(ctx context.Context, use func(*projections.Engine, []projections.Parked) error) error {
-	set, err := a.options.load()
-	if err != nil {
-		return err
-	}
-	table, err := a.options.tableName(set)
+	set, table, err := a.options.loadForTable()
 	if err != nil {
 		return err
 	}

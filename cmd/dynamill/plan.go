@@ -47,11 +47,7 @@ func (a *app) planCommand() *cobra.Command {
 }
 
 func (a *app) plan(ctx context.Context) error {
-	set, err := a.options.load()
-	if err != nil {
-		return err
-	}
-	table, err := a.options.tableName(set)
+	set, table, err := a.options.loadForTable()
 	if err != nil {
 		return err
 	}

@@ -155,10 +155,12 @@ func (s *statusLine) Write(p []byte) (int, error) {
 }
 
 // logger logs to w: as text, or as JSON with --json.
-func (a *app) logger(w io.Writer) *slog.Logger {
+func (a *app) logger(w io.Writer) *slog.Logger { return a.loggerAs(w, a.options.json) }
+
+func (a *app) loggerAs(w io.Writer, asJSON bool) *slog.Logger {
 	level, _ := a.options.level() // checked when the flags were read
 	options := &slog.HandlerOptions{Level: level}
-	if a.options.json {
+	if asJSON {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))

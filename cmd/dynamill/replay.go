@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // replayOptions are the flags of `replay`.
@@ -52,25 +50,25 @@ func (o *replayOptions) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.yes, "yes", false, "carry out changed and removed rules without asking")
 }
 
-// check refuses what makes no sense together.
-func (o *replayOptions) check() error {
+// check refuses what makes no sense together. What a file says to several commands
+// one of them may have no use for.
+func (o *replayOptions) check(typed map[string]bool) error {
 	switch {
 	case o.segments < 0:
 		return invalid("--segments %d is negative: give a number of segments, or none", o.segments)
 	case o.segments > replay.ScanSegmentsLimit:
 		return invalid("--segments %d is more than DynamoDB's limit of %d", o.segments, replay.ScanSegmentsLimit)
-	case o.segments > 0 && o.from != fromScan:
+	case o.segments > 0 && o.from != fromScan && typed["segments"]:
 		return invalid("--segments has no meaning with --from %s: only a scan has segments", o.from)
 	case o.eventuallyConsistent && o.from != fromScan:
 		return invalid("--eventually-consistent has no meaning with --from %s: only a scan reads the table", o.from)
 	case o.parallel < 1 || o.parallel > parallelMax:
 		return invalid("--parallel %d is not between 1 and %d", o.parallel, parallelMax)
-	case o.writeRateMax < 0:
-		return invalid("--rate %d is negative: give write units per second", o.writeRateMax)
-	case o.readRateMax < 0:
-		return invalid("--read-rate %g is negative: give read units per second", o.readRateMax)
 	case o.dryRun && o.from != fromScan:
 		return invalid("--dry-run looks at the whole table: it has no meaning with --from %s", o.from)
+	}
+	if err := checkRates(o.writeRateMax, o.readRateMax); err != nil {
+		return err
 	}
 	return o.checkFrom()
 }
@@ -97,20 +95,6 @@ func (o *replayOptions) checkFrom() error {
 // whole reports whether the replay goes over all there is.
 func (o *replayOptions) whole() bool { return o.from == fromScan && len(o.rules) == 0 }
 
-// checkRules refuses names of rules that there are not.
-func (o *replayOptions) checkRules(set *rules.Set) error {
-	for _, name := range o.rules {
-		if !slices.ContainsFunc(set.Rules, func(r *rules.Rule) bool { return r.Name == name }) {
-			names := make([]string, len(set.Rules))
-			for i, r := range set.Rules {
-				names[i] = r.Name
-			}
-			return invalid("there is no rule %q: the rules are %s", name, strings.Join(names, ", "))
-		}
-	}
-	return nil
-}
-
 func (a *app) replayCommand() *cobra.Command {
 	var options replayOptions
 	command := &cobra.Command{
@@ -131,7 +115,7 @@ func (a *app) replayCommand() *cobra.Command {
 			"  grep -o 'USER#[0-9]*/PROFILE' errors.log | dynamill replay --table app --from keys:-\n" +
 			"  dynamill replay --table app --from parked",
 		Args:    cobra.NoArgs,
-		PreRunE: func(*cobra.Command, []string) error { return options.check() },
+		PreRunE: func(*cobra.Command, []string) error { return options.check(a.typed) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.replay(cmd.Context(), options) },
 	}
 	options.addTo(command.Flags())
@@ -139,26 +123,19 @@ func (a *app) replayCommand() *cobra.Command {
 }
 
 func (a *app) replay(ctx context.Context, options replayOptions) error {
-	set, err := a.options.load()
+	ctx, j, end, err := a.begin(ctx)
 	if err != nil {
 		return err
 	}
-	table, err := a.options.tableName(set)
+	defer end()
+	if err := j.checkRules(options.rules); err != nil {
+		return err
+	}
+	env, err := a.options.connect(ctx, j.table, j.logger)
 	if err != nil {
 		return err
 	}
-	if err := options.checkRules(set); err != nil {
-		return err
-	}
-	status := newStatusLine(a.stderr)
-	logger := a.logger(status)
-	ctx, release := stopOnSignals(ctx, func(text string) { fmt.Fprintln(status, text) })
-	defer release()
-	env, err := a.options.connect(ctx, table, logger)
-	if err != nil {
-		return err
-	}
-	r := &replayer{app: a, options: options, set: set, env: env, status: status, logger: logger}
+	r := &replayer{app: a, job: j, options: options, env: env}
 	err = r.run(ctx)
 	if err != nil && !r.begun && errors.Is(context.Cause(ctx), errStopped) {
 		return errors.New("stopped before anything was replayed")
@@ -168,16 +145,14 @@ func (a *app) replay(ctx context.Context, options replayOptions) error {
 
 // replayer is one call of `replay`.
 type replayer struct {
-	*app
+	*job
+	app     *app
 	options replayOptions
-	set     *rules.Set
 	env     *environment
 	engine  *projections.Engine
 	source  replay.Source // nil: a scan of the whole table
 	counts  counts
 	begun   bool
-	status  *statusLine
-	logger  *slog.Logger
 }
 
 // run does all that only reads, and can refuse, before it opens the engine, which
@@ -238,7 +213,7 @@ func (r *replayer) work(ctx context.Context) error {
 	if err != nil {
 		return r.failure(ctx, totals, err)
 	}
-	return r.printReplayed(totals, time.Since(began))
+	return r.printReplayed(context.WithoutCancel(ctx), totals, time.Since(began))
 }
 
 func (r *replayer) config(report func(replay.Progress)) replay.Config {

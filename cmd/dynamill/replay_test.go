@@ -69,6 +69,9 @@ func TestAReplayMendsWhatNoRecordTellsOf(t *testing.T) {
 	if code, stdout, _ = w.call("replay", "--dry-run"); code != exitDone || !strings.Contains(stdout, "would change nothing") {
 		t.Errorf("a dry run of what is right: exit code %d, %s", code, stdout)
 	}
+	if _, stdout, _ = w.call("replay", "--dry-run", "--json"); !strings.Contains(stdout, `"rules": []`) {
+		t.Errorf("a dry run of what is right, as JSON: %s", stdout)
+	}
 }
 
 func TestAReplayTakesKeysFromElsewhere(t *testing.T) {
@@ -93,8 +96,16 @@ func TestAReplayTakesKeysFromElsewhere(t *testing.T) {
 	}
 	w.drain()
 	w.expectTrue()
-	if result := w.replay("--from", "parked"); result.Items != 0 {
+	if result := w.replay("--from", "parked"); result.Items != 0 || result.Parked != 0 {
 		t.Errorf("a replay of nothing that is parked says %+v", result)
+	}
+	w.put(item("POST#1", "COMMENT#x#bad", "userId", "123#PROFILE"))
+	w.drain()
+	if result := w.replay("--from", "parked"); result.Items == 0 || result.Parked == 0 {
+		t.Errorf("a replay of what is still bad says %+v", result)
+	}
+	if code, stdout, _ := w.call("replay", "--rule", "comment-author"); code != exitDone || !strings.Contains(stdout, "; 2 parked, see `dynamill parked list`") {
+		t.Errorf("a replay of what is still bad: exit code %d, %s", code, stdout)
 	}
 	for _, c := range []struct {
 		code  int
@@ -127,7 +138,7 @@ func TestChangedRulesAreCarriedOutOnlyWhereThatIsAskedFor(t *testing.T) {
 		t.Errorf("without --yes: exit code %d, %s", code, stderr)
 	}
 	w.expect(map[string]string{"POST#1 METADATA commentCount": "2", "GROUP#ops METADATA memberCount": ""})
-	if code, _, stderr = w.call("replay", "--yes", "--rule", "member-list"); code != exitInvalid {
+	if code, _, stderr = w.call("replay", "--yes", "--rule", "member-list"); code != exitInvalid || !strings.Contains(stderr, "leave out --rule") {
 		t.Errorf("of one rule alone: exit code %d, %s", code, stderr)
 	}
 	w.replay("--yes")

@@ -81,7 +81,7 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	if err != nil {
 		return r.env.classify(fmt.Errorf("looking what would change: %w", err))
 	}
-	result := previewed{Table: r.env.table, Items: summary.Items, WriteUnits: summary.WriteUnits, ReadUnits: items.ReadUnits() + rows.ReadUnits()}
+	result := previewed{Rules: []preview{}, Table: r.env.table, Items: summary.Items, WriteUnits: summary.WriteUnits, ReadUnits: items.ReadUnits() + rows.ReadUnits()}
 	for _, p := range slices.SortedFunc(maps.Values(byRule), func(a, b *preview) int { return cmp.Compare(a.Rule, b.Rule) }) {
 		result.Rules = append(result.Rules, *p)
 		result.Changes += p.Changes
@@ -148,10 +148,10 @@ func exampleOf(found verify.Result) string {
 
 func (r *replayer) printPreview(result previewed) error {
 	if r.app.options.json {
-		return r.printJSON(result)
+		return r.app.printJSON(result)
 	}
 	if result.Changes == 0 {
-		return r.print("a replay would change nothing: all of %s is as the rules ask for\n", counted(int(result.Items), "item"))
+		return r.app.print("a replay would change nothing: each of %s is as the rules ask for\n", counted(int(result.Items), "item"))
 	}
 	var table columns
 	table.add("RULE", "CHANGES", "WRITE UNITS", "SUCH AS")
@@ -164,14 +164,14 @@ func (r *replayer) printPreview(result previewed) error {
 			}
 		}
 	}
-	if err := table.writeTo(r.stdout); err != nil {
+	if err := table.writeTo(r.app.stdout); err != nil {
 		return err
 	}
 	for _, rule := range result.NotForeseen {
-		if err := r.print("not foreseen: %s, which reads what %s will write\n", rule.Rule, strings.Join(rule.Reads, ", ")); err != nil {
+		if err := r.app.print("not foreseen: %s, which reads what %s will write\n", rule.Rule, strings.Join(rule.Reads, ", ")); err != nil {
 			return err
 		}
 	}
-	return r.print("a replay would change %s of %s, for about %s write units; what the stream has not brought yet is among them\n",
+	return r.app.print("a replay would change %s of %s, for about %s write units; what the stream has not brought yet is among them\n",
 		counted(int(result.Changes), "thing"), counted(int(result.Items), "item"), grouped(int64(result.WriteUnits+0.5)))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -45,7 +44,7 @@ func (w *replayWatch) note(p replay.Progress) {
 
 // show shows it until ctx ends: on a terminal as one line, else as JSON lines.
 func (w *replayWatch) show(ctx context.Context) {
-	interval, lines := statusInterval, slog.New(slog.NewJSONHandler(w.status, nil))
+	interval, lines := statusInterval, w.app.loggerAs(w.status, true)
 	if !w.status.terminal {
 		interval = replayLogInterval
 	}
@@ -159,6 +158,7 @@ type replayed struct {
 	Items  int64  `json:"items"`
 	// Skipped lines were left torn by a process that was killed.
 	Skipped    int64              `json:"skipped"`
+	Parked     int                `json:"parked"` // in all, when it had ended
 	Writes     int64              `json:"writes"`
 	WriteUnits float64            `json:"writeUnits"`
 	ReadUnits  float64            `json:"readUnits"` // of the scan
@@ -166,9 +166,13 @@ type replayed struct {
 	Seconds    float64            `json:"seconds"`
 }
 
-func (r *replayer) printReplayed(totals replay.Totals, took time.Duration) error {
+func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took time.Duration) error {
+	parked, err := r.engine.Parked(ctx)
+	if err != nil {
+		return r.env.classify(fmt.Errorf("counting what is parked: %w", err))
+	}
 	result := replayed{
-		Table: r.env.table, Source: "scan of " + r.env.table, Passes: totals.Passes, Items: totals.Items, Skipped: totals.Skipped,
+		Table: r.env.table, Source: "scan of " + r.env.table, Passes: totals.Passes, Items: totals.Items, Skipped: totals.Skipped, Parked: len(parked),
 		ReadUnits: totals.ReadUnits, Rules: map[string]float64{}, Seconds: took.Round(time.Millisecond).Seconds(),
 	}
 	if r.source != nil {
@@ -181,7 +185,7 @@ func (r *replayer) printReplayed(totals replay.Totals, took time.Duration) error
 		}
 	}
 	if r.app.options.json {
-		return r.printJSON(result)
+		return r.app.printJSON(result)
 	}
 	text := fmt.Sprintf("replayed the %s: %s in %s, %s (%s write units), in %s", result.Source, counted(int(result.Items), "item"),
 		passes(result.Passes),
@@ -189,7 +193,10 @@ func (r *replayer) printReplayed(totals replay.Totals, took time.Duration) error
 	if result.Skipped > 0 {
 		text += "; " + counted(int(result.Skipped), "torn line") + " skipped"
 	}
-	return r.print("%s\n", text)
+	if result.Parked > 0 {
+		text += "; " + grouped(int64(result.Parked)) + " parked, see `dynamill parked list`"
+	}
+	return r.app.print("%s\n", text)
 }
 
 // openedText says that an unfinished replay was found, and what becomes of it.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -29,7 +28,12 @@ func TestTheProgressOfAReplayIsALineOrAnObject(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	slog.New(slog.NewJSONHandler(&out, nil)).Info("replaying", halfway.attributes()...)
+	quiet, loud := &app{options: options{logLevel: "warn"}}, &app{options: options{logLevel: "info"}}
+	quiet.loggerAs(&out, true).Info("replaying", halfway.attributes()...)
+	if out.Len() > 0 {
+		t.Errorf("--log-level warn: %s", &out)
+	}
+	loud.loggerAs(&out, true).Info("replaying", halfway.attributes()...)
 	var object map[string]any
 	if err := json.Unmarshal(out.Bytes(), &object); err != nil {
 		t.Fatal(err)
@@ -54,5 +58,33 @@ func TestAnUnfinishedReplayIsSpokenOf(t *testing.T) {
 		if got := openedText(o); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
+	}
+}
+
+func TestAnEstimateTellsPassesOverTheStateTableFromOthers(t *testing.T) {
+	c := counts{items: 1000, bytes: 40 << 20, stateItems: 500, stateBytes: 4 << 20}
+	r := &replayer{options: replayOptions{from: fromScan}}
+	some := &replayer{options: replayOptions{from: fromParked}}
+	const scan, look, sweep = 10 << 10, 1000 * (1 + 11), 1<<10 + 2*500 // items of 41 KB
+	for _, e := range []struct {
+		says    string
+		r       *replayer
+		left    int
+		formers bool
+		want    estimate
+	}{
+		{"new rules", r, 3, false, estimate{3 * scan, 3 * look, 0}},
+		{"new rules, and former ones that go", r, 4, true, estimate{3 * scan, 3 * look, sweep}},
+		{"the sweep of former ones is left", r, 1, true, estimate{0, 0, sweep}},
+		{"all is in force", r, 0, false, estimate{scan, look, sweep}},
+		{"some items", some, 0, false, estimate{0, look, 0}},
+	} {
+		over, sweeps := e.r.passesOver(e.left, e.formers)
+		if got := c.estimate(over, sweeps, c.items, e.r == r, false); got != e.want {
+			t.Errorf("%s: %+v, want %+v", e.says, got, e.want)
+		}
+	}
+	if got := c.estimate(1, 1, c.items, true, true); got.scan != scan/2 || got.sweep != sweep-512 {
+		t.Errorf("eventually consistent: %+v", got)
 	}
 }

@@ -25,7 +25,7 @@ func (r *replayer) compare(ctx context.Context) (*projections.Comparison, error)
 		}
 	}
 	if changed := changedOf(found); changed != nil && !r.options.whole() {
-		return nil, changed
+		return nil, invalid("%w (a whole one: leave out --rule and --from)", changed)
 	}
 	return found, r.refusePending(pendingOf(found))
 }
@@ -46,9 +46,9 @@ func (r *replayer) refusePending(rules []string) error {
 	case len(rules) == 0:
 		return nil
 	case len(r.options.rules) > 0:
-		return invalid("rule %s is not in force yet, and rules are brought into force together: run `dynamill replay` without --rule first", strings.Join(rules, ", "))
+		return invalid("rules are brought into force together, and not in force yet are %s: run `dynamill replay` without --rule first", strings.Join(rules, ", "))
 	case r.options.eventuallyConsistent:
-		return invalid("rule %s is not in force yet, and rules are brought into force by a consistent scan only: leave out --eventually-consistent", strings.Join(rules, ", "))
+		return invalid("rules are brought into force by a consistent scan only, and not in force yet are %s: leave out --eventually-consistent", strings.Join(rules, ", "))
 	}
 	return nil
 }
@@ -99,14 +99,14 @@ func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (ag
 	if r.options.yes {
 		return true, nil
 	}
-	in, ok := r.stdin.(io.Writer) // a file is both
+	in, ok := r.app.stdin.(io.Writer) // a file is both
 	if !ok || !isTerminal(in) || !r.status.terminal {
 		return false, invalid("%w; with --yes it is carried out without asking", changed)
 	}
 	fmt.Fprint(r.status, "carry this out? [y/N] ")
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(r.stdin).ReadString('\n')
+		line, _ := bufio.NewReader(r.app.stdin).ReadString('\n')
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()
 	select {

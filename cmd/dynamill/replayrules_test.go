@@ -3,12 +3,18 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/projections"
 )
 
 func TestARefusedReplayRegistersNothing(t *testing.T) {
@@ -129,5 +135,36 @@ func TestAReplayThatWaitsForStandardInputCanBeStopped(t *testing.T) {
 	}
 	if n := spooled(); n > 0 {
 		t.Errorf("%d files are left", n)
+	}
+}
+
+func TestAReplaySeedsWhatAFunctionHasRegistered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	_, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set})
+	w.must(err)
+	w.replay()
+	w.expectTrue()
+	if s := w.status(); !s.Live || s.Leases.Exists {
+		t.Errorf("it leaves %+v", s)
+	}
+}
+
+func TestABucketThatCannotBeReadSaysWhatToCheck(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(rw, "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
+	}))
+	t.Cleanup(server.Close)
+	for _, from := range []string{"s3://backups/exports/1", "archive://s3://backups/archive"} {
+		cmd, _, stderr := w.command("replay", "--from", from)
+		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_S3="+server.URL)
+		_ = cmd.Run()
+		if text := stderr.String(); cmd.ProcessState.ExitCode() != exitEnvironment || !strings.Contains(text, "AccessDenied") || !strings.Contains(text, "s3:ListBucket there") {
+			t.Errorf("%s: %s\n%s", from, cmd.ProcessState, text)
+		}
 	}
 }

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/dynamill/dynamill/change"
@@ -32,7 +29,7 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 	case strings.HasPrefix(from, fromArchive):
 		r.source, err = r.openArchive(ctx, strings.TrimPrefix(from, fromArchive))
 	case from == fromKeys+"-":
-		r.source, err = replay.SpoolKeyList(stoppable{ctx, r.stdin}, "standard input", r.keys())
+		r.source, err = replay.SpoolKeyList(stoppable{ctx, r.app.stdin}, "standard input", r.keys())
 	default: // checkFrom lets nothing else through
 		r.source, err = replay.OpenKeyList(strings.TrimPrefix(from, fromKeys+"//"), r.keys())
 	}
@@ -84,7 +81,7 @@ func (r *replayer) sourceFailure(err error) error {
 	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist), !strings.Contains(r.options.from, fromS3):
 		return invalid("%w", err)
 	}
-	return unsuited("%w", err)
+	return unsuited("%w: check the bucket's name, the region, and that the credentials may s3:GetObject and s3:ListBucket there", err)
 }
 
 func (r *replayer) openExport(ctx context.Context, place string) (replay.Source, error) {
@@ -138,93 +135,4 @@ func (r *replayer) parkedKeys(ctx context.Context) ([]change.Key, error) {
 		keys[i] = p.Key
 	}
 	return keys, nil
-}
-
-// counts are what DynamoDB last counted, every six hours or so.
-type counts struct {
-	items, bytes           int64
-	state                  bool // there is a state table
-	stateItems, stateBytes int64
-}
-
-func (r *replayer) count(ctx context.Context) (c counts, err error) {
-	table, err := r.env.describe(ctx)
-	if err != nil {
-		return c, err
-	}
-	c.items, c.bytes = aws.ToInt64(table.ItemCount), aws.ToInt64(table.TableSizeBytes)
-	stateTable := r.app.options.stateTableName(r.env.table)
-	out, err := r.env.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &stateTable})
-	if err == nil && out.Table != nil { // it may not be there yet
-		c.state, c.stateItems, c.stateBytes = true, aws.ToInt64(out.Table.ItemCount), aws.ToInt64(out.Table.TableSizeBytes)
-	}
-	return c, nil
-}
-
-// A read unit is a consistent read of 4 KB (DynamoDB developer guide, "DynamoDB read and write operations").
-const readUnitBytes = 4096
-
-func scanUnits(bytes int64, eventually bool) int64 {
-	units := math.Ceil(float64(bytes) / readUnitBytes)
-	if eventually {
-		units = math.Ceil(units / 2)
-	}
-	return int64(units)
-}
-
-// itemUnits is what it takes to read so many items of a table and as many ledger entries, one by one.
-func (c counts) itemUnits(items int64) int64 {
-	if items == 0 || c.items == 0 {
-		return 2 * items
-	}
-	return items * (1 + scanUnits(c.bytes/c.items+1, false))
-}
-
-// announce says, before anything is read or written at length, what will be
-// done and what it takes as far as that can be told.
-func (r *replayer) announce(ctx context.Context, left int) error {
-	e := r.counts
-	facts := columns{}
-	facts.add("table", r.env.table+" in "+r.env.where())
-	facts.add("state", r.engine.Describe().StateTable)
-	items, scan, sweep := e.items, int64(0), int64(0)
-	if r.source == nil {
-		scan = scanUnits(e.bytes, r.options.eventuallyConsistent)
-		facts.add("source", "scan of "+r.env.table)
-	} else {
-		pieces, err := r.source.Pieces(ctx)
-		if err != nil {
-			return fmt.Errorf("listing the pieces of the %s: %w", r.source.Describe(), err)
-		}
-		items = 0
-		for _, p := range pieces {
-			items += p.Items
-		}
-		facts.add("source", r.source.Describe()+", "+counted(len(pieces), "piece"))
-	}
-	switch {
-	case left > 0:
-		facts.add("does", "brings rules into force in "+passes(left)+": "+strings.Join(r.bringing(), ", "))
-	case r.options.whole():
-		sweep = scanUnits(e.stateBytes, r.options.eventuallyConsistent) + 2*e.stateItems
-		facts.add("does", "brings every item to what the rules ask for, then cleans up after items that have vanished")
-	default:
-		facts.add("does", "brings items to what the rules ask for")
-	}
-	if r.source == nil {
-		facts.add("items", fmt.Sprintf("about %s, %.1f MB (DynamoDB's own count, up to 6 hours old)", grouped(items), float64(e.bytes)/1e6))
-	} else if items > 0 {
-		facts.add("items", "about "+grouped(items))
-	}
-	passes := int64(max(left, 1))
-	if total := passes*(scan+e.itemUnits(items)) + sweep; total > 0 {
-		facts.add("reads", fmt.Sprintf("about %s read units: %s to scan, %s to look at each item and its ledger entry, %s to sweep; more where copies and mirrors are checked",
-			grouped(total), grouped(passes*scan), grouped(passes*e.itemUnits(items)), grouped(sweep)))
-	}
-	if left > 0 {
-		facts.add("writes", "what the rules ask for and does not stand there yet")
-	} else {
-		facts.add("writes", "none where all is right")
-	}
-	return facts.writeTo(r.status)
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,10 +28,7 @@ const (
 	workerLengthMax  = 256
 )
 
-var (
-	errStopped      = errors.New("stopped by a signal")
-	errDrainTimeout = errors.New("not drained within --drain-timeout")
-)
+var errDrainTimeout = errors.New("not drained within --drain-timeout")
 
 // runOptions are the flags of `run`.
 type runOptions struct {
@@ -113,33 +107,26 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 func (a *app) run(ctx context.Context, options runOptions) error {
-	set, err := a.options.load()
+	ctx, j, end, err := a.begin(ctx)
 	if err != nil {
 		return err
 	}
-	table, err := a.options.tableName(set)
-	if err != nil {
-		return err
-	}
-	status := newStatusLine(a.stderr)
-	logger := a.logger(status)
-	ctx, release := stopOnSignals(ctx, func(text string) { fmt.Fprintln(status, text) })
-	defer release()
+	defer end()
 	if options.drainTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, options.drainTimeout, errDrainTimeout)
 		defer cancel()
 	}
-	o := &overseer{lagMax: options.readyLag, logger: logger}
+	o := &overseer{lagMax: options.readyLag, logger: j.logger}
 	if options.writeRateMax > 0 {
 		o.pace = newWritePace(options.writeRateMax)
 	}
-	end, err := o.oversee(ctx, options.listen, options.profile)
+	endWatch, err := o.oversee(ctx, options.listen, options.profile)
 	if err != nil {
 		return err
 	}
-	defer end()
-	err = a.followTable(ctx, set, table, status, o, options)
+	defer endWatch()
+	err = a.followTable(ctx, j, o, options)
 	var ended *endedError
 	if errors.As(err, &ended) && options.listen != "" && !options.drain {
 		o.ended(ctx, ended)
@@ -147,8 +134,8 @@ func (a *app) run(ctx context.Context, options runOptions) error {
 	return err
 }
 
-func (a *app) followTable(ctx context.Context, set *rules.Set, table string, status *statusLine, o *overseer, options runOptions) error {
-	f, err := a.start(ctx, set, table, status, o, options)
+func (a *app) followTable(ctx context.Context, j *job, o *overseer, options runOptions) error {
+	f, err := a.start(ctx, j, o, options)
 	switch cause := context.Cause(ctx); {
 	case err != nil && errors.Is(cause, errStopped) && !options.drain:
 		return nil
@@ -158,7 +145,7 @@ func (a *app) followTable(ctx context.Context, set *rules.Set, table string, sta
 		return err
 	}
 	defer f.endArchive()
-	if err := f.follow(ctx, status, options.drain); err != nil {
+	if err := f.follow(ctx, j.status, options.drain); err != nil {
 		var unwritten *archive.WriteError
 		if errors.As(err, &unwritten) {
 			return unsuited("%w", unwritten)
@@ -173,8 +160,8 @@ func (a *app) followTable(ctx context.Context, set *rules.Set, table string, sta
 
 // start opens the engine on the table, says what will be followed and written,
 // and makes ready to follow.
-func (a *app) start(ctx context.Context, set *rules.Set, table string, status *statusLine, o *overseer, options runOptions) (*follower, error) {
-	env, err := a.options.connect(ctx, table, o.logger)
+func (a *app) start(ctx context.Context, j *job, o *overseer, options runOptions) (*follower, error) {
+	env, err := a.options.connect(ctx, j.table, j.logger)
 	if err != nil {
 		return nil, err
 	}
@@ -182,45 +169,16 @@ func (a *app) start(ctx context.Context, set *rules.Set, table string, status *s
 	if err != nil {
 		return nil, err
 	}
-	cfg := projections.Config{Client: env.tables, Table: table, StateTable: a.options.stateTableName(table), Rules: set, Logger: o.logger}
+	cfg := projections.Config{Client: env.tables, Table: j.table, StateTable: a.options.stateTableName(j.table), Rules: j.set, Logger: j.logger}
 	if o.pace != nil {
 		cfg.Limiter = o.pace
 	}
 	engine, err := projections.Open(ctx, cfg)
 	if err != nil {
-		return nil, env.classify(fmt.Errorf("starting on table %q: %w", table, err))
+		return nil, env.classify(fmt.Errorf("starting on table %q: %w", j.table, err))
 	}
-	fmt.Fprint(status, announcement(set, env, engine.Describe(), streamARN, options.archive))
-	return newFollower(ctx, env, engine, set.Table, streamARN, o, options)
-}
-
-// stopOnSignals ends the context at the first SIGINT or SIGTERM and the process
-// at the second.
-func stopOnSignals(ctx context.Context, say func(string)) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	released := make(chan struct{})
-	go func() {
-		select {
-		case <-signals:
-		case <-released:
-			return
-		}
-		say("stopping: finishing what is in flight; a second signal aborts")
-		cancel(errStopped)
-		select {
-		case <-signals:
-			say("aborted: the next run takes up what was in flight")
-			os.Exit(exitFailed)
-		case <-released:
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(released)
-		cancel(nil)
-	}
+	fmt.Fprint(j.status, announcement(j.set, env, engine.Describe(), streamARN, options.archive))
+	return newFollower(ctx, env, engine, j.set.Table, streamARN, o, options)
 }
 
 // announcement says, before anything is written, what is followed and what will be written.

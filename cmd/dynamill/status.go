@@ -253,7 +253,7 @@ const (
 )
 
 const (
-	remedyRun   = "run `dynamill run --drain` once, or let `dynamill run` go on"
+	remedyRun   = "let `dynamill run` go on, or run `dynamill replay` once"
 	seedingNote = "shows no count or sum yet, and not all of its copies and mirror items: " + remedyRun
 )
 

@@ -55,8 +55,8 @@ rules
 
 seeding
   deriving what the items ask for, for rules of level 1: 12,500 items so far
-  a rule that is not live shows no count or sum yet, and not all of its copies and mirror items: run ` +
-		"`dynamill run --drain` once, or let `dynamill run` go on" + `
+  a rule that is not live shows no count or sum yet, and not all of its copies and mirror items: ` +
+		"let `dynamill run` go on, or run `dynamill replay` once" + `
 
 fan-outs: 1 to be finished
   RULE            PARENT          CHILDREN SO FAR
@@ -320,7 +320,7 @@ func TestStatusFollowsATableFromNothingToLive(t *testing.T) {
 		t.Errorf("before seeding: %+v", s)
 	}
 	for _, r := range s.Rules {
-		if r.State != "seeding" || !strings.Contains(r.Note, "dynamill run --drain") || r.Kind == "" {
+		if r.State != "seeding" || !strings.Contains(r.Note, "dynamill replay") || r.Kind == "" {
 			t.Errorf("before seeding: %+v", r)
 		}
 	}

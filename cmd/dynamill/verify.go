@@ -19,7 +19,6 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
-	"github.com/dynamill/dynamill/rules"
 )
 
 const (
@@ -57,8 +56,8 @@ func (o *verifyOptions) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.memory, "memory", verifyMemory, "take about this `size` of memory; what is more goes to temporary files")
 	flags.StringVar(&o.tempDir, "temp-dir", "", "the `folder` for temporary files: about 150 bytes for each item and each row of the state table\n(default: the system's)")
 	flags.IntVar(&o.segments, "segments", 4, "scan each table in this `number` of parallel segments")
-	flags.Float64Var(&o.readRateMax, "max-read-rate", 0, "scan each table with at most this many read `units` per second (0: no bound)")
-	flags.IntVar(&o.writeRateMax, "max-write-rate", 0, "with --repair: write at most this many write `units` per second (0: no bound)")
+	flags.Float64Var(&o.readRateMax, "read-rate", 0, "scan each table with at most this many read `units` per second (0: no bound)")
+	flags.IntVar(&o.writeRateMax, "rate", 0, "with --repair: write at most this many write `units` per second (0: no bound)")
 	flags.DurationVar(&o.settle, "settle", verifySettle, "count a difference as drift only if it stands this `duration`, and the stream does not explain it")
 	flags.DurationVar(&o.patience, "patience", verifyPatience, "wait up to this `duration` for what cannot be decided yet")
 	flags.DurationVar(&o.lagMax, "lag-max", 0, "take records that are older than this `duration` for applied; for deployments without a lease table\n(0: none is, unless its checkpoint says so)")
@@ -66,7 +65,7 @@ func (o *verifyOptions) addTo(flags *pflag.FlagSet) {
 }
 
 // check refuses what makes no sense, and reads what is not read by then.
-func (o *verifyOptions) check(changed func(flag string) bool) (err error) {
+func (o *verifyOptions) check(changed func(flag string) bool, typed map[string]bool) (err error) {
 	if o.share, err = shareOf(o.sample); err != nil {
 		return invalid("--sample %q: %w", o.sample, err)
 	}
@@ -82,16 +81,14 @@ func (o *verifyOptions) check(changed func(flag string) bool) (err error) {
 	switch {
 	case o.segments < 1 || o.segments > 1000:
 		return invalid("--segments %d: give a number from 1 to 1000", o.segments)
-	case o.readRateMax < 0 || o.writeRateMax < 0:
-		return invalid("a rate is negative: give units per second")
-	case changed("max-write-rate") && !o.repair:
-		return invalid("--max-write-rate has no meaning without --repair: add --repair")
+	case typed["rate"] && !o.repair: // of a file it may be replay's
+		return invalid("--rate has no meaning without --repair: add --repair")
 	case o.settle <= 0 || o.patience < 0 || o.lagMax < 0:
 		return invalid("--settle, --patience and --lag-max want durations such as 30s")
 	case o.limit < 0:
-		return invalid("--limit %d is negative", o.limit)
+		return invalid("--limit %d is negative: give a number, or 0 for all", o.limit)
 	}
-	return nil
+	return checkRates(o.writeRateMax, o.readRateMax)
 }
 
 // shareOf reads 1% or 0.01.
@@ -136,10 +133,10 @@ func (a *app) verifyCommand() *cobra.Command {
 			"it counts as drift only if it stands for --settle and no record that is still to be applied could be the cause.\n" +
 			"What cannot be decided within --patience is counted, and told apart. What is parked is left out.\n\n" +
 			"With --json every difference is a line, and the last line is the summary. The exit code is 4 where drift was\n" +
-			"found, and with --repair where some of it could not be mended.",
-		Example: "  dynamill verify --table app\n  dynamill verify --table app --sample 1% --json\n  dynamill verify --table app --repair --max-write-rate 100",
+			"found, and with --repair where some of it could not be mended.\n\n" + configurationHelp,
+		Example: "  dynamill verify --table app\n  dynamill verify --table app --sample 1% --json\n  dynamill verify --table app --repair --rate 100",
 		Args:    cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.check(cmd.Flags().Changed) },
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.check(cmd.Flags().Changed, a.typed) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), options) },
 	}
 	options.addTo(command.Flags())
@@ -147,35 +144,30 @@ func (a *app) verifyCommand() *cobra.Command {
 }
 
 func (a *app) verify(ctx context.Context, options verifyOptions) error {
-	set, err := a.options.load()
+	ctx, j, end, err := a.begin(ctx)
 	if err != nil {
 		return err
 	}
-	table, err := a.options.tableName(set)
-	if err != nil {
+	defer end()
+	if err := j.checkRules(options.rules); err != nil {
 		return err
 	}
-	status := newStatusLine(a.stderr)
-	logger := a.logger(status)
-	ctx, release := stopOnSignals(ctx, func(text string) { fmt.Fprintln(status, text) })
-	defer release()
-	env, err := a.options.connect(ctx, table, logger)
+	env, err := a.options.connect(ctx, j.table, j.logger)
 	if err != nil {
 		return err
-	}
-	for _, name := range options.rules {
-		if !slices.ContainsFunc(set.Rules, func(r *rules.Rule) bool { return r.Name == name }) {
-			return invalid("--rule %s: the rule file has no rule of this name", name)
-		}
 	}
 	report := newVerifyReport(a, options.limit)
-	summary, err := a.verifyTable(ctx, env, set, options, report, status, logger)
-	status.show("")
-	switch {
-	case err != nil && errors.Is(context.Cause(ctx), errStopped):
-		return errors.New("stopped before everything was verified: what was found so far may not be all")
-	case err != nil:
-		return env.classify(fmt.Errorf("verifying table %q: %w", table, err))
+	summary, err := a.verifyTable(ctx, j, env, options, report)
+	j.status.show("")
+	if err != nil {
+		// What was found is worth knowing, and what was mended of it is written nowhere else.
+		if unwritten := report.differences(); unwritten != nil {
+			return unwritten
+		}
+		if errors.Is(context.Cause(ctx), errStopped) {
+			return errors.New("stopped before everything was verified: what was found so far may not be all")
+		}
+		return env.classify(fmt.Errorf("verifying table %q: %w", j.table, err))
 	}
 	if err := report.end(summary); err != nil {
 		return err
@@ -191,17 +183,17 @@ func (a *app) verify(ctx context.Context, options verifyOptions) error {
 }
 
 // verifyTable wires everything together.
-func (a *app) verifyTable(ctx context.Context, env *environment, set *rules.Set, options verifyOptions, report *verifyReport, status *statusLine, logger *slog.Logger) (*verify.Summary, error) {
+func (a *app) verifyTable(ctx context.Context, j *job, env *environment, options verifyOptions, report *verifyReport) (*verify.Summary, error) {
 	stateTable := a.options.stateTableName(env.table)
 	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{
-		Client: env.tables, Table: env.table, StateTable: stateTable, Rules: set, Names: options.rules, Logger: logger,
+		Client: env.tables, Table: env.table, StateTable: stateTable, Rules: j.set, Names: options.rules, Logger: j.logger,
 	})
 	if err != nil {
 		return nil, err
 	}
-	report.waiting = audit.Waiting()
+	report.waiting = slices.Compact(slices.Sorted(slices.Values(audit.Waiting()))) // a changed rule waits, and so does what it was
 	cfg := verify.Config{
-		Auditor: audit, Logger: logger, MemoryBytes: options.memoryBytes, TempDir: options.tempDir, Settle: options.settle, Patience: options.patience,
+		Auditor: audit, Logger: j.logger, MemoryBytes: options.memoryBytes, TempDir: options.tempDir, Settle: options.settle, Patience: options.patience,
 		Sample: options.share, SampleSeed: options.sampleSeed, Found: report.found,
 	}
 	items := &verify.Scan{Client: env.tables, TableName: env.table, Segments: options.segments, Rate: options.readRateMax, Retryable: worthAnotherTry}
@@ -211,7 +203,7 @@ func (a *app) verifyTable(ctx context.Context, env *environment, set *rules.Set,
 	if options.share < 1 {
 		report.seed = &options.sampleSeed
 	}
-	stream, err := env.unappliedStream(ctx, set.Table, options.lagMax)
+	stream, err := env.unappliedStream(ctx, j.set.Table, options.lagMax)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +212,7 @@ func (a *app) verifyTable(ctx context.Context, env *environment, set *rules.Set,
 	}
 	report.streamless = stream == nil
 	if options.repair {
-		engineConfig := projections.Config{Client: env.tables, Table: env.table, StateTable: stateTable, Rules: set, Logger: logger, Attach: true}
+		engineConfig := projections.Config{Client: env.tables, Table: env.table, StateTable: stateTable, Rules: j.set, Logger: j.logger, Attach: true}
 		if options.writeRateMax > 0 {
 			engineConfig.Limiter = newWritePace(options.writeRateMax)
 		}
@@ -230,7 +222,7 @@ func (a *app) verifyTable(ctx context.Context, env *environment, set *rules.Set,
 		}
 		cfg.Mender = mender{audit, engine}
 	}
-	cfg.Progress = verifyProgress(status, logger)
+	cfg.Progress = verifyProgress(j.status, j.logger)
 	return verify.Run(ctx, cfg)
 }
 

@@ -9,6 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -111,14 +115,19 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 }
 
 func TestVerifyRefusesWhatMakesNoSense(t *testing.T) {
+	withoutAWS(t)
 	for _, flags := range [][]string{
 		{"--sample", "0%"}, {"--sample", "many"}, {"--sample", "101%"}, {"--memory", "12"}, {"--memory", "1MB"}, {"--temp-dir", "/no/such/folder"},
-		{"--segments", "0"}, {"--max-read-rate", "-1"}, {"--max-write-rate", "5"}, {"--settle", "0s"}, {"--limit", "-1"},
+		{"--segments", "0"}, {"--read-rate", "-1"}, {"--read-rate", "nan"}, {"--rate", "-1", "--repair"}, {"--rate", "5"}, {"--settle", "0s"}, {"--limit", "-1"},
 	} {
-		var stdout, stderr strings.Builder
-		if code := execute(t.Context(), append([]string{"verify"}, flags...), strings.NewReader(""), &stdout, &stderr); code != exitInvalid {
-			t.Errorf("%v: exit code %d, %s", flags, code, stderr.String())
+		code, _, stderr := called(t, append([]string{"verify", "--rules", ruleFile(t), "--table", "app"}, flags...)...)
+		if code != exitInvalid || !strings.Contains(stderr, flags[0]) {
+			t.Errorf("%v: exit code %d, %s", flags, code, stderr)
 		}
+	}
+	code, _, stderr := called(t, "verify", "--rules", ruleFile(t), "--table", "app", "--rule", "nobodys")
+	if code != exitInvalid || !strings.Contains(stderr, `there is no rule "nobodys": the rules are `) {
+		t.Errorf("a rule that there is not: exit code %d, %s", code, stderr)
 	}
 }
 
@@ -143,5 +152,36 @@ func TestVerifyLeavesNoTemporaryFiles(t *testing.T) {
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 		t.Errorf("left: %v (%v)", left, err)
+	}
+}
+
+func TestWhatWasFoundIsShownAlsoWhereVerifyingFails(t *testing.T) {
+	var stdout strings.Builder
+	r := newVerifyReport(&app{stdout: &stdout}, 1)
+	if err := r.differences(); err != nil || stdout.String() != "" {
+		t.Errorf("nothing was found: %v, %q", err, stdout.String())
+	}
+	for _, item := range []string{"a", "b", "c"} {
+		found := verify.Result{Finding: drift.Finding{Rule: "r", Item: change.Key{Partition: item, Sort: "x"}}, Status: verify.Repaired}
+		if err := r.found(found); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.differences(); err != nil || !strings.Contains(stdout.String(), "a/x") || strings.Contains(stdout.String(), "b/x") ||
+		!strings.Contains(stdout.String(), "... 2 more: --limit 0") {
+		t.Errorf("%v\n%s", err, stdout.String())
+	}
+}
+
+func TestARuleThatIsBeingChangedIsNamedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.put(community()...)
+	w.replay()
+	w.useRules(strings.Replace(communityRules, `where: role != "banned", `, "", 1))
+	_, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set, ChangeRules: true, AgreedEpoch: 1})
+	w.must(err)
+	if _, summary := w.verifies(exitDone); len(summary.NotJudged) != 1 || summary.NotJudged[0] != "member-count" {
+		t.Errorf("not judged are %v", summary.NotJudged)
 	}
 }

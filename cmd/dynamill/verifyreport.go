@@ -60,6 +60,9 @@ type verifyReport struct {
 	blind      func() bool // nothing tells what of the stream is applied
 }
 
+// headRows is how many rows a table has that nothing was found for.
+const headRows = 1
+
 func newVerifyReport(a *app, limit int) *verifyReport {
 	r := &verifyReport{app: a, limit: limit, readUnits: func() float64 { return 0 }, blind: func() bool { return false }}
 	r.table.add("RULE", "WHAT", "ITEM", "ATTRIBUTE", "EXPECTED", "FOUND", "")
@@ -73,7 +76,7 @@ func (r *verifyReport) found(f verify.Result) error {
 			Expected: f.Expected, Found: f.Found, Status: string(f.Status), Why: f.Why, WriteUnits: f.WriteUnits,
 		})
 	}
-	if r.limit > 0 && len(r.table.rows) > r.limit {
+	if r.limit > 0 && len(r.table.rows)-headRows >= r.limit {
 		r.more++
 		return nil
 	}
@@ -125,20 +128,26 @@ func (r *verifyReport) end(s *verify.Summary) error {
 			ReadUnits: r.readUnits(), WriteUnits: s.WriteUnits, TempBytes: s.TempBytes,
 		})
 	}
-	if all > 0 {
-		if err := r.table.writeTo(r.stdout); err != nil {
-			return err
-		}
-		if r.more > 0 {
-			if err := r.print("... %s more: --limit 0 or --json prints all\n", grouped(r.more)); err != nil {
-				return err
-			}
-		}
-		if err := r.print("\n"); err != nil {
+	if err := r.differences(); err != nil {
+		return err
+	}
+	return r.print("%s", r.summary(s, all))
+}
+
+// differences writes the table, if there is anything in it. With JSON every line is out already.
+func (r *verifyReport) differences() error {
+	if len(r.table.rows) == headRows {
+		return nil
+	}
+	if err := r.table.writeTo(r.stdout); err != nil {
+		return err
+	}
+	if r.more > 0 {
+		if err := r.print("... %s more: --limit 0 or --json prints all\n", grouped(r.more)); err != nil {
 			return err
 		}
 	}
-	return r.print("%s", r.summary(s, all))
+	return r.print("\n")
 }
 
 // summary is the outcome for people.
