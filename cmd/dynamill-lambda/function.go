@@ -140,7 +140,7 @@ func (f *function) open(ctx context.Context, changeRules bool) (*instance, error
 		return nil, err
 	}
 	if fresh := engine.Describe().NewRules; len(fresh) > 0 {
-		f.logger.Warn("rules are not seeded yet: run `dynamill run --drain` once; until then they show no count or sum", "rules", fresh)
+		f.logger.Warn("rules are not seeded yet: seed them by `dynamill replay`; until then they show no count or sum", "rules", fresh)
 	}
 	f.current = i
 	return i, nil
