@@ -31,7 +31,7 @@ type ReplayRequest struct {
 	Segments int      `json:"segments,omitempty"` // of the scan; 0: by the table's size
 	Rules    []string `json:"rules,omitempty"`    // names of those whose items are replayed; none: all
 	// ChangeRules has what the rule file changes or removes of the rules in force carried out.
-	ChangeRules bool `json:"change_rules,omitempty"`
+	ChangeRules bool `json:"changeRules,omitempty"`
 }
 
 // Scans reports whether the table itself is the source.
@@ -109,7 +109,7 @@ func (r *ReplayRequest) check() error {
 	case r.Segments > 0 && !r.Scans():
 		return payloadErrorf("segments have no meaning with the source %s: only a scan has them", r.Source)
 	case r.ChangeRules && (!r.Scans() || len(r.Rules) > 0):
-		return payloadErrorf("rules are changed by a scan for all rules only: leave out source and rules, or change_rules")
+		return payloadErrorf("rules are changed by a scan for all rules only: leave out source and rules, or changeRules")
 	}
 	return nil
 }

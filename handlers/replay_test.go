@@ -46,7 +46,7 @@ func (r *replays) WorkReplay(ctx context.Context, step json.RawMessage, piece st
 
 func TestAReplayIsWorkedOffByCommands(t *testing.T) {
 	for name, c := range map[string]struct{ payload, asked, answer, log string }{
-		"begin": {`{"dynamill":"replay","begin":{"source":"scan","segments":4,"change_rules":true}}`,
+		"begin": {`{"dynamill":"replay","begin":{"source":"scan","segments":4,"changeRules":true}}`,
 			"begin {Source:scan Segments:4 Rules:[] ChangeRules:true}",
 			`{"step":{"a":1},"pieces":["one","two"],"left":3,"finished":false}`, "source=replay pieces=2 left=3 finished=false"},
 		"begin with nothing said": {` {"dynamill": "replay", "begin": {}} `, "begin {Source: Segments:0 Rules:[] ChangeRules:false}",
@@ -87,8 +87,8 @@ func TestAReplayIsReadStrictly(t *testing.T) {
 		`{"dynamill":"replay","begin":{"segments":-1}}`:                         "-1 segments",
 		`{"dynamill":"replay","begin":{"source":"parked"}}`:                     "neither scan nor",
 		`{"dynamill":"replay","begin":{"source":"s3://b","segments":2}}`:        "only a scan has them",
-		`{"dynamill":"replay","begin":{"source":"s3://b","change_rules":true}}`: "by a scan for all rules only",
-		`{"dynamill":"replay","begin":{"rules":["r"],"change_rules":true}}`:     "by a scan for all rules only",
+		`{"dynamill":"replay","begin":{"source":"s3://b","changeRules":true}}`: "by a scan for all rules only",
+		`{"dynamill":"replay","begin":{"rules":["r"],"changeRules":true}}`:     "by a scan for all rules only",
 		`{"dynamill":"replay","begin":{},"Records":[]}`:                         "and records in one payload",
 		`{"dynamill":"replays","begin":{}}`:                                     "is unknown",
 	} {
@@ -111,11 +111,11 @@ func TestAReplayIsReadStrictly(t *testing.T) {
 
 func TestOnlyAReplayThatMayChangesRules(t *testing.T) {
 	for payload, want := range map[string]bool{
-		`{"dynamill":"replay","begin":{"change_rules":true}}`:  true,
-		`{"dynamill":"replay","begin":{"change_rules":false}}`: false,
+		`{"dynamill":"replay","begin":{"changeRules":true}}`:  true,
+		`{"dynamill":"replay","begin":{"changeRules":false}}`: false,
 		`{"dynamill":"replay","begin":{}}`:                     false,
-		`{"dynamill":"tasks","begin":{"change_rules":true}}`:   false,
-		`{"begin":{"change_rules":true}}`:                      false,
+		`{"dynamill":"tasks","begin":{"changeRules":true}}`:   false,
+		`{"begin":{"changeRules":true}}`:                      false,
 		`{"dynamill":"tasks"}`:                                 false,
 		``:                                                     false,
 	} {

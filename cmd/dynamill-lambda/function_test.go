@@ -170,7 +170,7 @@ func TestAPanicBeforeTheFirstInvocationIsAnError(t *testing.T) {
 }
 
 // A function whose rules change those in force starts, and waits for somebody who
-// agrees to that: whoever begins a replay with change_rules.
+// agrees to that: whoever begins a replay with changeRules.
 func TestAFunctionWaitsForAgreementToChangedRules(t *testing.T) {
 	w := newWorld(t)
 	w.put("GROUP#g", "METADATA")
@@ -183,7 +183,7 @@ func TestAFunctionWaitsForAgreementToChangedRules(t *testing.T) {
 			t.Errorf("answer %+v to %s", a, payload)
 		}
 	}
-	command := `"begin":{"segments":1,"change_rules":true}`
+	command := `"begin":{"segments":1,"changeRules":true}`
 	for {
 		var step handlers.ReplayStep
 		a := p.invoke(`{"dynamill":"replay",` + command + `}`)

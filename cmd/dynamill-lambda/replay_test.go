@@ -138,9 +138,9 @@ func TestAStateMachineReplaysUnderTrouble(t *testing.T) {
 			c.settings.rules, c.idle = otherClubRules, nil
 			var failed *lambdatest.ExecutionError
 			if err := c.execute(`{"segments":6}`); !errors.As(err, &failed) || !strings.Contains(failed.Cause, "member-list") {
-				t.Errorf("changed rules without change_rules: %v", err)
+				t.Errorf("changed rules without changeRules: %v", err)
 			}
-			if err := c.execute(`{"segments":20,"change_rules":true}`); err != nil {
+			if err := c.execute(`{"segments":20,"changeRules":true}`); err != nil {
 				t.Fatal(err)
 			}
 			for _, fate := range []string{"throttled", "killed", "short of time", "answer lost"} {
@@ -259,7 +259,7 @@ func TestRulesAreChangedOnlyFromThoseThatWereInForce(t *testing.T) {
 		}
 		before := c.invocations
 		var failed *lambdatest.ExecutionError
-		if err := c.execute(`{"change_rules":true}`); !errors.As(err, &failed) || failed.Name != "RulesChangedError" || !strings.Contains(failed.Cause, "member-count") {
+		if err := c.execute(`{"changeRules":true}`); !errors.As(err, &failed) || failed.Name != "RulesChangedError" || !strings.Contains(failed.Cause, "member-count") {
 			t.Errorf("the execution ended with %v", err)
 		}
 		if n := c.invocations - before; n != 1 || !overtaken {
@@ -310,8 +310,8 @@ func TestWhatCannotBeReplayedIsRefusedAtOnce(t *testing.T) {
 			`{"sauce":"scan"}`:                               `unknown field "sauce"`,
 			`{"source":"here"}`:                              "neither scan nor",
 			`{"source":"s3://b/p","segments":3}`:             "segments have no meaning",
-			`{"source":"s3://b/p","change_rules":true}`:      "rules are changed by a scan",
-			`{"rules":["member-count"],"change_rules":true}`: "rules are changed by a scan",
+			`{"source":"s3://b/p","changeRules":true}`:      "rules are changed by a scan",
+			`{"rules":["member-count"],"changeRules":true}`: "rules are changed by a scan",
 			`{"segments":-1}`:                                "-1 segments",
 		} {
 			before := c.invocations

@@ -47,7 +47,7 @@ func TestTheRoleOfAReplaySuffices(t *testing.T) {
 			}
 			c.settings.rules, c.idle = text, nil
 			c.allowReplay(string(template))
-			for _, input := range []string{`{"change_rules":true}`, `{}`, `{"rules":["member-count"]}`} {
+			for _, input := range []string{`{"changeRules":true}`, `{}`, `{"rules":["member-count"]}`} {
 				c.watch(true)
 				err := c.execute(input)
 				c.watch(false)
@@ -121,7 +121,7 @@ func TestTheRoleAllowsToTakeBackWhatFormerRulesWrote(t *testing.T) {
 // replayUntil replays with changed rules, until the next pass is one whose name begins so.
 func (c *club) replayUntil(pass string) {
 	c.police.Helper()
-	payload := `{"dynamill":"replay","begin":{"change_rules":true}}`
+	payload := `{"dynamill":"replay","begin":{"changeRules":true}}`
 	for {
 		var step handlers.ReplayStep
 		c.answer(payload, &step)
