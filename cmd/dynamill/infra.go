@@ -134,7 +134,7 @@ func (f *infraFlags) addTo(flags *pflag.FlagSet) {
 		"s3://BUCKET/KEY or ssm:NAME; filters and permissions follow from --rules all the same")
 	flags.StringVar(&f.former, "former-rules", "", "the rule `file` in force, which --rules replaces: the function takes back what it wrote, and needs its permissions")
 	flags.StringVar(&o.Architecture, "arch", infra.DefaultArchitecture, "the function's `architecture`: arm64 or x86_64")
-	flags.IntVar(&o.MemoryMB, "memory", infra.DefaultMemoryMB, "the function's memory in `MB`; more memory is also more CPU")
+	flags.IntVar(&o.MemoryMB, "memory-size", infra.DefaultMemoryMB, "the function's memory in `MB`; more memory is also more CPU")
 	flags.DurationVar(&o.Timeout, "timeout", infra.DefaultTimeout, "the `duration` that one invocation may take, up to 15m")
 	flags.IntVar(&o.BatchSize, "batch-size", infra.DefaultBatchSize, "the greatest `number` of records of one invocation, up to 10000")
 	flags.DurationVar(&o.Window, "window", 0, "the `duration` that a batch may wait to fill, up to 5m; longer is cheaper and lags more")
@@ -196,7 +196,7 @@ func (f *infraFlags) zero() (names []string) {
 		name string
 		zero bool
 	}{
-		{"--memory", f.options.MemoryMB == 0},
+		{"--memory-size", f.options.MemoryMB == 0},
 		{"--timeout", f.options.Timeout == 0},
 		{"--batch-size", f.options.BatchSize == 0},
 		{"--parallelization", f.options.Parallelization == 0},

@@ -41,7 +41,7 @@ func TestInfraWritesWhatTheLibraryMakes(t *testing.T) {
 
 func TestInfraFlagsReachTheTemplate(t *testing.T) {
 	code, stdout, stderr := command(t, "infra", "sam", "--rules", groupsRules, "--table", "app", "--state-table", "memory", "--arch", "x86_64",
-		"--memory", "1024", "--timeout", "5m", "--batch-size", "50", "--window", "2s", "--parallelization", "7", "--retention", "14",
+		"--memory-size", "1024", "--timeout", "5m", "--batch-size", "50", "--window", "2s", "--parallelization", "7", "--retention", "14",
 		"--alarm-topic", "arn:aws:sns:eu-west-1:123456789012:pager", "--code", "build/function.zip", "--no-backups")
 	if code != exitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
@@ -108,8 +108,8 @@ func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
 		{[]string{"--rules", groupsRules}, "no table is named"},
 		{[]string{"--rules", "nowhere.yaml", "--table", "app"}, "no rule file"},
 		{append(rules, "--arch", "riscv"), `"riscv" is neither arm64 nor x86_64`},
-		{append(rules, "--memory", "64"), "64 MB of memory"},
-		{append(rules, "--memory", "0"), "dynamill: --memory cannot be 0\n"},
+		{append(rules, "--memory-size", "64"), "64 MB of memory"},
+		{append(rules, "--memory-size", "0"), "dynamill: --memory-size cannot be 0\n"},
 		{append(rules, "--timeout", "0", "--retention", "0"), "dynamill: --timeout and --retention cannot be 0\n"},
 		{append(rules, "--timeout", "16m"), "a timeout of 16m"},
 		{append(rules, "--timeout", "1500ms"), "whole seconds"},
