@@ -145,3 +145,15 @@ func TestVerifyLeavesNoTemporaryFiles(t *testing.T) {
 		t.Errorf("left: %v (%v)", left, err)
 	}
 }
+
+func TestADrawnSampleSeedIsANumberThatEveryReaderOfJSONHolds(t *testing.T) {
+	for range 1000 {
+		o := verifyOptions{sample: "1%", memory: verifyMemory, segments: 1, settle: verifySettle}
+		if err := o.check(func(string) bool { return false }); err != nil {
+			t.Fatal(err)
+		}
+		if uint64(float64(o.sampleSeed)) != o.sampleSeed {
+			t.Fatalf("%d is another number as a float", o.sampleSeed)
+		}
+	}
+}
