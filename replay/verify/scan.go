@@ -2,13 +2,16 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 	"github.com/cenkalti/backoff/v4"
 	"golang.org/x/sync/errgroup"
 
@@ -31,9 +34,9 @@ const (
 type Scan struct {
 	Client    ScanClient
 	TableName string
-	Segments  int     // default 4
-	Rate      float64 // most read units a second, of all segments; 0: no bound
-	Retryable func(error) bool
+	Segments  int              // default 4
+	Rate      float64          // most read units a second, of all segments; 0: no bound
+	Retryable func(error) bool // of a page that is refused; default: what the SDK tries again, and the server's own faults
 
 	units atomic.Int64 // consumed, in thousandths
 }
@@ -89,15 +92,27 @@ func (s *Scan) segment(ctx context.Context, segment, segments int, f func(change
 
 // page reads a page, and tries again where that may help.
 func (s *Scan) page(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
+	passes := s.Retryable
+	if passes == nil {
+		passes = retryable
+	}
 	policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(scanRetryTotal))
 	return backoff.RetryWithData(func() (*dynamodb.ScanOutput, error) {
 		out, err := s.Client.Scan(ctx, in)
 		switch {
 		case err == nil && out.ConsumedCapacity != nil:
 			s.units.Add(int64(aws.ToFloat64(out.ConsumedCapacity.CapacityUnits) * 1000))
-		case err != nil && (ctx.Err() != nil || s.Retryable == nil || !s.Retryable(err)):
+		case err != nil && (ctx.Err() != nil || !passes(err)):
 			return nil, backoff.Permanent(err)
 		}
 		return out, err
 	}, backoff.WithContext(policy, ctx))
+}
+
+var passing = retry.IsErrorRetryables(retry.DefaultRetryables)
+
+// retryable reports whether the reason of a refusal passes by itself.
+func retryable(err error) bool {
+	var refusal smithy.APIError
+	return passing.IsErrorRetryable(err) == aws.TrueTernary || errors.As(err, &refusal) && refusal.ErrorFault() == smithy.FaultServer
 }
