@@ -43,11 +43,8 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 			want[id] = f
 		}
 	}
-	unreadable := ""
 	for id, v := range effectsOfRow(r) {
-		if f, err := plan.ParseEffect(v); err != nil {
-			unreadable = v
-		} else if s.auditor.Judges(id) {
+		if f, err := plan.ParseEffect(v); err == nil && s.auditor.Judges(id) {
 			have[id] = f
 		}
 	}
@@ -61,8 +58,12 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 			WriteUnits: entryUnits(c.ID, s.planner),
 		})
 	}
-	if unreadable != "" {
-		reading.Findings = append(reading.Findings, drift.Finding{Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Found: unreadable, WriteUnits: transactionUnitsMin})
+	if entry := attributes.ItemFromTable(r); len(r) > 0 && audit.TornEntry(entry) {
+		reading.Fix.Torn = true
+		reading.Findings = append(reading.Findings, drift.Finding{
+			Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: "an entry that can be read",
+			Found: audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})), WriteUnits: transactionUnitsMin,
+		})
 	}
 	return reading
 }

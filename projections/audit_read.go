@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -188,6 +190,9 @@ func (s *auditRead) membersOf(sus drift.Suspect) []string {
 
 func (s *auditRead) setOf(sus drift.Suspect) []string {
 	r := s.rows[s.rowsOf(sus)[0]]
+	if audit.TornSet(attributes.ItemFromTable(r)) {
+		return nil
+	}
 	if sus.Kind == drift.Claims {
 		return textsOf(r["sources"])
 	}

@@ -1,11 +1,15 @@
 package projections
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
@@ -33,17 +37,47 @@ func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int
 	return all, nil
 }
 
-func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[plan.GroupRef]total, error) {
+// auditTotal is an aggregate's accumulators added up, but for those that are torn.
+type auditTotal struct {
+	total
+	rows map[stateKey]row
+	torn []stateKey
+}
+
+func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[plan.GroupRef]auditTotal, error) {
 	var groups []plan.GroupRef
 	for _, sus := range suspects {
 		if g := a.groupOf(sus); sus.Group != "" && !slices.Contains(groups, g) {
 			groups = append(groups, g)
 		}
 	}
-	if a.incarnation == "" {
-		return map[plan.GroupRef]total{}, nil
+	totals := map[plan.GroupRef]auditTotal{}
+	if a.incarnation == "" || len(groups) == 0 {
+		return totals, nil
 	}
-	return a.readTotals(ctx, groups)
+	rows, err := a.readState(ctx, "reading accumulators", totalKeys(groups))
+	for _, g := range groups {
+		totals[g] = auditTotalOf(g, rows)
+	}
+	return totals, err
+}
+
+func auditTotalOf(g plan.GroupRef, rows map[stateKey]row) auditTotal {
+	t := auditTotal{rows: rows}
+	for suffix := range readSuffixes(g) {
+		key := accumulatorKey(g, suffix)
+		if r, ok := rows[key]; ok && audit.TornSum(attributes.ItemFromTable(r)) {
+			t.torn = append(t.torn, key)
+		}
+	}
+	if len(t.torn) > 0 {
+		rows = maps.Clone(rows)
+		for _, key := range t.torn { // it holds nothing that counts
+			rows[key] = row{"value": numberValue(0), "operations": numberValue(numberOf(rows[key]["operations"]))}
+		}
+	}
+	t.total = addUp(g, rows)
+	return t
 }
 
 // ReadSums reads aggregates, and what displays them, anew. want says what the
@@ -82,7 +116,7 @@ func (s *auditRead) readSums(chunk []drift.Suspect, want map[string]string, befo
 	return readings, s.excuse(readings)
 }
 
-func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool) drift.Reading {
+func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known bool) drift.Reading {
 	b := s.planner.ByID(sus.Rule)
 	reading := drift.Reading{
 		Suspect: sus, Concerns: []string{audit.SumToken(sus.Rule, sus.Group)}, Fix: drift.Fix{Keys: t.targets, Seen: strconv.FormatInt(t.operations, 10)},
@@ -97,7 +131,7 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool)
 		sum = t.value.String()
 	}
 	if sus.Kind == drift.Sum {
-		reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(t.value.String()), change.String(sum))
+		reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(t.value.String()), change.String(sum), change.Number(strconv.Itoa(len(t.torn))))
 		s.compareSum(&reading, b, t, sum)
 		return reading
 	}
@@ -127,9 +161,9 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool)
 	return reading
 }
 
-func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t total, sum string) {
+func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t auditTotal, sum string) {
 	lacks, ok := audit.Lacks(sum, t.value.String())
-	if !ok || lacks == "" {
+	if !ok || lacks == "" && len(t.torn) == 0 {
 		return
 	}
 	f := drift.Finding{
@@ -139,6 +173,10 @@ func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t total,
 	if len(t.targets) > 0 {
 		f.Item = t.targets[0]
 	}
+	if len(t.torn) > 0 {
+		r := attributes.ItemFromTable(t.rows[t.torn[0]])
+		f.Found = fmt.Sprintf("no number: value %s, operations %s", audit.Text(r["value"]), audit.Text(r["operations"]))
+	}
 	reading.Findings = []drift.Finding{f}
-	reading.Fix.Lacks = lacks
+	reading.Fix.Lacks = cmp.Or(lacks, "0")
 }

@@ -92,6 +92,7 @@ type Reading struct {
 type Fix struct {
 	Keys   []change.Key // items to be rederived
 	Adjust []Amount     // entry: what the aggregates lack, had the ledger counted this item rightly
+	Torn   bool         // entry: it has to be made readable first
 	Seen   string       // reference: the version that was read; locator, claims, sum: the count of changes
 	Lacks  string       // sum: what is to be added
 	Should []string     // locator, claims: who belongs there

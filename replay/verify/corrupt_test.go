@@ -21,13 +21,19 @@ import (
 type corruptor struct {
 	*world
 	done map[string]string // place: what was done there
+	wild bool              // also where it spoils what other rules derive from it
 	rows []change.Item
 	all  []change.Item
 }
 
 // spoil does n corruptions, or fewer if the table offers no more.
 func (w *world) spoil(n int) map[string]string {
-	c := &corruptor{world: w, done: map[string]string{}, rows: w.scan("app-dynamill"), all: w.scan("app")}
+	return w.spoilBy(&corruptor{world: w}, n)
+}
+
+// spoilBy does n corruptions of a corruptor.
+func (w *world) spoilBy(c *corruptor, n int) map[string]string {
+	c.done, c.rows, c.all = map[string]string{}, w.scan("app-dynamill"), w.scan("app")
 	ways := []func(*rand.Rand) (string, string){c.entry, c.accumulator, c.set, c.reference, c.display, c.copied, c.mirror, c.orphanEntry}
 	for tries := 0; len(c.done) < n && tries < 60*n; tries++ {
 		if where, what := ways[w.r.IntN(len(ways))](w.r); where != "" {
@@ -181,6 +187,9 @@ func (c *corruptor) reference(r *rand.Rand) (string, string) {
 // plain reports whether no rule reads an attribute of an entity: what is
 // spoiled there spoils nothing else.
 func (c *corruptor) plain(e *rules.Entity, attribute string) bool {
+	if c.wild {
+		return true
+	}
 	if e.Unique == attribute || slices.ContainsFunc(e.Equals, func(eq rules.Equals) bool { return eq.Attribute == attribute }) {
 		return false
 	}
@@ -246,7 +255,8 @@ func (c *corruptor) mirror(r *rand.Rand) (string, string) {
 	if it == nil || it["_dm_"+rule.Name].Kind() == change.KindAbsent {
 		return "", ""
 	}
-	if len(m.Entity.Sources) == 0 && !m.Entity.Located && len(m.Entity.Parents) == 0 && r.IntN(2) == 0 {
+	feeds := len(m.Entity.Sources) > 0 || m.Entity.Located || len(m.Entity.Parents) > 0
+	if (c.wild || !feeds) && r.IntN(2) == 0 {
 		c.delete("app", it)
 		return "item " + c.p.Key(it).String(), "mirror item deleted"
 	}
@@ -320,6 +330,29 @@ func spoilAll(t *testing.T, seeds int, total *atomic.Int64) {
 				}
 			}
 			w.follow() // what mending has written is of other rules, too
+			w.expectRight("after the repair")
+			if t.Failed() {
+				t.Fatalf("spoiled: %v\n%s", spoiled, p.File)
+			}
+		})
+	}
+}
+
+// What rules derive from derived data may be spoiled anywhere, too.
+func TestWhatIsSpoiledBelowOtherRulesIsMended(t *testing.T) {
+	for seed := range 12 {
+		p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 17)))
+		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, p, uint64(seed))
+			w.live(120)
+			w.follow()
+			spoiled := w.spoilBy(&corruptor{world: w, wild: true}, 12)
+			w.lose()
+			for range 3 { // what mending has written is of other rules, too
+				w.verify(true)
+				w.follow()
+			}
 			w.expectRight("after the repair")
 			if t.Failed() {
 				t.Fatalf("spoiled: %v\n%s", spoiled, p.File)

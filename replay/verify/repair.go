@@ -85,6 +85,9 @@ func (f *repair) mend(ctx context.Context, readings []drift.Reading) error {
 		var err error
 		done := true
 		switch kind := r.Suspect.Kind; {
+		case r.Fix.Torn:
+			done, err = f.Mender.MendEntry(ctx, r)
+			rederive = append(rederive, r)
 		case kind == drift.Claims || kind == drift.Locator:
 			done, err = f.Mender.MendSet(ctx, r)
 			rederive = append(rederive, r)

@@ -41,6 +41,7 @@ type Auditor interface {
 // somebody else has changed meanwhile what was read.
 type Mender interface {
 	Rederive(ctx context.Context, keys []change.Key) error
+	MendEntry(ctx context.Context, r drift.Reading) (bool, error)
 	MendSum(ctx context.Context, r drift.Reading) (bool, error)
 	MendSet(ctx context.Context, r drift.Reading) (bool, error)
 	PruneReference(ctx context.Context, r drift.Reading) (bool, error)

@@ -35,6 +35,7 @@ type Judge struct {
 	asked      bool     // mirror items: by some rule
 	unasked    []string // mirror items: rules whose stamp the item carries
 	bounded    bool     // sums: no DynamoDB number holds one side
+	torn       bool     // sums: an accumulator
 	count      int64    // sums: of operations
 	first      bool     // sums: the next target is the one that displays
 }
@@ -211,7 +212,9 @@ func (j *Judge) addToSum(f drift.Fact) {
 	}
 	value, count, _ := strings.Cut(f.Data, "\x00")
 	j.bounded = j.bounded || value == beyond
-	if f.Tag == tagWant {
+	if f.Tag == tagTorn {
+		j.torn = true
+	} else if f.Tag == tagWant {
 		j.wants, j.want = true, countOf(value)
 	} else {
 		j.has, j.have = true, countOf(value)
@@ -221,7 +224,7 @@ func (j *Judge) addToSum(f drift.Fact) {
 
 // judgeSum compares the two sums, once both are known.
 func (j *Judge) judgeSum() {
-	if !j.differs && !j.bounded && j.want != j.have {
+	if !j.differs && (j.torn || !j.bounded && j.want != j.have) {
 		j.differs = true
 		j.emit(drift.Suspect{Kind: drift.Sum, Rule: j.id, Group: j.text, Want: j.want})
 	}
