@@ -24,6 +24,8 @@ func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
 		return s.judgeCopy(sus)
 	case drift.Reference:
 		return s.judgeReference(sus)
+	case drift.Position:
+		return s.judgePosition(sus)
 	case drift.Leftover:
 		item := s.items[sus.Item]
 		return drift.Reading{
@@ -233,6 +235,21 @@ func (s *auditRead) judgeReference(sus drift.Suspect) drift.Reading {
 	case !wanted && len(r) > 0 && readable:
 		f.What, f.Found = drift.Orphaned, "refers to "+sus.Group
 		reading.Findings = []drift.Finding{f}
+	}
+	return reading
+}
+
+func (s *auditRead) judgePosition(sus drift.Suspect) drift.Reading {
+	b := s.planner.ByID(sus.Rule)
+	r := attributes.ItemFromTable(s.rows[parentKey(b, sus.Item)])
+	reading := drift.Reading{
+		Suspect: sus, State: change.Digest(itemValue(r)), Concerns: []string{drift.KeyToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
+	}
+	if audit.TornPosition(r) {
+		reading.Findings = []drift.Finding{{
+			Rule: b.Rule.Name, Kind: drift.Position, What: drift.Wrong, Item: sus.Item, Expected: "a position",
+			Found: audit.Text(r["at"]), WriteUnits: writeUnitsMin,
+		}}
 	}
 	return reading
 }

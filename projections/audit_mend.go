@@ -218,3 +218,17 @@ func (a *Audit) PruneReference(ctx context.Context, r drift.Reading) (bool, erro
 	condition := whole(c.sameAs(s.rows[key], "at"))
 	return true, a.deleteState(ctx, r.Suspect.Rule, "pruning a reference", key, condition, c)
 }
+
+// DropPosition deletes a parent's position that no fan-out would ever be higher
+// than. Rederiving the parent brings its children to what it is.
+func (a *Audit) DropPosition(ctx context.Context, r drift.Reading) (bool, error) {
+	s := a.newRead(ctx)
+	again, err := s.read([]drift.Suspect{r.Suspect})
+	if err != nil || again[0].State != r.State {
+		return false, err
+	}
+	key := s.rowsOf(r.Suspect)[0]
+	c := newExpression()
+	condition := whole(c.sameAs(s.rows[key], "at"))
+	return true, a.deleteState(ctx, r.Suspect.Rule, "dropping a parent's position", key, condition, c)
+}

@@ -122,6 +122,8 @@ func (s *auditRead) rowsOf(sus drift.Suspect) []stateKey {
 	case drift.Locator:
 		locator, _ := plan.LocatorIn(sus.Rule)
 		return []stateKey{locatorKey(locator, sus.Group)}
+	case drift.Position:
+		return []stateKey{parentKey(b, sus.Item)}
 	case drift.Reference:
 		return []stateKey{referenceKey(b, change.ParseKey(sus.Group), sus.Item)}
 	case drift.Mirror:

@@ -31,6 +31,7 @@ const (
 	Mirror    Kind = "mirror item"
 	Copy      Kind = "copy"
 	Reference Kind = "reference"
+	Position  Kind = "parent's position"
 	Sum       Kind = "accumulator"
 	Display   Kind = "displayed value"
 	Leftover  Kind = "leftover" // of a rule that is not in force any more

@@ -135,6 +135,8 @@ func TestOddDamageIsFoundAndMended(t *testing.T) {
 		"claims that are a text":               {state, claimed, "", set("sources", str("x"))},
 		"claims of another item":               {state, claimed, "", set("sources", change.Set(change.KindStringSet, []string{"COMMENT#0/METADATA"}))},
 		"claims on another item":               {state, claimed, "", under("claims/voters/VOTER#9/METADATA", "claims")},
+		"a parent's position that is a number": {state, "parent/comment-author/USER#1", "", set("at", number("5"))},
+		"a parent's position that is garbage":  {state, "parent/comment-author/USER#1", "", set("at", str("x"))},
 		"a reference to another parent":        {state, refers, "", under("references/comment-author/USER#2/PROFILE", "COMMENT#1/METADATA")},
 		"a reference to no parent":             {state, refers, "", under("references/comment-author/USER#9/PROFILE", "COMMENT#1/METADATA")},
 		"a reference of nobody without at":     {state, refers, "", func(w *world, it change.Item) { under(it["pk"].Text(), "COMMENT#9/METADATA")(w, it); delete(it, "at") }},

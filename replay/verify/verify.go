@@ -45,6 +45,7 @@ type Mender interface {
 	MendSum(ctx context.Context, r drift.Reading) (bool, error)
 	MendSet(ctx context.Context, r drift.Reading) (bool, error)
 	PruneReference(ctx context.Context, r drift.Reading) (bool, error)
+	DropPosition(ctx context.Context, r drift.Reading) (bool, error)
 }
 
 // Table gives every item of a table, or every row of the state table, to f,

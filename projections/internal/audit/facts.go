@@ -38,7 +38,7 @@ const (
 	tagRefer = 'r' // copies: a reference row
 	tagShown = 'd' // sum: what a target displays
 	tagLeft  = 'l' // bare: a former rule left something
-	tagTorn  = 'a' // entry, sum: the engine cannot work with a row, as somebody else has written there
+	tagTorn  = 'a' // entry, sum, bare: the engine cannot work with a row, as somebody else has written there
 )
 
 // beyond stands for a sum that no DynamoDB number holds.
@@ -285,6 +285,10 @@ func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 					emit(drift.Fact{About: about(aboutSum, b.ID, value), Tag: tagHave, Data: counted("0", row["changes"].Text())})
 				}
 			}
+		}
+	case "parent":
+		if b := a.ByID(id); b != nil && a.judged[b] && TornPosition(row) {
+			emit(drift.Fact{About: about(aboutBare, id, name), Tag: tagTorn})
 		}
 	case "references":
 		if b := a.ByID(id); b != nil && a.judged[b] && b.Rule.Kind == rules.Copy && !b.Rule.Collection {

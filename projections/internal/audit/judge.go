@@ -60,7 +60,7 @@ func (j *Judge) Add(f drift.Fact) {
 	case aboutSum:
 		j.addToSum(f)
 	case aboutBare:
-		kind := map[byte]drift.Kind{tagShown: drift.Display, tagHave: drift.Copy, tagLeft: drift.Leftover}[f.Tag]
+		kind := map[byte]drift.Kind{tagShown: drift.Display, tagHave: drift.Copy, tagLeft: drift.Leftover, tagTorn: drift.Position}[f.Tag]
 		j.emit(drift.Suspect{Kind: kind, Rule: j.id, Item: change.ParseKey(j.text)})
 	}
 }

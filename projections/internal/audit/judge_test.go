@@ -183,6 +183,9 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 		"claims": {func(w *world) {
 			w.rows[5]["sources"] = change.Set(change.KindStringSet, []string{"C#1/COMMENT", "C#2/COMMENT"})
 		}, []string{"claims mentionsM#u/MENTION"}},
+		"a parent's position that is none": {func(w *world) {
+			w.rows = append(w.rows, change.Item{"pk": change.String("parent/author/USER#u/PROFILE"), "at": change.Number("5")})
+		}, []string{"parent's position authorUSER#u/PROFILE"}},
 		"an entry without a version":           {func(w *world) { delete(w.rows[0], "at") }, []string{"ledger entry C#1/COMMENT"}},
 		"an entry that was rederived often":    {func(w *world) { w.rows[0]["rederived"] = change.String("often") }, []string{"ledger entry C#1/COMMENT"}},
 		"an effect that cannot be read":        {func(w *world) { w.rows[1] = entry("C#2/COMMENT", "comments", "+1 p", "gone", "?") }, []string{"ledger entry C#2/COMMENT"}},

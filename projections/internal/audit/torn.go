@@ -10,7 +10,7 @@ import (
 // A row is torn if the engine cannot work with it: somebody else has written
 // there. It cannot take it for what it was, and DynamoDB refuses to add to it.
 
-// versionForm is how the version in a ledger entry begins.
+// versionForm is how a version begins.
 var versionForm = regexp.MustCompile(`^[0-9]{6}[|]`)
 
 // TornEntry reports whether a ledger entry is torn.
@@ -26,7 +26,7 @@ func TornEntry(row change.Item) bool {
 	return false
 }
 
-// IsVersion reports whether a value is the version of a ledger entry.
+// IsVersion reports whether a value is the version of a ledger entry or a parent's position.
 func IsVersion(v change.Value) bool {
 	return v.Kind() == change.KindString && versionForm.MatchString(v.Text())
 }
@@ -44,6 +44,11 @@ func TornSum(row change.Item) bool {
 
 // TornSet reports whether a locator, or the claims of a mirror item, are torn.
 func TornSet(row change.Item) bool { return NotNumber(row["changes"]) }
+
+// TornPosition reports whether a parent's position is torn: no fan-out would ever be higher.
+func TornPosition(row change.Item) bool {
+	return row["at"].Kind() != change.KindAbsent && !IsVersion(row["at"])
+}
 
 // NotNumber reports whether a value is there and is no number.
 func NotNumber(v change.Value) bool {
