@@ -72,13 +72,19 @@ func (c *corruptor) entry(r *rand.Rand) (string, string) {
 		return where, "entry deleted"
 	}
 	effects := maps.Clone(row["effects"].Map())
-	for _, id := range slices.Sorted(maps.Keys(effects)) {
+	ids := slices.Sorted(maps.Keys(effects))
+	id, what := ids[r.IntN(len(ids))], "effect removed"
+	switch contribution := effects[id].Text()[0] == '+'; {
+	case contribution && r.IntN(3) == 0:
+		effects[id], what = change.String("+7"+effects[id].Text()[strings.Index(effects[id].Text(), " "):]), "effect of another amount"
+	case r.IntN(4) == 0:
+		effects[id], what = change.String("?"), "effect made unreadable"
+	default:
 		delete(effects, id)
-		break
 	}
 	row["effects"] = change.Map(effects)
 	c.put("app-dynamill", row)
-	return where, "effect removed"
+	return where, what
 }
 
 func (c *corruptor) orphanEntry(r *rand.Rand) (string, string) {
@@ -119,9 +125,12 @@ func (c *corruptor) accumulator(r *rand.Rand) (string, string) {
 		c.delete("app-dynamill", row)
 		return where, "accumulator deleted"
 	}
-	row["value"] = change.Number(strconv.Itoa(n + 1 + r.IntN(3)))
+	what := "accumulator raised"
+	if row["value"] = change.Number(strconv.Itoa(n + 1 + r.IntN(3))); r.IntN(3) == 0 {
+		row["value"], what = change.String(strconv.Itoa(n)), "accumulator made a text"
+	}
 	c.put("app-dynamill", row)
-	return where, "accumulator raised"
+	return where, what
 }
 
 func (c *corruptor) set(r *rand.Rand) (string, string) {
@@ -225,6 +234,8 @@ func (c *corruptor) display(r *rand.Rand) (string, string) {
 	if it[rule.Writes[0]] = change.Number(strconv.Itoa(n + 5)); n != 0 && r.IntN(2) == 0 {
 		delete(it, rule.Writes[0])
 		what = "display removed"
+	} else if r.IntN(3) == 0 {
+		it[rule.Writes[0]], what = change.String(strconv.Itoa(n)), "display made a text"
 	}
 	c.put("app", it)
 	return "item " + c.p.Key(it).String(), what
@@ -243,8 +254,8 @@ func (c *corruptor) copied(r *rand.Rand) (string, string) {
 	if it[attribute].Kind() != change.KindAbsent && r.IntN(2) == 0 {
 		delete(it, attribute)
 		what = "copy removed"
-	} else {
-		it[attribute] = change.String("stale")
+	} else if it[attribute] = change.String("stale"); r.IntN(3) == 0 {
+		it[attribute], what = change.Null(), "copy made null"
 	}
 	c.put("app", it)
 	return "item " + c.p.Key(it).String(), what
