@@ -98,7 +98,7 @@ func (s *auditRead) readSums(chunk []drift.Suspect, want map[string]string, befo
 	var items []change.Key
 	for _, sus := range chunk {
 		if sus.Kind == drift.Display {
-			items = append(items, sus.Item)
+			items = append(append(items, sus.Item), rivals(sus, totals[s.groupOf(sus)])...)
 		}
 	}
 	if err := s.fetchItems(items); err != nil {
@@ -143,12 +143,13 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known 
 		return reading
 	}
 	group, has, err := b.Rule.GroupOf(&m, item)
-	reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.changes, 10)), ruleValue(b, item), change.String(group))
+	shower := s.shower(b, sus, t)
+	reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.changes, 10)), ruleValue(b, item), change.String(group), change.String(shower.String()))
 	switch {
 	case err != nil || has && group != sus.Group: // another group's: that one is judged
 	case !has:
 		reading.Findings = audit.CompareDisplay(b, sus.Item, "", item, "")
-	case len(t.targets) > 0 && t.targets[0] != sus.Item: // another item has this unique value, too, and shows the sum
+	case shower != sus.Item: // another item has this unique value, too, and shows the sum
 		reading.Findings = audit.CompareDisplay(b, sus.Item, sus.Group, item, "")
 	default:
 		reading.Findings = audit.CompareDisplay(b, sus.Item, sus.Group, item, audit.SumText(sum))
@@ -159,6 +160,31 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known 
 		reading.Fix.Lacks = "0" // it is the count that has to be raised
 	}
 	return reading
+}
+
+// rivals are the items that may display a sum in place of a suspect.
+func rivals(sus drift.Suspect, t auditTotal) []change.Key {
+	all := slices.Clone(t.targets[:min(len(t.targets), 1)])
+	for _, first := range sus.Members {
+		all = append(all, change.ParseKey(first))
+	}
+	return all
+}
+
+// shower is the item that is to display a sum in the place of which a suspect
+// was found: of those with its unique value the first, whatever the locator says.
+func (s *auditRead) shower(b *plan.Binding, sus drift.Suspect, t auditTotal) change.Key {
+	first := sus.Item
+	if !b.Rule.ByUnique {
+		return first
+	}
+	for _, key := range rivals(sus, t) {
+		f := s.planner.EffectsOf(key, image(s.items[key]))[plan.LocatorID(b.Locator)]
+		if f.Kind == plan.Located && f.Value == sus.Group && key.String() < first.String() {
+			first = key
+		}
+	}
+	return first
 }
 
 func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t auditTotal, sum string) {

@@ -44,7 +44,7 @@ type Suspect struct {
 	Rule    string     `json:"rule,omitempty"` // its id, or "@" and the entity of a locator
 	Item    change.Key `json:"item,omitzero"`  // the item that is derived, or whose entry it is
 	Group   string     `json:"group,omitempty"`
-	Members []string   `json:"members,omitempty"` // mirror, claims, locator: the sources or items that the scan saw
+	Members []string   `json:"members,omitempty"` // mirror, claims, locator: the sources or items that the scan saw; display: the first item of the group
 	Want    string     `json:"want,omitempty"`    // sum, display: what the items of the scan add up to
 }
 

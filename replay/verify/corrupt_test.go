@@ -74,9 +74,10 @@ func (c *corruptor) entry(r *rand.Rand) (string, string) {
 	effects := maps.Clone(row["effects"].Map())
 	ids := slices.Sorted(maps.Keys(effects))
 	id, what := ids[r.IntN(len(ids))], "effect removed"
+	_, group, _ := strings.Cut(effects[id].Text(), " ")
 	switch contribution := effects[id].Text()[0] == '+'; {
 	case contribution && r.IntN(3) == 0:
-		effects[id], what = change.String("+7"+effects[id].Text()[strings.Index(effects[id].Text(), " "):]), "effect of another amount"
+		effects[id], what = change.String("+7 "+group), "effect of another amount"
 	case r.IntN(4) == 0:
 		effects[id], what = change.String("?"), "effect made unreadable"
 	default:

@@ -195,6 +195,37 @@ func TestOddDamageIsFoundAndMended(t *testing.T) {
 	}
 }
 
+func TestWhoDisplaysASumIsToldByTheItemsWhereTheLocatorIsWrong(t *testing.T) {
+	for name, c := range map[string]struct {
+		more spoilt
+		want []string // what is found, beside the locator
+	}{
+		"its display removed, too":      {spoilt{app, "AUTHOR#1", "POST#1", without("commentCount")}, []string{"item AUTHOR#1/POST#1"}},
+		"its accumulator deleted, too":  {spoilt{state, "sum/comment-count/", "", under("gone", "gone")}, []string{"sum comment-count 1"}},
+		"the display also on the other": {spoilt{app, "AUTHOR#2", "POST#1", set("commentCount", change.Number("3"))}, []string{"item AUTHOR#2/POST#1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := forum(t)
+			w.put("app", texts("pk", "AUTHOR#2", "sk", "POST#1"))
+			w.follow()
+			w.damage(spoilt{state, unique, "", set("items", change.Set(change.KindStringSet, []string{"AUTHOR#2/POST#1"}))})
+			w.damage(c.more)
+			w.lose()
+			spoiled := map[string]string{"locator unique Post 1": "its first item removed"}
+			for _, where := range c.want {
+				spoiled[where] = name
+			}
+			found, _ := w.verify(false)
+			w.compare(found, spoiled)
+			again, _ := w.verify(true)
+			w.expectMended(again)
+			w.follow()
+			w.expectRight("after the repair")
+		})
+	}
+}
+
 // damage does something to one item; one that has another key then is moved.
 func (w *world) damage(s spoilt) {
 	w.t.Helper()
