@@ -14,12 +14,13 @@ import (
 // an unfinished fan-out of their parent has still to come to.
 func (s *auditRead) excuse(readings []drift.Reading) error {
 	var keys []stateKey
+	wrong := false
 	for i := range readings {
 		if len(readings[i].Findings) > 0 {
-			keys = append(append(keys, s.parkings(&readings[i])...), s.tasksOf(&readings[i])...)
+			wrong, keys = true, append(append(keys, s.parkings(&readings[i])...), s.tasksOf(&readings[i])...)
 		}
 	}
-	if len(keys) == 0 {
+	if !wrong {
 		return nil
 	}
 	if err := errors.Join(s.fetchRows(keys), s.checkEpoch(s.ctx)); err != nil {

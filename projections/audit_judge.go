@@ -24,6 +24,8 @@ func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
 		return s.judgeCopy(sus)
 	case drift.Reference:
 		return s.judgeReference(sus)
+	case drift.Position:
+		return s.judgePosition(sus)
 	case drift.Leftover:
 		item := s.items[sus.Item]
 		return drift.Reading{
@@ -43,11 +45,8 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 			want[id] = f
 		}
 	}
-	unreadable := ""
 	for id, v := range effectsOfRow(r) {
-		if f, err := plan.ParseEffect(v); err != nil {
-			unreadable = v
-		} else if s.auditor.Judges(id) {
+		if f, err := plan.ParseEffect(v); err == nil && s.auditor.Judges(id) {
 			have[id] = f
 		}
 	}
@@ -61,8 +60,12 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 			WriteUnits: entryUnits(c.ID, s.planner),
 		})
 	}
-	if unreadable != "" {
-		reading.Findings = append(reading.Findings, drift.Finding{Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Found: unreadable, WriteUnits: transactionUnitsMin})
+	if entry := attributes.ItemFromTable(r); len(r) > 0 && audit.TornEntry(entry) {
+		reading.Fix.Torn = true
+		reading.Findings = append(reading.Findings, drift.Finding{
+			Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: "an entry that can be read",
+			Found: audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})), WriteUnits: transactionUnitsMin,
+		})
 	}
 	return reading
 }
@@ -232,6 +235,21 @@ func (s *auditRead) judgeReference(sus drift.Suspect) drift.Reading {
 	case !wanted && len(r) > 0 && readable:
 		f.What, f.Found = drift.Orphaned, "refers to "+sus.Group
 		reading.Findings = []drift.Finding{f}
+	}
+	return reading
+}
+
+func (s *auditRead) judgePosition(sus drift.Suspect) drift.Reading {
+	b := s.planner.ByID(sus.Rule)
+	r := attributes.ItemFromTable(s.rows[parentKey(b, sus.Item)])
+	reading := drift.Reading{
+		Suspect: sus, State: change.Digest(itemValue(r)), Concerns: []string{drift.KeyToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
+	}
+	if audit.TornPosition(r) {
+		reading.Findings = []drift.Finding{{
+			Rule: b.Rule.Name, Kind: drift.Position, What: drift.Wrong, Item: sus.Item, Expected: "a position",
+			Found: audit.Text(r["at"]), WriteUnits: writeUnitsMin,
+		}}
 	}
 	return reading
 }

@@ -3,13 +3,17 @@ package projections
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -27,15 +31,11 @@ import (
 // as it was read keeps two from adding it twice, however many suffixes there are.
 func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 	g := a.groupOf(r.Suspect)
-	var keys []stateKey
-	for suffix := range readSuffixes(g) {
-		keys = append(keys, accumulatorKey(g, suffix))
-	}
-	rows, err := a.readState(ctx, "reading accumulators to mend", keys)
+	totals, err := a.totalsOf(ctx, []drift.Suspect{r.Suspect})
 	if err != nil {
 		return false, err
 	}
-	t := addUp(g, rows)
+	t := totals[g]
 	if strconv.FormatInt(t.operations, 10) != r.Fix.Seen {
 		return false, nil
 	}
@@ -43,16 +43,67 @@ func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	key, c := keys[0], newExpression()
-	condition := c.sprintf("attribute_not_exists(%n)", "operations")
-	if n, ok := rows[key]["operations"]; ok {
-		condition = c.sprintf("%n = %v", "operations", n)
-	}
+	key, c := accumulatorKey(g, 0), newExpression()
+	condition := whole(c.same("operations", attributes.FromTable(t.rows[key]["operations"])))
 	add := c.sprintf("ADD %n %v, %n %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", numberValue(max(1, ahead-t.operations)))
-	return a.mended(a.transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, []ddb.TransactWriteItem{{Update: &ddb.Update{
-		TableName: &a.stateTable, Key: key.attributes(), UpdateExpression: &add, ConditionExpression: &condition,
+	items := []ddb.TransactWriteItem{a.mendRow(key, add, condition, c)}
+	for _, torn := range t.torn[:min(len(t.torn), setChecksMax)] {
+		operations := numberOf(t.rows[torn]["operations"])
+		c := newExpression()
+		condition := whole(c.sameAs(t.rows[torn], "value", "operations"))
+		if torn != key {
+			reset := c.sprintf("SET %n = %v, %n = %v", "value", numberValue(0), "operations", numberValue(operations))
+			items = append(items, a.mendRow(torn, reset, condition, c))
+			continue
+		}
+		set := c.sprintf("SET %n = %v, %n = %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", numberValue(operations+max(1, ahead-t.operations)))
+		items[0] = a.mendRow(key, set, condition, c)
+	}
+	return a.mended(a.transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, items))
+}
+
+// mendRow writes on one row of the state table, if it is as it was read.
+func (a *Audit) mendRow(key stateKey, update, condition string, c *expression) ddb.TransactWriteItem {
+	return ddb.TransactWriteItem{Update: &ddb.Update{
+		TableName: &a.stateTable, Key: key.attributes(), UpdateExpression: &update, ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}}))
+	}}
+}
+
+// sameAs are further conditions: that a row still holds in these attributes what was seen.
+func (c *expression) sameAs(seen row, names ...string) (conditions string) {
+	for _, name := range names {
+		conditions += c.same(name, attributes.FromTable(seen[name]))
+	}
+	return conditions
+}
+
+// whole makes a condition of further ones.
+func whole(further string) string { return strings.TrimPrefix(further, " AND ") }
+
+// MendEntry makes a ledger entry readable again: it takes out what cannot be
+// read, if that is still so. What it lacks then, rederiving brings back.
+func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
+	s := a.newRead(ctx)
+	again, err := s.read([]drift.Suspect{r.Suspect})
+	if err != nil || again[0].State != r.State {
+		return false, err
+	}
+	key := entryKey(r.Suspect.Item)
+	torn := attributes.ItemFromTable(s.rows[key])
+	effects := maps.Clone(torn["effects"].Map())
+	maps.DeleteFunc(effects, func(_ string, v change.Value) bool { return !audit.Readable(v) })
+	at := torn["at"]
+	if !audit.IsVersion(at) { // before every record: any later one moves it on
+		at = change.String(string(plan.VersionAt(a.epoch, change.Position{})))
+	}
+	c := newExpression()
+	condition := whole(c.sameAs(s.rows[key], "at", "rederived", "effects"))
+	set := c.sprintf("SET %n = %v, %n = %v", "at", attributes.ToTable(at), "effects", attributes.ToTable(change.Map(effects)))
+	if audit.NotNumber(torn["rederived"]) {
+		set += " REMOVE " + c.name("rederived")
+	}
+	return a.mended(a.transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), nil, []ddb.TransactWriteItem{a.mendRow(key, set, condition, c)}))
 }
 
 // mended says what became of a mending transaction.
@@ -97,20 +148,14 @@ func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
 		attribute = "sources"
 	}
 	c := newExpression()
-	condition, changes := c.sprintf("attribute_not_exists(%n)", "changes"), numberOf(s.rows[key]["changes"])
-	if len(s.rows[key]) > 0 {
-		condition = c.sprintf("%n = %v", "changes", s.rows[key]["changes"])
-	}
+	condition, changes := whole(c.sameAs(s.rows[key], "changes")), numberOf(s.rows[key]["changes"])
 	update := c.sprintf("SET %n = %v", "changes", numberValue(max(changes+1, ahead)))
 	if len(r.Fix.Should) > 0 {
 		update += c.sprintf(", %n = %v", attribute, &ddb.AttributeValueMemberSS{Value: r.Fix.Should})
 	} else {
 		update += " REMOVE " + c.name(attribute)
 	}
-	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
-		TableName: &a.stateTable, Key: key.attributes(), UpdateExpression: &update, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}}
+	items := []ddb.TransactWriteItem{a.mendRow(key, update, condition, c)}
 	for _, member := range s.membersOf(r.Suspect)[:min(setChecksMax, len(s.membersOf(r.Suspect)))] {
 		check, err := s.entryCheck(change.ParseKey(member))
 		if err != nil {
@@ -159,7 +204,8 @@ func (a *Audit) setShownAhead(ctx context.Context, r drift.Reading) (int64, erro
 
 // PruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
 func (a *Audit) PruneReference(ctx context.Context, r drift.Reading) (bool, error) {
-	again, err := a.Read(ctx, []drift.Suspect{r.Suspect})
+	s := a.newRead(ctx)
+	again, err := s.read([]drift.Suspect{r.Suspect})
 	if err != nil {
 		return false, err
 	}
@@ -167,8 +213,22 @@ func (a *Audit) PruneReference(ctx context.Context, r drift.Reading) (bool, erro
 	if !orphaned || again[0].Fix.Seen != r.Fix.Seen {
 		return false, nil
 	}
-	b := a.planner.ByID(r.Suspect.Rule)
-	reference := referenceKey(b, change.ParseKey(r.Suspect.Group), r.Suspect.Item).attributes()
-	reference["at"] = textValue(r.Fix.Seen)
-	return true, a.pruneReference(ctx, b.ID, reference)
+	key := s.rowsOf(r.Suspect)[0]
+	c := newExpression()
+	condition := whole(c.sameAs(s.rows[key], "at"))
+	return true, a.deleteState(ctx, r.Suspect.Rule, "pruning a reference", key, condition, c)
+}
+
+// DropPosition deletes a parent's position that no fan-out would ever be higher
+// than. Rederiving the parent brings its children to what it is.
+func (a *Audit) DropPosition(ctx context.Context, r drift.Reading) (bool, error) {
+	s := a.newRead(ctx)
+	again, err := s.read([]drift.Suspect{r.Suspect})
+	if err != nil || again[0].State != r.State {
+		return false, err
+	}
+	key := s.rowsOf(r.Suspect)[0]
+	c := newExpression()
+	condition := whole(c.sameAs(s.rows[key], "at"))
+	return true, a.deleteState(ctx, r.Suspect.Rule, "dropping a parent's position", key, condition, c)
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -120,6 +122,8 @@ func (s *auditRead) rowsOf(sus drift.Suspect) []stateKey {
 	case drift.Locator:
 		locator, _ := plan.LocatorIn(sus.Rule)
 		return []stateKey{locatorKey(locator, sus.Group)}
+	case drift.Position:
+		return []stateKey{parentKey(b, sus.Item)}
 	case drift.Reference:
 		return []stateKey{referenceKey(b, change.ParseKey(sus.Group), sus.Item)}
 	case drift.Mirror:
@@ -188,6 +192,9 @@ func (s *auditRead) membersOf(sus drift.Suspect) []string {
 
 func (s *auditRead) setOf(sus drift.Suspect) []string {
 	r := s.rows[s.rowsOf(sus)[0]]
+	if audit.TornSet(attributes.ItemFromTable(r)) {
+		return nil
+	}
 	if sus.Kind == drift.Claims {
 		return textsOf(r["sources"])
 	}

@@ -1,11 +1,15 @@
 package projections
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
@@ -33,17 +37,47 @@ func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int
 	return all, nil
 }
 
-func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[plan.GroupRef]total, error) {
+// auditTotal is an aggregate's accumulators added up, but for those that are torn.
+type auditTotal struct {
+	total
+	rows map[stateKey]row
+	torn []stateKey
+}
+
+func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[plan.GroupRef]auditTotal, error) {
 	var groups []plan.GroupRef
 	for _, sus := range suspects {
 		if g := a.groupOf(sus); sus.Group != "" && !slices.Contains(groups, g) {
 			groups = append(groups, g)
 		}
 	}
-	if a.incarnation == "" {
-		return map[plan.GroupRef]total{}, nil
+	totals := map[plan.GroupRef]auditTotal{}
+	if a.incarnation == "" || len(groups) == 0 {
+		return totals, nil
 	}
-	return a.readTotals(ctx, groups)
+	rows, err := a.readState(ctx, "reading accumulators", totalKeys(groups))
+	for _, g := range groups {
+		totals[g] = auditTotalOf(g, rows)
+	}
+	return totals, err
+}
+
+func auditTotalOf(g plan.GroupRef, rows map[stateKey]row) auditTotal {
+	t := auditTotal{rows: rows}
+	for suffix := range readSuffixes(g) {
+		key := accumulatorKey(g, suffix)
+		if r, ok := rows[key]; ok && audit.TornSum(attributes.ItemFromTable(r)) {
+			t.torn = append(t.torn, key)
+		}
+	}
+	if len(t.torn) > 0 {
+		rows = maps.Clone(rows)
+		for _, key := range t.torn { // it holds nothing that counts
+			rows[key] = row{"value": numberValue(0), "operations": numberValue(numberOf(rows[key]["operations"]))}
+		}
+	}
+	t.total = addUp(g, rows)
+	return t
 }
 
 // ReadSums reads aggregates, and what displays them, anew. want says what the
@@ -64,7 +98,7 @@ func (s *auditRead) readSums(chunk []drift.Suspect, want map[string]string, befo
 	var items []change.Key
 	for _, sus := range chunk {
 		if sus.Kind == drift.Display {
-			items = append(items, sus.Item)
+			items = append(append(items, sus.Item), rivals(sus, totals[s.groupOf(sus)])...)
 		}
 	}
 	if err := s.fetchItems(items); err != nil {
@@ -82,7 +116,7 @@ func (s *auditRead) readSums(chunk []drift.Suspect, want map[string]string, befo
 	return readings, s.excuse(readings)
 }
 
-func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool) drift.Reading {
+func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known bool) drift.Reading {
 	b := s.planner.ByID(sus.Rule)
 	reading := drift.Reading{
 		Suspect: sus, Concerns: []string{audit.SumToken(sus.Rule, sus.Group)}, Fix: drift.Fix{Keys: t.targets, Seen: strconv.FormatInt(t.operations, 10)},
@@ -97,7 +131,7 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool)
 		sum = t.value.String()
 	}
 	if sus.Kind == drift.Sum {
-		reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(t.value.String()), change.String(sum))
+		reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(t.value.String()), change.String(sum), change.Number(strconv.Itoa(len(t.torn))))
 		s.compareSum(&reading, b, t, sum)
 		return reading
 	}
@@ -109,12 +143,13 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool)
 		return reading
 	}
 	group, has, err := b.Rule.GroupOf(&m, item)
-	reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.changes, 10)), ruleValue(b, item), change.String(group))
+	shower := s.shower(b, sus, t)
+	reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.changes, 10)), ruleValue(b, item), change.String(group), change.String(shower.String()))
 	switch {
 	case err != nil || has && group != sus.Group: // another group's: that one is judged
 	case !has:
 		reading.Findings = audit.CompareDisplay(b, sus.Item, "", item, "")
-	case len(t.targets) > 0 && t.targets[0] != sus.Item: // another item has this unique value, too, and shows the sum
+	case shower != sus.Item: // another item has this unique value, too, and shows the sum
 		reading.Findings = audit.CompareDisplay(b, sus.Item, sus.Group, item, "")
 	default:
 		reading.Findings = audit.CompareDisplay(b, sus.Item, sus.Group, item, audit.SumText(sum))
@@ -127,9 +162,34 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t total, sum string, known bool)
 	return reading
 }
 
-func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t total, sum string) {
+// rivals are the items that may display a sum in place of a suspect.
+func rivals(sus drift.Suspect, t auditTotal) []change.Key {
+	all := slices.Clone(t.targets[:min(len(t.targets), 1)])
+	for _, first := range sus.Members {
+		all = append(all, change.ParseKey(first))
+	}
+	return all
+}
+
+// shower is the item that is to display a sum in the place of which a suspect
+// was found: of those with its unique value the first, whatever the locator says.
+func (s *auditRead) shower(b *plan.Binding, sus drift.Suspect, t auditTotal) change.Key {
+	first := sus.Item
+	if !b.Rule.ByUnique {
+		return first
+	}
+	for _, key := range rivals(sus, t) {
+		f := s.planner.EffectsOf(key, image(s.items[key]))[plan.LocatorID(b.Locator)]
+		if f.Kind == plan.Located && f.Value == sus.Group && key.String() < first.String() {
+			first = key
+		}
+	}
+	return first
+}
+
+func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t auditTotal, sum string) {
 	lacks, ok := audit.Lacks(sum, t.value.String())
-	if !ok || lacks == "" {
+	if !ok || lacks == "" && len(t.torn) == 0 {
 		return
 	}
 	f := drift.Finding{
@@ -139,6 +199,10 @@ func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t total,
 	if len(t.targets) > 0 {
 		f.Item = t.targets[0]
 	}
+	if len(t.torn) > 0 {
+		r := attributes.ItemFromTable(t.rows[t.torn[0]])
+		f.Found = fmt.Sprintf("no number: value %s, operations %s", audit.Text(r["value"]), audit.Text(r["operations"]))
+	}
 	reading.Findings = []drift.Finding{f}
-	reading.Fix.Lacks = lacks
+	reading.Fix.Lacks = cmp.Or(lacks, "0")
 }

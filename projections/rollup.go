@@ -93,16 +93,7 @@ func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.
 	if len(due) == 0 {
 		return nil, nil
 	}
-	var keys []stateKey
-	for _, g := range due {
-		for suffix := range readSuffixes(g) {
-			keys = append(keys, accumulatorKey(g, suffix))
-		}
-		if g.Rule.ByUnique {
-			keys = append(keys, locatorKey(g.Locator, g.Group))
-		}
-	}
-	rows, err := e.readState(ctx, "reading accumulators", keys)
+	rows, err := e.readState(ctx, "reading accumulators", totalKeys(due))
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +102,19 @@ func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.
 		totals[g] = addUp(g, rows)
 	}
 	return totals, nil
+}
+
+// totalKeys are the rows that aggregates are added up from.
+func totalKeys(groups []plan.GroupRef) (keys []stateKey) {
+	for _, g := range groups {
+		for suffix := range readSuffixes(g) {
+			keys = append(keys, accumulatorKey(g, suffix))
+		}
+		if g.Rule.ByUnique {
+			keys = append(keys, locatorKey(g.Locator, g.Group))
+		}
+	}
+	return keys
 }
 
 // readSuffixes is how many write suffixes an aggregate may ever have had.

@@ -51,8 +51,8 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	if err != nil {
 		return r.env.classify(fmt.Errorf("looking at table %q: %w", r.env.table, err))
 	}
-	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: r.options.segments, Rate: r.options.readRateMax, Retryable: worthAnotherTry}
-	rows := &verify.Scan{Client: r.env.tables, TableName: stateTable, Rate: r.options.readRateMax, Retryable: worthAnotherTry}
+	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: r.options.segments, Rate: r.options.readRateMax}
+	rows := &verify.Scan{Client: r.env.tables, TableName: stateTable, Rate: r.options.readRateMax}
 	byRule := map[string]*preview{}
 	cfg := verify.Config{
 		Auditor: audit, Items: items, Ahead: true, Logger: r.logger,

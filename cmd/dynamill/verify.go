@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -73,7 +72,7 @@ func (o *verifyOptions) check(changed func(flag string) bool, typed map[string]b
 		return invalid("--memory %q: %w", o.memory, err)
 	}
 	if o.sampleSeedWasGiven = changed("sample-seed"); !o.sampleSeedWasGiven {
-		o.sampleSeed = rand.Uint64()
+		o.sampleSeed = rand.Uint64N(1 << 53) // what reads the summary as JSON may hold numbers as floats, as jq does
 	}
 	if info, err := os.Stat(o.tempDir); o.tempDir != "" && (err != nil || !info.IsDir()) {
 		return invalid("--temp-dir %q is no folder: make it first", o.tempDir)
@@ -196,8 +195,8 @@ func (a *app) verifyTable(ctx context.Context, j *job, env *environment, options
 		Auditor: audit, Logger: j.logger, MemoryBytes: options.memoryBytes, TempDir: options.tempDir, Settle: options.settle, Patience: options.patience,
 		Sample: options.share, SampleSeed: options.sampleSeed, Found: report.found,
 	}
-	items := &verify.Scan{Client: env.tables, TableName: env.table, Segments: options.segments, Rate: options.readRateMax, Retryable: worthAnotherTry}
-	rows := &verify.Scan{Client: env.tables, TableName: stateTable, Segments: options.segments, Rate: options.readRateMax, Retryable: worthAnotherTry}
+	items := &verify.Scan{Client: env.tables, TableName: env.table, Segments: options.segments, Rate: options.readRateMax}
+	rows := &verify.Scan{Client: env.tables, TableName: stateTable, Segments: options.segments, Rate: options.readRateMax}
 	cfg.Items, cfg.Rows = items, rows
 	report.readUnits = func() float64 { return items.ReadUnits() + rows.ReadUnits() }
 	if options.share < 1 {
@@ -235,14 +234,6 @@ type mender struct {
 // Rederive brings items' effects to what the items ask for.
 func (m mender) Rederive(ctx context.Context, keys []change.Key) error {
 	return m.engine.Rederive(ctx, keys)
-}
-
-// worthAnotherTry reports whether a scan was refused for a reason that passes.
-func worthAnotherTry(err error) bool {
-	var refusal smithy.APIError
-	return errors.As(err, &refusal) && slices.Contains([]string{
-		"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "InternalServerError", "ServiceUnavailable",
-	}, refusal.ErrorCode())
 }
 
 // verifyProgress shows how far it has come: as a line on a terminal, elsewhere in the log.

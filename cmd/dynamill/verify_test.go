@@ -185,3 +185,15 @@ func TestARuleThatIsBeingChangedIsNamedOnce(t *testing.T) {
 		t.Errorf("not judged are %v", summary.NotJudged)
 	}
 }
+
+func TestADrawnSampleSeedIsANumberThatEveryReaderOfJSONHolds(t *testing.T) {
+	for range 1000 {
+		o := verifyOptions{sample: "1%", memory: verifyMemory, segments: 1, settle: verifySettle}
+		if err := o.check(func(string) bool { return false }, nil); err != nil {
+			t.Fatal(err)
+		}
+		if uint64(float64(o.sampleSeed)) != o.sampleSeed {
+			t.Fatalf("%d is another number as a float", o.sampleSeed)
+		}
+	}
+}

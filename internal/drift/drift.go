@@ -31,6 +31,7 @@ const (
 	Mirror    Kind = "mirror item"
 	Copy      Kind = "copy"
 	Reference Kind = "reference"
+	Position  Kind = "parent's position"
 	Sum       Kind = "accumulator"
 	Display   Kind = "displayed value"
 	Leftover  Kind = "leftover" // of a rule that is not in force any more
@@ -43,7 +44,7 @@ type Suspect struct {
 	Rule    string     `json:"rule,omitempty"` // its id, or "@" and the entity of a locator
 	Item    change.Key `json:"item,omitzero"`  // the item that is derived, or whose entry it is
 	Group   string     `json:"group,omitempty"`
-	Members []string   `json:"members,omitempty"` // mirror, claims, locator: the sources or items that the scan saw
+	Members []string   `json:"members,omitempty"` // mirror, claims, locator: the sources or items that the scan saw; display: the first item of the group
 	Want    string     `json:"want,omitempty"`    // sum, display: what the items of the scan add up to
 }
 
@@ -92,6 +93,7 @@ type Reading struct {
 type Fix struct {
 	Keys   []change.Key // items to be rederived
 	Adjust []Amount     // entry: what the aggregates lack, had the ledger counted this item rightly
+	Torn   bool         // entry: it has to be made readable first
 	Seen   string       // reference: the version that was read; locator, claims, sum: the count of changes
 	Lacks  string       // sum: what is to be added
 	Should []string     // locator, claims: who belongs there

@@ -2,8 +2,10 @@ package verify_test
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
@@ -143,5 +145,32 @@ func TestASampleJudgesSumsWhole(t *testing.T) {
 		if len(found) > 0 || summary.Suspects > 0 {
 			t.Fatalf("seed %d: %v, %+v", seed, found, summary)
 		}
+	}
+}
+
+func TestRulesThatChangeMeanwhileAreNoticedWhereOnlyAParkedEffectIsMissing(t *testing.T) {
+	w := forum(t)
+	bad := comment("7", "1", "red")
+	bad["points"] = change.String("many")
+	w.put("app", bad)
+	w.follow()
+	w.damage(spoilt{state, "item/COMMENT#7", "", func(_ *world, it change.Item) {
+		effects := maps.Clone(it["effects"].Map())
+		delete(effects, "points")
+		it["effects"] = change.Map(effects)
+	}})
+	w.lose()
+	if found, _ := w.verify(false); len(found) != 1 {
+		t.Fatalf("%d found, 1 is wanted: a parked effect that the ledger lacks", len(found))
+	}
+	a := w.audit()
+	w.become(forumRules + "  more: { count: Membership, as: Group.more }\n")
+	w.engine()
+	_, err := verify.Run(w.ctx, verify.Config{
+		Auditor: a, Items: &verify.Scan{Client: w.sim, TableName: "app"}, Rows: w.rows(), TempDir: t.TempDir(), Settle: time.Millisecond,
+		Found: func(r verify.Result) error { t.Errorf("judged by old rules: %s", text(r)); return nil },
+	})
+	if !errors.Is(err, projections.ErrEpochMoved) {
+		t.Errorf("ended with %v", err)
 	}
 }

@@ -21,13 +21,19 @@ import (
 type corruptor struct {
 	*world
 	done map[string]string // place: what was done there
+	wild bool              // also where it spoils what other rules derive from it
 	rows []change.Item
 	all  []change.Item
 }
 
 // spoil does n corruptions, or fewer if the table offers no more.
 func (w *world) spoil(n int) map[string]string {
-	c := &corruptor{world: w, done: map[string]string{}, rows: w.scan("app-dynamill"), all: w.scan("app")}
+	return w.spoilBy(&corruptor{world: w}, n)
+}
+
+// spoilBy does n corruptions of a corruptor.
+func (w *world) spoilBy(c *corruptor, n int) map[string]string {
+	c.done, c.rows, c.all = map[string]string{}, w.scan("app-dynamill"), w.scan("app")
 	ways := []func(*rand.Rand) (string, string){c.entry, c.accumulator, c.set, c.reference, c.display, c.copied, c.mirror, c.orphanEntry}
 	for tries := 0; len(c.done) < n && tries < 60*n; tries++ {
 		if where, what := ways[w.r.IntN(len(ways))](w.r); where != "" {
@@ -66,13 +72,20 @@ func (c *corruptor) entry(r *rand.Rand) (string, string) {
 		return where, "entry deleted"
 	}
 	effects := maps.Clone(row["effects"].Map())
-	for _, id := range slices.Sorted(maps.Keys(effects)) {
+	ids := slices.Sorted(maps.Keys(effects))
+	id, what := ids[r.IntN(len(ids))], "effect removed"
+	_, group, _ := strings.Cut(effects[id].Text(), " ")
+	switch contribution := effects[id].Text()[0] == '+'; {
+	case contribution && r.IntN(3) == 0:
+		effects[id], what = change.String("+7 "+group), "effect of another amount"
+	case r.IntN(4) == 0:
+		effects[id], what = change.String("?"), "effect made unreadable"
+	default:
 		delete(effects, id)
-		break
 	}
 	row["effects"] = change.Map(effects)
 	c.put("app-dynamill", row)
-	return where, "effect removed"
+	return where, what
 }
 
 func (c *corruptor) orphanEntry(r *rand.Rand) (string, string) {
@@ -113,9 +126,12 @@ func (c *corruptor) accumulator(r *rand.Rand) (string, string) {
 		c.delete("app-dynamill", row)
 		return where, "accumulator deleted"
 	}
-	row["value"] = change.Number(strconv.Itoa(n + 1 + r.IntN(3)))
+	what := "accumulator raised"
+	if row["value"] = change.Number(strconv.Itoa(n + 1 + r.IntN(3))); r.IntN(3) == 0 {
+		row["value"], what = change.String(strconv.Itoa(n)), "accumulator made a text"
+	}
 	c.put("app-dynamill", row)
-	return where, "accumulator raised"
+	return where, what
 }
 
 func (c *corruptor) set(r *rand.Rand) (string, string) {
@@ -181,6 +197,9 @@ func (c *corruptor) reference(r *rand.Rand) (string, string) {
 // plain reports whether no rule reads an attribute of an entity: what is
 // spoiled there spoils nothing else.
 func (c *corruptor) plain(e *rules.Entity, attribute string) bool {
+	if c.wild {
+		return true
+	}
 	if e.Unique == attribute || slices.ContainsFunc(e.Equals, func(eq rules.Equals) bool { return eq.Attribute == attribute }) {
 		return false
 	}
@@ -216,6 +235,8 @@ func (c *corruptor) display(r *rand.Rand) (string, string) {
 	if it[rule.Writes[0]] = change.Number(strconv.Itoa(n + 5)); n != 0 && r.IntN(2) == 0 {
 		delete(it, rule.Writes[0])
 		what = "display removed"
+	} else if r.IntN(3) == 0 {
+		it[rule.Writes[0]], what = change.String(strconv.Itoa(n)), "display made a text"
 	}
 	c.put("app", it)
 	return "item " + c.p.Key(it).String(), what
@@ -234,8 +255,8 @@ func (c *corruptor) copied(r *rand.Rand) (string, string) {
 	if it[attribute].Kind() != change.KindAbsent && r.IntN(2) == 0 {
 		delete(it, attribute)
 		what = "copy removed"
-	} else {
-		it[attribute] = change.String("stale")
+	} else if it[attribute] = change.String("stale"); r.IntN(3) == 0 {
+		it[attribute], what = change.Null(), "copy made null"
 	}
 	c.put("app", it)
 	return "item " + c.p.Key(it).String(), what
@@ -246,7 +267,8 @@ func (c *corruptor) mirror(r *rand.Rand) (string, string) {
 	if it == nil || it["_dm_"+rule.Name].Kind() == change.KindAbsent {
 		return "", ""
 	}
-	if len(m.Entity.Sources) == 0 && !m.Entity.Located && len(m.Entity.Parents) == 0 && r.IntN(2) == 0 {
+	feeds := len(m.Entity.Sources) > 0 || m.Entity.Located || len(m.Entity.Parents) > 0
+	if (c.wild || !feeds) && r.IntN(2) == 0 {
 		c.delete("app", it)
 		return "item " + c.p.Key(it).String(), "mirror item deleted"
 	}
@@ -320,6 +342,29 @@ func spoilAll(t *testing.T, seeds int, total *atomic.Int64) {
 				}
 			}
 			w.follow() // what mending has written is of other rules, too
+			w.expectRight("after the repair")
+			if t.Failed() {
+				t.Fatalf("spoiled: %v\n%s", spoiled, p.File)
+			}
+		})
+	}
+}
+
+// What rules derive from derived data may be spoiled anywhere, too.
+func TestWhatIsSpoiledBelowOtherRulesIsMended(t *testing.T) {
+	for seed := range 12 {
+		p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 17)))
+		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, p, uint64(seed))
+			w.live(120)
+			w.follow()
+			spoiled := w.spoilBy(&corruptor{world: w, wild: true}, 12)
+			w.lose()
+			for range 3 { // what mending has written is of other rules, too
+				w.verify(true)
+				w.follow()
+			}
 			w.expectRight("after the repair")
 			if t.Failed() {
 				t.Fatalf("spoiled: %v\n%s", spoiled, p.File)

@@ -36,7 +36,7 @@ func newRepair(v *run) *repair {
 }
 
 // order is the order of mending: locators and claims go by entries, mirror items by those.
-var order = [][]drift.Kind{{drift.Entry}, {drift.Claims, drift.Locator}, {drift.Mirror}, {drift.Reference, drift.Copy, drift.Display, drift.Leftover}}
+var order = [][]drift.Kind{{drift.Entry}, {drift.Claims, drift.Locator}, {drift.Mirror}, {drift.Position, drift.Reference, drift.Copy, drift.Display, drift.Leftover}}
 
 // singles mends all but sums.
 func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {
@@ -85,11 +85,17 @@ func (f *repair) mend(ctx context.Context, readings []drift.Reading) error {
 		var err error
 		done := true
 		switch kind := r.Suspect.Kind; {
+		case r.Fix.Torn:
+			done, err = f.Mender.MendEntry(ctx, r)
+			rederive = append(rederive, r)
 		case kind == drift.Claims || kind == drift.Locator:
 			done, err = f.Mender.MendSet(ctx, r)
 			rederive = append(rederive, r)
 		case kind == drift.Reference && len(r.Findings) > 0 && r.Findings[0].What == drift.Orphaned:
 			done, err = f.Mender.PruneReference(ctx, r)
+		case kind == drift.Position:
+			done, err = f.Mender.DropPosition(ctx, r)
+			rederive = append(rederive, r)
 		case kind == drift.Display && r.Fix.Lacks != "": // a count that is shown has to be reached first
 			done, err = f.Mender.MendSum(ctx, r)
 			rederive = append(rederive, r)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/replay/internal/refusal"
 )
 
 // ScanClient is what scanning needs of DynamoDB; *dynamodb.Client satisfies it.
@@ -33,7 +34,6 @@ type Scan struct {
 	TableName string
 	Segments  int     // default 4
 	Rate      float64 // most read units a second, of all segments; 0: no bound
-	Retryable func(error) bool
 
 	units atomic.Int64 // consumed, in thousandths
 }
@@ -95,7 +95,7 @@ func (s *Scan) page(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.Scan
 		switch {
 		case err == nil && out.ConsumedCapacity != nil:
 			s.units.Add(int64(aws.ToFloat64(out.ConsumedCapacity.CapacityUnits) * 1000))
-		case err != nil && (ctx.Err() != nil || s.Retryable == nil || !s.Retryable(err)):
+		case err != nil && (ctx.Err() != nil || !refusal.Passes(err)):
 			return nil, backoff.Permanent(err)
 		}
 		return out, err

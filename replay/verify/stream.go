@@ -16,6 +16,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/replay/internal/refusal"
 )
 
 // StreamClient is what reading a stream needs; *dynamodbstreams.Client satisfies it.
@@ -197,13 +198,12 @@ func (s *Stream) record(label string, raw *streams.Record, f func(*change.Record
 	return f(rec)
 }
 
-// persist tries again what the stream's limits or an error of its own refused.
+// persist tries again what was refused for a reason that passes.
 func persist[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(streamRetryTime))
 	return backoff.RetryWithData(func() (T, error) {
 		out, err := call()
-		limit, internal := new(streams.LimitExceededException), new(streams.InternalServerError)
-		if err != nil && (ctx.Err() != nil || !errors.As(err, &limit) && !errors.As(err, &internal)) {
+		if err != nil && (ctx.Err() != nil || !refusal.Passes(err)) {
 			return out, backoff.Permanent(err)
 		}
 		return out, err

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/replay/verify"
@@ -138,17 +139,18 @@ func TestUnappliedRecordsAreThoseBehindTheCheckpoints(t *testing.T) {
 	}
 }
 
-// throttled refuses a scan's first calls.
-type throttled struct {
+// refused refuses a scan's first calls.
+type refused struct {
 	verify.ScanClient
+	with  error
 	calls atomic.Int64
 }
 
-var errThrottled = errors.New("too fast")
+var errThrottled = &smithy.GenericAPIError{Code: "ThrottlingException", Message: "too fast"}
 
-func (c *throttled) Scan(ctx context.Context, in *dynamodb.ScanInput, opts ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+func (c *refused) Scan(ctx context.Context, in *dynamodb.ScanInput, opts ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
 	if c.calls.Add(1) <= 3 {
-		return nil, errThrottled
+		return nil, c.with
 	}
 	return c.ScanClient.Scan(ctx, in, opts...)
 }
@@ -160,15 +162,16 @@ func TestAScanGivesEveryItemOnceAndIsTriedAgain(t *testing.T) {
 	}
 	for _, segments := range []int{0, 1, 7} {
 		var n atomic.Int64
-		client := &throttled{ScanClient: w.sim}
-		s := &verify.Scan{Client: client, TableName: "app", Segments: segments, Retryable: func(err error) bool { return errors.Is(err, errThrottled) }}
+		client := &refused{ScanClient: w.sim, with: errThrottled}
+		s := &verify.Scan{Client: client, TableName: "app", Segments: segments}
 		w.must(s.Each(t.Context(), func(change.Item) error { n.Add(1); return nil }))
 		if n.Load() != 57 || s.ReadUnits() == 0 {
 			t.Errorf("%d segments: %d items, %v read units", segments, n.Load(), s.ReadUnits())
 		}
 	}
-	s := &verify.Scan{Client: &throttled{ScanClient: w.sim}, TableName: "app"}
-	if err := s.Each(t.Context(), func(change.Item) error { return nil }); !errors.Is(err, errThrottled) {
+	denied := &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not this table", Fault: smithy.FaultClient}
+	s := &verify.Scan{Client: &refused{ScanClient: w.sim, with: denied}, TableName: "app"}
+	if err := s.Each(t.Context(), func(change.Item) error { return nil }); !errors.Is(err, denied) {
 		t.Errorf("an error that does not pass: %v", err)
 	}
 }

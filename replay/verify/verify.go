@@ -41,9 +41,11 @@ type Auditor interface {
 // somebody else has changed meanwhile what was read.
 type Mender interface {
 	Rederive(ctx context.Context, keys []change.Key) error
+	MendEntry(ctx context.Context, r drift.Reading) (bool, error)
 	MendSum(ctx context.Context, r drift.Reading) (bool, error)
 	MendSet(ctx context.Context, r drift.Reading) (bool, error)
 	PruneReference(ctx context.Context, r drift.Reading) (bool, error)
+	DropPosition(ctx context.Context, r drift.Reading) (bool, error)
 }
 
 // Table gives every item of a table, or every row of the state table, to f,

@@ -38,6 +38,7 @@ const (
 	tagRefer = 'r' // copies: a reference row
 	tagShown = 'd' // sum: what a target displays
 	tagLeft  = 'l' // bare: a former rule left something
+	tagTorn  = 'a' // entry, sum, bare: the engine cannot work with a row, as somebody else has written there
 )
 
 // beyond stands for a sum that no DynamoDB number holds.
@@ -258,6 +259,9 @@ func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 	id, name, _ := strings.Cut(rest, "/")
 	switch kind {
 	case "item":
+		if TornEntry(row) {
+			emit(drift.Fact{About: about(aboutEntry, "", rest), Tag: tagTorn})
+		}
 		for id, effect := range row["effects"].Map() {
 			if a.Judges(id) {
 				f, _ := plan.ParseEffect(effect.Text()) // what cannot be read is no part of a sum
@@ -267,18 +271,24 @@ func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 	case "sum":
 		a.factOfAccumulator(row, id, name, emit)
 	case "claims":
-		if a.judged[a.ByID(id)] {
+		if a.judged[a.ByID(id)] && !TornSet(row) {
 			factsOfSet(about(aboutClaims, id, name), row["sources"], emit)
 		}
 	case "locator":
 		if a.locators[id] {
 			value := change.ParseKey(name).Partition
-			factsOfSet(about(aboutLocator, plan.LocatorID(id), value), row["items"], emit)
+			if !TornSet(row) {
+				factsOfSet(about(aboutLocator, plan.LocatorID(id), value), row["items"], emit)
+			}
 			for _, r := range a.Set.Rules { // its changes are counted in what displays a sum by it
 				if b := a.Of(r); r.ByUnique && b.Locator == id && a.Shows(b) && row["changes"].Text() != "" {
 					emit(drift.Fact{About: about(aboutSum, b.ID, value), Tag: tagHave, Data: counted("0", row["changes"].Text())})
 				}
 			}
+		}
+	case "parent":
+		if b := a.ByID(id); b != nil && a.judged[b] && TornPosition(row) {
+			emit(drift.Fact{About: about(aboutBare, id, name), Tag: tagTorn})
 		}
 	case "references":
 		if b := a.ByID(id); b != nil && a.judged[b] && b.Rule.Kind == rules.Copy && !b.Rule.Collection {
@@ -304,11 +314,12 @@ func (a *Auditor) factOfAccumulator(row change.Item, id, name string, emit func(
 	if b == nil || at < 0 || !a.Shows(b) {
 		return
 	}
-	value := row["value"].Text()
-	if _, err := decimal.Parse(value); err != nil {
-		value = beyond
+	of, value := about(aboutSum, id, change.ParseKey(name[:at]).Partition), row["value"].Text()
+	if TornSum(row) {
+		value = "0"
+		emit(drift.Fact{About: of, Tag: tagTorn})
 	}
-	emit(drift.Fact{About: about(aboutSum, id, change.ParseKey(name[:at]).Partition), Tag: tagHave, Data: counted(value, row["operations"].Text())})
+	emit(drift.Fact{About: of, Tag: tagHave, Data: counted(value, row["operations"].Text())})
 }
 
 func factsOfSet(about string, members change.Value, emit func(drift.Fact)) {

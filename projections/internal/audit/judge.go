@@ -35,8 +35,9 @@ type Judge struct {
 	asked      bool     // mirror items: by some rule
 	unasked    []string // mirror items: rules whose stamp the item carries
 	bounded    bool     // sums: no DynamoDB number holds one side
+	torn       bool     // sums: an accumulator
 	count      int64    // sums: of operations
-	first      bool     // sums: the next target is the one that displays
+	first      string   // sums: the target that displays; "" as long as there was none
 }
 
 // Judge makes a judge that tells suspects to emit.
@@ -46,7 +47,7 @@ func (a *Auditor) Judge(emit func(drift.Suspect)) *Judge { return &Judge{auditor
 func (j *Judge) Add(f drift.Fact) {
 	if f.About != j.about {
 		j.End()
-		*j = Judge{auditor: j.auditor, emit: j.emit, about: f.About, kind: f.About[:1], first: true}
+		*j = Judge{auditor: j.auditor, emit: j.emit, about: f.About, kind: f.About[:1]}
 		j.id, j.text, _ = strings.Cut(f.About[1:], "\x00")
 	}
 	switch j.kind {
@@ -59,7 +60,7 @@ func (j *Judge) Add(f drift.Fact) {
 	case aboutSum:
 		j.addToSum(f)
 	case aboutBare:
-		kind := map[byte]drift.Kind{tagShown: drift.Display, tagHave: drift.Copy, tagLeft: drift.Leftover}[f.Tag]
+		kind := map[byte]drift.Kind{tagShown: drift.Display, tagHave: drift.Copy, tagLeft: drift.Leftover, tagTorn: drift.Position}[f.Tag]
 		j.emit(drift.Suspect{Kind: kind, Rule: j.id, Item: change.ParseKey(j.text)})
 	}
 }
@@ -211,7 +212,9 @@ func (j *Judge) addToSum(f drift.Fact) {
 	}
 	value, count, _ := strings.Cut(f.Data, "\x00")
 	j.bounded = j.bounded || value == beyond
-	if f.Tag == tagWant {
+	if f.Tag == tagTorn {
+		j.torn = true
+	} else if f.Tag == tagWant {
 		j.wants, j.want = true, countOf(value)
 	} else {
 		j.has, j.have = true, countOf(value)
@@ -221,7 +224,7 @@ func (j *Judge) addToSum(f drift.Fact) {
 
 // judgeSum compares the two sums, once both are known.
 func (j *Judge) judgeSum() {
-	if !j.differs && !j.bounded && j.want != j.have {
+	if !j.differs && (j.torn || !j.bounded && j.want != j.have) {
 		j.differs = true
 		j.emit(drift.Suspect{Kind: drift.Sum, Rule: j.id, Group: j.text, Want: j.want})
 	}
@@ -230,13 +233,13 @@ func (j *Judge) judgeSum() {
 // addDisplay judges one target. The first of those that are known by one unique value shows the sum, the others nothing.
 func (j *Judge) addDisplay(f drift.Fact) {
 	want := ""
-	if j.first {
-		j.first, want = false, j.want
+	if j.first == "" {
+		j.first, want = f.Sub, j.want
 	}
 	value, text, _ := strings.Cut(f.Data, "\x00")
 	count, _ := strconv.ParseInt(text, 10, 64) // none is 0
 	if !j.bounded && value != want || count > j.count {
-		j.emit(drift.Suspect{Kind: drift.Display, Rule: j.id, Group: j.text, Item: change.ParseKey(f.Sub), Want: want})
+		j.emit(drift.Suspect{Kind: drift.Display, Rule: j.id, Group: j.text, Item: change.ParseKey(f.Sub), Members: []string{j.first}, Want: want})
 	}
 }
 

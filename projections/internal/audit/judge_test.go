@@ -65,7 +65,7 @@ func entry(key string, effects ...string) change.Item {
 	for i := 0; i < len(effects); i += 2 {
 		m[effects[i]] = change.String(effects[i+1])
 	}
-	return change.Item{"pk": change.String("item/" + key), "sk": change.String("entry"), "effects": change.Map(m)}
+	return change.Item{"pk": change.String("item/" + key), "sk": change.String("entry"), "at": change.String("000001|"), "effects": change.Map(m)}
 }
 
 func set(partition, sort, name string, members ...string) change.Item {
@@ -183,7 +183,16 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 		"claims": {func(w *world) {
 			w.rows[5]["sources"] = change.Set(change.KindStringSet, []string{"C#1/COMMENT", "C#2/COMMENT"})
 		}, []string{"claims mentionsM#u/MENTION"}},
-		"a locator": {func(w *world) { w.rows[4]["items"] = change.Set(change.KindStringSet, []string{"BLOG#b/POST#2"}) }, []string{"locator @Post p"}},
+		"a parent's position that is none": {func(w *world) {
+			w.rows = append(w.rows, change.Item{"pk": change.String("parent/author/USER#u/PROFILE"), "at": change.Number("5")})
+		}, []string{"parent's position authorUSER#u/PROFILE"}},
+		"an entry without a version":           {func(w *world) { delete(w.rows[0], "at") }, []string{"ledger entry C#1/COMMENT"}},
+		"an entry that was rederived often":    {func(w *world) { w.rows[0]["rederived"] = change.String("often") }, []string{"ledger entry C#1/COMMENT"}},
+		"an effect that cannot be read":        {func(w *world) { w.rows[1] = entry("C#2/COMMENT", "comments", "+1 p", "gone", "?") }, []string{"ledger entry C#2/COMMENT"}},
+		"an accumulator of the right text":     {func(w *world) { w.rows[7]["value"] = change.String("2") }, []string{"accumulator comments p"}},
+		"an accumulator that counts with text": {func(w *world) { w.rows[7]["operations"] = change.String("0") }, []string{"accumulator comments p"}},
+		"claims that count with text":          {func(w *world) { w.rows[5]["changes"] = change.String("1") }, []string{"claims mentionsM#u/MENTION"}},
+		"a locator":                            {func(w *world) { w.rows[4]["items"] = change.Set(change.KindStringSet, []string{"BLOG#b/POST#2"}) }, []string{"locator @Post p"}},
 	} {
 		a := newAuditor(t)
 		w := &world{}

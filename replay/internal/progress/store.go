@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/dynamill/dynamill/replay/internal/refusal"
 )
 
 // ErrLost says that a piece belongs to somebody else by now.
@@ -42,20 +42,12 @@ func NewStore(client Client, table string, unique func() string) *Store {
 	return &Store{client: client, table: table, unique: unique}
 }
 
-var retryable = retry.IsErrorRetryables(retry.DefaultRetryables)
-
-// passes tells errors that pass from those that stay: what the AWS SDK sends again, and all that is the server's fault.
-func passes(err error) bool {
-	var api smithy.APIError
-	return retryable.IsErrorRetryable(err) == aws.TrueTernary || errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer
-}
-
 // Attempt sends a request until it is answered for good, or for a minute.
 func Attempt[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	policy := backoff.WithContext(backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(retryTotal)), ctx)
 	return backoff.RetryWithData(func() (T, error) {
 		out, err := f()
-		if err != nil && !passes(err) {
+		if err != nil && !refusal.Passes(err) {
 			return out, backoff.Permanent(err)
 		}
 		return out, err

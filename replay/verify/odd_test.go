@@ -1,0 +1,259 @@
+package verify_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// What the seeded corruptions do not draw: values of another type, keys of
+// another item, stamps that are none.
+
+const forumRules = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:       { key: { pk: "USER#${userId}",     sk: "PROFILE" } }
+  Group:      { key: { pk: "GROUP#${groupId}",   sk: "METADATA" } }
+  Membership: { key: { pk: "USER#${userId}",     sk: "GROUP#${groupId}" } }
+  Member:     { key: { pk: "GROUP#${groupId}",   sk: "USER#${userId}" } }
+  Post:       { key: { pk: "AUTHOR#${authorId}", sk: "POST#${postId}" }, unique: postId }
+  Comment:    { key: { pk: "COMMENT#${commentId}", sk: "METADATA" } }
+  Voter:      { key: { pk: "VOTER#${userId}",    sk: "METADATA" } }
+rules:
+  member-list:    { mirror: Membership, as: Member, attributes: [role] }
+  member-name:    { copy: name as userName, from: User, to: Member }
+  member-count:   { count: Membership, as: Group.memberCount, write_shards: 4 }
+  comment-author: { copy: name as userName, from: User, to: Comment, by: userId }
+  comment-count:  { count: Comment, as: Post.commentCount, by: postId }
+  points:         { sum: points, of: Comment, as: User.points, by: userId }
+  voters:         { mirror: Comment, as: Voter, attributes: [color], by: userId }
+`
+
+// forum is a table with something of every kind, as an engine leaves it.
+func forum(t *testing.T) *world {
+	t.Helper()
+	w := worldOf(t, "forum", forumRules)
+	for _, it := range []change.Item{
+		texts("pk", "USER#1", "sk", "PROFILE", "name", "Ada"), texts("pk", "USER#2", "sk", "PROFILE", "name", "Bob"),
+		texts("pk", "GROUP#1", "sk", "METADATA"), texts("pk", "AUTHOR#1", "sk", "POST#1"),
+		texts("pk", "USER#1", "sk", "GROUP#1", "role", "m"), texts("pk", "USER#2", "sk", "GROUP#1", "role", "m"),
+		comment("1", "1", "red"), comment("2", "1", "blue"), comment("3", "2", "red"),
+	} {
+		w.put("app", it)
+	}
+	w.follow()
+	return w
+}
+
+func comment(id, user, color string) change.Item {
+	it := texts("pk", "COMMENT#"+id, "sk", "METADATA", "userId", user, "postId", "1", "color", color)
+	it["points"] = change.Number("3")
+	return it
+}
+
+// item returns an item of the application's table, or a row of the state table.
+func (w *world) item(table, pk, sk string) change.Item {
+	w.t.Helper()
+	for _, it := range w.scan(table) {
+		if strings.HasPrefix(it["pk"].Text(), pk) && (sk == "" || it["sk"].Text() == sk) {
+			return maps.Clone(it)
+		}
+	}
+	w.t.Fatalf("%s has no item %s %s", table, pk, sk)
+	return nil
+}
+
+// spoilt is something done by hand to one item.
+type spoilt struct {
+	table, pk, sk string
+	do            func(w *world, it change.Item)
+}
+
+func set(name string, v change.Value) func(*world, change.Item) {
+	return func(_ *world, it change.Item) { it[name] = v }
+}
+
+func without(name string) func(*world, change.Item) {
+	return func(_ *world, it change.Item) { delete(it, name) }
+}
+
+func effect(id string, v change.Value) func(*world, change.Item) {
+	return func(_ *world, it change.Item) {
+		effects := maps.Clone(it["effects"].Map())
+		effects[id] = v
+		it["effects"] = change.Map(effects)
+	}
+}
+
+func under(pk, sk string) func(*world, change.Item) {
+	return func(_ *world, it change.Item) { it["pk"], it["sk"] = change.String(pk), change.String(sk) }
+}
+
+const (
+	app   = "app"
+	state = "app-dynamill"
+
+	member  = "item/USER#1/GROUP#1"
+	sumRow  = "sum/member-count/"
+	unique  = "locator/"
+	claimed = "claims/voters/VOTER#1"
+	refers  = "references/comment-author/USER#1"
+)
+
+func TestOddDamageIsFoundAndMended(t *testing.T) {
+	str, number := change.String, change.Number
+	for name, s := range map[string]spoilt{
+		"an effect that cannot be read":        {state, member, "", effect("member-count", str("garbage"))},
+		"an empty effect":                      {state, member, "", effect("member-count", str(""))},
+		"an effect that is a number":           {state, member, "", effect("member-count", number("1"))},
+		"effects that are a text":              {state, member, "", set("effects", str("none"))},
+		"no effects":                           {state, member, "", without("effects")},
+		"an effect on another group":           {state, member, "", effect("member-count", str("+1 GROUP#9/METADATA"))},
+		"an effect of another amount":          {state, member, "", effect("member-count", str("+5 GROUP#1/METADATA"))},
+		"an effect with another target":        {state, member, "", effect("member-list", str("=0000000000000000 GROUP#9/USER#1"))},
+		"an effect of another rule":            {state, member, "", effect("points", str("+5 USER#1/PROFILE"))},
+		"an entry without at":                  {state, member, "", without("at")},
+		"an entry whose at is a number":        {state, member, "", set("at", number("7"))},
+		"an entry whose at is garbage":         {state, member, "", set("at", str("x"))},
+		"an entry, rederived no number":        {state, member, "", set("rederived", str("3"))},
+		"a locator, changes no number":         {state, unique, "", set("changes", str("3"))},
+		"claims, changes no number":            {state, claimed, "", set("changes", str("3"))},
+		"an entry under another key":           {state, member, "", under("item/USER#8/GROUP#1", "entry")},
+		"an accumulator's value as a text":     {state, sumRow, "", set("value", str("7"))},
+		"an accumulator's right value as text": {state, sumRow, "", func(_ *world, it change.Item) { it["value"] = str(it["value"].Text()) }},
+		"an accumulator's value no number":     {state, sumRow, "", set("value", str("many"))},
+		"an accumulator without value":         {state, sumRow, "", without("value")},
+		"an accumulator without operations":    {state, sumRow, "", without("operations")},
+		"an accumulator's operations as text":  {state, sumRow, "", set("operations", str("1"))},
+		"an accumulator of nobody":             {state, sumRow, "", under("sum/member-count/GROUP#9%2FMETADATA/0", "accumulator")},
+		"a locator that is a text":             {state, unique, "", set("items", str("x"))},
+		"a locator without changes":            {state, unique, "", without("changes")},
+		"a locator of another item":            {state, unique, "", set("items", change.Set(change.KindStringSet, []string{"AUTHOR#9/POST#1"}))},
+		"a locator of another value":           {state, unique, "", under("locator/Post/9", "locator")},
+		"claims that are a text":               {state, claimed, "", set("sources", str("x"))},
+		"claims of another item":               {state, claimed, "", set("sources", change.Set(change.KindStringSet, []string{"COMMENT#0/METADATA"}))},
+		"claims on another item":               {state, claimed, "", under("claims/voters/VOTER#9/METADATA", "claims")},
+		"a parent's position that is a number": {state, "parent/comment-author/USER#1", "", set("at", number("5"))},
+		"a parent's position that is garbage":  {state, "parent/comment-author/USER#1", "", set("at", str("x"))},
+		"a reference to another parent":        {state, refers, "", under("references/comment-author/USER#2/PROFILE", "COMMENT#1/METADATA")},
+		"a reference to no parent":             {state, refers, "", under("references/comment-author/USER#9/PROFILE", "COMMENT#1/METADATA")},
+		"a reference of nobody without at":     {state, refers, "", func(w *world, it change.Item) { under(it["pk"].Text(), "COMMENT#9/METADATA")(w, it); delete(it, "at") }},
+		"a reference of nobody, far ahead": {state, refers, "", func(w *world, it change.Item) {
+			under(it["pk"].Text(), "COMMENT#9/METADATA")(w, it)
+			it["at"] = str("000009|")
+		}},
+		"a displayed value as a text":      {app, "GROUP#1", "METADATA", set("memberCount", str("2"))},
+		"a displayed value that is null":   {app, "GROUP#1", "METADATA", set("memberCount", change.Null())},
+		"a displayed value that is a list": {app, "GROUP#1", "METADATA", set("memberCount", change.List(nil))},
+		"a displayed value, its stamp a number": {app, "GROUP#1", "METADATA", func(_ *world, it change.Item) {
+			it["memberCount"], it["_dm_member-count"] = number("9"), number("9")
+		}},
+		"a displayed value with a stamp that is garbage": {app, "GROUP#1", "METADATA", func(_ *world, it change.Item) {
+			it["memberCount"], it["_dm_member-count"] = number("9"), str("x y z")
+		}},
+		"a displayed value by a unique value": {app, "AUTHOR#1", "POST#1", set("commentCount", str("3"))},
+		"a copy that is a number":             {app, "COMMENT#1", "METADATA", set("userName", number("1"))},
+		"a copy that is null":                 {app, "COMMENT#1", "METADATA", set("userName", change.Null())},
+		"a copy, its stamp a number": {app, "COMMENT#1", "METADATA", func(_ *world, it change.Item) {
+			it["userName"], it["_dm_comment-author"] = str("Eve"), number("9")
+		}},
+		"a copy, its stamp far ahead": {app, "COMMENT#1", "METADATA", func(_ *world, it change.Item) {
+			words := strings.Split(it["_dm_comment-author"].Text(), " ")
+			it["userName"], it["_dm_comment-author"] = str("Eve"), str(words[0]+" 000001|zzz "+words[2])
+		}},
+		"a mirror item, its stamp a number": {app, "GROUP#1", "USER#1", set("_dm_member-list", number("1"))},
+		"a mirror item without a stamp":     {app, "GROUP#1", "USER#1", without("_dm_member-list")},
+		"a mirror item with null":           {app, "GROUP#1", "USER#1", set("role", change.Null())},
+		"a contested mirror item":           {app, "VOTER#1", "METADATA", set("color", str("blue"))},
+		"a contested mirror item, ahead": {app, "VOTER#1", "METADATA", func(_ *world, it change.Item) {
+			words := strings.Split(it["_dm_voters"].Text(), " ")
+			it["color"], it["_dm_voters"] = str("green"), str(words[0]+" 000001|00000000000000000099 "+words[2])
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := forum(t)
+			w.expectRight("before")
+			w.damage(s)
+			w.lose()
+			found, _ := w.verify(false)
+			if len(found) == 0 {
+				t.Error("nothing was found")
+			}
+			for _, f := range found {
+				t.Log(text(f))
+			}
+			again, _ := w.verify(true)
+			w.expectMended(again)
+			w.follow()
+			w.expectRight("after the repair")
+			w.goOn()
+			w.expectRight("after it has gone on")
+		})
+	}
+}
+
+func TestWhoDisplaysASumIsToldByTheItemsWhereTheLocatorIsWrong(t *testing.T) {
+	for name, c := range map[string]struct {
+		more spoilt
+		want []string // what is found, beside the locator
+	}{
+		"its display removed, too":      {spoilt{app, "AUTHOR#1", "POST#1", without("commentCount")}, []string{"item AUTHOR#1/POST#1"}},
+		"its accumulator deleted, too":  {spoilt{state, "sum/comment-count/", "", under("gone", "gone")}, []string{"sum comment-count 1"}},
+		"the display also on the other": {spoilt{app, "AUTHOR#2", "POST#1", set("commentCount", change.Number("3"))}, []string{"item AUTHOR#2/POST#1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := forum(t)
+			w.put("app", texts("pk", "AUTHOR#2", "sk", "POST#1"))
+			w.follow()
+			w.damage(spoilt{state, unique, "", set("items", change.Set(change.KindStringSet, []string{"AUTHOR#2/POST#1"}))})
+			w.damage(c.more)
+			w.lose()
+			spoiled := map[string]string{"locator unique Post 1": "its first item removed"}
+			for _, where := range c.want {
+				spoiled[where] = name
+			}
+			found, _ := w.verify(false)
+			w.compare(found, spoiled)
+			again, _ := w.verify(true)
+			w.expectMended(again)
+			w.follow()
+			w.expectRight("after the repair")
+		})
+	}
+}
+
+// damage does something to one item; one that has another key then is moved.
+func (w *world) damage(s spoilt) {
+	w.t.Helper()
+	it := w.item(s.table, s.pk, s.sk)
+	was := maps.Clone(it)
+	s.do(w, it)
+	if it["pk"].Text() != was["pk"].Text() || it["sk"].Text() != was["sk"].Text() {
+		w.delete(s.table, was)
+	}
+	w.put(s.table, it)
+}
+
+// goOn has the application change everything that anything derived goes by.
+func (w *world) goOn() {
+	w.t.Helper()
+	post := w.item("app", "AUTHOR#1", "POST#1")
+	for _, it := range []change.Item{
+		texts("pk", "USER#1", "sk", "GROUP#1", "role", "admin"), texts("pk", "USER#3", "sk", "GROUP#1", "role", "m"),
+		comment("1", "1", "green"), comment("2", "2", "blue"), comment("4", "1", "red"),
+	} {
+		w.put("app", it)
+	}
+	w.delete("app", texts("pk", "USER#2", "sk", "GROUP#1"))
+	w.delete("app", post)
+	w.follow()
+	w.put("app", texts("pk", "AUTHOR#2", "sk", "POST#1"))
+	w.put("app", texts("pk", "USER#1", "sk", "PROFILE", "name", "Eda"))
+	w.follow()
+	w.delete("app", comment("1", "1", ""))
+	w.follow()
+}
