@@ -76,21 +76,21 @@ func TestAReplayIsWorkedOffByCommands(t *testing.T) {
 
 func TestAReplayIsReadStrictly(t *testing.T) {
 	for payload, want := range map[string]string{
-		`{"dynamill":"replay"}`:                                                 "does not say what",
-		`{"dynamill":"replay","begin":null}`:                                    "does not say what",
-		`{"dynamill":"replay","begin":{},"next":{}}`:                            "does not say what",
-		`{"dynamill":"replay","work":{}}`:                                       "does not say what",
-		`{"dynamill":"replay","next":{},"piece":"one"}`:                         "does not say what",
-		`{"dynamill":"replay","begin":{},"id":1}`:                               `unknown field "id"`,
-		`{"dynamill":"replay","begin":{"segment":1}}`:                           `unknown field "segment"`,
-		`{"dynamill":"replay","begin":{"segments":"1"}}`:                        "cannot unmarshal",
-		`{"dynamill":"replay","begin":{"segments":-1}}`:                         "-1 segments",
-		`{"dynamill":"replay","begin":{"source":"parked"}}`:                     "neither scan nor",
-		`{"dynamill":"replay","begin":{"source":"s3://b","segments":2}}`:        "only a scan has them",
+		`{"dynamill":"replay"}`:                                                "does not say what",
+		`{"dynamill":"replay","begin":null}`:                                   "does not say what",
+		`{"dynamill":"replay","begin":{},"next":{}}`:                           "does not say what",
+		`{"dynamill":"replay","work":{}}`:                                      "does not say what",
+		`{"dynamill":"replay","next":{},"piece":"one"}`:                        "does not say what",
+		`{"dynamill":"replay","begin":{},"id":1}`:                              `unknown field "id"`,
+		`{"dynamill":"replay","begin":{"segment":1}}`:                          `unknown field "segment"`,
+		`{"dynamill":"replay","begin":{"segments":"1"}}`:                       "cannot unmarshal",
+		`{"dynamill":"replay","begin":{"segments":-1}}`:                        "-1 segments",
+		`{"dynamill":"replay","begin":{"source":"parked"}}`:                    "neither scan nor",
+		`{"dynamill":"replay","begin":{"source":"s3://b","segments":2}}`:       "only a scan has them",
 		`{"dynamill":"replay","begin":{"source":"s3://b","changeRules":true}}`: "by a scan for all rules only",
 		`{"dynamill":"replay","begin":{"rules":["r"],"changeRules":true}}`:     "by a scan for all rules only",
-		`{"dynamill":"replay","begin":{},"Records":[]}`:                         "and records in one payload",
-		`{"dynamill":"replays","begin":{}}`:                                     "is unknown",
+		`{"dynamill":"replay","begin":{},"Records":[]}`:                        "and records in one payload",
+		`{"dynamill":"replays","begin":{}}`:                                    "is unknown",
 	} {
 		r := &replays{}
 		h := newHandler(t, newEngine(), func(cfg *Config) { cfg.Replays = r })
@@ -113,11 +113,11 @@ func TestOnlyAReplayThatMayChangesRules(t *testing.T) {
 	for payload, want := range map[string]bool{
 		`{"dynamill":"replay","begin":{"changeRules":true}}`:  true,
 		`{"dynamill":"replay","begin":{"changeRules":false}}`: false,
-		`{"dynamill":"replay","begin":{}}`:                     false,
+		`{"dynamill":"replay","begin":{}}`:                    false,
 		`{"dynamill":"tasks","begin":{"changeRules":true}}`:   false,
 		`{"begin":{"changeRules":true}}`:                      false,
-		`{"dynamill":"tasks"}`:                                 false,
-		``:                                                     false,
+		`{"dynamill":"tasks"}`:                                false,
+		``:                                                    false,
 	} {
 		if got := ChangesRules([]byte(payload)); got != want {
 			t.Errorf("%s: %v", payload, got)

@@ -305,14 +305,14 @@ func TestWhatCannotBeReplayedIsRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClub(t, groupRules, 40, 1, 4)
 		for input, want := range map[string]string{
-			`{"rules":["none"]}`:                             `there is no rule "none"`,
-			`{"rules":["member-count"]}`:                     "not in force yet",
-			`{"sauce":"scan"}`:                               `unknown field "sauce"`,
-			`{"source":"here"}`:                              "neither scan nor",
-			`{"source":"s3://b/p","segments":3}`:             "segments have no meaning",
+			`{"rules":["none"]}`:                            `there is no rule "none"`,
+			`{"rules":["member-count"]}`:                    "not in force yet",
+			`{"sauce":"scan"}`:                              `unknown field "sauce"`,
+			`{"source":"here"}`:                             "neither scan nor",
+			`{"source":"s3://b/p","segments":3}`:            "segments have no meaning",
 			`{"source":"s3://b/p","changeRules":true}`:      "rules are changed by a scan",
 			`{"rules":["member-count"],"changeRules":true}`: "rules are changed by a scan",
-			`{"segments":-1}`:                                "-1 segments",
+			`{"segments":-1}`:                               "-1 segments",
 		} {
 			before := c.invocations
 			var failed *lambdatest.ExecutionError
