@@ -1,6 +1,8 @@
 package projections
 
 import (
+	"fmt"
+
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
@@ -16,6 +18,9 @@ func readEntry(item map[string]ddb.AttributeValue) (*plan.Entry, error) {
 		Rederived: numberOf(item["rederived"]),
 		Effects:   plan.Effects{},
 		Due:       textsOf(item["due"]),
+	}
+	if !e.At.IsValid() { // somebody else has written here; what is to be made of it, verify can tell
+		return nil, fmt.Errorf("ledger entry %s has the position %q, which is none: `dynamill verify --repair` mends it", textOf(item[statePartition]), e.At)
 	}
 	if fs, ok := item["effects"].(*ddb.AttributeValueMemberM); ok {
 		for id, v := range fs.Value {

@@ -182,6 +182,6 @@ func childOf(reference row) change.Key {
 // pruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
 func (e *Engine) pruneReference(ctx context.Context, rule string, reference row) error {
 	c := newExpression()
-	condition := guarded(guard.PrunePosition, c.sprintf("%n = %v", "at", reference["at"]))
+	condition := guarded(guard.PrunePosition, c.sprintf("%n = %v", "at", textValue(textOf(reference["at"]))))
 	return e.deleteState(ctx, rule, "pruning a reference", stateKeyOf(reference), condition, c)
 }

@@ -1,17 +1,12 @@
 package audit
 
 import (
-	"regexp"
-
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
 // A row is torn if the engine cannot work with it: somebody else has written
 // there. It cannot take it for what it was, and DynamoDB refuses to add to it.
-
-// versionForm is how a version begins.
-var versionForm = regexp.MustCompile(`^[0-9]{6}[|]`)
 
 // TornEntry reports whether a ledger entry is torn.
 func TornEntry(row change.Item) bool {
@@ -28,7 +23,7 @@ func TornEntry(row change.Item) bool {
 
 // IsVersion reports whether a value is the version of a ledger entry or a parent's position.
 func IsVersion(v change.Value) bool {
-	return v.Kind() == change.KindString && versionForm.MatchString(v.Text())
+	return v.Kind() == change.KindString && plan.Version(v.Text()).IsValid()
 }
 
 // Readable reports whether an effect in a ledger entry is one.

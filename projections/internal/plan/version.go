@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -30,6 +31,11 @@ func VersionAt(epoch int, p change.Position) Version {
 func VersionOf(epoch int, operations int64) Version {
 	return Version(fmt.Sprintf("%06d|%020d", epoch, operations))
 }
+
+// IsValid reports whether v is a version at all: what begins with a rules epoch.
+func (v Version) IsValid() bool { return form.MatchString(string(v)) }
+
+var form = regexp.MustCompile(`^[0-9]{6}[|]`)
 
 // Epoch is the lowest version of the same rules epoch.
 func (v Version) Epoch() Version { return v[:epochChars] }
