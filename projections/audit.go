@@ -142,7 +142,7 @@ func (e *Engine) readForAudit(ctx context.Context, tableID string, ahead bool) (
 		return nil, 0, &SetupError{Problem: fmt.Sprintf("state table %s is empty", e.stateTable), Remedy: notRunYet}
 	case textOf(table["tableId"]) != tableID:
 		return nil, 0, &SetupError{
-			Problem: fmt.Sprintf("state table %s belongs to another table of the name %s", e.stateTable, e.table),
+			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", e.stateTable, textOf(table["table"]), textOf(table["tableId"]), e.table, tableID),
 			Remedy:  "name another one with --state-table, or delete it if that table is gone",
 		}
 	}

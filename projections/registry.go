@@ -114,7 +114,7 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 		}
 		if got := textOf(table["tableId"]); got != tableID {
 			return &SetupError{
-				Problem: fmt.Sprintf("state table %s belongs to another table of the name %s (id %s, this one is %s)", e.stateTable, e.table, got, tableID),
+				Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", e.stateTable, textOf(table["table"]), got, e.table, tableID),
 				Remedy:  "name another one with --state-table, or delete it if that table is gone",
 			}
 		}

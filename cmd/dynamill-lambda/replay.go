@@ -29,7 +29,7 @@ type replayState struct {
 	Open    int         `json:"open"` // pieces that were not done when the step was made
 }
 
-// ReplayStuckError says that all pieces that are left have failed. A state machine
+// ReplayStuckError says that of the pieces that are left, all that were tried have failed. A state machine
 // knows it by its name: no retry helps.
 type ReplayStuckError struct {
 	Source string
@@ -42,7 +42,7 @@ func (e *ReplayStuckError) Error() string {
 	if len(e.Pieces) > namesMax {
 		named += ", ..."
 	}
-	return fmt.Sprintf("%d pieces of the %s failed again and again, and no others are left: %s; the function's log says why. "+
+	return fmt.Sprintf("%d pieces of the %s are left, and those that were tried failed again and again: %s; the function's log says why. "+
 		"When that is mended, another replay goes on from here", len(e.Pieces), e.Source, named)
 }
 

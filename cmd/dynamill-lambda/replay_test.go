@@ -202,7 +202,7 @@ func TestAPieceThatFailsIsNamed(t *testing.T) {
 			return nil
 		}
 		var failed *lambdatest.ExecutionError
-		if err := c.execute(`{"segments":5}`); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" || !strings.Contains(failed.Cause, "1 pieces of the scan of app, 5 segments failed again and again, and no others are left: segment 3 of 5;") {
+		if err := c.execute(`{"segments":5}`); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" || !strings.Contains(failed.Cause, "1 pieces of the scan of app, 5 segments are left, and those that were tried failed again and again: segment 3 of 5;") {
 			t.Fatalf("the execution ended with %v", err)
 		}
 		if n := c.machine.Entered("Pieces"); n != 2 || !maps.Equal(scanned, map[int32]int{0: 1, 1: 1, 3: 1, 4: 1}) {

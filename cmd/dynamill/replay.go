@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -36,6 +39,9 @@ const (
 
 	parallelMax = 64 // the engine itself works on several items of a page at a time
 )
+
+// throttles tells refusals of a table that is asked for more than its capacity.
+var throttles = retry.IsErrorThrottles(retry.DefaultThrottles)
 
 func (o *replayOptions) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.from, "from", fromScan, "the `source`: scan, export://PATH, s3://BUCKET/PREFIX (an export), archive://PATH,\nkeys://FILE, keys:- (standard input) or parked")
@@ -248,10 +254,17 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 	if errors.Is(context.Cause(ctx), errStopped) {
 		return fmt.Errorf("stopped after %s: the same command goes on from there", counted(int(totals.Items), "item"))
 	}
-	var pieces *replay.PiecesError
+	var (
+		pieces  *replay.PiecesError
+		refusal smithy.APIError
+	)
 	switch {
-	case errors.As(err, &pieces):
-		return fmt.Errorf("%w\nthe same command tries them again", err)
+	case errors.As(err, &pieces) && !(errors.As(err, &refusal) && slices.Contains(expiredCodes, refusal.ErrorCode())):
+		remedy := ""
+		if throttles.IsErrorThrottle(err) == aws.TrueTernary {
+			remedy = "; --rate and --read-rate have them ask for less"
+		}
+		return fmt.Errorf("%w\nthe same command tries them again%s", err, remedy)
 	case errors.Is(err, projections.ErrEpochMoved):
 		return invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force", r.app.options.rules)
 	}

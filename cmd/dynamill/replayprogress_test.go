@@ -3,8 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/replay"
 )
@@ -86,5 +91,29 @@ func TestAnEstimateTellsPassesOverTheStateTableFromOthers(t *testing.T) {
 	}
 	if got := c.estimate(1, 1, c.items, true, true); got.scan != scan/2 || got.sweep != sweep-512 {
 		t.Errorf("eventually consistent: %+v", got)
+	}
+}
+
+func TestHowAReplayFailedSaysWhatToDo(t *testing.T) {
+	r := &replayer{app: &app{}, env: &environment{table: "app"}}
+	for code, want := range map[string]struct {
+		exit int
+		text string
+	}{
+		"ExpiredTokenException":                  {exitEnvironment, "the AWS credentials have expired: renew them"},
+		"ProvisionedThroughputExceededException": {exitFailed, "tries them again; --rate and --read-rate have them ask for less"},
+		"ThrottlingException":                    {exitFailed, "--read-rate"},
+		"ValidationException":                    {exitFailed, "tries them again"},
+	} {
+		failed := fmt.Errorf("reading: %w", &smithy.GenericAPIError{Code: code, Message: "no"})
+		err := r.failure(t.Context(), replay.Totals{}, &replay.PiecesError{Source: "scan", Pieces: 4, Errors: []error{failed, failed}})
+		var known *failure
+		exit := exitFailed
+		if errors.As(err, &known) {
+			exit = known.code
+		}
+		if exit != want.exit || !strings.Contains(err.Error(), want.text) || code == "ValidationException" && strings.Contains(err.Error(), "--rate") {
+			t.Errorf("%s: exit code %d, %v", code, exit, err)
+		}
 	}
 }
