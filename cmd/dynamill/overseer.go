@@ -115,12 +115,12 @@ func (o *overseer) look() {
 	o.mu.Lock()
 	status, changed := o.holder.Note(facts, sample.At)
 	waits := status.State == monitor.CredentialsExpired || status.State.Ended()
-	said := !changed && !(waits && sample.At.Sub(o.reminded) >= remindedEvery)
-	if !said {
+	say := changed || waits && sample.At.Sub(o.reminded) >= remindedEvery
+	if say {
 		o.reminded = sample.At
 	}
 	o.mu.Unlock()
-	if said {
+	if !say {
 		return
 	}
 	attributes := []any{"state", string(status.State)}

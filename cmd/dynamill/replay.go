@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -255,11 +256,16 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 		return fmt.Errorf("stopped after %s: the same command goes on from there", counted(int(totals.Items), "item"))
 	}
 	var (
-		pieces  *replay.PiecesError
-		refusal smithy.APIError
+		pieces    *replay.PiecesError
+		operation *smithy.OperationError
+		known     *failure
 	)
 	switch {
-	case errors.As(err, &pieces) && !(errors.As(err, &refusal) && slices.Contains(expiredCodes, refusal.ErrorCode())):
+	case errors.As(err, &pieces):
+		onBucket := errors.As(err, &operation) && operation.ServiceID == s3.ServiceID // its error says itself what helps
+		if found := r.env.classify(err); !onBucket && errors.As(found, &known) {
+			return found
+		}
 		remedy := ""
 		if throttles.IsErrorThrottle(err) == aws.TrueTernary {
 			remedy = "; --rate and --read-rate have them ask for less"

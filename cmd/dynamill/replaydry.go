@@ -51,7 +51,7 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	if err != nil {
 		return r.env.classify(fmt.Errorf("looking at table %q: %w", r.env.table, err))
 	}
-	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: r.options.segments, Rate: r.options.readRateMax}
+	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: min(r.options.segments, scanSegmentsMax), Rate: r.options.readRateMax}
 	rows := &verify.Scan{Client: r.env.tables, TableName: stateTable, Rate: r.options.readRateMax}
 	byRule := map[string]*preview{}
 	cfg := verify.Config{

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/replay"
@@ -100,12 +102,13 @@ func TestHowAReplayFailedSaysWhatToDo(t *testing.T) {
 		exit int
 		text string
 	}{
+		"AccessDeniedException":                  {exitEnvironment, "no permission for dynamodb:Scan"},
 		"ExpiredTokenException":                  {exitEnvironment, "the AWS credentials have expired: renew them"},
 		"ProvisionedThroughputExceededException": {exitFailed, "tries them again; --rate and --read-rate have them ask for less"},
 		"ThrottlingException":                    {exitFailed, "--read-rate"},
 		"ValidationException":                    {exitFailed, "tries them again"},
 	} {
-		failed := fmt.Errorf("reading: %w", &smithy.GenericAPIError{Code: code, Message: "no"})
+		failed := fmt.Errorf("reading: %w", &smithy.OperationError{ServiceID: dynamodb.ServiceID, OperationName: "Scan", Err: &smithy.GenericAPIError{Code: code, Message: "no"}})
 		err := r.failure(t.Context(), replay.Totals{}, &replay.PiecesError{Source: "scan", Pieces: 4, Errors: []error{failed, failed}})
 		var known *failure
 		exit := exitFailed
@@ -115,5 +118,10 @@ func TestHowAReplayFailedSaysWhatToDo(t *testing.T) {
 		if exit != want.exit || !strings.Contains(err.Error(), want.text) || code == "ValidationException" && strings.Contains(err.Error(), "--rate") {
 			t.Errorf("%s: exit code %d, %v", code, exit, err)
 		}
+	}
+	denied := &smithy.OperationError{ServiceID: s3.ServiceID, OperationName: "GetObject", Err: &smithy.GenericAPIError{Code: "AccessDenied", Message: "no"}}
+	err := r.failure(t.Context(), replay.Totals{}, &replay.PiecesError{Source: "export", Pieces: 1, Errors: []error{fmt.Errorf("reading s3://b/k (s3:GetObject): %w", denied)}})
+	if strings.Contains(err.Error(), "dynamodb:") || !strings.Contains(err.Error(), "s3://b/k") {
+		t.Errorf("of a bucket: %v", err)
 	}
 }

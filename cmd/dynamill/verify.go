@@ -78,8 +78,8 @@ func (o *verifyOptions) check(changed func(flag string) bool, typed map[string]b
 		return invalid("--temp-dir %q is no folder: make it first", o.tempDir)
 	}
 	switch {
-	case o.segments < 1 || o.segments > 1000:
-		return invalid("--segments %d: give a number from 1 to 1000", o.segments)
+	case typed["segments"] && (o.segments < 1 || o.segments > scanSegmentsMax):
+		return invalid("--segments %d: give a number from 1 to %d", o.segments, scanSegmentsMax)
 	case typed["rate"] && !o.repair: // of a file it may be replay's
 		return invalid("--rate has no meaning without --repair: add --repair")
 	case o.settle <= 0 || o.patience < 0 || o.lagMax < 0:
@@ -87,8 +87,12 @@ func (o *verifyOptions) check(changed func(flag string) bool, typed map[string]b
 	case o.limit < 0:
 		return invalid("--limit %d is negative: give a number, or 0 for all", o.limit)
 	}
+	o.segments = min(o.segments, scanSegmentsMax) // of a file it may be replay's, which works off few of its segments at a time
 	return checkRates(o.writeRateMax, o.readRateMax)
 }
+
+// scanSegmentsMax is in how many segments a table is scanned at once.
+const scanSegmentsMax = 1000
 
 // shareOf reads 1% or 0.01.
 func shareOf(text string) (float64, error) {
@@ -159,14 +163,7 @@ func (a *app) verify(ctx context.Context, options verifyOptions) error {
 	summary, err := a.verifyTable(ctx, j, env, options, report)
 	j.status.show("")
 	if err != nil {
-		// What was found is worth knowing, and what was mended of it is written nowhere else.
-		if unwritten := report.differences(); unwritten != nil {
-			return unwritten
-		}
-		if errors.Is(context.Cause(ctx), errStopped) {
-			return errors.New("stopped before everything was verified: what was found so far may not be all")
-		}
-		return env.classify(fmt.Errorf("verifying table %q: %w", j.table, err))
+		return report.breakOff(ctx, env, err)
 	}
 	if err := report.end(summary); err != nil {
 		return err
@@ -179,6 +176,18 @@ func (a *app) verify(ctx context.Context, options verifyOptions) error {
 		return &failure{exitDrift, fmt.Errorf("drift %s: %s", what, counted(int(n), "difference"))}
 	}
 	return nil
+}
+
+// breakOff says why not everything was verified. What was found by then is worth
+// knowing, and what was mended of it is written nowhere else.
+func (r *verifyReport) breakOff(ctx context.Context, env *environment, err error) error {
+	if unwritten := r.differences(); unwritten != nil {
+		return unwritten
+	}
+	if errors.Is(context.Cause(ctx), errStopped) {
+		return errors.New("stopped before everything was verified: what was found so far may not be all")
+	}
+	return env.classify(fmt.Errorf("verifying table %q: %w", env.table, err))
 }
 
 // verifyTable wires everything together.

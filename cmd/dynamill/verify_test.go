@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -157,8 +159,9 @@ func TestVerifyLeavesNoTemporaryFiles(t *testing.T) {
 
 func TestWhatWasFoundIsShownAlsoWhereVerifyingFails(t *testing.T) {
 	var stdout strings.Builder
-	r := newVerifyReport(&app{stdout: &stdout}, 1)
-	if err := r.differences(); err != nil || stdout.String() != "" {
+	r, env := newVerifyReport(&app{stdout: &stdout}, 1), &environment{table: "app"}
+	failed := errors.New("the scan broke off")
+	if err := r.breakOff(t.Context(), env, failed); !errors.Is(err, failed) || stdout.String() != "" {
 		t.Errorf("nothing was found: %v, %q", err, stdout.String())
 	}
 	for _, item := range []string{"a", "b", "c"} {
@@ -167,7 +170,9 @@ func TestWhatWasFoundIsShownAlsoWhereVerifyingFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.differences(); err != nil || !strings.Contains(stdout.String(), "a/x") || strings.Contains(stdout.String(), "b/x") ||
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(errStopped)
+	if err := r.breakOff(stopped, env, stopped.Err()); !strings.Contains(err.Error(), "stopped before") || !strings.Contains(stdout.String(), "a/x") || strings.Contains(stdout.String(), "b/x") ||
 		!strings.Contains(stdout.String(), "... 2 more: --limit 0") {
 		t.Errorf("%v\n%s", err, stdout.String())
 	}
