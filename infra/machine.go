@@ -109,7 +109,7 @@ func invocation(command, kept block, next string, final ...any) block {
 func retries(final ...any) list {
 	return list{
 		block{
-			{key: "ErrorEquals", value: append(list{"PayloadError", "ReplayStuckError"}, final...)},
+			{key: "ErrorEquals", value: append(list{"PayloadError", "ReplayStuckError", "DamagedFileError"}, final...)},
 			{key: "MaxAttempts", value: 0},
 		},
 		block{

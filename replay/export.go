@@ -84,8 +84,9 @@ func (e *Export) Close() error {
 	return nil
 }
 
-// isDamage reports whether what lies in a file is wrong, not how it was delivered.
-func isDamage(err error) bool {
+// IsDamage reports whether what lies in a file of an export or archive is wrong, not
+// how it was delivered: no other attempt helps until the file is mended.
+func IsDamage(err error) bool {
 	var (
 		export  *ExportError
 		content *lines.ContentError

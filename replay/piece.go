@@ -126,7 +126,7 @@ func (w pageWork) page() (last bool, err error) {
 		if stopped := context.Cause(w.reading); stopped != nil {
 			return false, stopped
 		}
-		if isDamage(err) { // a file that is mended, or put in its place, is another one also up to there
+		if IsDamage(err) { // a file that is mended, or put in its place, is another one also up to there
 			err = errors.Join(err, w.held.Forget(w.working))
 		}
 		return false, err

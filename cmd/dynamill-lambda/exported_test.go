@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -113,5 +115,31 @@ func TestAStateMachineReplaysAnExport(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.holds(clubRules)
+	})
+}
+
+// A file whose damage shows at its end only, and that takes longer than one invocation, is not
+// read over and over: whatever reads of it begin anew come to their end.
+func TestADamagedFileIsGivenUpAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub(t, clubRules, 400, 1, 4)
+		if err := c.execute(`{}`); err != nil {
+			t.Fatal(err)
+		}
+		bucket := exportOf(c.table("app"), 1000)
+		manifest := exportFolder + "manifest-files.json"
+		const ofNothing = `"md5Checksum":"1B2M2Y8AsgTpgAmY7PhCfg=="`
+		bucket[manifest] = regexp.MustCompile(`"md5Checksum":"[^"]*"`).ReplaceAll(bucket[manifest], []byte(ofNothing))
+		digest := md5.Sum(bucket[manifest])
+		bucket[exportFolder+"manifest-files.md5"] = []byte(base64.StdEncoding.EncodeToString(digest[:]))
+		c.exports, c.idle, c.limit = bucket, nil, 500*time.Millisecond
+		before := c.invocations
+		var failed *lambdatest.ExecutionError
+		if err := c.execute(`{"source":"s3://exports/` + exportFolder + `"}`); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" {
+			t.Fatalf("with a damaged file the execution ended with %v", err)
+		}
+		if n := c.invocations - before; n < 5 || n > 100 {
+			t.Errorf("%d invocations, want several for the file, and an end", n)
+		}
 	})
 }
