@@ -28,7 +28,7 @@ func (s *auditRead) excuse(readings []drift.Reading) error {
 	}
 	for i := range readings {
 		r := &readings[i]
-		if len(r.Findings) == 0 {
+		if len(r.Findings) == 0 || r.Torn { // what is parked is so because of the torn row
 			continue
 		}
 		if slices.ContainsFunc(s.parkings(r), func(k stateKey) bool { return s.refused(r.Suspect.Kind, s.rows[k]) }) {

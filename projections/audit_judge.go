@@ -61,7 +61,7 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 		})
 	}
 	if entry := attributes.ItemFromTable(r); len(r) > 0 && audit.TornEntry(entry) {
-		reading.Fix.Torn = true
+		reading.Torn = true
 		reading.Findings = append(reading.Findings, drift.Finding{
 			Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: "an entry that can be read",
 			Found: audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})), WriteUnits: transactionUnitsMin,
@@ -139,6 +139,13 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 		}
 	}
 	reading.State = change.Digest(states...)
+	if row := attributes.ItemFromTable(r); audit.TornSet(row) {
+		reading.Torn = true
+		reading.Findings = append(reading.Findings, drift.Finding{
+			Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Group: sus.Group,
+			Expected: "a count of changes", Found: audit.Text(row["changes"]), WriteUnits: writeUnitsMin,
+		})
+	}
 	return reading
 }
 
@@ -245,7 +252,7 @@ func (s *auditRead) judgePosition(sus drift.Suspect) drift.Reading {
 	reading := drift.Reading{
 		Suspect: sus, State: change.Digest(itemValue(r)), Concerns: []string{drift.KeyToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
 	}
-	if audit.TornPosition(r) {
+	if reading.Torn = audit.TornPosition(r); reading.Torn {
 		reading.Findings = []drift.Finding{{
 			Rule: b.Rule.Name, Kind: drift.Position, What: drift.Wrong, Item: sus.Item, Expected: "a position",
 			Found: audit.Text(r["at"]), WriteUnits: writeUnitsMin,

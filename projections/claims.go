@@ -10,7 +10,9 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -40,6 +42,9 @@ func (e *Engine) readClaims(ctx context.Context, b *plan.Binding, target change.
 	rows, err := e.readState(ctx, "reading the claims of "+target.String(), []stateKey{key})
 	if err != nil {
 		return claimSet{}, err
+	}
+	if audit.TornSet(attributes.ItemFromTable(rows[key])) {
+		return claimSet{}, tornError(rows[key], "no number of changes")
 	}
 	sources := slices.Sorted(slices.Values(textsOf(rows[key]["sources"])))
 	return claimSet{sources, numberOf(rows[key]["changes"])}, nil

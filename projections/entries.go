@@ -19,19 +19,24 @@ func readEntry(item map[string]ddb.AttributeValue) (*plan.Entry, error) {
 		Effects:   plan.Effects{},
 		Due:       textsOf(item["due"]),
 	}
-	if !e.At.IsValid() { // somebody else has written here; what is to be made of it, verify can tell
-		return nil, fmt.Errorf("ledger entry %s has the position %q, which is none: `dynamill verify --repair` mends it", textOf(item[statePartition]), e.At)
+	if !e.At.IsValid() {
+		return nil, tornError(item, fmt.Sprintf("the position %q", e.At))
 	}
 	if fs, ok := item["effects"].(*ddb.AttributeValueMemberM); ok {
 		for id, v := range fs.Value {
 			f, err := plan.ParseEffect(textOf(v))
 			if err != nil {
-				return nil, err
+				return nil, tornError(item, err.Error())
 			}
 			e.Effects[id] = f
 		}
 	}
 	return e, nil
+}
+
+// tornError says that somebody else has written in a row. What is to be made of it, verify can tell.
+func tornError(r row, what string) error {
+	return fmt.Errorf("row %s of the state table cannot be read, it has %s: `dynamill verify --repair` mends it", textOf(r[statePartition]), what)
 }
 
 // effectsValue is effects as a ledger entry holds them.

@@ -236,8 +236,12 @@ func (e *Engine) outgrow(ctx context.Context, v plan.Version) error {
 	if err := e.checkRegistry(ctx); err != nil && !errors.Is(err, errWentLive) {
 		return err
 	}
+	above := max(v.RulesEpoch(), e.epoch) + 1
+	if above > plan.EpochMax {
+		return fmt.Errorf("a ledger entry of state table %s is of rules epoch %d, above which there is none: take it out, and verify", e.stateTable, v.RulesEpoch())
+	}
 	c := newExpression()
-	set := c.sprintf("SET %n = %v", "epoch", numberValue(int64(max(v.RulesEpoch(), e.epoch)+1)))
+	set := c.sprintf("SET %n = %v", "epoch", numberValue(int64(above)))
 	_, err := e.update(ctx, "", "raising the rules epoch above that of a lost state table",
 		e.stateUpdate(stateKey{registryPartition, registryTable}, set, e.rulesStand(c), c))
 	if err != nil {

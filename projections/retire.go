@@ -71,7 +71,11 @@ func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
 			rows = append(rows, e.ruleWrite(b.ID, "state", textValue(stateLive)))
 		}
 	}
-	return e.turns(ctx, "bringing rules to life", cursor, show, show, rows)
+	through := show
+	if through.phase == phaseShow { // who shows meanwhile what is live by then must not end what shows the rest
+		through.level = everyLevel
+	}
+	return e.turns(ctx, "bringing rules to life", cursor, through, show, rows)
 }
 
 // retire turns the cursor to cleaning and marks former rules retired, at once. As with

@@ -82,6 +82,33 @@ func TestManyRulesGoLive(t *testing.T) {
 			}
 			return e.Seed(w.ctx, nil)
 		},
+		"while another process shows what is live by then": func(w *world, e *Engine) error {
+			other, steps := w.engine(nil), 0
+			f := &faulty{Client: w.sim}
+			f.before = func(_ string, in any) {
+				if registryRow(in) == registryTable {
+					steps++
+				}
+			}
+			f.around = func(_ string, pass func() error) error {
+				if steps != 2 {
+					return pass()
+				}
+				steps++
+				show, _, err := other.Aim(w.ctx)
+				if err == nil {
+					err = other.Work(w.ctx, show, w.keysOf(other, show))
+				}
+				return errors.Join(err, pass(), other.Complete(w.ctx, show))
+			}
+			if err := w.engine(f).Seed(w.ctx, nil); err != nil {
+				return err
+			}
+			if steps < 3 {
+				return errors.New("rules went live in one step")
+			}
+			return nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, file(90))

@@ -86,6 +86,7 @@ type Reading struct {
 	Final    bool      // waiting for it is in vain: it is parked, or its rule is not in force
 	Concerns []string  // tokens; a record that has one of them and is not applied may be the cause
 	Lags     bool      // sum: a record may be the cause; without it, none can be
+	Torn     bool      // somebody else has written in the row: no record explains it, and the engine cannot work with it
 	Fix      Fix
 }
 
@@ -93,7 +94,6 @@ type Reading struct {
 type Fix struct {
 	Keys   []change.Key // items to be rederived
 	Adjust []Amount     // entry: what the aggregates lack, had the ledger counted this item rightly
-	Torn   bool         // entry: it has to be made readable first
 	Seen   string       // reference: the version that was read; locator, claims, sum: the count of changes
 	Lacks  string       // sum: what is to be added
 	Should []string     // locator, claims: who belongs there

@@ -85,7 +85,7 @@ func (f *repair) mend(ctx context.Context, readings []drift.Reading) error {
 		var err error
 		done := true
 		switch kind := r.Suspect.Kind; {
-		case r.Fix.Torn:
+		case r.Torn && kind == drift.Entry:
 			done, err = f.Mender.MendEntry(ctx, r)
 			rederive = append(rederive, r)
 		case kind == drift.Claims || kind == drift.Locator:

@@ -66,10 +66,11 @@ func (o *suspense) decide(r drift.Reading, now time.Time, settle time.Duration) 
 		return again
 	}
 	o.last = &r
-	if r.Suspect.Kind == drift.Sum && !r.Lags {
+	if r.Torn || r.Suspect.Kind == drift.Sum && !r.Lags {
 		// What the ledger holds and what the accumulators hold move in one
 		// transaction: this is no lag. (Reads may see one half of it before the
-		// other, but not for so long.)
+		// other, but not for so long.) And a torn row holds up the very records
+		// that would have to be waited for.
 		return proven
 	}
 	return stands

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func ParseEffect(text string) (Effect, error) {
 	case Parked:
 		return Effect{Kind: kind, Parked: &rules.ItemError{Code: rest}}, nil
 	}
-	return Effect{}, errors.New("unknown effect in a ledger entry: " + text)
+	return Effect{}, fmt.Errorf("the unknown effect %q", text)
 }
 
 // Effects are those of one item, by rule id, or locatorPrefix and locator.

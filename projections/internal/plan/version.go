@@ -32,8 +32,11 @@ func VersionOf(epoch int, operations int64) Version {
 	return Version(fmt.Sprintf("%06d|%020d", epoch, operations))
 }
 
+// EpochMax is the highest rules epoch: rules change less often than that.
+const EpochMax = 100_000
+
 // IsValid reports whether v is a version at all: what begins with a rules epoch.
-func (v Version) IsValid() bool { return form.MatchString(string(v)) }
+func (v Version) IsValid() bool { return form.MatchString(string(v)) && v.RulesEpoch() <= EpochMax }
 
 var form = regexp.MustCompile(`^[0-9]{6}[|]`)
 
