@@ -60,6 +60,7 @@ type instance struct {
 	handler  *handlers.Handler
 	meter    *meter
 	stale    atomic.Bool // newer rules are registered: the engine does nothing any more
+	agreed   bool        // it was opened for a replay that is to begin, and has changed rules
 }
 
 func newFunction(ctx context.Context, s settings, logger *slog.Logger, out io.Writer) (*function, error) {
@@ -151,7 +152,9 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
 	current, err := f.ready(ctx)
 	if changed := new(*projections.RulesChangedError); errors.As(err, changed) && handlers.ChangesRules(payload) {
-		current, err = f.reopen(ctx, true)
+		if current, err = f.reopen(ctx, true); err == nil {
+			current.agreed = true
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -46,12 +46,28 @@ func (e *ReplayStuckError) Error() string {
 		"When that is mended, another replay goes on from here", len(e.Pieces), e.Source, named)
 }
 
+// DamagedFileError says that a file of an export is missing or damaged. A state machine
+// knows it by its name: a retry would read the file again from its beginning, for nothing.
+type DamagedFileError struct{ Err error }
+
+func (e *DamagedFileError) Error() string { return e.Err.Error() }
+func (e *DamagedFileError) Unwrap() error { return e.Err }
+
+// named gives an error of a replay the name that a state machine knows it by.
+func named(err error) error {
+	if replay.IsDamage(err) {
+		return &DamagedFileError{err}
+	}
+	return err
+}
+
 // replayer works off replays with an instance's engine.
 type replayer struct{ *instance }
 
 // BeginReplay reads the rules anew: this environment may have been started under others.
+// Where it was started for this very replay, whoever begins it has agreed already.
 func (r replayer) BeginReplay(ctx context.Context, request handlers.ReplayRequest) (handlers.ReplayStep, error) {
-	opened, err := r.function.reopen(ctx, request.ChangeRules)
+	opened, err := r.function.reopen(ctx, request.ChangeRules && !r.agreed)
 	if err != nil {
 		return handlers.ReplayStep{}, err
 	}
@@ -136,7 +152,7 @@ func (r replayer) WorkReplay(ctx context.Context, step json.RawMessage, piece st
 	defer closeSource(cfg.Source)
 	cfg.Report = func(p replay.Progress) { found.Items = p.Items }
 	found.Done, err = replay.WorkPiece(ctx, cfg, s.At, piece, until)
-	return found, now.noted(err)
+	return found, named(now.noted(err))
 }
 
 // resume reads a step, and returns who may go on with it: an environment that was
@@ -177,7 +193,7 @@ func (r replayer) config(ctx context.Context, request handlers.ReplayRequest) (r
 	}
 	export, err := replay.OpenExport(ctx, replay.ExportConfig{Place: request.Source, S3: r.function.exports, Table: r.table, Keys: keys})
 	if err != nil {
-		return cfg, fmt.Errorf("opening the export %s: %w", request.Source, err)
+		return cfg, named(fmt.Errorf("opening the export %s: %w", request.Source, err))
 	}
 	cfg.Source = export
 	return cfg, nil

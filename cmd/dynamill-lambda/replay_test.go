@@ -269,6 +269,44 @@ func TestRulesAreChangedOnlyFromThoseThatWereInForce(t *testing.T) {
 	})
 }
 
+// An environment that is started for a replay agrees once, not again when the replay begins.
+func TestWhoeverAgreesToChangedRulesAgreesOnce(t *testing.T) {
+	third := strings.ReplaceAll(clubRules, "memberCount", "size")
+	for calls := 1; ; calls++ { // after its rules were registered
+		overtaken := false
+		synctest.Test(t, func(t *testing.T) {
+			c := newClub(t, clubRules, 40, 1, 4)
+			if err := c.execute(`{}`); err != nil {
+				t.Fatal(err)
+			}
+			c.settings.rules, c.idle = otherClubRules, nil
+			registered, after := false, 0
+			c.refuse = func(op string, _ any) error {
+				if registered && !overtaken {
+					if after++; after == calls {
+						overtaken = true
+						c.open(projections.Config{ChangeRules: true}, third)
+					}
+				}
+				registered = registered || op == "TransactWriteItems"
+				return nil
+			}
+			_, err := c.invoke(t.Context(), []byte(`{"dynamill":"replay","begin":{"changeRules":true}}`))
+			if overtaken {
+				c.open(projections.Config{Attach: true}, third) // are still in force
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+		if !overtaken || t.Failed() {
+			if calls < 5 {
+				t.Errorf("after %d calls everything was done", calls)
+			}
+			return
+		}
+	}
+}
+
 // open opens an engine beside the fleet.
 func (c *club) open(cfg projections.Config, text string) {
 	c.police.Helper()

@@ -152,7 +152,7 @@ func (in Input) justEnded(l Lease) bool {
 
 // heirMost bounds the time for which a child is left to who has read its
 // parent: he may have gone.
-const heirMost = 10 * time.Second
+const heirMost = 3 * time.Second
 
 // MayBeRead reports whether the shard's parent, if there is one, is finished
 // for certain. A parent's row that is not there proves nothing: it may have been
