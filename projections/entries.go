@@ -36,7 +36,7 @@ func readEntry(item map[string]ddb.AttributeValue) (*plan.Entry, error) {
 
 // tornError says that somebody else has written in a row. What is to be made of it, verify can tell.
 func tornError(r row, what string) error {
-	return fmt.Errorf("row %s of the state table cannot be read, it has %s: `dynamill verify --repair` mends it", textOf(r[statePartition]), what)
+	return fmt.Errorf("row %s of the state table cannot be read, it has %s: run `dynamill verify` with repair, which mends it", textOf(r[statePartition]), what)
 }
 
 // effectsValue is effects as a ledger entry holds them.
