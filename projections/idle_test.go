@@ -114,6 +114,32 @@ func TestRederivingMendsWhatIsWrong(t *testing.T) {
 	w.expectTrue()
 }
 
+// TestASweepSetsRightWhatCameBackWithNothing loses the deletion of an item that is there
+// again, asking for nothing, before the sweep comes by its entry: its record says that
+// there is nothing to do.
+func TestASweepSetsRightWhatCameBackWithNothing(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.putGroup()
+	key := change.Key{Partition: "USER#u1", Sort: "GROUP#g1"}
+	w.put(change.Item{"pk": s(key.Partition), "sk": s(key.Sort), "role": s("member")})
+	w.use(withRule(t, withRule(t, w.file, "member-list", ""), "group-name", ""))
+	e := w.seeded()
+	w.drain(e, 0)
+	w.expect(group1, "memberCount", change.Number("1"))
+	w.delete(key)
+	from := len(w.records())
+	if err := w.work(e, "rederive"); err != nil {
+		t.Fatal(err)
+	}
+	w.put(change.Item{"pk": s(key.Partition), "sk": s(key.Sort), "role": s("banned")})
+	if err := w.work(e, "sweep"); err != nil {
+		t.Fatal(err)
+	}
+	w.drain(e, from)
+	w.expect(group1, "memberCount", change.Number("0"))
+	w.expectTrue()
+}
+
 // TestASweepKnowsItemsByTheirWholeKeys has an item vanish whose ledger entry's key is cut.
 func TestASweepKnowsItemsByTheirWholeKeys(t *testing.T) {
 	w := newWorld(t, socialRules)

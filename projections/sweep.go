@@ -132,10 +132,13 @@ func (e *Engine) sweepReferences(ctx context.Context, rows []row) error {
 	})
 }
 
-// sweepEntries rederives the items of ledger entries that hold effects of former
-// rules, or a due mark, or whose item vanished.
+// sweepEntries rederives the items of ledger entries that hold a due mark, or other
+// effects than their items ask for: the items vanished, or came back after the scan of
+// the table was past them, with nothing of which their records tell; or the effects are
+// of former rules.
 func (e *Engine) sweepEntries(ctx context.Context, rows []row) error {
-	var look, stale []change.Key
+	var stale, look []change.Key
+	entries := map[change.Key]*plan.Entry{}
 	for _, r := range rows {
 		key, ok := itemOf(r)
 		if !ok {
@@ -145,10 +148,10 @@ func (e *Engine) sweepEntries(ctx context.Context, rows []row) error {
 		switch {
 		case err != nil:
 			return err
-		case len(ent.Due) > 0 || e.holdsFormer(ent):
+		case len(ent.Due) > 0:
 			stale = append(stale, key)
 		case len(ent.Effects) > 0:
-			look = append(look, key)
+			look, entries[key] = append(look, key), ent
 		}
 	}
 	items, err := e.readItems(ctx, "reading the items of ledger entries", look)
@@ -156,7 +159,7 @@ func (e *Engine) sweepEntries(ctx context.Context, rows []row) error {
 		return err
 	}
 	for _, k := range look {
-		if items[k] == nil {
+		if !e.planner.MoveFrom(k, entries[k], image(items[k]), plan.Itself, plan.Late{}).Idle() {
 			stale = append(stale, k)
 		}
 	}
@@ -171,15 +174,4 @@ func itemOf(r row) (change.Key, bool) {
 	text := strings.TrimPrefix(textOf(r[statePartition]), entryPrefix)
 	key := change.ParseKey(text)
 	return key, entryKey(key) == stateKeyOf(r) && len(text)+len(entryPrefix) < partitionBytesMax
-}
-
-// holdsFormer reports whether an entry holds effects that no rule in force asks for.
-func (e *Engine) holdsFormer(ent *plan.Entry) bool {
-	for id := range ent.Effects {
-		locator, located := plan.LocatorIn(id)
-		if located && !e.planner.Locates(locator) || !located && e.planner.ByID(id) == nil {
-			return true
-		}
-	}
-	return false
 }
