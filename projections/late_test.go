@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -281,4 +282,88 @@ func TestWorkThatIsStoppedSaysSo(t *testing.T) {
 	if err := e.Seed(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
+}
+
+// TestWhatALateSeederMovesIsShown has a seeder freeze until others have seeded and shown
+// everything. A rule that it takes for new is live by then: nothing but the seeder itself
+// and the item's records, which cannot be read, tells what is to be shown.
+func TestWhatALateSeederMovesIsShown(t *testing.T) {
+	post, c1 := change.Key{Partition: "POST#p1", Sort: "METADATA"}, change.Key{Partition: "POST#p1", Sort: "COMMENT#c1"}
+	for name, tt := range map[string]struct {
+		op            string       // in which the seeder freezes
+		before, after func(*world) // others have seeded
+		crashes, told bool
+		want          string
+	}{
+		"a loss": {"TransactWriteItems", func(*world) {}, func(w *world) {
+			w.update(c1, change.Item{"score": {}})
+			w.delete(c1)
+		}, false, true, "0"},
+		"a loss, and it crashes": {"TransactWriteItems", func(*world) {}, func(w *world) {
+			w.update(c1, change.Item{"score": {}})
+			w.delete(c1)
+		}, true, true, "0"},
+		"a gain":                 {"Scan", func(w *world) { w.delete(c1) }, func(w *world) { w.put(vote(change.Number("2"))) }, false, false, "2"},
+		"a gain, and it crashes": {"Scan", func(w *world) { w.delete(c1) }, func(w *world) { w.put(vote(change.Number("2"))) }, true, true, "2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, socialRules)
+			w.put(w.keyItem(post))
+			w.put(vote(change.Number("1")))
+			from := len(w.records())
+			f := &faulty{Client: w.sim, around: passAll}
+			seeder := w.engine(f)
+			frozen, moved := false, false
+			f.around = func(op string, pass func() error) error {
+				if moved && tt.crashes {
+					return errCrash
+				}
+				if op != tt.op || frozen {
+					err := pass()
+					moved = moved || frozen && op == "TransactWriteItems" && err == nil
+					return err
+				}
+				frozen = true
+				var err error
+				if op == "Scan" {
+					err = pass()
+				}
+				tt.before(w)
+				w.seeded()
+				tt.after(w)
+				if op == "Scan" {
+					return err
+				}
+				return pass()
+			}
+			if err := seeder.Seed(w.ctx, nil); err != nil && !errors.Is(err, errCrash) || !moved {
+				t.Fatal(err, moved)
+			}
+			if tt.told {
+				w.redeliverUnreadable(slices.DeleteFunc(w.records()[from:], func(r change.Record) bool { return r.Key != c1 }))
+			}
+			w.expect(post, "score", change.Number(tt.want))
+		})
+	}
+}
+
+// redeliverUnreadable has records rederived that cannot be read, by a worker that crashes
+// before it shows what they change, and by another.
+func (w *world) redeliverUnreadable(records []change.Record) {
+	w.t.Helper()
+	for i := range records {
+		records[i] = unreadable(records[i])
+	}
+	f := &faulty{Client: w.sim, around: passAll}
+	crashed := w.engine(f)
+	f.around = func(op string, pass func() error) error {
+		if op == "UpdateItem" {
+			return errCrash
+		}
+		return pass()
+	}
+	if err := crashed.RederiveRecords(w.ctx, records); err != nil && !errors.Is(err, errCrash) {
+		w.t.Fatal(err)
+	}
+	w.rederiveRecords(w.engine(nil), records...)
 }

@@ -83,7 +83,11 @@ func (e *Engine) readStreamLabel(ctx context.Context) error {
 // rederive rederives items, with what is known of late records; nil: nothing.
 func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late]) error {
 	for chunk := range slices.Chunk(keys, batchGetMax) {
-		err := e.underRegistry(ctx, func() error { return e.rederiveChunk(ctx, chunk, sc, lates) })
+		again := false
+		err := e.underRegistry(ctx, func() error {
+			defer func() { again = true }()
+			return e.rederiveChunk(ctx, chunk, sc, lates, again)
+		})
 		if err != nil {
 			return err
 		}
@@ -91,7 +95,9 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 	return nil
 }
 
-func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late]) error {
+// rederiveChunk rederives a few items; again, if rules went live since it did so
+// before: what was left to their showing is then shown here.
+func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late], again bool) error {
 	entries := make([]stateKey, len(keys))
 	for i, k := range keys {
 		entries[i] = entryKey(k)
@@ -123,7 +129,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 			late = *known
 		}
 		mv := e.planner.Rederive(pl, key, ent, image(items[key]), sc, late)
-		if len(late.Touched) > 0 && mv.Idle() {
+		if mv.Idle() && (again || len(late.Touched) > 0 || late.Unread) {
 			pl.AddRollups(mv, mv.First)
 		}
 		moves = append(moves, mv)

@@ -105,6 +105,17 @@ func (fs Effects) equal(gs Effects) bool {
 	return maps.EqualFunc(fs, gs, func(f, g Effect) bool { return f.String() == g.String() })
 }
 
+// without are the effects that the others do not have in the same way.
+func (fs Effects) without(gs Effects) Effects {
+	left := Effects{}
+	for id, f := range fs {
+		if f.String() != gs[id].String() {
+			left[id] = f
+		}
+	}
+	return left
+}
+
 // effectsOf works out what an image causes. A nil image causes nothing.
 func (bs *Bindings) effectsOf(key change.Key, img change.Image) Effects {
 	fs := Effects{}

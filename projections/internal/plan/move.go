@@ -53,7 +53,7 @@ func (mv *Move) touch(g GroupRef) {
 // Expect makes the move start from the entry that was found instead of the old
 // image. Groups of which no image will ever tell are marked due in the entry,
 // for a crash before their roll-up must not forget them: those that lose what
-// no image of the records shows, and, for an item that is rederived, all.
+// no image of the records shows, and, for an item that is rederived, all that change.
 func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	mv.Exact, mv.Entry, mv.Old, mv.Due = true, e, Effects{}, nil
 	mark := func(g GroupRef) {
@@ -75,15 +75,16 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 				mark(g)
 			}
 		})
-	} else if !mv.Old.equal(mv.New) {
-		seeded := func(g GroupRef) { // what is seeded is shown when its rule goes live
-			if !mv.Seeding || g.Rule.Kind == rules.Mirror || g.Live.Load() {
-				mark(g)
-			}
-		}
-		bs.groups(mv.Old, seeded)
-		bs.groups(mv.New, seeded)
+		return
 	}
+	bs.groups(mv.Old.without(mv.New), mark)
+	bs.groups(mv.New.without(mv.Old), func(g GroupRef) {
+		// What is seeded is shown when its rule goes live. One that went live since
+		// still has the item's records to come, which tell of what it has, not of what it lost.
+		if !mv.Seeding || g.Rule.Kind == rules.Mirror || g.Live.Load() {
+			mark(g)
+		}
+	})
 }
 
 // rollups are all aggregates to be rolled up after the move.
