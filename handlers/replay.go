@@ -14,7 +14,7 @@ import (
 // Replayer works off a replay in pieces, for a state machine that starts as many
 // invocations as there are to be at once. Steps are its own, and opaque.
 type Replayer interface {
-	// BeginReplay begins a replay, or joins one like it that is not finished.
+	// BeginReplay begins a replay, or joins one like it that is not finished, unless it is to be begun anew.
 	BeginReplay(ctx context.Context, r ReplayRequest) (ReplayStep, error)
 	// NextReplay is called when the pieces of a step were worked off, each with or
 	// without success. It completes what is done, and returns what is to be done next.
@@ -32,6 +32,7 @@ type ReplayRequest struct {
 	Rules    []string `json:"rules,omitempty"`    // names of those whose items are replayed; none: all
 	// ChangeRules has what the rule file changes or removes of the rules in force carried out.
 	ChangeRules bool `json:"changeRules,omitempty"`
+	Restart     bool `json:"restart,omitempty"` // forget what an unfinished replay like it has done
 }
 
 // Scans reports whether the table itself is the source.

@@ -46,13 +46,13 @@ func (r *replays) WorkReplay(ctx context.Context, step json.RawMessage, piece st
 
 func TestAReplayIsWorkedOffByCommands(t *testing.T) {
 	for name, c := range map[string]struct{ payload, asked, answer, log string }{
-		"begin": {`{"dynamill":"replay","begin":{"source":"scan","segments":4,"changeRules":true}}`,
-			"begin {Source:scan Segments:4 Rules:[] ChangeRules:true}",
+		"begin": {`{"dynamill":"replay","begin":{"source":"scan","segments":4,"changeRules":true,"restart":true}}`,
+			"begin {Source:scan Segments:4 Rules:[] ChangeRules:true Restart:true}",
 			`{"step":{"a":1},"pieces":["one","two"],"left":3,"finished":false}`, "source=replay pieces=2 left=3 finished=false"},
-		"begin with nothing said": {` {"dynamill": "replay", "begin": {}} `, "begin {Source: Segments:0 Rules:[] ChangeRules:false}",
+		"begin with nothing said": {` {"dynamill": "replay", "begin": {}} `, "begin {Source: Segments:0 Rules:[] ChangeRules:false Restart:false}",
 			`{"step":{"a":1},"pieces":["one","two"],"left":3,"finished":false}`, "pieces=2"},
 		"begin with an export": {`{"begin":{"source":"s3://b/p","rules":["r"]},"dynamill":"replay"}`,
-			"begin {Source:s3://b/p Segments:0 Rules:[r] ChangeRules:false}",
+			"begin {Source:s3://b/p Segments:0 Rules:[r] ChangeRules:false Restart:false}",
 			`{"step":{"a":1},"pieces":["one","two"],"left":3,"finished":false}`, "pieces=2"},
 		"next": {`{"dynamill":"replay","next":{"a":1}}`, `next {"a":1}`, `{"step":{},"pieces":[],"left":0,"finished":true}`, "pieces=0 left=0 finished=true"},
 		"work": {`{"dynamill":"replay","work":{"a":1},"piece":"two"}`, `work two of {"a":1}`, `{"done":true,"items":7}`, "source=replay piece=two items=7 done=true"},
@@ -76,21 +76,21 @@ func TestAReplayIsWorkedOffByCommands(t *testing.T) {
 
 func TestAReplayIsReadStrictly(t *testing.T) {
 	for payload, want := range map[string]string{
-		`{"dynamill":"replay"}`:                                                "does not say what",
-		`{"dynamill":"replay","begin":null}`:                                   "does not say what",
-		`{"dynamill":"replay","begin":{},"next":{}}`:                           "does not say what",
-		`{"dynamill":"replay","work":{}}`:                                      "does not say what",
-		`{"dynamill":"replay","next":{},"piece":"one"}`:                        "does not say what",
-		`{"dynamill":"replay","begin":{},"id":1}`:                              `unknown field "id"`,
-		`{"dynamill":"replay","begin":{"segment":1}}`:                          `unknown field "segment"`,
-		`{"dynamill":"replay","begin":{"segments":"1"}}`:                       "cannot unmarshal",
-		`{"dynamill":"replay","begin":{"segments":-1}}`:                        "-1 segments",
-		`{"dynamill":"replay","begin":{"source":"parked"}}`:                    "neither scan nor",
-		`{"dynamill":"replay","begin":{"source":"s3://b","segments":2}}`:       "only a scan has them",
-		`{"dynamill":"replay","begin":{"source":"s3://b","changeRules":true}}`: "by a scan for all rules only",
-		`{"dynamill":"replay","begin":{"rules":["r"],"changeRules":true}}`:     "by a scan for all rules only",
-		`{"dynamill":"replay","begin":{},"Records":[]}`:                        "and records in one payload",
-		`{"dynamill":"replays","begin":{}}`:                                    "is unknown",
+		`{"dynamill":"replay"}`:                                                               "does not say what",
+		`{"dynamill":"replay","begin":null}`:                                                  "does not say what",
+		`{"dynamill":"replay","begin":{},"next":{}}`:                                          "does not say what",
+		`{"dynamill":"replay","work":{}}`:                                                     "does not say what",
+		`{"dynamill":"replay","next":{},"piece":"one"}`:                                       "does not say what",
+		`{"dynamill":"replay","begin":{},"id":1}`:                                             `unknown field "id"`,
+		`{"dynamill":"replay","begin":{"segment":1}}`:                                         `unknown field "segment"`,
+		`{"dynamill":"replay","begin":{"segments":"1"}}`:                                      "cannot unmarshal",
+		`{"dynamill":"replay","begin":{"segments":-1}}`:                                       "-1 segments",
+		`{"dynamill":"replay","begin":{"source":"parked"}}`:                                   "neither scan nor",
+		`{"dynamill":"replay","begin":{"source":"s3://b","segments":2}}`:                      "only a scan has them",
+		`{"dynamill":"replay","begin":{"source":"s3://b","changeRules":true,"restart":true}}`: "by a scan for all rules only",
+		`{"dynamill":"replay","begin":{"rules":["r"],"changeRules":true,"restart":true}}`:     "by a scan for all rules only",
+		`{"dynamill":"replay","begin":{},"Records":[]}`:                                       "and records in one payload",
+		`{"dynamill":"replays","begin":{}}`:                                                   "is unknown",
 	} {
 		r := &replays{}
 		h := newHandler(t, newEngine(), func(cfg *Config) { cfg.Replays = r })
@@ -111,13 +111,13 @@ func TestAReplayIsReadStrictly(t *testing.T) {
 
 func TestOnlyAReplayThatMayChangesRules(t *testing.T) {
 	for payload, want := range map[string]bool{
-		`{"dynamill":"replay","begin":{"changeRules":true}}`:  true,
-		`{"dynamill":"replay","begin":{"changeRules":false}}`: false,
-		`{"dynamill":"replay","begin":{}}`:                    false,
-		`{"dynamill":"tasks","begin":{"changeRules":true}}`:   false,
-		`{"begin":{"changeRules":true}}`:                      false,
-		`{"dynamill":"tasks"}`:                                false,
-		``:                                                    false,
+		`{"dynamill":"replay","begin":{"changeRules":true,"restart":true}}`: true,
+		`{"dynamill":"replay","begin":{"changeRules":false}}`:               false,
+		`{"dynamill":"replay","begin":{}}`:                                  false,
+		`{"dynamill":"tasks","begin":{"changeRules":true,"restart":true}}`:  false,
+		`{"begin":{"changeRules":true,"restart":true}}`:                     false,
+		`{"dynamill":"tasks"}`:                                              false,
+		``:                                                                  false,
 	} {
 		if got := ChangesRules([]byte(payload)); got != want {
 			t.Errorf("%s: %v", payload, got)

@@ -178,7 +178,7 @@ func (r replayer) config(ctx context.Context, request handlers.ReplayRequest) (r
 	keys := replay.KeyNames{Partition: r.set.Table.PartitionKey, Sort: r.set.Table.SortKey}
 	stateTable := r.Describe().StateTable
 	cfg := replay.Config{
-		Engine: r.instance, State: r.function.tables, StateTable: stateTable, Rules: request.Rules,
+		Engine: r.instance, State: r.function.tables, StateTable: stateTable, Rules: request.Rules, Restart: request.Restart,
 		Version: replay.VersionOf(r.set), Worker: r.function.logStream,
 		ScanOf: func(table string) replay.ScanConfig {
 			of := keys

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -305,6 +306,38 @@ func TestWhoeverAgreesToChangedRulesAgreesOnce(t *testing.T) {
 			return
 		}
 	}
+}
+
+// What was replayed before records were lost has to be replayed again.
+func TestAnUnfinishedReplayIsGoneOnWithOrBegunAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub(t, clubRules, 40, 1, 4)
+		if err := c.execute(`{}`); err != nil {
+			t.Fatal(err)
+		}
+		ask := func(payload string, answer any) {
+			t.Helper()
+			text, err := c.invoke(t.Context(), []byte(payload))
+			if err == nil {
+				err = json.Unmarshal(text, answer)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var first, joined, anew handlers.ReplayStep
+		ask(`{"dynamill":"replay","begin":{"segments":3}}`, &first)
+		ask(fmt.Sprintf(`{"dynamill":"replay","work":%s,"piece":%q}`, first.Step, first.Pieces[0]), &handlers.ReplayPiece{})
+		ask(`{"dynamill":"replay","begin":{"segments":3}}`, &joined)
+		ask(`{"dynamill":"replay","begin":{"segments":3,"restart":true}}`, &anew)
+		if len(first.Pieces) != 3 || !slices.Equal(joined.Pieces, first.Pieces[1:]) || !slices.Equal(anew.Pieces, first.Pieces) {
+			t.Errorf("pieces %q, then %q, anew %q", first.Pieces, joined.Pieces, anew.Pieces)
+		}
+		if err := c.execute(`{"segments":3,"restart":true}`); err != nil {
+			t.Error(err)
+		}
+		c.holds(clubRules)
+	})
 }
 
 // open opens an engine beside the fleet.

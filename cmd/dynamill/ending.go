@@ -104,7 +104,7 @@ func (f *follower) look(ctx context.Context) monitor.State {
 // more. The state table stays: it tells what is in force of items that vanished.
 func (f *follower) replayMissed() string {
 	return fmt.Sprintf("stop every `dynamill run` of this table, delete the table %s (checkpoints that lead nowhere), start `dynamill run` again, "+
-		"and run `dynamill replay` when it has caught up (docs/replay.md, \"After an outage\")", f.leaseTable)
+		"and run `dynamill replay --restart` when it has caught up (docs/replay.md, \"After an outage\")", f.leaseTable)
 }
 
 // unfinished says what a drain that was cut short has left.

@@ -23,6 +23,7 @@ type Replay struct {
 	OneOf    int          // if not 0: the items of one rule only, chosen by this
 	Keys     []change.Key // an export, kept from whenever; nil: a scan
 	Name     string       // of the export
+	Restart  bool         // what a replay like it has done is forgotten
 	InSteps  bool         // the pieces are given out one by one, as a state machine does
 }
 
@@ -98,7 +99,7 @@ func (w *Worker) replays(ctx context.Context, world World, r Replay) error {
 	}
 	cfg := replay.Config{
 		Engine: inLanes{engine}, State: w.client, StateTable: world.StateTable, Version: versionOf(set),
-		Parallel: piecesMax, Worker: w.String(), Term: world.LeaseTerm, Unique: w.unique(),
+		Parallel: piecesMax, Worker: w.String(), Term: world.LeaseTerm, Unique: w.unique(), Restart: r.Restart,
 		ScanOf: func(table string) replay.ScanConfig {
 			keys := replay.KeyNames{Partition: set.Table.PartitionKey, Sort: set.Table.SortKey}
 			if table == world.StateTable {

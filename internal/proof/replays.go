@@ -235,7 +235,7 @@ func (l *life) makeGood() error {
 	case l.Verifies:
 		return l.repair()
 	case l.Seed%2 == 0:
-		return errors.Join(l.crew.FinishReplay(adversary.Replay{Segments: 2, InSteps: l.Seed%4 == 0}), l.drain())
+		return errors.Join(l.crew.FinishReplay(adversary.Replay{Segments: 2, Restart: true, InSteps: l.Seed%4 == 0}), l.drain())
 	}
 	return l.sweep()
 }
