@@ -293,6 +293,7 @@ type shift struct {
 	by2     []string             // two workers at the same time
 	bad     []string
 	byWho   map[string]int
+	onDone  func(item string)
 }
 
 func newShift() *shift {
@@ -343,6 +344,9 @@ func (s *shift) end(m *member, records []change.Record, done bool) {
 		s.times[fmt.Sprintf("%s version %d", item, version)]++
 		s.slowest = max(s.slowest, time.Since(r.Created))
 		s.byWho[m.name]++
+		if s.onDone != nil {
+			s.onDone(item)
+		}
 	}
 }
 

@@ -160,8 +160,15 @@ type baseline struct {
 	old   bool // as the row first said, which may have been written long before; what the owner writes next counts them all
 }
 
+// recount has the polls that were made until now count for nothing.
+func (l *fleet) recount(rows map[string]Lease) {
+	for id, row := range rows {
+		l.polls[id] = baseline{polls: row.EmptyPolls, old: true}
+	}
+}
+
 // emptyFor reports whether a shard was empty for several polls since this
-// worker saw it first.
+// worker saw it first, or since its polls were last recounted.
 func (l *fleet) emptyFor(row Lease, polls int) bool {
 	return row.EmptyPolls-l.polls[row.Shard].polls >= int64(polls)
 }
@@ -191,7 +198,7 @@ func (l *fleet) settled() bool {
 }
 
 // othersIdle reports whether the shards that other workers read were empty for
-// several polls since this worker saw them first.
+// several polls, as emptyFor counts them.
 func (l *fleet) othersIdle(rows map[string]Lease, polls int) bool {
 	held := l.holding()
 	for id, row := range rows {

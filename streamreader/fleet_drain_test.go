@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,6 +62,38 @@ func TestDrainCountsNoPollsThatOthersMadeBeforeIt(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// What one worker applies may write what another is still to read, and so on.
+func TestDrainBesideOthersWaitsForWhatItsOwnRecordsCause(t *testing.T) {
+	const hops = 15
+	for i := range 10 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrew(t, dynamosim.Options{Shards: 6})
+				c.joinAll("a", "b")
+				time.Sleep(70*time.Second + time.Duration(i)*testTerm/30)
+				c.work.mu.Lock()
+				c.work.took = 4 * time.Second
+				c.work.onDone = func(item string) {
+					if left, _ := strconv.Atoi(strings.TrimPrefix(item, "hop")); left > 0 {
+						c.write(t, fmt.Sprintf("hop%d", left-1))
+					}
+				}
+				c.work.mu.Unlock()
+				c.write(t, fmt.Sprintf("hop%d", hops))
+				if err := c.prepare("drains").reader.Drain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				delete(c.members, "drains")
+				c.judge(false)
+				if len(c.work.seen) != hops+1 {
+					t.Errorf("%d of %d hops were made", len(c.work.seen)-1, hops)
+				}
+				c.dismiss()
+			})
+		})
 	}
 }
 

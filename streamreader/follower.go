@@ -50,15 +50,16 @@ type follower struct {
 	allMade   bool                // all of them were, before the rows were read
 	decoder   decoder
 
-	soon      time.Duration // next wait after a shard has ended
-	nextList  time.Time
-	nextFull  time.Time     // of all shards, should none end
-	listedAt  time.Time     // the last page that came
-	lists     <-chan listed // pages of the list that is being made; nil if none is
-	stopList  context.CancelFunc
-	idleAtAsk bool      // all shards were idle when the list was begun
-	toldAt    time.Time // when others were told, while stopping, of what is given up
-	failing   *waits
+	soon       time.Duration // next wait after a shard has ended
+	nextList   time.Time
+	nextFull   time.Time     // of all shards, should none end
+	listedAt   time.Time     // the last page that came
+	lists      <-chan listed // pages of the list that is being made; nil if none is
+	stopList   context.CancelFunc
+	doneBefore int64     // draining: how many records this worker had applied when it read the rows
+	idleAtAsk  bool      // all shards were idle when the list was begun
+	toldAt     time.Time // when others were told, while stopping, of what is given up
+	failing    *waits
 
 	slots  chan struct{}
 	buffer *buffer

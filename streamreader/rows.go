@@ -94,6 +94,9 @@ func (f *follower) see(rows []Lease) {
 	}
 	before := f.leases
 	f.leases, f.children = seen, childrenIn(seen)
+	if f.drain && f.fleet != nil {
+		f.waitAnew(before)
+	}
 	for id, l := range seen {
 		if was, known := before[id]; known && l.Finished() && !was.Finished() && len(f.children[id]) == 0 {
 			f.listSoon()
@@ -107,6 +110,26 @@ func (f *follower) see(rows []Lease) {
 		if len(f.children[id]) > 0 {
 			s.observe(shardInfo{closed: true}, f.children[id], streams.StreamStatusEnabled)
 		}
+	}
+}
+
+// waitAnew has every shard be empty for several polls more if anybody has applied
+// records since the rows were read before: that may have written what some shard is
+// still to show.
+func (f *follower) waitAnew(before map[string]Lease) {
+	done := f.r.done()
+	applied := done != f.doneBefore
+	f.doneBefore = done
+	for id, row := range f.leases {
+		was, known := before[id]
+		applied = applied || known && was.Checkpoint != row.Checkpoint
+	}
+	if !applied {
+		return
+	}
+	f.fleet.recount(f.leases)
+	for _, s := range f.running {
+		s.setEmptyPolls(0)
 	}
 }
 

@@ -16,7 +16,8 @@ func (f *follower) allIdle() bool {
 			return false
 		}
 	}
-	return f.fleet == nil || f.fleet.othersIdle(f.leases, f.r.cfg.DrainPolls)
+	// Rows that were read before this worker applied something say nothing of what it has written.
+	return f.fleet == nil || f.r.done() == f.doneBefore && f.fleet.othersIdle(f.leases, f.r.cfg.DrainPolls)
 }
 
 // over reports whether there is nothing left to follow.

@@ -160,3 +160,10 @@ func (r *Reader) countDone(records int) {
 	defer r.mu.Unlock()
 	r.state.records += int64(records)
 }
+
+// done is how many records were applied.
+func (r *Reader) done() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state.records
+}
