@@ -141,7 +141,7 @@ func (r *batchReader) event(s *scanner, late bool) error {
 	case env.late && env.payload != nil && !late:
 		return r.lateEvent(env.payload)
 	case env.late:
-		return payloadErrorf("a report of a late batch without its records (destinations other than S3 carry none): name an S3 bucket as the on-failure destination, and run `dynamill replay`, as docs/replay.md says")
+		return payloadErrorf("a report of a late batch without its records (destinations other than S3 carry none): name an S3 bucket as the on-failure destination, and run `dynamill replay --restart`, as docs/replay.md says")
 	}
 	return payloadErrorf("want stream records or SQS messages, found an object with %s", strings.Join(env.names, ", "))
 }

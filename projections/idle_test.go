@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynamill/dynamill/change"
 )
 
@@ -91,6 +93,36 @@ func TestRederivingWhatIsRightWritesNothing(t *testing.T) {
 			w.expectNoDrift()
 		})
 	}
+}
+
+// TestAddingARuleMarksNothingForOthers has every entry change, and nothing of what the rules
+// that were there before make of it.
+func TestAddingARuleMarksNothingForOthers(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.use(withRule(t, w.file, "comment-count", ""))
+	w.put(change.Item{"pk": s("POST#p1"), "sk": s("METADATA")})
+	w.put(vote(change.Number("1")))
+	w.drain(w.seeded(), 0)
+	f := &faulty{Client: w.sim, around: passAll}
+	e := w.changing(socialRules, f)
+	entries := 0
+	f.before = func(op string, in any) {
+		if tx, ok := in.(*dynamodb.TransactWriteItemsInput); ok {
+			for _, it := range tx.TransactItems {
+				if it.Put != nil && it.Put.Item["effects"] != nil {
+					entries++
+					if due := it.Put.Item["due"]; due != nil {
+						t.Errorf("an entry is marked: %v", due)
+					}
+				}
+			}
+		}
+	}
+	w.replay(e)
+	if entries != 1 {
+		t.Errorf("%d entries were written", entries)
+	}
+	w.expectTrue()
 }
 
 // TestRederivingMendsWhatIsWrong breaks something of everything, out of the stream's sight.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
@@ -313,17 +314,18 @@ func TestWhatALateSeederMovesIsShown(t *testing.T) {
 			from := len(w.records())
 			f := &faulty{Client: w.sim, around: passAll}
 			seeder := w.engine(f)
-			frozen, moved := false, false
+			var frozen, moved atomic.Bool
 			f.around = func(op string, pass func() error) error {
-				if moved && tt.crashes {
+				if moved.Load() && tt.crashes {
 					return errCrash
 				}
-				if op != tt.op || frozen {
+				if op != tt.op || !frozen.CompareAndSwap(false, true) {
 					err := pass()
-					moved = moved || frozen && op == "TransactWriteItems" && err == nil
+					if frozen.Load() && op == "TransactWriteItems" && err == nil {
+						moved.Store(true)
+					}
 					return err
 				}
-				frozen = true
 				var err error
 				if op == "Scan" {
 					err = pass()
@@ -336,8 +338,8 @@ func TestWhatALateSeederMovesIsShown(t *testing.T) {
 				}
 				return pass()
 			}
-			if err := seeder.Seed(w.ctx, nil); err != nil && !errors.Is(err, errCrash) || !moved {
-				t.Fatal(err, moved)
+			if err := seeder.Seed(w.ctx, nil); err != nil && !errors.Is(err, errCrash) || !moved.Load() {
+				t.Fatal(err, moved.Load())
 			}
 			if tt.told {
 				w.redeliverUnreadable(slices.DeleteFunc(w.records()[from:], func(r change.Record) bool { return r.Key != c1 }))

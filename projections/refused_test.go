@@ -112,6 +112,25 @@ func TestEffectsThatCannotBeTakenBackAreParkedAndBlockNothing(t *testing.T) {
 	w.expectNoDrift()
 }
 
+func TestASweepLeavesAloneWhatWasRefused(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.put(change.Item{"pk": s("POST#p1"), "sk": s("METADATA")})
+	e := w.seeded()
+	w.put(comment("a", change.Item{"score": change.Number("10000000000000000000000000000000000000")}))
+	w.put(comment("b", change.Item{"score": change.Number("0.5")})) // the sum would have 39 digits
+	w.drain(e, 0)
+	if ids := w.parkedWith(e, "number.overflow"); len(ids) != 1 {
+		t.Fatalf("parked are %q", ids)
+	}
+	for _, write := range w.writesOf(func(c Client) *Engine { return w.engine(c) }, func(e *Engine) {
+		if err := w.work(e, "sweep"); err != nil {
+			t.Fatal(err)
+		}
+	}) {
+		t.Errorf("a sweep writes %s", write)
+	}
+}
+
 func TestARetryOfAMissingMirrorItemWritesItAgain(t *testing.T) {
 	w := newWorld(t, socialRules)
 	w.seeded()

@@ -159,7 +159,7 @@ func (e *Engine) sweepEntries(ctx context.Context, rows []row) error {
 		return err
 	}
 	for _, k := range look {
-		if !e.planner.MoveFrom(k, entries[k], image(items[k]), plan.Itself, plan.Late{}).Idle() {
+		if e.planner.MoveFrom(k, entries[k], image(items[k]), plan.Itself, plan.Late{}).Outlived() {
 			stale = append(stale, k)
 		}
 	}

@@ -34,11 +34,12 @@ const (
 	// anything to copy, after the position was given its ttl.
 	ExpiringPositions Exception = "expiring position"
 
-	// SeededDueMarks: a worker that seeds what another has seeded already crashed
-	// between the entry, which it changed in nothing but the mark, and the roll-up;
-	// or an item was deleted that was healed while a rule was seeded. Of a tombstone
-	// the mark expires, of an item the next record clears it.
-	SeededDueMarks Exception = "due mark of a rederived item or of a tombstone"
+	// SeededDueMarks: an item lost a contribution, or was healed, while a rule was seeded, or a
+	// worker that seeds what another has seeded already crashed between the entry, which it
+	// changed in nothing but the mark, and the roll-up. Marks of rules that are not live stay,
+	// and records that come by then carry them on. Of a tombstone the mark expires; the next
+	// record, rederivation or sweep of an item clears it.
+	SeededDueMarks Exception = "due mark"
 )
 
 // Audit says where the state table differs from what the items of the table

@@ -157,9 +157,7 @@ func (a *audit) entries() {
 	for _, key := range a.under("item/") {
 		entry := a.rows[key]
 		a.version(key)
-		tombstone := len(entry["effects"].Map()) == 0
-		rederived := entry["rederived"].Kind() != change.KindAbsent || strings.HasSuffix(entry["at"].Text(), "|")
-		if due := entry["due"]; due.Kind() != change.KindAbsent && !((rederived || tombstone) && a.except[SeededDueMarks]) {
+		if due := entry["due"]; due.Kind() != change.KindAbsent && !a.except[SeededDueMarks] {
 			a.differs("", key, "due", change.Value{}, due)
 		}
 		if _, ok := want[key]; ok {

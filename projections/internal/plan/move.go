@@ -136,6 +136,17 @@ func (mv *Move) Idle() bool {
 	return mv.Old.equal(mv.New) && len(mv.Restore) == 0 && !mv.Repark && !mv.Raised && len(mv.Due) == 0
 }
 
+// Outlived reports whether the entry holds effects for which the item does not ask
+// (any more). What DynamoDB refused is held as parked while the item asks for it still.
+func (mv *Move) Outlived() bool {
+	for id, held := range mv.Old.without(mv.New) {
+		if _, asked := mv.New[id]; !asked || held.Kind != Parked {
+			return true
+		}
+	}
+	return false
+}
+
 // marked reports whether the item's entry holds a due mark to be cleared after the roll-ups.
 func (mv *Move) marked() bool {
 	return len(mv.Due) > 0 && (mv.MarkedEntry().At == mv.To || len(mv.Entry.Due) > 0)
