@@ -86,6 +86,7 @@ const (
 // age lets more time pass than a stream holds records, while whoever reads goes
 // on reading. No shard stays open for so long, unless a schedule says which do.
 func (l *life) age() error {
+	l.aged = true
 	until := time.Now().Add(retention)
 	for rolls := time.Now().Add(shardLife); time.Now().Before(until); l.crew.Turn() {
 		if l.Name != "" || time.Now().Before(rolls) {
@@ -122,6 +123,7 @@ func (l *life) reshard(f adversary.Fault, pick uint64) error {
 func (l *life) drop(table string) error {
 	if table == leaseTableName {
 		l.crew.LeasesLost()
+		l.fading = l.aged
 	}
 	_, err := l.crew.Sim.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
 	var missing *ddb.ResourceNotFoundException

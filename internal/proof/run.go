@@ -51,6 +51,8 @@ type life struct {
 	app  *application
 	gap  bool // records were lost
 
+	aged, fading bool // the stream is older than it holds records; and checkpoints were lost since: what is to be read again may go meanwhile
+
 	opponents map[change.Key]opponent
 	early     map[change.Key]string // versions of entries with due marks that stood when their rules went live
 	exports   [][]change.Key
@@ -274,7 +276,11 @@ func (l *life) conclude() error {
 func (l *life) drain() error {
 	err := l.crew.Drain()
 	var trimmed *streamreader.TrimmedError
-	if l.gap && errors.As(err, &trimmed) {
+	if (l.gap || l.fading) && errors.As(err, &trimmed) {
+		if !l.gap {
+			l.loseUnless(false)
+			l.crew.ExpectGaps()
+		}
 		err = errors.Join(l.drop(leaseTableName), l.crew.Drain())
 	}
 	if err != nil {
