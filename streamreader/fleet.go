@@ -29,9 +29,9 @@ type fleet struct {
 	cfg *Config
 
 	own      Lease // the stream's own row; zero if there is none
-	drains   bool
 	changed  map[string]time.Time
-	polls    map[string]baseline
+	polls    polls
+	hush     *hush // nil: does not drain
 	plan     leases.Plan
 	asked    map[string]string // shards asked for, with the owners asked
 	looked   bool              // just now, and nothing was made of it yet
@@ -57,12 +57,16 @@ type fleet struct {
 }
 
 func newFleet(cfg *Config, drains bool) *fleet {
-	return &fleet{
-		cfg: cfg, drains: drains, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: map[string]baseline{}, asked: map[string]string{},
+	l := &fleet{
+		cfg: cfg, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: polls{}, asked: map[string]string{},
 		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: newWaits(cfg.WorkerID + " looks"),
 		silence: silence{shards: map[string]pausedShard{}},
 		random:  rand.New(rand.NewPCG(nameHash(cfg.WorkerID), 0)),
 	}
+	if drains {
+		l.hush = &hush{checkpoints: map[string]string{}, others: polls{}, own: map[string]int{}}
+	}
+	return l
 }
 
 func nameHash(name string) uint64 {
@@ -136,13 +140,9 @@ func (l *fleet) date(before, now Lease) {
 		l.namesake = true
 	}
 	_, seen := l.changed[now.Shard]
-	switch base := l.polls[now.Shard]; {
-	case !seen:
-		l.polls[now.Shard] = baseline{polls: now.EmptyPolls, old: true}
-	case base.old && before.Counter != now.Counter:
-		l.polls[now.Shard] = baseline{polls: now.EmptyPolls}
-	case now.EmptyPolls < base.polls:
-		l.polls[now.Shard] = baseline{}
+	l.polls.date(before, now)
+	if l.hush != nil {
+		l.hush.others.date(before, now)
 	}
 	switch {
 	case !seen && now.Finished():
@@ -151,26 +151,6 @@ func (l *fleet) date(before, now Lease) {
 		l.changed[now.Shard] = time.Now()
 		l.lookByExpiry(now)
 	}
-}
-
-// baseline is how many of a row's EmptyPolls do not count, as they were made
-// before this worker looked.
-type baseline struct {
-	polls int64
-	old   bool // as the row first said, which may have been written long before; what the owner writes next counts them all
-}
-
-// recount has the polls that were made until now count for nothing.
-func (l *fleet) recount(rows map[string]Lease) {
-	for id, row := range rows {
-		l.polls[id] = baseline{polls: row.EmptyPolls, old: true}
-	}
-}
-
-// emptyFor reports whether a shard was empty for several polls since this
-// worker saw it first, or since its polls were last recounted.
-func (l *fleet) emptyFor(row Lease, polls int) bool {
-	return row.EmptyPolls-l.polls[row.Shard].polls >= int64(polls)
 }
 
 // divide plans what this worker does next.
@@ -198,11 +178,11 @@ func (l *fleet) settled() bool {
 }
 
 // othersIdle reports whether the shards that other workers read were empty for
-// several polls, as emptyFor counts them.
+// several polls since anybody was last seen to apply records.
 func (l *fleet) othersIdle(rows map[string]Lease, polls int) bool {
 	held := l.holding()
 	for id, row := range rows {
-		if held[id] == nil && !row.Finished() && !l.emptyFor(row, polls) {
+		if held[id] == nil && !row.Finished() && !l.hush.others.empty(row, polls) {
 			return false
 		}
 	}
@@ -214,7 +194,7 @@ func (l *fleet) othersIdle(rows map[string]Lease, polls int) bool {
 func (l *fleet) othersCaughtUp(rows map[string]Lease, polls int, moment time.Time) bool {
 	held := l.holding()
 	for id, row := range rows {
-		if held[id] == nil && !row.Finished() && !l.emptyFor(row, polls) && !row.Newest.After(moment) {
+		if held[id] == nil && !row.Finished() && !l.polls.empty(row, polls) && !row.Newest.After(moment) {
 			return false
 		}
 	}

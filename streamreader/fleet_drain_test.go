@@ -66,34 +66,54 @@ func TestDrainCountsNoPollsThatOthersMadeBeforeIt(t *testing.T) {
 }
 
 // What one worker applies may write what another is still to read, and so on.
-func TestDrainBesideOthersWaitsForWhatItsOwnRecordsCause(t *testing.T) {
-	const hops = 15
-	for i := range 10 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newCrew(t, dynamosim.Options{Shards: 6})
-				c.joinAll("a", "b")
-				time.Sleep(70*time.Second + time.Duration(i)*testTerm/30)
-				c.work.mu.Lock()
-				c.work.took = 4 * time.Second
-				c.work.onDone = func(item string) {
-					if left, _ := strconv.Atoi(strings.TrimPrefix(item, "hop")); left > 0 {
-						c.write(t, fmt.Sprintf("hop%d", left-1))
+func TestDrainBesideOthersWaitsForWhatRecordsCause(t *testing.T) {
+	const hops = 8
+	for name, tt := range map[string]struct {
+		shards   int
+		others   []string
+		took     time.Duration // a batch
+		interval time.Duration // between checkpoints
+	}{
+		"shards for all":               {6, []string{"a", "b"}, 4 * time.Second, 0},
+		"none for who drains":          {2, []string{"a", "b"}, 4 * time.Second, 0},
+		"shards change hands":          {2, []string{"a"}, 9 * time.Second, 0},
+		"what is done is seldom saved": {2, []string{"a", "b"}, 4 * time.Second, time.Minute},
+	} {
+		for i := range 20 {
+			t.Run(fmt.Sprintf("%s, %d", name, i), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCrew(t, dynamosim.Options{Shards: tt.shards})
+					seldom := func(cfg *Config) { cfg.CheckpointInterval = tt.interval }
+					for _, name := range tt.others {
+						c.join(name, seldom)
 					}
-				}
-				c.work.mu.Unlock()
-				c.write(t, fmt.Sprintf("hop%d", hops))
-				if err := c.prepare("drains").reader.Drain(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				delete(c.members, "drains")
-				c.judge(false)
-				if len(c.work.seen) != hops+1 {
-					t.Errorf("%d of %d hops were made", len(c.work.seen)-1, hops)
-				}
-				c.dismiss()
+					time.Sleep(70*time.Second + time.Duration(i)*testTerm/60)
+					last := time.Now()
+					c.work.mu.Lock()
+					c.work.took = tt.took
+					c.work.onDone = func(item string) {
+						last = time.Now()
+						if left, _ := strconv.Atoi(strings.TrimPrefix(item, "hop")); left > 0 {
+							c.write(t, fmt.Sprintf("hop%d", left-1))
+						}
+					}
+					c.work.mu.Unlock()
+					c.write(t, fmt.Sprintf("hop%d", hops))
+					if err := c.prepare("drains", seldom).reader.Drain(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					delete(c.members, "drains")
+					c.judge(false)
+					c.work.mu.Lock()
+					made, took := len(c.work.seen)-1, time.Since(last)
+					c.work.mu.Unlock()
+					if made != hops || took > 2*testTerm+tt.interval {
+						t.Errorf("%d of %d hops were made, and it ended %s after the last", made, hops, took)
+					}
+					c.dismiss()
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -332,7 +332,7 @@ func TestAWorkerAsksOnlyByRowsThatItHasJustRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.see(rows)
+			f.see(rows, 0)
 		}
 		for step, test := range []struct {
 			rows int

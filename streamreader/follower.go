@@ -50,16 +50,16 @@ type follower struct {
 	allMade   bool                // all of them were, before the rows were read
 	decoder   decoder
 
-	soon       time.Duration // next wait after a shard has ended
-	nextList   time.Time
-	nextFull   time.Time     // of all shards, should none end
-	listedAt   time.Time     // the last page that came
-	lists      <-chan listed // pages of the list that is being made; nil if none is
-	stopList   context.CancelFunc
-	doneBefore int64     // draining: how many records this worker had applied when it read the rows
-	idleAtAsk  bool      // all shards were idle when the list was begun
-	toldAt     time.Time // when others were told, while stopping, of what is given up
-	failing    *waits
+	soon      time.Duration // next wait after a shard has ended
+	nextList  time.Time
+	nextFull  time.Time     // of all shards, should none end
+	listedAt  time.Time     // the last page that came
+	lists     <-chan listed // pages of the list that is being made; nil if none is
+	stopList  context.CancelFunc
+	wasIdle   bool      // draining: all shards were idle when a list was last thought of
+	idleAtAsk bool      // all shards were idle when the list was begun
+	toldAt    time.Time // when others were told, while stopping, of what is given up
+	failing   *waits
 
 	slots  chan struct{}
 	buffer *buffer
@@ -112,6 +112,7 @@ func (f *follower) run(ctx, work context.Context) error {
 				return err
 			}
 		}
+		f.hurry()
 		f.list(ctx)
 		if f.fleet != nil {
 			f.fleet.tell(ctx)

@@ -143,6 +143,18 @@ func (f *follower) complete(ctx context.Context) error {
 	return nil
 }
 
+// hurry brings the list forward that tells who drains whether the stream is read up.
+func (f *follower) hurry() {
+	if !f.drain || f.lists != nil {
+		return
+	}
+	idle := f.allIdle()
+	if idle && !f.wasIdle {
+		f.nextList = time.Now()
+	}
+	f.wasIdle = idle
+}
+
 // listSoon brings the next list forward: a shard has ended.
 func (f *follower) listSoon() {
 	f.soon = listSoon

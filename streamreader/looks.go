@@ -91,7 +91,7 @@ func (l *fleet) lookAt() time.Time {
 	soon := l.lookAfter(min(max(term/looksPerTerm, time.Duration(l.looks.rows)*lookRow), term/leases.RenewalsPerTerm))
 	watch := l.lookAfter(term / watchesPerTerm)
 	switch {
-	case l.looks.called, l.drains, l.own.Checkpoint != Latest, l.plan.Vacant > 0, l.plan.Workers != l.workers:
+	case l.looks.called, l.hush != nil, l.own.Checkpoint != Latest, l.plan.Vacant > 0, l.plan.Workers != l.workers:
 		return soon
 	case l.watches():
 		if l.looks.expiry.Before(watch) {

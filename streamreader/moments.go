@@ -101,8 +101,5 @@ func (f *follower) meet(ctx, work context.Context, m moment) (bool, error) {
 		}
 	}
 	again := m.idle && f.drain && f.lists == nil && f.allIdle()
-	if again {
-		f.nextList = time.Now()
-	}
 	return again || m.page != nil || len(m.ended) > 0, nil
 }

@@ -158,8 +158,9 @@ func (r *Reader) Run(ctx context.Context) error { return r.follow(ctx, false) }
 // Drain is Run that returns nil as soon as the stream is read up: every shard,
 // listed anew, is finished or open and empty for DrainPolls polls, and nothing
 // is in flight. It takes part like Run; of shards that other workers read, the
-// rows tell, and whenever anybody has applied records all polls are counted anew: what
-// that has written is still to be read. If ctx ends before that it stops as Run does, and returns the
+// rows tell. Whenever anybody has applied records all polls are counted anew, for what that
+// wrote is still to be read: beside others it ends some two terms after the last record,
+// and while records keep coming faster than that it does not end. If ctx ends before that it stops as Run does, and returns the
 // context's cause.
 func (r *Reader) Drain(ctx context.Context) error { return r.follow(ctx, true) }
 

@@ -47,7 +47,7 @@ func (f *follower) load(ctx context.Context) error {
 			former = l.Stream
 		}
 	}
-	f.see(rows)
+	f.see(rows, 0)
 	if f.fresh {
 		f.r.cfg.Logger.Info("starting with the oldest records that the stream holds", "stream", f.r.cfg.StreamARN)
 		if former != "" {
@@ -58,8 +58,8 @@ func (f *follower) load(ctx context.Context) error {
 	return nil
 }
 
-// see takes over the rows as they were just read.
-func (f *follower) see(rows []Lease) {
+// see takes over the rows as they were just read, when so many records were done.
+func (f *follower) see(rows []Lease, done int64) {
 	var own *Lease // the stream's
 	seen := make(map[string]Lease, len(rows))
 	f.strays = map[string]Lease{}
@@ -94,8 +94,8 @@ func (f *follower) see(rows []Lease) {
 	}
 	before := f.leases
 	f.leases, f.children = seen, childrenIn(seen)
-	if f.drain && f.fleet != nil {
-		f.waitAnew(before)
+	if f.fleet != nil {
+		f.fleet.hush.look(seen, done, f.running)
 	}
 	for id, l := range seen {
 		if was, known := before[id]; known && l.Finished() && !was.Finished() && len(f.children[id]) == 0 {
@@ -110,26 +110,6 @@ func (f *follower) see(rows []Lease) {
 		if len(f.children[id]) > 0 {
 			s.observe(shardInfo{closed: true}, f.children[id], streams.StreamStatusEnabled)
 		}
-	}
-}
-
-// waitAnew has every shard be empty for several polls more if anybody has applied
-// records since the rows were read before: that may have written what some shard is
-// still to show.
-func (f *follower) waitAnew(before map[string]Lease) {
-	done := f.r.done()
-	applied := done != f.doneBefore
-	f.doneBefore = done
-	for id, row := range f.leases {
-		was, known := before[id]
-		applied = applied || known && was.Checkpoint != row.Checkpoint
-	}
-	if !applied {
-		return
-	}
-	f.fleet.recount(f.leases)
-	for _, s := range f.running {
-		s.setEmptyPolls(0)
 	}
 }
 

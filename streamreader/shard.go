@@ -49,6 +49,7 @@ type shardReader struct {
 // progress is what Stats and Drain want to know of a shard.
 type progress struct {
 	emptyPolls int       // polls in a row that found nothing, while nothing is in flight
+	unsaved    bool      // something is done that no checkpoint names yet
 	newest     time.Time // creation of the newest record done; of the first one read while none is
 	at         time.Time // the last time that a poll or a batch succeeded
 	answered   time.Time // the last time that a page came; zero if none did

@@ -60,5 +60,8 @@ func (s *shardReader) save(work context.Context) error {
 		return err
 	}
 	s.front.save(m)
+	s.mu.Lock()
+	s.progress.unsaved = false
+	s.mu.Unlock()
 	return nil
 }

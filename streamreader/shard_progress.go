@@ -52,7 +52,7 @@ func (s *shardReader) note(empty bool) {
 
 func (s *shardReader) noteDone(records []change.Record) {
 	s.mu.Lock()
-	s.progress.at = time.Now()
+	s.progress.at, s.progress.unsaved = time.Now(), true
 	if created := records[len(records)-1].Created; created.After(s.progress.newest) {
 		s.progress.newest = created
 	}
@@ -83,11 +83,16 @@ func (s *shardReader) snapshot() progress {
 	return s.progress
 }
 
-// idle reports whether the shard is open and has been empty for several polls.
-func (s *shardReader) idle() bool {
+// idle reports whether the shard is open and has been empty for several polls,
+// not counting those that were made before, if it has been empty since then.
+func (s *shardReader) idle(before int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.closed && s.progress.emptyPolls >= s.cfg.DrainPolls
+	n := s.progress.emptyPolls
+	if n >= before {
+		n -= before
+	}
+	return !s.closed && n >= s.cfg.DrainPolls
 }
 
 // describe adds to the shard's row how far behind it is, for others to see.
@@ -95,8 +100,8 @@ func (s *shardReader) describe(row *Lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row.EmptyPolls = int64(s.progress.emptyPolls)
-	if s.closed {
-		row.EmptyPolls = 0 // it must be read to its end
+	if s.closed || s.progress.unsaved {
+		row.EmptyPolls = 0 // it must be read to its end; what is done shows by the checkpoint
 	}
 	if s.progress.newest.After(row.Newest) {
 		row.Newest = s.progress.newest.UTC().Truncate(time.Second)

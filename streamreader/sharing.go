@@ -67,12 +67,13 @@ func (f *follower) look(ctx context.Context) error {
 	inTime, cancel := context.WithTimeout(ctx, f.r.cfg.LeaseTerm) // a request that hangs must not keep this worker from taking what is free
 	defer cancel()
 	allMade := f.fleet.own.Checkpoint == Latest // only what was so before can be relied on: a scan is not a picture of one moment
+	done := f.r.done()
 	rows, err := f.r.cfg.Checkpoints.Load(inTime)
 	if err != nil {
 		return fmt.Errorf("loading leases: %w", err)
 	}
 	f.allMade = allMade
-	f.see(rows)
+	f.see(rows, done)
 	f.fleet.looked = false
 	return nil
 }

@@ -11,13 +11,24 @@ func (f *follower) settled() bool {
 
 // allIdle reports whether every shard that is being read, by whoever, is open and empty.
 func (f *follower) allIdle() bool {
-	for _, s := range f.running {
-		if !s.idle() {
+	if f.fleet == nil {
+		for _, s := range f.running {
+			if !s.idle(0) {
+				return false
+			}
+		}
+		return true
+	}
+	hush := f.fleet.hush
+	if hush == nil || hush.done != f.r.done() { // the rows were read before that was applied
+		return false
+	}
+	for id, s := range f.running {
+		if !s.idle(hush.own[id]) {
 			return false
 		}
 	}
-	// Rows that were read before this worker applied something say nothing of what it has written.
-	return f.fleet == nil || f.r.done() == f.doneBefore && f.fleet.othersIdle(f.leases, f.r.cfg.DrainPolls)
+	return f.fleet.othersIdle(f.leases, f.r.cfg.DrainPolls)
 }
 
 // over reports whether there is nothing left to follow.

@@ -68,14 +68,14 @@ func TestAShardThatNobodyReadsIsNamed(t *testing.T) {
 			{Shard: "5-idle", Stream: arn, Owner: "alive", Counter: 1, Checkpoint: "5", Newest: created, EmptyPolls: 3},
 			{Shard: "6-child", Stream: arn, Checkpoint: TrimHorizon, Parent: "4-theirs"},
 		}
-		f.see(rows)
+		f.see(rows, 0)
 		time.Sleep(testTerm)
 		for i := range rows {
 			if rows[i].Owner == "alive" {
 				rows[i].Counter++
 			}
 		}
-		f.see(rows)
+		f.see(rows, 0)
 		f.fleet.divide(f.leases, nil)
 		f.publish()
 		lag := time.Minute + testTerm
