@@ -51,8 +51,9 @@ func (s *shardReader) note(empty bool) {
 }
 
 func (s *shardReader) noteDone(records []change.Record) {
+	_, unsaved := s.front.unsaved()
 	s.mu.Lock()
-	s.progress.at, s.progress.unsaved = time.Now(), true
+	s.progress.at, s.progress.unsaved = time.Now(), unsaved
 	if created := records[len(records)-1].Created; created.After(s.progress.newest) {
 		s.progress.newest = created
 	}

@@ -134,6 +134,7 @@ func (q *silence) resume(s *shardReader) {
 	s.first = p.reader.first
 	s.reopened, s.answeredAt = p.reader.reopened, p.reader.answeredAt
 	s.progress = p.reader.snapshot()
+	s.progress.unsaved = false // it was saved when the shard was given up
 }
 
 // heard notes when a shard answered.

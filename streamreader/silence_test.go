@@ -199,3 +199,28 @@ func TestAShardThatCannotBeReadIsNotTakenForEmpty(t *testing.T) {
 		c.dismiss()
 	})
 }
+
+// Its last checkpoint is written when it gives a shard up that does not answer.
+func TestAShardThatWasGivenUpForSilenceIsEmptyAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, deaf := newDeafCrew(t, 4)
+		for range 2 { // the second time less than the interval after a checkpoint
+			for i := range 40 {
+				c.write(t, fmt.Sprintf("item%d", i))
+			}
+			for c.behind() > 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		deaf.set(false, true)
+		time.Sleep((silentTerms + 1) * testTerm)
+		deaf.set(false, false)
+		time.Sleep(20 * testTerm)
+		for id, l := range c.rows() {
+			if !l.OfStream() && l.EmptyPolls == 0 {
+				t.Errorf("shard %s of %s, at %s, is not said to be empty", id, l.Owner, l.Checkpoint)
+			}
+		}
+		c.dismiss()
+	})
+}
