@@ -33,15 +33,15 @@ func TestAnEndHasItsStateAndItsRemedy(t *testing.T) {
 		remedy string
 		code   int
 	}{
-		"records were dropped":             {trimmed, 200, streaming(arn), monitor.RecordsLost, "`dynamill replay`", exitFailed},
+		"records were dropped":             {trimmed, 200, streaming(arn), monitor.RecordsLost, "`dynamill replay --restart`", exitFailed},
 		"a shard is no longer listed":      {unlisted, 200, streaming(arn), monitor.RecordsLost, "delete the table app-dynamill-leases", exitFailed},
-		"a shard is gone, and nobody says": {missing, 400, refusal("AccessDeniedException", ""), monitor.RecordsLost, "`dynamill replay`", exitFailed},
+		"a shard is gone, and nobody says": {missing, 400, refusal("AccessDeniedException", ""), monitor.RecordsLost, "`dynamill replay --restart`", exitFailed},
 		"the table went with its stream":   {missing, 400, refusal("ResourceNotFoundException", ""), monitor.TableDeleted, "--table", exitEnvironment},
 		"the table is on its way out": {missing, 200, map[string]any{"Table": map[string]any{"TableStatus": "DELETING"}},
 			monitor.TableDeleted, "--table", exitEnvironment},
 		"a disabled stream was read to its end": {streamreader.ErrStreamEnded, 200, description(map[string]any{"LatestStreamArn": arn}),
 			monitor.StreamDisabled, "update-table", exitEnvironment},
-		"another stream took its place": {streamreader.ErrStreamNotFound, 200, streaming(arn + "2"), monitor.StreamReplaced, "`dynamill replay`", exitFailed},
+		"another stream took its place": {streamreader.ErrStreamNotFound, 200, streaming(arn + "2"), monitor.StreamReplaced, "`dynamill replay --restart`", exitFailed},
 		"the stream is not found":       {streamreader.ErrStreamNotFound, 200, streaming(arn), monitor.StreamDisabled, "update-table", exitEnvironment},
 		"newer rules":                   {projections.ErrEpochMoved, 200, streaming(arn), "", "", exitFailed},
 		"a bug":                         {errors.New("index out of range"), 200, streaming(arn), "", "", exitFailed},

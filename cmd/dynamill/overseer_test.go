@@ -143,7 +143,7 @@ func TestWhatOnlyAPersonCanEndStaysVisible(t *testing.T) {
 		code    int
 	}{
 		"the stream is disabled": {disable, monitor.StreamDisabled, "aws dynamodb update-table", exitEnvironment},
-		"the stream is replaced": {func(w *world) { disable(w); w.enableStream() }, monitor.StreamReplaced, "`dynamill replay`", exitFailed},
+		"the stream is replaced": {func(w *world) { disable(w); w.enableStream() }, monitor.StreamReplaced, "`dynamill replay --restart`", exitFailed},
 		"the state table is deleted": {func(w *world) {
 			_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.table + "-dynamill")})
 			w.must(err)
