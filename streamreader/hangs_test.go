@@ -94,10 +94,7 @@ func TestAStartThatHangsIsMadeAgain(t *testing.T) {
 			t.Run(what+" "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f, c := newFakeStream(), &collector{}
-					cp := &hungCalls{MemoryCheckpoints: NewMemoryCheckpoints(), loads: calls.loads, creates: calls.creates}
-					if how == "in a fleet" {
-						cp.claims = calls.claims // who reads alone lets only that shard wait
-					}
+					cp := &hungCalls{MemoryCheckpoints: NewMemoryCheckpoints(), loads: calls.loads, creates: calls.creates, claims: calls.claims}
 					// A worker of a fleet has begun the first list, and is dead.
 					if _, err := cp.MemoryCheckpoints.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Counter: 3, Checkpoint: TrimHorizon}); err != nil {
 						t.Fatal(err)
@@ -117,7 +114,8 @@ func TestAStartThatHangsIsMadeAgain(t *testing.T) {
 	}
 }
 
-// The end of the first list claims and releases the stream's own row.
+// The end of the first list claims and releases the stream's own row; its one shard is
+// claimed beside it, so that either hangs.
 func TestTheEndOfTheFirstListMayHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
@@ -126,7 +124,7 @@ func TestTheEndOfTheFirstListMayHang(t *testing.T) {
 			t.Fatal(err)
 		}
 		cp.claims = 1
-		f.open("shard", "") // without a record nothing else is claimed before
+		f.open("shard", "")
 		began := time.Now()
 		if err := newTestReader(t, f, cp, c, alone).Drain(t.Context()); err != nil {
 			t.Fatal(err)

@@ -171,7 +171,9 @@ func (s *shardReader) claim(ctx context.Context) error {
 	}
 	b := newWaits(s.cfg.WorkerID + s.info.id)
 	for s.cfg.Alone {
-		err := s.held.Claim(ctx, s.cfg.worker())
+		inTime, cancel := s.cfg.inTime(ctx)
+		err := s.held.Claim(inTime, s.cfg.worker())
+		cancel()
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
