@@ -244,19 +244,25 @@ func TestWhatIsDoneIsSavedWhileAShardWaits(t *testing.T) {
 				f.latency = 10 * time.Millisecond
 				openFull(f, "slow", 5000, 40<<10)
 				openFull(f, "other", 5000, 40<<10)
+				var mu sync.Mutex
 				done, last := 0, ""
 				c.before = func(_ context.Context, records []change.Record) (int, error) {
 					if isOf(records, "slow") {
 						time.Sleep(10 * time.Minute)
-					} else {
-						done += len(records)
-						last = records[len(records)-1].Position.String()
+						return len(records), nil
 					}
+					mu.Lock()
+					defer mu.Unlock()
+					done += len(records)
+					last = records[len(records)-1].Position.String()
 					return len(records), nil
 				}
 				for i := range 5 {
 					time.AfterFunc(time.Duration(10*i+15)*time.Minute, func() {
-						if saved := leaseOf(t, cp, "other").Checkpoint; done > 0 && !strings.Contains(last, saved) {
+						saved := leaseOf(t, cp, "other").Checkpoint
+						mu.Lock()
+						defer mu.Unlock()
+						if done > 0 && !strings.Contains(last, saved) {
 							t.Errorf("%d records are done up to %s, the checkpoint says %s", done, last, saved)
 						}
 					})
