@@ -9,6 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynamill/dynamill/change"
 )
 
@@ -346,6 +349,41 @@ func TestWhatALateSeederMovesIsShown(t *testing.T) {
 			}
 			w.expect(post, "score", change.Number(tt.want))
 		})
+	}
+}
+
+// TestSeedingLeavesNoMarkOfWhatWasLost seeds an item again that lost its contribution meanwhile.
+func TestSeedingLeavesNoMarkOfWhatWasLost(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.put(change.Item{"pk": s("POST#p1"), "sk": s("METADATA")})
+	w.put(vote(change.Number("1")))
+	e := w.engine(nil)
+	pass, _, err := e.Aim(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.work(e, pass); err != nil {
+		t.Fatal(err)
+	}
+	w.update(change.Key{Partition: "POST#p1", Sort: "COMMENT#c1"}, change.Item{"score": {}})
+	marked := false
+	f := &faulty{Client: w.sim, around: passAll}
+	again := w.engine(f)
+	f.before = func(_ string, in any) {
+		if tx, ok := in.(*dynamodb.TransactWriteItemsInput); ok {
+			marked = marked || slices.ContainsFunc(tx.TransactItems, func(it ddb.TransactWriteItem) bool { return it.Put != nil && it.Put.Item["due"] != nil })
+		}
+	}
+	if err := w.work(again, pass); err != nil {
+		t.Fatal(err)
+	}
+	if !marked {
+		t.Error("the loss was not marked")
+	}
+	for _, row := range w.scan("app-dynamill") {
+		if due := row.Lookup("due"); due.Kind() != change.KindAbsent {
+			t.Errorf("%s is still due: %v", row["pk"].Text(), due)
+		}
 	}
 }
 

@@ -41,8 +41,9 @@ type work struct {
 	suffix  int
 	release func()
 
-	done int
-	err  error
+	done    int
+	err     error
+	waiting []*plan.Move // whose due marks wait only for rules that are not live
 }
 
 func (e *Engine) newWork(ctx context.Context, records int) *work {

@@ -84,10 +84,18 @@ func (e *Engine) readStreamLabel(ctx context.Context) error {
 func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late]) error {
 	for chunk := range slices.Chunk(keys, batchGetMax) {
 		again := false
-		err := e.underRegistry(ctx, func() error {
-			defer func() { again = true }()
-			return e.rederiveChunk(ctx, chunk, sc, lates, again)
+		var waiting []*plan.Move
+		err := e.underRegistry(ctx, func() (err error) {
+			waiting, err = e.rederiveChunk(ctx, chunk, sc, lates, again)
+			again = true
+			return err
 		})
+		// Rules that are not live now, after all was moved, are still to be shown by a scan.
+		for _, mv := range waiting {
+			if err == nil {
+				err = e.clearDue(ctx, mv)
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -96,23 +104,24 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 }
 
 // rederiveChunk rederives a few items; again, if rules went live since it did so
-// before: what was left to their showing is then shown here.
-func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late], again bool) error {
+// before: what was left to their showing is then shown here. It returns the moves
+// whose due marks wait for rules that are not live.
+func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late], again bool) ([]*plan.Move, error) {
 	entries := make([]stateKey, len(keys))
 	for i, k := range keys {
 		entries[i] = entryKey(k)
 	}
 	early, err := e.readEarly(ctx, keys)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows, err := e.readState(ctx, "reading ledger entries", entries)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	items, err := e.readItems(ctx, "reading items to rederive", keys)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if early != nil {
 		items = early
@@ -122,7 +131,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	for _, key := range keys {
 		ent, err := e.ownEntry(ctx, rows[entryKey(key)])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var late plan.Late
 		if known := lates.Of(key); known != nil {
@@ -135,7 +144,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 		moves = append(moves, mv)
 	}
 	if err := e.checkMirrors(ctx, moves); err != nil {
-		return err
+		return nil, err
 	}
 	w := e.newWork(ctx, 0)
 	defer w.release()
@@ -146,7 +155,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	w.rollUp(pl)
 	w.bare(&pl.Bares)
 	w.takeOff(&pl.Leftovers)
-	return w.err
+	return w.waiting, w.err
 }
 
 // readEarly reads items before their ledger entries, which is wrong: it shows

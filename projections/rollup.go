@@ -49,11 +49,6 @@ func (w *work) rollUp(pl *plan.Changes) {
 		return
 	}
 	unsettled := map[*plan.Move]bool{}
-	for _, ru := range waiting {
-		for _, mv := range ru.Marks {
-			unsettled[mv] = true
-		}
-	}
 	errs := every(w.ctx, len(due), func(ctx context.Context, i int) error {
 		g := due[i]
 		if g.Rule.Kind == rules.Mirror {
@@ -70,6 +65,16 @@ func (w *work) rollUp(pl *plan.Changes) {
 		for _, mv := range ru.Marks {
 			unsettled[mv] = true
 		}
+	}
+	for _, ru := range waiting {
+		for _, mv := range ru.Marks {
+			if !unsettled[mv] && !slices.Contains(w.waiting, mv) {
+				w.waiting = append(w.waiting, mv)
+			}
+		}
+	}
+	for _, mv := range w.waiting {
+		unsettled[mv] = true
 	}
 	w.clearMarks(pl, unsettled)
 }
