@@ -115,7 +115,7 @@ func (l *fleet) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	case "killed":
 		e.left = 1 + l.draw(300)
 	case "short of time":
-		limit = time.Duration(1+l.draw(1000)) * time.Millisecond
+		limit = time.Duration(1+l.draw(250)) * time.Millisecond
 	}
 	working, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
