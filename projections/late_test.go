@@ -27,6 +27,20 @@ func (w *world) rederiveRecords(e *Engine, records ...change.Record) {
 	}
 }
 
+// crashing opens an engine that crashes before it shows anything.
+func (w *world) crashing() *Engine {
+	w.t.Helper()
+	f := &faulty{Client: w.sim, around: passAll}
+	e := w.engine(f)
+	f.around = func(op string, pass func() error) error {
+		if op == "UpdateItem" {
+			return errCrash
+		}
+		return pass()
+	}
+	return e
+}
+
 func vote(score change.Value) change.Item { return comment("c1", change.Item{"score": score}) }
 
 // TestALateRecordRollsUpWhatItsImagesName gives a record up between its ledger transaction and
@@ -39,15 +53,7 @@ func TestALateRecordRollsUpWhatItsImagesName(t *testing.T) {
 	from := w.drain(e, 0)
 	w.delete(change.Key{Partition: "POST#p1", Sort: "COMMENT#c1"})
 	late := w.records()[from:]
-	f := &faulty{Client: w.sim, around: passAll}
-	crashed := w.engine(f)
-	f.around = func(op string, pass func() error) error {
-		if op == "UpdateItem" {
-			return errCrash
-		}
-		return pass()
-	}
-	if _, err := crashed.Process(w.ctx, late); err == nil {
+	if _, err := w.crashing().Process(w.ctx, late); err == nil {
 		t.Fatal("no crash")
 	}
 	from = len(w.records())
@@ -394,15 +400,7 @@ func (w *world) redeliverUnreadable(records []change.Record) {
 	for i := range records {
 		records[i] = unreadable(records[i])
 	}
-	f := &faulty{Client: w.sim, around: passAll}
-	crashed := w.engine(f)
-	f.around = func(op string, pass func() error) error {
-		if op == "UpdateItem" {
-			return errCrash
-		}
-		return pass()
-	}
-	if err := crashed.RederiveRecords(w.ctx, records); err != nil && !errors.Is(err, errCrash) {
+	if err := w.crashing().RederiveRecords(w.ctx, records); err != nil && !errors.Is(err, errCrash) {
 		w.t.Fatal(err)
 	}
 	w.rederiveRecords(w.engine(nil), records...)

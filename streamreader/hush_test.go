@@ -5,7 +5,7 @@ import "testing"
 // looker is a worker that drains, beside another which has a shard that was always empty.
 type looker struct {
 	f    *follower
-	rows []Lease // the other worker's shard, one that a third has, and the stream's own
+	rows []Lease // the other worker's shard, and one that a third has
 }
 
 func newLooker(t *testing.T) *looker {

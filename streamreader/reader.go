@@ -160,8 +160,8 @@ func (r *Reader) Run(ctx context.Context) error { return r.follow(ctx, false) }
 // is in flight. It takes part like Run; of shards that other workers read, the
 // rows tell. Whenever anybody has applied records all polls are counted anew, for what that
 // wrote is still to be read: beside others it ends some two terms after the last record,
-// and while records keep coming faster than that it does not end. If ctx ends before that it stops as Run does, and returns the
-// context's cause.
+// and while records keep coming faster than that it does not end. If ctx ends before that
+// it stops as Run does, and returns the context's cause.
 func (r *Reader) Drain(ctx context.Context) error { return r.follow(ctx, true) }
 
 // follow runs one follower and waits for everything it started.

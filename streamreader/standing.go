@@ -9,26 +9,23 @@ func (f *follower) settled() bool {
 	return len(f.waiting()) == 0 && len(f.missing) == 0 && (f.fleet == nil || f.fleet.settled())
 }
 
-// allIdle reports whether every shard that is being read, by whoever, is open and empty.
+// allIdle reports whether every shard that is being read, by whoever, is open and empty;
+// in a fleet only who drains can tell.
 func (f *follower) allIdle() bool {
-	if f.fleet == nil {
-		for _, s := range f.running {
-			if !s.idle(0) {
-				return false
-			}
+	var uncounted map[string]int
+	if f.fleet != nil {
+		hush := f.fleet.hush
+		if hush == nil || hush.done != f.r.done() { // the rows were read before that was applied
+			return false
 		}
-		return true
-	}
-	hush := f.fleet.hush
-	if hush == nil || hush.done != f.r.done() { // the rows were read before that was applied
-		return false
+		uncounted = hush.own
 	}
 	for id, s := range f.running {
-		if !s.idle(hush.own[id]) {
+		if !s.idle(uncounted[id]) {
 			return false
 		}
 	}
-	return f.fleet.othersIdle(f.leases, f.r.cfg.DrainPolls)
+	return f.fleet == nil || f.fleet.othersIdle(f.leases, f.r.cfg.DrainPolls)
 }
 
 // over reports whether there is nothing left to follow.

@@ -37,8 +37,8 @@ const (
 	// SeededDueMarks: an item lost a contribution, or was healed, while a rule was seeded, or a
 	// worker that seeds what another has seeded already crashed between the entry, which it
 	// changed in nothing but the mark, and the roll-up. Records that come by before the rule
-	// is live carry the mark on. Of a tombstone the mark expires; the next
-	// record, rederivation or sweep of an item clears it.
+	// is live carry the mark on. Of a tombstone the mark expires; the next record,
+	// rederivation or sweep of an item clears it.
 	SeededDueMarks Exception = "due mark"
 )
 
