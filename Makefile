@@ -47,17 +47,18 @@ lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml pack
 	go run ./scripts/lambdazip -o bin/lambda -rules "$$RULES"
 
 .PHONY: test
-test: ## vet, then every test with the race detector, DynamoDB Local beside it; a skipped test fails
+test: ## vet, then every test with the race detector (those of memory without), DynamoDB Local beside it; a skipped test fails
 	go vet ./...
 	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
-	  go run ./scripts/gotest -race -vet=off -timeout 15m $(TESTFLAGS) $(PACKAGES)
+	  go run ./scripts/gotest -race -vet=off -timeout 25m $(TESTFLAGS) $(PACKAGES)
+	$(if $(filter ./...,$(PACKAGES)),go run ./scripts/gotest -vet=off $(TESTFLAGS) -run '^TestMemory' ./replay/verify)
 	$(if $(filter ./...,$(PACKAGES)),$(MAKE) prove)
 
 .PHONY: prove
 prove: ## try to break the promises: SEEDS random histories (2000) from SEED on, then once more without each guard
-	DYNAMILL_SEEDS=$(SEEDS) DYNAMILL_SEED=$(SEED) go test -count=1 -vet=off -timeout 0 -v \
+	GOGC=800 DYNAMILL_SEEDS=$(SEEDS) DYNAMILL_SEED=$(SEED) go test -count=1 -vet=off -timeout 0 -v \
 	  -run '^TestPromisesHoldInSeededHistories$$' ./internal/proof | grep -v '^=== '
-	go test -tags teeth -count=1 -vet=off -timeout 0 -v -run '^TestEveryGuardIsMissed$$' ./internal/proof | grep -v '^=== '
+	GOGC=800 go test -tags teeth -count=1 -vet=off -timeout 0 -v -run '^TestEveryGuardIsMissed$$' ./internal/proof | grep -v '^=== '
 
 .PHONY: lint
 lint: $(golangci_lint) ## gofmt, go vet and the linters of .golangci.yml

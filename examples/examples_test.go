@@ -107,7 +107,7 @@ func compare(t *testing.T, name string, bench *workbench.Bench) {
 	for i, item := range items {
 		plain := map[string]any{}
 		for attribute, v := range item {
-			if !strings.HasPrefix(attribute, "_dm_") {
+			if !strings.HasPrefix(attribute, "_dm") {
 				plain[attribute] = descriptor(t, v)
 			}
 		}

@@ -14,79 +14,120 @@ import (
 // actionWrite is an action as a part of its move's transaction.
 func (e *Engine) actionWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem {
 	switch a.Kind {
-	case plan.UpsertMirror:
-		return e.upsertWrite(a, entryVersion(mv))
-	case plan.DeleteMirror:
-		return e.deleteWrite(a.Binding, a.Target)
-	case plan.SpareMirror:
-		return e.spareWrite(a.Binding, a.Target)
 	case plan.AddLocator, plan.RemoveLocator:
 		return e.locatorWrite(mv, a)
 	case plan.Park:
-		pid := parkedID(a.ID, mv.Key)
 		return ddb.TransactWriteItem{Put: &ddb.Put{
-			TableName: &e.stateTable, Item: e.parkedRow(pid, a.ID, mv.Key, mv.Position, a.Effect.Parked),
+			TableName: &e.stateTable, Item: e.parkedRow(parkedID(a.ID, a.Target), a.ID, a.Target, mv.Position, a.Effect.Parked),
 		}}
-	default: // plan.Unpark
+	case plan.Unpark:
 		return ddb.TransactWriteItem{Delete: &ddb.Delete{
-			TableName: &e.stateTable, Key: parkedKey(parkedID(a.ID, mv.Key)).attributes(),
+			TableName: &e.stateTable, Key: parkedKey(parkedID(a.ID, a.Target)).attributes(),
 		}}
 	}
+	return e.mirrorWrite(a, entryVersion(mv))
 }
 
-// entryVersion is the version of what a move writes with its ledger entry.
+// entryVersion is the version of a write that goes with a move's ledger entry.
 func entryVersion(mv *plan.Move) plan.Version {
-	if mv.Rederived > 0 {
-		return mv.To.Rederived(mv.Rederived)
+	if at, rederived := mv.At(mv.To.RulesEpoch()); rederived > 0 {
+		return at.Rederived(rederived)
 	}
 	return mv.To
 }
 
-// upsertWrite writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.
-func (e *Engine) upsertWrite(a plan.Action, v plan.Version) ddb.TransactWriteItem {
+// mirrorWrite is an action on a mirror item. Each is conditional on the place: no
+// item that the engine did not make is deleted, and none of another entity written (promise 8).
+func (e *Engine) mirrorWrite(a plan.Action, v plan.Version) ddb.TransactWriteItem {
 	c := newExpression()
+	condition := e.placeIs(c, a)
+	old := ddb.ReturnValuesOnConditionCheckFailureAllOld
+	switch a.Kind {
+	case plan.UpsertMirror:
+		update := e.upsertUpdate(c, a, v)
+		return ddb.TransactWriteItem{Update: &ddb.Update{
+			TableName: &e.table, Key: e.itemKey(a.Target), UpdateExpression: &update, ConditionExpression: &condition,
+			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values, ReturnValuesOnConditionCheckFailure: old,
+		}}
+	case plan.ReleaseMirror:
+		update := "REMOVE " + c.list(a.Removes)
+		return ddb.TransactWriteItem{Update: &ddb.Update{
+			TableName: &e.table, Key: e.itemKey(a.Target), UpdateExpression: &update, ConditionExpression: &condition,
+			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values, ReturnValuesOnConditionCheckFailure: old,
+		}}
+	case plan.DeleteMirror:
+		return ddb.TransactWriteItem{Delete: &ddb.Delete{
+			TableName: &e.table, Key: e.itemKey(a.Target), ConditionExpression: &condition,
+			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values, ReturnValuesOnConditionCheckFailure: old,
+		}}
+	default: // plan.SpareMirror
+		return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
+			TableName: &e.table, Key: e.itemKey(a.Target), ConditionExpression: &condition,
+			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values, ReturnValuesOnConditionCheckFailure: old,
+		}}
+	}
+}
+
+// placeIs is the condition that the place of a mirror item is as the action takes it to be.
+func (e *Engine) placeIs(c *expression, a plan.Action) string {
+	by := guard.MirrorPlace
+	if a.Kind == plan.DeleteMirror {
+		by = guard.MirrorAdopted
+	}
+	made := func() ddb.AttributeValue { return textValue(plan.MadeMark(a.Target)) }
+	theirs := func() string {
+		return c.sprintf("attribute_exists(%n) AND (attribute_not_exists(%n) OR %n <> %v)",
+			e.partitionKey, plan.MadeAttribute, plan.MadeAttribute, made())
+	}
+	var condition string
+	switch a.Place {
+	case plan.PlaceFree:
+		condition = c.sprintf("attribute_not_exists(%n)", e.partitionKey)
+	case plan.PlaceMade:
+		condition = c.sprintf("%n = %v", plan.MadeAttribute, made())
+	case plan.PlaceTheirs:
+		condition = theirs()
+		for _, eq := range a.Rule.Target.Equals {
+			condition += c.sprintf(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
+		}
+	default: // plan.PlaceOccupied
+		var is []string
+		for _, eq := range a.Rule.Target.Equals {
+			is = append(is, c.sprintf("%n = %v", eq.Attribute, attributes.ToTable(eq.Value)))
+		}
+		condition = theirs() + " AND NOT (" + strings.Join(is, " AND ") + ")"
+	}
+	switch {
+	case a.Kind == plan.ReleaseMirror:
+		for _, name := range a.Removes {
+			condition += c.same(name, a.Seen.Lookup(name))
+		}
+	case a.Kind == plan.SpareMirror && a.Place != plan.PlaceFree: // it carries no stamp to take off
+		condition += c.sprintf(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))",
+			a.Stamp, a.Stamp, textValue(plan.StampContext(e.incarnation, a.Target, "")+" "))
+	}
+	return guarded(by, condition)
+}
+
+// upsertUpdate writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.
+func (e *Engine) upsertUpdate(c *expression, a plan.Action, v plan.Version) string {
 	s := plan.Stamp{Context: plan.StampContext(e.incarnation, a.Target, ""), Version: v, Digest: a.Effect.Digest}
 	set := "SET " + c.sprintf("%n = %v", a.Stamp, textValue(s.String()))
-	var remove []string
+	if a.Place == plan.PlaceFree {
+		set += c.sprintf(", %n = %v", plan.MadeAttribute, textValue(plan.MadeMark(a.Target)))
+	}
+	remove := a.Removes
 	for _, name := range a.Rule.Writes {
 		if v, ok := a.Effect.Mirror.Attributes[name]; ok {
 			set += c.sprintf(", %n = %v", name, attributes.ToTable(v))
 		} else {
-			remove = append(remove, c.name(name))
+			remove = append(remove, name)
 		}
 	}
-	for _, name := range a.Removes {
-		remove = append(remove, c.name(name))
-	}
 	if len(remove) > 0 {
-		set += " REMOVE " + strings.Join(remove, ", ")
+		set += " REMOVE " + c.list(remove)
 	}
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.table, Key: e.itemKey(a.Target), UpdateExpression: &set,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
-}
-
-// deleteWrite deletes a mirror item that carries our stamp (promise 8).
-func (e *Engine) deleteWrite(b *plan.Binding, target change.Key) ddb.TransactWriteItem {
-	c := newExpression()
-	condition := guarded(guard.MirrorAdopted, c.sprintf("attribute_not_exists(%n) OR begins_with(%n, %v)",
-		e.partitionKey, b.Stamp, textValue(plan.StampContext(e.incarnation, target, "")+" ")))
-	return ddb.TransactWriteItem{Delete: &ddb.Delete{
-		TableName: &e.table, Key: e.itemKey(target), ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
-}
-
-// spareWrite makes sure that a mirror item which was seen without our stamp still has none.
-func (e *Engine) spareWrite(b *plan.Binding, target change.Key) ddb.TransactWriteItem {
-	c := newExpression()
-	condition := c.sprintf("attribute_not_exists(%n) OR NOT begins_with(%n, %v)",
-		b.Stamp, b.Stamp, textValue(plan.StampContext(e.incarnation, target, "")+" "))
-	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-		TableName: &e.table, Key: e.itemKey(target), ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	return set
 }
 
 // locatorWrite adds or removes the item in the set of items that claim a
@@ -108,12 +149,17 @@ func (e *Engine) locatorWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteIte
 	}}
 }
 
-// sumWrite adds to one accumulator. The count of operations tells a later sum from an earlier one.
-func (e *Engine) sumWrite(s plan.Sum, suffix int) ddb.TransactWriteItem {
+// sumWrite adds to one accumulator: that of a suffix, or so many after it. The count of
+// operations tells a later sum from an earlier one.
+func (e *Engine) sumWrite(s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
+	suffix %= s.Group.Rule.WriteShards
+	if shift > 0 {
+		suffix = (suffix + shift) % s.Group.Suffixes
+	}
 	c := newExpression()
 	update := c.sprintf("ADD %n %v, %n %v", "value", attributes.ToTable(change.Number(s.Delta.String())), "operations", numberValue(1))
 	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: accumulatorKey(s.Group, suffix%s.Group.Rule.WriteShards).attributes(),
+		TableName: &e.stateTable, Key: accumulatorKey(s.Group, suffix).attributes(),
 		UpdateExpression: &update, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}}
 }

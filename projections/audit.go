@@ -32,12 +32,13 @@ type AuditConfig struct {
 }
 
 // Audit compares what is derived in a table with what the items ask for. It
-// reads only; what mends (MendSum, MendSet, PruneReference) writes under the
+// reads only; its methods that mend (MendSum, ClearParked, ...) write under the
 // same guards as the engine. It is safe for concurrent use.
 type Audit struct {
-	*Engine
+	tables
 	auditor *audit.Auditor
 	waiting []string // rules that are not live: their counts and sums are not judged
+	seen    auditSeen
 }
 
 // OpenAudit reads the registry, and creates and registers nothing.
@@ -48,23 +49,20 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{
-		client: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable, logger: cfg.Logger,
-		healsMax: healsMaxDefault, fanOutMax: fanOutMaxDefault,
-	}
-	tableID, err := e.describeTable(ctx, cfg.Rules)
+	a := &Audit{tables: tables{
+		reader: reader{reads: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable}, client: cfg.Client, logger: cfg.Logger,
+	}}
+	tableID, err := a.describeTable(ctx, cfg.Rules)
 	if err != nil {
 		return nil, err
 	}
-	known, lives, err := e.readForAudit(ctx, tableID, cfg.Ahead)
+	known, err := a.readForAudit(ctx, tableID, cfg.Ahead)
 	if err != nil {
 		return nil, err
 	}
-	a := &Audit{Engine: e}
 	if err := a.bind(ctx, cfg, known); err != nil {
 		return nil, err
 	}
-	e.lives.Store(lives)
 	shown, err := a.readShown(ctx, cfg.Ahead)
 	if err != nil {
 		return nil, err
@@ -75,7 +73,7 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 		}
 	}
 	wanted := func(b *plan.Binding) bool { return len(cfg.Names) == 0 || slices.Contains(cfg.Names, b.Rule.Name) }
-	a.auditor = audit.New(e.planner, audit.Scope{
+	a.auditor = audit.New(a.planner, audit.Scope{
 		Rules:   func(b *plan.Binding) bool { return wanted(b) && b.Live.Load() },
 		Shown:   shown,
 		Formers: len(cfg.Names) == 0,
@@ -121,33 +119,33 @@ func (a *Audit) checkEpoch(ctx context.Context) error {
 }
 
 // readForAudit reads the registry; of a table that has none it knows nothing, where that is allowed.
-func (e *Engine) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]row, int64, error) {
-	_, err := e.stateTableActive(ctx)
+func (ts *tables) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]row, error) {
+	_, err := ts.stateTableActive(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		if ahead {
-			return nil, 0, nil
+			return nil, nil
 		}
-		return nil, 0, &SetupError{fmt.Sprintf("there is no state table %s", e.stateTable), notRunYet, err}
+		return nil, &SetupError{fmt.Sprintf("there is no state table %s", ts.stateTable), notRunYet, err}
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("state table %s: %w", e.stateTable, err)
+		return nil, fmt.Errorf("state table %s: %w", ts.stateTable, err)
 	}
-	table, known, err := e.readRegistry(ctx)
+	table, known, err := ts.readRegistry(ctx)
 	switch {
 	case err != nil:
-		return nil, 0, err
+		return nil, err
 	case table == nil && ahead:
-		return nil, 0, nil
+		return nil, nil
 	case table == nil:
-		return nil, 0, &SetupError{Problem: fmt.Sprintf("state table %s is empty", e.stateTable), Remedy: notRunYet}
+		return nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", ts.stateTable), Remedy: notRunYet}
 	case textOf(table["tableId"]) != tableID:
-		return nil, 0, &SetupError{
-			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", e.stateTable, textOf(table["table"]), textOf(table["tableId"]), e.table, tableID),
+		return nil, &SetupError{
+			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", ts.stateTable, textOf(table["table"]), textOf(table["tableId"]), ts.table, tableID),
 			Remedy:  "name another one with --state-table, or delete it if that table is gone",
 		}
 	}
-	e.incarnation, e.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
-	return known, numberOf(table["live"]), nil
+	ts.incarnation, ts.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
+	return known, nil
 }
 
 // bind binds the rules to what the registry knows of them, and looks up former
@@ -174,7 +172,7 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row)
 		m.ids[r] = freeName(r.Name, taken)
 		taken[m.ids[r]] = true
 	}
-	a.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: a.incarnation, Epoch: a.epoch}
+	a.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: a.incarnation, Epoch: a.epoch, CanExist: a.canExist}
 	a.planner.AddFormer(formers...)
 	for _, b := range formers {
 		b.Retired.Store(cfg.Ahead || b.Cleaned.Load()) // what is being taken back is not judged
@@ -204,12 +202,11 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row)
 // they, or their counts and sums, are not judged.
 func (a *Audit) Waiting() []string { return a.waiting }
 
-// Tables are the user's table and the state table.
-func (a *Audit) Tables() (table, stateTable string) { return a.table, a.stateTable }
-
 // Facts are what an item of the user's table says of what is derived.
 func (a *Audit) Facts(item change.Item, emit func(drift.Fact)) {
-	a.auditor.Facts(a.keyOfImage(item), item, emit)
+	key := a.keyOfImage(item)
+	a.seen.item(a.planner, key, item)
+	a.auditor.Facts(key, item, emit)
 }
 
 func (a *Audit) keyOfImage(item change.Item) change.Key {
@@ -230,7 +227,7 @@ func (a *Audit) Combine(about string, tag byte, x, y string) (string, bool) {
 
 // Judge takes facts in their order, and tells emit what is suspect. The second function ends it.
 func (a *Audit) Judge(emit func(drift.Suspect)) (add func(drift.Fact), end func()) {
-	j := a.auditor.Judge(emit)
+	j := a.auditor.Judge(emit, a.addPointed)
 	return j.Add, j.End
 }
 

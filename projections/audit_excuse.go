@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -31,26 +33,15 @@ func (s *auditRead) excuse(readings []drift.Reading) error {
 		if len(r.Findings) == 0 || r.Torn { // what is parked is so because of the torn row
 			continue
 		}
-		if slices.ContainsFunc(s.parkings(r), func(k stateKey) bool { return s.refused(r.Suspect.Kind, s.rows[k]) }) {
+		if slices.ContainsFunc(s.parkings(r), func(k stateKey) bool { return audit.ParkingStays(textOf(s.rows[k]["code"])) }) {
 			r.Waiting, r.Final = "parked", true
-		} else if slices.ContainsFunc(s.tasksOf(r), func(k stateKey) bool { return len(s.rows[k]) > 0 }) {
+		} else if slices.ContainsFunc(s.tasksOf(r), func(k stateKey) bool {
+			return len(s.rows[k]) > 0 && !audit.TornTask(s.planner, attributes.ItemFromTable(s.rows[k]))
+		}) {
 			r.Waiting = "a fan-out of its parent is not finished"
 		}
 	}
 	return nil
-}
-
-// refused reports whether what is parked here explains that something derived
-// is not as it should be. A source that a rule cannot read is an effect like
-// any other, and judged.
-func (s *auditRead) refused(kind drift.Kind, parked row) bool {
-	switch textOf(parked["code"]) {
-	case "":
-		return false
-	case "write.rejected", "heal.contested", "number.overflow":
-		return true
-	}
-	return kind == drift.Copy || kind == drift.Reference
 }
 
 // parkings are where what would excuse a reading is parked.
@@ -76,6 +67,9 @@ func (s *auditRead) parkings(r *drift.Reading) []stateKey {
 	case drift.Claims, drift.Locator:
 		var keys []stateKey
 		for _, f := range r.Findings {
+			if f.Kind == drift.Parked {
+				continue // the row of a contested target
+			}
 			keys = append(keys, parkedKey(parkedID(sus.Rule, change.ParseKey(f.Expected+f.Found))))
 		}
 		return keys

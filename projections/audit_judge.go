@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -24,14 +25,17 @@ func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
 		return s.judgeCopy(sus)
 	case drift.Reference:
 		return s.judgeReference(sus)
-	case drift.Position:
-		return s.judgePosition(sus)
+	case drift.Position, drift.Task:
+		return s.judgeTorn(sus)
 	case drift.Leftover:
 		item := s.items[sus.Item]
 		return drift.Reading{
 			Suspect: sus, State: change.Digest(itemValue(item)), Concerns: []string{drift.KeyToken(sus.Item)},
-			Findings: s.auditor.CompareLeftover(s.planner.Former(sus.Rule), sus.Item, image(item)), Fix: drift.Fix{Keys: []change.Key{sus.Item}},
+			Findings: s.auditor.CompareLeftover(cmp.Or(s.planner.ByID(sus.Rule), s.planner.Former(sus.Rule)), sus.Item, image(item)),
+			Fix:      drift.Fix{Keys: []change.Key{sus.Item}},
 		}
+	case drift.Parked:
+		return s.judgeParked(sus)
 	}
 	return drift.Reading{Suspect: sus}
 }
@@ -47,7 +51,7 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 	}
 	for id, v := range effectsOfRow(r) {
 		if f, err := plan.ParseEffect(v); err == nil && s.auditor.Judges(id) {
-			have[id] = f
+			have[id] = f.Asked()
 		}
 	}
 	reading := drift.Reading{
@@ -60,7 +64,7 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 			WriteUnits: entryUnits(c.ID, s.planner),
 		})
 	}
-	if entry := attributes.ItemFromTable(r); len(r) > 0 && audit.TornEntry(entry) {
+	if entry := attributes.ItemFromTable(r); s.auditor.TornEntry(entry) {
 		reading.Torn = true
 		reading.Findings = append(reading.Findings, drift.Finding{
 			Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: "an entry that can be read",
@@ -120,7 +124,8 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 		reading.Concerns = []string{audit.MirrorToken(sus.Item), drift.KeyToken(sus.Item)}
 		reading.Fix.Keys = []change.Key{sus.Item}
 	}
-	states := []change.Value{rowValue(r)}
+	listing := attributes.ItemFromTable(s.rows[s.rowsOf(sus)[1]])
+	states, claimants := []change.Value{rowValue(r), itemValue(listing)}, 0
 	for _, member := range s.membersOf(sus) {
 		key := change.ParseKey(member)
 		ent := s.rows[entryKey(key)]
@@ -131,6 +136,9 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 			reading.Fix.Should = append(reading.Fix.Should, member)
 		}
 		belongs := belongsTo(sus, asked)
+		if belongs {
+			claimants++
+		}
 		if sus.Kind == drift.Locator {
 			reading.Fix.Keys = append(reading.Fix.Keys, key)
 		}
@@ -139,6 +147,7 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 		}
 	}
 	reading.State = change.Digest(states...)
+	reading.Findings = append(reading.Findings, audit.CompareListing(drift.Finding{Rule: s.ruleName(sus.Rule)}, contestedOf(sus), claimants, listing)...)
 	if row := attributes.ItemFromTable(r); audit.TornSet(row) {
 		reading.Torn = true
 		reading.Findings = append(reading.Findings, drift.Finding{
@@ -186,7 +195,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 			source := change.ParseKey(text)
 			f := s.planner.EffectsOf(source, image(s.items[source]))[b.ID]
 			if f.Kind == plan.Mirrored && f.Target == sus.Item {
-				side.Asked = f.Mirror
+				side.Asked, side.Expired = f.Mirror, s.expired(b, source, f)
 				reading.Fix.Keys = append(reading.Fix.Keys, source) // its ledger entry may be behind
 				break
 			}
@@ -201,6 +210,16 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 	reading.State = change.Digest(states...)
 	reading.Findings = s.auditor.CompareMirror(sus.Item, target, mirrors)
 	return reading
+}
+
+// expired reports whether the state table notes that DynamoDB's time to live deleted
+// the mirror item for which a source asks.
+func (s *auditRead) expired(b *plan.Binding, source change.Key, f plan.Effect) bool {
+	if !b.Rule.Injective {
+		return textOf(s.rows[claimsKey(b, f.Target)]["expired"]) == f.Digest
+	}
+	f.Expired = true
+	return effectsOfRow(s.rows[entryKey(source)])[b.ID] == f.String()
 }
 
 func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
@@ -246,17 +265,20 @@ func (s *auditRead) judgeReference(sus drift.Suspect) drift.Reading {
 	return reading
 }
 
-func (s *auditRead) judgePosition(sus drift.Suspect) drift.Reading {
-	b := s.planner.ByID(sus.Rule)
-	r := attributes.ItemFromTable(s.rows[parentKey(b, sus.Item)])
+// judgeTorn looks at a parent's position, or at a task, with which the engine may not be able to work.
+func (s *auditRead) judgeTorn(sus drift.Suspect) drift.Reading {
+	r := attributes.ItemFromTable(s.rows[s.rowsOf(sus)[0]])
 	reading := drift.Reading{
 		Suspect: sus, State: change.Digest(itemValue(r)), Concerns: []string{drift.KeyToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
 	}
-	if reading.Torn = audit.TornPosition(r); reading.Torn {
-		reading.Findings = []drift.Finding{{
-			Rule: b.Rule.Name, Kind: drift.Position, What: drift.Wrong, Item: sus.Item, Expected: "a position",
-			Found: audit.Text(r["at"]), WriteUnits: writeUnitsMin,
-		}}
+	f := drift.Finding{Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Found: audit.Text(r["at"]), WriteUnits: writeUnitsMin}
+	if sus.Kind == drift.Position {
+		reading.Torn, f.Expected = audit.TornPosition(r), "a position"
+	} else if r != nil {
+		reading.Torn, f.Expected, f.Found = audit.TornTask(s.planner, r), "a task that can be worked off", audit.Text(change.Map(r))
+	}
+	if reading.Torn {
+		reading.Findings = []drift.Finding{f}
 	}
 	return reading
 }

@@ -3,10 +3,8 @@ package projections
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -39,7 +37,7 @@ func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 	if strconv.FormatInt(t.operations, 10) != r.Fix.Seen {
 		return false, nil
 	}
-	ahead, err := a.shownAhead(ctx, g, r.Fix.Keys)
+	ahead, stuck, err := a.shownAhead(ctx, g, r.Fix.Keys)
 	if err != nil {
 		return false, err
 	}
@@ -48,7 +46,7 @@ func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 	add := c.sprintf("ADD %n %v, %n %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", numberValue(max(1, ahead-t.operations)))
 	items := []ddb.TransactWriteItem{a.mendRow(key, add, condition, c)}
 	for _, torn := range t.torn[:min(len(t.torn), setChecksMax)] {
-		operations := numberOf(t.rows[torn]["operations"])
+		operations := countOf(t.rows[torn]["operations"])
 		c := newExpression()
 		condition := whole(c.sameAs(t.rows[torn], "value", "operations"))
 		if torn != key {
@@ -59,6 +57,7 @@ func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 		set := c.sprintf("SET %n = %v, %n = %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", numberValue(operations+max(1, ahead-t.operations)))
 		items[0] = a.mendRow(key, set, condition, c)
 	}
+	items = append(items, stuck[:min(len(stuck), plan.TransactActionsMax-len(items))]...)
 	return a.mended(a.transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, items))
 }
 
@@ -78,9 +77,6 @@ func (c *expression) sameAs(seen row, names ...string) (conditions string) {
 	return conditions
 }
 
-// whole makes a condition of further ones.
-func whole(further string) string { return strings.TrimPrefix(further, " AND ") }
-
 // MendEntry makes a ledger entry readable again: it takes out what cannot be
 // read, if that is still so. What it lacks then, rederiving brings back.
 func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
@@ -90,17 +86,11 @@ func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
 		return false, err
 	}
 	key := entryKey(r.Suspect.Item)
-	torn := attributes.ItemFromTable(s.rows[key])
-	effects := maps.Clone(torn["effects"].Map())
-	maps.DeleteFunc(effects, func(_ string, v change.Value) bool { return !audit.Readable(v) })
-	at := torn["at"]
-	if !audit.IsVersion(at) { // before every record: any later one moves it on
-		at = change.String(string(plan.VersionAt(a.epoch, change.Position{})))
-	}
+	left := a.planner.Readable(attributes.ItemFromTable(s.rows[key]))
 	c := newExpression()
 	condition := whole(c.sameAs(s.rows[key], "at", "rederived", "effects"))
-	set := c.sprintf("SET %n = %v, %n = %v", "at", attributes.ToTable(at), "effects", attributes.ToTable(change.Map(effects)))
-	if audit.NotNumber(torn["rederived"]) {
+	set := c.sprintf("SET %n = %v, %n = %v", "at", attributes.ToTable(left["at"]), "effects", attributes.ToTable(left["effects"]))
+	if _, ok := left["rederived"]; !ok {
 		set += " REMOVE " + c.name("rederived")
 	}
 	return a.mended(a.transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), nil, []ddb.TransactWriteItem{a.mendRow(key, set, condition, c)}))
@@ -108,29 +98,47 @@ func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
 
 // mended says what became of a mending transaction.
 func (a *Audit) mended(err error) (bool, error) {
-	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && refusal(err, canceled) == "" {
+	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && refusal(err) == "" {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// shownAhead is a count of operations that no target of an aggregate shows yet.
-func (a *Audit) shownAhead(ctx context.Context, g plan.GroupRef, targets []change.Key) (int64, error) {
+// shownAhead is a count of operations that no target of an aggregate shows yet. Of
+// the targets whose stamp no count is raised above, the stamp is taken off.
+func (a *Audit) shownAhead(ctx context.Context, g plan.GroupRef, targets []change.Key) (ahead int64, stuck []ddb.TransactWriteItem, err error) {
+	targets = slices.DeleteFunc(slices.Clone(targets), func(k change.Key) bool { return !a.canExist(k) })
 	items, err := a.readItems(ctx, "reading what displays a sum", targets)
 	highest := int64(0)
-	for key, item := range items {
-		highest = max(highest, a.auditor.CountShown(g.Binding, key, g.Group, item))
+	for _, key := range targets {
+		item, ok := items[key]
+		if !ok {
+			continue
+		}
+		shown := a.auditor.CountShown(g.Binding, key, g.Group, item)
+		if shown <= audit.RaisedMax {
+			highest = max(highest, shown)
+			continue
+		}
+		c := newExpression()
+		condition, remove := whole(c.same(g.Stamp, item.Lookup(g.Stamp))), c.sprintf("REMOVE %n", g.Stamp)
+		stuck = append(stuck, ddb.TransactWriteItem{Update: &ddb.Update{
+			TableName: &a.table, Key: a.itemKey(key), UpdateExpression: &remove, ConditionExpression: &condition,
+			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		}})
 	}
-	return highest + 1, err
+	return highest + 1, stuck, err
 }
 
 // setChecksMax is how many members' entries a mending transaction checks: one
-// action is the set itself. Of more members the entries are only read.
-const setChecksMax = plan.TransactActionsMax - 1
+// action is the set itself, another the row of a contested target. Of more members
+// the entries are only read.
+const setChecksMax = plan.TransactActionsMax - 2
 
 // MendSet puts in a locator, or in the claims of a mirror item, those whose
 // ledger entries say that they belong there, provided that neither has changed
-// since it was read.
+// since it was read. It takes the target off the list of contested ones: rederiving
+// what goes by the set lists it anew if it is contested.
 func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
 	s := a.newRead(ctx)
 	again, err := s.read([]drift.Suspect{r.Suspect})
@@ -148,14 +156,16 @@ func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
 		attribute = "sources"
 	}
 	c := newExpression()
-	condition, changes := whole(c.sameAs(s.rows[key], "changes")), numberOf(s.rows[key]["changes"])
+	condition, changes := whole(c.sameAs(s.rows[key], "changes")), countOf(s.rows[key]["changes"])
 	update := c.sprintf("SET %n = %v", "changes", numberValue(max(changes+1, ahead)))
 	if len(r.Fix.Should) > 0 {
-		update += c.sprintf(", %n = %v", attribute, &ddb.AttributeValueMemberSS{Value: r.Fix.Should})
+		update += c.sprintf(", %n = %v REMOVE %n", attribute, &ddb.AttributeValueMemberSS{Value: r.Fix.Should}, "listed")
 	} else {
-		update += " REMOVE " + c.name(attribute)
+		update += " REMOVE " + c.list([]string{attribute, "listed"})
 	}
-	items := []ddb.TransactWriteItem{a.mendRow(key, update, condition, c)}
+	items := []ddb.TransactWriteItem{a.mendRow(key, update, condition, c), {Delete: &ddb.Delete{
+		TableName: &a.stateTable, Key: s.rowsOf(r.Suspect)[1].attributes(),
+	}}}
 	for _, member := range s.membersOf(r.Suspect)[:min(setChecksMax, len(s.membersOf(r.Suspect)))] {
 		check, err := s.entryCheck(change.ParseKey(member))
 		if err != nil {
@@ -169,7 +179,7 @@ func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
 // entryCheck checks that a ledger entry is as it was read.
 func (s *auditRead) entryCheck(item change.Key) (ddb.TransactWriteItem, error) {
 	key := entryKey(item)
-	ent, err := readEntry(s.rows[key])
+	ent, err := s.readEntry(s.rows[key])
 	c := newExpression()
 	condition := c.entryIs(ent)
 	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
@@ -187,7 +197,9 @@ func (a *Audit) setShownAhead(ctx context.Context, r drift.Reading) (int64, erro
 	highest := int64(0)
 	if r.Suspect.Kind == drift.Claims {
 		b := a.planner.ByID(r.Suspect.Rule)
-		highest = a.auditor.CountShown(b, r.Suspect.Item, "", items[r.Suspect.Item])
+		if shown := a.auditor.CountShown(b, r.Suspect.Item, "", items[r.Suspect.Item]); shown <= audit.RaisedMax {
+			highest = shown
+		}
 		return highest + 1, nil
 	}
 	locator, _ := plan.LocatorIn(r.Suspect.Rule)
@@ -196,7 +208,9 @@ func (a *Audit) setShownAhead(ctx context.Context, r drift.Reading) (int64, erro
 			continue
 		}
 		for key, item := range items { // the operations come on top of it
-			highest = max(highest, a.auditor.CountShown(a.planner.Of(rule), key, r.Suspect.Group, item))
+			if shown := a.auditor.CountShown(a.planner.Of(rule), key, r.Suspect.Group, item); shown <= audit.RaisedMax {
+				highest = max(highest, shown)
+			}
 		}
 	}
 	return highest + 1, nil
@@ -219,9 +233,10 @@ func (a *Audit) PruneReference(ctx context.Context, r drift.Reading) (bool, erro
 	return true, a.deleteState(ctx, r.Suspect.Rule, "pruning a reference", key, condition, c)
 }
 
-// DropPosition deletes a parent's position that no fan-out would ever be higher
-// than. Rederiving the parent brings its children to what it is.
-func (a *Audit) DropPosition(ctx context.Context, r drift.Reading) (bool, error) {
+// DropTorn deletes a parent's position that no fan-out would ever be higher than,
+// or a task that no process can work off, as it was read. Rederiving the parent brings
+// its children to what it is.
+func (a *Audit) DropTorn(ctx context.Context, r drift.Reading) (bool, error) {
 	s := a.newRead(ctx)
 	again, err := s.read([]drift.Suspect{r.Suspect})
 	if err != nil || again[0].State != r.State {
@@ -229,6 +244,6 @@ func (a *Audit) DropPosition(ctx context.Context, r drift.Reading) (bool, error)
 	}
 	key := s.rowsOf(r.Suspect)[0]
 	c := newExpression()
-	condition := whole(c.sameAs(s.rows[key], "at"))
-	return true, a.deleteState(ctx, r.Suspect.Rule, "dropping a parent's position", key, condition, c)
+	condition := whole(c.sameAs(s.rows[key], "at", "rule", "parent", "refill", "changes"))
+	return true, a.deleteState(ctx, r.Suspect.Rule, "dropping a torn row of "+r.Suspect.Item.String(), key, condition, c)
 }

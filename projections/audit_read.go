@@ -118,24 +118,43 @@ func (s *auditRead) rowsOf(sus drift.Suspect) []stateKey {
 	case drift.Entry:
 		return []stateKey{entryKey(sus.Item)}
 	case drift.Claims:
-		return []stateKey{claimsKey(b, sus.Item)}
+		return []stateKey{claimsKey(b, sus.Item), parkedKey(contestedOf(sus).RowID())}
 	case drift.Locator:
 		locator, _ := plan.LocatorIn(sus.Rule)
-		return []stateKey{locatorKey(locator, sus.Group)}
+		return []stateKey{locatorKey(locator, sus.Group), parkedKey(contestedOf(sus).RowID())}
 	case drift.Position:
 		return []stateKey{parentKey(b, sus.Item)}
+	case drift.Task:
+		return []stateKey{{tasksPartition, sus.Group}}
+	case drift.Parked:
+		keys := []stateKey{parkedKey(parkedID(sus.Rule, sus.Item)), entryKey(sus.Item)}
+		if b != nil && b.Rule.Kind == rules.Mirror {
+			keys = append(keys, s.claimsOf(sus.Item)...)
+		}
+		return keys
 	case drift.Reference:
 		return []stateKey{referenceKey(b, change.ParseKey(sus.Group), sus.Item)}
 	case drift.Mirror:
-		var keys []stateKey
-		for _, b := range s.mirrorRules(sus.Item) {
-			if !b.Rule.Injective {
-				keys = append(keys, claimsKey(b, sus.Item))
-			}
-		}
-		return keys
+		return s.claimsOf(sus.Item)
 	}
 	return nil
+}
+
+// contestedOf is the target of a suspect set.
+func contestedOf(sus drift.Suspect) audit.ContestedTarget {
+	return audit.ContestedTarget{ID: sus.Rule, Target: sus.Item, Value: sus.Group}
+}
+
+// claimsOf are the rows that name the sources of an item at a mirror's key, or what is in force of its one source.
+func (s *auditRead) claimsOf(target change.Key) (keys []stateKey) {
+	for _, b := range s.mirrorRules(target) {
+		if source, ok := b.Rule.SourceKey(target); ok {
+			keys = append(keys, entryKey(source))
+		} else if !b.Rule.Injective {
+			keys = append(keys, claimsKey(b, target))
+		}
+	}
+	return keys
 }
 
 // itemsOf are the items to be read after the rows.
@@ -147,7 +166,7 @@ func (s *auditRead) itemsOf(sus drift.Suspect) []change.Key {
 			keys = append(keys, change.ParseKey(member))
 		}
 		return keys
-	case drift.Mirror:
+	case drift.Mirror, drift.Parked:
 		keys := []change.Key{sus.Item}
 		for _, source := range s.sourcesOf(sus) {
 			keys = append(keys, change.ParseKey(source))

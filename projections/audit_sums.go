@@ -73,7 +73,7 @@ func auditTotalOf(g plan.GroupRef, rows map[stateKey]row) auditTotal {
 	if len(t.torn) > 0 {
 		rows = maps.Clone(rows)
 		for _, key := range t.torn { // it holds nothing that counts
-			rows[key] = row{"value": numberValue(0), "operations": numberValue(numberOf(rows[key]["operations"]))}
+			rows[key] = row{"value": numberValue(0), "operations": numberValue(countOf(rows[key]["operations"]))}
 		}
 	}
 	t.total = addUp(g, rows)
@@ -156,8 +156,8 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known 
 	}
 	lacks, _ := audit.Lacks(sum, t.value.String()) // mending that raises the count, too
 	if count := s.auditor.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && lacks == "" && count > t.operations+t.changes {
-		reading.Findings = append(reading.Findings, audit.StampAhead(b, sus.Item, sus.Group, t.operations+t.changes, count))
-		reading.Fix.Lacks = "0" // it is the count that has to be raised
+		reading.Findings = append(reading.Findings, audit.StampAhead(b, sus.Item, sus.Group, t.operations+t.changes, item))
+		reading.Fix.Lacks = "0" // it is the count that has to be raised, or the stamp that goes
 	}
 	return reading
 }

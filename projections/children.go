@@ -84,7 +84,7 @@ func (w *work) onChildren(ids []plan.ItemRule, children *plan.Asked[plan.ItemRul
 		return step(ctx, ids[i], children.Of(ids[i]))
 	})
 	for i, err := range errs {
-		w.failed(children.Of(ids[i]).First, err)
+		w.ended(children.Of(ids[i]).First, ids[i].Binding, ids[i].Key, err)
 	}
 }
 
@@ -146,11 +146,11 @@ func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *plan.Fi
 }
 
 // badChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
-func (e *Engine) badChild(id plan.ItemRule, child change.Item) *rules.ItemError {
+func (rd *reader) badChild(id plan.ItemRule, child change.Item) *rules.ItemError {
 	if child == nil {
 		return nil
 	}
-	m, ok := e.planner.Set.Identify(id.Key, child)
+	m, ok := rd.planner.Set.Identify(id.Key, child)
 	if !ok || m.Entity != id.Rule.Target {
 		return nil
 	}
@@ -159,13 +159,13 @@ func (e *Engine) badChild(id plan.ItemRule, child change.Item) *rules.ItemError 
 }
 
 // stillNamed checks that an item names its entity and its parent as it did when it was read.
-func (e *Engine) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
+func (rd *reader) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
 	c := newExpression()
-	condition := c.sprintf("attribute_not_exists(%n)", e.partitionKey)
+	condition := c.sprintf("attribute_not_exists(%n)", rd.partitionKey)
 	if guard.Off(guard.ParkedAsSeen) {
-		condition += c.sprintf(" OR attribute_exists(%n)", e.partitionKey)
+		condition += c.sprintf(" OR attribute_exists(%n)", rd.partitionKey)
 	} else if seen != nil {
-		condition = c.sprintf("attribute_exists(%n)", e.partitionKey)
+		condition = c.sprintf("attribute_exists(%n)", rd.partitionKey)
 		names := slices.Clone(id.Rule.JoinReads)
 		for _, eq := range id.Rule.Target.Equals {
 			names = append(names, eq.Attribute)
@@ -175,7 +175,7 @@ func (e *Engine) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWrit
 		}
 	}
 	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-		TableName: &e.table, Key: e.itemKey(id.Key), ConditionExpression: &condition,
+		TableName: &rd.table, Key: rd.itemKey(id.Key), ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}}
 }
@@ -184,15 +184,20 @@ func (e *Engine) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWrit
 // and takes off copies that have no parent any more.
 func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
 	if !f.Refers && !f.Gone && f.Bad == nil {
-		if err := e.strip(ctx, id); err != nil {
+		allowed, err := e.mayHeal(ctx, id.Binding, id.Key, f.Contested)
+		if err == nil && allowed {
+			err = e.strip(ctx, id)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	if id.Rule.Collection {
-		return nil
-	}
 	for _, parent := range f.Former {
 		if f.Refers && parent == f.Parent {
+			continue
+		}
+		e.missing[id.Binding].adjustSources(parent.String(), func(p *pointers) { p.remove(id.Key) })
+		if id.Rule.Collection {
 			continue
 		}
 		c := newExpression()
@@ -249,7 +254,7 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 		})
 		var rest []plan.ItemRule
 		for i, id := range open {
-			w.failed(children.Of(id).First, errs[i])
+			w.ended(children.Of(id).First, id.Binding, id.Key, errs[i])
 			if again[i] {
 				rest = append(rest, id)
 			}
@@ -260,12 +265,12 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 }
 
 // parentItem is the parent, provided that the item under its key is of the parent's entity.
-func (e *Engine) parentItem(b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
+func (rd *reader) parentItem(b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
 	it, ok := items[key]
 	if !ok {
 		return nil
 	}
-	m, ok := e.planner.Set.Identify(key, it)
+	m, ok := rd.planner.Set.Identify(key, it)
 	if !ok || m.Entity != b.Rule.Source {
 		return nil
 	}
@@ -287,6 +292,11 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, ch
 	} else if ref, ok, err := id.Rule.ParentKey(&m, child); err != nil || !ok || ref != f.Parent {
 		f.Stray = true // a later record of the child says so
 		return false, nil
+	}
+	if parent != nil {
+		w.missing[id.Binding].noteTarget(f.Parent.String())
+	} else {
+		w.missing[id.Binding].noteMissing(f.Parent.String(), func(p *pointers) { p.add(id.Key) })
 	}
 	if at == "" {
 		at = plan.VersionAt(id.Epoch, change.Position{})
@@ -349,13 +359,10 @@ func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key
 		return true, nil
 	}
 	ok, err := e.update(ctx, pw.b.ID, "copying to "+key.String(), e.copyUpdate(pw, key, child, s))
-	if err != nil && classify(err) == classPark {
-		return true, e.park(ctx, pw.b, key, &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + err.Error()})
-	}
 	if ok {
 		e.counters.Copies.Add(1)
 	}
-	return ok, err
+	return ok || refusal(err) != "", e.parkRefused(ctx, pw.b, key, err)
 }
 
 // strip takes copies and stamp off a child that refers to no parent, if that is still so.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
@@ -14,7 +13,6 @@ import (
 	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // Where a mirror's target does not determine its source, several sources may
@@ -28,6 +26,9 @@ import (
 type claimSet struct {
 	sources []string // Key.String() of each, sorted
 	changes int64    // raised with every change; 0 if there is no item
+	expired string   // digest of the content that DynamoDB's time to live deleted
+	parked  bool     // the rule is parked on the target
+	listed  bool     // the target is listed as contested
 }
 
 func (cs claimSet) winner() string {
@@ -38,16 +39,21 @@ func (cs claimSet) winner() string {
 }
 
 func (e *Engine) readClaims(ctx context.Context, b *plan.Binding, target change.Key) (claimSet, error) {
-	key := claimsKey(b, target)
-	rows, err := e.readState(ctx, "reading the claims of "+target.String(), []stateKey{key})
+	key, parked := claimsKey(b, target), parkedKey(parkedID(b.ID, target))
+	keys := []stateKey{key}
+	if len(b.Rule.Target.Equals) > 0 { // otherwise no item there is of another entity
+		keys = append(keys, parked)
+	}
+	rows, err := e.readState(ctx, "reading the claims of "+target.String(), keys)
 	if err != nil {
 		return claimSet{}, err
 	}
 	if audit.TornSet(attributes.ItemFromTable(rows[key])) {
 		return claimSet{}, tornError(rows[key], "no number of changes")
 	}
-	sources := slices.Sorted(slices.Values(textsOf(rows[key]["sources"])))
-	return claimSet{sources, numberOf(rows[key]["changes"])}, nil
+	found := readSet(rows[key], false)
+	found.parked = textOf(rows[parked]["code"]) == plan.OccupiedCode
+	return found, nil
 }
 
 // applyClaimed sends the transaction of one move that has mirrors with claims.
@@ -61,27 +67,37 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *plan.Move, suffix int) (b
 		}
 		asks := t.Effect.Kind == plan.Mirrored
 		after := found.with(mv.Key.String(), asks)
-		items = append(items, e.claimsWrite(t, found, after))
+		items = append(items, e.claimsWrite(mv.Key.String(), t, found, after))
 		parts = append(parts, part{moves: []*plan.Move{mv}, id: t.ID})
+		expected := plan.PlaceFree
+		if len(found.sources) > 0 {
+			expected = plan.PlaceMade
+		}
+		version, actions := entryVersion(mv), []plan.Action(nil)
 		switch {
 		case asks && after.winner() == mv.Key.String():
-			a := e.planner.Upsert(mv, t.Binding, t.Effect)
-			items, parts = append(items, e.upsertWrite(a, e.claimsVersion(after))), append(parts, partOf(mv, a))
+			version, actions = e.claimsVersion(after), e.planner.Upsert(mv, t.Binding, t.Effect, expected)
 		case len(after.sources) == 0:
-			a := mv.Drop(t.Binding, t.Target)
-			items, parts = append(items, e.actionWrite(mv, a)), append(parts, partOf(mv, a))
+			actions = e.planner.Drop(mv, t.Binding, t.Target)
 		}
-		if len(after.sources) > 1 {
-			e.logger.WarnContext(ctx, "several sources ask for one mirror item; the smallest key wins",
-				"rule", t.Rule.Name, "target", t.Target.String(), "sources", len(after.sources))
+		for _, a := range actions {
+			items, parts = append(items, e.claimedWrite(mv, a, version)), append(parts, partOf(mv, a))
 		}
 	}
 	if err := e.transact(ctx, "applying a ledger transaction with claims", ownersOf(parts), items); err != nil {
 		again, err := e.afterFailure(ctx, err, []*plan.Move{mv}, parts, suffix)
 		return len(again) > 0, err
 	}
-	e.countMirrors(parts)
+	e.noteApplied(ctx, parts)
 	return false, nil
+}
+
+// claimedWrite is an action on a mirror item with claims, or on what is parked of it.
+func (e *Engine) claimedWrite(mv *plan.Move, a plan.Action, v plan.Version) ddb.TransactWriteItem {
+	if a.Kind == plan.Park || a.Kind == plan.Unpark {
+		return e.actionWrite(mv, a)
+	}
+	return e.mirrorWrite(a, v)
 }
 
 func (cs claimSet) with(source string, claim bool) claimSet {
@@ -90,20 +106,27 @@ func (cs claimSet) with(source string, claim bool) claimSet {
 		sources = append(sources, source)
 		slices.Sort(sources)
 	}
-	return claimSet{sources, cs.changes + 1}
+	return claimSet{sources: sources, changes: cs.changes + 1}
 }
 
 // claimsVersion is the version of a mirror item with claims. They change with
 // every move of every source, so it rises also where an older source wins again.
 func (e *Engine) claimsVersion(cs claimSet) plan.Version { return plan.VersionOf(e.epoch, cs.changes) }
 
-func (e *Engine) claimsWrite(t plan.Claim, found, after claimSet) ddb.TransactWriteItem {
+func (e *Engine) claimsWrite(source string, t plan.Claim, found, after claimSet) ddb.TransactWriteItem {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", "changes", numberValue(after.changes))
+	var remove []string
 	if len(after.sources) > 0 {
 		set += c.sprintf(", %n = %v", "sources", &ddb.AttributeValueMemberSS{Value: after.sources})
 	} else {
-		set += " REMOVE " + c.name("sources")
+		remove = append(remove, "sources")
+	}
+	if found.expired != "" && (after.winner() == source && t.Effect.Kind == plan.Mirrored || len(after.sources) == 0) {
+		remove = append(remove, "expired") // the item is written anew, or no source asks for it
+	}
+	if len(remove) > 0 {
+		set += " REMOVE " + c.list(remove)
 	}
 	condition := guarded(guard.ClaimsUnmoved, c.claimsAre(found))
 	return ddb.TransactWriteItem{Update: &ddb.Update{
@@ -121,8 +144,10 @@ func (c *expression) claimsAre(found claimSet) string {
 }
 
 // deriveTarget brings a mirror item with claims to what its winner asks for,
-// provided that neither the claims nor the winner's ledger entry move meanwhile.
-func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target change.Key) error {
+// provided that neither the claims nor the winner's ledger entry move meanwhile, and
+// lists the target if several sources claim it. why
+// is what a record or a scan tells of the item; nil: the claims moved.
+func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target change.Key, why *plan.Heal) error {
 	for try := range movesTriesMax {
 		if try > 2 {
 			pause(ctx, try)
@@ -131,81 +156,109 @@ func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target chang
 		if err != nil {
 			return err
 		}
+		if err := e.settleContention(ctx, found.claimed(b, target)); err != nil {
+			return err
+		}
 		items, err := e.readItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
 		if err != nil {
 			return err
 		}
-		standing := image(items[target])
-		c := newExpression()
-		held := guarded(guard.ClaimsUnmoved, c.claimsAre(found))
-		writes := []ddb.TransactWriteItem{{ConditionCheck: &ddb.ConditionCheck{
-			TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), ConditionExpression: &held,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		}}}
-		if found.winner() == "" {
-			if !plan.Stamped(b, plan.StampContext(e.incarnation, target, ""), standing) {
-				return nil // gone, or the application's own
-			}
-			writes = append(writes, e.deleteWrite(b, target))
-		} else {
-			more, err := e.winnerWrites(ctx, b, target, found, standing)
-			if err != nil || len(more) == 0 {
-				return err
-			}
-			writes = append(writes, more...)
+		writes, parts, err := e.targetWrites(ctx, b, target, found, image(items[target]), why)
+		if err != nil || len(writes) == 0 {
+			return err
 		}
 		err = e.transact(ctx, "deriving mirror item "+target.String(), []string{b.ID}, writes)
 		if err == nil {
-			e.counters.Mirrors.Add(1)
+			e.noteApplied(ctx, parts)
 			return nil
 		}
-		var canceled *ddb.TransactionCanceledException
-		if !errors.As(err, &canceled) && classify(err) != classPark {
-			return err
+		if refusal(err) != "" {
+			return e.parkRefused(ctx, b, target, err)
 		}
-		if why := refusal(err, canceled); why != "" {
-			return e.park(ctx, b, target, &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + why})
+		if canceled := new(ddb.TransactionCanceledException); !errors.As(err, &canceled) {
+			return err
 		}
 	}
 	return fmt.Errorf("deriving mirror item %s: %w", target, errTooContended)
 }
 
-// refusal is why DynamoDB refuses a transaction for good; "" if it was only in the way of others.
-func refusal(err error, canceled *ddb.TransactionCanceledException) string {
-	if canceled == nil {
-		return err.Error()
-	}
-	for _, r := range canceled.CancellationReasons {
-		if code := codeOf(r); code != "None" && code != "ConditionalCheckFailed" && !asksForRetry(code) {
-			return code + ": " + aws.ToString(r.Message)
+// targetWrites are the writes that bring a mirror item with claims from what stands
+// at its key to what its winner asks for; none if it is so.
+func (e *Engine) targetWrites(ctx context.Context, b *plan.Binding, target change.Key, found claimSet, standing change.Image, why *plan.Heal) ([]ddb.TransactWriteItem, []part, error) {
+	mv := &plan.Move{}
+	mv.See(target, standing)
+	var writes []ddb.TransactWriteItem
+	var actions []plan.Action
+	place := plan.PlaceOf(b, target, standing)
+	stamped := plan.Stamped(b, plan.StampContext(e.incarnation, target, ""), standing)
+	if found.winner() == "" {
+		// While the rule is seeded, a source may still come to claim what was made under a lost state table.
+		if place == plan.PlaceMade && b.Live.Load() || stamped || found.parked {
+			actions = e.planner.Drop(mv, b, target)
 		}
+	} else {
+		winner, f, err := e.winnerOf(ctx, b, target, found)
+		switch {
+		case err != nil || winner == nil:
+			return nil, nil, err
+		case why != nil && why.Expired && standing == nil && found.expired != f.Digest:
+			return []ddb.TransactWriteItem{e.expiredWrite(b, target, found, f)}, nil, nil
+		case place == plan.PlaceFree && found.expired == f.Digest && (why == nil || !why.Deleted):
+			return nil, nil, nil
+		case place == plan.PlaceOccupied && found.parked && !stamped && (why == nil || !why.Repark):
+			return nil, nil, nil
+		case place != plan.PlaceOccupied && stamped && plan.DigestOf(b, standing) == f.Digest && !found.parked:
+			return nil, nil, nil
+		}
+		actions = e.planner.Upsert(mv, b, f, place)
+		c := newExpression()
+		condition := c.entryIs(winner.Entry)
+		writes = append(writes, ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
+			TableName: &e.stateTable, Key: entryKey(winner.Key).attributes(), ConditionExpression: &condition,
+			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		}})
 	}
-	return ""
+	if len(actions) == 0 {
+		return nil, nil, nil
+	}
+	var parts []part
+	for _, a := range actions {
+		writes, parts = append(writes, e.claimedWrite(mv, a, e.claimsVersion(found))), append(parts, partOf(mv, a))
+	}
+	return append(writes, e.claimsCheck(b, target, found)), parts, nil
 }
 
-// winnerWrites are the check of the winner's entry and the write of what its
-// item asks for; none if its own record is on the way, or if the mirror item
-// stands as it should.
-func (e *Engine) winnerWrites(ctx context.Context, b *plan.Binding, target change.Key, found claimSet, standing change.Image) ([]ddb.TransactWriteItem, error) {
-	winner := change.ParseKey(found.winner())
-	mv, err := e.readMoveOf(ctx, winner)
+// claimsCheck checks that the claims of a target are as they were read.
+func (e *Engine) claimsCheck(b *plan.Binding, target change.Key, found claimSet) ddb.TransactWriteItem {
+	c := newExpression()
+	held := guarded(guard.ClaimsUnmoved, c.claimsAre(found))
+	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
+		TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), ConditionExpression: &held,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}
+}
+
+// expiredWrite notes in the claims that DynamoDB's time to live deleted the winner's content.
+func (e *Engine) expiredWrite(b *plan.Binding, target change.Key, found claimSet, f plan.Effect) ddb.TransactWriteItem {
+	c := newExpression()
+	set := c.sprintf("SET %n = %v", "expired", textValue(f.Digest))
+	held := guarded(guard.ClaimsUnmoved, c.claimsAre(found))
+	return ddb.TransactWriteItem{Update: &ddb.Update{
+		TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), UpdateExpression: &set, ConditionExpression: &held,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}
+}
+
+// winnerOf reads the winner's ledger entry, and then what its item asks for; nil if its
+// own record is on the way.
+func (e *Engine) winnerOf(ctx context.Context, b *plan.Binding, target change.Key, found claimSet) (*plan.Move, plan.Effect, error) {
+	mv, err := e.readMoveOf(ctx, change.ParseKey(found.winner()))
 	if err != nil {
-		return nil, err
+		return nil, plan.Effect{}, err
 	}
 	f, ok := mv.New[b.ID]
 	if !ok || f.Kind != plan.Mirrored || f.Target != target || mv.Entry == nil {
-		return nil, nil
+		return nil, plan.Effect{}, nil
 	}
-	if plan.Stamped(b, plan.StampContext(e.incarnation, target, ""), standing) && plan.DigestOf(b, standing) == f.Digest {
-		return nil, nil
-	}
-	c := newExpression()
-	condition := c.entryIs(mv.Entry)
-	return []ddb.TransactWriteItem{
-		{ConditionCheck: &ddb.ConditionCheck{
-			TableName: &e.stateTable, Key: entryKey(winner).attributes(), ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		}},
-		e.upsertWrite(e.planner.Upsert(mv, b, f), e.claimsVersion(found)),
-	}, nil
+	return mv, f, nil
 }

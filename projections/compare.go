@@ -57,9 +57,9 @@ func (c *Comparison) Idle() bool {
 // Compare says what a rule file would change against the rules in force. It writes
 // nothing. Where there is no state table, or nothing in it, every rule is new.
 func Compare(ctx context.Context, client InspectClient, stateTable string, set *rules.Set) (*Comparison, error) {
-	e := &Engine{client: readOnly{reads: client}, stateTable: stateTable}
+	rd := &reader{reads: client, stateTable: stateTable}
 	found := &Comparison{StateTable: stateTable}
-	table, known, err := e.readRegistry(ctx)
+	table, known, err := rd.readRegistry(ctx)
 	if missing := new(ddb.ResourceNotFoundException); err != nil && !errors.As(err, &missing) {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func Compare(ctx context.Context, client InspectClient, stateTable string, set *
 	former := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
 		return inForce(known[id]) && !slices.Contains(m.retire, id) || known[id]["cleaned"] != nil
 	})
-	compiled, err := e.compileRegistered(ctx, known, former)
+	compiled, err := rd.compileRegistered(ctx, known, former)
 	if err != nil {
 		return nil, err
 	}

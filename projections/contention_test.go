@@ -128,36 +128,6 @@ func TestWhoParksLateLeavesNothingBehindThatAGoodRecordCleared(t *testing.T) {
 	w.expect(change.Key{Partition: "POST#p1", Sort: "COMMENT#c1"}, "userName", s("Ann"))
 }
 
-func TestTwoMirrorRulesHandOneKeyOver(t *testing.T) {
-	w := newWorld(t, `
-version: 1
-table: { keys: [pk, sk], type: T }
-entities:
-  Member: { key: { pk: "USER#${userId}", sk: "GROUP#${groupId}" } }
-  Active: { key: { pk: "GROUP#${groupId}", sk: "USER#${userId}" } }
-  Banned: { key: { pk: "GROUP#${groupId}", sk: "USER#${userId}" } }
-rules:
-  active: { mirror: Member, as: Active, attributes: [since], where: role != "banned" }
-  banned: { mirror: Member, as: Banned, attributes: [reason], where: role == "banned" }
-`)
-	e := w.seeded()
-	mirrored := change.Key{Partition: "GROUP#g1", Sort: "USER#u1"}
-	w.put(change.Item{"pk": s(member1.Partition), "sk": s(member1.Sort), "T": s("Member"), "role": s("ok"), "since": s("1")})
-	from := w.drain(e, 0)
-	w.update(member1, change.Item{"role": s("banned"), "reason": s("spam")})
-	from = w.drain(e, from)
-	w.expectParked(e)
-	w.expect(mirrored, "reason", s("spam"))
-	w.expect(mirrored, "since", change.Value{})
-	w.expectNoDrift()
-	w.update(member1, change.Item{"role": s("ok")})
-	w.drain(e, from)
-	w.expectParked(e)
-	w.expect(mirrored, "since", s("1"))
-	w.expect(mirrored, "reason", change.Value{})
-	w.expectNoDrift()
-}
-
 // TestOurOwnDeletionOfAContestedMirrorItemIsNoCorrection lets a source with claims come and go more often than the bound allows corrections.
 func TestOurOwnDeletionOfAContestedMirrorItemIsNoCorrection(t *testing.T) {
 	w := newWorld(t, shopRules)

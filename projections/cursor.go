@@ -3,11 +3,15 @@ package projections
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -29,8 +33,14 @@ type seedCursor struct {
 	level   int       // of the rules that the scan is for, or everyLevel
 	phase   seedPhase // "" while no scan is under way
 	items   int64
-	last    row   // the scan goes on behind this key; empty at the beginning
-	changes int64 // raised with every change of the stored cursor, which is changed only by who read it last
+	last    row          // the scan goes on behind this key; empty at the beginning
+	changes change.Value // as stored: each write raises it, on condition that it is as it was read
+}
+
+// raised is the count of changes after the next one.
+func raised(changes change.Value) change.Value {
+	n, _ := plan.ReadCount(changes) // of a row that another program has written, the count begins anew
+	return change.Number(strconv.FormatInt(n+1, 10))
 }
 
 // everyLevel stands for the rules of every level, where a scan that shows what
@@ -49,25 +59,37 @@ func cursorKey() stateKey { return stateKey{registryPartition, registrySeeding} 
 // lost state table has left, nothing counts but its changes, and that a scan was under
 // way which shows what is live: the rules that it was for stay live, and nobody else
 // would show them.
-func (e *Engine) readCursor(ctx context.Context) (seedCursor, error) {
-	rows, err := e.readState(ctx, "reading the seeding cursor", []stateKey{cursorKey()})
+func (rd *reader) readCursor(ctx context.Context) (seedCursor, error) {
+	rows, err := rd.readState(ctx, "reading the seeding cursor", []stateKey{cursorKey()})
 	if err != nil {
 		return seedCursor{}, err
 	}
-	r := rows[cursorKey()]
-	c := seedCursor{changes: numberOf(r["changes"])}
+	return rd.cursorOf(rows[cursorKey()]), nil
+}
+
+func (rd *reader) cursorOf(r row) seedCursor {
+	c := seedCursor{changes: attributes.FromTable(r["changes"])}
 	phase := seedPhase(textOf(r["phase"]))
-	if int(numberOf(r["epoch"])) != e.epoch || textOf(r["incarnation"]) != e.incarnation {
+	if int(numberOf(r["epoch"])) != rd.epoch || textOf(r["incarnation"]) != rd.incarnation {
 		if phase == phaseShow {
 			c.level, c.phase = everyLevel, phaseShow
 		}
-		return c, nil
+		return c
 	}
 	c.level, c.phase, c.items = int(numberOf(r["level"])), phase, numberOf(r["items"])
-	if last, ok := r["last"].(*ddb.AttributeValueMemberM); ok {
+	if last, ok := r["last"].(*ddb.AttributeValueMemberM); ok && rd.isScanPlace(phase, last.Value) {
 		c.last = last.Value
 	}
-	return c, nil
+	return c
+}
+
+// isScanPlace reports whether a scan can go on behind a key. Behind another one
+// DynamoDB refuses to look: then the scan begins anew.
+func (rd *reader) isScanPlace(phase seedPhase, last row) bool {
+	if phase == phaseSweep {
+		return isStateKey(last)
+	}
+	return rd.isItemKey(last)
 }
 
 // cursorItem is the cursor as it is stored by its next change.
@@ -75,7 +97,7 @@ func (e *Engine) cursorItem(c seedCursor) row {
 	r := cursorKey().attributes()
 	r["incarnation"], r["epoch"], r["level"] = textValue(e.incarnation), numberValue(int64(e.epoch)), numberValue(int64(c.level))
 	r["phase"], r["items"] = textValue(string(c.phase)), numberValue(c.items)
-	r["changes"] = numberValue(c.changes + 1)
+	r["changes"] = attributes.ToTable(raised(c.changes))
 	if len(c.last) > 0 {
 		r["last"] = &ddb.AttributeValueMemberM{Value: c.last}
 	}
@@ -84,15 +106,12 @@ func (e *Engine) cursorItem(c seedCursor) row {
 
 // cursorIs is the condition that nobody changed the stored cursor since it was read.
 func (c *expression) cursorIs(cursor seedCursor) string {
-	if cursor.changes == 0 {
-		return "attribute_not_exists(" + c.name("changes") + ")"
-	}
-	return c.sprintf("%n = %v", "changes", numberValue(cursor.changes))
+	return whole(c.same("changes", cursor.changes))
 }
 
 func (e *Engine) saveCursor(ctx context.Context, cursor *seedCursor) error {
 	err := e.storeCursor(ctx, *cursor)
-	cursor.changes++
+	cursor.changes = raised(cursor.changes)
 	return err
 }
 

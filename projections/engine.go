@@ -54,7 +54,10 @@ type Config struct {
 	Attach      bool    // the state table must be there and know these rules; nothing is created or registered
 	FanOutMax   int     // children that a fan-out writes at once; the rest becomes a task; default 1,000
 	Limiter     Limiter // of what is written; default: none
-	HealsMax    int     // corrections of one rule's attributes on one item in ten minutes; default 300
+	// TaskProgress is told after every piece of a fan-out's task; default: nothing. One
+	// call of WorkTasks makes the calls one after the other.
+	TaskProgress func(TaskProgress)
+	HealsMax     int // corrections of one rule's attributes on one item in ten minutes; default 300
 
 	// Now is the wall clock, default time.Now. It is asked for times to live, for
 	// the ten minutes of HealsMax, and for what is printed; nothing that must be
@@ -62,30 +65,48 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Engine applies a rule set to one table. It is safe for concurrent use.
-type Engine struct {
+// reader reads the two tables under one rule set. All that only reads is here.
+type reader struct {
+	reads        InspectClient
 	planner      *plan.Planner
-	client       Client
 	table        string
 	stateTable   string
 	partitionKey string
 	sortKey      string // "" if the table has none
 	partitionN   bool   // the partition key is a number
 	sortN        bool
-	streamLabel  atomic.Pointer[string] // of the table's latest stream, when it was looked at; nil if it has none
-	incarnation  string                 // of the state table
-	epoch        int                    // of the rules
-	lives        atomic.Int64           // times that rules went live, as last seen in the registry
-	logger       *slog.Logger
+	incarnation  string // of the state table
+	epoch        int    // of the rules
+	counters     counters
+}
+
+// tables are a reader that writes, too. The engine and the audit share it: nothing
+// in it needs more than what either of them knows.
+type tables struct {
+	reader
+	client      Client
+	logger      *slog.Logger
+	limiter     Limiter
+	meter       meter
+	streamLabel atomic.Pointer[string] // of the table's latest stream, when it was looked at; nil if it has none
+}
+
+// Engine applies a rule set to one table. It is safe for concurrent use.
+type Engine struct {
+	tables
+	lives        atomic.Int64 // times that rules went live, as last seen in the registry
 	now          func() time.Time
 	healsMax     int64
 	fanOutMax    int
+	taskProgress func(TaskProgress) // nil: nothing is told
 	suffix       int
 	slots        slots
-	limiter      Limiter
-	counters     counters
-	meter        meter
+	sightings    sightings
+	missing      map[*plan.Binding]*missingTargets // of every rule but mirrors; the map does not change
+	missingRows  missingRows
+	process      string // drawn at random: which rows of the state table are this engine's
 	description  Description
+	contentions  contentionLog
 }
 
 // Description is what Open found and did, for the operator.
@@ -151,14 +172,14 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		cfg.Now = time.Now
 	}
 	e := &Engine{
-		client: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable,
-		logger: cfg.Logger, now: cfg.Now, limiter: cfg.Limiter, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, suffix: workerSuffix(cfg.Worker),
+		tables: tables{
+			reader: reader{reads: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable},
+			client: cfg.Client, logger: cfg.Logger, limiter: cfg.Limiter,
+		},
+		now: cfg.Now, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
 	}
 	if e.stateTable == e.table {
 		return nil, &SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.table), Remedy: "name another one with --state-table"}
-	}
-	if err := checkText(cfg.Rules); err != nil {
-		return nil, err
 	}
 	tableID, err := e.describeTable(ctx, cfg.Rules)
 	if err != nil {
@@ -167,6 +188,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := e.openRegistry(ctx, cfg, tableID); err != nil {
 		return nil, err
 	}
+	e.missing, e.process = newMissing(e.planner.Bindings), randomID()
 	return e, nil
 }
 
@@ -194,10 +216,10 @@ func (e *Engine) Stats() Stats {
 }
 
 // itemKey is a key in the user's table as the SDK wants it.
-func (e *Engine) itemKey(k change.Key) map[string]ddb.AttributeValue {
-	key := map[string]ddb.AttributeValue{e.partitionKey: keyValue(k.Partition, e.partitionN)}
-	if e.sortKey != "" {
-		key[e.sortKey] = keyValue(k.Sort, e.sortN)
+func (rd *reader) itemKey(k change.Key) map[string]ddb.AttributeValue {
+	key := map[string]ddb.AttributeValue{rd.partitionKey: keyValue(k.Partition, rd.partitionN)}
+	if rd.sortKey != "" {
+		key[rd.sortKey] = keyValue(k.Sort, rd.sortN)
 	}
 	return key
 }
@@ -210,10 +232,10 @@ func keyValue(text string, number bool) ddb.AttributeValue {
 }
 
 // keyOf reads an item's key.
-func (e *Engine) keyOf(item map[string]ddb.AttributeValue) change.Key {
-	k := change.Key{Partition: textOf(item[e.partitionKey])}
-	if e.sortKey != "" {
-		k.Sort = textOf(item[e.sortKey])
+func (rd *reader) keyOf(item map[string]ddb.AttributeValue) change.Key {
+	k := change.Key{Partition: textOf(item[rd.partitionKey])}
+	if rd.sortKey != "" {
+		k.Sort = textOf(item[rd.sortKey])
 	}
 	return k
 }

@@ -91,7 +91,7 @@ func TestMirrorItems(t *testing.T) {
 		w.expect(member, "role", s("admin"))
 	})
 	t.Run("overwritten by the application, it is corrected", func(t *testing.T) {
-		w.put(change.Item{"pk": s(member.Partition), "sk": s(member.Sort), "role": s("emperor")})
+		w.update(member, change.Item{"role": s("emperor")})
 		from = w.drain(e, from)
 		w.expect(member, "role", s("admin"))
 	})

@@ -4,34 +4,19 @@ import (
 	"fmt"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
 // readEntry decodes a ledger entry; nil for an item that is not there.
-func readEntry(item map[string]ddb.AttributeValue) (*plan.Entry, error) {
-	if len(item) == 0 {
-		return nil, nil
+func (rd *reader) readEntry(r row) (*plan.Entry, error) {
+	ent, err := rd.planner.ReadEntry(attributes.ItemFromTable(r))
+	if err != nil {
+		return nil, tornError(r, err.Error())
 	}
-	e := &plan.Entry{
-		At:        plan.Version(textOf(item["at"])),
-		Rederived: numberOf(item["rederived"]),
-		Effects:   plan.Effects{},
-		Due:       textsOf(item["due"]),
-	}
-	if !e.At.IsValid() {
-		return nil, tornError(item, fmt.Sprintf("the position %q", e.At))
-	}
-	if fs, ok := item["effects"].(*ddb.AttributeValueMemberM); ok {
-		for id, v := range fs.Value {
-			f, err := plan.ParseEffect(textOf(v))
-			if err != nil {
-				return nil, tornError(item, err.Error())
-			}
-			e.Effects[id] = f
-		}
-	}
-	return e, nil
+	return ent, nil
 }
 
 // tornError says that somebody else has written in a row. What is to be made of it, verify can tell.
@@ -52,15 +37,17 @@ func effectsValue(fs plan.Effects) ddb.AttributeValue {
 func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 	key := entryKey(mv.Key)
 	item := key.attributes()
-	item["at"] = textValue(string(mv.To))
-	item["effects"] = effectsValue(mv.New)
+	at, rederived := mv.At(e.epoch)
+	effects := mv.Next()
+	item["at"] = textValue(string(at))
+	item["effects"] = effectsValue(effects)
 	if key.partition != entryPrefix+mv.Key.String() {
 		item["item"] = textValue(mv.Key.String()) // the key was cut: a sweep needs it whole
 	}
-	if mv.Rederived > 0 {
-		item["rederived"] = numberValue(mv.Rederived)
+	if rederived > 0 {
+		item["rederived"] = numberValue(rederived)
 	}
-	if len(mv.New) == 0 {
+	if len(effects) == 0 {
 		item["ttl"] = numberValue(e.now().Add(tombstoneTTL).Unix())
 	}
 	if len(mv.Due) > 0 {
@@ -92,7 +79,7 @@ func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 		put.ConditionExpression = &condition
 		put.ExpressionAttributeNames, put.ExpressionAttributeValues = c.names, c.values
 	}
-	if len(mv.New) == 0 && guard.Off(guard.Tombstone) {
+	if len(effects) == 0 && guard.Off(guard.Tombstone) {
 		return ddb.TransactWriteItem{Delete: &ddb.Delete{
 			TableName: put.TableName, Key: key.attributes(), ConditionExpression: put.ConditionExpression,
 			ExpressionAttributeNames: put.ExpressionAttributeNames, ExpressionAttributeValues: put.ExpressionAttributeValues,

@@ -115,6 +115,8 @@ func classify(err error) class {
 		return classCondition
 	case errors.As(err, &canceled):
 		return classCanceled
+	case tooLarge(err):
+		return classPark
 	case errors.As(err, &api):
 		code := api.ErrorCode()
 		switch {

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -65,11 +66,26 @@ func (c *expression) sprintf(format string, args ...any) string {
 	}
 }
 
-// unstampedOr is the condition that the stamp is not one of this context, or not higher than a version.
+// list writes attribute names one behind the other.
+func (c *expression) list(attributes []string) string {
+	names := make([]string, len(attributes))
+	for i, name := range attributes {
+		names[i] = c.name(name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// unstampedOr is the condition that the stamp is not one of this context, or not higher
+// than the version of a count. A text above every count of the same rules epoch, or
+// above every epoch, is no stamp.
 func (c *expression) unstampedOr(attribute string, s plan.Stamp) string {
 	n := c.name(attribute)
+	text := func(v plan.Version) ddb.AttributeValue { return textValue(s.Context + " " + string(v) + " ~") }
+	epoch := s.Version.RulesEpoch()
 	return "(attribute_not_exists(" + n + ") OR NOT begins_with(" + n + ", " + c.value(textValue(s.Context+" ")) +
-		") OR " + n + " <= " + c.value(textValue(s.Context+" "+string(s.Version)+" ~")) + ")"
+		") OR " + n + " <= " + c.value(text(s.Version)) +
+		" OR " + n + " BETWEEN " + c.value(text(plan.VersionOf(epoch, math.MaxInt64))) + " AND " + c.value(text(plan.VersionAt(epoch, change.Position{})+"~")) +
+		" OR " + n + " > " + c.value(text(plan.VersionAt(plan.EpochMax, change.Position{})+"~")) + ")"
 }
 
 // same is a further condition: that an attribute still holds what was seen.
@@ -79,6 +95,9 @@ func (c *expression) same(attribute string, seen change.Value) string {
 	}
 	return c.sprintf(" AND %n = %v", attribute, attributes.ToTable(seen))
 }
+
+// whole makes a condition of further ones.
+func whole(further string) string { return strings.TrimPrefix(further, " AND ") }
 
 // guarded is a condition that is one of the guards.
 func guarded(g guard.Guard, condition string) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
@@ -33,7 +34,7 @@ func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, 
 	}
 	for next = cursor; most > 0; {
 		in.ExclusiveStartKey, in.Limit = next, ptr(int32(most))
-		out, err := attempt(ctx, e, "looking up the children of "+pw.parent.String(), func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		out, err := attempt(ctx, &e.counters, "looking up the children of "+pw.parent.String(), func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
 		if err != nil {
 			return referring, nil, err
 		}
@@ -54,7 +55,7 @@ func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, 
 // is known, the parent's is raised to it: no earlier record writes what the parent was before.
 func (w *work) refill(parents []plan.Refill) {
 	for _, rf := range parents {
-		w.failed(0, w.refillParent(w.ctx, rf))
+		w.ended(0, rf.Binding, rf.Key, w.refillParent(w.ctx, rf))
 	}
 }
 
@@ -121,7 +122,7 @@ func (e *Engine) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
 		condition = c.sprintf("%n = %v", statePartition, textValue(referenceKey(pw.b, pw.parent, change.Key{}).partition))
 	} else {
 		partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
-		if !ok {
+		if _, err := decimal.Parse(partition); !ok || e.partitionN && err != nil {
 			return nil, false
 		}
 		in.TableName = &e.table

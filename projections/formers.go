@@ -19,25 +19,10 @@ import (
 // Former rules are compiled again from the file that registered them, which the
 // registry keeps: who takes back what a rule wrote must know what that was.
 
-// textBytesMax is the longest rule file: an item holds 400 KB (DynamoDB developer
-// guide, "Constraints").
-const textBytesMax = 350 << 10
-
 // textName names a rule file in the registry by what it says.
 func textName(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])[:32]
-}
-
-// checkText refuses a rule file that the registry cannot keep.
-func checkText(set *rules.Set) error {
-	if n := len(set.Text()); n > textBytesMax {
-		return &SetupError{
-			Problem: fmt.Sprintf("the rule file has %d bytes, and the state table keeps files of up to %d", n, textBytesMax),
-			Remedy:  "shorten it: comments are kept, too",
-		}
-	}
-	return nil
 }
 
 func textKey(name string) stateKey { return stateKey{registryPartition, registryFile + name} }
@@ -50,11 +35,11 @@ func (e *Engine) textWrite(set *rules.Set) ddb.TransactWriteItem {
 }
 
 // readFormers compiles the registered rules that are not in force any more, or are about to retire.
-func (e *Engine) readFormers(ctx context.Context, known map[string]row, retire []string) ([]*plan.Binding, error) {
+func (rd *reader) readFormers(ctx context.Context, known map[string]row, retire []string) ([]*plan.Binding, error) {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
 		return inForce(known[id]) && !slices.Contains(retire, id)
 	})
-	compiled, err := e.compileRegistered(ctx, known, ids)
+	compiled, err := rd.compileRegistered(ctx, known, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +72,7 @@ func newFormer(r *rules.Rule, id string, item row) *plan.Binding {
 
 // compileRegistered compiles registered rules from the files that are kept of
 // them. One whose file is not kept, or cannot be read by this version, is missing.
-func (e *Engine) compileRegistered(ctx context.Context, known map[string]row, ids []string) (map[string]*rules.Rule, error) {
+func (rd *reader) compileRegistered(ctx context.Context, known map[string]row, ids []string) (map[string]*rules.Rule, error) {
 	var keys []stateKey
 	for _, id := range ids {
 		if name := textOf(known[id]["file"]); name != "" {
@@ -97,15 +82,15 @@ func (e *Engine) compileRegistered(ctx context.Context, known map[string]row, id
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	rows, err := e.readState(ctx, "reading former rule files", keys)
+	rows, err := rd.readState(ctx, "reading former rule files", keys)
 	if err != nil {
 		return nil, err
 	}
 	sets := map[stateKey]*rules.Set{}
 	for key, r := range rows {
-		set, err := rules.Load("former rules", []byte(textOf(r["text"])))
+		set, err := rules.LoadFormer("former rules", []byte(textOf(r["text"])))
 		if err == nil {
-			err = e.checkKinds(set)
+			err = rd.checkKinds(set)
 		}
 		if err == nil {
 			sets[key] = set
@@ -121,7 +106,7 @@ func (e *Engine) compileRegistered(ctx context.Context, known map[string]row, id
 }
 
 // checkKinds tells a former set how the table's keys are written.
-func (e *Engine) checkKinds(set *rules.Set) error {
+func (rd *reader) checkKinds(set *rules.Set) error {
 	kind := func(number bool) change.Kind {
 		if number {
 			return change.KindNumber
@@ -130,9 +115,9 @@ func (e *Engine) checkKinds(set *rules.Set) error {
 	}
 	sort := change.KindAbsent
 	if set.Table.SortKey != "" {
-		sort = kind(e.sortN)
+		sort = kind(rd.sortN)
 	}
-	return set.CheckKeys(kind(e.partitionN), sort)
+	return set.CheckKeys(kind(rd.partitionN), sort)
 }
 
 // ruleOf is the registered rule in the set that it came from: a file has no two

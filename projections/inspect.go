@@ -37,6 +37,7 @@ type Inspection struct {
 	Seeding     *InspectedSeeding // nil while no place of a scan is stored
 	Tasks       []InspectedTask
 	Parked      map[string]int // how many by code
+	Missing     []RecordedMissing
 }
 
 // InspectedRule is a rule as it is registered.
@@ -60,7 +61,8 @@ type InspectedSeeding struct {
 type InspectedTask struct {
 	Rule     string // its name
 	Parent   change.Key
-	Children int // looked at so far, those that refer to the parent written
+	Children int       // looked at so far, those that refer to the parent written
+	Since    time.Time // the rest of the fan-out became a task; zero if the row does not say
 }
 
 // Live reports whether every rule is in force and shows what it derives, and nothing is left of former rules.
@@ -72,25 +74,28 @@ func (i *Inspection) Live() bool {
 // Inspect reads a state table and writes nothing. It returns a *SetupError where
 // there is none, or nothing is registered in it yet.
 func Inspect(ctx context.Context, client InspectClient, stateTable string) (*Inspection, error) {
-	e, found, err := beginInspection(ctx, client, stateTable)
+	rd, found, err := beginInspection(ctx, client, stateTable)
 	if err != nil {
 		return nil, err
 	}
 	// After the rules: who finds them all live, and then no scan, may say that everything is.
-	if found.Seeding, err = e.inspectSeeding(ctx); err != nil {
+	if found.Seeding, err = rd.inspectSeeding(ctx); err != nil {
 		return nil, err
 	}
-	if found.Tasks, err = e.inspectTasks(ctx); err != nil {
+	if found.Tasks, err = rd.inspectTasks(ctx); err != nil {
 		return nil, err
 	}
-	found.Parked, err = e.inspectParked(ctx)
+	if found.Parked, err = rd.inspectParked(ctx); err != nil {
+		return nil, err
+	}
+	found.Missing, err = rd.inspectMissing(ctx)
 	return found, err
 }
 
-// beginInspection reads the registry, and returns an engine that can read and what is found so far.
-func beginInspection(ctx context.Context, client InspectClient, stateTable string) (*Engine, *Inspection, error) {
-	e := &Engine{client: readOnly{reads: client}, stateTable: stateTable}
-	table, known, err := e.readRegistry(ctx)
+// beginInspection reads the registry, and returns a reader of the state table and what is found so far.
+func beginInspection(ctx context.Context, client InspectClient, stateTable string) (*reader, *Inspection, error) {
+	rd := &reader{reads: client, stateTable: stateTable}
+	table, known, err := rd.readRegistry(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		return nil, nil, &SetupError{fmt.Sprintf("there is no state table %s", stateTable), notRunYet, err}
 	}
@@ -100,42 +105,20 @@ func beginInspection(ctx context.Context, client InspectClient, stateTable strin
 	if table == nil {
 		return nil, nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
 	}
-	e.incarnation, e.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
+	rd.incarnation, rd.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
 	found := &Inspection{
-		StateTable: stateTable, Table: textOf(table["table"]), Incarnation: e.incarnation, Epoch: e.epoch,
-		Rules: e.inspectRules(known),
+		StateTable: stateTable, Table: textOf(table["table"]), Incarnation: rd.incarnation, Epoch: rd.epoch,
+		Rules: rd.inspectRules(known),
 	}
 	found.Created, _ = time.Parse(time.RFC3339, textOf(table["created"]))
-	return e, found, nil
+	return rd, found, nil
 }
 
 const notRunYet = "nothing has run on this table yet; start `dynamill run`, or check --table, --state-table and --region"
 
-// readOnly lets who only reads use the engine's own reading. Of Client it has no
-// more than that: a request that writes would panic, and never be sent.
-type readOnly struct {
-	Client
-	reads InspectClient
-}
-
-// GetItem reads.
-func (c readOnly) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return c.reads.GetItem(ctx, in, opts...)
-}
-
-// Query reads.
-func (c readOnly) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return c.reads.Query(ctx, in, opts...)
-}
-
-// BatchGetItem reads.
-func (c readOnly) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	return c.reads.BatchGetItem(ctx, in, opts...)
-}
-
 // inspectRules lists the registered rules by id, and binds a name to each id:
 // all that reading tasks and parked records asks of a rule.
-func (e *Engine) inspectRules(known map[string]row) []InspectedRule {
+func (rd *reader) inspectRules(known map[string]row) []InspectedRule {
 	set, ids := &rules.Set{}, map[*rules.Rule]string{}
 	var formers []*plan.Binding
 	found := make([]InspectedRule, 0, len(known))
@@ -155,42 +138,58 @@ func (e *Engine) inspectRules(known map[string]row) []InspectedRule {
 		}
 		found = append(found, r)
 	}
-	e.planner = &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: e.epoch}
-	e.planner.AddFormer(formers...)
+	rd.planner = &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: rd.epoch}
+	rd.planner.AddFormer(formers...)
 	return found
 }
 
-func (e *Engine) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) {
-	cursor, err := e.readCursor(ctx)
+func (rd *reader) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) {
+	cursor, err := rd.readCursor(ctx)
 	if err != nil || cursor.phase == "" {
 		return nil, err
 	}
 	return &InspectedSeeding{Phase: string(cursor.phase), Level: cursor.level, Items: cursor.items}, nil
 }
 
-func (e *Engine) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
-	tasks, err := e.readTasks(ctx)
+func (rd *reader) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
+	tasks, err := rd.readTasks(ctx)
 	found := make([]InspectedTask, 0, len(tasks))
 	for _, t := range tasks {
 		if !t.id.Former { // else whoever works off tasks ends it
-			found = append(found, InspectedTask{Rule: t.id.Rule.Name, Parent: t.id.Key, Children: t.children})
+			found = append(found, InspectedTask{Rule: t.id.Rule.Name, Parent: t.id.Key, Children: t.children, Since: t.since})
+		}
+	}
+	return found, err
+}
+
+// Unfinished is what the engine has set aside, for metrics: two queries of the state table.
+type Unfinished struct {
+	Parked     map[string]int // how many by code
+	Tasks      int            // rests of large fan-outs
+	OldestTask time.Time      // zero if there is none, or its row does not say
+}
+
+// Unfinished reads what is parked and which tasks are left.
+func (e *Engine) Unfinished(ctx context.Context) (found Unfinished, err error) {
+	if found.Parked, err = e.inspectParked(ctx); err != nil {
+		return found, err
+	}
+	tasks, err := e.inspectTasks(ctx)
+	found.Tasks = len(tasks)
+	for _, t := range tasks {
+		if !t.Since.IsZero() && (found.OldestTask.IsZero() || t.Since.Before(found.OldestTask)) {
+			found.OldestTask = t.Since
 		}
 	}
 	return found, err
 }
 
 // inspectParked counts page by page and asks for codes alone: a parked record may be large.
-func (e *Engine) inspectParked(ctx context.Context) (map[string]int, error) {
-	c := newExpression()
-	condition := c.sprintf("%n = %v", statePartition, textValue(parkedPartition))
-	in := &dynamodb.QueryInput{
-		TableName: &e.stateTable, ConsistentRead: ptr(true), KeyConditionExpression: &condition, ProjectionExpression: ptr(c.name("code")),
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}
+func (rd *reader) inspectParked(ctx context.Context) (map[string]int, error) {
 	codes := map[string]int{}
-	err := e.queryPages(ctx, "counting what is parked", in, func(rows []row) error {
+	err := rd.queryPages(ctx, countingParked, rd.parkedQuery(newExpression(), "code"), func(rows []row) error {
 		for _, item := range rows {
-			codes[e.readParked(item).Code]++
+			codes[textOf(item["code"])]++
 		}
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
@@ -93,7 +94,7 @@ func (w *world) seedUntil(crash func(*Engine, string) bool) {
 
 // inspectedItems is how many items the stored seeding cursor has seen.
 func (e *Engine) inspectedItems() int64 {
-	looking := &Engine{client: e.client.(*faulty).Client, stateTable: e.stateTable, incarnation: e.incarnation, epoch: e.epoch}
+	looking := &reader{reads: e.client.(*faulty).Client, stateTable: e.stateTable, incarnation: e.incarnation, epoch: e.epoch}
 	cursor, _ := looking.readCursor(context.Background())
 	return cursor.items
 }
@@ -126,10 +127,19 @@ func TestInspectionListsTasks(t *testing.T) {
 	e := open(w.sim)
 	from := w.drain(e, 0)
 	w.rename("Bob")
+	before := e.now().UTC().Truncate(time.Second)
 	w.drain(e, from)
-	want := []InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#u1", Sort: "PROFILE"}, Children: 5}}
-	if diff := cmp.Diff(want, w.inspect().Tasks); diff != "" {
+	found := w.inspect().Tasks
+	if len(found) != 1 || found[0].Since.Before(before) || found[0].Since.After(e.now()) {
+		t.Fatalf("%+v, want one task that is kept since %s", found, before)
+	}
+	want := []InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#u1", Sort: "PROFILE"}, Children: 5, Since: found[0].Since}}
+	if diff := cmp.Diff(want, found); diff != "" {
 		t.Error(diff)
+	}
+	unfinished, err := e.Unfinished(w.ctx)
+	if err != nil || unfinished.Tasks != 1 || !unfinished.OldestTask.Equal(found[0].Since) || len(unfinished.Parked) != 0 {
+		t.Errorf("unfinished: %+v, %v", unfinished, err)
 	}
 	if _, err := e.WorkTasks(w.ctx); err != nil {
 		t.Fatal(err)
@@ -165,11 +175,11 @@ func TestInspectionNeedsARegistryAndMakesNone(t *testing.T) {
 		}
 	}
 	expect("no state table app-dynamill")
-	tables, err := w.sim.ListTables(w.ctx, &dynamodb.ListTablesInput{})
-	if err != nil || len(tables.TableNames) != 1 {
-		t.Errorf("the tables are %v, %v", tables, err)
+	listed, err := w.sim.ListTables(w.ctx, &dynamodb.ListTablesInput{})
+	if err != nil || len(listed.TableNames) != 1 {
+		t.Errorf("the tables are %v, %v", listed, err)
 	}
-	if err := (&Engine{client: w.sim, stateTable: "app-dynamill"}).createStateTable(w.ctx); err != nil {
+	if err := (&Engine{tables: tables{client: w.sim, reader: reader{stateTable: "app-dynamill"}}}).createStateTable(w.ctx); err != nil {
 		t.Fatal(err)
 	}
 	expect("state table app-dynamill is empty")

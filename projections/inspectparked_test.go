@@ -23,12 +23,22 @@ func TestInspectionListsWhatIsParked(t *testing.T) {
 		t.Fatalf("parked are %+v, %v", want, err)
 	}
 	before := w.scan("app-dynamill")
-	table, got, err := InspectParked(w.ctx, w.sim, "app-dynamill")
-	if err != nil || table != "app" {
-		t.Errorf("table %q, %v", table, err)
+	found, err := InspectParked(w.ctx, w.sim, "app-dynamill")
+	if err != nil || found.Table != "app" {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	var got []Parked
+	if err := found.Each(w.ctx, func(page []Parked) error {
+		got = append(got, page...)
+		return nil
+	}); err != nil {
+		t.Error(err)
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Parked{}, change.Position{})); diff != "" {
 		t.Error(diff)
+	}
+	if record, err := found.Find(w.ctx, "record/1"); err != nil || record.Raw != "{}" {
+		t.Errorf("the record is %+v, %v; want its text", record, err)
 	}
 	if diff := cmp.Diff(before, w.scan("app-dynamill")); diff != "" {
 		t.Errorf("inspecting changed the state table:\n%s", diff)
@@ -37,7 +47,7 @@ func TestInspectionListsWhatIsParked(t *testing.T) {
 
 func TestInspectingWhatIsParkedNeedsARegistry(t *testing.T) {
 	w := newWorld(t, socialRules)
-	if _, _, err := InspectParked(w.ctx, w.sim, "app-dynamill"); !errors.As(err, new(*SetupError)) {
+	if _, err := InspectParked(w.ctx, w.sim, "app-dynamill"); !errors.As(err, new(*SetupError)) {
 		t.Errorf("%v; want a SetupError", err)
 	}
 }

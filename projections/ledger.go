@@ -1,11 +1,9 @@
 package projections
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -13,7 +11,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
@@ -40,33 +38,82 @@ func (e *Engine) applyMoves(ctx context.Context, moves []*plan.Move, suffix int,
 		if try > 2 {
 			pause(ctx, try)
 		}
-		var next []*plan.Move
-		var simple []*plan.Move
-		for _, mv := range pending {
-			mv.Settle()
-			if len(e.planner.Claims(mv)) == 0 {
-				simple = append(simple, mv)
-				continue
-			}
-			again, err := e.applyClaimed(ctx, mv, suffix)
-			if err != nil {
-				failed(mv, err)
-			} else if again {
-				next = append(next, mv)
-			}
+		left, advanced := e.applyOnce(ctx, pending, suffix, failed)
+		if pending = left; advanced { // a large move goes in many steps, and none of them is a try in vain
+			try = 0
 		}
-		for _, pk := range e.planner.Pack(simple) {
-			again, err := e.applyPack(ctx, pk, suffix)
-			if err != nil {
-				for _, mv := range pk.Moves {
-					failed(mv, err)
-				}
-				continue
-			}
-			next = append(next, again...)
-		}
-		pending = next
 	}
+}
+
+// applyOnce sends one transaction for each move or pack of moves. It returns the
+// moves that are not done, and whether one of them took a step.
+func (e *Engine) applyOnce(ctx context.Context, pending []*plan.Move, suffix int, failed func(*plan.Move, error)) (left []*plan.Move, advanced bool) {
+	var simple []*plan.Move
+	for _, mv := range pending {
+		if mv.First < 0 && mv.Idle() {
+			continue // what it was to change is so by now
+		}
+		done, err := e.divide(ctx, mv)
+		if err != nil {
+			failed(mv, err)
+		}
+		if done || err != nil {
+			continue
+		}
+		if len(e.planner.Claims(mv)) == 0 {
+			simple = append(simple, mv)
+			continue
+		}
+		again, err := e.applyClaimed(ctx, mv, suffix)
+		switch {
+		case err != nil:
+			failed(mv, err)
+		case again:
+			left = append(left, mv)
+		case mv.Advance(e.epoch):
+			left, advanced = append(left, mv), true
+		}
+	}
+	for _, pk := range e.planner.Pack(simple) {
+		again, err := e.applyPack(ctx, pk, suffix)
+		for _, mv := range pk.Moves {
+			switch {
+			case err != nil:
+				failed(mv, err)
+			case slices.Contains(again, mv):
+				left = append(left, mv)
+			case mv.Advance(e.epoch):
+				left, advanced = append(left, mv), true
+			}
+		}
+	}
+	return left, advanced
+}
+
+// divide has a move that is larger than a transaction go in steps, from the entry that
+// is really there. It reports true if nothing is left to do.
+func (e *Engine) divide(ctx context.Context, mv *plan.Move) (done bool, err error) {
+	if e.planner.Fits(mv) {
+		return false, nil
+	}
+	if !mv.Exact {
+		if done, err := e.begin(ctx, mv); done || err != nil || e.planner.Fits(mv) {
+			return done, err
+		}
+	}
+	e.planner.Divide(mv)
+	return false, nil
+}
+
+// begin has a move of a record start from the entry that is really there. It reports
+// true if nothing is left to do: the entry is as far already.
+func (e *Engine) begin(ctx context.Context, mv *plan.Move) (done bool, err error) {
+	key := entryKey(mv.Key)
+	rows, err := e.readState(ctx, "reading the ledger entry of "+mv.Key.String(), []stateKey{key})
+	if err != nil {
+		return false, err
+	}
+	return e.replan(ctx, mv, rows[key])
 }
 
 // pause waits a little longer with every try, with jitter, unless the context ends.
@@ -85,10 +132,20 @@ type part struct {
 	id     string          // the rule (or locator) that asks for it
 	kind   plan.ActionKind // of an action
 	target change.Key      // of an action on a mirror item
+	action plan.Action
 }
 
 func partOf(mv *plan.Move, a plan.Action) part {
-	return part{moves: []*plan.Move{mv}, id: a.ID, kind: a.Kind, target: a.Target}
+	return part{moves: []*plan.Move{mv}, id: a.ID, kind: a.Kind, target: a.Target, action: a}
+}
+
+// onMirror reports whether the action looks at the place of a mirror item.
+func (p part) onMirror() bool {
+	switch p.kind {
+	case plan.UpsertMirror, plan.DeleteMirror, plan.ReleaseMirror, plan.SpareMirror:
+		return true
+	}
+	return false
 }
 
 // applyPack sends one transaction and returns the moves that have to be tried again, planned anew.
@@ -96,16 +153,22 @@ func (e *Engine) applyPack(ctx context.Context, pk *plan.Pack, suffix int) ([]*p
 	items, parts := e.assemble(pk, suffix)
 	err := e.transact(ctx, "applying a ledger transaction", ownersOf(parts), items)
 	if err == nil {
-		e.countMirrors(parts)
+		e.noteApplied(ctx, parts)
 		return nil, nil
 	}
 	return e.afterFailure(ctx, err, pk.Moves, parts, suffix)
 }
 
-func (e *Engine) countMirrors(parts []part) {
+// noteApplied counts and logs the actions of a transaction that took effect.
+func (e *Engine) noteApplied(ctx context.Context, parts []part) {
 	for _, p := range parts {
-		if p.kind == plan.UpsertMirror || p.kind == plan.DeleteMirror {
+		switch p.kind {
+		case plan.UpsertMirror, plan.DeleteMirror, plan.ReleaseMirror:
 			e.counters.Mirrors.Add(1)
+		case plan.Park:
+			if !p.action.Again {
+				e.noteParked(ctx, p.id, p.target, p.action.Effect.Parked)
+			}
 		}
 	}
 }
@@ -128,7 +191,7 @@ func (e *Engine) assemble(pk *plan.Pack, suffix int) ([]ddb.TransactWriteItem, [
 		}
 	}
 	for _, s := range pk.Sums {
-		items, parts = append(items, e.sumWrite(s, suffix)), append(parts, part{moves: contributors[s.Group], id: s.Group.ID})
+		items, parts = append(items, e.sumWrite(s, suffix, pk.Moves[0].Shift)), append(parts, part{moves: contributors[s.Group], id: s.Group.ID})
 	}
 	return append(items, rest...), append(parts, restParts...)
 }
@@ -137,46 +200,59 @@ func (e *Engine) assemble(pk *plan.Pack, suffix int) ([]ddb.TransactWriteItem, [
 func (e *Engine) afterFailure(ctx context.Context, err error, moves []*plan.Move, parts []part, suffix int) ([]*plan.Move, error) {
 	var canceled *ddb.TransactionCanceledException
 	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != len(parts) {
-		if classify(err) != classPark {
-			return nil, err
+		if reason := refusal(err); reason != "" {
+			return e.narrow(ctx, moves, reason, suffix)
 		}
-		blamed, readErr := e.overflowing(ctx, moves, suffix)
-		if readErr != nil {
-			return nil, readErr
-		}
-		return e.rejected(ctx, moves, blamed, err.Error())
+		return nil, err
 	}
-	done := map[*plan.Move]bool{}
+	left, err := e.replanned(ctx, canceled.CancellationReasons, parts, moves)
+	if err != nil {
+		return nil, err
+	}
+	undone := slices.DeleteFunc(slices.Clone(moves), func(mv *plan.Move) bool { return left[mv].done })
+	moved := func(p part) bool {
+		return slices.ContainsFunc(p.moves, func(mv *plan.Move) bool { return !left[mv].same })
+	}
 	for i, reason := range canceled.CancellationReasons {
 		p := parts[i]
-		switch code := codeOf(reason); {
-		case code == "None" || asksForRetry(code):
-		case code == "ConditionalCheckFailed" && p.entry:
-			finished, err := e.replan(ctx, p.moves[0], reason.Item)
-			if err != nil {
+		refused := refusedAction(reason)
+		switch {
+		case moved(p): // what else was in the way of a move whose entry is another tells nothing
+		case refused != "" && (p.entry || len(moves) > 1):
+			return e.narrow(ctx, undone, refused, suffix)
+		case refused != "":
+			if gone, err := e.reject(ctx, p.moves[0], p.id, refused, suffix); gone || err != nil {
 				return nil, err
 			}
-			done[p.moves[0]] = finished
-		case code == "ConditionalCheckFailed" && p.kind == plan.DeleteMirror:
-			p.moves[0].Keep(p.target)
-		case code == "ConditionalCheckFailed" && p.kind == plan.SpareMirror:
-			delete(p.moves[0].Spare, p.target)
-		case code == "ConditionalCheckFailed": // a claims item moved on: read it again
-		default:
-			message := code
-			if reason.Message != nil {
-				message = *reason.Message
-			}
-			left, err := e.rejected(ctx, p.moves, map[string]bool{p.id: true}, message)
-			if err != nil {
-				return nil, err
-			}
-			if len(left) == 0 {
-				done[p.moves[0]] = true
-			}
+		case codeOf(reason) == "ConditionalCheckFailed" && p.onMirror():
+			p.moves[0].See(p.target, image(attributes.ItemFromTable(reason.Item)))
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(moves), func(mv *plan.Move) bool { return done[mv] }), nil
+	return undone, nil
+}
+
+// entryState says how a move stands to its ledger entry after a transaction failed.
+type entryState struct {
+	same bool // the entry is as the move took it to be
+	done bool // nothing is left to do
+}
+
+// replanned has the moves whose entries were not as expected go on from the entries that are there.
+func (e *Engine) replanned(ctx context.Context, reasons []ddb.CancellationReason, parts []part, moves []*plan.Move) (map[*plan.Move]entryState, error) {
+	states := make(map[*plan.Move]entryState, len(moves))
+	for _, mv := range moves {
+		states[mv] = entryState{same: true}
+	}
+	for i, reason := range reasons {
+		if p := parts[i]; p.entry && codeOf(reason) == "ConditionalCheckFailed" {
+			done, err := e.replan(ctx, p.moves[0], reason.Item)
+			if err != nil {
+				return nil, err
+			}
+			states[p.moves[0]] = entryState{done: done}
+		}
+	}
+	return states, nil
 }
 
 // replan goes on from the entry that is really there. It reports true if
@@ -195,7 +271,10 @@ func (e *Engine) replan(ctx context.Context, mv *plan.Move, actual row) (bool, e
 		if err != nil {
 			return false, err
 		}
-		fresh.Restore, fresh.Repark, fresh.Spare, fresh.Alone = mv.Restore, mv.Repark, mv.Spare, mv.Alone
+		fresh.Repark, fresh.Reparks, fresh.Seen, fresh.Alone, fresh.StepMax = mv.Repark, mv.Reparks, mv.Seen, mv.Alone, mv.StepMax
+		for id, target := range mv.Restore {
+			fresh.RestoreAt(id, target)
+		}
 		*mv = *fresh
 		return mv.Idle(), nil
 	}
@@ -204,81 +283,93 @@ func (e *Engine) replan(ctx context.Context, mv *plan.Move, actual row) (bool, e
 	return duplicate, nil
 }
 
-// overflowing finds the contributions of a move alone that its accumulators
-// cannot hold, for endpoints that refuse the whole request without saying which
-// action is at fault. It returns none where the fault is another.
-func (e *Engine) overflowing(ctx context.Context, moves []*plan.Move, suffix int) (map[string]bool, error) {
-	if len(moves) > 1 || !moves[0].Alone {
-		return nil, nil
-	}
-	sums, _ := e.planner.Difference(moves[0])
-	keys := make([]stateKey, len(sums))
-	for i, s := range sums {
-		keys[i] = accumulatorKey(s.Group, suffix%s.Group.Rule.WriteShards)
-	}
-	rows, err := e.readState(ctx, "reading accumulators", keys)
-	if err != nil {
-		return nil, err
-	}
-	blamed := map[string]bool{}
-	for i, s := range sums {
-		value, err := decimal.Parse(cmp.Or(textOf(rows[keys[i]]["value"]), "0"))
-		if err == nil {
-			_, err = value.Add(s.Delta)
-		}
-		if err != nil {
-			blamed[s.Group.ID] = true
-		}
-	}
-	return blamed, nil
-}
-
-// rejected parks what DynamoDB refuses for good: the effects that are blamed,
-// or all if nothing is. In company the moves are tried alone first, so that a
-// bad member never fails its neighbours.
-func (e *Engine) rejected(ctx context.Context, moves []*plan.Move, blamed map[string]bool, message string) ([]*plan.Move, error) {
-	if len(moves) > 1 || !moves[0].Alone {
+// narrow looks for the effect that DynamoDB refuses for good, where it does not say
+// which: moves go alone first, so that no neighbour fails with them, then in ever
+// smaller steps. A single effect that is refused is parked.
+func (e *Engine) narrow(ctx context.Context, moves []*plan.Move, reason string, suffix int) ([]*plan.Move, error) {
+	if len(moves) > 1 {
 		for _, mv := range moves {
 			mv.Alone = true
 		}
 		return moves, nil
 	}
+	if len(moves) == 0 {
+		return nil, nil
+	}
 	mv := moves[0]
-	new := maps.Clone(mv.New)
-	changed := false
-	for id, f := range mv.New {
-		if f.Kind == plan.Parked || len(blamed) > 0 && !blamed[id] {
-			continue
+	if !mv.Exact { // the refused effect may be none that is left to do
+		if done, err := e.begin(ctx, mv); done || err != nil {
+			return nil, err
 		}
-		why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + message}
-		if f.Kind == plan.Contribution && blamed[id] {
-			why = plan.Overflow("the sum with the contribution " + f.Amount.String()).Parked
+		return moves, nil
+	}
+	moving := mv.Moving()
+	switch len(moving) {
+	case 0:
+		return nil, fmt.Errorf("moving the ledger entry of %s: DynamoDB refuses the write: %s", mv.Key, reason)
+	case 1:
+		gone, err := e.reject(ctx, mv, moving[0], reason, suffix)
+		if gone || err != nil {
+			return nil, err
 		}
-		new[id], changed = plan.Effect{Kind: plan.Parked, Parked: why}, true
+		return moves, nil
 	}
-	if !changed {
-		return nil, e.parkRefusedUndo(ctx, mv, blamed, message)
-	}
-	mv.New = new
-	e.logger.WarnContext(ctx, "parked: a write was refused", "item", mv.Key.String(), "reason", message)
+	mv.StepMax = len(moving) / 2
 	return moves, nil
 }
 
-// parkRefusedUndo parks an item whose former effects DynamoDB refuses to take
-// back. Its entry stays as it is, and says what is still in force; the item's
-// next record, or a retry, tries again.
-func (e *Engine) parkRefusedUndo(ctx context.Context, mv *plan.Move, blamed map[string]bool, message string) error {
-	for _, id := range mv.IDs() {
-		if len(blamed) > 0 && !blamed[id] {
-			continue
+// reject parks one effect of a move that DynamoDB refuses for good. If it refuses to
+// take the former effect back, that stays in force, as the entry says, and the
+// item's next record or a retry tries again. It reports true if nothing is left to do.
+func (e *Engine) reject(ctx context.Context, mv *plan.Move, id, reason string, suffix int) (bool, error) {
+	if again, err := e.tryElsewhere(ctx, mv, id, suffix); again || err != nil {
+		return false, err
+	}
+	if f, asked := mv.New[id]; asked && f.Kind != plan.Parked {
+		why := writeRejected(reason)
+		if f.Kind == plan.Contribution {
+			why = plan.Overflow("the sum with the contribution " + f.Amount.String()).Parked
 		}
-		why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses to take back what the item caused before: " + message}
-		if err := e.parkID(ctx, id, mv.Key, mv.Position, why); err != nil {
-			return err
+		mv.Replace(id, plan.Effect{Kind: plan.Parked, Parked: why})
+		mv.Repark = mv.Repark || mv.Reparks
+		return mv.First < 0 && mv.Idle(), nil
+	}
+	why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses to take back what the item caused before: " + reason}
+	if err := e.parkID(ctx, id, mv.Key, mv.Position, why); err != nil {
+		return false, err
+	}
+	mv.Replace(id, mv.Old[id])
+	return mv.First < 0 && mv.Idle(), nil
+}
+
+// suffixTriesMax bounds how many accumulators of one aggregate are tried for a
+// contribution. Each holds 38 digits for itself, so that one may hold a sum which another cannot.
+const suffixTriesMax = 16
+
+// tryElsewhere has a contribution that an accumulator cannot hold go to that of the next
+// write suffix, and in the end to one in which all are brought together. It reports
+// false once all that is tried, or if there is but one accumulator.
+func (e *Engine) tryElsewhere(ctx context.Context, mv *plan.Move, id string, suffix int) (bool, error) {
+	b := e.planner.ByID(id)
+	if b == nil || b.Suffixes < 2 {
+		return false, nil
+	}
+	if mv.Shift++; mv.Shift < min(b.Suffixes, suffixTriesMax) {
+		return true, nil
+	}
+	mv.Shift = 0
+	if mv.Consolidated {
+		return false, nil
+	}
+	mv.Consolidated = true
+	for _, f := range []plan.Effect{mv.Old[id], mv.New[id]} {
+		if f.Kind == plan.Contribution {
+			if err := e.consolidate(ctx, plan.GroupRef{Binding: b, Group: f.Group}, suffix); err != nil {
+				return false, err
+			}
 		}
 	}
-	mv.Due, mv.Touched = nil, nil
-	return nil
+	return true, nil
 }
 
 // clearDue takes the due mark off an entry, unless the entry has moved since.

@@ -105,8 +105,8 @@ func (e *Engine) RuleStats() []RuleStats {
 	return all
 }
 
-func (e *Engine) ruleName(id string) string {
-	if b := cmp.Or(e.planner.ByID(id), e.planner.Former(id)); b != nil {
+func (rd *reader) ruleName(id string) string {
+	if b := cmp.Or(rd.planner.ByID(id), rd.planner.Former(id)); b != nil {
 		return b.Rule.Name
 	}
 	if locator, ok := plan.LocatorIn(id); ok {
@@ -117,10 +117,10 @@ func (e *Engine) ruleName(id string) string {
 
 // write sends one write request, within the limit that there may be, and adds
 // up what it took. atLeast is what it takes as far as is known before.
-func write[T any](ctx context.Context, e *Engine, doing string, owners []string, atLeast int, send func() (T, error), used func(T) float64) (T, error) {
-	out, err := attempt(ctx, e, doing, func() (T, error) {
-		if e.limiter != nil {
-			if err := e.limiter.Wait(ctx, atLeast); err != nil {
+func write[T any](ctx context.Context, ts *tables, doing string, owners []string, atLeast int, send func() (T, error), used func(T) float64) (T, error) {
+	out, err := attempt(ctx, &ts.counters, doing, func() (T, error) {
+		if ts.limiter != nil {
+			if err := ts.limiter.Wait(ctx, atLeast); err != nil {
 				var none T
 				return none, err
 			}
@@ -131,9 +131,9 @@ func write[T any](ctx context.Context, e *Engine, doing string, owners []string,
 		return out, err
 	}
 	units := used(out)
-	e.meter.add(owners, units)
-	if more := int(math.Ceil(units)) - atLeast; e.limiter != nil && more > 0 {
-		e.limiter.Pay(more)
+	ts.meter.add(owners, units)
+	if more := int(math.Ceil(units)) - atLeast; ts.limiter != nil && more > 0 {
+		ts.limiter.Pay(more)
 	}
 	return out, nil
 }

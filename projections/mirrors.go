@@ -9,9 +9,9 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
-// heal brings mirror items that somebody else wrote or deleted back to what their sources ask for.
+// heal brings mirror items that another program wrote or deleted back to what their sources ask for.
 func (w *work) heal(pl *plan.Changes) {
-	standing, err := w.standing(&pl.Heals)
+	right, err := w.alreadyRight(&pl.Heals)
 	if err != nil {
 		for _, h := range pl.Heals.All() {
 			w.failed(h.First, err)
@@ -19,29 +19,32 @@ func (w *work) heal(pl *plan.Changes) {
 		return
 	}
 	for id, h := range pl.Heals.All() {
-		if standing[id] {
+		if right[id] {
 			continue
 		}
 		allowed, err := w.mayHeal(w.ctx, id.Binding, id.Key, h.Contested)
 		if err == nil && allowed {
-			err = w.healTarget(w.ctx, pl, id)
+			err = w.healTarget(w.ctx, pl, id, h)
 		}
-		w.failed(h.First, err)
+		w.ended(h.First, id.Binding, id.Key, err)
 	}
 }
 
-// standing finds the mirror items that are as the ledger has them, so that
+// alreadyRight finds the mirror items that are as the ledger has them, so that
 // nothing is to be done: every mirror item that the engine inserts or deletes
-// comes by here. Of one with claims that can only be told once nobody claims it.
-func (w *work) standing(heals *plan.Asked[plan.ItemRule, plan.Heal]) (map[plan.ItemRule]bool, error) {
+// comes by here. Of one with claims that can only be told once no source claims it.
+func (w *work) alreadyRight(heals *plan.Asked[plan.ItemRule, plan.Heal]) (map[plan.ItemRule]bool, error) {
 	sources := map[plan.ItemRule]change.Key{}
 	var keys []stateKey
-	for id := range heals.All() {
+	for id, h := range heals.All() {
 		if !id.Rule.Injective {
 			keys = append(keys, claimsKey(id.Binding, id.Key))
 		} else if source, ok := id.Rule.SourceKey(id.Key); ok {
 			sources[id] = source
 			keys = append(keys, entryKey(source))
+		}
+		if h.Freed || plan.PlaceOf(id.Binding, id.Key, h.Last) == plan.PlaceOccupied {
+			keys = append(keys, parkedKey(parkedID(id.ID, id.Key)))
 		}
 	}
 	rows, err := w.readState(w.ctx, "reading the ledger entries of mirror items", keys)
@@ -53,10 +56,11 @@ func (w *work) standing(heals *plan.Asked[plan.ItemRule, plan.Heal]) (map[plan.I
 		source, ok := sources[id]
 		if !ok {
 			claims := rows[claimsKey(id.Binding, id.Key)]
-			result[id] = !id.Rule.Injective && h.Last == nil && len(textsOf(claims["sources"])) == 0
+			parked := rows[parkedKey(parkedID(id.ID, id.Key))] != nil
+			result[id] = !id.Rule.Injective && len(textsOf(claims["sources"])) == 0 && !parked && w.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
 			continue
 		}
-		ent, err := readEntry(rows[entryKey(source)])
+		ent, err := w.readEntry(rows[entryKey(source)])
 		if err != nil {
 			return nil, err
 		}
@@ -64,26 +68,44 @@ func (w *work) standing(heals *plan.Asked[plan.ItemRule, plan.Heal]) (map[plan.I
 		if ent != nil {
 			f = ent.Effects[id.ID]
 		}
-		asked := f.Kind == plan.Mirrored && f.Target == id.Key
-		context, last := plan.StampContext(w.incarnation, id.Key, ""), h.Last
-		if last == nil {
-			result[id] = !asked
-			continue
+		if f.Kind != plan.Mirrored || f.Target != id.Key {
+			f = plan.Effect{}
 		}
-		s, ok := plan.ReadStamp(last.Lookup(id.Stamp), context)
-		if asked {
-			result[id] = ok && s.Digest == f.Digest && plan.DigestOf(id.Binding, last) == f.Digest
-		} else {
-			result[id] = !ok // no source, and not ours: the application's own item
-		}
+		parked := textOf(rows[parkedKey(parkedID(id.ID, id.Key))]["code"]) == plan.OccupiedCode
+		result[id] = w.isRight(id.Binding, f, h, id.Key, parked)
 	}
 	return result, nil
 }
 
+// isRight reports whether an item at a mirror target is as the ledger's effect (of no
+// kind: none) asks for it. parked says that the rule is parked on an occupied target.
+func (e *Engine) isRight(b *plan.Binding, f plan.Effect, h *plan.Heal, target change.Key, parked bool) bool {
+	asked := f.Kind == plan.Mirrored
+	place := plan.PlaceOf(b, target, h.Last)
+	s, stamped := plan.ReadStamp(imageOr(h.Last).Lookup(b.Stamp), plan.StampContext(e.incarnation, target, ""))
+	switch {
+	case place == plan.PlaceFree:
+		return !asked || f.Expired && !h.Deleted
+	case !asked: // the application's own item stays, without our stamp
+		return place != plan.PlaceMade && !stamped
+	case place == plan.PlaceOccupied:
+		return parked && !stamped && !h.Repark
+	}
+	return stamped && !parked && !f.Expired && s.Digest == f.Digest && plan.DigestOf(b, h.Last) == f.Digest
+}
+
+// imageOr is an image that can be looked into, also where there is none.
+func imageOr(img change.Image) change.Image {
+	if img == nil {
+		return change.Item{}
+	}
+	return img
+}
+
 // healTarget brings one mirror item to what its source asks for.
-func (w *work) healTarget(ctx context.Context, pl *plan.Changes, id plan.ItemRule) error {
+func (w *work) healTarget(ctx context.Context, pl *plan.Changes, id plan.ItemRule, h *plan.Heal) error {
 	if !id.Rule.Injective {
-		return w.deriveTarget(ctx, id.Binding, id.Key)
+		return w.deriveTarget(ctx, id.Binding, id.Key, h)
 	}
 	source, ok := id.Rule.SourceKey(id.Key)
 	if !ok {
@@ -93,11 +115,18 @@ func (w *work) healTarget(ctx context.Context, pl *plan.Changes, id plan.ItemRul
 	if err != nil {
 		return err
 	}
-	mv.Restore = map[string]change.Key{id.ID: id.Key}
+	if h.Freed {
+		mv.See(id.Key, h.Last) // the write clears what is parked there
+	}
+	if h.Expired {
+		mv.Expire(id.ID)
+	} else {
+		mv.RestoreAt(id.ID, id.Key)
+	}
 	var failure error
 	w.applyMoves(ctx, []*plan.Move{mv}, w.suffix, func(_ *plan.Move, err error) { failure = err })
 	if failure == nil {
-		pl.AddRollups(mv, pl.Heals.Of(id).First)
+		pl.AddRollups(mv, h.First)
 	}
 	return failure
 }
@@ -135,9 +164,8 @@ type inForceMirror struct {
 // them, and has the moves of their sources write them again.
 func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 	var check []inForceMirror
-	items, claims := wanted{table: e.table}, wanted{table: e.stateTable}
 	var targets []change.Key
-	var claimed []stateKey
+	var rows []stateKey
 	for _, mv := range moves {
 		for _, id := range mv.New.IDs() {
 			f := mv.New[id]
@@ -147,25 +175,26 @@ func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 			b := e.planner.ByID(id)
 			check, targets = append(check, inForceMirror{mv, b, f}), append(targets, f.Target)
 			if !b.Rule.Injective {
-				claimed = append(claimed, claimsKey(b, f.Target))
+				rows = append(rows, claimsKey(b, f.Target))
+			}
+			if len(b.Rule.Target.Equals) > 0 {
+				rows = append(rows, parkedKey(parkedID(b.ID, f.Target)))
 			}
 		}
 	}
 	if len(check) == 0 {
 		return nil
 	}
-	items.keys, claims.keys = e.itemKeys(targets), stateKeys(claimed)
-	found, err := e.read(ctx, "reading mirror items in force", items, claims)
+	found, err := e.read(ctx, "reading mirror items in force", wanted{table: e.table, keys: e.itemKeys(targets)}, wanted{table: e.stateTable, keys: stateKeys(rows)})
 	if err != nil {
 		return err
 	}
-	standing, rows := e.byItemKey(found[e.table]), byStateKey(found[e.stateTable])
+	items, state := e.byItemKey(found[e.table]), byStateKey(found[e.stateTable])
 	for _, ch := range check {
-		if !e.stands(ch, image(standing[ch.f.Target]), rows) {
-			if ch.mv.Restore == nil {
-				ch.mv.Restore = map[string]change.Key{}
-			}
-			ch.mv.Restore[ch.b.ID] = ch.f.Target
+		img := image(items[ch.f.Target])
+		if !e.stands(ch, img, state) {
+			ch.mv.See(ch.f.Target, img)
+			ch.mv.RestoreAt(ch.b.ID, ch.f.Target)
 		}
 	}
 	return nil
@@ -173,15 +202,19 @@ func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 
 // stands reports whether a mirror item is as its source's ledger entry has it. One
 // that another source has won is that source's to look at.
-func (e *Engine) stands(ch inForceMirror, img change.Image, claims map[stateKey]row) bool {
+func (e *Engine) stands(ch inForceMirror, img change.Image, rows map[stateKey]row) bool {
+	parked := textOf(rows[parkedKey(parkedID(ch.b.ID, ch.f.Target))]["code"]) == plan.OccupiedCode
+	f := ch.f
 	if !ch.b.Rule.Injective {
-		sources := textsOf(claims[claimsKey(ch.b, ch.f.Target)]["sources"])
+		claims := rows[claimsKey(ch.b, f.Target)]
+		sources := textsOf(claims["sources"])
 		if !slices.Contains(sources, ch.mv.Key.String()) {
 			return false
 		}
 		if slices.Min(sources) != ch.mv.Key.String() {
 			return true
 		}
+		f.Expired = textOf(claims["expired"]) == f.Digest && img == nil
 	}
-	return img != nil && plan.DigestOf(ch.b, img) == ch.f.Digest && plan.Stamped(ch.b, plan.StampContext(e.incarnation, ch.f.Target, ""), img)
+	return e.isRight(ch.b, f, &plan.Heal{Last: img, Repark: ch.mv.Repark}, ch.f.Target, parked)
 }

@@ -19,7 +19,7 @@ import (
 // sees the new parent or the lookup sees it. What lies beyond the bound becomes a task.
 func (w *work) fanOut(parents *plan.Asked[plan.ItemRule, plan.FanOut]) {
 	for id, f := range parents.All() {
-		w.failed(f.First, w.fanOutParent(w.ctx, id, f))
+		w.ended(f.First, id.Binding, id.Key, w.fanOutParent(w.ctx, id, f))
 	}
 }
 
@@ -32,6 +32,9 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 		}
 	}
 	write := parentWrite{b: id.Binding, parent: id.Key, version: v, values: f.Values}
+	if !f.Deleted {
+		e.missing[id.Binding].forget(id.Key.String())
+	}
 	referring, next, err := e.writeChildren(ctx, write, nil, e.fanOutMax)
 	if err == nil && guard.Off(guard.ParentRaised) {
 		_, err = e.raiseParent(ctx, id, v)
@@ -41,6 +44,10 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 		return err
 	case len(next) > 0:
 		return e.putTask(ctx, task{id: id, at: v, cursor: next, children: e.fanOutMax, referring: referring})
+	case referring > 0 && !f.Deleted:
+		e.missing[id.Binding].noteTarget(id.Key.String())
+	case referring > 0:
+		e.missing[id.Binding].noteMissing(id.Key.String(), func(p *pointers) { p.known, p.counted = nil, int64(referring) })
 	case referring == 0 && f.Deleted:
 		return e.retireParent(ctx, id, v)
 	}

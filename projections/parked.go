@@ -10,6 +10,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -23,9 +24,15 @@ type Parked struct {
 	Reason   string
 	Position change.Position // zero if no record caused it
 	At       time.Time
-	Raw      string // of a record that could not be read: what came, or its beginning
+	Raw      string // of a record that could not be read: what came, or its beginning; from FindParked only
 
-	parking string // of this parking
+	// Claimants are the items that claim a contested target, the one that wins first. Key is
+	// the mirror item, or, of a unique value, the item that wins.
+	Claimants []change.Key
+	Value     string // the unique value that several items have
+
+	parking   string                 // of this parking
+	contested *audit.ContestedTarget // nil for every other entry
 }
 
 func (e *Engine) parkedRow(id, ruleID string, item change.Key, position change.Position, why *rules.ItemError) row {
@@ -93,59 +100,16 @@ func (e *Engine) unpark(ctx context.Context, id, parking string) error {
 	return e.deleteState(ctx, "", "clearing what was parked", parkedKey(id), condition, c)
 }
 
-// Parked lists what is parked, sorted by id.
-func (e *Engine) Parked(ctx context.Context) ([]Parked, error) {
-	c := newExpression()
-	condition := c.sprintf("%n = %v", statePartition, textValue(parkedPartition))
-	in := &dynamodb.QueryInput{
-		TableName: &e.stateTable, ConsistentRead: ptr(true), KeyConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}
-	var all []Parked
-	err := e.queryPages(ctx, "listing what is parked", in, func(rows []row) error {
-		for _, item := range rows {
-			all = append(all, e.readParked(item))
-		}
-		return nil
-	})
-	return all, err
-}
-
-func (e *Engine) readParked(item row) Parked {
-	p := Parked{
-		ID: textOf(item["id"]), Rule: textOf(item["rule"]), Key: change.ParseKey(textOf(item["item"])),
-		Code: textOf(item["code"]), Reason: textOf(item["reason"]), parking: textOf(item["parking"]),
-	}
-	if p.Rule != "" {
-		p.Rule = e.ruleName(p.Rule)
-	}
-	if raw, ok := item["raw"]; ok {
-		p.Rule, p.Raw = "record", textOf(raw)
-	}
-	p.Position, _ = change.ParsePosition(textOf(item["position"]))
-	p.At, _ = time.Parse(time.RFC3339, textOf(item["parkedAt"]))
-	return p
-}
-
-func (e *Engine) getParked(ctx context.Context, id string) (Parked, error) {
-	key := parkedKey(id)
-	rows, err := e.readState(ctx, "reading what is parked", []stateKey{key})
-	if err != nil {
-		return Parked{}, err
-	}
-	item, ok := rows[key]
-	if !ok {
-		return Parked{}, fmt.Errorf("%s: %w", id, ErrNotParked)
-	}
-	return e.readParked(item), nil
-}
-
 // RetryParked rederives the item. What was parked goes away if the item is
-// good now, else it stays with its new reason, as does a record that could not be read. It returns ErrNotParked for an unknown id.
+// good now. Otherwise it stays with its new reason, as does a record that could not be read. A contested
+// target stays listed while several items claim it. It returns ErrNotParked for an unknown id.
 func (e *Engine) RetryParked(ctx context.Context, id string) error {
-	p, err := e.getParked(ctx, id)
+	p, err := e.FindParked(ctx, id)
 	if err != nil {
 		return err
+	}
+	if p.contested != nil {
+		return e.relist(ctx, *p.contested)
 	}
 	if p.Key == (change.Key{}) {
 		return nil // a record that cannot be read stays so
@@ -159,7 +123,7 @@ func (e *Engine) RetryParked(ctx context.Context, id string) error {
 // DiscardParked forgets what is parked under an id, and does nothing else: the
 // item has no effect under the rule until it changes. It returns ErrNotParked for an unknown id.
 func (e *Engine) DiscardParked(ctx context.Context, id string) error {
-	if _, err := e.getParked(ctx, id); err != nil {
+	if _, err := e.FindParked(ctx, id); err != nil {
 		return err
 	}
 	return e.unpark(ctx, id, "")

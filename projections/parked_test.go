@@ -172,7 +172,10 @@ func TestARecordThatCannotBeReadIsParkedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := w.expectParked(e, "record/2026-01-01T00:00:00.000#41")[0]
+	p, err := e.FindParked(w.ctx, w.expectParked(e, "record/2026-01-01T00:00:00.000#41")[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if p.Rule != "record" || p.Code != "record.value" || !strings.HasPrefix(p.Raw, `{"N":"x`) {
 		t.Errorf("parked is %+v", p)
 	}

@@ -132,7 +132,7 @@ func (e *Engine) Work(ctx context.Context, text string, keys []change.Key) error
 func (e *Engine) workPass(ctx context.Context, p pass, keys []change.Key) error {
 	switch p.phase {
 	case phaseDerive:
-		return e.rederive(ctx, slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool { return !e.derives(k) }), plan.Sources, nil)
+		return e.rederivePage(ctx, p, keys, e.derives, plan.Sources)
 	case phaseShow:
 		return e.underRegistry(ctx, func() error { return e.showKeys(ctx, p, keys) })
 	case phaseRederive:
@@ -140,13 +140,32 @@ func (e *Engine) workPass(ctx context.Context, p pass, keys []change.Key) error 
 		if err != nil {
 			return err
 		}
-		return e.rederive(ctx, slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool { return !concerns(k) }), plan.Itself, nil)
+		return e.rederivePage(ctx, p, keys, concerns, plan.Itself)
 	case phaseClean:
 		return e.underRegistry(ctx, func() error { return e.clean(ctx, keys) })
 	case phaseSweep:
 		return e.underRegistry(ctx, func() error { return e.sweep(ctx, keys) })
 	}
 	return fmt.Errorf("pass %q: %w", p, ErrUnknownPass)
+}
+
+// rederivePage rederives the items of a page that concern a pass, and counts all of them: an item
+// that the pass has no need to read is counted by its key.
+func (e *Engine) rederivePage(ctx context.Context, p pass, keys []change.Key, concerns func(change.Key) bool, sc plan.Scope) error {
+	seen := page{looked: int64(len(keys))}
+	var wanted []change.Key
+	for _, k := range keys {
+		if concerns(k) {
+			wanted = append(wanted, k)
+		} else {
+			e.planner.SeeKey(&seen.items, k)
+		}
+	}
+	if err := e.rederive(ctx, wanted, sc, nil, &seen); err != nil {
+		return err
+	}
+	e.sightings.addPage(p.String(), seen, len(e.planner.Set.Rules))
+	return nil
 }
 
 // Complete ends a pass: every item that was in the table when Aim gave it has been

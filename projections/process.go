@@ -29,7 +29,12 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 	}
 	e.counters.Records.Add(int64(w.done))
 	e.counters.Relevant.Add(int64(pl.Relevant))
-	e.counters.Unmatched.Add(int64(pl.Unmatched))
+	seen := pl.Seen
+	if w.done < len(records) { // the others come again
+		seen = e.planner.See(records[:w.done])
+	}
+	e.counters.Unmatched.Add(seen.Unmatched)
+	e.sightings.addRecords(seen)
 	return w.done, w.err
 }
 
@@ -74,6 +79,7 @@ func (w *work) run(pl *plan.Changes) {
 	w.fanOut(&pl.FanOuts)
 	w.fill(&pl.Fills)
 	w.rollUp(pl)
+	w.noteSources(moves)
 	w.bare(&pl.Bares)
 	w.takeOff(&pl.Leftovers)
 }
@@ -92,19 +98,6 @@ func (w *work) moves(pl *plan.Changes, moves []*plan.Move) {
 		if broken[mv] {
 			continue
 		}
-		w.countParked(mv)
 		pl.AddRollups(mv, mv.First)
-	}
-}
-
-func (w *work) countParked(mv *plan.Move) {
-	if !mv.New.HasParked() {
-		return
-	}
-	for _, id := range mv.New.IDs() {
-		if f := mv.New[id]; f.Kind == plan.Parked && mv.Old[id].Kind != plan.Parked {
-			w.counters.Parked.Add(1)
-			w.logger.Warn("parked", "rule", id, "item", mv.Key.String(), "code", f.Parked.Code, "reason", f.Parked.Reason)
-		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // from the items themselves. It is safe beside live records in any order: the
 // ledger entry is read before the item, and swapped only if nobody moved it.
 func (e *Engine) Rederive(ctx context.Context, keys []change.Key) error {
-	return e.rederive(ctx, keys, plan.Everything, nil)
+	return e.rederive(ctx, keys, plan.Everything, nil, nil)
 }
 
 // RederiveRecords is for records that cannot be applied: their images could not be
@@ -33,17 +33,17 @@ func (e *Engine) RederiveRecords(ctx context.Context, records []change.Record) e
 			return err
 		}
 	}
-	return e.rederive(ctx, keys, plan.Everything, lates)
+	return e.rederive(ctx, keys, plan.Everything, lates, nil)
 }
 
 // canExist reports whether the table can hold an item under a key: what is not
 // from this table's stream may say anything, and DynamoDB would refuse to look.
-func (e *Engine) canExist(k change.Key) bool {
+func (rd *reader) canExist(k change.Key) bool {
 	good := func(text string, number bool, bytesMax int) bool {
 		_, err := decimal.Parse(text)
 		return text != "" && len(text) <= bytesMax && utf8.ValidString(text) && (!number || err == nil)
 	}
-	return good(k.Partition, e.partitionN, partitionBytesMax) && (e.sortKey == "" || good(k.Sort, e.sortN, sortBytesMax))
+	return good(k.Partition, rd.partitionN, partitionBytesMax) && (rd.sortKey == "" || good(k.Sort, rd.sortN, sortBytesMax))
 }
 
 // trust forgets a position in a stream that is later than any of this table's:
@@ -71,7 +71,7 @@ func (e *Engine) knowsStream(p change.Position) bool {
 
 // readStreamLabel reads the label of the table's latest stream.
 func (e *Engine) readStreamLabel(ctx context.Context) error {
-	out, err := attempt(ctx, e, "describing table "+e.table, func() (*dynamodb.DescribeTableOutput, error) {
+	out, err := attempt(ctx, &e.counters, "describing table "+e.table, func() (*dynamodb.DescribeTableOutput, error) {
 		return e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.table})
 	})
 	if err == nil {
@@ -80,33 +80,51 @@ func (e *Engine) readStreamLabel(ctx context.Context) error {
 	return err
 }
 
-// rederive rederives items, with what is known of late records; nil: nothing.
-func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late]) error {
+// rederive rederives items, with what is known of late records; nil: nothing. It notes on a page
+// what it sees; nil: nowhere.
+func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late], seen *page) error {
 	for chunk := range slices.Chunk(keys, batchGetMax) {
 		again := false
-		var waiting []*plan.Move
+		var done *rederived
 		err := e.underRegistry(ctx, func() (err error) {
-			waiting, err = e.rederiveChunk(ctx, chunk, sc, lates, again)
+			done, err = e.rederiveChunk(ctx, chunk, sc, lates, again)
 			again = true
 			return err
 		})
 		// Rules that are not live now, after all was moved, are still to be shown by a scan.
-		for _, mv := range waiting {
-			if err == nil {
-				err = e.clearDue(ctx, mv)
-			}
+		if err == nil {
+			err = e.clearWaiting(ctx, done.waiting)
 		}
 		if err != nil {
+			return err
+		}
+		if seen != nil {
+			seen.addItems(e.planner, done)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) clearWaiting(ctx context.Context, waiting []*plan.Move) error {
+	for _, mv := range waiting {
+		if err := e.clearDue(ctx, mv); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// rederived is how a few items were rederived.
+type rederived struct {
+	items   map[change.Key]change.Item
+	moves   []*plan.Move // of every item
+	plan    *plan.Changes
+	waiting []*plan.Move // whose due marks wait for rules that are not live
+}
+
 // rederiveChunk rederives a few items; again, if rules went live since it did so
-// before: what was left to their showing is then shown here. It returns the moves
-// whose due marks wait for rules that are not live.
-func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late], again bool) ([]*plan.Move, error) {
+// before: what was left to their showing is then shown here.
+func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late], again bool) (*rederived, error) {
 	entries := make([]stateKey, len(keys))
 	for i, k := range keys {
 		entries[i] = entryKey(k)
@@ -153,9 +171,10 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	w.refill(pl.Refills)
 	w.fill(&pl.Fills)
 	w.rollUp(pl)
+	w.noteSources(moves)
 	w.bare(&pl.Bares)
 	w.takeOff(&pl.Leftovers)
-	return w.waiting, w.err
+	return &rederived{items, moves, pl, w.waiting}, w.err
 }
 
 // readEarly reads items before their ledger entries, which is wrong: it shows
@@ -183,7 +202,7 @@ func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, er
 // ownEntry decodes an entry that a move is to start from. One that newer rules
 // have written is not ours to swap: it would lose what only they ask for.
 func (e *Engine) ownEntry(ctx context.Context, r row) (*plan.Entry, error) {
-	ent, err := readEntry(r)
+	ent, err := e.readEntry(r)
 	if err == nil && ent != nil && ent.At >= plan.VersionAt(e.epoch+1, change.Position{}) && !guard.Off(guard.EpochChecked) {
 		return nil, e.outgrow(ctx, ent.At)
 	}

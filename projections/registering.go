@@ -12,38 +12,46 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
+// registerStep is the outcome of one attempt to bind the file's rules.
+type registerStep uint8
+
+const (
+	rulesBound     registerStep = iota // every rule of the file is in the registry
+	rulesAdvanced                      // some rules were registered: read the registry again
+	rulesContended                     // another process registers: read the registry again
+)
+
 // bindRules binds the file's rules to the registry's, registers what is new, and
-// retires what is not in the file any more. It reports false if the registry has
-// to be read again.
-func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row, lives int64) (bool, error) {
+// retires what is not in the file any more.
+func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row, lives int64) (registerStep, error) {
 	m := matchRules(cfg.Rules, known)
 	agreed := cfg.ChangeRules && (cfg.AgreedEpoch == 0 || cfg.AgreedEpoch == e.epoch)
 	if len(m.retire) > 0 && (cfg.Attach || !agreed) {
-		return false, m.refusal(e.stateTable, known)
+		return 0, m.refusal(e.stateTable, known)
 	}
 	spread := m.spread(cfg.Rules, known)
 	switch {
 	case cfg.Attach && len(m.fresh) > 0:
-		return false, e.notInForce("rule " + m.fresh[0].Name + " is")
+		return 0, e.notInForce("rule " + m.fresh[0].Name + " is")
 	case cfg.Attach && len(spread) > 0:
-		return false, e.notInForce("so many write_shards of rule " + spread[0].Name + " are")
+		return 0, e.notInForce("so many write_shards of rule " + spread[0].Name + " are")
 	}
 	formers, err := e.readFormers(ctx, known, m.retire)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	if len(m.fresh)+len(spread)+len(m.retire) > 0 {
-		return false, e.registerRules(ctx, cfg.Rules, m, spread, known, formers)
+		return e.registerRules(ctx, cfg.Rules, m, spread, known, formers)
 	}
 	if !cfg.Attach {
 		if err := e.renameRules(ctx, m); err != nil {
-			return false, err
+			return 0, err
 		}
 		if err := e.keepText(ctx, cfg.Rules, m, known); err != nil {
-			return false, err
+			return 0, err
 		}
 	}
-	e.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: e.incarnation, Epoch: e.epoch}
+	e.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: e.incarnation, Epoch: e.epoch, CanExist: e.canExist}
 	e.planner.AddFormer(formers...)
 	e.lives.Store(lives)
 	for _, r := range cfg.Rules.Rules {
@@ -64,7 +72,7 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 			e.description.FormerRules = append(e.description.FormerRules, textOf(known[b.ID]["name"]))
 		}
 	}
-	return true, nil
+	return rulesBound, nil
 }
 
 // notInForce says what of the file somebody else has to bring into force first.
@@ -72,10 +80,10 @@ func (e *Engine) notInForce(what string) *SetupError {
 	return &SetupError{Problem: fmt.Sprintf("%s not in force on table %s yet", what, e.table), Remedy: "start `dynamill run` with this rule file first"}
 }
 
-// registerRules adds rules, and write suffixes of rules, and retires others, under
-// a new epoch: a worker that does not know it must not go on. Where another process
-// registers at the same time, nothing is written, and the registry is read again.
-func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, spread []*rules.Rule, known map[string]row, formers []*plan.Binding) error {
+// registerRules retires rules, adds others, and write suffixes of rules, as many as one
+// transaction holds, under a new epoch: a worker that does not know it must not go on.
+// If another process registers at the same time, nothing is written.
+func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, spread []*rules.Rule, known map[string]row, formers []*plan.Binding) (registerStep, error) {
 	c := newExpression()
 	raise := c.sprintf("SET %n = %v", "epoch", numberValue(int64(e.epoch+1)))
 	unchanged := e.rulesStand(c)
@@ -87,24 +95,18 @@ func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, s
 	if len(m.fresh) > 0 {
 		items = append(items, e.textWrite(set))
 	}
-	if n := len(m.fresh) + len(spread) + len(m.retire); len(items)+n > plan.TransactActionsMax {
-		return &SetupError{
-			Problem: fmt.Sprintf("%d rules are new, changed, removed or spread further at once (a changed one counts twice)", n),
-			Remedy:  fmt.Sprintf("change at most %d at a time", plan.TransactActionsMax-len(items)),
-		}
-	}
-	items = append(items, e.freshWrites(set, m, known, formers)...)
-	for _, r := range spread {
-		items = append(items, e.ruleWrite(m.ids[r], "writeShardsMax", numberValue(int64(r.WriteShards))))
-	}
 	for _, id := range m.retire {
 		items = append(items, e.ruleWrite(id, "state", textValue(stateRetiring)))
 	}
-	err := e.transact(ctx, "registering new rules", nil, items)
-	if err != nil && classify(err) == classCanceled {
-		return nil
+	for _, r := range spread {
+		items = append(items, e.ruleWrite(m.ids[r], "writeShardsMax", numberValue(int64(r.WriteShards))))
 	}
-	return err
+	items = append(items, e.freshWrites(set, m, known, formers)...)
+	err := e.transact(ctx, "registering new rules", nil, items[:min(len(items), plan.TransactActionsMax)])
+	if err != nil && classify(err) == classCanceled {
+		return rulesContended, nil
+	}
+	return rulesAdvanced, err
 }
 
 // rulesStand is the condition that the registry is the one that this engine knows, and has no newer rules.

@@ -25,50 +25,34 @@ func randomID() string {
 }
 
 // describeTable learns the user table's keys, and what tells it from another of the same name.
-func (e *Engine) describeTable(ctx context.Context, set *rules.Set) (string, error) {
-	out, err := e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.table})
+func (ts *tables) describeTable(ctx context.Context, set *rules.Set) (string, error) {
+	out, err := ts.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.table})
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		return "", &SetupError{fmt.Sprintf("table %s does not exist", e.table), "check --table, --region and --endpoint", err}
+		return "", &SetupError{fmt.Sprintf("table %s does not exist", ts.table), "check --table, --region and --endpoint", err}
 	}
 	if err != nil {
-		return "", fmt.Errorf("describing table %s: %w", e.table, err)
+		return "", fmt.Errorf("describing table %s: %w", ts.table, err)
 	}
 	t := out.Table
-	e.streamLabel.Store(t.LatestStreamLabel)
-	kinds := map[string]change.Kind{}
-	for _, d := range t.AttributeDefinitions {
-		kinds[*d.AttributeName] = map[ddb.ScalarAttributeType]change.Kind{
-			ddb.ScalarAttributeTypeS: change.KindString, ddb.ScalarAttributeTypeN: change.KindNumber, ddb.ScalarAttributeTypeB: change.KindBinary,
-		}[d.AttributeType]
-	}
-	for _, k := range t.KeySchema {
-		if k.KeyType == ddb.KeyTypeHash {
-			e.partitionKey = *k.AttributeName
-		} else {
-			e.sortKey = *k.AttributeName
-		}
-	}
-	if e.partitionKey != set.Table.PartitionKey || e.sortKey != set.Table.SortKey {
-		return "", &SetupError{
-			Problem: fmt.Sprintf("the keys of table %s are [%s], but the rule file says [%s]", e.table,
-				keyNames(e.partitionKey, e.sortKey), keyNames(set.Table.PartitionKey, set.Table.SortKey)),
-			Remedy: "write the table's own key names under table.keys",
-		}
+	ts.streamLabel.Store(t.LatestStreamLabel)
+	keys := keysOf(t)
+	ts.partitionKey, ts.sortKey = keys.partition, keys.sort
+	if err := keys.checkNames(ts.table, set); err != nil {
+		return "", err
 	}
 	if guard.Off(guard.Claims) {
 		for _, r := range set.Rules {
 			r.Injective = r.Kind == rules.Mirror
 		}
 	}
-	if err := set.CheckKeys(kinds[e.partitionKey], kinds[e.sortKey]); err != nil {
+	if err := set.CheckKeys(keys.partitionKind, keys.sortKind); err != nil {
 		return "", err
 	}
-	e.partitionN, e.sortN = kinds[e.partitionKey] == change.KindNumber, kinds[e.sortKey] == change.KindNumber
-	e.description = Description{StateTable: e.stateTable}
+	ts.partitionN, ts.sortN = keys.partitionKind == change.KindNumber, keys.sortKind == change.KindNumber
 	if t.TableId != nil && *t.TableId != "" {
 		return *t.TableId, nil
 	}
-	id := e.table
+	id := ts.table
 	if t.CreationDateTime != nil { // some emulators give no table id
 		id += "@" + t.CreationDateTime.UTC().Format(time.RFC3339Nano)
 	}
@@ -82,6 +66,9 @@ func keyNames(partition, sort string) string {
 	return partition + ", " + sort
 }
 
+// registerTriesMax bounds how often registering begins anew because other processes register theirs.
+const registerTriesMax = 10
+
 // openRegistry makes sure of the state table and binds the rules to what the
 // registry knows of them.
 func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) error {
@@ -89,8 +76,8 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 	if err != nil {
 		return err
 	}
-	e.description.StateTableCreated = created
-	for range 10 {
+	e.description = Description{StateTable: e.stateTable, StateTableCreated: created}
+	for try := 0; try < registerTriesMax; try++ {
 		table, known, err := e.readRegistry(ctx)
 		if err != nil {
 			return err
@@ -119,9 +106,13 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 			}
 		}
 		e.incarnation, e.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
-		done, err := e.bindRules(ctx, cfg, known, numberOf(table["live"]))
-		if err != nil || done {
+		switch step, err := e.bindRules(ctx, cfg, known, numberOf(table["live"])); {
+		case err != nil || step == rulesBound:
 			return err
+		case step == rulesAdvanced: // many rules are registered in several steps, each by itself whole
+			if try = 0; cfg.AgreedEpoch > 0 {
+				cfg.AgreedEpoch = e.epoch + 1 // this engine's own step; another process's is not agreed to
+			}
 		}
 	}
 	return fmt.Errorf("registering the rules in %s: other processes keep registering theirs", e.stateTable)
@@ -131,27 +122,30 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 // and one for each rule by id. A query is not one moment's picture. The table's
 // item is therefore read before the rules, so that whatever it says is live is
 // found live, and again after them, should more rules have been registered.
-func (e *Engine) readRegistry(ctx context.Context) (row, map[string]row, error) {
+func (rd *reader) readRegistry(ctx context.Context) (row, map[string]row, error) {
 	for {
-		table, err := e.readTableItem(ctx)
+		table, err := rd.readTableItem(ctx)
 		if err != nil || table == nil {
 			return nil, nil, err
 		}
-		known, err := e.readRules(ctx)
+		known, err := rd.readRules(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		after, err := e.readTableItem(ctx)
-		if err != nil || textOf(after["epoch"]) == textOf(table["epoch"]) {
-			return table, known, err
+		after, err := rd.readTableItem(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if textOf(after["epoch"]) == textOf(table["epoch"]) {
+			return table, known, rd.checkRows(table, known)
 		}
 	}
 }
 
-func (e *Engine) readTableItem(ctx context.Context) (row, error) {
-	out, err := attempt(ctx, e, "reading the rules epoch", func() (*dynamodb.GetItemOutput, error) {
-		return e.client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(), ConsistentRead: ptr(true),
+func (rd *reader) readTableItem(ctx context.Context) (row, error) {
+	out, err := attempt(ctx, &rd.counters, "reading the rules epoch", func() (*dynamodb.GetItemOutput, error) {
+		return rd.reads.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &rd.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(), ConsistentRead: ptr(true),
 		})
 	})
 	if err != nil || len(out.Item) == 0 {
@@ -160,13 +154,13 @@ func (e *Engine) readTableItem(ctx context.Context) (row, error) {
 	return out.Item, nil
 }
 
-func (e *Engine) readRules(ctx context.Context) (map[string]row, error) {
+func (rd *reader) readRules(ctx context.Context) (map[string]row, error) {
 	c := newExpression()
-	in := &dynamodb.QueryInput{TableName: &e.stateTable, ConsistentRead: ptr(true)}
+	in := &dynamodb.QueryInput{TableName: &rd.stateTable, ConsistentRead: ptr(true)}
 	in.KeyConditionExpression = ptr(c.sprintf("%n = %v AND begins_with(%n, %v)", statePartition, textValue(registryPartition), stateSort, textValue(registryRule)))
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
 	known := map[string]row{}
-	err := e.queryPages(ctx, "reading the registry", in, func(rows []row) error {
+	err := rd.queryPages(ctx, "reading the registry", in, func(rows []row) error {
 		for _, item := range rows {
 			known[strings.TrimPrefix(textOf(item[stateSort]), registryRule)] = item
 		}
@@ -181,7 +175,7 @@ func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
 	item["table"], item["tableId"] = textValue(e.table), textValue(tableID)
 	item["incarnation"], item["epoch"] = textValue(randomID()), numberValue(0)
 	item["created"] = textValue(e.now().UTC().Format(time.RFC3339))
-	_, err := attempt(ctx, e, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
+	_, err := attempt(ctx, &e.counters, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
 		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &e.stateTable, Item: item, ConditionExpression: ptr("attribute_not_exists(pk)"),
 		})

@@ -51,7 +51,7 @@ func (e *Engine) turns(ctx context.Context, doing string, from, through, to seed
 		if err := e.turn(ctx, doing, from, through, rows[:turnRowsMax]); err != nil {
 			return err
 		}
-		through.changes = from.changes + 1
+		through.changes = raised(from.changes)
 		from = through
 	}
 	return e.turn(ctx, doing, from, to, rows)
@@ -129,11 +129,12 @@ func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
 	return w.err
 }
 
-// dropWhole deletes an item that a retired mirror rule made (promise 8: it carries
-// that rule's stamp, as it was seen), unless a mirror rule that has not retired has it by now.
+// dropWhole deletes an item that the engine made for a retired mirror rule (promise 8: it
+// carries the mark and that rule's stamp, as they were seen), unless a mirror rule that has
+// not retired has it by now.
 func (w *work) dropWhole(id plan.ItemRule, left *plan.Leftover) error {
 	c := newExpression()
-	condition := c.sprintf("attribute_exists(%n)", w.partitionKey) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
+	condition := c.sprintf("%n = %v", plan.MadeAttribute, textValue(plan.MadeMark(id.Key))) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
 	own := plan.StampContext(w.incarnation, id.Key, "") + " "
 	for _, b := range left.Unless {
 		condition += " AND " + guarded(guard.RetiredStays, c.sprintf("(attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, textValue(own)))

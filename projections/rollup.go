@@ -3,9 +3,12 @@ package projections
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
@@ -20,6 +23,7 @@ type total struct {
 	value      decimal.Decimal
 	operations int64        // on the accumulators
 	changes    int64        // of the locator
+	locator    claimSet     // as it was read
 	targets    []change.Key // the one that displays it first, then those that lost the locator to it
 	err        *rules.ItemError
 }
@@ -29,14 +33,19 @@ type total struct {
 // moves: a sum that changed before the rule went live is then seen by the
 // seeding's own roll-up.
 func (w *work) rollUp(pl *plan.Changes) {
-	var due []plan.GroupRef
+	var due, moved []plan.GroupRef // moved: rules that are not live find their targets by locators that changed
 	var waiting []*plan.Rollup
 	for g, ru := range pl.Rollups.All() {
 		if g.Rule.Kind == rules.Mirror || g.Live.Load() || guard.Off(guard.ShownWhenLive) {
 			due = append(due, g)
-		} else {
-			waiting = append(waiting, ru)
+			continue
 		}
+		if waiting = append(waiting, ru); g.Rule.ByUnique && len(ru.Relocated) > 0 {
+			moved = append(moved, g)
+		}
+	}
+	for g, err := range w.settleLocators(w.ctx, moved) {
+		w.failed(pl.Rollups.Of(g).First, err)
 	}
 	slices.SortFunc(due, func(a, b plan.GroupRef) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Group, b.Group))
@@ -49,10 +58,16 @@ func (w *work) rollUp(pl *plan.Changes) {
 		return
 	}
 	unsettled := map[*plan.Move]bool{}
+	settles := firstOfLocators(due)
 	errs := every(w.ctx, len(due), func(ctx context.Context, i int) error {
 		g := due[i]
+		if settles[i] {
+			if err := w.settleLocator(ctx, g, totals[g]); err != nil {
+				return err
+			}
+		}
 		if g.Rule.Kind == rules.Mirror {
-			return w.deriveTarget(ctx, g.Binding, change.ParseKey(g.Group))
+			return w.deriveTarget(ctx, g.Binding, change.ParseKey(g.Group), nil)
 		}
 		return w.show(ctx, g, totals[g], pl.Rollups.Of(g))
 	})
@@ -132,30 +147,33 @@ func readSuffixes(g plan.GroupRef) int {
 
 func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 	var t total
+	var values []decimal.Decimal
 	for suffix := range readSuffixes(g) {
 		r, ok := rows[accumulatorKey(g, suffix)]
 		if !ok {
 			continue
 		}
-		t.operations += numberOf(r["operations"])
+		t.operations += countOf(r["operations"])
 		v, err := decimal.Parse(textOf(r["value"]))
-		if err == nil {
-			t.value, err = t.value.Add(v)
-		}
 		if err != nil {
 			t.err = plan.Overflow("the sum").Parked
 		}
+		values = append(values, v)
 	}
+	value, err := decimal.Sum(values...)
+	if err != nil {
+		t.err = plan.Overflow("the sum").Parked
+	}
+	t.value = value
 	if !g.Rule.ByUnique {
 		t.targets = []change.Key{change.ParseKey(g.Group)}
 		return t
 	}
-	locator := rows[locatorKey(g.Locator, g.Group)]
+	t.locator = readSet(rows[locatorKey(g.Locator, g.Group)], true)
 	if !guard.Off(guard.LocatorVersion) {
-		t.changes = numberOf(locator["changes"])
+		t.changes = t.locator.changes
 	}
-	claimants := slices.Sorted(slices.Values(textsOf(locator["items"])))
-	for _, text := range claimants {
+	for _, text := range t.locator.sources {
 		t.targets = append(t.targets, change.ParseKey(text))
 	}
 	return t
@@ -163,9 +181,12 @@ func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 
 // show writes an aggregate's value to its target, if that exists and shows nothing later.
 func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Rollup) error {
+	if len(t.targets) == 0 && t.operations > 0 && t.err == nil {
+		e.noteRollupTarget(g, t, false) // no item has this unique value
+	}
 	for i, target := range t.targets {
-		if ru.Seen[target] == nil && !ru.Asked {
-			continue // it comes by itself
+		if ru.Seen[target] == nil && !ru.Asked || !e.canExist(target) {
+			continue // its own record or scan shows it; or the locator's row is damaged
 		}
 		if t.err != nil {
 			if err := e.park(ctx, g.Binding, target, t.err); err != nil {
@@ -173,25 +194,24 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 			}
 			continue
 		}
-		if i > 0 {
-			if e.shown(g, t, target, ru.Seen[target]) {
+		write := e.showOn
+		switch {
+		case i > 0:
+			if !ru.Hides(t.targets[i-1], target) || len(ru.Relocated) == 0 && e.hidden(g, target, ru.Seen[target]) {
 				continue
 			}
-			if err := e.hide(ctx, g, t, target); err != nil {
-				return err
-			}
+			write = e.hide
+		case t.operations == 0 && !ru.Present: // nothing was ever counted and nothing is shown
+			continue
+		case e.shown(g, t, target, ru.Seen[target]):
+			e.noteRollupTarget(g, t, true)
 			continue
 		}
-		if t.operations == 0 && !ru.Present {
-			continue // nothing was ever counted and nothing is shown
+		allowed, err := e.mayHeal(ctx, g.Binding, target, ru.Contested[target])
+		if err == nil && allowed {
+			err = e.parkRefused(ctx, g.Binding, target, write(ctx, g, t, target))
 		}
-		if allowed, err := e.mayHeal(ctx, g.Binding, target, ru.Contested[target]); err != nil || !allowed {
-			return err
-		}
-		if e.shown(g, t, target, ru.Seen[target]) {
-			continue
-		}
-		if err := e.showOn(ctx, g, t, target); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -204,14 +224,34 @@ func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, target ch
 	c := newExpression()
 	set := c.sprintf("SET %n = %v, %n = %v", attribute, attributes.ToTable(value), g.Stamp, textValue(s.String()))
 	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + guarded(guard.RollupVersion, c.unstampedOr(g.Stamp, s))
-	ok, err := e.update(ctx, g.ID, "rolling up "+g.Rule.Name+" of "+target.String(), e.itemUpdate(target, set, condition, c))
-	if err != nil && classify(err) == classPark {
-		return e.park(ctx, g.Binding, target, &rules.ItemError{Code: "write.rejected", Reason: err.Error()})
-	}
-	if ok {
+	in := e.itemUpdate(target, set, condition, c)
+	in.ReturnValuesOnConditionCheckFailure = ddb.ReturnValuesOnConditionCheckFailureAllOld
+	_, err := e.updateItem(ctx, g.ID, "rolling up "+g.Rule.Name+" of "+target.String(), in)
+	if err == nil {
 		e.counters.Rollups.Add(1)
+		e.noteRollupTarget(g, t, true)
+		return nil
 	}
-	return err
+	if classify(err) != classCondition {
+		return err
+	}
+	e.noteRollupTarget(g, t, e.isTarget(g, target, err))
+	return nil
+}
+
+// isTarget reports whether the item that a refused write found is one that displays the aggregate.
+func (rd *reader) isTarget(g plan.GroupRef, target change.Key, refused error) bool {
+	var failure *ddb.ConditionalCheckFailedException
+	if !errors.As(refused, &failure) || len(failure.Item) == 0 {
+		return false
+	}
+	item := attributes.ItemFromTable(failure.Item)
+	m, ok := rd.planner.Set.Identify(target, item)
+	if !ok || m.Entity != g.Rule.Target {
+		return false
+	}
+	group, has, err := g.Rule.GroupOf(&m, item)
+	return err == nil && has && group == g.Group
 }
 
 // shown reports whether a target, as it was read before the sum was, shows it: under
@@ -221,11 +261,19 @@ func (e *Engine) shown(g plan.GroupRef, t total, target change.Key, seen change.
 		return false
 	}
 	want := e.totalStamp(g, t, target, change.Number(t.value.String()))
-	if target != t.targets[0] {
-		want = e.totalStamp(g, t, target, change.Value{})
-	}
 	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), want.Context)
 	return ok && s.Version.UnderEpoch(e.epoch) == want.Version && s.Digest == want.Digest && plan.DigestOf(g.Binding, seen) == want.Digest
+}
+
+// hidden reports whether an item that lost its unique value to another, as it was read
+// before the sum was, shows nothing. Only a change of the locator asks for more: a sum
+// that was read before is older than the stamp.
+func (e *Engine) hidden(g plan.GroupRef, target change.Key, seen change.Image) bool {
+	if seen == nil {
+		return false
+	}
+	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), plan.StampContext(e.incarnation, target, g.Group))
+	return ok && s.Digest == change.Digest(change.Value{}) && plan.DigestOf(g.Binding, seen) == s.Digest
 }
 
 // totalStamp is the stamp of a total on a target. What is summed and where it
@@ -266,7 +314,7 @@ func (e *Engine) stillGroup(c *expression, g plan.GroupRef) string {
 // write heals it.
 func (w *work) takeOff(leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
-		w.failed(left.First, w.takeOffOne(id, left))
+		w.ended(left.First, id.Binding, id.Key, w.takeOffOne(id, left))
 	}
 }
 
@@ -323,11 +371,15 @@ func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) (bool, error)
 // bare takes the attribute off items that have no unique value, and so display nothing.
 func (w *work) bare(bares *plan.Asked[plan.ItemRule, plan.Bare]) {
 	for id, ba := range bares.All() {
+		if allowed, err := w.mayHeal(w.ctx, id.Binding, id.Key, ba.Contested); err != nil || !allowed {
+			w.failed(ba.First, err)
+			continue
+		}
 		c := newExpression()
 		remove := "REMOVE " + c.name(id.Rule.Writes[0]) + ", " + c.name(id.Stamp)
 		unique := id.Rule.Target.Unique
 		condition := w.stillEntity(c, id.Rule.Target) + c.same(unique, ba.Last.Lookup(unique))
 		_, err := w.update(w.ctx, id.ID, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, remove, condition, c))
-		w.failed(ba.First, err)
+		w.ended(ba.First, id.Binding, id.Key, err)
 	}
 }

@@ -54,6 +54,9 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 			progress(SeedProgress{Rules: names, Pass: done + 1, Passes: done + left, Items: items})
 		})
 		if err == nil {
+			if cursor.phase == phaseDerive {
+				e.sightings.endSeeding(e.passOf(cursor).String(), cursor.items)
+			}
 			err = e.endPass(ctx, cursor)
 		}
 		switch {
@@ -174,7 +177,7 @@ func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(i
 	}
 	in.ProjectionExpression, in.ExpressionAttributeNames = ptr(strings.TrimSuffix(strings.Join(names, ", "), ", ")), c.names
 	for {
-		out, err := attempt(ctx, e, "scanning the table", func() (*dynamodb.ScanOutput, error) { return e.client.Scan(ctx, in) })
+		out, err := attempt(ctx, &e.counters, "scanning the table", func() (*dynamodb.ScanOutput, error) { return e.client.Scan(ctx, in) })
 		if err != nil {
 			return err
 		}

@@ -3,12 +3,14 @@ package projections
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -65,8 +67,10 @@ func accumulatorKey(g plan.GroupRef, suffix int) stateKey {
 	return newStateKey("sum/"+g.ID+"/"+escape(g.Group)+"/"+strconv.Itoa(suffix), "accumulator")
 }
 
-func claimsKey(b *plan.Binding, target change.Key) stateKey {
-	return newStateKey("claims/"+b.ID+"/"+target.String(), "claims")
+func claimsKey(b *plan.Binding, target change.Key) stateKey { return claimsKeyOf(b.ID, target) }
+
+func claimsKeyOf(ruleID string, target change.Key) stateKey {
+	return newStateKey("claims/"+ruleID+"/"+target.String(), "claims")
 }
 
 func locatorKey(locator, value string) stateKey {
@@ -121,6 +125,15 @@ func numberOf(v ddb.AttributeValue) int64 {
 	n, _ := strconv.ParseInt(textOf(v), 10, 64)
 	return n
 }
+
+// countOf returns a count of operations or changes, 0 of anything that is none.
+func countOf(v ddb.AttributeValue) int64 {
+	n, _ := plan.ReadCount(attributes.FromTable(v))
+	return n
+}
+
+// sortedTexts are the members of a set of texts, sorted.
+func sortedTexts(v ddb.AttributeValue) []string { return slices.Sorted(slices.Values(textsOf(v))) }
 
 func textsOf(v ddb.AttributeValue) []string {
 	if set, ok := v.(*ddb.AttributeValueMemberSS); ok {

@@ -50,7 +50,7 @@ func (e *Engine) ensureTTL(ctx context.Context) error {
 	if on, err := e.ttlIsOn(ctx); err != nil || on {
 		return err
 	}
-	_, err := attempt(ctx, e, "turning on TTL of the state table", func() (*dynamodb.UpdateTimeToLiveOutput, error) {
+	_, err := attempt(ctx, &e.counters, "turning on TTL of the state table", func() (*dynamodb.UpdateTimeToLiveOutput, error) {
 		return e.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 			TableName:               &e.stateTable,
 			TimeToLiveSpecification: &ddb.TimeToLiveSpecification{AttributeName: ptr("ttl"), Enabled: ptr(true)},
@@ -67,7 +67,7 @@ func (e *Engine) ensureTTL(ctx context.Context) error {
 }
 
 func (e *Engine) ttlIsOn(ctx context.Context) (bool, error) {
-	out, err := attempt(ctx, e, "describing TTL of the state table", func() (*dynamodb.DescribeTimeToLiveOutput, error) {
+	out, err := attempt(ctx, &e.counters, "describing TTL of the state table", func() (*dynamodb.DescribeTimeToLiveOutput, error) {
 		return e.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &e.stateTable})
 	})
 	if err != nil || out.TimeToLiveDescription == nil {
@@ -77,18 +77,18 @@ func (e *Engine) ttlIsOn(ctx context.Context) (bool, error) {
 	return status == ddb.TimeToLiveStatusEnabled || status == ddb.TimeToLiveStatusEnabling, nil
 }
 
-func (e *Engine) stateTableActive(ctx context.Context) (bool, error) {
-	out, err := e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.stateTable})
+func (ts *tables) stateTableActive(ctx context.Context) (bool, error) {
+	out, err := ts.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.stateTable})
 	if err != nil {
 		return false, err
 	}
-	return out.Table.TableStatus == ddb.TableStatusActive, e.checkStateKeys(out.Table)
+	return out.Table.TableStatus == ddb.TableStatusActive, ts.checkStateKeys(out.Table)
 }
 
 // checkForeign refuses a table without a registry that is somebody else's, for it has
 // items in it. It reports whether the registry is there by now.
 func (e *Engine) checkForeign(ctx context.Context) (founded bool, err error) {
-	out, err := attempt(ctx, e, "describing state table "+e.stateTable, func() (*dynamodb.DescribeTableOutput, error) {
+	out, err := attempt(ctx, &e.counters, "describing state table "+e.stateTable, func() (*dynamodb.DescribeTableOutput, error) {
 		return e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.stateTable})
 	})
 	if err != nil || out.Table.ItemCount == nil || *out.Table.ItemCount == 0 { // DynamoDB counts every six hours or so
@@ -103,7 +103,7 @@ func (e *Engine) checkForeign(ctx context.Context) (founded bool, err error) {
 }
 
 // checkStateKeys refuses a table whose keys are not those of a state table.
-func (e *Engine) checkStateKeys(t *ddb.TableDescription) error {
+func (ts *tables) checkStateKeys(t *ddb.TableDescription) error {
 	good := len(t.KeySchema) == 2
 	for _, k := range t.KeySchema {
 		name, want := *k.AttributeName, map[ddb.KeyType]string{ddb.KeyTypeHash: statePartition, ddb.KeyTypeRange: stateSort}[k.KeyType]
@@ -116,7 +116,7 @@ func (e *Engine) checkStateKeys(t *ddb.TableDescription) error {
 		return nil
 	}
 	return &SetupError{
-		Problem: fmt.Sprintf("table %s is no state table: its keys are not the texts %s and %s", e.stateTable, statePartition, stateSort),
+		Problem: fmt.Sprintf("table %s is no state table: its keys are not the texts %s and %s", ts.stateTable, statePartition, stateSort),
 		Remedy:  "name another one with --state-table, or none",
 	}
 }

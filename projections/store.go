@@ -32,7 +32,7 @@ type (
 )
 
 // attempt calls f until it succeeds, fails for good, or a minute has passed.
-func attempt[T any](ctx context.Context, e *Engine, doing string, f func() (T, error)) (T, error) {
+func attempt[T any](ctx context.Context, counts *counters, doing string, f func() (T, error)) (T, error) {
 	policy := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryLast), backoff.WithMaxElapsedTime(retryTotal))
 	out, err := backoff.RetryNotifyWithData(func() (out T, err error) {
@@ -42,12 +42,12 @@ func attempt[T any](ctx context.Context, e *Engine, doing string, f func() (T, e
 		if out, err = f(); err == nil {
 			return out, nil
 		}
-		e.counters.refused(err)
+		counts.refused(err)
 		if !retryable(err) {
 			return out, backoff.Permanent(err)
 		}
 		return out, err
-	}, backoff.WithContext(policy, ctx), func(error, time.Duration) { e.counters.Retries.Add(1) })
+	}, backoff.WithContext(policy, ctx), func(error, time.Duration) { counts.Retries.Add(1) })
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", doing, err)
 	}
@@ -123,7 +123,7 @@ func (e *Engine) update(ctx context.Context, rule, doing string, in *dynamodb.Up
 func (e *Engine) updateItem(ctx context.Context, rule, doing string, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	e.counters.Writes.Add(1)
 	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
-	return write(ctx, e, doing, []string{rule}, writeUnitsMin,
+	return write(ctx, &e.tables, doing, []string{rule}, writeUnitsMin,
 		func() (*dynamodb.UpdateItemOutput, error) { return e.client.UpdateItem(ctx, in) },
 		func(out *dynamodb.UpdateItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
 }
@@ -131,7 +131,7 @@ func (e *Engine) updateItem(ctx context.Context, rule, doing string, in *dynamod
 // putState sends one PutItem to the state table. rule is its id, "" for none.
 func (e *Engine) putState(ctx context.Context, rule, doing string, in *dynamodb.PutItemInput) error {
 	in.TableName, in.ReturnConsumedCapacity = &e.stateTable, ddb.ReturnConsumedCapacityTotal
-	_, err := write(ctx, e, doing, []string{rule}, writeUnitsMin,
+	_, err := write(ctx, &e.tables, doing, []string{rule}, writeUnitsMin,
 		func() (*dynamodb.PutItemOutput, error) { return e.client.PutItem(ctx, in) },
 		func(out *dynamodb.PutItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
 	return err
@@ -139,16 +139,16 @@ func (e *Engine) putState(ctx context.Context, rule, doing string, in *dynamodb.
 
 // deleteState sends one DeleteItem to the state table for a rule. An item that no longer
 // meets the condition ("" for none) stays, and that is no error.
-func (e *Engine) deleteState(ctx context.Context, rule, doing string, key stateKey, condition string, c *expression) error {
+func (ts *tables) deleteState(ctx context.Context, rule, doing string, key stateKey, condition string, c *expression) error {
 	in := &dynamodb.DeleteItemInput{
-		TableName: &e.stateTable, Key: key.attributes(), ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
+		TableName: &ts.stateTable, Key: key.attributes(), ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
 	if condition != "" {
 		in.ConditionExpression = &condition
 	}
-	_, err := write(ctx, e, doing, []string{rule}, writeUnitsMin,
-		func() (*dynamodb.DeleteItemOutput, error) { return e.client.DeleteItem(ctx, in) },
+	_, err := write(ctx, ts, doing, []string{rule}, writeUnitsMin,
+		func() (*dynamodb.DeleteItemOutput, error) { return ts.client.DeleteItem(ctx, in) },
 		func(out *dynamodb.DeleteItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
 	if err != nil && classify(err) == classCondition {
 		return nil
@@ -164,7 +164,7 @@ func (e *Engine) deleteItem(ctx context.Context, rule, doing string, key change.
 		TableName: &e.table, Key: e.itemKey(key), ConditionExpression: &condition, ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
-	_, err := write(ctx, e, doing, []string{rule}, writeUnitsMin,
+	_, err := write(ctx, &e.tables, doing, []string{rule}, writeUnitsMin,
 		func() (*dynamodb.DeleteItemOutput, error) { return e.client.DeleteItem(ctx, in) },
 		func(out *dynamodb.DeleteItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
 	if err != nil && classify(err) == classCondition {
@@ -175,12 +175,12 @@ func (e *Engine) deleteItem(ctx context.Context, rule, doing string, key change.
 
 // transact sends one transaction. owners are the ids of the rules that its
 // actions serve, one for each or one for all of them, "" for none.
-func (e *Engine) transact(ctx context.Context, doing string, owners []string, items []ddb.TransactWriteItem) error {
-	e.counters.Writes.Add(1)
-	e.counters.Transactions.Add(1)
+func (ts *tables) transact(ctx context.Context, doing string, owners []string, items []ddb.TransactWriteItem) error {
+	ts.counters.Writes.Add(1)
+	ts.counters.Transactions.Add(1)
 	in := &dynamodb.TransactWriteItemsInput{TransactItems: items, ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal}
-	_, err := write(ctx, e, doing, owners, transactionUnitsMin*len(items),
-		func() (*dynamodb.TransactWriteItemsOutput, error) { return e.client.TransactWriteItems(ctx, in) },
+	_, err := write(ctx, ts, doing, owners, transactionUnitsMin*len(items),
+		func() (*dynamodb.TransactWriteItemsOutput, error) { return ts.client.TransactWriteItems(ctx, in) },
 		func(out *dynamodb.TransactWriteItemsOutput) float64 { return unitsOf(out.ConsumedCapacity...) })
 	return err
 }
@@ -193,13 +193,13 @@ type wanted struct {
 
 // read gets items of up to two tables, consistently, each of them for itself. Every
 // key must differ from the others. The order of the answer has no meaning.
-func (e *Engine) read(ctx context.Context, doing string, tables ...wanted) (map[string][]row, error) {
+func (rd *reader) read(ctx context.Context, doing string, tables ...wanted) (map[string][]row, error) {
 	found := map[string][]row{}
 	request, size := map[string]ddb.KeysAndAttributes{}, 0
 	flush := func() error {
 		for len(request) > 0 {
-			out, err := attempt(ctx, e, doing, func() (*dynamodb.BatchGetItemOutput, error) {
-				out, err := e.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
+			out, err := attempt(ctx, &rd.counters, doing, func() (*dynamodb.BatchGetItemOutput, error) {
+				out, err := rd.reads.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
 				if err == nil && len(out.Responses) == 0 && len(out.UnprocessedKeys) > 0 {
 					err = &ddb.ProvisionedThroughputExceededException{}
 				}
@@ -235,15 +235,15 @@ func (e *Engine) read(ctx context.Context, doing string, tables ...wanted) (map[
 func consistently() *bool { return ptr(!guard.Off(guard.ConsistentReads)) }
 
 // readState gets items of the state table.
-func (e *Engine) readState(ctx context.Context, doing string, keys []stateKey) (map[stateKey]row, error) {
-	found, err := e.read(ctx, doing, wanted{e.stateTable, stateKeys(keys)})
-	return byStateKey(found[e.stateTable]), err
+func (rd *reader) readState(ctx context.Context, doing string, keys []stateKey) (map[stateKey]row, error) {
+	found, err := rd.read(ctx, doing, wanted{rd.stateTable, stateKeys(keys)})
+	return byStateKey(found[rd.stateTable]), err
 }
 
 // readItems gets items of the user's table.
-func (e *Engine) readItems(ctx context.Context, doing string, keys []change.Key) (map[change.Key]change.Item, error) {
-	found, err := e.read(ctx, doing, wanted{e.table, e.itemKeys(keys)})
-	return e.byItemKey(found[e.table]), err
+func (rd *reader) readItems(ctx context.Context, doing string, keys []change.Key) (map[change.Key]change.Item, error) {
+	found, err := rd.read(ctx, doing, wanted{rd.table, rd.itemKeys(keys)})
+	return rd.byItemKey(found[rd.table]), err
 }
 
 func stateKeys(keys []stateKey) []rowKeys {
@@ -266,22 +266,22 @@ func byStateKey(rows []row) map[stateKey]row {
 	return m
 }
 
-func (e *Engine) itemKeys(keys []change.Key) []rowKeys {
+func (rd *reader) itemKeys(keys []change.Key) []rowKeys {
 	seen := map[change.Key]bool{}
 	var out []rowKeys
 	for _, k := range keys {
-		if !seen[k] {
+		if !seen[k] && rd.canExist(k) { // DynamoDB refuses a whole batch for one key that cannot be
 			seen[k] = true
-			out = append(out, e.itemKey(k))
+			out = append(out, rd.itemKey(k))
 		}
 	}
 	return out
 }
 
-func (e *Engine) byItemKey(rows []row) map[change.Key]change.Item {
+func (rd *reader) byItemKey(rows []row) map[change.Key]change.Item {
 	m := make(map[change.Key]change.Item, len(rows))
 	for _, r := range rows {
-		m[e.keyOf(r)] = attributes.ItemFromTable(r)
+		m[rd.keyOf(r)] = attributes.ItemFromTable(r)
 	}
 	return m
 }
@@ -315,9 +315,9 @@ func (e *Engine) itemUpdate(key change.Key, update, condition string, c *express
 }
 
 // queryPages calls f for every page of a query.
-func (e *Engine) queryPages(ctx context.Context, doing string, in *dynamodb.QueryInput, f func([]row) error) error {
+func (rd *reader) queryPages(ctx context.Context, doing string, in *dynamodb.QueryInput, f func([]row) error) error {
 	for {
-		out, err := attempt(ctx, e, doing, func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		out, err := attempt(ctx, &rd.counters, doing, func() (*dynamodb.QueryOutput, error) { return rd.reads.Query(ctx, in) })
 		if err != nil {
 			return err
 		}

@@ -70,6 +70,10 @@ func (e *Engine) sort(s *swept, key stateKey) {
 		} else if e.planner.ByID(id) != nil {
 			s.references = append(s.references, key)
 		}
+	case missingPartition:
+		if e.retiredID(key.sort) {
+			s.dead = append(s.dead, key)
+		}
 	case "sum", "claims", "parent", "heals":
 		if e.retiredID(id) {
 			s.dead = append(s.dead, key)
@@ -163,7 +167,7 @@ func (e *Engine) sweepEntries(ctx context.Context, rows []row) error {
 			stale = append(stale, k)
 		}
 	}
-	return e.rederive(ctx, stale, plan.Itself, nil)
+	return e.rederive(ctx, stale, plan.Itself, nil, nil)
 }
 
 // itemOf is the item of a ledger entry; false if its key was cut and is not beside it.

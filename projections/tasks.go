@@ -1,12 +1,12 @@
 package projections
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -29,10 +29,13 @@ type task struct {
 	id        plan.ItemRule
 	at        plan.Version // the parent's position, "" if it has none
 	refill    bool
-	cursor    row   // the children go on behind this key
-	children  int   // looked at so far
-	referring int   // of those, how many refer to the parent
-	changes   int64 // of the stored task
+	cursor    row       // the children go on behind this key
+	children  int       // looked at so far
+	referring int       // of those, how many refer to the parent
+	changes   int64     // of the stored task
+	since     time.Time // the rest became a task; zero for a row of an older version
+	row       stateKey
+	torn      error // another program has written in the row
 }
 
 // putTask keeps what is left of a fan-out, unless it is kept already: then a
@@ -44,6 +47,7 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 	item["rule"], item["parent"], item["at"] = textValue(t.id.ID), textValue(t.id.Key.String()), textValue(string(t.at))
 	item["cursor"] = &ddb.AttributeValueMemberM{Value: t.cursor}
 	item["children"], item["referring"], item["changes"] = numberValue(int64(t.children)), numberValue(int64(t.referring)), numberValue(1)
+	item["since"] = numberValue(e.now().Unix())
 	below := "<"
 	if t.refill {
 		below = "<="
@@ -66,35 +70,37 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 }
 
 // readTasks reads the tasks of the rules that this engine knows, former ones among them.
-func (e *Engine) readTasks(ctx context.Context) ([]task, error) {
+func (rd *reader) readTasks(ctx context.Context) ([]task, error) {
 	c := newExpression()
 	condition := c.sprintf("%n = %v", statePartition, textValue(tasksPartition))
 	in := &dynamodb.QueryInput{
-		TableName: &e.stateTable, ConsistentRead: consistently(), KeyConditionExpression: &condition,
+		TableName: &rd.stateTable, ConsistentRead: consistently(), KeyConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
 	var tasks []task
-	err := e.queryPages(ctx, "listing tasks", in, func(rows []row) error {
+	err := rd.queryPages(ctx, "listing tasks", in, func(rows []row) error {
 		for _, r := range rows {
-			b := cmp.Or(e.planner.ByID(textOf(r["rule"])), e.planner.Former(textOf(r["rule"])))
-			if b == nil {
-				continue // of newer rules
+			if t, known := rd.readTask(r); known {
+				tasks = append(tasks, t)
 			}
-			t := task{
-				id: plan.ItemRule{Binding: b, Key: change.ParseKey(textOf(r["parent"]))}, at: plan.Version(textOf(r["at"])),
-				children: int(numberOf(r["children"])), referring: int(numberOf(r["referring"])), changes: numberOf(r["changes"]),
-			}
-			if m, ok := r["cursor"].(*ddb.AttributeValueMemberM); ok {
-				t.cursor = m.Value
-			}
-			if refill, ok := r["refill"].(*ddb.AttributeValueMemberBOOL); ok {
-				t.refill = refill.Value
-			}
-			tasks = append(tasks, t)
 		}
 		return nil
 	})
 	return tasks, err
+}
+
+// TaskProgress is how far a task is.
+type TaskProgress struct {
+	Rule     string
+	Parent   change.Key
+	Children int // looked at so far
+}
+
+// tellTask reports a piece that is done.
+func (e *Engine) tellTask(t task) {
+	if e.taskProgress != nil {
+		e.taskProgress(TaskProgress{Rule: t.id.Rule.Name, Parent: t.id.Key, Children: t.children})
+	}
 }
 
 // errTaskMoved says that another process has worked on a task since it was read.
@@ -113,7 +119,7 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 		if err != nil {
 			return pieces, ended(err)
 		}
-		tasks = slices.DeleteFunc(tasks, func(t task) bool { return failed[taskKey(t)] != nil })
+		tasks = slices.DeleteFunc(tasks, func(t task) bool { return failed[t.row] != nil })
 		if len(tasks) == 0 {
 			return pieces, ended(nil)
 		}
@@ -126,7 +132,7 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 			case ctx.Err() != nil || errors.Is(err, ErrEpochMoved):
 				return pieces, ended(err)
 			default:
-				failed[taskKey(t)] = fmt.Errorf("working off the fan-out of %s: %w", t.id.Key, err)
+				failed[t.row] = fmt.Errorf("working off the fan-out of %s: %w", t.id.Key, err)
 			}
 		}
 	}
@@ -135,6 +141,9 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 // workPiece writes the parent, as it is now, to the next children. Whoever was
 // written or filled since the task's position has that state, or a later one.
 func (e *Engine) workPiece(ctx context.Context, t task) error {
+	if t.torn != nil {
+		return t.torn
+	}
 	if t.id.Former {
 		return e.endTask(ctx, t)
 	}
@@ -154,10 +163,14 @@ func (e *Engine) workPiece(ctx context.Context, t task) error {
 		b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: t.id.Rule.Copied(parent), refill: t.refill,
 	}
 	referring, next, err := e.writeChildren(ctx, pw, t.cursor, e.fanOutMax)
+	if refusal(err) != "" {
+		return errors.Join(e.parkRefused(ctx, t.id.Binding, t.id.Key, err), e.endTask(ctx, t))
+	}
 	if err != nil {
 		return err
 	}
 	t.referring, t.children, t.cursor = t.referring+referring, t.children+e.fanOutMax, next
+	e.tellTask(t)
 	if len(next) > 0 {
 		return e.saveTask(ctx, t)
 	}

@@ -3,6 +3,7 @@ package projections
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -70,6 +71,23 @@ func TestALargeFanOutHoldsItsBatchNoLongerThanItsBound(t *testing.T) {
 	w.expectTasks(e, 0)
 	w.drain(e, from)
 	w.expectNoDrift()
+}
+
+func TestTaskTellsItsProgressAfterEachPiece(t *testing.T) {
+	w, open := crowd(t)
+	e := open(w.sim)
+	var told []string
+	e.taskProgress = func(p TaskProgress) { told = append(told, fmt.Sprintf("%s %s %d", p.Rule, p.Parent, p.Children)) }
+	from := w.drain(e, 0)
+	w.rename("Bob")
+	w.drain(e, from)
+	if _, err := e.WorkTasks(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"comment-author USER#u1/PROFILE 10", "comment-author USER#u1/PROFILE 15", "comment-author USER#u1/PROFILE 20", "comment-author USER#u1/PROFILE 25"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
 }
 
 // TestATaskLosesNoChildToCrashes crashes at every call of the work in turn.

@@ -39,12 +39,18 @@ type KeyListError struct {
 	Total    int
 }
 
-func (e *KeyListError) Error() string {
-	text := fmt.Sprintf("%s: %d of its lines are no keys:\n  %s", e.Name, e.Total, strings.Join(e.Problems, "\n  "))
-	if more := e.Total - len(e.Problems); more > 0 {
-		text += fmt.Sprintf("\n  and %d more", more)
+func (e *KeyListError) Error() string { return strings.Join(e.Lines(), "\n") }
+
+// Lines is the error line by line. A line break within one of them stands in the list's own text.
+func (e *KeyListError) Lines() []string {
+	all := []string{fmt.Sprintf("%s: %d of its lines are no keys:", e.Name, e.Total)}
+	for _, problem := range e.Problems {
+		all = append(all, "  "+problem)
 	}
-	return text
+	if more := e.Total - len(e.Problems); more > 0 {
+		all = append(all, fmt.Sprintf("  and %d more", more))
+	}
+	return all
 }
 
 // KeyList is the source of the keys in a file, one per line: as a JSON object

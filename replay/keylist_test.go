@@ -1,7 +1,6 @@
 package replay_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -239,48 +238,5 @@ func TestStandardInputIsSpooledAndItsCopyRemoved(t *testing.T) {
 	}
 	if left := filesIn(t, os.Getenv("TMPDIR")); len(left) != 0 {
 		t.Errorf("left behind: %q", left)
-	}
-}
-
-func TestParkedKeysAreReadOnceEachThoughTheyAreUnparkedMeanwhile(t *testing.T) {
-	parked := map[change.Key]bool{}
-	var want []change.Key
-	for i := range 1_200 {
-		key := change.Key{Partition: fmt.Sprint("USER#", i), Sort: "a/b"}
-		parked[key], want = true, append(want, key)
-	}
-	source := replay.NewParked("app", func(context.Context) ([]change.Key, error) {
-		keys := []change.Key{{}} // a record that could not be read
-		for key := range parked {
-			keys = append(keys, key, key) // under two rules
-		}
-		return keys, nil
-	})
-	pieces, err := source.Pieces(t.Context())
-	if err != nil || len(pieces) != 1 || pieces[0].Items != 1_200 || source.Describe() != "parked records of app" {
-		t.Errorf("%q: %v, %v", source.Describe(), pieces, err)
-	}
-	var got []change.Key
-	cursor, skipped := "", int64(0)
-	for last := false; !last; {
-		page, err := source.Read(t.Context(), pieces[0], cursor)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, key := range page.Keys {
-			delete(parked, key)
-		}
-		got = append(got, page.Keys...)
-		cursor, last, skipped = page.Next, page.Last, skipped+page.Skipped
-	}
-	if diff := cmp.Diff(sortedKeys(want), sortedKeys(got)); diff != "" || skipped != 1 {
-		t.Errorf("%d skipped, keys (-want +got):\n%s", skipped, diff)
-	}
-	if _, err := source.Read(t.Context(), replay.Piece{Name: "x"}, ""); err == nil {
-		t.Error("a piece that is none is read")
-	}
-	failing := replay.NewParked("app", func(context.Context) ([]change.Key, error) { return nil, os.ErrDeadlineExceeded })
-	if _, err := failing.Read(t.Context(), pieces[0], ""); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("error %v", err)
 	}
 }

@@ -9,71 +9,65 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// ParkedKeys lists the keys of the items that have something parked, as the state table
-// has them now. A record that could not be read has the zero Key.
-type ParkedKeys func(ctx context.Context) ([]change.Key, error)
+// ParkedKeys says which items have something parked, as the state table has it now.
+type ParkedKeys interface {
+	// ParkedKeys lists a page of at most limit parked records that are behind an id
+	// in the order of their ids. The empty id is before all others.
+	ParkedKeys(ctx context.Context, behind string, limit int) (ParkedPage, error)
+	CountParked(ctx context.Context) (int, error)
+}
 
-// Parked is the source of the keys of parked records. They are listed anew for each
-// page: what was worked off may not be parked any more.
+// ParkedPage is a page of parked records.
+type ParkedPage struct {
+	Keys []change.Key // of their items; the zero Key of a record that could not be read
+	Next string       // the id of the last of them
+	More bool         // others may follow
+}
+
+// Parked is the source of the keys of parked records. An item that is parked
+// under several rules may come again on a later page if it is still parked then.
 type Parked struct {
-	table string
-	list  ParkedKeys
+	table  string
+	parked ParkedKeys
 }
 
 // NewParked makes a Parked of a table's parked records.
-func NewParked(table string, list ParkedKeys) *Parked { return &Parked{table, list} }
+func NewParked(table string, parked ParkedKeys) *Parked { return &Parked{table, parked} }
 
 // Describe names the table.
 func (p *Parked) Describe() string { return "parked records of " + p.table }
 
-const parkedPiece = "parked"
+const parkedPiece = "by-id"
 
 // Pieces lists the only piece.
 func (p *Parked) Pieces(ctx context.Context) ([]Piece, error) {
-	keys, _, err := p.sorted(ctx)
-	return []Piece{{Name: parkedPiece, Items: int64(len(keys))}}, err
+	n, err := p.parked.CountParked(ctx)
+	return []Piece{{Name: parkedPiece, Items: int64(n)}}, err
 }
 
-// sorted lists each key once, and counts records that have none.
-func (p *Parked) sorted(ctx context.Context) (keys []change.Key, unreadable int64, err error) {
-	all, err := p.list(ctx)
-	if err != nil {
-		return nil, 0, fmt.Errorf("listing what is parked: %w", err)
-	}
-	for _, key := range all {
-		if key == (change.Key{}) {
-			unreadable++
-			continue
-		}
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(keys), unreadable, nil
-}
-
-// Read returns the keys that follow the cursor, which is a key. Records that
-// could not be read have no key: they count as skipped, with the last page.
+// Read returns the keys that follow the cursor, which is an id. Records that
+// could not be read have no key: they count as skipped.
 func (p *Parked) Read(ctx context.Context, piece Piece, cursor string) (Page, error) {
 	if piece.Name != parkedPiece {
 		return Page{}, fmt.Errorf("%q is no piece of %s", piece.Name, p.Describe())
 	}
-	keys, unreadable, err := p.sorted(ctx)
+	listed, err := p.parked.ParkedKeys(ctx, cursor, piece.pageMax())
 	if err != nil {
 		return Page{}, err
 	}
-	first, found := slices.BinarySearchFunc(keys, cursor, func(key change.Key, cursor string) int { return strings.Compare(key.String(), cursor) })
-	if found {
-		first++
+	page := Page{Next: cursor, Last: !listed.More}
+	if len(listed.Keys) > 0 {
+		page.Next = listed.Next
 	}
-	keys = keys[first:]
-	most := piece.pageMax()
-	page := Page{Keys: keys[:min(len(keys), most)], Next: cursor, Last: len(keys) <= most}
+	for _, key := range listed.Keys {
+		if key == (change.Key{}) {
+			page.Skipped++
+			continue
+		}
+		page.Keys = append(page.Keys, key)
+	}
+	slices.SortFunc(page.Keys, func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
+	page.Keys = slices.Compact(page.Keys)
 	page.Items = int64(len(page.Keys))
-	if len(page.Keys) > 0 {
-		page.Next = page.Keys[len(page.Keys)-1].String()
-	}
-	if page.Last {
-		page.Skipped = unreadable
-	}
 	return page, nil
 }

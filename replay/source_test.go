@@ -36,6 +36,10 @@ func TestEverySourceGivesPagesAsSmallAsAskedFor(t *testing.T) {
 		fmt.Fprintf(&list, "USER#%d/a\n\n", i)
 		r.put("app", keyOf(i))
 	}
+	parked := &parkedTable{keys: map[string]change.Key{}}
+	for i := range 17 {
+		parked.keys["likes/"+keyOf(i).String()] = keyOf(i)
+	}
 	dir := t.TempDir()
 	writer := newArchive(t, archive.Config{Dir: dir})
 	records, _ := streamRecords(t, 0, 17)
@@ -49,12 +53,7 @@ func TestEverySourceGivesPagesAsSmallAsAskedFor(t *testing.T) {
 	}
 	for _, source := range []replay.Source{
 		scan, openExport(t, "s3://exports", &bucketClient{bucket: exported}), openKeys(t, keyFile(t, list.String()), blogKeys), openArchive(t, dir),
-		replay.NewParked("app", func(context.Context) (keys []change.Key, _ error) {
-			for i := range 17 {
-				keys = append(keys, keyOf(i))
-			}
-			return keys, nil
-		}),
+		replay.NewParked("app", parked),
 	} {
 		want, _ := readAll(t, source, nil)
 		for _, pageMax := range []int{1, 4, 1_000_000} {

@@ -171,7 +171,7 @@ func (d *driver) open(ctx context.Context, passes []string, last Step) (progress
 		if err != nil {
 			return progress.Opened{}, err
 		}
-		if found != nil && (found.Generation == last.Generation || !found.Finished.IsZero()) {
+		if found != nil && found.IsOf(passes) && (found.Generation == last.Generation || !found.Finished.IsZero()) {
 			return progress.Opened{Run: *found}, nil
 		}
 	}

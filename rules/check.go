@@ -34,6 +34,9 @@ type checkedEntity struct {
 	equals []Equals
 	unique ref
 	broken bool // its key has problems: nothing is concluded from it
+
+	uncertain []uncertainPlaceholder // each $name and :name of its key
+	blamed    map[string]bool        // names of uncertain placeholders that a problem was reported of
 }
 
 type checkedRule struct {
@@ -56,13 +59,18 @@ type written struct {
 // place; what it returns is of use only if there are none.
 type checker struct {
 	*document
-	file *fileDecl
-	out  checked
+	file   *fileDecl
+	out    checked
+	former bool // placeholders of other tools are constants
+
+	keysRefused bool              // one problem tells that all entities have other keys than the table
+	unknown     map[string][]word // names of entities that there are not, where rules have them
 }
 
-func check(d *document, file *fileDecl) *checked {
-	c := &checker{document: d, file: file, out: checked{table: &file.table}}
+func check(d *document, file *fileDecl, former bool) *checked {
+	c := &checker{document: d, file: file, out: checked{table: &file.table}, former: former, unknown: map[string][]word{}}
 	c.table()
+	c.otherKeyNames()
 	for i := range file.entities {
 		c.out.entities = append(c.out.entities, c.entity(&file.entities[i]))
 	}
@@ -72,9 +80,13 @@ func check(d *document, file *fileDecl) *checked {
 			c.out.rules = append(c.out.rules, r)
 		}
 	}
+	c.sayUnknown()
 	c.twoWriters()
+	c.places()
+	c.widths()
 	c.circles()
 	c.actions()
+	c.warnUncertain()
 	return &c.out
 }
 
@@ -122,52 +134,6 @@ func (c *checker) entity(decl *entityDecl) *checkedEntity {
 	return e
 }
 
-// templates reads the entity's key, which must be the table's.
-func (c *checker) templates(e *checkedEntity) {
-	name, keys := e.decl.name.text, c.file.table.keys
-	if len(keys) == 0 || len(e.decl.key) == 0 {
-		e.broken = true
-		return
-	}
-	given := map[string]word{}
-	for _, k := range e.decl.key {
-		given[k.name.text] = k.value
-		if !c.isKey(k.name.text) {
-			c.add(k.name.place, "entity.key", "the table's keys are "+joinWords(keys), "the table has no key attribute %q", k.name.text)
-			e.broken = true
-		}
-	}
-	for i, k := range keys {
-		w, ok := given[k.text]
-		if !ok {
-			c.add(e.decl.name.place, "entity.key", fmt.Sprintf("add `%s: \"...\"` to its key", k.text),
-				"the key of %s does not give %s, which is a key of the table", name, k.text)
-		}
-		if !ok || w.node == nil {
-			e.broken = true
-			continue
-		}
-		t, bad := parseTemplate(w.text, &e.shape.variables)
-		if bad != nil {
-			c.add(c.locate(w.node, bad.offset, bad.length), bad.code, bad.hint, "%s", bad.message)
-			e.broken = true
-		}
-		if i == 0 {
-			e.shape.partition = t
-		} else {
-			e.shape.sort, e.shape.hasSort = t, true
-		}
-	}
-}
-
-func joinWords(ws []word) string {
-	texts := make([]string, len(ws))
-	for i, w := range ws {
-		texts[i] = w.text
-	}
-	return strings.Join(texts, " and ")
-}
-
 // equals collects the attributes that the entity's items must have. A match on
 // the type attribute says what the type is, where it is not the entity's name.
 func (c *checker) equals(e *checkedEntity) {
@@ -202,6 +168,7 @@ func (c *checker) ambiguous() {
 			}
 			if overlap {
 				c.sayAmbiguous(a, b, example)
+				break // the others of this shape cannot be told from the first either
 			}
 		}
 	}

@@ -31,18 +31,34 @@ func (c *checker) find(w word) *checkedEntity {
 	if !w.given() {
 		return nil
 	}
-	names := make([]string, 0, len(c.out.entities))
 	for _, e := range c.out.entities {
 		if e.decl.name.text == w.text {
 			return e
 		}
+	}
+	c.unknown[w.text] = append(c.unknown[w.text], w)
+	return nil
+}
+
+// sayUnknown reports each name of an entity that does not exist once, however
+// many rules have it.
+func (c *checker) sayUnknown() {
+	names := make([]string, 0, len(c.out.entities))
+	for _, e := range c.out.entities {
 		names = append(names, e.decl.name.text)
 	}
 	if len(names) == 0 {
-		return nil // that there are none has been said
+		return // the parser has reported that there are none
 	}
-	c.add(w.place, "rule.unknown_entity", didYouMean(w.text, names), "there is no entity %q", w.text)
-	return nil
+	for _, name := range sortedKeys(c.unknown) {
+		places, also := c.unknown[name], ""
+		if n := len(places) - 1; n == 1 {
+			also = fmt.Sprintf("; line %d names it, too", places[1].line)
+		} else if n > 1 {
+			also = fmt.Sprintf("; %d more places name it, the next in line %d", n, places[1].line)
+		}
+		c.add(places[0].place, "rule.unknown_entity", didYouMean(name, names), "there is no entity %q%s", name, also)
+	}
 }
 
 // expression compiles where or sum; nil if there is none, or a wrong one.
@@ -224,6 +240,9 @@ func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joi
 	if isUnique {
 		return true
 	}
+	if c.blames(theirs, pair.theirs.text) {
+		return false
+	}
 	known := append([]string(nil), theirs.shape.variables...)
 	if theirs.decl.unique.given() {
 		known = append(known, theirs.decl.unique.text)
@@ -254,6 +273,11 @@ func (c *checker) uniqueAllowed(r *checkedRule, theirs *checkedEntity) {
 
 // unfilled reports variables of the other side's key that nothing fills.
 func (c *checker) unfilled(r *checkedRule, theirs, ours *checkedEntity, missing []string) {
+	for _, name := range missing {
+		if c.blames(ours, name) {
+			return
+		}
+	}
 	tn, on := theirs.decl.name.text, ours.decl.name.text
 	have := "no variables"
 	if len(ours.shape.variables) > 0 {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -117,6 +119,25 @@ func TestTheTablesRealKeysMustSuitTheTemplates(t *testing.T) {
 				t.Fatalf("got %v, want %s", err, tt.code)
 			}
 		})
+	}
+}
+
+func TestEnginesMayShareASet(t *testing.T) {
+	s := load(t, "number-keys.yaml")
+	var group errgroup.Group
+	for range 2 {
+		group.Go(func() error {
+			err := s.CheckKeys(change.KindNumber, change.KindNumber)
+			s.Identify(change.Key{Partition: "7", Sort: "1"}, change.Item{"kind": change.String("booking")})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	var problems *rules.Problems
+	if err := s.CheckKeys(change.KindNumber, change.KindString); !errors.As(err, &problems) || problems.List[0].Code != "table.key_types" {
+		t.Fatalf("got %v for a table whose keys have other types", err)
 	}
 }
 

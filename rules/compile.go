@@ -12,18 +12,25 @@ import (
 
 // Load parses, checks and compiles a rule file. filename is for the problems
 // only. The error is a *Problems that holds every problem found.
-func Load(filename string, src []byte) (*Set, error) {
+func Load(filename string, src []byte) (*Set, error) { return load(filename, src, false) }
+
+// LoadFormer is Load for a rule file that was in force once. A placeholder of
+// another tool is a constant, as it was then. Such a file derived nothing, and the
+// engine must still read it to replace its rules.
+func LoadFormer(filename string, src []byte) (*Set, error) { return load(filename, src, true) }
+
+func load(filename string, src []byte, former bool) (*Set, error) {
 	d := readDocument(filename, src)
 	if d.root == nil {
 		return nil, d.problems()
 	}
 	file := fileParser{d}.file()
-	ok := check(d, file)
+	ok := check(d, file, former)
 	if err := d.problems(); err != nil {
 		return nil, err
 	}
 	set := compile(filename, ok)
-	set.text = string(src)
+	set.text, set.warnings = string(src), sortedByPlace(d.warnings)
 	return set, nil
 }
 
@@ -36,7 +43,7 @@ func compile(filename string, from *checked) *Set {
 	}
 	entities := map[*checkedEntity]*Entity{}
 	for _, ce := range from.entities {
-		e := &Entity{Name: ce.decl.name.text, Unique: ce.decl.unique.text, Equals: ce.equals, shape: ce.shape, unique: ce.unique,
+		e := &Entity{Name: ce.decl.name.text, Index: len(s.Entities), Unique: ce.decl.unique.text, Equals: ce.equals, shape: ce.shape, unique: ce.unique,
 			partitionKey: s.Table.PartitionKey, sortKey: s.Table.SortKey}
 		e.shape.kinds = s.kinds
 		entities[ce] = e
@@ -178,7 +185,7 @@ func (s *Set) fingerprint(r *Rule) string {
 }
 
 func (e *Entity) describe(b *strings.Builder) {
-	fmt.Fprintf(b, "entity %q %q %q", e.shape.partition.text, e.shape.sort.text, e.Unique)
+	fmt.Fprintf(b, "entity %q %q %q", e.shape.partition.meaning(e.shape.variables), e.shape.sort.meaning(e.shape.variables), e.Unique)
 	var lines []string
 	for _, eq := range e.Equals {
 		lines = append(lines, fmt.Sprintf(" %q=%s", eq.Attribute, constantText(eq.Value)))

@@ -14,9 +14,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of a rule file's text.
+// Bounds of a rule file's text. The state table keeps the file, in an item of up to
+// 400 KB (DynamoDB developer guide, "Constraints").
 const (
-	fileBytesMax = 1 << 20
+	FileBytesMax = 350 << 10
 	tokensMax    = 50_000 // names, values and signs: 500 long rules have 30,000; the parser's time grows with the square
 	nestingMax   = 32     // lists and mappings inside one another; a rule file needs 5
 	columnMax    = 512    // where a line's first token may stand: bounds the nesting by indentation
@@ -49,6 +50,11 @@ type field struct {
 	value *node
 }
 
+// empty reports whether nothing stands where a mapping belongs.
+func (n *node) empty() bool {
+	return n.kind == nullNode || n.kind == mappingNode && len(n.fields) == 0
+}
+
 func (n *node) describe() string {
 	return [...]string{"nothing", "a single value", "a list", "a mapping", "a fault"}[n.kind]
 }
@@ -65,8 +71,8 @@ type document struct {
 func readDocument(filename string, src []byte) *document {
 	d := &document{findings: findings{file: filename}, comments: map[int]place{}}
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
-	if len(src) > fileBytesMax {
-		d.add(place{}, "file.too_long", "", "the file has %d bytes; at most %d are allowed", len(src), fileBytesMax)
+	if len(src) > FileBytesMax {
+		d.add(place{}, "file.too_long", "", "the file has more than the %d bytes that are allowed", FileBytesMax)
 		return d
 	}
 	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
@@ -76,7 +82,7 @@ func readDocument(filename string, src []byte) *document {
 	}
 	d.lines = strings.Split(string(src), "\n")
 	if d.empty() {
-		d.add(place{}, "file.empty", "a rule file has version, table, entities and rules", "the file is empty")
+		d.addExample(place{}, "file.empty", smallestFileHint, smallestFile, "the file is empty: it says nothing of the table, its entities and its rules")
 		return d
 	}
 	tokens, ok := d.tokenize(string(src))
@@ -197,6 +203,8 @@ func (d *document) syntaxProblem(err error) {
 	switch {
 	case strings.HasPrefix(message, "mapping value is not allowed"):
 		hint = "put the whole value in quotes: to YAML, a colon before a blank ends a name"
+	case strings.HasPrefix(message, "found unknown escape character"):
+		hint = "put the value in single quotes: in double quotes, YAML has escapes of its own"
 	case strings.HasPrefix(message, "value is not allowed"):
 		hint = "the fields of one mapping begin in the same column"
 	}
@@ -218,7 +226,7 @@ func (d *document) readFile(file *ast.File) {
 		}
 	}
 	if len(bodies) == 0 {
-		d.add(place{}, "file.empty", "a rule file has version, table, entities and rules", "the file is empty")
+		d.addExample(place{}, "file.empty", smallestFileHint, smallestFile, "the file is empty: it says nothing of the table, its entities and its rules")
 		return
 	}
 	if len(bodies) > 1 {
@@ -228,7 +236,7 @@ func (d *document) readFile(file *ast.File) {
 	root := d.read(bodies[0])
 	if root.kind != mappingNode {
 		if root.kind != badNode {
-			d.add(root.place, "file.not_yaml", "a rule file has version, table, entities and rules, each followed by a colon",
+			d.addExample(root.place, "file.not_yaml", smallestFileHint, smallestFile,
 				"this is %s, not a rule file", root.describe())
 		}
 		return

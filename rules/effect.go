@@ -177,5 +177,8 @@ func (r *Rule) CollectionOf(parent change.Key) (partition, sortPrefix string, ok
 	if sh.hasSort && (sh.kinds == nil || sh.kinds.sort != change.KindNumber) {
 		sortPrefix, _ = sh.sort.render(&child)
 	}
+	if len(partition) > partitionBytesMax || len(sortPrefix) > sortBytesMax {
+		return "", "", false // no child's key is so long
+	}
 	return partition, sortPrefix, true
 }

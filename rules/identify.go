@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
@@ -10,7 +11,12 @@ import (
 )
 
 // keyKinds holds the table's real key types, once CheckKeys has told them.
-type keyKinds struct{ partition, sort change.Kind }
+type keyKinds struct {
+	partition, sort change.Kind
+
+	told bool       // they do not change any more
+	mu   sync.Mutex // held while they are told
+}
 
 // shape is what an entity's keys look like.
 type shape struct {
@@ -39,6 +45,9 @@ func (e *Entity) HasKey(key change.Key) bool {
 	var vars [VariablesMax]string
 	return e.shape.match(key, &vars)
 }
+
+// Is reports whether an item under a key of the entity's is one of its items, by the attributes that tell it.
+func (e *Entity) Is(img change.Image) bool { return e.equal(img) }
 
 func (e *Entity) equal(img change.Image) bool {
 	if len(e.Equals) > 0 && img == nil {
@@ -171,8 +180,9 @@ func (sh *shape) normalize(vars *[VariablesMax]string, blame func(slot int) stri
 
 // CheckKeys compares the templates with the table's real key types (sort is
 // change.KindAbsent for a table without a sort key): a key must be S, or N if
-// every template of it is one single ${x}. The error is a *Problems. Call it
-// once, before the Set is shared: it also tells the Set how to render numbers.
+// every template of it is one single ${x}. The error is a *Problems. It also tells the
+// Set how to render numbers, and so must be called before the Set is used. Engines may
+// share a Set, and each may call it, if their tables have keys of the same types.
 func (s *Set) CheckKeys(partition, sort change.Kind) error {
 	var found Problems
 	say := func(code, hint, message string, args ...any) {
@@ -205,7 +215,17 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 	if len(found.List) > 0 {
 		return &found
 	}
-	*s.kinds = keyKinds{partition, sort}
+	s.kinds.mu.Lock()
+	defer s.kinds.mu.Unlock()
+	if s.kinds.told {
+		if s.kinds.partition != partition || s.kinds.sort != sort {
+			say("table.key_types", "load the rule file once more for this table",
+				"the rules are in use for a table whose keys have other types")
+			return &found
+		}
+		return nil
+	}
+	s.kinds.partition, s.kinds.sort, s.kinds.told = partition, sort, true
 	for _, r := range s.Rules {
 		r.heedNumbers()
 	}

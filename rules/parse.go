@@ -102,17 +102,33 @@ func (p fileParser) file() *fileDecl {
 	if !version {
 		p.add(top, "file.version", "write `version: 1` at the top", "the file does not say which version of the rule file it is")
 	}
+	p.missing(top)
+	return &f
+}
+
+// missing reports the parts that the file does not have, as one problem.
+func (p fileParser) missing(top place) {
+	var names []string
 	for _, name := range []string{"table", "entities", "rules"} {
 		if !hasField(p.root, name) {
-			hint := map[string]string{
-				"table":    "add `table: { keys: [pk, sk] }` with the names of the table's own key attributes",
-				"entities": "add `entities:` with a name and a key template for each kind of item",
-				"rules":    "add `rules:`; without one there is nothing to do",
-			}[name]
-			p.add(top, "file.missing", hint, "the file has no %s", name)
+			names = append(names, name)
 		}
 	}
-	return &f
+	if len(names) == 0 {
+		return
+	}
+	hint, example := smallestFileHint, smallestFile
+	if len(names) == 1 {
+		switch names[0] {
+		case "table":
+			hint, example = "add `table: { keys: [pk, sk] }` with the names of the table's own key attributes", ""
+		case "entities":
+			hint, example = "name each kind of item and give it a key template, as in:", smallestEntities
+		case "rules":
+			hint, example = "name a rule and say what it does, as in:", smallestRules
+		}
+	}
+	p.addExample(top, "file.missing", hint, example, "the file has no %s", strings.Join(names, ", no "))
 }
 
 func (p fileParser) table(n *node, t *tableDecl) {
@@ -139,7 +155,11 @@ func (p fileParser) table(n *node, t *tableDecl) {
 }
 
 func (p fileParser) entities(n *node, f *fileDecl) {
-	if n.kind != mappingNode || len(n.fields) == 0 {
+	if n.empty() {
+		p.addExample(n.place, "file.missing", "name each kind of item and give it a key template, as in:", smallestEntities, "the file has no entities: no item of the table can be told from another")
+		return
+	}
+	if n.kind != mappingNode {
 		p.wrongNode(n, "entities", "a mapping from names to entities, as in `User: { key: { pk: \"USER#${userId}\" } }`")
 		return
 	}

@@ -39,7 +39,11 @@ func (k Kind) String() string {
 }
 
 func (p fileParser) rules(n *node, f *fileDecl) {
-	if n.kind != mappingNode || len(n.fields) == 0 {
+	if n.empty() {
+		p.addExample(n.place, "file.missing", "name a rule and say what it does, as in:", smallestRules, "the file has no rules: nothing is derived from anything")
+		return
+	}
+	if n.kind != mappingNode {
 		p.wrongNode(n, "rules", "a mapping from names to rules, as in `comment-count: { count: Comment, as: Post.commentCount }`")
 		return
 	}
@@ -111,6 +115,11 @@ func (p fileParser) noKind(r *ruleDecl) {
 	p.add(r.name.place, "rule.kind", "a rule has one of `copy`, `mirror`, `count` and `sum`", "rule %s does not say what it does", r.name.text)
 }
 
+// cutExpression reports whether the expression ends inside a string.
+func cutExpression(n *node) bool {
+	return n != nil && n.kind == scalarNode && !n.quoted && strings.Count(n.text, `"`)%2 == 1
+}
+
 // rightKeys reports keys that the kind does not have, and required ones that
 // are missing; false if the rule cannot be read further.
 func (p fileParser) rightKeys(r *ruleDecl, values map[string]*node) bool {
@@ -132,6 +141,9 @@ func (p fileParser) rightKeys(r *ruleDecl, values map[string]*node) bool {
 			continue
 		}
 		if f.value.kind == nullNode && strings.Count(f.name, `"`)%2 == 1 {
+			if cutExpression(values["where"]) || cutExpression(values["sum"]) {
+				continue // the checker reports the expression that the comma has ended
+			}
 			p.add(f.place, "yaml.flow", "put the whole expression in single quotes", "inside { }, the comma before this has ended the expression")
 			continue
 		}

@@ -1,10 +1,13 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 // Problem is one finding in a rule file.
@@ -16,39 +19,55 @@ type Problem struct {
 	Code         string // e.g. "rule.unknown_field"
 	Message      string
 	Hint         string // what to do about it; "" if the message says it
+	Example      string // lines of a rule file that the hint speaks of; "" if it speaks of none
+	Warning      bool   // the file can be used as it is
 }
 
 // String shows the problem with its line, a caret below the place, and the hint.
 func (p Problem) String() string {
 	var b strings.Builder
+	file, message := printable.Text(p.File), printable.Text(p.Message)
+	if p.Warning {
+		file = "warning: " + file
+	}
 	if p.Line == 0 {
-		fmt.Fprintf(&b, "%s: %s: %s\n", p.File, p.Code, p.Message)
+		fmt.Fprintf(&b, "%s: %s: %s\n", file, p.Code, message)
 	} else {
-		fmt.Fprintf(&b, "%s:%d:%d: %s: %s\n", p.File, p.Line, p.Column, p.Code, p.Message)
-		fmt.Fprintf(&b, "%8d | %s\n", p.Line, p.Source)
-		fmt.Fprintf(&b, "%8s | %s%s\n", "", indentOf(p.Source, p.Column-1), strings.Repeat("^", max(1, p.Length)))
+		fmt.Fprintf(&b, "%s:%d:%d: %s: %s\n", file, p.Line, p.Column, p.Code, message)
+		fmt.Fprintf(&b, "%8d | %s\n", p.Line, printable.Lines(p.Source))
+		fmt.Fprintf(&b, "%8s | %s\n", "", caretBelow(p.Source, p.Column-1, p.Length))
 	}
 	if p.Hint != "" {
-		fmt.Fprintf(&b, "    hint: %s\n", p.Hint)
+		fmt.Fprintf(&b, "    hint: %s\n", printable.Text(p.Hint))
+	}
+	for line := range strings.Lines(p.Example) {
+		fmt.Fprintf(&b, "          %s\n", printable.Text(strings.TrimSuffix(line, "\n")))
 	}
 	return b.String()
 }
 
-// indentOf makes a blank as wide as the first n characters of the line: tabs stay tabs.
-func indentOf(line string, n int) string {
+// caretBelow marks some characters of a line as it is shown, behind the first n: tabs stay tabs.
+func caretBelow(line string, n, length int) string {
+	before, marked := printable.Lines(firstOf(line, n)), printable.Lines(firstOf(line, n+length))
 	var b strings.Builder
-	for _, c := range line {
-		if n == 0 {
-			break
-		}
-		n--
+	for _, c := range before {
 		if c == '\t' {
 			b.WriteByte('\t')
 		} else {
-			b.WriteByte(' ')
+			b.WriteString(strings.Repeat(" ", printable.Width(string(c))))
 		}
 	}
-	return b.String()
+	return b.String() + strings.Repeat("^", max(1, printable.Width(marked)-printable.Width(before)))
+}
+
+// firstOf returns the first n characters of a line, of which a byte that is no UTF-8 is one.
+func firstOf(line string, n int) string {
+	for i := range line {
+		if n--; n < 0 {
+			return line[:i]
+		}
+	}
+	return line
 }
 
 // Problems is the error that Load returns: every problem of a file, in the
@@ -77,12 +96,35 @@ type findings struct {
 	file  string
 	lines []string
 	list  []Problem
+
+	warnings []Problem
 }
 
 func (f *findings) add(at place, code, hint, message string, args ...any) {
-	if len(f.list) == problemsMax {
-		return
+	if len(f.list) < problemsMax {
+		f.list = append(f.list, f.finding(at, code, hint, message, args...))
 	}
+}
+
+// addExample is add for a hint that speaks of the example below it.
+func (f *findings) addExample(at place, code, hint, example, message string, args ...any) {
+	if len(f.list) < problemsMax {
+		p := f.finding(at, code, hint, message, args...)
+		p.Example = example
+		f.list = append(f.list, p)
+	}
+}
+
+// warn is add for a finding that does not keep the file from being used.
+func (f *findings) warn(at place, code, hint, message string, args ...any) {
+	if len(f.warnings) < problemsMax {
+		p := f.finding(at, code, hint, message, args...)
+		p.Warning = true
+		f.warnings = append(f.warnings, p)
+	}
+}
+
+func (f *findings) finding(at place, code, hint, message string, args ...any) Problem {
 	p := Problem{File: f.file, Line: at.line, Column: at.column, Length: at.length, Code: code,
 		Message: fmt.Sprintf(message, args...), Hint: hint}
 	if at.line >= 1 && at.line <= len(f.lines) {
@@ -90,21 +132,22 @@ func (f *findings) add(at place, code, hint, message string, args ...any) {
 		left := utf8.RuneCountInString(p.Source) - (at.column - 1)
 		p.Length = max(1, min(p.Length, left))
 	}
-	f.list = append(f.list, p)
+	return p
 }
 
-// problems returns what was found, sorted by place; nil if nothing was.
+// problems returns the problems, sorted by place; nil if there are none.
 func (f *findings) problems() error {
 	if len(f.list) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f.list, func(a, b Problem) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+	return &Problems{List: sortedByPlace(f.list)}
+}
+
+func sortedByPlace(list []Problem) []Problem {
+	slices.SortStableFunc(list, func(a, b Problem) int {
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
-	return &Problems{List: f.list}
+	return list
 }
 
 // didYouMean returns a hint that names the candidate nearest to word, or, if

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/rules/expr"
@@ -15,13 +17,29 @@ type Set struct {
 	Entities []*Entity // in file order
 	Rules    []*Rule   // in file order
 
-	file  string
-	text  string
-	kinds *keyKinds
+	file     string
+	text     string
+	warnings []Problem
+	kinds    *keyKinds
 }
 
 // Text is the file that the set was loaded from.
 func (s *Set) Text() string { return s.text }
+
+// RulesOf names the rules that read or write items of an entity, in the order of the file.
+func (s *Set) RulesOf(e *Entity) []string {
+	var names []string
+	for _, r := range s.Rules {
+		if r.Source == e || r.Target == e {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// Warnings are findings in a file that can be used and is probably not meant so,
+// in the order of their places.
+func (s *Set) Warnings() []Problem { return slices.Clone(s.warnings) }
 
 // Table is what the rule file says of the table.
 type Table struct {
@@ -34,6 +52,7 @@ type Table struct {
 // Entity is a named item shape.
 type Entity struct {
 	Name   string
+	Index  int      // its place in Set.Entities
 	Unique string   // variable or attribute by which others find it; "" if none
 	Equals []Equals // the attributes that tell it from others of the same key shape, the type attribute among them
 

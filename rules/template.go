@@ -37,7 +37,8 @@ type templateError struct {
 }
 
 // parseTemplate reads text. Variables get slots in *variables, by name, which
-// it extends: the partition and the sort template of an entity share them.
+// it extends: the partition and the sort template of an entity share them. A
+// placeholder of another tool is a constant here; the checker refuses it before.
 func parseTemplate(text string, variables *[]string) (template, *templateError) {
 	t := template{text: text}
 	if text == "" {
@@ -47,34 +48,72 @@ func parseTemplate(text string, variables *[]string) (template, *templateError) 
 		return t, &templateError{length: len(text), code: "template.too_long",
 			message: fmt.Sprintf("this key template has %d bytes; at most %d are allowed", len(text), templateBytesMax)}
 	}
-	for at := 0; at < len(text); {
-		start := strings.Index(text[at:], "${")
-		literal := text[at:]
-		if start >= 0 {
-			literal = text[at : at+start]
+	var literal []byte
+	flush := func() {
+		if len(literal) > 0 {
+			t.parts = append(t.parts, part{literal: string(literal), slot: literalPart})
+			literal = nil
 		}
-		if bad := strings.IndexAny(literal, "{}"); bad >= 0 {
-			return t, &templateError{offset: at + bad, length: 1, code: "template.brace",
-				message: "a brace outside ${...}", hint: "write a variable as ${name}"}
-		}
-		if literal != "" {
-			t.parts = append(t.parts, part{literal: literal, slot: literalPart})
-		}
-		at += len(literal)
-		if start < 0 {
-			break
-		}
-		end := strings.IndexByte(text[at:], '}')
-		if end < 0 {
-			return t, &templateError{offset: at, length: len(text) - at, code: "template.unclosed",
-				message: fmt.Sprintf("the variable that begins here has no closing }: %q", text[at:])}
-		}
-		if err := t.addVariable(text, at, end+1, variables); err != nil {
-			return t, err
-		}
-		at += end + 1
 	}
+	for at := 0; at < len(text); {
+		if kept, length := escaped(text[at:]); length > 0 {
+			literal = append(literal, kept...)
+			at += length
+			continue
+		}
+		if strings.HasPrefix(text[at:], variableMark) {
+			flush()
+			end := strings.IndexByte(text[at:], '}')
+			if end < 0 {
+				return t, &templateError{offset: at, length: len(text) - at, code: "template.unclosed",
+					message: fmt.Sprintf("the variable that begins here has no closing }: %q", text[at:])}
+			}
+			if err := t.addVariable(text, at, end+1, variables); err != nil {
+				return t, err
+			}
+			at += end + 1
+			continue
+		}
+		if strayBrace(text, at, len(literal) == 0 && len(t.parts) > 0) {
+			return t, &templateError{offset: at, length: 1, code: "template.brace", message: "a brace outside ${...}",
+				hint: fmt.Sprintf(`write a variable as ${name}; a brace that is part of the key has a backslash before it: \%c`, text[at])}
+		}
+		literal = append(literal, text[at])
+		at++
+	}
+	flush()
 	return t, nil
+}
+
+// variableMark begins a variable in a template.
+const variableMark = "${"
+
+// escapable are the characters that a backslash keeps as they are. Before any
+// other character a backslash is a backslash.
+const escapable = `\<>{}%$:`
+
+// escaped reads the escape that text begins with. It returns the characters that
+// the escape keeps and its own length, which is 0 if text begins with none.
+func escaped(text string) (kept string, length int) {
+	switch {
+	case len(text) < 2 || text[0] != '\\' || strings.IndexByte(escapable, text[1]) < 0:
+		return "", 0
+	case strings.HasPrefix(text[1:], variableMark):
+		return variableMark, 1 + len(variableMark)
+	}
+	return text[1:2], 2
+}
+
+// strayBrace reports a brace that was probably meant for a variable: one before a
+// name, or one right behind a variable. Any other brace is a constant.
+func strayBrace(text string, at int, behindVariable bool) bool {
+	switch text[at] {
+	case '{':
+		return at+1 < len(text) && isName(text[at+1:at+2])
+	case '}':
+		return behindVariable
+	}
+	return false
 }
 
 // addVariable adds the variable that stands at text[at:at+length], its ${ and } included.
@@ -106,6 +145,25 @@ func (t *template) addVariable(text string, at, length int, variables *[]string)
 	}
 	t.parts = append(t.parts, part{slot: slot, rest: rest})
 	return nil
+}
+
+// meaning is one text for all templates of one meaning, however they are escaped.
+// Only the braces of constants have a backslash in it. So it is the text itself
+// for a template that needs no escape, and no constant reads as a variable.
+func (t *template) meaning(variables []string) string {
+	var b strings.Builder
+	braces := strings.NewReplacer("{", `\{`, "}", `\}`)
+	for _, p := range t.parts {
+		switch {
+		case p.slot == literalPart:
+			b.WriteString(braces.Replace(p.literal))
+		case p.rest:
+			b.WriteString("${" + variables[p.slot] + "...}")
+		default:
+			b.WriteString("${" + variables[p.slot] + "}")
+		}
+	}
+	return b.String()
 }
 
 func isName(s string) bool {

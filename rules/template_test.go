@@ -15,7 +15,7 @@ import (
 func anyShape(t *rapid.T) shape {
 	var sh shape
 	names := []string{"a", "b", "c", "tag"}
-	literal := rapid.SampledFrom([]string{"#", "A#", "-", "x", "#COUNT", "USER#", "ab", "é#"})
+	literal := rapid.SampledFrom([]string{"#", "A#", "-", "x", "#COUNT", "USER#", "ab", "é#", `\<`, `\{`, `\}`, `\\`, `\$`, `\${`, `\`, "<x>", "%x", "{"})
 	one := func(label string) template {
 		var text strings.Builder
 		variable := rapid.Bool().Draw(t, label+" begins with a variable")
@@ -44,7 +44,7 @@ func anyShape(t *rapid.T) shape {
 }
 
 // anyValue draws values that like to be mistaken for parts of a key.
-var anyValue = rapid.OneOf(rapid.StringMatching(`[-#abxA]{1,6}`), rapid.SampledFrom([]string{"1", "COUNT", "g1#COUNT", "é", "x#", "-"}))
+var anyValue = rapid.OneOf(rapid.StringMatching(`[-#abxA]{1,6}`), rapid.SampledFrom([]string{"1", "COUNT", "g1#COUNT", "é", "x#", "-", "<x>", "{", `\`, `\<`, "${a}"}))
 
 func TestWhatIsRenderedReadsBackAsTheSameVariables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

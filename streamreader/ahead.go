@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,6 +23,7 @@ type page struct {
 	end     bool      // the shard has no more than this
 	bytes   int64     // that it takes of the buffer
 	asked   time.Time // when the call began
+	applies int64     // batches applied by then
 	heard   time.Time // when the stream last gave an iterator or records; zero if it did not
 	err     error
 }
@@ -43,6 +45,7 @@ type ahead struct {
 	shard   shardInfo
 	decoder decoder
 	buffer  *buffer
+	applies *atomic.Int64 // batches applied; see shardReader
 	arrived chan struct{} // holds a token when something has come
 
 	iterator *string // behind the last page; nil: to be opened. Of the goroutine while there is one
@@ -56,8 +59,8 @@ type ahead struct {
 	wg      sync.WaitGroup
 }
 
-func newAhead(cfg *Config, shard shardInfo, d decoder, b *buffer) *ahead {
-	return &ahead{cfg: cfg, shard: shard, decoder: d, buffer: b, arrived: make(chan struct{}, 1), cancel: func() {}}
+func newAhead(cfg *Config, shard shardInfo, d decoder, b *buffer, applies *atomic.Int64) *ahead {
+	return &ahead{cfg: cfg, shard: shard, decoder: d, buffer: b, applies: applies, arrived: make(chan struct{}, 1), cancel: func() {}}
 }
 
 // start fetches, as soon as there is room, unless a page is there or on its
@@ -120,7 +123,7 @@ func (a *ahead) put(ctx context.Context, p *page) bool {
 
 // fetch reads the page behind the iterator.
 func (a *ahead) fetch(ctx context.Context, from place) *page {
-	p := &page{asked: time.Now()}
+	p := &page{asked: time.Now(), applies: a.applies.Load()}
 	defer func() { a.buffer.release(pageBytesMax - p.bytes) }()
 	if a.iterator == nil {
 		if a.iterator, p.err = openShard(ctx, a.cfg, a.shard, from); p.err != nil {

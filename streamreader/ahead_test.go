@@ -272,7 +272,7 @@ func TestDroppedPagesGiveTheirRoomBack(t *testing.T) {
 		r := newTestReader(t, f, NewMemoryCheckpoints(), &collector{})
 		const bytesMax = 4 << 20
 		b := newBuffer(bytesMax)
-		a := newAhead(&r.cfg, shardInfo{id: "shard"}, decoder{label: "label", partition: "pk", sortName: "sk"}, b)
+		a := newAhead(&r.cfg, shardInfo{id: "shard"}, decoder{label: "label", partition: "pk", sortName: "sk"}, b, new(atomic.Int64))
 		a.start(t.Context(), place{})
 		<-a.arrived
 		first := a.first()

@@ -30,6 +30,7 @@ func (s *shardReader) pick(p *page) {
 	}
 	if len(s.hand) == 0 {
 		s.hand = p.records
+		s.noteOldest()
 	} else {
 		s.hand = append(s.hand, p.records...)
 	}
@@ -89,6 +90,7 @@ func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
 	}
 	batch := s.hand[:min(len(s.hand), s.cfg.BatchMax)]
 	done, err := s.cfg.Processor.Process(work, batch)
+	s.applies.Add(1) // also where it failed: it may have written
 	<-s.slots
 	if advanceErr := s.front.advance(done, len(batch)); advanceErr != nil {
 		return outcomeFatal, fmt.Errorf("shard %s: %w", s.info.id, advanceErr)
@@ -97,6 +99,7 @@ func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
 	if s.hand = s.hand[done:]; len(s.hand) == 0 {
 		s.putDown()
 	}
+	s.noteOldest()
 	if done > 0 {
 		s.noteDone(batch[:done])
 		s.failing.Reset()

@@ -37,9 +37,9 @@ type (
 	MemoryCheckpoints = leases.Memory
 )
 
-// NewLeaseTable returns the leases in the table of that name, by default the
-// user's table's name with "-dynamill-leases" behind it. Load creates the
-// table, on demand, if it does not exist.
+// NewLeaseTable returns the leases in the table of that name. Checkpoints
+// say what one state table knows, so each state table has a lease table of its
+// own. Load creates the table, on demand, if it does not exist.
 func NewLeaseTable(client LeaseClient, tableName string) *LeaseTable {
 	return leases.NewTable(client, tableName)
 }

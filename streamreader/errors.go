@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -44,6 +45,16 @@ func (e *TrimmedError) Error() string {
 }
 
 func (e *TrimmedError) Unwrap() error { return e.Err }
+
+// SkippedError says that open shards were not read, because their leases say
+// SHARD_END. Drain returns it when everything else is done.
+type SkippedError struct {
+	Shards []string
+}
+
+func (e *SkippedError) Error() string {
+	return fmt.Sprintf("the leases of open shards say SHARD_END, so their records are skipped: %s", strings.Join(e.Shards, ", "))
+}
 
 // RecordError says that a stream record cannot be understood. The reader stops
 // before it.

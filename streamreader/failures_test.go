@@ -14,6 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamosim"
 )
 
 func TestALostLeaseStopsTheOtherShardsAtOnce(t *testing.T) {
@@ -216,6 +217,55 @@ func (c *flakyCheckpoints) Save(ctx context.Context, l Lease) (Lease, error) {
 		return l, errors.New("connection reset")
 	}
 	return c.MemoryCheckpoints.Save(ctx, l)
+}
+
+// The replies of a shard's checkpoint and of its SHARD_END are lost, and the
+// worker is told to stop. Its last write must not take SHARD_END back.
+func TestLastSaveKeepsShardEndWhoseReplyWasLost(t *testing.T) {
+	for name, change := range map[string]func(*Config){"alone": alone, "shared": func(*Config) {}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFakeStream()
+				s := f.open("shard", "")
+				f.write(s, "item", 3)
+				f.close(s)
+				f.open("child", "shard")
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				cp := &replyLosingTable{LeaseTable: NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases"), endSaved: stop}
+				if err := newTestReader(t, f, cp, &collector{}, change).Run(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if got := leaseOf(t, cp, "shard").Checkpoint; got != ShardEnd {
+					t.Errorf("checkpoint %s, want %s", got, ShardEnd)
+				}
+				if ctx.Err() == nil || cp.repliesLost != 2 {
+					t.Errorf("%d replies were lost, want those of the checkpoint and of SHARD_END", cp.repliesLost)
+				}
+			})
+		})
+	}
+}
+
+// replyLosingTable loses the reply of each save of a shard's row, up to the
+// first one that names SHARD_END.
+type replyLosingTable struct {
+	*LeaseTable
+	endSaved    func()
+	repliesLost int
+	endLost     bool
+}
+
+func (c *replyLosingTable) Save(ctx context.Context, l Lease) (Lease, error) {
+	row, err := c.LeaseTable.Save(ctx, l)
+	if err != nil || l.OfStream() || c.endLost {
+		return row, err
+	}
+	c.repliesLost++
+	if c.endLost = l.Finished(); c.endLost {
+		c.endSaved()
+	}
+	return l, errReset
 }
 
 func TestAStreamWithoutBothImagesIsRefused(t *testing.T) {

@@ -64,7 +64,7 @@ func newFleet(cfg *Config, drains bool) *fleet {
 		random:  rand.New(rand.NewPCG(nameHash(cfg.WorkerID), 0)),
 	}
 	if drains {
-		l.hush = &hush{checkpoints: map[string]string{}, others: polls{}, own: map[string]int{}}
+		l.hush = &hush{checkpoints: map[string]string{}, others: polls{}}
 	}
 	return l
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
@@ -45,9 +46,10 @@ type follower struct {
 	running   map[string]*shardReader
 	children  map[string][]string // by the parent's id, of leases
 	missing   map[string]int      // consecutive lists that lacked the shard
-	done      map[string]int      // the same for rows that serve nobody any more
-	fresh     bool                // not all rows of the shards that the stream had at first are made
-	allMade   bool                // all of them were, before the rows were read
+	skips     skipDetector
+	done      map[string]int // the same for rows that serve nobody any more
+	fresh     bool           // not all rows of the shards that the stream had at first are made
+	allMade   bool           // all of them were, before the rows were read
 	decoder   decoder
 
 	soon      time.Duration // next wait after a shard has ended
@@ -61,11 +63,12 @@ type follower struct {
 	toldAt    time.Time // when others were told, while stopping, of what is given up
 	failing   *waits
 
-	slots  chan struct{}
-	buffer *buffer
-	ended  chan endedShard
-	idle   chan struct{}
-	wg     sync.WaitGroup
+	slots   chan struct{}
+	applies atomic.Int64 // batches applied: by this worker, and as far as it sees by others
+	buffer  *buffer
+	ended   chan endedShard
+	idle    chan struct{}
+	wg      sync.WaitGroup
 }
 
 type endedShard struct {
@@ -153,10 +156,12 @@ func (f *follower) start(ctx, work context.Context, info shardInfo, held *leases
 		cfg:      &f.r.cfg,
 		log:      f.r.cfg.Logger,
 		slots:    f.slots,
-		ahead:    newAhead(&f.r.cfg, info, f.decoder, f.buffer),
+		ahead:    newAhead(&f.r.cfg, info, f.decoder, f.buffer, &f.applies),
 		random:   rand.New(rand.NewPCG(nameHash(f.r.cfg.WorkerID), nameHash(info.id))),
 		onIdle:   f.wake,
 		onDone:   f.r.countDone,
+		applies:  &f.applies,
+		drains:   f.drain,
 		info:     info,
 		decoder:  f.decoder,
 		held:     held,
@@ -215,10 +220,16 @@ func (f *follower) stopAll() error {
 		close(f.ended)
 	}()
 	var errs []error
+	var left []sharedShard
 	for e := range f.ended {
+		if l := e.held.Lease(); !l.Finished() {
+			p := f.running[e.id].snapshot()
+			left = append(left, sharedShard{id: e.id, newest: p.newest, emptyPolls: int64(p.emptyPolls)})
+		}
 		errs = append(errs, f.take(e))
 		f.tellStopping()
 	}
+	f.r.leave(left)
 	if f.fleet != nil {
 		f.fleet.stop()
 	}

@@ -1,26 +1,36 @@
 package streamreader
 
-// hush tells who drains beside others when nobody applies anything any more. What one
-// worker applies may write what another is still to read. So whenever anybody was seen
-// to apply records, every shard has to be empty for several polls more.
+import (
+	"maps"
+	"sync/atomic"
+)
+
+// hush tells a worker that drains beside others when no worker applies anything any
+// more. The batch of one worker may write records that another is still to read. So
+// after each batch, by any worker, every shard has to be empty for several polls more.
+// The worker counts its own batches itself (follower.applies), so they cost it no look
+// at the rows.
 type hush struct {
-	done        int64             // records that this worker had applied when it last looked
-	checkpoints map[string]string // as of the rows of that look
-	others      polls             // of the shards that others read
-	own         map[string]int    // polls of this worker's shards that do not count
+	done        int64                   // records that this worker had applied when it last looked
+	checkpoints map[string]string       // as of the rows of that look
+	mine        map[string]*shardReader // the shards that this worker read then
+	others      polls                   // of the shards that others read
 }
 
 // look takes over rows that were just read, when this worker had applied so many
-// records. A nil hush does nothing.
-func (h *hush) look(rows map[string]Lease, done int64, running map[string]*shardReader) {
+// records. It raises applies if another worker has applied records since the last
+// look. A nil hush does nothing.
+func (h *hush) look(rows map[string]Lease, done int64, running map[string]*shardReader, applies *atomic.Int64) {
 	if h == nil {
 		return
 	}
-	applied := done != h.done
+	byMe, byOthers := done != h.done, false
 	h.done = done
 	for id, row := range rows {
 		was, known := h.checkpoints[id]
-		applied = applied || known && was != row.Checkpoint
+		if known && was != row.Checkpoint && !h.wrote(row, running[id]) {
+			byOthers = true
+		}
 		h.checkpoints[id] = row.Checkpoint
 	}
 	for id := range h.checkpoints {
@@ -29,16 +39,23 @@ func (h *hush) look(rows map[string]Lease, done int64, running map[string]*shard
 			delete(h.others, id)
 		}
 	}
-	if !applied {
+	h.mine = maps.Clone(running)
+	if byOthers {
+		applies.Add(1)
+	}
+	if !byMe && !byOthers {
 		return
 	}
 	for id, row := range rows {
 		h.others[id] = baseline{polls: row.EmptyPolls, old: true}
 	}
-	clear(h.own)
-	for id, s := range running {
-		h.own[id] = s.snapshot().emptyPolls
-	}
+}
+
+// wrote reports whether this worker wrote a row's checkpoint: its reader, which was
+// there at the last look, is the one that is there now, or it ended with this checkpoint.
+func (h *hush) wrote(row Lease, now *shardReader) bool {
+	s := h.mine[row.Shard]
+	return s != nil && (s == now || s.held.Lease().Checkpoint == row.Checkpoint)
 }
 
 // polls say from when on the empty polls that rows tell of count.

@@ -29,6 +29,7 @@ func (f *follower) list(ctx context.Context) {
 		}
 	}
 	f.idleAtAsk = f.allIdle()
+	f.skips.askedAt = time.Now()
 	ctx, f.stopList = context.WithCancel(ctx)
 	pages := make(chan listed)
 	f.lists = pages
@@ -138,8 +139,9 @@ func (f *follower) complete(ctx context.Context) error {
 		}
 		f.deleteDone(ctx)
 	}
+	f.findSkipped()
 	known := f.fleet == nil || f.fleet.lists() || len(f.plan.create)+len(f.plan.missing) == 0
-	f.drained = known && f.idleAtAsk && f.settled() && f.allIdle() && f.found.status != streams.StreamStatusEnabling
+	f.drained = known && !f.skips.undecided() && f.idleAtAsk && f.settled() && f.allIdle() && f.found.status != streams.StreamStatusEnabling
 	return nil
 }
 
@@ -171,7 +173,7 @@ func (f *follower) nextWait(took time.Duration) (wait, full time.Duration) {
 		wait = f.soon
 		f.soon *= 2
 	}
-	if len(f.plan.missing) > 0 {
+	if len(f.plan.missing) > 0 || f.skips.undecided() {
 		wait = min(wait, time.Second)
 	}
 	return wait, full

@@ -158,10 +158,12 @@ func (r *Reader) Run(ctx context.Context) error { return r.follow(ctx, false) }
 // Drain is Run that returns nil as soon as the stream is read up: every shard,
 // listed anew, is finished or open and empty for DrainPolls polls, and nothing
 // is in flight. It takes part like Run; of shards that other workers read, the
-// rows tell. Whenever anybody has applied records all polls are counted anew, for what that
-// wrote is still to be read: beside others it ends some two terms after the last record,
-// and while records keep coming faster than that it does not end. If ctx ends before that
-// it stops as Run does, and returns the context's cause.
+// rows tell. Whenever a worker has applied records all polls are counted anew, because the
+// stream may still hold what that wrote. Alone it ends within 2 s of the last record if
+// PollInterval has its default. Beside others it ends some two terms after the last
+// record, and while records keep coming faster than that it does not end. It returns a SkippedError
+// if leases kept it from reading open shards. If ctx ends before that it stops as Run does,
+// and returns the context's cause.
 func (r *Reader) Drain(ctx context.Context) error { return r.follow(ctx, true) }
 
 // follow runs one follower and waits for everything it started.
@@ -217,13 +219,20 @@ func (r *Reader) begin() error {
 	if r.state.running {
 		return errors.New("this stream reader is running already")
 	}
-	r.state.running, r.state.began = true, time.Now()
+	r.state.running, r.state.began, r.state.left = true, time.Now(), nil
 	return nil
+}
+
+// leave keeps, for Stats, how far the shards were read when the reader was stopped.
+func (r *Reader) leave(left []sharedShard) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.left = left
 }
 
 func (r *Reader) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.running = false
-	r.state.shards, r.state.rows = nil, nil
+	r.state.shards, r.state.rows, r.state.skipped = nil, nil, nil
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,7 +135,7 @@ func TestWhatAFailingShardPutsBack(t *testing.T) {
 				r := newTestReader(t, f, NewMemoryCheckpoints(), &collector{})
 				b := newBuffer(bytesMax)
 				room := b.room
-				s := &shardReader{ahead: newAhead(&r.cfg, shardInfo{id: "shard"}, decoder{label: "label", partition: "pk", sortName: "sk"}, b)}
+				s := &shardReader{ahead: newAhead(&r.cfg, shardInfo{id: "shard"}, decoder{label: "label", partition: "pk", sortName: "sk"}, b, new(atomic.Int64))}
 				s.ahead.start(t.Context(), place{})
 				synctest.Wait()
 				p := s.ahead.first()

@@ -76,6 +76,10 @@ func (f *follower) see(rows []Lease, done int64) {
 	}
 	if f.fleet != nil && !f.fleet.lists() {
 		clear(f.missing) // by who lists now
+		if !f.drain {
+			f.skips = skipDetector{}
+			f.publishSkipped()
+		}
 	}
 	f.fresh, f.streamRow = !hasProgress(seen), Lease{}
 	if own != nil {
@@ -95,7 +99,7 @@ func (f *follower) see(rows []Lease, done int64) {
 	before := f.leases
 	f.leases, f.children = seen, childrenIn(seen)
 	if f.fleet != nil {
-		f.fleet.hush.look(seen, done, f.running)
+		f.fleet.hush.look(seen, done, f.running, &f.applies)
 	}
 	for id, l := range seen {
 		if was, known := before[id]; known && l.Finished() && !was.Finished() && len(f.children[id]) == 0 {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -21,6 +22,8 @@ type shardReader struct {
 	slots   chan struct{} // holds one token for each batch that is being processed right now
 	onIdle  func()        // called when the shard has been empty for DrainPolls polls
 	onDone  func(records int)
+	applies *atomic.Int64 // batches applied: by this worker, and as far as it sees by others
+	drains  bool
 	info    shardInfo
 	decoder decoder
 	random  *rand.Rand // the shard's own numbers: the same names draw the same ones
@@ -49,8 +52,11 @@ type shardReader struct {
 // progress is what Stats and Drain want to know of a shard.
 type progress struct {
 	emptyPolls int       // polls in a row that found nothing, while nothing is in flight
+	quietPolls int       // of these, those made since any worker was seen to apply records
+	quietSince int64     // the count of applied batches that quietPolls belongs to
 	unsaved    bool      // something is done that no checkpoint names yet
 	newest     time.Time // creation of the newest record done; of the first one read while none is
+	oldest     time.Time // creation of the oldest record that was read and is not done; zero if there is none
 	at         time.Time // the last time that a poll or a batch succeeded
 	answered   time.Time // the last time that a page came; zero if none did
 }
@@ -109,8 +115,8 @@ func (s *shardReader) letGo(work context.Context) error {
 	b := newWaits(s.cfg.WorkerID + s.info.id)
 	for {
 		err := s.held.Release(ctx, func(l *Lease) {
-			if unsaved && !l.Finished() {
-				l.Checkpoint = m.sequence
+			if unsaved {
+				m.checkpoint(l)
 			}
 		})
 		if err == nil || classify(err) != verdictRetry {
@@ -214,7 +220,7 @@ func (s *shardReader) poll(ctx, work context.Context) (outcome, error) {
 	if s.end {
 		return s.finish(work)
 	}
-	s.note(false)
+	s.note(false, 0)
 	return outcomeMore, nil
 }
 
@@ -252,7 +258,7 @@ func (s *shardReader) idled(work context.Context, p *page) (outcome, error) {
 		return outcomeFatal, err
 	}
 	// A page asked for while a batch was being applied does not tell what the batch itself wrote.
-	s.note(!p.asked.Before(s.handAt))
+	s.note(!p.asked.Before(s.handAt), p.applies)
 	return outcomeIdle, nil
 }
 

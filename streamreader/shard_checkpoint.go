@@ -7,7 +7,7 @@ import (
 
 // finish marks the shard finished. It may be called again if it failed.
 func (s *shardReader) finish(work context.Context) (outcome, error) {
-	s.setEmptyPolls(0)
+	s.forgetEmptyPolls()
 	s.mu.Lock()
 	children := s.children
 	s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *shardReader) save(work context.Context) error {
 		return nil
 	}
 	s.savedAt = time.Now()
-	if err := s.held.Save(work, func(l *Lease) { l.Checkpoint = m.sequence }); err != nil {
+	if err := s.held.Save(work, m.checkpoint); err != nil {
 		return err
 	}
 	s.front.save(m)
@@ -64,4 +64,13 @@ func (s *shardReader) save(work context.Context) error {
 	s.progress.unsaved = false
 	s.mu.Unlock()
 	return nil
+}
+
+// checkpoint makes the row name m, unless it says SHARD_END. The write of
+// SHARD_END may have taken effect although its reply was lost, so a later
+// write repeats it.
+func (m mark) checkpoint(row *Lease) {
+	if !row.Finished() {
+		row.Checkpoint = m.sequence
+	}
 }

@@ -83,7 +83,7 @@ func (s *shardReader) unanswered(err error) (outcome, error) {
 	if s.cfg.Alone {
 		return outcomeRetry, err
 	}
-	s.setEmptyPolls(0)
+	s.forgetEmptyPolls()
 	if s.silentSince.IsZero() {
 		s.silentSince = time.Now()
 	}

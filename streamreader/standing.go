@@ -12,16 +12,14 @@ func (f *follower) settled() bool {
 // allIdle reports whether every shard that is being read, by whoever, is open and empty;
 // in a fleet only who drains can tell.
 func (f *follower) allIdle() bool {
-	var uncounted map[string]int
 	if f.fleet != nil {
 		hush := f.fleet.hush
 		if hush == nil || hush.done != f.r.done() { // the rows were read before that was applied
 			return false
 		}
-		uncounted = hush.own
 	}
-	for id, s := range f.running {
-		if !s.idle(uncounted[id]) {
+	for _, s := range f.running {
+		if !s.idle() {
 			return false
 		}
 	}
@@ -31,13 +29,13 @@ func (f *follower) allIdle() bool {
 // over reports whether there is nothing left to follow.
 func (f *follower) over() (bool, error) {
 	if f.drain && f.drained {
-		return true, nil
+		return true, f.skipped()
 	}
 	// Of shards that others read, the rows tell when they are finished.
 	if f.found.status == streams.StreamStatusDisabled && len(f.running) == 0 && f.settled() && f.allFinished() {
 		f.drained = true
 		if f.drain {
-			return true, nil
+			return true, f.skipped()
 		}
 		return true, ErrStreamEnded
 	}

@@ -16,9 +16,14 @@ type Stats struct {
 	// Finished counts the stream's shards that are done to their end, by whoever.
 	Finished int
 	// Lag is the age of the newest record done in the shard that is furthest
-	// behind; 0 when every shard is caught up, or nothing was read yet.
+	// behind; 0 when every shard is caught up, or nothing was read yet. While the
+	// reader does not run it is that of the shards that it read when it was stopped.
 	// DynamoDB floors the time of creation to the second.
 	Lag time.Duration
+	// OldestAge is the age of the oldest record that is not done, in the shard where it is
+	// greatest; 0 when nothing waits. Between two pages, and while the stream does not answer,
+	// it is an upper bound: the age of the newest record done.
+	OldestAge time.Duration
 	// CaughtUp reports whether every shard, by whoever, was read either to its end, as far
 	// as several empty polls can tell, or past the moment at which reading
 	// began: what the stream held before is done.
@@ -30,6 +35,10 @@ type Stats struct {
 	// Shards are the stream's shards that are not finished, by id; none while
 	// the reader does not run.
 	Shards []ShardStats
+	// Skipped are shards that are open, or were when this reader found them, although
+	// their leases say SHARD_END, so that no worker reads them. Only a reader that lists the
+	// stream's shards knows of them: one of those that share the stream, or one that drains.
+	Skipped []string
 	// LeaseMoves counts, since New, the shards that this reader began to read
 	// and those that it gave away or lost before their end.
 	LeaseMoves int64
@@ -44,7 +53,9 @@ type ShardStats struct {
 	Waiting bool   // for its parent: nobody is to read it yet
 	// Lag is the age of the newest record done; 0 if nothing waited at the last
 	// poll, or nothing was read yet.
-	Lag          time.Duration
+	Lag time.Duration
+	// OldestAge is the age of the oldest record that is not done, as in Stats; 0 of a shard of another reader.
+	OldestAge    time.Duration
 	LastProgress time.Time // of a shard of this reader's own; else zero
 }
 
@@ -59,6 +70,8 @@ type readerState struct {
 	finished int
 	listedAt time.Time
 	rows     []sharedShard // by id
+	left     []sharedShard // those that were read when the reader was stopped, as they were then
+	skipped  []string
 	moves    int64
 }
 
@@ -90,12 +103,16 @@ func (r *Reader) Stats() Stats {
 		LastProgress: r.state.listedAt,
 		CaughtUp:     !r.state.listedAt.IsZero() && r.state.waiting == 0 && !r.state.behind,
 	}
-	st.LeaseMoves = r.state.moves
+	st.LeaseMoves, st.Skipped = r.state.moves, r.state.skipped
 	st.Shards = r.state.listShards(r.cfg.WorkerID)
+	for _, l := range r.state.left {
+		st.Lag = max(st.Lag, lag(l.newest, l.emptyPolls))
+	}
 	first := true
 	for _, s := range r.state.shards {
 		p := s.snapshot()
 		st.Lag = max(st.Lag, lag(p.newest, int64(p.emptyPolls)))
+		st.OldestAge = max(st.OldestAge, p.oldestAge())
 		if p.emptyPolls < r.cfg.DrainPolls && !p.newest.After(r.state.began) {
 			st.CaughtUp = false
 		}
@@ -114,7 +131,7 @@ func (st *readerState) listShards(worker string) []ShardStats {
 		if s := st.shards[row.id]; s != nil {
 			p := s.snapshot()
 			shard.Owner, shard.Mine, shard.Waiting = worker, true, false
-			shard.Lag, shard.LastProgress = lag(p.newest, int64(p.emptyPolls)), p.at
+			shard.Lag, shard.LastProgress, shard.OldestAge = lag(p.newest, int64(p.emptyPolls)), p.at, p.oldestAge()
 		}
 		all = append(all, shard)
 	}

@@ -2,12 +2,14 @@ package streamreader
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/dynamosim"
 )
 
@@ -121,6 +123,76 @@ func TestWhoReadsAloneCountsOnNobodyElse(t *testing.T) {
 		})
 		if err := r.Run(ctx); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// The first of three records takes an hour; the age is that of the record in work, then 0.
+func TestOldestAgeIsThatOfTheRecordInWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeStream()
+		shard := f.open("a", "")
+		f.write(shard, "x", 1)
+		working, release := make(chan struct{}), make(chan struct{})
+		c := &collector{before: func(_ context.Context, records []change.Record) (int, error) {
+			if len(records) == 3 {
+				close(working)
+				<-release
+				return 1, errors.New("the others are left")
+			}
+			return len(records), nil
+		}}
+		r := newTestReader(t, f, NewMemoryCheckpoints(), c)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(time.Minute)
+		if age := r.Stats().OldestAge; age != 0 {
+			t.Errorf("nothing waits, and the oldest age is %s", age)
+		}
+		f.write(shard, "x", 3)
+		<-working
+		time.Sleep(time.Hour)
+		st := r.Stats()
+		if st.OldestAge < time.Hour || st.OldestAge > time.Hour+2*time.Second || st.Shards[0].OldestAge != st.OldestAge || st.Lag < st.OldestAge {
+			t.Errorf("oldest age %s of shard %+v, lag %s; want an hour", st.OldestAge, st.Shards[0], st.Lag)
+		}
+		close(release)
+		time.Sleep(time.Minute)
+		if age := r.Stats().OldestAge; age != 0 {
+			t.Errorf("all is done, and the oldest age is %s", age)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A caller that says how far a stopped reader came asks when no shard is read any more.
+func TestLagOutlastsTheReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeStream()
+		f.write(f.open("a", ""), "x", 3)
+		time.Sleep(time.Hour)
+		ctx, stop := context.WithCancel(t.Context())
+		c := &collector{before: func(context.Context, []change.Record) (int, error) {
+			stop()
+			return 1, errors.New("the others are left")
+		}}
+		r := newTestReader(t, f, NewMemoryCheckpoints(), c)
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if st := r.Stats(); st.Records != 1 || st.Lag < time.Hour {
+			t.Errorf("stopped after %d of 3 records, lag %s; want an hour", st.Records, st.Lag)
+		}
+		c.before = nil
+		if err := r.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if st := r.Stats(); st.Records != 3 || st.Lag != 0 {
+			t.Errorf("drained %d of 3 records, lag %s; want none", st.Records, st.Lag)
 		}
 	})
 }

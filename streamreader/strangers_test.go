@@ -71,6 +71,9 @@ func TestRowsThatAnotherProgramMade(t *testing.T) {
 						}
 					}
 					s.trimmed = test.trimmed
+					if test.checkpoint == ShardEnd {
+						f.close(s)
+					}
 					if test.checkpoint == "half" {
 						test.checkpoint = *s.records[2].Dynamodb.SequenceNumber
 					}

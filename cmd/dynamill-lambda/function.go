@@ -164,6 +164,9 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		requestID = lc.AwsRequestID
 	}
+	if failed := current.RecordMissing(ctx, false); failed != nil && ctx.Err() == nil { // for `status` alone
+		f.logger.WarnContext(ctx, "which targets are missing could not be written down", "error", failed.Error())
+	}
 	if err := current.meter.report(requestID, current.Stats(), err != nil || leavesOpen(answer), time.Since(started)); err != nil {
 		f.logger.ErrorContext(ctx, "writing the metrics failed", "error", err.Error())
 	}

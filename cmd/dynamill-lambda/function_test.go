@@ -69,8 +69,11 @@ func TestARecordThatCannotBeReadIsParked(t *testing.T) {
 	}
 	parked, err := engine.Parked(t.Context())
 	w.must(err)
-	if len(parked) != 1 || parked[0].Rule != "record" || !strings.Contains(parked[0].Raw, `"note":{"X"`) {
-		t.Errorf("parked: %+v", parked)
+	if len(parked) != 1 || parked[0].Rule != "record" {
+		t.Fatalf("parked: %+v", parked)
+	}
+	if record, err := engine.FindParked(t.Context(), parked[0].ID); err != nil || !strings.Contains(record.Raw, `"note":{"X"`) {
+		t.Errorf("the parked record is %+v, %v", record, err)
 	}
 	if got := w.count("g"); got != "1" {
 		t.Errorf("the group shows %q members: the item was not rederived", got)
@@ -134,7 +137,7 @@ func TestNewerRulesAreTakenUp(t *testing.T) {
 	w.put("GROUP#g", "METADATA")
 	w.engine(groupRules)
 	var out strings.Builder
-	f, err := newFunction(t.Context(), settings{rules: groupRules, table: w.table, endpoint: w.endpoint}, newLogger(0), &out)
+	f, err := newFunction(t.Context(), settings{rules: groupRules, table: w.table, endpoint: w.endpoint}, newLogger(os.Stderr, 0), &out)
 	w.must(err)
 	w.put("GROUP#g", "USER#a")
 	payload := []byte(w.event(joined("g", "a", "100")))

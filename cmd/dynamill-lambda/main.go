@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -28,7 +30,7 @@ const initTimeout = 9 * time.Second
 
 func main() {
 	s, err := readSettings(os.Getenv)
-	logger := newLogger(s.logLevel)
+	logger := newLogger(os.Stderr, s.logLevel)
 	slog.SetDefault(logger) // what aws-lambda-go says, it says through package log
 	if s.runtimeAPI == "" {
 		logger.Error("this program runs on AWS Lambda only (AWS_LAMBDA_RUNTIME_API is not set): use `dynamill run` elsewhere")
@@ -78,7 +80,8 @@ func failInit(runtimeAPI string, logger *slog.Logger, err error) {
 	os.Exit(1)
 }
 
-// newLogger logs JSON, which CloudWatch Logs Insights finds fields in.
-func newLogger(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+// newLogger logs JSON, which CloudWatch Logs Insights finds fields in, and which
+// does no harm to a terminal that shows it.
+func newLogger(out io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(printable.NewJSONWriter(out), &slog.HandlerOptions{Level: level}))
 }

@@ -90,7 +90,7 @@ func TestRulesComeFromWhereTheVariableSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := newFunction(t.Context(), s, newLogger(0), io.Discard)
+		f, err := newFunction(t.Context(), s, newLogger(os.Stderr, 0), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

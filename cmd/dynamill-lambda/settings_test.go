@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 func TestTheBoundOfAFanOutIsAWholeNumber(t *testing.T) {
@@ -17,5 +21,19 @@ func TestTheBoundOfAFanOutIsAWholeNumber(t *testing.T) {
 		case want < 0 && (err == nil || !strings.Contains(err.Error(), "DYNAMILL_FAN_OUT_MAX \""+text+"\" is not a whole number from 1 to 1000000")):
 			t.Errorf("%q: error %v", text, err)
 		}
+	}
+}
+
+// What is logged comes from records, and people read logs on terminals.
+func TestLogDoesNotSteerTerminals(t *testing.T) {
+	const key = "USER#\x1b[2J\u009b31m\u202e\x7f\nFAKE"
+	var out strings.Builder
+	newLogger(&out, slog.LevelInfo).Info("parked "+key, "item", key)
+	var line struct{ Msg, Item string }
+	if err := json.Unmarshal([]byte(out.String()), &line); err != nil || line.Item != key || line.Msg != "parked "+key {
+		t.Errorf("%q is read as %q, %v", out.String(), line, err)
+	}
+	if text := strings.TrimSuffix(out.String(), "\n"); printable.Text(text) != text {
+		t.Errorf("logged %q", text)
 	}
 }

@@ -123,7 +123,7 @@ func TestAnArchiveThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	cmd, _, stderr := w.command("run", "--archive", dir, "--worker", "archivist")
 	w.must(cmd.Start())
 	eventually(t, "the stream is read", func() bool {
-		leases, err := w.scan(w.table + leasesSuffix)
+		leases, err := w.scan(w.leaseTableName())
 		return err == nil && len(leases) > 0
 	})
 	w.must(os.Remove(dir)) // which is empty, as the stream was

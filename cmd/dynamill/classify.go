@@ -1,126 +1,87 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"net"
+	"log/slog"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/ssocreds"
 	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/objects"
 	"github.com/dynamill/dynamill/rules"
 )
 
-// The codes by which AWS refuses a caller. The message text is never looked at:
-// it differs between AWS and the emulators, and changes.
-var (
-	permissionCodes  = []string{"AccessDeniedException", "AccessDenied", "UnauthorizedOperation", "NotAuthorized", "KMSAccessDeniedException"}
-	credentialsCodes = []string{
-		"UnrecognizedClientException", "InvalidSignatureException", "InvalidClientTokenId", "SignatureDoesNotMatch",
-		"IncompleteSignature", "IncompleteSignatureException", "MissingAuthenticationToken", "MissingAuthenticationTokenException",
-		"InvalidAccessKeyId", "OptInRequired",
-	}
-	expiredCodes = []string{"ExpiredTokenException", "ExpiredToken", "RequestExpired", "TokenRefreshRequired"}
-	// codeUnknown is what the SDK says where an answer carries no code at all.
-	codeUnknown   = "UnknownError"
-	notFoundCodes = []string{"ResourceNotFoundException", "TableNotFoundException"}
-)
+// place is where the calls of this environment go.
+func (env *environment) place() awserror.Place {
+	return awserror.Place{Table: env.table, Where: env.where(), Region: env.region, Endpoint: env.endpoint}
+}
 
-// classify turns an error from AWS into one sentence with its remedy where its
-// cause lies in the surroundings; any other error stays as it is.
+// classify turns an error from AWS into plain words with its remedy, and gives it the
+// exit code of its cause; any other error stays as it is.
 func (env *environment) classify(err error) error {
 	var (
 		known    *failure
 		problems *rules.Problems
 		changed  *projections.RulesChangedError
-		refusal  smithy.APIError
-		found    error
+		missing  *missingError
+		lacking  *objects.PermissionError
 	)
 	switch {
 	case errors.As(err, &known):
 		return known // the sentence alone, without what was being done
 	case err == nil, errors.As(err, &problems), errors.As(err, &changed):
 		return err
-	case errors.As(err, &refusal):
-		found = env.refused(err, refusal)
-	case !errors.Is(err, context.Canceled):
-		found = env.unreachable(err)
+	case errors.As(err, &missing):
+		return env.credentialsFailure(missing)
+	case errors.As(err, &lacking):
+		return unsuited("%w", err) // it names the remedy itself
 	}
-	if found != nil {
-		return found
+	told := awserror.Explain(err, env.place())
+	switch {
+	case told == nil, told.Kind == awserror.Missing && isSetup(err):
+		return err
+	case told.Kind.Environment():
+		return unsuited("%w", told)
 	}
-	return err
+	return told
 }
 
-// refused is the sentence for an answer of AWS that says no; nil for codes that
-// have nothing to do with the surroundings.
-func (env *environment) refused(err error, refusal smithy.APIError) error {
-	code, message := refusal.ErrorCode(), refusal.ErrorMessage()
-	switch {
-	case slices.Contains(permissionCodes, code):
-		return unsuited("no permission for %s, wanted for table %q in %s: allow this action in the IAM policy of the credentials in use (%s: %s)",
-			action(err), env.table, env.where(), code, message)
-	case slices.Contains(credentialsCodes, code):
-		return unsuited("the AWS credentials were refused in %s: check AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and --region (%s: %s)",
-			env.where(), code, message)
-	case slices.Contains(expiredCodes, code):
-		return unsuited("the AWS credentials have expired: renew them (for example with `aws sso login`) and start again (%s: %s)", code, message)
-	case slices.Contains(notFoundCodes, code) && !isSetup(err):
-		return unsuited("something that dynamill works on has gone away (%s of %s in %s): check the table, its stream and the state table, and start again (%s)",
-			action(err), env.table, env.where(), message)
-	case code == codeUnknown:
-		return unsuited("%s did not answer as DynamoDB does: check --endpoint (%s)", env.where(), message)
+// classifyAll classifies each of several errors.
+func (env *environment) classifyAll(errs []error) []error {
+	told := make([]error, len(errs))
+	for i, err := range errs {
+		told[i] = env.classify(err)
+	}
+	return told
+}
+
+// refused is the sentence for an answer of AWS that trying again does not change; nil for any other error.
+func (env *environment) refused(err error) error {
+	if told := awserror.Explain(err, env.place()); told != nil && told.Kind.Lasting() {
+		return env.classify(err)
 	}
 	return nil
 }
 
-// unreachable is the sentence for a request that never got an answer, or one
-// that is not DynamoDB's; nil for anything else.
-func (env *environment) unreachable(err error) error {
-	var (
-		sending  *smithyhttp.RequestSendError
-		network  *net.OpError
-		lookup   *net.DNSError
-		decoding *smithy.DeserializationError
-		where    = "DynamoDB in " + env.region
-		remedy   = "check the network and --region"
-	)
-	if env.endpoint != "" {
-		where, remedy = env.endpoint, "check --endpoint, and that a server is listening there"
+// explainedErrors puts the errors of AWS in a log into plain words.
+func explainedErrors(_ []string, attribute slog.Attr) slog.Attr {
+	err, ok := attribute.Value.Any().(error)
+	if !ok {
+		return attribute
 	}
-	switch {
-	case errors.As(err, &lookup):
-		return unsuited("%s cannot be reached: %s (%w)", where, remedy, lookup)
-	case errors.As(err, &network):
-		return unsuited("%s cannot be reached: %s (%w)", where, remedy, network)
-	case errors.As(err, &sending):
-		return unsuited("%s cannot be reached: %s (%w)", where, remedy, sending)
-	case errors.As(err, &decoding):
-		return unsuited("%s did not answer as DynamoDB does: %s (%w)", where, remedy, decoding)
+	if told := awserror.Explain(err, awserror.Place{}); told != nil {
+		return slog.String(attribute.Key, told.Error())
 	}
-	return nil
+	return attribute
 }
 
 func isSetup(err error) bool {
 	var setup *projections.SetupError
 	return errors.As(err, &setup)
-}
-
-// action names the IAM action of the failed call, such as dynamodb:GetRecords.
-func action(err error) string {
-	var operation *smithy.OperationError
-	if !errors.As(err, &operation) {
-		return "DynamoDB"
-	}
-	if operation.OperationName == "TransactWriteItems" {
-		// IAM knows no action of this name: each member needs its own, and AWS's message names the one that is missing.
-		return "dynamodb:PutItem, UpdateItem, DeleteItem or ConditionCheckItem"
-	}
-	return "dynamodb:" + operation.OperationName
 }
 
 // configurationFailure is the sentence for AWS configuration files that cannot be used.
@@ -139,9 +100,11 @@ func (env *environment) credentialsFailure(err error) error {
 	switch {
 	case errors.As(err, &session):
 		return unsuited("the AWS SSO session has expired: run `aws sso login` and start again (%w)", err)
-	case errors.As(err, &refusal) && slices.Contains(expiredCodes, refusal.ErrorCode()):
+	case errors.As(err, &refusal) && slices.Contains(awserror.ExpiredCodes, refusal.ErrorCode()):
 		return unsuited("the AWS credentials have expired: renew them (for example with `aws sso login`) and start again (%w)", err)
+	case errors.As(err, &refusal) && slices.Contains(awserror.PermissionCodes, refusal.ErrorCode()):
+		return unsuited("the role of the AWS profile cannot be assumed: check role_arn in ~/.aws/config, and the role's trust policy (%w)", err)
 	}
-	return unsuited("no AWS credentials were found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY " +
-		"(for DynamoDB Local, --endpoint http://localhost:8000 needs none)")
+	return unsuited("no AWS credentials were found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; "+
+		"for DynamoDB Local, --endpoint http://localhost:8000 needs none (%w)", err)
 }

@@ -3,19 +3,22 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 // columnGap parts the columns of a table.
 const columnGap = "  "
 
-// columns is a table of text whose columns are aligned when it is written.
+// columns is a table of text whose columns are aligned when it is written. A
+// long one may be written in parts: those that follow are at least as wide.
 type columns struct {
 	indent string
 	rows   [][]string
+	widths []int
 }
 
 // add appends a row. Cells are made printable: keys and values come from the
@@ -23,20 +26,19 @@ type columns struct {
 func (c *columns) add(cells ...string) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
-		row[i] = printable(cell)
+		row[i] = printable.Text(cell)
 	}
 	c.rows = append(c.rows, row)
 }
 
-// writeTo writes the table, with no spaces at the ends of lines.
+// writeTo writes the rows and forgets them, with no spaces at the ends of lines.
 func (c *columns) writeTo(w io.Writer) error {
-	var widths []int
 	for _, row := range c.rows {
 		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
+			if i == len(c.widths) {
+				c.widths = append(c.widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			c.widths[i] = max(c.widths[i], printable.Width(cell))
 		}
 	}
 	var b strings.Builder
@@ -45,34 +47,17 @@ func (c *columns) writeTo(w io.Writer) error {
 		line.WriteString(c.indent)
 		for i, cell := range row {
 			line.WriteString(cell)
-			line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)))
+			line.WriteString(strings.Repeat(" ", c.widths[i]-printable.Width(cell)))
 			line.WriteString(columnGap)
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
+	c.rows = nil
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
 	return nil
 }
-
-// printable shows characters that are not for showing as escapes.
-func printable(text string) string {
-	if utf8.ValidString(text) && strings.IndexFunc(text, isUnprintable) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
-		if isUnprintable(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // shellQuote makes text one word for a POSIX shell, so that it can be copied
 // into the next command. Characters that cannot be shown are written in the
@@ -84,7 +69,7 @@ func shellQuote(text string) string {
 	}) < 0 {
 		return text
 	}
-	if utf8.ValidString(text) && strings.IndexFunc(text, isUnprintable) < 0 {
+	if printable.Text(text) == text {
 		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	}
 	var b strings.Builder

@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 // oddTexts are what keys and ids may hold.
@@ -22,18 +24,8 @@ func TestAQuotedTextIsOneWordForTheShell(t *testing.T) {
 		if err != nil || string(out) != text {
 			t.Errorf("%q quoted as %s is read as %q (%v)", text, shellQuote(text), out, err)
 		}
-		if quoted := shellQuote(text); printable(quoted) != quoted {
+		if quoted := shellQuote(text); printable.Text(quoted) != quoted {
 			t.Errorf("%q quoted as %q cannot be shown as it is", text, quoted)
-		}
-	}
-}
-
-func TestWhatIsPrintedCannotSteerTheTerminal(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain": "plain", "日本": "日本", "\x1b[2J": `\x1b[2J`, "a\nb": `a\nb`, "\u202e": `\u202e`, "x\xff": "x\uFFFD",
-	} {
-		if got := printable(text); got != want {
-			t.Errorf("printable(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
@@ -42,12 +34,13 @@ func TestColumnsAreAlignedByCharacters(t *testing.T) {
 	table := columns{indent: "> "}
 	table.add("ÄÖ", "b", "c")
 	table.add("a", "日本", "")
+	table.add("o\u0308", "\x1b[2J", "d")
 	table.add("a")
 	var b strings.Builder
 	if err := table.writeTo(&b); err != nil {
 		t.Fatal(err)
 	}
-	if want := "> ÄÖ  b   c\n> a   日本\n> a\n"; b.String() != want {
+	if want := "> ÄÖ  b        c\n> a   日本\n> o\u0308   \\x1b[2J  d\n> a\n"; b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }

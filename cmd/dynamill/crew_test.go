@@ -56,7 +56,7 @@ func newCrew(t *testing.T, p *population.Population, seed, n uint64) *crew {
 }
 
 func (c *crew) leaseTable() *streamreader.LeaseTable {
-	return streamreader.NewLeaseTable(noLeaseTable{c.client}, c.table+leasesSuffix)
+	return streamreader.NewLeaseTable(noLeaseTable{c.client}, c.leaseTableName())
 }
 
 // gather wakes all up and waits until all are at work, and one of them reads.
@@ -65,7 +65,7 @@ func (c *crew) gather() {
 	for _, p := range c.workers {
 		p.thaw()
 		eventually(c.t, p.name+" has started", func() bool {
-			return strings.Contains(strings.Join(p.stderr.lines(), ""), c.table+leasesSuffix)
+			return strings.Contains(strings.Join(p.stderr.lines(), ""), c.leaseTableName())
 		})
 	}
 	eventually(c.t, "one of the crew reads", func() bool { return c.strangers() == "" })

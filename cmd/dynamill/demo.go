@@ -3,15 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/demo"
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -33,7 +31,7 @@ func (a *app) demoCommand() *cobra.Command {
 			if !slices.Contains(names, example) {
 				return invalid("there is no example %q: choose one of %s", example, strings.Join(names, ", "))
 			}
-			err := demo.Run(cmd.Context(), example, a.stdout, coloured(a.stdout))
+			err := demo.Run(cmd.Context(), example, printable.Under(a.stdout), a.coloured(a.stdout)) // it escapes what it shows itself
 			switch {
 			case errors.Is(err, demo.ErrDrift):
 				return &failure{code: exitDrift, err: err}
@@ -43,15 +41,4 @@ func (a *app) demoCommand() *cobra.Command {
 			return nil
 		},
 	}
-}
-
-// coloured reports whether output may carry colours: a terminal that does not
-// ask for none (no-color.org).
-func coloured(w io.Writer) bool {
-	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"os/exec"
 	"strconv"
 	"syscall"
@@ -92,5 +95,45 @@ func TestProcessesDrainBesideOneThatReads(t *testing.T) {
 	}
 	if shards := w.shards(); len(shards) != 1 || shards[0].Owner != readingName {
 		t.Errorf("in the end the shards are %+v, want one that %s reads, which said\n%s", shards, readingName, said)
+	}
+}
+
+// TestDrainAloneEndsSoon has one process drain six items that no other one reads. How
+// soon after the last record it ends is tested on a simulated clock (streamreader).
+// Here the fastest of some runs counts, because a busy machine makes others slow.
+func TestDrainAloneEndsSoon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	const soon, runs = 5.0, 4 // seconds; the first run seeds
+	fastest := math.Inf(1)
+	for i := range runs {
+		group := fmt.Sprint("g", i)
+		w.put(
+			item("USER#"+group, "PROFILE", "name", "John"), item("GROUP#"+group, "METADATA", "name", group),
+			item("USER#"+group, "GROUP#"+group, "role", "member"), item("USER#1", "GROUP#"+group, "role", "member"),
+			item("USER#2", "GROUP#"+group, "role", "member"), item("POST#"+group, "METADATA", "userId", group),
+		)
+		result := w.drain()
+		t.Logf("run %d: %d records in %.1f s", i+1, result.Records, result.Seconds)
+		if result.Records < 6 {
+			t.Errorf("run %d: %d records, want 6 and more", i+1, result.Records)
+		}
+		if i > 0 {
+			fastest = min(fastest, result.Seconds)
+		}
+		w.expectTrue()
+	}
+	if fastest > soon {
+		t.Errorf("the fastest run took %.1f s, want at most %.0f", fastest, soon)
+	}
+}
+
+// A reader that begins again forgets how far it came, which the drain's last sentence says.
+func TestAStoppedDrainDoesNotReadAgain(t *testing.T) {
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(errStopped)
+	f := &follower{} // without a reader
+	if err := f.drainAll(stopped); !errors.Is(err, errStopped) {
+		t.Errorf("%v, want %v", err, errStopped)
 	}
 }

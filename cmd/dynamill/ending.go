@@ -14,6 +14,7 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/streamreader"
 )
@@ -26,6 +27,11 @@ func (f *follower) failure(ctx context.Context, err error) error {
 		return fmt.Errorf("not drained within --drain-timeout: %s; run again to go on", f.unfinished())
 	case errors.Is(err, errStopped), errors.Is(err, context.Canceled):
 		return fmt.Errorf("stopped before the stream was drained: %s; run again to go on", f.unfinished())
+	}
+	var skipped *streamreader.SkippedError
+	if errors.As(err, &skipped) {
+		return fmt.Errorf("not everything is drained: delete the rows of these shards from the lease table %s and drain again (docs/operations.md, \"A shard that is skipped\"): %w",
+			f.env.leaseTable, err)
 	}
 	switch state := f.stateAfter(ctx, err); state {
 	case monitor.RecordsLost:
@@ -54,7 +60,7 @@ func (f *follower) stateAfter(ctx context.Context, err error) monitor.State {
 	var refusal smithy.APIError
 	lost := errors.As(err, &trimmed)
 	gone := errors.Is(err, streamreader.ErrStreamEnded) || errors.Is(err, streamreader.ErrStreamNotFound)
-	missing := errors.As(err, &refusal) && slices.Contains(notFoundCodes, refusal.ErrorCode())
+	missing := errors.As(err, &refusal) && slices.Contains(awserror.MissingCodes, refusal.ErrorCode())
 	switch {
 	case errors.As(err, &dropped) && lost:
 		return monitor.RecordsLost
@@ -102,9 +108,11 @@ func (f *follower) look(ctx context.Context) monitor.State {
 
 // replayMissed is the remedy where the stream alone cannot make things right any
 // more. The state table stays: it tells what is in force of items that vanished.
-func (f *follower) replayMissed() string {
+func (f *follower) replayMissed() string { return f.env.replayMissed() }
+
+func (env *environment) replayMissed() string {
 	return fmt.Sprintf("stop every `dynamill run` of this table, delete the table %s (checkpoints that lead nowhere), start `dynamill run` again, "+
-		"and run `dynamill replay --restart` when it has caught up (docs/replay.md, \"After an outage\")", f.leaseTable)
+		"and run `dynamill replay --restart` when it has caught up (docs/replay.md, \"After an outage\")", env.leaseTable)
 }
 
 // unfinished says what a drain that was cut short has left.

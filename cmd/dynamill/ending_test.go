@@ -43,6 +43,7 @@ func TestAnEndHasItsStateAndItsRemedy(t *testing.T) {
 			monitor.StreamDisabled, "update-table", exitEnvironment},
 		"another stream took its place": {streamreader.ErrStreamNotFound, 200, streaming(arn + "2"), monitor.StreamReplaced, "`dynamill replay --restart`", exitFailed},
 		"the stream is not found":       {streamreader.ErrStreamNotFound, 200, streaming(arn), monitor.StreamDisabled, "update-table", exitEnvironment},
+		"a shard was skipped":           {&streamreader.SkippedError{Shards: []string{"shard-1"}}, 200, streaming(arn), "", "", exitFailed},
 		"newer rules":                   {projections.ErrEpochMoved, 200, streaming(arn), "", "", exitFailed},
 		"a bug":                         {errors.New("index out of range"), 200, streaming(arn), "", "", exitFailed},
 		"a lost lease":                  {streamreader.ErrLeaseLost, 200, streaming(arn), "", "", exitFailed},
@@ -54,7 +55,7 @@ func TestAnEndHasItsStateAndItsRemedy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := &follower{env: env, engine: &projections.Engine{}, leaseTable: "app-dynamill-leases", streamARN: arn}
+			f := &follower{env: env, engine: &projections.Engine{}, streamARN: arn}
 			stopped, cancel := context.WithCancel(t.Context())
 			cancel() // the table is asked all the same
 			got := f.failure(stopped, fmt.Errorf("following: %w", c.err))

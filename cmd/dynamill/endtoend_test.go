@@ -72,7 +72,7 @@ func TestDerivedDataFollowsTheBaseItems(t *testing.T) {
 	})
 
 	before := w.items()
-	_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.table + leasesSuffix)})
+	_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.leaseTableName())})
 	w.must(err)
 	if again := w.drain(); again.Records == 0 {
 		t.Error("without checkpoints no record came again")

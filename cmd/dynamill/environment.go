@@ -18,7 +18,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/smithy-go/logging"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/awserror"
 )
 
 const (
@@ -29,14 +32,18 @@ const (
 	connectionsMax = 128         // kept open to one host; the engine and the reader work in parallel
 )
 
-// environment is what a command works in: the table, where it is, and the
-// clients that reach it.
+// environment is what a command works in: the table, dynamill's tables beside
+// it, where they are, and the clients that reach them.
 type environment struct {
-	table, region, endpoint, account string
+	table, stateTable, leaseTable string
+	region, endpoint, account     string
 
-	tables  *dynamodb.Client
-	streams *dynamodbstreams.Client
-	renewal *renewal
+	tables    *dynamodb.Client
+	streams   *dynamodbstreams.Client
+	functions *lambda.Client
+	renewal   *renewal
+
+	items int64 // of the table, as DynamoDB counted them some hours ago; 0 before describe
 }
 
 // connect finds region and credentials and makes the clients. Nothing is sent
@@ -44,7 +51,7 @@ type environment struct {
 func (o *options) connect(ctx context.Context, table string, logger *slog.Logger) (*environment, error) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
-	env := &environment{table: table, endpoint: o.endpoint}
+	env := &environment{table: table, stateTable: o.stateTableName(table), leaseTable: o.leaseTableName(table), endpoint: o.endpoint}
 	local := o.onLoopback()
 	cfg, err := config.LoadDefaultConfig(ctx, o.configOptions(local, logger)...)
 	if err != nil {
@@ -76,12 +83,14 @@ func (o *options) connect(ctx context.Context, table string, logger *slog.Logger
 	env.account = found.AccountID
 	env.renewal = &renewal{first: renewalFirst, last: renewalLast, credentials: newRenewable(cfg.Credentials, lookAgain)}
 	env.renewal.attach(&cfg)
+	awserror.Attach(&cfg, env.place())
 	env.tables = dynamodb.NewFromConfig(cfg, func(options *dynamodb.Options) {
 		options.BaseEndpoint = cmp.Or(endpointOrNil(o.endpoint), options.BaseEndpoint)
 	})
 	env.streams = dynamodbstreams.NewFromConfig(cfg, func(options *dynamodbstreams.Options) {
 		options.BaseEndpoint = cmp.Or(endpointOrNil(o.endpoint), options.BaseEndpoint)
 	})
+	env.functions = lambda.NewFromConfig(cfg)
 	return env, nil
 }
 
@@ -117,6 +126,21 @@ func endpointOrNil(url string) *string {
 
 // describe returns the table's description. The table must be there and in use.
 func (env *environment) describe(ctx context.Context) (*types.TableDescription, error) {
+	table, err := env.describeAnyStatus(ctx)
+	if err != nil {
+		return nil, env.classify(err)
+	}
+	switch status := table.TableStatus; status {
+	case types.TableStatusActive, types.TableStatusUpdating, "":
+		env.items = aws.ToInt64(table.ItemCount)
+		return table, nil
+	default:
+		return nil, unsuited("table %q in %s is %s: wait until it is ACTIVE", env.table, env.where(), status)
+	}
+}
+
+// describeAnyStatus is describe for a table that need not be in use. The caller classifies the error.
+func (env *environment) describeAnyStatus(ctx context.Context) (*types.TableDescription, error) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
 	out, err := env.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &env.table})
@@ -125,16 +149,19 @@ func (env *environment) describe(ctx context.Context) (*types.TableDescription, 
 	case errors.As(err, &missing):
 		return nil, unsuited("table %q does not exist in %s: check --table and --region", env.table, env.where())
 	case err != nil:
-		return nil, env.classify(fmt.Errorf("describing table %q: %w", env.table, err))
+		return nil, fmt.Errorf("describing table %q: %w", env.table, err)
 	case out.Table == nil:
 		return nil, unsuited("%s described table %q with nothing: check --endpoint", env.where(), env.table)
 	}
-	switch status := out.Table.TableStatus; status {
-	case types.TableStatusActive, types.TableStatusUpdating, "":
-		return out.Table, nil
-	default:
-		return nil, unsuited("table %q in %s is %s: wait until it is ACTIVE", env.table, env.where(), status)
+	return out.Table, nil
+}
+
+// enabledStream is the ARN of a table's stream; "" if no stream is enabled.
+func enabledStream(table *types.TableDescription) string {
+	if table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) {
+		return ""
 	}
+	return aws.ToString(table.LatestStreamArn)
 }
 
 // streamARN returns the table's stream, which must be enabled and carry both images.
@@ -143,16 +170,16 @@ func (env *environment) streamARN(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	stream := table.StreamSpecification
-	if stream == nil || !aws.ToBool(stream.StreamEnabled) || table.LatestStreamArn == nil {
+	arn := enabledStream(table)
+	if arn == "" {
 		return "", unsuited("table %q in %s has no stream: enable it with `%s`", env.table, env.where(), env.enableStream())
 	}
-	if stream.StreamViewType != types.StreamViewTypeNewAndOldImages {
+	if view := table.StreamSpecification.StreamViewType; view != types.StreamViewTypeNewAndOldImages {
 		return "", unsuited("the stream of table %q in %s carries %s, but dynamill needs NEW_AND_OLD_IMAGES: "+
 			"a stream's view type cannot be changed, so disable it with `%s` and enable it again with `%s`",
-			env.table, env.where(), stream.StreamViewType, env.updateTable("StreamEnabled=false"), env.enableStream())
+			env.table, env.where(), view, env.updateTable("StreamEnabled=false"), env.enableStream())
 	}
-	return aws.ToString(table.LatestStreamArn), nil
+	return arn, nil
 }
 
 func (env *environment) enableStream() string {

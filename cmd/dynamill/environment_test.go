@@ -18,7 +18,9 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/objects"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -226,8 +228,14 @@ func TestErrorsAreClassifiedByTypeWhereverTheyAreWrapped(t *testing.T) {
 		"setup of the engine":    {&projections.SetupError{Problem: "it is so", Remedy: "do this"}, exitEnvironment, "it is so: do this"},
 		"permission in setup": {&projections.SetupError{Problem: "p", Remedy: "r", Err: api("AccessDeniedException")},
 			exitEnvironment, "dynamodb:GetRecords"},
-		"changed rules": {&projections.RulesChangedError{StateTable: "app-dynamill", Changed: []string{"r"}}, exitInvalid, "differs from the rules in force"},
-		"another":       {errors.New("whatever AccessDeniedException says"), exitFailed, "whatever"},
+		"changed rules":     {&projections.RulesChangedError{StateTable: "app-dynamill", Changed: []string{"r"}}, exitInvalid, "differs from the rules in force"},
+		"no answer in time": {&smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Scan", Err: context.DeadlineExceeded}, exitEnvironment, "did not answer dynamodb:Scan"},
+		"another deadline":  {context.DeadlineExceeded, exitFailed, "doing this: context deadline exceeded"},
+		"credentials gone":  {&missingError{errors.New("why")}, exitEnvironment, "no AWS credentials were found"},
+		"a role refused":    {&missingError{api("AccessDenied")}, exitEnvironment, "cannot be assumed"},
+		"no object":         {&objects.PermissionError{Place: "s3://b/k", Permissions: "s3:GetObject on it", Err: api("AccessDenied")}, exitEnvironment, "s3://b/k: the credentials lack s3:GetObject on it: allow"},
+		"throttled":         {api("ThrottlingException"), exitFailed, "AWS throttles"},
+		"another":           {errors.New("whatever AccessDeniedException says"), exitFailed, "whatever"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := env.classify(fmt.Errorf("doing this: %w", c.err))
@@ -238,6 +246,18 @@ func TestErrorsAreClassifiedByTypeWhereverTheyAreWrapped(t *testing.T) {
 	}
 	if got := env.credentialsFailure(fmt.Errorf("x: %w", &ssocreds.InvalidTokenError{})); !strings.Contains(got.Error(), "aws sso login") {
 		t.Errorf("an expired SSO session is told as %v", got)
+	}
+}
+
+func TestLogsPutAWSErrorsIntoWords(t *testing.T) {
+	var out strings.Builder
+	logger := (&app{stderr: printable.NewWriter(&out), options: options{logLevel: "info"}}).logger(&out)
+	throttled := &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Scan", Err: &smithy.GenericAPIError{Code: "ThrottlingException", Message: "why"}}
+	logger.Warn("reading failed", "error", fmt.Errorf("page 3: %w", throttled), "plain", errors.New("as it is"))
+	for _, want := range []string{`error="page 3: AWS throttles dynamodb:Scan`, "why)", `plain="as it is"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got %s, want %s in it", out.String(), want)
+		}
 	}
 }
 

@@ -67,7 +67,11 @@ func (a *app) explainCommand() *cobra.Command {
 
 func (a *app) readRecords(name string) ([]byte, error) {
 	in := a.stdin
-	if name != "-" {
+	if name == standardInput {
+		if err := a.options.claimStdin("the record file " + name); err != nil {
+			return nil, err
+		}
+	} else {
 		file, err := os.Open(name)
 		if err != nil {
 			return nil, invalid("the record file cannot be read: %w", err)
@@ -120,7 +124,7 @@ func (a *app) printExplained(records []explainedRecord) error {
 				return err
 			}
 		}
-		if err := a.print("%s %s: %s\n", r.Event, printable(r.Key), r.entity()); err != nil {
+		if err := a.print("%s %s: %s\n", r.Event, r.Key, r.entity()); err != nil {
 			return err
 		}
 		if len(r.Lines) == 0 && !r.Unmatched {

@@ -3,20 +3,21 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
-// The exit codes. They mean the same in every command. (4, drift found, belongs
-// to commands that compare.)
+// The exit codes. They mean the same in every command. Commands that compare end
+// with 4 where drift is proven, and with 5 where none is and not everything was decided.
 const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitInvalid     = 2
 	exitEnvironment = 3
 	exitDrift       = 4
+	exitUndecided   = 5
 )
 
 // failure is an ending with its exit code and the one sentence that says what
@@ -58,14 +59,19 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// report writes the error where people look for it and returns its exit code.
-// Rule problems are a list with source lines and carets: they stand as they are.
-func report(stderr io.Writer, err error) int {
+// report writes the error to standard error and returns its exit code. Rule
+// problems are a list with source lines and carets: they stand as they are.
+func (a *app) report(err error) int {
 	var problems *rules.Problems
 	if errors.As(err, &problems) {
-		fmt.Fprintln(stderr, problems.Error())
+		fmt.Fprintln(a.stderr, problems.Error())
+		return exitCode(err)
+	}
+	text := fmt.Sprintf("dynamill: %s\n", errorText(err))
+	if a.coloured(a.stderr) {
+		_ = progress.Paint(a.stderr, progress.Red, text)
 	} else {
-		fmt.Fprintf(stderr, "dynamill: %v\n", err)
+		fmt.Fprint(a.stderr, text)
 	}
 	return exitCode(err)
 }

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/archive"
@@ -23,16 +23,17 @@ import (
 // follower seeds new rules and follows the stream at the same time, so that the
 // seeding of a large table never lets the stream run out of its 24 hours.
 type follower struct {
-	env        *environment
-	engine     *projections.Engine
-	reader     *streamreader.Reader
-	leaseTable string
-	logger     *slog.Logger
-	started    time.Time
-	streamARN  string
-	archive    *archive.Writer // nil: none is kept
+	env       *environment
+	engine    *projections.Engine
+	reader    *streamreader.Reader
+	logger    *slog.Logger
+	started   time.Time
+	streamARN string
+	archive   *archive.Writer // nil: none is kept
 
-	seeding atomic.Pointer[string] // what is being seeded; nil when nothing is
+	items   int64                       // of the table, about; 0: not known
+	seeding atomic.Pointer[seedState]   // nil when nothing is seeded
+	fanOut  atomic.Pointer[fanOutState] // nil when no task is worked off
 	drained atomic.Bool
 	pieces  atomic.Int64 // of tasks, worked off
 }
@@ -41,11 +42,11 @@ type follower struct {
 // creates if it is missing, and refuses to follow where they tell that changes
 // of the table reached nobody.
 func newFollower(ctx context.Context, env *environment, engine *projections.Engine, keys rules.Table, streamARN string, o *overseer, options runOptions) (*follower, error) {
-	f := &follower{env: env, engine: engine, leaseTable: env.table + leasesSuffix, logger: o.logger, started: time.Now(), streamARN: streamARN}
-	leases := streamreader.NewLeaseTable(env.tables, f.leaseTable)
+	f := &follower{env: env, engine: engine, logger: o.logger, started: time.Now(), streamARN: streamARN, items: env.items}
+	leases := streamreader.NewLeaseTable(env.tables, env.leaseTable)
 	rows, err := leases.Load(ctx)
 	if err != nil {
-		return nil, env.classify(fmt.Errorf("reading the checkpoints in %s: %w", f.leaseTable, err))
+		return nil, env.classify(fmt.Errorf("reading the checkpoints in %s: %w", env.leaseTable, err))
 	}
 	for _, row := range rows {
 		if row.Stream != "" && row.Stream != streamARN {
@@ -54,6 +55,9 @@ func newFollower(ctx context.Context, env *environment, engine *projections.Engi
 				"table %q had another stream before (%s), and what changed between that one and this reached nobody: %s",
 				env.table, row.Stream, remedy)}
 		}
+	}
+	if err := engine.NoteFollowed(ctx, env.leaseTable); err != nil {
+		return nil, env.classify(fmt.Errorf("noting the lease table %s in the state table: %w", env.leaseTable, err))
 	}
 	processor, err := f.archived(guard{engine, env}, keys, options)
 	if err != nil {
@@ -84,11 +88,8 @@ type guard struct {
 // Process hands the records on.
 func (g guard) Process(ctx context.Context, records []change.Record) (int, error) {
 	done, err := g.Processor.Process(ctx, records)
-	var refusal smithy.APIError
-	if errors.As(err, &refusal) {
-		if told := g.env.refused(err, refusal); told != nil {
-			return done, &refusedError{told, err}
-		}
+	if told := g.env.refused(err); told != nil {
+		return done, &refusedError{told, err}
 	}
 	return done, err
 }
@@ -106,17 +107,9 @@ func (e *refusedError) StopReading() bool { return true }
 
 // follow works until ctx ends, or with drain until everything is seeded and the
 // stream, read to its end once more after that, is applied.
-func (f *follower) follow(ctx context.Context, status *statusLine, drain bool) error {
-	shown, stopShowing := context.WithCancel(ctx)
-	progress := make(chan struct{})
-	go func() {
-		defer close(progress)
-		showProgress(shown, status, f.logger, f.snapshot)
-	}()
-	defer func() {
-		stopShowing()
-		<-progress
-	}()
+func (f *follower) follow(ctx context.Context, screen *progress.Screen, drain bool) error {
+	stopShowing := progress.Start(ctx, screen, f.logger, f.watchProgress(drain))
+	defer stopShowing()
 
 	seedingOver := make(chan struct{})
 	group, working := errgroup.WithContext(ctx)
@@ -142,6 +135,7 @@ func (f *follower) follow(ctx context.Context, status *statusLine, drain bool) e
 	})
 	if !drain {
 		group.Go(func() error { return f.workTasks(working) })
+		group.Go(func() error { f.tellSightings(ctx, working, seedingOver); return nil })
 	}
 	err := group.Wait()
 	cause := context.Cause(ctx)
@@ -159,15 +153,25 @@ func (f *follower) follow(ctx context.Context, status *statusLine, drain bool) e
 // drainAll reads the stream to its end, until no task is left that would add to it.
 func (f *follower) drainAll(ctx context.Context) error {
 	for {
+		if ctx.Err() != nil { // a reader that begins anew forgets how far it came
+			return context.Cause(ctx)
+		}
 		if err := f.reader.Drain(ctx); err != nil {
 			return err
 		}
 		pieces, err := f.engine.WorkTasks(ctx)
+		f.fanOut.Store(nil)
 		f.pieces.Add(int64(pieces))
 		if err != nil || pieces == 0 {
 			return err
 		}
 	}
+}
+
+// noteTask takes what the engine tells of a fan-out's task.
+func (f *follower) noteTask(p projections.TaskProgress) {
+	state := &fanOutState{TaskProgress: p, began: time.Now()}
+	f.fanOut.Store(state.since(f.fanOut.Load()))
 }
 
 // tasksPoll is how often a process looks for what large fan-outs have left.
@@ -178,6 +182,7 @@ const tasksPoll = 5 * time.Second
 func (f *follower) workTasks(ctx context.Context) error {
 	for {
 		pieces, err := f.engine.WorkTasks(ctx)
+		f.fanOut.Store(nil)
 		f.pieces.Add(int64(pieces))
 		if stops := streamreader.Stopper(nil); errors.As(err, &stops) && stops.StopReading() {
 			return err
@@ -199,11 +204,14 @@ const backlogPoll = 100 * time.Millisecond
 // seed derives everything that the table already holds for rules that are new
 // to it. What the stream holds from before is applied first: after the scan it
 // would take the items through their past once more.
-func (f *follower) seed(ctx context.Context) error {
-	defer f.seeding.Store(nil)
+func (f *follower) seed(ctx context.Context) (err error) {
+	defer func() {
+		if err == nil { // otherwise the last sentence says how far it came
+			f.seeding.Store(nil)
+		}
+	}()
 	for len(f.engine.Describe().NewRules) > 0 && !f.reader.Stats().CaughtUp {
-		text := "new rules once the stream's backlog is applied"
-		f.seeding.Store(&text)
+		f.seeding.Store(&seedState{text: "new rules once the stream's backlog is applied", waits: true})
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -211,13 +219,12 @@ func (f *follower) seed(ctx context.Context) error {
 		}
 	}
 	if names := f.engine.Describe().NewRules; len(names) > 0 {
-		text := strings.Join(names, ", ")
-		f.seeding.Store(&text)
+		f.seeding.Store(&seedState{text: strings.Join(names, ", "), pass: 1})
 	}
 	last := 0
 	return f.engine.Seed(ctx, func(p projections.SeedProgress) {
 		text := fmt.Sprintf("pass %d of %d, %s items", p.Pass, p.Passes, grouped(p.Items))
-		f.seeding.Store(&text)
+		f.seeding.Store(&seedState{text: text, pass: p.Pass, passes: p.Passes, items: p.Items})
 		if p.Done {
 			f.logger.Info("seeding is done", "passes", p.Passes)
 			return
@@ -252,8 +259,8 @@ func (f *follower) readUntil(ctx context.Context, over <-chan struct{}) error {
 func (f *follower) snapshot() snapshot {
 	done, read := f.engine.Stats(), f.reader.Stats()
 	now := snapshot{Records: read.Records, Lag: read.Lag, Writes: done.Writes, Healed: done.Heals, Parked: done.Parked}
-	if text := f.seeding.Load(); text != nil {
-		now.Seeding = *text
+	if seed := f.seeding.Load(); seed != nil {
+		now.Seeding = seed.text
 	}
 	return now
 }

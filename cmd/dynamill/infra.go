@@ -10,7 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/infra"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/rules"
 )
 
 const infraHelp = "Writes, from the rule file, a template that runs dynamill on AWS Lambda.\n\n" + infraParts
@@ -55,13 +58,8 @@ func (a *app) infraCommand() *cobra.Command {
 		Short:   "Writes a template that deploys the rules on AWS Lambda",
 		Long:    infraHelp,
 		Example: infraExamples,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("there is no template %q: give one of %v, or state-machine", args[0], infra.Formats())
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, one := range []struct {
 		format         infra.Format
@@ -155,11 +153,14 @@ func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
 	}
 	o := flags.options
 	o.Table, o.StateTable, o.RulesFile = table, a.options.stateTable, filepath.Base(a.options.rules)
-	if o.RulesFrom, err = a.rulesFrom(flags.rulesFrom); err != nil {
+	if a.options.rules == standardInput {
+		o.RulesFile = ruleFileDefault
+	}
+	if o.RulesFrom, err = rulesFrom(flags.rulesFrom, set); err != nil {
 		return err
 	}
 	if flags.former != "" {
-		if o.Former, err = loadRules("--former-rules", flags.former); err != nil {
+		if o.Former, err = a.options.loadFormer("--former-rules", flags.former); err != nil {
 			return err
 		}
 	}
@@ -182,7 +183,10 @@ func (a *app) writeTemplate(format infra.Format, flags infraFlags) error {
 // writeOut writes to a file, or to standard output if none is named.
 func (a *app) writeOut(file string, text []byte) error {
 	if file == "" {
-		return a.print("%s", text)
+		if progress.IsTerminal(a.stdout) {
+			return a.printText(string(text))
+		}
+		return writeText(printable.Under(a.stdout), string(text)) // a template is data
 	}
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		return fmt.Errorf("writing the template: %w", err)
@@ -211,16 +215,12 @@ func (f *infraFlags) zero() (names []string) {
 }
 
 // rulesFrom says to the library what --rules-from means.
-func (a *app) rulesFrom(flag string) (string, error) {
+func rulesFrom(flag string, set *rules.Set) (string, error) {
 	switch {
 	case flag == rulesInZip:
 		return "", nil
 	case flag == rulesInline:
-		text, err := os.ReadFile(a.options.rules)
-		if err != nil {
-			return "", invalid("the rule file cannot be read: %w", err)
-		}
-		return strings.TrimRight(string(text), "\n") + "\n", nil // by its line break the function knows it from a name
+		return strings.TrimRight(set.Text(), "\n") + "\n", nil // by its line break the function knows it from a name
 	case strings.HasPrefix(flag, "s3://"), strings.HasPrefix(flag, "ssm:"):
 		if !strings.ContainsFunc(flag, unicode.IsControl) {
 			return flag, nil

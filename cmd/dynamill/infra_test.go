@@ -139,7 +139,7 @@ func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
 	if code, _, stderr := command(t, append([]string{"infra", "cloudformation", "--code", "x.zip"}, rules...)...); code != exitInvalid || !strings.Contains(stderr, "CodeBucket and CodeKey") {
 		t.Errorf("cloudformation --code: exit code %d, %s", code, stderr)
 	}
-	if code, _, stderr := command(t, append([]string{"infra", "pulumi"}, rules...)...); code != exitInvalid || !strings.Contains(stderr, "[sam cloudformation terraform]") {
+	if code, _, stderr := command(t, append([]string{"infra", "pulumi"}, rules...)...); code != exitInvalid || !strings.Contains(stderr, "cloudformation, sam, state-machine, terraform") {
 		t.Errorf("an unknown format: exit code %d, %s", code, stderr)
 	}
 }

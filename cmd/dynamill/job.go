@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -18,7 +19,7 @@ import (
 type job struct {
 	set    *rules.Set
 	table  string
-	status *statusLine
+	status *progress.Screen
 	logger *slog.Logger
 }
 
@@ -29,9 +30,11 @@ func (a *app) begin(ctx context.Context) (working context.Context, j *job, end f
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	status := newStatusLine(a.stderr)
+	status := progress.NewScreen(a.stderr)
 	working, end = stopOnSignals(ctx, func(text string) { fmt.Fprintln(status, text) })
-	return working, &job{set: set, table: table, status: status, logger: a.logger(status)}, end, nil
+	logger := a.logger(status)
+	logWarnings(logger, set)
+	return working, &job{set: set, table: table, status: status, logger: logger}, end, nil
 }
 
 // checkRules refuses names of rules that there are not.

@@ -59,7 +59,7 @@ func TestASignalStopsGracefully(t *testing.T) {
 		t.Errorf("standard output holds %q: it is for results", stdout)
 	}
 	for _, said := range []string{
-		w.table + " in us-east-1 (endpoint " + w.endpoint, "arn:", w.table + "-dynamill (created)", w.table + leasesSuffix,
+		w.table + " in us-east-1 (endpoint " + w.endpoint, "arn:", w.table + "-dynamill (created)", w.leaseTableName(),
 		"member-count", "Membership → Group.memberCount", "new: to be seeded", "stopping: finishing what is in flight",
 	} {
 		if !strings.Contains(stderr.String(), said) {
@@ -81,6 +81,11 @@ func TestADrainThatTakesTooLongSaysWhatIsLeft(t *testing.T) {
 	code, stdout, stderr := w.call("run", "--drain", "--drain-timeout", "400ms")
 	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "not drained within --drain-timeout") {
 		t.Errorf("exit code %d, %q, %s", code, stdout, stderr)
+	}
+	// The tables are there now, and seeding takes longer than this.
+	code, _, stderr = w.call("run", "--drain", "--drain-timeout", "1s")
+	if code != exitFailed || !strings.Contains(stderr, "seeding was not finished") {
+		t.Errorf("while it seeds: exit code %d, %s", code, stderr)
 	}
 	w.drain()
 	w.expectTrue()
@@ -126,7 +131,7 @@ func TestAnotherStreamThanBeforeIsNotFollowedInSilence(t *testing.T) {
 	if code != exitFailed || !strings.Contains(stderr, "had another stream before") {
 		t.Errorf("after a gap: exit code %d, %s", code, stderr)
 	}
-	_, err = w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.table + leasesSuffix)}) // the remedy
+	_, err = w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.leaseTableName())}) // the remedy
 	w.must(err)
 	w.drain()
 	w.expect(map[string]string{"GROUP#dev METADATA memberCount": "2"})

@@ -8,13 +8,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 func main() {
@@ -23,28 +27,34 @@ func main() {
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	app := &app{stdin: stdin, stdout: printable.NewWriter(stdout), stderr: printable.NewWriter(stderr), options: options{stdin: stdin}}
 	root := app.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	root.SetOut(app.stdout)
+	root.SetErr(app.stderr)
+	err := cmp.Or(root.ExecuteContext(ctx), app.refusedHelp)
 	if err == nil {
 		return exitDone
 	}
-	if !app.started {
-		// cobra refused the command line itself: a flag, an argument, a command that does not exist.
-		err = invalid("%w; `dynamill --help` lists commands and flags", err)
+	var known *failure
+	if !app.started && !errors.As(err, &known) {
+		err = refusedLine(laidOut{err}) // cobra refused the command line itself
 	}
-	return report(stderr, err)
+	return app.report(err)
+}
+
+// refusedLine is the error of a command line that cannot be used.
+func refusedLine(err error) error {
+	return invalid("%w; `dynamill --help` lists commands and flags", err)
 }
 
 // app is one call of the command: its streams and its flags.
 type app struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr io.Writer       // escape what could steer a terminal (internal/printable)
 	started        bool            // a command's own code has begun
+	refusedHelp    error           // of --help behind a command line that cannot be used
 	typed          map[string]bool // flags that stand on the command line itself
 	options        options
 }
@@ -58,6 +68,7 @@ crashes and restarts.`
 
 const rootExamples = `  dynamill demo                                  # see it work, in memory, without AWS
   dynamill check                                 # is dynamill.yaml right, and what does each rule cost?
+  dynamill check --table app                     # which items of the table are of which entity?
   dynamill run --table app                       # follow the stream until stopped
   dynamill run --table app --drain               # catch up with the stream, then end
   dynamill plan --table app                      # what would a changed rule file do to the table?
@@ -72,6 +83,7 @@ Exit codes:
   2  invalid input: rules, flags or arguments
   3  environment: no table, no stream, no credentials, no permission, endpoint not reachable
   4  drift found
+  5  undecided: verify proved no drift, and could not compare everything
 `
 
 func (a *app) rootCommand() *cobra.Command {
@@ -80,11 +92,14 @@ func (a *app) rootCommand() *cobra.Command {
 		Short:         "Keeps derived data in a DynamoDB single table true",
 		Long:          longHelp,
 		Example:       rootExamples,
-		Args:          cobra.NoArgs,
+		Args:          noArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Name() == cobra.ShellCompRequestCmd {
+				return nil // completions read environment and configuration file themselves, in silence
+			}
 			a.typed = map[string]bool{}
 			cmd.Flags().Visit(func(flag *pflag.Flag) { a.typed[flag.Name] = true })
 			if err := configure(cmd, os.Getenv); err != nil {
@@ -96,18 +111,43 @@ func (a *app) rootCommand() *cobra.Command {
 			a.started = true
 			return nil
 		},
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetUsageTemplate(root.UsageTemplate() + exitCodeHelp)
+	root.SetFlagErrorFunc(flagError)
+	a.refuseHelp(root)
+	help := a.helpCommand()
+	root.SetHelpCommand(help)
+	root.AddCommand(help)
 	addVersionFlag(root)
 	a.options.addTo(root.PersistentFlags())
-	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.planCommand(), a.runCommand(), a.replayCommand(), a.verifyCommand(), a.statusCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand())
+	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.planCommand(), a.runCommand(), a.replayCommand(), a.verifyCommand(), a.statusCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand(), a.completionCommand(), a.docsCommand())
+	eachCommand(root, func(cmd *cobra.Command) {
+		if cmd.Args != nil {
+			cmd.Args = plainArguments(cmd.Args)
+		}
+	})
+	addCosts(root)
+	a.addCompletions(root)
 	return root
 }
 
-// print writes a result to standard output.
+// print writes a result to standard output. Texts among the arguments are shown
+// within the line.
 func (a *app) print(format string, args ...any) error {
-	if _, err := fmt.Fprintf(a.stdout, format, args...); err != nil {
+	for i, arg := range args {
+		if text, ok := arg.(string); ok {
+			args[i] = printable.Text(text)
+		}
+	}
+	return writeText(a.stdout, fmt.Sprintf(format, args...))
+}
+
+// printText writes lines whose values are printable already.
+func (a *app) printText(text string) error { return writeText(a.stdout, text) }
+
+func writeText(w io.Writer, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
 	return nil

@@ -10,8 +10,10 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// tableNameForm is that of DynamoDB's table names (DynamoDB developer guide,
+// tableNameForm and tableNameMax are those of DynamoDB's table names (DynamoDB developer guide,
 // "Supported data types and naming rules").
+const tableNameMax = 255
+
 var tableNameForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
 // checkNames refuses what can name neither table nor state table, before AWS is asked.
@@ -21,16 +23,22 @@ func (o *options) checkNames(table string, set *rules.Set) error {
 	case os.Getenv(tableVariable):
 		from = tableVariable
 	case set.Table.Name:
-		from = "table.name in " + o.rules
+		from = "table.name in " + shownFile(o.rules)
 	}
 	if err := checkName(from, table); err != nil {
 		return err
 	}
-	if o.stateTable == "" && !tableNameForm.MatchString(o.stateTableName(table)) {
-		return invalid("the table's name is too long for one of a state table to be made of it: give --state-table NAME")
-	}
-	if o.stateTable == table+leasesSuffix {
+	leases := o.leaseTableName(table)
+	switch {
+	case o.stateTable == "" && len(leases) > tableNameMax:
+		return invalid("the table's name is too long for those of a state table and a lease table to be made of it: give --state-table NAME")
+	case o.stateTable == table+stateSuffix+leasesSuffix:
 		return invalid("--state-table %s is the table of checkpoints: give another name, or none", o.stateTable)
+	case leases == table:
+		return invalid("--state-table %s makes %s itself the table of checkpoints: give another name, or none", o.stateTable, table)
+	case len(leases) > tableNameMax:
+		return invalid("--state-table has %d characters: give a name of at most %d, because the table of checkpoints is named after it",
+			len(o.stateTable), tableNameMax-len(leasesSuffix))
 	}
 	return checkName("--state-table", o.stateTableName(table))
 }
@@ -70,9 +78,9 @@ func (o *options) inspectedTable(rulesGiven bool) (string, *rules.Set, error) {
 }
 
 // checkOwner refuses a state table that is another table's than the one that was named.
-func (env *environment) checkOwner(stateTable, owner string) error {
+func (env *environment) checkOwner(owner string) error {
 	if owner == env.table {
 		return nil
 	}
-	return unsuited("state table %s is that of table %q, not of %q: check --table and --state-table", stateTable, owner, env.table)
+	return unsuited("state table %s is that of table %q, not of %q: check --table and --state-table", env.stateTable, owner, env.table)
 }

@@ -16,6 +16,10 @@ const (
 	watchInterval = time.Second      // between two looks at the state
 	throttledHold = 10 * time.Second // how long the last throttle keeps the state's name
 	remindedEvery = time.Minute      // of a state that waits for a person
+
+	unfinishedEvery = time.Minute      // between two readings of what is parked and which tasks are left
+	unfinishedSoon  = time.Second      // until there is something to read
+	unfinishedTime  = 20 * time.Second // of one reading
 )
 
 // overseer knows how a run is: for the log, for metrics and for readiness.
@@ -27,6 +31,8 @@ type overseer struct {
 	follower atomic.Pointer[follower] // nil until there is one
 	read     atomic.Int64             // records handed to the engine
 
+	unfinished atomic.Pointer[monitor.Unfinished] // nil until it was read
+
 	mu        sync.Mutex
 	throttles int64         // at the last look
 	waited    time.Duration // for the write rate, at the last look
@@ -37,13 +43,13 @@ type overseer struct {
 // work is what the run shows of itself, and the state that follows from it. The
 // sample is complete but for its status.
 func (o *overseer) work() (monitor.Sample, monitor.Facts) {
-	sample := monitor.Sample{At: time.Now(), WriteWait: o.pace.timeWaited(), Read: o.read.Load()}
+	sample := monitor.Sample{At: time.Now(), WriteWait: o.pace.timeWaited(), Read: o.read.Load(), Unfinished: o.unfinished.Load()}
 	f := o.follower.Load()
 	if f == nil {
 		return sample, monitor.Facts{}
 	}
 	read, done := f.reader.Stats(), f.engine.Stats()
-	sample.Lag, sample.LastProgress = read.Lag, read.LastProgress
+	sample.Lag, sample.OldestAge, sample.LastProgress = read.Lag, read.OldestAge, read.LastProgress
 	sample.Open, sample.Waiting, sample.Finished, sample.Applied = read.Open, read.Waiting, read.Finished, read.Records
 	sample.Shards, sample.LeaseMoves = shardsOf(read), read.LeaseMoves
 	sample.Relevant, sample.Unmatched, sample.Parked, sample.Heals = done.Relevant, done.Unmatched, done.Parked, done.Heals
@@ -55,6 +61,7 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 	}
 	return sample, monitor.Facts{
 		Started:   !read.LastProgress.IsZero(),
+		Skipped:   len(read.Skipped) > 0,
 		Seeding:   f.seeding.Load() != nil,
 		CaughtUp:  read.CaughtUp && (o.lagMax <= 0 || read.Lag <= o.lagMax),
 		Throttled: o.heldBack(sample.At),
@@ -66,9 +73,9 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 func shardsOf(read streamreader.Stats) []monitor.Shard {
 	shards := make([]monitor.Shard, len(read.Shards))
 	for i, s := range read.Shards {
-		shards[i] = monitor.Shard{ID: s.ID, Owner: s.Owner, Waits: s.Waiting, Lag: -1, LagRecords: -1}
+		shards[i] = monitor.Shard{ID: s.ID, Owner: s.Owner, Waits: s.Waiting, Lag: -1, OldestAge: -1, LagRecords: -1}
 		if s.Mine {
-			shards[i].Lag = s.Lag
+			shards[i].Lag, shards[i].OldestAge = s.Lag, s.OldestAge
 		}
 	}
 	return shards
@@ -84,6 +91,16 @@ func (o *overseer) heldBack(now time.Time) bool {
 func (o *overseer) sample() monitor.Sample {
 	sample, facts := o.work()
 	sample.Status = o.holder.Status(facts, sample.At)
+	f := o.follower.Load()
+	if f == nil {
+		return sample
+	}
+	for _, entity := range f.engine.Matches().Entities {
+		sample.Entities = append(sample.Entities, monitor.Entity{Name: entity.Entity, Records: entity.Records})
+	}
+	for _, t := range f.engine.MissingTargets() {
+		sample.Missing = append(sample.Missing, monitor.Missing{Rule: t.Rule, Targets: t.Targets, Sources: t.Sources})
+	}
 	return sample
 }
 
@@ -114,7 +131,7 @@ func (o *overseer) look() {
 	_, facts := o.work()
 	o.mu.Lock()
 	status, changed := o.holder.Note(facts, sample.At)
-	waits := status.State == monitor.CredentialsExpired || status.State.Ended()
+	waits := status.State.Urgent() || status.State.Ended()
 	say := changed || waits && sample.At.Sub(o.reminded) >= remindedEvery
 	if say {
 		o.reminded = sample.At
@@ -127,11 +144,39 @@ func (o *overseer) look() {
 	if status.Remedy != "" {
 		attributes = append(attributes, "remedy", status.Remedy)
 	}
-	if waits && status.State != monitor.Stopped {
+	if status.State.Urgent() {
 		o.logger.Error("state", attributes...)
 		return
 	}
 	o.logger.Info("state", attributes...)
+}
+
+// watchUnfinished reads the state table until ctx ends, for metrics.
+func (o *overseer) watchUnfinished(ctx context.Context) {
+	for {
+		wait := unfinishedSoon
+		if f := o.follower.Load(); f != nil {
+			wait = unfinishedEvery
+			o.readUnfinished(ctx, f)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (o *overseer) readUnfinished(ctx context.Context, f *follower) {
+	reading, cancel := context.WithTimeout(ctx, unfinishedTime)
+	defer cancel()
+	found, err := f.engine.Unfinished(reading)
+	switch {
+	case err == nil:
+		o.unfinished.Store(&monitor.Unfinished{Parked: found.Parked, Tasks: found.Tasks, OldestTask: found.OldestTask})
+	case ctx.Err() == nil:
+		o.logger.Warn("parked records and tasks could not be counted for /metrics, will retry", "error", err)
+	}
 }
 
 // oversee starts the watching, and the serving if an address is given. Both end with the returned function.
@@ -149,6 +194,9 @@ func (o *overseer) oversee(ctx context.Context, listen string, profile bool) (en
 	stopped := context.AfterFunc(ctx, func() { o.holder.End(monitor.Stopped, "") })
 	var watcher sync.WaitGroup
 	watcher.Go(func() { o.watch(watching) })
+	if listen != "" {
+		watcher.Go(func() { o.watchUnfinished(watching) })
+	}
 	return func() {
 		stopped()
 		stop()

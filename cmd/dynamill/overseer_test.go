@@ -114,7 +114,8 @@ func TestARunShowsHowItIs(t *testing.T) {
 			p.metric(`dynamill_writes_total\{rule="member-count"\} [1-9]\d*`) && p.metric(`dynamill_write_units_total\{rule="member-count"\} [1-9]\S*`) &&
 			p.metric(`dynamill_state\{state="following"\} 1`) && p.metric("dynamill_ready 1") && p.metric(`dynamill_shards\{status="open"\} [1-9]\d*`) &&
 			p.metric(`dynamill_shard_lag_seconds\{shard="shardId-\S+"\} \S+`) && p.metric("dynamill_shards_without_reader 0") &&
-			p.metric(`dynamill_lease_moves_total [1-9]\d*`)
+			p.metric(`dynamill_lease_moves_total [1-9]\d*`) && p.metric(`dynamill_shard_oldest_unapplied_seconds\{shard="shardId-\S+"\} \S+`) &&
+			p.metric("dynamill_oldest_unapplied_seconds 0") && p.metric("dynamill_tasks_left 0") && p.metric("dynamill_oldest_task_seconds 0")
 	})
 	for _, path := range []string{"/healthz", "/debug/pprof/cmdline"} {
 		if code, body := p.get(path); code != http.StatusOK {
@@ -271,8 +272,8 @@ func TestAProcessSpeaksOfItsOwnLagAndOfShardsThatNobodyReads(t *testing.T) {
 		{ID: "vacant", Lag: time.Hour}, {ID: "child", Waiting: true},
 	}})
 	want := []monitor.Shard{
-		{ID: "mine", Owner: "me", Lag: time.Second, LagRecords: -1}, {ID: "theirs", Owner: "other", Lag: -1, LagRecords: -1},
-		{ID: "vacant", Lag: -1, LagRecords: -1}, {ID: "child", Waits: true, Lag: -1, LagRecords: -1},
+		{ID: "mine", Owner: "me", Lag: time.Second, LagRecords: -1}, {ID: "theirs", Owner: "other", Lag: -1, OldestAge: -1, LagRecords: -1},
+		{ID: "vacant", Lag: -1, OldestAge: -1, LagRecords: -1}, {ID: "child", Waits: true, Lag: -1, OldestAge: -1, LagRecords: -1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

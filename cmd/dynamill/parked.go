@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,13 +26,27 @@ type parkedEntry struct {
 	Since    string `json:"since"`
 	Position string `json:"position,omitempty"`
 	Raw      string `json:"raw,omitempty"`
+
+	Value          string   `json:"value,omitempty"`          // the unique value that several items have
+	Winner         string   `json:"winner,omitempty"`         // of a contested target
+	Claimants      []string `json:"claimants,omitempty"`      // of a contested target: all, or the first ones
+	ClaimantsTotal int      `json:"claimantsTotal,omitempty"` // how many there are
 }
 
-func entryOf(p projections.Parked) parkedEntry {
-	return parkedEntry{
+// entryOf is a parked entry with at most so many claimants.
+func entryOf(p projections.Parked, claimantsMax int) parkedEntry {
+	e := parkedEntry{
 		ID: p.ID, Rule: p.Rule, Key: p.Key.String(), Code: p.Code, Reason: p.Reason,
 		Since: p.At.UTC().Format(timeForm), Position: p.Position.String(), Raw: p.Raw,
+		Value: p.Value, ClaimantsTotal: len(p.Claimants),
 	}
+	for _, key := range p.Claimants[:min(len(p.Claimants), claimantsMax)] {
+		e.Claimants = append(e.Claimants, key.String())
+	}
+	if len(e.Claimants) > 0 {
+		e.Winner = e.Claimants[0]
+	}
+	return e
 }
 
 func (a *app) parkedCommand() *cobra.Command {
@@ -42,6 +57,8 @@ func (a *app) parkedCommand() *cobra.Command {
 			"needed) is parked with its reason, and everything else goes on. A good record of the item clears it; so does\n" +
 			"`retry` once the item has been mended. A record that could not be read stays until `discard`; where its key\n" +
 			"could be read, its item was brought to what it is now at once.\n\n" +
+			"A mirror item for which several items ask, and a unique value that several items have, are listed until one\n" +
+			"claimant is left. The claimant with the smallest key wins.\n\n" +
 			"`list` and `show` need no rule file where --table is given. IDs are printed so that they can be copied into a shell.",
 		Example: "  dynamill parked list --table app\n  dynamill parked retry --all --table app",
 		Args:    cobra.NoArgs,
@@ -54,46 +71,10 @@ func (a *app) parkedCommand() *cobra.Command {
 			"Derives each item again from what it holds now. An entry whose item is good goes away;\none that is still bad stays, and the exit code is 1. A record that could not be read cannot be retried.\n"+
 				"Its entry is named as such, and stays."),
 		a.parkedChangeCommand(discardParked, "Forgets parked items without applying them",
-			"Removes entries without applying anything and without asking."),
+			"Removes entries without applying anything and without asking. While an item is still bad, `verify` calls\n"+
+				"its entry missing, and a repair or a replay parks it again."),
 	)
 	return parked
-}
-
-func (a *app) parkedListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   "Lists what is parked",
-		Example: "  dynamill parked list --table app\n  dynamill parked list --table app --json",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			parked, err := a.inspectParked(cmd)
-			if err != nil {
-				return err
-			}
-			return a.printParked(parked)
-		},
-	}
-}
-
-func (a *app) printParked(parked []projections.Parked) error {
-	entries := make([]parkedEntry, len(parked))
-	for i, p := range parked {
-		entries[i] = entryOf(p)
-	}
-	if a.options.json {
-		return a.printJSON(struct {
-			Parked []parkedEntry `json:"parked"`
-		}{entries})
-	}
-	if len(entries) == 0 {
-		return a.print("nothing is parked\n")
-	}
-	var table columns
-	table.add("ID", "RULE", "KEY", "CODE", "SINCE", "REASON")
-	for _, e := range entries {
-		table.add(shellQuote(e.ID), e.Rule, e.Key, e.Code, e.Since, e.Reason)
-	}
-	return table.writeTo(a.stdout)
 }
 
 func (a *app) parkedShowCommand() *cobra.Command {
@@ -103,15 +84,15 @@ func (a *app) parkedShowCommand() *cobra.Command {
 		Example: "  dynamill parked show 'r1/USER#u1/GROUP#g1' --table app",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			parked, err := a.inspectParked(cmd)
+			env, parked, err := a.inspectParked(cmd)
 			if err != nil {
 				return err
 			}
-			chosen, err := choose(parked, args, false)
+			found, err := parked.Find(cmd.Context(), args[0])
 			if err != nil {
-				return err
+				return env.parkedFailure(args[0], err)
 			}
-			return a.printEntry(entryOf(chosen[0]))
+			return a.printEntry(entryOf(found, math.MaxInt))
 		},
 	}
 }
@@ -123,11 +104,14 @@ func (a *app) printEntry(e parkedEntry) error {
 	var table columns
 	for _, line := range [][2]string{
 		{"id", shellQuote(e.ID)}, {"rule", e.Rule}, {"key", e.Key}, {"code", e.Code},
-		{"reason", e.Reason}, {"since", e.Since}, {"position", e.Position}, {"raw", e.Raw},
+		{"reason", e.Reason}, {"since", e.Since}, {"position", e.Position}, {"raw", e.Raw}, {"value", e.Value}, {"winner", e.Winner},
 	} {
 		if line[1] != "" {
 			table.add(line[0], line[1])
 		}
+	}
+	for _, claimant := range e.Claimants {
+		table.add("claimant", claimant)
 	}
 	return table.writeTo(a.stdout)
 }
@@ -136,7 +120,7 @@ func (a *app) printEntry(e parkedEntry) error {
 type parkedChange struct {
 	verb, done string
 	do         func(*projections.Engine, context.Context, string) error
-	retries    bool // whether the entry may remain, which a look at the list then tells
+	retries    bool // whether the entry may remain, which reading it again then tells
 }
 
 var (
@@ -167,63 +151,71 @@ func (a *app) parkedChangeCommand(what parkedChange, short, long string) *cobra.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withParked(cmd.Context(), func(engine *projections.Engine, parked []projections.Parked) error {
-				chosen, err := choose(parked, args, all)
-				if err != nil {
-					return err
-				}
-				return a.changeParked(cmd.Context(), engine, chosen, what)
-			})
+			env, engine, err := a.attach(cmd.Context())
+			if err != nil {
+				return err
+			}
+			chosen, err := env.chooseParked(cmd.Context(), engine, args, all)
+			if err != nil {
+				return err
+			}
+			return env.classify(a.changeParked(cmd.Context(), engine, chosen, what))
 		},
 	}
 	command.Flags().BoolVar(&all, "all", false, verb+" everything that is parked")
 	return command
 }
 
-// choose finds the entries of the given IDs, before anything is done to any of them.
-func choose(parked []projections.Parked, ids []string, all bool) ([]projections.Parked, error) {
+// chosenEntry is a parked entry to be retried or discarded.
+type chosenEntry struct {
+	id         string
+	unreadable bool // a record that could not be read
+}
+
+func chosenOf(p projections.Parked) chosenEntry {
+	return chosenEntry{p.ID, p.Key == (change.Key{})}
+}
+
+// chooseParked finds the entries of the given IDs, before anything is done to any of them.
+func (env *environment) chooseParked(ctx context.Context, engine *projections.Engine, ids []string, all bool) (chosen []chosenEntry, err error) {
 	if all {
-		return parked, nil
+		err := engine.EachParked(ctx, func(page []projections.Parked) error {
+			for _, p := range page {
+				chosen = append(chosen, chosenOf(p))
+			}
+			return nil
+		})
+		return chosen, env.classify(err)
 	}
-	byID := make(map[string]projections.Parked, len(parked))
-	for _, p := range parked {
-		byID[p.ID] = p
-	}
-	chosen := make([]projections.Parked, 0, len(ids))
 	for _, id := range ids {
-		p, ok := byID[id]
-		if !ok {
-			return nil, notParked(id)
+		p, err := engine.FindParked(ctx, id)
+		if err != nil {
+			return nil, env.parkedFailure(id, err)
 		}
-		chosen = append(chosen, p)
+		chosen = append(chosen, chosenOf(p))
 	}
 	return chosen, nil
 }
 
-func notParked(id string) error {
-	return invalid("nothing is parked under %s: `dynamill parked list` shows the IDs", shellQuote(id))
+// parkedFailure turns the end of a search for an id into the sentence to be read.
+func (env *environment) parkedFailure(id string, err error) error {
+	if errors.Is(err, projections.ErrNotParked) {
+		return invalid("nothing is parked under %s: `dynamill parked list` shows the IDs", shellQuote(id))
+	}
+	return env.classify(err)
 }
 
-func (a *app) changeParked(ctx context.Context, engine *projections.Engine, chosen []projections.Parked, what parkedChange) error {
-	outcomes := make([]outcome, 0, len(chosen))
-	for _, p := range chosen {
-		if what.retries && p.Key == (change.Key{}) {
-			outcomes = append(outcomes, outcome{ID: p.ID, Result: notRetried, Reason: "a record that could not be read: discard it once somebody has looked at it"})
-			continue
-		}
-		// An entry that is gone by now was cleared by a record: what was asked for is so.
-		if err := what.do(engine, ctx, p.ID); err != nil && !errors.Is(err, projections.ErrNotParked) {
-			return errors.Join(fmt.Errorf("%s of %s: %w", what.verb, shellQuote(p.ID), err), a.printOutcomes(outcomes))
-		}
-		outcomes = append(outcomes, outcome{ID: p.ID, Result: what.done})
-	}
-	still := 0
-	if what.retries {
-		left, err := engine.Parked(ctx)
+func (a *app) changeParked(ctx context.Context, engine *projections.Engine, chosen []chosenEntry, what parkedChange) error {
+	outcomes, still := make([]outcome, 0, len(chosen)), 0
+	for _, c := range chosen {
+		o, err := what.change(ctx, engine, c)
 		if err != nil {
-			return fmt.Errorf("looking what is still parked: %w", err)
+			return errors.Join(fmt.Errorf("%s of %s: %w", what.verb, shellQuote(c.id), err), a.printOutcomes(outcomes))
 		}
-		still = markStillParked(outcomes, left)
+		if o.Result == stillParked {
+			still++
+		}
+		outcomes = append(outcomes, o)
 	}
 	if err := a.printOutcomes(outcomes); err != nil {
 		return err
@@ -234,23 +226,31 @@ func (a *app) changeParked(ctx context.Context, engine *projections.Engine, chos
 	return nil
 }
 
-// notRetried is what becomes of a record that could not be read: nothing.
-const notRetried = "cannot be retried"
+// What may become of an entry that is retried, beside being applied.
+const (
+	stillParked = "still parked"
+	notRetried  = "cannot be retried" // a record that could not be read
+)
 
-// markStillParked corrects the outcomes of entries that are still there and returns their number.
-func markStillParked(outcomes []outcome, left []projections.Parked) int {
-	reasons := make(map[string]string, len(left))
-	for _, p := range left {
-		reasons[p.ID] = p.Reason
+// change does one thing to one entry. An entry that is gone by now was cleared by
+// a record: the command has nothing left to do for it.
+func (c parkedChange) change(ctx context.Context, engine *projections.Engine, entry chosenEntry) (outcome, error) {
+	o := outcome{ID: entry.id, Result: c.done}
+	if c.retries && entry.unreadable {
+		o.Result, o.Reason = notRetried, "a record that could not be read: discard it once somebody has looked at it"
+		return o, nil
 	}
-	still := 0
-	for i := range outcomes {
-		if reason, ok := reasons[outcomes[i].ID]; ok && outcomes[i].Result != notRetried {
-			outcomes[i].Result, outcomes[i].Reason = "still parked", reason
-			still++
+	err := c.do(engine, ctx, entry.id)
+	if err == nil && c.retries {
+		var left projections.Parked
+		if left, err = engine.FindParked(ctx, entry.id); err == nil {
+			o.Result, o.Reason = stillParked, left.Reason
 		}
 	}
-	return still
+	if errors.Is(err, projections.ErrNotParked) {
+		err = nil
+	}
+	return o, err
 }
 
 func (a *app) printOutcomes(outcomes []outcome) error {
@@ -269,52 +269,44 @@ func (a *app) printOutcomes(outcomes []outcome) error {
 	return table.writeTo(a.stdout)
 }
 
-// inspectParked lists what is parked, and needs no rules for it.
-func (a *app) inspectParked(cmd *cobra.Command) ([]projections.Parked, error) {
+// inspectParked begins to read what is parked, and needs no rules for it.
+func (a *app) inspectParked(cmd *cobra.Command) (*environment, *projections.ParkedInspection, error) {
 	ctx := cmd.Context()
 	table, _, err := a.options.inspectedTable(cmd.Flags().Changed("rules"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	env, err := a.options.connect(ctx, table, a.logger(a.stderr))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, err := env.describe(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	stateTable := a.options.stateTableName(table)
-	owner, parked, err := projections.InspectParked(ctx, env.tables, stateTable)
+	parked, err := projections.InspectParked(ctx, env.tables, env.stateTable)
 	if err != nil {
-		return nil, env.classify(fmt.Errorf("listing what is parked: %w", err))
+		return nil, nil, env.classify(fmt.Errorf("looking what is parked: %w", env.tellLostState(ctx, err)))
 	}
-	return parked, env.checkOwner(stateTable, owner)
+	return env, parked, env.checkOwner(parked.Table)
 }
 
-// withParked attaches to the table's state, without creating any, and lists what is parked.
-func (a *app) withParked(ctx context.Context, use func(*projections.Engine, []projections.Parked) error) error {
+// attach opens an engine on the table's state, without creating any.
+func (a *app) attach(ctx context.Context) (*environment, *projections.Engine, error) {
 	set, table, err := a.options.loadForTable()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	logger := a.logger(a.stderr)
 	env, err := a.options.connect(ctx, table, logger)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if _, err := env.describe(ctx); err != nil {
-		return err
+		return nil, nil, err
 	}
 	engine, err := projections.Open(ctx, projections.Config{
-		Client: env.tables, Table: table, StateTable: a.options.stateTableName(table),
+		Client: env.tables, Table: table, StateTable: env.stateTable,
 		Rules: set, Logger: logger, Attach: true,
 	})
-	if err != nil {
-		return env.classify(err)
-	}
-	parked, err := engine.Parked(ctx)
-	if err != nil {
-		return env.classify(fmt.Errorf("listing what is parked: %w", err))
-	}
-	return env.classify(use(engine, parked))
+	return env, engine, env.classify(err)
 }

@@ -1,8 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -30,6 +39,110 @@ func (w *world) parkedWithoutRules() {
 	code, _, stderr = command(w.t, "parked", "list", "--table", w.table, "--state-table", w.table+"-other", "--endpoint", w.endpoint)
 	if code != exitEnvironment || !strings.Contains(stderr, "no state table") {
 		w.t.Errorf("without a state table: exit code %d, %s", code, stderr)
+	}
+}
+
+// metered passes requests on to an endpoint, and counts the bytes of its answers.
+func metered(t *testing.T, endpoint string) (address string, answered *atomic.Int64) {
+	t.Helper()
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered = new(atomic.Int64)
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // a command that ends hangs up
+	proxy.ModifyResponse = func(response *http.Response) error {
+		answered.Add(response.ContentLength)
+		return nil
+	}
+	server := httptest.NewServer(proxy)
+	t.Cleanup(server.Close)
+	return server.URL, answered
+}
+
+// TestLargeParkedRecordsAreNotReadToListThem parks records of 300 KB each, as a
+// Lambda function does with records that it cannot read.
+func TestLargeParkedRecordsAreNotReadToListThem(t *testing.T) {
+	t.Parallel()
+	const records, recordBytes, answerBytesMax = 10, 300 << 10, 200 << 10
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	w.drain()
+	engine, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set})
+	w.must(err)
+	raw := bytes.Repeat([]byte("x"), recordBytes)
+	for i := range records {
+		w.must(engine.ParkRecord(t.Context(), fmt.Sprint(i), "record.value", "the number is none", raw))
+	}
+	endpoint, answered := metered(t, w.endpoint)
+	w.endpoint = endpoint
+	for _, c := range []struct{ args, want string }{
+		{"parked list", "record/9"},
+		{"parked list --json", `"id": "record/9"`},
+		{"parked retry --all", "record/9"},
+		{"run --drain", "10 parked"},
+		{"replay --from parked", "10 parked"},
+		{"status", "parked: 10"},
+	} {
+		answered.Store(0)
+		code, stdout, stderr := w.call(strings.Fields(c.args)...)
+		if code != exitDone || !strings.Contains(stdout, c.want) {
+			t.Errorf("%s: exit code %d, want %q in\n%s%s", c.args, code, c.want, stdout, stderr)
+		}
+		if n := answered.Load(); n > answerBytesMax {
+			t.Errorf("%s received %d bytes, want at most %d", c.args, n, answerBytesMax)
+		}
+	}
+	code, stdout, stderr := w.call("parked", "show", "record/9", "--json")
+	var shown parkedEntry
+	if err := json.Unmarshal([]byte(stdout), &shown); err != nil || code != exitDone || len(shown.Raw) != recordBytes {
+		t.Errorf("parked show: exit code %d, %v, %d bytes of the record; want %d\n%s", code, err, len(shown.Raw), recordBytes, stderr)
+	}
+}
+
+// TestParkedListIsOneJSONValue compares the list that is printed in parts with
+// what printJSON prints.
+func TestParkedListIsOneJSONValue(t *testing.T) {
+	for n := range 3 {
+		var parts, whole strings.Builder
+		list := parkedList{app: &app{stdout: &parts, options: options{json: true}}}
+		entries := make([]parkedEntry, n)
+		for i := range entries {
+			entries[i] = parkedEntry{ID: fmt.Sprint("r/<", i, ">"), Reason: "a\x1b[31m"}
+			if err := list.add(entries[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := list.end(); err != nil {
+			t.Fatal(err)
+		}
+		if err := (&app{stdout: &whole}).printJSON(map[string]any{"parked": entries}); err != nil {
+			t.Fatal(err)
+		}
+		if parts.String() != whole.String() {
+			t.Errorf("%d entries are printed as\n%s\nwant\n%s", n, parts.String(), whole.String())
+		}
+	}
+}
+
+func TestParkedListIsAlignedInParts(t *testing.T) {
+	var out strings.Builder
+	list := parkedList{app: &app{stdout: &out}}
+	for i := range 2*listedAtOnce + 1 {
+		if err := list.add(parkedEntry{ID: fmt.Sprintf("r/%06d", i), Rule: "r", Reason: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		if len(list.table.rows) >= listedAtOnce {
+			t.Fatalf("%d lines are held", len(list.table.rows))
+		}
+	}
+	if err := list.end(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 2*listedAtOnce+2 || len(lines[1]) != len(lines[len(lines)-1]) {
+		t.Errorf("%d lines, of which the last is %q", len(lines), lines[len(lines)-1])
 	}
 }
 

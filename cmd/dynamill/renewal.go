@@ -12,6 +12,8 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/awserror"
 )
 
 // The waits between two calls with credentials that AWS refuses as expired.
@@ -92,7 +94,7 @@ func (e *impatientError) Unwrap() []error { return []error{e.error, e.up} }
 func hasExpired(err error) bool {
 	var refusal smithy.APIError
 	var missing *missingError
-	return errors.As(err, &missing) || errors.As(err, &refusal) && slices.Contains(expiredCodes, refusal.ErrorCode())
+	return errors.As(err, &missing) || errors.As(err, &refusal) && slices.Contains(awserror.ExpiredCodes, refusal.ErrorCode())
 }
 
 // missingError says that credentials are not to be had where they were.

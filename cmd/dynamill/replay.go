@@ -10,11 +10,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay"
 )
@@ -121,9 +120,16 @@ func (a *app) replayCommand() *cobra.Command {
 			"  dynamill replay --table app --from archive:///var/lib/dynamill/archive\n" +
 			"  grep -o 'USER#[0-9]*/PROFILE' errors.log | dynamill replay --table app --from keys:-\n" +
 			"  dynamill replay --table app --from parked",
-		Args:    cobra.NoArgs,
-		PreRunE: func(*cobra.Command, []string) error { return options.check(a.typed) },
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.replay(cmd.Context(), options) },
+		Args: cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error {
+			if options.from == fromKeys+standardInput {
+				if err := a.options.claimStdin("--from " + options.from); err != nil {
+					return err
+				}
+			}
+			return options.check(a.typed)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.replay(cmd.Context(), options) },
 	}
 	options.addTo(command.Flags())
 	return command
@@ -158,8 +164,10 @@ type replayer struct {
 	env     *environment
 	engine  *projections.Engine
 	source  replay.Source // nil: a scan of the whole table
-	counts  counts
-	begun   bool
+	// sourceItems is how many items the source says that it has; 0: not known.
+	sourceItems int64
+	counts      counts
+	begun       bool
 }
 
 // run does all that only reads, and can refuse, before it opens the engine, which
@@ -181,6 +189,9 @@ func (r *replayer) run(ctx context.Context) error {
 		return err
 	}
 	defer closeSource()
+	if r.sourceItems, err = itemsOf(ctx, r.source); err != nil {
+		return r.sourceFailure(err)
+	}
 	agreed, err := r.agree(ctx, found)
 	if err != nil {
 		return err
@@ -211,16 +222,13 @@ func (r *replayer) work(ctx context.Context) error {
 	r.begun = true
 	began := time.Now()
 	watch := newReplayWatch(r)
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	shown := make(chan struct{})
-	go func() { defer close(shown); watch.show(watching) }()
+	stop := progress.Start(context.WithoutCancel(ctx), r.status, r.logger, watch.state)
 	totals, err := replay.Run(ctx, r.config(watch.note))
 	stop()
-	<-shown
 	if err != nil {
 		return r.failure(ctx, totals, err)
 	}
-	return r.printReplayed(context.WithoutCancel(ctx), totals, time.Since(began))
+	return r.printReplayed(context.WithoutCancel(ctx), totals, time.Since(began), watch)
 }
 
 func (r *replayer) config(report func(replay.Progress)) replay.Config {
@@ -256,23 +264,22 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 		return fmt.Errorf("stopped after %s: the same command goes on from there", counted(int(totals.Items), "item"))
 	}
 	var (
-		pieces    *replay.PiecesError
-		operation *smithy.OperationError
-		known     *failure
+		pieces *replay.PiecesError
+		known  *failure
 	)
 	switch {
 	case errors.As(err, &pieces):
-		onBucket := errors.As(err, &operation) && operation.ServiceID == s3.ServiceID // its error says itself what helps
-		if found := r.env.classify(err); !onBucket && errors.As(found, &known) {
+		if found := r.env.classify(err); errors.As(found, &known) {
 			return found
 		}
 		remedy := ""
 		if throttles.IsErrorThrottle(err) == aws.TrueTernary {
 			remedy = "; --rate and --read-rate have them ask for less"
 		}
-		return fmt.Errorf("%w\nthe same command tries them again%s", err, remedy)
+		told := &replay.PiecesError{Source: pieces.Source, Pieces: pieces.Pieces, Errors: r.env.classifyAll(pieces.Errors)}
+		return fmt.Errorf("%w\nthe same command tries them again%s", told, remedy)
 	case errors.Is(err, projections.ErrEpochMoved):
-		return invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force", r.app.options.rules)
+		return invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force", shownFile(r.app.options.rules))
 	}
 	return r.env.classify(fmt.Errorf("replaying: %w; the same command goes on from there", err))
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/rules"
@@ -33,7 +34,12 @@ type previewed struct {
 	ReadUnits  float64   `json:"readUnits"`  // of the scans
 	Rules      []preview `json:"rules"`
 	// NotForeseen rules read what others would write first.
-	NotForeseen []unforeseen `json:"notForeseen"`
+	NotForeseen []unforeseen    `json:"notForeseen"`
+	Matched     matchReport     `json:"matched"`
+	Missing     []missingReport `json:"missingTargets"`
+	Warnings    []string        `json:"warnings"`
+
+	seen sightings
 }
 
 // unforeseen is a rule of which a dry run cannot tell all.
@@ -44,15 +50,14 @@ type unforeseen struct {
 
 // dryRun says what a replay would change. It reads both tables and writes nothing.
 func (r *replayer) dryRun(ctx context.Context) error {
-	stateTable := r.app.options.stateTableName(r.env.table)
 	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{
-		Client: r.env.tables, Table: r.env.table, StateTable: stateTable, Rules: r.set, Names: r.options.rules, Logger: r.logger, Ahead: true,
+		Client: r.env.tables, Table: r.env.table, StateTable: r.env.stateTable, Rules: r.set, Names: r.options.rules, Logger: r.logger, Ahead: true,
 	})
 	if err != nil {
 		return r.env.classify(fmt.Errorf("looking at table %q: %w", r.env.table, err))
 	}
 	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: min(r.options.segments, scanSegmentsMax), Rate: r.options.readRateMax}
-	rows := &verify.Scan{Client: r.env.tables, TableName: stateTable, Rate: r.options.readRateMax}
+	rows := &verify.Scan{Client: r.env.tables, TableName: r.env.stateTable, Rate: r.options.readRateMax}
 	byRule := map[string]*preview{}
 	cfg := verify.Config{
 		Auditor: audit, Items: items, Ahead: true, Logger: r.logger,
@@ -69,19 +74,24 @@ func (r *replayer) dryRun(ctx context.Context) error {
 			}
 			return nil
 		},
-		Progress: func(p verify.Progress) {
-			r.status.show(fmt.Sprintf("%s  %s items  %s rows  %s would change", p.Phase, grouped(p.Items), grouped(p.Rows), grouped(p.Found)))
-		},
 	}
+	watch := &verifyWatch{message: "looking what would change", items: r.counts.items, rows: r.counts.stateItems}
+	cfg.Progress = watch.note
 	if r.counts.state {
 		cfg.Rows = rows
 	}
+	stop := progress.Start(ctx, r.status, r.logger, watch.state)
 	summary, err := verify.Run(ctx, cfg)
-	r.status.show("")
+	var seen sightings
+	if err == nil {
+		seen, err = sightingsOfAudit(ctx, audit)
+	}
+	stop()
 	if err != nil {
 		return r.env.classify(fmt.Errorf("looking what would change: %w", err))
 	}
 	result := previewed{Rules: []preview{}, Table: r.env.table, Items: summary.Items, WriteUnits: summary.WriteUnits, ReadUnits: items.ReadUnits() + rows.ReadUnits()}
+	result.seen, result.Matched, result.Missing, result.Warnings = seen, seen.matched(), seen.missing(), seen.warnings(true)
 	for _, p := range slices.SortedFunc(maps.Values(byRule), func(a, b *preview) int { return cmp.Compare(a.Rule, b.Rule) }) {
 		result.Rules = append(result.Rules, *p)
 		result.Changes += p.Changes
@@ -149,6 +159,9 @@ func exampleOf(found verify.Result) string {
 func (r *replayer) printPreview(result previewed) error {
 	if r.app.options.json {
 		return r.app.printJSON(result)
+	}
+	if err := r.app.printText(result.seen.text()); err != nil {
+		return err
 	}
 	if result.Changes == 0 {
 		return r.app.print("a replay would change nothing: each of %s is as the rules ask for\n", counted(int(result.Items), "item"))

@@ -25,14 +25,13 @@ func (r *replayer) count(ctx context.Context) (c counts, err error) {
 		return c, err
 	}
 	c.items, c.bytes = aws.ToInt64(table.ItemCount), aws.ToInt64(table.TableSizeBytes)
-	stateTable := r.app.options.stateTableName(r.env.table)
-	out, err := r.env.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &stateTable})
+	out, err := r.env.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &r.env.stateTable})
 	var missing *types.ResourceNotFoundException
 	switch {
 	case errors.As(err, &missing): // nothing has run yet
 		return c, nil
 	case err != nil:
-		return c, r.env.classify(fmt.Errorf("describing the state table %s: %w", stateTable, err))
+		return c, r.env.classify(fmt.Errorf("describing the state table %s: %w", r.env.stateTable, err))
 	case out.Table != nil:
 		c.state, c.stateItems, c.stateBytes = true, aws.ToInt64(out.Table.ItemCount), aws.ToInt64(out.Table.TableSizeBytes)
 	}

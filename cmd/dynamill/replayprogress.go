@@ -3,34 +3,22 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay"
 )
 
-const (
-	replayLogInterval = 5 * time.Second  // of the JSON lines where there is no terminal
-	rateWindow        = 30 * time.Second // over which the rate is taken
-	barWidth          = 20
-)
-
-// replayWatch shows how far a replay is.
+// replayWatch holds how far a replay is.
 type replayWatch struct {
 	*replayer
 
 	mu    sync.Mutex
 	now   replay.Progress
-	marks []rateMark // of the pass under way, oldest first
-}
-
-// rateMark is how many items this process had looked at, at a moment.
-type rateMark struct {
-	at    time.Time
-	pass  int
-	items int64
+	items map[string]int64 // looked at in each pass, by all processes
 }
 
 func newReplayWatch(r *replayer) *replayWatch { return &replayWatch{replayer: r} }
@@ -40,72 +28,76 @@ func (w *replayWatch) note(p replay.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = p
+	if w.items == nil {
+		w.items = map[string]int64{}
+	}
+	w.items[p.Pass] = max(w.items[p.Pass], p.PassItems)
 }
 
-// show shows it until ctx ends: on a terminal as one line, else as JSON lines.
-func (w *replayWatch) show(ctx context.Context) {
-	interval, lines := statusInterval, w.app.loggerAs(w.status, true)
-	if !w.status.terminal {
-		interval = replayLogInterval
-	}
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			w.status.show("")
-			return
-		case at := <-ticker.C:
-			v := w.view(at)
-			if w.status.terminal {
-				w.status.show(v.line())
-			} else {
-				lines.Info("replaying", v.attributes()...)
-			}
-		}
-	}
+// itemsLooked is how many items all processes together looked at in a pass, as far as this process knows.
+func (w *replayWatch) itemsLooked(pass string) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.items[pass]
 }
 
-// view is what is shown at one moment.
-type view struct {
+// state is how far the replay is now.
+func (w *replayWatch) state() progress.State {
+	w.mu.Lock()
+	p := w.now
+	w.mu.Unlock()
+	v := replayState{Progress: p, total: w.total(p.Pass), unit: "items", about: true}
+	if w.sourceItems > 0 {
+		v.total, v.about = w.sourceItems, false
+	}
+	v.writeUnits, v.writes = engineWrites(w.engine)
+	return v.shown()
+}
+
+// total is about how many items a pass goes over; 0 if that is not known.
+func (w *replayWatch) total(pass string) int64 {
+	switch {
+	case w.source != nil:
+		return 0
+	case w.engine.TableOf(pass) != w.env.table:
+		return w.counts.stateItems
+	}
+	return w.counts.items
+}
+
+// replayState is a replay at one moment.
+type replayState struct {
 	replay.Progress
-	percent    float64 // of the pass; below 0: not known
-	rate       float64 // items per second
-	left       time.Duration
+	total      int64 // items of the pass; 0: not known
+	about      bool
+	unit       string
 	writeUnits float64
 	writes     int64
 }
 
-func (w *replayWatch) view(at time.Time) view {
-	w.mu.Lock()
-	v := view{Progress: w.now, percent: -1}
-	w.marks = append(w.marks, rateMark{at, v.Number, v.Items})
-	for len(w.marks) > 1 && (w.marks[0].pass != v.Number || at.Sub(w.marks[0].at) > rateWindow) {
-		w.marks = w.marks[1:]
+// shown is the state for the terminal and the log.
+func (v replayState) shown() progress.State {
+	if v.Pass == "" {
+		return progress.State{Message: "replaying", Phase: "looking what there is to do"}
 	}
-	first := w.marks[0]
-	w.mu.Unlock()
-	if took := at.Sub(first.at).Seconds(); took > 0 {
-		v.rate = float64(v.Items-first.items) / took
+	s := progress.State{
+		Message: "replaying", Phase: fmt.Sprintf("pass %d of %d", v.Number, v.Of), Done: v.PassItems, Unit: v.unit, Total: v.total, About: v.about,
+		Notes: []string{
+			fmt.Sprintf("%s of %s pieces", grouped(int64(v.PiecesDone)), grouped(int64(v.Pieces))),
+			grouped(int64(v.writeUnits)) + " write units", grouped(int64(v.ReadUnits)) + " read units",
+		},
+		Attributes: []any{
+			"pass", v.Pass, "number", v.Number, "of", v.Of, "items", v.PassItems, "pieces", v.Pieces, "pieces_done", v.PiecesDone,
+			"writes", v.writes, "write_units", v.writeUnits, "read_units", v.ReadUnits,
+		},
 	}
-	total := w.counts.items
-	if w.engine.TableOf(v.Pass) != w.env.table {
-		total = w.counts.stateItems
+	if s.Done > s.Total { // the count is of no use
+		s.Total = 0
 	}
-	if w.source != nil || total == 0 || v.PassItems > total { // then it is of no use
-		total = 0
+	if v.Pieces > 0 {
+		s.Share = float64(v.PiecesDone) / float64(v.Pieces)
 	}
-	switch {
-	case total > 0:
-		v.percent = 100 * float64(v.PassItems) / float64(total)
-		if v.rate > 0 {
-			v.left = time.Duration(float64(total-v.PassItems) / v.rate * float64(time.Second))
-		}
-	case v.Pieces > 0:
-		v.percent = 100 * float64(v.PiecesDone) / float64(v.Pieces)
-	}
-	v.writeUnits, v.writes = engineWrites(w.engine)
-	return v
+	return s
 }
 
 // engineWrites is what the engine has written so far, in units and requests.
@@ -114,40 +106,6 @@ func engineWrites(e *projections.Engine) (units float64, writes int64) {
 		units += rule.WriteUnits
 	}
 	return units, e.Stats().Writes
-}
-
-// line is the view for people.
-func (v view) line() string {
-	if v.Pass == "" {
-		return "looking what there is to do"
-	}
-	parts := []string{fmt.Sprintf("pass %d of %d", v.Number, v.Of)}
-	if v.percent >= 0 {
-		full := min(barWidth, int(v.percent*barWidth/100))
-		parts = append(parts, fmt.Sprintf("[%s%s] %.0f%%", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), v.percent))
-	}
-	parts = append(parts, grouped(v.PassItems)+" items", fmt.Sprintf("%.0f/s", v.rate))
-	if v.left > 0 {
-		parts = append(parts, v.left.Round(time.Second).String()+" left")
-	}
-	parts = append(parts, fmt.Sprintf("%s of %s pieces", grouped(int64(v.PiecesDone)), grouped(int64(v.Pieces))),
-		grouped(int64(v.writeUnits))+" write units", grouped(int64(v.ReadUnits))+" read units")
-	return strings.Join(parts, "  ")
-}
-
-// attributes are the view for programs.
-func (v view) attributes() []any {
-	found := []any{
-		"pass", v.Pass, "number", v.Number, "of", v.Of, "items", v.PassItems, "pieces", v.Pieces, "pieces_done", v.PiecesDone,
-		"items_per_second", int64(v.rate), "writes", v.writes, "write_units", v.writeUnits, "read_units", v.ReadUnits,
-	}
-	if v.percent >= 0 {
-		found = append(found, "percent", int64(v.percent))
-	}
-	if v.left > 0 {
-		found = append(found, "seconds_left", int64(v.left/time.Second))
-	}
-	return found
 }
 
 // replayed is the result of `replay`.
@@ -164,30 +122,36 @@ type replayed struct {
 	ReadUnits  float64            `json:"readUnits"` // of the scan
 	Rules      map[string]float64 `json:"writeUnitsByRule,omitempty"`
 	Seconds    float64            `json:"seconds"`
+	Matched    matchReport        `json:"matched"`
+	Missing    []missingReport    `json:"missingTargets"`
+	Warnings   []string           `json:"warnings"`
 }
 
-func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took time.Duration) error {
-	parked, err := r.engine.Parked(ctx)
+func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took time.Duration, watch *replayWatch) error {
+	matches := r.engine.Matches()
+	whole := r.source == nil && matches.Pass != "" && matches.Looked >= watch.itemsLooked(matches.Pass)
+	seen, err := lookAndRecord(ctx, r.engine, whole && r.options.whole())
+	seen.whole = whole
+	if err != nil { // the replay is done all the same
+		r.logger.Warn("targets that do not exist could not be looked for", "error", err)
+	}
+	parked, err := r.engine.CountParked(ctx)
 	if err != nil { // the replay is done all the same
 		r.logger.Warn("what is parked could not be counted", "error", err)
 	}
 	result := replayed{
-		Table: r.env.table, Source: "scan of " + r.env.table, Passes: totals.Passes, Items: totals.Items, Skipped: totals.Skipped, Parked: len(parked),
-		ReadUnits: totals.ReadUnits, Rules: map[string]float64{}, Seconds: took.Round(time.Millisecond).Seconds(),
+		Table: r.env.table, Source: "scan of " + r.env.table, Passes: totals.Passes, Items: totals.Items, Skipped: totals.Skipped, Parked: parked,
+		ReadUnits: totals.ReadUnits, Rules: unitsByRule(r.engine), Seconds: took.Round(time.Millisecond).Seconds(),
+		Matched: seen.matched(), Missing: seen.missing(), Warnings: seen.warnings(true),
 	}
 	if r.source != nil {
 		result.Source = r.source.Describe()
 	}
 	result.WriteUnits, result.Writes = engineWrites(r.engine)
-	for _, rule := range r.engine.RuleStats() {
-		if rule.WriteUnits > 0 {
-			result.Rules[rule.Rule] = rule.WriteUnits
-		}
-	}
 	if r.app.options.json {
 		return r.app.printJSON(result)
 	}
-	text := fmt.Sprintf("replayed the %s: %s in %s, %s (%s write units), in %s", result.Source, counted(int(result.Items), "item"),
+	text := fmt.Sprintf("replayed the %s: %s in %s, %s (%s write units), in %s", result.Source, lookedAt(result.Items, result.Passes),
 		passes(result.Passes),
 		counted(int(result.Writes), "write"), grouped(int64(result.WriteUnits+0.5)), took.Round(100*time.Millisecond))
 	if result.Skipped > 0 {
@@ -196,7 +160,21 @@ func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took
 	if result.Parked > 0 {
 		text += "; " + grouped(int64(result.Parked)) + " parked, see `dynamill parked list`"
 	}
-	return r.app.print("%s\n", text)
+	if err := r.app.printOutcome(outcomeColour(result.Parked), printable.Text(text)+"\n"); err != nil {
+		return err
+	}
+	return r.app.printText(seen.text())
+}
+
+// unitsByRule are the write units of the rules that wrote anything.
+func unitsByRule(e *projections.Engine) map[string]float64 {
+	units := map[string]float64{}
+	for _, rule := range e.RuleStats() {
+		if rule.WriteUnits > 0 {
+			units[rule.Rule] = rule.WriteUnits
+		}
+	}
+	return units
 }
 
 // openedText says that an unfinished replay was found, and what becomes of it.
@@ -219,4 +197,12 @@ func passes(n int) string {
 		return "1 pass"
 	}
 	return fmt.Sprintf("%d passes", n)
+}
+
+// lookedAt counts the keys that a replay went over. Passes after the first go over rows of the state table, too.
+func lookedAt(n int64, passes int) string {
+	if passes > 1 {
+		return grouped(n) + " items and state rows"
+	}
+	return counted(int(n), "item")
 }

@@ -13,41 +13,56 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/replay"
 )
 
-func TestTheProgressOfAReplayIsALineOrAnObject(t *testing.T) {
-	halfway := view{
+func TestReplayStateTellsWhatIsLeftOfThePass(t *testing.T) {
+	halfway := replayState{
 		Progress: replay.Progress{
 			Pass: "derive/2/0", Number: 1, Of: 4, Pieces: 8, PiecesDone: 3, PassItems: 10_000,
 			Totals: replay.Totals{Items: 9_000, ReadUnits: 1234.5},
 		},
-		percent: 50, rate: 2000, left: 5 * time.Second, writes: 12_000, writeUnits: 24_000,
+		total: 20_000, about: true, unit: "items", writes: 12_000, writeUnits: 24_000,
 	}
-	unknown := view{Progress: replay.Progress{Pass: "rederive", Number: 1, Of: 1, Pieces: 2}, percent: -1}
-	for want, v := range map[string]view{
-		"looking what there is to do": {},
-		"pass 1 of 4  [##########..........] 50%  10,000 items  2000/s  5s left  3 of 8 pieces  24,000 write units  1,234 read units": halfway,
-		"pass 1 of 1  0 items  0/s  0 of 2 pieces  0 write units  0 read units":                                                       unknown,
+	exceeded := halfway
+	exceeded.total = 9_999
+	for _, c := range []struct {
+		name  string
+		state replayState
+		line  string
+	}{
+		{"before the first page", replayState{unit: "items", total: 100}, "looking what there is to do"},
+		{"halfway", halfway, "pass 1 of 4  [##########..........] 50%  10,000 of about 20,000 items  2,000/s  5s left  3 of 8 pieces  24,000 write units  1,234 read units"},
+		{"the table has grown", exceeded, "pass 1 of 4  [#######.............] 38%  10,000 items  2,000/s  3 of 8 pieces  24,000 write units  1,234 read units"},
 	} {
-		if got := v.line(); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
+		var meter progress.Meter
+		at := time.Unix(0, 0)
+		shown := c.state.shown()
+		before := shown
+		before.Done = 0
+		meter.Add(at, before)
+		if got := progress.Line(shown, meter.Add(at.Add(5*time.Second), shown), 200); got != c.line {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.line)
 		}
 	}
+	var meter progress.Meter
+	meter.Add(time.Unix(0, 0), replayState{Progress: replay.Progress{Pass: "derive/2/0", Number: 1, Of: 4}}.shown())
+	shown := halfway.shown()
 	var out bytes.Buffer
-	quiet, loud := &app{options: options{logLevel: "warn"}}, &app{options: options{logLevel: "info"}}
-	quiet.loggerAs(&out, true).Info("replaying", halfway.attributes()...)
-	if out.Len() > 0 {
-		t.Errorf("--log-level warn: %s", &out)
+	for _, level := range []string{"warn", "info"} {
+		logger := (&app{options: options{logLevel: level, json: true}}).logger(&out)
+		if logger.Info("replaying", progress.Attributes(shown, meter.Add(time.Unix(5, 0), shown))...); level == "warn" && out.Len() > 0 {
+			t.Errorf("--log-level warn: %s", &out)
+		}
 	}
-	loud.loggerAs(&out, true).Info("replaying", halfway.attributes()...)
 	var object map[string]any
 	if err := json.Unmarshal(out.Bytes(), &object); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]any{
 		"msg": "replaying", "pass": "derive/2/0", "items": 10_000.0, "percent": 50.0, "seconds_left": 5.0, "items_per_second": 2000.0,
-		"writes": 12_000.0, "write_units": 24_000.0, "read_units": 1234.5, "pieces": 8.0, "pieces_done": 3.0,
+		"total": 20_000.0, "writes": 12_000.0, "write_units": 24_000.0, "read_units": 1234.5, "pieces": 8.0, "pieces_done": 3.0,
 	} {
 		if object[name] != want {
 			t.Errorf("%s is %v, want %v", name, object[name], want)

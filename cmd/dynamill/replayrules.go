@@ -8,19 +8,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/projections"
 )
 
 // compare compares the rule file with the rules in force, and refuses a replay
 // that cannot bring into force what is not.
 func (r *replayer) compare(ctx context.Context) (*projections.Comparison, error) {
-	stateTable := r.app.options.stateTableName(r.env.table)
-	found, err := projections.Compare(ctx, r.env.tables, stateTable, r.set)
+	found, err := projections.Compare(ctx, r.env.tables, r.env.stateTable, r.set)
 	if err != nil {
 		return nil, r.env.classify(fmt.Errorf("comparing the rules with those in force in table %q: %w", r.env.table, err))
 	}
 	if found.Table != "" {
-		if err := r.env.checkOwner(stateTable, found.Table); err != nil {
+		if err := r.env.checkOwner(found.Table); err != nil {
 			return nil, err
 		}
 	}
@@ -75,11 +77,20 @@ func changedOf(found *projections.Comparison) *projections.RulesChangedError {
 // to replace those that were found.
 func (r *replayer) open(ctx context.Context, found *projections.Comparison, agreed bool) (*projections.Engine, error) {
 	cfg := projections.Config{
-		Client: r.env.tables, Table: r.env.table, StateTable: r.app.options.stateTableName(r.env.table), Rules: r.set,
+		Client: r.env.tables, Table: r.env.table, StateTable: r.env.stateTable, Rules: r.set,
 		Logger: r.logger, Attach: !r.options.whole(), ChangeRules: agreed, AgreedEpoch: found.Epoch,
 	}
 	if r.options.writeRateMax > 0 {
 		cfg.Limiter = newWritePace(r.options.writeRateMax)
+	}
+	if r.options.whole() { // the only replay that would make a state table
+		table, err := r.env.describe(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := r.env.refuseLostState(ctx, aws.ToString(table.LatestStreamArn)); err != nil {
+			return nil, err
+		}
 	}
 	engine, err := projections.Open(ctx, cfg)
 	if err != nil {
@@ -100,7 +111,7 @@ func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (ag
 		return true, nil
 	}
 	in, ok := r.app.stdin.(io.Writer) // a file is both
-	if !ok || !isTerminal(in) || !r.status.terminal {
+	if !ok || !progress.IsTerminal(in) || !r.status.Terminal() {
 		return false, invalid("%w; with --yes it is carried out without asking", changed)
 	}
 	fmt.Fprint(r.status, "carry this out? [y/N] ")

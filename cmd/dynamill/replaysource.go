@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/replay"
 	"github.com/dynamill/dynamill/replay/objects"
 )
@@ -23,7 +23,7 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 	case from == fromScan:
 		return func() {}, nil
 	case from == fromParked:
-		r.source = replay.NewParked(r.env.table, r.parkedKeys)
+		r.source = replay.NewParked(r.env.table, parkedKeys{r})
 	case strings.HasPrefix(from, fromExport), strings.HasPrefix(from, fromS3):
 		r.source, err = r.openExport(ctx, strings.TrimPrefix(from, fromExport))
 	case strings.HasPrefix(from, fromArchive):
@@ -41,6 +41,23 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 			_ = closer.Close()
 		}
 	}, nil
+}
+
+// itemsOf is how many items an export has by its manifest; 0 if it does not say, and
+// of other sources.
+func itemsOf(ctx context.Context, source replay.Source) (items int64, err error) {
+	export, ok := source.(*replay.Export)
+	if !ok {
+		return 0, nil
+	}
+	pieces, err := export.Pieces(ctx)
+	for _, p := range pieces {
+		if p.Items == 0 {
+			return 0, err // an empty file counts as one that does not say
+		}
+		items += p.Items
+	}
+	return items, err
 }
 
 // stoppable reads what may keep one waiting for ever, until the context ends.
@@ -81,7 +98,10 @@ func (r *replayer) sourceFailure(err error) error {
 	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist), !strings.Contains(r.options.from, fromS3):
 		return invalid("%w", err)
 	}
-	return unsuited("%w: check the bucket's name, the region, and that the credentials may s3:GetObject and s3:ListBucket there", err)
+	if told := r.env.classify(err); told != err { //nolint:errorlint // classify returns this very error if it does not know it
+		return told
+	}
+	return unsuited("%w", err)
 }
 
 func (r *replayer) openExport(ctx context.Context, place string) (replay.Source, error) {
@@ -121,18 +141,25 @@ func (r *replayer) s3Client(ctx context.Context, place string) (objects.S3Client
 	if cfg.Region == "" {
 		cfg.Region = r.env.region
 	}
+	awserror.Attach(&cfg, awserror.Place{Region: cfg.Region, Where: cfg.Region})
 	return s3.NewFromConfig(cfg), nil
 }
 
-// parkedKeys lists the keys of what is parked.
-func (r *replayer) parkedKeys(ctx context.Context) ([]change.Key, error) {
-	parked, err := r.engine.Parked(ctx)
+// parkedKeys gives a replay the keys of what is parked, as soon as its engine is open.
+type parkedKeys struct{ *replayer }
+
+// CountParked counts what is parked.
+func (p parkedKeys) CountParked(ctx context.Context) (int, error) { return p.engine.CountParked(ctx) }
+
+// ParkedKeys lists a page of them.
+func (p parkedKeys) ParkedKeys(ctx context.Context, behind string, limit int) (page replay.ParkedPage, err error) {
+	parked, more, err := p.engine.ParkedBehind(ctx, behind, limit)
 	if err != nil {
-		return nil, err
+		return page, err
 	}
-	keys := make([]change.Key, len(parked))
-	for i, p := range parked {
-		keys[i] = p.Key
+	page.More = more
+	for _, record := range parked {
+		page.Keys, page.Next = append(page.Keys, record.Key), record.ID
 	}
-	return keys, nil
+	return page, nil
 }

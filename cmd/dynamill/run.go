@@ -15,8 +15,10 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// leasesSuffix names the table of leases and checkpoints beside the user's table.
-const leasesSuffix = "-dynamill-leases"
+const (
+	stateSuffix  = "-dynamill" // names the state table beside the user's table
+	leasesSuffix = "-leases"   // names the table of leases and checkpoints beside the state table
+)
 
 // A term is renewed three times; below a second a slow answer would end it. What
 // a process leaves behind lies for a term: for an hour at most, which leaves 23
@@ -48,7 +50,7 @@ func (o *runOptions) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.drain, "drain", false, "end once new rules are seeded and every change up to then is applied")
 	flags.DurationVar(&o.drainTimeout, "drain-timeout", 0, "with --drain: give up after this `duration` (0: never)")
 	flags.StringVar(&o.listen, "listen", "", "serve /metrics, /healthz and /readyz at this `address`, such as 127.0.0.1:9464\n(default: nothing is served)")
-	flags.DurationVar(&o.readyLag, "ready-lag", 5*time.Minute, "/readyz says no beyond this lag `duration` (0: lag does not count)")
+	flags.DurationVar(&o.readyLag, "ready-lag", readyLagDefault, "/readyz says no beyond this lag `duration` (0: lag does not count)")
 	flags.BoolVar(&o.profile, "pprof", false, "with --listen: serve /debug/pprof/ too")
 	flags.IntVar(&o.writeRateMax, "max-write-rate", 0, "write at most this many write `units` per second (0: no bound)")
 	flags.StringVar(&o.worker, "worker", "", "this process's `name`, which no other that shares the stream may have (default: host and a random part)")
@@ -88,7 +90,8 @@ func (a *app) runCommand() *cobra.Command {
 		Long: "Follows the table's stream until it is stopped. Several processes may do so at once: they divide the stream's\n" +
 			"shards between them, and those of one that dies go to the others after --lease-term. Rules that are new to the\n" +
 			"table are seeded from what is in it once what the stream held is applied. Two tables are created where they are\n" +
-			"missing: TABLE-dynamill for dynamill's state and TABLE-dynamill-leases for how far the stream is done.\n\n" +
+			"missing: TABLE-dynamill for dynamill's state and TABLE-dynamill-leases for how far the stream is done.\n" +
+			"--state-table NAME makes them NAME and NAME-leases.\n\n" +
 			"The first SIGINT or SIGTERM stops gracefully: what is in flight is finished and checkpointed. A second one\n" +
 			"aborts; whatever a process leaves behind, the next one takes up, and nothing is applied twice.\n\n" +
 			"With --listen a state that only a person can end (the table is deleted, its stream disabled or replaced, records\n" +
@@ -169,7 +172,19 @@ func (a *app) start(ctx context.Context, j *job, o *overseer, options runOptions
 	if err != nil {
 		return nil, err
 	}
-	cfg := projections.Config{Client: env.tables, Table: j.table, StateTable: a.options.stateTableName(j.table), Rules: j.set, Logger: j.logger}
+	lost, err := env.refuseLostState(ctx, streamARN)
+	if err != nil {
+		return nil, err
+	}
+	if lost != lostNone {
+		j.logger.Warn(env.lostText(lost))
+	}
+	cfg := projections.Config{Client: env.tables, Table: j.table, StateTable: env.stateTable, Rules: j.set, Logger: j.logger}
+	cfg.TaskProgress = func(p projections.TaskProgress) {
+		if f := o.follower.Load(); f != nil {
+			f.noteTask(p)
+		}
+	}
 	if o.pace != nil {
 		cfg.Limiter = o.pace
 	}
@@ -192,7 +207,7 @@ func announcement(set *rules.Set, env *environment, d projections.Description, s
 	facts.add("table", env.table+" in "+env.where())
 	facts.add("stream", streamARN)
 	facts.add("state", d.StateTable+" ("+state+")")
-	facts.add("checkpoints", env.table+leasesSuffix)
+	facts.add("checkpoints", env.leaseTable)
 	if archiveDir != "" {
 		facts.add("archive", archiveDir)
 	}
@@ -247,10 +262,19 @@ type drained struct {
 	Healed       int64   `json:"healed"`
 	Parked       int     `json:"parked"`
 	Seconds      float64 `json:"seconds"`
+
+	Rules    map[string]float64 `json:"writeUnitsByRule"`
+	Matched  matchReport        `json:"matched"`
+	Missing  []missingReport    `json:"missingTargets"`
+	Warnings []string           `json:"warnings"`
 }
 
 func (a *app) printDrained(ctx context.Context, f *follower) error {
-	parked, err := f.engine.Parked(ctx)
+	seen, err := f.recordAfterDrain(ctx)
+	if err != nil {
+		return f.env.classify(err)
+	}
+	parked, err := f.engine.CountParked(ctx)
 	if err != nil {
 		return f.env.classify(fmt.Errorf("counting what is parked: %w", err))
 	}
@@ -260,13 +284,17 @@ func (a *app) printDrained(ctx context.Context, f *follower) error {
 			Table: f.env.table, Records: now.Records, Writes: now.Writes, Healed: now.Healed,
 			Relevant: stats.Relevant, Unmatched: stats.Unmatched, Transactions: stats.Transactions,
 			Rollups: stats.Rollups, Copies: stats.Copies, Mirrors: stats.Mirrors,
-			Parked: len(parked), Seconds: took.Round(time.Millisecond).Seconds(),
+			Parked: parked, Seconds: took.Round(time.Millisecond).Seconds(),
+			Rules: unitsByRule(f.engine), Matched: seen.matched(), Missing: seen.missing(), Warnings: seen.warnings(true),
 		})
 	}
 	text := fmt.Sprintf("drained: %s, %s, %s parked, in %s", counted(int(now.Records), "record"),
-		counted(int(now.Writes), "write"), grouped(int64(len(parked))), took.Round(100*time.Millisecond))
-	if len(parked) > 0 {
+		counted(int(now.Writes), "write"), grouped(int64(parked)), took.Round(100*time.Millisecond))
+	if parked > 0 {
 		text += "; see `dynamill parked list`"
 	}
-	return a.print("%s\n", text)
+	if err := a.printOutcome(outcomeColour(parked), text+"\n"); err != nil {
+		return err
+	}
+	return a.printText(seen.text())
 }

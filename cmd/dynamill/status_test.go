@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/health"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
@@ -29,7 +30,7 @@ func inspected() *projections.Inspection {
 			{ID: "order-total", Name: "total", Fingerprint: "f2", State: "seeding", Epoch: 2},
 		},
 		Seeding: &projections.InspectedSeeding{Phase: "derive", Level: 1, Items: 12500},
-		Tasks:   []projections.InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#1", Sort: "PROFILE"}, Children: 3000}},
+		Tasks:   []projections.InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#1", Sort: "PROFILE"}, Children: 3000, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		Parked:  map[string]int{"value.type": 2, "key.smuggled": 1},
 	}
 }
@@ -46,7 +47,9 @@ func inspectedLeases() leasesStatus {
 
 func TestStatusIsReadable(t *testing.T) {
 	s := newStatus(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: rules.Count, Fingerprint: "f1"}}})
-	want := `app: 1 of 2 rules not live yet; 1 fan-out to be finished; 3 parked (state table app-dynamill, incarnation 5c8e, epoch 2)
+	s.followed = health.Health{State: health.Following, Reason: "lag 2s"}
+	want := `app: following: lag 2s
+1 of 2 rules not live yet; 1 fan-out to be finished; 3 parked (state table app-dynamill, incarnation 5c8e, epoch 2)
 
 rules
   NAME           ID             KIND   STATE    SINCE EPOCH
@@ -59,8 +62,8 @@ seeding
 		"let `dynamill run` go on, or run `dynamill replay` once" + `
 
 fan-outs: 1 to be finished
-  RULE            PARENT          CHILDREN SO FAR
-  comment-author  USER#1/PROFILE  3,000
+  RULE            PARENT          CHILDREN SO FAR  SINCE
+  comment-author  USER#1/PROFILE  3,000            2026-01-02T03:04:05Z
 
 parked: 3, see ` + "`dynamill parked list`" + `
   CODE          NUMBER
@@ -105,11 +108,33 @@ func TestARowTellsTheLagOfItsShard(t *testing.T) {
 	}
 }
 
+func TestRowsOfADeadOwnerAreCorrected(t *testing.T) {
+	leases := inspectedLeases()
+	leases.correct(
+		[]shardBacklogStatus{{Shard: "shardId-3"}, {Shard: "shardId-4", Lag: ptr(int64(0))}, {Shard: "shardId-5", Waiting: 1, Lag: ptr(int64(45))}},
+		[]health.Owner{{Name: "host:2", Silent: true}, {Name: "host:\x1b1", Unsure: true}},
+	)
+	s := tableStatus{Leases: leases}
+	var b strings.Builder
+	s.writeStream(&b, "arn:new")
+	want := `    SHARD      OWNER            LAG    CHECKPOINT  LEASE COUNTER
+    shardId-2  host:1           -      SHARD_END   7
+    shardId-3  host:\x1b1       1m15s  4200        9
+    shardId-4  -                0s     4300        3
+    shardId-5  host:2 (silent)  45s    4400        4
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestStatusSaysWhatIsNotThere(t *testing.T) {
 	found := inspected()
 	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
 	s := newStatus(found, leasesStatus{Table: "app-dynamill-leases"}, &rules.Set{})
-	want := `app: everything is live (state table app-dynamill, incarnation 5c8e, epoch 2)
+	s.followed = health.Health{State: health.NothingRuns, Remedy: "start it"}
+	want := `app: nothing runs; start it
+all rules are live (state table app-dynamill, incarnation 5c8e, epoch 2)
 
 rules
   NAME           ID             KIND  STATE  SINCE EPOCH
@@ -138,7 +163,7 @@ func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
 		{"not begun", 2, nil, "1 of 2 rules not live yet", "not begun, or at the first items"},
 		{"shown", 1, &projections.InspectedSeeding{Phase: "show", Level: -1, Items: 1},
 			"every rule is live, and counts and sums are still being written", "writing counts and sums, for rules of all levels: 1 item so far"},
-		{"live", 1, nil, "everything is live", "comment-count"},
+		{"live", 1, nil, "all rules are live", "comment-count"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found := inspected()
@@ -163,7 +188,9 @@ func TestStatusTellsOfRulesThatAreNotRegistered(t *testing.T) {
 		{Name: "comment-count", Kind: rules.Sum, Fingerprint: "f3"}, // beside the one that had the name
 		{Name: "new", Kind: rules.Copy, Fingerprint: "f4"},
 	}})
-	want := `app: 2 of 3 rules not live yet (state table app-dynamill, incarnation 5c8e, epoch 2)
+	s.followed.State = health.NotStarted
+	want := `app: not started
+2 of 3 rules not live yet (state table app-dynamill, incarnation 5c8e, epoch 2)
 
 rules
   NAME           ID             KIND   STATE           SINCE EPOCH
@@ -195,7 +222,13 @@ fan-outs: none to be finished
 // docs/operations.md names every field of the JSON, and no other.
 func TestStatusFieldsAreDocumented(t *testing.T) {
 	documented := documentedFields(t)
-	raw, err := json.Marshal(newStatus(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Fingerprint: "f1"}}}))
+	all := inspected()
+	all.Missing = inspectedMissing()
+	shown := newStatus(all, inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Fingerprint: "f1"}}})
+	shown.Health = newHealthStatus(health.Health{}, health.Facts{
+		Shards: []health.Shard{{ID: "s1"}}, Functions: health.Functions{List: []health.Function{{Name: "fn"}}},
+	})
+	raw, err := json.Marshal(shown)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +387,7 @@ func (w *world) statusWithoutRules() {
 	w.t.Helper()
 	args := []string{"status", "--table", w.table, "--endpoint", w.endpoint}
 	code, stdout, stderr := command(w.t, args...)
-	if code != exitDone || !strings.HasPrefix(stdout, w.table+": everything is live; ") {
+	if code != exitDone || !strings.HasPrefix(stdout, w.table+": nothing runs: no record waits, ") || !strings.Contains(stdout, "\nall rules are live; ") {
 		w.t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
 	if code, _, stderr := command(w.t, append(args, "--rules", w.rules)...); code != exitInvalid || !strings.Contains(stderr, "no rule file") {
@@ -423,9 +456,12 @@ func TestStatusRefusesWhatItCannotLookAt(t *testing.T) {
 		{nil, exitInvalid, "no table is named: give --table"},
 		{[]string{"--rules", broken, "--table", "app"}, exitInvalid, "version"},
 		{[]string{"--table", "app", "--watch=50ms"}, exitInvalid, "too short"},
+		{[]string{"--table", "app", "--watch", "--check"}, exitInvalid, "leave out --watch"},
+		{[]string{"--table", "app", "--check", "--ready-lag=-1s"}, exitInvalid, "negative"},
 		{[]string{"--table", "app", "--watch=0"}, exitInvalid, "too short"},
 		{[]string{"--table", "app", "--watch", "5s"}, exitInvalid, "--watch=5s"},
 		{[]string{"--table", "app", "surplus"}, exitInvalid, `no argument "surplus"`},
+		{[]string{"--table", "app", "--check", "--endpoint", "http://127.0.0.1:1"}, exitEnvironment, "http://127.0.0.1:1 cannot be reached"},
 		{[]string{"--table", "app", "--endpoint", "http://127.0.0.1:1"}, exitEnvironment, "http://127.0.0.1:1 cannot be reached"},
 	} {
 		code, stdout, stderr := command(t, append([]string{"status"}, c.args...)...)

@@ -8,16 +8,26 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
-// text is the status for people.
+// line is the first line: how the table is followed.
+func (s *tableStatus) line() string { return s.Table + ": " + s.followed.Line() }
+
+// text is the status for people: the first line, the summary, and the sections.
 func (s *tableStatus) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s (state table %s, incarnation %s, epoch %d)\n",
-		printable(s.Table), s.Summary, printable(s.StateTable), printable(s.Incarnation), s.Epoch)
+	fmt.Fprintln(&b, printable.Text(s.line()))
+	if !s.registered {
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s (state table %s, incarnation %s, epoch %d)\n",
+		s.Summary, printable.Text(s.StateTable), printable.Text(s.Incarnation), s.Epoch)
 	for _, section := range []func(*strings.Builder){s.writeRules, s.writeSeeding, s.writeTasks, s.writeParked, s.writeShards} {
 		section(&b)
 	}
+	writeMissing(&b, s.Missing)
 	return b.String()
 }
 
@@ -35,14 +45,14 @@ func (s *tableStatus) writeRules(b *strings.Builder) {
 	_ = table.writeTo(b) // which never fails
 	for _, r := range s.Rules {
 		if r.State == notRegistered {
-			fmt.Fprintf(b, "  %s is %s: %s\n", printable(r.Name), r.State, r.Note)
+			fmt.Fprintf(b, "  %s is %s: %s\n", printable.Text(r.Name), r.State, r.Note)
 		}
 	}
 }
 
 // writeSeeding says how far seeding is, what that means, and what is to be done.
 func (s *tableStatus) writeSeeding(b *strings.Builder) {
-	if s.seeded || s.registered() == 0 {
+	if s.seeded || s.registeredRules() == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\nseeding\n  %s\n", s.Seeding.line())
@@ -68,7 +78,7 @@ func (s *seedingStatus) line() string {
 		return fmt.Sprintf("taking back what former rules kept in the state table: %s so far", counted(int(s.Items), "row"))
 	}
 	doing := map[string]string{"derive": "deriving what the items ask for", "show": "writing counts and sums"}[s.Phase]
-	return fmt.Sprintf("%s, for rules of %s: %s so far", cmp.Or(doing, s.Phase), of, counted(int(s.Items), "item"))
+	return fmt.Sprintf("%s, for rules of %s: %s so far", cmp.Or(doing, printable.Text(s.Phase)), of, counted(int(s.Items), "item"))
 }
 
 func (s *tableStatus) writeTasks(b *strings.Builder) {
@@ -78,9 +88,9 @@ func (s *tableStatus) writeTasks(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\nfan-outs: %s to be finished\n", grouped(int64(len(s.Tasks))))
 	table := columns{indent: "  "}
-	table.add("RULE", "PARENT", "CHILDREN SO FAR")
+	table.add("RULE", "PARENT", "CHILDREN SO FAR", "SINCE")
 	for _, t := range s.Tasks {
-		table.add(t.Rule, t.Parent, grouped(int64(t.Children)))
+		table.add(t.Rule, t.Parent, grouped(int64(t.Children)), cmp.Or(t.Since, "-"))
 	}
 	_ = table.writeTo(b)
 }
@@ -102,18 +112,18 @@ func (s *tableStatus) writeParked(b *strings.Builder) {
 func (s *tableStatus) writeShards(b *strings.Builder) {
 	switch {
 	case !s.Leases.Exists:
-		fmt.Fprintf(b, "\nshards: no lease table %s, so no `dynamill run` has read the stream; with Lambda that is normal\n", printable(s.Leases.Table))
+		fmt.Fprintf(b, "\nshards: no lease table %s, so no `dynamill run` has read the stream; with Lambda that is normal\n", printable.Text(s.Leases.Table))
 		return
 	case len(s.Leases.Shards) == 0:
-		fmt.Fprintf(b, "\nshards: none in lease table %s yet\n", printable(s.Leases.Table))
+		fmt.Fprintf(b, "\nshards: none in lease table %s yet\n", printable.Text(s.Leases.Table))
 		return
 	}
-	fmt.Fprintf(b, "\nshards in lease table %s\n", printable(s.Leases.Table))
+	fmt.Fprintf(b, "\nshards in lease table %s\n", printable.Text(s.Leases.Table))
 	stream := ""
 	for _, shard := range s.Leases.Shards {
 		if shard.Stream != stream {
 			stream = shard.Stream
-			fmt.Fprintf(b, "  %s\n", printable(stream))
+			fmt.Fprintf(b, "  %s\n", printable.Text(stream))
 			s.writeStream(b, stream)
 		}
 	}
@@ -125,20 +135,28 @@ func (s *tableStatus) writeStream(b *strings.Builder, stream string) {
 	table.add("SHARD", "OWNER", "LAG", "CHECKPOINT", "LEASE COUNTER")
 	for _, shard := range s.Leases.Shards {
 		if shard.Stream == stream {
-			table.add(shard.Shard, cmp.Or(shard.Owner, "-"), shard.lag(), shard.Checkpoint, strconv.FormatInt(shard.Counter, 10))
+			table.add(shard.Shard, shard.owner(), shard.lag(), shard.Checkpoint, strconv.FormatInt(shard.Counter, 10))
 		}
 	}
 	_ = table.writeTo(b)
 }
 
-// lag says how far behind a shard is. One that nobody reads may be less so than
-// it seems: whether anything came after its newest record is not known.
+// owner names the process that reads the shard, and says if it seems dead.
+func (s *shardStatus) owner() string {
+	if s.Silent {
+		return s.Owner + " (silent)"
+	}
+	return cmp.Or(s.Owner, "-")
+}
+
+// lag says how far behind a shard is. If the stream was not looked at, one without an owner may be
+// less so than it seems: whether anything came after its newest record is not known.
 func (s *shardStatus) lag() string {
 	if s.Lag == nil {
 		return "-"
 	}
 	text := (time.Duration(*s.Lag) * time.Second).String()
-	if s.Owner == "" && *s.Lag > 0 {
+	if s.Owner == "" && *s.Lag > 0 && !s.looked {
 		return "at most " + text
 	}
 	return text

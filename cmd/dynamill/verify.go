@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,13 +14,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 )
 
 const (
 	verifySettle   = 10 * time.Second
-	verifyPatience = 2 * time.Minute
+	verifyWait     = 2 * time.Minute
 	verifyMemory   = "128MB"
 	verifyMemoryLo = 16 << 20
 	verifyLimit    = 100
@@ -39,7 +38,7 @@ type verifyOptions struct {
 	segments           int
 	readRateMax        float64
 	writeRateMax       int
-	settle, patience   time.Duration
+	settle, wait       time.Duration
 	lagMax             time.Duration
 	limit              int
 	share              float64 // of --sample
@@ -58,7 +57,8 @@ func (o *verifyOptions) addTo(flags *pflag.FlagSet) {
 	flags.Float64Var(&o.readRateMax, "read-rate", 0, "scan each table with at most this many read `units` per second (0: no bound)")
 	flags.IntVar(&o.writeRateMax, "rate", 0, "with --repair: write at most this many write `units` per second (0: no bound)")
 	flags.DurationVar(&o.settle, "settle", verifySettle, "count a difference as drift only if it stands this `duration`, and the stream does not explain it")
-	flags.DurationVar(&o.patience, "patience", verifyPatience, "wait up to this `duration` for what cannot be decided yet")
+	flags.DurationVar(&o.wait, "wait", verifyWait, "wait up to this `duration` for differences that cannot be decided yet, such as until the stream is applied;\n"+
+		"nothing is waited for where nothing differs")
 	flags.DurationVar(&o.lagMax, "lag-max", 0, "take records that are older than this `duration` for applied; for deployments without a lease table\n(0: none is, unless its checkpoint says so)")
 	flags.IntVar(&o.limit, "limit", verifyLimit, "print at most this `number` of differences; with --json all are printed (0: all)")
 }
@@ -82,13 +82,21 @@ func (o *verifyOptions) check(changed func(flag string) bool, typed map[string]b
 		return invalid("--segments %d: give a number from 1 to %d", o.segments, scanSegmentsMax)
 	case typed["rate"] && !o.repair: // of a file it may be replay's
 		return invalid("--rate has no meaning without --repair: add --repair")
-	case o.settle <= 0 || o.patience < 0 || o.lagMax < 0:
-		return invalid("--settle, --patience and --lag-max want durations such as 30s")
+	case o.settle <= 0 || o.wait < 0 || o.lagMax < 0:
+		return invalid("--settle, --wait and --lag-max want durations such as 30s")
 	case o.limit < 0:
 		return invalid("--limit %d is negative: give a number, or 0 for all", o.limit)
 	}
 	o.segments = min(o.segments, scanSegmentsMax) // of a file it may be replay's, which works off few of its segments at a time
 	return checkRates(o.writeRateMax, o.readRateMax)
+}
+
+// waitOrNone is --wait for package verify, in which 0 stands for a default.
+func (o *verifyOptions) waitOrNone() time.Duration {
+	if o.wait == 0 {
+		return -1
+	}
+	return o.wait
 }
 
 // scanSegmentsMax is in how many segments a table is scanned at once.
@@ -130,13 +138,17 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Compares what is derived with what it should be, and mends it if asked to",
 		Long: "Reads the whole table and the state table, works out what everything derived should be, and lists the\n" +
-			"differences: missing, wrong and surplus copies, mirror items, counts and sums, ledger entries, references and\n" +
-			"locators. It writes nothing without --repair, and may run beside `dynamill run` or the function.\n\n" +
+			"differences: missing, wrong and surplus copies, mirror items, counts and sums, ledger entries, references,\n" +
+			"locators and parked records. It writes nothing without --repair, and may run beside `dynamill run` or the function.\n\n" +
 			"A scan is no snapshot, and what has just been written is not derived yet. So every difference is looked at again:\n" +
 			"it counts as drift only if it stands for --settle and no record that is still to be applied could be the cause.\n" +
-			"What cannot be decided within --patience is counted, and told apart. What is parked is left out.\n\n" +
-			"With --json every difference is a line, and the last line is the summary. The exit code is 4 where drift was\n" +
-			"found, and with --repair where some of it could not be mended.\n\n" + configurationHelp,
+			"verify waits for that up to --wait after its scan; a --wait below twice --settle is too short to prove drift.\n\n" +
+			"It ends with 0 if it compared everything that it was asked for and nothing drifts, with 4 if drift is proven (with\n" +
+			"--repair: and left), and with 5 if none is proven and something is open: a difference stayed undecided, is left out\n" +
+			"because something is parked, or belongs to a rule that is still being brought into force or taken back. A sample\n" +
+			"(--sample) or some rules (--rule) that are right end with 0, and the text says that it was not everything.\n\n" +
+			"With --json every difference is a line, and the last line is the summary, with the outcome as a word:\n" +
+			"clean, drift or undecided.\n\n" + configurationHelp,
 		Example: "  dynamill verify --table app\n  dynamill verify --table app --sample 1% --json\n  dynamill verify --table app --repair --rate 100",
 		Args:    cobra.NoArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.check(cmd.Flags().Changed, a.typed) },
@@ -161,21 +173,13 @@ func (a *app) verify(ctx context.Context, options verifyOptions) error {
 	}
 	report := newVerifyReport(a, options.limit)
 	summary, err := a.verifyTable(ctx, j, env, options, report)
-	j.status.show("")
 	if err != nil {
 		return report.breakOff(ctx, env, err)
 	}
 	if err := report.end(summary); err != nil {
 		return err
 	}
-	if n := summary.Drift(); n > 0 {
-		what := "found"
-		if options.repair {
-			what = "left"
-		}
-		return &failure{exitDrift, fmt.Errorf("drift %s: %s", what, counted(int(n), "difference"))}
-	}
-	return nil
+	return report.facts(summary).failure(options.repair)
 }
 
 // breakOff says why not everything was verified. What was found by then is worth
@@ -187,31 +191,30 @@ func (r *verifyReport) breakOff(ctx context.Context, env *environment, err error
 	if errors.Is(context.Cause(ctx), errStopped) {
 		return errors.New("stopped before everything was verified: what was found so far may not be all")
 	}
-	return env.classify(fmt.Errorf("verifying table %q: %w", env.table, err))
+	return env.classify(fmt.Errorf("verifying table %q: %w", env.table, env.tellLostState(ctx, err)))
 }
 
 // verifyTable wires everything together.
 func (a *app) verifyTable(ctx context.Context, j *job, env *environment, options verifyOptions, report *verifyReport) (*verify.Summary, error) {
-	stateTable := a.options.stateTableName(env.table)
 	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{
-		Client: env.tables, Table: env.table, StateTable: stateTable, Rules: j.set, Names: options.rules, Logger: j.logger,
+		Client: env.tables, Table: env.table, StateTable: env.stateTable, Rules: j.set, Names: options.rules, Logger: j.logger,
 	})
 	if err != nil {
 		return nil, err
 	}
-	report.waiting = slices.Compact(slices.Sorted(slices.Values(audit.Waiting()))) // a changed rule waits, and so does what it was
+	report.waiting, report.rules = judgedRules(audit.Waiting(), options.rules), options.rules
 	cfg := verify.Config{
-		Auditor: audit, Logger: j.logger, MemoryBytes: options.memoryBytes, TempDir: options.tempDir, Settle: options.settle, Patience: options.patience,
+		Auditor: audit, Logger: j.logger, MemoryBytes: options.memoryBytes, TempDir: options.tempDir, Settle: options.settle, Wait: options.waitOrNone(),
 		Sample: options.share, SampleSeed: options.sampleSeed, Found: report.found,
 	}
 	items := &verify.Scan{Client: env.tables, TableName: env.table, Segments: options.segments, Rate: options.readRateMax}
-	rows := &verify.Scan{Client: env.tables, TableName: stateTable, Segments: options.segments, Rate: options.readRateMax}
+	rows := &verify.Scan{Client: env.tables, TableName: env.stateTable, Segments: options.segments, Rate: options.readRateMax}
 	cfg.Items, cfg.Rows = items, rows
 	report.readUnits = func() float64 { return items.ReadUnits() + rows.ReadUnits() }
 	if options.share < 1 {
-		report.seed = &options.sampleSeed
+		report.seed, report.share = &options.sampleSeed, options.share
 	}
-	stream, err := env.unappliedStream(ctx, j.set.Table, options.lagMax)
+	stream, err := env.unappliedStream(ctx, j.set.Table, options.lagMax, &report.leases)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +223,7 @@ func (a *app) verifyTable(ctx context.Context, j *job, env *environment, options
 	}
 	report.streamless = stream == nil
 	if options.repair {
-		engineConfig := projections.Config{Client: env.tables, Table: env.table, StateTable: stateTable, Rules: j.set, Logger: j.logger, Attach: true}
+		engineConfig := projections.Config{Client: env.tables, Table: env.table, StateTable: env.stateTable, Rules: j.set, Logger: j.logger, Attach: true}
 		if options.writeRateMax > 0 {
 			engineConfig.Limiter = newWritePace(options.writeRateMax)
 		}
@@ -230,8 +233,24 @@ func (a *app) verifyTable(ctx context.Context, j *job, env *environment, options
 		}
 		cfg.Mender = mender{audit, engine}
 	}
-	cfg.Progress = verifyProgress(j.status, j.logger)
-	return verify.Run(ctx, cfg)
+	watch := newVerifyWatch(ctx, env, j.status, &report.leases)
+	watch.wait, watch.settle = options.wait, options.settle
+	cfg.Progress = watch.note
+	stop := progress.Start(ctx, j.status, j.logger, watch.state)
+	defer stop()
+	summary, err := verify.Run(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	inspected, err := projections.Inspect(ctx, env.tables, env.stateTable)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range inspected.Parked {
+		report.parkedEntries += n
+	}
+	report.seen, err = sightingsOfAudit(ctx, audit)
+	return summary, err
 }
 
 // mender mends with an engine what rederiving can mend, and with the audit the rest.
@@ -243,28 +262,4 @@ type mender struct {
 // Rederive brings items' effects to what the items ask for.
 func (m mender) Rederive(ctx context.Context, keys []change.Key) error {
 	return m.engine.Rederive(ctx, keys)
-}
-
-// verifyProgress shows how far it has come: as a line on a terminal, elsewhere in the log.
-func verifyProgress(status *statusLine, logger *slog.Logger) func(verify.Progress) {
-	var last time.Time
-	interval := logInterval
-	if status.terminal {
-		interval = statusInterval
-	}
-	return func(p verify.Progress) {
-		if time.Since(last) < interval {
-			return
-		}
-		last = time.Now()
-		if !status.terminal {
-			logger.Info("verifying", "phase", p.Phase, "items", p.Items, "rows", p.Rows, "suspects", p.Suspects, "open", p.Open, "found", p.Found)
-			return
-		}
-		parts := []string{p.Phase, "items " + grouped(p.Items), "state rows " + grouped(p.Rows)}
-		if p.Suspects > 0 {
-			parts = append(parts, "suspects "+grouped(p.Suspects), "open "+grouped(p.Open), "drift "+grouped(p.Found))
-		}
-		status.show(strings.Join(parts, "  "))
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -21,7 +22,7 @@ import (
 // verifies runs `verify` and returns its differences and summary.
 func (w *world) verifies(wantCode int, flags ...string) ([]verifyFinding, verifySummary) {
 	w.t.Helper()
-	code, stdout, stderr := w.call(append([]string{"verify", "--json", "--settle", "1s", "--patience", "3s", "--temp-dir", w.t.TempDir()}, flags...)...)
+	code, stdout, stderr := w.call(append([]string{"verify", "--json", "--settle", "1s", "--wait", "3s", "--temp-dir", w.t.TempDir()}, flags...)...)
 	if code != wantCode {
 		w.t.Fatalf("verify %v ended with exit code %d, want %d:\n%s\n%s", flags, code, wantCode, stdout, stderr)
 	}
@@ -58,8 +59,8 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 	// Not applied yet is no drift.
 	w.set1("USER#456", "PROFILE", "name", "Janet")
 	w.delete("USER#123", "GROUP#dev")
-	found, summary := w.verifies(exitDone)
-	if len(found) > 0 || summary.Undecided["the stream holds records of it that are not applied yet"] == 0 {
+	found, summary := w.verifies(exitUndecided)
+	if len(found) > 0 || summary.Outcome != outcomeUndecided || len(summary.Examples) == 0 || summary.Undecided["the stream holds records of it that are not applied yet"] == 0 {
 		t.Errorf("what is only late: %+v, %+v", found, summary)
 	}
 	w.drain()
@@ -107,12 +108,49 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 	w.expectTrue()
 
 	// Without a lease table, as beside a Lambda function, nothing is known to be applied.
-	_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.table + leasesSuffix)})
+	_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.leaseTableName())})
 	w.must(err)
 	w.set1("POST#1", "COMMENT#2025-01-02T11:00:00Z#c2", "userName", "Jim")
 	code, stdout, stderr := w.call("verify", "--settle", "1s")
-	if code != exitDone || !strings.Contains(stdout, "no drift proven, 1 undecided") || !strings.Contains(stdout, "1 not decided") || !strings.Contains(stdout, "--lag-max") {
+	if code != exitUndecided || strings.Contains(stdout+stderr, "no drift") || !strings.Contains(stdout, "undecided: ") || !strings.Contains(stdout, "1 not decided") || !strings.Contains(stdout, "--lag-max") {
 		t.Errorf("without a lease table: exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// TestVerifyOfAnUnappliedStreamIsUndecided writes what changes derived data, and
+// no process applies it: verify neither claims drift nor denies it.
+func TestVerifyOfAnUnappliedStreamIsUndecided(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	w.drain()
+	begun := time.Now()
+	if code, stdout, stderr := w.call("verify"); code != exitDone || !strings.Contains(stdout, "no drift\n") || time.Since(begun) > verifySettle {
+		t.Errorf("everything is right: exit code %d after %s, want no wait\n%s%s", code, time.Since(begun), stdout, stderr)
+	}
+	if code, stdout, _ := w.call("verify", "--sample", "50%", "--rule", "member-list"); code != exitDone || !strings.Contains(stdout, "no drift in the sample of 50% of member-list\n") {
+		t.Errorf("a sample of one rule: exit code %d\n%s", code, stdout)
+	}
+
+	w.set1("USER#456", "PROFILE", "name", "Janet")
+	w.delete("USER#123", "GROUP#dev")
+	const wait = 5 * time.Second
+	begun = time.Now()
+	code, stdout, stderr := w.call("verify", "--settle", "1s", "--wait", wait.String())
+	took := time.Since(begun)
+	if code != exitUndecided || took < wait/2 || took > 2*wait {
+		t.Errorf("exit code %d after %s, want %d within --wait %s", code, took, exitUndecided, wait)
+	}
+	for _, want := range []string{"waits up to 5s (--wait)", noFollower, "dynamill: undecided: ", verify.WhyRecords} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("standard error lacks %q:\n%s", want, stderr)
+		}
+	}
+	if strings.Contains(stdout+stderr, "no drift") || strings.Contains(stdout, "difference") || !strings.Contains(stdout, "undecided: ") || !strings.Contains(stdout, "member-name") {
+		t.Errorf("drift is claimed or denied, or no example is named:\n%s%s", stdout, stderr)
+	}
+	if _, summary := w.verifies(exitUndecided, "--wait", "0s"); summary.Differences != 0 || len(summary.Open) != 2 || !strings.Contains(summary.Open[0], "--settle") || summary.Open[1] != noFollower {
+		t.Errorf("without a wait: %+v", summary)
 	}
 }
 
@@ -120,7 +158,7 @@ func TestVerifyRefusesWhatMakesNoSense(t *testing.T) {
 	withoutAWS(t)
 	for _, flags := range [][]string{
 		{"--sample", "0%"}, {"--sample", "many"}, {"--sample", "101%"}, {"--memory", "12"}, {"--memory", "1MB"}, {"--temp-dir", "/no/such/folder"},
-		{"--segments", "0"}, {"--read-rate", "-1"}, {"--read-rate", "nan"}, {"--rate", "-1", "--repair"}, {"--rate", "5"}, {"--settle", "0s"}, {"--limit", "-1"},
+		{"--segments", "0"}, {"--read-rate", "-1"}, {"--read-rate", "nan"}, {"--rate", "-1", "--repair"}, {"--rate", "5"}, {"--settle", "0s"}, {"--wait", "-1s"}, {"--limit", "-1"},
 	} {
 		code, _, stderr := called(t, append([]string{"verify", "--rules", ruleFile(t), "--table", "app"}, flags...)...)
 		if code != exitInvalid || !strings.Contains(stderr, flags[0]) {
@@ -186,7 +224,7 @@ func TestARuleThatIsBeingChangedIsNamedOnce(t *testing.T) {
 	w.useRules(strings.Replace(communityRules, `where: role != "banned", `, "", 1))
 	_, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set, ChangeRules: true, AgreedEpoch: 1})
 	w.must(err)
-	if _, summary := w.verifies(exitDone); len(summary.NotJudged) != 1 || summary.NotJudged[0] != "member-count" {
+	if _, summary := w.verifies(exitUndecided); summary.Outcome != outcomeUndecided || len(summary.NotJudged) != 1 || summary.NotJudged[0] != "member-count" {
 		t.Errorf("not judged are %v", summary.NotJudged)
 	}
 }

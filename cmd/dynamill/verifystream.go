@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/rules"
@@ -14,27 +11,26 @@ import (
 
 // unappliedStream is the table's stream with how far `run` has applied it; nil
 // if the table has none. Where there is no lease table, because a function
-// follows the stream, nothing of it is known to be applied.
-func (env *environment) unappliedStream(ctx context.Context, keys rules.Table, lagMax time.Duration) (*verify.Stream, error) {
+// follows the stream, nothing of it is known to be applied. The watch is shown
+// the leases at each reading.
+func (env *environment) unappliedStream(ctx context.Context, keys rules.Table, lagMax time.Duration, watch *leaseWatch) (*verify.Stream, error) {
 	table, err := env.describe(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) || table.LatestStreamArn == nil {
+	arn := enabledStream(table)
+	if arn == "" {
 		return nil, nil
 	}
-	arn := aws.ToString(table.LatestStreamArn)
 	return &verify.Stream{
 		Client: env.streams, ARN: arn, PartitionKey: keys.PartitionKey, SortKey: keys.SortKey, LagMax: lagMax,
 		Checkpoints: func(ctx context.Context) (map[string]verify.Checkpoint, error) {
-			leases, err := streamreader.NewLeaseTable(noLeaseTable{env.tables}, env.table+leasesSuffix).Load(ctx)
-			if errors.Is(err, errNoLeaseTable) {
-				return nil, nil
-			}
-			if err != nil {
+			leases, err := env.readLeases(ctx)
+			if err != nil || !leases.exists {
 				return nil, err
 			}
-			return checkpointsOf(leases, arn), nil
+			watch.observe(leases.rows, arn, time.Now())
+			return checkpointsOf(leases.rows, arn), nil
 		},
 	}, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 const (
@@ -76,33 +78,29 @@ func (a *app) watchStatus(ctx context.Context, watch watching, take func(context
 // showAgain redraws a terminal; elsewhere it appends: JSON as a line of its own.
 func (a *app) showAgain(s *tableStatus, first bool) error {
 	if a.options.json {
-		line, err := json.Marshal(s)
-		if err != nil {
-			return fmt.Errorf("writing the result: %w", err)
-		}
-		return a.print("%s\n", line)
+		return a.printJSONLine(s)
 	}
 	text := time.Now().UTC().Format(timeForm) + "  " + s.text()
-	if isTerminal(a.stdout) {
+	if progress.IsTerminal(a.stdout) {
 		width, height := terminalSize(a.stdout)
-		return a.print("%s%s", eraseScreen, fitted(text, width, height))
+		return writeText(printable.Under(a.stdout), eraseScreen+printable.Lines(fitted(text, width, height)))
 	}
 	if !first {
 		text = "\n" + text
 	}
-	return a.print("%s", text)
+	return a.printText(text)
 }
 
 // eraseScreen goes to the first line and empties the screen (ECMA-48 CUP and ED).
 const eraseScreen = "\x1b[H\x1b[2J"
 
 func terminalSize(out io.Writer) (width, height int) {
-	if file, ok := out.(interface{ Fd() uintptr }); ok {
+	if file, ok := printable.Under(out).(interface{ Fd() uintptr }); ok {
 		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
 			return width, height
 		}
 	}
-	return widthDefault, heightDefault
+	return progress.WidthDefault, heightDefault
 }
 
 // fitted cuts text to a screen, whose last line is left for the cursor, and says how much is cut off below.

@@ -113,16 +113,24 @@ func (w *world) createTable(view types.StreamViewType, partition, sort change.Ki
 	}
 	_, err := w.client.CreateTable(w.t.Context(), in)
 	w.must(err)
+	w.deleteAfterwards(w.table, w.table+stateSuffix, w.leaseTableName())
+}
+
+// deleteAfterwards deletes tables when the test ends, if they are there by then.
+func (w *world) deleteAfterwards(tables ...string) {
 	w.t.Cleanup(func() {
-		for _, suffix := range []string{"", "-dynamill", leasesSuffix} {
-			_, err := w.client.DeleteTable(context.WithoutCancel(w.t.Context()), &dynamodb.DeleteTableInput{TableName: aws.String(w.table + suffix)})
+		for _, table := range tables {
+			_, err := w.client.DeleteTable(context.WithoutCancel(w.t.Context()), &dynamodb.DeleteTableInput{TableName: &table})
 			var missing *types.ResourceNotFoundException
 			if err != nil && !errors.As(err, &missing) {
-				w.t.Errorf("deleting table %s: %v", w.table+suffix, err)
+				w.t.Errorf("deleting table %s: %v", table, err)
 			}
 		}
 	})
 }
+
+// leaseTableName names the lease table beside the default state table.
+func (w *world) leaseTableName() string { return w.table + stateSuffix + leasesSuffix }
 
 func or(text, otherwise string) string {
 	if text != "" {
@@ -269,7 +277,12 @@ func (w *world) args(args ...string) []string {
 
 // command is the command as a process of its own.
 func (w *world) command(args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
-	cmd := exec.Command("dynamill", w.args(args...)...)
+	return commandOf(w.args(args...))
+}
+
+// commandOf is the command with all of its arguments, not running yet.
+func commandOf(args []string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
+	cmd := exec.Command("dynamill", args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	return cmd, &stdout, &stderr
@@ -278,7 +291,13 @@ func (w *world) command(args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer
 // call runs the command to its end.
 func (w *world) call(args ...string) (code int, stdout, stderr string) {
 	w.t.Helper()
-	cmd, out, errs := w.command(args...)
+	return w.callWith(w.args(args...))
+}
+
+// callWith runs the command with all of its arguments.
+func (w *world) callWith(args []string) (code int, stdout, stderr string) {
+	w.t.Helper()
+	cmd, out, errs := commandOf(args)
 	err := cmd.Run()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {

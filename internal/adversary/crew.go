@@ -225,7 +225,8 @@ func (c *Crew) restAfter() time.Duration {
 	return 4*quantum + 2*c.World.LeaseTerm
 }
 
-func (c *Crew) frozen() int {
+// Asleep is how many workers are frozen.
+func (c *Crew) Asleep() int {
 	n := 0
 	for _, w := range c.workers {
 		if w.frozen {

@@ -31,7 +31,7 @@ func (c *Crew) Settle() error {
 	for c.gate.release() {
 		c.Log("what was held up goes on")
 	}
-	for c.frozen() > 0 {
+	for c.Asleep() > 0 {
 		c.WakeOne()
 	}
 	for range c.r.IntN(200) {

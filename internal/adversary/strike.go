@@ -135,7 +135,7 @@ func (c *Crew) draw(call *Call) Fault {
 		if x -= s.weight; x >= 0 {
 			continue
 		}
-		if s.fault == Froze && c.frozen() >= frozenMax || !c.strike(s.fault) {
+		if s.fault == Froze && c.Asleep() >= frozenMax || !c.strike(s.fault) {
 			return faultCount
 		}
 		return s.fault

@@ -19,8 +19,8 @@ import (
 
 const (
 	verifyMemory = 1 << 20
-	// settle and patience of a verification, beside which a quantum is short.
-	settle, patience = time.Minute, 10 * time.Minute
+	// settle and wait of a verification, beside which a quantum is short.
+	settle, wait = time.Minute, 10 * time.Minute
 )
 
 // Verified is what a verification has found.
@@ -98,7 +98,7 @@ func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*veri
 		return nil, err
 	}
 	cfg := verify.Config{
-		Auditor: audit, Logger: slog.New(slog.DiscardHandler), MemoryBytes: verifyMemory, Settle: settle, Patience: patience,
+		Auditor: audit, Logger: slog.New(slog.DiscardHandler), MemoryBytes: verifyMemory, Settle: settle, Wait: wait,
 		Items: &verify.Scan{Client: w.client, TableName: world.Table, Segments: 2},
 		Rows:  &verify.Scan{Client: w.client, TableName: world.StateTable, Segments: 2},
 		Found: func(r verify.Result) error {

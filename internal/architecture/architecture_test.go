@@ -90,6 +90,18 @@ func TestBreachesAreFound(t *testing.T) {
 			graph: imports{"./internal/guard": {"./change"}},
 			want:  []string{"./internal/guard -> ./change"},
 		},
+		"errors of AWS are explained with another room": {
+			graph: imports{"./cmd/dynamill/internal/awserror": {"./internal/printable"}},
+			want:  []string{"./cmd/dynamill/internal/awserror -> ./internal/printable"},
+		},
+		"progress reaches a driver": {
+			graph: imports{"./cmd/dynamill/internal/progress": {"./internal/printable", "./replay/verify"}},
+			want:  []string{"./cmd/dynamill/internal/progress -> ./replay/verify"},
+		},
+		"the judgement of health imports a driver": {
+			graph: imports{"./internal/health": {"./streamreader"}},
+			want:  []string{"./internal/health -> ./streamreader"},
+		},
 		"the command imports what the proof needs": {
 			graph: imports{"./cmd/dynamill": {"./internal/adversary"}, "./internal/proof": {"./internal/adversary", "./internal/oracle"}},
 			want:  []string{"./cmd/dynamill -> ./internal/adversary"},

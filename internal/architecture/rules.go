@@ -75,9 +75,21 @@ var arrows = []arrow{
 		from: []string{"./cmd/dynamill-lambda"},
 		to: []string{
 			"./streamreader", "./replay/verify", "./infra", "./examples", "./internal/dynamosim", "./internal/workbench", "./internal/oracle",
-			"./internal/monitor", "github.com/prometheus",
+			"./internal/monitor", "./internal/health", "github.com/prometheus", awsSDK + "/service/lambda", "github.com/spf13", "github.com/cpuguy83", "github.com/agext",
 		},
 		why: "the function has ten seconds to start; what it holds beside engine, handler and the drivers' part of a replay makes it larger and slower",
+	},
+	{
+		from: []string{"./cmd/dynamill/internal/awserror"}, to: []string{"."},
+		why: "an error of AWS is explained by its type and code, whatever the command was doing",
+	},
+	{
+		from: []string{"./cmd/dynamill/internal/progress"}, to: append([]string{awsSDK, smithy}, library...),
+		why: "progress is shown in one way for every command; each command says how far it is",
+	},
+	{
+		from: []string{"./internal/health"}, to: []string{".", awsSDK, smithy},
+		why: "how a table is followed is decided from facts; the caller reads the tables and the stream",
 	},
 	{
 		from: library, to: []string{"./internal/dynamosim", "./internal/workbench", "./internal/oracle"},

@@ -91,6 +91,7 @@ func Run(t *testing.T, open func(t *testing.T) Endpoint) {
 		{"items", s.testItems},
 		{"return values", s.testReturnValues},
 		{"limits", s.testLimits},
+		{"edges", s.testEdges},
 		{"conditions", s.testConditions},
 		{"updates", s.testUpdates},
 		{"projections", s.testProjections},

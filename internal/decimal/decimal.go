@@ -69,6 +69,18 @@ func fit(r Decimal) (Decimal, error) {
 // Add returns a+b, or ErrInexact.
 func (a Decimal) Add(b Decimal) (Decimal, error) { return a.apply(exact.Add, b) }
 
+// Sum adds up decimals, in whatever order: only the result has to fit, not the
+// sums on the way. It returns ErrInexact if it does not.
+func Sum(all ...Decimal) (Decimal, error) {
+	var r Decimal
+	for i := range all {
+		if _, err := exact.Add(&r.d, &r.d, &all[i].d); err != nil {
+			return Decimal{}, ErrInexact
+		}
+	}
+	return fit(r)
+}
+
 // Sub returns a-b, or ErrInexact.
 func (a Decimal) Sub(b Decimal) (Decimal, error) { return a.apply(exact.Sub, b) }
 

@@ -246,3 +246,23 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestSumNeedsNoRoomOnTheWay(t *testing.T) {
+	var all []Decimal
+	for _, text := range []string{"0.10000000000000000000000000000000000001", "1.1", "-0.10000000000000000000000000000000000001"} {
+		d, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, d)
+	}
+	if got, err := Sum(all...); err != nil || got.String() != "1.1" {
+		t.Errorf("the sum is %v, %v, want 1.1", got, err)
+	}
+	if _, err := Sum(all[0], all[1]); !errors.Is(err, ErrInexact) {
+		t.Errorf("a sum of 39 digits: %v", err)
+	}
+	if got, err := Sum(); err != nil || !got.IsZero() {
+		t.Errorf("the sum of nothing is %v, %v", got, err)
+	}
+}

@@ -34,16 +34,18 @@ const (
 	Position  Kind = "parent's position"
 	Sum       Kind = "accumulator"
 	Display   Kind = "displayed value"
-	Leftover  Kind = "leftover" // of a rule that is not in force any more
+	Leftover  Kind = "leftover" // of a rule that does not write on the item any more
+	Parked    Kind = "parked record"
+	Task      Kind = "task"
 )
 
 // Suspect is something that a scan found to be different. A scan is no
 // snapshot, so it says where to look again, and no more.
 type Suspect struct {
 	Kind    Kind       `json:"kind"`
-	Rule    string     `json:"rule,omitempty"` // its id, or "@" and the entity of a locator
-	Item    change.Key `json:"item,omitzero"`  // the item that is derived, or whose entry it is
-	Group   string     `json:"group,omitempty"`
+	Rule    string     `json:"rule,omitempty"`    // its id, or "@" and the entity of a locator
+	Item    change.Key `json:"item,omitzero"`     // the item that is derived, or whose entry it is
+	Group   string     `json:"group,omitempty"`   // the aggregate or unique value; reference: the parent; task: the sort key of its row
 	Members []string   `json:"members,omitempty"` // mirror, claims, locator: the sources or items that the scan saw; display: the first item of the group
 	Want    string     `json:"want,omitempty"`    // sum, display: what the items of the scan add up to
 }

@@ -200,9 +200,15 @@ func checkKeyOperands(t *table, condition expression.KeyCondition) error {
 	if err := checkKeyValue(t.partition, condition.Partition, mismatch); err != nil {
 		return err
 	}
+	if values.SizeOf(condition.Partition) > partitionKeyBytesMax {
+		return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of %d bytes", partitionKeyBytesMax)
+	}
 	for _, av := range condition.Operands {
 		if values.TypeOf(av) != t.sort.kind {
 			return invalid("%s", mismatch)
+		}
+		if values.SizeOf(av) > sortKeyBytesMax {
+			return invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", sortKeyBytesMax)
 		}
 	}
 	return nil

@@ -20,6 +20,7 @@ const (
 	EntryNew                     // and made only if there is none
 	Tombstone                    // an item without effects leaves an entry
 	EntryBeforeItem              // rederiving reads the entry before the item
+	StepPosition                 // a step of a large move keeps the entry's position
 	RecordByRecord               // records are classified one by one, before runs are compacted
 	PositionPadded               // sequence numbers are compared as integers
 	PositionLabel                // positions of a later stream are later
@@ -29,6 +30,7 @@ const (
 	DueMarkRead    // an entry with a due mark is not swapped unseen
 	RollupVersion  // a display is not overwritten by an earlier sum
 	LocatorVersion // a change of the locator makes a display later
+	LoserHidden    // an item that loses its unique value to another shows nothing
 	ShownWhenLive  // nothing is shown before the rule is seeded
 	LiveAsked      // what was planned before a rule went live is done again
 	SuffixesKept   // every write suffix that was ever used is added up
@@ -48,7 +50,8 @@ const (
 	// Mirrors.
 	Claims        // contested mirror items keep the set of their claims
 	ClaimsUnmoved // a claims item is changed only as it was read
-	MirrorAdopted // a mirror item without our stamp is not deleted
+	MirrorAdopted // a mirror item that the engine did not make is not deleted
+	MirrorPlace   // a mirror item is written only where its place is as it was taken to be
 	// Stamps.
 	StampContext  // a stamp counts on its own item only
 	StampDigest   // a stamp over other values counts as overwritten
@@ -85,6 +88,7 @@ var names = [guardCount]string{
 	"EntryNew",
 	"Tombstone",
 	"EntryBeforeItem",
+	"StepPosition",
 	"RecordByRecord",
 	"PositionPadded",
 	"PositionLabel",
@@ -93,6 +97,7 @@ var names = [guardCount]string{
 	"DueMarkRead",
 	"RollupVersion",
 	"LocatorVersion",
+	"LoserHidden",
 	"ShownWhenLive",
 	"LiveAsked",
 	"SuffixesKept",
@@ -111,6 +116,7 @@ var names = [guardCount]string{
 	"Claims",
 	"ClaimsUnmoved",
 	"MirrorAdopted",
+	"MirrorPlace",
 	"StampContext",
 	"StampDigest",
 	"InsertForeign",

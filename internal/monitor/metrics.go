@@ -46,11 +46,51 @@ func metrics(lagMax time.Duration) []metric {
 	}
 	all = append(all, shardMetrics()...)
 	all = append(all, recordMetrics()...)
+	all = append(all, unfinishedMetrics()...)
 	return append(all, writeMetrics()...)
+}
+
+// unfinishedMetrics are served once the state table was read.
+func unfinishedMetrics() []metric {
+	known := func(of func(u Unfinished, at time.Time, emit func(float64, ...string))) func(Sample, func(float64, ...string)) {
+		return func(s Sample, emit func(float64, ...string)) {
+			if s.Unfinished != nil {
+				of(*s.Unfinished, s.At, emit)
+			}
+		}
+	}
+	return []metric{
+		define(prometheus.GaugeValue, "dynamill_parked_entries", "Items and records that are parked in the state table.", []string{"code"},
+			known(func(u Unfinished, _ time.Time, emit func(float64, ...string)) {
+				for code, n := range u.Parked {
+					emit(float64(n), code)
+				}
+			})),
+		define(prometheus.GaugeValue, "dynamill_tasks_left", "Tasks in the state table that are not worked off.", nil,
+			known(func(u Unfinished, _ time.Time, emit func(float64, ...string)) { emit(float64(u.Tasks)) })),
+		define(prometheus.GaugeValue, "dynamill_oldest_task_seconds", "Age of the oldest task that is not worked off; 0 if there is none.", nil,
+			known(func(u Unfinished, at time.Time, emit func(float64, ...string)) {
+				if u.OldestTask.IsZero() {
+					emit(0)
+					return
+				}
+				emit(max(0, at.Sub(u.OldestTask).Seconds()))
+			})),
+	}
 }
 
 func shardMetrics() []metric {
 	return []metric{
+		gauge("dynamill_oldest_unapplied_seconds", "Age of the oldest record that is not applied, over the shards that this process reads; 0 when nothing waits.",
+			func(s Sample) float64 { return s.OldestAge.Seconds() }),
+		define(prometheus.GaugeValue, "dynamill_shard_oldest_unapplied_seconds", "Age of the oldest record of a shard that is not applied; 0 when nothing waits.", []string{"shard"},
+			func(s Sample, emit func(float64, ...string)) {
+				for _, shard := range s.Shards {
+					if shard.OldestAge >= 0 {
+						emit(shard.OldestAge.Seconds(), shard.ID)
+					}
+				}
+			}),
 		gauge("dynamill_lag_seconds", "Age of what is applied in the shard that is furthest behind; 0 when nothing waits.",
 			func(s Sample) float64 { return s.Lag.Seconds() }),
 		define(prometheus.GaugeValue, "dynamill_shard_lag_seconds", "Age of what is applied of a shard that this process reads; 0 when nothing waits.", []string{"shard"},
@@ -94,6 +134,24 @@ func recordMetrics() []metric {
 		counter("dynamill_records_applied_total", "Records whose effects are durable.", func(s Sample) int64 { return s.Applied }),
 		counter("dynamill_records_relevant_total", "Records that some rule had to act on.", func(s Sample) int64 { return s.Relevant }),
 		counter("dynamill_records_unmatched_total", "Records of items of no entity.", func(s Sample) int64 { return s.Unmatched }),
+		define(prometheus.CounterValue, "dynamill_records_matched_total", "Records of an entity's items.", []string{"entity"},
+			func(s Sample, emit func(float64, ...string)) {
+				for _, entity := range s.Entities {
+					emit(float64(entity.Records), entity.Name)
+				}
+			}),
+		define(prometheus.GaugeValue, "dynamill_missing_targets", "Items that do not exist at which sources of a rule point, as far as this process has seen.", []string{"rule"},
+			func(s Sample, emit func(float64, ...string)) {
+				for _, m := range s.Missing {
+					emit(float64(m.Targets), m.Rule)
+				}
+			}),
+		define(prometheus.GaugeValue, "dynamill_missing_target_sources", "Sources of a rule that point at items that do not exist, as far as this process has seen.", []string{"rule"},
+			func(s Sample, emit func(float64, ...string)) {
+				for _, m := range s.Missing {
+					emit(float64(m.Sources), m.Rule)
+				}
+			}),
 		counter("dynamill_parked_total", "Items or records set aside because they can never succeed as they are.", func(s Sample) int64 { return s.Parked }),
 		counter("dynamill_heals_total", "Corrections of what somebody else wrote over derived data.", func(s Sample) int64 { return s.Heals }),
 		counter("dynamill_tasks_total", "Large fan-outs whose rest became a task.", func(s Sample) int64 { return s.Tasks }),

@@ -10,6 +10,7 @@ type Sample struct {
 	At     time.Time
 	Status Status
 
+	OldestAge    time.Duration // of the record that waits for the longest time; 0 if none waits
 	Lag          time.Duration // age of what is applied, in the shard that is furthest behind
 	LastProgress time.Time     // of the shard that has made none for the longest time; zero before the first list
 	Shards       []Shard       // where they are known one by one
@@ -22,6 +23,8 @@ type Sample struct {
 	Relevant  int64
 	Unmatched int64
 
+	Entities      []Entity
+	Missing       []Missing
 	Rules         []Rule
 	WriteRequests int64
 	Transactions  int64
@@ -34,6 +37,27 @@ type Sample struct {
 	Tasks         int64 // large fan-outs whose rest became a task
 	TaskPieces    int64
 	LeaseMoves    int64
+
+	Unfinished *Unfinished // nil until the state table was read
+}
+
+// Unfinished is what the engine has set aside in the state table.
+type Unfinished struct {
+	Parked     map[string]int // how many by code
+	Tasks      int            // rests of large fan-outs
+	OldestTask time.Time      // zero if there is none, or its row does not say
+}
+
+// Entity counts the records of one entity's items.
+type Entity struct {
+	Name    string
+	Records int64
+}
+
+// Missing says of one rule how many items do not exist at which its sources point.
+type Missing struct {
+	Rule             string
+	Targets, Sources int64
 }
 
 // Rule is what was written for one rule.
@@ -49,6 +73,7 @@ type Shard struct {
 	Owner      string        // the worker that reads it; "" for nobody
 	Waits      bool          // for its parent: nobody is to read it yet
 	Lag        time.Duration // negative where another process knows better
+	OldestAge  time.Duration // of the record that waits for the longest time; negative where another process knows better
 	LagRecords int64         // negative where it is not known: DynamoDB Streams does not tell
 }
 
@@ -68,7 +93,7 @@ func (s Sample) notReady(lagMax time.Duration) (reasons []string) {
 	switch state := s.Status.State; {
 	case state == Starting:
 		reasons = append(reasons, "not started: the stream's shards are not known yet")
-	case state == CredentialsExpired, state.Ended():
+	case state.Urgent(), state.Ended():
 		reasons = append(reasons, string(state))
 	}
 	if unread := s.unread(); len(unread) > 0 {

@@ -23,9 +23,12 @@ func full() Sample {
 	now := time.Unix(1_700_000_000, 500e6)
 	return Sample{
 		At: now, Status: Status{State: Following}, Lag: 1500 * time.Millisecond, LastProgress: now,
-		Shards: []Shard{{ID: "s1", Owner: "w1", Lag: time.Second, LagRecords: 7}, {ID: "s2", Waits: true, Lag: -1, LagRecords: -1}},
-		Open:   1, Waiting: 2, Finished: 3,
+		OldestAge:  1250 * time.Millisecond,
+		Unfinished: &Unfinished{Parked: map[string]int{"value.type": 2}, Tasks: 3, OldestTask: now.Add(-time.Minute)},
+		Shards:     []Shard{{ID: "s1", Owner: "w1", Lag: time.Second, OldestAge: time.Second / 2, LagRecords: 7}, {ID: "s2", Waits: true, Lag: -1, OldestAge: -1, LagRecords: -1}},
+		Open:       1, Waiting: 2, Finished: 3,
 		Read: 11, Applied: 10, Relevant: 9, Unmatched: 1,
+		Entities: []Entity{{"Task", 10}}, Missing: []Missing{{"count", 2, 7}},
 		Rules:         []Rule{{"count", 4, 8.5}, {"(engine)", 1, 2}},
 		WriteRequests: 5, Transactions: 2, Retries: 3, Conflicts: 1, Throttles: 2, WriteWait: 2500 * time.Millisecond,
 		Parked: 6, Heals: 7, Tasks: 8, TaskPieces: 12, LeaseMoves: 13,
@@ -47,9 +50,12 @@ func TestMetricsAreServedAsTheSampleHasThem(t *testing.T) {
 	for _, line := range []string{
 		`dynamill_state{state="following"} 1`, `dynamill_state{state="records lost"} 0`, "dynamill_ready 1",
 		"dynamill_lag_seconds 1.5", `dynamill_shard_lag_seconds{shard="s1"} 1`, `dynamill_shard_lag_records{shard="s1"} 7`,
+		"dynamill_oldest_unapplied_seconds 1.25", `dynamill_shard_oldest_unapplied_seconds{shard="s1"} 0.5`,
+		`dynamill_parked_entries{code="value.type"} 2`, "dynamill_tasks_left 3", "dynamill_oldest_task_seconds 60",
 		`dynamill_shards{status="open"} 1`, `dynamill_shards{status="waiting"} 2`, `dynamill_shards{status="finished"} 3`,
 		"dynamill_shards_without_reader 0", "dynamill_last_progress_timestamp_seconds 1.7000000005e+09", "dynamill_lease_moves_total 13",
 		"dynamill_records_read_total 11", "dynamill_records_applied_total 10", "dynamill_records_relevant_total 9", "dynamill_records_unmatched_total 1",
+		`dynamill_records_matched_total{entity="Task"} 10`, `dynamill_missing_targets{rule="count"} 2`, `dynamill_missing_target_sources{rule="count"} 7`,
 		"dynamill_parked_total 6", "dynamill_heals_total 7", "dynamill_tasks_total 8", "dynamill_task_pieces_total 12",
 		`dynamill_writes_total{rule="count"} 4`, `dynamill_write_units_total{rule="count"} 8.5`, `dynamill_write_units_total{rule="(engine)"} 2`,
 		"dynamill_write_requests_total 5", "dynamill_transactions_total 2", "dynamill_retries_total 3", "dynamill_conflicts_total 1",
@@ -59,8 +65,13 @@ func TestMetricsAreServedAsTheSampleHasThem(t *testing.T) {
 			t.Errorf("no line %q", line)
 		}
 	}
-	if strings.Contains(body, `dynamill_shard_lag_records{shard="s2"}`) {
+	if strings.Contains(body, `dynamill_shard_lag_records{shard="s2"}`) || strings.Contains(body, `dynamill_shard_oldest_unapplied_seconds{shard="s2"}`) {
 		t.Error("a lag that is not known is served as a number")
+	}
+	unread := full()
+	unread.Unfinished = nil
+	if _, body := get(t, Config{Take: func() Sample { return unread }}, "/metrics"); strings.Contains(body, "dynamill_tasks_left") {
+		t.Error("tasks are counted before the state table was read")
 	}
 	problems, err := promlint.New(strings.NewReader(body)).Lint()
 	if err != nil || len(problems) > 0 {
@@ -128,6 +139,7 @@ func TestReadinessFailsWithItsReasons(t *testing.T) {
 		"lag":                          {func(s *Sample) { s.Lag = 2 * time.Minute }, []string{"the lag of 2m0s is beyond 1m0s"}},
 		"a lag at the bound":           {func(s *Sample) { s.Lag = time.Minute }, nil},
 		"no progress":                  {func(s *Sample) { s.LastProgress = s.At.Add(-time.Hour) }, []string{"no progress for 1h0m0s"}},
+		"a shard is skipped":           {func(s *Sample) { s.Status = Status{State: ShardSkipped, Remedy: "delete"} }, []string{"shard skipped", "remedy: delete"}},
 		"expired":                      {func(s *Sample) { s.Status = Status{State: CredentialsExpired, Remedy: "renew"} }, []string{"credentials expired", "remedy: renew"}},
 		"ended": {func(s *Sample) {
 			s.Status = Status{State: RecordsLost, Remedy: "start over"}

@@ -20,6 +20,7 @@ const (
 
 	Throttled          State = "throttled"           // writes are held back by DynamoDB or by --max-write-rate
 	CredentialsExpired State = "credentials expired" // AWS refuses every call until they are renewed
+	ShardSkipped       State = "shard skipped"       // the lease table says of an open shard that it is done
 
 	StreamDisabled State = "stream disabled" // the table has no stream any more
 	StreamReplaced State = "stream replaced" // the table has another stream than the one that was followed
@@ -31,7 +32,7 @@ const (
 // States are all of them, in the order in which metrics and documents list them.
 func States() []State {
 	return []State{
-		Starting, Seeding, CatchingUp, Following, Throttled, CredentialsExpired,
+		Starting, Seeding, CatchingUp, Following, Throttled, CredentialsExpired, ShardSkipped,
 		StreamDisabled, StreamReplaced, TableDeleted, RecordsLost, Stopped,
 	}
 }
@@ -41,15 +42,22 @@ func (s State) Ended() bool {
 	return slices.Contains([]State{StreamDisabled, StreamReplaced, TableDeleted, RecordsLost, Stopped}, s)
 }
 
+// Urgent reports whether a part of the changes is not applied before a person acts.
+func (s State) Urgent() bool {
+	return s == CredentialsExpired || s == ShardSkipped || s.Ended() && s != Stopped
+}
+
 // remedies say what to do about a state in general. Whoever knows the table's
 // name says it better, with Holder.End.
 var remedies = map[State]string{
 	Throttled:          "raise --max-write-rate, or the capacity of the table and of the state table; nothing is lost meanwhile",
 	CredentialsExpired: "renew the AWS credentials (for example with `aws sso login`); the work goes on by itself",
-	StreamDisabled:     "enable the stream again with NEW_AND_OLD_IMAGES, delete the lease table, start again, and run `dynamill replay --restart`: what changed meanwhile was recorded nowhere",
-	StreamReplaced:     "delete the lease table, start again, and run `dynamill replay --restart`: what changed between the two streams reached nobody",
-	TableDeleted:       "check the table's name, its region and its state table, and start again",
-	RecordsLost:        "delete the lease table, start again, and run `dynamill replay --restart`, which derives everything from the table's items",
+	ShardSkipped: "delete the row of the shard that the log names from the lease table, within 24 hours of the first record that was skipped: " +
+		"the shard is then read from its beginning, and nothing is applied twice; later run `dynamill replay --restart`",
+	StreamDisabled: "enable the stream again with NEW_AND_OLD_IMAGES, delete the lease table, start again, and run `dynamill replay --restart`: what changed meanwhile was recorded nowhere",
+	StreamReplaced: "delete the lease table, start again, and run `dynamill replay --restart`: what changed between the two streams reached nobody",
+	TableDeleted:   "check the table's name, its region and its state table, and start again",
+	RecordsLost:    "delete the lease table, start again, and run `dynamill replay --restart`, which derives everything from the table's items",
 }
 
 // Remedy is what to do about a state; "" where nothing is to be done.
@@ -58,6 +66,7 @@ func (s State) Remedy() string { return remedies[s] }
 // Facts are what a state follows from, as far as the work itself shows them.
 type Facts struct {
 	Started   bool // shards were listed
+	Skipped   bool // shards are open, and their leases say that they are done
 	Seeding   bool
 	CaughtUp  bool
 	Throttled bool
@@ -68,6 +77,8 @@ func (f Facts) state() State {
 	switch {
 	case !f.Started:
 		return Starting
+	case f.Skipped:
+		return ShardSkipped
 	case f.Throttled:
 		return Throttled
 	case f.Seeding:

@@ -7,11 +7,12 @@ import (
 
 func TestTheStateFollowsFromTheFacts(t *testing.T) {
 	for want, facts := range map[State]Facts{
-		Starting:   {Seeding: true, CaughtUp: true, Throttled: true},
-		Throttled:  {Started: true, Seeding: true, Throttled: true},
-		Seeding:    {Started: true, Seeding: true},
-		CatchingUp: {Started: true},
-		Following:  {Started: true, CaughtUp: true},
+		Starting:     {Seeding: true, CaughtUp: true, Throttled: true},
+		ShardSkipped: {Started: true, Seeding: true, Throttled: true, Skipped: true},
+		Throttled:    {Started: true, Seeding: true, Throttled: true},
+		Seeding:      {Started: true, Seeding: true},
+		CatchingUp:   {Started: true},
+		Following:    {Started: true, CaughtUp: true},
 	} {
 		var h Holder
 		if got := h.Status(facts, time.Now()); got.State != want || got.Remedy != want.Remedy() {
@@ -58,7 +59,7 @@ func TestTheFirstStateIsStartingAndNoChange(t *testing.T) {
 
 func TestEveryStateThatWaitsForAPersonHasARemedy(t *testing.T) {
 	for _, state := range States() {
-		wants := state == CredentialsExpired || state == Throttled || state.Ended() && state != Stopped
+		wants := state == Throttled || state.Urgent()
 		if wants != (state.Remedy() != "") {
 			t.Errorf("%q has the remedy %q", state, state.Remedy())
 		}

@@ -8,7 +8,7 @@ import (
 
 func (t *table) aggregates(rule *rules.Rule) []cell {
 	totals := map[string]decimal.Decimal{}
-	beyond := map[string]bool{} // groups whose total no DynamoDB number holds
+	beyond := t.delicate(rule) // groups whose total, or part of it, no DynamoDB number holds
 	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
 		c, ok, err := rule.Contribution(m, item)
 		if err != nil || !ok {

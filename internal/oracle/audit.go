@@ -21,9 +21,8 @@ type Exception string
 // where what an item causes was refused or could not be taken back, the item's
 // ledger entry tells what is in force.
 const (
-	RejectedWrites  Exception = "write.rejected"
-	ContestedHeals  Exception = "heal.contested"
-	NumberOverflows Exception = "number.overflow"
+	RejectedWrites Exception = "write.rejected"
+	ContestedHeals Exception = "heal.contested"
 
 	// DanglingReferences: a worker that wakes up late, or a scan that seeds an item
 	// just being deleted, puts a reference again that is gone already. It does no
@@ -48,7 +47,8 @@ const (
 // that was parked has been discarded. set must know the table's key types
 // (CheckKeys). It judges by docs/state-table.md, in the order of state keys.
 //
-// Not compared are sums that no DynamoDB number holds, and what nothing in the
+// Not compared are sums that no DynamoDB number holds, or that one holds only if
+// their amounts come in the right order, and what nothing in the
 // two tables shows: texts for people, random names, and counts of changes.
 func Audit(set *rules.Set, items, state []change.Item, now time.Time, except ...Exception) []Difference {
 	a := &audit{

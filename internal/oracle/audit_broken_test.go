@@ -131,7 +131,7 @@ var groupsBreakages = map[string]breakage{
 		`state parked note-author/NOTE#2/METADATA item: want "NOTE#2/METADATA", got "NOTE#3/METADATA" (rule note-author)`}},
 	"a fight":               {do: fight, want: []string{"state parked note-author/NOTE#1/METADATA: want no item, got one"}},
 	"a fight, which may be": {do: fight, except: []Exception{ContestedHeals}},
-	"a fight, where something else may be": {do: fight, except: []Exception{RejectedWrites, NumberOverflows}, want: []string{
+	"a fight, where something else may be": {do: fight, except: []Exception{RejectedWrites}, want: []string{
 		"state parked note-author/NOTE#1/METADATA: want no item, got one"}},
 	"an effect that was refused": {do: refuse, want: []string{
 		"state item/GROUP#dev/USER#ada entry effects: want {",
@@ -254,6 +254,17 @@ var likesBreakages = map[string]breakage{
 		"state locator/Post/p1 locator: want an item, got none"}},
 	"a locator of a value that nothing has": {do: row("locator/Post/p2", "locator", "items", set("USER#ben/POST#p2")), want: []string{
 		"state locator/Post/p2 locator: want no item, got one"}},
+	"a contested mirror item that is not listed": {do: gone("parked", "contested:order-list/ORDER#a/BY-ID"), want: []string{
+		"state parked contested:order-list/ORDER#a/BY-ID: want an item, got none (rule order-list)"}},
+	"a contested value that is not listed": {do: gone("parked", "contested:@Post/p1"), want: []string{
+		"state parked contested:@Post/p1: want an item, got none"}},
+	"a contested value that is listed under another code": {do: row("parked", "contested:@Post/p1", "code", "mirror.contested"), want: []string{
+		"state parked contested:@Post/p1 code: want "}},
+	"a listed mirror item with one source": {do: row("parked", "contested:order-list/ORDER#b/BY-ID", "id", "contested:order-list/ORDER#b/BY-ID", "rule", "order-list",
+		"item", "ORDER#b/BY-ID", "code", "mirror.contested", "reason", "r", "parking", "p", "parkedAt", "t"), want: []string{
+		"state parked contested:order-list/ORDER#b/BY-ID: want no item, got one"}},
+	"claims that do not know that they are listed": {do: row("claims/order-list/ORDER#a/BY-ID", "claims", "listed", nil), want: []string{
+		"state claims/order-list/ORDER#a/BY-ID claims listed: want true, got nothing"}},
 	"a locator of an entity that nobody finds so": {do: row("locator/Order/a", "locator", "changes", 1), want: []string{
 		"state locator/Order/a locator: want no item, got one"}},
 	"an entry without its unique value": {do: row("item/USER#ada/POST#p1", "entry", "effects", effects(), "ttl", nil), want: []string{

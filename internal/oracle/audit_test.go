@@ -205,12 +205,12 @@ func (w *world) act(r *rand.Rand, lines []string) {
 }
 
 // TestWhatDynamoDBRefusedMayStay has a mirror item without room for what its
-// source holds, and a sum that no number holds.
+// source holds, and a sum that no number holds, of which that can be told from the items.
 func TestWhatDynamoDBRefusedMayStay(t *testing.T) {
 	nines := strings.Repeat("9", decimal.DigitsMax)
 	for name, c := range map[string]struct {
 		do     func(w *world)
-		except Exception
+		except []Exception
 	}{
 		"no room": {func(w *world) {
 			small, large := w.item("GROUP#dev USER#ada"), w.item("USER#ada GROUP#dev role=admin points:5")
@@ -218,20 +218,20 @@ func TestWhatDynamoDBRefusedMayStay(t *testing.T) {
 			w.put(small)
 			w.drain()
 			w.put(large)
-		}, RejectedWrites},
+		}, []Exception{RejectedWrites}},
 		"no number": {func(w *world) {
 			w.write("USER#ada GROUP#dev points:"+nines, "USER#ben GROUP#dev points:"+nines, "USER#eve GROUP#dev points:-1")
-		}, NumberOverflows},
+		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, groupsRules)
 				c.do(w)
 				w.drain()
-				if len(w.moment().audit()) == 0 {
+				if len(w.moment().audit()) == 0 && len(c.except) > 0 {
 					t.Error("nothing was refused")
 				}
-				for _, difference := range w.moment().audit(c.except) {
+				for _, difference := range w.moment().audit(c.except...) {
 					t.Error(difference)
 				}
 			})

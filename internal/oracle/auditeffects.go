@@ -52,7 +52,23 @@ func (a *audit) work() {
 			a.effects[key] = effects
 		}
 	}
+	a.occupied()
 	a.takeRefused()
+}
+
+// occupied works out which mirror items are parked because the application has
+// an item of another entity where they belong.
+func (a *audit) occupied() {
+	for _, rule := range a.set.Rules {
+		if rule.Kind != rules.Mirror {
+			continue
+		}
+		for key := range a.items.given(rule) {
+			if a.items.occupied(rule, key) {
+				a.mustPark(parking{a.names[rule], key, "mirror.occupied"})
+			}
+		}
+	}
 }
 
 func (a *audit) mustPark(p parking) { a.parkings[p.id()] = p }
@@ -109,7 +125,7 @@ func (a *audit) takeRefused() {
 		r := a.rows[row]
 		id, item := r["rule"].Text(), change.ParseKey(r["item"].Text())
 		entry, inLedger := a.rows[stateKey("item/"+item.String(), "entry")]
-		if code := r["code"].Text(); !inLedger || !a.excepted(code) || code == string(ContestedHeals) {
+		if !inLedger || !a.excepted(r) || r["code"].Text() == string(ContestedHeals) {
 			continue
 		}
 		inForce := entry["effects"].Map()
@@ -142,12 +158,16 @@ func texts(values map[string]change.Value) map[string]string {
 func (a *audit) entries() {
 	want := map[change.Key]wanted{}
 	for item, effects := range a.effects {
+		key := stateKey("item/"+item.String(), "entry")
+		inForce := a.rows[key]["effects"].Map()
 		texts := map[string]change.Value{}
 		for id, text := range effects {
+			if a.expired(text, inForce[id].Text()) {
+				text = inForce[id].Text()
+			}
 			texts[id] = change.String(text)
 		}
 		row := change.Item{"effects": change.Map(texts), "ttl": {}, "item": {}}
-		key := stateKey("item/"+item.String(), "entry")
 		if key.Partition != "item/"+item.String() {
 			row["item"] = change.String(item.String())
 		}
@@ -170,6 +190,15 @@ func (a *audit) entries() {
 	}
 }
 
+// expired reports whether a ledger entry notes of a mirror that is asked for that
+// DynamoDB's time to live deleted its item, and that item is away.
+func (a *audit) expired(asked, inForce string) bool {
+	content, ok := strings.CutPrefix(asked, "=")
+	_, target, _ := strings.Cut(content, " ")
+	_, there := a.items.actual[change.ParseKey(target)]
+	return ok && inForce == "~"+content && !there
+}
+
 // expires checks that a row has a ttl that lies ahead, but not further than it may.
 func (a *audit) expires(key change.Key, within time.Duration) {
 	ttl := a.rows[key]["ttl"]
@@ -182,21 +211,22 @@ func (a *audit) expires(key change.Key, within time.Duration) {
 
 // parked compares what is parked with what must be.
 func (a *audit) parked() {
-	want := map[change.Key]wanted{}
+	want := a.contestedRows()
 	for id, p := range a.parkings {
 		key := stateKey("parked", id)
-		if a.excepted(a.rows[key]["code"].Text()) {
+		if a.excepted(a.rows[key]) {
 			continue // what was refused came later, and tells of the same (item, rule)
 		}
 		want[key] = wanted{p.rule, change.Item{
 			"id": change.String(id), "rule": change.String(p.rule), "item": change.String(p.item.String()), "code": change.String(p.code),
 		}}
 	}
-	a.compare("parked", want, func(_ string, row change.Item) bool { return a.excepted(row["code"].Text()) })
+	a.compare("parked", want, func(_ string, row change.Item) bool { return a.excepted(row) })
 }
 
-// excepted reports whether a code is one of those that stay parked, and the caller lets it pass.
-func (a *audit) excepted(code string) bool {
-	stays := []Exception{RejectedWrites, ContestedHeals, NumberOverflows}
-	return slices.Contains(stays, Exception(code)) && a.except[Exception(code)]
+// excepted reports whether a parked row may stay: of those that do, the caller lets it pass, or no number holds the sum.
+func (a *audit) excepted(row change.Item) bool {
+	code := Exception(row["code"].Text())
+	stays := []Exception{RejectedWrites, ContestedHeals}
+	return slices.Contains(stays, code) && a.except[code] || a.overflows(row)
 }

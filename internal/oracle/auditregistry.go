@@ -14,24 +14,26 @@ import (
 
 // form is one kind of row: how its key looks, and its attributes beside it.
 type form struct {
-	partition, sort string   // the sort key, or, ending in "/" or empty, how it begins
+	partition, sort string   // the sort key, or, ending in "/" or ":", or empty, how it begins
 	needs, may      []string // attributes
 }
 
 // rowForms are all rows that docs/state-table.md knows, each partition key whole
 // or up to a "/"; but for tasks, of which none is left when all is quiet.
 var rowForms = []form{
-	{"registry", "table", []string{"table", "tableId", "incarnation", "epoch", "created"}, []string{"live"}},
+	{"registry", "table", []string{"table", "tableId", "incarnation", "epoch", "created"}, []string{"live", "leases"}},
 	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"}, []string{"file", "writeShardsMax", "locator", "cleaned"}},
 	{"registry", "file/", []string{"text"}, nil},
 	{"registry", "seeding", []string{"incarnation", "epoch", "level", "phase", "items", "changes"}, []string{"last"}},
 	{"item/", "entry", []string{"at", "effects"}, []string{"item", "rederived", "due", "ttl"}},
 	{"sum/", "accumulator", []string{"value", "operations"}, nil},
-	{"claims/", "claims", []string{"changes"}, []string{"sources"}},
-	{"locator/", "locator", []string{"changes"}, []string{"items"}},
+	{"claims/", "claims", []string{"changes"}, []string{"sources", "expired", "listed"}},
+	{"locator/", "locator", []string{"changes"}, []string{"items", "listed"}},
 	{"references/", "", []string{"at"}, []string{"child"}},
 	{"parent/", "position", []string{"at"}, []string{"ttl"}},
+	{"parked", "contested:", []string{"id", "rule", "code", "reason", "parking", "parkedAt"}, []string{"item", "value"}},
 	{"parked", "", []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt"}, []string{"position"}},
+	{"missing", "", []string{"entity", "sources", "targets", "examples", "about", "all", "whole", "at", "by"}, []string{"unique", "otherMissing", "otherExists"}},
 	{"heals/", "", []string{"corrections", "ttl"}, nil},
 	{"replay/", "run", []string{"generation", "passes", "source", "started", "ttl"}, []string{"segments", "rules", "finished", "items"}},
 	{"replay/", "piece/", []string{"counter", "items", "ttl"}, []string{"cursor", "owner", "done"}},
@@ -39,7 +41,7 @@ var rowForms = []form{
 
 func (f form) fits(key change.Key) bool {
 	begins := func(text, form string) bool {
-		return text == form || (form == "" || strings.HasSuffix(form, "/")) && strings.HasPrefix(text, form)
+		return text == form || (form == "" || strings.HasSuffix(form, "/") || strings.HasSuffix(form, ":")) && strings.HasPrefix(text, form)
 	}
 	return begins(key.Partition, f.partition) && begins(key.Sort, f.sort)
 }

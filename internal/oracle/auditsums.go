@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"maps"
+	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,20 +13,26 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// total is what a group's sources add, or what its accumulators hold.
+// total is what a group's sources add, or what its accumulators hold: exact, whatever parts of it a number holds.
 type total struct {
-	sum    decimal.Decimal
-	beyond bool // no DynamoDB number holds it
+	sum  big.Rat
+	span span
 }
 
 func (t *total) add(d decimal.Decimal) {
-	sum, err := t.sum.Add(d)
-	if err != nil {
-		t.beyond = true
-		return
+	t.span.add(d)
+	if exact, ok := new(big.Rat).SetString(d.String()); ok {
+		t.sum.Add(&t.sum, exact)
 	}
-	t.sum = sum
 }
+
+// value is the total as a number, of up to so many digits as numbers have behind the point.
+func (t *total) value() change.Value {
+	return change.Number(strings.TrimRight(strings.TrimRight(t.sum.FloatString(smallest), "0"), "."))
+}
+
+// smallest is how many digits numbers have behind the point.
+const smallest = 130
 
 // sums compares the accumulators of each group, all suffixes together, with
 // what the items add.
@@ -66,8 +73,8 @@ func (a *audit) sums() {
 	}
 	for group, w := range want {
 		g := at(got, group)
-		if !w.beyond && (g.beyond || g.sum.Cmp(w.sum) != 0) {
-			a.differs(idIn(group), change.Key{Partition: group}, "value", change.Number(w.sum.String()), change.Number(g.sum.String()))
+		if !w.span.delicate() && g.sum.Cmp(&w.sum) != 0 {
+			a.differs(idIn(group), change.Key{Partition: group}, "value", w.value(), g.value())
 		}
 	}
 }
@@ -151,9 +158,13 @@ func (a *audit) sets() {
 func (a *audit) compareSets(prefix, attribute string, sets map[change.Key][]string, known func(id string) bool) {
 	want := map[change.Key]wanted{}
 	for key, members := range sets {
-		want[key] = wanted{idIn(key.Partition), change.Item{attribute: change.Set(change.KindStringSet, members)}}
+		row := change.Item{attribute: change.Set(change.KindStringSet, members), "listed": {}}
+		if len(members) > 1 {
+			row["listed"] = change.Bool(true)
+		}
+		want[key] = wanted{idIn(key.Partition), row}
 	}
 	a.compare(prefix, want, func(id string, row change.Item) bool {
-		return known(id) && row[attribute].Kind() == change.KindAbsent
+		return known(id) && row[attribute].Kind() == change.KindAbsent && row["listed"].Kind() == change.KindAbsent
 	})
 }

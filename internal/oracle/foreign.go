@@ -15,15 +15,19 @@ import (
 // key like the item's (promise 8, users' items are theirs). It does not say
 // whether what the rules own is right: Drift does.
 //
-// Mirror items are their rule's. Without base, one carries a stamp and nothing
+// A mirror item that the engine made is its rule's. Without base, one has nothing
 // but what rules write. What the application put on it beside that is there
 // unchanged, or gone as a whole, with the item or, where the source has come
-// back since, without it. A mirror item without a stamp is the application's.
+// back since, without it. Any other item at a mirror's key is the application's: it
+// is never gone. While no source asks for it, each of the mirror rule's attributes
+// is as the application has it, or gone.
 //
 // What former sets wrote, whose rules are not in force any more, must be gone or
 // as the application has it.
 func Foreign(set *rules.Set, base, items []change.Item, former ...*rules.Set) []Difference {
 	f := &foreign{was: newTable(set, base), is: newTable(set, items), former: former}
+	f.is.settle()
+	f.asked = f.is.asked()
 	keys := slices.Concat(sortedKeys(f.was.actual), sortedKeys(f.is.actual))
 	slices.SortFunc(keys, func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
 	for _, key := range slices.Compact(keys) {
@@ -36,23 +40,21 @@ func Foreign(set *rules.Set, base, items []change.Item, former ...*rules.Set) []
 type foreign struct {
 	was, is *table
 	former  []*rules.Set
+	asked   map[change.Key]bool // by some source of a mirror rule
 	found   []Difference
 }
 
 func (f *foreign) compare(key change.Key) {
 	was, is := f.was.actual[key], f.is.actual[key]
-	entities := f.entitiesAt(key)
-	mirror := slices.ContainsFunc(entities, func(e *rules.Entity) bool { return len(e.Mirrors) > 0 })
+	mirror := f.is.mirrorAt(key)
 	switch {
-	case is == nil && f.wasMirror(key):
-	case is == nil && !mirror:
-		f.found = append(f.found, Difference{Key: key, Want: change.Map(was)})
+	case is == nil && Made(key, was) && (mirror != nil || f.wasMirror(key)):
 	case is == nil:
-	case was == nil && !(mirror && f.is.stampedAs(is)):
+		f.found = append(f.found, Difference{Key: key, Want: change.Map(was)})
+	case was == nil && (mirror == nil || !Made(key, is)):
 		f.found = append(f.found, Difference{Key: key, Got: change.Map(is)})
 	default:
-		mirrored := mirror && f.is.stampedAs(is)
-		f.attributes(key, was, is, f.owned(entities, mirrored), mirrored)
+		f.attributes(key, was, is)
 	}
 }
 
@@ -63,35 +65,34 @@ func (f *foreign) entitiesAt(key change.Key) []*rules.Entity {
 }
 
 // owned tells the attributes that rules write on items of some entities, and,
-// of a mirror item, those that make it what it is.
+// of an item that the engine made, those that make it what it is.
 func (f *foreign) owned(entities []*rules.Entity, mirrored bool) func(attribute string) bool {
-	names := map[string]bool{f.is.set.Table.PartitionKey: true, f.is.set.Table.SortKey: true}
+	names := map[string]bool{f.is.set.Table.PartitionKey: true, f.is.set.Table.SortKey: true, madeAttribute: mirrored}
 	stamps := false
 	for _, entity := range entities {
-		writers := slices.Concat(entity.Displays, entity.Children)
-		if mirrored {
-			writers = append(writers, entity.Mirrors...)
-			for _, eq := range entity.Equals {
-				names[eq.Attribute] = true
-			}
-		}
-		for _, rule := range writers {
+		for _, rule := range slices.Concat(entity.Displays, entity.Children, entity.Mirrors) {
+			stamps = true
 			for _, name := range rule.Writes {
-				names[name] = true
+				names[name] = names[name] || mirrored || rule.Kind != rules.Mirror || !tells(entity, name)
 			}
 		}
-		stamps = stamps || len(writers) > 0
 	}
 	return func(name string) bool { return names[name] || stamps && strings.HasPrefix(name, stampPrefix) }
 }
 
-// attributes compares what nobody but the application owns. Where it may be
-// gone as a whole, all of it may.
-func (f *foreign) attributes(key change.Key, was, is change.Item, owned func(string) bool, mayBeGone bool) {
+// attributes compares what nobody but the application owns. What it has put on
+// an item that the engine made may be gone as a whole.
+func (f *foreign) attributes(key change.Key, was, is change.Item) {
+	atMirror := f.is.mirrorAt(key) != nil
+	ours := atMirror && Made(key, is) && (was == nil || Made(key, was))
+	owned := f.owned(f.entitiesAt(key), ours)
+	if !ours && atMirror {
+		f.takenOff(key, was, is)
+	}
 	is, was = maps.Clone(is), maps.Clone(was)
 	maps.DeleteFunc(is, func(name string, _ change.Value) bool { return owned(name) })
 	maps.DeleteFunc(was, func(name string, _ change.Value) bool { return owned(name) })
-	if mayBeGone && len(is) == 0 {
+	if ours && len(is) == 0 {
 		return
 	}
 	names := slices.Concat(slices.Collect(maps.Keys(is)), slices.Collect(maps.Keys(was)))
@@ -100,9 +101,34 @@ func (f *foreign) attributes(key change.Key, was, is change.Item, owned func(str
 		if is[name].Kind() == change.KindAbsent && f.formerly(key, name) {
 			continue
 		}
-		if want, got := was[name], is[name]; !normalize(want).Equal(normalize(got)) {
-			f.found = append(f.found, Difference{Key: key, Attribute: name, Want: want, Got: got})
+		f.differs(key, name, was, is)
+	}
+}
+
+// takenOff compares what mirror rules write on an item that the application
+// made: unless they write it now, it is as the application has it, or gone.
+func (f *foreign) takenOff(key change.Key, was, is change.Item) {
+	for _, rule := range f.is.rules {
+		if rule.Kind != rules.Mirror || !rule.Target.HasKey(key) || f.asked[key] && !f.is.occupied(rule, key) {
+			continue
 		}
+		for _, name := range rule.Writes {
+			if is[name].Kind() != change.KindAbsent && !tells(rule.Target, name) {
+				f.differs(key, name, was, is)
+			}
+		}
+	}
+}
+
+// tells reports whether items of an entity are told from others by an attribute:
+// on an item that the application made it is the application's, whatever rules write.
+func tells(entity *rules.Entity, attribute string) bool {
+	return slices.ContainsFunc(entity.Equals, func(eq rules.Equals) bool { return eq.Attribute == attribute })
+}
+
+func (f *foreign) differs(key change.Key, name string, was, is change.Item) {
+	if want, got := was[name], is[name]; !normalize(want).Equal(normalize(got)) {
+		f.found = append(f.found, Difference{Key: key, Attribute: name, Want: want, Got: got})
 	}
 }
 

@@ -3,11 +3,31 @@ package oracle
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/rules"
 )
+
+// madeAttribute is how the engine marks an item that it makes at a mirror's key: it holds the
+// digest of that key, so that a clone under another key does not count as made.
+const madeAttribute = "_dm"
+
+// Made reports whether the engine made the item with this key. Any other item
+// at a mirror's key is the application's.
+func Made(key change.Key, item change.Item) bool {
+	return item.Lookup(madeAttribute).Equal(change.String(change.Digest(change.String(key.String()))))
+}
+
+// occupied reports whether an item of another entity, which the engine did not
+// make, stands where a mirror item of the rule belongs.
+func (t *table) occupied(rule *rules.Rule, key change.Key) bool {
+	item, ok := t.right[key]
+	if !ok || Made(key, item) {
+		return false
+	}
+	m, ok := t.set.Identify(key, item)
+	return !ok || m.Entity != rule.Target
+}
 
 // given returns the mirror items that the rule asks for. Where several sources
 // give one target, the one with the smallest key wins.
@@ -28,7 +48,7 @@ func (t *table) given(rule *rules.Rule) map[change.Key]rules.MirrorItem {
 // addItems puts in the mirror items that are not there yet.
 func (t *table) addItems(rule *rules.Rule) (added bool) {
 	for key, mirror := range t.given(rule) {
-		if _, ok := t.right[key]; ok {
+		if _, ok := t.right[key]; ok || t.expired[key] {
 			continue
 		}
 		item := maps.Clone(mirror.Attributes)
@@ -39,6 +59,10 @@ func (t *table) addItems(rule *rules.Rule) (added bool) {
 		if t.set.Table.SortKey != "" {
 			item[t.set.Table.SortKey] = keyValue(t.keys[1], key.Sort)
 		}
+		if !fits(item) {
+			continue
+		}
+		item[madeAttribute] = change.String(change.Digest(change.String(key.String())))
 		t.right[key] = item
 		added = true
 	}
@@ -55,6 +79,9 @@ func keyValue(kind change.Kind, text string) change.Value {
 func (t *table) mirrored(rule *rules.Rule) []cell {
 	var cells []cell
 	for key, mirror := range t.given(rule) {
+		if t.occupied(rule, key) {
+			continue
+		}
 		names := slices.Collect(maps.Keys(mirror.Attributes))
 		names = append(names, rule.Writes...)
 		slices.Sort(names)
@@ -69,56 +96,45 @@ func (t *table) mirrored(rule *rules.Rule) []cell {
 func (t *table) compareItems(rule *rules.Rule) []Difference {
 	var found []Difference
 	for key := range t.given(rule) {
-		if _, ok := t.actual[key]; !ok {
-			found = append(found, Difference{Rule: rule.Name, Key: key, Want: change.Map(t.right[key])})
+		_, ok := t.actual[key]
+		if must, right := t.right[key]; right && !ok {
+			found = append(found, Difference{Rule: rule.Name, Key: key, Want: change.Map(must)})
 		}
 	}
 	return found
 }
 
-// strays returns the items that the engine made and no source asks for. One
-// without a stamp was made by the application and is its own business.
+// strays returns the items that the engine made and no source asks for.
 func (t *table) strays() []Difference {
-	owners := map[*rules.Entity][]*rules.Rule{}
+	asked := t.asked()
+	var found []Difference
+	for key, item := range t.actual {
+		if owner := t.mirrorAt(key); owner != nil && !asked[key] && Made(key, item) {
+			found = append(found, Difference{Rule: owner.Name, Key: key, Got: change.Map(item)})
+		}
+	}
+	return found
+}
+
+// asked are the keys of the mirror items that some source asks for.
+func (t *table) asked() map[change.Key]bool {
 	asked := map[change.Key]bool{}
 	for _, rule := range t.rules {
 		if rule.Kind != rules.Mirror {
 			continue
 		}
-		owners[rule.Target] = append(owners[rule.Target], rule)
 		for key := range t.given(rule) {
 			asked[key] = true
 		}
 	}
-	var found []Difference
-	for key, item := range t.actual {
-		m, ok := t.set.Identify(key, item)
-		if ok && len(owners[m.Entity]) > 0 && !asked[key] && t.stampedAs(item) {
-			found = append(found, Difference{Rule: owners[m.Entity][0].Name, Key: key, Got: change.Map(item)})
-		}
-	}
-	return found
+	return asked
 }
 
-// numbered reports whether an id is a rule's name with a number behind it, as that of a changed rule.
-func numbered(id, name string) bool {
-	number, ok := strings.CutPrefix(id, name+"-")
-	return ok && strings.Trim(number, "0123456789") == ""
-}
-
-// stampedAs reports whether the item carries the stamp of a mirror rule. The
-// engine calls rules by their names at first; a stamp of another name than the
-// other rules of the set is one of a mirror rule before it was renamed.
-func (t *table) stampedAs(item change.Item) bool {
-	for name := range item {
-		id, ok := strings.CutPrefix(name, stampPrefix)
-		if !ok {
-			continue
-		}
-		others := slices.ContainsFunc(t.rules, func(r *rules.Rule) bool { return r.Kind != rules.Mirror && (id == r.Name || numbered(id, r.Name)) })
-		if !others {
-			return true
-		}
+// mirrorAt is the first mirror rule whose items have keys like this one; nil if there is none.
+func (t *table) mirrorAt(key change.Key) *rules.Rule {
+	i := slices.IndexFunc(t.rules, func(r *rules.Rule) bool { return r.Kind == rules.Mirror && r.Target.HasKey(key) })
+	if i < 0 {
+		return nil
 	}
-	return false
+	return t.rules[i]
 }

@@ -17,17 +17,26 @@ const stampPrefix = "_dm_"
 // the order of keys and attributes. It returns nothing for a table that is right.
 //
 // Not compared is what has no right value: copies on an item whose reference
-// to its parent is bad, counts on an item whose unique value is bad, and sums
-// that no DynamoDB number holds.
-func Drift(set *rules.Set, items []change.Item) []Difference {
+// to its parent is bad, counts on an item whose unique value is bad, sums that no
+// DynamoDB number holds, or that one holds only if their amounts come in the right
+// order, and what an item has no room for.
+//
+// A mirror item is the engine's if the engine made it, as its mark tells: then it
+// is there exactly while a source asks for it. Any other item at its key is the
+// application's. Of the target's entity, it has the rule's attributes while a source
+// asks for them; of another entity, it is left alone.
+func Drift(set *rules.Set, items []change.Item, options ...Option) []Difference {
 	t := newTable(set, items)
+	for _, option := range options {
+		option(t)
+	}
 	t.settle()
 	var found []Difference
 	for _, rule := range t.rules {
 		if rule.Kind == rules.Mirror {
 			found = append(found, t.compareItems(rule)...)
 		}
-		for _, c := range t.derive(rule) {
+		for _, c := range t.fitting(rule) {
 			got, ok := t.actual[c.key]
 			if ok && !c.allows(got.Lookup(c.attribute)) {
 				found = append(found, Difference{Rule: rule.Name, Key: c.key, Attribute: c.attribute, Want: c.want, Got: got.Lookup(c.attribute)})
@@ -37,6 +46,19 @@ func Drift(set *rules.Set, items []change.Item) []Difference {
 	found = append(found, t.strays()...)
 	slices.SortFunc(found, compareDifferences)
 	return found
+}
+
+// Option changes what Drift asks for.
+type Option func(t *table)
+
+// Expired names mirror items that may be absent although a source asks for them:
+// their time to live has passed, and the source has not changed since.
+func Expired(keys ...change.Key) Option {
+	return func(t *table) {
+		for _, key := range keys {
+			t.expired[key] = true
+		}
+	}
 }
 
 // cell is one attribute that a rule owns, with the value that it must have.
@@ -64,10 +86,12 @@ type table struct {
 	keys   [2]change.Kind
 	actual map[change.Key]change.Item
 	right  map[change.Key]change.Item // starts as actual and is corrected until nothing changes
+
+	expired map[change.Key]bool // mirror items that may be absent
 }
 
 func newTable(set *rules.Set, items []change.Item) *table {
-	t := &table{set: set, actual: map[change.Key]change.Item{}, right: map[change.Key]change.Item{}}
+	t := &table{set: set, actual: map[change.Key]change.Item{}, right: map[change.Key]change.Item{}, expired: map[change.Key]bool{}}
 	t.rules = slices.SortedStableFunc(slices.Values(set.Rules), func(a, b *rules.Rule) int { return a.Level - b.Level })
 	t.keys = [2]change.Kind{change.KindString, change.KindString}
 	for _, item := range items {
@@ -90,7 +114,7 @@ func (t *table) settle() {
 			if rule.Kind == rules.Mirror && t.addItems(rule) {
 				changed = true
 			}
-			for _, c := range t.derive(rule) {
+			for _, c := range t.fitting(rule) {
 				item, ok := t.right[c.key]
 				if ok && !c.allows(item.Lookup(c.attribute)) {
 					assign(item, c.attribute, c.want)
@@ -141,6 +165,44 @@ func (t *table) derive(rule *rules.Rule) []cell {
 		return t.mirrored(rule)
 	}
 	return t.aggregates(rule)
+}
+
+// The most bytes of an item, and how many a rule's stamp may take beside what it writes, and more.
+const (
+	itemBytesMax = 400 << 10
+	stampBytes   = 500
+)
+
+// fitting returns what derive does, but for items that have no room for it.
+func (t *table) fitting(rule *rules.Rule) []cell {
+	var fitting []cell
+	cells := t.derive(rule)
+	for len(cells) > 0 {
+		n := 1
+		for n < len(cells) && cells[n].key == cells[0].key {
+			n++
+		}
+		after := maps.Clone(t.right[cells[0].key])
+		for _, c := range cells[:n] {
+			if after != nil {
+				assign(after, c.attribute, c.want)
+			}
+		}
+		if fits(after) {
+			fitting = append(fitting, cells[:n]...)
+		}
+		cells = cells[n:]
+	}
+	return fitting
+}
+
+// fits reports whether an item has room for one more stamp.
+func fits(item change.Item) bool {
+	size := stampBytes
+	for name, v := range item {
+		size += len(name) + v.Size()
+	}
+	return size <= itemBytesMax
 }
 
 func (t *table) copies(rule *rules.Rule) []cell {

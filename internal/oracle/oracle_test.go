@@ -55,10 +55,11 @@ func TestDrift(t *testing.T) {
 
 		"a missing mirror item, which is counted all the same": {groupsRules, groups().without("GROUP#dev", "USER#ada"), []string{
 			`GROUP#dev/USER#ada: want an item, got none (rule member-list)`}},
-		"a mirror item that nothing asks for": {groupsRules, groups().with("GROUP#ops", "USER#ada", "role", "admin", "_dm_member-list", stampText), []string{
+		"a mirror item that nothing asks for": {groupsRules, groups().mirrored("GROUP#ops", "USER#ada", "role", "admin"), []string{
 			`GROUP#ops/USER#ada: want no item, got one (rule member-list)`}},
-		"a mirror item that a rule made before it was renamed": {groupsRules, groups().with("GROUP#ops", "USER#ada", "role", "admin", "_dm_list-2", stampText), []string{
-			`GROUP#ops/USER#ada: want no item, got one (rule member-list)`}},
+		"a clone of a mirror item under a key that nothing asks for is the application's": {groupsRules,
+			groups().with("GROUP#ops", "USER#ada", "role", "admin", "userName", "Ada", "_dm_member-list", stampText, "_dm", madeAt("GROUP#dev", "USER#ada")).
+				with("GROUP#ops", "METADATA", "memberCount", 1), nil},
 		"a mirror item that the application made and a copy reached is counted": {groupsRules,
 			groups().with("GROUP#ops", "USER#ada", "role", "admin", "userName", "Ada", "_dm_member-name", stampText), []string{
 				`GROUP#ops/METADATA memberCount: want 1, got nothing (rule member-count)`}},
@@ -69,6 +70,29 @@ func TestDrift(t *testing.T) {
 		"an unban reaches the count through the mirror": {groupsRules, groups().with("USER#ben", "GROUP#dev", "role", "member"), []string{
 			`GROUP#dev/METADATA memberCount: want 2, got 1 (rule member-count)`,
 			`GROUP#dev/USER#ben role: want "member", got "banned" (rule member-list)`}},
+
+		"views of the engine and of the application": {viewsRules, views(), nil},
+		"a view is gone": {viewsRules, views().without("POST#a", "VIEW#1"), []string{`POST#a/VIEW#1: want an item, got none (rule views)`}},
+		"an adopted view without what its source asks for": {viewsRules, views().with("POST#b", "VIEW#1", "title", "own", "place", 7), []string{
+			`POST#b/VIEW#1 place: want nothing, got 7 (rule views)`, `POST#b/VIEW#1 title: want "B", got "own" (rule views)`}},
+		"an adopted view without a source": {viewsRules, views().without("USER#1", "POST#b").with("CODE#c", "POST", "title", "own"), nil},
+		"a view that was made, and no source": {viewsRules, views().without("USER#1", "POST#a").with("USER#1", "PROFILE", "views", 1), []string{
+			`POST#a/VIEW#1: want no item, got one (rule views)`}},
+		"a view that was made has lost its entity": {viewsRules, views().with("POST#a", "VIEW#1", "kind", nil), []string{
+			`POST#a/VIEW#1 kind: want "view", got nothing (rule views)`}},
+		"a view that was made has lost its entity and its source": {viewsRules, views().with("POST#a", "VIEW#1", "kind", "other").without("USER#1", "POST#a").
+			with("USER#1", "PROFILE", "views", 1), []string{`POST#a/VIEW#1: want no item, got one (rule views)`}},
+		"an occupied place is counted": {viewsRules, views().with("USER#1", "PROFILE", "views", 3), []string{`USER#1/PROFILE views: want 2, got 3 (rule viewed)`}},
+		"an occupied place whose item was made": {viewsRules, views().mirrored("CODE#c", "POST", "title", "own"), []string{
+			`CODE#c/POST kind: want "code", got nothing (rule codes)`, `CODE#c/POST title: want "A", got "own" (rule codes)`}},
+
+		"a copy for which there is no room is not compared": {groupsRules,
+			groups().with("NOTE#1", "METADATA", "author", nil, "fill", strings.Repeat("x", itemBytesMax-100)), nil},
+		"a copy for which there is room": {groupsRules, groups().with("NOTE#1", "METADATA", "author", nil, "fill", strings.Repeat("x", itemBytesMax-1000)), []string{
+			`NOTE#1/METADATA author: want "Ada", got nothing (rule note-author)`}},
+		"a mirror item for which there is no room is not missed": {groupsRules,
+			groups().with("USER#ada", "GROUP#dev", "role", strings.Repeat("x", itemBytesMax-100)).without("GROUP#dev", "USER#ada").
+				with("GROUP#dev", "METADATA", "memberCount", nil, "points", 2), nil},
 
 		"a wrong count by id": {likesRules, likes().with("USER#ada", "POST#p1", "likes", 3), []string{
 			`USER#ada/POST#p1 likes: want 2, got 3 (rule like-count)`}},
@@ -83,6 +107,32 @@ func TestDrift(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, d := range Drift(compile(t, c.rules), c.items.list()) {
+				got = append(got, d.String())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestAMirrorItemThatExpiredMayBeAbsent has one that is counted, and one that is back.
+func TestAMirrorItemThatExpiredMayBeAbsent(t *testing.T) {
+	expired := Expired(change.Key{Partition: "POST#a", Sort: "VIEW#1"})
+	for name, c := range map[string]struct {
+		items items
+		want  []string
+	}{
+		"absent":              {views().without("POST#a", "VIEW#1").with("USER#1", "PROFILE", "views", 1), nil},
+		"absent, and counted": {views().without("POST#a", "VIEW#1"), []string{`USER#1/PROFILE views: want 1, got 2 (rule viewed)`}},
+		"there":               {views(), nil},
+		"there, and stale":    {views().with("POST#a", "VIEW#1", "title", "x"), []string{`POST#a/VIEW#1 title: want "A", got "x" (rule views)`}},
+		"there, without a source": {views().without("USER#1", "POST#a").with("USER#1", "PROFILE", "views", 1), []string{
+			`POST#a/VIEW#1: want no item, got one (rule views)`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, d := range Drift(compile(t, viewsRules), c.items.list(), expired) {
 				got = append(got, d.String())
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -102,6 +102,16 @@ func (is items) list() []change.Item {
 
 const stampText = "c 000001|l#01 d"
 
+// madeAt is the mark of an item that the engine made under this key.
+func madeAt(partition, sort string) change.Value {
+	return change.String(change.Digest(change.String(change.Key{Partition: partition, Sort: sort}.String())))
+}
+
+// mirrored returns a copy in which the engine has made the item, with the attributes given.
+func (is items) mirrored(partition, sort string, attributes ...any) items {
+	return is.with(partition, sort, append(attributes, madeAttribute, madeAt(partition, sort))...)
+}
+
 // groups returns a table under groupsRules in which all is right.
 func groups() items {
 	return items{}.
@@ -111,10 +121,40 @@ func groups() items {
 		with("GROUP#ops", "METADATA", "name", "Operations").
 		with("USER#ada", "GROUP#dev", "role", "admin", "points", 5, "groupName", "Developers").
 		with("USER#ben", "GROUP#dev", "role", "banned", "points", 2, "groupName", "Developers").
-		with("GROUP#dev", "USER#ada", "role", "admin", "points", 5, "userName", "Ada", "_dm_member-list", stampText, "_dm_member-name", stampText).
-		with("GROUP#dev", "USER#ben", "role", "banned", "points", 2, "userName", "Ben", "_dm_member-list", stampText, "_dm_member-name", stampText).
+		mirrored("GROUP#dev", "USER#ada", "role", "admin", "points", 5, "userName", "Ada", "_dm_member-list", stampText, "_dm_member-name", stampText).
+		mirrored("GROUP#dev", "USER#ben", "role", "banned", "points", 2, "userName", "Ben", "_dm_member-list", stampText, "_dm_member-name", stampText).
 		with("NOTE#1", "METADATA", "userId", "ada", "author", "Ada").
 		with("OTHER#1", "THING", "memberCount", 9)
+}
+
+// viewsRules give each post a view of an entity that items of it are told by.
+const viewsRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "USER#${userId}", sk: "POST#${postId}" } }
+  User: { key: { pk: "USER#${userId}", sk: "PROFILE" } }
+  View: { key: { pk: "POST#${postId}", sk: "VIEW#${userId}" }, match: { kind: view } }
+  Code: { key: { pk: "CODE#${code}",   sk: "POST" }, match: { kind: code } }
+rules:
+  views:   { mirror: Post, as: View, attributes: [title, place] }
+  codes:   { mirror: Post, as: Code, by: code, attributes: [title] }
+  viewed:  { count: View, as: User.views }
+`
+
+// views returns a table under viewsRules in which all is right: of the places of
+// the first user's views, the engine has made one, and the application two items, of
+// the target's entity and of another.
+func views() items {
+	return items{}.
+		with("USER#1", "PROFILE", "views", 2).
+		with("USER#1", "POST#a", "title", "A", "code", "c").
+		with("USER#1", "POST#b", "title", "B", "code", "c").
+		with("USER#1", "POST#c", "title", "C").
+		mirrored("POST#a", "VIEW#1", "kind", "view", "title", "A", "_dm_views", stampText).
+		with("POST#b", "VIEW#1", "kind", "view", "title", "B", "note", "own", "_dm_views", stampText).
+		with("POST#c", "VIEW#1", "kind", "other", "title", "own", "place", 7).
+		with("CODE#c", "POST", "title", "own")
 }
 
 // likes returns a table under likesRules in which all is right.
@@ -125,5 +165,5 @@ func likes() items {
 		with("USER#ada", "LIKE#p1").
 		with("USER#ben", "LIKE#p1").
 		with("CUSTOMER#1", "ORDER#a", "total", 10).
-		with("ORDER#a", "BY-ID", "total", 10, "_dm_order-list", stampText)
+		mirrored("ORDER#a", "BY-ID", "total", 10, "_dm_order-list", stampText)
 }

@@ -8,7 +8,8 @@
 // and kind.go draws items. The pools are tiny, so that a hundred writes meet
 // at the same parents, groups, mirror items and unique values again and again,
 // and they hold what goes wrong in practice: missing, empty and mistyped
-// values, a number where a text is usual, a # that smuggles past a template.
+// values, a number where a text is usual, a # that smuggles past a template. In
+// a wild population (wild.go) they hold what is at the edges of DynamoDB as well.
 //
 // Everything is a function of the random source. The package is for tests; it
 // imports examples, rules, rules/expr, change and internal/decimal.

@@ -63,16 +63,17 @@ func (g *grammar) noun() {
 	}
 }
 
-// part = USER#${userId} / COMMENT#${at}#${commentId}, at times unique by its own id.
+// part = USER#${userId} / COMMENT#${at}#${commentId}, at times unique by its own
+// id; or, of what is itself a part or an edge, USER#${userId} / NOTE#${taskId}#${noteId}.
 func (g *grammar) part() {
 	whole := g.entities[g.r.IntN(len(g.entities))]
-	if len(whole.variables) > 1 {
+	if len(whole.variables) > 2 || len(whole.variables) > 1 && g.chance(60) {
 		whole = g.entities[0]
 	}
 	e := g.entity(g.unused(members))
 	own := strings.ToLower(e.name) + "Id"
-	e.variables = append(e.variables, whole.variables[0])
-	if g.chance(30) {
+	e.variables = append(e.variables, whole.variables...)
+	if len(e.variables) == 1 && g.chance(30) {
 		e.variables = append(e.variables, "at")
 	}
 	e.variables = append(e.variables, own)
@@ -97,17 +98,23 @@ func (g *grammar) edge() {
 	g.shape(e)
 }
 
-// twin = an entity of the same key as another, told apart by what both match.
-func (g *grammar) twin() {
+// twins are entities of the same key as another, one or two, told apart by what
+// all match, or, where items carry their entity's name, at times by that alone.
+func (g *grammar) twins() {
 	one := g.entities[g.r.IntN(len(g.entities))]
-	other := g.entity("Other" + one.name)
-	other.variables, other.templates = one.variables, one.templates
-	words := [][2]string{
-		{"{ kind: " + strings.ToLower(one.name) + " }", "{ kind: other }"},
-		{"{ draft: false }", "{ draft: true }"},
-		{"{ level: 1, kind: a }", "{ level: 2, kind: a }"},
+	words := [][3]string{
+		{"{ kind: " + strings.ToLower(one.name) + " }", "{ kind: other }", "{ kind: 3 }"},
+		{"{ draft: false }", "{ draft: true }", "{ draft: maybe }"},
+		{"{ level: 1, kind: a }", "{ level: 2, kind: a }", "{ level: 2, kind: b }"},
 	}[g.r.IntN(3)]
-	one.match, other.match = words[0], words[1]
+	if g.typed && one.match == "" && (g.chance(50) || strings.Contains(words[0], ",")) {
+		words = [3]string{}
+	}
+	one.match = words[0]
+	for i, name := range []string{"Other", "Third"}[:1+g.r.IntN(3)/2] {
+		twin := g.entity(name + one.name)
+		twin.variables, twin.templates, twin.match = one.variables, one.templates, words[i+1]
+	}
 }
 
 // entity adds one with a few attributes.

@@ -16,7 +16,7 @@ const (
 
 // grammar draws one rule file, from the left to the right:
 //
-//	file   = table noun noun branch { branch } [ twin ] rule { rule }
+//	file   = table noun noun branch { branch } [ twins ] rule { rule }
 //	branch = part | edge
 //	rule   = copy | mirror | count | sum
 //
@@ -44,8 +44,8 @@ func draft(r *rand.Rand) string {
 			g.edge()
 		}
 	}
-	if g.chance(25) {
-		g.twin()
+	if g.chance(35) {
+		g.twins()
 	}
 	want := rulesMin + r.IntN(rulesMax-rulesMin+1)
 	for try := 0; len(g.rules) < want && try < triesMax; try++ {

@@ -2,6 +2,7 @@ package population
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 		"chain": 30, "long chain": 10, "copy of a mirror item": 5, "copy of a copy": 5, "copy of an aggregate": 5, "aggregate of mirror items": 10, "join by a derived value": 5,
 		"write shards": 20, "where": 40, "if_missing": 20, "by unique": 15, "contested mirror": 20, "rest": 3,
 		"no sort key": 5, "number key": 5, "match": 10, "type": 10, "a source of several": 50, "a target of several": 50, "to itself": 5,
+		"unique on a mirror item": 10, "match on a mirror item": 10, "three of one key": 5, "told by the type alone": 3, "part of a part": 3,
 	} {
 		t.Logf("%-26s %3d%%", what, share[what]*100/drafts)
 		if share[what]*100 <= percent*drafts {
@@ -98,6 +100,17 @@ func traits(p *Population) map[string]bool {
 		if len(e.Displays)+len(e.Mirrors)+len(e.Children) > 1 {
 			has["a target of several"] = true
 		}
+	}
+	for i, k := range p.kinds {
+		if len(k.entity.Mirrors) > 0 {
+			has["unique on a mirror item"] = has["unique on a mirror item"] || k.entity.Unique != ""
+			has["match on a mirror item"] = has["match on a mirror item"] || len(k.entity.Equals) > 0 && !has["type"] || len(k.entity.Equals) > 1
+		}
+		has["three of one key"] = has["three of one key"] || len(k.twins) > 1
+		has["told by the type alone"] = has["told by the type alone"] || len(k.twins) > 0 && len(k.entity.Equals) == 1 && has["type"]
+		has["part of a part"] = has["part of a part"] || len(k.variables) > 2 && slices.ContainsFunc(p.kinds[:i], func(whole *kind) bool {
+			return len(whole.variables) == 2 && whole.variables[0].name == k.variables[0].name && whole.variables[1].name == k.variables[1].name
+		})
 	}
 	for _, r := range p.Set.Rules {
 		aggregate := r.Kind == rules.Count || r.Kind == rules.Sum

@@ -59,7 +59,7 @@ func newKind(p *Population, e *rules.Entity, templates [][]part, v *vocabulary) 
 		}
 		k.keys = append(k.keys, key)
 	}
-	k.addMatches(p.Set)
+	k.addMatches(p.Set, p.madePercent == squattedPercent)
 	derived := k.writtenByRules()
 	for _, name := range k.read() {
 		switch {
@@ -98,7 +98,7 @@ func (k *kind) variable(name string, texts []string) int {
 
 // addMatches adds the attributes that tell the entity from others. An odd
 // value of them makes an item of another entity, or of none.
-func (k *kind) addMatches(set *rules.Set) {
+func (k *kind) addMatches(set *rules.Set, squatted bool) {
 	for _, eq := range k.entity.Equals {
 		odd := []change.Value{{}, change.String("nothing")}
 		for _, other := range set.Entities {
@@ -108,7 +108,11 @@ func (k *kind) addMatches(set *rules.Set) {
 				}
 			}
 		}
-		k.marks = append(k.marks, slot{eq.Attribute, only(eq.Value, odd, 8)})
+		odds := 8
+		if squatted && len(k.entity.Mirrors) > 0 {
+			odds = 50
+		}
+		k.marks = append(k.marks, slot{eq.Attribute, only(eq.Value, odd, odds)})
 	}
 }
 
@@ -149,23 +153,9 @@ func (k *kind) writtenByRules() []string {
 // item draws an item whole.
 func (k *kind) item(r *rand.Rand) change.Item {
 	it := make(change.Item, len(k.keys)+len(k.marks)+len(k.slots)+1)
-	var values [rules.VariablesMax]string
-	for i, v := range k.variables {
-		values[i] = oneOf(r, v.texts)
-	}
-	for _, key := range k.keys {
-		text := ""
-		for _, p := range key.parts {
-			if p.variable < 0 {
-				text += p.literal
-			} else {
-				text += values[p.variable]
-			}
-		}
-		if key.number {
-			it[key.name] = change.Number(text)
-		} else {
-			it[key.name] = change.String(text)
+	for try := range keyTriesMax {
+		if k.drawKey(r, it, try == keyTriesMax-1) {
+			break
 		}
 	}
 	for _, s := range k.marks {
@@ -179,6 +169,38 @@ func (k *kind) item(r *rand.Rand) change.Item {
 		s.write(it, s.pool.draw(r))
 	}
 	return it
+}
+
+// keyTriesMax is how often a key is drawn until it is short enough.
+const keyTriesMax = 4
+
+// drawKey draws an item's key, and reports whether DynamoDB allows one so long.
+// Each variable's first value is short.
+func (k *kind) drawKey(r *rand.Rand, it change.Item, short bool) bool {
+	var values [rules.VariablesMax]string
+	for i, v := range k.variables {
+		if values[i] = v.texts[0]; !short {
+			values[i] = oneOf(r, v.texts)
+		}
+	}
+	fits := true
+	for i, key := range k.keys {
+		text := ""
+		for _, p := range key.parts {
+			if p.variable < 0 {
+				text += p.literal
+			} else {
+				text += values[p.variable]
+			}
+		}
+		if key.number {
+			it[key.name] = change.Number(text)
+			continue
+		}
+		it[key.name] = change.String(text)
+		fits = fits && len(text) <= keyBytesMax[i]
+	}
+	return fits
 }
 
 // write gives the item a value, or takes it away where it is absent.

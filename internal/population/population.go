@@ -26,10 +26,14 @@ type Population struct {
 	kinds  []*kind // by entity, in the file's order
 	writes []*kind // those that the application writes
 	makes  []*kind // those whose items rules make
+
+	madePercent int // how often the application writes these all the same
 }
 
 // New makes a Population of any rule file.
-func New(name, src string) (*Population, error) {
+func New(name, src string) (*Population, error) { return newPopulation(name, src, nil) }
+
+func newPopulation(name, src string, w *wild) (*Population, error) {
 	set, err := rules.Load(name, []byte(src))
 	if err != nil {
 		return nil, err
@@ -38,7 +42,10 @@ func New(name, src string) (*Population, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Population{Name: name, File: src, Set: set}
+	p := &Population{Name: name, File: src, Set: set, madePercent: madePercent}
+	if w != nil && w.squatted {
+		p.madePercent = squattedPercent
+	}
 	templates := make([][][]part, len(set.Entities))
 	for i, e := range set.Entities {
 		for _, key := range p.keyNames() {
@@ -50,6 +57,7 @@ func New(name, src string) (*Population, error) {
 		return nil, fmt.Errorf("checking the keys of %s: %w", name, err)
 	}
 	v := newVocabulary(f, p.ids(templates), p.counted(templates))
+	v.goWild(w, p.rooms(templates))
 	for i, e := range set.Entities {
 		k := newKind(p, e, templates[i], v)
 		for n, other := range set.Entities {
@@ -126,6 +134,11 @@ func (p *Population) Key(it change.Item) change.Key {
 	return change.Key{Partition: keyText(it[p.Set.Table.PartitionKey]), Sort: keyText(it[p.Set.Table.SortKey])}
 }
 
+// Makes reports whether rules make items with the key of this one.
+func (p *Population) Makes(it change.Item) bool {
+	return slices.ContainsFunc(p.makes, func(k *kind) bool { return k.entity.HasKey(p.Key(it)) })
+}
+
 // keyText returns a key's text, numbers in DynamoDB's normal form.
 func keyText(v change.Value) string {
 	if v.Kind() == change.KindNumber {
@@ -138,8 +151,9 @@ func keyText(v change.Value) string {
 
 // How often in a hundred an item is none of the usual.
 const (
-	foreignPercent = 3 // of no entity
-	madePercent    = 3 // of an entity whose items a rule makes
+	foreignPercent  = 3  // of no entity
+	madePercent     = 3  // of an entity whose items a rule makes
+	squattedPercent = 15 // the same, where the application goes for it
 )
 
 // Item draws a whole item as the application puts it: of any entity that it
@@ -148,7 +162,7 @@ func (p *Population) Item(r *rand.Rand) change.Item {
 	switch n := r.IntN(100); {
 	case n < foreignPercent:
 		return p.foreign(r)
-	case n < foreignPercent+madePercent && len(p.makes) > 0:
+	case n < foreignPercent+p.madePercent && len(p.makes) > 0:
 		return oneOf(r, p.makes).item(r)
 	case len(p.writes) == 0:
 		return oneOf(r, p.makes).item(r)
@@ -161,10 +175,12 @@ func (p *Population) foreign(r *rand.Rand) change.Item {
 	it := oneOf(r, p.kinds).item(r)
 	names := p.keyNames()
 	at := r.IntN(len(names))
-	if p.keyKind(at) == change.KindNumber {
+	text := it[names[at]].Text() + oneOf(r, []string{"#x", "#"})
+	switch {
+	case p.keyKind(at) == change.KindNumber:
 		it[names[at]] = change.Number("-1") // if numbers are all that tells entities apart, it is one of theirs
-	} else {
-		it[names[at]] = change.String(it[names[at]].Text() + oneOf(r, []string{"#x", "#"}))
+	case len(text) <= keyBytesMax[at]:
+		it[names[at]] = change.String(text)
 	}
 	return it
 }

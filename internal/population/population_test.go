@@ -41,7 +41,7 @@ func TestMostPopulationsAreDrawnAndAllWrittenOnesOccur(t *testing.T) {
 			t.Errorf("%s is never drawn", p.Name)
 		}
 	}
-	for _, name := range []string{"blog", "groups", "likes", "social", "shop", "odd", "numbers"} {
+	for _, name := range []string{"blog", "groups", "likes", "social", "shop", "odd", "numbers", "deep"} {
 		if count[name] == 0 {
 			t.Errorf("%s is not among the written ones", name)
 		}

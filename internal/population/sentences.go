@@ -55,6 +55,12 @@ func (g *grammar) mirror(source *entity) {
 	if g.chance(25) {
 		set = "set: { origin: " + g.pick("mirror", "7", "true", "null") + " }"
 	}
+	if links := ofSort(target.readable(), link); len(links) > 0 && g.chance(35) {
+		target.unique = g.oneOf(links).name
+	}
+	if g.chance(25) {
+		target.match = g.pick("{ kind: view }", "{ draft: false, level: 1 }")
+	}
 	g.entities = append(g.entities, target)
 	g.add("mirror", "mirror: "+source.name, "as: "+target.name, "attributes: ["+strings.Join(pairs, ", ")+"]", set, by, g.where(source, 35))
 }

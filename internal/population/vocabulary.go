@@ -1,6 +1,7 @@
 package population
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +16,8 @@ import (
 type vocabulary struct {
 	like     map[string]string // name → another with the same values, and so on to one that stands for all
 	meanings map[string]*meaning
+	wild     *wild
+	rooms    map[string][]int // by the name that stands for others: see Population.rooms
 }
 
 // meaning is what is known of the values of some names.
@@ -24,6 +27,9 @@ type meaning struct {
 	amount   bool // they are summed, or sums
 	flag     bool // they are conditions by themselves
 	literals []change.Value
+
+	ids, numbers [2]string // the usual ones; drawn once
+	longer       []string
 }
 
 // newVocabulary collects what a rule file says of its names. ids are those
@@ -159,23 +165,42 @@ func readsOf(text string) []string {
 	return program.Reads()
 }
 
-// keyTexts are the values of a variable in a key; the first ones are the
-// usual. number says that it is a number key there.
-func (v *vocabulary) keyTexts(name string, number, rest bool) []string {
+// goWild has values drawn at the edges of what DynamoDB holds.
+func (v *vocabulary) goWild(w *wild, rooms map[string][]int) {
+	v.wild, v.rooms = w, map[string][]int{}
+	for _, name := range slices.Sorted(maps.Keys(rooms)) {
+		v.rooms[v.standing(name)] = append(v.rooms[v.standing(name)], rooms[name]...)
+	}
+}
+
+// drawn is what is known of a name, with ids and numbers.
+func (v *vocabulary) drawn(name string) *meaning {
 	m := v.of(name)
-	switch {
-	case number:
-		return []string{"1", "2"}
-	case m.counted:
-		return []string{"1", "2", "1", "2", "1", "2", "01"}
+	if m.ids[0] != "" {
+		return m
 	}
 	stem := v.standing(name)[:1]
 	if stem[0] < 'A' || stem[0] > 'z' { // an attribute, unlike a variable, may begin with anything
 		stem = "x"
 	}
-	texts := []string{stem + "1", stem + "2", stem + "1", stem + "2", stem + "1", stem + "2", "5"}
+	m.ids, m.numbers, m.longer = v.wild.pair(stem), v.wild.numbers(), v.wild.longer(v.rooms[v.standing(name)])
+	return m
+}
+
+// keyTexts are the values of a variable in a key; the first ones are the
+// usual, and short. number says that it is a number key there.
+func (v *vocabulary) keyTexts(name string, number, rest bool) []string {
+	m := v.drawn(name)
+	switch one, two := m.numbers[0], m.numbers[1]; {
+	case number:
+		return []string{one, two}
+	case m.counted:
+		return []string{one, two, one, two, one, two, "01"}
+	}
+	one, two := m.ids[0], m.ids[1]
+	texts := slices.Concat([]string{one, two, one, two, one, two, "5"}, m.longer)
 	if rest {
-		texts = append(texts, stem+"1#"+stem+"2")
+		texts = append(texts, one+"#"+two)
 	}
 	return texts
 }
@@ -201,7 +226,7 @@ func (v *vocabulary) pool(name string) pool {
 		p.usual = append(p.usual, change.Number("5"))
 		p.odd = append(p.odd, text(p.usual[0].Text()+"#x"), change.Bool(true))
 		if m.counted {
-			p.usual = append(p.usual, change.Number("1"), text("2.0"))
+			p.usual = append(p.usual, change.Number(m.numbers[0]), text("2.0"))
 			p.odd = append(p.odd, text("x"))
 		}
 	case m.flag:
@@ -212,9 +237,12 @@ func (v *vocabulary) pool(name string) pool {
 			p.usual = append(p.usual, change.Number(amount))
 		}
 		p.odd = append(p.odd, text("high"), change.Number("100000000000000000000.1"))
+		if v.wild != nil && v.wild.amounts {
+			p.odd, p.odds = append(p.odd, change.Number(oneOf(v.wild.r, extremes[:])), change.Number(oneOf(v.wild.r, extremes[:]))), 25
+		}
 	default:
 		p.usual = []change.Value{text("A"), text("B"), text("C")}
-		p.odd = append(p.odd, change.Number("7"))
+		p.usual, p.odd = append(p.usual, v.wild.values()...), append(p.odd, change.Number("7"))
 	}
 	p.usual = append(p.usual, m.literals...)
 	return p

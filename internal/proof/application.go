@@ -3,6 +3,7 @@ package proof
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
@@ -23,8 +25,11 @@ import (
 // expiresAt is the table's TTL attribute. No rule knows of it.
 const expiresAt = "expiresAt"
 
-// stampPrefix begins the names of stamps (docs/rules.md).
-const stampPrefix = "_dm_"
+// What begins the names of stamps, and of all attributes that are the engine's own (docs/rules.md).
+const (
+	stampPrefix = "_dm_"
+	engines     = "_dm"
+)
 
 // application is the one that writes base items, and now and then what is not its own.
 type application struct {
@@ -32,20 +37,40 @@ type application struct {
 	table      string
 	population *population.Population
 	base       map[change.Key]change.Item // what it wrote last, by key
+	expired    map[change.Key]bool        // items that rules make whose time to live has passed
 	kept       []change.Item              // read, for being put back
 	writes     int
 }
 
 func (a *application) put(it change.Item) error {
 	a.writes++
-	a.base[a.population.Key(it)] = maps.Clone(it)
 	_, err := a.sim.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.table, Item: attributes.ItemToTable(it)})
+	if err == nil {
+		a.wrote(it, maps.Clone(it))
+	}
+	return butForRoom(err)
+}
+
+// wrote notes what the application has under a key from now on; nil if nothing.
+func (a *application) wrote(it, base change.Item) {
+	key := a.population.Key(it)
+	delete(a.expired, key)
+	if a.base[key] = base; base == nil {
+		delete(a.base, key)
+	}
+}
+
+// butForRoom lets an error pass that says that an item would become too large: it is as it was.
+func butForRoom(err error) error {
+	if refused := smithy.APIError(nil); errors.As(err, &refused) && strings.HasPrefix(refused.ErrorMessage(), "Item size") {
+		return nil
+	}
 	return err
 }
 
 func (a *application) delete(it change.Item) error {
 	a.writes++
-	delete(a.base, a.population.Key(it))
+	a.wrote(it, nil)
 	_, err := a.sim.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &a.table, Key: attributes.ItemToTable(a.keyItem(it))})
 	return err
 }
@@ -64,7 +89,6 @@ func (a *application) set(it change.Item) error {
 	a.writes++
 	keys := a.population.Set.Table
 	in := &dynamodb.UpdateItemInput{TableName: &a.table, Key: attributes.ItemToTable(a.keyItem(it)), ExpressionAttributeNames: map[string]string{}}
-	key := a.population.Key(it)
 	base, err := a.baseOf(it)
 	if err != nil {
 		return err
@@ -98,14 +122,15 @@ func (a *application) set(it change.Item) error {
 		text += " REMOVE " + strings.Join(removes, ", ")
 	}
 	in.UpdateExpression = &text
-	a.base[key] = base
-	_, err = a.sim.UpdateItem(context.Background(), in)
-	return err
+	if _, err = a.sim.UpdateItem(context.Background(), in); err == nil {
+		a.wrote(it, base)
+	}
+	return butForRoom(err)
 }
 
 // baseOf is what the application takes for its own on an item that it is about
 // to change: what it wrote there, or, on an item that rules made, all that is
-// there. Who takes a stamp off makes the item his own, too.
+// there. Who takes a stamp or the mark off makes the item his own, too.
 func (a *application) baseOf(it change.Item) (change.Item, error) {
 	out, err := a.sim.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &a.table, Key: attributes.ItemToTable(a.keyItem(it)), ConsistentRead: aws.Bool(true)})
 	if err != nil || len(out.Item) == 0 {
@@ -113,7 +138,7 @@ func (a *application) baseOf(it change.Item) (change.Item, error) {
 	}
 	base, ok := a.base[a.population.Key(it)]
 	for name := range it {
-		ok = ok && !strings.HasPrefix(name, stampPrefix)
+		ok = ok && !strings.HasPrefix(name, engines)
 	}
 	if ok {
 		return maps.Clone(base), nil
@@ -131,7 +156,7 @@ func (a *application) transact(items []change.Item) error {
 		}
 		seen[key] = true
 		a.writes++
-		a.base[key] = maps.Clone(it)
+		a.wrote(it, maps.Clone(it))
 		in.TransactItems = append(in.TransactItems, ddb.TransactWriteItem{Put: &ddb.Put{TableName: &a.table, Item: attributes.ItemToTable(it)}})
 	}
 	_, err := a.sim.TransactWriteItems(context.Background(), in)
@@ -230,7 +255,14 @@ func (a *application) expire(it change.Item) error {
 		return err
 	}
 	a.sim.ExpireItems()
-	delete(a.base, a.population.Key(it))
+	present, err := a.present()
+	if err != nil || slices.ContainsFunc(present, func(x change.Item) bool { return a.population.Key(x) == a.population.Key(it) }) {
+		return err // it had no room for the time
+	}
+	a.wrote(it, nil)
+	if a.population.Makes(it) {
+		a.expired[a.population.Key(it)] = true
+	}
 	return nil
 }
 
@@ -246,17 +278,17 @@ func (a *application) vandalize(r *rand.Rand, it change.Item) error {
 	wrong := a.keyItem(it)
 	name := names[r.IntN(len(names))]
 	wrong[name] = change.Value{}
-	if r.IntN(2) == 0 && !strings.HasPrefix(name, stampPrefix) {
+	if r.IntN(2) == 0 && !strings.HasPrefix(name, engines) {
 		wrong[name] = change.Number(fmt.Sprint(70 + r.IntN(9)))
 	}
 	return a.set(wrong)
 }
 
-// derived are the attributes that the engine keeps on an item, stamps included.
+// derived are the attributes that the engine keeps on an item, stamps and mark included.
 func (a *application) derived(it change.Item) []string {
 	var names []string
 	for name := range it {
-		if strings.HasPrefix(name, stampPrefix) {
+		if strings.HasPrefix(name, engines) {
 			names = append(names, name)
 		}
 	}
@@ -271,12 +303,18 @@ func (a *application) derived(it change.Item) []string {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return it[name].Kind() == change.KindAbsent })
 }
 
+// toldMax is how many bytes of a value are told.
+const toldMax = 100
+
 // told writes an item in one line.
 func told(it change.Item) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(it)) {
 		v := it[name]
 		text := v.Text()
+		if len(text) > toldMax {
+			text = fmt.Sprintf("%s…(%d bytes)", strings.ToValidUTF8(text[:toldMax/2], "?"), len(text))
+		}
 		switch v.Kind() {
 		case change.KindMap, change.KindList, change.KindNull:
 			text = fmt.Sprint(v)

@@ -57,8 +57,7 @@ func (l *life) befall(s Step) error {
 		l.crew.KillAll()
 		return errors.Join(l.stream(false), l.stream(true), l.drop(leaseTableName))
 	case adversary.StateLost:
-		l.crew.KillAll()
-		return errors.Join(l.disown(), l.drop(leaseTableName), l.drop(stateTableName))
+		return l.loseState()
 	case adversary.RulesAdded:
 		if !l.Changing {
 			l.crew.World.RuleFile = l.Population.File
@@ -87,6 +86,9 @@ const (
 // on reading. No shard stays open for so long, unless a schedule says which do.
 func (l *life) age() error {
 	l.aged = true
+	// A worker that sleeps for so long may put rows of shards that are gone by then, and finds
+	// that the stream does not hold their records: that is as loud as a loss.
+	l.fading = l.fading || l.crew.Asleep() > 0
 	until := time.Now().Add(retention)
 	for rolls := time.Now().Add(shardLife); time.Now().Before(until); l.crew.Turn() {
 		if l.Name != "" || time.Now().Before(rolls) {
@@ -133,9 +135,17 @@ func (l *life) drop(table string) error {
 	return err
 }
 
+// loseState deletes the state table and the checkpoints.
+func (l *life) loseState() error {
+	l.crew.KillAll()
+	l.startsOver = true
+	return errors.Join(l.disown(), l.drop(leaseTableName), l.drop(stateTableName))
+}
+
 // recreate restores the table from a backup that holds most of its items, stamps included.
 func (l *life) recreate(pick uint64) error {
 	l.crew.KillAll()
+	l.startsOver = true
 	backup, err := l.app.present()
 	if err != nil {
 		return err
@@ -143,7 +153,7 @@ func (l *life) recreate(pick uint64) error {
 	if err := errors.Join(l.drop(tableName), l.drop(stateTableName), l.drop(leaseTableName), l.createTable(pick%2 == 0)); err != nil {
 		return err
 	}
-	l.app.base, l.app.kept = map[change.Key]change.Item{}, nil
+	l.app.base, l.app.expired, l.app.kept = map[change.Key]change.Item{}, map[change.Key]bool{}, nil
 	for i, it := range backup {
 		if pick>>(i%60)&3 == 3 {
 			continue

@@ -6,6 +6,19 @@ import (
 	"github.com/dynamill/dynamill/internal/adversary"
 )
 
+// desk has items that become others: a ticket with a copy and a count becomes a bill.
+const desk = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:   { key: { pk: "USER#${userId}",   sk: "PROFILE" } }
+  Ticket: { key: { pk: "DESK#${ticketId}", sk: "INFO" }, match: { kind: ticket } }
+  Bill:   { key: { pk: "DESK#${ticketId}", sk: "INFO" }, match: { kind: bill } }
+  Note:   { key: { pk: "NOTE#${noteId}",   sk: "INFO" } }
+rules:
+  author: { copy: name as userName, from: User, to: Ticket, by: userId }
+  notes:  { count: Note, as: Ticket.notes, by: ticketId }
+`
+
 // foundSchedules are bugs that histories have found, each as the shortest that
 // shows it. They failed before the engine was mended.
 func foundSchedules() []schedule {
@@ -37,6 +50,28 @@ func foundSchedules() []schedule {
 			// before the other has made their rows.
 			name: "a stream is drained while another begins to read it", rules: names, workers: 2, company: true, again: true, seed: 47,
 			steps: []Step{puts(userA + "old"), befalls(adversary.RolledOver), puts(userA + "new")},
+		},
+		{
+			name: "a comment cannot name its user, and the record of that is lost", rules: names, verifies: true,
+			steps: []Step{puts(userA + "old"), puts(comment + "a#b"), {Kind: Befall, Fault: adversary.Skipped}},
+		},
+		{
+			name: "a comment that could not name its user can, and the record of that is lost", rules: names, verifies: true,
+			steps: []Step{puts(userA + "old"), puts(comment + "a#b"), puts(comment + "a"), {Kind: Befall, Fault: adversary.Skipped}},
+		},
+		{
+			name: "a ticket becomes a bill, and the record of that is lost", rules: desk, verifies: true,
+			steps: []Step{
+				puts(userA + "old"), puts("pk=NOTE#1, sk=INFO, ticketId=1"), puts("pk=DESK#1, sk=INFO, kind=ticket, userId=a"),
+				step(Rest, Update, "pk=DESK#1, sk=INFO, kind=bill"), {Kind: Befall, Fault: adversary.Skipped},
+			},
+		},
+		{
+			name: "a ticket is put back as a bill, with the stamps that it had", rules: desk,
+			steps: []Step{
+				puts(userA + "old"), puts("pk=NOTE#1, sk=INFO, ticketId=1"), puts("pk=DESK#1, sk=INFO, kind=ticket, userId=a"),
+				step(Rest, Remember, "pk=DESK#1, sk=INFO"), step(0, Delete, "pk=DESK#1, sk=INFO"), step(Rest, PutBack, "kind=bill"),
+			},
 		},
 	}
 }

@@ -136,6 +136,9 @@ func Draw(seed uint64) *History {
 	if r := rand.New(rand.NewPCG(seed, 0x7461736b73)); r.IntN(3) == 0 {
 		h.FanOutMax = 1 + r.IntN(3)
 	}
+	if r := rand.New(rand.NewPCG(seed, 0x77696c64)); r.IntN(2) == 0 {
+		h.Population = h.Population.Wild(r)
+	}
 	h.drawSharing()
 	for i := range h.Old + 10 + r.IntN(60) {
 		s := h.drawStep(r)
@@ -147,6 +150,7 @@ func Draw(seed uint64) *History {
 		}
 		h.Steps = append(h.Steps, s)
 	}
+	h.drawLarge()
 	h.drawReplays()
 	return h
 }

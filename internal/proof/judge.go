@@ -38,11 +38,14 @@ func (l *life) judgeBut(except ...oracle.Exception) error {
 
 func (l *life) compare(present, state []change.Item, except ...oracle.Exception) {
 	set, named := l.Population.Set, l.named(present)
-	for _, d := range oracle.Drift(set, l.honoured(named, state)) {
+	for _, d := range oracle.Drift(set, named, l.expired()) {
 		l.problem("drift: %v", d)
 	}
 	l.leftBehind(named)
 	except = append(except, oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks)
+	if l.hasLarge() {
+		except = append(except, oracle.RejectedWrites)
+	}
 	for _, d := range oracle.Audit(set, present, state, time.Now().Add(slices.Max(append(l.Skews, 0))), except...) {
 		if d.Attribute == "due" && l.isEarly(state, d.Key) {
 			continue
@@ -92,56 +95,32 @@ func (l *life) isEarly(state []change.Item, key change.Key) bool {
 }
 
 // leftBehind says where an item still carries the stamp of a rule that does not
-// write on items of its entity, and that the application did not put there.
+// write on items of its entity, though it could on items with such a key.
 func (l *life) leftBehind(present []change.Item) {
-	known := l.registry()
 	for _, it := range present {
 		key := l.Population.Key(it)
 		m, _ := l.Population.Set.Identify(key, it)
 		for _, r := range l.Population.Set.Rules {
 			stamp := stampPrefix + r.Name
-			if r.Kind != rules.Mirror && r.Target != m.Entity && !it.Lookup(stamp).Missing() && !it.Lookup(stamp).Equal(l.app.base[key].Lookup(stampPrefix+known.ids[r])) {
+			if r.Kind != rules.Mirror && r.Target != m.Entity && r.Target.HasKey(key) && !it.Lookup(stamp).Missing() {
 				l.problem("left behind: %s carries %s: %s", key, stamp, told(it))
 			}
 		}
 	}
 }
 
-// honoured takes the stamps off mirror items on which they do not count: a
-// stamp's first word digests the state table's incarnation and the item's key
-// (docs/state-table.md). What carries no stamp is the application's own.
-func (l *life) honoured(present, state []change.Item) []change.Item {
-	var incarnation change.Value
-	for _, row := range state {
-		if row["pk"].Text() == "registry" && row["sk"].Text() == "table" {
-			incarnation = row["incarnation"]
-		}
-	}
-	judged := make([]change.Item, len(present))
-	for i, it := range present {
-		context := change.Digest(incarnation, change.String(l.Population.Key(it).String()), change.String(""))
-		judged[i] = maps.Clone(it)
-		maps.DeleteFunc(judged[i], func(name string, v change.Value) bool {
-			return l.stampsMirror(name) && !strings.HasPrefix(v.Text(), context+" ")
-		})
-	}
-	return judged
-}
-
-// stampsMirror reports whether an attribute is the stamp of a mirror rule.
-func (l *life) stampsMirror(name string) bool {
-	return slices.ContainsFunc(l.Population.Set.Rules, func(r *rules.Rule) bool {
-		return r.Kind == rules.Mirror && name == stampPrefix+r.Name
-	})
+// expired tells of the mirror items whose time to live has passed: nobody has to write them again.
+func (l *life) expired() oracle.Option {
+	return oracle.Expired(slices.Collect(maps.Keys(l.app.expired))...)
 }
 
 // inTheEnd begins the lines of a trace that show the tables.
 const inTheEnd = "in the end: "
 
-// judgeParking says what must not be parked: no write here is one that DynamoDB
-// refuses for good, and only where the bound is low does anybody fight long enough.
+// judgeParking says what must not be parked: only where an item is large is there a write
+// that DynamoDB refuses for good, and only where the bound is low does anybody fight long enough.
 func (l *life) judgeParking(p projections.Parked) {
-	if p.Code == "write.rejected" || p.Code == "heal.contested" && l.HealsMax == 0 {
+	if p.Code == "write.rejected" && !l.hasLarge() || p.Code == "heal.contested" && l.HealsMax == 0 {
 		l.problem("parked without need: %s, %s: %s", p.ID, p.Code, p.Reason)
 	}
 }

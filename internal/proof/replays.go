@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/adversary"
+	"github.com/dynamill/dynamill/internal/oracle"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -263,18 +264,54 @@ func (l *life) repair() error {
 	return nil
 }
 
+// derivedNames are the attributes that some rule of the history, of any time, writes.
+func (l *life) derivedNames() map[string]bool {
+	names := map[string]bool{}
+	for _, set := range append(l.formerSets(), l.Population.Set) {
+		for _, r := range set.Rules {
+			for _, name := range r.Writes {
+				names[name] = true
+			}
+		}
+	}
+	return names
+}
+
+// keepAdopted has what mirror rules wrote on an item of the application's count as its own.
+func (l *life) keepAdopted(key change.Key, it change.Item) {
+	base := l.app.base[key]
+	if base == nil || oracle.Made(key, it) {
+		return
+	}
+	for _, r := range l.Population.Set.Rules {
+		if r.Kind != rules.Mirror || !r.Target.HasKey(key) {
+			continue
+		}
+		for _, name := range r.Writes {
+			if v, there := it[name]; there {
+				base[name] = v
+			}
+		}
+	}
+}
+
 // disown has items that rules made taken for the application's own, as they are
 // when the state table is lost (docs/state-table.md, "Starting over"): a change
 // of the rules takes even the stamps off that tell them.
 func (l *life) disown() error {
-	if !l.Changing {
-		return nil
-	}
 	present, err := l.app.present()
+	derived := l.derivedNames()
 	for _, it := range present {
 		key := l.Population.Key(it)
+		if l.keepAdopted(key, it); !l.Changing {
+			continue
+		}
 		own := maps.Clone(it)
-		maps.Copy(own, l.app.base[key]) // and of its items, what rules that are gone by then have left on them
+		for name, value := range l.app.base[key] {
+			if !derived[name] { // a rule that is gone by then leaves the value that it wrote last
+				own[name] = value
+			}
+		}
 		if l.app.base[key] != nil {
 			maps.DeleteFunc(own, func(name string, _ change.Value) bool {
 				return strings.HasPrefix(name, stampPrefix) && l.app.base[key].Lookup(name).Missing()

@@ -51,7 +51,9 @@ type life struct {
 	app  *application
 	gap  bool // records were lost
 
-	aged, fading bool // the stream is older than it holds records; and checkpoints were lost since: what is to be read again may go meanwhile
+	startsOver bool // without the former state table, which knew the engine's mirror items
+
+	aged, fading bool // the stream is older than it holds records; and checkpoints were lost since, or a worker slept: what is to be read again may go meanwhile
 
 	opponents map[change.Key]opponent
 	early     map[change.Key]string // versions of entries with due marks that stood when their rules went live
@@ -76,7 +78,7 @@ func Run(h *History, trace bool) *Outcome {
 	if trace {
 		l.crew.Log = l.log
 	}
-	l.app = &application{sim: l.crew.Sim, table: tableName, population: h.Population, base: map[change.Key]change.Item{}}
+	l.app = &application{sim: l.crew.Sim, table: tableName, population: h.Population, base: map[change.Key]change.Item{}, expired: map[change.Key]bool{}}
 	if err := l.live(); err != nil {
 		l.problem("%v", err)
 	}
@@ -243,7 +245,7 @@ func (l *life) end() error {
 	if err := l.drain(); err != nil {
 		return err
 	}
-	if l.gap {
+	if l.gap || l.startsOver {
 		if err := l.makeGood(); err != nil {
 			return fmt.Errorf("sweeping: %w", err)
 		}
@@ -306,6 +308,9 @@ func (l *life) sweep() error {
 	}
 	for _, row := range state {
 		if key, ok := strings.CutPrefix(row["pk"].Text(), "item/"); ok {
+			if whole := row["item"].Text(); whole != "" { // the key of the row is cut
+				key = whole
+			}
 			keys = append(keys, change.ParseKey(key))
 		}
 	}
@@ -317,14 +322,14 @@ func (l *life) sweep() error {
 
 // retryParked does what docs/state-table.md tells the operator to do about
 // what no record clears: contested attributes, refused writes, and all that is
-// parked where records were lost.
+// parked where records were lost and nothing was verified.
 func (l *life) retryParked() error {
 	again := false
 	err := l.crew.With(func(ctx context.Context, e *projections.Engine) error {
 		all, err := e.Parked(ctx)
 		for _, p := range all {
 			l.judgeParking(p)
-			if !l.gap && p.Code != "heal.contested" && p.Code != "write.rejected" && p.Code != "number.overflow" {
+			if (!l.gap || l.Verifies) && p.Code != "heal.contested" && p.Code != "write.rejected" && p.Code != "number.overflow" {
 				continue
 			}
 			again = true

@@ -92,6 +92,12 @@ func ledgerSchedules() []schedule {
 			strikes: []adversary.Strike{holds(`^BatchGetItem app-dynamill\(item/USER#a`, 0)},
 		},
 		{
+			// No number holds the difference, so that the contribution goes in two steps.
+			guard: guard.StepPosition, name: "a worker crashes between two steps of one move", rules: members,
+			steps:   []Step{puts(group), puts(membership + ", points=#1e40"), step(Rest, Put, membership+", points=#2.5")},
+			strikes: []adversary.Strike{at(`ADD value 2.5, operations 1`, 0, adversary.CrashedBefore)},
+		},
+		{
 			// A record fails, the checkpoint is written, and the worker crashes before it tries again.
 			guard: guard.Frontier, name: "a worker crashes after a checkpoint behind a record that failed", rules: members,
 			steps: []Step{puts(group), puts(membership)},

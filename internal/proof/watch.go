@@ -2,8 +2,10 @@ package proof
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -27,7 +29,9 @@ func (l *life) watch(w *adversary.Worker, before, after change.Item) {
 		guard.InForce(func() { l.judgeDeletion(w, before) })
 		return
 	}
+	delete(l.app.expired, l.Population.Key(after))
 	guard.InForce(func() {
+		l.judgeMark(w, before, after)
 		key := l.Population.Key(after)
 		m, ok := l.Population.Set.Identify(key, after)
 		known := l.registry()
@@ -52,12 +56,45 @@ func (l *life) judgeDeletion(w *adversary.Worker, before change.Item) {
 			l.problem("%s deletes %s as left by a former rule, but %s has it: %s", w, key, r.Name, told(before))
 		}
 	}
-	for name, v := range before {
-		if strings.HasPrefix(name, stampPrefix) && strings.HasPrefix(v.Text(), context+" ") { // of no other kind of rule
-			return
+	if !oracle.Made(key, before) {
+		l.problem("%s deletes %s, which it did not make: %s", w, key, told(before))
+	}
+	delete(l.app.base, key) // what the application put on it goes with it
+}
+
+// judgeMark says whether a worker makes an item that is not marked as made, takes
+// one for its own that it did not make, or writes on another entity's item where a
+// mirror item belongs (promise 8).
+func (l *life) judgeMark(w *adversary.Worker, before, after change.Item) {
+	key := l.Population.Key(after)
+	switch {
+	case before == nil && !oracle.Made(key, after):
+		l.problem("%s makes %s without a mark: %s", w, key, told(after))
+	case before == nil || oracle.Made(key, before):
+	case oracle.Made(key, after):
+		l.problem("%s marks %s as its own, which it did not make: %s", w, key, told(before))
+	case l.occupies(key, before) && !onlyTakesOff(before, after):
+		l.problem("%s writes on %s, which is of another entity: from %s to %s", w, key, told(before), told(after))
+	}
+}
+
+// occupies reports whether an item with a mirror item's key is of another entity.
+func (l *life) occupies(key change.Key, it change.Item) bool {
+	m, _ := l.Population.Set.Identify(key, it)
+	return slices.ContainsFunc(l.Population.Set.Rules, func(r *rules.Rule) bool {
+		return r.Kind == rules.Mirror && r.Target != m.Entity && r.Target.HasKey(key)
+	})
+}
+
+// onlyTakesOff reports whether a write does nothing but take stamps off an item, with what was written under them.
+func onlyTakesOff(before, after change.Item) bool {
+	stamped := slices.ContainsFunc(slices.Collect(maps.Keys(before)), func(name string) bool { return strings.HasPrefix(name, stampPrefix) })
+	for name, v := range after {
+		if !v.Equal(before[name]) && !strings.HasPrefix(name, stampPrefix) {
+			return false
 		}
 	}
-	l.problem("%s deletes %s, which carries no stamp: %s", w, key, told(before))
+	return stamped
 }
 
 // judgeStamp says whether a worker took a step back (promise 3), wrote what the
@@ -104,7 +141,7 @@ func (l *life) drifts(r *rules.Rule, before, given change.Item) bool {
 			present[i] = given
 		}
 	}
-	return slices.ContainsFunc(oracle.Drift(l.Population.Set, l.named(present)), func(d oracle.Difference) bool { return d.Rule == r.Name && d.Key == key })
+	return slices.ContainsFunc(oracle.Drift(l.Population.Set, l.named(present), l.expired()), func(d oracle.Difference) bool { return d.Rule == r.Name && d.Key == key })
 }
 
 // askedOf is the parent or the group of an item under a rule.
@@ -143,8 +180,16 @@ type opponent struct {
 }
 
 // answersMax is how often an opponent has to answer before the fight counts as
-// endless: more than all the bounds in a history's time together.
+// endless: more than all the bounds in a history's time together. In one that ages,
+// each ten minutes have a bound of their own.
 const answersMax = 300
+
+func (l *life) answersMax() int {
+	if !l.aged {
+		return answersMax
+	}
+	return answersMax + 2*l.HealsMax*int(retention/(10*time.Minute))
+}
 
 // answer lets the opponent, if the item has one, overwrite what was written.
 func (l *life) answer(after change.Item) {
@@ -152,7 +197,7 @@ func (l *life) answer(after change.Item) {
 	if !ok || after.Lookup(o.attribute).Equal(o.value) {
 		return
 	}
-	if o.answers++; o.answers > answersMax {
+	if o.answers++; o.answers > l.answersMax() {
 		l.problem("the fight for %s of %s has no end", o.attribute, l.Population.Key(after))
 		return
 	}

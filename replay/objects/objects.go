@@ -138,6 +138,19 @@ func (b Bucket) List(ctx context.Context, prefix string, found func(Object) erro
 	return nil
 }
 
+// PermissionError says which permissions the credentials lack for an object.
+type PermissionError struct {
+	Place, Permissions string
+	Err                error // of S3
+}
+
+func (e *PermissionError) Error() string {
+	return fmt.Sprintf("%s: the credentials lack %s: allow that in their IAM policy and in the policy of the bucket (%v)", e.Place, e.Permissions, e.Err)
+}
+
+// Unwrap returns the error of S3.
+func (e *PermissionError) Unwrap() error { return e.Err }
+
 // explained says what can be done about a refusal, and makes a missing object an fs.ErrNotExist.
 func (b Bucket) explained(err error, name, permissions string) error {
 	var (
@@ -148,7 +161,7 @@ func (b Bucket) explained(err error, name, permissions string) error {
 	case errors.As(err, &missing):
 		return fmt.Errorf("%s: %w", b.Place(name), fs.ErrNotExist)
 	case errors.As(err, &api) && api.ErrorCode() == "AccessDenied":
-		return fmt.Errorf("%s: the credentials lack %s: %w", b.Place(name), permissions, err)
+		return &PermissionError{b.Place(name), permissions, err}
 	}
 	return fmt.Errorf("%s: %w", b.Place(name), err)
 }

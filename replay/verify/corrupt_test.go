@@ -34,7 +34,7 @@ func (w *world) spoil(n int) map[string]string {
 // spoilBy does n corruptions of a corruptor.
 func (w *world) spoilBy(c *corruptor, n int) map[string]string {
 	c.done, c.rows, c.all = map[string]string{}, w.scan("app-dynamill"), w.scan("app")
-	ways := []func(*rand.Rand) (string, string){c.entry, c.accumulator, c.set, c.reference, c.display, c.copied, c.mirror, c.orphanEntry}
+	ways := []func(*rand.Rand) (string, string){c.entry, c.accumulator, c.set, c.reference, c.display, c.copied, c.mirror, c.orphanEntry, c.parked, c.leftover}
 	for tries := 0; len(c.done) < n && tries < 60*n; tries++ {
 		if where, what := ways[w.r.IntN(len(ways))](w.r); where != "" {
 			c.done[where] = what
@@ -192,6 +192,62 @@ func (c *corruptor) reference(r *rand.Rand) (string, string) {
 	row["sk"] = change.String(key.String())
 	c.put("app-dynamill", row)
 	return "item " + key.String(), "orphan reference made"
+}
+
+// parked deletes what is parked, gives it another code, or parks a good item.
+func (c *corruptor) parked(r *rand.Rand) (string, string) {
+	row := c.row(r, "parked")
+	if row == nil || slices.Contains([]string{"write.rejected", "heal.contested", "number.overflow"}, row["code"].Text()) {
+		return "", ""
+	}
+	item := row["item"].Text()
+	at := func() string {
+		name, locator := strings.CutPrefix(row["rule"].Text(), "@")
+		if locator {
+			name = "unique " + name
+		}
+		return "parked " + name + " " + item
+	}
+	if !c.free(at()) {
+		return "", ""
+	}
+	switch r.IntN(3) {
+	case 0:
+		c.delete("app-dynamill", row)
+		return at(), "parked record deleted"
+	case 1:
+		row["code"] = change.String("other")
+		c.put("app-dynamill", row)
+		return at(), "parked record of another code"
+	}
+	item = change.Key{Partition: "GONE#" + strconv.Itoa(r.IntN(1e6)), Sort: "x"}.String()
+	id := row["rule"].Text() + "/" + item
+	row["sk"], row["id"], row["item"] = change.String(id), change.String(id), change.String(item)
+	c.put("app-dynamill", row)
+	return at(), "parked record made"
+}
+
+// leftover has an item carry what a rule writes on items of another entity.
+func (c *corruptor) leftover(r *rand.Rand) (string, string) {
+	it := maps.Clone(c.all[r.IntN(len(c.all))])
+	key := c.p.Key(it)
+	m, ok := c.p.Set.Identify(key, it)
+	if !ok || !c.free("item "+key.String()) {
+		return "", ""
+	}
+	for _, rule := range c.p.Set.Rules {
+		if rule.Kind == rules.Mirror || rule.Target == m.Entity || !rule.Target.HasKey(key) || !c.plain(m.Entity, rule.Writes[0]) {
+			continue
+		}
+		if writes := slices.ContainsFunc(c.p.Set.Rules, func(o *rules.Rule) bool { return o.Target == m.Entity && slices.Contains(o.Writes, rule.Writes[0]) }); writes {
+			continue
+		}
+		it[rule.Writes[0]] = change.Number("7")
+		it["_dm_"+rule.Name] = change.String("x 000001|00000000000000000001 " + change.Digest(change.Number("7")))
+		c.put("app", it)
+		return "item " + key.String(), "left over by " + rule.Name
+	}
+	return "", ""
 }
 
 // plain reports whether no rule reads an attribute of an entity: what is

@@ -87,6 +87,19 @@ func effect(id string, v change.Value) func(*world, change.Item) {
 	}
 }
 
+// stampOf has a displayed value be wrong beside a stamp of its own context.
+func stampOf(rule, version string) func(*world, change.Item) {
+	return func(_ *world, it change.Item) {
+		words := strings.Split(it["_dm_"+rule].Text(), " ")
+		it["_dm_"+rule] = change.String(words[0] + " " + version + " " + words[2])
+		for _, name := range []string{"memberCount", "commentCount"} {
+			if _, ok := it[name]; ok {
+				it[name] = change.Number("77")
+			}
+		}
+	}
+}
+
 func under(pk, sk string) func(*world, change.Item) {
 	return func(_ *world, it change.Item) { it["pk"], it["sk"] = change.String(pk), change.String(sk) }
 }
@@ -105,41 +118,62 @@ const (
 func TestOddDamageIsFoundAndMended(t *testing.T) {
 	str, number := change.String, change.Number
 	for name, s := range map[string]spoilt{
-		"an effect that cannot be read":        {state, member, "", effect("member-count", str("garbage"))},
-		"an empty effect":                      {state, member, "", effect("member-count", str(""))},
-		"an effect that is a number":           {state, member, "", effect("member-count", number("1"))},
-		"effects that are a text":              {state, member, "", set("effects", str("none"))},
-		"no effects":                           {state, member, "", without("effects")},
-		"an effect on another group":           {state, member, "", effect("member-count", str("+1 GROUP#9/METADATA"))},
-		"an effect of another amount":          {state, member, "", effect("member-count", str("+5 GROUP#1/METADATA"))},
-		"an effect with another target":        {state, member, "", effect("member-list", str("=0000000000000000 GROUP#9/USER#1"))},
-		"an effect of another rule":            {state, member, "", effect("points", str("+5 USER#1/PROFILE"))},
-		"an entry without at":                  {state, member, "", without("at")},
-		"an entry whose at is a number":        {state, member, "", set("at", number("7"))},
-		"an entry whose at is garbage":         {state, member, "", set("at", str("x"))},
-		"an entry, rederived no number":        {state, member, "", set("rederived", str("3"))},
-		"a locator, changes no number":         {state, unique, "", set("changes", str("3"))},
-		"claims, changes no number":            {state, claimed, "", set("changes", str("3"))},
-		"an entry under another key":           {state, member, "", under("item/USER#8/GROUP#1", "entry")},
-		"an accumulator's value as a text":     {state, sumRow, "", set("value", str("7"))},
-		"an accumulator's right value as text": {state, sumRow, "", func(_ *world, it change.Item) { it["value"] = str(it["value"].Text()) }},
-		"an accumulator's value no number":     {state, sumRow, "", set("value", str("many"))},
-		"an accumulator without value":         {state, sumRow, "", without("value")},
-		"an accumulator without operations":    {state, sumRow, "", without("operations")},
-		"an accumulator's operations as text":  {state, sumRow, "", set("operations", str("1"))},
-		"an accumulator of nobody":             {state, sumRow, "", under("sum/member-count/GROUP#9%2FMETADATA/0", "accumulator")},
-		"a locator that is a text":             {state, unique, "", set("items", str("x"))},
-		"a locator without changes":            {state, unique, "", without("changes")},
-		"a locator of another item":            {state, unique, "", set("items", change.Set(change.KindStringSet, []string{"AUTHOR#9/POST#1"}))},
-		"a locator of another value":           {state, unique, "", under("locator/Post/9", "locator")},
-		"claims that are a text":               {state, claimed, "", set("sources", str("x"))},
-		"claims of another item":               {state, claimed, "", set("sources", change.Set(change.KindStringSet, []string{"COMMENT#0/METADATA"}))},
-		"claims on another item":               {state, claimed, "", under("claims/voters/VOTER#9/METADATA", "claims")},
-		"a parent's position that is a number": {state, "parent/comment-author/USER#1", "", set("at", number("5"))},
-		"a parent's position that is garbage":  {state, "parent/comment-author/USER#1", "", set("at", str("x"))},
-		"a reference to another parent":        {state, refers, "", under("references/comment-author/USER#2/PROFILE", "COMMENT#1/METADATA")},
-		"a reference to no parent":             {state, refers, "", under("references/comment-author/USER#9/PROFILE", "COMMENT#1/METADATA")},
-		"a reference of nobody without at":     {state, refers, "", func(w *world, it change.Item) { under(it["pk"].Text(), "COMMENT#9/METADATA")(w, it); delete(it, "at") }},
+		"an effect that cannot be read":                 {state, member, "", effect("member-count", str("garbage"))},
+		"an empty effect":                               {state, member, "", effect("member-count", str(""))},
+		"an effect that is a number":                    {state, member, "", effect("member-count", number("1"))},
+		"effects that are a text":                       {state, member, "", set("effects", str("none"))},
+		"no effects":                                    {state, member, "", without("effects")},
+		"an effect on another group":                    {state, member, "", effect("member-count", str("+1 GROUP#9/METADATA"))},
+		"an effect of another amount":                   {state, member, "", effect("member-count", str("+5 GROUP#1/METADATA"))},
+		"an effect with another target":                 {state, member, "", effect("member-list", str("=0000000000000000 GROUP#9/USER#1"))},
+		"an effect of another rule":                     {state, member, "", effect("points", str("+5 USER#1/PROFILE"))},
+		"a contribution of a mirror rule":               {state, member, "", effect("member-list", str("+1 GROUP#1/METADATA"))},
+		"a mirror item of a count":                      {state, member, "", effect("member-count", str("=00 GROUP#1/METADATA"))},
+		"a mirror item that cannot be":                  {state, member, "", effect("member-list", str("=00 NOWHERE"))},
+		"a contribution to nothing":                     {state, member, "", effect("member-count", str("+1 NOWHERE"))},
+		"an effect of a copy rule":                      {state, member, "", effect("comment-author", str("+1 x"))},
+		"a unique value of a rule":                      {state, member, "", effect("member-count", str("@x"))},
+		"a contribution of a locator":                   {state, "item/AUTHOR#1", "", effect("@Post", str("+1 x"))},
+		"an entry of the last epoch":                    {state, member, "", set("at", str("100000|"))},
+		"an entry at no position":                       {state, member, "", set("at", str("000001|zzz"))},
+		"an entry, rederived 0 times":                   {state, member, "", set("rederived", number("0"))},
+		"an entry, rederived half a time":               {state, member, "", set("rederived", number("0.5"))},
+		"a locator with 0 changes":                      {state, unique, "", set("changes", number("0"))},
+		"claims with 0 changes":                         {state, claimed, "", set("changes", number("0"))},
+		"claims with very many changes":                 {state, claimed, "", set("changes", number("1e30"))},
+		"an accumulator with -3 operations":             {state, sumRow, "", set("operations", number("-3"))},
+		"an accumulator, very many operations":          {state, sumRow, "", set("operations", number("1e30"))},
+		"a parent at no position":                       {state, "parent/comment-author/USER#1", "", set("at", str("000001|zzz"))},
+		"a displayed value, its stamp of a later epoch": {app, "GROUP#1", "METADATA", stampOf("member-count", "000009|00000000000000000001")},
+		"a displayed value, its stamp beyond counting":  {app, "GROUP#1", "METADATA", stampOf("member-count", "000001|09223372036854775807")},
+		"a displayed value, its stamp beyond repair":    {app, "AUTHOR#1", "POST#1", stampOf("comment-count", "000001|00002000000000000000")},
+		"a displayed value, its stamp an odd one":       {app, "GROUP#1", "METADATA", stampOf("member-count", "000003|zzz")},
+		"an entry without at":                           {state, member, "", without("at")},
+		"an entry whose at is a number":                 {state, member, "", set("at", number("7"))},
+		"an entry whose at is garbage":                  {state, member, "", set("at", str("x"))},
+		"an entry, rederived no number":                 {state, member, "", set("rederived", str("3"))},
+		"a locator, changes no number":                  {state, unique, "", set("changes", str("3"))},
+		"claims, changes no number":                     {state, claimed, "", set("changes", str("3"))},
+		"an entry under another key":                    {state, member, "", under("item/USER#8/GROUP#1", "entry")},
+		"an accumulator's value as a text":              {state, sumRow, "", set("value", str("7"))},
+		"an accumulator's right value as text":          {state, sumRow, "", func(_ *world, it change.Item) { it["value"] = str(it["value"].Text()) }},
+		"an accumulator's value no number":              {state, sumRow, "", set("value", str("many"))},
+		"an accumulator without value":                  {state, sumRow, "", without("value")},
+		"an accumulator without operations":             {state, sumRow, "", without("operations")},
+		"an accumulator's operations as text":           {state, sumRow, "", set("operations", str("1"))},
+		"an accumulator of nobody":                      {state, sumRow, "", under("sum/member-count/GROUP#9%2FMETADATA/0", "accumulator")},
+		"a locator that is a text":                      {state, unique, "", set("items", str("x"))},
+		"a locator without changes":                     {state, unique, "", without("changes")},
+		"a locator of another item":                     {state, unique, "", set("items", change.Set(change.KindStringSet, []string{"AUTHOR#9/POST#1"}))},
+		"a locator of another value":                    {state, unique, "", under("locator/Post/9", "locator")},
+		"claims that are a text":                        {state, claimed, "", set("sources", str("x"))},
+		"claims of another item":                        {state, claimed, "", set("sources", change.Set(change.KindStringSet, []string{"COMMENT#0/METADATA"}))},
+		"claims on another item":                        {state, claimed, "", under("claims/voters/VOTER#9/METADATA", "claims")},
+		"a parent's position that is a number":          {state, "parent/comment-author/USER#1", "", set("at", number("5"))},
+		"a parent's position that is garbage":           {state, "parent/comment-author/USER#1", "", set("at", str("x"))},
+		"a reference to another parent":                 {state, refers, "", under("references/comment-author/USER#2/PROFILE", "COMMENT#1/METADATA")},
+		"a reference to no parent":                      {state, refers, "", under("references/comment-author/USER#9/PROFILE", "COMMENT#1/METADATA")},
+		"a reference of nobody without at":              {state, refers, "", func(w *world, it change.Item) { under(it["pk"].Text(), "COMMENT#9/METADATA")(w, it); delete(it, "at") }},
 		"a reference of nobody, far ahead": {state, refers, "", func(w *world, it change.Item) {
 			under(it["pk"].Text(), "COMMENT#9/METADATA")(w, it)
 			it["at"] = str("000009|")

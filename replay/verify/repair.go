@@ -36,7 +36,7 @@ func newRepair(v *run) *repair {
 }
 
 // order is the order of mending: locators and claims go by entries, mirror items by those.
-var order = [][]drift.Kind{{drift.Entry}, {drift.Claims, drift.Locator}, {drift.Mirror}, {drift.Position, drift.Reference, drift.Copy, drift.Display, drift.Leftover}}
+var order = [][]drift.Kind{{drift.Entry}, {drift.Claims, drift.Locator}, {drift.Mirror}, {drift.Position, drift.Task, drift.Reference, drift.Copy, drift.Display, drift.Leftover, drift.Parked}}
 
 // singles mends all but sums.
 func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {
@@ -91,10 +91,12 @@ func (f *repair) mend(ctx context.Context, readings []drift.Reading) error {
 		case kind == drift.Claims || kind == drift.Locator:
 			done, err = f.Mender.MendSet(ctx, r)
 			rederive = append(rederive, r)
-		case kind == drift.Reference && len(r.Findings) > 0 && r.Findings[0].What == drift.Orphaned:
+		case kind == drift.Reference && isFound(r, drift.Orphaned):
 			done, err = f.Mender.PruneReference(ctx, r)
-		case kind == drift.Position:
-			done, err = f.Mender.DropPosition(ctx, r)
+		case kind == drift.Parked && isFound(r, drift.Surplus):
+			done, err = f.Mender.ClearParked(ctx, r)
+		case kind == drift.Position || kind == drift.Task:
+			done, err = f.Mender.DropTorn(ctx, r)
 			rederive = append(rederive, r)
 		case kind == drift.Display && r.Fix.Lacks != "": // a count that is shown has to be reached first
 			done, err = f.Mender.MendSum(ctx, r)
@@ -113,8 +115,13 @@ func (f *repair) mend(ctx context.Context, readings []drift.Reading) error {
 	// What other rules write on a mirror item follows once it is there. Its own
 	// record has that done, too, but not before the next look.
 	return f.rederive(ctx, slices.DeleteFunc(rederive, func(r drift.Reading) bool {
-		return r.Suspect.Kind != drift.Mirror || !slices.ContainsFunc(r.Findings, func(f drift.Finding) bool { return f.What == drift.Missing })
+		return r.Suspect.Kind != drift.Mirror || !isFound(r, drift.Missing)
 	}))
+}
+
+// isFound reports whether a reading found something wrong in this way.
+func isFound(r drift.Reading, what drift.What) bool {
+	return slices.ContainsFunc(r.Findings, func(f drift.Finding) bool { return f.What == what })
 }
 
 // note keeps in mind why something could not be mended.

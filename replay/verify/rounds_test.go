@@ -33,12 +33,13 @@ func (l *late) Blind() bool { return l.blind }
 func (l *late) Concerns(_ *change.Record, emit func(string)) { emit("it") }
 
 // rounds runs rounds over one suspect, which each reads.
-func (l *late) rounds(t *testing.T, patience time.Duration, each func(n int) drift.Reading) ([]drift.Reading, *run) {
+func (l *late) rounds(t *testing.T, waits time.Duration, each func(n int) drift.Reading) ([]drift.Reading, *run) {
 	t.Helper()
-	v := &run{Config: Config{Auditor: l, Pending: l, Settle: time.Millisecond, Patience: patience}}
+	v := &run{Config: Config{Auditor: l, Pending: l, Settle: time.Millisecond, Wait: waits}}
 	v.summary.Undecided = map[string]int64{}
 	n := 0
-	found, err := v.rounds(t.Context(), []drift.Suspect{{Kind: drift.Copy}}, func(context.Context, []drift.Suspect) ([]drift.Reading, error) {
+	wait, _ := v.waits(true, false)
+	found, err := v.rounds(t.Context(), []drift.Suspect{{Kind: drift.Copy}}, wait, func(context.Context, []drift.Suspect) ([]drift.Reading, error) {
 		n++
 		return []drift.Reading{each(n)}, nil
 	})
@@ -74,11 +75,29 @@ func TestWhatNoRecordConcernsIsDrift(t *testing.T) {
 }
 
 func TestWhatARecordMayExplainStaysUndecided(t *testing.T) {
-	for name, l := range map[string]*late{whyRecords: {}, whyBlind: {blind: true}} {
+	for name, l := range map[string]*late{WhyRecords: {}, whyBlind: {blind: true}} {
 		found, v := l.rounds(t, 20*time.Millisecond, func(int) drift.Reading { return wrong("it") })
 		if len(found) > 0 || v.summary.Undecided[name] != 1 {
 			t.Errorf("%s: found %v, %+v", name, found, v.summary)
 		}
+		if examples := v.summary.Examples; len(examples) != 1 || examples[0].Why != name || examples[0].What != drift.Wrong {
+			t.Errorf("%s: the examples are %+v, want the finding and its reason", name, examples)
+		}
+	}
+}
+
+func TestUndecidedExamplesOfAReasonAreBounded(t *testing.T) {
+	v := &run{}
+	v.summary.Undecided = map[string]int64{}
+	for range undecidedExamplesMax + 3 {
+		v.leaveUndecided(&suspense{why: whyMoved, suspect: drift.Suspect{Kind: drift.Sum, Group: "g"}})
+	}
+	v.leaveUndecided(&suspense{why: whyBrief})
+	if n := len(v.summary.Examples); n != undecidedExamplesMax+1 || v.summary.Undecided[whyMoved] != undecidedExamplesMax+3 {
+		t.Errorf("%d examples, counted %v", n, v.summary.Undecided)
+	}
+	if e := v.summary.Examples[0]; e.Kind != drift.Sum || e.Group != "g" {
+		t.Errorf("an example without a finding is %+v, want it to name its aggregate", e)
 	}
 }
 
@@ -95,8 +114,9 @@ func TestWhatKeepsMovingStaysUndecided(t *testing.T) {
 
 func TestStoppingEndsTheRounds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	v := &run{Config: Config{Settle: time.Hour, Patience: time.Hour}}
-	_, err := v.rounds(ctx, []drift.Suspect{{}}, func(context.Context, []drift.Suspect) ([]drift.Reading, error) {
+	v := &run{Config: Config{Settle: time.Hour, Wait: time.Hour}}
+	wait, _ := v.waits(true, false)
+	_, err := v.rounds(ctx, []drift.Suspect{{}}, wait, func(context.Context, []drift.Suspect) ([]drift.Reading, error) {
 		cancel()
 		return []drift.Reading{wrong("it")}, nil
 	})

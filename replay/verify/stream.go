@@ -51,6 +51,7 @@ const (
 	// shard is taken to be reached: GetRecords may give an empty page before it
 	// (API reference of DynamoDB Streams).
 	emptyPollsMax   = 3
+	reopensMax      = 3 // times that a shard is opened at its oldest record because that was trimmed meanwhile
 	shardsAtOnce    = 8
 	pollDefault     = 250 * time.Millisecond // a shard may be read five times a second
 	streamRetryTime = time.Minute
@@ -117,12 +118,19 @@ func (s *Stream) shard(ctx context.Context, label, id, after string, f func(*cha
 	if err != nil || iterator == nil {
 		return err
 	}
-	for empty := 0; iterator != nil && empty < emptyPollsMax; {
+	for empty, reopened := 0, 0; iterator != nil && empty < emptyPollsMax; {
 		out, err := persist(ctx, func() (*dynamodbstreams.GetRecordsOutput, error) {
 			return s.Client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator})
 		})
 		if trimmed := new(streams.TrimmedDataAccessException); errors.As(err, &trimmed) && after != "" {
 			return s.shard(ctx, label, id, "", f)
+		} else if errors.As(err, &trimmed) && reopened < reopensMax {
+			// The oldest record went after the iterator for it was taken.
+			reopened++
+			if iterator, err = s.open(ctx, id, ""); err != nil {
+				return err
+			}
+			continue
 		}
 		if expired := new(streams.ExpiredIteratorException); errors.As(err, &expired) { // whoever reads was suspended for a while
 			return s.shard(ctx, label, id, after, f)

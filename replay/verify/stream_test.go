@@ -25,8 +25,9 @@ type shards struct {
 	open    map[string]bool
 	trimmed map[string]int // reading behind a lower sequence number is refused
 	gone    string
-	throws  int    // calls that are refused first
-	expires string // an iterator that is too old once
+	throws  int            // calls that are refused first
+	expires string         // an iterator that is too old once
+	trims   map[string]int // iterators whose record is trimmed so many times
 }
 
 func (s *shards) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
@@ -68,6 +69,10 @@ func (s *shards) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInp
 		s.expires = ""
 		return nil, &streams.ExpiredIteratorException{}
 	}
+	if s.trims[*in.ShardIterator] > 0 {
+		s.trims[*in.ShardIterator]--
+		return nil, &streams.TrimmedDataAccessException{}
+	}
 	out := &dynamodbstreams.GetRecordsOutput{}
 	if page < len(s.pages[id]) {
 		if n, _ := strconv.Atoi(s.pages[id][page]); n > after {
@@ -102,7 +107,9 @@ func TestUnappliedRecordsAreThoseBehindTheCheckpoints(t *testing.T) {
 		"old ones count as applied": {fake, nil, 210 * time.Second, map[string]bool{"a1": true, "a2": true, "b3": true}},
 		"trimmed behind the checkpoint": {func() *shards { s := fake(); s.trimmed = map[string]int{"c": 3}; return s },
 			map[string]verify.Checkpoint{"a": {Done: true}, "b": {Done: true}, "c": {After: "2"}}, 0, map[string]bool{"c5": true, "c6": true, "c7": true}},
-		"whoever reads sleeps": {func() *shards { s := fake(); s.expires = "c 0 1"; return s },
+		"trimmed after the shard was opened": {func() *shards { s := fake(); s.trims = map[string]int{"c 0 0": 2}; return s },
+			map[string]verify.Checkpoint{"a": {Done: true}, "b": {Done: true}}, 0, map[string]bool{"c5": true, "c6": true, "c7": true}},
+		"the verification sleeps": {func() *shards { s := fake(); s.expires = "c 0 1"; return s },
 			map[string]verify.Checkpoint{"a": {Done: true}, "b": {Done: true}}, 0, map[string]bool{"c5": true, "c6": true, "c7": true}},
 		"a shard that is gone, and a limit": {func() *shards { s := fake(); s.gone, s.throws = "a", 2; return s },
 			map[string]verify.Checkpoint{"b": {Done: true}}, 0, map[string]bool{"c5": true, "c6": true, "c7": true}},

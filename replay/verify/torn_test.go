@@ -1,6 +1,8 @@
 package verify_test
 
 import (
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,7 +46,7 @@ func TestATornRowIsMendedWhereItHoldsUpTheStream(t *testing.T) {
 			_, err := w.engine().Process(w.ctx, records)
 			t.Logf("the stream, before: %v", err)
 
-			with := func(cfg *verify.Config) { cfg.Pending, cfg.Patience = c, 50*time.Millisecond }
+			with := func(cfg *verify.Config) { cfg.Pending, cfg.Wait = c, 50*time.Millisecond }
 			found, _ := w.verify(true, with)
 			if len(found) == 0 {
 				t.Error("nothing was found")
@@ -59,6 +61,38 @@ func TestATornRowIsMendedWhereItHoldsUpTheStream(t *testing.T) {
 			}
 			w.follow()
 			w.expectRight("after the stream was applied")
+		})
+	}
+}
+
+// TestATornTaskIsDroppedAndItsParentFilledAnew has a task that no process can work off, and
+// a child that it has not come to.
+func TestATornTaskIsDroppedAndItsParentFilledAnew(t *testing.T) {
+	for name, with := range map[string]change.Item{
+		"no position":     texts("at", "000001|zzz"),
+		"another parent":  texts("parent", "USER#2/PROFILE"),
+		"changes no more": texts("changes", "1"),
+		"no key":          texts("sk", "comment-author/USER#1", "parent", "USER#1"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := forum(t)
+			task := texts("pk", "tasks", "sk", "comment-author/USER#1/PROFILE", "rule", "comment-author", "parent", "USER#1/PROFILE", "at", "000001|")
+			task["changes"] = change.Number("1")
+			maps.Copy(task, with)
+			w.put(state, task)
+			w.damage(spoilt{app, "COMMENT#1", "METADATA", set("userName", change.String("Old"))})
+			w.lose()
+			found, _ := w.verify(false)
+			parent := strings.TrimPrefix(task["sk"].Text(), "comment-author/")
+			w.compare(found, map[string]string{"item " + parent: "torn task", "item COMMENT#1/METADATA": "copy"})
+			if _, err := w.engine().WorkTasks(w.ctx); err == nil {
+				t.Error("no error says that the task is torn")
+			}
+			again, _ := w.verify(true)
+			w.expectMended(again)
+			w.follow()
+			w.expectRight("after the repair")
 		})
 	}
 }

@@ -29,7 +29,7 @@ func TestRepairBesideTrafficDoesNoHarm(t *testing.T) {
 				}
 			})
 			for range 3 { // of two repairs at once, one finds done what the other has done
-				traffic.Go(func() { w.verify(true, func(cfg *verify.Config) { cfg.Patience = 50 * time.Millisecond }) })
+				traffic.Go(func() { w.verify(true, func(cfg *verify.Config) { cfg.Wait = 50 * time.Millisecond }) })
 			}
 			traffic.Wait()
 			w.follow()

@@ -45,7 +45,8 @@ type Mender interface {
 	MendSum(ctx context.Context, r drift.Reading) (bool, error)
 	MendSet(ctx context.Context, r drift.Reading) (bool, error)
 	PruneReference(ctx context.Context, r drift.Reading) (bool, error)
-	DropPosition(ctx context.Context, r drift.Reading) (bool, error)
+	DropTorn(ctx context.Context, r drift.Reading) (bool, error)
+	ClearParked(ctx context.Context, r drift.Reading) (bool, error)
 }
 
 // Table gives every item of a table, or every row of the state table, to f,
@@ -87,7 +88,7 @@ type Config struct {
 	MemoryBytes int           // for sorting; default 128 MB
 	TempDir     string        // for what does not fit into memory; "" is the system's
 	Settle      time.Duration // between the two readings that prove drift; default 10 s
-	Patience    time.Duration // for suspects that move or wait; default 2 minutes
+	Wait        time.Duration // for suspects that move or wait, in all; default 2 minutes; below 0: none
 	Sample      float64       // share of things to judge, by a hash of what they are; 0 or 1: all
 	SampleSeed  uint64        // the same seed draws the same sample
 	Ahead       bool          // report what the first reading shows, without proof: what rules would change
@@ -115,11 +116,25 @@ type Result struct {
 
 // Progress is how far it has come.
 type Progress struct {
-	Phase          string // "scanning", "sorting", "looking again", "repairing"
+	Phase          string // "scanning", "sorting", "looking again", "repairing", PhaseWaiting
 	Items, Rows    int64  // scanned
 	Suspects, Open int64  // found, and not decided yet
 	Found          int64
+	Reasons        map[string]int64 // waiting: how many suspects of those at hand wait, by the reason
+	WaitLeft       time.Duration    // waiting: of Config.Wait
 }
+
+// PhaseWaiting is the phase in which suspects are waited for.
+const PhaseWaiting = "waiting"
+
+// Undecided is a suspect that could not be judged, as it was last seen.
+type Undecided struct {
+	drift.Finding
+	Why string
+}
+
+// undecidedExamplesMax is how many undecided suspects of each reason a summary names.
+const undecidedExamplesMax = 5
 
 // Summary is the outcome.
 type Summary struct {
@@ -131,6 +146,7 @@ type Summary struct {
 	Repaired    int64
 	Unrepaired  int64
 	Undecided   map[string]int64 // suspects that could not be judged, by the reason
+	Examples    []Undecided      // some of them of each reason
 	WriteUnits  float64          // about what mending all of it costs
 	TempBytes   int64            // written to temporary files
 }
@@ -153,9 +169,9 @@ func (s *Summary) NotDecided() (all int64) {
 }
 
 const (
-	memoryDefault   = 128 << 20
-	settleDefault   = 10 * time.Second
-	patienceDefault = 2 * time.Minute
+	memoryDefault = 128 << 20
+	settleDefault = 10 * time.Second
+	waitDefault   = 2 * time.Minute
 )
 
 // run is one verification under way.
@@ -166,6 +182,7 @@ type run struct {
 	drifted  *spool[wrongEntry] // ledger entries that are wrong, and so make sums of the ledger wrong
 	sums     map[string]expect  // by aggregate
 	scans    int                // of the ledger, for the suspects at hand
+	waitEnds time.Time          // zero until the first suspects are at hand
 }
 
 // Run verifies once.
@@ -178,9 +195,10 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 	if v.Settle <= 0 {
 		v.Settle = settleDefault
 	}
-	if v.Patience <= 0 {
-		v.Patience = patienceDefault
+	if v.Wait == 0 {
+		v.Wait = waitDefault
 	}
+	v.Wait = max(v.Wait, 0)
 	if v.Logger == nil {
 		v.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -223,7 +241,8 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 	if v.Ahead {
 		return v.foresee(ctx, single, sums)
 	}
-	proven, err := v.rounds(ctx, single, v.Auditor.Read)
+	forSingles, forSums := v.waits(len(single) > 0, len(sums) > 0)
+	proven, err := v.rounds(ctx, single, forSingles, v.Auditor.Read)
 	if err != nil {
 		return err
 	}
@@ -248,7 +267,7 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 		v.suspectSum(s)
 	}
 	v.scans = 0
-	proven, err = v.rounds(ctx, append(sums, more...), v.readSums)
+	proven, err = v.rounds(ctx, append(sums, more...), forSums, v.readSums)
 	if err != nil {
 		return err
 	}

@@ -233,7 +233,7 @@ func (w *world) verify(repair bool, change ...func(*verify.Config)) ([]verify.Re
 	var found []verify.Result
 	cfg := verify.Config{
 		Auditor: a, Items: &verify.Scan{Client: w.sim, TableName: "app"}, Rows: &verify.Scan{Client: w.sim, TableName: "app-dynamill"},
-		TempDir: w.t.TempDir(), Settle: time.Millisecond, Patience: 20 * time.Millisecond,
+		TempDir: w.t.TempDir(), Settle: time.Millisecond, Wait: 20 * time.Millisecond,
 		Found: func(r verify.Result) error { found = append(found, r); return nil },
 	}
 	if repair {
@@ -274,6 +274,8 @@ func place(f drift.Finding) string {
 		return "sum " + f.Rule + " " + f.Group
 	case drift.Locator:
 		return "locator " + f.Rule + " " + f.Group
+	case drift.Parked:
+		return "parked " + f.Rule + " " + f.Item.String()
 	case drift.Claims:
 		return "claims " + f.Rule + " " + f.Item.String()
 	}

@@ -36,7 +36,33 @@ func newParser(kind, text string, attrs *Attributes) (*parser, error) {
 	if !ok {
 		return nil, p.invalid("Syntax error; token: %q", tokens[len(tokens)-1].text)
 	}
+	if n := p.operators(); n > operatorsMax {
+		return nil, p.invalid("The expression contains too many operators; operator count: %d", n)
+	}
 	return p, nil
+}
+
+// operatorsMax bounds an expression (developer guide, "Quotas").
+const operatorsMax = 300
+
+// operators counts operators and functions. In an update, = is none.
+func (p *parser) operators() int {
+	n := 0
+	for i, t := range p.tokens {
+		switch {
+		case t.keyword("BETWEEN"): // its AND is part of it
+		case t.keyword("AND"), t.keyword("OR"), t.keyword("NOT"), t.keyword("IN"):
+			n++
+		case t.kind == tokenWord:
+			if p.tokens[i+1].mark("(") {
+				n++
+			}
+		case t.kind != tokenMark:
+		case slices.Contains([]string{"<>", "<", "<=", ">", ">=", "+", "-"}, t.text), t.text == "=" && p.kind != "UpdateExpression":
+			n++
+		}
+	}
+	return n
 }
 
 func (p *parser) invalid(format string, args ...any) error {

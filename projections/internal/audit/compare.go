@@ -73,21 +73,26 @@ func whatOf(want, found change.Value) drift.What {
 // MirrorSide is what one rule has to do with a mirror item.
 type MirrorSide struct {
 	*plan.Binding
-	Asked *rules.MirrorItem // what it asks for; nil: nothing
+	Asked   *rules.MirrorItem // what it asks for; nil: nothing
+	Expired bool              // DynamoDB's time to live deleted just that
 }
 
-// CompareMirror says how a mirror item differs from what its rules ask for. An
-// item that none asks for is surplus if the engine made it.
+// CompareMirror says how the item at a mirror's key differs from what its rules ask for.
+// If none asks for it, an item that the engine made is surplus, and so is a stamp.
 func (a *Auditor) CompareMirror(key change.Key, item change.Item, sides []MirrorSide) []drift.Finding {
 	var all []drift.Finding
-	asked := slices.ContainsFunc(sides, func(s MirrorSide) bool { return s.Asked != nil }) || a.elseMirrored(key, item)
 	for _, s := range sides {
 		f := drift.Finding{Rule: s.Rule.Name, Kind: drift.Mirror, Item: key, WriteUnits: 2 * (1 + units(item))}
+		place := plan.PlaceOf(s.Binding, key, imageOf(item))
+		stamped := a.stamped(s.Binding, key, imageOf(item))
 		switch {
-		case s.Asked == nil && item != nil && !asked && a.stamped(s.Binding, key, item):
+		case s.Asked == nil && (place == plan.PlaceMade || stamped):
 			f.What, f.Found = drift.Surplus, itemText(item, s.Rule.Writes)
 			all = append(all, f)
-		case s.Asked == nil:
+		case place == plan.PlaceOccupied && stamped:
+			f.What, f.Attribute, f.Found = drift.Surplus, s.Stamp, Text(item.Lookup(s.Stamp))
+			all = append(all, f)
+		case s.Asked == nil, place == plan.PlaceOccupied, s.Expired && item == nil:
 		case item == nil:
 			f.What, f.Expected = drift.Missing, itemText(s.Asked.Attributes, s.Rule.Writes)
 			all = append(all, f)
@@ -98,12 +103,12 @@ func (a *Auditor) CompareMirror(key change.Key, item change.Item, sides []Mirror
 	return all
 }
 
-// elseMirrored reports whether a mirror rule that is not judged has an item.
-func (a *Auditor) elseMirrored(key change.Key, item change.Image) bool {
-	return slices.ContainsFunc(a.Set.Rules, func(r *rules.Rule) bool {
-		b := a.Of(r)
-		return r.Kind == rules.Mirror && !a.judged[b] && r.Target.HasKey(key) && a.stamped(b, key, item)
-	})
+// imageOf is an item as an image: nil if there is none.
+func imageOf(item change.Item) change.Image {
+	if item == nil {
+		return nil
+	}
+	return item
 }
 
 func (a *Auditor) compareContent(f drift.Finding, s MirrorSide, item change.Item) []drift.Finding {
@@ -123,9 +128,9 @@ func (a *Auditor) compareContent(f drift.Finding, s MirrorSide, item change.Item
 	return all
 }
 
-// CompareLeftover says what a former rule left on an item.
+// CompareLeftover says what a rule left on an item on which it does not write any more.
 func (a *Auditor) CompareLeftover(b *plan.Binding, key change.Key, item change.Image) []drift.Finding {
-	for id, left := range a.FormerlyOn(key, item).All() {
+	for id, left := range a.LeftoversOn(key, item).All() {
 		if id.Binding != b {
 			continue
 		}
@@ -168,10 +173,10 @@ func CompareDisplay(b *plan.Binding, key change.Key, group string, item change.I
 // StampAhead is what to say of a stamp with a higher count than was ever
 // counted, as after the state table was restored: no sum would be shown before
 // that count is reached.
-func StampAhead(b *plan.Binding, key change.Key, group string, counted, shown int64) drift.Finding {
+func StampAhead(b *plan.Binding, key change.Key, group string, counted int64, item change.Image) drift.Finding {
 	return drift.Finding{
 		Rule: b.Rule.Name, Kind: drift.Display, What: drift.Wrong, Item: key, Group: group, Attribute: b.Stamp,
-		Expected: fmt.Sprintf("a count of at most %d", counted), Found: fmt.Sprint(shown), WriteUnits: transactionUnitsMin,
+		Expected: fmt.Sprintf("a count of at most %d", counted), Found: Text(item.Lookup(b.Stamp)), WriteUnits: transactionUnitsMin,
 	}
 }
 

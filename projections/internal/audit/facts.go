@@ -7,6 +7,7 @@ package audit
 
 import (
 	"cmp"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,16 +30,19 @@ const (
 	aboutCopies  = "5"
 	aboutSum     = "6"
 	aboutBare    = "7"
+	aboutParked  = "8"
+	aboutTask    = "9"
 )
 
 // The tags of facts.
 const (
-	tagWant  = 'w' // the items ask for it
-	tagHave  = 'h' // it is there
-	tagRefer = 'r' // copies: a reference row
-	tagShown = 'd' // sum: what a target displays
-	tagLeft  = 'l' // bare: a former rule left something
-	tagTorn  = 'a' // entry, sum, bare: the engine cannot work with a row, as somebody else has written there
+	tagWant   = 'w' // the items ask for it
+	tagHave   = 'h' // it is there
+	tagRefer  = 'r' // copies: a reference row
+	tagShown  = 'd' // sum: what a target displays
+	tagLeft   = 'l' // bare: a rule left something that it does not write there any more
+	tagListed = 'p' // claims, locator: the target is listed as contested
+	tagTorn   = 'a' // entry, sum, bare, task: the engine cannot work with a row, as another program has written there
 )
 
 // beyond stands for a sum that no DynamoDB number holds.
@@ -103,8 +107,8 @@ func (a *Auditor) Shows(b *plan.Binding) bool {
 func (a *Auditor) Facts(key change.Key, img change.Image, emit func(drift.Fact)) {
 	a.factsOfSource(key, img, emit)
 	a.factsOfMirror(key, img, emit)
-	if a.scope.Formers && a.WroteAt(key) {
-		for id := range a.FormerlyOn(key, img).All() {
+	for id := range a.LeftoversOn(key, img).All() {
+		if a.judged[id.Binding] || id.Former && a.scope.Formers {
 			emit(drift.Fact{About: about(aboutBare, id.ID, key.String()), Tag: tagLeft})
 		}
 	}
@@ -156,7 +160,7 @@ func (a *Auditor) factsOfEffect(key change.Key, id string, f plan.Effect, emit f
 	switch b := a.ByID(id); f.Kind {
 	case plan.Contribution:
 		if a.Shows(b) {
-			emit(drift.Fact{About: about(aboutSum, id, f.Group), Tag: tagWant, Data: f.Amount.String()})
+			emit(drift.Fact{About: about(aboutSum, id, f.Group), Tag: tagWant, Data: counted(f.Amount.String(), "1")})
 		}
 	case plan.Mirrored:
 		target := f.Target.String()
@@ -166,6 +170,8 @@ func (a *Auditor) factsOfEffect(key change.Key, id string, f plan.Effect, emit f
 		}
 	case plan.Located:
 		emit(drift.Fact{About: about(aboutLocator, id, f.Value), Sub: key.String(), Tag: tagWant})
+	case plan.Parked:
+		mustBeParked(id, key, f.Parked.Code, emit)
 	}
 }
 
@@ -174,13 +180,26 @@ func (a *Auditor) factsOfMirror(key change.Key, img change.Image, emit func(drif
 	for _, r := range a.Set.Rules {
 		if b := a.Of(r); r.Kind == rules.Mirror && a.judged[b] && r.Target.HasKey(key) {
 			data := plan.DigestOf(b, img)
-			if a.stamped(b, key, img) {
-				data += "stamped"
+			place := plan.PlaceOf(b, key, img)
+			switch {
+			case a.stamped(b, key, img):
+				data += markStamped
+			case place == plan.PlaceMade:
+				data += markMade
+			case place == plan.PlaceOccupied:
+				data = markOccupied
 			}
 			emit(drift.Fact{About: about(aboutMirror, "", key.String()), Sub: b.ID + "\x00", Tag: tagHave, Data: data})
 		}
 	}
 }
+
+// The marks behind the digest of an item at a mirror's key; markOccupied stands alone.
+const (
+	markStamped  = " stamped"
+	markMade     = " made" // by the engine, and carries no stamp of the rule
+	markOccupied = "occupied"
+)
 
 func (a *Auditor) stamped(b *plan.Binding, key change.Key, img change.Image) bool {
 	return img != nil && plan.Stamped(b, plan.StampContext(a.Incarnation, key, ""), img)
@@ -202,16 +221,24 @@ func (a *Auditor) factOfDisplay(b *plan.Binding, key change.Key, m *rules.Match,
 // counted puts the count of operations behind what was counted.
 func counted(value, count string) string { return value + "\x00" + count }
 
-// CountShown is the count in the version of a stamp; 0 if there is none.
+// CountShown is the count in the version of a stamp; 0 if there is none, and more
+// than RaisedMax for a stamp that no count may be raised above.
 func (a *Auditor) CountShown(b *plan.Binding, key change.Key, within string, img change.Image) int64 {
-	s, ok := plan.ReadStamp(img.Lookup(b.Stamp), plan.StampContext(a.Incarnation, key, within))
+	context, v := plan.StampContext(a.Incarnation, key, within), img.Lookup(b.Stamp)
+	highest := plan.Stamp{Context: context, Version: plan.VersionOf(a.Epoch, RaisedMax), Digest: "~"}.String()
+	if v.Kind() == change.KindString && strings.HasPrefix(v.Text(), context+" ") && v.Text() > highest {
+		return math.MaxInt64 // DynamoDB compares the texts, also of a stamp that cannot be read
+	}
+	s, ok := plan.ReadStamp(v, context)
 	if !ok {
 		return 0
 	}
-	_, count, _ := strings.Cut(string(s.Version), "|")
-	n, _ := strconv.ParseInt(count, 10, 64) // a position is none
-	return n
+	return s.Version.Count()
 }
+
+// RaisedMax is the highest count that a stamp shows and a repair raises a row's count
+// above. It leaves room for the changes to come: see plan.CountMax.
+const RaisedMax = plan.CountMax / 10
 
 // shown is what an attribute displays; "" for nothing, which 0 is equal to.
 func shown(v change.Value) string {
@@ -239,6 +266,7 @@ func (a *Auditor) factOfChild(b *plan.Binding, key change.Key, m *rules.Match, i
 	parent, refers, bad := plan.ReferenceIn(b.Rule, m, img)
 	switch {
 	case bad != nil:
+		mustBeParked(b.ID, key, bad.Code, emit)
 	case refers:
 		emit(drift.Fact{About: about(aboutCopies, b.ID, parent.String()), Sub: key.String(), Tag: tagHave, Data: plan.DigestOf(b, img)})
 	case slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return img.Lookup(name).Kind() != change.KindAbsent }):
@@ -259,14 +287,12 @@ func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 	id, name, _ := strings.Cut(rest, "/")
 	switch kind {
 	case "item":
-		if TornEntry(row) {
-			emit(drift.Fact{About: about(aboutEntry, "", rest), Tag: tagTorn})
-		}
-		for id, effect := range row["effects"].Map() {
-			if a.Judges(id) {
-				f, _ := plan.ParseEffect(effect.Text()) // what cannot be read is no part of a sum
-				emit(drift.Fact{About: about(aboutEntry, "", rest), Sub: id, Tag: tagHave, Data: effect.Text(), With: a.sumOf(id, f)})
-			}
+		a.factsOfEntry(row, rest, emit)
+	case "parked":
+		a.factOfParked(row, emit)
+	case "tasks":
+		if id, parent := TaskOf(row); a.judged[a.ByID(id)] && TornTask(a.Planner, row) {
+			emit(drift.Fact{About: about(aboutTask, id, parent.String()), Sub: row["sk"].Text(), Tag: tagTorn})
 		}
 	case "sum":
 		a.factOfAccumulator(row, id, name, emit)
@@ -294,6 +320,24 @@ func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 		if b := a.ByID(id); b != nil && a.judged[b] && b.Rule.Kind == rules.Copy && !b.Rule.Collection {
 			emit(drift.Fact{About: about(aboutCopies, id, name), Sub: ChildOf(row), Tag: tagRefer})
 		}
+	}
+}
+
+// factsOfEntry are the effects that a ledger entry has in force.
+func (a *Auditor) factsOfEntry(row change.Item, item string, emit func(drift.Fact)) {
+	if a.TornEntry(row) {
+		emit(drift.Fact{About: about(aboutEntry, "", item), Tag: tagTorn})
+	}
+	for id, effect := range row["effects"].Map() {
+		if !a.Judges(id) {
+			continue
+		}
+		text := effect.Text()
+		f, err := plan.ParseEffect(text)
+		if err == nil { // an effect that cannot be read is no part of a sum
+			text = f.Asked().String()
+		}
+		emit(drift.Fact{About: about(aboutEntry, "", item), Sub: id, Tag: tagHave, Data: text, With: a.sumOf(id, f)})
 	}
 }
 

@@ -20,6 +20,7 @@ const membersMax = 1000
 type Judge struct {
 	auditor *Auditor
 	emit    func(drift.Suspect)
+	pointed func(Pointed)
 	about   string
 	kind    string
 	id      string
@@ -31,6 +32,8 @@ type Judge struct {
 	refers     bool     // copies: the part's reference row is there
 	members    []string // sets, mirror items
 	lacking    []string // sets: members that are not there
+	asking     int      // sets: members that ask for being there
+	listed     bool     // sets: listed as contested
 	differs    bool
 	asked      bool     // mirror items: by some rule
 	unasked    []string // mirror items: rules whose stamp the item carries
@@ -38,20 +41,42 @@ type Judge struct {
 	torn       bool     // sums: an accumulator
 	count      int64    // sums: of operations
 	first      string   // sums: the target that displays; "" as long as there was none
+	sources    int64    // sums, copies: that point at the target
+	exists     bool     // copies: the parent is there
 }
 
-// Judge makes a judge that tells suspects to emit.
-func (a *Auditor) Judge(emit func(drift.Suspect)) *Judge { return &Judge{auditor: a, emit: emit} }
+// Pointed is a target at which sources in force point: an item that displays a sum, or a parent.
+type Pointed struct {
+	Rule    string // its id
+	Target  string // its key, or the unique value by which the rule finds it
+	Sources int64
+	Exists  bool
+}
+
+// Judge makes a judge that tells suspects to emit, and to pointed each target at which sources point.
+func (a *Auditor) Judge(emit func(drift.Suspect), pointed func(Pointed)) *Judge {
+	return &Judge{auditor: a, emit: emit, pointed: pointed}
+}
+
+// begin forgets what the last facts were about.
+func (j *Judge) begin() { *j = Judge{auditor: j.auditor, emit: j.emit, pointed: j.pointed} }
+
+// tellPointed tells of the target that the facts were about.
+func (j *Judge) tellPointed(exists bool) {
+	if j.sources > 0 && j.pointed != nil {
+		j.pointed(Pointed{j.id, j.text, j.sources, exists})
+	}
+}
 
 // Add takes the next fact.
 func (j *Judge) Add(f drift.Fact) {
 	if f.About != j.about {
 		j.End()
-		*j = Judge{auditor: j.auditor, emit: j.emit, about: f.About, kind: f.About[:1]}
+		j.about, j.kind = f.About, f.About[:1]
 		j.id, j.text, _ = strings.Cut(f.About[1:], "\x00")
 	}
 	switch j.kind {
-	case aboutEntry, aboutClaims, aboutLocator:
+	case aboutEntry, aboutClaims, aboutLocator, aboutParked:
 		j.addToSet(f)
 	case aboutMirror:
 		j.addToMirror(f)
@@ -59,6 +84,8 @@ func (j *Judge) Add(f drift.Fact) {
 		j.addToCopies(f)
 	case aboutSum:
 		j.addToSum(f)
+	case aboutTask:
+		j.emit(drift.Suspect{Kind: drift.Task, Rule: j.id, Item: change.ParseKey(j.text), Group: f.Sub})
 	case aboutBare:
 		kind := map[byte]drift.Kind{tagShown: drift.Display, tagHave: drift.Copy, tagLeft: drift.Leftover, tagTorn: drift.Position}[f.Tag]
 		j.emit(drift.Suspect{Kind: kind, Rule: j.id, Item: change.ParseKey(j.text)})
@@ -68,7 +95,7 @@ func (j *Judge) Add(f drift.Fact) {
 // End judges what is left.
 func (j *Judge) End() {
 	switch j.kind {
-	case aboutEntry, aboutClaims, aboutLocator:
+	case aboutEntry, aboutClaims, aboutLocator, aboutParked:
 		j.endPart()
 		j.endSet()
 	case aboutMirror:
@@ -76,13 +103,19 @@ func (j *Judge) End() {
 		j.endMirror()
 	case aboutCopies:
 		j.endChild()
+		j.tellPointed(j.exists)
 	case aboutSum:
 		j.judgeSum()
+		j.tellPointed(j.first != "")
 	}
-	*j = Judge{auditor: j.auditor, emit: j.emit}
+	j.begin()
 }
 
 func (j *Judge) addToSet(f drift.Fact) {
+	if f.Tag == tagListed {
+		j.listed, j.differs = true, j.differs || f.Data != ""
+		return
+	}
 	if f.Sub != j.sub {
 		j.endPart()
 		j.sub = f.Sub
@@ -99,6 +132,9 @@ func (j *Judge) endPart() {
 		return
 	}
 	j.differs = j.differs || j.wants != j.has || j.want != j.have
+	if j.wants {
+		j.asking++
+	}
 	if j.has {
 		appendSome(&j.members, j.sub)
 	} else {
@@ -114,6 +150,9 @@ func appendSome(list *[]string, text string) {
 }
 
 func (j *Judge) endSet() {
+	if j.kind == aboutClaims || j.kind == aboutLocator {
+		j.differs = j.differs || j.listed != (j.asking > 1)
+	}
 	if !j.differs {
 		return
 	}
@@ -126,6 +165,8 @@ func (j *Judge) endSet() {
 		j.emit(drift.Suspect{Kind: drift.Claims, Rule: j.id, Item: change.ParseKey(j.text), Members: members})
 	case aboutLocator:
 		j.emit(drift.Suspect{Kind: drift.Locator, Rule: j.id, Group: j.text, Members: members})
+	case aboutParked:
+		j.emit(drift.Suspect{Kind: drift.Parked, Rule: j.id, Item: change.ParseKey(j.text)})
 	}
 }
 
@@ -155,8 +196,12 @@ func (j *Judge) endMirrorRule() {
 	}
 	if j.wants {
 		j.asked = true
-		j.differs = j.differs || !j.has || j.have != j.want+"stamped"
-	} else if strings.HasSuffix(j.have, "stamped") {
+		if j.have == markOccupied {
+			j.emit(drift.Suspect{Kind: drift.Parked, Rule: j.sub, Item: change.ParseKey(j.text), Members: j.members})
+		} else {
+			j.differs = j.differs || !j.has || j.have != j.want+markStamped
+		}
+	} else if strings.HasSuffix(j.have, markStamped) || strings.HasSuffix(j.have, markMade) {
 		j.unasked = append(j.unasked, j.sub)
 	}
 	j.wants, j.has, j.want, j.have = false, false, "", ""
@@ -171,7 +216,7 @@ func (j *Judge) endMirror() {
 // addToCopies takes first what the parent gives, then child by child.
 func (j *Judge) addToCopies(f drift.Fact) {
 	if f.Tag == tagWant {
-		j.wants, j.want = true, f.Data
+		j.wants, j.want, j.exists = true, f.Data, true
 		return
 	}
 	if !j.wants {
@@ -184,6 +229,7 @@ func (j *Judge) addToCopies(f drift.Fact) {
 	}
 	if f.Tag == tagHave {
 		j.has, j.have = true, f.Data
+		j.sources++
 	} else {
 		j.refers = true
 	}
@@ -216,6 +262,7 @@ func (j *Judge) addToSum(f drift.Fact) {
 		j.torn = true
 	} else if f.Tag == tagWant {
 		j.wants, j.want = true, countOf(value)
+		j.sources, _ = strconv.ParseInt(count, 10, 64)
 	} else {
 		j.has, j.have = true, countOf(value)
 		j.count, _ = strconv.ParseInt(count, 10, 64) // none is 0

@@ -72,6 +72,19 @@ func set(partition, sort, name string, members ...string) change.Item {
 	return change.Item{"pk": change.String(partition), "sk": change.String(sort), name: change.Set(change.KindStringSet, members)}
 }
 
+func parkedRow(rule, item, code string) change.Item {
+	row := change.Item{"pk": change.String("parked"), "rule": change.String(rule), "item": change.String(item), "code": change.String(code)}
+	row["sk"] = change.String(rule + "/" + item)
+	row["id"] = row["sk"]
+	return row
+}
+
+func contestedRow(t ContestedTarget) change.Item {
+	row := parkedRow(t.ID, t.Text(), t.Code())
+	row["sk"], row["id"] = change.String(t.RowID()), change.String(t.RowID())
+	return row
+}
+
 // right is a small world in which all is right.
 func right(a *Auditor) (items, rows []change.Item) {
 	mention := item("M#u/MENTION text=hi")
@@ -91,12 +104,18 @@ func right(a *Auditor) (items, rows []change.Item) {
 		item("references/author/USER#u%2FPROFILE/x"),
 		{"pk": change.String("sum/comments/p/0"), "sk": change.String("accumulator"), "value": change.Number("2")},
 	}
+	rows = append(rows, contestedRow(ContestedTarget{ID: "@Post", Value: "p"}))
 	rows[6]["pk"], rows[6]["sk"] = change.String("references/author/USER#u/PROFILE"), change.String("C#1/COMMENT")
 	return items, rows
 }
 
 // judged sorts and combines facts, as the sorter does, and returns the suspects.
 func judged(a *Auditor, items, rows []change.Item) []string {
+	return judgedAndPointed(a, items, rows, nil)
+}
+
+// judgedAndPointed also tells at which targets sources point.
+func judgedAndPointed(a *Auditor, items, rows []change.Item, pointed func(Pointed)) []string {
 	var facts []drift.Fact
 	add := func(f drift.Fact) { facts = append(facts, f) }
 	for _, it := range items {
@@ -111,7 +130,7 @@ func judged(a *Auditor, items, rows []change.Item) []string {
 	var got []string
 	j := a.Judge(func(s drift.Suspect) {
 		got = append(got, strings.TrimRight(fmt.Sprintf("%s %s%s %s", s.Kind, s.Rule, s.Item, s.Group), " "))
-	})
+	}, pointed)
 	for i := 0; i < len(facts); i++ {
 		f := facts[i]
 		for i+1 < len(facts) && facts[i+1].About == f.About && facts[i+1].Sub == f.Sub && facts[i+1].Tag == f.Tag {
@@ -192,7 +211,40 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 		"an accumulator of the right text":     {func(w *world) { w.rows[7]["value"] = change.String("2") }, []string{"accumulator comments p"}},
 		"an accumulator that counts with text": {func(w *world) { w.rows[7]["operations"] = change.String("0") }, []string{"accumulator comments p"}},
 		"claims that count with text":          {func(w *world) { w.rows[5]["changes"] = change.String("1") }, []string{"claims mentionsM#u/MENTION"}},
-		"a locator":                            {func(w *world) { w.rows[4]["items"] = change.Set(change.KindStringSet, []string{"BLOG#b/POST#2"}) }, []string{"locator @Post p"}},
+		"a child that cannot name its parent": {func(w *world) { w.items[5]["userId"] = change.String("u#x") },
+			[]string{"ledger entry C#2/COMMENT", "parked record authorC#2/COMMENT", "parked record mentionsC#2/COMMENT"}},
+		"a child that cannot name its parent, and is parked": {func(w *world) {
+			w.items[5]["userId"] = change.String("u#x")
+			w.rows[1] = entry("C#2/COMMENT", "comments", "+1 p", "mentions", "!key.smuggled")
+			w.rows = append(w.rows, parkedRow("author", "C#2/COMMENT", "key.smuggled"), parkedRow("mentions", "C#2/COMMENT", "key.smuggled"))
+		}, nil},
+		"a parked record that no item asks for": {func(w *world) { w.rows = append(w.rows, parkedRow("author", "C#2/COMMENT", "key.smuggled")) },
+			[]string{"parked record authorC#2/COMMENT"}},
+		"a parked record of a locator": {func(w *world) { w.rows = append(w.rows, parkedRow("@Post", "C#2/COMMENT", "key.smuggled")) },
+			[]string{"parked record @PostC#2/COMMENT"}},
+		"a parked record under a cut key": {func(w *world) {
+			row := parkedRow("author", "C#2/COMMENT", "key.smuggled")
+			row["sk"] = change.String("author/C#~" + strings.Repeat("0", 64))
+			w.rows = append(w.rows, row)
+		}, []string{"parked record authorC#2/COMMENT"}},
+		"parked records that wait for a retry or a discard": {func(w *world) {
+			for _, code := range []string{"write.rejected", "heal.contested", "number.overflow", "record.json"} {
+				w.rows = append(w.rows, parkedRow("author", "C#2/COMMENT", code))
+			}
+		}, nil},
+		"a contested value that is not listed": {func(w *world) { w.rows = w.rows[:8] }, []string{"locator @Post p"}},
+		"a listed value of one item": {func(w *world) {
+			w.items[2] = item("BLOG#b/POST#2")
+			w.rows[3] = entry("BLOG#b/POST#2")
+			w.rows[4]["items"] = change.Set(change.KindStringSet, []string{"BLOG#b/POST#1"})
+		}, []string{"locator @Post p"}},
+		"a listed mirror item of one source": {func(w *world) {
+			w.rows = append(w.rows, contestedRow(ContestedTarget{ID: "mentions", Target: change.Key{Partition: "M#u", Sort: "MENTION"}}))
+		}, []string{"claims mentionsM#u/MENTION"}},
+		"a listed target of an unknown rule": {func(w *world) {
+			w.rows = append(w.rows, contestedRow(ContestedTarget{ID: "gone", Target: change.Key{Partition: "M#u", Sort: "MENTION"}}))
+		}, nil},
+		"a locator": {func(w *world) { w.rows[4]["items"] = change.Set(change.KindStringSet, []string{"BLOG#b/POST#2"}) }, []string{"locator @Post p"}},
 	} {
 		a := newAuditor(t)
 		w := &world{}
@@ -213,5 +265,32 @@ func TestSumsBeyondEveryNumberAreNotJudged(t *testing.T) {
 	}
 	if _, ok := Combine(aboutCopies+"x", tagHave, "1", "1"); ok {
 		t.Error("facts that are no amounts were added up")
+	}
+}
+
+// TestTargetsOfSourcesAreTold takes the posts and the user away at which comments point.
+func TestTargetsOfSourcesAreTold(t *testing.T) {
+	a := newAuditor(t)
+	items, rows := right(a)
+	items = append(items, item("C#3/COMMENT postId=q userId=v"), item("C#4/COMMENT postId=q userId=v"), item("USER#w/PROFILE name=Cid"))
+	told := func() map[string]Pointed {
+		found := map[string]Pointed{}
+		judgedAndPointed(a, items, rows, func(p Pointed) { found[p.Rule+" "+p.Target] = p })
+		return found
+	}
+	want := map[string]Pointed{
+		"comments p":            {"comments", "p", 2, true},
+		"comments q":            {"comments", "q", 2, false},
+		"author USER#u/PROFILE": {"author", "USER#u/PROFILE", 1, true},
+		"author USER#v/PROFILE": {"author", "USER#v/PROFILE", 2, false},
+	}
+	if diff := cmp.Diff(want, told()); diff != "" {
+		t.Errorf("want (-) and got (+):\n%s", diff)
+	}
+	items = items[3:] // without USER#u and the posts of p
+	want["comments p"] = Pointed{"comments", "p", 2, false}
+	want["author USER#u/PROFILE"] = Pointed{"author", "USER#u/PROFILE", 1, false}
+	if diff := cmp.Diff(want, told()); diff != "" {
+		t.Errorf("without targets, want (-) and got (+):\n%s", diff)
 	}
 }

@@ -28,6 +28,7 @@ type Bindings struct {
 	Set      *rules.Set
 	byRule   map[*rules.Rule]*Binding
 	byID     map[string]*Binding
+	mirrors  []*Binding        // of the mirror rules, in the file's order
 	locators map[string]string // by entity: what names its locators
 	formers  []*Binding
 }
@@ -85,6 +86,9 @@ func Bind(set *rules.Set, ids map[*rules.Rule]string) *Bindings {
 			b.Locator = r.Target.Name
 		}
 		bs.byRule[r], bs.byID[b.ID] = b, b
+		if r.Kind == rules.Mirror {
+			bs.mirrors = append(bs.mirrors, b)
+		}
 	}
 	return bs
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -25,13 +26,14 @@ type Changes struct {
 	Leftovers Asked[ItemRule, Leftover]
 	Refills   []Refill
 	Relevant  int
-	Unmatched int
+	Seen      Seen
 }
 
 // Bare is an item that displays an aggregate although it has no unique value to find it by.
 type Bare struct {
-	First int
-	Last  change.Image
+	First     int
+	Last      change.Image
+	Contested bool // another program put the attribute there: counted against the bound
 }
 
 // Rollup is a display attribute that is due to be written anew.
@@ -39,22 +41,39 @@ type Rollup struct {
 	First     int
 	Present   bool                        // the target may hold a value, so that even a sum over nothing must be written
 	Contested map[change.Key]bool         // targets on which it replaces what the engine had written: counted against the bound
-	Asked     bool                        // the sum may have changed: all targets are written, not only those that were seen
+	Asked     bool                        // the sum may have changed: it is written on the target, even if that was not seen
+	Wrote     map[change.Key]bool         // targets on which another program wrote
+	Relocated []change.Key                // items that took or gave up the unique value by which the target is found
 	Seen      map[change.Key]change.Image // targets as they were read before the sum was
 	Marks     []*Move                     // moves whose due marks can be cleared once this is shown
 }
 
-func (ru *Rollup) contest(target change.Key) {
-	if ru.Contested == nil {
-		ru.Contested = map[change.Key]bool{}
+// note puts a target in a set.
+func note(set *map[change.Key]bool, target change.Key) {
+	if *set == nil {
+		*set = map[change.Key]bool{}
 	}
-	ru.Contested[target] = true
+	(*set)[target] = true
+}
+
+// Hides reports whether the engine must take the sum off an item that lost its unique
+// value. It must if the item may show a value: the engine looked at it, or another
+// program wrote on it. It also must if this item took the value, or an item did that
+// sorts between before and target: an item that showed the sum lost it to such a one.
+func (ru *Rollup) Hides(before, target change.Key) bool {
+	return ru.Seen[target] != nil || ru.Wrote[target] || slices.ContainsFunc(ru.Relocated, func(moved change.Key) bool {
+		return !guard.Off(guard.LoserHidden) && (moved == target || moved.String() >= before.String() && moved.String() < target.String())
+	})
 }
 
 // Heal is a mirror item that somebody else changed, or that came or went.
 type Heal struct {
 	First     int
 	Last      change.Image // nil: deleted
+	Deleted   bool         // a record says that another program deleted it
+	Expired   bool         // a record says that DynamoDB's time to live deleted it
+	Freed     bool         // a record says that an item of another entity, for which the rule may be parked, has gone
+	Repark    bool         // park the rule on it anew even if it is parked
 	Contested bool         // it replaces what the engine had written: counted against the bound
 }
 
@@ -97,6 +116,9 @@ func (pl *Changes) AddRollups(mv *Move, first int) {
 			pl.Rollups.Put(g, ru)
 		}
 		ru.First, ru.Asked = min(ru.First, first), true
+		if mv.relocates(g) && !slices.Contains(ru.Relocated, mv.Key) {
+			ru.Relocated = append(ru.Relocated, mv.Key)
+		}
 		if mv.marked() && slices.Contains(mv.Due, g) {
 			ru.Marks = append(ru.Marks, mv)
 		}

@@ -10,14 +10,15 @@ type Claim struct {
 }
 
 // Claims are the mirrors with claims that a move touches.
-func (bs *Bindings) Claims(mv *Move) []Claim {
+func (p *Planner) Claims(mv *Move) []Claim {
 	var all []Claim
 	for _, id := range mv.IDs() {
-		b := bs.ByID(id)
-		if b == nil || b.Rule.Injective {
+		b := p.ByID(id)
+		if b == nil || b.Rule.Injective || !mv.moves(id) {
 			continue
 		}
-		old, new := mv.Old[id], mv.New[id]
+		old := mv.Old[id]
+		new, _ := mv.next(id)
 		if old.Kind == Mirrored && new.Kind == Mirrored && old.String() == new.String() && mv.Restore[id] != new.Target {
 			continue
 		}

@@ -24,6 +24,10 @@ type Effect struct {
 	Value  string            // locator: the unique value
 	Parked *rules.ItemError  // the rule cannot read this item: no effect but to be parked
 	Kind   EffectKind
+
+	// Expired says of a mirror that DynamoDB's time to live deleted the item: it stays
+	// away until its source asks for other content, or another program writes there.
+	Expired bool
 }
 
 // EffectKind is the kind of an effect, and the first character of its text.
@@ -43,7 +47,11 @@ func (f Effect) String() string {
 	case Contribution:
 		return "+" + f.Amount.String() + " " + f.Group
 	case Mirrored:
-		return "=" + f.Digest + " " + f.Target.String()
+		mark := "="
+		if f.Expired {
+			mark = expiredMark
+		}
+		return mark + f.Digest + " " + f.Target.String()
 	case Located:
 		return "@" + f.Value
 	case Parked:
@@ -52,19 +60,39 @@ func (f Effect) String() string {
 	return "" // no effect
 }
 
+// expiredMark begins the text of a mirror whose item expired.
+const expiredMark = "~"
+
+// Asked is the effect as the item asks for it, whether or not the mirror item expired.
+func (f Effect) Asked() Effect {
+	f.Expired = false
+	return f
+}
+
+// sameMirror reports whether two effects ask for the same mirror item.
+func (f Effect) sameMirror(g Effect) bool {
+	return f.Kind == Mirrored && g.Kind == Mirrored && f.Digest == g.Digest && f.Target == g.Target
+}
+
 // ParseEffect reads what String wrote.
 func ParseEffect(text string) (Effect, error) {
 	if text == "" {
 		return Effect{}, errors.New("empty effect in a ledger entry")
 	}
-	kind, rest := EffectKind(text[0]), text[1:]
+	rest, expired := strings.CutPrefix(text, expiredMark)
+	if expired {
+		rest = string(Mirrored) + rest
+	} else {
+		rest = text
+	}
+	kind, rest := EffectKind(rest[0]), rest[1:]
 	head, tail, _ := strings.Cut(rest, " ")
 	switch kind {
 	case Contribution:
 		amount, err := decimal.Parse(head)
 		return Effect{Kind: kind, Amount: amount, Group: tail}, err
 	case Mirrored:
-		return Effect{Kind: kind, Digest: head, Target: change.ParseKey(tail)}, nil
+		return Effect{Kind: kind, Digest: head, Target: change.ParseKey(tail), Expired: expired}, nil
 	case Located:
 		return Effect{Kind: kind, Value: rest}, nil
 	case Parked:

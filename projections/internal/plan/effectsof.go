@@ -10,11 +10,14 @@ func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
 // LocatorID is the id under which effects hold a locator.
 func LocatorID(locator string) string { return locatorPrefix + locator }
 
-// FormerlyOn are what retired rules left on an item.
-func (p *Planner) FormerlyOn(key change.Key, img change.Image) *Asked[ItemRule, Leftover] {
+// LeftoversOn are what rules left on an item on which they do not write any more:
+// retired ones, and those that write on items of another entity.
+func (p *Planner) LeftoversOn(key change.Key, img change.Image) *Asked[ItemRule, Leftover] {
 	pl := &Changes{}
-	if img != nil && p.WroteAt(key) {
-		p.Formerly(pl, key, img)
+	if img != nil {
+		m, _ := p.Set.Identify(key, img)
+		p.leftovers(pl, key, 0, img, m.Entity)
+		p.formerly(pl, key, 0, nil, img, m.Entity)
 	}
 	return &pl.Leftovers
 }

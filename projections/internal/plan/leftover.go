@@ -17,17 +17,21 @@ type Leftover struct {
 	Names  []string                // the attributes to take off beside the stamp
 	Back   map[string]change.Value // what those of them held before a late write, which they get back
 	Beside []*Binding              // rules whose values stand that write some of the rule's attributes, too: they have not done so since
-	Whole  bool                    // the item is the rule's own, and goes
+	Whole  bool                    // the engine made the item for the rule, and it goes
 	Unless []*Binding              // one of these mirror rules has it
 
 	before, late change.Image // the item before and after a late write, where a record tells; else nil
 }
 
-// leftovers asks for taking off what the rules of a former entity, or of any,
-// wrote on an item that is of another now.
-func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.Image, wrote []*rules.Rule, now *rules.Entity) bool {
+// leftovers asks for taking off what rules in force wrote on an item that is of
+// another entity now. A stamp on the image tells of it: the item became another,
+// or an application has put it as another with the stamps that it had.
+func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.Image, now *rules.Entity) bool {
 	found := false
-	for _, r := range wrote {
+	for _, r := range p.Set.Rules {
+		if r.Target == now || r.Kind == rules.Mirror || !r.Target.HasKey(key) {
+			continue
+		}
 		id := ItemRule{p.Of(r), key}
 		if left := p.strayed(id, img, now); left != nil {
 			left.First = index
@@ -41,9 +45,8 @@ func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.I
 // strayed is what a rule in force left on an item that is of another entity now. In which
 // context it did so is not asked: the image that told it may be long past.
 func (p *Planner) strayed(id ItemRule, img change.Image, now *rules.Entity) *Leftover {
-	r := id.Rule
 	left, ok := parseStamp(img.Lookup(id.Stamp))
-	if !ok || r.Target == now || r.Kind == rules.Mirror || !r.Target.HasKey(id.Key) {
+	if !ok || id.Rule.Target == now || !id.Rule.Target.HasKey(id.Key) {
 		return nil // or the item is cloned, stamps and all, from one with another kind of key
 	}
 	found := &Leftover{Last: img, Beside: p.writersOn(id, now)}
@@ -107,6 +110,8 @@ func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	case mirror && !ours: // cloned from another
 	case left.before != nil:
 		p.name(left, id, now, p.overwritten(left, id))
+	case mirror && PlaceOf(id.Binding, id.Key, img) != PlaceMade: // the application's own
+		p.name(left, id, now, released(id.Binding, PlaceOf(id.Binding, id.Key, img), img))
 	case !mirror:
 		p.name(left, id, now, covered(id.Binding, stamp.Digest, img))
 	case p.mirrored(id.Key, img):

@@ -58,6 +58,8 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 	counted := with(inForce("member-count"), group, with(same, group, change.Item{"memberCount": change.Number("4")}))
 	cloned := mirror()
 	cloned[list.Stamp] = stamp(list, group, cloned)
+	made := mirror()
+	made[MadeAttribute] = s(MadeMark(member))
 	seeding := former(t, "member-count", "Group.memberCount", "Group.members")
 	seeding.Retired.Store(false)
 	for name, tt := range map[string]struct {
@@ -74,7 +76,8 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 		"no stamp":                               {count, group, change.Item{"members": change.Number("4")}, nil},
 		"what is no stamp":                       {count, group, change.Item{count.Stamp: s("mine")}, nil},
 		"another kind of key":                    {count, member, with(count, group, change.Item{"members": change.Number("4")}), nil},
-		"its mirror item":                        {list, member, mirror(), &Leftover{Whole: true}},
+		"its mirror item":                        {list, member, made, &Leftover{Whole: true}},
+		"the application's item that it adopted": {list, member, mirror(), &Leftover{Names: []string{"extra", "role", "joinedAt"}}},
 		"its mirror item that another rule has":  {list, member, taken, &Leftover{Names: []string{"extra"}}},
 		"a clone of its mirror item":             {list, member, cloned, &Leftover{}},
 		"an item of no entity with its mirrored": {list, change.Key{Partition: "OTHER", Sort: "x"}, mirror(), nil},

@@ -10,14 +10,6 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// Entry is a ledger entry: the engine's memory of one source item.
-type Entry struct {
-	At        Version  // last position applied
-	Rederived int64    // times the item was rederived at that position
-	Effects   Effects  // in force
-	Due       []string // groups that lost a contribution which no image shows; see Move.Due
-}
-
 // Move takes one source item's ledger entry from one set of effects to
 // another. Taken from records, it expects what the old image says and reads
 // nothing; when that fails the entry itself decides.
@@ -29,6 +21,8 @@ type Move struct {
 	Old, New Effects
 	Touched  []GroupRef // to be rolled up
 
+	relocated []GroupRef // whose target is found by a unique value that the item took or gave up
+
 	Exact     bool       // expect exactly this entry (nil: none) instead of the old image's effects
 	Entry     *Entry     // with Exact
 	Rederived int64      // written as Entry.Rederived
@@ -36,11 +30,17 @@ type Move struct {
 
 	Restore map[string]change.Key // rule id: mirror target to write even if the effect stays
 	Alone   bool                  // shares no transaction, having failed in company
-	Spare   map[change.Key]bool   // mirror targets not to delete: they carry no stamp of ours
-	Seeding bool                  // rederived by seeding
-	Repark  bool                  // write parked records anew even if they stay
-	Late    Late                  // of a rederived move: what records tell that are not applied
-	Raised  bool                  // the entry goes to the position of such a record, even if the effects stay
+
+	Seen         map[change.Key]change.Image // mirror targets that were not as expected, as they are; nil: no item
+	Step         map[string]bool             // the ids that the next transaction moves; nil: all
+	StepMax      int                         // most ids in one transaction; 0: as many as fit
+	Shift        int                         // write suffixes to go on from the worker's own: the accumulators there could not hold the sum
+	Consolidated bool                        // the accumulators were brought together for the move
+	Seeding      bool                        // rederived by seeding
+	Repark       bool                        // write parked records anew even if they stay
+	Reparks      bool                        // park anew what DynamoDB refuses again, too
+	Late         Late                        // of a rederived move: what records tell that are not applied
+	Raised       bool                        // the entry goes to the position of such a record, even if the effects stay
 }
 
 // touch notes an aggregate that an image of the item names.
@@ -50,12 +50,27 @@ func (mv *Move) touch(g GroupRef) {
 	}
 }
 
+// relocate notes the aggregates whose targets are found by unique values in which
+// two states of the item differ.
+func (bs *Bindings) relocate(mv *Move, x, y Effects) {
+	for _, fs := range []Effects{x.without(y), y.without(x)} {
+		maps.DeleteFunc(fs, func(_ string, f Effect) bool { return f.Kind != Located })
+		bs.groups(fs, func(g GroupRef) { mv.relocated = append(mv.relocated, g) })
+	}
+}
+
+// relocates reports whether the item took or gave up the unique value by which an
+// aggregate finds its target, or may have done so: a due mark does not tell.
+func (mv *Move) relocates(g GroupRef) bool {
+	return slices.Contains(mv.relocated, g) || slices.Contains(mv.Due, g) || slices.Contains(mv.Late.Touched, g)
+}
+
 // Expect makes the move start from the entry that was found instead of the old
 // image. Groups of which no image will ever tell are marked due in the entry,
 // for a crash before their roll-up must not forget them: those that lose what
 // no image of the records shows, and, for an item that is rederived, all that change.
 func (mv *Move) Expect(e *Entry, bs *Bindings) {
-	mv.Exact, mv.Entry, mv.Old, mv.Due = true, e, Effects{}, nil
+	mv.Exact, mv.Entry, mv.Old, mv.Due, mv.Step = true, e, Effects{}, nil, nil
 	mark := func(g GroupRef) {
 		if !slices.Contains(mv.Due, g) && !guard.Off(guard.DueMark) {
 			mv.Due = append(mv.Due, g)
@@ -63,6 +78,8 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	}
 	if e != nil {
 		mv.Old = e.Effects
+		mv.keepExpired()
+		bs.relocate(mv, mv.Old, mv.New)
 		for _, text := range e.Due {
 			if g, ok := bs.parseDue(text); ok {
 				mark(g)
@@ -87,6 +104,51 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	})
 }
 
+// keepExpired leaves away what expired, as long as the item asks for the same.
+func (mv *Move) keepExpired() {
+	for id, old := range mv.Old {
+		if new := mv.New[id]; old.Expired && old.sameMirror(new) {
+			mv.expire(id, true)
+		}
+	}
+}
+
+// Expire notes that DynamoDB's time to live deleted the mirror item of a rule, if
+// the ledger has that item in force.
+func (mv *Move) Expire(id string) {
+	if mv.Old[id].sameMirror(mv.New[id]) {
+		mv.expire(id, true)
+	}
+}
+
+func (mv *Move) expire(id string, expired bool) {
+	mv.New = maps.Clone(mv.New)
+	f := mv.New[id]
+	f.Expired = expired
+	mv.New[id] = f
+}
+
+// Replace has the move bring another effect into force under an id; one of no kind: none.
+func (mv *Move) Replace(id string, f Effect) {
+	mv.New = maps.Clone(mv.New)
+	if mv.New[id] = f; f.Kind == 0 {
+		delete(mv.New, id)
+	}
+	delete(mv.Restore, id)
+	mv.Step = nil
+}
+
+// RestoreAt has the move write the item at a mirror target even if the effect stays.
+func (mv *Move) RestoreAt(id string, target change.Key) {
+	if mv.Restore == nil {
+		mv.Restore = map[string]change.Key{}
+	}
+	mv.Restore[id] = target
+	if f := mv.New[id]; f.Expired && f.Target == target {
+		mv.expire(id, false)
+	}
+}
+
 // rollups are all aggregates to be rolled up after the move.
 func (mv *Move) rollups(add func(GroupRef)) {
 	for _, g := range mv.Touched {
@@ -103,7 +165,8 @@ func (g GroupRef) String() string { return g.ID + " " + g.Group }
 func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
 	id, group, _ := strings.Cut(text, " ")
 	b := bs.ByID(id)
-	return GroupRef{b, group}, b != nil
+	sums := b != nil && (b.Rule.Kind == rules.Count || b.Rule.Kind == rules.Sum)
+	return GroupRef{b, group}, sums || b != nil && b.Rule.Kind == rules.Mirror && !b.Rule.Injective
 }
 
 // IDs are all rules and locators that the move mentions, sorted.
@@ -121,14 +184,6 @@ func (mv *Move) IDs() []string {
 	}
 	slices.Sort(ids)
 	return ids
-}
-
-// Keep has the move leave a mirror item that carries no stamp of ours.
-func (mv *Move) Keep(target change.Key) {
-	if mv.Spare == nil {
-		mv.Spare = map[change.Key]bool{}
-	}
-	mv.Spare[target] = true
 }
 
 // Idle reports whether a rederived move would change nothing.
@@ -159,19 +214,6 @@ func (mv *Move) MarkedEntry() *Entry {
 		return mv.Entry
 	}
 	return &Entry{At: mv.To, Rederived: mv.Rederived}
-}
-
-// Settle parks the contributions whose difference no DynamoDB number can hold.
-func (mv *Move) Settle() {
-	for id, new := range mv.New {
-		old := mv.Old[id]
-		if old.Kind == Contribution && new.Kind == Contribution && old.Group == new.Group {
-			if _, err := new.Amount.Sub(old.Amount); err != nil {
-				mv.New = maps.Clone(mv.New)
-				mv.New[id] = Overflow("the difference between its old and its new contribution")
-			}
-		}
-	}
 }
 
 // Overflow is the effect of a contribution that fits into no number.

@@ -38,7 +38,7 @@ type differ interface {
 }
 
 // Pack spreads moves over as few transactions as it can, at least one if there is a move.
-func (bs *Bindings) Pack(moves []*Move) []*Pack { return packMoves(moves, bs) }
+func (p *Planner) Pack(moves []*Move) []*Pack { return packMoves(moves, p) }
 
 // packMoves spreads moves over as few transactions as it can. Moves that touch
 // the same aggregates are put side by side.
@@ -61,12 +61,13 @@ func packMoves(moves []*Move, d differ) []*Pack {
 	var packs []*Pack
 	var open *Pack
 	for _, p := range all {
-		if p.mv.Alone || open == nil || !open.take(p.mv, p.sums, p.rest) {
+		alone := p.mv.Alone || p.mv.Step != nil
+		if alone || open == nil || !open.take(p.mv, p.sums, p.rest) {
 			open = &Pack{exclusive: map[string]bool{}}
 			open.take(p.mv, p.sums, p.rest)
 			packs = append(packs, open)
 		}
-		if p.mv.Alone {
+		if alone {
 			open = nil
 		}
 	}

@@ -19,6 +19,7 @@ type Planner struct {
 	*Bindings
 	Incarnation string
 	Epoch       int
+	CanExist    func(change.Key) bool // whether the table can hold an item under a key; nil: any
 }
 
 // Plan works out what records ask for.
@@ -68,12 +69,21 @@ func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
 	if rec.New != nil {
 		nm, newOK = p.Set.Identify(rec.Key, rec.New)
 	}
-	former := rec.New != nil && !guard.Off(guard.LateLeftover) && p.formerly(pl, rec.Key, index, rec.Old, rec.New, nm.Entity)
+	relevant := rec.New != nil && p.leftovers(pl, rec.Key, index, rec.New, nm.Entity)
+	relevant = rec.New != nil && !guard.Off(guard.LateLeftover) && p.formerly(pl, rec.Key, index, rec.Old, rec.New, nm.Entity) || relevant
+	for _, b := range p.mirrors {
+		if b.Rule.Target.HasKey(rec.Key) {
+			relevant = p.classifyMirror(pl, rec, index, b) || relevant
+		}
+	}
+	p.see(&pl.Seen, rec.Key, rec.New, &nm, &om)
 	if !oldOK && !newOK {
-		pl.Unmatched++
+		if relevant {
+			pl.Relevant++
+		}
 		return
 	}
-	relevant := p.classifyLedger(pl, rec, index, &om, &nm) || former
+	relevant = p.classifyLedger(pl, rec, index, &om, &nm) || relevant
 	if newOK && (!oldOK || om.Entity == nm.Entity) {
 		s := sides{record: rec, index: index, new: rec.New, nm: &nm}
 		if oldOK {
@@ -86,10 +96,6 @@ func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
 		}
 		if newOK {
 			relevant = p.classifyEntity(pl, sides{record: rec, index: index, new: rec.New, nm: &nm}, nm.Entity) || relevant
-		}
-		if oldOK && rec.New != nil {
-			wrote := slices.Concat(om.Entity.Displays, om.Entity.Children)
-			relevant = p.leftovers(pl, rec.Key, index, rec.New, wrote, nm.Entity) || relevant
 		}
 	}
 	if relevant {
@@ -117,6 +123,7 @@ func (p *Planner) classifyLedger(pl *Changes, rec *change.Record, index int, om,
 	mv.New, mv.To, mv.Position = new, VersionAt(p.Epoch, rec.Position), rec.Position
 	p.groups(old, mv.touch)
 	p.groups(new, mv.touch)
+	p.relocate(mv, old, new)
 	return true
 }
 
@@ -137,9 +144,6 @@ func (p *Planner) classifyEntity(pl *Changes, s sides, e *rules.Entity) bool {
 	relevant := false
 	for _, r := range e.Displays {
 		relevant = p.classifyDisplay(pl, s, p.Of(r)) || relevant
-	}
-	for _, r := range e.Mirrors {
-		relevant = p.classifyMirror(pl, s, p.Of(r)) || relevant
 	}
 	for _, r := range e.Parents {
 		relevant = p.classifyParent(pl, s, p.Of(r)) || relevant
@@ -177,8 +181,9 @@ func (p *Planner) classifyDisplay(pl *Changes, s sides, b *Binding) bool {
 	if s.new.Lookup(b.Rule.Writes[0]).Kind() != change.KindAbsent {
 		ru.Present = true
 	}
+	note(&ru.Wrote, s.record.Key)
 	if Stamped(b, context, s.old) {
-		ru.contest(s.record.Key)
+		note(&ru.Contested, s.record.Key)
 	}
 	return true
 }
@@ -195,28 +200,34 @@ func (pl *Changes) strip(s sides, b *Binding) bool {
 		pl.Bares.Put(id, ba)
 	}
 	ba.Last = s.new
+	ba.Contested = ba.Contested || s.old != nil && s.old.Lookup(b.Rule.Writes[0]).Kind() == change.KindAbsent
 	return true
 }
 
-// classifyMirror asks for the healing of a mirror item that somebody else wrote or deleted.
-func (p *Planner) classifyMirror(pl *Changes, s sides, b *Binding) bool {
-	context := StampContext(p.Incarnation, s.record.Key, "")
-	if s.old != nil && s.new != nil {
+// classifyMirror asks for the healing of a mirror item that another program wrote or
+// deleted. It goes by the key alone: an item of another entity, or of none, may
+// stand where the mirror item belongs, and may go away.
+func (p *Planner) classifyMirror(pl *Changes, rec *change.Record, index int, b *Binding) bool {
+	context := StampContext(p.Incarnation, rec.Key, "")
+	freed := occupies(b, rec.Key, rec.Old) && !occupies(b, rec.Key, rec.New)
+	if rec.Old != nil && rec.New != nil && !freed {
 		// A stamp on an item that had none may be ours or put back with a former
-		// state of the item: a mirror item without a stamp outlives its source.
-		ours := Stamped(b, context, s.old) && !foreign(b, context, s.old, s.new)
-		if ours || untouched(b, s.old, s.new) {
+		// state of the item.
+		ours := Stamped(b, context, rec.Old) && !foreign(b, context, rec.Old, rec.New)
+		if ours || untouched(b, rec.Old, rec.New) {
 			return false
 		}
 	}
-	id := ItemRule{b, s.record.Key}
+	id := ItemRule{b, rec.Key}
 	h := pl.Heals.Of(id)
 	if h == nil {
-		h = &Heal{First: s.index}
+		h = &Heal{First: index}
 		pl.Heals.Put(id, h)
 	}
-	h.Last = s.new
-	h.Contested = h.Contested || Stamped(b, context, s.old)
+	expired := rec.Expired && Stamped(b, context, rec.Old) // it was the mirror item, and none that stood in its way
+	h.Last, h.Expired, h.Deleted = rec.New, rec.New == nil && expired, rec.New == nil && !expired
+	h.Contested = h.Contested || Stamped(b, context, rec.Old) && !expired
+	h.Freed = h.Freed || freed
 	return true
 }
 
@@ -273,7 +284,7 @@ func (p *Planner) classifyChild(pl *Changes, s sides, b *Binding) bool {
 	f.Position, f.Gone = s.record.Position, s.new == nil
 	f.WasBad = f.WasBad || oldErr != nil || f.Bad != nil
 	f.Parent, f.Refers, f.Bad = after, has, newErr
-	f.Contested = f.Contested || same && has && Stamped(b, context, s.old)
+	f.Contested = f.Contested || same && (has && Stamped(b, context, s.old) || !has && !holds(b, s.old))
 	for _, ref := range []struct {
 		key change.Key
 		ok  bool

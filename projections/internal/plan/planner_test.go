@@ -76,8 +76,8 @@ func socialPlanner(t testing.TB) *Planner {
 func TestARecordThatNoRuleReadsCostsAtMostTwoAllocations(t *testing.T) {
 	p, rec, pl := socialPlanner(t), irrelevantRecord(t), &Changes{}
 	allocs := testing.AllocsPerRun(1000, func() { p.classify(pl, &rec, 0) })
-	if pl.Relevant != 0 || pl.Unmatched != 0 {
-		t.Fatalf("the record counts as relevant %d, unmatched %d times: want a matched record that is dropped", pl.Relevant, pl.Unmatched)
+	if pl.Relevant != 0 || pl.Seen.Unmatched != 0 {
+		t.Fatalf("the record counts as relevant %d, unmatched %d times: want a matched record that is dropped", pl.Relevant, pl.Seen.Unmatched)
 	}
 	if allocs > irrelevantAllocsMax {
 		t.Errorf("%.0f allocations, want at most %d", allocs, irrelevantAllocsMax)

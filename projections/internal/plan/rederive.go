@@ -81,12 +81,13 @@ func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
 // Rederive plans what an item, as it is now, asks for.
 func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.Image, sc Scope, late Late) *Move {
 	mv := p.MoveFrom(key, ent, img, sc, late)
-	mv.Repark = sc == Everything && mv.New.HasParked()
+	mv.Reparks = sc == Everything
+	mv.Repark = mv.Reparks && mv.New.HasParked()
 	if sc == Everything {
 		p.refills(pl, key, late.Position)
 	}
 	if sc >= Itself {
-		p.mirrors(pl, key, img)
+		p.healPlaces(pl, key, img, sc)
 	}
 	var m rules.Match
 	ok := false
@@ -97,7 +98,7 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 	if img == nil || sc < Itself {
 		return mv
 	}
-	p.leftovers(pl, key, 0, img, p.Set.Rules, m.Entity)
+	p.leftovers(pl, key, 0, img, m.Entity)
 	p.formerly(pl, key, 0, nil, img, m.Entity)
 	if !ok {
 		return mv
@@ -149,12 +150,12 @@ func (p *Planner) refills(pl *Changes, key change.Key, position change.Position)
 	}
 }
 
-// mirrors plans the healing of an item for every mirror rule that can give it,
+// healPlaces plans the healing of an item for every mirror rule that can give it,
 // whatever it is now: what tells the mirror's entity may have been overwritten.
-func (p *Planner) mirrors(pl *Changes, key change.Key, img change.Image) {
-	for _, r := range p.Set.Rules {
-		if r.Kind == rules.Mirror && r.Target.HasKey(key) {
-			pl.Heals.Put(ItemRule{p.Of(r), key}, &Heal{Last: img})
+func (p *Planner) healPlaces(pl *Changes, key change.Key, img change.Image, sc Scope) {
+	for _, b := range p.mirrors {
+		if b.Rule.Target.HasKey(key) {
+			pl.Heals.Put(ItemRule{b, key}, &Heal{Last: img, Repark: sc == Everything})
 		}
 	}
 }

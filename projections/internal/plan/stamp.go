@@ -43,14 +43,15 @@ func ReadStamp(v change.Value, context string) (Stamp, bool) {
 	return s, true
 }
 
-// parseStamp returns the stamp in v, whatever its context.
+// parseStamp returns the stamp in v, whatever its context. What cannot be read is no stamp.
 func parseStamp(v change.Value) (Stamp, bool) {
 	if v.Kind() != change.KindString {
 		return Stamp{}, false
 	}
-	context, rest, ok := strings.Cut(v.Text(), " ")
-	version, digest, ok2 := strings.Cut(rest, " ")
-	return Stamp{context, Version(version), digest}, ok && ok2
+	context, rest, _ := strings.Cut(v.Text(), " ")
+	text, digest, ok := strings.Cut(rest, " ")
+	version, readable := ParseVersion(text)
+	return Stamp{context, version, digest}, ok && readable
 }
 
 // untouched reports whether a record left a rule's attributes and stamp on an item as they were.

@@ -41,7 +41,7 @@ func (s *Store) open(ctx context.Context, run Run, anew bool, idleMax time.Durat
 	if err != nil {
 		return opened, err
 	}
-	if found != nil && found.Finished.IsZero() && !anew {
+	if found != nil && found.Finished.IsZero() && !anew && found.IsOf(run.Passes) {
 		progressed, err := s.progressed(ctx, *found, idleMax)
 		if err != nil || time.Since(progressed) <= idleMax {
 			return Opened{Run: *found, Joined: true}, err
@@ -52,8 +52,11 @@ func (s *Store) open(ctx context.Context, run Run, anew bool, idleMax time.Durat
 	condition, values := "attribute_not_exists("+attrPartition+")", map[string]ddb.AttributeValue(nil)
 	var names map[string]string
 	if found != nil {
-		condition, values = "#generation = :generation", map[string]ddb.AttributeValue{":generation": text(found.Generation)}
+		condition, values = "attribute_not_exists(#generation)", nil
 		names = map[string]string{"#generation": attrGeneration}
+		if found.generation != nil {
+			condition, values = "#generation = :generation", map[string]ddb.AttributeValue{":generation": found.generation}
+		}
 	}
 	err = s.put(ctx, run.row(run.Started), condition, names, values)
 	var conflict *ddb.ConditionalCheckFailedException

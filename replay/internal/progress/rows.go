@@ -14,6 +14,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,7 +61,13 @@ type Run struct {
 	Started    time.Time
 	Finished   time.Time // zero while it is not
 	Items      int64     // looked at, once it is finished
+
+	generation ddb.AttributeValue // as the row holds it, readable or not
 }
+
+// IsOf reports whether a row that was read is one of these passes. Another one,
+// and one without a generation, is torn: another program has written there.
+func (r Run) IsOf(passes []string) bool { return r.Generation != "" && slices.Equal(r.Passes, passes) }
 
 // RunID names work: the same text for the same parts.
 func RunID(parts ...string) string {
@@ -102,6 +109,8 @@ type Piece struct {
 	Done    bool
 	Owner   string // "" if nobody works on it
 	Counter int64  // raised by every write
+
+	row map[string]ddb.AttributeValue // counter and owner as they are stored, readable or not; nil if there is no row
 }
 
 // same reports whether nobody has written the row between p and q.
@@ -163,6 +172,7 @@ func runOf(id string, row map[string]ddb.AttributeValue) Run {
 	return Run{
 		ID: id, Generation: textOf(row[attrGeneration]), Passes: strings.Fields(textOf(row[attrPasses])), Source: textOf(row[attrSource]), Segments: segments,
 		Rules: textOf(row[attrRules]), Started: instantOf(row[attrStarted]), Finished: instantOf(row[attrFinished]), Items: numberOf(row[attrItems]),
+		generation: row[attrGeneration],
 	}
 }
 
@@ -187,6 +197,6 @@ func pieceOf(row map[string]ddb.AttributeValue) Piece {
 	done, _ := row[attrDone].(*ddb.AttributeValueMemberBOOL)
 	return Piece{
 		Cursor: textOf(row[attrCursor]), Items: numberOf(row[attrItems]), Done: done != nil && done.Value,
-		Owner: textOf(row[attrOwner]), Counter: numberOf(row[attrCounter]),
+		Owner: textOf(row[attrOwner]), Counter: numberOf(row[attrCounter]), row: row,
 	}
 }

@@ -145,10 +145,12 @@ func (s *Store) write(ctx context.Context, run Run, at Place, seen, next Piece, 
 	for range writeAttemptsMax {
 		next.Counter = seen.Counter + 1
 		condition, names, values := asSeen(seen)
-		err := s.put(ctx, run.pieceRow(at, next, time.Now()), condition, names, values)
+		row := run.pieceRow(at, next, time.Now())
+		err := s.put(ctx, row, condition, names, values)
 		var conflict *ddb.ConditionalCheckFailedException
 		switch {
 		case err == nil:
+			next.row = row
 			return next, nil
 		case !errors.As(err, &conflict):
 			return seen, err
@@ -165,16 +167,23 @@ const writeAttemptsMax = 3
 
 // asSeen is the condition that nobody has written a piece's row since.
 func asSeen(seen Piece) (condition string, names map[string]string, values map[string]ddb.AttributeValue) {
-	if seen.Counter == 0 {
+	if len(seen.row) == 0 {
 		return "attribute_not_exists(" + attrPartition + ")", nil, nil
 	}
-	names = map[string]string{"#counter": attrCounter, "#owner": attrOwner}
-	values = map[string]ddb.AttributeValue{":counter": number(seen.Counter)}
-	if seen.Owner == "" {
-		return "#counter = :counter AND attribute_not_exists(#owner)", names, values
+	names, values = map[string]string{"#counter": attrCounter, "#owner": attrOwner}, map[string]ddb.AttributeValue{}
+	same := func(name, attribute, placeholder string) string {
+		v, ok := seen.row[attribute]
+		if !ok {
+			return "attribute_not_exists(" + name + ")"
+		}
+		values[placeholder] = v
+		return name + " = " + placeholder
 	}
-	values[":owner"] = text(seen.Owner)
-	return "#counter = :counter AND #owner = :owner", names, values
+	condition = same("#counter", attrCounter, ":counter") + " AND " + same("#owner", attrOwner, ":owner")
+	if len(values) == 0 {
+		values = nil // DynamoDB refuses an empty map
+	}
+	return condition, names, values
 }
 
 func (s *Store) put(ctx context.Context, row map[string]ddb.AttributeValue, condition string, names map[string]string, values map[string]ddb.AttributeValue) error {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 // columnsMax is the width that the demonstration keeps to, in characters.
@@ -33,7 +35,7 @@ type span struct {
 	then  *span
 }
 
-func ink(text string, s style) span { return span{text: text, style: s} }
+func ink(text string, s style) span { return span{text: printable.Text(text), style: s} }
 
 // with puts another piece close behind a single one.
 func (s span) with(next span) span {

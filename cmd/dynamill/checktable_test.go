@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/projections"
+)
+
+func TestCheckOfATableSaysWhichItemsMatch(t *testing.T) {
+	w := newWorld(t, "")
+	if code, stdout, stderr := w.call("check"); code != exitDone || stderr != "" || !strings.Contains(stdout, "table "+w.table+" holds no items yet") {
+		t.Fatalf("an empty table: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	w.put(item("USER#1", "PROFILE"), item("USER#2", "PROFILE"), item("USER#1", "GROUP#1"), item("GROUP#1", "METADATA"),
+		item("post#1", "metadata"), item("post#1", "comment#1#\x1b[31m"))
+	code, stdout, stderr := w.call("check")
+	if code != exitDone {
+		t.Fatalf("exit code %d:\n%s", code, stderr)
+	}
+	for _, want := range []string{
+		"all 6 items read, for ",
+		"\nENTITY      ITEMS  KEY\nUser        2      USER#${userId} / PROFILE\nPost        0      POST#${postId} / METADATA\n",
+		"\nMembership  1 ", "\nMember      0 ", "\n(none)      2\n",
+		"keys of items of no entity, such as:\n", "\n  post#1/metadata\n", `  post#1/comment#1#\x1b[31m` + "\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the result lacks %q:\n%s", want, stdout)
+		}
+	}
+	for _, want := range []string{
+		"warning: entity.unmatched: none of 6 sampled items is a Post, which comment-count reads or writes\n    hint: compare its keys, POST#${postId} / METADATA, with the table's: ",
+		"none of 6 sampled items is a Comment, which comment-author, comment-count, user-comments read or write\n",
+	} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("the warnings lack %q:\n%s", want, stderr)
+		}
+	}
+	if strings.Contains(stderr, "Member,") || strings.Contains(stderr, "User,") {
+		t.Errorf("a warning too many:\n%s", stderr)
+	}
+
+	code, stdout, stderr = w.call("check", "--json")
+	var result checkResult
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil || code != exitDone || stderr != "" {
+		t.Fatalf("exit code %d, %v:\n%s", code, err, stderr)
+	}
+	table := result.Table
+	if table.Table != w.table || table.Sampled != 6 || !table.Whole || table.Unmatched.Items != 2 || len(table.Unmatched.Examples) != 2 ||
+		len(table.Entities) != 6 || table.Entities[0].Items != 2 || len(result.Warnings) != 2 || result.Warnings[0].Code != "entity.unmatched" {
+		t.Errorf("as JSON: %s", stdout)
+	}
+}
+
+func TestCheckOfATableComparesItsKeys(t *testing.T) {
+	w := newWorld(t, "")
+	w.must(os.WriteFile(w.rules, []byte(strings.NewReplacer("pk", "PK", "sk", "SK").Replace(communityRules)), 0o600))
+	if code, stdout, stderr := w.call("check"); code != exitEnvironment || stdout != "" || !strings.Contains(stderr, "[pk, sk], but the rule file says [PK, SK]") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+	w = connect(t)
+	w.table += "-numbers"
+	w.useRules(communityRules)
+	w.createTable("", change.KindString, change.KindNumber)
+	if code, _, stderr := w.call("check"); code != exitInvalid || !strings.Contains(stderr, "template.number") {
+		t.Errorf("with a number key: exit code %d:\n%s", code, stderr)
+	}
+	w.table = "there-is-no-such-table"
+	if code, _, stderr := w.call("check"); code != exitEnvironment || !strings.Contains(stderr, "does not exist") {
+		t.Errorf("without a table: exit code %d:\n%s", code, stderr)
+	}
+}
+
+func TestWarningsAreLoggedOnce(t *testing.T) {
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.useRules(strings.ReplaceAll(communityRules, `"POST#`, `"$app#POST#`))
+	const warning = "$app is a constant here"
+	for _, args := range [][]string{{"plan"}, {"run", "--drain", "--drain-timeout", "2m"}, {"plan"}, {"replay"}, {"verify", "--settle", "1s", "--wait", "2s"}} {
+		code, stdout, stderr := w.call(args...)
+		if code != exitDone || strings.Count(stderr, warning) != 1 || strings.Contains(stdout, warning) {
+			t.Errorf("%v ended with exit code %d and said:\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+// A rule file with placeholders that an earlier version registered can be replaced.
+func TestFormerRulesWithPlaceholdersCanBeReplaced(t *testing.T) {
+	const right = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  User: { key: { pk: "USER#${userId}", sk: "PROFILE" } }
+  Post: { key: { pk: "USER#${userId}", sk: "POST#${postId}" } }
+rules:
+  posts: { count: Post, as: User.posts }
+`
+	sim := plannedTable(t)
+	registered := strings.Replace(right, `"POST#${postId}"`, `'POST#\<postId>'`, 1)
+	if _, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, registered)}); err != nil {
+		t.Fatal(err)
+	}
+	former := strings.ReplaceAll(registered, `\`, "")
+	if n := replaceText(t, sim, registered, former); n != 1 {
+		t.Fatalf("%d rows of the state table have the rule file", n)
+	}
+	p := planned(t, sim, right)
+	if len(p.Rules) != 1 || p.Rules[0].What != string(projections.RuleChanged) || len(p.Rules[0].Differences) != 1 {
+		t.Fatalf("the plan is %+v", p.Rules)
+	}
+	_, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, right), ChangeRules: true})
+	if err != nil {
+		t.Errorf("replacing the rules: %v", err)
+	}
+}
+
+// replaceText replaces a text attribute in the state table, and says how often.
+func replaceText(t *testing.T, sim *dynamosim.Sim, before, after string) (n int) {
+	t.Helper()
+	table := "app" + stateSuffix
+	page, err := sim.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range page.Items {
+		row := attributes.ItemFromTable(raw)
+		if row.Lookup("text").Text() != before {
+			continue
+		}
+		n++
+		raw["text"] = &types.AttributeValueMemberS{Value: after}
+		if _, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: raw}); err != nil {
+			t.Fatal(fmt.Errorf("writing the row: %w", err))
+		}
+	}
+	return n
+}

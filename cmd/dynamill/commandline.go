@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// noArguments refuses arguments. A group of commands takes its argument for the name
+// of a command, and says which one is nearest.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasAvailableSubCommands() {
+		if cmd.HasParent() && nearestCommand(cmd, args[0]) == "" {
+			var names []string
+			for _, sub := range cmd.Commands() {
+				names = append(names, sub.Name())
+			}
+			return invalid("unknown command %q for `%s`: its commands are %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
+		}
+		return invalid("unknown command %q for `%s`%s `%s --help` lists the commands",
+			args[0], cmd.CommandPath(), hinted(nearestCommand(cmd, args[0])), cmd.CommandPath())
+	}
+	hint := ""
+	if flag := cmd.Flags().Lookup(strings.ToLower(args[0])); flag != nil {
+		hint = "--" + flag.Name
+	}
+	return invalid("`%s` takes no argument %q%s `%s --help` shows how it is used", cmd.CommandPath(), args[0], hinted(hint), cmd.CommandPath())
+}
+
+// hinted asks whether the nearest name was meant, if there is one.
+func hinted(nearest string) string {
+	if nearest == "" {
+		return ";"
+	}
+	return ": did you mean " + nearest + "?"
+}
+
+// plainArguments puts into words why a command does not take its arguments.
+func plainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		var known *failure
+		switch {
+		case err == nil, errors.As(err, &known):
+			return err
+		case strings.HasPrefix(err.Error(), "unknown command "): // cobra.NoArgs
+			return noArguments(cmd, args)
+		}
+		if text := err.Error(); strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires ") { // cobra.ExactArgs and the like
+			return invalid("`%s` does not take %s: it is used as `%s`", cmd.CommandPath(), counted(len(args), "argument"), cmd.UseLine())
+		}
+		return invalid("%w; `%s --help` shows how it is used", err, cmd.CommandPath())
+	}
+}
+
+// nearestCommand finds the command that a name which does not exist is likely meant to
+// be: the nearest one of the group, or one of this name in another group; "" for none.
+func nearestCommand(group *cobra.Command, name string) string {
+	var names []string
+	for _, cmd := range group.Commands() {
+		if cmd.IsAvailableCommand() || cmd.Name() == "help" {
+			names = append(names, cmd.Name())
+		}
+	}
+	if best := nearest(name, names); best != "" {
+		return fmt.Sprintf("`%s %s`", group.CommandPath(), best)
+	}
+	hint := ""
+	eachCommand(group.Root(), func(cmd *cobra.Command) {
+		if hint == "" && cmd.Name() == name && cmd.Parent() != group && cmd.HasParent() {
+			hint = "`" + cmd.CommandPath() + "`"
+		}
+	})
+	return hint
+}
+
+// nearest is the candidate that a misspelled word is likely meant to be; "" if none is near.
+func nearest(word string, candidates []string) string {
+	best, bestDistance := "", len(word)/3+2
+	for _, candidate := range candidates {
+		distance := levenshtein.Distance(strings.ToLower(word), candidate, nil)
+		if len(word) > 1 && strings.HasPrefix(candidate, strings.ToLower(word)) {
+			distance = 1
+		}
+		if distance < bestDistance && distance < len(candidate) {
+			best, bestDistance = candidate, distance
+		}
+	}
+	return best
+}
+
+// eachCommand calls visit for a command and all below it, but not for hidden ones.
+func eachCommand(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			eachCommand(sub, visit)
+		}
+	}
+}
+
+// flagError says of a flag that a command does not have which one is nearest, or
+// which commands have it.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if args := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(args) > 0 {
+		return noArguments(cmd, args) // the flag may be one of the command that was meant
+	}
+	if !errors.As(err, &unknown) {
+		return refusedLine(err)
+	}
+	name := unknown.GetSpecifiedName()
+	if owners := ownersOf(cmd.Root(), name); len(owners) > 0 && len(name) > 1 {
+		return invalid("`%s` has no flag --%s: it is a flag of %s; `%s --help` lists the flags", cmd.CommandPath(), name, strings.Join(owners, ", "), cmd.CommandPath())
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	hint := ""
+	if best := nearest(name, names); best != "" && len(name) > 1 {
+		hint = "--" + best
+	}
+	return invalid("%w%s `%s --help` lists the flags", err, hinted(hint), cmd.CommandPath())
+}
+
+// ownersOf names the commands that have a flag of this name.
+func ownersOf(root *cobra.Command, flag string) (owners []string) {
+	eachCommand(root, func(cmd *cobra.Command) {
+		if cmd.LocalNonPersistentFlags().Lookup(flag) != nil && cmd != root {
+			owners = append(owners, "`"+cmd.CommandPath()+"`")
+		}
+	})
+	slices.Sort(owners)
+	return owners
+}
+
+// refuseHelp makes --help behind arguments that the command does not take an error.
+func (a *app) refuseHelp(root *cobra.Command) {
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if given := cmd.Flags().Args(); len(given) > 0 {
+			if a.refusedHelp = cmd.ValidateArgs(given); a.refusedHelp != nil {
+				return
+			}
+		}
+		help(cmd, args)
+	})
+}
+
+// helpCommand is cobra's help command, except that a command that does not exist is an error.
+func (a *app) helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND...]",
+		Short: "Shows the help of a command",
+		Long:  "Shows the help of a command, as --help behind it does.\n\n" + offline("nothing", "nothing").text(),
+		Example: "  dynamill help run\n" +
+			"  dynamill help parked retry",
+		ValidArgsFunction: completeCommands,
+		// The help of a command needs neither configuration nor environment.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return refusedLine(err)
+			}
+			if len(rest) > 0 {
+				return noArguments(found, rest)
+			}
+			found.InitDefaultHelpFlag()
+			found.InitDefaultVersionFlag()
+			return found.Help()
+		},
+	}
+}

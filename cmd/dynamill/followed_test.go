@@ -1,0 +1,237 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/projections"
+)
+
+// checkTerm is the lease term of the processes that are checked.
+const checkTerm = 3 * time.Second
+
+// check runs `status --check` and returns its exit code and line.
+func (w *world) check(args ...string) (code int, line string) {
+	w.t.Helper()
+	code, stdout, stderr := w.call(append([]string{"status", "--check"}, args...)...)
+	if strings.Count(stdout, "\n") != 1 || !strings.HasPrefix(stdout, w.table+": ") {
+		w.t.Errorf("status --check prints %q, want one line of the table; %s", stdout, stderr)
+	}
+	return code, strings.TrimPrefix(strings.TrimSuffix(stdout, "\n"), w.table+": ")
+}
+
+func (w *world) expectCheck(when string, code int, begins string, args ...string) string {
+	w.t.Helper()
+	got, line := w.check(args...)
+	if got != code || !strings.HasPrefix(line, begins) {
+		w.t.Errorf("%s: exit code %d, %q; want %d and %q", when, got, line, code, begins)
+	}
+	return line
+}
+
+// expectParts checks what a line holds.
+func expectParts(t *testing.T, line string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(line, part) {
+			t.Errorf("%q is not in %q", part, line)
+		}
+	}
+}
+
+// runs starts a `dynamill run` and waits until it has nothing left to do.
+func (w *world) runs(args ...string) *exec.Cmd {
+	w.t.Helper()
+	cmd, _, _ := w.command(append([]string{"run", "--lease-term", checkTerm.String()}, args...)...)
+	w.must(cmd.Start())
+	w.t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended
+	eventually(w.t, "a process follows the table", func() bool {
+		code, line := w.check()
+		return code == exitDone && strings.HasPrefix(line, "following: ")
+	})
+	eventually(w.t, "the rules are live and no record waits", func() bool { // seeding writes records of its own
+		s := w.status()
+		return s.Live && s.Health.Healthy && s.Health.Waiting != nil && *s.Health.Waiting == 0
+	})
+	return cmd
+}
+
+// The life of a table: nothing, a process, its death by force, another one, its good end.
+func TestCheckTellsWhetherATableIsFollowed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	line := w.expectCheck("before anything was started", exitFailed, "not started: nothing was ever started on this table")
+	expectParts(t, line, "dynamill run --table "+w.table)
+	if tables := w.tables(); len(tables) != 1 {
+		t.Errorf("tables %v: the check made one", tables)
+	}
+
+	killed := w.runs()
+	w.must(killed.Process.Kill())
+	began := time.Now()
+	_ = killed.Wait()
+	w.put(item("USER#late", "PROFILE", "name", "Late"))
+	line = w.expectCheck("after a kill", exitFailed, "nothing runs: 1 record waits, the oldest since ")
+	if took := time.Since(began); took > 2*checkTerm {
+		t.Errorf("it took %s to tell, longer than two terms", took)
+	}
+	expectParts(t, line, "has not renewed its lease for more than its term of 3s", "start `dynamill run")
+	s := w.status()
+	if h := s.Health; h.State != "nothing runs" || h.Healthy || h.Waiting == nil || *h.Waiting != 1 || h.AtLeast || h.Oldest == "" || h.Since != h.Oldest ||
+		h.Lag == nil || h.Processes != 0 || len(h.Shards) != 1 || h.Shards[0].Waiting != 1 || h.Shards[0].Oldest != h.Oldest {
+		t.Errorf("as JSON: %+v", h)
+	}
+
+	stopped := w.runs()
+	if s = w.status(); s.Health.Processes != 1 || !s.Health.Healthy || *s.Health.Waiting != 0 || s.Health.Oldest != "" {
+		t.Errorf("while it runs, as JSON: %+v", s.Health)
+	}
+	w.must(stopped.Process.Signal(syscall.SIGTERM))
+	w.must(stopped.Wait())
+	w.expectCheck("after a stop", exitFailed, "nothing runs: no record waits, the newest record applied is of ")
+}
+
+// A process that may write one unit in a second falls behind.
+func TestCheckTellsALagBeyondItsBound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	for range 300 {
+		w.put(item("POST#1", "COMMENT#t#c", "userId", "u", "text", time.Now().String()))
+	}
+	cmd, _, _ := w.command("run", "--lease-term", checkTerm.String(), "--max-write-rate", "1")
+	w.must(cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	eventually(t, "the lag is beyond a second", func() bool {
+		code, line := w.check("--ready-lag", "1s")
+		return code == exitFailed && strings.HasPrefix(line, "catching up: lag ")
+	})
+	w.expectCheck("with a bound of a day", exitDone, "following: lag ", "--ready-lag", "24h")
+	w.expectCheck("without a bound", exitDone, "following: lag ", "--ready-lag", "0")
+}
+
+func TestCheckTellsWhatIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	w.drain()
+	w.dropTable(w.leaseTableName())
+	// A state table of less than a day: the stream still holds all since then.
+	w.expectCheck("without a lease table", exitFailed, "nothing runs: there is no lease table "+w.leaseTableName())
+	w.drain()
+	w.dropTable(w.table + stateSuffix)
+	line := w.expectCheck("without a state table", exitFailed, "records lost: the state table "+w.table+stateSuffix+" is missing")
+	expectParts(t, line, "delete the lease table", "Starting over")
+	code, stdout, stderr := w.call("status")
+	if code != exitEnvironment || stdout != "" || !strings.Contains(stderr, "records lost: ") {
+		t.Errorf("status without a state table: exit code %d, %q, %s", code, stdout, stderr)
+	}
+
+	other := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	other.put(community()...)
+	other.drain()
+	_, err := other.client.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
+		TableName: &other.table, StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(false)},
+	})
+	other.must(err)
+	other.expectCheck("with the stream switched off", exitFailed, "records lost: the table has no stream any more")
+	other.enableStream()
+	other.expectCheck("with another stream", exitFailed, "records lost: the table has another stream than the one that was followed")
+}
+
+// TestCheckAsksLambdaWhereNoProcessRuns answers for Lambda as its API reference says (ListEventSourceMappings).
+func TestCheckAsksLambdaWhereNoProcessRuns(t *testing.T) {
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	_, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set})
+	w.must(err)
+	var (
+		mu     sync.Mutex
+		answer string
+		asked  url.Values
+	)
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = r.URL.Query()
+		if answer == "" {
+			rw.Header().Set("X-Amzn-ErrorType", "AccessDeniedException")
+			rw.WriteHeader(http.StatusForbidden)
+		}
+		_, _ = io.WriteString(rw, answer)
+	}))
+	defer server.Close()
+	t.Setenv("AWS_ENDPOINT_URL_LAMBDA", server.URL)
+	const mapping = `{"EventSourceMappings": [{"FunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:app-dynamill", "State": %q, "LastProcessingResult": %q}]}`
+	for _, c := range []struct {
+		answer string
+		code   int
+		begins string
+	}{
+		{fmt.Sprintf(mapping, "Enabled", "OK"), exitDone, "following: function app-dynamill, its event source mapping is Enabled, last result: OK"},
+		{fmt.Sprintf(mapping, "Enabled", "PROBLEM: Function call failed"), exitFailed, "failing: the last invocation of function app-dynamill failed"},
+		{fmt.Sprintf(mapping, "Disabled", "OK"), exitFailed, "nothing runs: there is no lease table"},
+		{`{"EventSourceMappings": []}`, exitFailed, "nothing runs: there is no lease table"},
+		{"", exitEnvironment, "not known: there is no lease table"},
+	} {
+		mu.Lock()
+		answer = c.answer
+		mu.Unlock()
+		w.expectCheck(c.answer, c.code, c.begins)
+	}
+	_, line := w.check()
+	expectParts(t, line, "no permission for lambda:ListEventSourceMappings")
+	mu.Lock()
+	defer mu.Unlock()
+	if arn := asked.Get("EventSourceArn"); !strings.Contains(arn, w.table+"/stream/") {
+		t.Errorf("Lambda is asked for %q, want the table's stream", arn)
+	}
+}
+
+func (w *world) dropTable(name string) {
+	w.t.Helper()
+	_, err := w.client.DeleteTable(w.t.Context(), &dynamodb.DeleteTableInput{TableName: &name})
+	w.must(err)
+}
+
+func TestWatchedStatusRefreshesItsFirstLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	cmd, _, stderr := w.command("status", "--json", "--watch=200ms")
+	var out pipe
+	cmd.Stdout = &out
+	w.must(cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	shows := func(state string) func() bool {
+		return func() bool {
+			var s tableStatus
+			if lines := out.lines(); len(lines) > 1 {
+				w.must(json.Unmarshal([]byte(lines[len(lines)-2]), &s))
+			}
+			return s.Health.State == state
+		}
+	}
+	eventually(t, "a table on which nothing was started is shown as such", shows("not started"))
+	worker := w.runs()
+	eventually(t, "a process is shown", shows("following"))
+	w.must(worker.Process.Kill())
+	_ = worker.Wait()
+	eventually(t, "its death is shown", shows("nothing runs"))
+	w.must(cmd.Process.Signal(syscall.SIGINT))
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, stderr)
+	}
+}

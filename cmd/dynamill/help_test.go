@@ -1,0 +1,56 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// commandPaths names all commands behind "dynamill".
+func commandPaths() (paths []string) {
+	eachCommand((&app{}).rootCommand(), func(cmd *cobra.Command) { paths = append(paths, pathBehindRoot(cmd)) })
+	return paths
+}
+
+// TestHelpOfEachCommandHasExampleAndCost fails for a command without them, and for a
+// cost that no command has.
+func TestHelpOfEachCommandHasExampleAndCost(t *testing.T) {
+	t.Parallel()
+	paths := commandPaths()
+	for _, path := range append(paths, "help") {
+		cmd, stdout, stderr := commandOf(append(strings.Fields(path), "--help"))
+		if err := cmd.Run(); err != nil || stderr.String() != "" {
+			t.Errorf("%s: %v, standard error %q", path, err, stderr)
+		}
+		text := stdout.String()
+		for _, label := range []string{"Reads:", "Writes:", "Creates:", "Costs:"} {
+			if n := strings.Count(text, "\n"+costIndent+label+" "); n != 1 {
+				t.Errorf("%s: help has %d lines with %s, want 1", path, n, label)
+			}
+		}
+		_, examples, _ := strings.Cut(text, "\nExamples:\n")
+		examples, _, _ = strings.Cut(examples, "\n\n")
+		if !strings.Contains(examples, strings.TrimSpace("dynamill "+path)) {
+			t.Errorf("%s: help has no example of it: %q", path, examples)
+		}
+		for line := range strings.Lines(text) {
+			if len(line) > 160 {
+				t.Errorf("%s: a line of help has %d columns: %s", path, len(line), line)
+			}
+		}
+	}
+	for path, c := range costs {
+		if !slices.Contains(paths, path) {
+			t.Errorf("there is a cost of %q, which is not a command", path)
+		}
+		if c.reads == "" || c.writes == "" || c.costs == "" {
+			t.Errorf("the cost of %q is not complete: %+v", path, c)
+		}
+	}
+	if len(slices.Collect(maps.Keys(costs))) != len(paths) {
+		t.Errorf("%d costs for %d commands", len(costs), len(paths))
+	}
+}

@@ -1,0 +1,174 @@
+package awserror
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Explained is an error of AWS in plain words, with the raw text last.
+type Explained struct {
+	Kind Kind
+	text string
+	raw  error
+}
+
+func (e *Explained) Error() string { return e.text + " (" + e.raw.Error() + ")" }
+
+// Unwrap returns the error of the SDK.
+func (e *Explained) Unwrap() error { return e.raw }
+
+// Explain turns an error that holds one of AWS, or of the way there, into plain
+// words. It returns nil for any other, and for a call that the caller itself
+// canceled. The words of the callers, which wrap the error, stay before them.
+func Explain(err error, place Place) *Explained {
+	var told *Explained
+	if errors.As(err, &told) {
+		return told
+	}
+	var (
+		api  smithy.APIError
+		call = callOf(err, place)
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &api):
+		return call.refused(err, api)
+	case errors.Is(err, context.Canceled):
+		return nil
+	}
+	return call.unanswered(err)
+}
+
+// call is the request that failed.
+type call struct {
+	service, operation, subject string
+	place                       Place
+	raw                         error // of the SDK; nil where it is not known
+}
+
+func callOf(err error, place Place) call {
+	c := call{subject: tables([]string{place.Table}), place: place}
+	var operation *smithy.OperationError
+	if errors.As(err, &operation) {
+		c.service, c.operation, c.raw = operation.ServiceID, operation.OperationName, operation
+	}
+	var noted *callError
+	if errors.As(err, &noted) {
+		c.subject, c.place = cmp.Or(noted.subject, c.subject), noted.place
+	}
+	return c
+}
+
+// refused explains an answer of AWS that says no; nil for codes that are not known.
+func (c call) refused(err error, api smithy.APIError) *Explained {
+	var answer *smithyhttp.ResponseError
+	found := refusalOf(api.ErrorCode(), c.service)
+	switch {
+	case found != nil:
+		return c.explained(err, api, found.kind, found.cause, found.remedy)
+	case errors.As(err, &answer) && answer.HTTPStatusCode() >= http.StatusInternalServerError:
+		return c.explained(err, api, Trouble, fmt.Sprintf("{where} answered {action} on {subject} with HTTP status %d", answer.HTTPStatusCode()), "start again")
+	case api.ErrorCode() == codeUnknown:
+		return c.explained(err, api, Foreign, "{where} did not answer as "+c.serviceName()+" does", c.remedyOfPlace())
+	}
+	return nil
+}
+
+// unanswered explains a request without an answer, or with one that is not of AWS.
+func (c call) unanswered(err error) *Explained {
+	var (
+		sending     *smithyhttp.RequestSendError
+		network     *net.OpError
+		lookup      *net.DNSError
+		decoding    *smithy.DeserializationError
+		certificate *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &certificate):
+		return c.explained(err, err, Unreachable, c.serverName()+" shows a certificate that is not trusted",
+			"check the address, or name the certificate of its authority with AWS_CA_BUNDLE")
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return c.explained(err, err, Unreachable, c.serverName()+" does not speak TLS", "check --endpoint: it may need http:// instead of https://")
+	case c.raw != nil && errors.Is(err, context.DeadlineExceeded):
+		return c.explained(err, err, Unreachable, c.serverName()+" did not answer {action} on {subject} in time", c.remedyOfPlace())
+	case errors.As(err, &lookup), errors.As(err, &network), errors.As(err, &sending):
+		return c.explained(err, err, Unreachable, c.serverName()+" cannot be reached", c.remedyOfPlace())
+	case errors.As(err, &decoding):
+		return c.explained(err, err, Foreign, "{where} did not answer as "+c.serviceName()+" does", c.remedyOfPlace())
+	}
+	return nil
+}
+
+// explained composes the sentence. The words with which callers wrapped the error of
+// the SDK stand around it: before it those that say what was being done.
+func (c call) explained(err, inner error, kind Kind, cause, remedy string) *Explained {
+	if c.raw != nil {
+		inner = c.raw
+	}
+	before, after, found := strings.Cut(err.Error(), inner.Error())
+	if !found {
+		before, after = "", ""
+	}
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	after, _, _ = strings.Cut(after, "\n")
+	words := strings.NewReplacer("{action}", c.action(), "{subject}", c.subject, "{where}", c.place.Where)
+	return &Explained{Kind: kind, text: before + words.Replace(cause+": "+remedy) + after, raw: inner}
+}
+
+// lambdaID is the SDK's name of the service; package lambda is not imported for it alone.
+const lambdaID = "Lambda"
+
+// action names the IAM action of the call, such as dynamodb:GetRecords.
+func (c call) action() string {
+	switch {
+	case c.operation == "":
+		return c.serviceName()
+	case c.service == s3.ServiceID && c.operation == "ListObjectsV2":
+		return "s3:ListBucket"
+	case c.service == s3.ServiceID:
+		return "s3:" + c.operation
+	case c.operation == "TransactWriteItems":
+		// IAM knows no action of this name: each member needs its own, and AWS's message names the one that is missing.
+		return "dynamodb:PutItem, UpdateItem, DeleteItem or ConditionCheckItem"
+	}
+	if c.service == lambdaID {
+		return "lambda:" + c.operation
+	}
+	return "dynamodb:" + c.operation
+}
+
+func (c call) serviceName() string {
+	switch c.service {
+	case s3.ServiceID:
+		return "S3"
+	case lambdaID:
+		return "Lambda"
+	}
+	return "DynamoDB"
+}
+
+// serverName names the server for people: the endpoint if one was given.
+func (c call) serverName() string {
+	if c.place.Endpoint != "" && c.service != s3.ServiceID {
+		return c.place.Endpoint
+	}
+	return c.serviceName() + " in " + c.place.Region
+}
+
+func (c call) remedyOfPlace() string {
+	if c.place.Endpoint != "" && c.service != s3.ServiceID {
+		return "check --endpoint, and that a server is listening there"
+	}
+	return "check the network and --region"
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/internal/printable"
+)
+
+// logger logs to w: as text, or as JSON with --json. Warnings and errors are
+// coloured where standard error may carry colours.
+func (a *app) logger(w io.Writer) *slog.Logger {
+	level, _ := a.options.level() // checked when the flags were read
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: explainedErrors}
+	switch {
+	case a.options.json:
+		return slog.New(slog.NewJSONHandler(printable.NewJSONWriter(w), options))
+	case a.coloured(a.stderr):
+		line := &bytes.Buffer{}
+		return slog.New(&paintedHandler{Handler: slog.NewTextHandler(line, options), mu: &sync.Mutex{}, line: line, out: w})
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// paintedHandler writes log lines in the colour of their level.
+type paintedHandler struct {
+	slog.Handler // writes to line
+
+	mu   *sync.Mutex // of line
+	line *bytes.Buffer
+	out  io.Writer
+}
+
+// Handle writes one line.
+func (h *paintedHandler) Handle(ctx context.Context, record slog.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.line.Reset()
+	if err := h.Handler.Handle(ctx, record); err != nil {
+		return err
+	}
+	colour := ""
+	switch {
+	case record.Level >= slog.LevelError:
+		colour = progress.Red
+	case record.Level >= slog.LevelWarn:
+		colour = progress.Yellow
+	}
+	if screen, ok := h.out.(*progress.Screen); ok {
+		return screen.Paint(colour, h.line.String())
+	}
+	return progress.Paint(h.out, colour, h.line.String())
+}
+
+// WithAttrs implements slog.Handler.
+func (h *paintedHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
+	return &paintedHandler{Handler: h.Handler.WithAttrs(attributes), mu: h.mu, line: h.line, out: h.out}
+}
+
+// WithGroup implements slog.Handler.
+func (h *paintedHandler) WithGroup(name string) slog.Handler {
+	return &paintedHandler{Handler: h.Handler.WithGroup(name), mu: h.mu, line: h.line, out: h.out}
+}

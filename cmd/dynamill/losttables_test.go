@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func TestTracesTellWhichTableWasDeleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		traces
+		want lostTable
+	}{
+		"nothing has run":                              {traces{}, lostNone},
+		"all is there":                                 {traces{leaseRows: 2, streamLeases: 1, registered: true, followed: true}, lostNone},
+		"leases and no state":                          {traces{leaseRows: 2, streamLeases: 1}, lostState},
+		"leases of a former stream alone":              {traces{leaseRows: 2}, lostNone},
+		"state that a process followed, and no leases": {traces{registered: true, followed: true}, lostLeases},
+		"state of a function or of replays, no leases": {traces{registered: true}, lostNone},
+	} {
+		if got := c.lost(); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func (w *world) exists(name string) bool {
+	w.t.Helper()
+	_, err := w.client.DescribeTable(w.t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
+	var missing *types.ResourceNotFoundException
+	if err != nil && !errors.As(err, &missing) {
+		w.t.Fatal(err)
+	}
+	return err == nil
+}
+
+func TestDeletedTablesAreNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	w.drain()
+
+	w.dropTable(w.leaseTableName())
+	lost := "the lease table " + w.leaseTableName() + " was deleted"
+	if code, stdout, stderr := w.call("plan"); code != exitDone || !strings.Contains(stdout, lost) || !strings.Contains(stdout, "nothing to do") {
+		t.Errorf("plan without the lease table: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	code, _, stderr := w.call("run", "--drain", "--drain-timeout", "4m")
+	if code != exitDone || !strings.Contains(stderr, lost) || !strings.Contains(stderr, "replay --restart") {
+		t.Errorf("run without the lease table: exit code %d\n%s", code, stderr)
+	}
+	w.expectTrue()
+	if _, stdout, _ := w.call("plan"); stdout == "" || strings.Contains(stdout, "deleted") {
+		t.Errorf("plan after that: %s", stdout)
+	}
+
+	w.dropTable(w.table + stateSuffix)
+	lost = "the state table " + w.table + stateSuffix + " was deleted"
+	if code, stdout, stderr := w.call("plan"); code != exitDone || !strings.Contains(stdout, lost) || strings.Contains(stdout, "carried out by") {
+		t.Errorf("plan without the state table: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	for _, args := range [][]string{{"run", "--drain"}, {"replay", "--yes"}, {"verify"}, {"parked", "list"}} {
+		code, _, stderr := w.call(args...)
+		if code != exitEnvironment || !strings.Contains(stderr, lost) || !strings.Contains(stderr, w.leaseTableName()) {
+			t.Errorf("%v without the state table: exit code %d\n%s", args, code, stderr)
+		}
+		if w.exists(w.table + stateSuffix) {
+			t.Fatalf("%v made the deleted state table anew", args)
+		}
+	}
+	w.dropTable(w.leaseTableName()) // the remedy
+	w.drain()
+	w.expectTrue()
+}
+
+// TestStateWithoutLeasesIsNoLossBesideAFunction has replays alone, as where a function follows the stream.
+func TestStateWithoutLeasesIsNoLossBesideAFunction(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	w.replay()
+	if code, stdout, stderr := w.call("plan"); code != exitDone || strings.Contains(stdout+stderr, "deleted") {
+		t.Errorf("plan: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := w.call("run", "--drain", "--drain-timeout", "4m"); code != exitDone || strings.Contains(stderr, "deleted") {
+		t.Errorf("run: exit code %d\n%s", code, stderr)
+	}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dynamill/dynamill/projections"
+)
+
+// recordedMissing is, as JSON, a rule whose sources point at items that do not exist, as a process wrote it down.
+type recordedMissing struct {
+	missingReport
+	At    string `json:"at"`
+	Whole bool   `json:"whole"` // after a look at the whole table
+
+	text string
+}
+
+// recordedMissingOf are the rows of the state table, by rule.
+func recordedMissingOf(rows []projections.RecordedMissing) []recordedMissing {
+	all := []recordedMissing{}
+	for _, r := range rows {
+		all = append(all, recordedMissing{missingOf(r.MissingTargets), r.At.UTC().Format(timeForm), r.Whole, missingText(r.MissingTargets)})
+	}
+	return all
+}
+
+// writeMissing lists the rules whose sources point at items that do not exist, and says from when that is.
+func writeMissing(b *strings.Builder, rows []recordedMissing) {
+	if len(rows) == 0 {
+		return
+	}
+	b.WriteString("\ntargets that do not exist\n")
+	remedy := false
+	for _, r := range rows {
+		seen := "as a process has seen it since it started"
+		if r.Whole {
+			seen = "after a look at the whole table"
+		}
+		fmt.Fprintf(b, "  %s (%s, %s)\n", r.text, seen, r.At)
+		remedy = remedy || r.OtherCase != ""
+	}
+	if remedy {
+		fmt.Fprintf(b, "  %s\n", caseRemedy)
+	}
+	b.WriteString("  `dynamill verify` looks anew\n")
+}

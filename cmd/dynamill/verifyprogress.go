@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/replay/verify"
+)
+
+// verifyWatch holds how far a verification is. It says once that the verification
+// waits, for what and for how long.
+type verifyWatch struct {
+	message      string           // of the log line
+	screen       *progress.Screen // nil: a wait is not announced
+	wait, settle time.Duration
+	leases       *leaseWatch
+	announced    bool // the wait
+	absence      bool // that no process applies the stream
+
+	items, rows int64 // of the two tables, as DynamoDB counted them some hours ago; 0: not known
+
+	mu  sync.Mutex
+	now verify.Progress
+}
+
+// newVerifyWatch asks for the tables' counts. Without them no total is shown.
+func newVerifyWatch(ctx context.Context, env *environment, screen *progress.Screen, leases *leaseWatch) *verifyWatch {
+	count := func(table string) int64 {
+		out, err := env.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+		if err != nil || out.Table == nil {
+			return 0
+		}
+		return aws.ToInt64(out.Table.ItemCount)
+	}
+	return &verifyWatch{message: "verifying", screen: screen, leases: leases, items: count(env.table), rows: count(env.stateTable)}
+}
+
+// note takes what the verification reports.
+func (w *verifyWatch) note(p verify.Progress) {
+	if p.Phase == verify.PhaseWaiting && w.screen != nil {
+		w.announce(p)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = p
+}
+
+// state is how far the verification is now. The scans of both tables have a total,
+// and so has every later look at what they found.
+func (w *verifyWatch) state() progress.State {
+	w.mu.Lock()
+	p := w.now
+	w.mu.Unlock()
+	s := progress.State{
+		Message: w.message, Phase: p.Phase,
+		Attributes: []any{"phase", p.Phase, "items", p.Items, "rows", p.Rows, "suspects", p.Suspects, "open", p.Open, "found", p.Found},
+	}
+	if p.Phase == "" {
+		s.Phase = "opening both tables"
+	}
+	looked := []string{"items " + grouped(p.Items), "state rows " + grouped(p.Rows)}
+	if p.Suspects == 0 {
+		s.Done, s.Unit, s.Notes = p.Items+p.Rows, "items and rows", looked
+		if total := w.items + w.rows; s.Done <= total {
+			s.Total, s.About = total, true
+		}
+		return s
+	}
+	s.Done, s.Unit, s.Total = p.Suspects-p.Open, "differences", p.Suspects
+	if p.Phase == verify.PhaseWaiting {
+		s.Message = "waiting"
+		s.Attributes = []any{"open", p.Open, "left", p.WaitLeft.Round(time.Second), "for", awaited(p.Reasons), "found", p.Found}
+		s.Notes = []string{"waits " + p.WaitLeft.Round(time.Second).String() + " at most", "drift " + grouped(p.Found), awaited(p.Reasons)}
+		return s
+	}
+	s.Notes = append([]string{"drift " + grouped(p.Found)}, looked...)
+	return s
+}
+
+// announce says what the wait is for when it begins. It says once that no process applies the stream.
+func (w *verifyWatch) announce(p verify.Progress) {
+	if !w.announced {
+		w.announced = true
+		fmt.Fprintln(w.screen, waitAnnouncement(p, w.wait, w.settle))
+	}
+	if !w.absence && p.Reasons[verify.WhyRecords] > 0 && w.leases.unfollowed() {
+		w.absence = true
+		fmt.Fprintln(w.screen, noFollower)
+	}
+}
+
+// waitAnnouncement says what a wait is for and how long it may take.
+func waitAnnouncement(p verify.Progress, wait, settle time.Duration) string {
+	return fmt.Sprintf("%s to decide: waits up to %s (--wait) until each has stayed the same for %s (--settle) and records of the stream that may explain it are applied",
+		counted(int(p.Open), "difference"), wait, settle)
+}
+
+// awaited says how many differences wait, and for what.
+func awaited(reasons map[string]int64) string {
+	counts := map[string]int64{}
+	for why, n := range reasons {
+		counts[verify.Awaited(why)] += n
+	}
+	parts := make([]string, 0, len(counts))
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, grouped(counts[what])+": "+what)
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,95 @@
+package health
+
+import "time"
+
+// Facts are what one look at a table found.
+type Facts struct {
+	Now    time.Time
+	LagMax time.Duration // a greater lag is unhealthy; 0: no lag is
+
+	StateTable Existence
+	LeaseTable Existence
+	Stream     Stream
+	Owners     []Owner
+	Shards     []Shard // that are not finished
+
+	Functions Functions
+	Remedies  Remedies
+}
+
+// Existence says whether one of dynamill's tables is there.
+type Existence struct {
+	Name    string
+	There   bool
+	Created time.Time // zero if it is not known
+}
+
+// Stream is the table's stream.
+type Stream struct {
+	On      bool
+	Former  string // a stream that the lease rows name and the table has not any more; "" if there is none
+	Unknown string // the reason why the stream could not be looked at; "" if it could
+}
+
+// Owner is a process that lease rows name.
+type Owner struct {
+	Name string
+	// Silent says that it wrote none of its rows while the caller watched for longer than its term.
+	Silent bool
+	// Unsure says that the caller did not watch for long enough to tell.
+	Unsure bool
+	Term   time.Duration
+}
+
+// Shard is one shard of the stream that is not finished.
+type Shard struct {
+	ID      string
+	Owner   string    // "" if no lease row names one
+	Records int       // behind the checkpoint
+	AtLeast bool      // there may be more
+	Oldest  time.Time // creation of the oldest record behind the checkpoint; zero if there is none
+	Done    time.Time // creation of the newest record that was applied; zero if it is not known
+	Lost    bool      // the stream dropped records behind the checkpoint
+	Skipped bool      // the shard is open, and its lease says that it is finished
+	Unknown string    // the reason why the shard could not be read; "" if it could
+
+	// Rate is how fast the applied records grow younger: seconds of records in a second.
+	// 0 if it is not known.
+	Rate float64
+}
+
+// Functions are the event source mappings of the table's stream.
+type Functions struct {
+	Unknown string // the reason why they could not be listed; "" if they could
+	List    []Function
+}
+
+// Function is a Lambda function that is mapped to the stream.
+type Function struct {
+	Name       string
+	State      string // as Lambda says it: Enabled, Disabled, Creating ...
+	LastResult string // as Lambda says it; "" if it says nothing
+}
+
+// Remedies are sentences that name the table's own commands.
+type Remedies struct {
+	Run          string // starts a worker
+	EnableStream string
+	Replay       string // after lost records
+	StartOver    string // after a lost state table
+	Skipped      string // for the row of a skipped shard
+}
+
+// enabled reports whether Lambda reads the stream for the function.
+func (f Function) enabled() bool {
+	return f.State == "Enabled" || f.State == "Enabling" || f.State == "Updating" || f.State == "Creating"
+}
+
+// fails reports whether the last invocation failed.
+func (f Function) fails() bool {
+	return f.enabled() && len(f.LastResult) >= len(problem) && f.LastResult[:len(problem)] == problem
+}
+
+// problem begins a result that Lambda calls a failure (API reference of Lambda,
+// EventSourceMappingConfiguration, LastProcessingResult).
+const problem = "PROBLEM"

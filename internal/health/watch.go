@@ -1,0 +1,167 @@
+package health
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Row is one lease row, as it was read at one look.
+type Row struct {
+	Shard   string
+	Owner   string // "" if no process has it
+	Run     string // tells processes of one name apart
+	Term    time.Duration
+	Counter int64     // raised by every write of the owner
+	Newest  time.Time // creation of the newest record that was applied; zero if none was
+}
+
+// Watch tells from several looks at the lease rows which processes still renew them. A row holds
+// no time, and clocks of two machines need not agree: only the counter's moves between two looks count.
+type Watch struct {
+	rows   map[string]Row
+	owners map[string]*ownerWatch
+	places map[string][]place // of each shard, the oldest first
+	looks  int
+}
+
+type ownerWatch struct {
+	owner  Owner
+	first  time.Time // the look that found it
+	moved  time.Time // the last look that found a row of it raised; zero if none did
+	listed bool      // at the last look
+}
+
+// place is how far a shard was applied at a look.
+type place struct{ at, newest time.Time }
+
+const (
+	// termUnknown is the term of an owner that tells none: the default of `dynamill run`.
+	termUnknown = 10 * time.Second
+	// placesAge is how old a look may be that the rate is taken from.
+	placesAge = time.Minute
+)
+
+// silence is how long an owner may write nothing. An owner renews its rows three times in a term. After a
+// term any process may take its leases, and half a term more allows for a busy machine.
+func silence(term time.Duration) time.Duration { return term + term/2 }
+
+// Look takes over the rows that were read at a time.
+func (w *Watch) Look(now time.Time, rows []Row) {
+	if w.rows == nil {
+		w.rows, w.owners, w.places = map[string]Row{}, map[string]*ownerWatch{}, map[string][]place{}
+	}
+	for _, o := range w.owners {
+		o.listed = false
+	}
+	seen := map[string]Row{}
+	for _, r := range rows {
+		seen[r.Shard] = r
+		w.notePlace(now, r)
+		if r.Owner == "" {
+			continue
+		}
+		o := w.owner(now, r)
+		was, known := w.rows[r.Shard]
+		if w.looks > 0 && (!known || was.Counter != r.Counter || was.Owner != r.Owner || was.Run != r.Run) {
+			o.moved = now
+		}
+	}
+	for key, o := range w.owners {
+		if !o.listed {
+			delete(w.owners, key)
+		}
+	}
+	w.rows = seen
+	w.looks++
+}
+
+func (w *Watch) owner(now time.Time, r Row) *ownerWatch {
+	key := r.Owner + "\x00" + r.Run
+	o := w.owners[key]
+	if o == nil {
+		o = &ownerWatch{owner: Owner{Name: r.Owner}, first: now}
+		w.owners[key] = o
+	}
+	if o.listed = true; r.Term > 0 {
+		o.owner.Term = r.Term
+	}
+	if o.owner.Term == 0 {
+		o.owner.Term = termUnknown
+	}
+	return o
+}
+
+// notePlace keeps how far a shard is applied, for its rate.
+func (w *Watch) notePlace(now time.Time, r Row) {
+	if r.Newest.IsZero() {
+		return
+	}
+	kept := slices.DeleteFunc(w.places[r.Shard], func(p place) bool { return now.Sub(p.at) > placesAge })
+	w.places[r.Shard] = append(kept, place{now, r.Newest})
+}
+
+// Owners are the processes that the rows name, by name. One that has not been watched for long enough is Unsure.
+func (w *Watch) Owners(now time.Time) []Owner {
+	owners := make([]Owner, 0, len(w.owners))
+	for _, o := range w.owners {
+		one := o.owner
+		one.Silent = o.silent(now)
+		one.Unsure = !one.Silent && o.moved.IsZero()
+		owners = append(owners, one)
+	}
+	slices.SortFunc(owners, func(a, b Owner) int { return strings.Compare(a.Name, b.Name) })
+	return owners
+}
+
+func (o *ownerWatch) silent(now time.Time) bool {
+	last := o.first
+	if o.moved.After(last) {
+		last = o.moved
+	}
+	return now.Sub(last) > silence(o.owner.Term)
+}
+
+// Next is how long to wait before the next look; 0 if no other look is needed: each owner is known to
+// be alive or silent, or one is alive and the others had half a term to show it.
+func (w *Watch) Next(now time.Time) time.Duration {
+	next, alive, patient := time.Duration(0), false, false
+	for _, o := range w.owners {
+		switch {
+		case o.silent(now):
+		case !o.moved.IsZero():
+			alive = true
+		default:
+			patient = patient || now.Sub(o.first) < o.owner.Term/2
+			wait := max(lookLeast, min(o.owner.Term/looksPerTerm, lookMost))
+			if next == 0 || wait < next {
+				next = wait
+			}
+		}
+	}
+	if alive && !patient {
+		return 0
+	}
+	return next
+}
+
+// The time between two looks is a part of a term.
+const (
+	looksPerTerm = 12
+	lookLeast    = 50 * time.Millisecond
+	lookMost     = time.Second
+)
+
+// Rate is how many seconds of records a shard's owner applied in a second; 0 if that is not known.
+func (w *Watch) Rate(shard string) float64 {
+	places := w.places[shard]
+	if len(places) < 2 {
+		return 0
+	}
+	first, last := places[0], places[len(places)-1]
+	took, came := last.at.Sub(first.at), last.newest.Sub(first.newest)
+	if took < time.Second || came < time.Second { // records tell their time in whole seconds
+		return 0
+	}
+	return came.Seconds() / took.Seconds()
+}

@@ -1,0 +1,88 @@
+package oracle
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// span is the digits that a group's amounts need, all taken together: of whatever
+// is added first, no part of the total needs more.
+type span struct {
+	first, last int // powers of ten of the highest and the lowest digit that is not 0
+	amounts     int
+}
+
+func (s *span) add(d decimal.Decimal) {
+	if d.IsZero() {
+		return
+	}
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(d.String(), "-"), ".")
+	digits := strings.TrimRight(whole+fraction, "0")
+	first := len(whole) - 1 - (len(digits) - len(strings.TrimLeft(digits, "0")))
+	last := len(whole) - len(digits)
+	if s.amounts++; s.amounts == 1 {
+		s.first, s.last = first, last
+	}
+	s.first, s.last = max(s.first, first), min(s.last, last)
+}
+
+// delicate reports whether it may depend on the order in which amounts come if
+// they add up to a number that DynamoDB can hold.
+func (s *span) delicate() bool {
+	if s == nil || s.amounts < 2 {
+		return false
+	}
+	carried := s.first + len(strconv.Itoa(s.amounts))
+	return carried-s.last >= decimal.DigitsMax || carried > exponentMax
+}
+
+// exponentMax is the power of ten of the highest digit of the greatest numbers.
+const exponentMax = 125
+
+// delicate finds the groups of a rule whose amounts are.
+func (t *table) delicate(rule *rules.Rule) map[string]bool {
+	spans := map[string]*span{}
+	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
+		c, ok, err := rule.Contribution(m, item)
+		if err != nil || !ok {
+			return
+		}
+		if spans[c.Group] == nil {
+			spans[c.Group] = &span{}
+		}
+		spans[c.Group].add(c.Amount)
+	})
+	delicate := map[string]bool{}
+	for group, s := range spans {
+		delicate[group] = s.delicate()
+	}
+	return delicate
+}
+
+// overflows reports whether a parked row tells that an amount, or a total, has no room among the others of its group.
+func (a *audit) overflows(row change.Item) bool {
+	rule, key := a.ids[row["rule"].Text()], change.ParseKey(row["item"].Text())
+	if row["code"].Text() != "number.overflow" || rule == nil || rule.Kind != rules.Sum && rule.Kind != rules.Count {
+		return false
+	}
+	item := a.items.actual[key]
+	m, ok := a.set.Identify(key, item)
+	if !ok {
+		return false
+	}
+	delicate := a.items.delicate(rule)
+	if m.Entity == rule.Source {
+		if c, ok, err := rule.Contribution(&m, item); ok && err == nil && delicate[c.Group] {
+			return true
+		}
+	}
+	if m.Entity == rule.Target {
+		group, ok, err := rule.GroupOf(&m, item)
+		return ok && err == nil && delicate[group]
+	}
+	return false
+}

@@ -1,0 +1,86 @@
+package population
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// TestWildItemsGoToTheEdges counts the wild populations in which each thing happens at least once.
+func TestWildItemsGoToTheEdges(t *testing.T) {
+	happened := map[string]int{}
+	for seed := range populations {
+		r := source(seed)
+		p := Draw(r).Wild(r)
+		had := map[string]bool{}
+		for range 2 * writes {
+			it := p.Item(r)
+			checkItem(t, p, it)
+			noteEdges(p, it, had)
+		}
+		for what, yes := range had {
+			if yes {
+				happened[what]++
+			}
+		}
+	}
+	for what, least := range map[string]int{
+		"a full partition key": 5, "a full sort key": 10, "a reference that is too long": 10, "a mirror's key that is too long": 10, "a prefix that is too long": 2,
+		"/": 40, "%": 40, "!": 2, "@": 2, "~": 5, " ": 20, "\x00": 2, "\u00e9": 5, "e\u0301": 5, "\U0001f600": 5,
+		"SS": 30, "NS": 30, "BS": 30, "M": 30, "L": 30, "NULL": 100, "an empty B": 30, "1e125": 20, "-1e125": 5, "1e-125": 5, "1e40": 5,
+		"where a mirror item belongs, of another entity": 20, "where a mirror item belongs": 60,
+	} {
+		t.Logf("%-40q in %3d of %d populations", what, happened[what], populations)
+		if happened[what] < least {
+			t.Errorf("%q happens in %d of %d populations, at least %d should have it", what, happened[what], populations, least)
+		}
+	}
+}
+
+// noteEdges notes what of interest an item has.
+func noteEdges(p *Population, it change.Item, had map[string]bool) {
+	key := p.Key(it)
+	had["a full partition key"] = had["a full partition key"] || len(key.Partition) == keyBytesMax[0]
+	had["a full sort key"] = had["a full sort key"] || len(key.Sort) == keyBytesMax[1]
+	for _, mark := range []string{"/", "%", "!", "@", "~", " ", "\x00", "\u00e9", "e\u0301", "\U0001f600"} {
+		had[mark] = had[mark] || strings.Contains(key.Partition+key.Sort, mark)
+	}
+	for _, v := range it {
+		had[v.Kind().String()] = true
+		had["an empty B"] = had["an empty B"] || v.Kind() == change.KindBinary && v.Text() == ""
+		if v.Kind() == change.KindNumber {
+			had[v.Text()] = true
+		}
+	}
+	refused := func(what string, err error) {
+		bad := (*rules.ItemError)(nil)
+		had[what] = had[what] || errors.As(err, &bad) && bad.Code == "key.too_long"
+	}
+	m, ok := p.Set.Identify(key, it)
+	for _, k := range p.makes {
+		if k.entity.HasKey(key) {
+			had["where a mirror item belongs"] = true
+			had["where a mirror item belongs, of another entity"] = had["where a mirror item belongs, of another entity"] || m.Entity != k.entity
+		}
+	}
+	if !ok {
+		return
+	}
+	for _, r := range m.Entity.Sources {
+		if r.Kind == rules.Mirror {
+			_, _, err := r.MirrorItem(&m, it)
+			refused("a mirror's key that is too long", err)
+		}
+	}
+	for _, r := range m.Entity.Parents {
+		_, _, ok := r.CollectionOf(key)
+		had["a prefix that is too long"] = had["a prefix that is too long"] || r.Collection && !ok && len(key.Sort) > keyBytesMax[1]-50
+	}
+	for _, r := range m.Entity.Children {
+		_, _, err := r.ParentKey(&m, it)
+		refused("a reference that is too long", err)
+	}
+}

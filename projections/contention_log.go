@@ -1,0 +1,68 @@
+package projections
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// contentionLogEvery is how long a process stays silent about a contested target that it has logged.
+	contentionLogEvery = time.Hour
+	// contentionLogMax bounds how many targets a process logs, and remembers, in that time.
+	contentionLogMax = 1_000
+)
+
+// contentionLog decides which contested targets a process logs: each at most once an
+// hour, and at most contentionLogMax of them. It is safe for concurrent use.
+type contentionLog struct {
+	mu     sync.Mutex
+	since  time.Time       // the hour's begin
+	logged map[string]bool // the ids of the rows of targets logged in it
+	full   bool            // that further targets are contested is logged
+}
+
+// contentionNews is what is to be logged of a contested target.
+type contentionNews uint8
+
+const (
+	contentionKnown  contentionNews = iota // nothing
+	contentionNew                          // the target
+	contentionOthers                       // that there are more targets than are logged
+)
+
+// admit says what to log of a contested target at a moment.
+func (l *contentionLog) admit(id string, now time.Time) contentionNews {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.logged == nil || now.Sub(l.since) >= contentionLogEvery {
+		l.since, l.logged, l.full = now, map[string]bool{}, false
+	}
+	switch {
+	case l.logged[id] || l.full:
+		return contentionKnown
+	case len(l.logged) >= contentionLogMax:
+		l.full = true
+		return contentionOthers
+	}
+	l.logged[id] = true
+	return contentionNew
+}
+
+// logContention logs that several items claim one target, and which of them wins.
+func (e *Engine) logContention(ctx context.Context, cs contestedSet) {
+	switch e.contentions.admit(cs.RowID(), e.now()) {
+	case contentionNew:
+		what := slog.String("target", cs.Target.String())
+		if cs.Value != "" {
+			what = slog.String("value", cs.Value)
+		}
+		e.logger.WarnContext(ctx, "several items claim one target; the smallest key wins", "rule", e.ruleName(cs.ID), what,
+			"claimants", len(cs.claimants), "among_them", claimantsText(cs.claimants), "winner", cs.claimants[0],
+			"remedy", contentionRemedy(cs.ContestedTarget), "code", cs.Code())
+	case contentionOthers:
+		e.logger.WarnContext(ctx, "further targets are contested, and not logged before the hour is over: `dynamill parked list` shows them all",
+			"logged", contentionLogMax)
+	}
+}

@@ -1,0 +1,95 @@
+package projections
+
+import (
+	"container/heap"
+	"hash/fnv"
+	"math"
+)
+
+const (
+	targetsMax    = 1000   // of one rule that are held
+	targetsMin    = 20     // however many rules there are
+	targetsAllMax = 20_000 // of all rules together
+)
+
+// targetsHeld is how many targets are held for each of so many rules.
+func targetsHeld(ruleCount int) int {
+	return min(targetsMax, max(targetsMin, targetsAllMax/max(1, ruleCount)))
+}
+
+// targetSample holds the targets of one rule at which sources point, and counts those sources. If
+// there are more targets than it holds, it keeps those with the lowest hashes: an even sample. Such a
+// target was held since the first source that pointed at it, so that its sources are all counted.
+type targetSample struct {
+	most    int
+	held    map[uint64]*sampledTarget
+	hashes  hashHeap // of those held, the highest first
+	partial bool     // there are more targets than are held
+}
+
+type sampledTarget struct {
+	target  string
+	sources int64
+}
+
+func newTargetSample(most int) *targetSample {
+	return &targetSample{most: most, held: map[uint64]*sampledTarget{}}
+}
+
+// add notes that one more source points at a target.
+func (s *targetSample) add(target string) {
+	h := hashOf(target)
+	if known := s.held[h]; known != nil {
+		known.sources++
+		return
+	}
+	if len(s.hashes) >= s.most {
+		s.partial = true
+		if h > s.hashes[0] {
+			return
+		}
+		delete(s.held, heap.Pop(&s.hashes).(uint64))
+	}
+	s.held[h] = &sampledTarget{target, 1}
+	heap.Push(&s.hashes, h)
+}
+
+// scale is by how much the sample is to be multiplied; 1 if it holds all targets.
+func (s *targetSample) scale() float64 {
+	if !s.partial {
+		return 1
+	}
+	share := (float64(s.hashes[0]) + 1) / math.MaxUint64 // of all hashes up to the highest one held
+	return 1 / share * float64(s.most-1) / float64(s.most)
+}
+
+// hashOf spreads targets evenly, in the same way in every process.
+func hashOf(text string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	x := h.Sum64() // its high bits are alike for short texts
+	x = (x ^ x>>32) * 0x9e3779b97f4a7c15
+	return x ^ x>>29
+}
+
+// hashHeap is a heap with the highest hash on top.
+type hashHeap []uint64
+
+// Len implements heap.Interface.
+func (h hashHeap) Len() int { return len(h) }
+
+// Less implements heap.Interface.
+func (h hashHeap) Less(i, j int) bool { return h[i] > h[j] }
+
+// Swap implements heap.Interface.
+func (h hashHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *hashHeap) Push(x any) { *h = append(*h, x.(uint64)) }
+
+// Pop implements heap.Interface.
+func (h *hashHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

@@ -1,0 +1,242 @@
+package streamreader
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"golang.org/x/sync/errgroup"
+)
+
+// BacklogConfig says which stream ReadBacklog looks at.
+type BacklogConfig struct {
+	Streams   Streams
+	StreamARN string
+	Rows      []Lease // all rows of the lease table, read before the call
+}
+
+// Backlog is the part of a stream that lies behind its checkpoints.
+type Backlog struct {
+	Shards []ShardBacklog // of the shards that are not finished, parents first
+	// Skipped are open shards whose leases say SHARD_END, so that no worker reads them.
+	Skipped []string
+}
+
+// ShardBacklog is the part of one shard that lies behind its checkpoint.
+type ShardBacklog struct {
+	Shard   string
+	Records int       // records behind the checkpoint
+	AtLeast bool      // there may be more than Records
+	Oldest  time.Time // creation of the oldest one, in whole seconds; zero if there is none
+	Lost    error     // a *TrimmedError if the stream dropped records behind the checkpoint
+	Err     error     // the reason why the shard could not be read to the bound
+}
+
+const (
+	// backlogPagesMax bounds the pages with records that are read of each shard. A page
+	// has up to 1,000 records.
+	backlogPagesMax = 3
+	// backlogPolls is after how many empty pages in a row the end of an open shard is
+	// taken to be reached: GetRecords may give an empty page before it.
+	backlogPolls = 2
+	// backlogSpacing keeps a look below the five calls a second that a shard allows
+	// (API reference of DynamoDB Streams), which the shard's reader shares.
+	backlogSpacing = 250 * time.Millisecond
+)
+
+// ReadBacklog reads the stream from its checkpoints and applies nothing. When ctx ends, it
+// returns what it has found until then. A worker may run beside it.
+func ReadBacklog(ctx context.Context, cfg BacklogConfig) (*Backlog, error) {
+	rows, followed := rowsOf(cfg.StreamARN, cfg.Rows)
+	found, plan, err := listBacklog(ctx, cfg, rows, followed)
+	if err != nil {
+		return nil, err
+	}
+	log := &Backlog{Skipped: skippedNow(found, rows)}
+	byID := map[string]shardInfo{}
+	for _, s := range found.shards {
+		if !rows[s.id].Finished() {
+			byID[s.id] = s
+		}
+	}
+	var mu sync.Mutex
+	read := map[string]ShardBacklog{}
+	var group errgroup.Group
+	group.SetLimit(callsMax)
+	ordered := inOrder(byID)
+	for _, s := range ordered {
+		group.Go(func() error {
+			look := backlogReader{cfg: cfg, shard: s, row: rows[s.id], whole: followed && rows[s.id].Whole}
+			one := look.read(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			read[s.id] = one
+			return nil
+		})
+	}
+	_ = group.Wait() // each shard tells its own error
+	for _, s := range ordered {
+		log.Shards = append(log.Shards, read[s.id])
+	}
+	for _, l := range plan.missing {
+		log.Shards = append(log.Shards, ShardBacklog{
+			Shard: l.Shard, Lost: &TrimmedError{StreamARN: cfg.StreamARN, Shard: l.Shard, Checkpoint: l.Checkpoint},
+		})
+	}
+	return log, nil
+}
+
+// rowsOf returns the rows of one stream's shards, and whether all shards that the stream had at first have rows.
+func rowsOf(arn string, all []Lease) (rows map[string]Lease, followed bool) {
+	rows = map[string]Lease{}
+	own := Lease{}
+	for _, l := range all {
+		switch {
+		case l.Stream != arn:
+		case l.OfStream():
+			own = l
+		default:
+			rows[l.Shard] = l
+		}
+	}
+	if own.Shard != "" {
+		return rows, own.Checkpoint != TrimHorizon
+	}
+	return rows, hasProgress(rows)
+}
+
+// listBacklog lists the stream. It lists anew while a list lacks a shard that it should
+// have: one list of many pages is not one moment's picture.
+func listBacklog(ctx context.Context, cfg BacklogConfig, rows map[string]Lease, followed bool) (found listing, plan lineagePlan, err error) {
+	list := lister{streams: cfg.Streams, arn: cfg.StreamARN}
+	for range missingLists {
+		found = listing{}
+		in := &dynamodbstreams.DescribeStreamInput{StreamArn: &cfg.StreamARN}
+		for last := false; !last; {
+			if last, err = list.describe(ctx, in, &found); err != nil {
+				return found, plan, err
+			}
+		}
+		plan = planLineage(cfg.StreamARN, found.shards, rows, followed)
+		if len(plan.missing) == 0 {
+			break
+		}
+	}
+	return found, plan, nil
+}
+
+// skippedNow are the shards that the stream lists as open although their leases say SHARD_END.
+// The rows were read first, so a shard that has just ended is listed as closed.
+func skippedNow(found listing, rows map[string]Lease) (ids []string) {
+	for _, s := range found.shards {
+		if rows[s.id].Finished() && !s.closed && found.status == streams.StreamStatusEnabled {
+			ids = append(ids, s.id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// backlogReader reads one shard behind its checkpoint.
+type backlogReader struct {
+	cfg   BacklogConfig
+	shard shardInfo
+	row   Lease
+	whole bool // the shard held its first record when a worker found it
+
+	found    ShardBacklog
+	after    string // the last record that was read, or the checkpoint
+	pages    int
+	reopened bool
+}
+
+func (b *backlogReader) read(ctx context.Context) ShardBacklog {
+	b.found.Shard = b.shard.id
+	if b.row.Shard != "" && b.row.Checkpoint != TrimHorizon {
+		b.after = b.row.Checkpoint
+	}
+	retries := newWaits(b.shard.id)
+	for {
+		err := b.pass(ctx)
+		if err == nil {
+			return b.found
+		}
+		switch classify(err) {
+		case verdictExpired:
+			continue // behind the last record that was read
+		case verdictTrimmed, verdictGone:
+			if b.after == "" && !b.reopened && !b.whole { // an emulator's shard that never held a record
+				b.reopened = true
+				continue
+			}
+			b.found.AtLeast = true
+			b.found.Lost = &TrimmedError{StreamARN: b.cfg.StreamARN, Shard: b.shard.id, Checkpoint: b.checkpoint(), Err: err}
+			return b.found
+		case verdictRetry:
+			if ctx.Err() == nil && sleep(ctx, retries.NextBackOff()) == nil {
+				continue
+			}
+		}
+		b.found.AtLeast, b.found.Err = true, err
+		return b.found
+	}
+}
+
+func (b *backlogReader) checkpoint() string {
+	if b.row.Checkpoint != "" {
+		return b.row.Checkpoint
+	}
+	return TrimHorizon
+}
+
+// pass reads pages until the end of the shard, or the bound.
+func (b *backlogReader) pass(ctx context.Context) error {
+	reader := &Config{Streams: b.cfg.Streams, StreamARN: b.cfg.StreamARN}
+	iterator, err := openShard(ctx, reader, b.shard, place{after: b.after, whole: b.whole})
+	if err != nil {
+		return err
+	}
+	for empty := 0; iterator != nil && empty < backlogPolls; {
+		if b.pages == backlogPagesMax {
+			b.found.AtLeast = true
+			return nil
+		}
+		out, err := b.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(recordsPageMax)})
+		if err != nil {
+			return err
+		}
+		b.count(out.Records)
+		iterator = out.NextShardIterator
+		if empty++; len(out.Records) > 0 {
+			empty = 0
+			b.pages++
+		}
+		if iterator != nil && empty < backlogPolls && sleep(ctx, backlogSpacing) != nil {
+			return errors.Join(errBacklogTime, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// errBacklogTime says that the time for a look was over before the end of a shard.
+var errBacklogTime = errors.New("the time for reading the stream was over")
+
+func (b *backlogReader) count(page []streams.Record) {
+	for i := range page {
+		body := page[i].Dynamodb
+		if body == nil {
+			continue
+		}
+		created := aws.ToTime(body.ApproximateCreationDateTime)
+		b.found.Records++
+		if b.found.Oldest.IsZero() || !created.IsZero() && created.Before(b.found.Oldest) {
+			b.found.Oldest = created
+		}
+		b.after = aws.ToString(body.SequenceNumber)
+	}
+}
