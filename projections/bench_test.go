@@ -3,19 +3,17 @@ package projections
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"os"
 	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/emulator"
 )
 
 // What counting and copying may cost (docs/performance.md).
@@ -180,19 +178,12 @@ func (m *metered) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 // TestExactCapacityOfCounting confirms the simulator's figure for counting
 // against an endpoint that reports capacity exactly.
 func TestExactCapacityOfCounting(t *testing.T) {
-	endpoint := os.Getenv("DYNAMILL_EXACT_ENDPOINT")
-	if endpoint == "" {
-		if os.Getenv("DYNAMILL_REQUIRE_ENDPOINT") != "" {
-			t.Fatal("DYNAMILL_EXACT_ENDPOINT is not set: run scripts/with-endpoints")
-		}
+	server, found := emulator.Exact(t)
+	if !found {
 		t.Log("no endpoint that reports exact capacity; the simulator's figures stand alone")
 		return
 	}
-	transport := &http.Transport{}
-	defer transport.CloseIdleConnections()
-	client := dynamodb.New(dynamodb.Options{
-		HTTPClient: &http.Client{Transport: transport}, Region: "us-east-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
+	client := dynamodb.NewFromConfig(server.Config(t))
 	table := "bench-" + randomID()
 	ctx := t.Context()
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{

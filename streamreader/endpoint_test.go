@@ -3,40 +3,24 @@ package streamreader
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/dynamill/dynamill/internal/emulator"
 )
 
-// TestEndpoint follows real streams, with the SDK's clients, at the endpoints
-// that are given (scripts/with-endpoints gives both). In CI the first must be.
+// TestEndpoint follows real streams, with the SDK's clients.
 func TestEndpoint(t *testing.T) {
-	for _, name := range []string{"DYNAMILL_TEST_ENDPOINT", "DYNAMILL_EXACT_ENDPOINT"} {
-		t.Run(name, func(t *testing.T) {
-			url := os.Getenv(name)
-			switch {
-			case url != "":
-				followEndpoint(t, url)
-			case os.Getenv("CI") != "" && name == "DYNAMILL_TEST_ENDPOINT":
-				t.Fatalf("%s is not set: start DynamoDB Local and give its URL", name)
-			default:
-				t.Logf("no %s: nothing tested", name)
-			}
-		})
-	}
+	emulator.Each(t, followEndpoint)
 }
 
-func followEndpoint(t *testing.T, url string) {
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	cfg := aws.Config{HTTPClient: client, Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "")}
+func followEndpoint(t *testing.T, server emulator.Endpoint) {
+	cfg := server.Config(t)
 	db := dynamodb.NewFromConfig(cfg)
 	table := fmt.Sprintf("streamreader-%d", time.Now().UnixNano())
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

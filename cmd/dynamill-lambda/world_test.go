@@ -18,17 +18,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/emulator"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
-)
-
-const (
-	endpointVariable = "DYNAMILL_TEST_ENDPOINT"
-	requireVariable  = "DYNAMILL_REQUIRE_ENDPOINT"
 )
 
 // groupRules are those of every test here.
@@ -85,20 +80,11 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	endpoint := os.Getenv(endpointVariable)
-	if endpoint == "" {
-		if os.Getenv(requireVariable) == "1" || os.Getenv("CI") != "" {
-			t.Fatalf("%s must name a DynamoDB to test on", endpointVariable)
-		}
-		t.Skipf("%s names no DynamoDB to test on; `make test` brings one up", endpointVariable)
-	}
-	cfg, err := config.LoadDefaultConfig(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := emulator.Local(t)
+	server.Setenv(t)
 	w := &world{
-		TB: t, endpoint: endpoint,
-		client: dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.BaseEndpoint = &endpoint }),
+		TB: t, endpoint: server.URL,
+		client: dynamodb.NewFromConfig(server.Config(t)),
 		table:  fmt.Sprintf("lambda-%s-%d", strings.ToLower(t.Name()), time.Now().UnixNano()),
 	}
 	key := func(name string, role ddb.KeyType) ddb.KeySchemaElement {
@@ -107,7 +93,7 @@ func newWorld(t testing.TB) *world {
 	text := func(name string) ddb.AttributeDefinition {
 		return ddb.AttributeDefinition{AttributeName: &name, AttributeType: ddb.ScalarAttributeTypeS}
 	}
-	_, err = w.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+	_, err := w.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: &w.table, BillingMode: ddb.BillingModePayPerRequest,
 		KeySchema:            []ddb.KeySchemaElement{key("pk", ddb.KeyTypeHash), key("sk", ddb.KeyTypeRange)},
 		AttributeDefinitions: []ddb.AttributeDefinition{text("pk"), text("sk")},

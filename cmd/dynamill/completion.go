@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	completionTimeout = time.Second // a shell waits for it
+	completionTimeout = 2 * time.Second // a shell waits for it
 	completionsMax    = 500
 )
 
@@ -52,7 +52,7 @@ func (a *app) completionCommand() *cobra.Command {
 			"    zsh   dynamill completion zsh > \"${fpath[1]}/_dynamill\"\n" +
 			"    fish  dynamill completion fish > ~/.config/fish/completions/dynamill.fish\n\n" +
 			"bash needs the package bash-completion, zsh `autoload -U compinit; compinit` in ~/.zshrc. Names of tables come from\n" +
-			"ListTables, within a second, with the --endpoint and --region that are typed or set; names of rules from the rule file.",
+			"ListTables, within two seconds, with the --endpoint and --region that are typed or set; names of rules from the rule file.",
 		Example:   "  source <(dynamill completion bash)",
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -107,7 +107,7 @@ func TestCompletionOffersTablesAndParkedRecords(t *testing.T) {
 		"file":        {nil, []string{"--config", file}},
 	} {
 		args := append(append([]string{"status"}, c.args...), "--table", w.table[:len(w.table)-2])
-		if offers, _ := completed(t, c.environment, args...); !slices.Equal(offers, want) {
+		if offers, _ := completed(t, w.server.Environ(c.environment...), args...); !slices.Equal(offers, want) {
 			t.Errorf("%s: got %q, want %q", name, offers, want)
 		}
 	}
@@ -119,12 +119,12 @@ func TestCompletionOffersTablesAndParkedRecords(t *testing.T) {
 		t.Fatal("nothing is parked")
 	}
 	for _, verb := range []string{"show", "retry", "discard"} {
-		offers, _ := completed(t, nil, append(w.args("parked", verb), "")...)
+		offers, _ := completed(t, w.server.Environ(), append(w.args("parked", verb), "")...)
 		if !slices.Equal(slices.Sorted(slices.Values(offers)), slices.Sorted(slices.Values(ids))) {
 			t.Errorf("parked %s: got %q, want %q", verb, offers, ids)
 		}
 	}
-	if offers, _ := completed(t, nil, append(w.args("parked", "retry", ids[0]), "")...); slices.Contains(offers, ids[0]) {
+	if offers, _ := completed(t, w.server.Environ(), append(w.args("parked", "retry", ids[0]), "")...); slices.Contains(offers, ids[0]) {
 		t.Errorf("%q is offered a second time", ids[0])
 	}
 }

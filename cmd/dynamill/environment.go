@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -43,7 +44,7 @@ type environment struct {
 	functions *lambda.Client
 	renewal   *renewal
 
-	items int64 // of the table, as DynamoDB counted them some hours ago; 0 before describe
+	items atomic.Int64 // of the table, as DynamoDB counted them some hours ago; 0 before describe
 }
 
 // connect finds region and credentials and makes the clients. Nothing is sent
@@ -132,7 +133,7 @@ func (env *environment) describe(ctx context.Context) (*types.TableDescription, 
 	}
 	switch status := table.TableStatus; status {
 	case types.TableStatusActive, types.TableStatusUpdating, "":
-		env.items = aws.ToInt64(table.ItemCount)
+		env.items.Store(aws.ToInt64(table.ItemCount))
 		return table, nil
 	default:
 		return nil, unsuited("table %q in %s is %s: wait until it is ACTIVE", env.table, env.where(), status)

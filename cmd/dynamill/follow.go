@@ -42,7 +42,7 @@ type follower struct {
 // creates if it is missing, and refuses to follow where they tell that changes
 // of the table reached nobody.
 func newFollower(ctx context.Context, env *environment, engine *projections.Engine, keys rules.Table, streamARN string, o *overseer, options runOptions) (*follower, error) {
-	f := &follower{env: env, engine: engine, logger: o.logger, started: time.Now(), streamARN: streamARN, items: env.items}
+	f := &follower{env: env, engine: engine, logger: o.logger, started: time.Now(), streamARN: streamARN, items: env.items.Load()}
 	leases := streamreader.NewLeaseTable(env.tables, env.leaseTable)
 	rows, err := leases.Load(ctx)
 	if err != nil {

@@ -23,20 +23,20 @@ import (
 func (w *world) parkedWithoutRules() {
 	w.t.Helper()
 	table := []string{"--table", w.table, "--endpoint", w.endpoint}
-	code, stdout, stderr := command(w.t, append([]string{"parked", "list", "--json"}, table...)...)
+	code, stdout, stderr := w.callWith(append([]string{"parked", "list", "--json"}, table...))
 	var listed struct{ Parked []parkedEntry }
 	if err := json.Unmarshal([]byte(stdout), &listed); code != exitDone || err != nil || len(listed.Parked) == 0 {
 		w.t.Fatalf("parked list: exit code %d, %v, %s%s", code, err, stdout, stderr)
 	}
 	first := listed.Parked[0]
-	code, stdout, stderr = command(w.t, append([]string{"parked", "show", first.ID}, table...)...)
+	code, stdout, stderr = w.callWith(append([]string{"parked", "show", first.ID}, table...))
 	if code != exitDone || !strings.Contains(stdout, first.Reason) {
 		w.t.Errorf("parked show: exit code %d, %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr = command(w.t, append([]string{"parked", "show", "nothing"}, table...)...); code != exitInvalid {
+	if code, _, stderr = w.callWith(append([]string{"parked", "show", "nothing"}, table...)); code != exitInvalid {
 		w.t.Errorf("parked show of nothing: exit code %d, %s", code, stderr)
 	}
-	code, _, stderr = command(w.t, "parked", "list", "--table", w.table, "--state-table", w.table+"-other", "--endpoint", w.endpoint)
+	code, _, stderr = w.callWith([]string{"parked", "list", "--table", w.table, "--state-table", w.table + "-other", "--endpoint", w.endpoint})
 	if code != exitEnvironment || !strings.Contains(stderr, "no state table") {
 		w.t.Errorf("without a state table: exit code %d, %s", code, stderr)
 	}

@@ -99,7 +99,7 @@ func (p *terminal) end(cmd *exec.Cmd) (shown string, code int) {
 func (w *world) onTerminal(code int, environment []string, args ...string) (shown string) {
 	w.t.Helper()
 	cmd := exec.Command("dynamill", w.args(args...)...)
-	cmd.Env = append(os.Environ(), append([]string{"TERM=xterm", "NO_COLOR="}, environment...)...)
+	cmd.Env = append(w.server.Environ("TERM=xterm", "NO_COLOR="), environment...)
 	shown, got := openTerminal(w.t, 120).run(cmd)
 	if got != code {
 		w.t.Errorf("%q: exit code %d, want %d\n%s", args, got, code, shown)
@@ -221,6 +221,7 @@ func TestSignalLeavesNoLineOnTerminal(t *testing.T) {
 	w.put(community()...)
 	p := openTerminal(t, 60)
 	cmd := exec.Command("dynamill", w.args("run")...)
+	cmd.Env = w.server.Environ()
 	p.start(cmd)
 	eventually(t, "the line is shown", func() bool { return strings.Contains(p.text(), erased+"following") })
 	time.Sleep(time.Second)

@@ -107,7 +107,7 @@ func TestAReplayThatWaitsForStandardInputCanBeStopped(t *testing.T) {
 	w.replay()
 	folder := t.TempDir()
 	cmd, _, _ := w.command("replay", "--from", "keys:-")
-	cmd.Env = append(os.Environ(), "TMPDIR="+folder)
+	cmd.Env = append(cmd.Env, "TMPDIR="+folder)
 	said := &pipe{}
 	cmd.Stderr = said
 	in, err := cmd.StdinPipe()
@@ -161,7 +161,7 @@ func TestABucketThatCannotBeReadSaysWhatToCheck(t *testing.T) {
 	t.Cleanup(server.Close)
 	for from, lacks := range map[string]string{"s3://backups/exports/1": "s3:GetObject", "archive://s3://backups/archive": "s3:ListBucket"} {
 		cmd, _, stderr := w.command("replay", "--from", from)
-		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_S3="+server.URL)
+		cmd.Env = append(cmd.Env, "AWS_ENDPOINT_URL_S3="+server.URL)
 		_ = cmd.Run()
 		if text := stderr.String(); cmd.ProcessState.ExitCode() != exitEnvironment || !strings.Contains(text, "AccessDenied") || !strings.Contains(text, "the credentials lack "+lacks) {
 			t.Errorf("%s: %s\n%s", from, cmd.ProcessState, text)

@@ -386,14 +386,14 @@ func TestStatusFollowsATableFromNothingToLive(t *testing.T) {
 func (w *world) statusWithoutRules() {
 	w.t.Helper()
 	args := []string{"status", "--table", w.table, "--endpoint", w.endpoint}
-	code, stdout, stderr := command(w.t, args...)
+	code, stdout, stderr := w.callWith(args)
 	if code != exitDone || !strings.HasPrefix(stdout, w.table+": nothing runs: no record waits, ") || !strings.Contains(stdout, "\nall rules are live; ") {
 		w.t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := command(w.t, append(args, "--rules", w.rules)...); code != exitInvalid || !strings.Contains(stderr, "no rule file") {
+	if code, _, stderr := w.callWith(append(args, "--rules", w.rules)); code != exitInvalid || !strings.Contains(stderr, "no rule file") {
 		w.t.Errorf("with a rule file that is not there: exit code %d, %s", code, stderr)
 	}
-	code, _, stderr = command(w.t, "status", "--table", w.table+"x", "--state-table", w.table+"-dynamill", "--endpoint", w.endpoint)
+	code, _, stderr = w.callWith([]string{"status", "--table", w.table + "x", "--state-table", w.table + "-dynamill", "--endpoint", w.endpoint})
 	if code != exitEnvironment || !strings.Contains(stderr, "check --table and --state-table") {
 		w.t.Errorf("with another table's state: exit code %d, %s", code, stderr)
 	}

@@ -16,21 +16,19 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/emulator"
 	"github.com/dynamill/dynamill/internal/oracle"
 	"github.com/dynamill/dynamill/rules"
 )
 
 const (
-	endpointVariable = "DYNAMILL_TEST_ENDPOINT"
-	requireVariable  = "DYNAMILL_REQUIRE_ENDPOINT"
-	stampPrefix      = "_dm"
-	batchMax         = 25 // items in one BatchWriteItem
+	stampPrefix = "_dm"
+	batchMax    = 25 // items in one BatchWriteItem
 )
 
 // communityRules are the rules of the end-to-end tests: every kind but sum, on
@@ -58,7 +56,8 @@ rules:
 type world struct {
 	t        *testing.T
 	client   *dynamodb.Client
-	endpoint string
+	server   emulator.Endpoint
+	endpoint string // URL of the server, or of what stands before it
 	table    string
 	rules    string // file
 	set      *rules.Set
@@ -76,21 +75,12 @@ func newWorld(t *testing.T, view types.StreamViewType) *world {
 // connect names a table that is not there yet.
 func connect(t *testing.T) *world {
 	t.Helper()
-	endpoint := os.Getenv(endpointVariable)
-	required := os.Getenv(requireVariable) == "1" || os.Getenv("CI") != ""
-	if endpoint == "" && !required {
-		t.Skipf("%s names no DynamoDB to test on; `make test` brings one up", endpointVariable)
-	}
-	if endpoint == "" {
-		t.Fatalf("%s must name a DynamoDB to test on", endpointVariable)
-	}
+	server := emulator.Local(t)
 	return &world{
-		t: t, endpoint: endpoint,
-		table: fmt.Sprintf("e2e-%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), time.Now().UnixNano()),
-		rules: filepath.Join(t.TempDir(), "dynamill.yaml"),
-		client: dynamodb.New(dynamodb.Options{
-			BaseEndpoint: &endpoint, Region: or(os.Getenv("AWS_REGION"), localRegion), Credentials: testCredentials(),
-		}),
+		t: t, server: server, endpoint: server.URL,
+		table:  fmt.Sprintf("e2e-%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), time.Now().UnixNano()),
+		rules:  filepath.Join(t.TempDir(), "dynamill.yaml"),
+		client: dynamodb.NewFromConfig(server.Config(t)),
 	}
 }
 
@@ -131,19 +121,6 @@ func (w *world) deleteAfterwards(tables ...string) {
 
 // leaseTableName names the lease table beside the default state table.
 func (w *world) leaseTableName() string { return w.table + stateSuffix + leasesSuffix }
-
-func or(text, otherwise string) string {
-	if text != "" {
-		return text
-	}
-	return otherwise
-}
-
-// testCredentials are those of the environment if it has any: those that the command will use, too.
-func testCredentials() aws.CredentialsProvider {
-	return credentials.NewStaticCredentialsProvider(
-		or(os.Getenv("AWS_ACCESS_KEY_ID"), localKey), or(os.Getenv("AWS_SECRET_ACCESS_KEY"), localKey), os.Getenv("AWS_SESSION_TOKEN"))
-}
 
 func (w *world) must(err error) {
 	w.t.Helper()
@@ -277,7 +254,14 @@ func (w *world) args(args ...string) []string {
 
 // command is the command as a process of its own.
 func (w *world) command(args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
-	return commandOf(w.args(args...))
+	return w.commandWith(w.args(args...))
+}
+
+// commandWith is the command with all of its arguments, and the credentials for the table.
+func (w *world) commandWith(args []string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
+	cmd, stdout, stderr := commandOf(args)
+	cmd.Env = w.server.Environ()
+	return cmd, stdout, stderr
 }
 
 // commandOf is the command with all of its arguments, not running yet.
@@ -297,7 +281,7 @@ func (w *world) call(args ...string) (code int, stdout, stderr string) {
 // callWith runs the command with all of its arguments.
 func (w *world) callWith(args []string) (code int, stdout, stderr string) {
 	w.t.Helper()
-	cmd, out, errs := commandOf(args)
+	cmd, out, errs := w.commandWith(args)
 	err := cmd.Run()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {

@@ -44,7 +44,6 @@ const (
 // that a seed repeats what is done to them, not what they do. DYNAMILL_SOAK
 // multiplies the histories.
 func TestTheDeployedFunctionComesOutTrue(t *testing.T) {
-	address := endpoint(t)
 	if _, err := binary(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +64,7 @@ func TestTheDeployedFunctionComesOutTrue(t *testing.T) {
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), historyMax)
 			defer cancel()
-			h := newHistory(ctx, t, p, address, random, lanes)
+			h := newHistory(ctx, t, p, random, lanes)
 			h.live()
 			all.add(h)
 		})
@@ -91,10 +90,10 @@ type history struct {
 	done
 }
 
-func newHistory(ctx context.Context, t *testing.T, p *population.Population, address string, random *rand.Rand, lanes int) *history {
+func newHistory(ctx context.Context, t *testing.T, p *population.Population, random *rand.Rand, lanes int) *history {
 	h := &history{
 		spent: stopwatch{last: time.Now()},
-		world: newWorld(ctx, t, p, address), random: random, bucket: &Destination{}, diary: diary{began: time.Now()},
+		world: newWorld(ctx, t, p), random: random, bucket: &Destination{}, diary: diary{began: time.Now()},
 		spoiler: newMalformed(random), fanOut: pick(random, "", "1", "2", "3"),
 	}
 	batchSize := pick(random, 1, 3, 10, 100)

@@ -13,37 +13,16 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/emulator"
 	"github.com/dynamill/dynamill/internal/population"
 	"github.com/dynamill/dynamill/projections"
 )
-
-const (
-	endpointVariable = "DYNAMILL_TEST_ENDPOINT"
-	requireVariable  = "DYNAMILL_REQUIRE_ENDPOINT"
-	localRegion      = "us-east-1"
-	localKey         = "local"
-)
-
-// endpoint is the DynamoDB to test on.
-func endpoint(t *testing.T) string {
-	t.Helper()
-	address := os.Getenv(endpointVariable)
-	required := os.Getenv(requireVariable) == "1" || os.Getenv("CI") != ""
-	if address == "" && !required {
-		t.Skipf("%s names no DynamoDB to test on; `make test` brings one up", endpointVariable)
-	}
-	if address == "" {
-		t.Fatalf("%s must name a DynamoDB to test on", endpointVariable)
-	}
-	return address
-}
 
 // fromEnvironment returns a whole number that the environment may set.
 func fromEnvironment(t *testing.T, name string, otherwise uint64) uint64 {
@@ -79,7 +58,7 @@ type world struct {
 	*testing.T
 	*population.Population
 	ctx       context.Context
-	endpoint  string
+	server    emulator.Endpoint
 	client    *dynamodb.Client
 	streams   *dynamodbstreams.Client
 	table     string
@@ -87,28 +66,20 @@ type world struct {
 	bootstrap string
 }
 
-func newWorld(ctx context.Context, t *testing.T, p *population.Population, address string) *world {
+func newWorld(ctx context.Context, t *testing.T, p *population.Population) *world {
 	t.Helper()
+	server := emulator.Local(t)
+	cfg := server.Config(t)
 	w := &world{
-		T: t, Population: p, ctx: ctx, endpoint: address,
+		T: t, Population: p, ctx: ctx, server: server,
+		client: dynamodb.NewFromConfig(cfg), streams: dynamodbstreams.NewFromConfig(cfg),
 		table: fmt.Sprintf("lambdatest-%d", time.Now().UnixNano()), rulesFile: filepath.Join(t.TempDir(), "dynamill.yaml"),
 	}
-	keys := credentials.NewStaticCredentialsProvider(or("AWS_ACCESS_KEY_ID", localKey), or("AWS_SECRET_ACCESS_KEY", localKey), os.Getenv("AWS_SESSION_TOKEN"))
-	region := or("AWS_REGION", localRegion)
-	w.client = dynamodb.New(dynamodb.Options{BaseEndpoint: &address, Region: region, Credentials: keys})
-	w.streams = dynamodbstreams.New(dynamodbstreams.Options{BaseEndpoint: &address, Region: region, Credentials: keys})
 	var err error
 	w.bootstrap, err = binary()
 	w.must(err)
 	w.must(os.WriteFile(w.rulesFile, []byte(p.File), 0o600))
 	return w
-}
-
-func or(variable, otherwise string) string {
-	if text := os.Getenv(variable); text != "" {
-		return text
-	}
-	return otherwise
 }
 
 func (w *world) must(err error) {
@@ -168,9 +139,8 @@ func (w *world) operator() (*projections.Engine, error) {
 // command runs the function as it is deployed.
 func (w *world) command() *exec.Cmd {
 	cmd := exec.Command(w.bootstrap)
-	cmd.Env = append(os.Environ(), "DYNAMILL_TABLE="+w.table, "DYNAMILL_STATE_TABLE="+w.stateTable(), "DYNAMILL_RULES="+w.rulesFile,
-		"DYNAMILL_ENDPOINT="+w.endpoint, "AWS_REGION="+or("AWS_REGION", localRegion),
-		"AWS_ACCESS_KEY_ID="+or("AWS_ACCESS_KEY_ID", localKey), "AWS_SECRET_ACCESS_KEY="+or("AWS_SECRET_ACCESS_KEY", localKey))
+	cmd.Env = w.server.Environ("DYNAMILL_TABLE="+w.table, "DYNAMILL_STATE_TABLE="+w.stateTable(), "DYNAMILL_RULES="+w.rulesFile,
+		"DYNAMILL_ENDPOINT="+w.server.URL)
 	return cmd
 }
 

@@ -4,21 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/internal/emulator"
 )
 
 const testTable = "app-dynamill-leases"
@@ -142,31 +140,17 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// TestHandoverAtAnEndpoint is TestHandover with the SDK's client, at the
-// endpoints that are given (scripts/with-endpoints). In CI the first must be.
+// TestHandoverAtAnEndpoint is TestHandover with the SDK's client.
 func TestHandoverAtAnEndpoint(t *testing.T) {
-	for _, name := range []string{"DYNAMILL_TEST_ENDPOINT", "DYNAMILL_EXACT_ENDPOINT"} {
-		url := os.Getenv(name)
-		if url == "" {
-			if os.Getenv("CI") != "" && name == "DYNAMILL_TEST_ENDPOINT" {
-				t.Errorf("%s is not set: start DynamoDB Local and give its URL", name)
-			}
-			continue
+	emulator.Each(t, func(t *testing.T, server emulator.Endpoint) {
+		db := dynamodb.NewFromConfig(server.Config(t))
+		table := fmt.Sprintf("leases-%d", time.Now().UnixNano())
+		handOver(t, NewTable(db, table))
+		whoWrites(t, NewTable(db, table))
+		if _, err := db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
+			t.Error(err)
 		}
-		t.Run(name, func(t *testing.T) {
-			client := &http.Client{Transport: &http.Transport{}}
-			defer client.CloseIdleConnections()
-			db := dynamodb.NewFromConfig(aws.Config{
-				HTTPClient: client, Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-			})
-			table := fmt.Sprintf("leases-%d", time.Now().UnixNano())
-			handOver(t, NewTable(db, table))
-			whoWrites(t, NewTable(db, table))
-			if _, err := db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	})
 }
 
 func handOver(t *testing.T, store Store) {
