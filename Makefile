@@ -57,8 +57,8 @@ test: ## vet, then every test with the race detector (those of memory without), 
 .PHONY: prove
 prove: ## try to break the promises: SEEDS random histories (2000) from SEED on, then once more without each guard
 	GOGC=800 DYNAMILL_SEEDS=$(SEEDS) DYNAMILL_SEED=$(SEED) go test -count=1 -vet=off -timeout 0 -v \
-	  -run '^TestPromisesHoldInSeededHistories$$' ./internal/proof | grep -v '^=== '
-	GOGC=800 go test -tags teeth -count=1 -vet=off -timeout 0 -v -run '^TestEveryGuardIsMissed$$' ./internal/proof | grep -v '^=== '
+	  -run '^TestPromisesHoldInSeededHistories$$' ./internal/proof/histories | grep -v '^=== '
+	GOGC=800 go test -tags teeth -count=1 -vet=off -timeout 0 -v -run '^TestEveryGuardIsMissed$$' ./internal/proof/histories | grep -v '^=== '
 
 .PHONY: lint
 lint: $(golangci_lint) ## gofmt, go vet and the linters of .golangci.yml

@@ -15,7 +15,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/examples"
-	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/workbench"
 )
 

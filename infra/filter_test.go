@@ -14,7 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/infra/internal/pattern"
-	"github.com/dynamill/dynamill/internal/population"
+	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/rules"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/emulator"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
 )
 
 // What counting and copying may cost (docs/performance.md).

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
 var (

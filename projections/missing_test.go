@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
 const missingRules = `

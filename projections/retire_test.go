@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
 // changing opens an engine that may change the rules.

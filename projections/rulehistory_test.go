@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/rules"
 )
 

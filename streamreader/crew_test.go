@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
 // line is what one worker has between itself and the simulated DynamoDB: it

@@ -11,7 +11,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/dynamill/dynamill/internal/emulator"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
 )
 
 // TestEndpoint follows real streams, with the SDK's clients.

@@ -11,7 +11,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
 func TestThreeReadersShareEightShards(t *testing.T) {

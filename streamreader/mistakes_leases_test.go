@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
 // These are those of the mistakes listed in mistakes_test.go that are made with

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
 func TestEveryWorkerKnowsWhoReadsEachShard(t *testing.T) {

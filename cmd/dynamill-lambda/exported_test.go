@@ -22,7 +22,7 @@ import (
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/lambdatest"
+	"github.com/dynamill/dynamill/internal/sim/lambdatest"
 	"github.com/dynamill/dynamill/replay/objects"
 )
 

@@ -18,7 +18,7 @@ import (
 	"github.com/dynamill/dynamill/examples"
 	"github.com/dynamill/dynamill/infra"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )

@@ -19,8 +19,8 @@ import (
 	"github.com/dynamill/dynamill/handlers"
 	"github.com/dynamill/dynamill/infra"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/lambdatest"
-	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/internal/sim/lambdatest"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )

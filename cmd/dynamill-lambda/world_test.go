@@ -21,7 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/internal/emulator"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/population"
+	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

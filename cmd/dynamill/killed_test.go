@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/oracle"
-	"github.com/dynamill/dynamill/internal/population"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/internal/proof/population"
 )
 
 const (
@@ -52,7 +52,7 @@ func fromEnvironment(t *testing.T, name string, otherwise uint64) uint64 {
 //
 // DynamoDB Local gives a stream one open shard: the four compete for one lease and
 // the lease of the list, and never hold a shard each. How many shards are
-// divided is shown on simulated streams, in streamreader and internal/proof.
+// divided is shown on simulated streams, in streamreader and internal/proof/histories.
 //
 // The crew under the social rules is under blows for two minutes, the others for
 // one round of blows. DYNAMILL_SOAK=n, with any n, has all of them under blows

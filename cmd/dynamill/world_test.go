@@ -21,8 +21,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/emulator"
-	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
 	"github.com/dynamill/dynamill/rules"
 )
 

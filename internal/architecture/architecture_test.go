@@ -45,7 +45,7 @@ func TestBreachesAreFound(t *testing.T) {
 	}{
 		"the layout's own arrows are allowed": {
 			graph: imports{
-				"./cmd/dynamill":     {"./projections", "./streamreader", "./replay", "./handlers", "./internal/dynamosim", awsSDK + "/config"},
+				"./cmd/dynamill":     {"./projections", "./streamreader", "./replay", "./handlers", "./internal/sim/dynamosim", awsSDK + "/config"},
 				"./projections":      {"./rules", "./change", "./internal/attributes", awsSDK + "/service/dynamodb"},
 				"./rules":            {"./change", "./rules/expr", "./internal/decimal", "github.com/goccy/go-yaml"},
 				"./rules/expr":       {"./change", "strings"},
@@ -83,8 +83,8 @@ func TestBreachesAreFound(t *testing.T) {
 			want: []string{"./projections/internal/plan -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types"},
 		},
 		"the oracle reaches the engine": {
-			graph: imports{"./internal/oracle": {"./rules", "./change", "./projections/internal/plan"}},
-			want:  []string{"./internal/oracle -> ./projections/internal/plan"},
+			graph: imports{"./internal/proof/oracle": {"./rules", "./change", "./projections/internal/plan"}},
+			want:  []string{"./internal/proof/oracle -> ./projections/internal/plan"},
 		},
 		"the guards import another room": {
 			graph: imports{"./internal/guard": {"./change"}},
@@ -103,8 +103,8 @@ func TestBreachesAreFound(t *testing.T) {
 			want:  []string{"./internal/health -> ./streamreader"},
 		},
 		"the command imports what the proof needs": {
-			graph: imports{"./cmd/dynamill": {"./internal/adversary"}, "./internal/proof": {"./internal/adversary", "./internal/oracle"}},
-			want:  []string{"./cmd/dynamill -> ./internal/adversary"},
+			graph: imports{"./cmd/dynamill": {"./internal/proof/adversary"}, "./internal/proof/histories": {"./internal/proof/adversary", "./internal/proof/oracle"}},
+			want:  []string{"./cmd/dynamill -> ./internal/proof/adversary"},
 		},
 		"the engine imports a driver": {
 			graph: imports{"./projections": {"./streamreader"}},
@@ -122,16 +122,16 @@ func TestBreachesAreFound(t *testing.T) {
 			want: []string{"./replay -> ./internal/progress -> ./streamreader/lineage"},
 		},
 		"the library uses the simulator": {
-			graph: imports{"./streamreader": {"./internal/dynamosim"}},
-			want:  []string{"./streamreader -> ./internal/dynamosim"},
+			graph: imports{"./streamreader": {"./internal/sim/dynamosim"}},
+			want:  []string{"./streamreader -> ./internal/sim/dynamosim"},
 		},
 		"templates reach the engine": {
 			graph: imports{"./infra": {"./rules", "./projections"}},
 			want:  []string{"./infra -> ./projections"},
 		},
 		"the function reaches the simulator": {
-			graph: imports{"./cmd/dynamill-lambda": {"./projections", "./handlers", "./internal/bench"}, "./internal/bench": {"./internal/dynamosim"}},
-			want:  []string{"./cmd/dynamill-lambda -> ./internal/bench -> ./internal/dynamosim"},
+			graph: imports{"./cmd/dynamill-lambda": {"./projections", "./handlers", "./internal/bench"}, "./internal/bench": {"./internal/sim/dynamosim"}},
+			want:  []string{"./cmd/dynamill-lambda -> ./internal/bench -> ./internal/sim/dynamosim"},
 		},
 		"a room imports the command": {
 			graph: imports{"./examples/forum": {"./cmd/dynamill/internal/flags"}, "./cmd/dynamill": {"./cmd/dynamill/internal/flags"}},

@@ -31,7 +31,7 @@ var library = []string{"./change", "./rules", "./projections", "./streamreader",
 var engine = []string{"./projections", "./streamreader", "./handlers", "./replay"}
 
 // proofRooms lists what only the proof of the promises needs.
-var proofRooms = []string{"./internal/proof", "./internal/adversary", "./internal/population"}
+var proofRooms = []string{"./internal/proof/histories", "./internal/proof/adversary", "./internal/proof/population"}
 
 // arrows are the layout's rules for code that is not a test.
 var arrows = []arrow{
@@ -74,7 +74,7 @@ var arrows = []arrow{
 	{
 		from: []string{"./cmd/dynamill-lambda"},
 		to: []string{
-			"./streamreader", "./replay/verify", "./infra", "./examples", "./internal/dynamosim", "./internal/workbench", "./internal/oracle",
+			"./streamreader", "./replay/verify", "./infra", "./examples", "./internal/sim/dynamosim", "./internal/workbench", "./internal/proof/oracle",
 			"./internal/monitor", "./internal/health", "github.com/prometheus", awsSDK + "/service/lambda", "github.com/spf13", "github.com/cpuguy83", "github.com/agext",
 		},
 		why: "the function has ten seconds to start; what it holds beside engine, handler and the drivers' part of a replay makes it larger and slower",
@@ -92,7 +92,7 @@ var arrows = []arrow{
 		why: "how a table is followed is decided from facts; the caller reads the tables and the stream",
 	},
 	{
-		from: library, to: []string{"./internal/dynamosim", "./internal/workbench", "./internal/oracle"},
+		from: library, to: []string{"./internal/sim/dynamosim", "./internal/workbench", "./internal/proof/oracle"},
 		why: "the simulator is for tests and demonstrations and never offered for production",
 	},
 	{
@@ -100,15 +100,15 @@ var arrows = []arrow{
 		why: "every room asks whether a guard is turned off; it must be usable by the innermost",
 	},
 	{
-		from: []string{"./internal/oracle"}, to: append([]string{awsSDK, smithy}, engine...),
+		from: []string{"./internal/proof/oracle"}, to: append([]string{awsSDK, smithy}, engine...),
 		why: "who judges the engine shares no code with it, or both are wrong together",
 	},
 	{
-		from: []string{"./internal/population"}, to: append([]string{"./internal/oracle"}, engine...),
+		from: []string{"./internal/proof/population"}, to: append([]string{"./internal/proof/oracle"}, engine...),
 		why: "what an application writes follows from the rule file alone, not from what is made of it",
 	},
 	{
-		from: []string{"./internal/adversary"}, to: []string{"./internal/oracle", "./internal/population"},
+		from: []string{"./internal/proof/adversary"}, to: []string{"./internal/proof/oracle", "./internal/proof/population"},
 		why: "who troubles workers does not know what they should come to; proof brings the two together",
 	},
 	{
@@ -187,12 +187,15 @@ func local(importPath string) string {
 }
 
 // room is the part of a package's folder that the layout names: "./cmd",
-// "./internal/dynamosim".
+// "./internal/health", "./internal/sim/dynamosim".
 func room(pkg string) string {
-	parts := strings.SplitN(pkg, "/", 4)
+	parts := strings.Split(pkg, "/")
 	depth := 2
 	if len(parts) > 2 && parts[1] == "internal" {
 		depth = 3
+		if parts[2] == "sim" || parts[2] == "proof" {
+			depth = 4
+		}
 	}
 	return strings.Join(parts[:min(depth, len(parts))], "/")
 }

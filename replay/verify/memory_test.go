@@ -17,7 +17,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
-	"github.com/dynamill/dynamill/internal/population"
+	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 )

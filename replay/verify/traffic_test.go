@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynamill/dynamill/internal/population"
+	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/replay/verify"
 )
 

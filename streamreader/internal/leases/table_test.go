@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/dynamill/dynamill/internal/dynamosim"
-	"github.com/dynamill/dynamill/internal/emulator"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
 )
 
 const testTable = "app-dynamill-leases"

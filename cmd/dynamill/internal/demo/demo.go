@@ -3,7 +3,7 @@
 // reader that `dynamill run` uses, and shows what the engine makes of every
 // step, what it costs, and, computed from scratch, whether it is right. It
 // needs no network, no credentials and no files. It imports examples, rules,
-// change, internal/workbench and internal/oracle.
+// change, internal/workbench and internal/proof/oracle.
 package demo
 
 import (
@@ -19,7 +19,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/examples"
-	"github.com/dynamill/dynamill/internal/oracle"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/workbench"
 )
 

@@ -1,0 +1,84 @@
+package histories
+
+import (
+	"testing"
+
+	"github.com/dynamill/dynamill/internal/proof/adversary"
+)
+
+// desk has items that become others: a ticket with a copy and a count becomes a bill.
+const desk = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:   { key: { pk: "USER#${userId}",   sk: "PROFILE" } }
+  Ticket: { key: { pk: "DESK#${ticketId}", sk: "INFO" }, match: { kind: ticket } }
+  Bill:   { key: { pk: "DESK#${ticketId}", sk: "INFO" }, match: { kind: bill } }
+  Note:   { key: { pk: "NOTE#${noteId}",   sk: "INFO" } }
+rules:
+  author: { copy: name as userName, from: User, to: Ticket, by: userId }
+  notes:  { count: Note, as: Ticket.notes, by: ticketId }
+`
+
+// foundSchedules are bugs that histories have found, each as the shortest that
+// shows it. They failed before the engine was mended.
+func foundSchedules() []schedule {
+	return []schedule{
+		{
+			// The fan-out of "newer" has raised the position and is about to look for
+			// children; the comment is filled with "newest" before it writes.
+			name: "a child that was filled with a newer name goes back to an older one", rules: names, shards: 2, healsMax: 1,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"), puts(userA + "newest"), puts(later + "a"),
+				befalls(adversary.Woke), {Turns: Rest, Kind: Judge},
+			},
+			strikes: []adversary.Strike{holds(`^Query app-dynamill .*references/author/USER#a`, 1)},
+		},
+		{
+			name: "a comment that could not name its user goes, and the record of that cannot be read", rules: names,
+			steps:   []Step{puts(comment + "a#b"), step(Rest, Delete, comment+"a#b"), {Turns: Rest, Kind: Judge}},
+			strikes: []adversary.Strike{at(`^Process .*COMMENT#c`, 1, adversary.Unreadable)},
+		},
+		{
+			name: "a comment that could not name its user can, and the record of that is given up", rules: names,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a#b"), puts(comment + "a"), befalls(adversary.HandedOver), {Turns: Rest, Kind: Judge},
+			},
+			strikes: []adversary.Strike{at(`^Apply .*COMMENT#c`, 1, adversary.GivenUp)},
+		},
+		{
+			// Who drains has listed the shards, and found one that waits for its parent,
+			// before the other has made their rows.
+			name: "a stream is drained while another begins to read it", rules: names, workers: 2, company: true, again: true, seed: 47,
+			steps: []Step{puts(userA + "old"), befalls(adversary.RolledOver), puts(userA + "new")},
+		},
+		{
+			name: "a comment cannot name its user, and the record of that is lost", rules: names, verifies: true,
+			steps: []Step{puts(userA + "old"), puts(comment + "a#b"), {Kind: Befall, Fault: adversary.Skipped}},
+		},
+		{
+			name: "a comment that could not name its user can, and the record of that is lost", rules: names, verifies: true,
+			steps: []Step{puts(userA + "old"), puts(comment + "a#b"), puts(comment + "a"), {Kind: Befall, Fault: adversary.Skipped}},
+		},
+		{
+			name: "a ticket becomes a bill, and the record of that is lost", rules: desk, verifies: true,
+			steps: []Step{
+				puts(userA + "old"), puts("pk=NOTE#1, sk=INFO, ticketId=1"), puts("pk=DESK#1, sk=INFO, kind=ticket, userId=a"),
+				step(Rest, Update, "pk=DESK#1, sk=INFO, kind=bill"), {Kind: Befall, Fault: adversary.Skipped},
+			},
+		},
+		{
+			name: "a ticket is put back as a bill, with the stamps that it had", rules: desk,
+			steps: []Step{
+				puts(userA + "old"), puts("pk=NOTE#1, sk=INFO, ticketId=1"), puts("pk=DESK#1, sk=INFO, kind=ticket, userId=a"),
+				step(Rest, Remember, "pk=DESK#1, sk=INFO"), step(0, Delete, "pk=DESK#1, sk=INFO"), step(Rest, PutBack, "kind=bill"),
+			},
+		},
+	}
+}
+
+// TestWhatWasFoundStaysMended lives through the histories that found bugs.
+func TestWhatWasFoundStaysMended(t *testing.T) {
+	for _, s := range foundSchedules() {
+		t.Run(s.name, func(t *testing.T) { holdsPromises(t, s.history(t)) })
+	}
+}

@@ -1,0 +1,149 @@
+package histories
+
+import (
+	"regexp"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/internal/proof/adversary"
+)
+
+// names is a rule whose children lie elsewhere than their parents, so that they are found by references.
+const names = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:    { key: { pk: "USER#${userId}", sk: "PROFILE" } }
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+rules:
+  author: { copy: name as userName, from: User, to: Comment, by: userId }
+`
+
+// What the schedules of copies put. Of two shards, users' records come by one and comments' by the other.
+const (
+	userA     = "pk=USER#a, sk=PROFILE, name="
+	userB     = "pk=USER#b, sk=PROFILE, name="
+	comment   = "pk=POST#r, sk=COMMENT#c, userId="
+	later     = "pk=POST#r, sk=COMMENT#d, userId="
+	onComment = `app\(POST#r/COMMENT#c\)`
+)
+
+// step is something that the application does after a number of calls.
+func step(turns int, k Kind, text string) Step {
+	return Step{Turns: turns, Kind: k, Items: []change.Item{row(text)}}
+}
+
+func copySchedules() []schedule {
+	return []schedule{
+		{
+			// The fill has read the user's old name. Before it goes on the user is
+			// renamed, and the fan-out looks for references: it has to find one.
+			guard: guard.ReferenceFirst, name: "a user is renamed while a comment is filled", rules: names, shards: 2,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a"), puts(userA + "new"),
+				befalls(adversary.Woke),
+			},
+			strikes: []adversary.Strike{holds(`^UpdateItem `+onComment+` SET`, 0)},
+		},
+		{
+			// A worker has found the comment elsewhere and falls asleep before it prunes
+			// the reference. Then the comment is the user's again, with a new reference.
+			guard: guard.PrunePosition, name: "a sleeper prunes a reference that was put again", rules: names,
+			steps: []Step{
+				puts(userA + "old"), puts(userB + "b"), puts(comment + "a"),
+				puts(userA + "newer"), step(0, Put, comment+"b"),
+				puts(comment + "a"),
+				befalls(adversary.Woke), puts(userA + "newest"),
+			},
+			strikes: []adversary.Strike{at(`^DeleteItem app-dynamill\(.*COMMENT#c\) IF \(*at = `, 0, adversary.Froze)},
+		},
+		{
+			// A worker falls asleep before it drops the reference to the user that the
+			// comment left. Then the comment is that user's again, with a new reference.
+			guard: guard.ReferencePosition, name: "a sleeper drops a reference that was put again", rules: names,
+			steps: []Step{
+				puts(userA + "old"), puts(userB + "b"), puts(comment + "a"), puts(comment + "b"), puts(comment + "a"),
+				befalls(adversary.Woke), puts(userA + "new"),
+			},
+			strikes: []adversary.Strike{at(`^DeleteItem app-dynamill\(.*USER#a.*COMMENT#c\) IF `, 0, adversary.Froze)},
+		},
+		{
+			// Two sleepers of two renamings. The first, before it raises the user's position,
+			// would take it back, and a new comment's name is stamped as that old. Then the
+			// second, which has yet to look for comments, holds its old name for a later one.
+			guard: guard.ParentHigher, name: "a sleeper takes the user's position back for another sleeper", rules: names, alone: true,
+			steps: []Step{
+				puts(userA + "first"), puts(comment + "a"),
+				puts(userA + "second"), puts(userA + "third"), puts(userA + "fourth"),
+				befalls(adversary.Woke), puts(later + "a"),
+				befalls(adversary.Woke), befalls(adversary.Restart),
+			},
+			strikes: []adversary.Strike{
+				at(`^UpdateItem app-dynamill\(parent/`, 1, adversary.Froze),
+				at(`^Query app-dynamill .*references/author/USER#a`, 2, adversary.Froze),
+			},
+		},
+		{
+			// A sleeper has yet to look for the comments of a renaming. The next one has
+			// looked, and is about to raise the position, when a comment is filled: below
+			// the sleeper's position, so that it would take the comment back.
+			guard: guard.ParentRaised, name: "a comment comes after a fan-out that has not raised the position", rules: names, shards: 2, alone: true,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"),
+				step(Struck, Put, userA+"newest"), puts(later + "a"),
+				befalls(adversary.Woke), befalls(adversary.Woke),
+			},
+			strikes: []adversary.Strike{
+				at(`^Query app-dynamill .*references/author/USER#a`, 1, adversary.Froze),
+				holds(`^UpdateItem app-dynamill\(parent/author/USER#a`, 1),
+				{ // else the sleeper fills the comment itself
+					Call: regexp.MustCompile(`^BatchGetItem app\(POST#r/COMMENT#d\), app-dynamill\(parent`), Skip: 1, Fault: adversary.CrashedBefore, May: true,
+				},
+			},
+		},
+		{
+			// A task is about to save its place behind the second comment. Meanwhile the user
+			// is renamed again, and the new task's place is behind the first.
+			guard: guard.TaskUnmoved, name: "a task is saved when a later one has taken its place", rules: names, fanOutMax: 1,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a"), puts(later + "a"), puts("pk=POST#r, sk=COMMENT#e, userId=a"),
+				puts(userA + "newer"), puts(userA + "newest"), befalls(adversary.Woke),
+			},
+			strikes: []adversary.Strike{holds(`^UpdateItem app-dynamill\(tasks`, 0)},
+		},
+		{
+			// A task has read the user, who is renamed again. A new comment is filled with that,
+			// at the task's position, before the task looks for comments.
+			guard: guard.TaskLater, name: "a task finds a comment that was filled with a newer name", rules: names, shards: 2, fanOutMax: 1,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"),
+				step(Struck, Put, userA+"newest"), step(Struck, Put, later+"a"),
+				befalls(adversary.Woke), befalls(adversary.Woke),
+			},
+			strikes: []adversary.Strike{
+				holds(`^Query app-dynamill .*references/author/USER#a`, 2),
+				holds(`^UpdateItem app-dynamill\(parent/author/USER#a`, 2),
+			},
+		},
+		{
+			// The fill reads the user's position and the user. Between the two the user is
+			// renamed and the fan-out comes by. The old name under the new position is taken
+			// for somebody else's write, over and over: a fight that nobody fights is parked.
+			guard: guard.ParentPosition, name: "a user is renamed between the reads of a fill", rules: names, shards: 2, healsMax: 1,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a"), puts(userA + "new"),
+				befalls(adversary.Woke), {Turns: Rest, Kind: Judge},
+			},
+			strikes: []adversary.Strike{holds(`^BatchGetItem app-dynamill.*, `+onComment+`|^BatchGetItem `+onComment+`, app-dynamill`, 0)},
+		},
+		{
+			// A worker has seen that the comment cannot name its user, and falls asleep
+			// before it parks it. Meanwhile the comment becomes good.
+			guard: guard.ParkedAsSeen, name: "a sleeper parks a comment that has become good", rules: names,
+			steps: []Step{
+				puts(userA + "old"), puts(comment + "a#b"), puts(comment + "a"),
+				befalls(adversary.Woke), befalls(adversary.Restart),
+			},
+			strikes: []adversary.Strike{at(`^TransactWriteItems\s+put app-dynamill \{.*code=`, 0, adversary.Froze)},
+		},
+	}
+}

@@ -1,0 +1,82 @@
+//go:build teeth
+
+package histories
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/guard"
+)
+
+// historiesMax is how many random histories a guard may go unmissed.
+const historiesMax = 2000
+
+// histories is how many are tried now.
+func histories(t *testing.T) int { return number(t, "DYNAMILL_SEEDS", historiesMax) }
+
+// missedBySeed are histories that miss a guard, found by trying seeds in order.
+// They save the search; if one no longer does, the search begins anew.
+var missedBySeed = map[guard.Guard]uint64{
+	guard.LedgerPosition: 43, guard.SuffixesKept: 20, guard.ClaimsUnmoved: 47,
+}
+
+// TestEveryGuardIsMissed turns off one guard after the other and looks for a
+// history that then breaks a promise: first the one that is named for the
+// guard, then random ones. A guard that nothing misses is not proved to be needed.
+func TestEveryGuardIsMissed(t *testing.T) {
+	for _, g := range guard.All() {
+		t.Run(g.String(), func(t *testing.T) {
+			began := time.Now()
+			tried, h, o := missed(t, g)
+			if h == nil {
+				t.Fatalf("no history out of %d misses it", tried)
+			}
+			fmt.Printf("%-20s missed by %s after %d histories, %v: %s\n",
+				g, nameOf(h), tried, time.Since(began).Round(time.Millisecond), strings.SplitN(o.Problems[0], "\n", 2)[0])
+		})
+	}
+}
+
+// isForm reports whether a problem breaks no promise: a row is not written as
+// docs/state-table.md says, or a schedule went another way.
+func isForm(problem string) bool {
+	return strings.Contains(problem, " at: want ") || strings.HasPrefix(problem, noCall)
+}
+
+func nameOf(h *History) string {
+	if h.Name != "" {
+		return h.Name
+	}
+	return fmt.Sprintf("seed %d", h.Seed)
+}
+
+// missed looks for a history that fails without the guard.
+func missed(t *testing.T, g guard.Guard) (tried int, h *History, o *Outcome) {
+	guard.Without(g, func() {
+		try := func(candidate *History) bool {
+			tried++
+			h, o = candidate, inBubble(t, candidate, false)
+			o.Problems = slices.DeleteFunc(o.Problems, isForm)
+			return len(o.Problems) > 0
+		}
+		for _, s := range schedules() {
+			if s.guard == g && try(s.history(t)) {
+				return
+			}
+		}
+		if seed, ok := missedBySeed[g]; ok && try(Draw(seed)) {
+			return
+		}
+		for seed := range uint64(histories(t)) {
+			if try(Draw(seed)) {
+				return
+			}
+		}
+		h = nil
+	})
+	return tried, h, o
+}

@@ -1,0 +1,236 @@
+package histories
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/guard"
+	"github.com/dynamill/dynamill/internal/proof/adversary"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// watch judges every write of a worker to the table as it happens: what heals
+// itself later is not seen in the end, and yet was visible.
+func (l *life) watch(w *adversary.Worker, before, after change.Item) {
+	if len(l.outcome.Problems) > 0 {
+		return
+	}
+	if after == nil {
+		guard.InForce(func() { l.judgeDeletion(w, before) })
+		return
+	}
+	delete(l.app.expired, l.Population.Key(after))
+	guard.InForce(func() {
+		l.judgeMark(w, before, after)
+		key := l.Population.Key(after)
+		m, ok := l.Population.Set.Identify(key, after)
+		known := l.registry()
+		for _, r := range l.Population.Set.Rules {
+			if id, inForce := known.ids[r]; inForce && r.Kind != rules.Mirror && ok && m.Entity == r.Target {
+				l.judgeStamp(w, r, id, &m, before, after)
+			}
+		}
+	})
+	l.answer(after)
+}
+
+// judgeDeletion says whether a worker deleted what is not the engine's (promise 8).
+func (l *life) judgeDeletion(w *adversary.Worker, before change.Item) {
+	if before == nil {
+		return
+	}
+	key := l.Population.Key(before)
+	context := change.Digest(l.incarnation(), change.String(key.String()), change.String(""))
+	for r, id := range l.registry().ids {
+		if l.single && w.RuleFile() == l.Population.File && r.Kind == rules.Mirror && strings.HasPrefix(before.Lookup(stampPrefix+id).Text(), context+" ") {
+			l.problem("%s deletes %s as left by a former rule, but %s has it: %s", w, key, r.Name, told(before))
+		}
+	}
+	if !oracle.Made(key, before) {
+		l.problem("%s deletes %s, which it did not make: %s", w, key, told(before))
+	}
+	delete(l.app.base, key) // what the application put on it goes with it
+}
+
+// judgeMark says whether a worker makes an item that is not marked as made, takes
+// one for its own that it did not make, or writes on another entity's item where a
+// mirror item belongs (promise 8).
+func (l *life) judgeMark(w *adversary.Worker, before, after change.Item) {
+	key := l.Population.Key(after)
+	switch {
+	case before == nil && !oracle.Made(key, after):
+		l.problem("%s makes %s without a mark: %s", w, key, told(after))
+	case before == nil || oracle.Made(key, before):
+	case oracle.Made(key, after):
+		l.problem("%s marks %s as its own, which it did not make: %s", w, key, told(before))
+	case l.occupies(key, before) && !onlyTakesOff(before, after):
+		l.problem("%s writes on %s, which is of another entity: from %s to %s", w, key, told(before), told(after))
+	}
+}
+
+// occupies reports whether an item with a mirror item's key is of another entity.
+func (l *life) occupies(key change.Key, it change.Item) bool {
+	m, _ := l.Population.Set.Identify(key, it)
+	return slices.ContainsFunc(l.Population.Set.Rules, func(r *rules.Rule) bool {
+		return r.Kind == rules.Mirror && r.Target != m.Entity && r.Target.HasKey(key)
+	})
+}
+
+// onlyTakesOff reports whether a write does nothing but take stamps off an item, with what was written under them.
+func onlyTakesOff(before, after change.Item) bool {
+	stamped := slices.ContainsFunc(slices.Collect(maps.Keys(before)), func(name string) bool { return strings.HasPrefix(name, stampPrefix) })
+	for name, v := range after {
+		if !v.Equal(before[name]) && !strings.HasPrefix(name, stampPrefix) {
+			return false
+		}
+	}
+	return stamped
+}
+
+// judgeStamp says whether a worker took a step back (promise 3), wrote what the
+// item does not ask for any more, or showed a sum before it was whole (promise 10).
+func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rules.Match, before, after change.Item) {
+	key, name := l.Population.Key(after), stampPrefix+id
+	was, is := before.Lookup(name).Text(), after.Lookup(name).Text()
+	if is == was || is == "" {
+		return
+	}
+	oldContext, oldRest, _ := strings.Cut(was, " ")
+	context, rest, _ := strings.Cut(is, " ")
+	oldVersion, _, _ := strings.Cut(oldRest, " ")
+	version, _, _ := strings.Cut(rest, " ")
+	if oldContext == context && version < oldVersion {
+		l.problem("%s takes a step back: %s of %s from %q to %q", w, r.Name, key, was, is)
+	}
+	if r.Kind == rules.Copy && oldContext == context && version == oldVersion {
+		l.problem("%s writes two states under one version: %s of %s from %q to %q", w, r.Name, key, was, is)
+	}
+	if r.Kind != rules.Copy && oldContext == context && version == oldVersion && !l.drifts(r, before, before) && l.drifts(r, before, after) {
+		l.problem("%s undoes what was right, under an equal version: %s of %s from %q to %q", w, r.Name, key, was, is)
+	}
+	within, asked := askedOf(r, m, after)
+	if asked && context != change.Digest(l.incarnation(), change.String(key.String()), change.String(within)) {
+		l.problem("%s writes %s on %s, which does not ask for it: %s", w, r.Name, key, told(after))
+	}
+	shown := after.Lookup(r.Writes[0])
+	if r.Kind != rules.Copy && !shown.Equal(before.Lookup(r.Writes[0])) && shown.Kind() != change.KindAbsent && !l.isLive(id) {
+		l.problem("%s shows %s on %s before it is seeded", w, r.Name, key)
+	}
+}
+
+// drifts reports whether a display would be wrong if an item, that was as
+// before, were as given, with the rest of the table as it is.
+func (l *life) drifts(r *rules.Rule, before, given change.Item) bool {
+	present, err := l.app.present()
+	if err != nil {
+		return false
+	}
+	key := l.Population.Key(before)
+	for i, it := range present {
+		if l.Population.Key(it) == key {
+			present[i] = given
+		}
+	}
+	return slices.ContainsFunc(oracle.Drift(l.Population.Set, l.named(present), l.expired()), func(d oracle.Difference) bool { return d.Rule == r.Name && d.Key == key })
+}
+
+// askedOf is the parent or the group of an item under a rule.
+func askedOf(r *rules.Rule, m *rules.Match, it change.Item) (string, bool) {
+	if r.Kind == rules.Copy {
+		parent, ok, err := r.ParentKey(m, it)
+		return parent.String(), ok && err == nil
+	}
+	group, ok, err := r.GroupOf(m, it)
+	return group, ok && err == nil
+}
+
+func (l *life) incarnation() change.Value { return l.row("registry", "table").Lookup("incarnation") }
+
+func (l *life) isLive(id string) bool {
+	return l.row("registry", "rule/"+id).Lookup("state").Text() == "live"
+}
+
+// row reads one item of the state table.
+func (l *life) row(pk, sk string) change.Item {
+	out, err := l.crew.Sim.GetItem(context.Background(), &dynamodb.GetItemInput{
+		TableName: aws.String(stateTableName), ConsistentRead: aws.Bool(true),
+		Key: map[string]ddb.AttributeValue{"pk": &ddb.AttributeValueMemberS{Value: pk}, "sk": &ddb.AttributeValueMemberS{Value: sk}},
+	})
+	if err != nil {
+		return nil
+	}
+	return attributes.ItemFromTable(out.Item)
+}
+
+// opponent is another program that keeps overwriting a derived attribute.
+type opponent struct {
+	attribute string
+	value     change.Value
+	answers   int
+}
+
+// answersMax is how often an opponent has to answer before the fight counts as
+// endless: more than all the bounds in a history's time together. In one that ages,
+// each ten minutes have a bound of their own.
+const answersMax = 300
+
+func (l *life) answersMax() int {
+	if !l.aged {
+		return answersMax
+	}
+	return answersMax + 2*l.HealsMax*int(retention/(10*time.Minute))
+}
+
+// answer lets the opponent, if the item has one, overwrite what was written.
+func (l *life) answer(after change.Item) {
+	o, ok := l.opponents[l.Population.Key(after)]
+	if !ok || after.Lookup(o.attribute).Equal(o.value) {
+		return
+	}
+	if o.answers++; o.answers > l.answersMax() {
+		l.problem("the fight for %s of %s has no end", o.attribute, l.Population.Key(after))
+		return
+	}
+	l.opponents[l.Population.Key(after)] = o
+	it := l.app.keyItem(after)
+	it[o.attribute] = o.value
+	if err := l.app.set(it); err != nil {
+		l.problem("%v", err)
+	}
+}
+
+// fight has the application overwrite a derived attribute: whenever it is
+// written, where the engine's bound is low enough to see the end of it, else once.
+func (l *life) fight(s Step) error {
+	present, err := l.app.present()
+	if err != nil || len(present) == 0 {
+		return err
+	}
+	it := present[s.Pick%uint64(len(present))]
+	m, ok := l.Population.Set.Identify(l.Population.Key(it), it)
+	if !ok {
+		return nil
+	}
+	for _, r := range l.Population.Set.Rules {
+		if r.Target != m.Entity {
+			continue
+		}
+		wrong := l.app.keyItem(it)
+		wrong[r.Writes[0]] = change.Number("4711")
+		if l.HealsMax > 0 {
+			l.opponents[l.Population.Key(it)] = opponent{attribute: r.Writes[0], value: wrong[r.Writes[0]]}
+		}
+		return l.app.set(wrong)
+	}
+	return nil
+}
