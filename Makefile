@@ -34,6 +34,10 @@ EXAMPLE ?=
 RULES ?=
 export RULES
 
+beside_endpoints := DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints
+# Tests wait for servers more than they compute, so more of them run at once than there are cores.
+gotest_flags := -vet=off -parallel 6 -timeout 25m
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,12 +51,14 @@ lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml pack
 	go run ./scripts/lambdazip -o bin/lambda -rules "$$RULES"
 
 .PHONY: test
-test: ## vet, then every test with the race detector (those of memory without), DynamoDB Local beside it; a skipped test fails
+test: ## vet, every test beside DynamoDB Local, and the proof: ten minutes on two idle cores; a skipped test fails
 	go vet ./...
-	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
-	  go run ./scripts/gotest -race -vet=off -timeout 25m $(TESTFLAGS) $(PACKAGES)
-	$(if $(filter ./...,$(PACKAGES)),go run ./scripts/gotest -vet=off $(TESTFLAGS) -run '^TestMemory' ./replay/verify)
+	$(beside_endpoints) go run ./scripts/gotest $(gotest_flags) $(TESTFLAGS) $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),$(MAKE) prove)
+
+.PHONY: test-long
+test-long: ## every test once more with the race detector, which makes simulated worlds five times slower: half an hour at most
+	$(beside_endpoints) go run ./scripts/gotest -race $(gotest_flags) $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: prove
 prove: ## try to break the promises: SEEDS random histories (2000) from SEED on, then once more without each guard
@@ -72,9 +78,9 @@ $(golangci_lint):
 
 .PHONY: bench
 bench: ## benchmarks, and the write units that a real endpoint reports
-	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
+	$(beside_endpoints) \
 	  go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 30m $(PACKAGES)
-	DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
+	$(beside_endpoints) \
 	  go test -count=1 -vet=off -run 'Price|ACopyCosts|TestExactCapacity' -v ./projections
 
 .PHONY: bench-reading
@@ -89,7 +95,7 @@ fuzz: ## each fuzz target for FUZZTIME (20s)
 .PHONY: soak
 soak: ## an hour rather than minutes: SOAK_SEEDS histories (20000), SOAK times other randomized tests, each fuzz target for SOAK_FUZZTIME
 	$(MAKE) prove SEEDS=$(SOAK_SEEDS)
-	DYNAMILL_SOAK=$(SOAK) DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints \
+	DYNAMILL_SOAK=$(SOAK) $(beside_endpoints) \
 	  go run ./scripts/gotest -count=1 -vet=off -timeout 0 $(TESTFLAGS) $(PACKAGES)
 	scripts/fuzz $(SOAK_FUZZTIME) $(PACKAGES)
 

@@ -1,5 +1,4 @@
-// The race detector multiplies the memory that these tests measure, and their time:
-// `make test` runs them without it.
+// The race detector multiplies the memory that these tests measure, and their time.
 
 //go:build !race
 

@@ -3,7 +3,6 @@ package oracle
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/rules"
@@ -153,7 +152,15 @@ func (t *table) each(entity *rules.Entity, do func(key change.Key, m *rules.Matc
 }
 
 func sortedKeys(items map[change.Key]change.Item) []change.Key {
-	return slices.SortedFunc(maps.Keys(items), func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
+	byText := make(map[string]change.Key, len(items))
+	for key := range items {
+		byText[key.String()] = key
+	}
+	keys := make([]change.Key, 0, len(items))
+	for _, text := range slices.Sorted(maps.Keys(byText)) {
+		keys = append(keys, byText[text])
+	}
+	return keys
 }
 
 // derive returns every attribute that the rule owns, with its value.
