@@ -7,7 +7,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -70,10 +69,6 @@ func (e *Engine) mirrorWrite(a plan.Action, v plan.Version) ddb.TransactWriteIte
 
 // placeIs is the condition that the place of a mirror item is as the action takes it to be.
 func (e *Engine) placeIs(c *expression, a plan.Action) string {
-	by := guard.MirrorPlace
-	if a.Kind == plan.DeleteMirror {
-		by = guard.MirrorAdopted
-	}
 	made := func() ddb.AttributeValue { return textValue(plan.MadeMark(a.Target)) }
 	theirs := func() string {
 		return c.sprintf("attribute_exists(%n) AND (attribute_not_exists(%n) OR %n <> %v)",
@@ -106,7 +101,7 @@ func (e *Engine) placeIs(c *expression, a plan.Action) string {
 		condition += c.sprintf(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))",
 			a.Stamp, a.Stamp, textValue(plan.StampContext(e.incarnation, a.Target, "")+" "))
 	}
-	return guarded(by, condition)
+	return condition
 }
 
 // upsertUpdate writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.

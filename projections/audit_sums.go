@@ -64,7 +64,7 @@ func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[pla
 
 func auditTotalOf(g plan.GroupRef, rows map[stateKey]row) auditTotal {
 	t := auditTotal{rows: rows}
-	for suffix := range readSuffixes(g) {
+	for suffix := range g.Suffixes {
 		key := accumulatorKey(g, suffix)
 		if r, ok := rows[key]; ok && audit.TornSum(attributes.ItemFromTable(r)) {
 			t.torn = append(t.torn, key)

@@ -10,7 +10,6 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -26,9 +25,7 @@ func (w *work) fill(children *plan.Asked[plan.ItemRule, plan.Fill]) {
 			w.failed(children.Of(chunk[0]).First, err)
 			continue
 		}
-		if !guard.Off(guard.ReferenceFirst) {
-			w.onChildren(chunk, children, w.refer)
-		}
+		w.onChildren(chunk, children, w.refer)
 		var open []plan.ItemRule
 		for _, id := range chunk {
 			if f := children.Of(id); f.Refers && f.Bad == nil {
@@ -38,9 +35,6 @@ func (w *work) fill(children *plan.Asked[plan.ItemRule, plan.Fill]) {
 		if err := w.fillChunk(w.ctx, open, children); err != nil {
 			w.failed(children.Of(chunk[0]).First, err)
 			continue
-		}
-		if guard.Off(guard.ReferenceFirst) {
-			w.onChildren(chunk, children, w.refer)
 		}
 		w.onChildren(chunk, children, w.afterFill)
 	}
@@ -109,7 +103,7 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) erro
 	if key.sort != id.Key.String() {
 		set += c.sprintf(", %n = %v", "child", textValue(id.Key.String()))
 	}
-	condition := guarded(guard.ReferencePosition, c.copiedBefore(id.Binding, "<", at))
+	condition := c.copiedBefore(id.Binding, "<", at)
 	_, err := e.update(ctx, id.ID, "putting a reference to "+f.Parent.String(), e.stateUpdate(key, set, condition, c))
 	return err
 }
@@ -162,9 +156,7 @@ func (rd *reader) badChild(id plan.ItemRule, child change.Item) *rules.ItemError
 func (rd *reader) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
 	c := newExpression()
 	condition := c.sprintf("attribute_not_exists(%n)", rd.partitionKey)
-	if guard.Off(guard.ParkedAsSeen) {
-		condition += c.sprintf(" OR attribute_exists(%n)", rd.partitionKey)
-	} else if seen != nil {
+	if seen != nil {
 		condition = c.sprintf("attribute_exists(%n)", rd.partitionKey)
 		names := slices.Clone(id.Rule.JoinReads)
 		for _, eq := range id.Rule.Target.Equals {
@@ -201,7 +193,7 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *plan.Fill) 
 			continue
 		}
 		c := newExpression()
-		condition := guarded(guard.ReferencePosition, c.sprintf("%n < %v", "at", textValue(string(plan.VersionAt(id.Epoch, f.Position)))))
+		condition := c.sprintf("%n < %v", "at", textValue(string(plan.VersionAt(id.Epoch, f.Position))))
 		if err := e.deleteState(ctx, id.ID, "dropping a reference to "+parent.String(), referenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
 			return err
 		}
@@ -225,13 +217,6 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 			keys = append(keys, id.Key)
 			parents = append(parents, children.Of(id).Parent)
 		}
-		var early map[change.Key]change.Item
-		if guard.Off(guard.ParentPosition) {
-			var err error
-			if early, err = w.readItems(ctx, "reading parents too early", parents); err != nil {
-				return err
-			}
-		}
 		found, err := w.read(ctx, "reading children and their parents' positions",
 			wanted{w.stateTable, stateKeys(positions)}, wanted{w.table, w.itemKeys(keys)})
 		if err != nil {
@@ -241,9 +226,6 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 		sources, err := w.readItems(ctx, "reading parents", parents)
 		if err != nil {
 			return err
-		}
-		if early != nil {
-			sources = early
 		}
 		again := make([]bool, len(open))
 		errs := every(ctx, len(open), func(ctx context.Context, i int) (err error) {
@@ -332,7 +314,7 @@ func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key,
 			return false, nil
 		}
 		context := plan.StampContext(e.incarnation, key, pw.parent.String())
-		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) && !guard.Off(guard.CopyVersion) {
+		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) {
 			return true, nil // a later state of the parent is there already
 		}
 		written, err := e.writeCopies(ctx, pw, key, child)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
@@ -128,7 +127,7 @@ func (e *Engine) claimsWrite(source string, t plan.Claim, found, after claimSet)
 	if len(remove) > 0 {
 		set += " REMOVE " + c.list(remove)
 	}
-	condition := guarded(guard.ClaimsUnmoved, c.claimsAre(found))
+	condition := c.claimsAre(found)
 	return ddb.TransactWriteItem{Update: &ddb.Update{
 		TableName: &e.stateTable, Key: claimsKey(t.Binding, t.Target).attributes(),
 		UpdateExpression: &set, ConditionExpression: &condition,
@@ -231,7 +230,7 @@ func (e *Engine) targetWrites(ctx context.Context, b *plan.Binding, target chang
 // claimsCheck checks that the claims of a target are as they were read.
 func (e *Engine) claimsCheck(b *plan.Binding, target change.Key, found claimSet) ddb.TransactWriteItem {
 	c := newExpression()
-	held := guarded(guard.ClaimsUnmoved, c.claimsAre(found))
+	held := c.claimsAre(found)
 	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
 		TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), ConditionExpression: &held,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
@@ -242,7 +241,7 @@ func (e *Engine) claimsCheck(b *plan.Binding, target change.Key, found claimSet)
 func (e *Engine) expiredWrite(b *plan.Binding, target change.Key, found claimSet, f plan.Effect) ddb.TransactWriteItem {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", "expired", textValue(f.Digest))
-	held := guarded(guard.ClaimsUnmoved, c.claimsAre(found))
+	held := c.claimsAre(found)
 	return ddb.TransactWriteItem{Update: &ddb.Update{
 		TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), UpdateExpression: &set, ConditionExpression: &held,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,

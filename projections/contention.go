@@ -12,7 +12,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
@@ -96,7 +95,7 @@ func (e *Engine) listedWrite(cs contestedSet, contested bool) ddb.TransactWriteI
 	if contested {
 		update = c.sprintf("SET %n = %v", "listed", &ddb.AttributeValueMemberBOOL{Value: true})
 	}
-	condition := guarded(guard.ClaimsUnmoved, c.claimsAre(claimSet{changes: cs.changes}))
+	condition := c.claimsAre(claimSet{changes: cs.changes})
 	return ddb.TransactWriteItem{Update: &ddb.Update{
 		TableName: &e.stateTable, Key: cs.set.attributes(), UpdateExpression: &update, ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
@@ -106,7 +105,7 @@ func (e *Engine) listedWrite(cs contestedSet, contested bool) ddb.TransactWriteI
 // unmovedSet checks that a set did not change since it was read.
 func (e *Engine) unmovedSet(cs contestedSet) ddb.TransactWriteItem {
 	c := newExpression()
-	condition := guarded(guard.ClaimsUnmoved, c.claimsAre(claimSet{changes: cs.changes}))
+	condition := c.claimsAre(claimSet{changes: cs.changes})
 	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
 		TableName: &e.stateTable, Key: cs.set.attributes(), ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -122,7 +121,7 @@ func (e *Engine) dropCursor(ctx context.Context, cursor seedCursor) error {
 
 func (e *Engine) storeCursor(ctx context.Context, cursor seedCursor) error {
 	c := newExpression()
-	condition := guarded(guard.SeedCursor, c.cursorIs(cursor))
+	condition := c.cursorIs(cursor)
 	err := e.putState(ctx, "", "saving the seeding cursor", &dynamodb.PutItemInput{
 		Item: e.cursorItem(cursor), ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,

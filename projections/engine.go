@@ -13,7 +13,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -242,7 +241,7 @@ func (rd *reader) keyOf(item map[string]ddb.AttributeValue) change.Key {
 
 // stillEntity is the condition that an item exists and is still of its entity.
 func (e *Engine) stillEntity(c *expression, entity *rules.Entity) string {
-	condition := guarded(guard.TargetExists, "attribute_exists("+c.name(e.partitionKey)+")")
+	condition := c.sprintf("attribute_exists(%n)", e.partitionKey)
 	for _, eq := range entity.Equals {
 		condition += c.sprintf(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
 	}

@@ -6,7 +6,6 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -63,28 +62,17 @@ func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 	}
 	switch c := newExpression(); {
 	case mv.Exact:
-		exact := guard.LedgerExact
-		if mv.Entry == nil {
-			exact = guard.EntryNew
-		}
-		put.ConditionExpression = ptr(guarded(exact, c.entryIs(mv.Entry)))
+		put.ConditionExpression = ptr(c.entryIs(mv.Entry))
 		put.ExpressionAttributeNames, put.ExpressionAttributeValues = c.names, c.values
 	default:
-		condition := guarded(guard.LedgerEffects, c.sprintf("%n = %v", "effects", effectsValue(mv.Old))) +
-			" AND " + guarded(guard.LedgerPosition, c.sprintf("%n >= %v AND %n < %v", "at", textValue(string(mv.To.Epoch())), "at", textValue(string(mv.To)))) +
-			" AND " + guarded(guard.DueMarkRead, c.sprintf("attribute_not_exists(%n)", "due"))
+		condition := c.sprintf("%n = %v", "effects", effectsValue(mv.Old)) +
+			c.sprintf(" AND %n >= %v AND %n < %v", "at", textValue(string(mv.To.Epoch())), "at", textValue(string(mv.To))) +
+			c.sprintf(" AND attribute_not_exists(%n)", "due")
 		if len(mv.Old) == 0 {
 			condition = "attribute_not_exists(pk) OR (" + condition + ")"
 		}
 		put.ConditionExpression = &condition
 		put.ExpressionAttributeNames, put.ExpressionAttributeValues = c.names, c.values
-	}
-	if len(effects) == 0 && guard.Off(guard.Tombstone) {
-		return ddb.TransactWriteItem{Delete: &ddb.Delete{
-			TableName: put.TableName, Key: key.attributes(), ConditionExpression: put.ConditionExpression,
-			ExpressionAttributeNames: put.ExpressionAttributeNames, ExpressionAttributeValues: put.ExpressionAttributeValues,
-			ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
-		}}
 	}
 	return ddb.TransactWriteItem{Put: put}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -98,13 +97,5 @@ func (c *expression) same(attribute string, seen change.Value) string {
 
 // whole makes a condition of further ones.
 func whole(further string) string { return strings.TrimPrefix(further, " AND ") }
-
-// guarded is a condition that is one of the guards.
-func guarded(g guard.Guard, condition string) string {
-	if guard.Off(g) {
-		return "(" + condition + " OR attribute_not_exists(nobodyHasThis))"
-	}
-	return condition
-}
 
 func ptr[T any](v T) *T { return &v }

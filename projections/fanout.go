@@ -11,7 +11,6 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -60,7 +59,7 @@ func (w *work) refill(parents []plan.Refill) {
 }
 
 func (e *Engine) refillParent(ctx context.Context, rf plan.Refill) error {
-	if !rf.Position.IsZero() && !guard.Off(guard.LateParentRaised) {
+	if !rf.Position.IsZero() {
 		if _, err := e.raiseParent(ctx, rf.ItemRule, plan.VersionAt(rf.Epoch, rf.Position)); err != nil {
 			return err
 		}
@@ -116,7 +115,7 @@ func (e *Engine) fillReferring(ctx context.Context, pw parentWrite, rows []row) 
 // given by its key, else those that have put a reference.
 func (e *Engine) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
 	c := newExpression()
-	in := &dynamodb.QueryInput{TableName: &e.stateTable, ConsistentRead: consistently()}
+	in := &dynamodb.QueryInput{TableName: &e.stateTable, ConsistentRead: ptr(true)}
 	condition := ""
 	if !pw.b.Rule.Collection {
 		condition = c.sprintf("%n = %v", statePartition, textValue(referenceKey(pw.b, pw.parent, change.Key{}).partition))
@@ -183,6 +182,6 @@ func childOf(reference row) change.Key {
 // pruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
 func (e *Engine) pruneReference(ctx context.Context, rule string, reference row) error {
 	c := newExpression()
-	condition := guarded(guard.PrunePosition, c.sprintf("%n = %v", "at", textValue(textOf(reference["at"]))))
+	condition := c.sprintf("%n = %v", "at", textValue(textOf(reference["at"])))
 	return e.deleteState(ctx, rule, "pruning a reference", stateKeyOf(reference), condition, c)
 }

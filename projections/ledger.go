@@ -12,7 +12,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -376,7 +375,7 @@ func (e *Engine) tryElsewhere(ctx context.Context, mv *plan.Move, id string, suf
 func (e *Engine) clearDue(ctx context.Context, mv *plan.Move) error {
 	c := newExpression()
 	remove := "REMOVE " + c.name("due")
-	condition := guarded(guard.DueMarkStays, c.entryIs(mv.MarkedEntry()))
+	condition := c.entryIs(mv.MarkedEntry())
 	_, err := e.update(ctx, "", "clearing a due mark", e.stateUpdate(entryKey(mv.Key), remove, condition, c))
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -21,7 +20,7 @@ const (
 // inForce reports whether a registered rule is in force.
 func inForce(item row) bool {
 	state := textOf(item["state"])
-	return state == stateSeeding || state == stateLive || guard.Off(guard.IdsKept)
+	return state == stateSeeding || state == stateLive
 }
 
 // matched is how the rules of a file stand to those of the registry.
@@ -31,14 +30,15 @@ type matched struct {
 	retire         []string // ids of rules in force that are not in the file any more, sorted
 }
 
-// matchRules finds each rule of the file among those in force: by name, or, renamed, by fingerprint.
+// matchRules finds each rule of the file among those in force that mean the same. One that
+// has its name comes first; any other means that the rule was renamed.
 func matchRules(set *rules.Set, known map[string]row) matched {
 	m := matched{ids: map[*rules.Rule]string{}}
 	used := map[string]bool{}
 	inOrder := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool { return !inForce(known[id]) })
-	find := func(r *rules.Rule, same func(row) bool) bool {
+	find := func(r *rules.Rule, named func(row) bool) bool {
 		for _, id := range inOrder {
-			if item := known[id]; !used[id] && meansTheSame(r, item) && same(item) {
+			if item := known[id]; !used[id] && textOf(item["fingerprint"]) == r.Fingerprint && named(item) {
 				m.ids[r], used[id] = id, true
 				return true
 			}
@@ -52,7 +52,7 @@ func matchRules(set *rules.Set, known map[string]row) matched {
 		}
 	}
 	for _, r := range rest {
-		if find(r, func(item row) bool { return textOf(item["fingerprint"]) == r.Fingerprint }) {
+		if find(r, func(row) bool { return true }) {
 			m.renamed = append(m.renamed, r)
 		} else {
 			m.fresh = append(m.fresh, r)
@@ -60,11 +60,6 @@ func matchRules(set *rules.Set, known map[string]row) matched {
 	}
 	m.retire = slices.DeleteFunc(inOrder, func(id string) bool { return used[id] })
 	return m
-}
-
-// meansTheSame reports whether a registered rule means what r does.
-func meansTheSame(r *rules.Rule, item row) bool {
-	return textOf(item["fingerprint"]) == r.Fingerprint || guard.Off(guard.RuleFingerprint) && textOf(item["name"]) == r.Name
 }
 
 // refusal says what of the rules in force the file changes or removes.

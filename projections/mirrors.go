@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -142,7 +141,7 @@ func (e *Engine) mayHeal(ctx context.Context, b *plan.Binding, item change.Key, 
 	if err != nil {
 		return false, err
 	}
-	if n <= e.healsMax || guard.Off(guard.HealBound) {
+	if n <= e.healsMax {
 		e.counters.Heals.Add(1)
 		return true, nil
 	}

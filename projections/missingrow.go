@@ -151,7 +151,7 @@ func (e *Engine) recordMissing(ctx context.Context, b *plan.Binding, t MissingTa
 func (rd *reader) inspectMissing(ctx context.Context) ([]RecordedMissing, error) {
 	c := newExpression()
 	in := &dynamodb.QueryInput{
-		TableName: &rd.stateTable, ConsistentRead: consistently(),
+		TableName: &rd.stateTable, ConsistentRead: ptr(true),
 		KeyConditionExpression: ptr(c.sprintf("%n = %v", statePartition, textValue(missingPartition))),
 	}
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values

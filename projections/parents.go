@@ -9,7 +9,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -25,20 +24,15 @@ func (w *work) fanOut(parents *plan.Asked[plan.ItemRule, plan.FanOut]) {
 
 func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.FanOut) error {
 	v := plan.VersionAt(id.Epoch, f.Position)
-	if !guard.Off(guard.ParentRaised) {
-		raised, err := e.raiseParent(ctx, id, v)
-		if err != nil || !raised {
-			return err // or a later change of the parent is being written already
-		}
+	raised, err := e.raiseParent(ctx, id, v)
+	if err != nil || !raised {
+		return err // or a later change of the parent is being written already
 	}
 	write := parentWrite{b: id.Binding, parent: id.Key, version: v, values: f.Values}
 	if !f.Deleted {
 		e.missing[id.Binding].forget(id.Key.String())
 	}
 	referring, next, err := e.writeChildren(ctx, write, nil, e.fanOutMax)
-	if err == nil && guard.Off(guard.ParentRaised) {
-		_, err = e.raiseParent(ctx, id, v)
-	}
 	switch {
 	case err != nil:
 		return err
@@ -58,7 +52,7 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 func (e *Engine) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Version) (bool, error) {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v REMOVE %n", "at", textValue(string(v)), "ttl")
-	condition := guarded(guard.ParentHigher, c.copiedBefore(id.Binding, "<=", v))
+	condition := c.copiedBefore(id.Binding, "<=", v)
 	return e.update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 }
 
@@ -117,7 +111,7 @@ type parentWrite struct {
 
 // isBelow reports whether a child with this version is to be left alone.
 func (pw parentWrite) isBelow(v plan.Version) bool {
-	return v > pw.version || pw.since != "" && v >= pw.since && !guard.Off(guard.TaskLater)
+	return v > pw.version || pw.since != "" && v >= pw.since
 }
 
 // copyUpdate writes a rule's copies and stamp on a child, provided that it
@@ -142,9 +136,6 @@ func (e *Engine) copyUpdate(pw parentWrite, child change.Key, seen change.Image,
 // unmoved is the condition that a child refers to what it referred to when it was read, and carries the same stamp.
 func (e *Engine) unmoved(c *expression, b *plan.Binding, seen change.Image) string {
 	condition := e.stillEntity(c, b.Rule.Target)
-	if guard.Off(guard.ChildUnmoved) {
-		return condition
-	}
 	for _, name := range append(slices.Clone(b.Rule.JoinReads), b.Stamp) {
 		condition += c.same(name, seen.Lookup(name))
 	}

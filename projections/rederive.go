@@ -9,7 +9,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -129,10 +128,6 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	for i, k := range keys {
 		entries[i] = entryKey(k)
 	}
-	early, err := e.readEarly(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
 	rows, err := e.readState(ctx, "reading ledger entries", entries)
 	if err != nil {
 		return nil, err
@@ -140,9 +135,6 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	items, err := e.readItems(ctx, "reading items to rederive", keys)
 	if err != nil {
 		return nil, err
-	}
-	if early != nil {
-		items = early
 	}
 	pl := &plan.Changes{}
 	var moves []*plan.Move
@@ -177,15 +169,6 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	return &rederived{items, moves, pl, w.waiting}, w.err
 }
 
-// readEarly reads items before their ledger entries, which is wrong: it shows
-// that the order is needed.
-func (e *Engine) readEarly(ctx context.Context, keys []change.Key) (map[change.Key]change.Item, error) {
-	if !guard.Off(guard.EntryBeforeItem) {
-		return nil, nil
-	}
-	return e.readItems(ctx, "reading items too early", keys)
-}
-
 // readMoveOf reads an item's ledger entry, then the item.
 func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, error) {
 	rows, err := e.readState(ctx, "reading the ledger entry of "+key.String(), []stateKey{entryKey(key)})
@@ -203,7 +186,7 @@ func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, er
 // have written is not ours to swap: it would lose what only they ask for.
 func (e *Engine) ownEntry(ctx context.Context, r row) (*plan.Entry, error) {
 	ent, err := e.readEntry(r)
-	if err == nil && ent != nil && ent.At >= plan.VersionAt(e.epoch+1, change.Position{}) && !guard.Off(guard.EpochChecked) {
+	if err == nil && ent != nil && ent.At >= plan.VersionAt(e.epoch+1, change.Position{}) {
 		return nil, e.outgrow(ctx, ent.At)
 	}
 	return ent, err

@@ -6,7 +6,6 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -28,7 +27,7 @@ func (e *Engine) turn(ctx context.Context, doing string, from, to seedCursor, ro
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}}}
 	c = newExpression()
-	unmoved := guarded(guard.SeedCursor, c.cursorIs(from))
+	unmoved := c.cursorIs(from)
 	to.changes = from.changes
 	items = append(items, ddb.TransactWriteItem{Put: &ddb.Put{
 		TableName: &e.stateTable, Item: e.cursorItem(to), ConditionExpression: &unmoved,
@@ -137,7 +136,7 @@ func (w *work) dropWhole(id plan.ItemRule, left *plan.Leftover) error {
 	condition := c.sprintf("%n = %v", plan.MadeAttribute, textValue(plan.MadeMark(id.Key))) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
 	own := plan.StampContext(w.incarnation, id.Key, "") + " "
 	for _, b := range left.Unless {
-		condition += " AND " + guarded(guard.RetiredStays, c.sprintf("(attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, textValue(own)))
+		condition += c.sprintf(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, textValue(own))
 	}
 	w.counters.Mirrors.Add(1)
 	return w.deleteItem(w.ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)

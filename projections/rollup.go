@@ -13,7 +13,6 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -36,7 +35,7 @@ func (w *work) rollUp(pl *plan.Changes) {
 	var due, moved []plan.GroupRef // moved: rules that are not live find their targets by locators that changed
 	var waiting []*plan.Rollup
 	for g, ru := range pl.Rollups.All() {
-		if g.Rule.Kind == rules.Mirror || g.Live.Load() || guard.Off(guard.ShownWhenLive) {
+		if g.Rule.Kind == rules.Mirror || g.Live.Load() {
 			due = append(due, g)
 			continue
 		}
@@ -127,7 +126,7 @@ func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.
 // totalKeys are the rows that aggregates are added up from.
 func totalKeys(groups []plan.GroupRef) (keys []stateKey) {
 	for _, g := range groups {
-		for suffix := range readSuffixes(g) {
+		for suffix := range g.Suffixes {
 			keys = append(keys, accumulatorKey(g, suffix))
 		}
 		if g.Rule.ByUnique {
@@ -137,18 +136,10 @@ func totalKeys(groups []plan.GroupRef) (keys []stateKey) {
 	return keys
 }
 
-// readSuffixes is how many write suffixes an aggregate may ever have had.
-func readSuffixes(g plan.GroupRef) int {
-	if guard.Off(guard.SuffixesKept) {
-		return g.Rule.WriteShards
-	}
-	return g.Suffixes
-}
-
 func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 	var t total
 	var values []decimal.Decimal
-	for suffix := range readSuffixes(g) {
+	for suffix := range g.Suffixes {
 		r, ok := rows[accumulatorKey(g, suffix)]
 		if !ok {
 			continue
@@ -170,9 +161,7 @@ func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 		return t
 	}
 	t.locator = readSet(rows[locatorKey(g.Locator, g.Group)], true)
-	if !guard.Off(guard.LocatorVersion) {
-		t.changes = t.locator.changes
-	}
+	t.changes = t.locator.changes
 	for _, text := range t.locator.sources {
 		t.targets = append(t.targets, change.ParseKey(text))
 	}
@@ -223,7 +212,7 @@ func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, target ch
 	s := e.totalStamp(g, t, target, value)
 	c := newExpression()
 	set := c.sprintf("SET %n = %v, %n = %v", attribute, attributes.ToTable(value), g.Stamp, textValue(s.String()))
-	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + guarded(guard.RollupVersion, c.unstampedOr(g.Stamp, s))
+	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.Stamp, s)
 	in := e.itemUpdate(target, set, condition, c)
 	in.ReturnValuesOnConditionCheckFailure = ddb.ReturnValuesOnConditionCheckFailureAllOld
 	_, err := e.updateItem(ctx, g.ID, "rolling up "+g.Rule.Name+" of "+target.String(), in)
@@ -296,7 +285,7 @@ func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target chan
 // stillGroup is the condition that an item known by a unique attribute still has that value, whatever its type.
 func (e *Engine) stillGroup(c *expression, g plan.GroupRef) string {
 	entity := g.Rule.Target
-	if !g.Rule.ByUnique || entity.UniqueInKey() || guard.Off(guard.StillGroup) {
+	if !g.Rule.ByUnique || entity.UniqueInKey() {
 		return ""
 	}
 	condition := c.sprintf(" AND (%n = %v", entity.Unique, textValue(g.Group))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/guard"
 )
 
 const (
@@ -219,7 +218,7 @@ func (rd *reader) read(ctx context.Context, doing string, tables ...wanted) (map
 	for _, w := range tables {
 		for _, key := range w.keys {
 			ka := request[w.table]
-			ka.ConsistentRead, ka.Keys = consistently(), append(ka.Keys, key)
+			ka.ConsistentRead, ka.Keys = ptr(true), append(ka.Keys, key)
 			request[w.table] = ka
 			if size++; size == batchGetMax {
 				if err := flush(); err != nil {
@@ -230,9 +229,6 @@ func (rd *reader) read(ctx context.Context, doing string, tables ...wanted) (map
 	}
 	return found, flush()
 }
-
-// consistently asks for a strongly consistent read.
-func consistently() *bool { return ptr(!guard.Off(guard.ConsistentReads)) }
 
 // readState gets items of the state table.
 func (rd *reader) readState(ctx context.Context, doing string, keys []stateKey) (map[stateKey]row, error) {

@@ -12,7 +12,6 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -74,7 +73,7 @@ func (rd *reader) readTasks(ctx context.Context) ([]task, error) {
 	c := newExpression()
 	condition := c.sprintf("%n = %v", statePartition, textValue(tasksPartition))
 	in := &dynamodb.QueryInput{
-		TableName: &rd.stateTable, ConsistentRead: consistently(), KeyConditionExpression: &condition,
+		TableName: &rd.stateTable, ConsistentRead: ptr(true), KeyConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
 	var tasks []task
@@ -201,5 +200,5 @@ func (e *Engine) endTask(ctx context.Context, t task) error {
 
 // taskIs is the condition that a stored task is as it was read.
 func (c *expression) taskIs(t task) string {
-	return guarded(guard.TaskUnmoved, c.sprintf("%n = %v AND %n = %v", "at", textValue(string(t.at)), "changes", numberValue(t.changes)))
+	return c.sprintf("%n = %v AND %n = %v", "at", textValue(string(t.at)), "changes", numberValue(t.changes))
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
-	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // keyKinds holds the table's real key types, once CheckKeys has told them.
@@ -107,7 +106,7 @@ func (e *Entity) render(vars *[VariablesMax]string, blame func(slot int) string)
 			e.Name, len(key.Partition), len(key.Sort), partitionBytesMax, sortBytesMax)}
 	}
 	var back [VariablesMax]string
-	if sh.match(key, &back) && back == *vars || guard.Off(guard.KeyParsed) {
+	if sh.match(key, &back) && back == *vars {
 		return key, nil
 	}
 	return change.Key{}, e.smuggled(vars, &back, blame)

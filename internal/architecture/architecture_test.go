@@ -90,6 +90,17 @@ func TestBreachesAreFound(t *testing.T) {
 			graph: imports{"./internal/guard": {"./change"}},
 			want:  []string{"./internal/guard -> ./change"},
 		},
+		"the switches import another room": {
+			graph: imports{"./internal/proof/mutants/switches": {"./change"}, "./internal/proof/mutants": {"./internal/proof/mutants/switches"}},
+			want:  []string{"./internal/proof/mutants -> ./internal/proof/mutants/switches -> ./change", "./internal/proof/mutants/switches -> ./change"},
+		},
+		"code that ships imports the switches": {
+			graph: imports{
+				"./projections/internal/plan": {"./internal/proof/mutants/switches"},
+				"./internal/proof/histories":  {"./internal/proof/mutants/switches"},
+			},
+			want: []string{"./projections/internal/plan -> ./internal/proof/mutants/switches"},
+		},
 		"errors of AWS are explained with another room": {
 			graph: imports{"./cmd/dynamill/internal/awserror": {"./internal/printable"}},
 			want:  []string{"./cmd/dynamill/internal/awserror -> ./internal/printable"},

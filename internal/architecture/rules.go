@@ -31,7 +31,7 @@ var library = []string{"./change", "./rules", "./projections", "./streamreader",
 var engine = []string{"./projections", "./streamreader", "./handlers", "./replay"}
 
 // proofRooms lists what only the proof of the promises needs.
-var proofRooms = []string{"./internal/proof/histories", "./internal/proof/adversary", "./internal/proof/population"}
+var proofRooms = []string{"./internal/proof/histories", "./internal/proof/adversary", "./internal/proof/population", "./internal/proof/mutants"}
 
 // arrows are the layout's rules for code that is not a test.
 var arrows = []arrow{
@@ -98,6 +98,10 @@ var arrows = []arrow{
 	{
 		from: []string{"./internal/guard"}, to: []string{"."},
 		why: "every room asks whether a guard is turned off; it must be usable by the innermost",
+	},
+	{
+		from: []string{"./internal/proof/mutants"}, to: []string{"."},
+		why: "a build with the overlay puts the switches into every room; they must be usable by the innermost",
 	},
 	{
 		from: []string{"./internal/proof/oracle"}, to: append([]string{awsSDK, smithy}, engine...),

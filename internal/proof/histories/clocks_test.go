@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 )
 
 // lateCount needs the tombstone of a membership, and that it stays for days.
 func lateCount() schedule {
 	return schedule{
-		guard: guard.Tombstone, name: "a worker sleeps over the deletion of what it is about to count", rules: members,
+		guard: "Tombstone", name: "a worker sleeps over the deletion of what it is about to count", rules: members,
 		steps: []Step{
 			puts(group), puts(membership), step(Rest, Delete, membership), befalls(adversary.Slept), befalls(adversary.Woke),
 			{Turns: Rest, Kind: Judge},

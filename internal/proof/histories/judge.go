@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
+	"github.com/dynamill/dynamill/internal/proof/mutants/switches"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
@@ -27,7 +27,7 @@ func (l *life) judgeBut(except ...oracle.Exception) error {
 	if err != nil {
 		return err
 	}
-	guard.InForce(func() { l.compare(present, state, except...) })
+	switches.InForce(func() { l.compare(present, state, except...) })
 	if len(l.outcome.Problems) > 0 && l.outcome.Trace != nil {
 		for _, line := range append(l.rows(tableName), l.rows(stateTableName)...) {
 			l.log("%s%s", inTheEnd, line)

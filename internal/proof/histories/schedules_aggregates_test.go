@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 )
 
@@ -38,7 +37,7 @@ func aggregateSchedules() []schedule {
 	return append(dueMarkSchedules(), schedule{
 		// A sleeper is about to show a count on a post. Meanwhile another post comes whose
 		// key is smaller: that one shows it now. No like was added, only the locator changed.
-		guard: guard.LocatorVersion, name: "a sleeper shows a count on a post that lost its slug to another",
+		guard: "LocatorVersion", name: "a sleeper shows a count on a post that lost its slug to another",
 		rules: slugRules,
 		steps: []Step{
 			puts("pk=LIKE#l1, sk=INFO, target=s1"), puts("pk=POST#p2, sk=INFO, slug=s1"),
@@ -47,7 +46,7 @@ func aggregateSchedules() []schedule {
 		strikes: []adversary.Strike{at(`^UpdateItem app\(POST#p2/INFO\) SET likes = 1`, 0, adversary.Froze)},
 	}, schedule{
 		// A sleeper is about to show the count of a slug that the post has no more when it wakes.
-		guard: guard.StillGroup, name: "a sleeper shows the count of a slug that the post gave up",
+		guard: "StillGroup", name: "a sleeper shows the count of a slug that the post gave up",
 		rules: slugRules,
 		steps: []Step{
 			puts("pk=LIKE#l1, sk=INFO, target=s1"), puts("pk=POST#p1, sk=INFO, slug=s1"),
@@ -57,7 +56,7 @@ func aggregateSchedules() []schedule {
 	}, schedule{
 		// A worker with newer rules has seeded and shown them, and is about to ask for the
 		// checkpoints. The one with older rules applies a task, and must not say it is done.
-		guard: guard.EpochChecked, name: "a worker with older rules says that a record is done",
+		guard: "EpochChecked", name: "a worker with older rules says that a record is done",
 		rules: effortRules, first: teamRules,
 		steps: []Step{
 			puts("pk=TEAM#a, sk=INFO"), befalls(adversary.RulesAdded), befalls(adversary.Takeover),
@@ -66,7 +65,7 @@ func aggregateSchedules() []schedule {
 		strikes: []adversary.Strike{holds(`^Scan app-dynamill-leases`, 2)},
 	}, schedule{
 		// Whenever the count is corrected, another program overwrites it again.
-		guard: guard.HealBound, name: "another program overwrites a count whenever it is corrected",
+		guard: "HealBound", name: "another program overwrites a count whenever it is corrected",
 		rules: teamRules, healsMax: 3,
 		steps: []Step{
 			puts("pk=TASK#1, sk=INFO, teamId=a"), puts("pk=TEAM#a, sk=INFO"),
@@ -76,7 +75,7 @@ func aggregateSchedules() []schedule {
 		// A seeder sleeps when it has shown the first rule and is about to say so. Another one
 		// brings the second rule to life, and crashes before it shows it. Told that nothing is
 		// left to be shown, nobody would ever show it: no record asks for it.
-		guard: guard.SeedCursor, name: "a sleeping seeder ends a scan that another has begun",
+		guard: "SeedCursor", name: "a sleeping seeder ends a scan that another has begun",
 		rules: effortRules, first: teamRules, old: 2,
 		steps: []Step{
 			puts("pk=TEAM#a, sk=INFO"), puts("pk=TASK#1, sk=INFO, teamId=a, effort=#5"),
@@ -90,7 +89,7 @@ func aggregateSchedules() []schedule {
 	}, schedule{
 		// One worker's seeding is held up while it applies records; another's reading is, while it
 		// seeds. The task comes when the rule is live and shown, which who counts it does not know.
-		guard: guard.LiveAsked, name: "a worker counts that does not know that the rule was shown meanwhile",
+		guard: "LiveAsked", name: "a worker counts that does not know that the rule was shown meanwhile",
 		rules: teamRules,
 		steps: []Step{puts("pk=TEAM#a, sk=INFO"), befalls(adversary.Takeover), puts("pk=TASK#1, sk=INFO, teamId=a"), {Turns: Rest, Kind: Judge}},
 		strikes: []adversary.Strike{
@@ -114,21 +113,21 @@ func dueMarkSchedules() []schedule {
 	return []schedule{{
 		// The task goes from a to c, but the record says from b: of a it tells nothing. The
 		// worker crashes when the task is not counted in a any more, and a still shows it.
-		guard: guard.DueMark, name: "a crash before the team is shown of which the record does not tell",
+		guard: "DueMark", name: "a crash before the team is shown of which the record does not tell",
 		rules:   teamRules,
 		steps:   append(begin[:3:3], moves("b"), lost, moves("c"), judged),
 		strikes: []adversary.Strike{movedTo("c", adversary.CrashedAfter)},
 	}, {
 		// As before, but the record that was under way when the worker crashed is lost, too. The
 		// next one finds the effects that it expects, and must see the mark that stands beside them.
-		guard: guard.DueMarkRead, name: "a record finds what it expects, and a due mark beside it",
+		guard: "DueMarkRead", name: "a record finds what it expects, and a due mark beside it",
 		rules:   teamRules,
 		steps:   append(begin[:3:3], moves("b"), lost, moves("c"), Step{Turns: Struck, Kind: Befall, Fault: adversary.Skipped}, moves("d"), judged),
 		strikes: []adversary.Strike{movedTo("c", adversary.CrashedAfter)},
 	}, {
 		// A worker sleeps when it has shown a and is about to clear the mark. When it wakes, the
 		// mark is another: that of c, which a worker left behind that crashed.
-		guard: guard.DueMarkStays, name: "a sleeper clears a due mark that it did not set",
+		guard: "DueMarkStays", name: "a sleeper clears a due mark that it did not set",
 		rules: teamRules,
 		steps: append(begin[:3:3], moves("b"), lost, moves("c"), moves("d"), lost, moves("e"),
 			Step{Turns: Struck, Kind: Befall, Fault: adversary.Woke}, judged),

@@ -4,7 +4,6 @@ import (
 	"regexp"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 )
 
@@ -37,7 +36,7 @@ func copySchedules() []schedule {
 		{
 			// The fill has read the user's old name. Before it goes on the user is
 			// renamed, and the fan-out looks for references: it has to find one.
-			guard: guard.ReferenceFirst, name: "a user is renamed while a comment is filled", rules: names, shards: 2,
+			guard: "ReferenceFirst", name: "a user is renamed while a comment is filled", rules: names, shards: 2,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "new"),
 				befalls(adversary.Woke),
@@ -47,7 +46,7 @@ func copySchedules() []schedule {
 		{
 			// A worker has found the comment elsewhere and falls asleep before it prunes
 			// the reference. Then the comment is the user's again, with a new reference.
-			guard: guard.PrunePosition, name: "a sleeper prunes a reference that was put again", rules: names,
+			guard: "PrunePosition", name: "a sleeper prunes a reference that was put again", rules: names,
 			steps: []Step{
 				puts(userA + "old"), puts(userB + "b"), puts(comment + "a"),
 				puts(userA + "newer"), step(0, Put, comment+"b"),
@@ -59,7 +58,7 @@ func copySchedules() []schedule {
 		{
 			// A worker falls asleep before it drops the reference to the user that the
 			// comment left. Then the comment is that user's again, with a new reference.
-			guard: guard.ReferencePosition, name: "a sleeper drops a reference that was put again", rules: names,
+			guard: "ReferencePosition", name: "a sleeper drops a reference that was put again", rules: names,
 			steps: []Step{
 				puts(userA + "old"), puts(userB + "b"), puts(comment + "a"), puts(comment + "b"), puts(comment + "a"),
 				befalls(adversary.Woke), puts(userA + "new"),
@@ -70,7 +69,7 @@ func copySchedules() []schedule {
 			// Two sleepers of two renamings. The first, before it raises the user's position,
 			// would take it back, and a new comment's name is stamped as that old. Then the
 			// second, which has yet to look for comments, holds its old name for a later one.
-			guard: guard.ParentHigher, name: "a sleeper takes the user's position back for another sleeper", rules: names, alone: true,
+			guard: "ParentHigher", name: "a sleeper takes the user's position back for another sleeper", rules: names, alone: true,
 			steps: []Step{
 				puts(userA + "first"), puts(comment + "a"),
 				puts(userA + "second"), puts(userA + "third"), puts(userA + "fourth"),
@@ -86,7 +85,7 @@ func copySchedules() []schedule {
 			// A sleeper has yet to look for the comments of a renaming. The next one has
 			// looked, and is about to raise the position, when a comment is filled: below
 			// the sleeper's position, so that it would take the comment back.
-			guard: guard.ParentRaised, name: "a comment comes after a fan-out that has not raised the position", rules: names, shards: 2, alone: true,
+			guard: "ParentRaised", name: "a comment comes after a fan-out that has not raised the position", rules: names, shards: 2, alone: true,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"),
 				step(Struck, Put, userA+"newest"), puts(later + "a"),
@@ -103,7 +102,7 @@ func copySchedules() []schedule {
 		{
 			// A task is about to save its place behind the second comment. Meanwhile the user
 			// is renamed again, and the new task's place is behind the first.
-			guard: guard.TaskUnmoved, name: "a task is saved when a later one has taken its place", rules: names, fanOutMax: 1,
+			guard: "TaskUnmoved", name: "a task is saved when a later one has taken its place", rules: names, fanOutMax: 1,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(later + "a"), puts("pk=POST#r, sk=COMMENT#e, userId=a"),
 				puts(userA + "newer"), puts(userA + "newest"), befalls(adversary.Woke),
@@ -113,7 +112,7 @@ func copySchedules() []schedule {
 		{
 			// A task has read the user, who is renamed again. A new comment is filled with that,
 			// at the task's position, before the task looks for comments.
-			guard: guard.TaskLater, name: "a task finds a comment that was filled with a newer name", rules: names, shards: 2, fanOutMax: 1,
+			guard: "TaskLater", name: "a task finds a comment that was filled with a newer name", rules: names, shards: 2, fanOutMax: 1,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"),
 				step(Struck, Put, userA+"newest"), step(Struck, Put, later+"a"),
@@ -128,7 +127,7 @@ func copySchedules() []schedule {
 			// The fill reads the user's position and the user. Between the two the user is
 			// renamed and the fan-out comes by. The old name under the new position is taken
 			// for somebody else's write, over and over: a fight that nobody fights is parked.
-			guard: guard.ParentPosition, name: "a user is renamed between the reads of a fill", rules: names, shards: 2, healsMax: 1,
+			guard: "ParentPosition", name: "a user is renamed between the reads of a fill", rules: names, shards: 2, healsMax: 1,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "new"),
 				befalls(adversary.Woke), {Turns: Rest, Kind: Judge},
@@ -138,7 +137,7 @@ func copySchedules() []schedule {
 		{
 			// A worker has seen that the comment cannot name its user, and falls asleep
 			// before it parks it. Meanwhile the comment becomes good.
-			guard: guard.ParkedAsSeen, name: "a sleeper parks a comment that has become good", rules: names,
+			guard: "ParkedAsSeen", name: "a sleeper parks a comment that has become good", rules: names,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a#b"), puts(comment + "a"),
 				befalls(adversary.Woke), befalls(adversary.Restart),

@@ -1,7 +1,6 @@
 package histories
 
 import (
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 )
 
@@ -39,7 +38,7 @@ func lateSchedules() []schedule {
 		{
 			// Time runs out when the task is not counted in any more, and the team still shows
 			// it. The task comes back with what is no number, and tells of no team.
-			guard: guard.LateTouch, name: "time runs out before a sum is shown, and the item's next record does not tell of it", rules: efforts,
+			guard: "LateTouch", name: "time runs out before a sum is shown, and the item's next record does not tell of it", rules: efforts,
 			steps: []Step{
 				puts("pk=TEAM#a, sk=INFO"), task("teamId=a, effort=#3"), step(Rest, Delete, "pk=TASK#1, sk=INFO"),
 				task("teamId=a, effort=much"), handedOver, judged,
@@ -48,7 +47,7 @@ func lateSchedules() []schedule {
 		},
 		{
 			// The same of a sum of mirror items: a record that the engine itself makes is given up.
-			guard: guard.LateTouch, name: "time runs out before a sum of mirror items is shown", rules: mirroredOrders,
+			guard: "LateTouch", name: "time runs out before a sum of mirror items is shown", rules: mirroredOrders,
 			steps: []Step{
 				puts("pk=POST#p, sk=INFO"), puts("pk=LINE#1, sk=INFO, orderId=o, postId=p, amount=#3"), step(Rest, Delete, "pk=LINE#1, sk=INFO"),
 				puts("pk=LINE#1, sk=INFO, orderId=o, postId=p, amount="), handedOver, judged,
@@ -59,7 +58,7 @@ func lateSchedules() []schedule {
 			// A worker sleeps when it is about to count a task. Meanwhile the task's record and
 			// that of its deletion are given up: the one who was handed them finds neither item
 			// nor entry. The sleeper must find that the ledger has got further.
-			guard: guard.LateRaised, name: "a sleeper counts an item that is gone when its records are handed over", rules: teamRules,
+			guard: "LateRaised", name: "a sleeper counts an item that is gone when its records are handed over", rules: teamRules,
 			steps: []Step{
 				puts("pk=TEAM#a, sk=INFO"), task("teamId=a"), step(Rest, Delete, "pk=TASK#1, sk=INFO"),
 				handedOver, handedOver, woken, judged,
@@ -71,7 +70,7 @@ func lateSchedules() []schedule {
 		},
 		{
 			// The record of the deletion cannot be read: the same without its images.
-			guard: guard.LateRaised, name: "a sleeper counts an item that is gone when the record of that could not be read", rules: teamRules,
+			guard: "LateRaised", name: "a sleeper counts an item that is gone when the record of that could not be read", rules: teamRules,
 			steps: []Step{
 				puts("pk=TEAM#a, sk=INFO"), task("teamId=a"), step(Rest, Delete, "pk=TASK#1, sk=INFO"), woken, judged,
 			},
@@ -84,7 +83,7 @@ func lateSchedules() []schedule {
 			// A worker sleeps when it is about to raise the user's position for a renaming, which
 			// is given up, and so is the next. Handed over, that one fills the comment. The
 			// sleeper must find that the user has got further.
-			guard: guard.LateParentRaised, name: "a sleeper takes a comment back to a name from before a late one", rules: names, alone: true,
+			guard: "LateParentRaised", name: "a sleeper takes a comment back to a name from before a late one", rules: names, alone: true,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"), puts(userA + "newest"),
 				handedOver, handedOver, woken, judged,
@@ -96,7 +95,7 @@ func lateSchedules() []schedule {
 		},
 		{
 			// The next renaming's record cannot be read.
-			guard: guard.LateParentRaised, name: "a sleeper takes a comment back to a name from before an unreadable one", rules: names, alone: true,
+			guard: "LateParentRaised", name: "a sleeper takes a comment back to a name from before an unreadable one", rules: names, alone: true,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"), puts(userA + "newest"), woken, judged,
 			},

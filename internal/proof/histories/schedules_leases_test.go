@@ -1,7 +1,6 @@
 package histories
 
 import (
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 )
 
@@ -12,7 +11,7 @@ func leaseSchedules() []schedule {
 	return []schedule{
 		{
 			// A worker sleeps when it is about to save a checkpoint. Another takes the shard and gets further.
-			guard: guard.CheckpointFenced, name: "a sleeper saves the checkpoint of a shard that another has taken", rules: teamRules,
+			guard: "CheckpointFenced", name: "a sleeper saves the checkpoint of a shard that another has taken", rules: teamRules,
 			steps: []Step{puts("pk=TEAM#a, sk=INFO"), task("teamId=a"), step(Rest, Delete, "pk=TASK#1, sk=INFO"), woken, judged},
 			strikes: []adversary.Strike{
 				at(`^UpdateItem app-dynamill-leases\(shardId.* checkpoint = \d`, 0, adversary.Froze),
@@ -20,7 +19,7 @@ func leaseSchedules() []schedule {
 		},
 		{
 			// A worker cannot renew its lease, and goes on reading.
-			guard: guard.TrustWindow, name: "a renewal is held up until another takes the shard", rules: teamRules, workers: 2,
+			guard: "TrustWindow", name: "a renewal is held up until another takes the shard", rules: teamRules, workers: 2,
 			steps: []Step{
 				puts("pk=TEAM#a, sk=INFO"), befalls(adversary.Takeover), task("teamId=a"), step(Rest, Delete, "pk=TASK#1, sk=INFO"), woken, judged,
 			},
@@ -28,7 +27,7 @@ func leaseSchedules() []schedule {
 		},
 		{
 			// A shard that nothing was written to outlives its parent, and the one who reads it.
-			guard: guard.LeaseKept, name: "the parent of a shard that has begun nothing is forgotten", rules: teamRules,
+			guard: "LeaseKept", name: "the parent of a shard that has begun nothing is forgotten", rules: teamRules,
 			steps: []Step{
 				puts("pk=TEAM#a, sk=INFO"), befalls(adversary.RolledOver), befalls(adversary.Aged), befalls(adversary.CrashedBefore),
 				task("teamId=a"), judged,

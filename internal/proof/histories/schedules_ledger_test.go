@@ -3,7 +3,6 @@ package histories
 import (
 	"fmt"
 
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 )
 
@@ -52,12 +51,12 @@ func ledgerSchedules() []schedule {
 		{
 			// Its source goes, and the application makes the mirror item its own, before
 			// anybody has seen either.
-			guard: guard.MirrorAdopted, name: "the application puts its own item over a mirror item whose source goes", rules: members,
+			guard: "MirrorAdopted", name: "the application puts its own item over a mirror item whose source goes", rules: members,
 			steps: []Step{puts(group), puts(membership + ", role=x"), puts(member + ", role=own"), step(0, Delete, membership)},
 		},
 		{
 			// A group is put back as it was read, stamp included, when it was deleted and the count has gone on.
-			guard: guard.InsertForeign, name: "a deleted group is put back with a count that was true once", rules: members,
+			guard: "InsertForeign", name: "a deleted group is put back with a count that was true once", rules: members,
 			steps: []Step{
 				puts(group), puts(membership), step(Rest, Remember, group), step(Rest, Delete, group),
 				puts("pk=USER#b, sk=GROUP#g"), {Turns: Rest, Kind: PutBack},
@@ -67,7 +66,7 @@ func ledgerSchedules() []schedule {
 			// A program that counts by itself reads a group that shows 0, while another
 			// one puts it without count and stamp (nothing is shown then, for nothing was
 			// ever counted). What the first one puts carries a good stamp over a wrong count.
-			guard: guard.StampDigest, name: "a program counts by itself under the engine's stamp", rules: members,
+			guard: "StampDigest", name: "a program counts by itself under the engine's stamp", rules: members,
 			steps: []Step{
 				puts(group + ", memberCount=#42"), step(Rest, Remember, group), puts(group),
 				{Turns: Rest, Kind: PutBack, Items: step(0, Put, "memberCount=#1").Items},
@@ -75,7 +74,7 @@ func ledgerSchedules() []schedule {
 		},
 		{
 			// The claims are read as one document's, or nobody's, while another's is added.
-			guard: guard.ClaimsUnmoved, name: "two documents claim one mirror item at the same time", rules: codes, shards: 2,
+			guard: "ClaimsUnmoved", name: "two documents claim one mirror item at the same time", rules: codes, shards: 2,
 			steps: []Step{
 				puts("pk=DOC#a, sk=METADATA, code=x, title=a"), puts("pk=DOC#d, sk=METADATA, code=x, title=d"),
 				befalls(adversary.Woke), step(Rest, Delete, "pk=DOC#a, sk=METADATA"),
@@ -84,7 +83,7 @@ func ledgerSchedules() []schedule {
 		},
 		{
 			// Seeding has read the item and not yet its entry, or the other way round, while the item changes.
-			guard: guard.EntryBeforeItem, name: "a membership goes while seeding looks at it", rules: members, old: 2,
+			guard: "EntryBeforeItem", name: "a membership goes while seeding looks at it", rules: members, old: 2,
 			steps: []Step{
 				puts(group), puts(membership),
 				step(Rest, Delete, membership), befalls(adversary.Woke),
@@ -93,13 +92,13 @@ func ledgerSchedules() []schedule {
 		},
 		{
 			// No number holds the difference, so that the contribution goes in two steps.
-			guard: guard.StepPosition, name: "a worker crashes between two steps of one move", rules: members,
+			guard: "StepPosition", name: "a worker crashes between two steps of one move", rules: members,
 			steps:   []Step{puts(group), puts(membership + ", points=#1e40"), step(Rest, Put, membership+", points=#2.5")},
 			strikes: []adversary.Strike{at(`ADD value 2.5, operations 1`, 0, adversary.CrashedBefore)},
 		},
 		{
 			// A record fails, the checkpoint is written, and the worker crashes before it tries again.
-			guard: guard.Frontier, name: "a worker crashes after a checkpoint behind a record that failed", rules: members,
+			guard: "Frontier", name: "a worker crashes after a checkpoint behind a record that failed", rules: members,
 			steps: []Step{puts(group), puts(membership)},
 			strikes: []adversary.Strike{
 				at(`^Apply .*USER#a`, 0, adversary.FailedBefore), at(`^Apply .*USER#a`, 0, adversary.CrashedBefore),
@@ -107,11 +106,11 @@ func ledgerSchedules() []schedule {
 		},
 		{
 			// Sequence numbers are integers: after 9 comes 10.
-			guard: guard.PositionPadded, name: "sequence numbers get another digit", rules: members, steps: onward(),
+			guard: "PositionPadded", name: "sequence numbers get another digit", rules: members, steps: onward(),
 		},
 		{
 			// The table is given another stream, whose sequence numbers are lower.
-			guard: guard.PositionLabel, name: "the stream is replaced by one that counts anew", rules: members,
+			guard: "PositionLabel", name: "the stream is replaced by one that counts anew", rules: members,
 			steps: []Step{
 				puts(group), puts(membership + ", points=#1"), puts(membership + ", points=#2"), puts(membership + ", points=#3"),
 				befalls(adversary.Replaced), puts(membership + ", points=#4"),

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 )
 
@@ -44,18 +43,18 @@ func replaySchedules() []schedule {
 	otherName := changed(names, "name as userName", "name as authorName")
 	return []schedule{
 		{
-			guard: guard.Tombstone, name: "a replay sleeps over a membership that comes and goes", rules: members,
+			guard: "Tombstone", name: "a replay sleeps over a membership that comes and goes", rules: members,
 			steps:   []Step{puts(group), puts(membership), exported, step(Rest, Delete, membership), woken, woken, judged},
 			strikes: overtaken,
 		},
 		{
-			guard: guard.EntryNew, name: "a replay sleeps over the record of what it is about to count", rules: members,
+			guard: "EntryNew", name: "a replay sleeps over the record of what it is about to count", rules: members,
 			steps:   []Step{puts(group), puts(membership), replayed, woken, woken, judged},
 			strikes: overtaken,
 		},
 		{
 			// The count leaves out banned members from now on.
-			guard: guard.RuleFingerprint, name: "a rule means something else and has the name that it had",
+			guard: "RuleFingerprint", name: "a rule means something else and has the name that it had",
 			first: members, rules: changed(members, "as: Group.memberCount", `as: Group.memberCount, where: role != "banned"`),
 			steps: []Step{
 				puts(group), puts(membership + ", role=banned"),
@@ -64,23 +63,23 @@ func replaySchedules() []schedule {
 		},
 		{
 			// The rule that takes the place of the former one copies under another name.
-			guard: guard.EpochChecked, name: "a worker with older rules says that a record is done when rules were changed",
+			guard: "EpochChecked", name: "a worker with older rules says that a record is done when rules were changed",
 			first: names, rules: otherName,
 			steps: []Step{puts(userA + "x"), changes(otherName), puts(comment + "a"), judged},
 		},
 		{
-			guard: guard.LateLeftover, name: "a worker sleeps until the rule that it works for is gone", first: names, rules: otherName,
+			guard: "LateLeftover", name: "a worker sleeps until the rule that it works for is gone", first: names, rules: otherName,
 			steps:   []Step{puts(userA + "x"), puts(comment + "a"), changes(otherName), woken, judged},
 			strikes: []adversary.Strike{at(`^UpdateItem `+onComment, 0, adversary.Froze)},
 		},
 		{
 			// The next rule gives the same mirror item, from another source.
-			guard: guard.RetiredStays, name: "mirror items come from another source from now on", first: lastOrder, rules: lastTicket,
+			guard: "RetiredStays", name: "mirror items come from another source from now on", first: lastOrder, rules: lastTicket,
 			steps: []Step{puts("pk=CUSTOMER#a, sk=ORDER#1, title=x"), puts("pk=CUSTOMER#a, sk=TICKET#1, title=y"), changes(lastTicket), judged},
 		},
 		{
 			// The rule goes, and comes back as it was: as another one, with nothing of the former one's.
-			guard: guard.IdsKept, name: "a rule comes back", first: members, rules: members,
+			guard: "IdsKept", name: "a rule comes back", first: members, rules: members,
 			steps: []Step{
 				puts(group), puts(membership), changes(changed(members, "  member-count: { count: Membership, as: Group.memberCount }\n", "")),
 				step(Rest, Delete, membership), changes(members), judged,

@@ -13,8 +13,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
+	"github.com/dynamill/dynamill/internal/proof/mutants/switches"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -26,11 +26,11 @@ func (l *life) watch(w *adversary.Worker, before, after change.Item) {
 		return
 	}
 	if after == nil {
-		guard.InForce(func() { l.judgeDeletion(w, before) })
+		switches.InForce(func() { l.judgeDeletion(w, before) })
 		return
 	}
 	delete(l.app.expired, l.Population.Key(after))
-	guard.InForce(func() {
+	switches.InForce(func() {
 		l.judgeMark(w, before, after)
 		key := l.Population.Key(after)
 		m, ok := l.Population.Set.Identify(key, after)

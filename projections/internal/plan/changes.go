@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -62,7 +61,7 @@ func note(set *map[change.Key]bool, target change.Key) {
 // sorts between before and target: an item that showed the sum lost it to such a one.
 func (ru *Rollup) Hides(before, target change.Key) bool {
 	return ru.Seen[target] != nil || ru.Wrote[target] || slices.ContainsFunc(ru.Relocated, func(moved change.Key) bool {
-		return !guard.Off(guard.LoserHidden) && (moved == target || moved.String() >= before.String() && moved.String() < target.String())
+		return moved == target || moved.String() >= before.String() && moved.String() < target.String()
 	})
 }
 

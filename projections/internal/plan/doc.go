@@ -5,8 +5,8 @@
 // same from an item as it is. Difference says what a Move changes beside its
 // entry, and Pack which Moves share a transaction.
 //
-// It does no I/O and knows no AWS client: it imports change, rules,
-// internal/decimal and internal/guard only. The same input gives the same output in the same
+// It does no I/O and knows no AWS client: it imports change, rules and
+// internal/decimal only. The same input gives the same output in the same
 // order, whatever order Go's maps have; package projections, which writes what
 // is planned here, relies on that.
 package plan

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -253,6 +252,6 @@ func (bs *Bindings) mirrorsAt(key change.Key) []*Binding {
 // mirrored reports whether a mirror rule in force, or not retired yet, has written an item.
 func (p *Planner) mirrored(key change.Key, img change.Image) bool {
 	return slices.ContainsFunc(p.mirrorsAt(key), func(b *Binding) bool {
-		return Stamped(b, StampContext(p.Incarnation, key, ""), img) && !guard.Off(guard.RetiredStays)
+		return Stamped(b, StampContext(p.Incarnation, key, ""), img)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -72,7 +71,7 @@ func (mv *Move) relocates(g GroupRef) bool {
 func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	mv.Exact, mv.Entry, mv.Old, mv.Due, mv.Step = true, e, Effects{}, nil, nil
 	mark := func(g GroupRef) {
-		if !slices.Contains(mv.Due, g) && !guard.Off(guard.DueMark) {
+		if !slices.Contains(mv.Due, g) {
 			mv.Due = append(mv.Due, g)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -25,29 +24,10 @@ type Planner struct {
 // Plan works out what records ask for.
 func (p *Planner) Plan(records []change.Record) *Changes {
 	pl := &Changes{}
-	if guard.Off(guard.RecordByRecord) {
-		records = firstAndLast(records)
-	}
 	for i := range records {
 		p.classify(pl, &records[i], i)
 	}
 	return pl
-}
-
-// firstAndLast makes one record of every item's run: its first old and its last
-// new image. That loses work, and shows that records must be looked at one by one.
-func firstAndLast(records []change.Record) []change.Record {
-	at := map[change.Key]int{}
-	var runs []change.Record
-	for _, rec := range records {
-		if i, ok := at[rec.Key]; ok {
-			runs[i].New, runs[i].Position = rec.New, rec.Position
-			continue
-		}
-		at[rec.Key] = len(runs)
-		runs = append(runs, rec)
-	}
-	return runs
 }
 
 // sides are one record as one entity's rules see it: an image of another
@@ -70,7 +50,7 @@ func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
 		nm, newOK = p.Set.Identify(rec.Key, rec.New)
 	}
 	relevant := rec.New != nil && p.leftovers(pl, rec.Key, index, rec.New, nm.Entity)
-	relevant = rec.New != nil && !guard.Off(guard.LateLeftover) && p.formerly(pl, rec.Key, index, rec.Old, rec.New, nm.Entity) || relevant
+	relevant = rec.New != nil && p.formerly(pl, rec.Key, index, rec.Old, rec.New, nm.Entity) || relevant
 	for _, b := range p.mirrors {
 		if b.Rule.Target.HasKey(rec.Key) {
 			relevant = p.classifyMirror(pl, rec, index, b) || relevant

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -193,10 +192,8 @@ func (p *Planner) MoveFrom(key change.Key, ent *Entry, img change.Image, sc Scop
 	if ent != nil {
 		mv.To, mv.Rederived = ent.At.UnderEpoch(p.Epoch), ent.Rederived+1
 	}
-	if !guard.Off(guard.LateTouch) {
-		for _, g := range late.Touched {
-			mv.touch(g)
-		}
+	for _, g := range late.Touched {
+		mv.touch(g)
 	}
 	p.raise(mv, ent)
 	return mv
@@ -207,7 +204,7 @@ func (p *Planner) MoveFrom(key change.Key, ent *Entry, img change.Image, sc Scop
 // is still to come must not undo.
 func (p *Planner) raise(mv *Move, ent *Entry) {
 	to := VersionAt(p.Epoch, mv.Late.Position)
-	if mv.Late.Position.IsZero() || ent != nil && ent.At.Has(to) || guard.Off(guard.LateRaised) || !p.feedsLedger(mv.Key) {
+	if mv.Late.Position.IsZero() || ent != nil && ent.At.Has(to) || !p.feedsLedger(mv.Key) {
 		return
 	}
 	mv.To, mv.Rederived, mv.Raised = to, 1, true

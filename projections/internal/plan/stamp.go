@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -28,9 +27,6 @@ func (s Stamp) String() string { return s.Context + " " + string(s.Version) + " 
 
 // StampContext makes the context of an item's stamp. within is the parent's key or the group.
 func StampContext(incarnation string, item change.Key, within string) string {
-	if guard.Off(guard.StampContext) {
-		return "any"
-	}
 	return change.Digest(change.String(incarnation), change.String(item.String()), change.String(within))
 }
 
@@ -65,14 +61,11 @@ func untouched(b *Binding, old, new change.Image) bool {
 // insertion is never our own (promise 4): an item put back whole carries
 // stamps that were true once.
 func foreign(b *Binding, context string, old, new change.Image) bool {
-	if old == nil && !guard.Off(guard.InsertForeign) {
+	if old == nil {
 		return true
 	}
-	if old == nil {
-		old = change.Item{}
-	}
 	now, ok := ReadStamp(new.Lookup(b.Stamp), context)
-	if !ok || now.Digest != DigestOf(b, new) && !guard.Off(guard.StampDigest) {
+	if !ok || now.Digest != DigestOf(b, new) {
 		return true
 	}
 	before, ok := ReadStamp(old.Lookup(b.Stamp), context)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // A move that is too large for one transaction goes in steps. Each step moves
@@ -133,7 +132,7 @@ func (mv *Move) Moving() []string {
 // At is the position that the next transaction gives the entry, and how often the item
 // is rederived there: a step keeps the entry's own.
 func (mv *Move) At(epoch int) (Version, int64) {
-	if mv.Step == nil || guard.Off(guard.StepPosition) {
+	if mv.Step == nil {
 		return mv.To, mv.Rederived
 	}
 	if mv.Entry == nil {

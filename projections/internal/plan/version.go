@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // Version orders what the engine writes: by rules epoch, then by what follows,
@@ -53,13 +52,6 @@ func isNumber(text string, digitsMin, digitsMax int) bool {
 
 // VersionAt is the version of a position under a rules epoch.
 func VersionAt(epoch int, p change.Position) Version {
-	if guard.Off(guard.PositionPadded) && !p.IsZero() {
-		return Version(fmt.Sprintf("%06d|%s#%s", epoch, p.Epoch(), p.SequenceNumber()))
-	}
-	if guard.Off(guard.PositionLabel) && !p.IsZero() {
-		_, number, _ := strings.Cut(p.String(), "#")
-		return Version(fmt.Sprintf("%06d|%s", epoch, number))
-	}
 	return Version(fmt.Sprintf("%06d|%s", epoch, p))
 }
 

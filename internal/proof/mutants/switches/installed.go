@@ -1,0 +1,4 @@
+package switches
+
+// Installed reports whether this build has the switches: only one with the overlay has.
+const Installed = false
