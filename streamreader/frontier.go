@@ -2,7 +2,6 @@ package streamreader
 
 import (
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // frontier knows how far one shard is done: the last record of which it and
@@ -39,11 +38,7 @@ func (f *frontier) advance(done, given int) error {
 	if done < 0 || done > min(given, len(f.pending)) {
 		return permanentf("processor reports %d records done of %d", done, given)
 	}
-	reached := done
-	if guard.Off(guard.Frontier) {
-		reached = len(f.pending)
-	}
-	for _, m := range f.pending[:reached] {
+	for _, m := range f.pending[:done] {
 		// A record that comes a second time never moves the frontier back.
 		if m.position.Compare(f.reached.position) > 0 {
 			f.reached = m

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
@@ -62,7 +61,6 @@ func planLineage(streamARN string, listed []shardInfo, rows map[string]Lease, fo
 		switch {
 		case s.parent == "",
 			parentKnown && parentLease.Finished(),
-			guard.Off(guard.ParentShardFirst),
 			alone:
 			plan.read = append(plan.read, s)
 		default:
@@ -142,8 +140,7 @@ func outlived(byID map[string]shardInfo, rows map[string]Lease) []Lease {
 	}
 	var done []Lease
 	for id, l := range rows {
-		kept := !hasChild[id] || held[id]
-		if _, listed := byID[id]; !listed && l.Finished() && (!kept || guard.Off(guard.LeaseKept)) {
+		if _, listed := byID[id]; !listed && l.Finished() && hasChild[id] && !held[id] {
 			done = append(done, l)
 		}
 	}

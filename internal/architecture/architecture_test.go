@@ -86,10 +86,6 @@ func TestBreachesAreFound(t *testing.T) {
 			graph: imports{"./internal/proof/oracle": {"./rules", "./change", "./projections/internal/plan"}},
 			want:  []string{"./internal/proof/oracle -> ./projections/internal/plan"},
 		},
-		"the guards import another room": {
-			graph: imports{"./internal/guard": {"./change"}},
-			want:  []string{"./internal/guard -> ./change"},
-		},
 		"the switches import another room": {
 			graph: imports{"./internal/proof/mutants/switches": {"./change"}, "./internal/proof/mutants": {"./internal/proof/mutants/switches"}},
 			want:  []string{"./internal/proof/mutants -> ./internal/proof/mutants/switches -> ./change", "./internal/proof/mutants/switches -> ./change"},

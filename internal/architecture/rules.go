@@ -96,10 +96,6 @@ var arrows = []arrow{
 		why: "the simulator is for tests and demonstrations and never offered for production",
 	},
 	{
-		from: []string{"./internal/guard"}, to: []string{"."},
-		why: "every room asks whether a guard is turned off; it must be usable by the innermost",
-	},
-	{
 		from: []string{"./internal/proof/mutants"}, to: []string{"."},
 		why: "a build with the overlay puts the switches into every room; they must be usable by the innermost",
 	},

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/proof/mutants"
 	"github.com/dynamill/dynamill/internal/proof/population"
@@ -96,9 +95,6 @@ func guardNames(t *testing.T) (names []string) {
 	}
 	for _, g := range guards {
 		names = append(names, g.Name)
-	}
-	for _, g := range guard.All() {
-		names = append(names, g.String())
 	}
 	return names
 }

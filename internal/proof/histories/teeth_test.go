@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynamill/dynamill/internal/guard"
 	"github.com/dynamill/dynamill/internal/proof/mutants/switches"
 )
 
@@ -22,8 +21,6 @@ func histories(t *testing.T) int { return number(t, "DYNAMILL_SEEDS", historiesM
 // missedBySeed are histories that miss a guard, found by trying seeds in order.
 // They save the search; if one no longer does, the search begins anew.
 var missedBySeed = map[string]uint64{"LedgerPosition": 43, "SuffixesKept": 20, "ClaimsUnmoved": 47}
-
-func init() { guard.Switch = switches.Off }
 
 // TestEveryGuardIsMissed turns off one guard after the other and looks for a
 // history that then breaks a promise: first the one that is named for the

@@ -2,7 +2,7 @@
 // stores that keep them, the pure plan that divides the shards between
 // workers, and the trust that the owner of a lease may have in it. It
 // knows nothing of streams and their records, and imports the AWS SDK's
-// DynamoDB client and internal/guard only.
+// DynamoDB client only.
 package leases
 
 import (

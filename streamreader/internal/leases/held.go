@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/dynamill/dynamill/internal/guard"
 )
 
 const (
@@ -89,7 +87,7 @@ func (h *Held) expire() {
 	case h.lost:
 	case left > 0:
 		h.expiry.Reset(left)
-	case !guard.Off(guard.TrustWindow):
+	default:
 		h.mu.Unlock()
 		h.lose()
 		return
@@ -101,9 +99,6 @@ func (h *Held) expire() {
 func (h *Held) Trusted() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if guard.Off(guard.TrustWindow) {
-		return !h.lost
-	}
 	return !h.lost && (h.term == 0 || time.Since(h.renewed) < h.window())
 }
 
@@ -167,7 +162,7 @@ func (h *Held) Cause() error {
 func (h *Held) Until(ctx context.Context) (context.Context, context.CancelFunc) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.term == 0 || guard.Off(guard.TrustWindow) {
+	if h.term == 0 {
 		return context.WithCancel(ctx)
 	}
 	return context.WithDeadlineCause(ctx, h.renewed.Add(h.window()), ErrTrustOver)

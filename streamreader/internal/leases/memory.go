@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-
-	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // Memory keeps leases in memory, for tests and demonstrations.
@@ -75,11 +73,7 @@ func (m *Memory) Renew(_ context.Context, lease Lease) (Lease, error) {
 
 // Save writes what the owner has to say.
 func (m *Memory) Save(_ context.Context, lease Lease) (Lease, error) {
-	held := lease.holds
-	if guard.Off(guard.CheckpointFenced) {
-		held = func(Lease) bool { return true }
-	}
-	return m.replace(lease, held, func(l Lease) Lease { return l.saved(lease) })
+	return m.replace(lease, lease.holds, func(l Lease) Lease { return l.saved(lease) })
 }
 
 // Request names the next owner.

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // Input is what a plan of leases depends on.
@@ -161,7 +159,7 @@ func MayBeRead(l Lease, leases map[string]Lease) bool {
 	if l.Bare && l.Checkpoint == TrimHorizon {
 		return false // where the shard begins is not known yet, nor its parent
 	}
-	return l.Parent == "" || l.Orphan || l.Checkpoint != TrimHorizon || leases[l.Parent].Finished() || guard.Off(guard.ParentShardFirst)
+	return l.Parent == "" || l.Orphan || l.Checkpoint != TrimHorizon || leases[l.Parent].Finished()
 }
 
 // share divides the vacant shards, then what some workers have beyond their share.

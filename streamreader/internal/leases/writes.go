@@ -10,8 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/dynamill/dynamill/internal/guard"
 )
 
 // The attributes that each write changes.
@@ -95,8 +93,6 @@ const updateAttemptsMax = 3
 func ownerCondition(writes []string, row Lease) string {
 	const counter = "#counter = :counter AND "
 	switch {
-	case guard.Off(guard.CheckpointFenced) && !slices.Contains(writes, attrOwner):
-		return "attribute_exists(#counter)"
 	case row.Owner == "":
 		return counter + "attribute_not_exists(#owner)"
 	case !slices.Contains(writes, attrOwner):
