@@ -38,33 +38,20 @@ func entryVersion(mv *plan.Move) plan.Version {
 // mirrorWrite is an action on a mirror item. Each is conditional on the place: no
 // item that the engine did not make is deleted, and none of another entity written (promise 8).
 func (e *Engine) mirrorWrite(a plan.Action, v plan.Version) ddb.TransactWriteItem {
-	c := newExpression()
-	condition := e.placeIs(c, a)
-	old := ddb.ReturnValuesOnConditionCheckFailureAllOld
+	t := onTarget(a.Binding, "", a.Target)
+	t.condition = e.placeIs(t.expression, a)
 	switch a.Kind {
-	case plan.UpsertMirror:
-		update := e.upsertUpdate(c, a, v)
-		return ddb.TransactWriteItem{Update: &ddb.Update{
-			TableName: &e.table, Key: e.itemKey(a.Target), UpdateExpression: &update, ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values, ReturnValuesOnConditionCheckFailure: old,
-		}}
-	case plan.ReleaseMirror:
-		update := "REMOVE " + c.list(a.Removes)
-		return ddb.TransactWriteItem{Update: &ddb.Update{
-			TableName: &e.table, Key: e.itemKey(a.Target), UpdateExpression: &update, ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values, ReturnValuesOnConditionCheckFailure: old,
-		}}
 	case plan.DeleteMirror:
 		return ddb.TransactWriteItem{Delete: &ddb.Delete{
-			TableName: &e.table, Key: e.itemKey(a.Target), ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values, ReturnValuesOnConditionCheckFailure: old,
+			TableName: &e.table, Key: e.itemKey(a.Target), ConditionExpression: &t.condition,
+			ExpressionAttributeNames: t.names, ExpressionAttributeValues: t.values, ReturnValuesOnConditionCheckFailure: allOld,
 		}}
-	default: // plan.SpareMirror
-		return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-			TableName: &e.table, Key: e.itemKey(a.Target), ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values, ReturnValuesOnConditionCheckFailure: old,
-		}}
+	case plan.UpsertMirror:
+		e.upsert(t, a, v)
+	case plan.ReleaseMirror:
+		t.takeOff(a.Removes...)
 	}
+	return e.inTransaction(t)
 }
 
 // placeIs is the condition that the place of a mirror item is as the action takes it to be.
@@ -104,25 +91,16 @@ func (e *Engine) placeIs(c *expression, a plan.Action) string {
 	return condition
 }
 
-// upsertUpdate writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.
-func (e *Engine) upsertUpdate(c *expression, a plan.Action, v plan.Version) string {
-	s := plan.Stamp{Context: plan.StampContext(e.incarnation, a.Target, ""), Version: v, Digest: a.Effect.Digest}
-	set := "SET " + c.sprintf("%n = %v", a.Stamp, textValue(s.String()))
+// upsert writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.
+func (e *Engine) upsert(t *targetWrite, a plan.Action, v plan.Version) {
+	t.stamp(plan.Stamp{Context: plan.StampContext(e.incarnation, a.Target, ""), Version: v, Digest: a.Effect.Digest})
 	if a.Place == plan.PlaceFree {
-		set += c.sprintf(", %n = %v", plan.MadeAttribute, textValue(plan.MadeMark(a.Target)))
+		t.put(plan.MadeAttribute, change.String(plan.MadeMark(a.Target)))
 	}
-	remove := a.Removes
+	t.takeOff(a.Removes...)
 	for _, name := range a.Rule.Writes {
-		if v, ok := a.Effect.Mirror.Attributes[name]; ok {
-			set += c.sprintf(", %n = %v", name, attributes.ToTable(v))
-		} else {
-			remove = append(remove, name)
-		}
+		t.put(name, a.Effect.Mirror.Attributes[name])
 	}
-	if len(remove) > 0 {
-		set += " REMOVE " + c.list(remove)
-	}
-	return set
 }
 
 // locatorWrite adds or removes the item in the set of items that claim a

@@ -3,9 +3,7 @@ package projections
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -113,13 +111,10 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) erro
 // check that it is so, for a write that is late must not park what a good
 // record has cleared, nor the other way round.
 func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
-	for try := range movesTriesMax {
-		if try > 2 {
-			pause(ctx, try)
-		}
+	return contend(ctx, "parking or clearing "+id.Key.String(), func() (round, error) {
 		items, err := e.readItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		if err != nil {
-			return err
+			return lost, err
 		}
 		child := items[id.Key]
 		pid := parkedID(id.ID, id.Key)
@@ -132,11 +127,11 @@ func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *plan.Fi
 		if err == nil && bad != nil {
 			e.noteParked(ctx, id.ID, id.Key, bad)
 		}
-		if canceled := new(ddb.TransactionCanceledException); !errors.As(err, &canceled) {
-			return err
+		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) {
+			return lost, nil
 		}
-	}
-	return fmt.Errorf("settling what is parked of %s: %w", id.Key, errTooContended)
+		return settled, err
+	})
 }
 
 // badChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
@@ -203,12 +198,9 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *plan.Fill) 
 
 // fillChunk reads positions and children, then parents, then writes.
 func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill]) error {
-	for try := 0; len(open) > 0; try++ {
-		if try == movesTriesMax {
-			return fmt.Errorf("filling children: %w", errTooContended)
-		}
-		if try > 2 {
-			pause(ctx, try)
+	return contend(ctx, "filling children", func() (round, error) {
+		if len(open) == 0 {
+			return settled, nil
 		}
 		var positions []stateKey
 		var keys, parents []change.Key
@@ -220,12 +212,12 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 		found, err := w.read(ctx, "reading children and their parents' positions",
 			wanted{w.stateTable, stateKeys(positions)}, wanted{w.table, w.itemKeys(keys)})
 		if err != nil {
-			return err
+			return lost, err
 		}
 		at, items := byStateKey(found[w.stateTable]), w.byItemKey(found[w.table])
 		sources, err := w.readItems(ctx, "reading parents", parents)
 		if err != nil {
-			return err
+			return lost, err
 		}
 		again := make([]bool, len(open))
 		errs := every(ctx, len(open), func(ctx context.Context, i int) (err error) {
@@ -242,8 +234,8 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 			}
 		}
 		open = rest
-	}
-	return nil
+		return settledIf(len(open) == 0), nil
+	})
 }
 
 // parentItem is the parent, provided that the item under its key is of the parent's entity.
@@ -264,14 +256,7 @@ func (rd *reader) parentItem(b *plan.Binding, key change.Key, items map[change.K
 // position writes, and no fill has the version of another. It reports true if
 // the child moved meanwhile.
 func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, child change.Item, parent change.Image, at plan.Version) (bool, error) {
-	if child == nil {
-		f.Stray = true
-		return false, nil
-	}
-	if m, ok := w.planner.Set.Identify(id.Key, child); !ok || m.Entity != id.Rule.Target {
-		f.Stray = true
-		return false, nil
-	} else if ref, ok, err := id.Rule.ParentKey(&m, child); err != nil || !ok || ref != f.Parent {
+	if !w.refersTo(parentWrite{b: id.Binding, parent: f.Parent}, id.Key, image(child)) {
 		f.Stray = true // a later record of the child says so
 		return false, nil
 	}
@@ -295,91 +280,81 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, ch
 		return false, err
 	}
 	f.Contested = false
-	written, err := w.writeCopies(ctx, pw, id.Key, child)
-	return !written && err == nil, err
+	ended, _, err := w.writeCopies(ctx, pw, id.Key, child)
+	return ended == raceLost && err == nil, err
 }
 
 // writeChild writes a parent's state on a child that was read, trying again
 // with the child as it is as often as it moves. It reports whether the child refers to the parent.
-func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (bool, error) {
-	for try := range movesTriesMax {
-		if child == nil {
-			return false, nil
-		}
-		m, ok := e.planner.Set.Identify(key, child)
-		if !ok || m.Entity != pw.b.Rule.Target {
-			return false, nil
-		}
-		if ref, ok, err := pw.b.Rule.ParentKey(&m, child); err != nil || !ok || ref != pw.parent {
-			return false, nil
+func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (refers bool, err error) {
+	err = contend(ctx, "copying to "+key.String(), func() (round, error) {
+		if refers = e.refersTo(pw, key, child); !refers {
+			return settled, nil
 		}
 		context := plan.StampContext(e.incarnation, key, pw.parent.String())
 		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) {
-			return true, nil // a later state of the parent is there already
+			return settled, nil // a later state of the parent is there already
 		}
-		written, err := e.writeCopies(ctx, pw, key, child)
-		if err != nil || written {
-			return true, err
-		}
-		if try > 2 {
-			pause(ctx, try)
-		}
-		items, err := e.readItems(ctx, "reading child "+key.String(), []change.Key{key})
-		if err != nil {
-			return true, err
-		}
-		child = image(items[key])
-	}
-	return true, fmt.Errorf("copying to %s: %w", key, errTooContended)
+		ended, standing, err := e.writeCopies(ctx, pw, key, child)
+		child = standing
+		return settledIf(ended != raceLost), err
+	})
+	return refers, err
 }
 
-// writeCopies writes copies and stamp, unless the child holds both already. It
-// reports false if the child moved since it was read.
-func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (bool, error) {
+// refersTo reports whether an item is a child of the parent.
+func (rd *reader) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
+	if child == nil {
+		return false
+	}
+	m, ok := rd.planner.Set.Identify(key, child)
+	if !ok || m.Entity != pw.b.Rule.Target {
+		return false
+	}
+	parent, refers, err := pw.b.Rule.ParentKey(&m, child)
+	return refers && err == nil && parent == pw.parent
+}
+
+// writeCopies writes copies and stamp, unless the child holds both already. If the child
+// moved since it was read, standing is the child as it is.
+func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended outcome, standing change.Image, err error) {
 	s := plan.Stamp{Context: plan.StampContext(e.incarnation, key, pw.parent.String()), Version: pw.version, Digest: plan.DigestValues(pw.b.Rule, pw.values)}
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
-		return true, nil
+		return written, nil, nil
 	}
-	ok, err := e.update(ctx, pw.b.ID, "copying to "+key.String(), e.copyUpdate(pw, key, child, s))
-	if ok {
+	ended, standing, err = e.writeTarget(ctx, e.copyWrite(pw, key, child, s))
+	if ended == written {
 		e.counters.Copies.Add(1)
 	}
-	return ok || refusal(err) != "", e.parkRefused(ctx, pw.b, key, err)
+	return ended, standing, err
 }
 
 // strip takes copies and stamp off a child that refers to no parent, if that is still so.
 func (e *Engine) strip(ctx context.Context, id plan.ItemRule) error {
-	for try := range movesTriesMax {
-		if try > 2 {
-			pause(ctx, try)
-		}
+	doing := "taking copies off " + id.Key.String()
+	return contend(ctx, doing, func() (round, error) {
 		items, err := e.readItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		child := items[id.Key]
 		if err != nil || child == nil {
-			return err
+			return settled, err
 		}
 		m, ok := e.planner.Set.Identify(id.Key, child)
 		if !ok || m.Entity != id.Rule.Target {
-			return nil
+			return settled, nil
 		}
 		if _, refers, err := id.Rule.ParentKey(&m, child); refers || err != nil {
-			return nil
+			return settled, nil
 		}
 		names := slices.DeleteFunc(append(slices.Clone(id.Rule.Writes), id.Stamp), func(name string) bool {
 			return child.Lookup(name).Kind() == change.KindAbsent
 		})
 		if len(names) == 0 {
-			return nil
+			return settled, nil
 		}
-		c := newExpression()
-		for i, name := range names {
-			names[i] = c.name(name)
-		}
-		update := "REMOVE " + strings.Join(names, ", ")
-		ok, err = e.update(ctx, id.ID, "taking copies off "+id.Key.String(), e.itemUpdate(id.Key, update, e.unmoved(c, id.Binding, child), c))
-		if err != nil || ok {
-			return err
-		}
-	}
-	return fmt.Errorf("taking copies off %s: %w", id.Key, errTooContended)
+		t := onTarget(id.Binding, doing, id.Key)
+		t.takeOff(names...)
+		e.unmoved(t, child)
+		ended, _, err := e.writeTarget(ctx, t)
+		return settledIf(ended != raceLost), err
+	})
 }

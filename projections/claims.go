@@ -3,7 +3,6 @@ package projections
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -147,38 +146,33 @@ func (c *expression) claimsAre(found claimSet) string {
 // lists the target if several sources claim it. why
 // is what a record or a scan tells of the item; nil: the claims moved.
 func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target change.Key, why *plan.Heal) error {
-	for try := range movesTriesMax {
-		if try > 2 {
-			pause(ctx, try)
-		}
+	doing := "deriving mirror item " + target.String()
+	return contend(ctx, doing, func() (round, error) {
 		found, err := e.readClaims(ctx, b, target)
 		if err != nil {
-			return err
+			return lost, err
 		}
 		if err := e.settleContention(ctx, found.claimed(b, target)); err != nil {
-			return err
+			return lost, err
 		}
 		items, err := e.readItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
 		if err != nil {
-			return err
+			return lost, err
 		}
 		writes, parts, err := e.targetWrites(ctx, b, target, found, image(items[target]), why)
 		if err != nil || len(writes) == 0 {
-			return err
+			return settled, err
 		}
-		err = e.transact(ctx, "deriving mirror item "+target.String(), []string{b.ID}, writes)
+		err = e.transact(ctx, doing, []string{b.ID}, writes)
 		if err == nil {
 			e.noteApplied(ctx, parts)
-			return nil
+			return settled, nil
 		}
-		if refusal(err) != "" {
-			return e.parkRefused(ctx, b, target, err)
+		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && refusal(err) == "" {
+			return lost, nil
 		}
-		if canceled := new(ddb.TransactionCanceledException); !errors.As(err, &canceled) {
-			return err
-		}
-	}
-	return fmt.Errorf("deriving mirror item %s: %w", target, errTooContended)
+		return settled, e.parkRefused(ctx, b, target, err)
+	})
 }
 
 // targetWrites are the writes that bring a mirror item with claims from what stands

@@ -12,7 +12,6 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -237,15 +236,6 @@ func (rd *reader) keyOf(item map[string]ddb.AttributeValue) change.Key {
 		k.Sort = textOf(item[rd.sortKey])
 	}
 	return k
-}
-
-// stillEntity is the condition that an item exists and is still of its entity.
-func (e *Engine) stillEntity(c *expression, entity *rules.Entity) string {
-	condition := c.sprintf("attribute_exists(%n)", e.partitionKey)
-	for _, eq := range entity.Equals {
-		condition += c.sprintf(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
-	}
-	return condition
 }
 
 // slots hands every Process call under way a number of its own, so that calls

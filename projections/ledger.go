@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -16,37 +14,22 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// movesTriesMax bounds how often a batch's moves are planned anew before the
-// batch is given back to its driver.
-const movesTriesMax = 40
-
-// errTooContended is returned for moves that kept losing to others; the driver tries them again.
-var errTooContended = errors.New("other writers kept changing the same items")
-
 // applyMoves brings ledger entries, and all that hangs on them, to what the
 // moves say. Every move that returns without error in failed is durable.
 func (e *Engine) applyMoves(ctx context.Context, moves []*plan.Move, suffix int, failed func(*plan.Move, error)) {
 	pending := moves
-	for try := 0; len(pending) > 0; try++ {
-		if try == movesTriesMax {
-			for _, mv := range pending {
-				failed(mv, fmt.Errorf("moving the ledger entry of %s: %w", mv.Key, errTooContended))
-			}
-			return
-		}
-		if try > 2 {
-			pause(ctx, try)
-		}
-		left, advanced := e.applyOnce(ctx, pending, suffix, failed)
-		if pending = left; advanced { // a large move goes in many steps, and none of them is a try in vain
-			try = 0
-		}
+	err := contend(ctx, "moving ledger entries", func() (ended round, _ error) {
+		pending, ended = e.applyOnce(ctx, pending, suffix, failed)
+		return ended, nil
+	})
+	for _, mv := range pending {
+		failed(mv, fmt.Errorf("ledger entry of %s: %w", mv.Key, err))
 	}
 }
 
 // applyOnce sends one transaction for each move or pack of moves. It returns the
-// moves that are not done, and whether one of them took a step.
-func (e *Engine) applyOnce(ctx context.Context, pending []*plan.Move, suffix int, failed func(*plan.Move, error)) (left []*plan.Move, advanced bool) {
+// moves that are not done. A large move goes in many steps, each of which advances it.
+func (e *Engine) applyOnce(ctx context.Context, pending []*plan.Move, suffix int, failed func(*plan.Move, error)) (left []*plan.Move, ended round) {
 	var simple []*plan.Move
 	for _, mv := range pending {
 		if mv.First < 0 && mv.Idle() {
@@ -70,7 +53,7 @@ func (e *Engine) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 		case again:
 			left = append(left, mv)
 		case mv.Advance(e.epoch):
-			left, advanced = append(left, mv), true
+			left, ended = append(left, mv), advanced
 		}
 	}
 	for _, pk := range e.planner.Pack(simple) {
@@ -82,11 +65,14 @@ func (e *Engine) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 			case slices.Contains(again, mv):
 				left = append(left, mv)
 			case mv.Advance(e.epoch):
-				left, advanced = append(left, mv), true
+				left, ended = append(left, mv), advanced
 			}
 		}
 	}
-	return left, advanced
+	if len(left) == 0 {
+		return nil, settled
+	}
+	return left, ended
 }
 
 // divide has a move that is larger than a transaction go in steps, from the entry that
@@ -113,15 +99,6 @@ func (e *Engine) begin(ctx context.Context, mv *plan.Move) (done bool, err error
 		return false, err
 	}
 	return e.replan(ctx, mv, rows[key])
-}
-
-// pause waits a little longer with every try, with jitter, unless the context ends.
-func pause(ctx context.Context, try int) {
-	limit := min(retryLast, retryFirst<<min(try, 8))
-	select {
-	case <-ctx.Done():
-	case <-time.After(rand.N(limit)):
-	}
 }
 
 // part says what one action of a transaction belongs to.

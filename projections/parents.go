@@ -3,12 +3,8 @@ package projections
 import (
 	"context"
 	"slices"
-	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -114,30 +110,20 @@ func (pw parentWrite) isBelow(v plan.Version) bool {
 	return v > pw.version || pw.since != "" && v >= pw.since
 }
 
-// copyUpdate writes a rule's copies and stamp on a child, provided that it
+// copyWrite writes a rule's copies and stamp on a child, provided that it
 // still exists, refers to the same parent and carries the stamp that was read.
-func (e *Engine) copyUpdate(pw parentWrite, child change.Key, seen change.Image, s plan.Stamp) *dynamodb.UpdateItemInput {
-	c := newExpression()
-	set := "SET " + c.sprintf("%n = %v", pw.b.Stamp, textValue(s.String()))
-	var remove []string
+func (e *Engine) copyWrite(pw parentWrite, child change.Key, seen change.Image, s plan.Stamp) *targetWrite {
+	t := onTarget(pw.b, "copying to "+child.String(), child)
+	t.stamp(s)
 	for i, copied := range pw.b.Rule.Copies {
-		if v := pw.values[i]; v.Kind() == change.KindAbsent {
-			remove = append(remove, c.name(copied.As))
-		} else {
-			set += c.sprintf(", %n = %v", copied.As, attributes.ToTable(v))
-		}
+		t.put(copied.As, pw.values[i])
 	}
-	if len(remove) > 0 {
-		set += " REMOVE " + strings.Join(remove, ", ")
-	}
-	return e.itemUpdate(child, set, e.unmoved(c, pw.b, seen), c)
+	e.unmoved(t, seen)
+	return t
 }
 
-// unmoved is the condition that a child refers to what it referred to when it was read, and carries the same stamp.
-func (e *Engine) unmoved(c *expression, b *plan.Binding, seen change.Image) string {
-	condition := e.stillEntity(c, b.Rule.Target)
-	for _, name := range append(slices.Clone(b.Rule.JoinReads), b.Stamp) {
-		condition += c.same(name, seen.Lookup(name))
-	}
-	return condition
+// unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.
+func (rd *reader) unmoved(t *targetWrite, seen change.Image) {
+	t.condition = rd.stillEntity(t.expression, t.b.Rule.Target)
+	t.holds(seen, append(slices.Clone(t.b.Rule.JoinReads), t.b.Stamp)...)
 }

@@ -3,15 +3,9 @@ package projections
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
-
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
@@ -198,7 +192,7 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 		}
 		allowed, err := e.mayHeal(ctx, g.Binding, target, ru.Contested[target])
 		if err == nil && allowed {
-			err = e.parkRefused(ctx, g.Binding, target, write(ctx, g, t, target))
+			err = write(ctx, g, t, target)
 		}
 		if err != nil {
 			return err
@@ -207,39 +201,40 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 	return nil
 }
 
+// showOn writes the total on a target that shows nothing later.
 func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, target change.Key) error {
-	attribute, value := g.Rule.Writes[0], change.Number(t.value.String())
-	s := e.totalStamp(g, t, target, value)
-	c := newExpression()
-	set := c.sprintf("SET %n = %v, %n = %v", attribute, attributes.ToTable(value), g.Stamp, textValue(s.String()))
-	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.Stamp, s)
-	in := e.itemUpdate(target, set, condition, c)
-	in.ReturnValuesOnConditionCheckFailure = ddb.ReturnValuesOnConditionCheckFailureAllOld
-	_, err := e.updateItem(ctx, g.ID, "rolling up "+g.Rule.Name+" of "+target.String(), in)
-	if err == nil {
-		e.counters.Rollups.Add(1)
-		e.noteRollupTarget(g, t, true)
-		return nil
-	}
-	if classify(err) != classCondition {
+	w := e.totalWrite("rolling up "+g.Rule.Name+" of "+target.String(), g, t, target, change.Number(t.value.String()))
+	ended, standing, err := e.writeTarget(ctx, w)
+	switch {
+	case err != nil || ended == refused:
 		return err
+	case ended == written:
+		e.counters.Rollups.Add(1)
 	}
-	e.noteRollupTarget(g, t, e.isTarget(g, target, err))
+	e.noteRollupTarget(g, t, ended == written || e.isTarget(g, target, standing))
 	return nil
 }
 
-// isTarget reports whether the item that a refused write found is one that displays the aggregate.
-func (rd *reader) isTarget(g plan.GroupRef, target change.Key, refused error) bool {
-	var failure *ddb.ConditionalCheckFailedException
-	if !errors.As(refused, &failure) || len(failure.Item) == 0 {
+// totalWrite puts a value under the stamp of a total on an item that displays the aggregate and shows nothing later.
+func (e *Engine) totalWrite(doing string, g plan.GroupRef, t total, target change.Key, value change.Value) *targetWrite {
+	s := e.totalStamp(g, t, target, value)
+	w := onTarget(g.Binding, doing, target)
+	w.put(g.Rule.Writes[0], value)
+	w.stamp(s)
+	w.condition = e.stillEntity(w.expression, g.Rule.Target) + stillGroup(w.expression, g) + " AND " + w.unstampedOr(g.Stamp, s)
+	return w
+}
+
+// isTarget reports whether the item that a lost write found is one that displays the aggregate.
+func (rd *reader) isTarget(g plan.GroupRef, target change.Key, standing change.Image) bool {
+	if standing == nil {
 		return false
 	}
-	item := attributes.ItemFromTable(failure.Item)
-	m, ok := rd.planner.Set.Identify(target, item)
+	m, ok := rd.planner.Set.Identify(target, standing)
 	if !ok || m.Entity != g.Rule.Target {
 		return false
 	}
-	group, has, err := g.Rule.GroupOf(&m, item)
+	group, has, err := g.Rule.GroupOf(&m, standing)
 	return err == nil && has && group == g.Group
 }
 
@@ -274,28 +269,8 @@ func (e *Engine) totalStamp(g plan.GroupRef, t total, target change.Key, value c
 // hide takes the attribute off an item that lost its unique value to another.
 // The stamp stays: it keeps a sleeper from showing there what was true before.
 func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target change.Key) error {
-	s := e.totalStamp(g, t, target, change.Value{})
-	c := newExpression()
-	update := c.sprintf("SET %n = %v REMOVE %n", g.Stamp, textValue(s.String()), g.Rule.Writes[0])
-	condition := e.stillEntity(c, g.Rule.Target) + e.stillGroup(c, g) + " AND " + c.unstampedOr(g.Stamp, s)
-	_, err := e.update(ctx, g.ID, "taking "+g.Rule.Name+" off "+target.String(), e.itemUpdate(target, update, condition, c))
+	_, _, err := e.writeTarget(ctx, e.totalWrite("taking "+g.Rule.Name+" off "+target.String(), g, t, target, change.Value{}))
 	return err
-}
-
-// stillGroup is the condition that an item known by a unique attribute still has that value, whatever its type.
-func (e *Engine) stillGroup(c *expression, g plan.GroupRef) string {
-	entity := g.Rule.Target
-	if !g.Rule.ByUnique || entity.UniqueInKey() {
-		return ""
-	}
-	condition := c.sprintf(" AND (%n = %v", entity.Unique, textValue(g.Group))
-	if n, err := decimal.Parse(g.Group); err == nil {
-		condition += c.sprintf(" OR %n = %v", entity.Unique, attributes.ToTable(change.Number(n.String())))
-	}
-	if g.Group == "true" || g.Group == "false" {
-		condition += c.sprintf(" OR %n = %v", entity.Unique, attributes.ToTable(change.Bool(g.Group == "true")))
-	}
-	return condition + ")"
 }
 
 // takeOff takes what former rules, or rules of a former entity, wrote off items that
@@ -309,66 +284,47 @@ func (w *work) takeOff(leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
 
 // takeOffOne looks at the item again where somebody has written there meanwhile.
 func (w *work) takeOffOne(id plan.ItemRule, left *plan.Leftover) error {
-	for try := range movesTriesMax {
+	return contend(w.ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (round, error) {
 		if left.Whole {
-			return w.dropWhole(id, left)
+			return settled, w.dropWhole(id, left)
 		}
-		if gone, err := w.takeOffNames(id, left); err != nil || gone {
-			return err
+		ended, standing, err := w.writeTarget(w.ctx, w.takeOffNames(id, left))
+		if err != nil || ended != raceLost || standing == nil {
+			return settled, err
 		}
-		if try > 2 {
-			pause(w.ctx, try)
-		}
-		items, err := w.readItems(w.ctx, "reading "+id.Key.String(), []change.Key{id.Key})
-		if err != nil || items[id.Key] == nil {
-			return err
-		}
-		if left = w.planner.Again(id, left, items[id.Key]); left == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("taking %s off %s: %w", id.Rule.Name, id.Key, errTooContended)
+		left = w.planner.Again(id, left, standing)
+		return settledIf(left == nil), nil
+	})
 }
 
 // takeOffNames takes attributes and stamp off an item, or puts back what was there
 // before, if it holds in them what was seen.
-func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) (bool, error) {
-	c := newExpression()
-	condition := c.sprintf("attribute_exists(%n)", w.partitionKey) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
+func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *targetWrite {
+	t := onTarget(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
+	t.condition = t.sprintf("attribute_exists(%n)", w.partitionKey)
+	t.holds(left.Last, id.Stamp)
 	for _, b := range left.Beside {
-		condition += c.same(b.Stamp, left.Last.Lookup(b.Stamp))
+		t.holds(left.Last, b.Stamp)
 	}
-	remove := []string{c.name(id.Stamp)}
-	var set []string
-	for _, name := range id.Rule.Writes { // also those that stay: with the stamp goes what tells of them
-		condition += c.same(name, left.Last.Lookup(name))
-	}
+	t.holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them
+	t.takeOff(id.Stamp)
 	for _, name := range left.Names {
-		if was, ok := left.Back[name]; ok {
-			set = append(set, c.sprintf("%n = %v", name, attributes.ToTable(was)))
-		} else {
-			remove = append(remove, c.name(name))
-		}
+		t.put(name, left.Back[name])
 	}
-	update := "REMOVE " + strings.Join(remove, ", ")
-	if len(set) > 0 {
-		update += " SET " + strings.Join(set, ", ")
-	}
-	return w.update(w.ctx, id.ID, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, update, condition, c))
+	return t
 }
 
 // bare takes the attribute off items that have no unique value, and so display nothing.
 func (w *work) bare(bares *plan.Asked[plan.ItemRule, plan.Bare]) {
 	for id, ba := range bares.All() {
-		if allowed, err := w.mayHeal(w.ctx, id.Binding, id.Key, ba.Contested); err != nil || !allowed {
-			w.failed(ba.First, err)
-			continue
+		allowed, err := w.mayHeal(w.ctx, id.Binding, id.Key, ba.Contested)
+		if err == nil && allowed {
+			t := onTarget(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
+			t.takeOff(id.Rule.Writes[0], id.Stamp)
+			t.condition = w.stillEntity(t.expression, id.Rule.Target)
+			t.holds(ba.Last, id.Rule.Target.Unique)
+			_, _, err = w.writeTarget(w.ctx, t)
 		}
-		c := newExpression()
-		remove := "REMOVE " + c.name(id.Rule.Writes[0]) + ", " + c.name(id.Stamp)
-		unique := id.Rule.Target.Unique
-		condition := w.stillEntity(c, id.Rule.Target) + c.same(unique, ba.Last.Lookup(unique))
-		_, err := w.update(w.ctx, id.ID, "taking "+id.Rule.Name+" off "+id.Key.String(), w.itemUpdate(id.Key, remove, condition, c))
-		w.ended(ba.First, id.Binding, id.Key, err)
+		w.failed(ba.First, err)
 	}
 }

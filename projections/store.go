@@ -302,14 +302,6 @@ func (e *Engine) stateUpdate(key stateKey, update, condition string, c *expressi
 	return in
 }
 
-// itemUpdate is an UpdateItem on the user's table.
-func (e *Engine) itemUpdate(key change.Key, update, condition string, c *expression) *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{
-		TableName: &e.table, Key: e.itemKey(key), UpdateExpression: &update, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}
-}
-
 // queryPages calls f for every page of a query.
 func (rd *reader) queryPages(ctx context.Context, doing string, in *dynamodb.QueryInput, f func([]row) error) error {
 	for {

@@ -1,0 +1,61 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// roundsMax bounds how often work that loses to other writers begins anew, before the
+// batch is given back to its driver.
+const roundsMax = 40
+
+// errTooContended is returned for work that kept losing to others; the driver tries it again.
+var errTooContended = errors.New("other writers kept changing the same items")
+
+// round is how one round of work under contention ended.
+type round uint8
+
+const (
+	lost     round = iota // another writer was faster: what was read is read again
+	advanced              // a step was taken, and more are left: no round in vain
+	settled               // nothing is left to do
+)
+
+// settledIf is settled if a write took effect, and lost if its condition failed.
+func settledIf(written bool) round {
+	if written {
+		return settled
+	}
+	return lost
+}
+
+// contend does work that other writers may undo between its reads and its writes, round
+// by round until it is settled or fails. After roundsMax rounds in vain it
+// returns errTooContended.
+func contend(ctx context.Context, doing string, work func() (round, error)) error {
+	for vain := 0; vain < roundsMax; vain++ {
+		if vain > 2 {
+			pause(ctx, vain)
+		}
+		ended, err := work()
+		switch {
+		case err != nil || ended == settled:
+			return err
+		case ended == advanced:
+			vain = -1
+		}
+	}
+	return fmt.Errorf("%s: %w", doing, errTooContended)
+}
+
+// pause waits a little longer with every round, with jitter, unless the context ends.
+func pause(ctx context.Context, try int) {
+	limit := min(retryLast, retryFirst<<min(try, 8))
+	select {
+	case <-ctx.Done():
+	case <-time.After(rand.N(limit)):
+	}
+}
