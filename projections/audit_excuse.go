@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 // excuse notes what is not to be judged now: what is parked, and children that
 // an unfinished fan-out of their parent has still to come to.
-func (s *auditRead) excuse(readings []drift.Reading) error {
+func (s *auditRead) excuse(ctx context.Context, readings []drift.Reading) error {
 	var keys []stateKey
 	wrong := false
 	for i := range readings {
@@ -25,7 +26,7 @@ func (s *auditRead) excuse(readings []drift.Reading) error {
 	if !wrong {
 		return nil
 	}
-	if err := errors.Join(s.fetchRows(keys), s.checkEpoch(s.ctx)); err != nil {
+	if err := errors.Join(s.fetchRows(ctx, keys), s.checkEpoch(ctx)); err != nil {
 		return err
 	}
 	for i := range readings {

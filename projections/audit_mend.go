@@ -80,8 +80,8 @@ func (c *expression) sameAs(seen row, names ...string) (conditions string) {
 // MendEntry makes a ledger entry readable again: it takes out what cannot be
 // read, if that is still so. What it lacks then, rederiving brings back.
 func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
-	s := a.newRead(ctx)
-	again, err := s.read([]drift.Suspect{r.Suspect})
+	s := a.newRead()
+	again, err := s.read(ctx, []drift.Suspect{r.Suspect})
 	if err != nil || again[0].State != r.State {
 		return false, err
 	}
@@ -140,8 +140,8 @@ const setChecksMax = plan.TransactActionsMax - 2
 // since it was read. It takes the target off the list of contested ones: rederiving
 // what goes by the set lists it anew if it is contested.
 func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
-	s := a.newRead(ctx)
-	again, err := s.read([]drift.Suspect{r.Suspect})
+	s := a.newRead()
+	again, err := s.read(ctx, []drift.Suspect{r.Suspect})
 	if err != nil || again[0].State != r.State {
 		return false, err
 	}
@@ -218,8 +218,8 @@ func (a *Audit) setShownAhead(ctx context.Context, r drift.Reading) (int64, erro
 
 // PruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
 func (a *Audit) PruneReference(ctx context.Context, r drift.Reading) (bool, error) {
-	s := a.newRead(ctx)
-	again, err := s.read([]drift.Suspect{r.Suspect})
+	s := a.newRead()
+	again, err := s.read(ctx, []drift.Suspect{r.Suspect})
 	if err != nil {
 		return false, err
 	}
@@ -237,8 +237,8 @@ func (a *Audit) PruneReference(ctx context.Context, r drift.Reading) (bool, erro
 // or a task that no process can work off, as it was read. Rederiving the parent brings
 // its children to what it is.
 func (a *Audit) DropTorn(ctx context.Context, r drift.Reading) (bool, error) {
-	s := a.newRead(ctx)
-	again, err := s.read([]drift.Suspect{r.Suspect})
+	s := a.newRead()
+	again, err := s.read(ctx, []drift.Suspect{r.Suspect})
 	if err != nil || again[0].State != r.State {
 		return false, err
 	}

@@ -64,8 +64,8 @@ func (s *auditRead) childOf(sus drift.Suspect) plan.ItemRule {
 // transaction checks that no process has parked it anew, and that the item (of a copy
 // rule) or its ledger entry is as it was read.
 func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) {
-	s := a.newRead(ctx)
-	again, err := s.read([]drift.Suspect{r.Suspect})
+	s := a.newRead()
+	again, err := s.read(ctx, []drift.Suspect{r.Suspect})
 	if err != nil || again[0].State != r.State {
 		return false, err
 	}

@@ -21,7 +21,7 @@ const auditAtOnce = 50
 // what displays them, are for ReadSums.
 func (a *Audit) Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
 	return readChunks(ctx, suspects, func(ctx context.Context, chunk []drift.Suspect) ([]drift.Reading, error) {
-		return a.newRead(ctx).read(chunk)
+		return a.newRead().read(ctx, chunk)
 	})
 }
 
@@ -36,48 +36,47 @@ func readChunks(ctx context.Context, suspects []drift.Suspect, read func(context
 	return slices.Concat(readings...), err
 }
 
-func (a *Audit) newRead(ctx context.Context) *auditRead {
-	return &auditRead{Audit: a, ctx: ctx, rows: map[stateKey]row{}, items: map[change.Key]change.Item{}}
+func (a *Audit) newRead() *auditRead {
+	return &auditRead{Audit: a, rows: map[stateKey]row{}, items: map[change.Key]change.Item{}}
 }
 
 // auditRead is what was read for some suspects.
 type auditRead struct {
 	*Audit
-	ctx   context.Context
 	rows  map[stateKey]row
 	items map[change.Key]change.Item
 }
 
-func (s *auditRead) fetchRows(keys []stateKey) error {
+func (s *auditRead) fetchRows(ctx context.Context, keys []stateKey) error {
 	if len(keys) == 0 || s.incarnation == "" { // of a table without a registry there is nothing to read
 		return nil
 	}
-	found, err := s.readState(s.ctx, "reading the state of suspects", keys)
+	found, err := s.readState(ctx, "reading the state of suspects", keys)
 	for k, r := range found {
 		s.rows[k] = r
 	}
 	return err
 }
 
-func (s *auditRead) fetchItems(keys []change.Key) error {
+func (s *auditRead) fetchItems(ctx context.Context, keys []change.Key) error {
 	keys = slices.DeleteFunc(keys, func(k change.Key) bool { return !s.canExist(k) })
 	if len(keys) == 0 {
 		return nil
 	}
-	found, err := s.readItems(s.ctx, "reading suspects", keys)
+	found, err := s.readItems(ctx, "reading suspects", keys)
 	for k, it := range found {
 		s.items[k] = it
 	}
 	return err
 }
 
-func (s *auditRead) read(suspects []drift.Suspect) ([]drift.Reading, error) {
+func (s *auditRead) read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
 	var rows, more []stateKey
 	var items, parents []change.Key
 	for _, sus := range suspects {
 		rows = append(rows, s.rowsOf(sus)...)
 	}
-	if err := s.fetchRows(rows); err != nil {
+	if err := s.fetchRows(ctx, rows); err != nil {
 		return nil, err
 	}
 	for _, sus := range suspects {
@@ -88,10 +87,10 @@ func (s *auditRead) read(suspects []drift.Suspect) ([]drift.Reading, error) {
 			}
 		}
 	}
-	if err := s.fetchRows(more); err != nil {
+	if err := s.fetchRows(ctx, more); err != nil {
 		return nil, err
 	}
-	if err := s.fetchItems(items); err != nil {
+	if err := s.fetchItems(ctx, items); err != nil {
 		return nil, err
 	}
 	for _, sus := range suspects {
@@ -101,14 +100,14 @@ func (s *auditRead) read(suspects []drift.Suspect) ([]drift.Reading, error) {
 			}
 		}
 	}
-	if err := s.fetchItems(parents); err != nil {
+	if err := s.fetchItems(ctx, parents); err != nil {
 		return nil, err
 	}
 	readings := make([]drift.Reading, len(suspects))
 	for i, sus := range suspects {
 		readings[i] = s.judge(sus)
 	}
-	return readings, s.excuse(readings)
+	return readings, s.excuse(ctx, readings)
 }
 
 // rowsOf are the rows to be read first.

@@ -86,12 +86,12 @@ func auditTotalOf(g plan.GroupRef, rows map[stateKey]row) auditTotal {
 // is not the one given in before any more: what want says of them is of no use.
 func (a *Audit) ReadSums(ctx context.Context, suspects []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading, error) {
 	return readChunks(ctx, suspects, func(ctx context.Context, chunk []drift.Suspect) ([]drift.Reading, error) {
-		return a.newRead(ctx).readSums(chunk, want, before)
+		return a.newRead().readSums(ctx, chunk, want, before)
 	})
 }
 
-func (s *auditRead) readSums(chunk []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading, error) {
-	totals, err := s.totalsOf(s.ctx, chunk)
+func (s *auditRead) readSums(ctx context.Context, chunk []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading, error) {
+	totals, err := s.totalsOf(ctx, chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (s *auditRead) readSums(chunk []drift.Suspect, want map[string]string, befo
 			items = append(append(items, sus.Item), rivals(sus, totals[s.groupOf(sus)])...)
 		}
 	}
-	if err := s.fetchItems(items); err != nil {
+	if err := s.fetchItems(ctx, items); err != nil {
 		return nil, err
 	}
 	readings := make([]drift.Reading, len(chunk))
@@ -113,7 +113,7 @@ func (s *auditRead) readSums(chunk []drift.Suspect, want map[string]string, befo
 			readings[i].Waiting = "it is changing too fast to be judged"
 		}
 	}
-	return readings, s.excuse(readings)
+	return readings, s.excuse(ctx, readings)
 }
 
 func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known bool) drift.Reading {

@@ -17,30 +17,30 @@ const fillsAtOnce = 50
 
 // fill brings children to what their parents say: reference first, then the
 // parent's position and the child's stamp, then the parent, then the write.
-func (w *work) fill(children *plan.Asked[plan.ItemRule, plan.Fill]) {
+func (w *work) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, plan.Fill]) {
 	for chunk := range slices.Chunk(children.Keys(), fillsAtOnce) {
-		if err := w.settled(chunk, children); err != nil {
+		if err := w.markSettled(ctx, chunk, children); err != nil {
 			w.failed(children.Of(chunk[0]).First, err)
 			continue
 		}
-		w.onChildren(chunk, children, w.refer)
+		w.onChildren(ctx, chunk, children, w.refer)
 		var open []plan.ItemRule
 		for _, id := range chunk {
 			if f := children.Of(id); f.Refers && f.Bad == nil {
 				open = append(open, id)
 			}
 		}
-		if err := w.fillChunk(w.ctx, open, children); err != nil {
+		if err := w.fillChunk(ctx, open, children); err != nil {
 			w.failed(children.Of(chunk[0]).First, err)
 			continue
 		}
-		w.onChildren(chunk, children, w.afterFill)
+		w.onChildren(ctx, chunk, children, w.afterFill)
 	}
 }
 
-// settled finds children, filled without a record, whose reference or parking
+// markSettled finds children, filled without a record, whose reference or parking
 // stands already: putting it again would change nothing.
-func (w *work) settled(ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill]) error {
+func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill]) error {
 	at := map[plan.ItemRule]stateKey{}
 	var keys []stateKey
 	for _, id := range ids {
@@ -61,7 +61,7 @@ func (w *work) settled(ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, 
 	if len(keys) == 0 {
 		return nil
 	}
-	rows, err := w.readState(w.ctx, "reading references", keys)
+	rows, err := w.readState(ctx, "reading references", keys)
 	for id, key := range at {
 		if f := children.Of(id); rows[key] != nil {
 			f.Settled = f.Bad == nil || textOf(rows[key]["code"]) == f.Bad.Code
@@ -71,12 +71,12 @@ func (w *work) settled(ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, 
 }
 
 // onChildren takes one step with several children at once.
-func (w *work) onChildren(ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill], step func(context.Context, plan.ItemRule, *plan.Fill) error) {
-	errs := every(w.ctx, len(ids), func(ctx context.Context, i int) error {
+func (w *work) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill], step func(context.Context, plan.ItemRule, *plan.Fill) error) {
+	errs := every(ctx, len(ids), func(ctx context.Context, i int) error {
 		return step(ctx, ids[i], children.Of(ids[i]))
 	})
 	for i, err := range errs {
-		w.ended(children.Of(ids[i]).First, ids[i].Binding, ids[i].Key, err)
+		w.ended(ctx, children.Of(ids[i]).First, ids[i].Binding, ids[i].Key, err)
 	}
 }
 
@@ -228,7 +228,7 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 		})
 		var rest []plan.ItemRule
 		for i, id := range open {
-			w.ended(children.Of(id).First, id.Binding, id.Key, errs[i])
+			w.ended(ctx, children.Of(id).First, id.Binding, id.Key, errs[i])
 			if again[i] {
 				rest = append(rest, id)
 			}

@@ -52,9 +52,9 @@ func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, 
 // refill fills all children of parents anew, as if they had just come: for a
 // parent that is rederived, whose record may be lost. Where the record's position
 // is known, the parent's is raised to it: no earlier record writes what the parent was before.
-func (w *work) refill(parents []plan.Refill) {
+func (w *work) refill(ctx context.Context, parents []plan.Refill) {
 	for _, rf := range parents {
-		w.ended(0, rf.Binding, rf.Key, w.refillParent(w.ctx, rf))
+		w.ended(ctx, 0, rf.Binding, rf.Key, w.refillParent(ctx, rf))
 	}
 }
 
@@ -83,7 +83,7 @@ func (e *Engine) refillParent(ctx context.Context, rf plan.Refill) error {
 // fillReferring fills children anew, and prunes references that dangle. It
 // returns how many still refer to the parent.
 func (e *Engine) fillReferring(ctx context.Context, pw parentWrite, rows []row) (int, error) {
-	w := e.newWork(ctx, 0)
+	w := e.newWork(0)
 	defer w.release()
 	referring := 0
 	for chunk := range slices.Chunk(rows, fillsAtOnce) {

@@ -2,7 +2,6 @@ package projections
 
 import (
 	"cmp"
-	"context"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -53,7 +52,7 @@ func FuzzStateRow(f *testing.F) {
 func judgeRow(a *Audit, item change.Item) {
 	r := attributes.ItemToTable(item)
 	for _, sus := range suspectsOf(a, item) {
-		s := a.newRead(context.Background())
+		s := a.newRead()
 		s.rows[stateKeyOf(r)] = r
 		s.parkings(&drift.Reading{Suspect: sus, Findings: []drift.Finding{{}}})
 		if sus.Kind == drift.Sum || sus.Kind == drift.Display {

@@ -9,8 +9,8 @@ import (
 )
 
 // heal brings mirror items that another program wrote or deleted back to what their sources ask for.
-func (w *work) heal(pl *plan.Changes) {
-	right, err := w.alreadyRight(&pl.Heals)
+func (w *work) heal(ctx context.Context, pl *plan.Changes) {
+	right, err := w.alreadyRight(ctx, &pl.Heals)
 	if err != nil {
 		for _, h := range pl.Heals.All() {
 			w.failed(h.First, err)
@@ -21,18 +21,18 @@ func (w *work) heal(pl *plan.Changes) {
 		if right[id] {
 			continue
 		}
-		allowed, err := w.mayHeal(w.ctx, id.Binding, id.Key, h.Contested)
+		allowed, err := w.mayHeal(ctx, id.Binding, id.Key, h.Contested)
 		if err == nil && allowed {
-			err = w.healTarget(w.ctx, pl, id, h)
+			err = w.healTarget(ctx, pl, id, h)
 		}
-		w.ended(h.First, id.Binding, id.Key, err)
+		w.ended(ctx, h.First, id.Binding, id.Key, err)
 	}
 }
 
 // alreadyRight finds the mirror items that are as the ledger has them, so that
 // nothing is to be done: every mirror item that the engine inserts or deletes
 // comes by here. Of one with claims that can only be told once no source claims it.
-func (w *work) alreadyRight(heals *plan.Asked[plan.ItemRule, plan.Heal]) (map[plan.ItemRule]bool, error) {
+func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule, plan.Heal]) (map[plan.ItemRule]bool, error) {
 	sources := map[plan.ItemRule]change.Key{}
 	var keys []stateKey
 	for id, h := range heals.All() {
@@ -46,7 +46,7 @@ func (w *work) alreadyRight(heals *plan.Asked[plan.ItemRule, plan.Heal]) (map[pl
 			keys = append(keys, parkedKey(parkedID(id.ID, id.Key)))
 		}
 	}
-	rows, err := w.readState(w.ctx, "reading the ledger entries of mirror items", keys)
+	rows, err := w.readState(ctx, "reading the ledger entries of mirror items", keys)
 	if err != nil {
 		return nil, err
 	}

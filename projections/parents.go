@@ -12,9 +12,9 @@ import (
 // the rule is raised first, then the children are looked up. A child that
 // comes meanwhile reads the parent after putting its reference, so either it
 // sees the new parent or the lookup sees it. What lies beyond the bound becomes a task.
-func (w *work) fanOut(parents *plan.Asked[plan.ItemRule, plan.FanOut]) {
+func (w *work) fanOut(ctx context.Context, parents *plan.Asked[plan.ItemRule, plan.FanOut]) {
 	for id, f := range parents.All() {
-		w.ended(f.First, id.Binding, id.Key, w.fanOutParent(w.ctx, id, f))
+		w.ended(ctx, f.First, id.Binding, id.Key, w.fanOutParent(ctx, id, f))
 	}
 }
 

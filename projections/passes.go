@@ -267,9 +267,9 @@ func (e *Engine) showKeys(ctx context.Context, p pass, keys []change.Key) error 
 			}
 		}
 	}
-	w := e.newWork(ctx, 0)
+	w := e.newWork(0)
 	defer w.release()
-	w.rollUp(pl)
-	w.bare(&pl.Bares)
+	w.rollUp(ctx, pl)
+	w.bare(ctx, &pl.Bares)
 	return w.err
 }

@@ -19,9 +19,9 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 	var w *work
 	err = e.underRegistry(ctx, func() error {
 		pl = e.planner.Plan(records)
-		w = e.newWork(ctx, len(records))
+		w = e.newWork(len(records))
 		defer w.release()
-		w.run(pl)
+		w.run(ctx, pl)
 		return nil
 	})
 	if err != nil {
@@ -42,7 +42,6 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 // that asked for it first, and with it every later one; the other parts go on.
 type work struct {
 	*Engine
-	ctx     context.Context
 	suffix  int
 	release func()
 
@@ -51,9 +50,9 @@ type work struct {
 	waiting []*plan.Move // whose due marks wait only for rules that are not live
 }
 
-func (e *Engine) newWork(ctx context.Context, records int) *work {
+func (e *Engine) newWork(records int) *work {
 	slot, release := e.slots.take()
-	return &work{Engine: e, ctx: ctx, suffix: e.suffix + slot, release: release, done: records}
+	return &work{Engine: e, suffix: e.suffix + slot, release: release, done: records}
 }
 
 // failed notes that the part first asked for by a record did not succeed. Of
@@ -69,28 +68,28 @@ func (w *work) failed(first int, err error) {
 
 // run applies the parts of a plan one after the other. Their order is an
 // economy only: a roll-up after the moves sees all their sums.
-func (w *work) run(pl *plan.Changes) {
+func (w *work) run(ctx context.Context, pl *plan.Changes) {
 	var moves []*plan.Move
 	for _, mv := range pl.Moves.All() {
 		moves = append(moves, mv)
 	}
-	w.moves(pl, moves)
-	w.heal(pl)
-	w.fanOut(&pl.FanOuts)
-	w.fill(&pl.Fills)
-	w.rollUp(pl)
+	w.moves(ctx, pl, moves)
+	w.heal(ctx, pl)
+	w.fanOut(ctx, &pl.FanOuts)
+	w.fill(ctx, &pl.Fills)
+	w.rollUp(ctx, pl)
 	w.noteSources(moves)
-	w.bare(&pl.Bares)
-	w.takeOff(&pl.Leftovers)
+	w.bare(ctx, &pl.Bares)
+	w.takeOff(ctx, &pl.Leftovers)
 }
 
 // moves applies the ledger moves, and adds the roll-ups that they ask for to the plan.
-func (w *work) moves(pl *plan.Changes, moves []*plan.Move) {
+func (w *work) moves(ctx context.Context, pl *plan.Changes, moves []*plan.Move) {
 	if len(moves) == 0 {
 		return
 	}
 	broken := map[*plan.Move]bool{}
-	w.applyMoves(w.ctx, moves, w.suffix, func(mv *plan.Move, err error) {
+	w.applyMoves(ctx, moves, w.suffix, func(mv *plan.Move, err error) {
 		broken[mv] = true
 		w.failed(mv.First, err)
 	})

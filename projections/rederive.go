@@ -156,16 +156,16 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	if err := e.checkMirrors(ctx, moves); err != nil {
 		return nil, err
 	}
-	w := e.newWork(ctx, 0)
+	w := e.newWork(0)
 	defer w.release()
-	w.moves(pl, slices.DeleteFunc(slices.Clone(moves), (*plan.Move).Idle))
-	w.heal(pl)
-	w.refill(pl.Refills)
-	w.fill(&pl.Fills)
-	w.rollUp(pl)
+	w.moves(ctx, pl, slices.DeleteFunc(slices.Clone(moves), (*plan.Move).Idle))
+	w.heal(ctx, pl)
+	w.refill(ctx, pl.Refills)
+	w.fill(ctx, &pl.Fills)
+	w.rollUp(ctx, pl)
 	w.noteSources(moves)
-	w.bare(&pl.Bares)
-	w.takeOff(&pl.Leftovers)
+	w.bare(ctx, &pl.Bares)
+	w.takeOff(ctx, &pl.Leftovers)
 	return &rederived{items, moves, pl, w.waiting}, w.err
 }
 

@@ -70,6 +70,6 @@ func (e *Engine) parkRefused(ctx context.Context, b *plan.Binding, item change.K
 
 // ended reports the outcome of a part of the plan for the first record that asked for
 // it. A refused write counts as done.
-func (w *work) ended(first int, b *plan.Binding, item change.Key, err error) {
-	w.failed(first, w.parkRefused(w.ctx, b, item, err))
+func (w *work) ended(ctx context.Context, first int, b *plan.Binding, item change.Key, err error) {
+	w.failed(first, w.parkRefused(ctx, b, item, err))
 }

@@ -122,16 +122,16 @@ func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
 			e.planner.Formerly(pl, k, items[k])
 		}
 	}
-	w := e.newWork(ctx, 0)
+	w := e.newWork(0)
 	defer w.release()
-	w.takeOff(&pl.Leftovers)
+	w.takeOff(ctx, &pl.Leftovers)
 	return w.err
 }
 
 // dropWhole deletes an item that the engine made for a retired mirror rule (promise 8: it
 // carries the mark and that rule's stamp, as they were seen), unless a mirror rule that has
 // not retired has it by now.
-func (w *work) dropWhole(id plan.ItemRule, left *plan.Leftover) error {
+func (w *work) dropWhole(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
 	c := newExpression()
 	condition := c.sprintf("%n = %v", plan.MadeAttribute, textValue(plan.MadeMark(id.Key))) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
 	own := plan.StampContext(w.incarnation, id.Key, "") + " "
@@ -139,5 +139,5 @@ func (w *work) dropWhole(id plan.ItemRule, left *plan.Leftover) error {
 		condition += c.sprintf(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, textValue(own))
 	}
 	w.counters.Mirrors.Add(1)
-	return w.deleteItem(w.ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
+	return w.deleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
 }

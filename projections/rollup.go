@@ -25,7 +25,7 @@ type total struct {
 // seeding show nothing (promise 10). Whether a rule is live is asked after the
 // moves: a sum that changed before the rule went live is then seen by the
 // seeding's own roll-up.
-func (w *work) rollUp(pl *plan.Changes) {
+func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	var due, moved []plan.GroupRef // moved: rules that are not live find their targets by locators that changed
 	var waiting []*plan.Rollup
 	for g, ru := range pl.Rollups.All() {
@@ -37,13 +37,13 @@ func (w *work) rollUp(pl *plan.Changes) {
 			moved = append(moved, g)
 		}
 	}
-	for g, err := range w.settleLocators(w.ctx, moved) {
+	for g, err := range w.settleLocators(ctx, moved) {
 		w.failed(pl.Rollups.Of(g).First, err)
 	}
 	slices.SortFunc(due, func(a, b plan.GroupRef) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Group, b.Group))
 	})
-	totals, err := w.readTotals(w.ctx, due)
+	totals, err := w.readTotals(ctx, due)
 	if err != nil {
 		for _, g := range due {
 			w.failed(pl.Rollups.Of(g).First, err)
@@ -52,7 +52,7 @@ func (w *work) rollUp(pl *plan.Changes) {
 	}
 	unsettled := map[*plan.Move]bool{}
 	settles := firstOfLocators(due)
-	errs := every(w.ctx, len(due), func(ctx context.Context, i int) error {
+	errs := every(ctx, len(due), func(ctx context.Context, i int) error {
 		g := due[i]
 		if settles[i] {
 			if err := w.settleLocator(ctx, g, totals[g]); err != nil {
@@ -84,11 +84,11 @@ func (w *work) rollUp(pl *plan.Changes) {
 	for _, mv := range w.waiting {
 		unsettled[mv] = true
 	}
-	w.clearMarks(pl, unsettled)
+	w.clearMarks(ctx, pl, unsettled)
 }
 
 // clearMarks clears the due marks of entries whose aggregates are all shown.
-func (w *work) clearMarks(pl *plan.Changes, unsettled map[*plan.Move]bool) {
+func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, unsettled map[*plan.Move]bool) {
 	seen := map[*plan.Move]bool{}
 	for _, ru := range pl.Rollups.All() {
 		for _, mv := range ru.Marks {
@@ -96,7 +96,7 @@ func (w *work) clearMarks(pl *plan.Changes, unsettled map[*plan.Move]bool) {
 				continue
 			}
 			seen[mv] = true
-			w.failed(mv.First, w.clearDue(w.ctx, mv))
+			w.failed(mv.First, w.clearDue(ctx, mv))
 		}
 	}
 }
@@ -276,19 +276,19 @@ func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target chan
 // takeOff takes what former rules, or rules of a former entity, wrote off items that
 // still carry it. Should an item be what it was again by now, the record of this
 // write heals it.
-func (w *work) takeOff(leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
+func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
-		w.ended(left.First, id.Binding, id.Key, w.takeOffOne(id, left))
+		w.ended(ctx, left.First, id.Binding, id.Key, w.takeOffOne(ctx, id, left))
 	}
 }
 
 // takeOffOne looks at the item again where somebody has written there meanwhile.
-func (w *work) takeOffOne(id plan.ItemRule, left *plan.Leftover) error {
-	return contend(w.ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (round, error) {
+func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
+	return contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (round, error) {
 		if left.Whole {
-			return settled, w.dropWhole(id, left)
+			return settled, w.dropWhole(ctx, id, left)
 		}
-		ended, standing, err := w.writeTarget(w.ctx, w.takeOffNames(id, left))
+		ended, standing, err := w.writeTarget(ctx, w.takeOffNames(id, left))
 		if err != nil || ended != raceLost || standing == nil {
 			return settled, err
 		}
@@ -315,15 +315,15 @@ func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *targetWrite 
 }
 
 // bare takes the attribute off items that have no unique value, and so display nothing.
-func (w *work) bare(bares *plan.Asked[plan.ItemRule, plan.Bare]) {
+func (w *work) bare(ctx context.Context, bares *plan.Asked[plan.ItemRule, plan.Bare]) {
 	for id, ba := range bares.All() {
-		allowed, err := w.mayHeal(w.ctx, id.Binding, id.Key, ba.Contested)
+		allowed, err := w.mayHeal(ctx, id.Binding, id.Key, ba.Contested)
 		if err == nil && allowed {
 			t := onTarget(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
 			t.takeOff(id.Rule.Writes[0], id.Stamp)
 			t.condition = w.stillEntity(t.expression, id.Rule.Target)
 			t.holds(ba.Last, id.Rule.Target.Unique)
-			_, _, err = w.writeTarget(w.ctx, t)
+			_, _, err = w.writeTarget(ctx, t)
 		}
 		w.failed(ba.First, err)
 	}
