@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/dynamill/dynamill/internal/awscall"
 )
 
 // roundsMax bounds how often work that loses to other writers begins anew, before the
@@ -53,7 +55,7 @@ func contend(ctx context.Context, doing string, work func() (round, error)) erro
 
 // pause waits a little longer with every round, with jitter, unless the context ends.
 func pause(ctx context.Context, try int) {
-	limit := min(retryLast, retryFirst<<min(try, 8))
+	limit := min(awscall.PauseLast, awscall.PauseFirst<<min(try, 8))
 	select {
 	case <-ctx.Done():
 	case <-time.After(rand.N(limit)):

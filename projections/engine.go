@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -122,11 +122,11 @@ type counters struct {
 
 // refused counts what an answer that is no success says about the load.
 func (c *counters) refused(err error) {
-	codes := codesOf(err)
-	if slices.ContainsFunc(codes, func(code string) bool { return conflictCodes[code] }) {
+	conflict, throttled := awscall.Load(err)
+	if conflict {
 		c.Conflicts.Add(1)
 	}
-	if slices.ContainsFunc(codes, func(code string) bool { return throttleCodes[code] }) {
+	if throttled {
 		c.Throttles.Add(1)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -200,7 +201,7 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*plan.Move
 			if gone, err := e.reject(ctx, p.moves[0], p.id, refused, suffix); gone || err != nil {
 				return nil, err
 			}
-		case codeOf(reason) == "ConditionalCheckFailed" && p.onMirror():
+		case awscall.ReasonCode(reason) == "ConditionalCheckFailed" && p.onMirror():
 			p.moves[0].See(p.target, image(attributes.ItemFromTable(reason.Item)))
 		}
 	}
@@ -220,7 +221,7 @@ func (e *Engine) replanned(ctx context.Context, reasons []ddb.CancellationReason
 		states[mv] = entryState{same: true}
 	}
 	for i, reason := range reasons {
-		if p := parts[i]; p.entry && codeOf(reason) == "ConditionalCheckFailed" {
+		if p := parts[i]; p.entry && awscall.ReasonCode(reason) == "ConditionalCheckFailed" {
 			done, err := e.replan(ctx, p.moves[0], reason.Item)
 			if err != nil {
 				return nil, err

@@ -3,14 +3,13 @@ package projections
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -42,17 +41,11 @@ func refusal(err error) string {
 
 // refusedAction is why DynamoDB refuses one action of a transaction for good; "" if it does not.
 func refusedAction(r ddb.CancellationReason) string {
-	code := codeOf(r)
-	if code == "None" || code == "ConditionalCheckFailed" || asksForRetry(code) {
+	code := awscall.ReasonCode(r)
+	if code == "None" || code == "ConditionalCheckFailed" || awscall.RetryCode(code) {
 		return ""
 	}
 	return code + ": " + aws.ToString(r.Message)
-}
-
-// tooLarge reports whether an endpoint refused a request by its size alone.
-func tooLarge(err error) bool {
-	var response *smithyhttp.ResponseError
-	return errors.As(err, &response) && response.HTTPStatusCode() == http.StatusRequestEntityTooLarge
 }
 
 func writeRejected(reason string) *rules.ItemError {

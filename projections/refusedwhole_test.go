@@ -13,6 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
 )
 
 // asLocal answers as DynamoDB Local does: what no number or item can hold refuses the whole transaction.
@@ -23,7 +24,7 @@ func (c asLocal) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 	var canceled *ddb.TransactionCanceledException
 	if errors.As(err, &canceled) {
 		for _, r := range canceled.CancellationReasons {
-			if codeOf(r) == "ValidationError" {
+			if awscall.ReasonCode(r) == "ValidationError" {
 				return nil, &smithy.GenericAPIError{Code: "ValidationException", Message: *r.Message}
 			}
 		}

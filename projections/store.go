@@ -3,26 +3,22 @@ package projections
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/cenkalti/backoff/v4"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/awscall"
 )
 
 const (
-	batchGetMax = 100 // keys in one BatchGetItem (DynamoDB API)
-
-	retryFirst = 25 * time.Millisecond
-	retryLast  = 2 * time.Second
-	retryTotal = time.Minute // then the caller's driver tries the records again
+	batchGetMax = 100         // keys in one BatchGetItem (DynamoDB API)
+	retryTotal  = time.Minute // then the caller's driver tries the records again
 )
 
 type (
@@ -32,47 +28,20 @@ type (
 
 // attempt calls f until it succeeds, fails for good, or a minute has passed.
 func attempt[T any](ctx context.Context, counts *counters, doing string, f func() (T, error)) (T, error) {
-	policy := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryLast), backoff.WithMaxElapsedTime(retryTotal))
-	out, err := backoff.RetryNotifyWithData(func() (out T, err error) {
-		if ctx.Err() != nil {
-			return out, backoff.Permanent(ctx.Err()) // not its cause: callers ask for context.Canceled
+	sent := false
+	out, err := awscall.Persist(ctx, retryTotal, func() (T, error) {
+		if sent {
+			counts.Retries.Add(1)
 		}
-		if out, err = f(); err == nil {
-			return out, nil
-		}
+		sent = true
+		out, err := f()
 		counts.refused(err)
-		if !retryable(err) {
-			return out, backoff.Permanent(err)
-		}
 		return out, err
-	}, backoff.WithContext(policy, ctx), func(error, time.Duration) { counts.Retries.Add(1) })
+	})
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", doing, err)
 	}
 	return out, nil
-}
-
-// retryable reports whether an error is worth another try of the same request.
-// A canceled transaction is, if every reason is.
-func retryable(err error) bool {
-	var canceled *ddb.TransactionCanceledException
-	if !errors.As(err, &canceled) {
-		return classify(err) == classRetry
-	}
-	for _, r := range canceled.CancellationReasons {
-		if code := codeOf(r); code != "None" && !asksForRetry(code) {
-			return false
-		}
-	}
-	return true
-}
-
-func codeOf(r ddb.CancellationReason) string {
-	if r.Code == nil {
-		return "None"
-	}
-	return *r.Code
 }
 
 // every calls f for 0 to n-1, several at once, and returns all that they return.

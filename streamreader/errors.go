@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
@@ -104,8 +103,6 @@ func classify(err error) verdict {
 		expired  *streams.ExpiredIteratorException
 		trimmed  *streams.TrimmedDataAccessException
 		notFound *streams.ResourceNotFoundException
-		limit    *streams.LimitExceededException
-		internal *streams.InternalServerError
 		api      smithy.APIError
 
 		permanent *permanentError
@@ -120,16 +117,13 @@ func classify(err error) verdict {
 		return verdictTrimmed
 	case errors.As(err, &notFound):
 		return verdictGone
-	case errors.As(err, &limit), errors.As(err, &internal), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		return verdictRetry // a call's time is bounded by the reader, whatever the client says of why it was not enough
-	case retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary,
-		retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary:
-		return verdictRetry
 	case !errors.As(err, &api):
 		// Not an answer of the service: connections, timeouts, credentials
 		// that cannot be fetched for the moment.
 		return verdictRetry
-	case api.ErrorFault() == smithy.FaultServer:
+	case awscall.Passes(err):
 		return verdictRetry
 	}
 	return verdictFatal

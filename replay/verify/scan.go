@@ -9,12 +9,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/cenkalti/backoff/v4"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/replay/internal/refusal"
+	"github.com/dynamill/dynamill/internal/awscall"
 )
 
 // ScanClient is what scanning needs of DynamoDB; *dynamodb.Client satisfies it.
@@ -89,15 +88,11 @@ func (s *Scan) segment(ctx context.Context, segment, segments int, f func(change
 
 // page reads a page, and tries again where that may help.
 func (s *Scan) page(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
-	policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(scanRetryTotal))
-	return backoff.RetryWithData(func() (*dynamodb.ScanOutput, error) {
+	return awscall.Persist(ctx, scanRetryTotal, func() (*dynamodb.ScanOutput, error) {
 		out, err := s.Client.Scan(ctx, in)
-		switch {
-		case err == nil && out.ConsumedCapacity != nil:
+		if err == nil && out.ConsumedCapacity != nil {
 			s.units.Add(int64(aws.ToFloat64(out.ConsumedCapacity.CapacityUnits) * 1000))
-		case err != nil && (ctx.Err() != nil || !refusal.Passes(err)):
-			return nil, backoff.Permanent(err)
 		}
 		return out, err
-	}, backoff.WithContext(policy, ctx))
+	})
 }

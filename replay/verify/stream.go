@@ -11,12 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-	"github.com/cenkalti/backoff/v4"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/replay/internal/refusal"
+	"github.com/dynamill/dynamill/internal/awscall"
 )
 
 // StreamClient is what reading a stream needs; *dynamodbstreams.Client satisfies it.
@@ -206,14 +205,7 @@ func (s *Stream) record(label string, raw *streams.Record, f func(*change.Record
 	return f(rec)
 }
 
-// persist tries again what was refused for a reason that passes.
+// persist sends a call again that was refused for a reason that passes.
 func persist[T any](ctx context.Context, call func() (T, error)) (T, error) {
-	policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(streamRetryTime))
-	return backoff.RetryWithData(func() (T, error) {
-		out, err := call()
-		if err != nil && (ctx.Err() != nil || !refusal.Passes(err)) {
-			return out, backoff.Permanent(err)
-		}
-		return out, err
-	}, backoff.WithContext(policy, ctx))
+	return awscall.Persist(ctx, streamRetryTime, call)
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/cenkalti/backoff/v4"
 
-	"github.com/dynamill/dynamill/replay/internal/refusal"
+	"github.com/dynamill/dynamill/internal/awscall"
 )
 
 // ErrLost says that a piece belongs to somebody else by now.
@@ -44,14 +43,7 @@ func NewStore(client Client, table string, unique func() string) *Store {
 
 // Attempt sends a request until it is answered for good, or for a minute.
 func Attempt[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	policy := backoff.WithContext(backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(retryTotal)), ctx)
-	return backoff.RetryWithData(func() (T, error) {
-		out, err := f()
-		if err != nil && !refusal.Passes(err) {
-			return out, backoff.Permanent(err)
-		}
-		return out, err
-	}, policy)
+	return awscall.Persist(ctx, retryTotal, f)
 }
 
 // Get reads a run's row; nil if there is none.

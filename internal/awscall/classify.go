@@ -1,0 +1,132 @@
+// Package awscall judges failed calls to AWS by their types and codes, never by
+// message texts, and sends calls again where that may help. It imports no other room.
+package awscall
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Class is what an error asks for.
+type Class uint8
+
+// The classes of errors.
+const (
+	Fatal     Class = iota // the caller stops: it has no answer to this error
+	Retry                  // throttling, conflict, network, a server's fault: the same call may succeed later
+	Refused                // DynamoDB never takes this write as it is
+	Condition              // a condition failed: another writer was faster
+	Canceled               // a transaction was canceled; its reasons say why
+)
+
+// The API error codes that ask for another try, beside those that the AWS SDK
+// sends again (DynamoDB developer guide, "Error handling with DynamoDB").
+var (
+	throttleCodes = []string{
+		"ThrottlingException", "ThrottlingError", "Throttling", "RequestLimitExceeded",
+		"ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded",
+	}
+	conflictCodes = []string{
+		"TransactionConflictException", "TransactionConflict", "TransactionInProgressException", "ReplicatedWriteConflictException",
+	}
+	troubleCodes = []string{"InternalServerError", "ServiceUnavailable", "ServiceUnavailableException", "LimitExceededException"}
+	refusedCodes = []string{"ValidationException", "ItemCollectionSizeLimitExceededException"}
+)
+
+var retried = retry.IsErrorRetryables(retry.DefaultRetryables)
+
+// Classify judges an error. Of a canceled transaction only its reasons can say more.
+func Classify(err error) Class {
+	var (
+		condition *ddb.ConditionalCheckFailedException
+		canceled  *ddb.TransactionCanceledException
+		api       smithy.APIError
+	)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return Fatal // a deadline is a timeout of the network; a caller that waits looks at its own
+	case errors.As(err, &condition):
+		return Condition
+	case errors.As(err, &canceled):
+		return Canceled
+	case tooLarge(err):
+		return Refused
+	case retried.IsErrorRetryable(err) == aws.TrueTernary, ofNetwork(err):
+		return Retry
+	case !errors.As(err, &api):
+		return Fatal
+	case RetryCode(api.ErrorCode()), api.ErrorFault() == smithy.FaultServer:
+		return Retry
+	case slices.Contains(refusedCodes, api.ErrorCode()):
+		return Refused
+	}
+	return Fatal
+}
+
+// ofNetwork reports a failure on the way, but for a name that does not exist.
+func ofNetwork(err error) bool {
+	var network net.Error
+	var lookup *net.DNSError
+	return errors.As(err, &network) && (!errors.As(err, &lookup) || !lookup.IsNotFound)
+}
+
+// tooLarge reports whether an endpoint refused a request by its size alone.
+func tooLarge(err error) bool {
+	var response *smithyhttp.ResponseError
+	return errors.As(err, &response) && response.HTTPStatusCode() == http.StatusRequestEntityTooLarge
+}
+
+// Passes reports whether an error is worth another try of the same request.
+// A canceled transaction is, if every reason is.
+func Passes(err error) bool {
+	var canceled *ddb.TransactionCanceledException
+	if !errors.As(err, &canceled) {
+		return Classify(err) == Retry
+	}
+	return !slices.ContainsFunc(canceled.CancellationReasons, func(r ddb.CancellationReason) bool {
+		return ReasonCode(r) != "None" && !RetryCode(ReasonCode(r))
+	})
+}
+
+// RetryCode reports whether an error code asks for another try.
+func RetryCode(code string) bool {
+	return slices.Contains(throttleCodes, code) || slices.Contains(conflictCodes, code) || slices.Contains(troubleCodes, code)
+}
+
+// ReasonCode is the code of a reason why a transaction was canceled; "None" for an action that is no reason.
+func ReasonCode(r ddb.CancellationReason) string {
+	if r.Code == nil {
+		return "None"
+	}
+	return *r.Code
+}
+
+// Load reports whether an error says that other writers were at the same items, and
+// whether it says that more was asked for than the capacity.
+func Load(err error) (conflict, throttled bool) {
+	var codes []string
+	var canceled *ddb.TransactionCanceledException
+	var api smithy.APIError
+	switch {
+	case errors.As(err, &canceled):
+		for _, r := range canceled.CancellationReasons {
+			codes = append(codes, ReasonCode(r))
+		}
+	case errors.As(err, &api):
+		codes = append(codes, api.ErrorCode())
+	}
+	for _, code := range codes {
+		conflict = conflict || slices.Contains(conflictCodes, code)
+		throttled = throttled || slices.Contains(throttleCodes, code)
+	}
+	return conflict, throttled
+}
