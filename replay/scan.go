@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 )
 
 const (
@@ -134,9 +134,9 @@ func (s *Scan) Read(ctx context.Context, piece Piece, cursor string) (Page, erro
 	}
 	s.config.Pace.pay(page.ReadUnits)
 	for _, item := range out.Items {
-		key, err := s.key(item)
+		key, err := attributes.KeyOf(attributes.ItemFromTable(item), s.config.Keys.Partition, s.config.Keys.Sort)
 		if err != nil {
-			return Page{}, err
+			return Page{}, fmt.Errorf("an item of table %s: %w", s.config.Table, err)
 		}
 		page.Keys = append(page.Keys, key)
 	}
@@ -162,22 +162,6 @@ func (s *Scan) request(piece Piece, segment int32, start map[string]types.Attrib
 		in.Segment, in.TotalSegments = &segment, &total
 	}
 	return in
-}
-
-func (s *Scan) key(item map[string]types.AttributeValue) (change.Key, error) {
-	partition, err := keyAttribute(item, s.config.Keys.Partition)
-	if err != nil {
-		return change.Key{}, fmt.Errorf("table %s: %w", s.config.Table, err)
-	}
-	key := change.Key{Partition: partition.text}
-	if s.config.Keys.Sort != "" {
-		sort, err := keyAttribute(item, s.config.Keys.Sort)
-		if err != nil {
-			return change.Key{}, fmt.Errorf("table %s: %w", s.config.Table, err)
-		}
-		key.Sort = sort.text
-	}
-	return key, nil
 }
 
 type keyValue struct{ kind, text string }

@@ -1,9 +1,6 @@
 package streamreader
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
@@ -34,58 +31,17 @@ func (d decoder) records(page []streams.Record) ([]change.Record, []mark, error)
 }
 
 func (d decoder) record(raw *streams.Record) (change.Record, error) {
-	body := raw.Dynamodb
-	if body == nil || body.SequenceNumber == nil {
-		return change.Record{}, &RecordError{Reason: "it has no sequence number"}
+	record, err := attributes.RecordDecoder{Label: d.label, Partition: d.partition, Sort: d.sortName}.Decode(raw)
+	if err == nil {
+		return record, nil
 	}
-	position, err := d.position(*body.SequenceNumber)
-	if err != nil {
-		return change.Record{}, &RecordError{SequenceNumber: *body.SequenceNumber, Reason: err.Error()}
+	bad := &RecordError{Reason: err.Error()}
+	if raw.Dynamodb != nil {
+		bad.SequenceNumber = aws.ToString(raw.Dynamodb.SequenceNumber)
 	}
-	record := change.Record{
-		Position: position,
-		Old:      image(body.OldImage),
-		New:      image(body.NewImage),
-		Created:  aws.ToTime(body.ApproximateCreationDateTime),
-		Expired:  expired(raw.UserIdentity),
-	}
-	if record.Key.Partition, err = keyText(body.Keys, d.partition); err == nil && d.sortName != "" {
-		record.Key.Sort, err = keyText(body.Keys, d.sortName)
-	}
-	if err != nil {
-		return change.Record{}, &RecordError{SequenceNumber: *body.SequenceNumber, Reason: err.Error()}
-	}
-	return record, nil
+	return change.Record{}, bad
 }
 
 func (d decoder) position(sequence string) (change.Position, error) {
 	return change.NewPosition(d.label, sequence)
-}
-
-// image returns nil, not an empty Image, where the item did not exist.
-func image(av map[string]streams.AttributeValue) change.Image {
-	if len(av) == 0 {
-		return nil
-	}
-	return attributes.StreamImage(av)
-}
-
-func keyText(keys map[string]streams.AttributeValue, name string) (string, error) {
-	switch v := keys[name].(type) {
-	case *streams.AttributeValueMemberS:
-		return v.Value, nil
-	case *streams.AttributeValueMemberN:
-		return v.Value, nil
-	case *streams.AttributeValueMemberB:
-		return "", fmt.Errorf("key attribute %s is binary (type B): only string and number keys are supported", name)
-	}
-	return "", fmt.Errorf("it has no key attribute %s", name)
-}
-
-// expired recognises a deletion by time to live. GetRecords writes the members'
-// values with capitals, Lambda without; both count.
-func expired(by *streams.Identity) bool {
-	return by != nil &&
-		strings.EqualFold(aws.ToString(by.Type), "Service") &&
-		strings.EqualFold(aws.ToString(by.PrincipalId), "dynamodb.amazonaws.com")
 }

@@ -1,5 +1,5 @@
-// Package attributes turns the AWS SDK's attribute values into change.Values
-// and back. It is the only room that knows both.
+// Package attributes turns the AWS SDK's attribute values and stream records into
+// change.Values and change.Records. It is the only room that knows both.
 package attributes
 
 import (

@@ -82,11 +82,12 @@ func (s *Stream) Unapplied(ctx context.Context, then Applied, f func(*change.Rec
 		}
 		return f(rec)
 	}
+	decoder := attributes.RecordDecoder{Label: label, Partition: s.PartitionKey, Sort: s.SortKey}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(shardsAtOnce)
 	for _, shard := range shards {
 		if checkpoint := then.Shards[shard]; !checkpoint.Done {
-			g.Go(func() error { return s.shard(ctx, label, shard, checkpoint.After, locked) })
+			g.Go(func() error { return s.shard(ctx, decoder, shard, checkpoint.After, locked) })
 		}
 	}
 	return g.Wait()
@@ -112,7 +113,7 @@ func (s *Stream) shards(ctx context.Context) (label string, ids []string, err er
 }
 
 // shard reads one shard behind a sequence number, or, where that is trimmed, all that is left of it.
-func (s *Stream) shard(ctx context.Context, label, id, after string, f func(*change.Record) error) error {
+func (s *Stream) shard(ctx context.Context, decoder attributes.RecordDecoder, id, after string, f func(*change.Record) error) error {
 	iterator, err := s.open(ctx, id, after)
 	if err != nil || iterator == nil {
 		return err
@@ -122,7 +123,7 @@ func (s *Stream) shard(ctx context.Context, label, id, after string, f func(*cha
 			return s.Client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator})
 		})
 		if trimmed := new(streams.TrimmedDataAccessException); errors.As(err, &trimmed) && after != "" {
-			return s.shard(ctx, label, id, "", f)
+			return s.shard(ctx, decoder, id, "", f)
 		} else if errors.As(err, &trimmed) && reopened < reopensMax {
 			// The oldest record went after the iterator for it was taken.
 			reopened++
@@ -132,18 +133,20 @@ func (s *Stream) shard(ctx context.Context, label, id, after string, f func(*cha
 			continue
 		}
 		if expired := new(streams.ExpiredIteratorException); errors.As(err, &expired) { // whoever reads was suspended for a while
-			return s.shard(ctx, label, id, after, f)
+			return s.shard(ctx, decoder, id, after, f)
 		}
 		if err != nil {
 			return fmt.Errorf("reading shard %s: %w", id, err)
 		}
 		for i := range out.Records {
-			if err := s.record(label, &out.Records[i], f); err != nil {
+			record, err := decoder.Decode(&out.Records[i])
+			if err != nil {
+				return fmt.Errorf("a record of the stream: %w", err)
+			}
+			if err := f(&record); err != nil {
 				return err
 			}
-			if r := out.Records[i].Dynamodb; r != nil && r.SequenceNumber != nil {
-				after = *r.SequenceNumber
-			}
+			after = *out.Records[i].Dynamodb.SequenceNumber
 		}
 		if iterator = out.NextShardIterator; len(out.Records) > 0 {
 			empty = 0
@@ -179,30 +182,6 @@ func (s *Stream) open(ctx context.Context, id, after string) (*string, error) {
 		return nil, fmt.Errorf("opening shard %s: %w", id, err)
 	}
 	return out.ShardIterator, nil
-}
-
-func (s *Stream) record(label string, raw *streams.Record, f func(*change.Record) error) error {
-	body := raw.Dynamodb
-	if body == nil {
-		return nil
-	}
-	rec := &change.Record{Created: aws.ToTime(body.ApproximateCreationDateTime)}
-	var err error
-	if rec.Position, err = change.NewPosition(label, aws.ToString(body.SequenceNumber)); err != nil {
-		return fmt.Errorf("a record of the stream: %w", err)
-	}
-	keys := attributes.StreamImage(body.Keys)
-	rec.Key.Partition = keys.Lookup(s.PartitionKey).Text()
-	if s.SortKey != "" {
-		rec.Key.Sort = keys.Lookup(s.SortKey).Text()
-	}
-	if len(body.OldImage) > 0 {
-		rec.Old = attributes.StreamImage(body.OldImage)
-	}
-	if len(body.NewImage) > 0 {
-		rec.New = attributes.StreamImage(body.NewImage)
-	}
-	return f(rec)
 }
 
 // persist sends a call again that was refused for a reason that passes.
