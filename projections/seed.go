@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/tablescan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -163,41 +162,33 @@ func (e *Engine) endPass(ctx context.Context, cursor seedCursor) error {
 // seedPass goes over a table once, from the cursor on.
 func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(int64)) error {
 	p := e.passOf(*cursor)
-	in := &dynamodb.ScanInput{TableName: ptr(e.TableOf(p.String())), ConsistentRead: ptr(true), ExclusiveStartKey: cursor.last, Limit: ptr(int32(seedPageMax))}
-	c := newExpression()
+	table := &tablescan.Table{Client: e.client, TableName: e.TableOf(p.String()), Segments: 1, Attributes: []string{e.partitionKey}}
 	keyOf := e.keyOf
-	names := []string{e.partitionKey, e.sortKey}
-	if *in.TableName == e.stateTable {
-		keyOf, names = stateRowKey, []string{statePartition, stateSort}
+	if table.TableName == e.stateTable {
+		keyOf, table.Attributes = stateRowKey, []string{statePartition, stateSort}
+	} else if e.sortKey != "" {
+		table.Attributes = append(table.Attributes, e.sortKey)
 	}
-	for i, name := range names {
-		if name != "" {
-			names[i] = c.name(name)
-		}
-	}
-	in.ProjectionExpression, in.ExpressionAttributeNames = ptr(strings.TrimSuffix(strings.Join(names, ", "), ", ")), c.names
 	for {
-		out, err := attempt(ctx, &e.counters, "scanning the table", func() (*dynamodb.ScanOutput, error) { return e.client.Scan(ctx, in) })
+		page, err := attempt(ctx, &e.counters, "scanning the table", func() (tablescan.Page, error) { return table.Read(ctx, 0, cursor.last, seedPageMax) })
 		if err != nil {
 			return err
 		}
-		keys := make([]change.Key, len(out.Items))
-		for i, r := range out.Items {
+		keys := make([]change.Key, len(page.Items))
+		for i, r := range page.Items {
 			keys[i] = keyOf(r)
 		}
 		if err := e.workPass(ctx, p, keys); err != nil {
 			return err
 		}
-		cursor.items += int64(len(out.Items))
+		cursor.items += int64(len(page.Items))
 		report(cursor.items)
-		cursor.last = out.LastEvaluatedKey
-		if len(cursor.last) == 0 {
+		if cursor.last = page.Next; cursor.last == nil {
 			return nil
 		}
 		if err := e.saveCursor(ctx, cursor); err != nil {
 			return err
 		}
-		in.ExclusiveStartKey = cursor.last
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 const (
@@ -48,9 +49,16 @@ type ScanConfig struct {
 	Pace                 *ReadPace // nil: as fast as asked
 }
 
+// ReadPace bounds the read units per second of all scans that share it.
+type ReadPace = tablescan.Pace
+
+// NewReadPace holds to unitsMax read units per second; it returns nil for 0.
+func NewReadPace(unitsMax float64) *ReadPace { return tablescan.NewPace(unitsMax) }
+
 // Scan is the source of all keys in a table.
 type Scan struct {
 	config ScanConfig
+	table  *tablescan.Table
 	items  int64 // in the whole table, by the latest count of DynamoDB
 }
 
@@ -69,6 +77,13 @@ func NewScan(ctx context.Context, config ScanConfig) (*Scan, error) {
 		s.config.Segments = cmp.Or(config.Segments, segmentsFor(aws.ToInt64(out.Table.TableSizeBytes)))
 	}
 	s.config.Segments = max(s.config.Segments, 1)
+	s.table = &tablescan.Table{
+		Client: config.Client, TableName: config.Table, Segments: s.config.Segments, Attributes: []string{config.Keys.Partition},
+		EventuallyConsistent: config.EventuallyConsistent, Pace: config.Pace,
+	}
+	if config.Keys.Sort != "" {
+		s.table.Attributes = append(s.table.Attributes, config.Keys.Sort)
+	}
 	return s, nil
 }
 
@@ -101,10 +116,10 @@ func (s *Scan) Pieces(context.Context) ([]Piece, error) {
 	return pieces, nil
 }
 
-func (s *Scan) segment(piece Piece) (int32, error) {
-	var number, of int32
+func (s *Scan) segment(piece Piece) (int, error) {
+	var number, of int
 	if n, err := fmt.Sscanf(piece.Name, segmentForm, &number, &of); n != 2 || err != nil ||
-		piece.Name != fmt.Sprintf(segmentForm, number, of) || int(of) != s.config.Segments || number < 1 || number > of {
+		piece.Name != fmt.Sprintf(segmentForm, number, of) || of != s.config.Segments || number < 1 || number > of {
 		return 0, fmt.Errorf("%q is no piece of the %s", piece.Name, s.Describe())
 	}
 	return number - 1, nil
@@ -121,19 +136,12 @@ func (s *Scan) Read(ctx context.Context, piece Piece, cursor string) (Page, erro
 	if err != nil {
 		return Page{}, fmt.Errorf("%s of table %s: %w", piece.Name, s.config.Table, err)
 	}
-	if err := s.config.Pace.wait(ctx); err != nil {
-		return Page{}, err
-	}
-	out, err := s.config.Client.Scan(ctx, s.request(piece, segment, start))
+	scanned, err := s.table.Read(ctx, segment, start, piece.pageMax())
 	if err != nil {
 		return Page{}, fmt.Errorf("scanning %s of table %s: %w", piece.Name, s.config.Table, err)
 	}
-	page := Page{Items: int64(out.ScannedCount), Next: cursor, Last: len(out.LastEvaluatedKey) == 0}
-	if used := out.ConsumedCapacity; used != nil {
-		page.ReadUnits = aws.ToFloat64(used.CapacityUnits)
-	}
-	s.config.Pace.pay(page.ReadUnits)
-	for _, item := range out.Items {
+	page := Page{Items: scanned.Scanned, ReadUnits: scanned.ReadUnits, Next: cursor, Last: scanned.Next == nil}
+	for _, item := range scanned.Items {
 		key, err := attributes.KeyOf(attributes.ItemFromTable(item), s.config.Keys.Partition, s.config.Keys.Sort)
 		if err != nil {
 			return Page{}, fmt.Errorf("an item of table %s: %w", s.config.Table, err)
@@ -141,27 +149,9 @@ func (s *Scan) Read(ctx context.Context, piece Piece, cursor string) (Page, erro
 		page.Keys = append(page.Keys, key)
 	}
 	if !page.Last {
-		page.Next, err = s.cursor(out.LastEvaluatedKey)
+		page.Next, err = s.cursor(scanned.Next)
 	}
 	return page, err
-}
-
-func (s *Scan) request(piece Piece, segment int32, start map[string]types.AttributeValue) *dynamodb.ScanInput {
-	projection, names := "#p", map[string]string{"#p": s.config.Keys.Partition}
-	if s.config.Keys.Sort != "" {
-		projection, names["#s"] = "#p, #s", s.config.Keys.Sort
-	}
-	in := &dynamodb.ScanInput{
-		TableName: &s.config.Table, ConsistentRead: aws.Bool(!s.config.EventuallyConsistent),
-		Limit: aws.Int32(int32(piece.pageMax())), ExclusiveStartKey: start, //nolint:gosec // at most pageItemsMax
-		ProjectionExpression: &projection, ExpressionAttributeNames: names,
-		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-	}
-	if s.config.Segments > 1 {
-		total := int32(s.config.Segments) //nolint:gosec // bounded by ScanSegmentsLimit
-		in.Segment, in.TotalSegments = &segment, &total
-	}
-	return in
 }
 
 type keyValue struct{ kind, text string }

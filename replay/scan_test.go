@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -192,7 +193,9 @@ func TestAScanAsksForKeysOnlyAndForConsistencyUnlessTold(t *testing.T) {
 		}
 		readAll(t, scan, nil)
 		in := client.asked[1]
-		if *in.ConsistentRead == eventually || *in.Segment != 1 || *in.TotalSegments != 2 || *in.ProjectionExpression != "#p, #s" {
+		keys := map[string]string{"#a0": "pk", "#a1": "sk"}
+		if *in.ConsistentRead == eventually || *in.Segment != 1 || *in.TotalSegments != 2 ||
+			*in.ProjectionExpression != "#a0, #a1" || !maps.Equal(in.ExpressionAttributeNames, keys) {
 			t.Errorf("asked %+v", in)
 		}
 	}

@@ -232,10 +232,7 @@ func (r *replayer) work(ctx context.Context) error {
 }
 
 func (r *replayer) config(report func(replay.Progress)) replay.Config {
-	var pace *replay.ReadPace
-	if r.options.readRateMax > 0 {
-		pace = replay.NewReadPace(r.options.readRateMax)
-	}
+	pace := replay.NewReadPace(r.options.readRateMax)
 	stateTable := r.engine.Describe().StateTable
 	return replay.Config{
 		Engine: r.engine, State: r.env.tables, StateTable: stateTable, Source: r.source, Rules: r.options.rules,

@@ -56,8 +56,9 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	if err != nil {
 		return r.env.classify(fmt.Errorf("looking at table %q: %w", r.env.table, err))
 	}
-	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: min(r.options.segments, scanSegmentsMax), Rate: r.options.readRateMax}
-	rows := &verify.Scan{Client: r.env.tables, TableName: r.env.stateTable, Rate: r.options.readRateMax}
+	pace := verify.NewReadPace(r.options.readRateMax)
+	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: min(r.options.segments, scanSegmentsMax), Pace: pace}
+	rows := &verify.Scan{Client: r.env.tables, TableName: r.env.stateTable, Pace: pace}
 	byRule := map[string]*preview{}
 	cfg := verify.Config{
 		Auditor: audit, Items: items, Ahead: true, Logger: r.logger,

@@ -3,13 +3,9 @@ package main
 import (
 	"context"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/replay/verify"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 // sampleSegments is how many parts of the table give equal numbers of items to a sample.
@@ -33,16 +29,17 @@ type tableSample struct {
 
 // sampleSegment is one part of the table, as far as it was read.
 type sampleSegment struct {
-	number int32
-	next   map[string]types.AttributeValue
+	number int
+	next   tablescan.Key
 }
 
 // sampleTable hands items of the table to take, within the bounds. It reads from
 // several segments, so that the items come from all over the table's partitions.
-func sampleTable(ctx context.Context, client verify.ScanClient, table string, bounds sampleBounds, take func(change.Item) error) (s tableSample, err error) {
+func sampleTable(ctx context.Context, client tablescan.Client, table string, bounds sampleBounds, take func(change.Item) error) (s tableSample, err error) {
+	scan := &tablescan.Table{Client: client, TableName: table, Segments: sampleSegments, EventuallyConsistent: true}
 	segments := make([]*sampleSegment, sampleSegments)
 	for i := range segments {
-		segments[i] = &sampleSegment{number: int32(i)}
+		segments[i] = &sampleSegment{number: i}
 	}
 	for pages := 0; len(segments) > 0; {
 		var unfinished []*sampleSegment
@@ -52,10 +49,7 @@ func sampleTable(ctx context.Context, client verify.ScanClient, table string, bo
 			if limit == 0 || pages == bounds.pagesMax {
 				return s, nil
 			}
-			page, err := client.Scan(ctx, &dynamodb.ScanInput{
-				TableName: &table, Segment: &segment.number, TotalSegments: aws.Int32(sampleSegments), ExclusiveStartKey: segment.next,
-				Limit: aws.Int32(int32(limit)), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-			})
+			page, err := scan.Read(ctx, segment.number, segment.next, limit)
 			if err != nil {
 				return s, err
 			}
@@ -66,10 +60,8 @@ func sampleTable(ctx context.Context, client verify.ScanClient, table string, bo
 				}
 			}
 			s.items += len(page.Items)
-			if page.ConsumedCapacity != nil {
-				s.readUnits += aws.ToFloat64(page.ConsumedCapacity.CapacityUnits)
-			}
-			if segment.next = page.LastEvaluatedKey; segment.next != nil {
+			s.readUnits += page.ReadUnits
+			if segment.next = page.Next; segment.next != nil {
 				unfinished = append(unfinished, segment)
 			}
 		}

@@ -207,8 +207,9 @@ func (a *app) verifyTable(ctx context.Context, j *job, env *environment, options
 		Auditor: audit, Logger: j.logger, MemoryBytes: options.memoryBytes, TempDir: options.tempDir, Settle: options.settle, Wait: options.waitOrNone(),
 		Sample: options.share, SampleSeed: options.sampleSeed, Found: report.found,
 	}
-	items := &verify.Scan{Client: env.tables, TableName: env.table, Segments: options.segments, Rate: options.readRateMax}
-	rows := &verify.Scan{Client: env.tables, TableName: env.stateTable, Segments: options.segments, Rate: options.readRateMax}
+	pace := verify.NewReadPace(options.readRateMax)
+	items := &verify.Scan{Client: env.tables, TableName: env.table, Segments: options.segments, Pace: pace}
+	rows := &verify.Scan{Client: env.tables, TableName: env.stateTable, Segments: options.segments, Pace: pace}
 	cfg.Items, cfg.Rows = items, rows
 	report.readUnits = func() float64 { return items.ReadUnits() + rows.ReadUnits() }
 	if options.share < 1 {

@@ -1,4 +1,4 @@
-package replay
+package tablescan
 
 import (
 	"context"
@@ -11,18 +11,21 @@ import (
 // readBurstPart is the part of a second's read units that may go at once after a pause.
 const readBurstPart = 10
 
-// ReadPace keeps reads below a number of read units per second, all those
-// together that share it. What a page takes is known only behind it: it is a
-// debt then, which the next pages wait for.
-type ReadPace struct{ limiter *rate.Limiter }
+// Pace keeps reads below a number of read units per second, all those together
+// that share it. Only the answer says how many units a page took: they are a debt
+// then, which the next pages wait for. A nil Pace waits for nothing.
+type Pace struct{ limiter *rate.Limiter }
 
-// NewReadPace holds to unitsMax read units per second, which is more than 0.
-func NewReadPace(unitsMax float64) *ReadPace {
-	return &ReadPace{rate.NewLimiter(rate.Limit(unitsMax), max(1, int(unitsMax/readBurstPart)))}
+// NewPace holds to unitsMax read units per second; it returns nil for 0.
+func NewPace(unitsMax float64) *Pace {
+	if unitsMax <= 0 {
+		return nil
+	}
+	return &Pace{rate.NewLimiter(rate.Limit(unitsMax), max(1, int(unitsMax/readBurstPart)))}
 }
 
-// wait waits until what was read before is paid for. A nil pace waits for nothing.
-func (p *ReadPace) wait(ctx context.Context) error {
+// wait waits until the pages read before are paid for.
+func (p *Pace) wait(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
@@ -44,7 +47,7 @@ func (p *ReadPace) wait(ctx context.Context) error {
 }
 
 // pay takes the units that a page used, beyond the one that was waited for.
-func (p *ReadPace) pay(units float64) {
+func (p *Pace) pay(units float64) {
 	if p == nil {
 		return
 	}
