@@ -9,7 +9,7 @@
 //	story.yaml     what the application does then, step by step
 //	want.json      the items at the end but for the stamps, for the tests
 //
-// It imports rules, change and internal/attributes.
+// It imports rules, change and internal/dynamojson.
 package examples
 
 import (
@@ -20,11 +20,10 @@ import (
 	"io/fs"
 	"strings"
 
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/goccy/go-yaml"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/dynamojson"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -137,68 +136,14 @@ func loadItems(path string) ([]change.Item, error) {
 		for _, request := range table {
 			item := change.Item{}
 			for name, raw := range request.PutRequest.Item {
-				av, err := decodeJSON(raw)
-				if err != nil {
-					return nil, fmt.Errorf("reading example %s: attribute %s: %w", path, name, err)
+				if item[name], err = dynamojson.Decode("attribute "+name, raw); err != nil {
+					return nil, fmt.Errorf("reading example %s: %w", path, err)
 				}
-				item[name] = attributes.FromTable(av)
 			}
 			items = append(items, item)
 		}
 	}
 	return items, nil
-}
-
-// decodeJSON reads an attribute value in DynamoDB's JSON.
-func decodeJSON(src json.RawMessage) (ddb.AttributeValue, error) {
-	var v struct {
-		S    *string
-		N    *string
-		BOOL *bool
-		NULL *bool
-		SS   []string
-		NS   []string
-		L    []json.RawMessage
-		M    map[string]json.RawMessage
-	}
-	if err := json.Unmarshal(src, &v); err != nil {
-		return nil, err
-	}
-	switch {
-	case v.S != nil:
-		return &ddb.AttributeValueMemberS{Value: *v.S}, nil
-	case v.N != nil:
-		return &ddb.AttributeValueMemberN{Value: *v.N}, nil
-	case v.BOOL != nil:
-		return &ddb.AttributeValueMemberBOOL{Value: *v.BOOL}, nil
-	case v.NULL != nil:
-		return &ddb.AttributeValueMemberNULL{Value: *v.NULL}, nil
-	case v.SS != nil:
-		return &ddb.AttributeValueMemberSS{Value: v.SS}, nil
-	case v.NS != nil:
-		return &ddb.AttributeValueMemberNS{Value: v.NS}, nil
-	case v.L != nil:
-		list := &ddb.AttributeValueMemberL{}
-		for _, raw := range v.L {
-			member, err := decodeJSON(raw)
-			if err != nil {
-				return nil, err
-			}
-			list.Value = append(list.Value, member)
-		}
-		return list, nil
-	case v.M != nil:
-		fields := &ddb.AttributeValueMemberM{Value: map[string]ddb.AttributeValue{}}
-		for name, raw := range v.M {
-			field, err := decodeJSON(raw)
-			if err != nil {
-				return nil, err
-			}
-			fields.Value[name] = field
-		}
-		return fields, nil
-	}
-	return nil, fmt.Errorf("%s is not an attribute value", src)
 }
 
 // story is the form of story.yaml: plain values, without DynamoDB's descriptors.

@@ -13,10 +13,10 @@
 // {"dynamill":"late","object":"s3://bucket/key"} names a late batch, which Objects reads. With
 // {"dynamill":"replay",...} a state machine has a Replayer work off what is in the table.
 //
-// It imports change, and lambdacontext of aws-lambda-go for the request's id; it
-// knows nothing of rules or projections, nor of the other drivers. The decoding
-// is its own because of speed: one pass over the JSON validates everything,
-// and only those attributes are made into values that somebody looks up.
+// It imports change, internal/dynamojson, and lambdacontext of aws-lambda-go for the
+// request's id; it knows nothing of rules or projections, nor of the other drivers. One
+// pass over the JSON validates everything, and only those attributes are made into
+// values that the Processor looks up.
 //
 // It keeps these promises of docs/guarantees.md:
 //

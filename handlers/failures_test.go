@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
 var errThrottled = errors.New("throttled")
@@ -186,7 +187,7 @@ func TestWhatIsParkedOutlivesThePayload(t *testing.T) {
 	}
 	clear(payload)
 	want := ParkedRecord{
-		ID: "2026-01-01T00:00:00.000#" + strings.Repeat("0", 39) + "2", Code: codeValue, Raw: []byte(malformed("m", "2")),
+		ID: "2026-01-01T00:00:00.000#" + strings.Repeat("0", 39) + "2", Code: dynamojson.CodeValue, Raw: []byte(malformed("m", "2")),
 	}
 	if len(e.parked) != 1 {
 		t.Fatalf("parked %v", e.parked)

@@ -208,7 +208,7 @@ func (d *delivery) park(ctx context.Context, wanted func(*element) bool) (parked
 			return parked, i, fmt.Errorf("record %s cannot be read: %w", e.id(), e.fault)
 		}
 		err := d.Parker.ParkRecord(ctx, ParkedRecord{
-			ID: e.id(), Code: e.fault.code, Reason: e.fault.reason, Raw: bytes.Clone(e.raw),
+			ID: e.id(), Code: e.fault.Code, Reason: e.fault.Reason, Raw: bytes.Clone(e.raw),
 		})
 		if err != nil {
 			return parked, i, fmt.Errorf("parking record %s: %w", e.id(), err)

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
 var _ lambda.Handler = (*Handler)(nil)
@@ -269,32 +270,32 @@ func TestOtherPayloadsAreErrorsThatNameThem(t *testing.T) {
 func TestOneMalformedRecordIsParkedAndTheOthersApplied(t *testing.T) {
 	replace := func(old, new string) string { return strings.Replace(insert("m", "2"), old, new, 1) }
 	image := func(value string) string { return replace(`{"S":"m at 2"}`, value) }
-	deep := strings.Repeat(`{"L":[`, nestingMax+1) + `{"S":"x"}` + strings.Repeat(`]}`, nestingMax+1)
+	deep := strings.Repeat(`{"L":[`, dynamojson.NestingMax+1) + `{"S":"x"}` + strings.Repeat(`]}`, dynamojson.NestingMax+1)
 	const heals, cannotHeal = true, false
 	for name, c := range map[string]struct {
 		record, code string
 		heals        bool // its key could be read
 	}{
-		"an unknown type":         {image(`{"X":"1"}`), codeValue, heals},
-		"two types":               {image(`{"S":"1","N":"1"}`), codeValue, heals},
-		"no type":                 {image(`{}`), codeValue, heals},
-		"a plain value":           {image(`"x"`), codeValue, heals},
-		"a number as JSON":        {image(`{"N":1}`), codeValue, heals},
-		"a number that is none":   {image(`{"N":"1x"}`), codeValue, heals},
-		"a text that is null":     {image(`{"S":null}`), codeValue, heals},
-		"bad base64":              {image(`{"B":"!AAA"}`), codeValue, heals},
-		"base64 cut off":          {image(`{"B":"AAA"}`), codeValue, heals},
-		"BOOL as text":            {image(`{"BOOL":"true"}`), codeValue, heals},
-		"NULL false":              {image(`{"NULL":false}`), codeValue, heals},
-		"a set of numbers":        {image(`{"NS":[1]}`), codeValue, heals},
-		"a set that is no list":   {image(`{"SS":"a"}`), codeValue, heals},
-		"a list of plain values":  {image(`{"L":["a"]}`), codeValue, heals},
-		"an L that is no list":    {image(`{"L":{}}`), codeValue, heals},
-		"an M that is no object":  {image(`{"M":[]}`), codeValue, heals},
-		"deeper than DynamoDB":    {image(deep), codeValue, heals},
-		"half a surrogate pair":   {image(`{"S":"\ud83d"}`), codeValue, heals},
-		"half of it in a name":    {replace(`"name"`, `"na\ude00me"`), codeValue, heals},
-		"bytes that are no UTF-8": {image("{\"S\":\"\xff\"}"), codeJSON, heals},
+		"an unknown type":         {image(`{"X":"1"}`), dynamojson.CodeValue, heals},
+		"two types":               {image(`{"S":"1","N":"1"}`), dynamojson.CodeValue, heals},
+		"no type":                 {image(`{}`), dynamojson.CodeValue, heals},
+		"a plain value":           {image(`"x"`), dynamojson.CodeValue, heals},
+		"a number as JSON":        {image(`{"N":1}`), dynamojson.CodeValue, heals},
+		"a number that is none":   {image(`{"N":"1x"}`), dynamojson.CodeValue, heals},
+		"a text that is null":     {image(`{"S":null}`), dynamojson.CodeValue, heals},
+		"bad base64":              {image(`{"B":"!AAA"}`), dynamojson.CodeValue, heals},
+		"base64 cut off":          {image(`{"B":"AAA"}`), dynamojson.CodeValue, heals},
+		"BOOL as text":            {image(`{"BOOL":"true"}`), dynamojson.CodeValue, heals},
+		"NULL false":              {image(`{"NULL":false}`), dynamojson.CodeValue, heals},
+		"a set of numbers":        {image(`{"NS":[1]}`), dynamojson.CodeValue, heals},
+		"a set that is no list":   {image(`{"SS":"a"}`), dynamojson.CodeValue, heals},
+		"a list of plain values":  {image(`{"L":["a"]}`), dynamojson.CodeValue, heals},
+		"an L that is no list":    {image(`{"L":{}}`), dynamojson.CodeValue, heals},
+		"an M that is no object":  {image(`{"M":[]}`), dynamojson.CodeValue, heals},
+		"deeper than DynamoDB":    {image(deep), dynamojson.CodeValue, heals},
+		"half a surrogate pair":   {image(`{"S":"\ud83d"}`), dynamojson.CodeValue, heals},
+		"half of it in a name":    {replace(`"name"`, `"na\ude00me"`), dynamojson.CodeValue, heals},
+		"bytes that are no UTF-8": {image("{\"S\":\"\xff\"}"), dynamojson.CodeJSON, heals},
 		"an image that is a list": {replace(`"NewImage":{`, `"NewImage":[],"x":{`), codeImages, heals},
 		"an image twice":          {replace(`"NewImage"`, `"NewImage":{"a":{"S":"b"}},"NewImage"`), codeImages, heals},
 		"no image":                {replace(`"NewImage"`, `"x"`), codeImages, heals},
@@ -308,10 +309,10 @@ func TestOneMalformedRecordIsParkedAndTheOthersApplied(t *testing.T) {
 		"no sequence number":      {replace(`"SequenceNumber"`, `"x"`), codePosition, heals},
 		"a number that is a text": {replace(`"SequenceNumber":"2"`, `"SequenceNumber":"x"`), codePosition, heals},
 		"no stream label":         {replace(`/stream/`, `/`), codePosition, heals},
-		"two bodies":              {replace(`"dynamodb"`, `"dynamodb":{},"dynamodb"`), codeJSON, cannotHeal},
-		"no body":                 {`{"eventSource":"aws:dynamodb"}`, codeJSON, cannotHeal},
-		"no object":               {`17`, codeJSON, cannotHeal},
-		"null":                    {`null`, codeJSON, cannotHeal},
+		"two bodies":              {replace(`"dynamodb"`, `"dynamodb":{},"dynamodb"`), dynamojson.CodeJSON, cannotHeal},
+		"no body":                 {`{"eventSource":"aws:dynamodb"}`, dynamojson.CodeJSON, cannotHeal},
+		"no object":               {`17`, dynamojson.CodeJSON, cannotHeal},
+		"null":                    {`null`, dynamojson.CodeJSON, cannotHeal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine()

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
 // image is a change.Image over validated JSON. An attribute is decoded when it is
@@ -37,7 +38,7 @@ func (im *image) Lookup(name string) change.Value {
 			if string(raw) != name {
 				continue
 			}
-		} else if string(unescape(raw)) != name {
+		} else if string(dynamojson.Unescape(raw)) != name {
 			continue
 		}
 		return im.at(i)
@@ -61,9 +62,9 @@ func (im *image) at(i int) change.Value {
 }
 
 func (im *image) decode(i int) (v change.Value) {
-	s := scanner{src: im.src, pos: int(im.attributes[i].value)}
-	if !s.value(0, &v) {
-		panic("handlers: the image was validated: " + s.fault.reason)
+	s := dynamojson.Scanner{Src: im.src, Pos: int(im.attributes[i].value)}
+	if !s.Value(0, &v) {
+		panic("handlers: the image was validated: " + s.Fault.Reason)
 	}
 	return v
 }
@@ -75,7 +76,7 @@ func (im *image) All() iter.Seq2[string, change.Value] {
 		for i, a := range im.attributes {
 			name := string(im.src[a.name:a.nameEnd])
 			if a.escaped != 0 {
-				name = string(unescape(im.src[a.name:a.nameEnd]))
+				name = string(dynamojson.Unescape(im.src[a.name:a.nameEnd]))
 			}
 			if seen[name] {
 				continue // as in Lookup, the first of two counts
@@ -101,29 +102,29 @@ const (
 
 // read validates an image and remembers where its attributes are. It returns nil,
 // not an empty image, for an object without attributes: every item has its key.
-func (ar *imageArena) read(s *scanner) (*image, bool) {
-	if s.next() != '{' {
-		return nil, s.fail(codeImages, "an image that is no object")
+func (ar *imageArena) read(s *dynamojson.Scanner) (*image, bool) {
+	if s.Next() != '{' {
+		return nil, s.Fail(codeImages, "an image that is no object")
 	}
 	first := len(ar.attributes)
-	ok := s.object(func(name text) bool {
-		if name.half {
-			return s.halfText()
+	ok := s.Object(func(name dynamojson.Text) bool {
+		if name.Half {
+			return s.HalfText()
 		}
-		a := attribute{name: uint32(name.from), nameEnd: uint32(name.to)}
-		if name.escaped {
+		a := attribute{name: uint32(name.From), nameEnd: uint32(name.To)}
+		if name.Escaped {
 			a.escaped = 1
 		}
-		s.next()
-		a.value = uint32(s.pos)
+		s.Next()
+		a.value = uint32(s.Pos)
 		if len(ar.attributes) == cap(ar.attributes) {
 			first = ar.grow(first)
 		}
 		ar.attributes = append(ar.attributes, a)
-		if s.value(0, nil) {
+		if s.Value(0, nil) {
 			return true
 		}
-		s.fault.reason = "attribute " + shorten(s.bytes(name)) + ": " + s.fault.reason
+		s.Fault.Reason = "attribute " + shorten(s.Bytes(name)) + ": " + s.Fault.Reason
 		return false
 	})
 	if !ok {
@@ -138,7 +139,7 @@ func (ar *imageArena) read(s *scanner) (*image, bool) {
 	}
 	ar.images = ar.images[:len(ar.images)+1]
 	im := &ar.images[len(ar.images)-1]
-	im.src, im.attributes = s.src, ar.attributes[first:len(ar.attributes):len(ar.attributes)]
+	im.src, im.attributes = s.Src, ar.attributes[first:len(ar.attributes):len(ar.attributes)]
 	return im, true
 }
 

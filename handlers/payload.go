@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
 // shape is what kind of payload an invocation has.
@@ -86,8 +87,8 @@ func readBatch(payload []byte, cfg *Config) (*batch, error) {
 }
 
 func (r *batchReader) payload(src []byte) error {
-	s := &scanner{src: src}
-	switch s.next() {
+	s := &dynamojson.Scanner{Src: src}
+	switch s.Next() {
 	case '[':
 		r.shape = shapePipe
 		if !r.elementList(s) {
@@ -102,7 +103,7 @@ func (r *batchReader) payload(src []byte) error {
 	case 0:
 		return payloadErrorf("it is empty")
 	}
-	return payloadErrorf("want an object or a list, found %s", shorten(s.src[s.pos:]))
+	return payloadErrorf("want an object or a list, found %s", shorten(s.Src[s.Pos:]))
 }
 
 // envelope is what the top-level object of a payload holds beside records.
@@ -115,9 +116,9 @@ type envelope struct {
 }
 
 // event reads a payload that is an object.
-func (r *batchReader) event(s *scanner, late bool) error {
+func (r *batchReader) event(s *dynamojson.Scanner, late bool) error {
 	var env envelope
-	if !s.object(func(name text) bool { return r.eventField(s, name, &env) }) {
+	if !s.Object(func(name dynamojson.Text) bool { return r.eventField(s, name, &env) }) {
 		return broken(s)
 	}
 	if err := atEnd(s); err != nil {
@@ -125,7 +126,7 @@ func (r *batchReader) event(s *scanner, late bool) error {
 	}
 	switch {
 	case env.command != nil && !late:
-		return r.readCommand(s.src, &env)
+		return r.readCommand(s.Src, &env)
 	case env.window:
 		// Records of a window that are retried "might be processed out of order",
 		// and the answer would have to carry a state.
@@ -146,55 +147,55 @@ func (r *batchReader) event(s *scanner, late bool) error {
 	return payloadErrorf("want stream records or SQS messages, found an object with %s", strings.Join(env.names, ", "))
 }
 
-func (r *batchReader) eventField(s *scanner, name text, env *envelope) bool {
+func (r *batchReader) eventField(s *dynamojson.Scanner, name dynamojson.Text, env *envelope) bool {
 	const namesMax = 5
-	field := string(s.bytes(name))
+	field := string(s.Bytes(name))
 	if len(env.names) < namesMax {
 		env.names = append(env.names, shorten([]byte(field)))
 	}
 	switch field {
 	case "Records":
 		if env.records {
-			return s.fail(codeJSON, "two fields Records")
+			return s.Fail(dynamojson.CodeJSON, "two fields Records")
 		}
-		if s.next() == '[' {
+		if s.Next() == '[' {
 			env.records = true
 			return r.elementList(s)
 		}
 	case "DDBStreamBatchInfo":
 		env.late = true
 	case "payload":
-		return s.raw(&env.payload)
+		return s.Raw(&env.payload)
 	case "dynamill":
-		return s.raw(&env.command)
+		return s.Raw(&env.command)
 	case "object":
-		return s.word(&env.object)
+		return s.Word(&env.object)
 	case "window":
-		env.window = s.next() == '{'
+		env.window = s.Next() == '{'
 	}
-	return s.skip(0)
+	return s.Skip(0)
 }
 
 // lateEvent reads the event in a late batch's object: as JSON, or as a string that holds JSON.
 func (r *batchReader) lateEvent(payload []byte) error {
 	if payload[0] == '"' {
-		payload = unescape(payload[1 : len(payload)-1])
+		payload = dynamojson.Unescape(payload[1 : len(payload)-1])
 	}
-	s := &scanner{src: payload}
-	if s.next() != '{' {
+	s := &dynamojson.Scanner{Src: payload}
+	if s.Next() != '{' {
 		return payloadErrorf("the payload of a late batch is no event: %s", shorten(payload))
 	}
 	return r.event(s, true)
 }
 
-func (r *batchReader) elementList(s *scanner) bool {
-	return s.array(func() bool {
-		from := s.pos
+func (r *batchReader) elementList(s *dynamojson.Scanner) bool {
+	return s.Array(func() bool {
+		from := s.Pos
 		if !r.element(s) {
 			return false
 		}
 		if len(r.elements) == 1 { // the first tells about how many there are
-			n := min(len(s.src)/(s.pos-from)+1, elementsExpectedMax)
+			n := min(len(s.Src)/(s.Pos-from)+1, elementsExpectedMax)
 			r.elements = append(make([]element, 0, n), r.elements...)
 			r.records = append(make([]change.Record, 0, n), r.records...)
 			r.owners = append(make([]int, 0, n), r.owners...)
@@ -207,7 +208,7 @@ func (r *batchReader) elementList(s *scanner) bool {
 const elementsExpectedMax = 10_000
 
 // element reads one record or message and files it.
-func (r *batchReader) element(s *scanner) bool {
+func (r *batchReader) element(s *dynamojson.Scanner) bool {
 	r.elements = append(r.elements, element{})
 	e := &r.elements[len(r.elements)-1]
 	var d draft
@@ -220,7 +221,7 @@ func (r *batchReader) element(s *scanner) bool {
 	case e.kind == kindMessage && d.hasMessageBody:
 		d = r.message(s, e, d)
 	case e.kind == kindMessage:
-		e.fault = &fault{codeJSON, "the message has no body"}
+		e.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "the message has no body"}
 	}
 	if e.kind != kindUnknown && r.kind == kindUnknown {
 		r.kind = e.kind
@@ -250,9 +251,9 @@ func (r *batchReader) distrust(e *element, d *draft) {
 			r.strange = r.arn
 		}
 	case d.strange:
-		e.fault, e.hasKey = &fault{codeTable, fmt.Sprintf("it is of %s, not of table %s", r.arn, r.table)}, false
+		e.fault, e.hasKey = &dynamojson.Fault{Code: codeTable, Reason: fmt.Sprintf("it is of %s, not of table %s", r.arn, r.table)}, false
 	case view && e.fault == nil:
-		e.fault = &fault{codeImages, fmt.Sprintf("the stream's view type is %s: it must be %s", shorten(d.view), viewWanted)}
+		e.fault = &dynamojson.Fault{Code: codeImages, Reason: fmt.Sprintf("the stream's view type is %s: it must be %s", shorten(d.view), viewWanted)}
 	}
 }
 
@@ -260,16 +261,16 @@ func (r *batchReader) distrust(e *element, d *draft) {
 const viewWanted = "NEW_AND_OLD_IMAGES"
 
 // message reads the stream record in a message's body.
-func (r *batchReader) message(outer *scanner, e *element, d draft) draft {
-	body := outer.bytes(d.messageBody)
-	inner, record := scanner{src: body}, draft{}
+func (r *batchReader) message(outer *dynamojson.Scanner, e *element, d draft) draft {
+	body := outer.Bytes(d.messageBody)
+	inner, record := dynamojson.Scanner{Src: body}, draft{}
 	found := element{kind: kindMessage, message: e.message}
 	if !r.read(&inner, &found, &record) || atEnd(&inner) != nil {
 		if found.fault == nil {
-			found.fault = &fault{codeJSON, "the message's body is no JSON"}
+			found.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "the message's body is no JSON"}
 		}
 	} else if found.kind != kindRecord && found.fault == nil {
-		found.fault = &fault{codeJSON, "the message's body is no stream record"}
+		found.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "the message's body is no stream record"}
 	}
 	found.kind, found.message, found.raw = kindMessage, e.message, body
 	*e = found
@@ -315,11 +316,13 @@ func (b byPosition) Swap(i, j int) {
 	b.owners[i], b.owners[j] = b.owners[j], b.owners[i]
 }
 
-func broken(s *scanner) error { return payloadErrorf("it cannot be read: %s", s.fault.reason) }
+func broken(s *dynamojson.Scanner) error {
+	return payloadErrorf("it cannot be read: %s", s.Fault.Reason)
+}
 
-func atEnd(s *scanner) error {
-	if s.next() != 0 || s.pos < len(s.src) {
-		return payloadErrorf("something follows its end: %s", shorten(s.src[s.pos:]))
+func atEnd(s *dynamojson.Scanner) error {
+	if !s.AtEnd() {
+		return payloadErrorf("something follows its end: %s", shorten(s.Src[s.Pos:]))
 	}
 	return nil
 }

@@ -10,6 +10,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamojson"
+)
+
+// Codes of what can be wrong with a record, beside those of its JSON.
+const (
+	codeKeys     = "record.keys"     // keys that are missing or not the table's
+	codeImages   = "record.images"   // images that do not fit the event
+	codePosition = "record.position" // no stream label or sequence number
+	codeTable    = "record.table"    // of another table's stream
 )
 
 // kind is what one element of a batch is.
@@ -25,8 +34,8 @@ const (
 // element is one record of a batch, good or not.
 type element struct {
 	kind  kind
-	raw   []byte // the record's JSON; of a message, its body
-	fault *fault // why it is malformed; nil if it is not
+	raw   []byte            // the record's JSON; of a message, its body
+	fault *dynamojson.Fault // why it is malformed; nil if it is not
 
 	sequence, event, message []byte // by which an answer may name it; empty if it has none
 
@@ -42,7 +51,7 @@ type draft struct {
 	body             bool   // there was a "dynamodb"
 	strange          bool   // it is of another table's stream
 	hasOld, hasNew   bool
-	messageBody      text
+	messageBody      dynamojson.Text
 	hasMessageBody   bool
 	source, messages []byte // eventSource, messageId
 }
@@ -62,33 +71,19 @@ type recordReader struct {
 
 // read reads one element of a batch. It returns false only where the JSON itself
 // is broken, so that nobody can say where the element ends.
-func (r *recordReader) read(s *scanner, e *element, d *draft) bool {
-	s.next()
-	from := s.pos
-	ok := s.part(&e.fault, func() bool {
-		return s.object(func(name text) bool { return r.field(s, name, e, d) })
+func (r *recordReader) read(s *dynamojson.Scanner, e *element, d *draft) bool {
+	s.Next()
+	from := s.Pos
+	ok := s.Part(&e.fault, func() bool {
+		return s.Object(func(name dynamojson.Text) bool { return r.field(s, name, e, d) })
 	})
 	if !ok {
 		return false
 	}
-	e.raw = s.src[from:s.pos]
+	e.raw = s.Src[from:s.Pos]
 	e.kind = d.kind()
 	e.message = d.messages
 	return true
-}
-
-// part reads a part of a record. What is wrong with it is noted, and it is passed
-// over as plain JSON, so that the other parts (key and position above all) are still read.
-func (s *scanner) part(note **fault, read func() bool) bool {
-	from := s.pos
-	if read() {
-		return true
-	}
-	if *note == nil {
-		*note = s.fault
-	}
-	s.pos = from
-	return s.skip(0)
 }
 
 func (d *draft) kind() kind {
@@ -111,25 +106,25 @@ func (d *draft) kind() kind {
 }
 
 // field reads one field of a stream record or an SQS message.
-func (r *recordReader) field(s *scanner, name text, e *element, d *draft) bool {
-	switch string(s.src[name.from:name.to]) {
+func (r *recordReader) field(s *dynamojson.Scanner, name dynamojson.Text, e *element, d *draft) bool {
+	switch string(s.Src[name.From:name.To]) {
 	case "dynamodb":
 		if d.body {
-			return s.fail(codeJSON, "two fields dynamodb")
+			return s.Fail(dynamojson.CodeJSON, "two fields dynamodb")
 		}
 		d.body = true
-		return s.part(&e.fault, func() bool {
-			return s.object(func(name text) bool { return r.bodyField(s, name, e, d) })
+		return s.Part(&e.fault, func() bool {
+			return s.Object(func(name dynamojson.Text) bool { return r.bodyField(s, name, e, d) })
 		})
 	case "eventName":
-		return s.word(&d.name)
+		return s.Word(&d.name)
 	case "eventID":
-		return s.word(&e.event)
+		return s.Word(&e.event)
 	case "eventSource":
-		return s.word(&d.source)
+		return s.Word(&d.source)
 	case "eventSourceARN":
 		var arn []byte
-		if !s.word(&arn) {
+		if !s.Word(&arn) {
 			return false
 		}
 		e.label, d.strange = r.streamOf(arn)
@@ -137,64 +132,52 @@ func (r *recordReader) field(s *scanner, name text, e *element, d *draft) bool {
 	case "userIdentity":
 		return r.identity(s, d)
 	case "messageId":
-		return s.word(&d.messages)
+		return s.Word(&d.messages)
 	case "body":
-		if s.next() != '"' {
-			return s.skip(0)
+		if s.Next() != '"' {
+			return s.Skip(0)
 		}
 		var ok bool
-		d.messageBody, ok = s.text()
+		d.messageBody, ok = s.Text()
 		d.hasMessageBody = ok
 		return ok
 	}
-	return s.skip(0)
-}
-
-// word reads a string; what is none is passed over and leaves nothing.
-func (s *scanner) word(out *[]byte) bool {
-	if s.next() != '"' {
-		return s.skip(0)
-	}
-	t, ok := s.text()
-	if ok {
-		*out = s.bytes(t)
-	}
-	return ok
+	return s.Skip(0)
 }
 
 // bodyField reads one field of a record's "dynamodb".
-func (r *recordReader) bodyField(s *scanner, name text, e *element, d *draft) bool {
-	switch string(s.src[name.from:name.to]) {
+func (r *recordReader) bodyField(s *dynamojson.Scanner, name dynamojson.Text, e *element, d *draft) bool {
+	switch string(s.Src[name.From:name.To]) {
 	case "Keys":
 		if e.hasKey {
-			return s.fail(codeJSON, "two fields Keys")
+			return s.Fail(dynamojson.CodeJSON, "two fields Keys")
 		}
-		return s.part(&e.fault, func() bool { return r.keys(s, e) })
+		return s.Part(&e.fault, func() bool { return r.keys(s, e) })
 	case "NewImage":
-		return s.part(&e.fault, func() bool { return r.image(s, &d.record.New, &d.hasNew) })
+		return s.Part(&e.fault, func() bool { return r.image(s, &d.record.New, &d.hasNew) })
 	case "OldImage":
-		return s.part(&e.fault, func() bool { return r.image(s, &d.record.Old, &d.hasOld) })
+		return s.Part(&e.fault, func() bool { return r.image(s, &d.record.Old, &d.hasOld) })
 	case "SequenceNumber":
-		return s.word(&e.sequence)
+		return s.Word(&e.sequence)
 	case "StreamViewType":
-		return s.word(&d.view)
+		return s.Word(&d.view)
 	case "ApproximateCreationDateTime":
-		s.next()
-		from := s.pos
-		if !s.skip(0) {
+		s.Next()
+		from := s.Pos
+		if !s.Skip(0) {
 			return false
 		}
-		d.record.Created = r.instantOf(s.src[from:s.pos])
+		d.record.Created = r.instantOf(s.Src[from:s.Pos])
 		return true
 	}
-	return s.skip(0)
+	return s.Skip(0)
 }
 
-func (r *recordReader) image(s *scanner, out *change.Image, has *bool) bool {
+func (r *recordReader) image(s *dynamojson.Scanner, out *change.Image, has *bool) bool {
 	if *has {
-		return s.fail(codeImages, "the same image twice")
+		return s.Fail(codeImages, "the same image twice")
 	}
-	if s.literal("null") {
+	if s.Literal("null") {
 		return true
 	}
 	*has = true
@@ -206,32 +189,32 @@ func (r *recordReader) image(s *scanner, out *change.Image, has *bool) bool {
 }
 
 // keys reads the item's key: exactly the attributes that the table has.
-func (r *recordReader) keys(s *scanner, e *element) bool {
+func (r *recordReader) keys(s *dynamojson.Scanner, e *element) bool {
 	var partition, sort change.Value
 	others := 0
-	ok := s.object(func(name text) bool {
+	ok := s.Object(func(name dynamojson.Text) bool {
 		out := &partition
-		switch attribute := s.bytes(name); {
+		switch attribute := s.Bytes(name); {
 		case string(attribute) == r.partition:
 		case string(attribute) == r.sort && r.sort != "":
 			out = &sort
 		default:
 			others++
-			return s.value(0, nil)
+			return s.Value(0, nil)
 		}
 		if out.Kind() != change.KindAbsent {
-			return s.fail(codeKeys, "the same key attribute twice")
+			return s.Fail(codeKeys, "the same key attribute twice")
 		}
-		return s.value(0, out)
+		return s.Value(0, out)
 	})
 	if !ok {
 		return false
 	}
 	if others > 0 {
-		return s.fail(codeKeys, "keys other than the table's %q and %q", r.partition, r.sort)
+		return s.Fail(codeKeys, "keys other than the table's %q and %q", r.partition, r.sort)
 	}
 	if !isKey(partition) || r.sort != "" && !isKey(sort) {
-		return s.fail(codeKeys, "want a string or number that is not empty in each key attribute of the table (%q, %q)", r.partition, r.sort)
+		return s.Fail(codeKeys, "want a string or number that is not empty in each key attribute of the table (%q, %q)", r.partition, r.sort)
 	}
 	e.key, e.hasKey = change.Key{Partition: partition.Text(), Sort: sort.Text()}, true
 	return true
@@ -242,19 +225,19 @@ func isKey(v change.Value) bool {
 }
 
 // identity reads who made the change: null, or time to live's service.
-func (r *recordReader) identity(s *scanner, d *draft) bool {
-	if s.next() != '{' {
-		return s.skip(0)
+func (r *recordReader) identity(s *dynamojson.Scanner, d *draft) bool {
+	if s.Next() != '{' {
+		return s.Skip(0)
 	}
 	var kind, principal []byte
-	ok := s.object(func(name text) bool {
-		switch string(s.src[name.from:name.to]) {
+	ok := s.Object(func(name dynamojson.Text) bool {
+		switch string(s.Src[name.From:name.To]) {
 		case "type":
-			return s.word(&kind)
+			return s.Word(&kind)
 		case "principalId":
-			return s.word(&principal)
+			return s.Word(&principal)
 		}
-		return s.skip(0)
+		return s.Skip(0)
 	})
 	d.record.Expired = strings.EqualFold(string(kind), "Service") && string(principal) == "dynamodb.amazonaws.com"
 	return ok
@@ -294,13 +277,13 @@ func (d *draft) finish(e *element) {
 	}
 	switch {
 	case !utf8.Valid(e.raw):
-		e.fault = &fault{codeJSON, "it is not UTF-8"}
+		e.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "it is not UTF-8"}
 	case !d.body:
-		e.fault = &fault{codeJSON, "it has no field dynamodb"}
+		e.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "it has no field dynamodb"}
 	case !e.hasKey:
-		e.fault = &fault{codeKeys, "it has no Keys"}
+		e.fault = &dynamojson.Fault{Code: codeKeys, Reason: "it has no Keys"}
 	case err != nil:
-		e.fault = &fault{codePosition, err.Error()}
+		e.fault = &dynamojson.Fault{Code: codePosition, Reason: err.Error()}
 	default:
 		e.fault = d.imagesFault()
 	}
@@ -308,7 +291,7 @@ func (d *draft) finish(e *element) {
 
 // imagesFault refuses a record whose images do not fit its event: it would be
 // applied as something that it is not.
-func (d *draft) imagesFault() *fault {
+func (d *draft) imagesFault() *dynamojson.Fault {
 	hasOld, hasNew := d.record.Old != nil, d.record.New != nil
 	fits := hasOld || hasNew
 	switch string(d.name) {
@@ -320,12 +303,12 @@ func (d *draft) imagesFault() *fault {
 		fits = hasOld && !hasNew
 	case "":
 	default:
-		return &fault{codeImages, "eventName " + shorten(d.name) + " is not INSERT, MODIFY or REMOVE"}
+		return &dynamojson.Fault{Code: codeImages, Reason: "eventName " + shorten(d.name) + " is not INSERT, MODIFY or REMOVE"}
 	}
 	if fits {
 		return nil
 	}
-	return &fault{codeImages, "the images do not fit the eventName " + shorten(d.name)}
+	return &dynamojson.Fault{Code: codeImages, Reason: "the images do not fit the eventName " + shorten(d.name)}
 }
 
 // position pads the number itself: change.NewPosition then has nothing to copy.

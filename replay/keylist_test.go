@@ -62,7 +62,7 @@ func TestEveryLineThatIsNoKeyIsNamed(t *testing.T) {
 		`{"pk":true,"sk":"a"}`:               `key attribute "pk": want {"S": "text"} or {"N": "1"}`,
 		`{"pk":null,"sk":"a"}`:               `key attribute "pk": want`,
 		`{"pk":{"S":"a","N":"1"},"sk":"a"}`:  `want {"S"`,
-		`{"pk":{"S":"a"},"sk":{"N":"five"}}`: `"five" is no number`,
+		`{"pk":{"S":"a"},"sk":{"N":"five"}}`: `"five" is not a number`,
 		`{"pk":{"B":"YQ=="},"sk":"a"}`:       `binary`,
 		`{"pk":"a","sk":"b"} {}`:             `it is not JSON`,
 		`{"pk":"a`:                           `it is not JSON`,

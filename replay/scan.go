@@ -9,9 +9,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/dynamojson"
 	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
@@ -154,53 +155,31 @@ func (s *Scan) Read(ctx context.Context, piece Piece, cursor string) (Page, erro
 	return page, err
 }
 
-type keyValue struct{ kind, text string }
-
-func keyAttribute(item map[string]types.AttributeValue, name string) (keyValue, error) {
-	switch v := item[name].(type) {
-	case *types.AttributeValueMemberS:
-		return keyValue{"S", v.Value}, nil
-	case *types.AttributeValueMemberN:
-		return keyValue{"N", v.Value}, nil
-	case *types.AttributeValueMemberB:
-		return keyValue{}, fmt.Errorf("key attribute %s is binary (type B): only string and number keys are supported", name)
-	}
-	return keyValue{}, fmt.Errorf("an item has no key attribute %s", name)
-}
-
 // cursor writes the key behind which the next page begins: {"pk": {"S": "USER#1"}, ...}.
 // Its types are those of the key attributes, which a change.Key does not keep.
-func (s *Scan) cursor(last map[string]types.AttributeValue) (string, error) {
-	typed := map[string]map[string]string{}
-	for name := range last {
-		v, err := keyAttribute(last, name)
-		if err != nil {
-			return "", fmt.Errorf("table %s: %w", s.config.Table, err)
-		}
-		typed[name] = map[string]string{v.kind: v.text}
-	}
-	text, err := json.Marshal(typed)
+func (s *Scan) cursor(last tablescan.Key) (string, error) {
+	text, err := json.Marshal(dynamojson.EncodeImage(attributes.ItemFromTable(last)))
 	return string(text), err
 }
 
-func (s *Scan) startKey(cursor string) (map[string]types.AttributeValue, error) {
+func (s *Scan) startKey(cursor string) (tablescan.Key, error) {
 	if cursor == "" {
 		return nil, nil
 	}
-	var typed map[string]map[string]string
+	var typed map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(cursor), &typed); err != nil {
 		return nil, fmt.Errorf("cursor %q is no key: %w", cursor, err)
 	}
-	start := make(map[string]types.AttributeValue, len(typed))
-	for name, value := range typed {
-		if text, ok := value["S"]; ok {
-			start[name] = &types.AttributeValueMemberS{Value: text}
-		} else if text, ok := value["N"]; ok {
-			start[name] = &types.AttributeValueMemberN{Value: text}
+	start := change.Item{}
+	for name, raw := range typed {
+		value, err := dynamojson.Decode(name, raw)
+		if err != nil {
+			return nil, fmt.Errorf("cursor %q has not the table's key attributes: %w", cursor, err)
 		}
+		start[name] = value
 	}
-	if start[s.config.Keys.Partition] == nil || s.config.Keys.Sort != "" && start[s.config.Keys.Sort] == nil {
-		return nil, fmt.Errorf("cursor %q has not the table's key attributes", cursor)
+	if _, err := attributes.KeyOf(start, s.config.Keys.Partition, s.config.Keys.Sort); err != nil {
+		return nil, fmt.Errorf("cursor %q has not the table's key attributes: %w", cursor, err)
 	}
-	return start, nil
+	return attributes.ItemToTable(start), nil
 }

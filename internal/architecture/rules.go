@@ -100,6 +100,10 @@ var arrows = []arrow{
 		why: "a build with the overlay puts the switches into every room; they must be usable by the innermost",
 	},
 	{
+		from: []string{"./internal/awscall"}, to: []string{"."},
+		why: "every room asks what an error of AWS asks for; it must be usable by the innermost",
+	},
+	{
 		from: []string{"./internal/proof/oracle"}, to: append([]string{awsSDK, smithy}, engine...),
 		why: "who judges the engine shares no code with it, or both are wrong together",
 	},

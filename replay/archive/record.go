@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
 // event is a stream record as Lambda delivers it, but for the size, which nothing needs.
@@ -53,7 +54,7 @@ func (c *Config) event(record change.Record) event {
 		EventID: record.Position.SequenceNumber(), EventName: "MODIFY", EventVersion: "1.1", EventSource: "aws:dynamodb",
 		SourceARN: c.StreamARN,
 		DynamoDB: body{
-			Keys: c.keys(record), New: imageJSON(record.New), Old: imageJSON(record.Old),
+			Keys: c.keys(record), New: dynamojson.EncodeImage(record.New), Old: dynamojson.EncodeImage(record.Old),
 			SequenceNumber: record.Position.SequenceNumber(), StreamViewType: "NEW_AND_OLD_IMAGES",
 		},
 	}
@@ -87,55 +88,8 @@ func (c *Config) keys(record change.Record) map[string]any {
 func keyJSON(record change.Record, name, text string) any {
 	for _, image := range []change.Image{record.New, record.Old} {
 		if image != nil && image.Lookup(name).Kind() == change.KindNumber {
-			return valueJSON(change.Number(text))
+			return dynamojson.Encode(change.Number(text))
 		}
 	}
-	return valueJSON(change.String(text))
-}
-
-func imageJSON(image change.Image) map[string]any {
-	if image == nil {
-		return nil
-	}
-	fields := map[string]any{}
-	for name, value := range image.All() {
-		fields[name] = valueJSON(value)
-	}
-	return fields
-}
-
-// valueJSON writes a value in DynamoDB's JSON: {"S": "text"}.
-func valueJSON(v change.Value) map[string]any {
-	var content any
-	switch v.Kind() {
-	case change.KindBinary:
-		content = []byte(v.Text())
-	case change.KindBool:
-		content = v.Bool()
-	case change.KindNull:
-		content = true
-	case change.KindStringSet, change.KindNumberSet:
-		content = listOf(v, change.Value.Text)
-	case change.KindBinarySet:
-		content = listOf(v, func(member change.Value) []byte { return []byte(member.Text()) })
-	case change.KindList:
-		content = listOf(v, valueJSON)
-	case change.KindMap:
-		fields := make(map[string]any, len(v.Map()))
-		for name, field := range v.Map() {
-			fields[name] = valueJSON(field)
-		}
-		content = fields
-	default: // S and N; nothing absent is in an image
-		content = v.Text()
-	}
-	return map[string]any{v.Kind().String(): content}
-}
-
-func listOf[T any](v change.Value, f func(change.Value) T) []T {
-	list := make([]T, 0, len(v.List()))
-	for _, member := range v.List() {
-		list = append(list, f(member))
-	}
-	return list
+	return dynamojson.Encode(change.String(text))
 }

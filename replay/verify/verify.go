@@ -6,7 +6,7 @@
 // show the same, and no record of the stream that could be the cause is still
 // to be applied (promise 1 holds once the stream is drained, and not before).
 //
-// It imports change, internal/drift and the sorter; what knows the rules and
+// It imports change, internal/drift, the scanner of tables and the sorter; what knows the rules and
 // the state table comes as an Auditor.
 package verify
 

@@ -7,6 +7,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
 // Event returns stream records as the payload that an event source mapping
@@ -88,80 +92,33 @@ type eventChange struct {
 }
 
 func newEventRecord(streamARN string, r types.Record) (eventRecord, error) {
-	change := r.Dynamodb
-	if change == nil {
+	body := r.Dynamodb
+	if body == nil {
 		return eventRecord{}, fmt.Errorf("it says nothing of a change")
 	}
 	out := eventRecord{
 		EventID: aws.ToString(r.EventID), EventName: string(r.EventName), EventVersion: aws.ToString(r.EventVersion),
 		EventSource: aws.ToString(r.EventSource), AWSRegion: aws.ToString(r.AwsRegion), EventSourceARN: streamARN,
 		DynamoDB: eventChange{
-			Sequence: aws.ToString(change.SequenceNumber), Size: aws.ToInt64(change.SizeBytes), View: string(change.StreamViewType),
+			Sequence: aws.ToString(body.SequenceNumber), Size: aws.ToInt64(body.SizeBytes), View: string(body.StreamViewType),
 		},
 	}
-	if change.ApproximateCreationDateTime != nil {
-		out.DynamoDB.Created = change.ApproximateCreationDateTime.Unix()
+	if body.ApproximateCreationDateTime != nil {
+		out.DynamoDB.Created = body.ApproximateCreationDateTime.Unix()
 	}
 	if who := r.UserIdentity; who != nil {
 		out.UserIdentity = &eventIdentity{aws.ToString(who.Type), aws.ToString(who.PrincipalId)}
 	}
-	var err error
 	for _, part := range []struct {
 		to   *map[string]any
-		from map[string]types.AttributeValue
-	}{{&out.DynamoDB.Keys, change.Keys}, {&out.DynamoDB.New, change.NewImage}, {&out.DynamoDB.Old, change.OldImage}} {
-		if *part.to, err = encodeFields(part.from); err != nil {
-			return eventRecord{}, err
-		}
-	}
-	return out, nil
-}
-
-func encodeFields(fields map[string]types.AttributeValue) (map[string]any, error) {
-	out := make(map[string]any, len(fields))
-	for name, field := range fields {
-		value, err := encodeValue(field)
-		if err != nil {
-			return nil, fmt.Errorf("attribute %s: %w", name, err)
-		}
-		out[name] = value
-	}
-	return out, nil
-}
-
-// encodeValue returns an attribute value in DynamoDB's JSON. encoding/json writes
-// bytes in base64, as it has to be.
-func encodeValue(av types.AttributeValue) (any, error) {
-	type one = map[string]any
-	switch v := av.(type) {
-	case *types.AttributeValueMemberS:
-		return one{"S": v.Value}, nil
-	case *types.AttributeValueMemberN:
-		return one{"N": v.Value}, nil
-	case *types.AttributeValueMemberB:
-		return one{"B": v.Value}, nil
-	case *types.AttributeValueMemberBOOL:
-		return one{"BOOL": v.Value}, nil
-	case *types.AttributeValueMemberNULL:
-		return one{"NULL": v.Value}, nil
-	case *types.AttributeValueMemberSS:
-		return one{"SS": v.Value}, nil
-	case *types.AttributeValueMemberNS:
-		return one{"NS": v.Value}, nil
-	case *types.AttributeValueMemberBS:
-		return one{"BS": v.Value}, nil
-	case *types.AttributeValueMemberL:
-		members := make([]any, len(v.Value))
-		for i, member := range v.Value {
-			var err error
-			if members[i], err = encodeValue(member); err != nil {
-				return nil, err
+		from attributes.StreamImage
+	}{{&out.DynamoDB.Keys, body.Keys}, {&out.DynamoDB.New, body.NewImage}, {&out.DynamoDB.Old, body.OldImage}} {
+		for name, value := range part.from.All() {
+			if value.Kind() == change.KindAbsent {
+				return eventRecord{}, fmt.Errorf("attribute %s: a value of the unknown type %T", name, part.from[name])
 			}
 		}
-		return one{"L": members}, nil
-	case *types.AttributeValueMemberM:
-		fields, err := encodeFields(v.Value)
-		return one{"M": fields}, err
+		*part.to = dynamojson.EncodeImage(part.from)
 	}
-	return nil, fmt.Errorf("a value of the unknown type %T", av)
+	return out, nil
 }

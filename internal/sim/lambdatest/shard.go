@@ -12,6 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
 // pagesAheadMax is how many pages of records may wait for a lane.
@@ -140,11 +143,7 @@ func (s *shard) laneOf(r types.Record, lanes int) (int, error) {
 	if !ok {
 		return 0, fmt.Errorf("record %s has no key attribute %s", aws.ToString(r.EventID), s.PartitionKey)
 	}
-	value, err := encodeValue(key)
-	if err != nil {
-		return 0, err
-	}
-	text, err := json.Marshal(value)
+	text, err := json.Marshal(dynamojson.Encode(attributes.FromStream(key)))
 	if err != nil {
 		return 0, err
 	}

@@ -4,7 +4,6 @@
 package lines
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
 // KeyNames names the key attributes; Sort is "" in a table without a sort key.
@@ -84,21 +84,18 @@ func attribute(item Fields, name string, read func(json.RawMessage) (string, err
 
 func typedText(raw json.RawMessage) (isNumber bool, text string, err error) {
 	const form = `want {"S": "text"} or {"N": "1"}`
-	var value struct{ S, N, B *string }
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&value); err != nil {
-		return false, "", errors.New(form)
-	}
+	value, err := dynamojson.Decode("value", raw)
 	switch {
-	case value.B != nil:
+	case err != nil:
+		return false, "", fmt.Errorf("%s (%w)", form, err)
+	case value.Kind() == change.KindBinary:
 		return false, "", errors.New("it is binary (type B): only string and number keys are supported")
-	case value.S != nil && value.N == nil:
-		text, err = checked(*value.S)
+	case value.Kind() == change.KindString:
+		text, err = checked(value.Text())
 		return false, text, err
-	case value.N != nil && value.S == nil:
-		_, err = number(*value.N)
-		return true, *value.N, err
+	case value.Kind() == change.KindNumber:
+		_, err = number(value.Text())
+		return true, value.Text(), err
 	}
 	return false, "", errors.New(form)
 }

@@ -1,6 +1,7 @@
 // Package recordjson reads stream records as people have them in files: a
 // Lambda event, the answer of GetRecords (as the aws command prints it), a list
-// of records or a single one. It imports change only.
+// of records or a single one. It imports change and
+// internal/dynamojson only.
 //
 // It is strict where a slip would change what a record means (types, images,
 // keys) and says where the slip is; fields that say nothing about the change

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
 var blog = Table{Partition: "pk", Sort: "sk"}
@@ -86,7 +87,7 @@ func TestBadFilesAreRefusedWithThePlace(t *testing.T) {
 		return `{"dynamodb":{"Keys":` + keys + `,` + images + `}}`
 	}
 	const keys = `{"pk":{"S":"p"},"sk":{"S":"s"}}`
-	deep := strings.Repeat(`{"L":[`, nestingMax+2) + `{"S":"x"}` + strings.Repeat(`]}`, nestingMax+2)
+	deep := strings.Repeat(`{"L":[`, dynamojson.NestingMax+2) + `{"S":"x"}` + strings.Repeat(`]}`, dynamojson.NestingMax+2)
 	for name, c := range map[string]struct{ src, want string }{
 		"an empty file":          {"", "empty"},
 		"no JSON":                {"{\n  nonsense", "2:3: not JSON"},

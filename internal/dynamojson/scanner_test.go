@@ -1,4 +1,4 @@
-package handlers
+package dynamojson
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 
 // accepts reports whether src is one JSON value, as the scanner sees it.
 func accepts(src string) bool {
-	s := &scanner{src: []byte(src)}
-	return s.skip(0) && atEnd(s) == nil
+	s := &Scanner{Src: []byte(src)}
+	return s.Skip(0) && s.AtEnd()
 }
 
 func TestTheScannerAgreesWithEncodingJSON(t *testing.T) {
@@ -49,10 +49,10 @@ func TestStringsAreReadAsByEncodingJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(src), &want); err != nil {
 			t.Fatal(err)
 		}
-		s := &scanner{src: []byte(src + rapid.SampledFrom([]string{"", ":", `,"next":"x"`}).Draw(t, "rest"))}
-		got, ok := s.text()
-		if !ok || s.pos != len(src) || string(s.bytes(got)) != want {
-			t.Fatalf("%s is read as %q up to %d (%v), want %q", src, s.bytes(got), s.pos, ok, want)
+		s := &Scanner{Src: []byte(src + rapid.SampledFrom([]string{"", ":", `,"next":"x"`}).Draw(t, "rest"))}
+		got, ok := s.Text()
+		if !ok || s.Pos != len(src) || string(s.Bytes(got)) != want {
+			t.Fatalf("%s is read as %q up to %d (%v), want %q", src, s.Bytes(got), s.Pos, ok, want)
 		}
 	})
 }

@@ -1,0 +1,272 @@
+package dynamojson
+
+import (
+	"encoding/base64"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// NestingMax is how deep lists and maps may be nested (DynamoDB developer
+// guide, quotas: 32 levels).
+const NestingMax = 32
+
+// wanted shows the form of a value.
+const wanted = `want one DynamoDB value like {"S": "text"} or {"N": "1"}`
+
+// Decode reads a text that is one value; path is its place for an error.
+func Decode(path string, src []byte) (v change.Value, err error) {
+	s := Scanner{Src: src}
+	switch {
+	case !utf8.Valid(src):
+		return change.Value{}, fmt.Errorf("%s: it is not UTF-8", path)
+	case !s.Value(0, &v):
+		return change.Value{}, fmt.Errorf("%s%s: %s", path, s.Fault.path, s.Fault.problem)
+	case !s.AtEnd():
+		return change.Value{}, fmt.Errorf("%s: something follows the value", path)
+	}
+	return v, nil
+}
+
+// Value reads one {"TYPE": content}. With a nil out it only validates: the same
+// code does both, so what was found good once can be decoded later without fail.
+func (s *Scanner) Value(depth int, out *change.Value) bool {
+	// Most attributes are strings and numbers without white space.
+	if p := s.Pos; len(s.Src)-p > 6 && out == nil && s.Src[p] == '{' && s.Src[p+1] == '"' &&
+		s.Src[p+3] == '"' && s.Src[p+4] == ':' && s.Src[p+5] == '"' && (s.Src[p+2] == 'S' || s.Src[p+2] == 'N') {
+		kind := change.KindString
+		if s.Src[p+2] == 'N' {
+			kind = change.KindNumber
+		}
+		if s.Pos = p + 5; s.scalar(kind, nil) && s.ended() {
+			return true
+		}
+		s.Pos = p // the fault is found again, with its path
+	}
+	if s.Next() != '{' {
+		return s.Fail(CodeValue, wanted)
+	}
+	s.Pos++
+	if s.Next() == '}' {
+		return s.Fail(CodeValue, "a value without a type: "+wanted)
+	}
+	name, ok := s.Text()
+	if !ok || !s.take(':') {
+		return false
+	}
+	if !s.content(name, depth, out) {
+		return s.inside("." + string(s.Bytes(name)))
+	}
+	return s.ended()
+}
+
+// ended reads the end of a value: it has one type only.
+func (s *Scanner) ended() bool {
+	switch s.Next() {
+	case '}':
+		s.Pos++
+		return true
+	case ',':
+		return s.Fail(CodeValue, "a value with two types: "+wanted)
+	}
+	return s.unexpected("}")
+}
+
+func (s *Scanner) content(name Text, depth int, out *change.Value) bool {
+	switch string(s.Bytes(name)) {
+	case "S":
+		return s.scalar(change.KindString, out)
+	case "N":
+		return s.scalar(change.KindNumber, out)
+	case "B":
+		return s.scalar(change.KindBinary, out)
+	case "BOOL":
+		return s.boolean(out)
+	case "NULL":
+		if !s.Literal("true") {
+			return s.Fail(CodeValue, "want true in a NULL")
+		}
+		assign(out, change.Null())
+		return true
+	case "SS":
+		return s.set(change.KindStringSet, change.KindString, out)
+	case "NS":
+		return s.set(change.KindNumberSet, change.KindNumber, out)
+	case "BS":
+		return s.set(change.KindBinarySet, change.KindBinary, out)
+	case "L":
+		return s.list(depth+1, out)
+	case "M":
+		return s.fields(depth+1, out)
+	}
+	return s.Fail(CodeValue, "unknown type %.40q, want S, N, B, BOOL, NULL, L, M, SS, NS or BS", s.Bytes(name))
+}
+
+func assign(out *change.Value, v change.Value) {
+	if out != nil {
+		*out = v
+	}
+}
+
+func (s *Scanner) boolean(out *change.Value) bool {
+	switch {
+	case s.Literal("true"):
+		assign(out, change.Bool(true))
+	case s.Literal("false"):
+		assign(out, change.Bool(false))
+	default:
+		return s.Fail(CodeValue, "want true or false in a BOOL")
+	}
+	return true
+}
+
+// scalar reads the text of an S or N, or the base64 of a B.
+func (s *Scanner) scalar(kind change.Kind, out *change.Value) bool {
+	if s.Next() != '"' {
+		return s.Fail(CodeValue, "want a string in a value of type %s", kind)
+	}
+	t, ok := s.Text()
+	if !ok {
+		return false
+	}
+	if t.Half {
+		return s.HalfText()
+	}
+	if kind == change.KindString && out == nil {
+		return true
+	}
+	content := s.Bytes(t)
+	switch kind {
+	case change.KindString:
+		*out = change.String(string(content))
+	case change.KindNumber:
+		if !numeric(content) {
+			return s.Fail(CodeValue, "%.40q is not a number", content)
+		}
+		if out != nil {
+			*out = change.Number(string(content))
+		}
+	case change.KindBinary:
+		if !isBase64(content) {
+			return s.Fail(CodeValue, "%.40q is not base64", content)
+		}
+		if out != nil {
+			*out = change.Binary(fromBase64(content))
+		}
+	}
+	return true
+}
+
+// HalfText refuses a text that DynamoDB cannot store.
+func (s *Scanner) HalfText() bool {
+	return s.Fail(CodeValue, "a text with half of a surrogate pair")
+}
+
+// isBase64 reports whether fromBase64 can decode a text: whole groups of four
+// of the standard alphabet, with padding at the end only.
+func isBase64(b []byte) bool {
+	if len(b)%4 != 0 {
+		return false
+	}
+	for range 2 {
+		if len(b) > 0 && b[len(b)-1] == '=' {
+			b = b[:len(b)-1]
+		}
+	}
+	for _, c := range b {
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && c != '+' && c != '/' {
+			return false
+		}
+	}
+	return true
+}
+
+func fromBase64(b []byte) []byte {
+	out := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
+	n, err := base64.StdEncoding.Decode(out, b)
+	if err != nil {
+		panic("dynamojson: base64 was validated: " + err.Error())
+	}
+	return out[:n]
+}
+
+func (s *Scanner) set(kind, of change.Kind, out *change.Value) bool {
+	if s.Next() != '[' {
+		return s.Fail(CodeValue, "want a list in a value of type %s", kind)
+	}
+	var members []string
+	i := -1
+	ok := s.Array(func() bool {
+		if i++; out == nil {
+			return s.scalar(of, nil) || s.member(i)
+		}
+		var member change.Value
+		if !s.scalar(of, &member) {
+			return s.member(i)
+		}
+		members = append(members, member.Text())
+		return true
+	})
+	if ok && out != nil {
+		*out = change.Set(kind, members)
+	}
+	return ok
+}
+
+func (s *Scanner) list(depth int, out *change.Value) bool {
+	if depth > NestingMax {
+		return s.Fail(CodeValue, "nested deeper than %d levels", NestingMax)
+	}
+	if s.Next() != '[' {
+		return s.Fail(CodeValue, "want a list in a value of type L")
+	}
+	members := []change.Value{}
+	i := -1
+	ok := s.Array(func() bool {
+		if i++; out == nil {
+			return s.Value(depth, nil) || s.member(i)
+		}
+		members = append(members, change.Value{})
+		return s.Value(depth, &members[i]) || s.member(i)
+	})
+	if ok && out != nil {
+		*out = change.List(members)
+	}
+	return ok
+}
+
+func (s *Scanner) fields(depth int, out *change.Value) bool {
+	if depth > NestingMax {
+		return s.Fail(CodeValue, "nested deeper than %d levels", NestingMax)
+	}
+	if s.Next() != '{' {
+		return s.Fail(CodeValue, "want an object in a value of type M")
+	}
+	var fields map[string]change.Value
+	if out != nil {
+		fields = map[string]change.Value{}
+	}
+	ok := s.Object(func(name Text) bool {
+		if name.Half {
+			return s.HalfText()
+		}
+		if out == nil {
+			return s.Value(depth, nil) || s.inside("."+string(s.Bytes(name)))
+		}
+		var field change.Value
+		if !s.Value(depth, &field) {
+			return s.inside("." + string(s.Bytes(name)))
+		}
+		// As in Image.Lookup, the first of two fields of one name counts.
+		if _, twice := fields[string(s.Bytes(name))]; !twice {
+			fields[string(s.Bytes(name))] = field
+		}
+		return true
+	})
+	if ok && out != nil {
+		*out = change.Map(fields)
+	}
+	return ok
+}
