@@ -10,6 +10,10 @@ SHELL := bash
 
 GOLANGCI_LINT_VERSION := v2.15.0
 golangci_lint := .tools/bin/golangci-lint-$(GOLANGCI_LINT_VERSION)
+GOTESTSUM_VERSION := v1.13.0
+gotestsum := .tools/bin/gotestsum-$(GOTESTSUM_VERSION)
+# go_test is go test, but a skipped test fails, and so does a run without tests.
+go_test = $(gotestsum) --format standard-quiet --post-run-command scripts/no-skips --
 
 # PACKAGES narrows test, bench, fuzz and soak: make test PACKAGES=./rules/...
 PACKAGES ?= ./...
@@ -51,14 +55,14 @@ lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml pack
 	go run ./scripts/lambdazip -o bin/lambda -rules "$$RULES"
 
 .PHONY: test
-test: ## vet, every test beside DynamoDB Local, and the proof: ten minutes on two idle cores; a skipped test fails
+test: $(gotestsum) ## vet, every test beside DynamoDB Local, and the proof: ten minutes on two idle cores; a skipped test fails
 	go vet ./...
-	$(beside_endpoints) go run ./scripts/gotest $(gotest_flags) $(TESTFLAGS) $(PACKAGES)
+	$(beside_endpoints) $(go_test) $(gotest_flags) $(TESTFLAGS) $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),$(MAKE) prove)
 
 .PHONY: test-long
-test-long: ## every test once more with the race detector, which makes simulated worlds five times slower: half an hour at most
-	$(beside_endpoints) go run ./scripts/gotest -race $(gotest_flags) $(TESTFLAGS) $(PACKAGES)
+test-long: $(gotestsum) ## every test once more with the race detector, which makes simulated worlds five times slower: half an hour at most
+	$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: prove
 prove: ## try to break the promises: SEEDS random histories (2000) from SEED on, then once more without each guard
@@ -78,6 +82,11 @@ $(golangci_lint):
 	@GOBIN=$(CURDIR)/.tools/bin/aside go install -trimpath github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	@mv .tools/bin/aside/golangci-lint $@ && rmdir .tools/bin/aside
 
+$(gotestsum):
+	@mkdir -p .tools/bin
+	@GOBIN=$(CURDIR)/.tools/bin/aside go install -trimpath gotest.tools/gotestsum@$(GOTESTSUM_VERSION)
+	@mv .tools/bin/aside/gotestsum $@ && rmdir .tools/bin/aside
+
 .PHONY: bench
 bench: ## benchmarks, and the write units that a real endpoint reports
 	$(beside_endpoints) \
@@ -95,10 +104,10 @@ fuzz: ## each fuzz target for FUZZTIME (20s)
 	scripts/fuzz $(FUZZTIME) $(PACKAGES)
 
 .PHONY: soak
-soak: ## an hour rather than minutes: SOAK_SEEDS histories (20000), SOAK times other randomized tests, each fuzz target for SOAK_FUZZTIME
+soak: $(gotestsum) ## an hour rather than minutes: SOAK_SEEDS histories (20000), SOAK times other randomized tests, each fuzz target for SOAK_FUZZTIME
 	$(MAKE) prove SEEDS=$(SOAK_SEEDS)
 	DYNAMILL_SOAK=$(SOAK) $(beside_endpoints) \
-	  go run ./scripts/gotest -count=1 -vet=off -timeout 0 $(TESTFLAGS) $(PACKAGES)
+	  $(go_test) -count=1 -vet=off -timeout 0 $(TESTFLAGS) $(PACKAGES)
 	scripts/fuzz $(SOAK_FUZZTIME) $(PACKAGES)
 
 .PHONY: demo
