@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/rules/internal/spelling"
 )
 
 // Problem is one finding in a rule file.
@@ -155,7 +156,7 @@ func sortedByPlace(list []Problem) []Problem {
 func didYouMean(word string, candidates []string) string {
 	best, bestDistance := "", nearMax(word)+1
 	for _, c := range candidates {
-		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
+		if d := spelling.Distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
@@ -179,29 +180,5 @@ func nearMax(word string) int { return len(word)/3 + 1 }
 
 // near reports whether word could be a misspelling of name.
 func near(word, name string) bool {
-	return distance(strings.ToLower(word), strings.ToLower(name)) <= nearMax(word)
-}
-
-// distance is the number of single-character edits between two short words.
-func distance(a, b string) int {
-	const comparedMax = 64
-	if len(a) > comparedMax || len(b) > comparedMax {
-		return comparedMax
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
+	return spelling.Distance(strings.ToLower(word), strings.ToLower(name)) <= nearMax(word)
 }

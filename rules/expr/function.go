@@ -3,6 +3,8 @@ package expr
 import (
 	"fmt"
 	"strings"
+
+	"github.com/dynamill/dynamill/rules/internal/spelling"
 )
 
 // functions are called as f(x), methods as x.f(y).
@@ -57,31 +59,10 @@ func nearest(name string) string {
 		if len(name) > 2*len(f) {
 			continue
 		}
-		d := distance(strings.ToLower(strings.ReplaceAll(name, "_", "")), strings.ToLower(f))
+		d := spelling.Distance(strings.ToLower(strings.ReplaceAll(name, "_", "")), strings.ToLower(f))
 		if d < bestDistance && 2*d <= len(f) {
 			best, bestDistance = f, d
 		}
 	}
 	return best
-}
-
-// distance is the number of letters to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
