@@ -204,17 +204,9 @@ func (a *Audit) Waiting() []string { return a.waiting }
 
 // Facts are what an item of the user's table says of what is derived.
 func (a *Audit) Facts(item change.Item, emit func(drift.Fact)) {
-	key := a.keyOfImage(item)
+	key := a.planner.Set.Table.KeyOf(item)
 	a.seen.item(a.planner, key, item)
 	a.auditor.Facts(key, item, emit)
-}
-
-func (a *Audit) keyOfImage(item change.Item) change.Key {
-	k := change.Key{Partition: item.Lookup(a.partitionKey).Text()}
-	if a.sortKey != "" {
-		k.Sort = item.Lookup(a.sortKey).Text()
-	}
-	return k
 }
 
 // RowFacts are what a row of the state table says.

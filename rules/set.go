@@ -49,6 +49,15 @@ type Table struct {
 	TypeAttribute string // attribute that holds each item's entity name; "" if items carry none
 }
 
+// KeyOf is the key of an item of the table.
+func (t Table) KeyOf(item change.Image) change.Key {
+	key := change.Key{Partition: item.Lookup(t.PartitionKey).Text()}
+	if t.SortKey != "" {
+		key.Sort = item.Lookup(t.SortKey).Text()
+	}
+	return key
+}
+
 // Entity is a named item shape.
 type Entity struct {
 	Name   string

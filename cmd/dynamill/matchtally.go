@@ -28,10 +28,7 @@ func newMatchTally(set *rules.Set) *matchTally {
 // count takes one item in.
 func (t *matchTally) count(item change.Item) {
 	t.items++
-	key := change.Key{Partition: item.Lookup(t.set.Table.PartitionKey).Text()}
-	if t.set.Table.SortKey != "" {
-		key.Sort = item.Lookup(t.set.Table.SortKey).Text()
-	}
+	key := t.set.Table.KeyOf(item)
 	if m, ok := t.set.Identify(key, item); ok {
 		t.matched[m.Entity]++
 		return

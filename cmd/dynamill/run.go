@@ -240,12 +240,7 @@ func written(rule *rules.Rule) string {
 	return rule.Target.Name + ".{" + strings.Join(rule.Writes, ", ") + "}"
 }
 
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return grouped(int64(n)) + " " + noun + "s"
-}
+func counted(n int, noun string) string { return grouped(int64(n)) + " " + plural(int64(n), noun) }
 
 // drained is the result of `run --drain`.
 type drained struct {

@@ -63,11 +63,11 @@ type play struct {
 func newPlay(ex *examples.Example, bench *workbench.Bench, out io.Writer, colour bool) *play {
 	p := &play{ex: ex, bench: bench, paper: &paper{out: out, colour: colour}, view: newView(ex.Set)}
 	for _, item := range ex.Items {
-		p.view.widen(keyOf(ex.Set, item))
+		p.view.widen(ex.Set.Table.KeyOf(item))
 	}
 	for _, step := range ex.Steps {
 		for _, w := range step.Writes {
-			p.view.widen(keyOf(ex.Set, w.Item))
+			p.view.widen(ex.Set.Table.KeyOf(w.Item))
 		}
 	}
 	return p
@@ -234,7 +234,7 @@ func (p *play) show(s snapshot) {
 
 // written shows one write of the application.
 func (p *play) written(w examples.Write, before snapshot) {
-	key := keyOf(p.ex.Set, w.Item)
+	key := p.ex.Set.Table.KeyOf(w.Item)
 	mark := map[examples.Verb]string{examples.Put: "put", examples.Update: "set", examples.Delete: "del"}[w.Verb]
 	var parts []span
 	base, own := p.view.attributes(key, w.Item, before[key])

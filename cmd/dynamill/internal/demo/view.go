@@ -20,13 +20,9 @@ type snapshot map[change.Key]change.Item
 func snapshotOf(set *rules.Set, items []change.Item) snapshot {
 	s := snapshot{}
 	for _, item := range items {
-		s[keyOf(set, item)] = item
+		s[set.Table.KeyOf(item)] = item
 	}
 	return s
-}
-
-func keyOf(set *rules.Set, item change.Item) change.Key {
-	return change.Key{Partition: item.Lookup(set.Table.PartitionKey).Text(), Sort: item.Lookup(set.Table.SortKey).Text()}
 }
 
 // keys returns the keys of both snapshots, in order.
