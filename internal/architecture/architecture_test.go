@@ -98,8 +98,8 @@ func TestBreachesAreFound(t *testing.T) {
 			want: []string{"./projections/internal/plan -> ./internal/proof/mutants/switches"},
 		},
 		"errors of AWS are explained with another room": {
-			graph: imports{"./cmd/dynamill/internal/awserror": {"./internal/printable"}},
-			want:  []string{"./cmd/dynamill/internal/awserror -> ./internal/printable"},
+			graph: imports{"./internal/awserror": {"./internal/printable"}},
+			want:  []string{"./internal/awserror -> ./internal/printable"},
 		},
 		"progress reaches a driver": {
 			graph: imports{"./cmd/dynamill/internal/progress": {"./internal/printable", "./replay/verify"}},
@@ -143,6 +143,21 @@ func TestBreachesAreFound(t *testing.T) {
 		"a room imports the command": {
 			graph: imports{"./examples/forum": {"./cmd/dynamill/internal/flags"}, "./cmd/dynamill": {"./cmd/dynamill/internal/flags"}},
 			want:  []string{"./examples/forum -> ./cmd/dynamill/internal/flags"},
+		},
+		"the library's door opens on the rooms": {
+			graph: imports{rootPackage: {"./projections", "./streamreader", "./handlers", "./replay", "./internal/pace"}, "./cmd/dynamill": {rootPackage}, "./examples": {rootPackage}},
+		},
+		"a room imports the library's door": {
+			graph: imports{"./replay": {rootPackage}},
+			want:  []string{"./replay -> " + rootPackage},
+		},
+		"a program of its own links the metrics of the command": {
+			graph: imports{rootPackage: {"./internal/sighting"}, "./internal/sighting": {"github.com/prometheus/client_golang/prometheus"}},
+			want:  []string{rootPackage + " -> ./internal/sighting -> github.com/prometheus/client_golang/prometheus"},
+		},
+		"the library uses the simulator through what is for tests": {
+			graph: imports{rootPackage: {"./dynamilltest"}, "./dynamilltest": {"./internal/sim/dynamosim"}},
+			want:  []string{rootPackage + " -> ./dynamilltest", rootPackage + " -> ./dynamilltest -> ./internal/sim/dynamosim"},
 		},
 		"a circle ends": {
 			graph: imports{"./rules": {"./rules/expr"}, "./rules/expr": {"./rules"}},
@@ -209,6 +224,8 @@ func TestMisshapesAreFound(t *testing.T) {
 func TestTheTreeIsReadAsTheGoCommandSeesIt(t *testing.T) {
 	root := t.TempDir()
 	files := map[string]string{
+		"dynamill.go":                 "package dynamill\n\nimport \"" + module + "/rules\"\n",
+		"cmd/dynamill/main.go":        "package main\n\nimport \"" + module + "\"\n",
 		"change/record.go":            "package change\n\nimport \"strings\"\n",
 		"rules/set.go":                "package rules\n\nimport (\n\t\"" + module + "/change\"\n)\n",
 		"rules/set_test.go":           "package rules_test\n\nimport \"" + module + "/projections\"\n",
@@ -241,6 +258,8 @@ func TestTheTreeIsReadAsTheGoCommandSeesIt(t *testing.T) {
 	}
 	want := []string{
 		"change/record.go change 3 [strings] false",
+		"cmd/dynamill/main.go main 3 [./.] false",
+		"dynamill.go dynamill 3 [./rules] false",
 		"internal/last/no_newline.go last 1 [] false",
 		"rules/gen.go rules 3 [] true",
 		"rules/set.go rules 5 [./change] false",
@@ -249,7 +268,7 @@ func TestTheTreeIsReadAsTheGoCommandSeesIt(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
 	}
-	wantGraph := imports{"./change": {"strings"}, "./internal/last": nil, "./rules": {"./change"}}
+	wantGraph := imports{rootPackage: {"./rules"}, "./cmd/dynamill": {rootPackage}, "./change": {"strings"}, "./internal/last": nil, "./rules": {"./change"}}
 	if diff := cmp.Diff(wantGraph, graphOf(tree)); diff != "" {
 		t.Errorf("graph without tests (-want +got):\n%s", diff)
 	}

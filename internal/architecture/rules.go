@@ -9,6 +9,9 @@ import (
 // module is this module's path. Its packages are written as folders, "./change".
 const module = "github.com/dynamill/dynamill"
 
+// rootPackage is the package at the module's root; "." alone is every package.
+const rootPackage = "./."
+
 // arrow forbids one direction of knowledge: nothing in from may reach anything
 // in to, directly or through other packages of the module. Rooms contain
 // their subfolders.
@@ -25,7 +28,7 @@ const (
 )
 
 // library lists the rooms that users import.
-var library = []string{"./change", "./rules", "./projections", "./streamreader", "./handlers", "./replay", "./infra"}
+var library = []string{rootPackage, "./change", "./rules", "./projections", "./streamreader", "./handlers", "./replay", "./infra"}
 
 // engine lists the rooms that keep the promises.
 var engine = []string{"./projections", "./streamreader", "./handlers", "./replay"}
@@ -72,15 +75,39 @@ var arrows = []arrow{
 		why: "templates follow from the rule file alone; who deploys them calls AWS",
 	},
 	{
+		from: []string{rootPackage},
+		to: []string{
+			"./replay/verify", "./infra", "./examples", "./internal/monitor", "./internal/health",
+			"github.com/prometheus", awsSDK + "/config", awsSDK + "/service/lambda", awsSDK + "/service/ssm", "github.com/spf13", "github.com/agext",
+		},
+		why: "a program that follows a table links what follows it, and nothing that only the commands need",
+	},
+	{
+		from: []string{"."}, except: []string{rootPackage, "./cmd", "./examples"}, to: []string{rootPackage},
+		why: "the library's door opens on the rooms; a room that needs something from it declares an interface",
+	},
+	{
+		from: []string{"./dynamilltest"}, to: append([]string{"./rules", "./infra", "./internal/monitor"}, engine...),
+		why: "the DynamoDB for users' tests knows nothing of what follows it",
+	},
+	{
+		from: []string{"."}, except: []string{"./dynamilltest"}, to: []string{"./dynamilltest"},
+		why: "what is for tests is never built into anything else",
+	},
+	{
+		from: []string{"./internal/pace", "./internal/object", "./internal/replayerror"}, to: []string{"."},
+		why: "they do one thing for whoever asks",
+	},
+	{
 		from: []string{"./cmd/dynamill-lambda"},
 		to: []string{
-			"./streamreader", "./replay/verify", "./infra", "./examples", "./internal/sim/dynamosim", "./internal/workbench", "./internal/proof/oracle",
+			"./replay/verify", "./infra", "./examples", "./internal/sim/dynamosim", "./internal/workbench", "./internal/proof/oracle",
 			"./internal/monitor", "./internal/health", "github.com/prometheus", awsSDK + "/service/lambda", "github.com/spf13", "github.com/cpuguy83", "github.com/agext",
 		},
 		why: "the function has ten seconds to start; what it holds beside engine, handler and the drivers' part of a replay makes it larger and slower",
 	},
 	{
-		from: []string{"./cmd/dynamill/internal/awserror"}, to: []string{"."},
+		from: []string{"./internal/awserror"}, to: []string{"."},
 		why: "an error of AWS is explained by its type and code, whatever the command was doing",
 	},
 	{
@@ -184,6 +211,9 @@ func inAny(pkg string, rooms []string) bool {
 
 // local writes an import path of the module as a folder and leaves others alone.
 func local(importPath string) string {
+	if importPath == module {
+		return rootPackage
+	}
 	if rest, ok := strings.CutPrefix(importPath, module+"/"); ok {
 		return "./" + rest
 	}

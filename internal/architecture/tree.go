@@ -20,7 +20,7 @@ const linesMax = 500
 
 // topLevel lists the folders of the layout that may hold Go files.
 var topLevel = []string{
-	"change", "cmd", "docs", "examples", "handlers", "infra", "internal",
+	"change", "cmd", "docs", "dynamilltest", "examples", "handlers", "infra", "internal",
 	"projections", "replay", "rules", "scripts", "streamreader",
 }
 
