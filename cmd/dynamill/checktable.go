@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -67,7 +68,7 @@ func (a *app) checkTable(ctx context.Context, set *rules.Set) (*checkedTable, er
 func newCheckedTable(table string, about int64, sample tableSample, tally *matchTally) *checkedTable {
 	c := &checkedTable{
 		Table: table, Sampled: sample.items, Whole: sample.whole, About: max(about, int64(sample.items)), ReadUnits: sample.readUnits,
-		Unmatched: unmatchedItems{tally.unmatched, keyTexts(tally.examples)},
+		Unmatched: unmatchedItems{tally.unmatched, sighting.KeyTexts(tally.examples)},
 	}
 	if sample.whole {
 		c.About = int64(sample.items)

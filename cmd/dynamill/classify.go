@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/ssocreds"
 	"github.com/aws/smithy-go"
 
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/objects"
 	"github.com/dynamill/dynamill/rules"
@@ -57,14 +57,6 @@ func (env *environment) classifyAll(errs []error) []error {
 		told[i] = env.classify(err)
 	}
 	return told
-}
-
-// refused is the sentence for an answer of AWS that trying again does not change; nil for any other error.
-func (env *environment) refused(err error) error {
-	if told := awserror.Explain(err, env.place()); told != nil && told.Kind.Lasting() {
-		return env.classify(err)
-	}
-	return nil
 }
 
 // explainedErrors puts the errors of AWS in a log into plain words.

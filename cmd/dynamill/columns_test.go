@@ -1,34 +1,9 @@
 package main
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/dynamill/dynamill/internal/printable"
 )
-
-// oddTexts are what keys and ids may hold.
-var oddTexts = []string{
-	"r1/USER%23u1", "", " ", "a b", "it's", `back\slash`, "$HOME `id` $(id) !x", "*?[a]{b,c}", "~", "-rf", "#x", "a;b|c&d<e>f",
-	"naïve 日本", "tab\there", "line\nbreak", "quote'and\nnewline\\", "\x1b[31mred", "\x7f", "bell\a7", "\u202eabc", "bad\xffutf8",
-}
-
-func TestAQuotedTextIsOneWordForTheShell(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Fatalf("bash is needed to read what was quoted: %v", err)
-	}
-	for _, text := range oddTexts {
-		out, err := exec.Command(bash, "-c", "printf %s "+shellQuote(text)).Output()
-		if err != nil || string(out) != text {
-			t.Errorf("%q quoted as %s is read as %q (%v)", text, shellQuote(text), out, err)
-		}
-		if quoted := shellQuote(text); printable.Text(quoted) != quoted {
-			t.Errorf("%q quoted as %q cannot be shown as it is", text, quoted)
-		}
-	}
-}
 
 func TestColumnsAreAlignedByCharacters(t *testing.T) {
 	table := columns{indent: "> "}

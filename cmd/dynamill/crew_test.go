@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/streamreader"
 )
@@ -44,7 +44,7 @@ func newCrew(t *testing.T, p *population.Population, seed, n uint64) *crew {
 	}
 	watching, stop := context.WithCancel(t.Context())
 	var watcher sync.WaitGroup
-	watcher.Go(func() { c.timeline.watch(watching, c.leaseTable()) })
+	watcher.Go(func() { c.timeline.watch(watching, c.client, c.leaseTableName()) })
 	t.Cleanup(func() {
 		stop()
 		watcher.Wait()
@@ -53,10 +53,6 @@ func newCrew(t *testing.T, p *population.Population, seed, n uint64) *crew {
 		}
 	})
 	return c
-}
-
-func (c *crew) leaseTable() *streamreader.LeaseTable {
-	return streamreader.NewLeaseTable(noLeaseTable{c.client}, c.leaseTableName())
 }
 
 // gather wakes all up and waits until all are at work, and one of them reads.
@@ -81,10 +77,8 @@ func (c *crew) let() {
 // leases are the rows of the lease table; none while there is no table.
 func (c *crew) leases() []streamreader.Lease {
 	c.t.Helper()
-	rows, err := c.leaseTable().Load(c.t.Context())
-	if !errors.Is(err, errNoLeaseTable) {
-		c.must(err)
-	}
+	rows, _, err := following.ReadLeases(c.t.Context(), c.client, c.leaseTableName())
+	c.must(err)
 	return rows
 }
 

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os/exec"
@@ -125,15 +123,5 @@ func TestDrainAloneEndsSoon(t *testing.T) {
 	}
 	if fastest > soon {
 		t.Errorf("the fastest run took %.1f s, want at most %.0f", fastest, soon)
-	}
-}
-
-// A reader that begins again forgets how far it came, which the drain's last sentence says.
-func TestAStoppedDrainDoesNotReadAgain(t *testing.T) {
-	stopped, stop := context.WithCancelCause(t.Context())
-	stop(errStopped)
-	f := &follower{} // without a reader
-	if err := f.drainAll(stopped); !errors.Is(err, errStopped) {
-		t.Errorf("%v, want %v", err, errStopped)
 	}
 }

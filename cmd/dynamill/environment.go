@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -22,7 +21,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/smithy-go/logging"
 
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/internal/following"
 )
 
 const (
@@ -128,72 +128,24 @@ func endpointOrNil(url string) *string {
 // describe returns the table's description. The table must be there and in use.
 func (env *environment) describe(ctx context.Context) (*types.TableDescription, error) {
 	table, err := env.describeAnyStatus(ctx)
+	if err == nil {
+		err = following.InUse(table, env.place())
+	}
 	if err != nil {
 		return nil, env.classify(err)
 	}
-	switch status := table.TableStatus; status {
-	case types.TableStatusActive, types.TableStatusUpdating, "":
-		env.items.Store(aws.ToInt64(table.ItemCount))
-		return table, nil
-	default:
-		return nil, unsuited("table %q in %s is %s: wait until it is ACTIVE", env.table, env.where(), status)
-	}
+	env.items.Store(aws.ToInt64(table.ItemCount))
+	return table, nil
 }
 
 // describeAnyStatus is describe for a table that need not be in use. The caller classifies the error.
 func (env *environment) describeAnyStatus(ctx context.Context) (*types.TableDescription, error) {
-	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
-	defer cancel()
-	out, err := env.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &env.table})
-	var missing *types.ResourceNotFoundException
-	switch {
-	case errors.As(err, &missing):
-		return nil, unsuited("table %q does not exist in %s: check --table and --region", env.table, env.where())
-	case err != nil:
-		return nil, fmt.Errorf("describing table %q: %w", env.table, err)
-	case out.Table == nil:
-		return nil, unsuited("%s described table %q with nothing: check --endpoint", env.where(), env.table)
-	}
-	return out.Table, nil
+	return following.Describe(ctx, env.tables, env.place())
 }
 
-// enabledStream is the ARN of a table's stream; "" if no stream is enabled.
-func enabledStream(table *types.TableDescription) string {
-	if table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) {
-		return ""
-	}
-	return aws.ToString(table.LatestStreamArn)
-}
-
-// streamARN returns the table's stream, which must be enabled and carry both images.
-func (env *environment) streamARN(ctx context.Context) (string, error) {
-	table, err := env.describe(ctx)
-	if err != nil {
-		return "", err
-	}
-	arn := enabledStream(table)
-	if arn == "" {
-		return "", unsuited("table %q in %s has no stream: enable it with `%s`", env.table, env.where(), env.enableStream())
-	}
-	if view := table.StreamSpecification.StreamViewType; view != types.StreamViewTypeNewAndOldImages {
-		return "", unsuited("the stream of table %q in %s carries %s, but dynamill needs NEW_AND_OLD_IMAGES: "+
-			"a stream's view type cannot be changed, so disable it with `%s` and enable it again with `%s`",
-			env.table, env.where(), view, env.updateTable("StreamEnabled=false"), env.enableStream())
-	}
-	return arn, nil
-}
-
-func (env *environment) enableStream() string {
-	return env.updateTable("StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES")
-}
-
-// updateTable is the aws command that changes the table's stream.
-func (env *environment) updateTable(specification string) string {
-	command := "aws dynamodb update-table --table-name " + shellQuote(env.table) + " --stream-specification " + specification + " --region " + env.region
-	if env.endpoint != "" {
-		command += " --endpoint-url " + shellQuote(env.endpoint)
-	}
-	return command
+// own are dynamill's own tables beside the table.
+func (env *environment) own() following.Tables {
+	return following.Tables{State: env.stateTable, Lease: env.leaseTable}
 }
 
 // where names the place that was asked: region, then endpoint or account if known.

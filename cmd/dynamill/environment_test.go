@@ -17,11 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/ssocreds"
 	"github.com/aws/smithy-go"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/objects"
-	"github.com/dynamill/dynamill/streamreader"
 )
 
 const smallRules = `version: 1
@@ -261,34 +259,12 @@ func TestLogsPutAWSErrorsIntoWords(t *testing.T) {
 	}
 }
 
-// processed is a Processor that always ends with the same error.
-type processed struct{ err error }
-
-func (p processed) Process(context.Context, []change.Record) (int, error) { return 0, p.err }
-
-func TestAMissingPermissionStopsTheReaderAndTroubleOnTheWayDoesNot(t *testing.T) {
+func TestARefusalThatLastsIsOfTheEnvironment(t *testing.T) {
 	env := &environment{table: "app", region: "eu-west-1"}
-	api := func(code string) error { return &smithy.GenericAPIError{Code: code} }
-	for name, c := range map[string]struct {
-		err   error
-		stops bool
-	}{
-		"no permission":      {api("AccessDeniedException"), true},
-		"expired":            {api("ExpiredTokenException"), true},
-		"state table gone":   {api("ResourceNotFoundException"), true},
-		"throttled":          {api("ThrottlingException"), false},
-		"AWS's own trouble":  {api("InternalServerError"), false},
-		"no network":         {&net.OpError{Op: "dial", Err: errors.New("refused")}, false},
-		"all records done":   {nil, false},
-		"another's new file": {projections.ErrEpochMoved, true},
-	} {
-		_, err := guard{processed{c.err}, env}.Process(t.Context(), nil)
-		var stopper streamreader.Stopper
-		if stops := errors.As(err, &stopper) && stopper.StopReading(); stops != c.stops {
-			t.Errorf("%s: stops is %v, want %v (%v)", name, stops, c.stops, err)
-		}
-		if c.stops && !errors.Is(c.err, projections.ErrEpochMoved) && exitCode(env.classify(fmt.Errorf("following: %w", err))) != exitEnvironment {
-			t.Errorf("%s: exit code %d", name, exitCode(err))
+	for _, code := range []string{"AccessDeniedException", "ExpiredTokenException", "ResourceNotFoundException"} {
+		err := env.classify(fmt.Errorf("following: %w", &smithy.GenericAPIError{Code: code}))
+		if exitCode(err) != exitEnvironment {
+			t.Errorf("%s: exit code %d", code, exitCode(err))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/replay"
 )
 
@@ -24,7 +25,7 @@ func TestErrorTextKeepsOnlyItsOwnLineBreaks(t *testing.T) {
 		"of pieces":            {&replay.PiecesError{Source: "list", Pieces: 2, Errors: []error{leaf, leaf}}, "2 of 2 pieces of the list failed, the others are done:\nreading " + shown + "\nreading " + shown},
 		"of a list":            {invalid("--from x: %w", &replay.KeyListError{Name: "x", Problems: []string{"line 1: " + key}, Total: 2}), "--from x: x: 2 of its lines are no keys:\n  line 1: " + shown + "\n  and 1 more"},
 		"of the flags' parser": {invalid("%w; help", laidOut{errors.New("unknown\n\n\tplan\n\x1b")}), "unknown\n\n\tplan\n\\x1b; help"},
-		"of an unseen cause":   {&endedError{error: errors.New("a\nb"), state: "x"}, `a\nb`},
+		"of an unseen cause":   {&dynamill.EndedError{Problem: "a\nb", Remedy: "c"}, `a\nb: c`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := errorText(c.err); got != c.want {

@@ -14,7 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 
+	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/health"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -41,11 +43,8 @@ type leaseRows struct {
 
 // readLeases reads the lease table, if there is one.
 func (env *environment) readLeases(ctx context.Context) (leaseRows, error) {
-	rows, err := streamreader.NewLeaseTable(noLeaseTable{env.tables}, env.leaseTable).Load(ctx)
-	if errors.Is(err, errNoLeaseTable) {
-		return leaseRows{}, nil
-	}
-	return leaseRows{true, rows}, err
+	rows, exists, err := following.ReadLeases(ctx, env.tables, env.leaseTable)
+	return leaseRows{exists, rows}, err
 }
 
 // facts finds out everything except the facts of the state table, which the caller reads.
@@ -88,7 +87,7 @@ func (l *followedLook) stream(ctx context.Context, f *health.Facts, rows []strea
 	if err != nil {
 		return "", err
 	}
-	f.Stream.On = enabledStream(table) != ""
+	f.Stream.On = following.EnabledStream(table) != ""
 	arn = aws.ToString(table.LatestStreamArn)
 	for _, row := range rows {
 		if f.Stream.On && row.Stream != "" && row.Stream != arn {
@@ -182,17 +181,17 @@ func unreadReason(err error) string {
 
 // remedies are the sentences that name this table's commands.
 func (env *environment) remedies() health.Remedies {
-	run := "dynamill run --table " + shellQuote(env.table)
-	if env.stateTable != env.table+stateSuffix {
-		run += " --state-table " + shellQuote(env.stateTable)
+	run := "dynamill run --table " + printable.Shell(env.table)
+	if env.stateTable != env.table+following.StateSuffix {
+		run += " --state-table " + printable.Shell(env.stateTable)
 	}
 	if env.endpoint != "" {
-		run += " --endpoint " + shellQuote(env.endpoint)
+		run += " --endpoint " + printable.Shell(env.endpoint)
 	}
 	return health.Remedies{
 		Run:          "start `" + run + "`",
-		EnableStream: "enable it with `" + env.enableStream() + "`; then " + env.replayMissed(),
-		Replay:       env.replayMissed(),
+		EnableStream: "enable it with `" + following.EnableStream(env.place()) + "`; then " + env.own().ReplayMissed(),
+		Replay:       env.own().ReplayMissed(),
 		StartOver: fmt.Sprintf("stop every `dynamill run` of this table, delete the lease table %s, and start `%s`, which seeds every rule anew "+
 			"(docs/state-table.md, \"Starting over\")", env.leaseTable, run),
 		Skipped: fmt.Sprintf("delete the rows of these shards from the lease table %s (docs/operations.md, \"A shard that is skipped\")", env.leaseTable),

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/smithy-go"
 
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/health"
 )
 

@@ -9,24 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-func TestTracesTellWhichTableWasDeleted(t *testing.T) {
-	for name, c := range map[string]struct {
-		traces
-		want lostTable
-	}{
-		"nothing has run":                              {traces{}, lostNone},
-		"all is there":                                 {traces{leaseRows: 2, streamLeases: 1, registered: true, followed: true}, lostNone},
-		"leases and no state":                          {traces{leaseRows: 2, streamLeases: 1}, lostState},
-		"leases of a former stream alone":              {traces{leaseRows: 2}, lostNone},
-		"state that a process followed, and no leases": {traces{registered: true, followed: true}, lostLeases},
-		"state of a function or of replays, no leases": {traces{registered: true}, lostNone},
-	} {
-		if got := c.lost(); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
-	}
-}
-
 func (w *world) exists(name string) bool {
 	w.t.Helper()
 	_, err := w.client.DescribeTable(w.t.Context(), &dynamodb.DescribeTableInput{TableName: &name})

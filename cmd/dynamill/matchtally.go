@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -71,7 +72,7 @@ func (t *matchTally) warning(e *rules.Entity) foundProblem {
 	case n > 0:
 		w.Hint = fmt.Sprintf("its keys fit %s of no entity: a %s needs %s, too", counted(n, "sampled item"), e.Name, attributesOf(e))
 	case len(t.examples) > 0:
-		w.Hint = fmt.Sprintf("compare its keys, %s, with the table's: %s", e.KeyText(), strings.Join(keyTexts(t.examples), ", "))
+		w.Hint = fmt.Sprintf("compare its keys, %s, with the table's: %s", e.KeyText(), strings.Join(sighting.KeyTexts(t.examples), ", "))
 	default:
 		w.Hint = fmt.Sprintf("its keys are %s; a sample may miss entities with few items", e.KeyText())
 	}
@@ -92,12 +93,4 @@ func attributesOf(e *rules.Entity) string {
 		texts[i] = eq.Attribute + " == " + value
 	}
 	return strings.Join(texts, " and ")
-}
-
-func keyTexts(keys []change.Key) []string {
-	texts := make([]string, len(keys))
-	for i, key := range keys {
-		texts[i] = key.String()
-	}
-	return texts
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/internal/sighting"
 )
 
 const talliedRules = `version: 1
@@ -38,7 +40,7 @@ func TestMatchTallyCountsItemsOfEachEntity(t *testing.T) {
 	if tally.items != 7 || tally.unmatched != 5 {
 		t.Errorf("%d items, %d unmatched", tally.items, tally.unmatched)
 	}
-	if diff := cmp.Diff([]string{"user#3/PROFILE", "user#4/PROFILE", "BOT#1/PROFILE"}, keyTexts(tally.examples)); diff != "" {
+	if diff := cmp.Diff([]string{"user#3/PROFILE", "user#4/PROFILE", "BOT#1/PROFILE"}, sighting.KeyTexts(tally.examples)); diff != "" {
 		t.Error(diff)
 	}
 }

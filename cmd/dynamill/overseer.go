@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/streamreader"
 )
@@ -24,12 +24,10 @@ const (
 
 // overseer knows how a run is: for the log, for metrics and for readiness.
 type overseer struct {
-	holder   monitor.Holder
-	pace     *writePace // nil: without --max-write-rate
-	lagMax   time.Duration
-	logger   *slog.Logger
-	follower atomic.Pointer[follower] // nil until there is one
-	read     atomic.Int64             // records handed to the engine
+	holder  monitor.Holder
+	lagMax  time.Duration
+	logger  *slog.Logger
+	running atomic.Pointer[dynamill.Running] // nil until something is followed
 
 	unfinished atomic.Pointer[monitor.Unfinished] // nil until it was read
 
@@ -43,26 +41,27 @@ type overseer struct {
 // work is what the run shows of itself, and the state that follows from it. The
 // sample is complete but for its status.
 func (o *overseer) work() (monitor.Sample, monitor.Facts) {
-	sample := monitor.Sample{At: time.Now(), WriteWait: o.pace.timeWaited(), Read: o.read.Load(), Unfinished: o.unfinished.Load()}
-	f := o.follower.Load()
-	if f == nil {
+	sample := monitor.Sample{At: time.Now(), Unfinished: o.unfinished.Load()}
+	r := o.running.Load()
+	if r == nil {
 		return sample, monitor.Facts{}
 	}
-	read, done := f.reader.Stats(), f.engine.Stats()
+	now := r.Status()
+	read, done := now.Stream, now.Engine
+	sample.Read, sample.WriteWait, sample.TaskPieces = now.Read, now.WriteWait, now.TaskPieces
 	sample.Lag, sample.OldestAge, sample.LastProgress = read.Lag, read.OldestAge, read.LastProgress
 	sample.Open, sample.Waiting, sample.Finished, sample.Applied = read.Open, read.Waiting, read.Finished, read.Records
 	sample.Shards, sample.LeaseMoves = shardsOf(read), read.LeaseMoves
 	sample.Relevant, sample.Unmatched, sample.Parked, sample.Heals = done.Relevant, done.Unmatched, done.Parked, done.Heals
 	sample.WriteRequests, sample.Transactions, sample.Tasks = done.Writes, done.Transactions, done.Tasks
 	sample.Retries, sample.Conflicts, sample.Throttles = done.Retries, done.Conflicts, done.Throttles
-	sample.TaskPieces = f.pieces.Load()
-	for _, rule := range f.engine.RuleStats() {
+	for _, rule := range r.Engine.RuleStats() {
 		sample.Rules = append(sample.Rules, monitor.Rule{Name: rule.Rule, Writes: rule.Writes, WriteUnits: rule.WriteUnits})
 	}
 	return sample, monitor.Facts{
 		Started:   !read.LastProgress.IsZero(),
 		Skipped:   len(read.Skipped) > 0,
-		Seeding:   f.seeding.Load() != nil,
+		Seeding:   now.Seeding,
 		CaughtUp:  read.CaughtUp && (o.lagMax <= 0 || read.Lag <= o.lagMax),
 		Throttled: o.heldBack(sample.At),
 	}
@@ -91,14 +90,14 @@ func (o *overseer) heldBack(now time.Time) bool {
 func (o *overseer) sample() monitor.Sample {
 	sample, facts := o.work()
 	sample.Status = o.holder.Status(facts, sample.At)
-	f := o.follower.Load()
-	if f == nil {
+	r := o.running.Load()
+	if r == nil {
 		return sample
 	}
-	for _, entity := range f.engine.Matches().Entities {
+	for _, entity := range r.Engine.Matches().Entities {
 		sample.Entities = append(sample.Entities, monitor.Entity{Name: entity.Entity, Records: entity.Records})
 	}
-	for _, t := range f.engine.MissingTargets() {
+	for _, t := range r.Engine.MissingTargets() {
 		sample.Missing = append(sample.Missing, monitor.Missing{Rule: t.Rule, Targets: t.Targets, Sources: t.Sources})
 	}
 	return sample
@@ -122,12 +121,7 @@ func (o *overseer) watch(ctx context.Context) {
 // state when it has changed or has waited long for a person.
 func (o *overseer) look() {
 	sample, _ := o.work()
-	o.mu.Lock()
-	if sample.Throttles > o.throttles || sample.WriteWait-o.waited > watchInterval/2 {
-		o.throttled = sample.At
-	}
-	o.throttles, o.waited = sample.Throttles, sample.WriteWait
-	o.mu.Unlock()
+	o.noteHeldBack(sample)
 	_, facts := o.work()
 	o.mu.Lock()
 	status, changed := o.holder.Note(facts, sample.At)
@@ -151,13 +145,23 @@ func (o *overseer) look() {
 	o.logger.Info("state", attributes...)
 }
 
+// noteHeldBack notes whether writes were held back since the last sample.
+func (o *overseer) noteHeldBack(sample monitor.Sample) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if sample.Throttles > o.throttles || sample.WriteWait-o.waited > watchInterval/2 {
+		o.throttled = sample.At
+	}
+	o.throttles, o.waited = sample.Throttles, sample.WriteWait
+}
+
 // watchUnfinished reads the state table until ctx ends, for metrics.
 func (o *overseer) watchUnfinished(ctx context.Context) {
 	for {
 		wait := unfinishedSoon
-		if f := o.follower.Load(); f != nil {
+		if r := o.running.Load(); r != nil {
 			wait = unfinishedEvery
-			o.readUnfinished(ctx, f)
+			o.readUnfinished(ctx, r)
 		}
 		select {
 		case <-ctx.Done():
@@ -167,10 +171,10 @@ func (o *overseer) watchUnfinished(ctx context.Context) {
 	}
 }
 
-func (o *overseer) readUnfinished(ctx context.Context, f *follower) {
+func (o *overseer) readUnfinished(ctx context.Context, r *dynamill.Running) {
 	reading, cancel := context.WithTimeout(ctx, unfinishedTime)
 	defer cancel()
-	found, err := f.engine.Unfinished(reading)
+	found, err := r.Engine.Unfinished(reading)
 	switch {
 	case err == nil:
 		o.unfinished.Store(&monitor.Unfinished{Parked: found.Parked, Tasks: found.Tasks, OldestTask: found.OldestTask})
@@ -212,33 +216,12 @@ func (o *overseer) oversee(ctx context.Context, listen string, profile bool) (en
 	}, nil
 }
 
-// endedError is an error that leaves the run in a state with a name.
-type endedError struct {
-	error
-	state  monitor.State
-	remedy string
-}
-
-func (e *endedError) Unwrap() error { return e.error }
-
 // ended says why there is nothing more to be done, until somebody who watches
 // the state stops the process: a supervisor that starts it again and again
 // would show nothing but restarts.
-func (o *overseer) ended(ctx context.Context, ended *endedError) {
-	o.holder.End(ended.state, ended.remedy)
+func (o *overseer) ended(ctx context.Context, ended *dynamill.EndedError, err error) {
+	o.holder.End(monitor.State(ended.State), ended.Remedy)
 	o.look()
-	o.logger.Error("nothing is followed any more; stays up to say so until it is stopped", "error", ended.Error())
+	o.logger.Error("nothing is followed any more; stays up to say so until it is stopped", "error", err.Error())
 	<-ctx.Done()
-}
-
-// tallied counts the records that come by.
-type tallied struct {
-	streamreader.Processor
-	records *atomic.Int64
-}
-
-// Process hands the records on.
-func (c tallied) Process(ctx context.Context, records []change.Record) (int, error) {
-	c.records.Add(int64(len(records)))
-	return c.Processor.Process(ctx, records)
 }

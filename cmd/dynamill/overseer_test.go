@@ -282,15 +282,14 @@ func TestAProcessSpeaksOfItsOwnLagAndOfShardsThatNobodyReads(t *testing.T) {
 
 func TestThrottlesAndAHeldWriteRateAreNamedForAWhile(t *testing.T) {
 	var log bytes.Buffer
-	o := &overseer{pace: newWritePace(10), logger: slog.New(slog.NewTextHandler(&log, nil))}
+	o := &overseer{logger: slog.New(slog.NewTextHandler(&log, nil))}
 	now := time.Now()
 	if o.heldBack(now) {
 		t.Error("held back from the start")
 	}
 	o.look()
-	o.pace.waited.Add(int64(watchInterval))
-	o.look()
-	if !o.heldBack(time.Now()) || o.heldBack(time.Now().Add(throttledHold)) {
+	o.noteHeldBack(monitor.Sample{At: now, WriteWait: watchInterval})
+	if !o.heldBack(now) || o.heldBack(now.Add(throttledHold)) {
 		t.Error("a second of waiting is not noted, or for ever")
 	}
 	if log.Len() > 0 {

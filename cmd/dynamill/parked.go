@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -103,7 +104,7 @@ func (a *app) printEntry(e parkedEntry) error {
 	}
 	var table columns
 	for _, line := range [][2]string{
-		{"id", shellQuote(e.ID)}, {"rule", e.Rule}, {"key", e.Key}, {"code", e.Code},
+		{"id", printable.Shell(e.ID)}, {"rule", e.Rule}, {"key", e.Key}, {"code", e.Code},
 		{"reason", e.Reason}, {"since", e.Since}, {"position", e.Position}, {"raw", e.Raw}, {"value", e.Value}, {"winner", e.Winner},
 	} {
 		if line[1] != "" {
@@ -200,7 +201,7 @@ func (env *environment) chooseParked(ctx context.Context, engine *projections.En
 // parkedFailure turns the end of a search for an id into the sentence to be read.
 func (env *environment) parkedFailure(id string, err error) error {
 	if errors.Is(err, projections.ErrNotParked) {
-		return invalid("nothing is parked under %s: `dynamill parked list` shows the IDs", shellQuote(id))
+		return invalid("nothing is parked under %s: `dynamill parked list` shows the IDs", printable.Shell(id))
 	}
 	return env.classify(err)
 }
@@ -210,7 +211,7 @@ func (a *app) changeParked(ctx context.Context, engine *projections.Engine, chos
 	for _, c := range chosen {
 		o, err := what.change(ctx, engine, c)
 		if err != nil {
-			return errors.Join(fmt.Errorf("%s of %s: %w", what.verb, shellQuote(c.id), err), a.printOutcomes(outcomes))
+			return errors.Join(fmt.Errorf("%s of %s: %w", what.verb, printable.Shell(c.id), err), a.printOutcomes(outcomes))
 		}
 		if o.Result == stillParked {
 			still++
@@ -264,7 +265,7 @@ func (a *app) printOutcomes(outcomes []outcome) error {
 	}
 	var table columns
 	for _, o := range outcomes {
-		table.add(o.Result, shellQuote(o.ID), o.Reason)
+		table.add(o.Result, printable.Shell(o.ID), o.Reason)
 	}
 	return table.writeTo(a.stdout)
 }

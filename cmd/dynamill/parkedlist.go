@@ -69,7 +69,7 @@ func (l *parkedList) add(e parkedEntry) error {
 	if l.listed == 1 {
 		l.table.add("ID", "RULE", "KEY", "CODE", "SINCE", "REASON")
 	}
-	l.table.add(shellQuote(e.ID), e.Rule, e.Key, e.Code, e.Since, e.Reason)
+	l.table.add(printable.Shell(e.ID), e.Rule, e.Key, e.Code, e.Since, e.Reason)
 	if len(l.table.rows) < listedAtOnce {
 		return nil
 	}

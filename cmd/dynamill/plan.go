@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/spf13/cobra"
 
+	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
@@ -90,16 +91,16 @@ func (a *app) plan(ctx context.Context) error {
 // addOrigins says of a table without rules in force what `run` does first, and
 // names a table of dynamill's own that was deleted.
 func (p *rulePlan) addOrigins(ctx context.Context, env *environment, set *rules.Set, table *types.TableDescription, logger *slog.Logger) error {
-	t, err := env.readTraces(ctx, aws.ToString(table.LatestStreamArn))
+	t, err := env.traces(ctx, aws.ToString(table.LatestStreamArn))
 	if err != nil {
 		return err
 	}
-	p.Lost = env.lostText(t.lost())
-	if t.lost() == lostState {
+	p.Lost = env.lostText(t.Lost())
+	if t.Lost() == following.LostState {
 		p.Summary = "nothing can be carried out before that"
 		return nil
 	}
-	if t.registered {
+	if t.Registered {
 		return nil
 	}
 	p.Seed = estimateSeed(ctx, env.tables, env.table, env.stateTable, set, logger, counts{items: p.Items, bytes: p.Bytes})

@@ -3,39 +3,19 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 // grouped writes a number with its thousands parted: 12,345.
-func grouped(n int64) string { return progress.Grouped(n) }
-
-// seedState is how far seeding is.
-type seedState struct {
-	text         string // for logs
-	waits        bool   // until the stream's backlog is applied
-	pass, passes int
-	items        int64
-}
+func grouped(n int64) string { return printable.Grouped(n) }
 
 // fanOutMin is how long a fan-out works before it is shown.
 const fanOutMin = time.Second
-
-// fanOutState is the fan-out at hand.
-type fanOutState struct {
-	projections.TaskProgress
-	began time.Time // the first piece that was seen
-}
-
-// since is the state behind another one.
-func (s *fanOutState) since(last *fanOutState) *fanOutState {
-	if last != nil && last.Rule == s.Rule && last.Parent == s.Parent {
-		s.began = last.began
-	}
-	return s
-}
 
 // snapshot is how far `run` has come since it started.
 type snapshot struct {
@@ -45,6 +25,25 @@ type snapshot struct {
 	Healed  int64         // attributes and mirrors that another program had overwritten
 	Parked  int64
 	Seeding string // what is being seeded and how far; "" when nothing is
+}
+
+func snapshotOf(now dynamill.Status) snapshot {
+	return snapshot{
+		Records: now.Stream.Records, Lag: now.Stream.Lag, Writes: now.Engine.Writes, Healed: now.Engine.Heals, Parked: now.Engine.Parked, Seeding: seedText(now),
+	}
+}
+
+// seedText is how far seeding is, for logs; "" if nothing is seeded.
+func seedText(now dynamill.Status) string {
+	switch {
+	case !now.Seeding:
+		return ""
+	case now.SeedWaits:
+		return "new rules once the stream's backlog is applied"
+	case now.Seed.Passes == 0:
+		return strings.Join(now.Seed.Rules, ", ")
+	}
+	return fmt.Sprintf("pass %d of %d, %s items", now.Seed.Pass, now.Seed.Passes, grouped(now.Seed.Items))
 }
 
 // attributes are the snapshot for logs.
@@ -58,16 +57,15 @@ func (s snapshot) attributes() []any {
 
 // followState is the state of `run` as it is shown.
 type followState struct {
-	snapshot
+	dynamill.Status
 	drains bool
-	seed   *seedState   // nil: nothing is seeded
-	items  int64        // of the table, as DynamoDB last counted them; 0: not known
-	fanOut *fanOutState // nil: none is worked off
+	items  int64 // of the table, as DynamoDB last counted them; 0: not known
 	at     time.Time
 }
 
 // shown is the state for the terminal and the log.
-func (s followState) shown() progress.State {
+func (f followState) shown() progress.State {
+	s := snapshotOf(f.Status)
 	p := progress.State{
 		Message: "following", Phase: "following", Done: s.Records, Unit: "records", Behind: s.Lag, Attributes: s.attributes(),
 	}
@@ -79,41 +77,41 @@ func (s followState) shown() progress.State {
 	if s.Parked > 0 {
 		p.Notes = append(p.Notes, "parked "+grouped(s.Parked))
 	}
-	if s.drains {
+	if f.drains {
 		p.Phase = "draining"
 	}
-	slow := s.fanOut != nil && s.at.Sub(s.fanOut.began) >= fanOutMin
+	slow := f.FanOut != nil && f.at.Sub(f.FanOutSince) >= fanOutMin
 	if slow {
-		p.Attributes = append(p.Attributes, "fan_out_rule", s.fanOut.Rule, "fan_out_parent", s.fanOut.Parent.String(), "fan_out_children", s.fanOut.Children)
+		p.Attributes = append(p.Attributes, "fan_out_rule", f.FanOut.Rule, "fan_out_parent", f.FanOut.Parent.String(), "fan_out_children", f.FanOut.Children)
 	}
 	switch {
-	case s.seed != nil && s.seed.waits:
+	case f.SeedWaits:
 		p.Phase = "applying the stream's backlog before seeding"
-	case s.seed != nil:
-		p.Phase = fmt.Sprintf("seeding, pass %d of %d", s.seed.pass, cmp.Or(s.seed.passes, 1))
-		p.Done, p.Unit, p.Total, p.About, p.Behind = s.seed.items, "items", s.items, true, 0
+	case f.Seeding:
+		p.Phase = fmt.Sprintf("seeding, pass %d of %d", f.Seed.Pass, cmp.Or(f.Seed.Passes, 1))
+		p.Done, p.Unit, p.Total, p.About, p.Behind = f.Seed.Items, "items", f.items, true, 0
 		p.Notes = append([]string{records}, p.Notes...)
 	case slow && s.Lag == 0:
-		p.Phase = fmt.Sprintf("fan-out of rule %s from %s", s.fanOut.Rule, s.fanOut.Parent)
-		p.Done, p.Unit, p.Behind = int64(s.fanOut.Children), "children", 0
+		p.Phase = fmt.Sprintf("fan-out of rule %s from %s", f.FanOut.Rule, f.FanOut.Parent)
+		p.Done, p.Unit, p.Behind = int64(f.FanOut.Children), "children", 0
 		p.Notes = append([]string{records}, p.Notes...)
 	case slow:
-		p.Notes = append([]string{fmt.Sprintf("fan-out of rule %s from %s: %s children", s.fanOut.Rule, s.fanOut.Parent, grouped(int64(s.fanOut.Children)))}, p.Notes...)
+		p.Notes = append([]string{fmt.Sprintf("fan-out of rule %s from %s: %s children", f.FanOut.Rule, f.FanOut.Parent, grouped(int64(f.FanOut.Children)))}, p.Notes...)
 	}
 	return p
 }
 
-// watchProgress returns the states of a follower, one after the other. A state in
+// watchProgress returns the states of what is followed, one after the other. A state in
 // which only the lag has changed is no news for the log.
-func (f *follower) watchProgress(drains bool) func() progress.State {
+func watchProgress(r *dynamill.Running, drains bool) func() progress.State {
 	var last snapshot
 	var lastChildren int
 	return func() progress.State {
-		s := followState{snapshot: f.snapshot(), drains: drains, seed: f.seeding.Load(), items: f.items, fanOut: f.fanOut.Load(), at: time.Now()}
+		s := followState{Status: r.Status(), drains: drains, items: r.Items, at: time.Now()}
 		shown := s.shown()
-		moved, children := s.snapshot, 0
-		if moved.Lag = 0; s.fanOut != nil {
-			children = s.fanOut.Children
+		moved, children := snapshotOf(s.Status), 0
+		if moved.Lag = 0; s.FanOut != nil {
+			children = s.FanOut.Children
 		}
 		shown.Unchanged = moved == last && children == lastChildren
 		last, lastChildren = moved, children

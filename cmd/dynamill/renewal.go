@@ -13,7 +13,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/internal/awserror"
 )
 
 // The waits between two calls with credentials that AWS refuses as expired.

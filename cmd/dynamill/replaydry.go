@@ -92,7 +92,7 @@ func (r *replayer) dryRun(ctx context.Context) error {
 		return r.env.classify(fmt.Errorf("looking what would change: %w", err))
 	}
 	result := previewed{Rules: []preview{}, Table: r.env.table, Items: summary.Items, WriteUnits: summary.WriteUnits, ReadUnits: items.ReadUnits() + rows.ReadUnits()}
-	result.seen, result.Matched, result.Missing, result.Warnings = seen, seen.matched(), seen.missing(), seen.warnings(true)
+	result.seen, result.Matched, result.Missing, result.Warnings = seen, seen.matched(), seen.missing(), seen.Warnings(true)
 	for _, p := range slices.SortedFunc(maps.Values(byRule), func(a, b *preview) int { return cmp.Compare(a.Rule, b.Rule) }) {
 		result.Rules = append(result.Rules, *p)
 		result.Changes += p.Changes

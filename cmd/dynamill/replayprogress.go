@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay"
 )
@@ -130,8 +131,9 @@ type replayed struct {
 func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took time.Duration, watch *replayWatch) error {
 	matches := r.engine.Matches()
 	whole := r.source == nil && matches.Pass != "" && matches.Looked >= watch.itemsLooked(matches.Pass)
-	seen, err := lookAndRecord(ctx, r.engine, whole && r.options.whole())
-	seen.whole = whole
+	found, err := sighting.LookAndRecord(ctx, r.engine, whole && r.options.whole())
+	seen := sightings{Seen: found}
+	seen.Whole = whole
 	if err != nil { // the replay is done all the same
 		r.logger.Warn("targets that do not exist could not be looked for", "error", err)
 	}
@@ -142,7 +144,7 @@ func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took
 	result := replayed{
 		Table: r.env.table, Source: "scan of " + r.env.table, Passes: totals.Passes, Items: totals.Items, Skipped: totals.Skipped, Parked: parked,
 		ReadUnits: totals.ReadUnits, Rules: unitsByRule(r.engine), Seconds: took.Round(time.Millisecond).Seconds(),
-		Matched: seen.matched(), Missing: seen.missing(), Warnings: seen.warnings(true),
+		Matched: seen.matched(), Missing: seen.missing(), Warnings: seen.Warnings(true),
 	}
 	if r.source != nil {
 		result.Source = r.source.Describe()

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -81,14 +82,14 @@ func (r *replayer) open(ctx context.Context, found *projections.Comparison, agre
 		Logger: r.logger, Attach: !r.options.whole(), ChangeRules: agreed, AgreedEpoch: found.Epoch,
 	}
 	if r.options.writeRateMax > 0 {
-		cfg.Limiter = newWritePace(r.options.writeRateMax)
+		cfg.Limiter = pace.New(r.options.writeRateMax)
 	}
 	if r.options.whole() { // the only replay that would make a state table
 		table, err := r.env.describe(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := r.env.refuseLostState(ctx, aws.ToString(table.LatestStreamArn)); err != nil {
+		if err := r.env.refuseLostState(ctx, aws.ToString(table.LatestStreamArn)); err != nil {
 			return nil, err
 		}
 	}

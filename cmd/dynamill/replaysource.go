@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/replay"
 	"github.com/dynamill/dynamill/replay/objects"
 )

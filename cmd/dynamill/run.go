@@ -10,14 +10,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/archive"
+	"github.com/dynamill/dynamill"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/internal/following"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/rules"
 )
 
 const (
-	stateSuffix  = "-dynamill" // names the state table beside the user's table
-	leasesSuffix = "-leases"   // names the table of leases and checkpoints beside the state table
+	stateSuffix  = following.StateSuffix // names the state table beside the user's table
+	leasesSuffix = following.LeaseSuffix // names the table of leases and checkpoints beside the state table
 )
 
 // A term is renewed three times; below a second a slow answer would end it. What
@@ -121,83 +124,49 @@ func (a *app) run(ctx context.Context, options runOptions) error {
 		defer cancel()
 	}
 	o := &overseer{lagMax: options.readyLag, logger: j.logger}
-	if options.writeRateMax > 0 {
-		o.pace = newWritePace(options.writeRateMax)
-	}
 	endWatch, err := o.oversee(ctx, options.listen, options.profile)
 	if err != nil {
 		return err
 	}
 	defer endWatch()
 	err = a.followTable(ctx, j, o, options)
-	var ended *endedError
+	var ended *dynamill.EndedError
 	if errors.As(err, &ended) && options.listen != "" && !options.drain {
-		o.ended(ctx, ended)
+		o.ended(ctx, ended, err)
 	}
 	return err
 }
 
 func (a *app) followTable(ctx context.Context, j *job, o *overseer, options runOptions) error {
-	f, err := a.start(ctx, j, o, options)
-	switch cause := context.Cause(ctx); {
-	case err != nil && errors.Is(cause, errStopped) && !options.drain:
-		return nil
-	case err != nil && cause != nil:
-		return fmt.Errorf("%w: nothing was followed yet; run again to go on", cause)
-	case err != nil:
+	env, err := a.options.connect(ctx, j.table, j.logger)
+	if err != nil {
 		return err
 	}
-	defer f.endArchive()
-	if err := f.follow(ctx, j.status, options.drain); err != nil {
-		var unwritten *archive.WriteError
-		if errors.As(err, &unwritten) {
-			return unsuited("%w", unwritten)
-		}
-		return f.failure(ctx, err)
+	began, stopShowing := time.Now(), func() {}
+	err = dynamill.Follow(ctx, dynamill.Config{
+		Tables: env.tables, Streams: env.streams, Table: j.table, Rules: j.set, StateTable: env.stateTable, LeaseTable: env.leaseTable,
+		Drain: options.drain, Worker: options.worker, LeaseTerm: options.leaseTerm, WriteRateMax: options.writeRateMax,
+		Archive: options.archive, ArchiveGzip: options.archiveGzip, Logger: j.logger,
+		Started: func(r *dynamill.Running) {
+			fmt.Fprint(j.status, announcement(j.set, env, r, options.archive))
+			o.running.Store(r)
+			env.renewal.turnOn(o.holder.SetExpired)
+			stopShowing = progress.Start(ctx, j.status, j.logger, watchProgress(r, options.drain))
+		},
+	})
+	stopShowing()
+	if err != nil {
+		return env.failure(o.running.Load(), err)
 	}
 	if !options.drain {
 		return nil
 	}
-	return a.printDrained(context.WithoutCancel(ctx), f)
-}
-
-// start opens the engine on the table, says what will be followed and written,
-// and makes ready to follow.
-func (a *app) start(ctx context.Context, j *job, o *overseer, options runOptions) (*follower, error) {
-	env, err := a.options.connect(ctx, j.table, j.logger)
-	if err != nil {
-		return nil, err
-	}
-	streamARN, err := env.streamARN(ctx)
-	if err != nil {
-		return nil, err
-	}
-	lost, err := env.refuseLostState(ctx, streamARN)
-	if err != nil {
-		return nil, err
-	}
-	if lost != lostNone {
-		j.logger.Warn(env.lostText(lost))
-	}
-	cfg := projections.Config{Client: env.tables, Table: j.table, StateTable: env.stateTable, Rules: j.set, Logger: j.logger}
-	cfg.TaskProgress = func(p projections.TaskProgress) {
-		if f := o.follower.Load(); f != nil {
-			f.noteTask(p)
-		}
-	}
-	if o.pace != nil {
-		cfg.Limiter = o.pace
-	}
-	engine, err := projections.Open(ctx, cfg)
-	if err != nil {
-		return nil, env.classify(fmt.Errorf("starting on table %q: %w", j.table, err))
-	}
-	fmt.Fprint(j.status, announcement(j.set, env, engine.Describe(), streamARN, options.archive))
-	return newFollower(ctx, env, engine, j.set.Table, streamARN, o, options)
+	return a.printDrained(context.WithoutCancel(ctx), env, o.running.Load(), time.Since(began))
 }
 
 // announcement says, before anything is written, what is followed and what will be written.
-func announcement(set *rules.Set, env *environment, d projections.Description, streamARN, archiveDir string) string {
+func announcement(set *rules.Set, env *environment, r *dynamill.Running, archiveDir string) string {
+	d := r.Engine.Describe()
 	var b strings.Builder
 	state := "found"
 	if d.StateTableCreated {
@@ -205,7 +174,7 @@ func announcement(set *rules.Set, env *environment, d projections.Description, s
 	}
 	facts := columns{}
 	facts.add("table", env.table+" in "+env.where())
-	facts.add("stream", streamARN)
+	facts.add("stream", r.StreamARN)
 	facts.add("state", d.StateTable+" ("+state+")")
 	facts.add("checkpoints", env.leaseTable)
 	if archiveDir != "" {
@@ -240,7 +209,7 @@ func written(rule *rules.Rule) string {
 	return rule.Target.Name + ".{" + strings.Join(rule.Writes, ", ") + "}"
 }
 
-func counted(n int, noun string) string { return grouped(int64(n)) + " " + plural(int64(n), noun) }
+func counted(n int, noun string) string { return printable.Counted(int64(n), noun) }
 
 // drained is the result of `run --drain`.
 type drained struct {
@@ -264,27 +233,24 @@ type drained struct {
 	Warnings []string           `json:"warnings"`
 }
 
-func (a *app) printDrained(ctx context.Context, f *follower) error {
-	seen, err := f.recordAfterDrain(ctx)
+func (a *app) printDrained(ctx context.Context, env *environment, r *dynamill.Running, took time.Duration) error {
+	parked, err := r.Engine.CountParked(ctx)
 	if err != nil {
-		return f.env.classify(err)
+		return env.classify(fmt.Errorf("counting what is parked: %w", err))
 	}
-	parked, err := f.engine.CountParked(ctx)
-	if err != nil {
-		return f.env.classify(fmt.Errorf("counting what is parked: %w", err))
-	}
-	now, stats, took := f.snapshot(), f.engine.Stats(), time.Since(f.started)
+	seen, now := sightings{Seen: sighting.Of(r.Engine)}, r.Status()
+	stats := now.Engine
 	if a.options.json {
 		return a.printJSON(drained{
-			Table: f.env.table, Records: now.Records, Writes: now.Writes, Healed: now.Healed,
+			Table: env.table, Records: now.Stream.Records, Writes: stats.Writes, Healed: stats.Heals,
 			Relevant: stats.Relevant, Unmatched: stats.Unmatched, Transactions: stats.Transactions,
 			Rollups: stats.Rollups, Copies: stats.Copies, Mirrors: stats.Mirrors,
 			Parked: parked, Seconds: took.Round(time.Millisecond).Seconds(),
-			Rules: unitsByRule(f.engine), Matched: seen.matched(), Missing: seen.missing(), Warnings: seen.warnings(true),
+			Rules: unitsByRule(r.Engine), Matched: seen.matched(), Missing: seen.missing(), Warnings: seen.Warnings(true),
 		})
 	}
-	text := fmt.Sprintf("drained: %s, %s, %s parked, in %s", counted(int(now.Records), "record"),
-		counted(int(now.Writes), "write"), grouped(int64(parked)), took.Round(100*time.Millisecond))
+	text := fmt.Sprintf("drained: %s, %s, %s parked, in %s", counted(int(now.Stream.Records), "record"),
+		counted(int(stats.Writes), "write"), grouped(int64(parked)), took.Round(100*time.Millisecond))
 	if parked > 0 {
 		text += "; see `dynamill parked list`"
 	}

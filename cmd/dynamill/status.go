@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -254,15 +253,6 @@ func unregisteredStatus(env *environment) *tableStatus {
 		Table: env.table, StateTable: env.stateTable, Summary: "no rule is registered yet", Rules: []ruleStatus{}, Tasks: []taskStatus{},
 		Parked: parkedStatus{ByCode: map[string]int{}}, Leases: leasesStatus{Table: env.leaseTable, Shards: []shardStatus{}},
 	}
-}
-
-// noLeaseTable reads leases where there may be no table for them, and makes none.
-type noLeaseTable struct{ streamreader.LeaseClient }
-
-var errNoLeaseTable = errors.New("there is no lease table")
-
-func (noLeaseTable) CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
-	return nil, errNoLeaseTable
 }
 
 func newLeasesStatus(table string, leases leaseRows, now time.Time) leasesStatus {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -20,7 +21,7 @@ type recordedMissing struct {
 func recordedMissingOf(rows []projections.RecordedMissing) []recordedMissing {
 	all := []recordedMissing{}
 	for _, r := range rows {
-		all = append(all, recordedMissing{missingOf(r.MissingTargets), r.At.UTC().Format(timeForm), r.Whole, missingText(r.MissingTargets)})
+		all = append(all, recordedMissing{missingOf(r.MissingTargets), r.At.UTC().Format(timeForm), r.Whole, sighting.MissingText(r.MissingTargets)})
 	}
 	return all
 }
@@ -41,7 +42,7 @@ func writeMissing(b *strings.Builder, rows []recordedMissing) {
 		remedy = remedy || r.OtherCase != ""
 	}
 	if remedy {
-		fmt.Fprintf(b, "  %s\n", caseRemedy)
+		fmt.Fprintf(b, "  %s\n", sighting.CaseRemedy)
 	}
 	b.WriteString("  `dynamill verify` looks anew\n")
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -77,18 +77,18 @@ func (v *voice) Write(b []byte) (int, error) {
 }
 
 // watch notes every change of a lease until ctx ends, and when it could not look.
-func (l *timeline) watch(ctx context.Context, table *streamreader.LeaseTable) {
+func (l *timeline) watch(ctx context.Context, client streamreader.LeaseClient, table string) {
 	known := map[string]streamreader.Lease{}
 	for last := time.Now(); ctx.Err() == nil; {
 		if pause := time.Since(last); pause > lateMin+rowsEvery {
 			l.note("the test itself did not run for %s", (pause - rowsEvery).Round(time.Millisecond))
 		}
 		asked := time.Now()
-		rows, err := table.Load(ctx)
+		rows, _, err := following.ReadLeases(ctx, client, table)
 		if took := time.Since(asked); took > lateMin {
 			l.note("the endpoint took %s to show the leases", took.Round(time.Millisecond))
 		}
-		if err != nil && ctx.Err() == nil && !errors.Is(err, errNoLeaseTable) {
+		if err != nil && ctx.Err() == nil {
 			l.note("the leases could not be looked at: %v", err)
 		}
 		for _, row := range rows {

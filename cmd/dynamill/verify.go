@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 )
@@ -207,9 +208,9 @@ func (a *app) verifyTable(ctx context.Context, j *job, env *environment, options
 		Auditor: audit, Logger: j.logger, MemoryBytes: options.memoryBytes, TempDir: options.tempDir, Settle: options.settle, Wait: options.waitOrNone(),
 		Sample: options.share, SampleSeed: options.sampleSeed, Found: report.found,
 	}
-	pace := verify.NewReadPace(options.readRateMax)
-	items := &verify.Scan{Client: env.tables, TableName: env.table, Segments: options.segments, Pace: pace}
-	rows := &verify.Scan{Client: env.tables, TableName: env.stateTable, Segments: options.segments, Pace: pace}
+	reading := verify.NewReadPace(options.readRateMax)
+	items := &verify.Scan{Client: env.tables, TableName: env.table, Segments: options.segments, Pace: reading}
+	rows := &verify.Scan{Client: env.tables, TableName: env.stateTable, Segments: options.segments, Pace: reading}
 	cfg.Items, cfg.Rows = items, rows
 	report.readUnits = func() float64 { return items.ReadUnits() + rows.ReadUnits() }
 	if options.share < 1 {
@@ -226,7 +227,7 @@ func (a *app) verifyTable(ctx context.Context, j *job, env *environment, options
 	if options.repair {
 		engineConfig := projections.Config{Client: env.tables, Table: env.table, StateTable: env.stateTable, Rules: j.set, Logger: j.logger, Attach: true}
 		if options.writeRateMax > 0 {
-			engineConfig.Limiter = newWritePace(options.writeRateMax)
+			engineConfig.Limiter = pace.New(options.writeRateMax)
 		}
 		engine, err := projections.Open(ctx, engineConfig)
 		if err != nil {

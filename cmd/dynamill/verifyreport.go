@@ -154,7 +154,7 @@ func (r *verifyReport) end(s *verify.Summary) error {
 			Type: "summary", Entries: r.parkedEntries, Outcome: became.outcome(), Open: became.open(), Examples: examples, OnlyRules: r.rules, Sample: r.share, Items: s.Items, Rows: s.Rows, Suspects: s.Suspects, Cleared: s.Cleared, Parked: s.Parked, Differences: all, ByKind: byKind,
 			Repaired: s.Repaired, NotRepaired: s.Unrepaired, Undecided: s.Undecided, NotJudged: notLive, SampleSeed: r.seed,
 			ReadUnits: r.readUnits(), WriteUnits: s.WriteUnits, TempBytes: s.TempBytes,
-			Matched: r.seen.matched(), Missing: r.seen.missing(), Warnings: r.seen.warnings(true),
+			Matched: r.seen.matched(), Missing: r.seen.missing(), Warnings: r.seen.Warnings(true),
 		})
 	}
 	if err := r.differences(); err != nil {
@@ -171,7 +171,7 @@ func (r *verifyReport) colour(s *verify.Summary) string {
 	switch outcome := r.facts(s).outcome(); {
 	case outcome == outcomeDrift:
 		return progress.Red
-	case outcome == outcomeUndecided, len(r.seen.warnings(true)) > 0:
+	case outcome == outcomeUndecided, len(r.seen.Warnings(true)) > 0:
 		return progress.Yellow
 	}
 	return progress.Green
@@ -239,7 +239,7 @@ func (r *verifyReport) summary(s *verify.Summary, all int64) string {
 // met says for people what the rules met in the table.
 func (r *verifyReport) met() string {
 	text := r.seen.text()
-	if r.seed != nil && len(r.seen.targets) > 0 {
+	if r.seed != nil && len(r.seen.Targets) > 0 {
 		text += "the sources and targets are those of the sample\n"
 	}
 	return text

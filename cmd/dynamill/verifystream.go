@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
@@ -18,7 +19,7 @@ func (env *environment) unappliedStream(ctx context.Context, keys rules.Table, l
 	if err != nil {
 		return nil, err
 	}
-	arn := enabledStream(table)
+	arn := following.EnabledStream(table)
 	if arn == "" {
 		return nil, nil
 	}

@@ -2,7 +2,6 @@ package progress
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -18,13 +17,13 @@ const (
 // Line is the state in one line of at most width columns. A line that is too long loses
 // the least important parts first: the notes from the last on, the bar, the rate, the count.
 func Line(s State, e Estimate, width int) string {
-	count := Grouped(s.Done)
+	count := printable.Grouped(s.Done)
 	if s.Total > 0 && s.Done <= s.Total {
 		about := ""
 		if s.About {
 			about = "about "
 		}
-		count += " of " + about + Grouped(s.Total)
+		count += " of " + about + printable.Grouped(s.Total)
 	}
 	if s.Unit == "" {
 		count = ""
@@ -38,7 +37,7 @@ func Line(s State, e Estimate, width int) string {
 		bar = fmt.Sprintf("[%s%s] %s", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), percent)
 	}
 	if s.Unit != "" {
-		rate = Grouped(int64(e.Rate+0.5)) + "/s"
+		rate = printable.Grouped(int64(e.Rate+0.5)) + "/s"
 	}
 	if e.Left > 0 {
 		left = e.Left.Round(time.Second).String() + " left"
@@ -103,13 +102,4 @@ func columnsOf(r rune) int {
 		return 2
 	}
 	return 1
-}
-
-// Grouped writes a number with its thousands parted: 12,345.
-func Grouped(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 // second is a state at a second after the start.
@@ -124,7 +126,7 @@ func TestLineLeavesOutWhatMattersLeast(t *testing.T) {
 
 func TestGroupedPartsThousands(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -999: "-999", 1234567: "1,234,567"} {
-		if got := Grouped(n); got != want {
+		if got := printable.Grouped(n); got != want {
 			t.Errorf("%d is %q, want %q", n, got, want)
 		}
 	}

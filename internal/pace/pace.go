@@ -1,4 +1,5 @@
-package main
+// Package pace bounds the write units that an engine uses per second. It imports no other room.
+package pace
 
 import (
 	"context"
@@ -11,33 +12,22 @@ import (
 // burstPart is the part of a second's write units that may go at once after a pause.
 const burstPart = 10
 
-// checkRates refuses what no --rate and no --read-rate can be.
-func checkRates(writeMax int, readMax float64) error {
-	switch {
-	case writeMax < 0:
-		return invalid("--rate %d is negative: give write units per second", writeMax)
-	case !(readMax >= 0): // or no number
-		return invalid("--read-rate %g is no rate: give read units per second", readMax)
-	}
-	return nil
-}
-
-// writePace keeps what the engine writes below a number of write units per
+// Writes is a Limiter of projections: it keeps what the engine writes below a number of write units per
 // second. A request waits for the least that it takes; what it took more, which
 // is known only behind it, is a debt that the next ones wait for. So a request
 // larger than a second's units goes too, and is paid for later.
-type writePace struct {
+type Writes struct {
 	limiter *rate.Limiter
 	waited  atomic.Int64 // nanoseconds, added up
 }
 
-// newWritePace holds to unitsMax write units per second.
-func newWritePace(unitsMax int) *writePace {
-	return &writePace{limiter: rate.NewLimiter(rate.Limit(unitsMax), max(1, unitsMax/burstPart))}
+// New returns a pace of at most unitsMax write units per second.
+func New(unitsMax int) *Writes {
+	return &Writes{limiter: rate.NewLimiter(rate.Limit(unitsMax), max(1, unitsMax/burstPart))}
 }
 
 // take reserves units and returns how long they have to be waited for.
-func (p *writePace) take(units int) (wait time.Duration) {
+func (p *Writes) take(units int) (wait time.Duration) {
 	now := time.Now()
 	for units > 0 {
 		part := min(units, p.limiter.Burst()) // no more can be reserved at a time
@@ -48,7 +38,7 @@ func (p *writePace) take(units int) (wait time.Duration) {
 }
 
 // Wait waits until the units may be used.
-func (p *writePace) Wait(ctx context.Context, units int) error {
+func (p *Writes) Wait(ctx context.Context, units int) error {
 	wait := p.take(units)
 	if wait <= 0 {
 		return nil
@@ -66,10 +56,10 @@ func (p *writePace) Wait(ctx context.Context, units int) error {
 }
 
 // Pay makes later requests wait for units that were used already.
-func (p *writePace) Pay(units int) { p.take(units) }
+func (p *Writes) Pay(units int) { p.take(units) }
 
-// timeWaited is how long requests have waited, added up. It may be asked of a pace that is nil.
-func (p *writePace) timeWaited() time.Duration {
+// Waited is how long requests have waited, added up. A nil pace never makes them wait.
+func (p *Writes) Waited() time.Duration {
 	if p == nil {
 		return 0
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/internal/awserror"
 )
 
 var place = awserror.Place{Table: "app", Where: "eu-west-1 (account 1)", Region: "eu-west-1"}

@@ -1,4 +1,4 @@
-package main
+package pace
 
 import (
 	"context"
@@ -19,11 +19,22 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// engineAtRate opens an engine on a simulated table, with the small rules, that
+const commentRules = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+rules:
+  comment-count: { count: Comment, as: Post.commentCount }
+`
+
+var errTimeUp = errors.New("the time is up")
+
+// engineAtRate opens an engine on a simulated table, that counts comments and
 // writes at most rate write units per second.
-func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, *writePace) {
+func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, *Writes) {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(smallRules))
+	set, err := rules.Load("dynamill.yaml", []byte(commentRules))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +52,7 @@ func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	pace := newWritePace(rate)
+	pace := New(rate)
 	engine, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: set, Limiter: pace})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +68,7 @@ func comments(t *testing.T, sim *dynamosim.Sim, n, posts int) []change.Record {
 	t.Helper()
 	records := make([]change.Record, n)
 	for i := range records {
-		it := item(fmt.Sprintf("POST#%d", i%posts), fmt.Sprintf("COMMENT#%d", i))
+		it := change.Item{"pk": change.String(fmt.Sprintf("POST#%d", i%posts)), "sk": change.String(fmt.Sprintf("COMMENT#%d", i))}
 		if _, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("app"), Item: attributes.ItemToTable(it)}); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +109,7 @@ func TestTheWriteRateHolds(t *testing.T) {
 				if got > 1.1*float64(c.rate) || got < 0.9*float64(c.rate) {
 					t.Errorf("%.1f write units per second, want %d within a tenth", got, c.rate)
 				}
-				if pace.timeWaited() == 0 {
+				if pace.Waited() == 0 {
 					t.Error("nobody is said to have waited")
 				}
 			})
@@ -109,7 +120,7 @@ func TestTheWriteRateHolds(t *testing.T) {
 func TestWithinNoSecondTheRateIsExceededByMoreThanABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rate = 50
-		pace := newWritePace(rate)
+		pace := New(rate)
 		began := time.Now()
 		perSecond := map[int]int{}
 		for range 400 { // each one unit, and one more to be paid behind it
@@ -132,11 +143,11 @@ func TestWithinNoSecondTheRateIsExceededByMoreThanABurst(t *testing.T) {
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pace := newWritePace(1)
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errDrainTimeout)
+		pace := New(1)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errTimeUp)
 		defer cancel()
 		began := time.Now()
-		if err := pace.Wait(ctx, 3600); !errors.Is(err, errDrainTimeout) || time.Since(began) != time.Minute {
+		if err := pace.Wait(ctx, 3600); !errors.Is(err, errTimeUp) || time.Since(began) != time.Minute {
 			t.Errorf("%v after %s, want the context's cause after a minute", err, time.Since(began))
 		}
 	})

@@ -1,0 +1,122 @@
+package dynamill
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/dynamill/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/internal/following"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// Config says what Follow follows and how. Table and Rules are required, and AWS or both clients;
+// the zero value of every other field stands for its default.
+type Config struct {
+	// AWS is the configuration that clients are made of: region, credentials, endpoint.
+	AWS aws.Config
+	// Tables and Streams are used instead of AWS, such as clients that a program has already.
+	Tables  projections.Client
+	Streams streamreader.Streams
+
+	Table      string     // 3 to 255 characters; its stream must carry both images
+	Rules      *rules.Set // of rules.Load
+	StateTable string     // of dynamill's own; created if missing; default: Table and "-dynamill"
+	LeaseTable string     // of leases and checkpoints; created if missing; default: StateTable and "-leases"
+
+	// Drain has Follow return nil once new rules are seeded and every change up to then is applied.
+	Drain bool
+	// Worker names this process. No other process that follows the table may have the same name at
+	// the same time. Default: the host's name and a random part.
+	Worker string
+	// LeaseTerm is the time after which other processes take over the shards of this one if it is
+	// not heard of. From 1 s to 1 h; default 10 s.
+	LeaseTerm time.Duration
+	// WriteRateMax bounds the write units per second that this process uses; 0: no bound.
+	WriteRateMax int
+	// FanOutMax is how many children of a parent are written together with its record. The others
+	// follow beside the stream. Default 1,000.
+	FanOutMax int
+	// Archive is a folder that takes every record in files, for replays; default: none.
+	Archive     string
+	ArchiveGzip bool // packs the files of Archive
+
+	// Logger takes what an operator should know; default slog.Default().
+	Logger *slog.Logger
+	// Started is called once, before the first record is read. The Running tells of the progress,
+	// for metrics and displays, for as long as it is kept.
+	Started func(*Running)
+}
+
+// The bounds of LeaseTerm. A lease is renewed three times in a term, and below a second a slow answer
+// would end it. The shards of a process that died are read by nobody for a term: an hour leaves 23 of the
+// 24 hours that the stream keeps its records.
+const (
+	leaseTermMin = time.Second
+	leaseTermMax = time.Hour
+)
+
+// complete checks a configuration and fills in the defaults.
+func (c *Config) complete() error {
+	var problems []error
+	require := func(ok bool, problem string) {
+		if !ok {
+			problems = append(problems, errors.New(problem))
+		}
+	}
+	require(c.Rules != nil, "Rules is missing: rules.Load reads a rule file")
+	if c.Rules != nil {
+		c.Table = cmp.Or(c.Table, c.Rules.Table.Name)
+	}
+	require(c.Table != "", "Table is missing")
+	require(c.Tables != nil && c.Streams != nil || c.AWS.Region != "", "AWS has no region, and Tables or Streams is missing")
+	require(c.LeaseTerm == 0 || c.LeaseTerm >= leaseTermMin && c.LeaseTerm <= leaseTermMax, "LeaseTerm is not between 1 s and 1 h")
+	require(c.WriteRateMax >= 0 && c.FanOutMax >= 0, "WriteRateMax and FanOutMax must not be negative")
+	require(!c.ArchiveGzip || c.Archive != "", "ArchiveGzip has no meaning without Archive")
+	if len(problems) > 0 {
+		return fmt.Errorf("config of Follow: %w", errors.Join(problems...))
+	}
+	c.StateTable = cmp.Or(c.StateTable, c.Table+following.StateSuffix)
+	c.LeaseTable = cmp.Or(c.LeaseTable, c.StateTable+following.LeaseSuffix)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	c.connect()
+	return nil
+}
+
+// connect makes the clients that are not given.
+func (c *Config) connect() {
+	if c.Tables != nil && c.Streams != nil {
+		return
+	}
+	from := c.AWS.Copy()
+	awserror.Attach(&from, awserror.Place{Table: c.Table, Where: from.Region, Region: from.Region, Endpoint: aws.ToString(from.BaseEndpoint)})
+	if c.Tables == nil {
+		c.Tables = dynamodb.NewFromConfig(from)
+	}
+	if c.Streams == nil {
+		c.Streams = dynamodbstreams.NewFromConfig(from)
+	}
+}
+
+// placeOf is where the calls of a client go.
+func placeOf(client projections.Client, table string) awserror.Place {
+	p := awserror.Place{Table: table, Where: "its region"}
+	if c, ok := client.(*dynamodb.Client); ok {
+		options := c.Options()
+		p.Region, p.Endpoint, p.Where = options.Region, aws.ToString(options.BaseEndpoint), options.Region
+		if p.Endpoint != "" {
+			p.Where += " (endpoint " + p.Endpoint + ")"
+		}
+	}
+	return p
+}

@@ -1,0 +1,58 @@
+package dynamill
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dynamill/dynamill/internal/sighting"
+)
+
+// drain reads the stream until new rules are seeded, and then to its end.
+func (f *follower) drain(ctx context.Context, seedingOver <-chan struct{}) error {
+	if err := f.readUntil(ctx, seedingOver); err != nil {
+		return err
+	}
+	if err := f.drainAll(ctx); err != nil {
+		return err
+	}
+	f.drained.Store(true)
+	if _, err := sighting.LookAndRecord(context.WithoutCancel(ctx), f.engine, f.engine.Matches().Whole); err != nil {
+		return fmt.Errorf("looking for targets that do not exist: %w", err)
+	}
+	return nil
+}
+
+// readUntil follows the stream until over is closed, and then stops gracefully.
+func (f *follower) readUntil(ctx context.Context, over <-chan struct{}) error {
+	select {
+	case <-over:
+		return nil // nothing was to be seeded
+	default:
+	}
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-over:
+			stop()
+		case <-reading.Done():
+		}
+	}()
+	return f.reader.Run(reading)
+}
+
+// drainAll reads the stream to its end, until no task is left that would add to it.
+func (f *follower) drainAll(ctx context.Context) error {
+	for {
+		if ctx.Err() != nil { // a reader that begins anew forgets how far it came
+			return context.Cause(ctx)
+		}
+		if err := f.reader.Drain(ctx); err != nil {
+			return err
+		}
+		pieces, err := f.workTasksOnce(ctx)
+		if err != nil || pieces == 0 {
+			return err
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package dynamill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/internal/following"
+	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/archive"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// Follow keeps the derived data of a table true until ctx ends: it creates dynamill's own tables if
+// they are missing, seeds new rules, follows the table's stream, and works off large fan-outs beside
+// it. Any number of processes may follow one table: they divide the stream between them.
+//
+// When ctx ends, Follow finishes what is in flight, saves its checkpoints, gives its leases away and
+// returns nil, within 30 s. With Drain it returns nil when everything is applied, and the cause of ctx
+// if that ends before. Another process, or the next call, goes on where this one stopped; nothing is
+// applied twice.
+//
+// It retries whatever may pass. Other errors end it: a *projections.SetupError if table, stream or
+// dynamill's own tables are not as they must be; a *projections.RulesChangedError if the rules differ
+// from those in force; an *EndedError if a person must act before the table can be followed again; an
+// error of AWS that is the same for each attempt, such as a missing permission.
+func Follow(ctx context.Context, cfg Config) error {
+	f, err := start(ctx, cfg)
+	if f != nil {
+		defer f.endArchive()
+	}
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return f.ended(ctx, f.follow(ctx))
+	case cause == nil:
+		return err
+	case cfg.Drain:
+		return fmt.Errorf("%w: nothing was followed yet", cause)
+	}
+	return nil
+}
+
+// follower seeds new rules and follows the stream at the same time, so that the
+// seeding of a large table never lets the stream run out of its 24 hours.
+type follower struct {
+	Config
+	place     awserror.Place
+	own       following.Tables
+	streamARN string
+	items     int64 // of the table, about; 0: not known
+	engine    *projections.Engine
+	reader    *streamreader.Reader
+	leases    *streamreader.LeaseTable
+	archive   *archive.Writer // nil: none is kept
+	pace      *pace.Writes    // nil: no bound
+
+	read    atomic.Int64                // records handed to the engine
+	seeding atomic.Pointer[seedState]   // nil when nothing is seeded
+	fanOut  atomic.Pointer[fanOutState] // nil when no task is worked off
+	drained atomic.Bool
+	pieces  atomic.Int64 // of tasks, worked off
+}
+
+// start opens the engine on the table and makes ready to follow. It returns a follower with
+// an error if that has an archive to be closed.
+func start(ctx context.Context, cfg Config) (*follower, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	f := &follower{Config: cfg, place: placeOf(cfg.Tables, cfg.Table), own: following.Tables{State: cfg.StateTable, Lease: cfg.LeaseTable}}
+	if err := f.findStream(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.openEngine(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.openReader(); err != nil {
+		return f, err
+	}
+	if cfg.Started != nil {
+		cfg.Started(&Running{
+			Engine: f.engine, StreamARN: f.streamARN, StateTable: f.StateTable, LeaseTable: f.LeaseTable, Items: f.items, follower: f,
+		})
+	}
+	return f, f.checkLeases(ctx)
+}
+
+// findStream finds the table's stream, and refuses to make a deleted state table anew, which
+// would seed every rule again unasked.
+func (f *follower) findStream(ctx context.Context) error {
+	table, err := following.Describe(ctx, f.Tables, f.place)
+	if err == nil {
+		err = following.InUse(table, f.place)
+	}
+	if err != nil {
+		return inProgram(err)
+	}
+	if f.streamARN, err = following.Stream(table, f.place); err != nil {
+		return err
+	}
+	f.items = aws.ToInt64(table.ItemCount)
+	traces, err := f.own.Traces(ctx, f.Tables, f.streamARN)
+	lost := traces.Lost()
+	if err != nil || lost == following.LostNone {
+		return err
+	}
+	problem, remedy := f.own.LostText(lost)
+	if lost == following.LostState {
+		return &projections.SetupError{Problem: problem, Remedy: remedy}
+	}
+	f.Logger.Warn(problem + ": " + remedy)
+	return nil
+}
+
+func (f *follower) openEngine(ctx context.Context) (err error) {
+	cfg := projections.Config{
+		Client: f.Tables, Table: f.Table, StateTable: f.StateTable, Rules: f.Rules, Logger: f.Logger, Worker: f.Worker,
+		FanOutMax: f.FanOutMax, TaskProgress: f.noteTask,
+	}
+	if f.WriteRateMax > 0 {
+		f.pace = pace.New(f.WriteRateMax)
+		cfg.Limiter = f.pace
+	}
+	if f.engine, err = projections.Open(ctx, cfg); err != nil {
+		return fmt.Errorf("starting on table %q: %w", f.Table, inProgram(err))
+	}
+	return nil
+}
+
+func (f *follower) openReader() (err error) {
+	keys := f.Rules.Table
+	var processor streamreader.Processor = guard{f.engine, f.place}
+	if f.Archive != "" {
+		f.archive, err = archive.Open(archive.Config{
+			Dir: f.Archive, StreamARN: f.streamARN, Gzip: f.ArchiveGzip, PartitionKey: keys.PartitionKey, SortKey: keys.SortKey,
+		})
+		if err != nil {
+			return &projections.SetupError{Problem: "Config.Archive " + f.Archive + " cannot be used", Remedy: err.Error(), Err: err}
+		}
+		processor = archive.Recorder{Processor: processor, Writer: f.archive}
+	}
+	f.leases = streamreader.NewLeaseTable(f.Tables, f.LeaseTable)
+	f.reader, err = streamreader.New(streamreader.Config{
+		Streams: f.Streams, StreamARN: f.streamARN, Checkpoints: f.leases, Logger: f.Logger, Processor: counted{processor, &f.read},
+		PartitionKey: keys.PartitionKey, SortKey: keys.SortKey, WorkerID: f.Worker, LeaseTerm: f.LeaseTerm,
+	})
+	if err != nil {
+		return fmt.Errorf("preparing to read the stream: %w", err)
+	}
+	return nil
+}
+
+// checkLeases reads the checkpoints, whose table it creates if it is missing, and refuses to follow
+// if they tell that changes of the table reached nobody.
+func (f *follower) checkLeases(ctx context.Context) error {
+	rows, err := f.leases.Load(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the checkpoints in %s: %w", f.LeaseTable, err)
+	}
+	for _, row := range rows {
+		if row.Stream != "" && row.Stream != f.streamARN {
+			return &EndedError{
+				State: streamReplaced, Remedy: f.own.ReplayMissed(),
+				Problem: fmt.Sprintf("table %q had another stream before (%s), and what changed between that one and this reached nobody", f.Table, row.Stream),
+			}
+		}
+	}
+	if err := f.engine.NoteFollowed(ctx, f.LeaseTable); err != nil {
+		return fmt.Errorf("noting the lease table %s in the state table: %w", f.LeaseTable, err)
+	}
+	return nil
+}
+
+// endArchive closes the file that is being written. All records that were
+// checkpointed are on disk already.
+func (f *follower) endArchive() {
+	if f.archive == nil {
+		return
+	}
+	if err := f.archive.Close(); err != nil {
+		f.Logger.Warn("the archive's last file did not close: its end may look torn", "error", err)
+	}
+}
+
+// follow works until ctx ends, or with Drain until everything is seeded and the
+// stream, read to its end once more after that, is applied.
+func (f *follower) follow(ctx context.Context) error {
+	seedingOver := make(chan struct{})
+	group, working := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := f.seed(working); err != nil {
+			return fmt.Errorf("seeding: %w", err)
+		}
+		close(seedingOver)
+		return nil
+	})
+	if f.Drain {
+		group.Go(func() error { return f.drain(working, seedingOver) })
+	} else {
+		group.Go(func() error { return f.reader.Run(working) })
+		group.Go(func() error { return f.workTasks(working) })
+		group.Go(func() error { f.tellSightings(ctx, working, seedingOver); return nil })
+	}
+	err := group.Wait()
+	cause := context.Cause(ctx)
+	if cause == nil || err != nil && !errors.Is(err, cause) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	// Stopped from outside: a good end, unless what was to be drained is not.
+	if !f.Drain || f.drained.Load() {
+		return nil
+	}
+	return cause
+}

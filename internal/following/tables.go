@@ -1,0 +1,125 @@
+// Package following is what the library and the commands ask of a table's stream and of dynamill's
+// own two tables before and after anything follows: whether one of them was deleted, and what to
+// do then. It imports projections, streamreader, internal/awserror and internal/printable.
+package following
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// The suffixes of the default names: the state table's is the table's and StateSuffix, the lease
+// table's is the state table's and LeaseSuffix.
+const (
+	StateSuffix = "-dynamill"
+	LeaseSuffix = "-leases"
+)
+
+// Tables are dynamill's own tables beside a table.
+type Tables struct{ State, Lease string }
+
+// Client is what Tables needs of DynamoDB.
+type Client interface {
+	projections.InspectClient
+	streamreader.LeaseClient
+}
+
+// readOnly keeps a lease table that is missing from being created.
+type readOnly struct{ streamreader.LeaseClient }
+
+var errMissing = errors.New("there is no lease table")
+
+// CreateTable creates nothing.
+func (readOnly) CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
+	return nil, errMissing
+}
+
+// ReadLeases reads the lease table. exists is false if there is none, and none is created.
+func ReadLeases(ctx context.Context, client streamreader.LeaseClient, leaseTable string) (rows []streamreader.Lease, exists bool, err error) {
+	rows, err = streamreader.NewLeaseTable(readOnly{client}, leaseTable).Load(ctx)
+	if errors.Is(err, errMissing) {
+		return nil, false, nil
+	}
+	return rows, true, err
+}
+
+// Lost says which of dynamill's own tables was deleted.
+type Lost uint8
+
+// What may be lost.
+const (
+	LostNone   Lost = iota
+	LostState       // a lease shows that a process followed this stream, and the state table holds no registry
+	LostLeases      // the registry shows that a process followed with leases, and there are none
+)
+
+// Traces are what the lease table and the state table tell of each other.
+type Traces struct {
+	leaseRows    int  // of any stream
+	streamLeases int  // of the table's stream
+	Registered   bool // the state table holds a registry
+	followed     bool // the registry says that a process followed the stream with this lease table
+}
+
+// Lost decides which table was deleted. If only functions or replays used the state
+// table, the registry names no lease table, and a missing lease table means nothing.
+func (t Traces) Lost() Lost {
+	switch {
+	case !t.Registered && t.streamLeases > 0:
+		return LostState
+	case t.Registered && t.followed && t.leaseRows == 0:
+		return LostLeases
+	}
+	return LostNone
+}
+
+// Traces reads the leases before the state: a process makes its state table first, so a process
+// that starts meanwhile does not look like a loss.
+func (t Tables) Traces(ctx context.Context, client Client, streamARN string) (Traces, error) {
+	var found Traces
+	rows, _, err := ReadLeases(ctx, client, t.Lease)
+	if err != nil {
+		return found, fmt.Errorf("reading the checkpoints in %s: %w", t.Lease, err)
+	}
+	found.leaseRows = len(rows)
+	for _, l := range rows {
+		if l.Stream == streamARN && streamARN != "" {
+			found.streamLeases++
+		}
+	}
+	origins, err := projections.ReadOrigins(ctx, client, t.State)
+	if err != nil {
+		return found, fmt.Errorf("reading the state table %s: %w", t.State, err)
+	}
+	found.Registered, found.followed = origins.Registered, origins.FollowedWith == t.Lease
+	return found, nil
+}
+
+// LostText names the deleted table and the consequence, and then the remedy.
+func (t Tables) LostText(lost Lost) (problem, remedy string) {
+	switch lost {
+	case LostState:
+		return fmt.Sprintf("the state table %s was deleted: the lease table %s holds checkpoints of this stream, and what was derived is known nowhere", t.State, t.Lease),
+			fmt.Sprintf("restore %s from a backup, or start over: delete %s too, and start `dynamill run`, which then seeds every rule anew "+
+				"(docs/state-table.md, \"Starting over\")", t.State, t.Lease)
+	case LostLeases:
+		return fmt.Sprintf("the lease table %s was deleted: `dynamill run` makes it anew and reads the stream's last 24 hours again, which changes nothing twice", t.Lease),
+			"records that are older and were not applied are lost: if `run` was more than 24 hours behind, run `dynamill replay --restart` when it has caught up " +
+				"(docs/replay.md, \"After an outage\")"
+	case LostNone:
+	}
+	return "", ""
+}
+
+// ReplayMissed is the remedy where the stream alone cannot make things right any
+// more. The state table stays: it tells what is in force of items that vanished.
+func (t Tables) ReplayMissed() string {
+	return fmt.Sprintf("stop every `dynamill run` of this table, delete the table %s (checkpoints that lead nowhere), start `dynamill run` again, "+
+		"and run `dynamill replay --restart` when it has caught up (docs/replay.md, \"After an outage\")", t.Lease)
+}

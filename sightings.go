@@ -1,0 +1,56 @@
+package dynamill
+
+import (
+	"context"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/sighting"
+)
+
+const (
+	// sightingsPoll is how often a process looks for new warnings.
+	sightingsPoll = 10 * time.Second
+	// sightingsLast is how long a process that ends may take to record what it has seen.
+	sightingsLast = 5 * time.Second
+)
+
+// tellSightings logs how many items of the table are of each entity when seeding is over. After that it
+// logs each warning when it first becomes true. It ends with working, and then records the missing targets.
+func (f *follower) tellSightings(ctx, working context.Context, seeded <-chan struct{}) {
+	defer f.recordLast(ctx)
+	select {
+	case <-working.Done():
+		return
+	case <-seeded:
+	}
+	var warned sighting.Warner
+	seen, err := sighting.LookAndRecord(working, f.engine, f.engine.Matches().Whole)
+	if seen.Pass != "" { // something was seeded
+		f.Logger.Info("matched", seen.Attributes()...)
+	}
+	ticker := time.NewTicker(sightingsPoll)
+	defer ticker.Stop()
+	for {
+		if err != nil && working.Err() == nil {
+			f.Logger.Warn("what was seen of the table could not be recorded, will retry", "error", err)
+		}
+		for _, line := range warned.Unsaid(seen.Warnings(false)) {
+			f.Logger.Warn(line)
+		}
+		select {
+		case <-working.Done():
+			return
+		case <-ticker.C:
+		}
+		err = f.engine.RecordMissing(working, false)
+		seen = sighting.Of(f.engine)
+	}
+}
+
+func (f *follower) recordLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sightingsLast)
+	defer cancel()
+	if err := f.engine.RecordMissing(ctx, true); err != nil {
+		f.Logger.Warn("what was seen of the table could not be recorded", "error", err)
+	}
+}

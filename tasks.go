@@ -1,0 +1,59 @@
+package dynamill
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// tasksPoll is how often a process looks for what large fan-outs have left.
+const tasksPoll = 5 * time.Second
+
+// workTasks works off tasks beside the stream until ctx ends. What fails is
+// tried again: the records do not wait for it.
+func (f *follower) workTasks(ctx context.Context) error {
+	for {
+		_, err := f.workTasksOnce(ctx)
+		if stops := streamreader.Stopper(nil); errors.As(err, &stops) && stops.StopReading() {
+			return err
+		}
+		if err != nil && ctx.Err() == nil {
+			f.Logger.Warn("working off a task failed, will retry", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(tasksPoll):
+		}
+	}
+}
+
+func (f *follower) workTasksOnce(ctx context.Context) (pieces int, err error) {
+	pieces, err = f.engine.WorkTasks(ctx)
+	f.fanOut.Store(nil)
+	f.pieces.Add(int64(pieces))
+	return pieces, err
+}
+
+// fanOutState is the fan-out at hand.
+type fanOutState struct {
+	projections.TaskProgress
+	began time.Time // the first piece that was seen
+}
+
+// since is the state behind another one.
+func (s *fanOutState) since(last *fanOutState) *fanOutState {
+	if last != nil && last.Rule == s.Rule && last.Parent == s.Parent {
+		s.began = last.began
+	}
+	return s
+}
+
+// noteTask takes what the engine tells of a fan-out's task.
+func (f *follower) noteTask(p projections.TaskProgress) {
+	state := &fanOutState{TaskProgress: p, began: time.Now()}
+	f.fanOut.Store(state.since(f.fanOut.Load()))
+}
