@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/dynamill/dynamill/handlers"
 )
 
@@ -48,7 +46,11 @@ func TestAnEventIsAppliedAndMeasured(t *testing.T) {
 	if len(lines) != 3 {
 		t.Fatalf("want 3 lines of metrics, found\n%s", p.stdout.String())
 	}
-	var line metricLine
+	var line struct {
+		Table, RequestID                  string
+		Records, Relevant, Writes, Failed int64
+		DurationMs                        float64
+	}
 	w.must(json.Unmarshal([]byte(lines[2]), &line))
 	if line.Table != w.table || line.Records != 1 || line.Relevant != 1 || line.Writes == 0 || line.Failed != 0 || line.RequestID != "request-3" || line.DurationMs <= 0 {
 		t.Errorf("metrics %s", lines[2])
@@ -128,40 +130,6 @@ func TestWhatKeepsTheFunctionFromStartingIsReported(t *testing.T) {
 				t.Errorf("want one line about %s, found\n%s", c.want, log)
 			}
 		})
-	}
-}
-
-// Rules of a parameter may change under an environment that Lambda keeps.
-func TestNewerRulesAreTakenUp(t *testing.T) {
-	w := newWorld(t)
-	w.put("GROUP#g", "METADATA")
-	w.engine(groupRules)
-	var out strings.Builder
-	f, err := newFunction(t.Context(), settings{rules: groupRules, table: w.table, endpoint: w.endpoint}, newLogger(os.Stderr, 0), &out)
-	w.must(err)
-	w.put("GROUP#g", "USER#a")
-	payload := []byte(w.event(joined("g", "a", "100")))
-	first, err := f.ready(t.Context())
-	w.must(err)
-	newer := groupRules + "  members: { count: Member, as: Group.members }\n"
-	w.engine(newer)
-	answered, err := f.Invoke(t.Context(), payload)
-	if err != nil || string(answered) != `{"batchItemFailures":[{"itemIdentifier":"100"}]}` {
-		t.Errorf("answer %s, %v under old rules", answered, err)
-	}
-	if _, err = f.Invoke(t.Context(), payload); err == nil || !strings.Contains(err.Error(), "members") {
-		t.Errorf("error %v, want that a rule in force is missing", err)
-	}
-	f.rules = newer
-	answered, err = f.Invoke(t.Context(), payload)
-	if err != nil || string(answered) != `{"batchItemFailures":[]}` {
-		t.Errorf("answer %s, %v under new rules", answered, err)
-	}
-	if second, err := f.ready(t.Context()); err != nil || second == first {
-		t.Errorf("the engine is the old one, or %v", err)
-	}
-	if diff := cmp.Diff("1", w.count("g")); diff != "" {
-		t.Errorf("members (-want +got)\n%s", diff)
 	}
 }
 

@@ -2,10 +2,9 @@
 // executable `bootstrap` of the runtime provided.al2023. docs/lambda.md says how
 // it is deployed and set up.
 //
-// It wires the engine to a handler and holds no logic of its own: where its rules
-// come from (rulefile.go), how a late batch or rules are read from S3 (object.go), which
-// metrics an invocation leaves (metrics.go), how replay gives out its pieces (replay.go), and what happens when newer rules turn up
-// under a running environment (function.go).
+// It gives the library's handler (dynamill.NewHandler) its settings from environment variables, and holds
+// no logic of its own: where the rules come from (rulefile.go), in which words a remedy is said (remedy.go),
+// and how Lambda is told that a function cannot start (initreport.go).
 package main
 
 import (
@@ -21,7 +20,6 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/projections"
 )
 
 // initTimeout leaves Lambda's own limit of ten seconds (Lambda developer guide,
@@ -56,14 +54,6 @@ func start(s settings, logger *slog.Logger) (f *function, err error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), initTimeout, errors.New("the environment was not ready within the time that Lambda gives"))
 	defer cancel()
 	f, err = newFunction(ctx, s, logger, os.Stdout)
-	if err == nil {
-		_, err = f.ready(ctx)
-	}
-	if changed := new(*projections.RulesChangedError); errors.As(err, changed) {
-		// Invocations fail with it, but for the one that is to change the rules.
-		logger.Error("the function waits for rules to be changed", "error", err.Error())
-		return f, nil
-	}
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))
 	}

@@ -7,20 +7,22 @@ import (
 	"github.com/dynamill/dynamill/projections"
 )
 
-// inFunction says how that is set here which the engine's remedies name by the
-// command line's flags.
+// inFunction names the function's variables instead of the fields of a configuration.
 var inFunction = strings.NewReplacer(
-	"--table", "DYNAMILL_TABLE", "--state-table", "DYNAMILL_STATE_TABLE", "--endpoint", "DYNAMILL_ENDPOINT",
-	"--region", "the function's region",
+	"Config.Table", "DYNAMILL_TABLE", "Config.StateTable", "DYNAMILL_STATE_TABLE", "Config.AWS.BaseEndpoint", "DYNAMILL_ENDPOINT",
+	"Config.AWS.Region", "the function's region",
 )
 
 // remedied makes a remedy one that somebody who sets up a function can follow.
 func remedied(err error) error {
-	var setup *projections.SetupError
-	if !errors.As(err, &setup) {
+	if setup := new(projections.SetupError); !errors.As(err, &setup) {
 		return err
 	}
-	here := *setup
-	here.Remedy = inFunction.Replace(setup.Remedy)
-	return &here
+	return inVariables{err}
 }
+
+// inVariables is an error of the library in the words of the function.
+type inVariables struct{ error }
+
+func (e inVariables) Error() string { return inFunction.Replace(e.error.Error()) }
+func (e inVariables) Unwrap() error { return e.error }

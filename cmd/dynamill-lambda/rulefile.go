@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"github.com/dynamill/dynamill/internal/object"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -30,8 +32,8 @@ func (s *settings) loadRules(ctx context.Context, cfg aws.Config) (*rules.Set, e
 	switch parameter, isParameter := strings.CutPrefix(s.rules, parameterPrefix); {
 	case strings.Contains(s.rules, "\n"):
 		text, from = []byte(s.rules), "DYNAMILL_RULES"
-	case strings.HasPrefix(s.rules, objectPrefix):
-		text, err = readObject(ctx, cfg, s.rules, ruleFileMax)
+	case strings.HasPrefix(s.rules, object.Prefix):
+		text, err = object.Read(ctx, s3.NewFromConfig(cfg), s.rules, ruleFileMax)
 	case isParameter:
 		text, err = readParameter(ctx, cfg, parameter)
 	default:
@@ -41,6 +43,15 @@ func (s *settings) loadRules(ctx context.Context, cfg aws.Config) (*rules.Set, e
 		return nil, fmt.Errorf("reading the rules that DYNAMILL_RULES names, %s: %w", from, err)
 	}
 	return rules.Load(from, text)
+}
+
+// rulesOfTable is loadRules; some name of a table must come of it or of the variables.
+func (s *settings) rulesOfTable(ctx context.Context, cfg aws.Config) (*rules.Set, error) {
+	set, err := s.loadRules(ctx, cfg)
+	if err == nil && s.table == "" && set.Table.Name == "" {
+		return nil, errors.New("no table is named: set DYNAMILL_TABLE, or `name:` under `table:` in the rule file")
+	}
+	return set, err
 }
 
 func (s *settings) readFile() ([]byte, error) {

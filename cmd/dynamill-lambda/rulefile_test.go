@@ -90,11 +90,11 @@ func TestRulesComeFromWhereTheVariableSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := newFunction(t.Context(), s, newLogger(os.Stderr, 0), io.Discard)
+		cfg, err := loadAWS(t.Context(), newLogger(os.Stderr, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := f.loadRules(t.Context(), f.aws)
+		set, err := s.loadRules(t.Context(), cfg)
 		switch {
 		case want == "" && (err != nil || len(set.Rules) != 1):
 			t.Errorf("%q: %v", variable, err)

@@ -1,4 +1,4 @@
-package main
+package dynamill
 
 import (
 	"context"
@@ -24,16 +24,17 @@ import (
 // bench is a function on a simulated table "app", seeded, with one group "g".
 type bench struct {
 	testing.TB
-	sim *dynamosim.Sim
-	f   *function
-	on  func(op string) // told of each operation; nil for nobody
+	sim  *dynamosim.Sim
+	f    *Handler
+	text string          // the function's rule file
+	on   func(op string) // told of each operation; nil for nobody
 
 	log, metrics strings.Builder
 }
 
-func newBench(t testing.TB, text string, change ...func(*settings)) *bench {
+func newBench(t testing.TB, text string, change ...func(*HandlerConfig)) *bench {
 	t.Helper()
-	b := &bench{TB: t}
+	b := &bench{TB: t, text: text}
 	b.sim = dynamosim.New(dynamosim.Options{Before: func(op string, _ any) error {
 		if b.on != nil {
 			b.on(op)
@@ -48,22 +49,14 @@ func newBench(t testing.TB, text string, change ...func(*settings)) *bench {
 	engine, err := projections.Open(t.Context(), projections.Config{Client: b.sim, Table: "app", Rules: set})
 	b.must(err)
 	b.must(engine.Seed(t.Context(), nil))
-	s := settings{rules: text, table: "app"}
+	cfg := HandlerConfig{Tables: b.sim, Table: "app", Logger: slog.New(slog.NewJSONHandler(&b.log, nil)), Metrics: &b.metrics}
+	cfg.ReadRules = func(context.Context) (*rules.Set, error) { return rules.Load("dynamill.yaml", []byte(b.text)) }
 	for _, c := range change {
-		c(&s)
+		c(&cfg)
 	}
-	b.f, err = newFunction(t.Context(), s, slog.New(slog.NewJSONHandler(&b.log, nil)), &b.metrics)
+	b.f, err = NewHandler(t.Context(), cfg)
 	b.must(err)
-	b.f.tables = b.sim
 	return b
-}
-
-// reload has the function read its environment again.
-func (b *bench) reload() {
-	b.Helper()
-	f, err := newFunction(b.Context(), b.f.settings, b.f.logger, &b.metrics)
-	b.must(err)
-	b.f.aws = f.aws
 }
 
 func (b *bench) must(err error) {
@@ -115,8 +108,6 @@ func TestTheStartOfABatchIsDoneWhenTimeRunsOut(t *testing.T) {
 	operations := 0 // of an invocation that has time
 	whole := newBench(t, groupRules)
 	records := whole.join(members)
-	_, err := whole.f.ready(t.Context())
-	whole.must(err)
 	var n atomic.Int64
 	whole.on = func(string) { n.Add(1) }
 	if answer, err := whole.f.Invoke(t.Context(), []byte(event(records...))); err != nil || string(answer) != `{"batchItemFailures":[]}` {
@@ -127,8 +118,6 @@ func TestTheStartOfABatchIsDoneWhenTimeRunsOut(t *testing.T) {
 	}
 	b := newBench(t, groupRules)
 	records = b.join(members)
-	_, err = b.f.ready(t.Context())
-	b.must(err)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	n.Store(0)
 	b.on = func(string) {
@@ -167,7 +156,7 @@ rules:
 // A fan-out over its bound leaves a task.
 func TestTheBoundOfAFanOutIsTheEngines(t *testing.T) {
 	for bound, pieces := range map[int]string{0: `{"pieces":0,"done":true}`, 2: ""} {
-		b := newBench(t, titleRules, func(s *settings) { s.fanOutMax = bound })
+		b := newBench(t, titleRules, func(c *HandlerConfig) { c.FanOutMax = bound })
 		b.join(5)
 		b.put("GROUP#g", "METADATA", "title", "G")
 		record := `{"eventName":"MODIFY","eventSource":"aws:dynamodb","dynamodb":{"Keys":{"pk":{"S":"GROUP#g"},"sk":{"S":"METADATA"}},
@@ -188,38 +177,73 @@ func TestTheBoundOfAFanOutIsTheEngines(t *testing.T) {
 	}
 }
 
-// Somebody who sets up a function has no flags.
-func TestRemediesNameTheFunctionsVariables(t *testing.T) {
+// The engine's errors name the command's flags, which a program does not have.
+func TestRemediesNameTheFieldsOfTheConfig(t *testing.T) {
 	b := newBench(t, groupRules)
-	for table, want := range map[string]string{"none": "DYNAMILL_TABLE, the function's region and DYNAMILL_ENDPOINT", "other": "DYNAMILL_STATE_TABLE"} {
-		b.f.current, b.f.table, b.f.stateTable = nil, table, "app-dynamill"
+	for table, want := range map[string]string{"none": "Config.Table, Config.AWS.Region and Config.AWS.BaseEndpoint", "other": "Config.StateTable"} {
 		if table == "other" {
 			(&police{TB: t, sim: b.sim}).createTable(table, "pk", "sk")
 		}
-		_, err := b.f.Invoke(t.Context(), []byte(event()))
+		cfg := b.f.cfg
+		cfg.Table, cfg.StateTable = table, "app-dynamill"
+		_, err := NewHandler(t.Context(), cfg)
 		var setup *projections.SetupError
 		if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "--") {
 			t.Errorf("table %s: error %v, want one that says %q", table, err, want)
 		}
 	}
-	// Whatever flag the engine's errors name has a translation.
-	files, err := filepath.Glob("../../projections/*.go")
-	b.must(err)
 	flags := 0
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		src, err := os.ReadFile(file)
+	for _, folder := range []string{"projections", "internal/following"} {
+		files, err := filepath.Glob(folder + "/*.go")
 		b.must(err)
-		for _, text := range regexp.MustCompile(`"[^"\n]*--[a-z][^"\n]*"`).FindAllString(string(src), -1) {
-			flags++
-			if here := inFunction.Replace(text); strings.Contains(here, "--") {
-				t.Errorf("%s: %s becomes %s", file, text, here)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			src, err := os.ReadFile(file)
+			b.must(err)
+			for _, text := range regexp.MustCompile(`Remedy: "[^"\n]*--[a-z][^"\n]*"`).FindAllString(string(src), -1) {
+				flags++
+				if here := asFields.Replace(text); strings.Contains(here, "--") {
+					t.Errorf("%s: %s becomes %s", file, text, here)
+				}
 			}
 		}
 	}
 	if flags == 0 {
-		t.Error("no error of the engine names a flag: this test and inFunction are needed no more")
+		t.Error("no remedy names a flag: this test and asFields are needed no more")
+	}
+}
+
+// Rules of a parameter may change under an environment that Lambda keeps.
+func TestNewerRulesAreTakenUp(t *testing.T) {
+	b := newBench(t, groupRules)
+	records := b.join(1)
+	payload := []byte(event(records...))
+	first, err := b.f.ready(t.Context())
+	b.must(err)
+	newer := groupRules + "  members: { count: Member, as: Group.members }\n"
+	set, err := rules.Load("dynamill.yaml", []byte(newer))
+	b.must(err)
+	engine, err := projections.Open(t.Context(), projections.Config{Client: b.sim, Table: "app", Rules: set})
+	b.must(err)
+	b.must(engine.Seed(t.Context(), nil))
+	answered, err := b.f.Invoke(t.Context(), payload)
+	if err != nil || string(answered) != `{"batchItemFailures":[{"itemIdentifier":"1000"}]}` {
+		t.Errorf("answer %s, %v under old rules", answered, err)
+	}
+	if _, err = b.f.Invoke(t.Context(), payload); err == nil || !strings.Contains(err.Error(), "members") {
+		t.Errorf("error %v, want that a rule in force is missing", err)
+	}
+	b.text = newer
+	answered, err = b.f.Invoke(t.Context(), payload)
+	if err != nil || string(answered) != `{"batchItemFailures":[]}` {
+		t.Errorf("answer %s, %v under new rules", answered, err)
+	}
+	if second, err := b.f.ready(t.Context()); err != nil || second == first {
+		t.Errorf("the engine is the old one, or %v", err)
+	}
+	if b.count() != "1" {
+		t.Errorf("the group shows %q members, want 1", b.count())
 	}
 }

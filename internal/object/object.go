@@ -1,4 +1,5 @@
-package main
+// Package object reads one object of S3 whole. It imports no other room.
+package object
 
 import (
 	"context"
@@ -7,31 +8,26 @@ import (
 	"io"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 )
 
-const objectPrefix = "s3://"
+// Prefix begins the name of every object: s3://bucket/key.
+const Prefix = "s3://"
 
-// lateObjectMax leaves room for the 6 MB of a late batch as a string with every quote escaped.
-const lateObjectMax = 32 << 20
-
-// lateBatches reads late batches from where Lambda left them.
-type lateBatches struct{ aws aws.Config }
-
-func (l lateBatches) ReadObject(ctx context.Context, name string) ([]byte, error) {
-	return readObject(ctx, l.aws, name, lateObjectMax)
+// Client is what Read needs of the SDK's s3 client.
+type Client interface {
+	GetObject(ctx context.Context, in *s3.GetObjectInput, options ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 }
 
-// readObject reads an object of S3 that is named s3://bucket/key.
-func readObject(ctx context.Context, cfg aws.Config, name string, bytesMax int64) (content []byte, err error) {
-	path, prefixed := strings.CutPrefix(name, objectPrefix)
+// Read reads the object that is named s3://bucket/key. One of more than bytesMax bytes is an error.
+func Read(ctx context.Context, client Client, name string, bytesMax int64) (content []byte, err error) {
+	path, prefixed := strings.CutPrefix(name, Prefix)
 	bucket, key, _ := strings.Cut(path, "/")
 	if !prefixed || bucket == "" || key == "" {
 		return nil, fmt.Errorf("%q is not s3://bucket/key", name)
 	}
-	out, err := s3.NewFromConfig(cfg).GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	out, err := client.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
 	if err != nil {
 		return nil, explained(err)
 	}

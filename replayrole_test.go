@@ -1,4 +1,4 @@
-package main
+package dynamill
 
 import (
 	"encoding/json"
@@ -45,7 +45,7 @@ func TestTheRoleOfAReplaySuffices(t *testing.T) {
 			if err := c.execute(`{}`); err != nil { // as whoever had the other rules
 				t.Fatal(err)
 			}
-			c.settings.rules, c.idle = text, nil
+			c.fleet.rules, c.idle = text, nil
 			c.allowReplay(string(template))
 			for _, input := range []string{`{"changeRules":true}`, `{}`, `{"rules":["member-count"]}`} {
 				c.watch(true)
@@ -90,7 +90,7 @@ func TestTheRoleAllowsToTakeBackWhatFormerRulesWrote(t *testing.T) {
 			if err := c.execute(`{}`); err != nil {
 				t.Fatal(err)
 			}
-			c.settings.rules, c.idle = otherClubRules, nil
+			c.fleet.rules, c.idle = otherClubRules, nil
 			c.replayUntil("clean/")
 			template, err := infra.Generate(infra.CloudFormation, set, infra.Options{Table: "app", Former: told})
 			if err != nil {

@@ -1,4 +1,4 @@
-package main
+package dynamill
 
 import (
 	"encoding/json"
@@ -136,7 +136,7 @@ func TestAStateMachineReplaysUnderTrouble(t *testing.T) {
 			}
 			c.holds(clubRules)
 			// Changed rules are refused, and then carried out by who agrees to it.
-			c.settings.rules, c.idle = otherClubRules, nil
+			c.fleet.rules, c.idle = otherClubRules, nil
 			var failed *lambdatest.ExecutionError
 			if err := c.execute(`{"segments":6}`); !errors.As(err, &failed) || !strings.Contains(failed.Cause, "member-list") {
 				t.Errorf("changed rules without changeRules: %v", err)
@@ -249,7 +249,7 @@ func TestRulesAreChangedOnlyFromThoseThatWereInForce(t *testing.T) {
 		if err := c.execute(`{}`); err != nil {
 			t.Fatal(err)
 		}
-		c.settings.rules, c.idle = otherClubRules, nil
+		c.fleet.rules, c.idle = otherClubRules, nil
 		overtaken := false
 		c.refuse = func(op string, _ any) error {
 			if op == "TransactWriteItems" && !overtaken { // the one that would register the rules
@@ -280,7 +280,7 @@ func TestWhoeverAgreesToChangedRulesAgreesOnce(t *testing.T) {
 			if err := c.execute(`{}`); err != nil {
 				t.Fatal(err)
 			}
-			c.settings.rules, c.idle = otherClubRules, nil
+			c.fleet.rules, c.idle = otherClubRules, nil
 			registered, after := false, 0
 			c.refuse = func(op string, _ any) error {
 				if registered && !overtaken {

@@ -1,4 +1,4 @@
-package main
+package dynamill
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/handlers"
+	"github.com/dynamill/dynamill/internal/replayerror"
 	"github.com/dynamill/dynamill/replay"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -29,34 +30,10 @@ type replayState struct {
 	Open    int         `json:"open"` // pieces that were not done when the step was made
 }
 
-// ReplayStuckError says that of the pieces that are left, all that were tried have failed. A state machine
-// knows it by its name: no retry helps.
-type ReplayStuckError struct {
-	Source string
-	Pieces []string
-}
-
-func (e *ReplayStuckError) Error() string {
-	const namesMax = 10
-	named := strings.Join(e.Pieces[:min(len(e.Pieces), namesMax)], ", ")
-	if len(e.Pieces) > namesMax {
-		named += ", ..."
-	}
-	return fmt.Sprintf("%d pieces of the %s are left, and those that were tried failed again and again: %s; the function's log says why. "+
-		"When that is mended, another replay goes on from here", len(e.Pieces), e.Source, named)
-}
-
-// DamagedFileError says that a file of an export is missing or damaged. A state machine
-// knows it by its name: a retry would read the file again from its beginning, for nothing.
-type DamagedFileError struct{ Err error }
-
-func (e *DamagedFileError) Error() string { return e.Err.Error() }
-func (e *DamagedFileError) Unwrap() error { return e.Err }
-
 // named gives an error of a replay the name that a state machine knows it by.
 func named(err error) error {
 	if replay.IsDamage(err) {
-		return &DamagedFileError{err}
+		return &replayerror.DamagedFileError{Err: err}
 	}
 	return err
 }
@@ -67,7 +44,7 @@ type replayer struct{ *instance }
 // BeginReplay reads the rules anew: this environment may have been started under others.
 // Where it was started for this very replay, whoever begins it has agreed already.
 func (r replayer) BeginReplay(ctx context.Context, request handlers.ReplayRequest) (handlers.ReplayStep, error) {
-	opened, err := r.function.reopen(ctx, request.ChangeRules && !r.agreed)
+	opened, err := r.owner.reopen(ctx, request.ChangeRules && !r.agreed)
 	if err != nil {
 		return handlers.ReplayStep{}, err
 	}
@@ -96,6 +73,7 @@ func (r replayer) check(ctx context.Context, request handlers.ReplayRequest) err
 	return nil
 }
 
+// NextReplay completes the pieces of a step, and gives out those of the next one.
 func (r replayer) NextReplay(ctx context.Context, step json.RawMessage) (handlers.ReplayStep, error) {
 	now, s, err := r.resume(ctx, step)
 	if err != nil {
@@ -119,7 +97,7 @@ func (r replayer) next(ctx context.Context, s replayState) (handlers.ReplayStep,
 	}
 	same := step.Run == s.At.Run && step.Generation == s.At.Generation && step.Number == s.At.Number
 	if !step.Done() && same && len(step.Pieces) >= s.Open {
-		return handlers.ReplayStep{}, &ReplayStuckError{step.Source, step.Pieces}
+		return handlers.ReplayStep{}, &replayerror.ReplayStuckError{Source: step.Source, Pieces: step.Pieces}
 	}
 	pieces := step.Pieces
 	s.At, s.Open = step, len(pieces)
@@ -139,6 +117,7 @@ func fitting(names []string) int {
 	return len(names)
 }
 
+// WorkReplay works off one piece of a step.
 func (r replayer) WorkReplay(ctx context.Context, step json.RawMessage, piece string, until time.Time) (handlers.ReplayPiece, error) {
 	var found handlers.ReplayPiece
 	now, s, err := r.resume(ctx, step)
@@ -164,7 +143,7 @@ func (r replayer) resume(ctx context.Context, step json.RawMessage) (now replaye
 	if s.Version == replay.VersionOf(r.set) {
 		return r, s, nil
 	}
-	opened, err := r.function.reopen(ctx, false)
+	opened, err := r.owner.reopen(ctx, false)
 	if err != nil {
 		return r, s, err
 	}
@@ -178,20 +157,23 @@ func (r replayer) config(ctx context.Context, request handlers.ReplayRequest) (r
 	keys := replay.KeyNames{Partition: r.set.Table.PartitionKey, Sort: r.set.Table.SortKey}
 	stateTable := r.Describe().StateTable
 	cfg := replay.Config{
-		Engine: r.instance, State: r.function.tables, StateTable: stateTable, Rules: request.Rules, Restart: request.Restart,
-		Version: replay.VersionOf(r.set), Worker: r.function.logStream,
+		Engine: r.instance, State: r.owner.cfg.Tables, StateTable: stateTable, Rules: request.Rules, Restart: request.Restart,
+		Version: replay.VersionOf(r.set), Worker: r.owner.cfg.Worker,
 		ScanOf: func(table string) replay.ScanConfig {
 			of := keys
 			if table == stateTable {
 				of = replay.StateKeys
 			}
-			return replay.ScanConfig{Client: r.function.tables, Table: table, Keys: of, Segments: request.Segments}
+			return replay.ScanConfig{Client: r.owner.cfg.Tables, Table: table, Keys: of, Segments: request.Segments}
 		},
 	}
 	if request.Scans() {
 		return cfg, nil
 	}
-	export, err := replay.OpenExport(ctx, replay.ExportConfig{Place: request.Source, S3: r.function.exports, Table: r.table, Keys: keys})
+	if r.owner.cfg.S3 == nil {
+		return cfg, &handlers.PayloadError{Reason: "this function reads no exports: it has no client of S3"}
+	}
+	export, err := replay.OpenExport(ctx, replay.ExportConfig{Place: request.Source, S3: r.owner.cfg.S3, Table: r.table, Keys: keys})
 	if err != nil {
 		return cfg, named(fmt.Errorf("opening the export %s: %w", request.Source, err))
 	}

@@ -1,10 +1,38 @@
-package main
+package dynamill
 
 import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+
 	"encoding/json"
 	"strings"
 	"testing"
 )
+
+// bucket has objects by "/" and their bucket and key; one that is nil it refuses.
+type bucket map[string]*string
+
+func (b bucket) use(c *HandlerConfig) { c.S3 = b }
+
+func (b bucket) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	content, known := b["/"+*in.Bucket+"/"+*in.Key]
+	switch {
+	case !known:
+		return nil, &s3types.NoSuchKey{}
+	case content == nil:
+		return nil, &smithy.GenericAPIError{Code: "AccessDenied"}
+	}
+	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader(*content))}, nil
+}
+
+func (b bucket) ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+	return nil, errors.New("no late batch is found by a list")
+}
 
 // given is a late batch, as Lambda leaves it in S3.
 func given(payload string) string {
@@ -25,12 +53,12 @@ func lateOf(object string) string { return `{"dynamill":"late","object":"` + obj
 func TestALateBatchIsReadFromItsObject(t *testing.T) {
 	for name, quote := range map[string]func(string) string{"as JSON": func(s string) string { return s }, "as a string": quoted} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, groupRules)
+			stored := bucket{}
+			b := newBench(t, groupRules, stored.use)
 			records := b.join(2)
 			// The second is the record of a member who has left since: it must not be applied as it is.
 			report := given(quote(event(records[0], joined("g", "gone", "999"))))
-			stores(t, map[string]*string{"/bucket/aws/lambda/x/y-1.json": &report})
-			b.reload()
+			stored["/bucket/aws/lambda/x/y-1.json"] = &report
 			answer, err := b.f.Invoke(t.Context(), []byte(` { "object" : "s3://bucket/aws/lambda/x/y-1.json", "dynamill" : "late" }`+"\n"))
 			if err != nil || string(answer) != `{"batchItemFailures":[]}` {
 				t.Fatalf("answer %s, %v", answer, err)
@@ -49,7 +77,8 @@ func TestALateBatchIsReadFromItsObject(t *testing.T) {
 // more than any invocation can carry.
 func TestALateBatchMayBeLargerThanAnInvocation(t *testing.T) {
 	const payloadMax = 6 << 20
-	b := newBench(t, groupRules)
+	stored := bucket{}
+	b := newBench(t, groupRules, stored.use)
 	records := b.join(1)
 	for len(records)*len(records[0]) < payloadMax {
 		records = append(records, records[0])
@@ -58,8 +87,7 @@ func TestALateBatchMayBeLargerThanAnInvocation(t *testing.T) {
 	if len(report) <= payloadMax || len(report) >= lateObjectMax {
 		t.Fatalf("the object has %d bytes", len(report))
 	}
-	stores(t, map[string]*string{"/bucket/x": &report})
-	b.reload()
+	stored["/bucket/x"] = &report
 	if answer, err := b.f.Invoke(t.Context(), []byte(lateOf("s3://bucket/x"))); err != nil || string(answer) != `{"batchItemFailures":[]}` {
 		t.Errorf("answer %s, %v", answer, err)
 	}
@@ -70,17 +98,15 @@ func TestALateBatchMayBeLargerThanAnInvocation(t *testing.T) {
 
 func TestWhatIsNoLateBatchIsRefused(t *testing.T) {
 	text := func(s string) *string { return &s }
-	objects := map[string]*string{
+	stored := bucket{
 		"/bucket/event":    text(event(joined("g", "0", "1000"))),
 		"/bucket/keyless":  text(strings.Replace(given("1"), `"payload":1`, `"x":1`, 1)),
 		"/bucket/kinesis":  text(strings.Replace(given("{}"), "DDBStreamBatchInfo", "KinesisBatchInfo", 1)),
 		"/bucket/denied":   nil,
 		"/bucket/too-much": text(strings.Repeat(" ", lateObjectMax+1)),
 	}
-	b := newBench(t, groupRules)
+	b := newBench(t, groupRules, stored.use)
 	b.join(1)
-	stores(t, objects)
-	b.reload()
 	for payload, want := range map[string]string{
 		lateOf("s3://bucket/event"):    "no late batch, as an event source mapping leaves it in S3",
 		lateOf("s3://bucket/keyless"):  "without its records",

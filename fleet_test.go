@@ -1,9 +1,8 @@
-package main
+package dynamill
 
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"reflect"
@@ -18,18 +17,20 @@ import (
 	"github.com/dynamill/dynamill/internal/sim/lambdatest"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/objects"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // fleet is a function on Lambda, within a synctest bubble: environments that take
 // one invocation at a time, on a simulated table whose answers take some time.
 type fleet struct {
 	testing.TB
-	sim      *dynamosim.Sim
-	settings settings
-	exports  objects.S3Client
-	limit    time.Duration // of an invocation
-	trouble  bool          // things go wrong
-	refuse   func(op string, input any) error
+	sim     *dynamosim.Sim
+	config  HandlerConfig
+	rules   string // the function's rule file
+	exports objects.S3Client
+	limit   time.Duration // of an invocation
+	trouble bool          // things go wrong
+	refuse  func(op string, input any) error
 
 	mu          sync.Mutex
 	dice        *rand.Rand
@@ -41,16 +42,16 @@ type fleet struct {
 // environment is one that is alive until it is killed: from then on nothing it does has an effect.
 type environment struct {
 	*fleet
-	f    *function
+	f    *Handler
 	dead bool
 	left int // calls until it is killed; 0 for never
 }
 
 var errKilled = errors.New("the environment was killed")
 
-func newFleet(t testing.TB, sim *dynamosim.Sim, rules string, seed uint64) *fleet {
+func newFleet(t testing.TB, sim *dynamosim.Sim, text string, seed uint64) *fleet {
 	return &fleet{
-		TB: t, sim: sim, settings: settings{rules: rules, table: "app", stateTable: "app-dynamill"}, limit: time.Minute,
+		TB: t, sim: sim, config: HandlerConfig{Table: "app", StateTable: "app-dynamill"}, rules: text, limit: time.Minute,
 		dice: rand.New(rand.NewPCG(seed, 0)), fates: map[string]int{},
 	}
 }
@@ -89,12 +90,14 @@ func (l *fleet) environment(ctx context.Context) *environment {
 		return e
 	}
 	l.mu.Unlock()
-	f, err := newFunction(context.WithoutCancel(ctx), l.settings, slog.New(slog.DiscardHandler), io.Discard)
-	if err != nil {
+	e := &environment{fleet: l}
+	cfg, text := l.config, l.rules
+	cfg.Tables, cfg.S3, cfg.Logger = line{e}, l.exports, slog.New(slog.DiscardHandler)
+	cfg.ReadRules = func(context.Context) (*rules.Set, error) { return rules.Load("dynamill.yaml", []byte(text)) }
+	if err := cfg.complete(); err != nil {
 		l.Fatal(err)
 	}
-	e := &environment{fleet: l, f: f}
-	f.tables, f.exports = line{e}, l.exports
+	e.f = &Handler{cfg: cfg} // which the first invocation opens, so that trouble may befall that
 	return e
 }
 

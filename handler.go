@@ -1,0 +1,148 @@
+package dynamill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/dynamill/dynamill/handlers"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/objects"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// HandlerConfig says what a Handler works on. Rules or ReadRules, and AWS or Tables are required;
+// the zero value of every other field stands for its default.
+type HandlerConfig struct {
+	// AWS is the configuration that clients are made of: region, credentials, endpoint.
+	AWS aws.Config
+	// Tables and S3 are used instead of AWS, such as clients that a program has already. S3 is for
+	// late batches and for replays of exports, which a Handler without it refuses.
+	Tables projections.Client
+	S3     objects.S3Client
+
+	Table      string // default: the name in the rules
+	StateTable string // of dynamill's own; created if missing; default: Table and "-dynamill"
+	Rules      *rules.Set
+	// ReadRules is used instead of Rules. It is called again after newer rules were registered: Lambda
+	// keeps an environment for hours, and one with old rules refuses every record.
+	ReadRules func(context.Context) (*rules.Set, error)
+	// FanOutMax is how many children of a parent are written together with its record. The others
+	// wait for an invocation with the payload {"dynamill":"tasks"}. Default 1,000.
+	FanOutMax int
+	// Worker names the execution environment, such as AWS_LAMBDA_LOG_STREAM_NAME; default: random.
+	Worker string
+
+	Logger *slog.Logger // default slog.Default(); each line of an invocation has its requestId
+	// Metrics takes a line for each invocation in CloudWatch's embedded metric format. On Lambda,
+	// os.Stdout makes metrics of them. Default: none.
+	Metrics io.Writer
+}
+
+// complete checks a configuration and fills in the defaults.
+func (c *HandlerConfig) complete() error {
+	switch {
+	case c.Rules == nil && c.ReadRules == nil:
+		return errors.New("config of NewHandler: Rules is missing: rules.Load reads a rule file")
+	case c.Tables == nil && c.AWS.Region == "":
+		return errors.New("config of NewHandler: AWS has no region, and Tables is missing")
+	case c.FanOutMax < 0:
+		return errors.New("config of NewHandler: FanOutMax must not be negative")
+	}
+	if c.ReadRules == nil {
+		set := c.Rules
+		c.ReadRules = func(context.Context) (*rules.Set, error) { return set, nil }
+	}
+	if c.Tables == nil {
+		c.Tables = dynamodb.NewFromConfig(c.AWS)
+	}
+	if c.S3 == nil && c.AWS.Region != "" {
+		c.S3 = s3.NewFromConfig(c.AWS)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Metrics == nil {
+		c.Metrics = io.Discard
+	}
+	return nil
+}
+
+// batchMax is the most records that the engine is given at once. When time runs
+// out, what is done of such a piece may not be known to be, and comes again; the
+// pieces before it do not. It is as many as the engine reads items at once.
+const batchMax = 100
+
+// Handler answers the invocations of one execution environment of a Lambda function. It has the form
+// of lambda.Handler of aws-lambda-go, and is safe for concurrent use.
+type Handler struct {
+	cfg HandlerConfig
+
+	mu      sync.Mutex
+	current *instance // nil until it is opened
+}
+
+// NewHandler makes a Handler ready for its first invocation. Its errors are those of Follow that have
+// to do with the table and the rules. If the rules differ from those in force it returns a Handler that
+// waits: invocations fail with a *projections.RulesChangedError until one begins a replay that may
+// change the rules.
+//
+// New rules are not seeded by the invocations of a stream: `dynamill replay`, or a state machine that
+// invokes the Handler, seeds them (docs/lambda.md).
+func NewHandler(ctx context.Context, cfg HandlerConfig) (*Handler, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	h := &Handler{cfg: cfg}
+	_, err := h.ready(ctx)
+	if changed := new(*projections.RulesChangedError); errors.As(err, changed) {
+		cfg.Logger.Error("the function waits for rules to be changed", "error", err.Error())
+		return h, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Invoke answers one invocation and writes its metrics. docs/lambda.md lists the payloads: events of the
+// table's stream, late batches, tasks, and steps of a replay.
+func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	started := time.Now()
+	current, err := h.ready(ctx)
+	if changed := new(*projections.RulesChangedError); errors.As(err, changed) && handlers.ChangesRules(payload) {
+		if current, err = h.reopen(ctx, true); err == nil {
+			current.agreed = true
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	answer, err := current.handler.Invoke(ctx, payload)
+	requestID := ""
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		requestID = lc.AwsRequestID
+	}
+	if failed := current.RecordMissing(ctx, false); failed != nil && ctx.Err() == nil { // for `status` alone
+		h.cfg.Logger.WarnContext(ctx, "which targets are missing could not be written down", "error", failed.Error())
+	}
+	if err := current.meter.report(requestID, current.Stats(), err != nil || leavesOpen(answer), time.Since(started)); err != nil {
+		h.cfg.Logger.ErrorContext(ctx, "writing the metrics failed", "error", err.Error())
+	}
+	return answer, err
+}
+
+// leavesOpen reports whether an answer names records that have to come again.
+func leavesOpen(answer []byte) bool {
+	var partial struct{ BatchItemFailures []json.RawMessage }
+	return json.Unmarshal(answer, &partial) != nil || len(partial.BatchItemFailures) > 0
+}

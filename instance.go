@@ -1,0 +1,144 @@
+package dynamill
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/handlers"
+	"github.com/dynamill/dynamill/internal/following"
+	"github.com/dynamill/dynamill/internal/object"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/objects"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// instance is an engine under the rules that it was opened with, and all that hangs on it.
+type instance struct {
+	*projections.Engine
+	owner   *Handler
+	set     *rules.Set
+	table   string
+	handler *handlers.Handler
+	meter   *meter
+	stale   atomic.Bool // newer rules are registered: the engine does nothing any more
+	agreed  bool        // it was opened for a replay that is to begin, and has changed rules
+}
+
+// ready returns the instance, and opens another one if newer rules have been registered since.
+func (h *Handler) ready(ctx context.Context) (*instance, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current != nil && !h.current.stale.Load() {
+		return h.current, nil
+	}
+	return h.open(ctx, false)
+}
+
+// reopen opens another instance, under the rules as they are now.
+func (h *Handler) reopen(ctx context.Context, changeRules bool) (*instance, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.open(ctx, changeRules)
+}
+
+func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error) {
+	set, err := h.cfg.ReadRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	table := cmp.Or(h.cfg.Table, set.Table.Name)
+	if table == "" {
+		return nil, errors.New("no table is named: set Config.Table, or `name:` under `table:` in the rule file")
+	}
+	if strings.Contains(table, ":") { // records name their table, not its ARN
+		return nil, fmt.Errorf("table %s: give the table's name, not its ARN", table)
+	}
+	cfg := projections.Config{
+		Client: h.cfg.Tables, Table: table, StateTable: cmp.Or(h.cfg.StateTable, table+following.StateSuffix), Rules: set,
+		Logger: slog.New(handlers.Traced(h.cfg.Logger.Handler())), Worker: h.cfg.Worker, FanOutMax: h.cfg.FanOutMax,
+	}
+	if changeRules { // those that are in force now, and none that come into force meanwhile
+		found, err := projections.Compare(ctx, h.cfg.Tables, cfg.StateTable, set)
+		if err != nil {
+			return nil, fmt.Errorf("comparing the rules with those in force in table %s: %w", table, err)
+		}
+		cfg.ChangeRules, cfg.AgreedEpoch = found.Epoch > 0, found.Epoch
+	}
+	engine, err := projections.Open(ctx, cfg)
+	if changed := new(projections.RulesChangedError); errors.As(err, &changed) {
+		return nil, changed // a state machine knows it by its type
+	}
+	if err != nil {
+		return nil, fmt.Errorf("starting on table %s: %w", table, inProgram(err))
+	}
+	i := &instance{Engine: engine, owner: h, set: set, table: table, meter: &meter{out: h.cfg.Metrics, table: table}}
+	if err := i.openHandler(); err != nil {
+		return nil, err
+	}
+	if fresh := engine.Describe().NewRules; len(fresh) > 0 {
+		h.cfg.Logger.Warn("rules are not seeded yet: seed them by `dynamill replay`; until then they show no count or sum", "rules", fresh)
+	}
+	h.current = i
+	return i, nil
+}
+
+func (i *instance) openHandler() (err error) {
+	cfg := handlers.Config{
+		Processor: i, Rederiver: i, Parker: parker{i.Engine}, Tasks: i, Replays: replayer{i},
+		Table: i.table, PartitionKey: i.set.Table.PartitionKey, SortKey: i.set.Table.SortKey, Logger: i.owner.cfg.Logger, BatchMax: batchMax,
+	}
+	if i.owner.cfg.S3 != nil {
+		cfg.Objects = lateBatches{i.owner.cfg.S3}
+	}
+	i.handler, err = handlers.New(cfg)
+	return err
+}
+
+// lateObjectMax leaves room for the 6 MB of a late batch as a string with every quote escaped.
+const lateObjectMax = 32 << 20
+
+// lateBatches reads late batches from where Lambda left them.
+type lateBatches struct{ client objects.S3Client }
+
+// ReadObject reads the late batch of a name.
+func (l lateBatches) ReadObject(ctx context.Context, name string) ([]byte, error) {
+	return object.Read(ctx, l.client, name, lateObjectMax)
+}
+
+// Process is the engine's; like the methods below it notices when newer rules have been registered.
+func (i *instance) Process(ctx context.Context, records []change.Record) (int, error) {
+	done, err := i.Engine.Process(ctx, records)
+	return done, i.noted(err)
+}
+
+// RederiveRecords is the engine's.
+func (i *instance) RederiveRecords(ctx context.Context, records []change.Record) error {
+	return i.noted(i.Engine.RederiveRecords(ctx, records))
+}
+
+// WorkTasks is the engine's.
+func (i *instance) WorkTasks(ctx context.Context) (int, error) {
+	pieces, err := i.Engine.WorkTasks(ctx)
+	return pieces, i.noted(err)
+}
+
+func (i *instance) noted(err error) error {
+	if errors.Is(err, projections.ErrEpochMoved) {
+		i.stale.Store(true)
+	}
+	return err
+}
+
+// parker gives the engine what a handler could not read.
+type parker struct{ *projections.Engine }
+
+// ParkRecord parks a record.
+func (p parker) ParkRecord(ctx context.Context, r handlers.ParkedRecord) error {
+	return p.Engine.ParkRecord(ctx, r.ID, r.Code, r.Reason, r.Raw)
+}
