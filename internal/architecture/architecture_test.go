@@ -184,7 +184,7 @@ func TestBreachesAreFound(t *testing.T) {
 
 func TestABreachSaysWhy(t *testing.T) {
 	got := breaches(imports{"./handlers": {"./replay"}}, arrows)
-	want := []string{"./handlers must not import ./replay: a driver feeds the Processor that it declares; cmd wires an engine to it (./handlers -> ./replay)"}
+	want := []string{"./handlers must not import ./replay: a driver feeds the Processor that it declares; the package at the root wires an engine to it (./handlers -> ./replay)"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("breaches (-want +got):\n%s", diff)
 	}

@@ -60,15 +60,15 @@ var arrows = []arrow{
 	},
 	{
 		from: []string{"./streamreader"}, to: []string{"./projections", "./handlers", "./replay", "./infra"},
-		why: "a driver feeds the Processor that it declares; cmd wires an engine to it",
+		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
 		from: []string{"./handlers"}, to: []string{"./projections", "./streamreader", "./replay", "./infra"},
-		why: "a driver feeds the Processor that it declares; cmd wires an engine to it",
+		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
 		from: []string{"./replay"}, to: []string{"./projections", "./streamreader", "./handlers", "./infra"},
-		why: "a driver feeds the Processor that it declares; cmd wires an engine to it",
+		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
 		from: []string{"./infra"}, to: append([]string{"./internal/attributes", awsSDK, smithy}, engine...),
@@ -148,7 +148,7 @@ var arrows = []arrow{
 	},
 	{
 		from: []string{"."}, except: []string{"./cmd"}, to: []string{"./cmd"},
-		why: "cmd wires the rooms together; what a room needs from it belongs into a room",
+		why: "cmd holds flags, texts and displays; what a room needs from it belongs into a room",
 	},
 }
 
