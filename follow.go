@@ -167,7 +167,8 @@ func (f *follower) checkLeases(ctx context.Context) error {
 		if row.Stream != "" && row.Stream != f.streamARN {
 			return &EndedError{
 				State: streamReplaced, Remedy: f.own.ReplayMissed(),
-				Problem: fmt.Sprintf("table %q had another stream before (%s), and what changed between that one and this reached nobody", f.Table, row.Stream),
+				Problem: fmt.Sprintf("table %q had another stream before (%s), and what changed between that one and this reached nobody",
+					f.Table, row.Stream),
 			}
 		}
 	}

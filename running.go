@@ -39,7 +39,9 @@ type Status struct {
 // Status returns how far things are now.
 func (r *Running) Status() Status {
 	f := r.follower
-	s := Status{Stream: f.reader.Stats(), Engine: f.engine.Stats(), Read: f.read.Load(), TaskPieces: f.pieces.Load(), WriteWait: f.pace.Waited()}
+	s := Status{
+		Stream: f.reader.Stats(), Engine: f.engine.Stats(), Read: f.read.Load(), TaskPieces: f.pieces.Load(), WriteWait: f.pace.Waited(),
+	}
 	if seed := f.seeding.Load(); seed != nil {
 		s.Seeding, s.SeedWaits, s.Seed = true, seed.waits, seed.SeedProgress
 	}

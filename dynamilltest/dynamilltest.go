@@ -49,7 +49,8 @@ func New(table, partitionKey, sortKey string) (aws.Config, error) {
 
 func addKey(in *dynamodb.CreateTableInput, name string, role types.KeyType) {
 	in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &name, KeyType: role})
-	in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeTypeS})
+	attribute := types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeTypeS}
+	in.AttributeDefinitions = append(in.AttributeDefinitions, attribute)
 }
 
 // call has the simulator answer an input of the SDK: the operation is what comes before "Input" in its type's name.
@@ -57,7 +58,7 @@ func call(ctx context.Context, sim *dynamosim.Sim, input any) (any, error) {
 	operation := strings.TrimSuffix(reflect.Indirect(reflect.ValueOf(input)).Type().Name(), "Input")
 	method := reflect.ValueOf(sim).MethodByName(operation)
 	if !method.IsValid() {
-		return nil, &smithy.GenericAPIError{Code: "UnknownOperationException", Message: "the DynamoDB in memory has no " + operation, Fault: smithy.FaultClient}
+		return nil, &smithy.GenericAPIError{Code: "UnknownOperationException", Message: "the DynamoDB in memory has no " + operation}
 	}
 	answers := method.Call([]reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(input)})
 	if err, failed := answers[1].Interface().(error); failed {

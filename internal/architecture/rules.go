@@ -96,7 +96,7 @@ var arrows = []arrow{
 	},
 	{
 		from: []string{"./internal/pace", "./internal/object", "./internal/replayerror"}, to: []string{"."},
-		why: "they do one thing for whoever asks",
+		why: "each does one thing and knows no other room",
 	},
 	{
 		from: []string{"./cmd/dynamill-lambda"},

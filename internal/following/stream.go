@@ -44,18 +44,18 @@ func updateTable(p awserror.Place, specification string) string {
 func Stream(table *types.TableDescription, p awserror.Place) (string, error) {
 	arn := EnabledStream(table)
 	if arn == "" {
-		return "", &projections.SetupError{
-			Problem: fmt.Sprintf("table %q in %s has no stream", p.Table, p.Where), Remedy: "enable it with `" + EnableStream(p) + "`",
-		}
+		return "", setup("enable it with `"+EnableStream(p)+"`", "table %q in %s has no stream", p.Table, p.Where)
 	}
 	if view := table.StreamSpecification.StreamViewType; view != types.StreamViewTypeNewAndOldImages {
-		return "", &projections.SetupError{
-			Problem: fmt.Sprintf("the stream of table %q in %s carries %s, but dynamill needs NEW_AND_OLD_IMAGES", p.Table, p.Where, view),
-			Remedy: fmt.Sprintf("a stream's view type cannot be changed, so disable it with `%s` and enable it again with `%s`",
-				updateTable(p, "StreamEnabled=false"), EnableStream(p)),
-		}
+		return "", setup(fmt.Sprintf("a stream's view type cannot be changed, so disable it with `%s` and enable it again with `%s`",
+			updateTable(p, "StreamEnabled=false"), EnableStream(p)),
+			"the stream of table %q in %s carries %s, but dynamill needs NEW_AND_OLD_IMAGES", p.Table, p.Where, view)
 	}
 	return arn, nil
+}
+
+func setup(remedy, problem string, args ...any) error {
+	return &projections.SetupError{Problem: fmt.Sprintf(problem, args...), Remedy: remedy}
 }
 
 // setupTimeout bounds one description of a table.
@@ -70,11 +70,11 @@ func Describe(ctx context.Context, client Client, p awserror.Place) (*types.Tabl
 	var missing *types.ResourceNotFoundException
 	switch {
 	case errors.As(err, &missing):
-		return nil, &projections.SetupError{Problem: fmt.Sprintf("table %q does not exist in %s", p.Table, p.Where), Remedy: "check --table and --region"}
+		return nil, setup("check --table and --region", "table %q does not exist in %s", p.Table, p.Where)
 	case err != nil:
 		return nil, fmt.Errorf("describing table %q: %w", p.Table, err)
 	case out.Table == nil:
-		return nil, &projections.SetupError{Problem: fmt.Sprintf("%s described table %q with nothing", p.Where, p.Table), Remedy: "check --endpoint"}
+		return nil, setup("check --endpoint", "%s described table %q with nothing", p.Where, p.Table)
 	}
 	return out.Table, nil
 }
@@ -85,6 +85,6 @@ func InUse(table *types.TableDescription, p awserror.Place) error {
 	case types.TableStatusActive, types.TableStatusUpdating, "":
 		return nil
 	default:
-		return &projections.SetupError{Problem: fmt.Sprintf("table %q in %s is %s", p.Table, p.Where, status), Remedy: "wait until it is ACTIVE"}
+		return setup("wait until it is ACTIVE", "table %q in %s is %s", p.Table, p.Where, status)
 	}
 }
