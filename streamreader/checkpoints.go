@@ -11,8 +11,7 @@ const (
 )
 
 // ErrLeaseLost says that another process has written to a lease row that this
-// one holds. Where workers share the stream that ends the reading of one
-// shard; a reader with Config.Alone stops at once.
+// one holds. That ends the reading of one shard.
 var ErrLeaseLost = leases.ErrLost
 
 // ErrNamesake is an ErrLeaseLost: another process runs under this one's

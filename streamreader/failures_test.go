@@ -17,27 +17,46 @@ import (
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
-func TestALostLeaseStopsTheOtherShardsAtOnce(t *testing.T) {
+// A worker that loses the lease of one shard goes on with its other shards.
+func TestLostLeaseEndsItsShardAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, cp := newFakeStream(), NewMemoryCheckpoints()
-		f.write(f.open("lost", ""), "a", 1)
-		f.write(f.open("slow", ""), "b", 2)
-		p := processorFunc(func(ctx context.Context, records []change.Record) (int, error) {
-			if len(records) == 2 {
-				<-ctx.Done()
-				return 0, ctx.Err()
-			}
-			_, err := cp.Save(ctx, leaseOf(t, cp, "lost")) // by another process
-			return len(records), err
-		})
-		started := time.Now()
-		if err := newTestReader(t, f, cp, p, alone).Run(t.Context()); !errors.Is(err, ErrLeaseLost) {
-			t.Errorf("Run returned %v, want ErrLeaseLost", err)
+		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		lost, kept := f.open("lost", ""), f.open("kept", "")
+		f.write(lost, "a", 1)
+		f.write(kept, "b", 2)
+		r := newTestReader(t, f, cp, c)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(5 * time.Second)
+		steal(t, cp, "lost")
+		f.write(lost, "a", 1)
+		f.write(kept, "b", 2)
+		time.Sleep(testTerm / 2)
+		if st := r.Stats(); st.Open != 1 {
+			t.Errorf("%d shards are read, want the other one: %+v", st.Open, st)
 		}
-		if took := time.Since(started); took > time.Second {
-			t.Errorf("the other shard's processor was let work for %s", took)
+		f.write(lost, "a", 1)
+		f.write(kept, "b", 2)
+		time.Sleep(time.Second)
+		if a, b := c.items(t)["a"], c.items(t)["b"]; a > 2 || b != 6 {
+			t.Errorf("%d records of the lost shard are done, %d of the other, want at most 2 and 6", a, b)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
+}
+
+// steal has another process take a shard.
+func steal(t *testing.T, cp Checkpoints, shard string) Lease {
+	t.Helper()
+	row, err := cp.Claim(t.Context(), leaseOf(t, cp, shard), Worker{Name: "another", Run: "1", Term: testTerm})
+	if err != nil {
+		t.Error(err)
+	}
+	return row
 }
 
 func TestAnErrorOfTheProcessorThatSaysStopStops(t *testing.T) {
@@ -166,25 +185,23 @@ func TestFailuresThatStop(t *testing.T) {
 	}
 }
 
-func alone(cfg *Config) { cfg.Alone = true }
-
-func TestAnotherProcessOnTheSameLeasesStopsOneThatReadsAlone(t *testing.T) {
+func TestStolenShardKeepsItsCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
 		s := f.open("shard", "")
 		f.write(s, "item", 3)
+		var stolen Lease
 		time.AfterFunc(10*time.Second, func() {
-			l := leaseOf(t, cp, "shard")
-			if _, err := cp.Save(context.Background(), l); err != nil {
-				t.Error(err)
-			}
+			stolen = steal(t, cp, "shard")
 			f.write(s, "item", 3)
 		})
-		if err := newTestReader(t, f, cp, c, alone).Run(t.Context()); !errors.Is(err, ErrLeaseLost) {
-			t.Errorf("Run returned %v, want ErrLeaseLost", err)
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second+testTerm/2)
+		defer stop()
+		if err := newTestReader(t, f, cp, c).Run(ctx); err != nil {
+			t.Error(err)
 		}
-		if got, want := leaseOf(t, cp, "shard").Checkpoint, *s.records[2].Dynamodb.SequenceNumber; got != want {
-			t.Errorf("checkpoint %s, want it as the other process left it, %s", got, want)
+		if got, want := leaseOf(t, cp, "shard"), *s.records[2].Dynamodb.SequenceNumber; got.Checkpoint != want || got.Owner != stolen.Owner || got.Counter != stolen.Counter {
+			t.Errorf("the row says %+v, want it as the other process left it, at %s", got, want)
 		}
 	})
 }
@@ -222,29 +239,25 @@ func (c *flakyCheckpoints) Save(ctx context.Context, l Lease) (Lease, error) {
 // The replies of a shard's checkpoint and of its SHARD_END are lost, and the
 // worker is told to stop. Its last write must not take SHARD_END back.
 func TestLastSaveKeepsShardEndWhoseReplyWasLost(t *testing.T) {
-	for name, change := range map[string]func(*Config){"alone": alone, "shared": func(*Config) {}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFakeStream()
-				s := f.open("shard", "")
-				f.write(s, "item", 3)
-				f.close(s)
-				f.open("child", "shard")
-				ctx, stop := context.WithCancel(t.Context())
-				defer stop()
-				cp := &replyLosingTable{LeaseTable: NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases"), endSaved: stop}
-				if err := newTestReader(t, f, cp, &collector{}, change).Run(ctx); err != nil {
-					t.Fatal(err)
-				}
-				if got := leaseOf(t, cp, "shard").Checkpoint; got != ShardEnd {
-					t.Errorf("checkpoint %s, want %s", got, ShardEnd)
-				}
-				if ctx.Err() == nil || cp.repliesLost != 2 {
-					t.Errorf("%d replies were lost, want those of the checkpoint and of SHARD_END", cp.repliesLost)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeStream()
+		s := f.open("shard", "")
+		f.write(s, "item", 3)
+		f.close(s)
+		f.open("child", "shard")
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		cp := &replyLosingTable{LeaseTable: NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases"), endSaved: stop}
+		if err := newTestReader(t, f, cp, &collector{}).Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := leaseOf(t, cp, "shard").Checkpoint; got != ShardEnd {
+			t.Errorf("checkpoint %s, want %s", got, ShardEnd)
+		}
+		if ctx.Err() == nil || cp.repliesLost != 2 {
+			t.Errorf("%d replies were lost, want those of the checkpoint and of SHARD_END", cp.repliesLost)
+		}
+	})
 }
 
 // replyLosingTable loses the reply of each save of a shard's row, up to the

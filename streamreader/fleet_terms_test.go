@@ -251,7 +251,7 @@ func TestAShardHandedToTheDeadIsSoonTaken(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		c.kill(dies)
 		<-dies.ended
-		time.Sleep(10 * time.Second)
+		time.Sleep(4 * time.Second)
 		rows := c.rows()
 		handed := slices.ContainsFunc(slices.Collect(maps.Values(rows)), func(l Lease) bool { return l.Owner == "dies" && l.HandedOver() })
 		if !handed {

@@ -28,7 +28,7 @@ const (
 
 // follower is one run of a Reader: a single goroutine that plans, starts one
 // goroutine for each shard to be read, and takes back its lease when that ends.
-// Where several workers share the stream, fleet says which shards are this one's,
+// The fleet says which shards are this one's,
 // and only the owner of the stream's own row lists the shards.
 type follower struct {
 	r       *Reader
@@ -36,21 +36,20 @@ type follower struct {
 	drained bool
 	began   time.Time
 
-	fleet     *fleet // nil: this process reads the stream alone
-	streamRow Lease  // the stream's own, as it was when all rows were read; zero if there was none
-	lister    lister
-	found     listing // the last complete list, and what was found since
-	plan      lineagePlan
-	leases    map[string]Lease // rows of this stream's shards; of a shard that is being read, as they were before
-	strays    map[string]Lease // unfinished rows of another program that name no stream
-	running   map[string]*shardReader
-	children  map[string][]string // by the parent's id, of leases
-	missing   map[string]int      // consecutive lists that lacked the shard
-	skips     skipDetector
-	done      map[string]int // the same for rows that serve nobody any more
-	fresh     bool           // not all rows of the shards that the stream had at first are made
-	allMade   bool           // all of them were, before the rows were read
-	decoder   decoder
+	fleet    *fleet
+	lister   lister
+	found    listing // the last complete list, and what was found since
+	plan     lineagePlan
+	leases   map[string]Lease // rows of this stream's shards; of a shard that is being read, as they were before
+	strays   map[string]Lease // unfinished rows of another program that name no stream
+	running  map[string]*shardReader
+	children map[string][]string // by the parent's id, of leases
+	missing  map[string]int      // consecutive lists that lacked the shard
+	skips    skipDetector
+	done     map[string]int // the same for rows that serve nobody any more
+	fresh    bool           // not all rows of the shards that the stream had at first are made
+	allMade  bool           // all of them were, before the rows were read
+	decoder  decoder
 
 	soon      time.Duration // next wait after a shard has ended
 	nextList  time.Time
@@ -94,9 +93,7 @@ func newFollower(r *Reader, drain bool) *follower {
 		ended:    make(chan endedShard),
 		idle:     make(chan struct{}, 1),
 	}
-	if !r.cfg.Alone {
-		f.fleet = newFleet(&r.cfg, drain)
-	}
+	f.fleet = newFleet(&r.cfg, drain)
 	return f
 }
 
@@ -110,16 +107,12 @@ func (f *follower) run(ctx, work context.Context) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		if f.fleet != nil {
-			if err := f.share(ctx, work); err != nil && ctx.Err() == nil {
-				return err
-			}
+		if err := f.share(ctx, work); err != nil && ctx.Err() == nil {
+			return err
 		}
 		f.hurry()
 		f.list(ctx)
-		if f.fleet != nil {
-			f.fleet.tell(ctx)
-		}
+		f.fleet.tell(ctx)
 		if err := f.await(ctx, work); err != nil {
 			return err
 		}
@@ -131,24 +124,10 @@ func (f *follower) run(ctx, work context.Context) error {
 	return nil
 }
 
-// apply starts what may be read: everything, or what fleet says.
-func (f *follower) apply(ctx, work context.Context) error {
-	if f.fleet != nil {
-		f.balance(ctx, work)
-	} else if len(f.found.shards) > 0 {
-		f.plan = planLineage(f.r.cfg.StreamARN, f.found.shards, f.leases, !f.fresh)
-		if err := f.createRows(ctx, f.plan.create); err != nil {
-			return err
-		}
-		for _, s := range f.plan.read {
-			// A row that another process has made since the plan may be finished already.
-			if f.running[s.id] == nil && !f.leases[s.id].Finished() {
-				f.start(ctx, work, s, leases.Hold(f.r.cfg.Checkpoints, f.leases[s.id], 0, time.Now()))
-			}
-		}
-	}
+// apply starts to read the shards that are this worker's share.
+func (f *follower) apply(ctx, work context.Context) {
+	f.balance(ctx, work)
 	f.publish()
-	return nil
 }
 
 func (f *follower) start(ctx, work context.Context, info shardInfo, held *leases.Held) {
@@ -167,9 +146,7 @@ func (f *follower) start(ctx, work context.Context, info shardInfo, held *leases
 		held:     held,
 		progress: progress{at: time.Now()},
 	}
-	if f.fleet != nil {
-		f.fleet.silence.resume(s)
-	}
+	f.fleet.silence.resume(s)
 	s.observe(info, f.children[info.id], f.found.status)
 	f.running[info.id] = s
 	f.r.countMove()
@@ -195,18 +172,16 @@ func (f *follower) take(e endedShard) error {
 	}
 	f.countGone(e)
 	f.note(e.held.Lease())
-	if f.fleet != nil {
-		f.fleet.drop(e.id)
-		f.fleet.untold = true
-		if errors.Is(e.err, errUnanswered) {
-			f.r.cfg.Logger.Warn("a shard is given back", "shard", e.id, "error", e.err)
-			f.fleet.silence.gaveBack(s, f.r.cfg.LeaseTerm)
-			e.err = nil
-		}
-		if errors.Is(e.err, ErrLeaseLost) && !errors.Is(e.err, ErrNamesake) {
-			f.r.cfg.Logger.Warn("a shard is no longer this worker's", "shard", e.id, "error", e.err)
-			e.err = nil
-		}
+	f.fleet.drop(e.id)
+	f.fleet.untold = true
+	if errors.Is(e.err, errUnanswered) {
+		f.r.cfg.Logger.Warn("a shard is given back", "shard", e.id, "error", e.err)
+		f.fleet.silence.gaveBack(s, f.r.cfg.LeaseTerm)
+		e.err = nil
+	}
+	if errors.Is(e.err, ErrLeaseLost) && !errors.Is(e.err, ErrNamesake) {
+		f.r.cfg.Logger.Warn("a shard is no longer this worker's", "shard", e.id, "error", e.err)
+		e.err = nil
 	}
 	f.publishRunning()
 	return e.err
@@ -230,16 +205,14 @@ func (f *follower) stopAll() error {
 		f.tellStopping()
 	}
 	f.r.leave(left)
-	if f.fleet != nil {
-		f.fleet.stop()
-	}
+	f.fleet.stop()
 	return errors.Join(errs...)
 }
 
 // tellStopping tells others of what a worker that stops has given up so far:
 // they need not wait for the slowest shard.
 func (f *follower) tellStopping() {
-	if f.fleet != nil && f.fleet.untold && time.Since(f.toldAt) > tellEvery {
+	if f.fleet.untold && time.Since(f.toldAt) > tellEvery {
 		f.fleet.tell(context.Background())
 		f.toldAt = time.Now()
 	}
@@ -252,7 +225,7 @@ const tellEvery = 200 * time.Millisecond
 // instead of one after the other as each takes the shard.
 func (f *follower) tellLoss(err error) {
 	var lost *TrimmedError
-	if f.fleet == nil || !errors.As(err, &lost) || errors.Is(err, errToldLost) {
+	if !errors.As(err, &lost) || errors.Is(err, errToldLost) {
 		return
 	}
 	f.fleet.announce(context.Background(), leases.Loss{Shard: lost.Shard, Checkpoint: lost.Checkpoint})

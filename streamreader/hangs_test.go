@@ -90,27 +90,25 @@ func TestAStartThatHangsIsMadeAgain(t *testing.T) {
 		"claiming the rows":   {claims: 2},
 		"everything, at once": {loads: 1, creates: 2, claims: 2},
 	} {
-		for how, change := range map[string]func(*Config){"in a fleet": func(*Config) {}, "alone": alone} {
-			t.Run(what+" "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					f, c := newFakeStream(), &collector{}
-					cp := &hungCalls{MemoryCheckpoints: NewMemoryCheckpoints(), loads: calls.loads, creates: calls.creates, claims: calls.claims}
-					// A worker of a fleet has begun the first list, and is dead.
-					if _, err := cp.MemoryCheckpoints.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Counter: 3, Checkpoint: TrimHorizon}); err != nil {
-						t.Fatal(err)
-					}
-					f.write(f.open("shard", ""), "item", 3)
-					began := time.Now()
-					if err := newTestReader(t, f, cp, c, change).Drain(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-					if took := time.Since(began); took > 6*testTerm {
-						t.Errorf("it took %s", took)
-					}
-					wantItems(t, c, map[string]int{"item": 3})
-				})
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, c := newFakeStream(), &collector{}
+				cp := &hungCalls{MemoryCheckpoints: NewMemoryCheckpoints(), loads: calls.loads, creates: calls.creates, claims: calls.claims}
+				// A worker of a fleet has begun the first list, and is dead.
+				if _, err := cp.MemoryCheckpoints.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Counter: 3, Checkpoint: TrimHorizon}); err != nil {
+					t.Fatal(err)
+				}
+				f.write(f.open("shard", ""), "item", 3)
+				began := time.Now()
+				if err := newTestReader(t, f, cp, c).Drain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took > 6*testTerm {
+					t.Errorf("it took %s", took)
+				}
+				wantItems(t, c, map[string]int{"item": 3})
 			})
-		}
+		})
 	}
 }
 
@@ -126,7 +124,7 @@ func TestTheEndOfTheFirstListMayHang(t *testing.T) {
 		cp.claims = 1
 		f.open("shard", "")
 		began := time.Now()
-		if err := newTestReader(t, f, cp, c, alone).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, cp, c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took > 6*testTerm || cp.count() != 1 {
@@ -231,23 +229,21 @@ func (c *stubborn) Delete(ctx context.Context, l Lease) error {
 // Parents are deleted first: a row that stays behind those of its children says
 // that the children are still to be found.
 func TestARowThatCouldNotBeDeletedOnceGoesLater(t *testing.T) {
-	for name, change := range map[string]func(*Config){"in a fleet": func(*Config) {}, "alone": alone} {
-		for _, after := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, deleted all the same: %t", name, after), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { failToDelete(t, after, change) })
-			})
-		}
+	for _, after := range []bool{false, true} {
+		t.Run(fmt.Sprintf("deleted all the same: %t", after), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { failToDelete(t, after) })
+		})
 	}
 }
 
-func failToDelete(t *testing.T, after bool, change func(*Config)) {
+func failToDelete(t *testing.T, after bool) {
 	f, cp := newFakeStream(), &stubborn{MemoryCheckpoints: NewMemoryCheckpoints(), shard: "shard-1", after: after}
 	first, second, third := f.open("shard-1", ""), f.open("shard-2", "shard-1"), f.open("shard-3", "shard-2")
 	f.open("shard-4", "shard-3")
 	for _, s := range []*fakeShard{first, second, third} {
 		f.close(s)
 	}
-	r := newTestReader(t, f, cp, &collector{}, change)
+	r := newTestReader(t, f, cp, &collector{})
 	ctx, cancel := contextFor(t, 10*time.Minute)
 	defer cancel()
 	ended := make(chan error, 1)

@@ -12,13 +12,13 @@ import (
 
 // list begins a list of the shards if it is time for one and this worker's turn.
 func (f *follower) list(ctx context.Context) {
-	mine := f.fleet == nil || f.fleet.lists()
+	mine := f.fleet.lists()
 	// Who drains wants to know of itself that nothing is left.
 	if !mine && (!f.drain || !f.settled() || !f.allIdle()) || f.lists != nil || time.Now().Before(f.nextList) {
 		return
 	}
 	var only []string // parents whose children are looked for; nil: everything is listed
-	if f.found.pages > 1 && f.soon < f.r.cfg.ListInterval && f.fleet != nil && !f.drain {
+	if f.found.pages > 1 && f.soon < f.r.cfg.ListInterval && !f.drain {
 		only = childless(f.found.shards, f.leases)
 		switch {
 		case len(only) == 0: // all were found
@@ -42,7 +42,7 @@ func (f *follower) page(ctx, work context.Context, p listed) error {
 	if err == nil {
 		f.decoder, f.listedAt = p.found.decoder, time.Now()
 		if err = f.takePage(ctx, p); err == nil {
-			err = f.apply(ctx, work)
+			f.apply(ctx, work)
 		}
 	}
 	if err == nil && p.last && p.complete {
@@ -61,20 +61,18 @@ func (f *follower) page(ctx, work context.Context, p listed) error {
 	switch {
 	case err == nil:
 		f.failing.Reset()
-		if f.fleet != nil {
-			f.fleet.silence.lists = time.Time{}
-		}
+		f.fleet.silence.lists = time.Time{}
 		return nil
 	case ctx.Err() != nil:
 		return nil
-	case f.fleet != nil && errors.Is(err, ErrLeaseLost): // somebody else lists now
+	case errors.Is(err, ErrLeaseLost): // somebody else lists now
 	case classify(err) != verdictRetry, f.decoder.label == "" && time.Since(f.began) > startMax:
 		return err
 	}
 	wait = f.failing.NextBackOff()
 	f.nextList = time.Now().Add(wait)
 	// At the start there is no need for it: who cannot list then ends soon.
-	if f.fleet != nil && f.fleet.lists() && f.decoder.label != "" && f.fleet.silence.failedList(f.r.cfg.LeaseTerm) {
+	if f.fleet.lists() && f.decoder.label != "" && f.fleet.silence.failedList(f.r.cfg.LeaseTerm) {
 		f.r.cfg.Logger.Warn("listing the stream's shards failed for a while, another worker may try", "error", err)
 		f.fleet.resign(ctx)
 		return nil
@@ -83,9 +81,7 @@ func (f *follower) page(ctx, work context.Context, p listed) error {
 	return nil
 }
 
-// takePage makes the rows that a page asks for. Who reads alone waits for the
-// whole list, so that a restart can tell by the rows a first start that was cut
-// off from a stream that was followed before; in a fleet the stream's own row tells.
+// takePage makes the rows that a page asks for.
 func (f *follower) takePage(ctx context.Context, p listed) error {
 	if p.complete && p.last {
 		f.found = p.found
@@ -95,7 +91,7 @@ func (f *follower) takePage(ctx context.Context, p listed) error {
 				reader.observe(s, children[s.id], p.found.status)
 			}
 		}
-		mine := f.fleet == nil || f.fleet.lists()
+		mine := f.fleet.lists()
 		if mine {
 			if err := f.createRows(ctx, strayParents(f.r.cfg.StreamARN, f.found.shards, f.leases, f.strays)); err != nil {
 				return err
@@ -107,7 +103,7 @@ func (f *follower) takePage(ctx context.Context, p listed) error {
 		}
 		return f.createRows(ctx, f.plan.create)
 	}
-	if f.fleet == nil || !f.fleet.lists() {
+	if !f.fleet.lists() {
 		return nil
 	}
 	if !p.complete {
@@ -121,26 +117,19 @@ func (f *follower) takePage(ctx context.Context, p listed) error {
 
 // complete draws the conclusions that only a whole list allows.
 func (f *follower) complete(ctx context.Context) error {
-	if f.fleet == nil {
-		if err := f.endFirstList(ctx); err != nil {
-			return err
-		}
-		f.fresh = false
-	} else if f.fleet.lists() {
+	if f.fleet.lists() {
 		if err := f.fleet.describe(ctx, f.decoder, Latest); err != nil {
 			return err
 		}
 		f.fresh = false
 		f.plan.missing = append(f.plan.missing, stranded(f.plan.read, f.leases)...)
-	}
-	if f.fleet == nil || f.fleet.lists() {
 		if err := f.judgeMissing(); err != nil {
 			return err
 		}
 		f.deleteDone(ctx)
 	}
 	f.findSkipped()
-	known := f.fleet == nil || f.fleet.lists() || len(f.plan.create)+len(f.plan.missing) == 0
+	known := f.fleet.lists() || len(f.plan.create)+len(f.plan.missing) == 0
 	f.drained = known && !f.skips.undecided() && f.idleAtAsk && f.settled() && f.allIdle() && f.found.status != streams.StreamStatusEnabling
 	return nil
 }
@@ -188,7 +177,7 @@ const listPart = 4
 func (f *follower) judgeMissing() error {
 	lacking := map[string]int{}
 	for _, lease := range f.plan.missing {
-		if f.running[lease.Shard] != nil || f.fleet != nil && lease.Owner != "" && !f.fleet.expired(lease) {
+		if f.running[lease.Shard] != nil || lease.Owner != "" && !f.fleet.expired(lease) {
 			continue
 		}
 		lacking[lease.Shard] = f.missing[lease.Shard] + 1
@@ -197,7 +186,7 @@ func (f *follower) judgeMissing() error {
 		}
 	}
 	f.missing = lacking
-	if f.fleet != nil && len(lacking) > 0 {
+	if len(lacking) > 0 {
 		f.fleet.looks.called = true // by the next list the rows are to say who reads what
 	}
 	return nil

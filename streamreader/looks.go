@@ -23,9 +23,8 @@ const (
 	// owners: one that dies just after a look is seen at the next one, and
 	// given up a term later, within two terms after its death.
 	watchesPerTerm = 2
-	// drainTerm bounds the term by which a worker that drains looks: it ends only
-	// after a look that follows its last batch.
-	drainTerm = 10 * time.Second
+	// looksTerm bounds the term by which a worker looks while there is something to divide.
+	looksTerm = 10 * time.Second
 	// glanceTerms, and a quarter of a term for each worker, lie between two
 	// looks of the others while there are no news, should news get lost.
 	glanceTerms = 2
@@ -91,10 +90,7 @@ func (l *fleet) listenEvery() time.Duration {
 // lookAt is when the next look at all rows is due.
 func (l *fleet) lookAt() time.Time {
 	term := l.cfg.LeaseTerm
-	if l.hush != nil {
-		term = min(term, drainTerm)
-	}
-	soon := l.lookAfter(min(max(term/looksPerTerm, time.Duration(l.looks.rows)*lookRow), term/leases.RenewalsPerTerm))
+	soon := l.lookAfter(min(max(min(term, looksTerm)/looksPerTerm, time.Duration(l.looks.rows)*lookRow), term/leases.RenewalsPerTerm))
 	watch := l.lookAfter(term / watchesPerTerm)
 	switch {
 	case l.looks.called, l.hush != nil, l.own.Checkpoint != Latest, l.plan.Vacant > 0, l.plan.Workers != l.workers:

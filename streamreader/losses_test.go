@@ -150,8 +150,8 @@ func TestAShardThatAnotherWorkerReadsIsNotLost(t *testing.T) {
 	})
 }
 
-// A reader that is alone ends the first list that a worker of a fleet has begun.
-func TestAFirstListThatAReaderEndsAloneIsEnded(t *testing.T) {
+// A reader ends the first list that a dead worker has begun.
+func TestAFirstListThatADeadWorkerBeganIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
 		if _, err := cp.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Owner: "dead", Counter: 3, Checkpoint: TrimHorizon}); err != nil {
@@ -160,13 +160,13 @@ func TestAFirstListThatAReaderEndsAloneIsEnded(t *testing.T) {
 		first := f.open("shard1", "")
 		f.write(first, "item", 3)
 		f.close(first)
-		if err := newTestReader(t, f, cp, c, alone).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, cp, c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		first.gone = true // and so did shard2, unread
 		f.write(f.open("shard3", "shard2"), "item", 3)
 		var trimmed *TrimmedError
-		if err := newTestReader(t, f, cp, c, alone).Drain(t.Context()); !errors.As(err, &trimmed) || trimmed.Shard != "shard2" {
+		if err := newTestReader(t, f, cp, c).Drain(t.Context()); !errors.As(err, &trimmed) || trimmed.Shard != "shard2" {
 			t.Errorf("Drain returned %v, want a TrimmedError for shard2", err)
 		}
 		if l := leaseOf(t, cp, testARN); l.Owner != "" || l.Checkpoint != Latest {

@@ -13,23 +13,21 @@ import (
 // a list comes at once when all shards have fallen idle.
 func (f *follower) await(ctx, work context.Context) error {
 	var list, look <-chan time.Time
-	if f.lists == nil && (f.fleet == nil || f.fleet.lists() || f.drain) {
+	if f.lists == nil && (f.fleet.lists() || f.drain) {
 		timer := time.NewTimer(time.Until(f.nextList))
 		defer timer.Stop()
 		list = timer.C
 	}
-	if f.fleet != nil {
-		timer := time.NewTimer(time.Until(f.fleet.nextLook()))
-		defer timer.Stop()
-		look = timer.C
-	}
+	timer := time.NewTimer(time.Until(f.fleet.nextLook()))
+	defer timer.Stop()
+	look = timer.C
 	for {
 		m := f.gather(ctx, list, look)
 		if over, err := f.meet(ctx, work, m); over || err != nil || ctx.Err() != nil || m.look {
 			return err
 		}
 		if m.list {
-			if f.fleet == nil || f.fleet.lists() {
+			if f.fleet.lists() {
 				return nil
 			}
 			list = nil // not this worker's turn; the next look decides
@@ -89,11 +87,7 @@ func (f *follower) meet(ctx, work context.Context, m moment) (bool, error) {
 	}
 	if len(m.ended) > 0 {
 		f.listSoon()
-		// Children that are known need not wait for the list. If their
-		// rows cannot be made now, the list's own round tries again.
-		if err := f.apply(ctx, work); err != nil && classify(err) != verdictRetry {
-			return true, err
-		}
+		f.apply(ctx, work) // children that are known need not wait for the list
 	}
 	if m.page != nil {
 		if err := f.page(ctx, work, *m.page); err != nil {

@@ -59,9 +59,6 @@ type Config struct {
 	// LeaseTerm is how long this worker keeps its shards while it is not heard
 	// of; default 10 s, at least 1 s. The rows tell the others.
 	LeaseTerm time.Duration
-	// Alone says that no other process reads the stream: leases of other owners
-	// are taken at once, and a lease that is lost ends the reader.
-	Alone bool
 
 	CheckpointInterval time.Duration // least time between two checkpoints of one shard, its end and a stop apart; default 1 s
 	StopTimeout        time.Duration // how long the batches in hand may take after a stop; default 30 s
@@ -121,13 +118,9 @@ func New(cfg Config) (*Reader, error) {
 // leaseTermMin is the shortest term in which a write can fail and be repeated.
 const leaseTermMin = time.Second
 
-// worker is who claims leases for this Reader. Who reads alone does not renew them.
+// worker names this Reader in the leases that it claims.
 func (cfg *Config) worker() leases.Worker {
-	w := leases.Worker{Name: cfg.WorkerID, Run: cfg.RunID, Term: cfg.LeaseTerm}
-	if cfg.Alone {
-		w.Term = 0
-	}
-	return w
+	return leases.Worker{Name: cfg.WorkerID, Run: cfg.RunID, Term: cfg.LeaseTerm}
 }
 
 // newWorkerID returns a name that no other process has.
@@ -150,8 +143,8 @@ func orDefault[T comparable](field *T, value T) {
 // fetching, finishes the batches in hand within StopTimeout, and checkpoints.
 // Its leases are then released, so that other workers take them at once.
 // It returns earlier with an error that needs a person or a restart: a
-// TrimmedError, ErrStreamNotFound, ErrStreamEnded, ErrLeaseLost if it reads
-// alone, a RecordError, the processor's error if that is a Stopper, or an
+// TrimmedError, ErrStreamNotFound, ErrStreamEnded, ErrNamesake,
+// a RecordError, the processor's error if that is a Stopper, or an
 // answer of AWS that would be the same again.
 func (r *Reader) Run(ctx context.Context) error { return r.follow(ctx, false) }
 
@@ -181,7 +174,7 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 	err := f.run(readers, work)
 	stop()
 	if errors.Is(err, ErrLeaseLost) {
-		abort() // whoever took the lease is at work already
+		abort() // a process of the same name is at work already
 	}
 	late := f.stopAll()
 	if err == nil {

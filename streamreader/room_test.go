@@ -185,23 +185,19 @@ func (h hangs) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 }
 
 func TestACallThatHangsGivesItsRoomBack(t *testing.T) {
-	for _, alone := range []bool{true, false} {
-		t.Run(fmt.Sprintf("alone %v", alone), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, c := newFakeStream(), &collector{}
-				f.open("hangs", "")
-				other := f.open("other", "")
-				time.AfterFunc(time.Minute, func() { f.write(other, "other", 3) })
-				ctx, cancel := contextFor(t, 2*time.Minute)
-				defer cancel()
-				r := newTestReader(t, hangs{f}, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.Alone, cfg.BufferMax = alone, 1<<20 })
-				if err := r.Run(ctx); err != nil {
-					t.Fatal(err)
-				}
-				wantItems(t, c, map[string]int{"other": 3})
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		f.open("hangs", "")
+		other := f.open("other", "")
+		time.AfterFunc(time.Minute, func() { f.write(other, "other", 3) })
+		ctx, cancel := contextFor(t, 2*time.Minute)
+		defer cancel()
+		r := newTestReader(t, hangs{f}, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.BufferMax = 1 << 20 })
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"other": 3})
+	})
 }
 
 func TestWaitingForRoomIsNoSilenceOfTheStream(t *testing.T) {

@@ -74,73 +74,35 @@ func (f *follower) see(rows []Lease, done int64) {
 			seen[l.Shard] = l
 		}
 	}
-	if f.fleet != nil && !f.fleet.lists() {
+	if !f.fleet.lists() {
 		clear(f.missing) // by who lists now
 		if !f.drain {
 			f.skips = skipDetector{}
 			f.publishSkipped()
 		}
 	}
-	f.fresh, f.streamRow = !hasProgress(seen), Lease{}
+	f.fresh = !hasProgress(seen)
 	if own != nil {
-		f.fresh, f.streamRow = own.Checkpoint == TrimHorizon, *own
+		f.fresh = own.Checkpoint == TrimHorizon
 	}
-	for id := range f.running {
-		if l, ok := f.leases[id]; ok && f.fleet == nil {
-			seen[id] = l
-		}
-	}
-	if f.fleet != nil {
-		f.fleet.see(f.leases, seen, own)
-		if own != nil && own.Label != "" {
-			f.decoder = decoder{label: own.Label, partition: own.PartitionKey, sortName: own.SortKey}
-		}
+	f.fleet.see(f.leases, seen, own)
+	if own != nil && own.Label != "" {
+		f.decoder = decoder{label: own.Label, partition: own.PartitionKey, sortName: own.SortKey}
 	}
 	before := f.leases
 	f.leases, f.children = seen, childrenIn(seen)
-	if f.fleet != nil {
-		f.fleet.hush.look(seen, done, f.running, &f.applies)
-	}
+	f.fleet.hush.look(seen, done, f.running, &f.applies)
 	for id, l := range seen {
 		if was, known := before[id]; known && l.Finished() && !was.Finished() && len(f.children[id]) == 0 {
 			f.listSoon()
 		}
 	}
 	for id, s := range f.running {
-		if f.fleet == nil {
-			break
-		}
 		f.fleet.silence.heard(s.snapshot().answered)
 		if len(f.children[id]) > 0 {
 			s.observe(shardInfo{closed: true}, f.children[id], streams.StreamStatusEnabled)
 		}
 	}
-}
-
-// endFirstList notes, for who reads alone, that a first list is complete which
-// a worker of a fleet had begun: from now on a shard whose parent nobody knows
-// is a loss.
-func (f *follower) endFirstList(ctx context.Context) error {
-	if f.streamRow.Shard == "" || f.streamRow.Checkpoint != TrimHorizon {
-		return nil
-	}
-	ctx, cancel := f.r.cfg.inTime(ctx)
-	defer cancel()
-	row, err := f.r.cfg.Checkpoints.Claim(ctx, f.streamRow, f.r.cfg.worker())
-	if errors.Is(err, ErrLeaseLost) && row.Checkpoint == Latest { // written before, and no answer came
-		f.streamRow = row
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	f.streamRow = row
-	row.Checkpoint, row.Label, row.PartitionKey, row.SortKey = Latest, f.decoder.label, f.decoder.partition, f.decoder.sortName
-	row, err = f.r.cfg.Checkpoints.Release(ctx, row)
-	if err == nil {
-		f.streamRow = row
-	}
-	return err
 }
 
 // createRows makes rows, and completes rows that others made.
@@ -162,25 +124,20 @@ func (f *follower) createRows(ctx context.Context, create []Lease) error {
 	}
 	if len(create) > 0 {
 		f.children = childrenIn(f.leases)
-		if f.fleet != nil {
-			f.fleet.untold = true
-		}
+		f.fleet.untold = true
 	}
 	return err
 }
 
-// createRow makes one row, in a fleet only while this worker is the one that
-// lists: another may have come to know better.
+// createRow makes one row, only while this worker is the lister: another one may
+// have come to know better.
 func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
-	if f.fleet != nil {
-		office := f.fleet.holding()[f.r.cfg.StreamARN]
-		if office == nil || !office.Trusted() {
-			return Lease{}, leases.ErrTrustOver
-		}
-		var cancel context.CancelFunc
-		ctx, cancel = office.Until(ctx)
-		defer cancel()
+	list := f.fleet.holding()[f.r.cfg.StreamARN]
+	if list == nil || !list.Trusted() {
+		return Lease{}, leases.ErrTrustOver
 	}
+	ctx, cancelTrusted := list.Until(ctx)
+	defer cancelTrusted()
 	lease.Whole = lease.Start != ""
 	if f.fresh {
 		// The oldest shards may be trimmed in part by now. That is no loss:
@@ -206,9 +163,7 @@ func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
 
 // note takes over one row as a call has just returned it.
 func (f *follower) note(row Lease) {
-	if f.fleet != nil {
-		f.fleet.date(f.leases[row.Shard], row)
-	}
+	f.fleet.date(f.leases[row.Shard], row)
 	f.leases[row.Shard] = row
 }
 

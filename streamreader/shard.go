@@ -103,12 +103,8 @@ func (s *shardReader) run(ctx, work context.Context) error {
 	return err
 }
 
-// letGo writes the last checkpoint. Where workers share the stream, the same
-// write gives the lease to the one who has asked for it, or to nobody.
+// letGo writes the last checkpoint and releases the lease, in one write.
 func (s *shardReader) letGo(work context.Context) error {
-	if s.cfg.Alone {
-		return s.save(work)
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), releaseMax)
 	defer cancel()
 	m, unsaved := s.front.unsaved()
@@ -135,7 +131,7 @@ func (s *shardReader) letGo(work context.Context) error {
 
 func (s *shardReader) follow(ctx, work context.Context) error {
 	s.failing = newWaits(s.cfg.WorkerID + s.info.id)
-	if err := s.claim(ctx); err != nil {
+	if err := s.resume(); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
@@ -165,32 +161,17 @@ func (s *shardReader) follow(ctx, work context.Context) error {
 	return nil
 }
 
-// claim starts where the row's checkpoint says, and makes the row this
-// process's own if it reads alone; else it is so already.
-func (s *shardReader) claim(ctx context.Context) error {
-	if checkpoint := s.held.Lease().Checkpoint; checkpoint != TrimHorizon {
-		p, err := s.decoder.position(checkpoint)
-		if err != nil {
-			return permanentf("checkpoint of shard %s: %w", s.info.id, err)
-		}
-		s.front.resumeAt(mark{position: p, sequence: checkpoint})
+// resume starts behind the row's checkpoint.
+func (s *shardReader) resume() error {
+	checkpoint := s.held.Lease().Checkpoint
+	if checkpoint == TrimHorizon {
+		return nil
 	}
-	b := newWaits(s.cfg.WorkerID + s.info.id)
-	for s.cfg.Alone {
-		inTime, cancel := s.cfg.inTime(ctx)
-		err := s.held.Claim(inTime, s.cfg.worker())
-		cancel()
-		if err == nil || ctx.Err() != nil {
-			return nil
-		}
-		if classify(err) != verdictRetry {
-			return err
-		}
-		s.log.Warn("claiming a lease failed, will retry", "shard", s.info.id, "error", err)
-		if sleep(ctx, b.NextBackOff()) != nil {
-			return nil
-		}
+	p, err := s.decoder.position(checkpoint)
+	if err != nil {
+		return permanentf("checkpoint of shard %s: %w", s.info.id, err)
 	}
+	s.front.resumeAt(mark{position: p, sequence: checkpoint})
 	return nil
 }
 

@@ -52,10 +52,10 @@ func (f *follower) share(ctx, work context.Context) error {
 		f.r.cfg.Logger.Warn("looking at the leases failed, will retry", "wait", wait, "error", err)
 		return nil
 	}
-	if !due {
-		return nil
+	if due {
+		f.apply(ctx, work)
 	}
-	return f.apply(ctx, work)
+	return nil
 }
 
 // look reads all rows anew, unless that was done just now.

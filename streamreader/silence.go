@@ -80,9 +80,6 @@ func (s *shardReader) answered(p *page, waited time.Duration) {
 // unanswered judges a call that failed and may succeed later. Others must not
 // take the shard for empty meanwhile.
 func (s *shardReader) unanswered(err error) (outcome, error) {
-	if s.cfg.Alone {
-		return outcomeRetry, err
-	}
 	s.forgetEmptyPolls()
 	if s.silentSince.IsZero() {
 		s.silentSince = time.Now()

@@ -60,7 +60,7 @@ func (d *skipDetector) shards() []string { return slices.Sorted(maps.Keys(d.told
 
 // findSkipped tells of the shards that a complete list shows to be skipped.
 func (f *follower) findSkipped() {
-	busy := func(row Lease) bool { return f.fleet != nil && row.Owner != "" && !f.fleet.expired(row) }
+	busy := func(row Lease) bool { return row.Owner != "" && !f.fleet.expired(row) }
 	for _, shard := range f.skips.judge(f.found, f.leases, busy) {
 		f.r.cfg.Logger.Error("an open shard is skipped, because its lease says SHARD_END: its records are not applied",
 			"shard", shard, "stream", f.r.cfg.StreamARN,

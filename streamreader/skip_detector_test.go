@@ -102,36 +102,32 @@ func TestOpenShardThatItsLeaseCallsDoneIsTold(t *testing.T) {
 }
 
 func TestDrainThatSkipsAnOpenShardFails(t *testing.T) {
-	for how, change := range map[string]func(*Config){"in a fleet": func(*Config) {}, "alone": alone} {
-		t.Run(how, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newSimWorld(t, dynamosim.Options{})
-				drain := func() error {
-					return newTestReader(t, w.sim, NewLeaseTable(w.sim, "leases"), &versions{seen: map[string]int{}},
-						func(cfg *Config) { cfg.StreamARN = w.arn }, change).Drain(t.Context())
-				}
-				w.write(t, "item")
-				if err := drain(); err != nil {
-					t.Fatal(err)
-				}
-				rows, err := NewLeaseTable(w.sim, "leases").Load(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				i := slices.IndexFunc(rows, func(l Lease) bool { return !l.OfStream() })
-				w.edit(t, rows[i].Shard, ShardEnd)
-				w.write(t, "other")
-				var skipped *SkippedError
-				if err := drain(); !errors.As(err, &skipped) || !slices.Equal(skipped.Shards, []string{rows[i].Shard}) {
-					t.Errorf("Drain returned %v, want a SkippedError for %s", err, rows[i].Shard)
-				}
-				w.edit(t, rows[i].Shard, TrimHorizon)
-				if err := drain(); err != nil {
-					t.Errorf("after the row was mended Drain returned %v", err)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newSimWorld(t, dynamosim.Options{})
+		drain := func() error {
+			return newTestReader(t, w.sim, NewLeaseTable(w.sim, "leases"), &versions{seen: map[string]int{}},
+				func(cfg *Config) { cfg.StreamARN = w.arn }).Drain(t.Context())
+		}
+		w.write(t, "item")
+		if err := drain(); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := NewLeaseTable(w.sim, "leases").Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(rows, func(l Lease) bool { return !l.OfStream() })
+		w.edit(t, rows[i].Shard, ShardEnd)
+		w.write(t, "other")
+		var skipped *SkippedError
+		if err := drain(); !errors.As(err, &skipped) || !slices.Equal(skipped.Shards, []string{rows[i].Shard}) {
+			t.Errorf("Drain returned %v, want a SkippedError for %s", err, rows[i].Shard)
+		}
+		w.edit(t, rows[i].Shard, TrimHorizon)
+		if err := drain(); err != nil {
+			t.Errorf("after the row was mended Drain returned %v", err)
+		}
+	})
 }
 
 // lateEnding is a stream whose lists show for a while that a closed shard is open.
@@ -151,26 +147,22 @@ func (s *lateEnding) DescribeStream(ctx context.Context, in *dynamodbstreams.Des
 }
 
 func TestShardThatIsListedAsOpenForAWhileIsNotSkipped(t *testing.T) {
-	for how, change := range map[string]func(*Config){"in a fleet": func(*Config) {}, "alone": alone} {
-		t.Run(how, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, c, log := newFakeStream(), &collector{}, newErrorLog()
-				s := f.open("shard-1", "")
-				f.write(s, "item", 3)
-				r := newTestReader(t, &lateEnding{f, time.Now().Add(8 * time.Second)}, NewMemoryCheckpoints(), c, change,
-					func(cfg *Config) { cfg.Logger = slog.New(log) })
-				f.close(s)
-				f.write(f.open("shard-2", "shard-1"), "next", 3)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				if err := r.Run(ctx); err != nil {
-					t.Error(err)
-				}
-				wantItems(t, c, map[string]int{"item": 3, "next": 3})
-				if log.count() != 0 {
-					t.Errorf("logged as errors: %q", log.lines)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f, c, log := newFakeStream(), &collector{}, newErrorLog()
+		s := f.open("shard-1", "")
+		f.write(s, "item", 3)
+		r := newTestReader(t, &lateEnding{f, time.Now().Add(8 * time.Second)}, NewMemoryCheckpoints(), c,
+			func(cfg *Config) { cfg.Logger = slog.New(log) })
+		f.close(s)
+		f.write(f.open("shard-2", "shard-1"), "next", 3)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := r.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		wantItems(t, c, map[string]int{"item": 3, "next": 3})
+		if log.count() != 0 {
+			t.Errorf("logged as errors: %q", log.lines)
+		}
+	})
 }

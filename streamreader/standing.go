@@ -6,24 +6,22 @@ import (
 
 // settled reports whether the plan leaves nothing to wait for.
 func (f *follower) settled() bool {
-	return len(f.waiting()) == 0 && len(f.missing) == 0 && (f.fleet == nil || f.fleet.settled())
+	return len(f.waiting()) == 0 && len(f.missing) == 0 && f.fleet.settled()
 }
 
-// allIdle reports whether every shard that is being read, by whoever, is open and empty;
-// in a fleet only who drains can tell.
+// allIdle reports whether every shard that any worker reads is open and empty. Only
+// a worker that drains can tell.
 func (f *follower) allIdle() bool {
-	if f.fleet != nil {
-		hush := f.fleet.hush
-		if hush == nil || hush.done != f.r.done() { // the rows were read before that was applied
-			return false
-		}
+	hush := f.fleet.hush
+	if hush == nil || hush.done != f.r.done() { // the rows were read before that was applied
+		return false
 	}
 	for _, s := range f.running {
 		if !s.idle() {
 			return false
 		}
 	}
-	return f.fleet == nil || f.fleet.othersIdle(f.leases, f.r.cfg.DrainPolls)
+	return f.fleet.othersIdle(f.leases, f.r.cfg.DrainPolls)
 }
 
 // over reports whether there is nothing left to follow.
@@ -54,29 +52,19 @@ func (f *follower) allFinished() bool {
 // publish tells Stats what it wants to know of all shards.
 func (f *follower) publish() {
 	finished, waiting := 0, len(f.waiting())
-	if f.fleet == nil {
-		for _, s := range f.found.shards {
-			if f.leases[s.id].Finished() {
-				finished++
-			}
-		}
-	} else {
-		for _, l := range f.leases {
-			if l.Finished() {
-				finished++
-			}
+	for _, l := range f.leases {
+		if l.Finished() {
+			finished++
 		}
 	}
-	others := f.fleet == nil || f.allListed() && f.fleet.othersCaughtUp(f.leases, f.r.cfg.DrainPolls, f.began)
-	if f.fleet != nil {
-		f.fleet.behind = !others
-	}
+	others := f.allListed() && f.fleet.othersCaughtUp(f.leases, f.r.cfg.DrainPolls, f.began)
+	f.fleet.behind = !others
 	rows := f.sharedShards()
 	f.r.mu.Lock()
 	f.r.state.rows = rows
 	f.r.state.behind = !others
 	f.r.state.waiting, f.r.state.finished, f.r.state.listedAt = waiting, finished, f.listedAt
-	if f.fleet != nil && f.fleet.looks.at.After(f.listedAt) {
+	if f.fleet.looks.at.After(f.listedAt) {
 		f.r.state.listedAt = f.fleet.looks.at
 	}
 	f.r.mu.Unlock()
@@ -101,9 +89,6 @@ func (f *follower) allListed() bool {
 
 // waiting are the shards that wait for their parent.
 func (f *follower) waiting() []string {
-	if f.fleet == nil {
-		return f.plan.waiting
-	}
 	return f.fleet.plan.Waiting
 }
 
@@ -113,11 +98,9 @@ func (f *follower) publishRunning() {
 	for id, s := range f.running {
 		shards[id] = s
 	}
-	if f.fleet != nil {
-		for id, p := range f.fleet.silence.shards { // a shard that nobody can read must show
-			if shards[id] == nil {
-				shards[id] = p.reader
-			}
+	for id, p := range f.fleet.silence.shards { // a shard that no worker can read must show
+		if shards[id] == nil {
+			shards[id] = p.reader
 		}
 	}
 	f.r.mu.Lock()

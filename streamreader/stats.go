@@ -150,8 +150,8 @@ func (f *follower) sharedShards() []sharedShard {
 			continue
 		}
 		shard := sharedShard{id: id, owner: l.Owner, waiting: waiting[id], newest: l.Newest, emptyPolls: l.EmptyPolls}
-		if f.fleet == nil || f.fleet.expired(l) {
-			shard.owner = "" // who reads alone counts on nobody else
+		if f.fleet.expired(l) {
+			shard.owner = ""
 		}
 		all = append(all, shard)
 	}
@@ -161,7 +161,7 @@ func (f *follower) sharedShards() []sharedShard {
 
 // countGone counts a shard that somebody else goes on with.
 func (f *follower) countGone(e endedShard) {
-	if f.fleet != nil && (errors.Is(e.err, ErrLeaseLost) || !e.held.Lease().Finished()) {
+	if errors.Is(e.err, ErrLeaseLost) || !e.held.Lease().Finished() {
 		f.r.countMove()
 	}
 }

@@ -57,7 +57,7 @@ func TestEveryWorkerKnowsWhoReadsEachShard(t *testing.T) {
 
 func TestAShardThatNobodyReadsIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newTestReader(t, newFakeStream(), NewMemoryCheckpoints(), &collector{}, func(cfg *Config) { cfg.WorkerID, cfg.Alone = "me", false })
+		r := newTestReader(t, newFakeStream(), NewMemoryCheckpoints(), &collector{}, func(cfg *Config) { cfg.WorkerID = "me" })
 		f := newFollower(r, false)
 		created := time.Now().Add(-time.Minute)
 		arn := r.cfg.StreamARN
@@ -94,35 +94,6 @@ func TestAShardThatNobodyReadsIsNamed(t *testing.T) {
 		r.end()
 		if left := r.Stats().Shards; len(left) != 0 {
 			t.Errorf("after the end: %+v", left)
-		}
-	})
-}
-
-func TestWhoReadsAloneCountsOnNobodyElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, cp := newFakeStream(), NewMemoryCheckpoints()
-		f.write(f.open("shard", ""), "item", 2)
-		r := newTestReader(t, f, cp, &collector{}, func(cfg *Config) { cfg.WorkerID, cfg.Alone = "me", true })
-		row, err := cp.Create(t.Context(), Lease{Shard: "shard", Stream: r.cfg.StreamARN, Owner: "other", Checkpoint: TrimHorizon})
-		if err != nil {
-			t.Fatal(err)
-		}
-		alone := newFollower(r, false)
-		alone.leases[row.Shard] = row
-		alone.publish()
-		if diff := cmp.Diff([]ShardStats{{ID: "shard"}}, r.Stats().Shards); diff != "" {
-			t.Errorf("before it reads:\n%s", diff)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		time.AfterFunc(4*time.Second, func() {
-			st := r.Stats()
-			if len(st.Shards) != 1 || !st.Shards[0].Mine || st.Shards[0].Owner != "me" || st.LeaseMoves != 1 {
-				t.Errorf("while it reads: %+v", st)
-			}
-		})
-		if err := r.Run(ctx); err != nil {
-			t.Fatal(err)
 		}
 	})
 }

@@ -55,43 +55,41 @@ func TestRowsThatAnotherProgramMade(t *testing.T) {
 		{name: "put back by hand without the stream, trimmed since", checkpoint: "TRIM_HORIZON", followed: true, trimmed: 1, lost: true},
 		{name: "put back by hand, of a parent that nobody has seen", checkpoint: "TRIM_HORIZON", parent: "never-read", more: ours, followed: true, lost: true},
 	} {
-		for how, change := range map[string]func(*Config){"in a fleet": func(*Config) {}, "alone": alone} {
-			t.Run(test.name+" "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					f, c, sim := newFakeStream(), &collector{}, dynamosim.New(dynamosim.Options{})
-					cp := NewLeaseTable(sim, "leases")
-					if _, err := cp.Load(t.Context()); err != nil {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, c, sim := newFakeStream(), &collector{}, dynamosim.New(dynamosim.Options{})
+				cp := NewLeaseTable(sim, "leases")
+				if _, err := cp.Load(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				s := f.open("shard", test.parent)
+				f.write(s, "item", 6)
+				if test.followed {
+					if _, err := cp.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Checkpoint: Latest, Counter: 1}); err != nil {
 						t.Fatal(err)
 					}
-					s := f.open("shard", test.parent)
-					f.write(s, "item", 6)
-					if test.followed {
-						if _, err := cp.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Checkpoint: Latest, Counter: 1}); err != nil {
-							t.Fatal(err)
-						}
-					}
-					s.trimmed = test.trimmed
-					if test.checkpoint == ShardEnd {
-						f.close(s)
-					}
-					if test.checkpoint == "half" {
-						test.checkpoint = *s.records[2].Dynamodb.SequenceNumber
-					}
-					putRow(t, sim, "shard", test.checkpoint, test.parent, test.more)
-					err := newTestReader(t, f, cp, c, change).Drain(t.Context())
-					var lost *TrimmedError
-					if errors.As(err, &lost) != test.lost || !test.lost && err != nil {
-						t.Errorf("Drain returned %v", err)
-					}
-					if c.count() != test.read {
-						t.Errorf("%d records done, want %d", c.count(), test.read)
-					}
-					if l := leaseOf(t, cp, "shard"); !test.lost && l.Checkpoint != ShardEnd && (l.Bare || l.Stream != testARN || l.Start != s.start) {
-						t.Errorf("the row says %+v", l)
-					}
-				})
+				}
+				s.trimmed = test.trimmed
+				if test.checkpoint == ShardEnd {
+					f.close(s)
+				}
+				if test.checkpoint == "half" {
+					test.checkpoint = *s.records[2].Dynamodb.SequenceNumber
+				}
+				putRow(t, sim, "shard", test.checkpoint, test.parent, test.more)
+				err := newTestReader(t, f, cp, c).Drain(t.Context())
+				var lost *TrimmedError
+				if errors.As(err, &lost) != test.lost || !test.lost && err != nil {
+					t.Errorf("Drain returned %v", err)
+				}
+				if c.count() != test.read {
+					t.Errorf("%d records done, want %d", c.count(), test.read)
+				}
+				if l := leaseOf(t, cp, "shard"); !test.lost && l.Checkpoint != ShardEnd && (l.Bare || l.Stream != testARN || l.Start != s.start) {
+					t.Errorf("the row says %+v", l)
+				}
 			})
-		}
+		})
 	}
 }
 
@@ -107,48 +105,46 @@ func TestWhatAnotherProgramDidNotFinishIsLost(t *testing.T) {
 		{name: "nothing done", checkpoint: "TRIM_HORIZON", childRow: true, lost: true},
 		{name: "all done", checkpoint: "SHARD_END", childRow: true},
 	} {
-		for how, change := range map[string]func(*Config){"in a fleet": func(*Config) {}, "alone": alone} {
-			t.Run(test.name+" "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					f, c, sim := newFakeStream(), &collector{}, dynamosim.New(dynamosim.Options{})
-					cp := NewLeaseTable(sim, "leases")
-					if _, err := cp.Load(t.Context()); err != nil {
-						t.Fatal(err)
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, c, sim := newFakeStream(), &collector{}, dynamosim.New(dynamosim.Options{})
+				cp := NewLeaseTable(sim, "leases")
+				if _, err := cp.Load(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				parent := f.open("shard-1", "")
+				f.write(parent, "item", 6)
+				f.close(parent)
+				f.write(f.open("shard-2", "shard-1"), "next", 3)
+				checkpoint := test.checkpoint
+				if checkpoint == "half" {
+					checkpoint = *parent.records[2].Dynamodb.SequenceNumber
+				}
+				putRow(t, sim, "shard-1", checkpoint, "", nil)
+				if test.childRow {
+					putRow(t, sim, "shard-2", "TRIM_HORIZON", "shard-1", nil)
+				}
+				parent.gone = true
+				for _, when := range []string{"at the first start", "at the next"} {
+					err := newTestReader(t, f, cp, c).Drain(t.Context())
+					var lost *TrimmedError
+					if errors.As(err, &lost) != test.lost || !test.lost && err != nil || test.lost && (lost.Shard != "shard-1" || lost.Checkpoint != checkpoint) {
+						t.Errorf("%s Drain returned %v", when, err)
 					}
-					parent := f.open("shard-1", "")
-					f.write(parent, "item", 6)
-					f.close(parent)
-					f.write(f.open("shard-2", "shard-1"), "next", 3)
-					checkpoint := test.checkpoint
-					if checkpoint == "half" {
-						checkpoint = *parent.records[2].Dynamodb.SequenceNumber
+					if test.lost && c.count() != 0 {
+						t.Errorf("%s %d records done behind the gap", when, c.count())
 					}
-					putRow(t, sim, "shard-1", checkpoint, "", nil)
-					if test.childRow {
-						putRow(t, sim, "shard-2", "TRIM_HORIZON", "shard-1", nil)
-					}
-					parent.gone = true
-					for _, when := range []string{"at the first start", "at the next"} {
-						err := newTestReader(t, f, cp, c, change).Drain(t.Context())
-						var lost *TrimmedError
-						if errors.As(err, &lost) != test.lost || !test.lost && err != nil || test.lost && (lost.Shard != "shard-1" || lost.Checkpoint != checkpoint) {
-							t.Errorf("%s Drain returned %v", when, err)
-						}
-						if test.lost && c.count() != 0 {
-							t.Errorf("%s %d records done behind the gap", when, c.count())
-						}
-					}
-					// What the error says helps.
-					if err := cp.Forget(t.Context(), testARN); err != nil {
-						t.Fatal(err)
-					}
-					c.records = nil
-					if err := newTestReader(t, f, cp, c, change).Drain(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-					wantItems(t, c, map[string]int{"next": 3})
-				})
+				}
+				// What the error says helps.
+				if err := cp.Forget(t.Context(), testARN); err != nil {
+					t.Fatal(err)
+				}
+				c.records = nil
+				if err := newTestReader(t, f, cp, c).Drain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				wantItems(t, c, map[string]int{"next": 3})
 			})
-		}
+		})
 	}
 }

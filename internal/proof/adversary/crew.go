@@ -97,7 +97,7 @@ func NewCrew(seed uint64, options dynamosim.Options, faults Faults) *Crew {
 // Strange returns the errors with which workers ended although no fault explains them.
 func (c *Crew) Strange() []error { return c.strange }
 
-// Start starts a worker. Alone, it takes the others' leases; else it asks for its share.
+// Start starts a worker.
 func (c *Crew) Start() { c.start(false) }
 
 // StartDrain starts a worker that reads the stream to its end, as one among the
@@ -106,6 +106,7 @@ func (c *Crew) StartDrain() { c.start(true) }
 
 func (c *Crew) start(drain bool) *Worker {
 	world := c.World
+	c.takeLeases(nil)
 	return c.hire(func(ctx context.Context, w *Worker) error {
 		return w.live(ctx, world, func(e *projections.Engine) streamreader.Processor { return &delivery{e, c, w} }, drain)
 	})
@@ -219,7 +220,7 @@ func (c *Crew) Rest() error {
 // restAfter is how long nothing must be done until nothing is left to do:
 // somebody may be waiting for a lease to expire, and for others to take it.
 func (c *Crew) restAfter() time.Duration {
-	if c.World.Alone {
+	if c.World.NoneStops {
 		return 4 * quantum
 	}
 	return 4*quantum + 2*c.World.LeaseTerm
@@ -242,6 +243,7 @@ func (c *Crew) Crash(w *Worker) {
 	c.Log("%s crashes", w)
 	c.leaveBehind(c.gate.bury(w))
 	w.cancel()
+	c.takeLeases(w)
 }
 
 // CrashOne crashes a worker that is at work.

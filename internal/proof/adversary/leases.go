@@ -3,6 +3,7 @@ package adversary
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -31,7 +32,7 @@ func (c *Crew) cameFrom(iterator string, out *dynamodbstreams.GetRecordsOutput) 
 // those that they knew: where they are deleted, nobody is told. Who sleeps over
 // the end of his lease is not at work.
 func (c *Crew) judgeReading(call *Call, records []change.Record) {
-	if c.World.Alone || c.leasesLost || call.adrift || len(records) == 0 {
+	if c.World.LeasesTaken || c.leasesLost || call.adrift || len(records) == 0 {
 		return
 	}
 	w, shard := call.Worker, c.homes[records[0].Position.SequenceNumber()]
@@ -39,6 +40,42 @@ func (c *Crew) judgeReading(call *Call, records []change.Record) {
 	owner := cmp.Or(row["checkpointOwner"].Text(), row["leaseOwner"].Text())
 	if row != nil && owner != "" && owner != w.name {
 		c.strange = append(c.strange, fmt.Errorf("%s, as %s, works on shard %s, which is %s's", w, w.name, shard, owner))
+	}
+}
+
+// takeLeases has an operator clear the leases of a worker that crashes or sleeps, so
+// that other workers take them at once. A sleeper notices at its next write to a row.
+// If NoneStops, all workers' leases are taken when one starts. Otherwise the list of
+// the shards stays with a sleeper: a row is made only by a worker that no other one can replace.
+func (c *Crew) takeLeases(w *Worker) {
+	if !c.World.LeasesTaken || w == nil && !c.World.NoneStops {
+		return
+	}
+	ctx := context.Background()
+	out, err := c.Sim.Scan(ctx, &dynamodb.ScanInput{TableName: &c.World.LeaseTable, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return // there is no lease table yet
+	}
+	for _, item := range out.Items {
+		row := attributes.ItemFromTable(item)
+		key, owner := row["leaseKey"].Text(), row["leaseOwner"].Text()
+		if owner == "" || w != nil && owner != w.name || key == c.World.StreamARN && !c.World.NoneStops && !w.dead {
+			continue
+		}
+		c.editLease(ctx, key, "ADD leaseCounter :one REMOVE leaseOwner, checkpointOwner, ownerRun, leaseTerm, emptyPolls")
+	}
+	c.editLease(ctx, c.World.StreamARN, "ADD news :one")
+}
+
+func (c *Crew) editLease(ctx context.Context, key, expression string) {
+	_, err := c.Sim.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &c.World.LeaseTable, Key: itemKey{"leaseKey": &ddb.AttributeValueMemberS{Value: key}},
+		UpdateExpression: &expression, ConditionExpression: aws.String("attribute_exists(leaseKey)"),
+		ExpressionAttributeValues: itemKey{":one": &ddb.AttributeValueMemberN{Value: "1"}},
+	})
+	var missing *ddb.ConditionalCheckFailedException
+	if err != nil && !errors.As(err, &missing) {
+		c.strange = append(c.strange, fmt.Errorf("taking the lease %s: %w", key, err))
 	}
 }
 

@@ -93,6 +93,7 @@ func (c *Crew) inflict(call *Call, fault Fault, s *Strike) {
 	case Froze:
 		c.Log("%s freezes in %s", call.Worker, call)
 		c.gate.freeze(call.Worker, true)
+		c.takeLeases(call.Worker)
 	}
 }
 

@@ -61,7 +61,8 @@ type World struct {
 	HealsMax, FanOutMax           int   // 0: the engine's own bounds
 	PageMax                       int32 // items of a page of a scan at most; 0: as many as asked for
 	LeaseTerm                     time.Duration
-	Alone                         bool // workers take each other's leases at once, instead of sharing
+	LeasesTaken                   bool // an operator clears the leases of workers that crash or sleep
+	NoneStops                     bool // the lease term is so long that no worker stops because its own clock says so
 	Namesakes                     bool // who starts takes the name of one who is gone, and with it the leases
 
 	Skews []time.Duration // by which the workers' wall clocks are ahead, in turns; none: all are right
@@ -86,7 +87,7 @@ func (w *Worker) live(ctx context.Context, world World, deliver func(*projection
 	reader, err := streamreader.New(streamreader.Config{
 		Streams: w.client, StreamARN: world.StreamARN, Checkpoints: streamreader.NewLeaseTable(w.client, world.LeaseTable),
 		Processor: deliver(engine), Logger: slog.New(slog.DiscardHandler),
-		WorkerID: w.name, RunID: w.String(), LeaseTerm: world.LeaseTerm, Alone: world.Alone,
+		WorkerID: w.name, RunID: w.String(), LeaseTerm: world.LeaseTerm,
 		PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, DrainPolls: 2,
 	})
 	if err != nil {

@@ -15,27 +15,27 @@ import (
 // History is one way things may go. All of it follows from its seed, unless
 // shrinking took something away.
 type History struct {
-	Name       string // of one that was not drawn
-	Seed       uint64
-	Population *population.Population
-	Faults     adversary.Faults
-	Shards     int
-	Scatter    bool // items of one partition key are spread over the shards
-	HealsMax   int  // 0: the engine's own bound
-	FanOutMax  int  // the same
-	Workers    int  // that are at work at the same time, unless faults have it otherwise
-	LeaseTerm  time.Duration
-	Alone      bool            // each worker reads as if it were alone, and takes the others' leases at once
-	Namesakes  bool            // workers come back under the names of those who are gone
-	Company    bool            // in the end the stream is drained beside others that share it
-	Skews      []time.Duration // by which the workers' wall clocks are ahead, in turns
-	Old        int             // the first so many steps are older than the stream
-	Again      bool            // in the end everything is delivered once more
-	FirstRules string          // the rule file until rules are added or changed; "" if all are there from the beginning
-	Changing   bool            // rules are changed, and not only added
-	Verifies   bool            // in the end nothing must be found, and what is lost is repaired instead of swept
-	PageMax    int32           // items of a page of a scan; 0: as many as asked for
-	Steps      []Step
+	Name        string // of one that was not drawn
+	Seed        uint64
+	Population  *population.Population
+	Faults      adversary.Faults
+	Shards      int
+	Scatter     bool // items of one partition key are spread over the shards
+	HealsMax    int  // 0: the engine's own bound
+	FanOutMax   int  // the same
+	Workers     int  // that are at work at the same time, unless faults have it otherwise
+	LeaseTerm   time.Duration
+	LeasesTaken bool            // an operator clears the leases of workers that crash or sleep
+	Namesakes   bool            // workers come back under the names of those who are gone
+	Company     bool            // in the end the stream is drained beside others that share it
+	Skews       []time.Duration // by which the workers' wall clocks are ahead, in turns
+	Old         int             // the first so many steps are older than the stream
+	Again       bool            // in the end everything is delivered once more
+	FirstRules  string          // the rule file until rules are added or changed; "" if all are there from the beginning
+	Changing    bool            // rules are changed, and not only added
+	Verifies    bool            // in the end nothing must be found, and what is lost is repaired instead of swept
+	PageMax     int32           // items of a page of a scan; 0: as many as asked for
+	Steps       []Step
 
 	Strikes []adversary.Strike // faults meant for certain calls, in a history that was not drawn
 }
@@ -161,12 +161,15 @@ func Draw(seed uint64) *History {
 // it apart, more or less: not a whole number of the crew's steps through time.
 var terms = [...]time.Duration{5 * time.Minute, 15 * time.Minute}
 
+// noneStops is a lease term so long that no worker stops because its own clock says so.
+const noneStops = 24 * time.Hour
+
 // drawSharing draws who shares the stream, and how.
 func (h *History) drawSharing() {
 	r := rand.New(rand.NewPCG(h.Seed, 0x6c6561736573))
 	h.Workers = max(1, r.IntN(6))
 	h.LeaseTerm = terms[r.IntN(len(terms))]
-	h.Alone, h.Namesakes = r.IntN(4) == 0, r.IntN(3) == 0
+	h.LeasesTaken, h.Namesakes = r.IntN(4) == 0, r.IntN(3) == 0
 	h.Company = r.IntN(2) == 0
 	if r.IntN(2) == 0 {
 		return
@@ -287,7 +290,7 @@ func drawBefalling(r *rand.Rand) adversary.Fault {
 
 // company is how many workers are at work beside the one that drains the stream in the end.
 func (h *History) company() int {
-	if !h.Company || h.Alone {
+	if !h.Company || h.LeasesTaken {
 		return 0
 	}
 	return h.Workers - 1
@@ -299,8 +302,8 @@ func (h *History) String() string {
 	fmt.Fprintf(&b, "seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, fan-outs %d, everything delivered again: %v\n",
 		h.Seed, h.Population.Name, h.Shards, h.Scatter, h.HealsMax, h.FanOutMax, h.Again)
 	fmt.Fprintf(&b, "rules are changed: %v, pages of scans: %d\n", h.Changing, h.PageMax)
-	fmt.Fprintf(&b, "%d workers, lease term %v, alone: %v, under the same names: %v, clocks ahead: %v, drained in company: %v\n",
-		h.Workers, h.LeaseTerm, h.Alone, h.Namesakes, h.Skews, h.company() > 0)
+	fmt.Fprintf(&b, "%d workers, lease term %v, leases taken: %v, under the same names: %v, clocks ahead: %v, drained in company: %v\n",
+		h.Workers, h.LeaseTerm, h.LeasesTaken, h.Namesakes, h.Skews, h.company() > 0)
 	fmt.Fprintf(&b, "faults: %v\n%s\n", h.Faults.List(), strings.TrimSpace(h.Population.File))
 	if h.FirstRules != "" {
 		fmt.Fprintf(&b, "the first rules:\n%s\n", strings.TrimSpace(h.FirstRules))

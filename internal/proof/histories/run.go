@@ -70,7 +70,7 @@ func Run(h *History, trace bool) *Outcome {
 	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter}, h.Faults)
 	l.crew.World = adversary.World{
 		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File), HealsMax: h.HealsMax, FanOutMax: h.FanOutMax,
-		PageMax: h.PageMax, LeaseTerm: h.LeaseTerm, Alone: h.Alone, Namesakes: h.Namesakes, Skews: h.Skews,
+		PageMax: h.PageMax, LeaseTerm: h.LeaseTerm, LeasesTaken: h.LeasesTaken, NoneStops: h.LeaseTerm == noneStops, Namesakes: h.Namesakes, Skews: h.Skews,
 	}
 	l.crew.Workers, l.crew.Company = h.Workers, h.company()
 	l.crew.Wrote, l.crew.Done = l.watch, l.goneLive

@@ -69,7 +69,7 @@ func copySchedules() []schedule {
 			// Two sleepers of two renamings. The first, before it raises the user's position,
 			// would take it back, and a new comment's name is stamped as that old. Then the
 			// second, which has yet to look for comments, holds its old name for a later one.
-			guard: "ParentHigher", name: "a sleeper takes the user's position back for another sleeper", rules: names, alone: true,
+			guard: "ParentHigher", name: "a sleeper takes the user's position back for another sleeper", rules: names, taken: true,
 			steps: []Step{
 				puts(userA + "first"), puts(comment + "a"),
 				puts(userA + "second"), puts(userA + "third"), puts(userA + "fourth"),
@@ -85,7 +85,7 @@ func copySchedules() []schedule {
 			// A sleeper has yet to look for the comments of a renaming. The next one has
 			// looked, and is about to raise the position, when a comment is filled: below
 			// the sleeper's position, so that it would take the comment back.
-			guard: "ParentRaised", name: "a comment comes after a fan-out that has not raised the position", rules: names, shards: 2, alone: true,
+			guard: "ParentRaised", name: "a comment comes after a fan-out that has not raised the position", rules: names, shards: 2, taken: true,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"),
 				step(Struck, Put, userA+"newest"), puts(later + "a"),

@@ -83,7 +83,7 @@ func lateSchedules() []schedule {
 			// A worker sleeps when it is about to raise the user's position for a renaming, which
 			// is given up, and so is the next. Handed over, that one fills the comment. The
 			// sleeper must find that the user has got further.
-			guard: "LateParentRaised", name: "a sleeper takes a comment back to a name from before a late one", rules: names, alone: true,
+			guard: "LateParentRaised", name: "a sleeper takes a comment back to a name from before a late one", rules: names, taken: true,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"), puts(userA + "newest"),
 				handedOver, handedOver, woken, judged,
@@ -95,7 +95,7 @@ func lateSchedules() []schedule {
 		},
 		{
 			// The next renaming's record cannot be read.
-			guard: "LateParentRaised", name: "a sleeper takes a comment back to a name from before an unreadable one", rules: names, alone: true,
+			guard: "LateParentRaised", name: "a sleeper takes a comment back to a name from before an unreadable one", rules: names, taken: true,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"), puts(userA + "newest"), woken, judged,
 			},

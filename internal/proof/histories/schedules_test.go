@@ -28,7 +28,7 @@ type schedule struct {
 	fanOutMax int
 	shards    int  // of the stream; 1 if 0
 	workers   int  // 1 if 0
-	alone     bool // who sleeps works on when he wakes: nobody ends his work with his lease
+	taken     bool // a worker that sleeps works on when it wakes: its leases are taken, and it does not know
 	company   bool // in the end the stream is drained beside others
 	again     bool // and all of it once more
 	verifies  bool // what is lost is repaired by `verify --repair`
@@ -50,9 +50,12 @@ func (s schedule) history(t *testing.T) *History {
 	}
 	h := &History{
 		Name: s.name, Seed: s.seed, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
-		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0], Alone: s.alone, Company: s.company, Again: s.again, Verifies: s.verifies,
+		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0], LeasesTaken: s.taken, Company: s.company, Again: s.again, Verifies: s.verifies,
 		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax,
 		Changing: slices.ContainsFunc(s.steps, func(s Step) bool { return s.Rules != "" }),
+	}
+	if s.taken {
+		h.LeaseTerm = noneStops
 	}
 	return h
 }

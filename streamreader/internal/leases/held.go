@@ -168,11 +168,6 @@ func (h *Held) Until(ctx context.Context) (context.Context, context.CancelFunc) 
 	return context.WithDeadlineCause(ctx, h.renewed.Add(h.window()), ErrTrustOver)
 }
 
-// Claim makes worker the owner.
-func (h *Held) Claim(ctx context.Context, worker Worker) error {
-	return h.write(ctx, func(ctx context.Context) (Lease, error) { return h.store.Claim(ctx, h.row, worker) })
-}
-
 // Renew extends the trust, and tells others how far behind the shard is. It
 // leaves that to another write that is on its way.
 func (h *Held) Renew(ctx context.Context) error {
