@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -28,24 +27,14 @@ type page struct {
 	err     error
 }
 
-// place is where in a shard its reading begins.
-type place struct {
-	after string // the last record done; "" if none is
-	at    string // the first record that is not, if it was seen
-	whole bool   // the shard held its first record when it was found
-}
-
 // ahead fetches a shard's pages, in order, while those before are being
 // applied. At most one goroutine, so one call on a shard, is under way. It ends
 // where there is no use in going on: behind a page without records, at an
 // error, at the shard's end, with one full batch waiting, or without room for
 // reading ahead. The shard's own goroutine takes the pages and starts it again.
 type ahead struct {
-	cfg     *Config
+	cfg     *shardConfig
 	shard   shardInfo
-	decoder decoder
-	buffer  *buffer
-	applies *atomic.Int64 // batches applied; see shardReader
 	arrived chan struct{} // holds a token when something has come
 
 	iterator *string // behind the last page; nil: to be opened. Of the goroutine while there is one
@@ -59,8 +48,8 @@ type ahead struct {
 	wg      sync.WaitGroup
 }
 
-func newAhead(cfg *Config, shard shardInfo, d decoder, b *buffer, applies *atomic.Int64) *ahead {
-	return &ahead{cfg: cfg, shard: shard, decoder: d, buffer: b, applies: applies, arrived: make(chan struct{}, 1), cancel: func() {}}
+func newAhead(cfg *shardConfig, shard shardInfo) *ahead {
+	return &ahead{cfg: cfg, shard: shard, arrived: make(chan struct{}, 1), cancel: func() {}}
 }
 
 // start fetches, as soon as there is room, unless a page is there or on its
@@ -72,7 +61,7 @@ func (a *ahead) start(ctx context.Context, from place) {
 		return
 	}
 	a.goOn(ctx, func(ctx context.Context) {
-		if err := a.buffer.reserve(ctx); err != nil {
+		if err := a.cfg.Buffer.reserve(ctx); err != nil {
 			a.put(ctx, &page{err: err})
 			return
 		}
@@ -84,7 +73,7 @@ func (a *ahead) start(ctx context.Context, from place) {
 func (a *ahead) extend(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.busy && a.wanted() && a.buffer.reserveAhead() {
+	if !a.busy && a.wanted() && a.cfg.Buffer.reserveAhead() {
 		a.goOn(ctx, func(ctx context.Context) { a.run(ctx, place{}) })
 	}
 }
@@ -110,7 +99,7 @@ func (a *ahead) put(ctx context.Context, p *page) bool {
 	defer a.mu.Unlock()
 	a.pages, a.records = append(a.pages, p), a.records+p.count
 	a.more = p.err == nil && p.count > 0 && !p.end
-	a.busy = a.wanted() && ctx.Err() == nil && a.buffer.reserveAhead()
+	a.busy = a.wanted() && ctx.Err() == nil && a.cfg.Buffer.reserveAhead()
 	if !a.busy {
 		a.cancel()
 	}
@@ -123,10 +112,10 @@ func (a *ahead) put(ctx context.Context, p *page) bool {
 
 // fetch reads the page behind the iterator.
 func (a *ahead) fetch(ctx context.Context, from place) *page {
-	p := &page{asked: time.Now(), applies: a.applies.Load()}
-	defer func() { a.buffer.release(pageBytesMax - p.bytes) }()
+	p := &page{asked: time.Now(), applies: a.cfg.Applies.Load()}
+	defer func() { a.cfg.Buffer.release(pageBytesMax - p.bytes) }()
 	if a.iterator == nil {
-		if a.iterator, p.err = openShard(ctx, a.cfg, a.shard, from); p.err != nil {
+		if a.iterator, p.err = openShard(ctx, a.cfg.Streams, a.cfg.StreamARN, a.shard, from); p.err != nil {
 			return p
 		}
 		p.heard = time.Now()
@@ -170,9 +159,9 @@ func (a *ahead) decode(p *page) {
 		return
 	}
 	var err error
-	if p.records, p.marks, err = a.decoder.records(p.raw); err != nil {
+	if p.records, p.marks, err = a.cfg.Decoder.records(p.raw); err != nil {
 		p.err = &permanentError{fmt.Errorf("shard %s: %w", a.shard.id, err)}
-		a.buffer.release(p.bytes)
+		a.cfg.Buffer.release(p.bytes)
 		p.bytes = 0
 	}
 	p.raw = nil
@@ -200,7 +189,7 @@ func (a *ahead) drop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, p := range a.pages {
-		a.buffer.release(p.bytes)
+		a.cfg.Buffer.release(p.bytes)
 		a.reopen()
 	}
 	a.pages, a.records, a.more = nil, 0, false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -266,15 +267,22 @@ func TestDrainReadsWhatTheLastBatchItselfWrote(t *testing.T) {
 	})
 }
 
+// testShardConfig is what a shard's reader needs, with the defaults of New.
+func testShardConfig(f Streams, b *buffer) *shardConfig {
+	return &shardConfig{
+		Streams: f, StreamARN: testARN, Decoder: decoder{label: "label", partition: "pk", sortName: "sk"}, Logger: slog.New(slog.DiscardHandler),
+		BatchMax: 1000, DrainPolls: 5, Turns: make(chan struct{}, 1), Buffer: b, Applies: new(atomic.Int64), OnIdle: func() {}, OnDone: func(int) {},
+	}
+}
+
 func TestDroppedPagesGiveTheirRoomBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeStream()
 		f.pageMax, f.latency = 10, time.Second
 		f.write(f.open("shard", ""), "item", 1000)
-		r := newTestReader(t, f, NewMemoryCheckpoints(), &collector{})
 		const bytesMax = 4 << 20
 		b := newBuffer(bytesMax)
-		a := newAhead(&r.cfg, shardInfo{id: "shard"}, decoder{label: "label", partition: "pk", sortName: "sk"}, b, new(atomic.Int64))
+		a := newAhead(testShardConfig(f, b), shardInfo{id: "shard"})
 		a.start(t.Context(), place{})
 		<-a.arrived
 		first := a.first()

@@ -196,8 +196,7 @@ func (b *backlogReader) checkpoint() string {
 
 // pass reads pages until the end of the shard, or the bound.
 func (b *backlogReader) pass(ctx context.Context) error {
-	reader := &Config{Streams: b.cfg.Streams, StreamARN: b.cfg.StreamARN}
-	iterator, err := openShard(ctx, reader, b.shard, place{after: b.after, whole: b.whole})
+	iterator, err := openShard(ctx, b.cfg.Streams, b.cfg.StreamARN, b.shard, place{after: b.after, whole: b.whole})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package streamreader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +21,8 @@ const (
 	// behind: times of creation are floored to the second.
 	behindLeast = 2 * time.Second
 )
+
+var errShort = errors.New("processor returned fewer records done than it was given, and no error")
 
 // pick takes a page in hand.
 func (s *shardReader) pick(p *page) {
@@ -85,13 +88,13 @@ func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
 		return result, err
 	}
 	if !s.held.Trusted() {
-		<-s.slots
+		<-s.cfg.Turns
 		return outcomeFatal, leases.ErrTrustOver
 	}
 	batch := s.hand[:min(len(s.hand), s.cfg.BatchMax)]
-	done, err := s.cfg.Processor.Process(work, batch)
-	s.applies.Add(1) // also where it failed: it may have written
-	<-s.slots
+	done, err := s.cfg.Process(work, batch)
+	s.cfg.Applies.Add(1) // also where it failed: it may have written
+	<-s.cfg.Turns
 	if advanceErr := s.front.advance(done, len(batch)); advanceErr != nil {
 		return outcomeFatal, fmt.Errorf("shard %s: %w", s.info.id, advanceErr)
 	}
@@ -128,10 +131,10 @@ func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
 func (s *shardReader) awaitTurn(ctx, work context.Context) (outcome, error) {
 	for {
 		select {
-		case s.slots <- struct{}{}:
+		case s.cfg.Turns <- struct{}{}:
 			err := context.Cause(ctx) // asked once: the next answer may be another
 			if err != nil {
-				<-s.slots
+				<-s.cfg.Turns
 				return outcomeRetry, err
 			}
 			return outcomeMore, nil
@@ -147,7 +150,7 @@ func (s *shardReader) awaitTurn(ctx, work context.Context) (outcome, error) {
 
 // putDown empties the hand.
 func (s *shardReader) putDown() {
-	s.ahead.buffer.release(s.handBytes)
+	s.cfg.Buffer.release(s.handBytes)
 	s.hand, s.handBytes = nil, 0
 }
 
@@ -160,7 +163,7 @@ func (s *shardReader) yield(wait time.Duration) {
 		return
 	}
 	s.ahead.drop()
-	if wait <= keepMax && !s.ahead.buffer.short() {
+	if wait <= keepMax && !s.cfg.Buffer.short() {
 		return
 	}
 	s.first = s.front.forget()

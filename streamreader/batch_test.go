@@ -194,9 +194,9 @@ func (e *endsBetween) Value(any) any { return nil }
 
 func TestATurnIsNotKeptByWhoIsToldToStop(t *testing.T) {
 	for over := range 3 {
-		s := &shardReader{slots: make(chan struct{}, 1)}
+		s := &shardReader{cfg: &shardConfig{Turns: make(chan struct{}, 1)}}
 		result, err := s.awaitTurn(&endsBetween{Context: t.Context(), over: over}, t.Context())
-		if kept := len(s.slots) == 1; kept != (result == outcomeMore) || kept != (err == nil) || over == 0 && kept {
+		if kept := len(s.cfg.Turns) == 1; kept != (result == outcomeMore) || kept != (err == nil) || over == 0 && kept {
 			t.Errorf("over after %d questions: outcome %d, error %v, turn kept %v", over, result, err, kept)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go"
@@ -13,16 +12,8 @@ import (
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
-var (
-	// ErrStreamNotFound says that no stream has the ARN that was given.
-	ErrStreamNotFound = errors.New("the stream does not exist, or no longer")
-
-	// ErrStreamEnded says that the stream is disabled and was read to its end:
-	// whatever the table's items go through now, no record of it will come.
-	ErrStreamEnded = errors.New("the stream is disabled and read to its end: changes of the table are no longer recorded")
-
-	errShort = errors.New("processor returned fewer records done than it was given, and no error")
-)
+// ErrStreamNotFound says that no stream has the ARN that was given.
+var ErrStreamNotFound = errors.New("the stream does not exist, or no longer")
 
 // TrimmedError says that the stream no longer holds records that were not
 // processed yet. No reader can bring back what they would have caused: it has to
@@ -44,16 +35,6 @@ func (e *TrimmedError) Error() string {
 }
 
 func (e *TrimmedError) Unwrap() error { return e.Err }
-
-// SkippedError says that open shards were not read, because their leases say
-// SHARD_END. Drain returns it when everything else is done.
-type SkippedError struct {
-	Shards []string
-}
-
-func (e *SkippedError) Error() string {
-	return fmt.Sprintf("the leases of open shards say SHARD_END, so their records are skipped: %s", strings.Join(e.Shards, ", "))
-}
 
 // RecordError says that a stream record cannot be understood. The reader stops
 // before it.
@@ -109,7 +90,7 @@ func classify(err error) verdict {
 		row       *leases.RowError
 	)
 	switch {
-	case errors.As(err, &permanent), errors.As(err, &row), errors.Is(err, ErrLeaseLost):
+	case errors.As(err, &permanent), errors.As(err, &row), errors.Is(err, leases.ErrLost):
 		return verdictFatal
 	case errors.As(err, &expired):
 		return verdictExpired

@@ -2,7 +2,6 @@ package streamreader
 
 import (
 	"context"
-	"hash/fnv"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -28,26 +27,26 @@ const (
 type fleet struct {
 	cfg *Config
 
-	own      Lease // the stream's own row; zero if there is none
-	changed  map[string]time.Time
-	polls    polls
-	hush     *hush // nil: does not drain
-	plan     leases.Plan
-	asked    map[string]string // shards asked for, with the owners asked
-	looked   bool              // just now, and nothing was made of it yet
-	looks    looks
-	acceptAt time.Time
-	workers  int // seen before the last look
-	takeMax  int // from one look to the next
-	takeLeft int
-	failing  *waits
-	silence  silence
-	random   *rand.Rand      // the worker's own numbers: the same name draws the same ones
-	former   map[string]bool // the Runs found under this worker's name at first
-	namesake bool            // another process of this worker's name has come since
+	own        Lease // the stream's own row; zero if there is none
+	changed    map[string]time.Time
+	polls      pollBaselines
+	drain      *drainDetector // nil: does not drain
+	plan       leases.Plan
+	asked      map[string]string // shards asked for, with the owners asked
+	rowsLoaded bool              // just now, and the loop has not used them yet
+	scans      scanSchedule
+	acceptAt   time.Time
+	workers    int // seen before the last look
+	takeMax    int // from one look to the next
+	takeLeft   int
+	failing    *waits
+	silence    silence
+	random     *rand.Rand      // the worker's own numbers: the same name draws the same ones
+	former     map[string]bool // the Runs found under this worker's name at first
+	namesake   bool            // another process of this worker's name has come since
 
-	untold bool // something was done that others should look at
-	behind bool // another worker's shard, as far as the rows tell
+	newsUnsent bool // something was done that others should look at
+	behind     bool // another worker's shard, as far as the rows tell
 
 	mu       sync.Mutex
 	held     map[string]*leases.Held // the stream's own too, by the stream's ARN
@@ -58,21 +57,15 @@ type fleet struct {
 
 func newFleet(cfg *Config, drains bool) *fleet {
 	l := &fleet{
-		cfg: cfg, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: polls{}, asked: map[string]string{},
-		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: newWaits(cfg.WorkerID + " looks"),
+		cfg: cfg, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: pollBaselines{}, asked: map[string]string{},
+		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: newWaits(cfg.WorkerID + " scans"),
 		silence: silence{shards: map[string]pausedShard{}},
 		random:  rand.New(rand.NewPCG(nameHash(cfg.WorkerID), 0)),
 	}
 	if drains {
-		l.hush = &hush{checkpoints: map[string]string{}, others: polls{}}
+		l.drain = &drainDetector{checkpoints: map[string]string{}, others: pollBaselines{}}
 	}
 	return l
-}
-
-func nameHash(name string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(name))
-	return h.Sum64()
 }
 
 // see takes over the rows of the stream as they were just read, and puts
@@ -81,10 +74,10 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 	was := l.own
 	l.own = Lease{}
 	if own != nil {
-		l.own, l.looks.lost = *own, own.Lost
+		l.own = *own
 	}
-	if !l.looks.met {
-		l.meetFormer(now)
+	if !l.scans.baselineRead {
+		l.recordFormerRuns(now)
 	}
 	if own != nil {
 		l.date(was, *own)
@@ -99,7 +92,9 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 		if id != l.cfg.StreamARN {
 			now[id] = h.Lease()
 		} else {
+			lost := l.own.Lost // other workers announce it in the row
 			l.own = h.Lease()
+			l.own.Lost = lost
 		}
 		l.changed[id] = time.Now()
 	}
@@ -114,8 +109,8 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 			delete(l.asked, id)
 		}
 	}
-	l.looked = true
-	l.lookedNow(now)
+	l.rowsLoaded = true
+	l.noteScan(now)
 	if l.takeLeft > 0 || l.plan.Workers != l.workers {
 		l.takeMax = takeFirst
 	} else {
@@ -124,9 +119,9 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 	l.takeLeft, l.workers = l.takeMax, l.plan.Workers
 }
 
-// meetFormer remembers which processes had this worker's name before it began.
+// recordFormerRuns remembers which processes had this worker's name before it began.
 // What they have is its own to take; that of any other shows that two share the name.
-func (l *fleet) meetFormer(rows map[string]Lease) {
+func (l *fleet) recordFormerRuns(rows map[string]Lease) {
 	l.former = map[string]bool{}
 	for _, row := range rows {
 		l.former[row.Run] = l.former[row.Run] || row.Owner == l.cfg.WorkerID
@@ -140,16 +135,16 @@ func (l *fleet) date(before, now Lease) {
 		l.namesake = true
 	}
 	_, seen := l.changed[now.Shard]
-	l.polls.date(before, now)
-	if l.hush != nil {
-		l.hush.others.date(before, now)
+	l.polls.observe(before, now)
+	if l.drain != nil {
+		l.drain.others.observe(before, now)
 	}
 	switch {
 	case !seen && now.Finished():
 		l.changed[now.Shard] = time.Time{} // long ago, as far as this worker knows
 	case before.Shard == "" || before.Counter != now.Counter || before.Owner != now.Owner:
 		l.changed[now.Shard] = time.Now()
-		l.lookByExpiry(now)
+		l.scanByExpiry(now)
 	}
 }
 
@@ -169,7 +164,7 @@ func (l *fleet) expired(row Lease) bool {
 
 // input is what tells whose lease has expired.
 func (l *fleet) input() leases.Input {
-	return leases.Input{Now: l.looks.at, Term: l.cfg.LeaseTerm, Changed: l.changed}
+	return leases.Input{Now: l.scans.at, Term: l.cfg.LeaseTerm, Changed: l.changed}
 }
 
 // settled reports whether every shard that may be read has a reader.
@@ -182,7 +177,7 @@ func (l *fleet) settled() bool {
 func (l *fleet) othersIdle(rows map[string]Lease, polls int) bool {
 	held := l.holding()
 	for id, row := range rows {
-		if held[id] == nil && !row.Finished() && !l.hush.others.empty(row, polls) {
+		if held[id] == nil && !row.Finished() && !l.drain.others.empty(row, polls) {
 			return false
 		}
 	}

@@ -276,7 +276,7 @@ func TestAHandoverBringsTheNextLookForward(t *testing.T) {
 		handed := held
 		handed.Owner, handed.Run, handed.Term, handed.Counter = "next", "", 5*time.Second, 2
 		l.date(held, handed)
-		if got := time.Until(l.looks.expiry); got != 5*time.Second {
+		if got := time.Until(l.scans.expiry); got != 5*time.Second {
 			t.Errorf("the next lease expires in %s", got)
 		}
 	})

@@ -3,7 +3,6 @@ package streamreader
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,20 +50,19 @@ type follower struct {
 	allMade  bool           // all of them were, before the rows were read
 	decoder  decoder
 
-	soon      time.Duration // next wait after a shard has ended
-	nextList  time.Time
-	nextFull  time.Time     // of all shards, should none end
-	listedAt  time.Time     // the last page that came
-	lists     <-chan listed // pages of the list that is being made; nil if none is
-	stopList  context.CancelFunc
-	wasIdle   bool      // draining: all shards were idle when a list was last thought of
-	idleAtAsk bool      // all shards were idle when the list was begun
-	toldAt    time.Time // when others were told, while stopping, of what is given up
-	failing   *waits
+	soon        time.Duration // next wait after a shard has ended
+	nextList    time.Time
+	nextFull    time.Time     // of all shards, should none end
+	listedAt    time.Time     // the last page that came
+	lists       <-chan listed // pages of the list that is being made; nil if none is
+	stopList    context.CancelFunc
+	wasIdle     bool      // draining: all shards were idle when a list was last thought of
+	idleAtAsk   bool      // all shards were idle when the list was begun
+	announcedAt time.Time // when others were told, while stopping, of what is given up
+	failing     *waits
 
-	slots   chan struct{}
-	applies atomic.Int64 // batches applied: by this worker, and as far as it sees by others
-	buffer  *buffer
+	applies atomic.Int64 // batches applied: by this worker, and as far as it sees by other workers
+	shards  shardConfig
 	ended   chan endedShard
 	idle    chan struct{}
 	wg      sync.WaitGroup
@@ -88,12 +86,16 @@ func newFollower(r *Reader, drain bool) *follower {
 		soon:     r.cfg.ListInterval,
 		stopList: func() {},
 		failing:  newWaits(r.cfg.WorkerID + " lists"),
-		slots:    make(chan struct{}, r.cfg.Concurrency),
-		buffer:   newBuffer(r.cfg.BufferMax),
 		ended:    make(chan endedShard),
 		idle:     make(chan struct{}, 1),
 	}
 	f.fleet = newFleet(&r.cfg, drain)
+	f.shards = shardConfig{
+		Streams: r.cfg.Streams, StreamARN: r.cfg.StreamARN, WorkerID: r.cfg.WorkerID, Process: r.cfg.Processor.Process, Logger: r.cfg.Logger,
+		BatchMax: r.cfg.BatchMax, PollInterval: r.cfg.PollInterval, CheckpointInterval: r.cfg.CheckpointInterval, StopTimeout: r.cfg.StopTimeout,
+		LeaseTerm: r.cfg.LeaseTerm, DrainPolls: r.cfg.DrainPolls, Drains: drain,
+		Turns: make(chan struct{}, r.cfg.Concurrency), Buffer: newBuffer(r.cfg.BufferMax), Applies: &f.applies, OnIdle: f.wake, OnDone: r.countDone,
+	}
 	return f
 }
 
@@ -112,7 +114,7 @@ func (f *follower) run(ctx, work context.Context) error {
 		}
 		f.hurry()
 		f.list(ctx)
-		f.fleet.tell(ctx)
+		f.fleet.sendNews(ctx)
 		if err := f.await(ctx, work); err != nil {
 			return err
 		}
@@ -120,7 +122,7 @@ func (f *follower) run(ctx, work context.Context) error {
 			return err
 		}
 	}
-	f.tellStopping() // of a shard that ended as early as that
+	f.announceStopping() // of a shard that ended as early as that
 	return nil
 }
 
@@ -131,21 +133,9 @@ func (f *follower) apply(ctx, work context.Context) {
 }
 
 func (f *follower) start(ctx, work context.Context, info shardInfo, held *leases.Held) {
-	s := &shardReader{
-		cfg:      &f.r.cfg,
-		log:      f.r.cfg.Logger,
-		slots:    f.slots,
-		ahead:    newAhead(&f.r.cfg, info, f.decoder, f.buffer, &f.applies),
-		random:   rand.New(rand.NewPCG(nameHash(f.r.cfg.WorkerID), nameHash(info.id))),
-		onIdle:   f.wake,
-		onDone:   f.r.countDone,
-		applies:  &f.applies,
-		drains:   f.drain,
-		info:     info,
-		decoder:  f.decoder,
-		held:     held,
-		progress: progress{at: time.Now()},
-	}
+	cfg := f.shards
+	cfg.Decoder = f.decoder
+	s := newShardReader(&cfg, info, held)
 	f.fleet.silence.resume(s)
 	s.observe(info, f.children[info.id], f.found.status)
 	f.running[info.id] = s
@@ -173,7 +163,7 @@ func (f *follower) take(e endedShard) error {
 	f.countGone(e)
 	f.note(e.held.Lease())
 	f.fleet.drop(e.id)
-	f.fleet.untold = true
+	f.fleet.newsUnsent = true
 	if errors.Is(e.err, errUnanswered) {
 		f.r.cfg.Logger.Warn("a shard is given back", "shard", e.id, "error", e.err)
 		f.fleet.silence.gaveBack(s, f.r.cfg.LeaseTerm)
@@ -202,30 +192,30 @@ func (f *follower) stopAll() error {
 			left = append(left, sharedShard{id: e.id, newest: p.newest, emptyPolls: int64(p.emptyPolls)})
 		}
 		errs = append(errs, f.take(e))
-		f.tellStopping()
+		f.announceStopping()
 	}
 	f.r.leave(left)
 	f.fleet.stop()
 	return errors.Join(errs...)
 }
 
-// tellStopping tells others of what a worker that stops has given up so far:
+// announceStopping tells others of what a worker that stops has given up so far:
 // they need not wait for the slowest shard.
-func (f *follower) tellStopping() {
-	if f.fleet.untold && time.Since(f.toldAt) > tellEvery {
-		f.fleet.tell(context.Background())
-		f.toldAt = time.Now()
+func (f *follower) announceStopping() {
+	if f.fleet.newsUnsent && time.Since(f.announcedAt) > announceEvery {
+		f.fleet.sendNews(context.Background())
+		f.announcedAt = time.Now()
 	}
 }
 
-// tellEvery is how often at most a worker that stops tells of what it gives up.
-const tellEvery = 200 * time.Millisecond
+// announceEvery is how often at most a worker that stops tells of what it gives up.
+const announceEvery = 200 * time.Millisecond
 
-// tellLoss lets the other workers end with this one, where records are lost,
+// announceLoss lets the other workers end with this one, where records are lost,
 // instead of one after the other as each takes the shard.
-func (f *follower) tellLoss(err error) {
+func (f *follower) announceLoss(err error) {
 	var lost *TrimmedError
-	if !errors.As(err, &lost) || errors.Is(err, errToldLost) {
+	if !errors.As(err, &lost) || errors.Is(err, errAnnouncedLost) {
 		return
 	}
 	f.fleet.announce(context.Background(), leases.Loss{Shard: lost.Shard, Checkpoint: lost.Checkpoint})

@@ -1,22 +1,11 @@
 package streamreader
 
-import (
-	"github.com/dynamill/dynamill/change"
-)
-
 // frontier knows how far one shard is done: the last record of which it and
 // all before it are done, whatever comes after. It is pure and has no clock.
 type frontier struct {
 	pending []mark // handed to the processor, not done yet; in the shard's order
 	reached mark   // the last record done; zero if none
 	saved   mark   // the last record that a checkpoint names
-}
-
-// mark is a record's place in its shard: to be compared as a position, and to
-// be given back to the stream as the text that it came as.
-type mark struct {
-	position change.Position
-	sequence string
 }
 
 // resumeAt starts where a checkpoint left off.

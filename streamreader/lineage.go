@@ -7,13 +7,6 @@ import (
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
-// shardInfo is one shard as the stream lists it.
-type shardInfo struct {
-	id, parent string // parent is "" if the shard has none
-	start      string // sequence number of its first record; "" if unknown
-	closed     bool   // nothing will be added to it
-}
-
 // lineagePlan says what follows from a list of shards and the leases.
 type lineagePlan struct {
 	create  []Lease     // rows for shards that have none, or a bare one, parents first

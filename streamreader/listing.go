@@ -3,24 +3,13 @@ package streamreader
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-	"github.com/cenkalti/backoff/v4"
 )
-
-// Streams is what the reader needs of *dynamodbstreams.Client.
-type Streams interface {
-	DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
-	GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
-	GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
-}
-
-var _ Streams = (*dynamodbstreams.Client)(nil)
 
 // describeSpacing keeps DescribeStream at half of its 10 calls a second (API
 // reference of DynamoDB Streams, DescribeStream): the other half is for a
@@ -178,41 +167,4 @@ func (f *listing) add(arn string, d *streams.StreamDescription) error {
 		f.shards = append(f.shards, info)
 	}
 	return nil
-}
-
-// waits double from 100 ms; chance makes each up to half shorter or longer, and
-// none is longer than 20 s. It follows from a name, so that a proof can repeat it.
-type waits struct {
-	*backoff.ExponentialBackOff
-	random *rand.Rand
-}
-
-func newWaits(name string) *waits {
-	return &waits{random: rand.New(rand.NewPCG(nameHash(name), 1)), ExponentialBackOff: backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond),
-		backoff.WithRandomizationFactor(0),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(20*time.Second*2/3),
-		backoff.WithMaxElapsedTime(0))}
-}
-
-// NextBackOff is the next wait.
-func (w *waits) NextBackOff() time.Duration {
-	d := w.ExponentialBackOff.NextBackOff()
-	return d/2 + time.Duration(w.random.Int64N(int64(d)))
-}
-
-// sleep waits, or returns the context's cause if that ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }

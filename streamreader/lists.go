@@ -187,7 +187,7 @@ func (f *follower) judgeMissing() error {
 	}
 	f.missing = lacking
 	if len(lacking) > 0 {
-		f.fleet.looks.called = true // by the next list the rows are to say who reads what
+		f.fleet.scans.newsPending = true // by the next list the rows are to say who reads what
 	}
 	return nil
 }

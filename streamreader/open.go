@@ -11,9 +11,9 @@ import (
 // openShard returns an iterator at a place. TRIM_HORIZON skips trimmed records without a word;
 // so a shard that was whole when it was found is asked, after its iterator was
 // taken, whether its first record is still there.
-func openShard(ctx context.Context, cfg *Config, shard shardInfo, from place) (*string, error) {
+func openShard(ctx context.Context, calls Streams, streamARN string, shard shardInfo, from place) (*string, error) {
 	in := &dynamodbstreams.GetShardIteratorInput{
-		StreamArn:         &cfg.StreamARN,
+		StreamArn:         &streamARN,
 		ShardId:           &shard.id,
 		ShardIteratorType: streams.ShardIteratorTypeTrimHorizon,
 	}
@@ -25,7 +25,7 @@ func openShard(ctx context.Context, cfg *Config, shard shardInfo, from place) (*
 		in.ShardIteratorType = streams.ShardIteratorTypeAtSequenceNumber
 		in.SequenceNumber = &from.at
 	}
-	out, err := cfg.Streams.GetShardIterator(ctx, in)
+	out, err := calls.GetShardIterator(ctx, in)
 	if err != nil {
 		return nil, fmt.Errorf("opening shard %s: %w", shard.id, err)
 	}
@@ -33,7 +33,7 @@ func openShard(ctx context.Context, cfg *Config, shard shardInfo, from place) (*
 		return nil, permanentf("opening shard %s: the stream gave no iterator", shard.id)
 	}
 	if in.SequenceNumber == nil && from.whole {
-		if _, err := holdsStart(ctx, cfg, shard); err != nil {
+		if _, err := holdsStart(ctx, calls, streamARN, shard); err != nil {
 			return nil, err
 		}
 	}
@@ -43,12 +43,12 @@ func openShard(ctx context.Context, cfg *Config, shard shardInfo, from place) (*
 // holdsStart asks whether the shard still holds its first record. An error is
 // a TrimmedDataAccessException, a ResourceNotFoundException, or one to retry;
 // an endpoint that does not understand the question answers neither yes nor no.
-func holdsStart(ctx context.Context, cfg *Config, shard shardInfo) (bool, error) {
+func holdsStart(ctx context.Context, calls Streams, streamARN string, shard shardInfo) (bool, error) {
 	if shard.start == "" {
 		return false, nil
 	}
-	_, err := cfg.Streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
-		StreamArn:         &cfg.StreamARN,
+	_, err := calls.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+		StreamArn:         &streamARN,
 		ShardId:           &shard.id,
 		ShardIteratorType: streams.ShardIteratorTypeAtSequenceNumber,
 		SequenceNumber:    &shard.start,

@@ -180,7 +180,7 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 	if err == nil {
 		err = late // else what failed while stopping follows from err
 	}
-	f.tellLoss(err)
+	f.announceLoss(err)
 	if err == nil && drain && !f.drained {
 		err = context.Cause(ctx)
 	}
@@ -188,22 +188,6 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 		return fmt.Errorf("following stream %s: %w", r.cfg.StreamARN, err)
 	}
 	return nil
-}
-
-// graceful returns a context that ends with base, and at the latest when ctx
-// has been over for timeout.
-func graceful(ctx, base context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	work, cancel := context.WithCancel(base)
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			cancel()
-		case <-work.Done():
-		}
-	})
-	return work, func() { stop(); cancel() }
 }
 
 func (r *Reader) begin() error {

@@ -14,6 +14,13 @@ type decoder struct {
 	partition, sortName string // the table's key attributes; sortName is "" without a sort key
 }
 
+// mark is a record's place in its shard: to be compared as a position, and to
+// be given back to the stream as the text that it came as.
+type mark struct {
+	position change.Position
+	sequence string
+}
+
 // records decodes a page. Images stay as they came and are decoded as they are
 // looked up. The marks are the records' places, in the same order.
 func (d decoder) records(page []streams.Record) ([]change.Record, []mark, error) {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,10 +131,10 @@ func TestWhatAFailingShardPutsBack(t *testing.T) {
 				f := newFakeStream()
 				openFull(f, "shard", 8, 512<<10)
 				time.Sleep(test.age)
-				r := newTestReader(t, f, NewMemoryCheckpoints(), &collector{})
 				b := newBuffer(bytesMax)
 				room := b.room
-				s := &shardReader{ahead: newAhead(&r.cfg, shardInfo{id: "shard"}, decoder{label: "label", partition: "pk", sortName: "sk"}, b, new(atomic.Int64))}
+				cfg := testShardConfig(f, b)
+				s := &shardReader{cfg: cfg, ahead: newAhead(cfg, shardInfo{id: "shard"})}
 				s.ahead.start(t.Context(), place{})
 				synctest.Wait()
 				p := s.ahead.first()

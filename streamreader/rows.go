@@ -91,7 +91,7 @@ func (f *follower) see(rows []Lease, done int64) {
 	}
 	before := f.leases
 	f.leases, f.children = seen, childrenIn(seen)
-	f.fleet.hush.look(seen, done, f.running, &f.applies)
+	f.fleet.drain.observe(seen, done, f.running, &f.applies)
 	for id, l := range seen {
 		if was, known := before[id]; known && l.Finished() && !was.Finished() && len(f.children[id]) == 0 {
 			f.listSoon()
@@ -124,7 +124,7 @@ func (f *follower) createRows(ctx context.Context, create []Lease) error {
 	}
 	if len(create) > 0 {
 		f.children = childrenIn(f.leases)
-		f.fleet.untold = true
+		f.fleet.newsUnsent = true
 	}
 	return err
 }
@@ -142,7 +142,7 @@ func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
 	if f.fresh {
 		// The oldest shards may be trimmed in part by now. That is no loss:
 		// the reader takes up the stream as it is.
-		whole, err := holdsStart(ctx, &f.r.cfg, shardInfo{id: lease.Shard, start: lease.Start})
+		whole, err := holdsStart(ctx, f.r.cfg.Streams, f.r.cfg.StreamARN, shardInfo{id: lease.Shard, start: lease.Start})
 		if err != nil && classify(err) == verdictRetry {
 			return Lease{}, err
 		}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -17,15 +15,8 @@ import (
 // shardReader reads one shard from its checkpoint to its end. One goroutine
 // runs it; only what mu guards is seen by others.
 type shardReader struct {
-	cfg     *Config
-	log     *slog.Logger
-	slots   chan struct{} // holds one token for each batch that is being processed right now
-	onIdle  func()        // called when the shard has been empty for DrainPolls polls
-	onDone  func(records int)
-	applies *atomic.Int64 // batches applied: by this worker, and as far as it sees by others
-	drains  bool
+	cfg     *shardConfig
 	info    shardInfo
-	decoder decoder
 	random  *rand.Rand // the shard's own numbers: the same names draw the same ones
 	failing *waits     // between tries, until something is done
 
@@ -77,6 +68,15 @@ const (
 	outcomeFatal
 )
 
+// newShardReader makes the reader of a shard whose lease this worker holds.
+func newShardReader(cfg *shardConfig, info shardInfo, held *leases.Held) *shardReader {
+	return &shardReader{
+		cfg: cfg, info: info, held: held, ahead: newAhead(cfg, info),
+		random:   rand.New(rand.NewPCG(nameHash(cfg.WorkerID), nameHash(info.id))),
+		progress: progress{at: time.Now()},
+	}
+}
+
 // run reads until the shard is finished, ctx ends, the lease is lost or asked
 // for, or an error that no retry cures. work is the context of what must be
 // finished also when ctx has ended: the batch in hand and the last checkpoint.
@@ -85,14 +85,14 @@ func (s *shardReader) run(ctx, work context.Context) error {
 	defer stop(nil)
 	work, abort := graceful(ctx, work, s.cfg.StopTimeout)
 	defer abort()
-	s.held.Arm(func() { stop(ErrLeaseLost); abort() }, func() { stop(errHandover) }, s.describe)
+	s.held.Arm(func() { stop(leases.ErrLost); abort() }, func() { stop(errHandover) }, s.describe)
 	defer s.held.Leave()
 	defer s.ahead.drop() // waits for the call under way; the checkpoint need not
 	err := s.follow(ctx, work)
 	s.ahead.interrupt()
 	s.putDown()
 	switch {
-	case errors.Is(err, ErrLeaseLost), s.held.Lease().Finished():
+	case errors.Is(err, leases.ErrLost), s.held.Lease().Finished():
 		return err
 	case !s.held.Trusted():
 		return leases.ErrTrustOver // what the row says is no longer ours to change
@@ -110,7 +110,7 @@ func (s *shardReader) letGo(work context.Context) error {
 	m, unsaved := s.front.unsaved()
 	b := newWaits(s.cfg.WorkerID + s.info.id)
 	for {
-		err := s.held.Release(ctx, func(l *Lease) {
+		err := s.held.Release(ctx, func(l *leases.Lease) {
 			if unsaved {
 				m.checkpoint(l)
 			}
@@ -124,7 +124,7 @@ func (s *shardReader) letGo(work context.Context) error {
 		if unsaved {
 			return err
 		}
-		s.log.Warn("a lease could not be released", "shard", s.info.id, "error", err)
+		s.cfg.Logger.Warn("a lease could not be released", "shard", s.info.id, "error", err)
 		return nil // it ends by itself, and the row says all that is done
 	}
 }
@@ -147,7 +147,7 @@ func (s *shardReader) follow(ctx, work context.Context) error {
 		case result == outcomeRetry:
 			wait = s.failing.NextBackOff()
 			s.yield(wait)
-			s.log.Warn("reading a shard failed, will retry", "shard", s.info.id, "wait", wait, "error", err)
+			s.cfg.Logger.Warn("reading a shard failed, will retry", "shard", s.info.id, "wait", wait, "error", err)
 		case result == outcomeIdle:
 			s.failing.Reset()
 			wait = s.idleWait() - time.Since(s.answeredAt)
@@ -164,10 +164,10 @@ func (s *shardReader) follow(ctx, work context.Context) error {
 // resume starts behind the row's checkpoint.
 func (s *shardReader) resume() error {
 	checkpoint := s.held.Lease().Checkpoint
-	if checkpoint == TrimHorizon {
+	if checkpoint == leases.TrimHorizon {
 		return nil
 	}
-	p, err := s.decoder.position(checkpoint)
+	p, err := s.cfg.Decoder.position(checkpoint)
 	if err != nil {
 		return permanentf("checkpoint of shard %s: %w", s.info.id, err)
 	}
@@ -279,7 +279,7 @@ func (s *shardReader) nothingMissed() bool {
 }
 
 func (s *shardReader) trimmed(err error) error {
-	checkpoint := TrimHorizon
+	checkpoint := leases.TrimHorizon
 	if s.front.reached.sequence != "" {
 		checkpoint = s.front.reached.sequence
 	}

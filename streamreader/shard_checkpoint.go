@@ -3,6 +3,8 @@ package streamreader
 import (
 	"context"
 	"time"
+
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 // finish marks the shard finished. It may be called again if it failed.
@@ -11,7 +13,7 @@ func (s *shardReader) finish(work context.Context) (outcome, error) {
 	s.mu.Lock()
 	children := s.children
 	s.mu.Unlock()
-	err := s.held.Save(work, func(l *Lease) { l.Checkpoint, l.Children = ShardEnd, children })
+	err := s.held.Save(work, func(l *leases.Lease) { l.Checkpoint, l.Children = leases.ShardEnd, children })
 	switch {
 	case err == nil:
 		s.front.save(s.front.reached)
@@ -44,7 +46,7 @@ func (s *shardReader) saveIfDue(work context.Context) error {
 	}
 	err := s.save(work)
 	if err != nil && classify(err) == verdictRetry {
-		s.log.Warn("checkpoint failed, will retry", "shard", s.info.id, "error", err)
+		s.cfg.Logger.Warn("checkpoint failed, will retry", "shard", s.info.id, "error", err)
 		return nil
 	}
 	return err
@@ -69,7 +71,7 @@ func (s *shardReader) save(work context.Context) error {
 // checkpoint makes the row name m, unless it says SHARD_END. The write of
 // SHARD_END may have taken effect although its reply was lost, so a later
 // write repeats it.
-func (m mark) checkpoint(row *Lease) {
+func (m mark) checkpoint(row *leases.Lease) {
 	if !row.Finished() {
 		row.Checkpoint = m.sequence
 	}

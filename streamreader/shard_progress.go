@@ -6,6 +6,7 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 // idleFirst is the part of PollInterval that the first empty poll waits.
@@ -26,7 +27,7 @@ func (s *shardReader) idleWait() time.Duration {
 	defer s.mu.Unlock()
 	wait := s.cfg.PollInterval / idleFirst
 	polls := s.progress.emptyPolls
-	if s.drains {
+	if s.cfg.Drains {
 		polls = s.progress.quietPolls
 	}
 	for i := 1; i < polls && wait < s.cfg.PollInterval && !s.closed; i++ {
@@ -34,7 +35,7 @@ func (s *shardReader) idleWait() time.Duration {
 	}
 	wait = min(wait, s.cfg.PollInterval)
 	switch {
-	case !s.drains || s.closed:
+	case !s.cfg.Drains || s.closed:
 	case polls >= s.cfg.DrainPolls: // the shard waits for the others: when one applies something, this one counts anew soon
 		wait = min(wait, s.cfg.PollInterval*2/idleRestart)
 	case polls < s.progress.emptyPolls: // others may often apply something: the calls to this shard stay below the limit
@@ -58,7 +59,7 @@ func (s *shardReader) observe(info shardInfo, children []string, status streams.
 func (s *shardReader) note(empty bool, applies int64) {
 	s.mu.Lock()
 	s.progress.at = time.Now()
-	if now := s.applies.Load(); s.progress.quietSince != now {
+	if now := s.cfg.Applies.Load(); s.progress.quietSince != now {
 		s.progress.quietPolls, s.progress.quietSince = 0, now
 	}
 	if empty {
@@ -70,7 +71,7 @@ func (s *shardReader) note(empty bool, applies int64) {
 	idle := s.progress.quietPolls == s.cfg.DrainPolls
 	s.mu.Unlock()
 	if idle {
-		s.onIdle()
+		s.cfg.OnIdle()
 	}
 }
 
@@ -82,7 +83,7 @@ func (s *shardReader) noteDone(records []change.Record) {
 		s.progress.newest = created
 	}
 	s.mu.Unlock()
-	s.onDone(len(records))
+	s.cfg.OnDone(len(records))
 }
 
 // noteOldest records which record in hand waits for the longest time. What is put down to be
@@ -134,11 +135,11 @@ func (s *shardReader) snapshot() progress {
 func (s *shardReader) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.closed && s.progress.quietPolls >= s.cfg.DrainPolls && s.progress.quietSince == s.applies.Load()
+	return !s.closed && s.progress.quietPolls >= s.cfg.DrainPolls && s.progress.quietSince == s.cfg.Applies.Load()
 }
 
 // describe adds to the shard's row how far behind it is, for others to see.
-func (s *shardReader) describe(row *Lease) {
+func (s *shardReader) describe(row *leases.Lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row.EmptyPolls = int64(s.progress.emptyPolls)
@@ -148,4 +149,12 @@ func (s *shardReader) describe(row *Lease) {
 	if s.progress.newest.After(row.Newest) {
 		row.Newest = s.progress.newest.UTC().Truncate(time.Second)
 	}
+}
+
+// lag is the age of a shard's newest record done, unless nothing waits.
+func lag(newest time.Time, emptyPolls int64) time.Duration {
+	if emptyPolls > 0 || newest.IsZero() {
+		return 0
+	}
+	return time.Since(newest)
 }

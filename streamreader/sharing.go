@@ -19,21 +19,21 @@ func (f *follower) share(ctx, work context.Context) error {
 		f.accept(ctx, work)
 		f.fleet.acceptAt = time.Now().Add(acceptEvery)
 	}
-	if now.Before(f.fleet.looks.retryAt) {
+	if now.Before(f.fleet.scans.retryAt) {
 		return nil
 	}
-	due, err := f.fleet.looked || !now.Before(f.fleet.lookAt()), f.fleet.usurped()
+	due, err := f.fleet.rowsLoaded || !now.Before(f.fleet.scanAt()), f.fleet.namesakeError()
 	if err == nil && !due {
-		if now.Before(f.fleet.looks.listenAt) {
+		if now.Before(f.fleet.scans.listenAt) {
 			return nil
 		}
 		due, err = f.fleet.listen(ctx)
 	}
 	if err == nil && due {
-		err = f.look(ctx)
+		err = f.loadRows(ctx)
 	}
 	if err == nil {
-		err = f.fleet.usurped()
+		err = f.fleet.namesakeError()
 	}
 	if err == nil {
 		err = f.fleet.lostRecords()
@@ -48,7 +48,7 @@ func (f *follower) share(ctx, work context.Context) error {
 		return err
 	case ctx.Err() == nil:
 		wait := f.fleet.failing.NextBackOff()
-		f.fleet.looks.retryAt = time.Now().Add(wait)
+		f.fleet.scans.retryAt = time.Now().Add(wait)
 		f.r.cfg.Logger.Warn("looking at the leases failed, will retry", "wait", wait, "error", err)
 		return nil
 	}
@@ -59,9 +59,9 @@ func (f *follower) share(ctx, work context.Context) error {
 }
 
 // look reads all rows anew, unless that was done just now.
-func (f *follower) look(ctx context.Context) error {
-	if f.fleet.looked {
-		f.fleet.looked = false
+func (f *follower) loadRows(ctx context.Context) error {
+	if f.fleet.rowsLoaded {
+		f.fleet.rowsLoaded = false
 		return nil
 	}
 	inTime, cancel := context.WithTimeout(ctx, f.r.cfg.LeaseTerm) // a request that hangs must not keep this worker from taking what is free
@@ -74,7 +74,7 @@ func (f *follower) look(ctx context.Context) error {
 	}
 	f.allMade = allMade
 	f.see(rows, done)
-	f.fleet.looked = false
+	f.fleet.rowsLoaded = false
 	return nil
 }
 
@@ -85,10 +85,10 @@ func (f *follower) balance(ctx, work context.Context) {
 		busy[id] = true
 	}
 	plan := f.fleet.divide(f.leases, busy)
-	if !f.fleet.looks.fresh {
+	if !f.fleet.scans.rowsUnplanned {
 		plan.Ask = nil // what others have got rid of since the look would be asked for twice
 	}
-	f.fleet.looks.fresh = false
+	f.fleet.scans.rowsUnplanned = false
 	if f.decoder.label == "" || f.fleet.namesake {
 		return // whoever lists has not told yet what the records look like; or this worker is to end
 	}
@@ -114,7 +114,7 @@ func (f *follower) evict(ctx context.Context) {
 	for _, got := range f.each(ctx, silent, f.r.cfg.Checkpoints.Evict) {
 		if got.err == nil || errors.Is(got.err, ErrLeaseLost) && got.row.Shard != "" {
 			f.note(got.row)
-			f.fleet.untold = true
+			f.fleet.newsUnsent = true
 		}
 	}
 }
@@ -183,10 +183,10 @@ func (f *follower) ask(ctx context.Context, rows []Lease) {
 	for i, got := range answers {
 		switch {
 		case got.err == nil:
-			f.fleet.asked[got.row.Shard], f.fleet.untold = rows[i].Owner, true
+			f.fleet.asked[got.row.Shard], f.fleet.newsUnsent = rows[i].Owner, true
 		case !errors.Is(got.err, ErrLeaseLost):
 			// It may have been written all the same, and is withdrawn at the end.
-			f.fleet.asked[rows[i].Shard], f.fleet.untold = rows[i].Owner, true
+			f.fleet.asked[rows[i].Shard], f.fleet.newsUnsent = rows[i].Owner, true
 			f.r.cfg.Logger.Warn("asking for a lease failed", "shard", rows[i].Shard, "error", got.err)
 			continue
 		}

@@ -1,14 +1,9 @@
 package streamreader
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
@@ -18,77 +13,9 @@ import (
 // it gives the work back, and pauses, so that others come first. If nobody else
 // is there, it is its own again after the pause.
 const (
-	// silentTerms without a page is how long a worker keeps a shard.
-	silentTerms = 3
 	// pauseTerms is how long a worker leaves alone what it has given back.
 	pauseTerms = 6
-	// callLeast is the least time that a call to the stream gets: a page is up
-	// to 1 MB (API reference of DynamoDB Streams, GetRecords).
-	callLeast = 5 * time.Second
 )
-
-// errUnanswered ends the reading of a shard that another worker may be able to read.
-var errUnanswered = errors.New("the stream does not answer this worker")
-
-// boundedStreams gives up calls that hang.
-type boundedStreams struct {
-	streams Streams
-	most    time.Duration
-}
-
-var _ Streams = boundedStreams{}
-
-// DescribeStream is that of Streams.
-func (b boundedStreams) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.most)
-	defer cancel()
-	return b.streams.DescribeStream(ctx, in, opts...)
-}
-
-// GetShardIterator is that of Streams.
-func (b boundedStreams) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.most)
-	defer cancel()
-	return b.streams.GetShardIterator(ctx, in, opts...)
-}
-
-// GetRecords is that of Streams.
-func (b boundedStreams) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.most)
-	defer cancel()
-	return b.streams.GetRecords(ctx, in, opts...)
-}
-
-// answered notes what a page tells of the stream. It was waited for as long
-// before the stream was asked: that is no silence.
-func (s *shardReader) answered(p *page, waited time.Duration) {
-	if !p.heard.IsZero() {
-		s.answeredAt = p.heard
-	}
-	if p.err != nil {
-		if !s.silentSince.IsZero() {
-			s.silentSince = s.silentSince.Add(max(0, waited))
-		}
-		return
-	}
-	s.silentSince = time.Time{}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.progress.answered = p.heard
-}
-
-// unanswered judges a call that failed and may succeed later. Others must not
-// take the shard for empty meanwhile.
-func (s *shardReader) unanswered(err error) (outcome, error) {
-	s.forgetEmptyPolls()
-	if s.silentSince.IsZero() {
-		s.silentSince = time.Now()
-	}
-	if time.Since(s.silentSince) < silentTerms*s.cfg.LeaseTerm {
-		return outcomeRetry, err
-	}
-	return outcomeFatal, fmt.Errorf("%w: %w", errUnanswered, err)
-}
 
 // silence is what a fleet's worker remembers of a stream that did not answer.
 type silence struct {
@@ -124,14 +51,9 @@ func (q *silence) gaveBack(s *shardReader, term time.Duration) {
 func (q *silence) resume(s *shardReader) {
 	p, ok := q.shards[s.info.id]
 	delete(q.shards, s.info.id)
-	if !ok || s.held.Lease().Counter != p.reader.held.Lease().Counter+1 {
-		return
+	if ok {
+		s.resumeFrom(p.reader)
 	}
-	s.ahead.resume(p.reader.ahead)
-	s.first = p.reader.first
-	s.reopened, s.answeredAt = p.reader.reopened, p.reader.answeredAt
-	s.progress = p.reader.snapshot()
-	s.progress.unsaved = false // it was saved when the shard was given up
 }
 
 // heard notes when a shard answered.

@@ -83,14 +83,6 @@ type sharedShard struct {
 	emptyPolls int64
 }
 
-// lag is the age of a shard's newest record done, unless nothing waits.
-func lag(newest time.Time, emptyPolls int64) time.Duration {
-	if emptyPolls > 0 || newest.IsZero() {
-		return 0
-	}
-	return time.Since(newest)
-}
-
 // Stats returns the state at this moment. It is safe to call at any time.
 func (r *Reader) Stats() Stats {
 	r.mu.Lock()
@@ -141,7 +133,7 @@ func (st *readerState) listShards(worker string) []ShardStats {
 // sharedShards is what the rows say of the shards that are not finished.
 func (f *follower) sharedShards() []sharedShard {
 	waiting := map[string]bool{}
-	for _, id := range f.waiting() {
+	for _, id := range f.fleet.plan.Waiting {
 		waiting[id] = true
 	}
 	all := make([]sharedShard, 0, len(f.leases))

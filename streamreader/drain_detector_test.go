@@ -28,7 +28,7 @@ func newLooker(t *testing.T) *looker {
 		{Shard: "quiet", Stream: arn, Owner: "other", Counter: 1, Checkpoint: "5", EmptyPolls: 40},
 		{Shard: "third", Stream: arn, Owner: "third", Counter: 1, Checkpoint: "5", EmptyPolls: 40},
 	}}
-	l.f.running["own"] = &shardReader{cfg: &r.cfg, applies: &l.f.applies, onIdle: func() {}}
+	l.f.running["own"] = newShardReader(&l.f.shards, shardInfo{id: "own"}, nil)
 	l.poll(40)
 	l.look()
 	return l

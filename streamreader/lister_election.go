@@ -25,7 +25,7 @@ func (l *fleet) elect(ctx context.Context, followed bool) error {
 		if h.Trusted() {
 			return nil
 		}
-		if err := l.usurped(); err != nil {
+		if err := l.namesakeError(); err != nil {
 			return err
 		}
 		l.drop(arn)
@@ -71,12 +71,12 @@ func (l *fleet) mayElect() bool {
 	if time.Now().Before(l.silence.standAt) || l.holding()[l.cfg.StreamARN] != nil {
 		return false
 	}
-	silent := l.looks.ownAt.Sub(l.changed[l.cfg.StreamARN])
+	silent := l.scans.ownAt.Sub(l.changed[l.cfg.StreamARN])
 	return l.own.Shard == "" || l.own.Owner == "" || l.own.Owner == l.cfg.WorkerID || silent >= l.input().TermOf(l.own)
 }
 
-// usurped is the error of who finds another process of its name at work.
-func (l *fleet) usurped() error {
+// namesakeError is the error of who finds another process of its name at work.
+func (l *fleet) namesakeError() error {
 	if h := l.holding()[l.cfg.StreamARN]; h != nil && errors.Is(h.Cause(), ErrNamesake) {
 		return h.Cause()
 	}

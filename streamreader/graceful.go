@@ -1,0 +1,22 @@
+package streamreader
+
+import (
+	"context"
+	"time"
+)
+
+// graceful returns a context that ends with base, and at the latest when ctx
+// has been over for timeout.
+func graceful(ctx, base context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	work, cancel := context.WithCancel(base)
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-work.Done():
+		}
+	})
+	return work, func() { stop(); cancel() }
+}

@@ -1,0 +1,55 @@
+package streamreader
+
+// publish tells Stats what it wants to know of all shards.
+func (f *follower) publish() {
+	finished, waiting := 0, len(f.fleet.plan.Waiting)
+	for _, l := range f.leases {
+		if l.Finished() {
+			finished++
+		}
+	}
+	others := f.allListed() && f.fleet.othersCaughtUp(f.leases, f.r.cfg.DrainPolls, f.began)
+	f.fleet.behind = !others
+	rows := f.sharedShards()
+	f.r.mu.Lock()
+	f.r.state.rows = rows
+	f.r.state.behind = !others
+	f.r.state.waiting, f.r.state.finished, f.r.state.listedAt = waiting, finished, f.listedAt
+	if f.fleet.scans.at.After(f.listedAt) {
+		f.r.state.listedAt = f.fleet.scans.at
+	}
+	f.r.mu.Unlock()
+	f.publishRunning()
+}
+
+// allListed reports whether the rows tell of every shard: of all that the stream had
+// at first, and of the children of every one that is finished.
+func (f *follower) allListed() bool {
+	for id, l := range f.leases {
+		if l.Finished() && len(f.children[id]) == 0 {
+			return false
+		}
+		for _, child := range l.Children {
+			if _, made := f.leases[child]; !made {
+				return false
+			}
+		}
+	}
+	return f.allMade || f.fleet.lists() && !f.fresh
+}
+
+// publishRunning tells Stats which shards are read.
+func (f *follower) publishRunning() {
+	shards := make(map[string]*shardReader, len(f.running))
+	for id, s := range f.running {
+		shards[id] = s
+	}
+	for id, p := range f.fleet.silence.shards { // a shard that no worker can read must show
+		if shards[id] == nil {
+			shards[id] = p.reader
+		}
+	}
+	f.r.mu.Lock()
+	defer f.r.mu.Unlock()
+	f.r.state.shards = shards
+}

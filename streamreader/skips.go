@@ -1,0 +1,27 @@
+package streamreader
+
+// findSkipped tells of the shards that a complete list shows to be skipped.
+func (f *follower) findSkipped() {
+	busy := func(row Lease) bool { return row.Owner != "" && !f.fleet.expired(row) }
+	for _, shard := range f.skips.judge(f.found, f.leases, busy) {
+		f.r.cfg.Logger.Error("an open shard is skipped, because its lease says SHARD_END: its records are not applied",
+			"shard", shard, "stream", f.r.cfg.StreamARN,
+			"remedy", "delete this shard's row from the lease table before the stream drops the records, which it does after 24 hours; nothing is applied twice")
+	}
+	f.publishSkipped()
+}
+
+// publishSkipped tells Stats of the shards that are skipped.
+func (f *follower) publishSkipped() {
+	f.r.mu.Lock()
+	defer f.r.mu.Unlock()
+	f.r.state.skipped = f.skips.shards()
+}
+
+// skipped is the error of a drain that had to leave shards out; nil if it had not.
+func (f *follower) skipped() error {
+	if shards := f.skips.shards(); len(shards) > 0 {
+		return &SkippedError{Shards: shards}
+	}
+	return nil
+}

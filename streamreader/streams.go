@@ -1,0 +1,50 @@
+package streamreader
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+)
+
+// Streams is what the reader needs of *dynamodbstreams.Client.
+type Streams interface {
+	DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
+	GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
+	GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
+}
+
+var _ Streams = (*dynamodbstreams.Client)(nil)
+
+// callLeast is the least time that a call to the stream gets: a page is up
+// to 1 MB (API reference of DynamoDB Streams, GetRecords).
+const callLeast = 5 * time.Second
+
+// boundedStreams gives up calls that hang.
+type boundedStreams struct {
+	streams Streams
+	most    time.Duration
+}
+
+var _ Streams = boundedStreams{}
+
+// DescribeStream is that of Streams.
+func (b boundedStreams) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.most)
+	defer cancel()
+	return b.streams.DescribeStream(ctx, in, opts...)
+}
+
+// GetShardIterator is that of Streams.
+func (b boundedStreams) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.most)
+	defer cancel()
+	return b.streams.GetShardIterator(ctx, in, opts...)
+}
+
+// GetRecords is that of Streams.
+func (b boundedStreams) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.most)
+	defer cancel()
+	return b.streams.GetRecords(ctx, in, opts...)
+}
