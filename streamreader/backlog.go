@@ -9,6 +9,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
+	"github.com/dynamill/dynamill/streamreader/internal/shardread"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"golang.org/x/sync/errgroup"
 )
@@ -58,32 +63,32 @@ func ReadBacklog(ctx context.Context, cfg BacklogConfig) (*Backlog, error) {
 		return nil, err
 	}
 	log := &Backlog{Skipped: skippedNow(found, rows)}
-	byID := map[string]shardInfo{}
-	for _, s := range found.shards {
-		if !rows[s.id].Finished() {
-			byID[s.id] = s
+	byID := map[string]streamapi.Shard{}
+	for _, s := range found.Shards {
+		if !rows[s.ID].Finished() {
+			byID[s.ID] = s
 		}
 	}
 	var mu sync.Mutex
 	read := map[string]ShardBacklog{}
 	var group errgroup.Group
 	group.SetLimit(callsMax)
-	ordered := inOrder(byID)
+	ordered := shardlist.InOrder(byID)
 	for _, s := range ordered {
 		group.Go(func() error {
-			look := backlogReader{cfg: cfg, shard: s, row: rows[s.id], whole: followed && rows[s.id].Whole}
+			look := backlogReader{cfg: cfg, shard: s, row: rows[s.ID], whole: followed && rows[s.ID].Whole}
 			one := look.read(ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			read[s.id] = one
+			read[s.ID] = one
 			return nil
 		})
 	}
 	_ = group.Wait() // each shard tells its own error
 	for _, s := range ordered {
-		log.Shards = append(log.Shards, read[s.id])
+		log.Shards = append(log.Shards, read[s.ID])
 	}
-	for _, l := range plan.missing {
+	for _, l := range plan.Missing {
 		log.Shards = append(log.Shards, ShardBacklog{
 			Shard: l.Shard, Lost: &TrimmedError{StreamARN: cfg.StreamARN, Shard: l.Shard, Checkpoint: l.Checkpoint},
 		})
@@ -107,23 +112,23 @@ func rowsOf(arn string, all []Lease) (rows map[string]Lease, followed bool) {
 	if own.Shard != "" {
 		return rows, own.Checkpoint != TrimHorizon
 	}
-	return rows, hasProgress(rows)
+	return rows, shardlist.HasProgress(rows)
 }
 
 // listBacklog lists the stream. It lists anew while a list lacks a shard that it should
 // have: one list of many pages is not one moment's picture.
-func listBacklog(ctx context.Context, cfg BacklogConfig, rows map[string]Lease, followed bool) (found listing, plan lineagePlan, err error) {
-	list := lister{streams: cfg.Streams, arn: cfg.StreamARN}
+func listBacklog(ctx context.Context, cfg BacklogConfig, rows map[string]Lease, followed bool) (found shardlist.Listing, plan shardlist.Plan, err error) {
+	list := shardlist.Lister{Streams: cfg.Streams, Arn: cfg.StreamARN}
 	for range missingLists {
-		found = listing{}
+		found = shardlist.Listing{}
 		in := &dynamodbstreams.DescribeStreamInput{StreamArn: &cfg.StreamARN}
 		for last := false; !last; {
-			if last, err = list.describe(ctx, in, &found); err != nil {
+			if last, err = list.Describe(ctx, in, &found); err != nil {
 				return found, plan, err
 			}
 		}
-		plan = planLineage(cfg.StreamARN, found.shards, rows, followed)
-		if len(plan.missing) == 0 {
+		plan = shardlist.PlanLineage(cfg.StreamARN, found.Shards, rows, followed)
+		if len(plan.Missing) == 0 {
 			break
 		}
 	}
@@ -132,10 +137,10 @@ func listBacklog(ctx context.Context, cfg BacklogConfig, rows map[string]Lease, 
 
 // skippedNow are the shards that the stream lists as open although their leases say SHARD_END.
 // The rows were read first, so a shard that has just ended is listed as closed.
-func skippedNow(found listing, rows map[string]Lease) (ids []string) {
-	for _, s := range found.shards {
-		if rows[s.id].Finished() && !s.closed && found.status == streams.StreamStatusEnabled {
-			ids = append(ids, s.id)
+func skippedNow(found shardlist.Listing, rows map[string]Lease) (ids []string) {
+	for _, s := range found.Shards {
+		if rows[s.ID].Finished() && !s.Closed && found.Status == streams.StreamStatusEnabled {
+			ids = append(ids, s.ID)
 		}
 	}
 	slices.Sort(ids)
@@ -145,7 +150,7 @@ func skippedNow(found listing, rows map[string]Lease) (ids []string) {
 // backlogReader reads one shard behind its checkpoint.
 type backlogReader struct {
 	cfg   BacklogConfig
-	shard shardInfo
+	shard streamapi.Shard
 	row   Lease
 	whole bool // the shard held its first record when a worker found it
 
@@ -156,29 +161,29 @@ type backlogReader struct {
 }
 
 func (b *backlogReader) read(ctx context.Context) ShardBacklog {
-	b.found.Shard = b.shard.id
+	b.found.Shard = b.shard.ID
 	if b.row.Shard != "" && b.row.Checkpoint != TrimHorizon {
 		b.after = b.row.Checkpoint
 	}
-	retries := newWaits(b.shard.id)
+	retries := streamapi.NewBackoff(b.shard.ID)
 	for {
 		err := b.pass(ctx)
 		if err == nil {
 			return b.found
 		}
-		switch classify(err) {
-		case verdictExpired:
+		switch streamapi.Classify(err) {
+		case streamapi.VerdictExpired:
 			continue // behind the last record that was read
-		case verdictTrimmed, verdictGone:
+		case streamapi.VerdictTrimmed, streamapi.VerdictGone:
 			if b.after == "" && !b.reopened && !b.whole { // an emulator's shard that never held a record
 				b.reopened = true
 				continue
 			}
 			b.found.AtLeast = true
-			b.found.Lost = &TrimmedError{StreamARN: b.cfg.StreamARN, Shard: b.shard.id, Checkpoint: b.checkpoint(), Err: err}
+			b.found.Lost = &TrimmedError{StreamARN: b.cfg.StreamARN, Shard: b.shard.ID, Checkpoint: b.checkpoint(), Err: err}
 			return b.found
-		case verdictRetry:
-			if ctx.Err() == nil && sleep(ctx, retries.NextBackOff()) == nil {
+		case streamapi.VerdictRetry:
+			if ctx.Err() == nil && streamapi.Sleep(ctx, retries.NextBackOff()) == nil {
 				continue
 			}
 		}
@@ -196,7 +201,7 @@ func (b *backlogReader) checkpoint() string {
 
 // pass reads pages until the end of the shard, or the bound.
 func (b *backlogReader) pass(ctx context.Context) error {
-	iterator, err := openShard(ctx, b.cfg.Streams, b.cfg.StreamARN, b.shard, place{after: b.after, whole: b.whole})
+	iterator, err := streamapi.OpenShard(ctx, b.cfg.Streams, b.cfg.StreamARN, b.shard, streamapi.Place{After: b.after, Whole: b.whole})
 	if err != nil {
 		return err
 	}
@@ -205,7 +210,7 @@ func (b *backlogReader) pass(ctx context.Context) error {
 			b.found.AtLeast = true
 			return nil
 		}
-		out, err := b.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(recordsPageMax)})
+		out, err := b.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(shardread.RecordsPageMax)})
 		if err != nil {
 			return err
 		}
@@ -215,7 +220,7 @@ func (b *backlogReader) pass(ctx context.Context) error {
 			empty = 0
 			b.pages++
 		}
-		if iterator != nil && empty < backlogPolls && sleep(ctx, backlogSpacing) != nil {
+		if iterator != nil && empty < backlogPolls && streamapi.Sleep(ctx, backlogSpacing) != nil {
 			return errors.Join(errBacklogTime, context.Cause(ctx))
 		}
 	}

@@ -177,31 +177,6 @@ func quietBesideBusy(t *testing.T, pageMax int, bytes, bufferMax int64) {
 	}
 }
 
-// endsBetween is over from the second question on.
-type endsBetween struct {
-	context.Context
-	asked, over int
-}
-
-func (e *endsBetween) Err() error {
-	if e.asked++; e.asked > e.over {
-		return context.Canceled
-	}
-	return nil
-}
-
-func (e *endsBetween) Value(any) any { return nil }
-
-func TestATurnIsNotKeptByWhoIsToldToStop(t *testing.T) {
-	for over := range 3 {
-		s := &shardReader{cfg: &shardConfig{Turns: make(chan struct{}, 1)}}
-		result, err := s.awaitTurn(&endsBetween{Context: t.Context(), over: over}, t.Context())
-		if kept := len(s.cfg.Turns) == 1; kept != (result == outcomeMore) || kept != (err == nil) || over == 0 && kept {
-			t.Errorf("over after %d questions: outcome %d, error %v, turn kept %v", over, result, err, kept)
-		}
-	}
-}
-
 func TestWhatMakesProgressIsTriedAgainSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
@@ -220,20 +195,4 @@ func TestWhatMakesProgressIsTriedAgainSoon(t *testing.T) {
 			t.Errorf("a hundred tries, each with progress, took %s", took)
 		}
 	})
-}
-
-func TestWaitsDoubleAndEnd(t *testing.T) {
-	longest := time.Duration(0)
-	for i := range 100 {
-		w := newWaits(fmt.Sprint(i))
-		if first := w.NextBackOff(); first < 50*time.Millisecond || first > 150*time.Millisecond {
-			t.Errorf("first %s", first)
-		}
-		for range 20 {
-			longest = max(longest, w.NextBackOff())
-		}
-	}
-	if longest < 18*time.Second || longest > 20*time.Second {
-		t.Errorf("the longest is %s, want up to 20 s", longest)
-	}
 }

@@ -1,9 +1,11 @@
 // Package streamreader follows a DynamoDB stream from a process of its own: it
 // finds the stream's shards, reads parents before their children, hands each
 // shard's records in order to a Processor, and keeps in a lease table how far
-// each shard is done. It imports change, internal/attributes and the AWS SDK's
-// client for streams; internal/leases holds the lease table and its DynamoDB
-// client. It knows nothing of rules or projections.
+// each shard is done. The package itself holds the loop of one worker; behind it,
+// internal/shardread reads a shard, internal/shardlist decides from a list of the
+// shards what to make of them, internal/leases keeps and divides the leases, and
+// internal/streamapi makes the calls to the stream. It knows nothing of rules or
+// projections.
 //
 // It keeps these promises of docs/guarantees.md:
 //
@@ -38,10 +40,9 @@
 // machine is suspended; where that fails, a checkpoint is still refused, and
 // the processor's effects must be idempotent, as always.
 //
-// Who changes what others should look at raises a number in the stream's own
-// row (looks.go); the others read that row often and all rows rarely. Where a
-// number is missed, their next look comes a little later: nothing that is true
-// depends on it.
+// A worker that changes shared state increments News in the stream's own row
+// (scan_schedule.go); the other workers read that row often and all rows rarely. If a
+// worker misses News, it scans a little later: no promise depends on it.
 //
 // The rows of shards are made and deleted by one worker: the owner of the
 // stream's own row, whose key is the stream's ARN. The others never call

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"sync/atomic"
 
+	"github.com/dynamill/dynamill/streamreader/internal/shardread"
+
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
@@ -13,16 +15,16 @@ import (
 // more polls. The worker counts its own batches itself (follower.applies); those of
 // other workers show in the rows.
 type drainDetector struct {
-	done        int64                   // records that this worker had applied at its last scan
-	checkpoints map[string]string       // as of that scan
-	mine        map[string]*shardReader // the shards that this worker read then
-	others      pollBaselines           // of the shards that other workers read
+	done        int64                        // records that this worker had applied at its last scan
+	checkpoints map[string]string            // as of that scan
+	mine        map[string]*shardread.Reader // the shards that this worker read then
+	others      pollBaselines                // of the shards that other workers read
 }
 
 // observe takes over rows that were just read, when this worker had applied so many
 // records. It raises applies if another worker has applied records since the last
 // scan. A nil drainDetector does nothing.
-func (d *drainDetector) observe(rows map[string]Lease, done int64, running map[string]*shardReader, applies *atomic.Int64) {
+func (d *drainDetector) observe(rows map[string]Lease, done int64, running map[string]*shardread.Reader, applies *atomic.Int64) {
 	if d == nil {
 		return
 	}
@@ -55,9 +57,9 @@ func (d *drainDetector) observe(rows map[string]Lease, done int64, running map[s
 
 // wrote reports whether this worker wrote a row's checkpoint: the shard's reader at the
 // last scan is the one that is there now, or it ended with this checkpoint.
-func (d *drainDetector) wrote(row Lease, now *shardReader) bool {
+func (d *drainDetector) wrote(row Lease, now *shardread.Reader) bool {
 	s := d.mine[row.Shard]
-	return s != nil && (s == now || s.held.Lease().Checkpoint == row.Checkpoint)
+	return s != nil && (s == now || s.Held.Lease().Checkpoint == row.Checkpoint)
 }
 
 // pollBaselines says, by shard, from when on the empty polls in the rows count.
@@ -100,7 +102,7 @@ func (f *follower) allIdle() bool {
 		return false
 	}
 	for _, s := range f.running {
-		if !s.idle() {
+		if !s.Idle() {
 			return false
 		}
 	}
@@ -113,7 +115,7 @@ func (f *follower) over() (bool, error) {
 		return true, f.skipped()
 	}
 	// Of shards that other workers read, the rows tell when they are finished.
-	if f.found.status == streams.StreamStatusDisabled && len(f.running) == 0 && f.settled() && f.allFinished() {
+	if f.found.Status == streams.StreamStatusDisabled && len(f.running) == 0 && f.settled() && f.allFinished() {
 		f.drained = true
 		if f.drain {
 			return true, f.skipped()
@@ -124,8 +126,8 @@ func (f *follower) over() (bool, error) {
 }
 
 func (f *follower) allFinished() bool {
-	for _, s := range f.found.shards {
-		if !f.leases[s.id].Finished() {
+	for _, s := range f.found.Shards {
+		if !f.leases[s.ID].Finished() {
 			return false
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/streamreader/internal/shardread"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 // looker is a worker that drains, beside another which has a shard that was always empty.
@@ -28,7 +30,7 @@ func newLooker(t *testing.T) *looker {
 		{Shard: "quiet", Stream: arn, Owner: "other", Counter: 1, Checkpoint: "5", EmptyPolls: 40},
 		{Shard: "third", Stream: arn, Owner: "third", Counter: 1, Checkpoint: "5", EmptyPolls: 40},
 	}}
-	l.f.running["own"] = newShardReader(&l.f.shards, shardInfo{id: "own"}, nil)
+	l.f.running["own"] = shardread.New(&l.f.shards, streamapi.Shard{ID: "own"}, nil)
 	l.poll(40)
 	l.look()
 	return l
@@ -39,7 +41,7 @@ func (l *looker) look() { l.f.see(l.rows, l.f.r.done()) }
 // poll has this worker poll its own shard so often without a record.
 func (l *looker) poll(times int) {
 	for range times {
-		l.f.running["own"].note(true, l.f.applies.Load())
+		l.f.running["own"].Note(true, l.f.applies.Load())
 	}
 }
 
@@ -119,15 +121,15 @@ func TestDrainingWorkerCountsItsOwnPollsSinceAnyBatch(t *testing.T) {
 			}
 			own, asked := l.f.running["own"], l.f.applies.Load()
 			happens(l)
-			own.note(true, asked) // of a page that was asked for before
-			if l.poll(l.f.r.cfg.DrainPolls - 1); own.idle() {
+			own.Note(true, asked) // of a page that was asked for before
+			if l.poll(l.f.r.cfg.DrainPolls - 1); own.Idle() {
 				t.Error("a poll from before the batch is counted")
 			}
-			if l.poll(1); !own.idle() {
+			if l.poll(1); !own.Idle() {
 				t.Error("polls since the batch are not counted")
 			}
-			own.noteRead(time.Now())
-			if own.idle() {
+			own.NoteRead(time.Now())
+			if own.Idle() {
 				t.Error("a shard that had a record is idle")
 			}
 		})
@@ -144,11 +146,11 @@ func TestDrainingWorkerKnowsItsOwnCheckpoint(t *testing.T) {
 		t.Fatal("not all shards are idle")
 	}
 	l.rows[2].Checkpoint = "6"
-	if l.look(); !l.f.running["own"].idle() {
+	if l.look(); !l.f.running["own"].Idle() {
 		t.Error("its own checkpoint is taken for a batch of another worker")
 	}
 	l.rows[1].Checkpoint = "6"
-	if l.look(); l.f.running["own"].idle() {
+	if l.look(); l.f.running["own"].Idle() {
 		t.Error("a checkpoint of another worker is not seen")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 // ErrStreamEnded says that the stream is disabled and was read to its end:
@@ -19,3 +21,18 @@ type SkippedError struct {
 func (e *SkippedError) Error() string {
 	return fmt.Sprintf("the leases of open shards say SHARD_END, so their records are skipped: %s", strings.Join(e.Shards, ", "))
 }
+
+// ErrStreamNotFound says that no stream has the ARN that was given.
+var ErrStreamNotFound = streamapi.ErrStreamNotFound
+
+type (
+	// Streams is what the reader needs of *dynamodbstreams.Client.
+	Streams = streamapi.Streams
+	// TrimmedError says that the stream no longer holds records that were not processed yet.
+	TrimmedError = streamapi.TrimmedError
+	// RecordError says that a stream record cannot be understood. The reader stops before it.
+	RecordError = streamapi.RecordError
+	// Stopper is implemented by a Processor's error that no retry can cure. Run
+	// returns it instead of retrying.
+	Stopper = streamapi.Stopper
+)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
 )
 
 // await waits for the next thing to do: a page of the list, a shard that has
@@ -38,7 +40,7 @@ func (f *follower) await(ctx, work context.Context) error {
 // handles what comes together in one order, and balances once.
 type events struct {
 	ended                     []endedShard
-	page                      *listed
+	page                      *shardlist.Page
 	allIdle, listDue, scanDue bool
 }
 

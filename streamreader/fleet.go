@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 const (
@@ -39,7 +40,7 @@ type fleet struct {
 	workers    int // seen before the last look
 	takeMax    int // from one look to the next
 	takeLeft   int
-	failing    *waits
+	failing    *streamapi.Backoff
 	silence    silence
 	random     *rand.Rand      // the worker's own numbers: the same name draws the same ones
 	former     map[string]bool // the Runs found under this worker's name at first
@@ -58,9 +59,9 @@ type fleet struct {
 func newFleet(cfg *Config, drains bool) *fleet {
 	l := &fleet{
 		cfg: cfg, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: pollBaselines{}, asked: map[string]string{},
-		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: newWaits(cfg.WorkerID + " scans"),
+		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: streamapi.NewBackoff(cfg.WorkerID + " scans"),
 		silence: silence{shards: map[string]pausedShard{}},
-		random:  rand.New(rand.NewPCG(nameHash(cfg.WorkerID), 0)),
+		random:  rand.New(rand.NewPCG(streamapi.NameHash(cfg.WorkerID), 0)),
 	}
 	if drains {
 		l.drain = &drainDetector{checkpoints: map[string]string{}, others: pollBaselines{}}

@@ -347,7 +347,7 @@ func TestAWorkerAsksOnlyByRowsThatItHasJustRead(t *testing.T) {
 					f.note(leaseOf(t, cp, fmt.Sprint("shard", i)))
 				}
 			}
-			f.decoder.label = "known"
+			f.decoder.Label = "known"
 			f.balance(t.Context(), t.Context())
 			asked := 0
 			for i := range test.rows {

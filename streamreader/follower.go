@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
+	"github.com/dynamill/dynamill/streamreader/internal/shardread"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 const (
@@ -36,33 +39,33 @@ type follower struct {
 	began   time.Time
 
 	fleet    *fleet
-	lister   lister
-	found    listing // the last complete list, and what was found since
-	plan     lineagePlan
+	lister   shardlist.Lister
+	found    shardlist.Listing // the last complete list, and what was found since
+	plan     shardlist.Plan
 	leases   map[string]Lease // rows of this stream's shards; of a shard that is being read, as they were before
 	strays   map[string]Lease // unfinished rows of another program that name no stream
-	running  map[string]*shardReader
+	running  map[string]*shardread.Reader
 	children map[string][]string // by the parent's id, of leases
 	missing  map[string]int      // consecutive lists that lacked the shard
-	skips    skipDetector
+	skips    shardlist.SkipDetector
 	done     map[string]int // the same for rows that serve nobody any more
 	fresh    bool           // not all rows of the shards that the stream had at first are made
 	allMade  bool           // all of them were, before the rows were read
-	decoder  decoder
+	decoder  streamapi.Decoder
 
 	soon        time.Duration // next wait after a shard has ended
 	nextList    time.Time
-	nextFull    time.Time     // of all shards, should none end
-	listedAt    time.Time     // the last page that came
-	lists       <-chan listed // pages of the list that is being made; nil if none is
+	nextFull    time.Time             // of all shards, should none end
+	listedAt    time.Time             // the last page that came
+	lists       <-chan shardlist.Page // pages of the list that is being made; nil if none is
 	stopList    context.CancelFunc
 	wasIdle     bool      // draining: all shards were idle when a list was last thought of
 	idleAtAsk   bool      // all shards were idle when the list was begun
 	announcedAt time.Time // when others were told, while stopping, of what is given up
-	failing     *waits
+	failing     *streamapi.Backoff
 
 	applies atomic.Int64 // batches applied: by this worker, and as far as it sees by other workers
-	shards  shardConfig
+	shards  shardread.Config
 	ended   chan endedShard
 	idle    chan struct{}
 	wg      sync.WaitGroup
@@ -79,22 +82,22 @@ func newFollower(r *Reader, drain bool) *follower {
 		r:        r,
 		drain:    drain,
 		began:    time.Now(),
-		lister:   lister{streams: r.cfg.Streams, arn: r.cfg.StreamARN, keys: decoder{partition: r.cfg.PartitionKey, sortName: r.cfg.SortKey}},
+		lister:   shardlist.Lister{Streams: r.cfg.Streams, Arn: r.cfg.StreamARN, Keys: streamapi.Decoder{PartitionKey: r.cfg.PartitionKey, SortKey: r.cfg.SortKey}},
 		leases:   map[string]Lease{},
-		running:  map[string]*shardReader{},
+		running:  map[string]*shardread.Reader{},
 		missing:  map[string]int{},
 		soon:     r.cfg.ListInterval,
 		stopList: func() {},
-		failing:  newWaits(r.cfg.WorkerID + " lists"),
+		failing:  streamapi.NewBackoff(r.cfg.WorkerID + " lists"),
 		ended:    make(chan endedShard),
 		idle:     make(chan struct{}, 1),
 	}
 	f.fleet = newFleet(&r.cfg, drain)
-	f.shards = shardConfig{
+	f.shards = shardread.Config{
 		Streams: r.cfg.Streams, StreamARN: r.cfg.StreamARN, WorkerID: r.cfg.WorkerID, Process: r.cfg.Processor.Process, Logger: r.cfg.Logger,
 		BatchMax: r.cfg.BatchMax, PollInterval: r.cfg.PollInterval, CheckpointInterval: r.cfg.CheckpointInterval, StopTimeout: r.cfg.StopTimeout,
 		LeaseTerm: r.cfg.LeaseTerm, DrainPolls: r.cfg.DrainPolls, Drains: drain,
-		Turns: make(chan struct{}, r.cfg.Concurrency), Buffer: newBuffer(r.cfg.BufferMax), Applies: &f.applies, OnIdle: f.wake, OnDone: r.countDone,
+		Turns: make(chan struct{}, r.cfg.Concurrency), Buffer: shardread.NewBuffer(r.cfg.BufferMax), Applies: &f.applies, OnIdle: f.wake, OnDone: r.countDone,
 	}
 	return f
 }
@@ -132,17 +135,17 @@ func (f *follower) apply(ctx, work context.Context) {
 	f.publish()
 }
 
-func (f *follower) start(ctx, work context.Context, info shardInfo, held *leases.Held) {
+func (f *follower) start(ctx, work context.Context, info streamapi.Shard, held *leases.Held) {
 	cfg := f.shards
 	cfg.Decoder = f.decoder
-	s := newShardReader(&cfg, info, held)
+	s := shardread.New(&cfg, info, held)
 	f.fleet.silence.resume(s)
-	s.observe(info, f.children[info.id], f.found.status)
-	f.running[info.id] = s
+	s.Observe(info, f.children[info.ID], f.found.Status)
+	f.running[info.ID] = s
 	f.r.countMove()
 	f.wg.Go(func() {
-		err := s.run(ctx, work)
-		f.ended <- endedShard{id: info.id, held: held, err: err}
+		err := s.Run(ctx, work)
+		f.ended <- endedShard{id: info.ID, held: held, err: err}
 	})
 }
 
@@ -164,7 +167,7 @@ func (f *follower) take(e endedShard) error {
 	f.note(e.held.Lease())
 	f.fleet.drop(e.id)
 	f.fleet.newsUnsent = true
-	if errors.Is(e.err, errUnanswered) {
+	if errors.Is(e.err, shardread.ErrUnanswered) {
 		f.r.cfg.Logger.Warn("a shard is given back", "shard", e.id, "error", e.err)
 		f.fleet.silence.gaveBack(s, f.r.cfg.LeaseTerm)
 		e.err = nil
@@ -188,8 +191,8 @@ func (f *follower) stopAll() error {
 	var left []sharedShard
 	for e := range f.ended {
 		if l := e.held.Lease(); !l.Finished() {
-			p := f.running[e.id].snapshot()
-			left = append(left, sharedShard{id: e.id, newest: p.newest, emptyPolls: int64(p.emptyPolls)})
+			p := f.running[e.id].Snapshot()
+			left = append(left, sharedShard{id: e.id, newest: p.Newest, emptyPolls: int64(p.EmptyPolls)})
 		}
 		errs = append(errs, f.take(e))
 		f.announceStopping()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/streamreader/internal/shardread"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 // lists reports whether this worker is the one that lists the stream's shards.
@@ -88,16 +90,16 @@ func (l *fleet) namesakeError() error {
 
 // describe notes in the stream's own row what workers that do not list must
 // know of the stream, and whether all its shards have rows.
-func (l *fleet) describe(ctx context.Context, d decoder, checkpoint string) error {
+func (l *fleet) describe(ctx context.Context, d streamapi.Decoder, checkpoint string) error {
 	h := l.holding()[l.cfg.StreamARN]
 	if h == nil {
 		return leases.ErrTrustOver
 	}
-	if row := h.Lease(); row.Checkpoint == checkpoint && row.Label == d.label && row.PartitionKey == d.partition && row.SortKey == d.sortName {
+	if row := h.Lease(); row.Checkpoint == checkpoint && row.Label == d.Label && row.PartitionKey == d.PartitionKey && row.SortKey == d.SortKey {
 		return nil
 	}
 	err := h.Save(ctx, func(row *Lease) {
-		if row.Label, row.PartitionKey, row.SortKey = d.label, d.partition, d.sortName; row.Checkpoint != Latest {
+		if row.Label, row.PartitionKey, row.SortKey = d.Label, d.PartitionKey, d.SortKey; row.Checkpoint != Latest {
 			row.Checkpoint = checkpoint // unless it was written and no answer came
 		}
 	})
@@ -113,7 +115,7 @@ func (l *fleet) resign(ctx context.Context) {
 	if h == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, releaseMax)
+	ctx, cancel := context.WithTimeout(ctx, shardread.ReleaseMax)
 	defer cancel()
 	before := l.own
 	if err := h.Release(ctx, func(*Lease) {}); err != nil {

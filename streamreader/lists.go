@@ -5,9 +5,10 @@ import (
 	"errors"
 	"time"
 
-	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
 // list begins a list of the shards if it is time for one and this worker's turn.
@@ -18,44 +19,44 @@ func (f *follower) list(ctx context.Context) {
 		return
 	}
 	var only []string // parents whose children are looked for; nil: everything is listed
-	if f.found.pages > 1 && f.soon < f.r.cfg.ListInterval && !f.drain {
-		only = childless(f.found.shards, f.leases)
+	if f.found.Pages > 1 && f.soon < f.r.cfg.ListInterval && !f.drain {
+		only = shardlist.Childless(f.found.Shards, f.leases)
 		switch {
 		case len(only) == 0: // all were found
 			f.soon, f.nextList = f.r.cfg.ListInterval, f.nextFull
 			return
-		case len(only) >= f.found.pages:
+		case len(only) >= f.found.Pages:
 			only = nil
 		}
 	}
 	f.idleAtAsk = f.allIdle()
-	f.skips.askedAt = time.Now()
+	f.skips.AskedAt = time.Now()
 	ctx, f.stopList = context.WithCancel(ctx)
-	pages := make(chan listed)
+	pages := make(chan shardlist.Page)
 	f.lists = pages
-	f.wg.Go(func() { f.lister.send(ctx, only, pages) })
+	f.wg.Go(func() { f.lister.Send(ctx, only, pages) })
 }
 
 // page takes over one page of a list, or its failure.
-func (f *follower) page(ctx, work context.Context, p listed) error {
-	err := p.err
+func (f *follower) page(ctx, work context.Context, p shardlist.Page) error {
+	err := p.Err
 	if err == nil {
-		f.decoder, f.listedAt = p.found.decoder, time.Now()
+		f.decoder, f.listedAt = p.Found.Decoder, time.Now()
 		if err = f.takePage(ctx, p); err == nil {
 			f.apply(ctx, work)
 		}
 	}
-	if err == nil && p.last && p.complete {
+	if err == nil && p.Last && p.Complete {
 		err = f.complete(ctx)
 	}
-	if err == nil && !p.last {
+	if err == nil && !p.Last {
 		return nil
 	}
 	f.stopList()
 	f.lists = nil
-	wait, full := f.nextWait(p.took)
+	wait, full := f.nextWait(p.Took)
 	f.nextList = time.Now().Add(wait)
-	if p.complete {
+	if p.Complete {
 		f.nextFull = time.Now().Add(full)
 	}
 	switch {
@@ -66,13 +67,13 @@ func (f *follower) page(ctx, work context.Context, p listed) error {
 	case ctx.Err() != nil:
 		return nil
 	case errors.Is(err, ErrLeaseLost): // somebody else lists now
-	case classify(err) != verdictRetry, f.decoder.label == "" && time.Since(f.began) > startMax:
+	case streamapi.Classify(err) != streamapi.VerdictRetry, f.decoder.Label == "" && time.Since(f.began) > startMax:
 		return err
 	}
 	wait = f.failing.NextBackOff()
 	f.nextList = time.Now().Add(wait)
 	// At the start there is no need for it: who cannot list then ends soon.
-	if f.fleet.lists() && f.decoder.label != "" && f.fleet.silence.failedList(f.r.cfg.LeaseTerm) {
+	if f.fleet.lists() && f.decoder.Label != "" && f.fleet.silence.failedList(f.r.cfg.LeaseTerm) {
 		f.r.cfg.Logger.Warn("listing the stream's shards failed for a while, another worker may try", "error", err)
 		f.fleet.resign(ctx)
 		return nil
@@ -82,37 +83,37 @@ func (f *follower) page(ctx, work context.Context, p listed) error {
 }
 
 // takePage makes the rows that a page asks for.
-func (f *follower) takePage(ctx context.Context, p listed) error {
-	if p.complete && p.last {
-		f.found = p.found
-		children := childrenOf(p.found.shards)
-		for _, s := range p.found.shards {
-			if reader := f.running[s.id]; reader != nil {
-				reader.observe(s, children[s.id], p.found.status)
+func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
+	if p.Complete && p.Last {
+		f.found = p.Found
+		children := shardlist.ChildrenOf(p.Found.Shards)
+		for _, s := range p.Found.Shards {
+			if reader := f.running[s.ID]; reader != nil {
+				reader.Observe(s, children[s.ID], p.Found.Status)
 			}
 		}
 		mine := f.fleet.lists()
 		if mine {
-			if err := f.createRows(ctx, strayParents(f.r.cfg.StreamARN, f.found.shards, f.leases, f.strays)); err != nil {
+			if err := f.createRows(ctx, shardlist.StrayParents(f.r.cfg.StreamARN, f.found.Shards, f.leases, f.strays)); err != nil {
 				return err
 			}
 		}
-		f.plan = planLineage(f.r.cfg.StreamARN, f.found.shards, f.leases, !f.fresh)
+		f.plan = shardlist.PlanLineage(f.r.cfg.StreamARN, f.found.Shards, f.leases, !f.fresh)
 		if !mine {
 			return nil
 		}
-		return f.createRows(ctx, f.plan.create)
+		return f.createRows(ctx, f.plan.Create)
 	}
 	if !f.fleet.lists() {
 		return nil
 	}
-	if !p.complete {
-		f.found.shards = append(f.found.shards, p.page...)
+	if !p.Complete {
+		f.found.Shards = append(f.found.Shards, p.Page...)
 	}
 	if err := f.fleet.describe(ctx, f.decoder, f.fleet.own.Checkpoint); err != nil {
 		return err
 	}
-	return f.createRows(ctx, planPart(f.r.cfg.StreamARN, p.page, f.leases))
+	return f.createRows(ctx, shardlist.PlanPart(f.r.cfg.StreamARN, p.Page, f.leases))
 }
 
 // complete draws the conclusions that only a whole list allows.
@@ -122,15 +123,15 @@ func (f *follower) complete(ctx context.Context) error {
 			return err
 		}
 		f.fresh = false
-		f.plan.missing = append(f.plan.missing, stranded(f.plan.read, f.leases)...)
+		f.plan.Missing = append(f.plan.Missing, shardlist.Stranded(f.plan.Read, f.leases)...)
 		if err := f.judgeMissing(); err != nil {
 			return err
 		}
 		f.deleteDone(ctx)
 	}
 	f.findSkipped()
-	known := f.fleet.lists() || len(f.plan.create)+len(f.plan.missing) == 0
-	f.drained = known && !f.skips.undecided() && f.idleAtAsk && f.settled() && f.allIdle() && f.found.status != streams.StreamStatusEnabling
+	known := f.fleet.lists() || len(f.plan.Create)+len(f.plan.Missing) == 0
+	f.drained = known && !f.skips.Undecided() && f.idleAtAsk && f.settled() && f.allIdle() && f.found.Status != streams.StreamStatusEnabling
 	return nil
 }
 
@@ -162,7 +163,7 @@ func (f *follower) nextWait(took time.Duration) (wait, full time.Duration) {
 		wait = f.soon
 		f.soon *= 2
 	}
-	if len(f.plan.missing) > 0 || f.skips.undecided() {
+	if len(f.plan.Missing) > 0 || f.skips.Undecided() {
 		wait = min(wait, time.Second)
 	}
 	return wait, full
@@ -176,13 +177,13 @@ const listPart = 4
 // told by their readers' own calls.
 func (f *follower) judgeMissing() error {
 	lacking := map[string]int{}
-	for _, lease := range f.plan.missing {
+	for _, lease := range f.plan.Missing {
 		if f.running[lease.Shard] != nil || lease.Owner != "" && !f.fleet.expired(lease) {
 			continue
 		}
 		lacking[lease.Shard] = f.missing[lease.Shard] + 1
 		if lacking[lease.Shard] >= missingLists {
-			return &permanentError{&TrimmedError{StreamARN: f.r.cfg.StreamARN, Shard: lease.Shard, Checkpoint: lease.Checkpoint}}
+			return streamapi.Permanent(&TrimmedError{StreamARN: f.r.cfg.StreamARN, Shard: lease.Shard, Checkpoint: lease.Checkpoint})
 		}
 	}
 	f.missing = lacking
@@ -190,29 +191,4 @@ func (f *follower) judgeMissing() error {
 		f.fleet.scans.newsPending = true // by the next list the rows are to say who reads what
 	}
 	return nil
-}
-
-// stranded returns the parents that rows wait for although neither the stream
-// nor the table has them: they were listed once and went unread.
-func stranded(read []shardInfo, rows map[string]Lease) []Lease {
-	var missing []Lease
-	for _, s := range read {
-		if l, ok := rows[s.id]; ok && !leases.MayBeRead(l, rows) {
-			missing = append(missing, Lease{Shard: l.Parent, Stream: l.Stream, Checkpoint: TrimHorizon})
-		}
-	}
-	return missing
-}
-
-// childless returns the listed shards that are finished and of which no child
-// is known.
-func childless(listed []shardInfo, rows map[string]Lease) []string {
-	children := childrenIn(rows)
-	var ids []string
-	for _, s := range listed {
-		if rows[s.id].Finished() && len(children[s.id]) == 0 {
-			ids = append(ids, s.id)
-		}
-	}
-	return ids
 }

@@ -1,5 +1,7 @@
 package streamreader
 
+import "github.com/dynamill/dynamill/streamreader/internal/shardread"
+
 // publish tells Stats what it wants to know of all shards.
 func (f *follower) publish() {
 	finished, waiting := 0, len(f.fleet.plan.Waiting)
@@ -40,7 +42,7 @@ func (f *follower) allListed() bool {
 
 // publishRunning tells Stats which shards are read.
 func (f *follower) publishRunning() {
-	shards := make(map[string]*shardReader, len(f.running))
+	shards := make(map[string]*shardread.Reader, len(f.running))
 	for id, s := range f.running {
 		shards[id] = s
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/streamreader/internal/shardread"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 // Processor applies records. records[:done] are durable when it returns; an
@@ -88,7 +90,7 @@ func New(cfg Config) (*Reader, error) {
 	require(cfg.BatchMax >= 0 && cfg.Concurrency >= 0 && cfg.DrainPolls >= 0, "BatchMax, Concurrency and DrainPolls must not be negative")
 	require(cfg.PollInterval >= 0 && cfg.ListInterval >= 0 && cfg.CheckpointInterval >= 0 && cfg.StopTimeout >= 0,
 		"PollInterval, ListInterval, CheckpointInterval and StopTimeout must not be negative")
-	require(cfg.BufferMax == 0 || cfg.BufferMax >= pageBytesMax, "BufferMax must be at least 1 MiB, the size of one page")
+	require(cfg.BufferMax == 0 || cfg.BufferMax >= shardread.PageBytesMax, "BufferMax must be at least 1 MiB, the size of one page")
 	require(cfg.LeaseTerm == 0 || cfg.LeaseTerm >= leaseTermMin, "LeaseTerm must be at least 1 s")
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("configuring the stream reader: %w", errors.Join(problems...))
@@ -97,7 +99,7 @@ func New(cfg Config) (*Reader, error) {
 		cfg.Logger = slog.Default()
 	}
 	orDefault(&cfg.BatchMax, 1000)
-	orDefault(&cfg.BufferMax, 32*pageBytesMax)
+	orDefault(&cfg.BufferMax, 32*shardread.PageBytesMax)
 	orDefault(&cfg.PollInterval, time.Second)
 	orDefault(&cfg.Concurrency, 16)
 	orDefault(&cfg.ListInterval, 30*time.Second)
@@ -111,7 +113,7 @@ func New(cfg Config) (*Reader, error) {
 	if cfg.RunID == "" {
 		cfg.RunID = rand.Text()
 	}
-	cfg.Streams = boundedStreams{cfg.Streams, max(cfg.LeaseTerm, callLeast)}
+	cfg.Streams = streamapi.Bound(cfg.Streams, max(cfg.LeaseTerm, streamapi.CallLeast))
 	return &Reader{cfg: cfg}, nil
 }
 
@@ -167,7 +169,7 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 	defer r.end()
 	readers, stop := context.WithCancel(ctx)
 	defer stop()
-	work, abort := graceful(readers, context.WithoutCancel(ctx), r.cfg.StopTimeout)
+	work, abort := shardread.Graceful(readers, context.WithoutCancel(ctx), r.cfg.StopTimeout)
 	defer abort()
 
 	f := newFollower(r, drain)

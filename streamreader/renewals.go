@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/streamreader/internal/shardread"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 // hold takes charge of a lease that was claimed by a call which began at claimed.
@@ -56,7 +58,7 @@ func (l *fleet) renew(ctx context.Context) {
 	places := make(chan struct{}, callsMax)
 	var group sync.WaitGroup
 	defer group.Wait()
-	for sleep(ctx, l.cfg.LeaseTerm/(4*leases.RenewalsPerTerm)) == nil {
+	for streamapi.Sleep(ctx, l.cfg.LeaseTerm/(4*leases.RenewalsPerTerm)) == nil {
 		for id, h := range l.holding() {
 			if !h.Due() || !l.beginRenewal(id) {
 				continue
@@ -97,7 +99,7 @@ func (l *fleet) endRenewal(id string) {
 // stop gives back what was asked for and the stream's own lease, once the
 // shards are let go.
 func (l *fleet) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), releaseMax)
+	ctx, cancel := context.WithTimeout(context.Background(), shardread.ReleaseMax)
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(callsMax)

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"golang.org/x/sync/errgroup"
 
@@ -25,7 +28,7 @@ func (cfg *Config) inTime(ctx context.Context) (context.Context, context.CancelF
 // loadAtLast reads all rows, anew if that hangs.
 func (f *follower) loadAtLast(ctx context.Context) ([]Lease, error) {
 	for {
-		inTime, cancel := context.WithTimeout(ctx, max(f.r.cfg.LeaseTerm, callLeast))
+		inTime, cancel := context.WithTimeout(ctx, max(f.r.cfg.LeaseTerm, streamapi.CallLeast))
 		rows, err := f.r.cfg.Checkpoints.Load(inTime)
 		hung := err != nil && inTime.Err() != nil
 		cancel()
@@ -77,20 +80,20 @@ func (f *follower) see(rows []Lease, done int64) {
 	if !f.fleet.lists() {
 		clear(f.missing) // by who lists now
 		if !f.drain {
-			f.skips = skipDetector{}
+			f.skips = shardlist.SkipDetector{}
 			f.publishSkipped()
 		}
 	}
-	f.fresh = !hasProgress(seen)
+	f.fresh = !shardlist.HasProgress(seen)
 	if own != nil {
 		f.fresh = own.Checkpoint == TrimHorizon
 	}
 	f.fleet.see(f.leases, seen, own)
 	if own != nil && own.Label != "" {
-		f.decoder = decoder{label: own.Label, partition: own.PartitionKey, sortName: own.SortKey}
+		f.decoder = streamapi.Decoder{Label: own.Label, PartitionKey: own.PartitionKey, SortKey: own.SortKey}
 	}
 	before := f.leases
-	f.leases, f.children = seen, childrenIn(seen)
+	f.leases, f.children = seen, shardlist.ChildrenIn(seen)
 	f.fleet.drain.observe(seen, done, f.running, &f.applies)
 	for id, l := range seen {
 		if was, known := before[id]; known && l.Finished() && !was.Finished() && len(f.children[id]) == 0 {
@@ -98,9 +101,9 @@ func (f *follower) see(rows []Lease, done int64) {
 		}
 	}
 	for id, s := range f.running {
-		f.fleet.silence.heard(s.snapshot().answered)
+		f.fleet.silence.heard(s.Snapshot().Answered)
 		if len(f.children[id]) > 0 {
-			s.observe(shardInfo{closed: true}, f.children[id], streams.StreamStatusEnabled)
+			s.Observe(streamapi.Shard{Closed: true}, f.children[id], streams.StreamStatusEnabled)
 		}
 	}
 }
@@ -123,7 +126,7 @@ func (f *follower) createRows(ctx context.Context, create []Lease) error {
 		}
 	}
 	if len(create) > 0 {
-		f.children = childrenIn(f.leases)
+		f.children = shardlist.ChildrenIn(f.leases)
 		f.fleet.newsUnsent = true
 	}
 	return err
@@ -142,8 +145,8 @@ func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
 	if f.fresh {
 		// The oldest shards may be trimmed in part by now. That is no loss:
 		// the reader takes up the stream as it is.
-		whole, err := holdsStart(ctx, f.r.cfg.Streams, f.r.cfg.StreamARN, shardInfo{id: lease.Shard, start: lease.Start})
-		if err != nil && classify(err) == verdictRetry {
+		whole, err := streamapi.HoldsStart(ctx, f.r.cfg.Streams, f.r.cfg.StreamARN, streamapi.Shard{ID: lease.Shard, Start: lease.Start})
+		if err != nil && streamapi.Classify(err) == streamapi.VerdictRetry {
 			return Lease{}, err
 		}
 		lease.Whole = whole
@@ -174,7 +177,7 @@ func (f *follower) note(row Lease) {
 func (f *follower) deleteDone(ctx context.Context) {
 	done := map[string]int{}
 	var useless []Lease
-	for _, lease := range f.plan.done {
+	for _, lease := range f.plan.Done {
 		done[lease.Shard] = f.done[lease.Shard] + 1
 		if done[lease.Shard] >= missingLists {
 			useless = append(useless, lease)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 // A look at all leases costs a scan of their table. So a worker listens for
@@ -157,7 +158,7 @@ func (l *fleet) listen(ctx context.Context) (bool, error) {
 // lostRecords is the TrimmedError of another worker, heard of since this one began.
 func (l *fleet) lostRecords() error {
 	if lost := l.own.Lost; lost.Shard != "" && lost != l.scans.formerly {
-		return &permanentError{&TrimmedError{StreamARN: l.cfg.StreamARN, Shard: lost.Shard, Checkpoint: lost.Checkpoint, Err: errAnnouncedLost}}
+		return streamapi.Permanent(&TrimmedError{StreamARN: l.cfg.StreamARN, Shard: lost.Shard, Checkpoint: lost.Checkpoint, Err: errAnnouncedLost})
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 // share looks at the leases if it is time, and tries to take over what this
@@ -44,7 +46,7 @@ func (f *follower) share(ctx, work context.Context) error {
 	switch {
 	case err == nil:
 		f.fleet.failing.Reset()
-	case classify(err) != verdictRetry:
+	case streamapi.Classify(err) != streamapi.VerdictRetry:
 		return err
 	case ctx.Err() == nil:
 		wait := f.fleet.failing.NextBackOff()
@@ -89,7 +91,7 @@ func (f *follower) balance(ctx, work context.Context) {
 		plan.Ask = nil // what others have got rid of since the look would be asked for twice
 	}
 	f.fleet.scans.rowsUnplanned = false
-	if f.decoder.label == "" || f.fleet.namesake {
+	if f.decoder.Label == "" || f.fleet.namesake {
 		return // whoever lists has not told yet what the records look like; or this worker is to end
 	}
 	for i, got := range f.claim(ctx, plan.Take) {
@@ -171,7 +173,7 @@ func (f *follower) takeOver(ctx, work context.Context, before Lease, got claimed
 	if got.row.Finished() || f.running[got.row.Shard] != nil {
 		return
 	}
-	info := shardInfo{id: got.row.Shard, parent: got.row.Parent, start: got.row.Start, closed: len(f.children[got.row.Shard]) > 0}
+	info := streamapi.Shard{ID: got.row.Shard, Parent: got.row.Parent, Start: got.row.Start, Closed: len(f.children[got.row.Shard]) > 0}
 	f.start(ctx, work, info, f.fleet.hold(got.row, got.began))
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/streamreader/internal/shardread"
 )
 
 // A worker may reach the lease table and not the stream. By its renewals it
@@ -28,7 +29,7 @@ type silence struct {
 // pausedShard is one that was given back and that nobody else has taken.
 type pausedShard struct {
 	until  time.Time // when it may be taken again
-	reader *shardReader
+	reader *shardread.Reader
 }
 
 // failedList counts a list that failed, and reports whether it is time that another worker tries.
@@ -40,19 +41,19 @@ func (q *silence) failedList(term time.Duration) bool {
 }
 
 // gaveBack notes a shard that did not answer.
-func (q *silence) gaveBack(s *shardReader, term time.Duration) {
+func (q *silence) gaveBack(s *shardread.Reader, term time.Duration) {
 	q.since = time.Now()
-	q.shards[s.info.id] = pausedShard{until: q.since.Add(pauseTerms * term), reader: s}
+	q.shards[s.Info.ID] = pausedShard{until: q.since.Add(pauseTerms * term), reader: s}
 }
 
 // resume lets the reader of a shard go on where its former one, since which
 // nobody has written the shard's row, has given up: what that one knew shows
 // for how long the shard was not read.
-func (q *silence) resume(s *shardReader) {
-	p, ok := q.shards[s.info.id]
-	delete(q.shards, s.info.id)
+func (q *silence) resume(s *shardread.Reader) {
+	p, ok := q.shards[s.Info.ID]
+	delete(q.shards, s.Info.ID)
 	if ok {
-		s.resumeFrom(p.reader)
+		s.ResumeFrom(p.reader)
 	}
 }
 

@@ -140,7 +140,7 @@ func TestAWorkerThatTheStreamDoesNotAnswerHoldsUpOneShardAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, deaf := newDeafCrew(t, 8, "b")
 		deaf.set(true, true)
-		time.Sleep((silentTerms + 4) * testTerm) // the wait between two tries is up to two terms
+		time.Sleep((3 + 4) * testTerm) // the wait between two tries is up to two terms
 		if tried := c.secondsOfOneShard(); tried == 0 || tried > 300 {
 			t.Errorf("it had a shard for %d of 600 seconds", tried)
 		}
@@ -153,7 +153,7 @@ func TestAWorkerThatTheStreamDoesNotAnswerTakesOneShardAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, deaf := newDeafCrew(t, 8)
 		deaf.set(false, true)
-		time.Sleep((silentTerms + 3) * testTerm)
+		time.Sleep((3 + 3) * testTerm)
 		if c.secondsOfOneShard() == 0 {
 			t.Error("it tried none")
 		}
@@ -213,7 +213,7 @@ func TestAShardThatWasGivenUpForSilenceIsEmptyAgain(t *testing.T) {
 			}
 		}
 		deaf.set(false, true)
-		time.Sleep((silentTerms + 1) * testTerm)
+		time.Sleep((3 + 1) * testTerm)
 		deaf.set(false, false)
 		time.Sleep(20 * testTerm)
 		for id, l := range c.rows() {

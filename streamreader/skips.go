@@ -3,7 +3,7 @@ package streamreader
 // findSkipped tells of the shards that a complete list shows to be skipped.
 func (f *follower) findSkipped() {
 	busy := func(row Lease) bool { return row.Owner != "" && !f.fleet.expired(row) }
-	for _, shard := range f.skips.judge(f.found, f.leases, busy) {
+	for _, shard := range f.skips.Judge(f.found, f.leases, busy) {
 		f.r.cfg.Logger.Error("an open shard is skipped, because its lease says SHARD_END: its records are not applied",
 			"shard", shard, "stream", f.r.cfg.StreamARN,
 			"remedy", "delete this shard's row from the lease table before the stream drops the records, which it does after 24 hours; nothing is applied twice")
@@ -15,12 +15,12 @@ func (f *follower) findSkipped() {
 func (f *follower) publishSkipped() {
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
-	f.r.state.skipped = f.skips.shards()
+	f.r.state.skipped = f.skips.Shards()
 }
 
 // skipped is the error of a drain that had to leave shards out; nil if it had not.
 func (f *follower) skipped() error {
-	if shards := f.skips.shards(); len(shards) > 0 {
+	if shards := f.skips.Shards(); len(shards) > 0 {
 		return &SkippedError{Shards: shards}
 	}
 	return nil

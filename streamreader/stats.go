@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/dynamill/dynamill/streamreader/internal/shardread"
 )
 
 // Stats is the reader's state at one moment: of the shards that it reads
@@ -64,7 +66,7 @@ type readerState struct {
 	running  bool
 	began    time.Time
 	records  int64
-	shards   map[string]*shardReader
+	shards   map[string]*shardread.Reader
 	waiting  int
 	behind   bool // a shard that another worker reads, or nobody
 	finished int
@@ -98,18 +100,18 @@ func (r *Reader) Stats() Stats {
 	st.LeaseMoves, st.Skipped = r.state.moves, r.state.skipped
 	st.Shards = r.state.listShards(r.cfg.WorkerID)
 	for _, l := range r.state.left {
-		st.Lag = max(st.Lag, lag(l.newest, l.emptyPolls))
+		st.Lag = max(st.Lag, shardread.Lag(l.newest, l.emptyPolls))
 	}
 	first := true
 	for _, s := range r.state.shards {
-		p := s.snapshot()
-		st.Lag = max(st.Lag, lag(p.newest, int64(p.emptyPolls)))
-		st.OldestAge = max(st.OldestAge, p.oldestAge())
-		if p.emptyPolls < r.cfg.DrainPolls && !p.newest.After(r.state.began) {
+		p := s.Snapshot()
+		st.Lag = max(st.Lag, shardread.Lag(p.Newest, int64(p.EmptyPolls)))
+		st.OldestAge = max(st.OldestAge, p.OldestAge())
+		if p.EmptyPolls < r.cfg.DrainPolls && !p.Newest.After(r.state.began) {
 			st.CaughtUp = false
 		}
-		if first || p.at.Before(st.LastProgress) {
-			st.LastProgress, first = p.at, false
+		if first || p.At.Before(st.LastProgress) {
+			st.LastProgress, first = p.At, false
 		}
 	}
 	return st
@@ -119,11 +121,11 @@ func (r *Reader) Stats() Stats {
 func (st *readerState) listShards(worker string) []ShardStats {
 	all := make([]ShardStats, 0, len(st.rows))
 	for _, row := range st.rows {
-		shard := ShardStats{ID: row.id, Owner: row.owner, Waiting: row.waiting, Lag: lag(row.newest, row.emptyPolls)}
+		shard := ShardStats{ID: row.id, Owner: row.owner, Waiting: row.waiting, Lag: shardread.Lag(row.newest, row.emptyPolls)}
 		if s := st.shards[row.id]; s != nil {
-			p := s.snapshot()
+			p := s.Snapshot()
 			shard.Owner, shard.Mine, shard.Waiting = worker, true, false
-			shard.Lag, shard.LastProgress, shard.OldestAge = lag(p.newest, int64(p.emptyPolls)), p.at, p.oldestAge()
+			shard.Lag, shard.LastProgress, shard.OldestAge = shardread.Lag(p.Newest, int64(p.EmptyPolls)), p.At, p.OldestAge()
 		}
 		all = append(all, shard)
 	}

@@ -1,4 +1,4 @@
-package streamreader
+package streamapi
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ type avMap = map[string]streams.AttributeValue
 
 func TestDecodingARecord(t *testing.T) {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	d := decoder{label: "2026-01-01", partition: "pk", sortName: "sk"}
+	d := Decoder{Label: "2026-01-01", PartitionKey: "pk", SortKey: "sk"}
 	r, err := d.record(&streams.Record{
 		UserIdentity: &streams.Identity{Type: aws.String("Service"), PrincipalId: aws.String("dynamodb.amazonaws.com")},
 		Dynamodb: &streams.StreamRecord{
@@ -42,7 +42,7 @@ func TestDecodingARecord(t *testing.T) {
 }
 
 func TestRecordsThatCannotBeUnderstood(t *testing.T) {
-	d := decoder{label: "2026-01-01", partition: "pk", sortName: "sk"}
+	d := Decoder{Label: "2026-01-01", PartitionKey: "pk", SortKey: "sk"}
 	binary := &streams.AttributeValueMemberB{Value: []byte{1}}
 	for _, test := range []struct {
 		name string
@@ -57,7 +57,7 @@ func TestRecordsThatCannotBeUnderstood(t *testing.T) {
 		{"binary key", &streams.StreamRecord{SequenceNumber: aws.String("1"), Keys: avMap{"pk": avS("x"), "sk": binary}}, "sk is binary"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, err := d.records([]streams.Record{{Dynamodb: test.body}})
+			_, _, err := d.Records([]streams.Record{{Dynamodb: test.body}})
 			var bad *RecordError
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want a RecordError with %q", err, test.want)
@@ -65,3 +65,6 @@ func TestRecordsThatCannotBeUnderstood(t *testing.T) {
 		})
 	}
 }
+
+func avS(s string) streams.AttributeValue { return &streams.AttributeValueMemberS{Value: s} }
+func avN(n string) streams.AttributeValue { return &streams.AttributeValueMemberN{Value: n} }

@@ -1,24 +1,25 @@
-package streamreader
+package shardread
 
 import (
 	"context"
 	"time"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 // finish marks the shard finished. It may be called again if it failed.
-func (s *shardReader) finish(work context.Context) (outcome, error) {
+func (s *Reader) finish(work context.Context) (outcome, error) {
 	s.forgetEmptyPolls()
 	s.mu.Lock()
 	children := s.children
 	s.mu.Unlock()
-	err := s.held.Save(work, func(l *leases.Lease) { l.Checkpoint, l.Children = leases.ShardEnd, children })
+	err := s.Held.Save(work, func(l *leases.Lease) { l.Checkpoint, l.Children = leases.ShardEnd, children })
 	switch {
 	case err == nil:
 		s.front.save(s.front.reached)
 		return outcomeEnded, nil
-	case classify(err) == verdictRetry:
+	case streamapi.Classify(err) == streamapi.VerdictRetry:
 		return outcomeRetry, err
 	}
 	return outcomeFatal, err
@@ -30,7 +31,7 @@ const saveLeast = 100 * time.Millisecond
 
 // saveDue tells who waits, for room or a turn, when a checkpoint is due; never if
 // all that is done is saved.
-func (s *shardReader) saveDue() <-chan time.Time {
+func (s *Reader) saveDue() <-chan time.Time {
 	if _, unsaved := s.front.unsaved(); !unsaved {
 		return nil
 	}
@@ -40,25 +41,25 @@ func (s *shardReader) saveDue() <-chan time.Time {
 // saveIfDue checkpoints at most once per CheckpointInterval. A write that may
 // succeed later is no reason to stop reading: what it would have said is said
 // by the next one.
-func (s *shardReader) saveIfDue(work context.Context) error {
+func (s *Reader) saveIfDue(work context.Context) error {
 	if time.Since(s.savedAt) < s.cfg.CheckpointInterval {
 		return nil
 	}
 	err := s.save(work)
-	if err != nil && classify(err) == verdictRetry {
-		s.cfg.Logger.Warn("checkpoint failed, will retry", "shard", s.info.id, "error", err)
+	if err != nil && streamapi.Classify(err) == streamapi.VerdictRetry {
+		s.cfg.Logger.Warn("checkpoint failed, will retry", "shard", s.Info.ID, "error", err)
 		return nil
 	}
 	return err
 }
 
-func (s *shardReader) save(work context.Context) error {
+func (s *Reader) save(work context.Context) error {
 	m, ok := s.front.unsaved()
 	if !ok {
 		return nil
 	}
 	s.savedAt = time.Now()
-	if err := s.held.Save(work, m.checkpoint); err != nil {
+	if err := s.Held.Save(work, checkpointOf(m)); err != nil {
 		return err
 	}
 	s.front.save(m)
@@ -68,11 +69,13 @@ func (s *shardReader) save(work context.Context) error {
 	return nil
 }
 
-// checkpoint makes the row name m, unless it says SHARD_END. The write of
+// checkpointOf makes the row name m, unless it says SHARD_END. The write of
 // SHARD_END may have taken effect although its reply was lost, so a later
 // write repeats it.
-func (m mark) checkpoint(row *leases.Lease) {
-	if !row.Finished() {
-		row.Checkpoint = m.sequence
+func checkpointOf(m streamapi.Mark) func(*leases.Lease) {
+	return func(row *leases.Lease) {
+		if !row.Finished() {
+			row.Checkpoint = m.Sequence
+		}
 	}
 }

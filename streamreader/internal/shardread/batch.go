@@ -1,4 +1,4 @@
-package streamreader
+package shardread
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 var errShort = errors.New("processor returned fewer records done than it was given, and no error")
 
 // pick takes a page in hand.
-func (s *shardReader) pick(p *page) {
+func (s *Reader) pick(p *page) {
 	s.reopened, s.end = false, p.end
 	s.handBytes += p.bytes
 	if len(p.records) == 0 {
@@ -38,14 +39,14 @@ func (s *shardReader) pick(p *page) {
 		s.hand = append(s.hand, p.records...)
 	}
 	s.front.hand(p.marks...)
-	s.noteRead(p.records[0].Created)
+	s.NoteRead(p.records[0].Created)
 	s.streak++
 }
 
 // gather adds the pages that follow, as long as all fit into one batch. It
 // takes what is there; only in a shard that is behind it also waits, for a
 // moment, for what is on its way.
-func (s *shardReader) gather(ctx context.Context) {
+func (s *Reader) gather(ctx context.Context) {
 	var enough <-chan time.Time
 	fits := func(p *page) bool {
 		return p.err == nil && len(p.records) > 0 && len(s.hand)+len(p.records) <= s.cfg.BatchMax
@@ -78,16 +79,16 @@ func (s *shardReader) gather(ctx context.Context) {
 
 // behind reports whether more is to be expected behind what is in hand: not
 // where the record before came after an empty page, and not where it is new.
-func (s *shardReader) behind() bool {
+func (s *Reader) behind() bool {
 	return s.streak > 1 && time.Since(s.hand[len(s.hand)-1].Created) > behindLeast
 }
 
 // apply gives one batch to the processor and takes over what it says.
-func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
+func (s *Reader) apply(ctx, work context.Context) (outcome, error) {
 	if result, err := s.awaitTurn(ctx, work); result != outcomeMore {
 		return result, err
 	}
-	if !s.held.Trusted() {
+	if !s.Held.Trusted() {
 		<-s.cfg.Turns
 		return outcomeFatal, leases.ErrTrustOver
 	}
@@ -96,7 +97,7 @@ func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
 	s.cfg.Applies.Add(1) // also where it failed: it may have written
 	<-s.cfg.Turns
 	if advanceErr := s.front.advance(done, len(batch)); advanceErr != nil {
-		return outcomeFatal, fmt.Errorf("shard %s: %w", s.info.id, advanceErr)
+		return outcomeFatal, fmt.Errorf("shard %s: %w", s.Info.ID, advanceErr)
 	}
 	s.handAt = time.Now()
 	if s.hand = s.hand[done:]; len(s.hand) == 0 {
@@ -111,8 +112,8 @@ func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
 		err = errShort
 	}
 	if err != nil {
-		err = fmt.Errorf("processing records of shard %s: %w", s.info.id, err)
-		if stopsReading(err) {
+		err = fmt.Errorf("processing records of shard %s: %w", s.Info.ID, err)
+		if streamapi.StopsReading(err) {
 			return outcomeFatal, err
 		}
 	}
@@ -128,7 +129,7 @@ func (s *shardReader) apply(ctx, work context.Context) (outcome, error) {
 // awaitTurn waits until a batch of this shard may be processed, with
 // outcomeMore. Whoever waited before goes first, so no shard waits for more than
 // one batch of each other.
-func (s *shardReader) awaitTurn(ctx, work context.Context) (outcome, error) {
+func (s *Reader) awaitTurn(ctx, work context.Context) (outcome, error) {
 	for {
 		select {
 		case s.cfg.Turns <- struct{}{}:
@@ -149,7 +150,7 @@ func (s *shardReader) awaitTurn(ctx, work context.Context) (outcome, error) {
 }
 
 // putDown empties the hand.
-func (s *shardReader) putDown() {
+func (s *Reader) putDown() {
 	s.cfg.Buffer.release(s.handBytes)
 	s.hand, s.handBytes = nil, 0
 }
@@ -158,7 +159,7 @@ func (s *shardReader) putDown() {
 // failed: it forgets what it has read ahead, and what it has in hand if the wait
 // is long or others wait for room, to read it anew. Of what is so old that the
 // stream may not hold it much longer it forgets nothing.
-func (s *shardReader) yield(wait time.Duration) {
+func (s *Reader) yield(wait time.Duration) {
 	if len(s.hand) == 0 || time.Since(s.hand[0].Created) > retention/2 {
 		return
 	}

@@ -1,4 +1,4 @@
-package streamreader
+package streamapi
 
 import (
 	"context"
@@ -53,7 +53,11 @@ type permanentError struct{ err error }
 func (e *permanentError) Error() string { return e.err.Error() }
 func (e *permanentError) Unwrap() error { return e.err }
 
-func permanentf(format string, args ...any) error {
+// Permanent marks an error that no retry can cure.
+func Permanent(err error) error { return &permanentError{err} }
+
+// Permanentf makes one.
+func Permanentf(format string, args ...any) error {
 	return &permanentError{fmt.Errorf(format, args...)}
 }
 
@@ -61,25 +65,27 @@ func permanentf(format string, args ...any) error {
 // returns it instead of retrying.
 type Stopper interface{ StopReading() bool }
 
-func stopsReading(err error) bool {
+// StopsReading reports whether a processor's error is a Stopper that stops the reading.
+func StopsReading(err error) bool {
 	var s Stopper
 	return errors.As(err, &s) && s.StopReading()
 }
 
-// verdict is what a failed call to AWS means for the reader.
-type verdict uint8
+// Verdict is what a failed call to AWS means for the reader.
+type Verdict uint8
 
+// The verdicts.
 const (
-	verdictRetry   verdict = iota // throttling, network, a fault of the server: again after a while
-	verdictExpired                // the iterator is too old: take a new one
-	verdictTrimmed                // records are gone
-	verdictGone                   // the shard or stream is gone
-	verdictFatal                  // the same call would fail again
+	VerdictRetry   Verdict = iota // throttling, network, a fault of the server: again after a while
+	VerdictExpired                // the iterator is too old: take a new one
+	VerdictTrimmed                // records are gone
+	VerdictGone                   // the shard or stream is gone
+	VerdictFatal                  // the same call would fail again
 )
 
-// classify judges by type, and by the error codes of the API where the SDK has
+// Classify judges by type, and by the error codes of the API where the SDK has
 // no type (throttling of streams), never by message text.
-func classify(err error) verdict {
+func Classify(err error) Verdict {
 	var (
 		expired  *streams.ExpiredIteratorException
 		trimmed  *streams.TrimmedDataAccessException
@@ -91,21 +97,21 @@ func classify(err error) verdict {
 	)
 	switch {
 	case errors.As(err, &permanent), errors.As(err, &row), errors.Is(err, leases.ErrLost):
-		return verdictFatal
+		return VerdictFatal
 	case errors.As(err, &expired):
-		return verdictExpired
+		return VerdictExpired
 	case errors.As(err, &trimmed):
-		return verdictTrimmed
+		return VerdictTrimmed
 	case errors.As(err, &notFound):
-		return verdictGone
+		return VerdictGone
 	case errors.Is(err, context.DeadlineExceeded):
-		return verdictRetry // a call's time is bounded by the reader, whatever the client says of why it was not enough
+		return VerdictRetry // a call's time is bounded by the reader, whatever the client says of why it was not enough
 	case !errors.As(err, &api):
 		// Not an answer of the service: connections, timeouts, credentials
 		// that cannot be fetched for the moment.
-		return verdictRetry
+		return VerdictRetry
 	case awscall.Passes(err):
-		return verdictRetry
+		return VerdictRetry
 	}
-	return verdictFatal
+	return VerdictFatal
 }

@@ -1,7 +1,9 @@
-package streamreader
+package shardread
 
 import (
 	"time"
+
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
@@ -22,11 +24,11 @@ const idleRestart = 5
 // reader drains, the wait begins anew after every batch of any shard. A closed
 // shard, which must only be read to its end, is never waited for longer. The
 // last fifth is drawn, so that shards which were opened together do not keep step.
-func (s *shardReader) idleWait() time.Duration {
+func (s *Reader) idleWait() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait := s.cfg.PollInterval / idleFirst
-	polls := s.progress.emptyPolls
+	polls := s.progress.EmptyPolls
 	if s.cfg.Drains {
 		polls = s.progress.quietPolls
 	}
@@ -38,32 +40,32 @@ func (s *shardReader) idleWait() time.Duration {
 	case !s.cfg.Drains || s.closed:
 	case polls >= s.cfg.DrainPolls: // the shard waits for the others: when one applies something, this one counts anew soon
 		wait = min(wait, s.cfg.PollInterval*2/idleRestart)
-	case polls < s.progress.emptyPolls: // others may often apply something: the calls to this shard stay below the limit
+	case polls < s.progress.EmptyPolls: // others may often apply something: the calls to this shard stay below the limit
 		wait = max(wait, s.cfg.PollInterval/idleRestart)
 	}
 	return wait - time.Duration(s.random.Int64N(int64(wait/5)+1))
 }
 
-// observe notes what the stream's list says of the shard. While a stream is
+// Observe notes what the stream's list says of the shard. While a stream is
 // enabled a closed shard has children; an emulator's one shard that has an
 // ending sequence number and no child is open, whatever it is said to be.
-func (s *shardReader) observe(info shardInfo, children []string, status streams.StreamStatus) {
+func (s *Reader) Observe(info streamapi.Shard, children []string, status streams.StreamStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = info.closed && (len(children) > 0 || status != streams.StreamStatusEnabled)
+	s.closed = info.Closed && (len(children) > 0 || status != streams.StreamStatusEnabled)
 	s.children = children
 }
 
-// note records a page that was read and done. applies is the count of applied
+// Note records a page that was read and done. applies is the count of applied
 // batches when the reader asked for the page.
-func (s *shardReader) note(empty bool, applies int64) {
+func (s *Reader) Note(empty bool, applies int64) {
 	s.mu.Lock()
-	s.progress.at = time.Now()
+	s.progress.At = time.Now()
 	if now := s.cfg.Applies.Load(); s.progress.quietSince != now {
 		s.progress.quietPolls, s.progress.quietSince = 0, now
 	}
 	if empty {
-		s.progress.emptyPolls++
+		s.progress.EmptyPolls++
 	}
 	if empty && applies == s.progress.quietSince {
 		s.progress.quietPolls++
@@ -75,12 +77,12 @@ func (s *shardReader) note(empty bool, applies int64) {
 	}
 }
 
-func (s *shardReader) noteDone(records []change.Record) {
+func (s *Reader) noteDone(records []change.Record) {
 	_, unsaved := s.front.unsaved()
 	s.mu.Lock()
-	s.progress.at, s.progress.unsaved = time.Now(), unsaved
-	if created := records[len(records)-1].Created; created.After(s.progress.newest) {
-		s.progress.newest = created
+	s.progress.At, s.progress.unsaved = time.Now(), unsaved
+	if created := records[len(records)-1].Created; created.After(s.progress.Newest) {
+		s.progress.Newest = created
 	}
 	s.mu.Unlock()
 	s.cfg.OnDone(len(records))
@@ -88,7 +90,7 @@ func (s *shardReader) noteDone(records []change.Record) {
 
 // noteOldest records which record in hand waits for the longest time. What is put down to be
 // read again still waits, so putDown does not call it.
-func (s *shardReader) noteOldest() {
+func (s *Reader) noteOldest() {
 	oldest := time.Time{}
 	if len(s.hand) > 0 {
 		oldest = s.hand[0].Created
@@ -98,61 +100,62 @@ func (s *shardReader) noteOldest() {
 	s.progress.oldest = oldest
 }
 
-// oldestAge is the age of the oldest record that is not done. Where the next one is not read
+// OldestAge is the age of the oldest record that is not done. Where the next one is not read
 // yet, the age of the newest one that is done is an upper bound.
-func (p progress) oldestAge() time.Duration {
+func (p Progress) OldestAge() time.Duration {
 	if !p.oldest.IsZero() {
 		return max(0, time.Since(p.oldest))
 	}
-	return lag(p.newest, int64(p.emptyPolls))
+	return Lag(p.Newest, int64(p.EmptyPolls))
 }
 
-// noteRead records that a page with records came. Until one of them is done,
+// NoteRead records that a page with records came. Until one of them is done,
 // the first stands for the shard's lag, so that a shard that is stuck shows.
-func (s *shardReader) noteRead(created time.Time) {
+func (s *Reader) NoteRead(created time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.progress.emptyPolls, s.progress.quietPolls = 0, 0
-	if s.progress.newest.IsZero() {
-		s.progress.newest = created
+	s.progress.EmptyPolls, s.progress.quietPolls = 0, 0
+	if s.progress.Newest.IsZero() {
+		s.progress.Newest = created
 	}
 }
 
-func (s *shardReader) forgetEmptyPolls() {
+func (s *Reader) forgetEmptyPolls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.progress.emptyPolls, s.progress.quietPolls = 0, 0
+	s.progress.EmptyPolls, s.progress.quietPolls = 0, 0
 }
 
-func (s *shardReader) snapshot() progress {
+// Snapshot is the progress at this moment.
+func (s *Reader) Snapshot() Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.progress
 }
 
-// idle reports whether the shard is open and was empty for several polls since
+// Idle reports whether the shard is open and was empty for several polls since
 // any worker was last seen to apply records.
-func (s *shardReader) idle() bool {
+func (s *Reader) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.closed && s.progress.quietPolls >= s.cfg.DrainPolls && s.progress.quietSince == s.cfg.Applies.Load()
 }
 
 // describe adds to the shard's row how far behind it is, for others to see.
-func (s *shardReader) describe(row *leases.Lease) {
+func (s *Reader) describe(row *leases.Lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row.EmptyPolls = int64(s.progress.emptyPolls)
+	row.EmptyPolls = int64(s.progress.EmptyPolls)
 	if s.closed || s.progress.unsaved {
 		row.EmptyPolls = 0 // it must be read to its end; what is done shows by the checkpoint
 	}
-	if s.progress.newest.After(row.Newest) {
-		row.Newest = s.progress.newest.UTC().Truncate(time.Second)
+	if s.progress.Newest.After(row.Newest) {
+		row.Newest = s.progress.Newest.UTC().Truncate(time.Second)
 	}
 }
 
-// lag is the age of a shard's newest record done, unless nothing waits.
-func lag(newest time.Time, emptyPolls int64) time.Duration {
+// Lag is the age of a shard's newest record done, unless nothing waits.
+func Lag(newest time.Time, emptyPolls int64) time.Duration {
 	if emptyPolls > 0 || newest.IsZero() {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package streamreader
+package streamapi
 
 import (
 	"context"
@@ -8,56 +8,56 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// openShard returns an iterator at a place. TRIM_HORIZON skips trimmed records without a word;
+// OpenShard returns an iterator at a place. TRIM_HORIZON skips trimmed records without a word;
 // so a shard that was whole when it was found is asked, after its iterator was
 // taken, whether its first record is still there.
-func openShard(ctx context.Context, calls Streams, streamARN string, shard shardInfo, from place) (*string, error) {
+func OpenShard(ctx context.Context, calls Streams, streamARN string, shard Shard, from Place) (*string, error) {
 	in := &dynamodbstreams.GetShardIteratorInput{
 		StreamArn:         &streamARN,
-		ShardId:           &shard.id,
+		ShardId:           &shard.ID,
 		ShardIteratorType: streams.ShardIteratorTypeTrimHorizon,
 	}
 	switch {
-	case from.after != "":
+	case from.After != "":
 		in.ShardIteratorType = streams.ShardIteratorTypeAfterSequenceNumber
-		in.SequenceNumber = &from.after
-	case from.at != "":
+		in.SequenceNumber = &from.After
+	case from.At != "":
 		in.ShardIteratorType = streams.ShardIteratorTypeAtSequenceNumber
-		in.SequenceNumber = &from.at
+		in.SequenceNumber = &from.At
 	}
 	out, err := calls.GetShardIterator(ctx, in)
 	if err != nil {
-		return nil, fmt.Errorf("opening shard %s: %w", shard.id, err)
+		return nil, fmt.Errorf("opening shard %s: %w", shard.ID, err)
 	}
 	if out.ShardIterator == nil {
-		return nil, permanentf("opening shard %s: the stream gave no iterator", shard.id)
+		return nil, Permanentf("opening shard %s: the stream gave no iterator", shard.ID)
 	}
-	if in.SequenceNumber == nil && from.whole {
-		if _, err := holdsStart(ctx, calls, streamARN, shard); err != nil {
+	if in.SequenceNumber == nil && from.Whole {
+		if _, err := HoldsStart(ctx, calls, streamARN, shard); err != nil {
 			return nil, err
 		}
 	}
 	return out.ShardIterator, nil
 }
 
-// holdsStart asks whether the shard still holds its first record. An error is
+// HoldsStart asks whether the shard still holds its first record. An error is
 // a TrimmedDataAccessException, a ResourceNotFoundException, or one to retry;
 // an endpoint that does not understand the question answers neither yes nor no.
-func holdsStart(ctx context.Context, calls Streams, streamARN string, shard shardInfo) (bool, error) {
-	if shard.start == "" {
+func HoldsStart(ctx context.Context, calls Streams, streamARN string, shard Shard) (bool, error) {
+	if shard.Start == "" {
 		return false, nil
 	}
 	_, err := calls.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
 		StreamArn:         &streamARN,
-		ShardId:           &shard.id,
+		ShardId:           &shard.ID,
 		ShardIteratorType: streams.ShardIteratorTypeAtSequenceNumber,
-		SequenceNumber:    &shard.start,
+		SequenceNumber:    &shard.Start,
 	})
-	if err != nil && classify(err) == verdictFatal {
+	if err != nil && Classify(err) == VerdictFatal {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("asking for the first record of shard %s: %w", shard.id, err)
+		return false, fmt.Errorf("asking for the first record of shard %s: %w", shard.ID, err)
 	}
 	return true, nil
 }

@@ -1,14 +1,15 @@
-package streamreader
+package shardlist
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"pgregory.net/rapid"
+
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
 func TestPlanLineage(t *testing.T) {
@@ -34,25 +35,25 @@ func TestPlanLineage(t *testing.T) {
 		{name: "all finished", listed: "a b<a", leases: "a=SHARD_END b=SHARD_END"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var listed []shardInfo
+			var listed []streamapi.Shard
 			for _, text := range strings.Fields(test.listed) {
 				id, parent, _ := strings.Cut(text, "<")
-				listed = append(listed, shardInfo{id: id, parent: parent})
+				listed = append(listed, streamapi.Shard{ID: id, Parent: parent})
 			}
-			leases := map[string]Lease{}
+			rows := map[string]leases.Lease{}
 			for _, text := range strings.Fields(test.leases) {
 				id, checkpoint, _ := strings.Cut(text, "=")
-				leases[id] = Lease{Shard: id, Checkpoint: checkpoint}
+				rows[id] = leases.Lease{Shard: id, Checkpoint: checkpoint}
 			}
-			plan := planLineage("arn", listed, leases, hasProgress(leases))
+			plan := PlanLineage("arn", listed, rows, HasProgress(rows))
 			var read, created, missing []string
-			for _, s := range plan.read {
-				read = append(read, s.id)
+			for _, s := range plan.Read {
+				read = append(read, s.ID)
 			}
-			for _, l := range plan.create {
+			for _, l := range plan.Create {
 				created = append(created, l.Shard)
 			}
-			for _, l := range plan.missing {
+			for _, l := range plan.Missing {
 				missing = append(missing, l.Shard)
 			}
 			for what, pair := range map[string][2]string{
@@ -70,26 +71,28 @@ func TestPlanLineage(t *testing.T) {
 }
 
 func TestRowsThatServeNobodyAnyMore(t *testing.T) {
-	end := func(shard, parent string) Lease { return Lease{Shard: shard, Parent: parent, Checkpoint: ShardEnd} }
+	end := func(shard, parent string) leases.Lease {
+		return leases.Lease{Shard: shard, Parent: parent, Checkpoint: leases.ShardEnd}
+	}
 	for _, test := range []struct {
 		name   string
-		listed []shardInfo
-		leases []Lease
+		listed []streamapi.Shard
+		leases []leases.Lease
 		want   int
 	}{
-		{"its child is finished too", nil, []Lease{end("a", ""), end("b", "a")}, 1},
-		{"still listed", []shardInfo{{id: "a"}}, []Lease{end("a", ""), end("b", "a")}, 0},
-		{"no child was seen yet", nil, []Lease{end("a", "")}, 0},
-		{"a child is being read", nil, []Lease{end("a", ""), end("b", "a"), {Shard: "c", Parent: "a", Checkpoint: "4"}}, 0},
-		{"a child has no row yet", []shardInfo{{id: "c", parent: "a"}}, []Lease{end("a", ""), end("b", "a")}, 0},
-		{"not finished", nil, []Lease{{Shard: "a", Checkpoint: "4"}, end("b", "a")}, 0},
+		{"its child is finished too", nil, []leases.Lease{end("a", ""), end("b", "a")}, 1},
+		{"still listed", []streamapi.Shard{{ID: "a"}}, []leases.Lease{end("a", ""), end("b", "a")}, 0},
+		{"no child was seen yet", nil, []leases.Lease{end("a", "")}, 0},
+		{"a child is being read", nil, []leases.Lease{end("a", ""), end("b", "a"), {Shard: "c", Parent: "a", Checkpoint: "4"}}, 0},
+		{"a child has no row yet", []streamapi.Shard{{ID: "c", Parent: "a"}}, []leases.Lease{end("a", ""), end("b", "a")}, 0},
+		{"not finished", nil, []leases.Lease{{Shard: "a", Checkpoint: "4"}, end("b", "a")}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			leases := map[string]Lease{}
+			rows := map[string]leases.Lease{}
 			for _, l := range test.leases {
-				leases[l.Shard] = l
+				rows[l.Shard] = l
 			}
-			if got := planLineage("arn", test.listed, leases, hasProgress(leases)).done; len(got) != test.want {
+			if got := PlanLineage("arn", test.listed, rows, HasProgress(rows)).Done; len(got) != test.want {
 				t.Errorf("%v, want %d rows", got, test.want)
 			}
 		})
@@ -102,37 +105,37 @@ func TestEveryShardIsReadOnceAndAfterItsParent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		count := rapid.IntRange(0, 25).Draw(t, "count")
 		names := rapid.Permutation(nameList(count)).Draw(t, "names")
-		all := make([]shardInfo, count)
+		all := make([]streamapi.Shard, count)
 		for i := range all {
-			all[i].id = names[i]
+			all[i].ID = names[i]
 			if p := rapid.IntRange(-1, i-1).Draw(t, "parent"); p >= 0 {
-				all[i].parent = names[p]
+				all[i].Parent = names[p]
 			} else if rapid.Bool().Draw(t, "orphan") {
-				all[i].parent = "trimmed-long-ago"
+				all[i].Parent = "trimmed-long-ago"
 			}
 		}
-		leases := map[string]Lease{}
+		rows := map[string]leases.Lease{}
 		reading, finished := []string{}, map[string]bool{}
 		for range 10 * (count + 1) {
 			listed := rapid.Permutation(all).Draw(t, "listed")
-			plan := planLineage("arn", listed, leases, hasProgress(leases))
-			if len(plan.missing) > 0 {
-				t.Fatalf("missing %v although every shard is listed", plan.missing)
+			plan := PlanLineage("arn", listed, rows, HasProgress(rows))
+			if len(plan.Missing) > 0 {
+				t.Fatalf("missing %v although every shard is listed", plan.Missing)
 			}
-			for _, l := range plan.create {
-				if _, ok := leases[l.Shard]; ok {
+			for _, l := range plan.Create {
+				if _, ok := rows[l.Shard]; ok {
 					t.Fatalf("a second row for %s", l.Shard)
 				}
-				leases[l.Shard] = l
+				rows[l.Shard] = l
 			}
-			for _, s := range plan.read {
+			for _, s := range plan.Read {
 				switch {
-				case finished[s.id]:
-					t.Fatalf("%s is read again", s.id)
-				case s.parent != "" && s.parent != "trimmed-long-ago" && !finished[s.parent]:
-					t.Fatalf("%s is read before its parent %s is finished", s.id, s.parent)
-				case !slices.Contains(reading, s.id):
-					reading = append(reading, s.id)
+				case finished[s.ID]:
+					t.Fatalf("%s is read again", s.ID)
+				case s.Parent != "" && s.Parent != "trimmed-long-ago" && !finished[s.Parent]:
+					t.Fatalf("%s is read before its parent %s is finished", s.ID, s.Parent)
+				case !slices.Contains(reading, s.ID):
+					reading = append(reading, s.ID)
 				}
 			}
 			if len(reading) == 0 {
@@ -142,9 +145,9 @@ func TestEveryShardIsReadOnceAndAfterItsParent(t *testing.T) {
 			id := reading[i]
 			reading = slices.Delete(reading, i, i+1)
 			finished[id] = true
-			l := leases[id]
-			l.Checkpoint = ShardEnd
-			leases[id] = l
+			l := rows[id]
+			l.Checkpoint = leases.ShardEnd
+			rows[id] = l
 		}
 		if len(finished) != count {
 			t.Fatalf("%d of %d shards were read", len(finished), count)
@@ -158,28 +161,4 @@ func nameList(n int) []string {
 		names[i] = fmt.Sprintf("shard%02d", i)
 	}
 	return names
-}
-
-// overtaken lets another process finish a shard between this one's plan and its row.
-type overtaken struct{ Checkpoints }
-
-func (c overtaken) Create(ctx context.Context, l Lease) (Lease, error) {
-	if l.Shard == "parent" {
-		l.Checkpoint = ShardEnd
-	}
-	return c.Checkpoints.Create(ctx, l)
-}
-
-func TestAShardThatAnotherProcessFinishedAfterThePlanIsLeftAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, c := newFakeStream(), &collector{}
-		parent := f.open("parent", "")
-		f.write(parent, "done", 3)
-		f.close(parent)
-		f.write(f.open("child", "parent"), "next", 2)
-		if err := newTestReader(t, f, overtaken{NewMemoryCheckpoints()}, c).Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		wantItems(t, c, map[string]int{"next": 2})
-	})
 }

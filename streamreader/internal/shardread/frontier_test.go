@@ -1,4 +1,4 @@
-package streamreader
+package shardread
 
 import (
 	"strconv"
@@ -7,14 +7,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
-func markAt(t interface{ Fatal(...any) }, n int) mark {
+func markAt(t interface{ Fatal(...any) }, n int) streamapi.Mark {
 	p, err := change.NewPosition("label", strconv.Itoa(n))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mark{position: p, sequence: strconv.Itoa(n)}
+	return streamapi.Mark{Position: p, Sequence: strconv.Itoa(n)}
 }
 
 // Whatever the processor reports, and however often records come again, a
@@ -48,7 +49,7 @@ func TestCheckpointNeverPassesARecordThatIsNotDone(t *testing.T) {
 				done = max(done, read-len(f.pending))
 			case 2:
 				if m, ok := f.unsaved(); ok {
-					n, _ := strconv.Atoi(m.sequence)
+					n, _ := strconv.Atoi(m.Sequence)
 					if n > done || n <= saved {
 						t.Fatalf("checkpoint %d, with %d done and %d saved", n, done, saved)
 					}

@@ -1,4 +1,4 @@
-package streamreader
+package streamapi
 
 import (
 	"context"
@@ -16,9 +16,12 @@ type Streams interface {
 
 var _ Streams = (*dynamodbstreams.Client)(nil)
 
-// callLeast is the least time that a call to the stream gets: a page is up
+// CallLeast is the least time that a call to the stream gets: a page is up
 // to 1 MB (API reference of DynamoDB Streams, GetRecords).
-const callLeast = 5 * time.Second
+const CallLeast = 5 * time.Second
+
+// Bound returns streams whose calls are given up after a time.
+func Bound(calls Streams, most time.Duration) Streams { return boundedStreams{calls, most} }
 
 // boundedStreams gives up calls that hang.
 type boundedStreams struct {

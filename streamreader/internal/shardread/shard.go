@@ -1,4 +1,4 @@
-package streamreader
+package shardread
 
 import (
 	"context"
@@ -10,17 +10,18 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
-// shardReader reads one shard from its checkpoint to its end. One goroutine
+// Reader reads one shard from its checkpoint to its end. One goroutine
 // runs it; only what mu guards is seen by others.
-type shardReader struct {
-	cfg     *shardConfig
-	info    shardInfo
-	random  *rand.Rand // the shard's own numbers: the same names draw the same ones
-	failing *waits     // between tries, until something is done
+type Reader struct {
+	cfg     *Config
+	Info    streamapi.Shard
+	random  *rand.Rand         // the shard's own numbers: the same names draw the same ones
+	failing *streamapi.Backoff // between tries, until something is done
 
-	held        *leases.Held
+	Held        *leases.Held
 	front       frontier
 	ahead       *ahead
 	reopened    bool            // because it was trimmed; nothing was answered since
@@ -35,28 +36,28 @@ type shardReader struct {
 	savedAt     time.Time
 
 	mu       sync.Mutex
-	progress progress
+	progress Progress
 	closed   bool     // the stream lists the shard as closed
 	children []string // as the stream lists them
 }
 
-// progress is what Stats and Drain want to know of a shard.
-type progress struct {
-	emptyPolls int       // polls in a row that found nothing, while nothing is in flight
+// Progress is what Stats and Drain want to know of a shard.
+type Progress struct {
+	EmptyPolls int       // polls in a row that found nothing, while nothing is in flight
 	quietPolls int       // of these, those made since any worker was seen to apply records
 	quietSince int64     // the count of applied batches that quietPolls belongs to
 	unsaved    bool      // something is done that no checkpoint names yet
-	newest     time.Time // creation of the newest record done; of the first one read while none is
+	Newest     time.Time // creation of the newest record done; of the first one read while none is
 	oldest     time.Time // creation of the oldest record that was read and is not done; zero if there is none
-	at         time.Time // the last time that a poll or a batch succeeded
-	answered   time.Time // the last time that a page came; zero if none did
+	At         time.Time // the last time that a poll or a batch succeeded
+	Answered   time.Time // the last time that a page came; zero if none did
 }
 
 // errHandover is the cause with which the reading ends when another worker has asked for the shard.
 var errHandover = errors.New("another worker has asked for the shard")
 
-// releaseMax bounds the write that gives a lease up.
-const releaseMax = 5 * time.Second
+// ReleaseMax bounds the write that gives a lease up.
+const ReleaseMax = 5 * time.Second
 
 type outcome uint8
 
@@ -68,69 +69,69 @@ const (
 	outcomeFatal
 )
 
-// newShardReader makes the reader of a shard whose lease this worker holds.
-func newShardReader(cfg *shardConfig, info shardInfo, held *leases.Held) *shardReader {
-	return &shardReader{
-		cfg: cfg, info: info, held: held, ahead: newAhead(cfg, info),
-		random:   rand.New(rand.NewPCG(nameHash(cfg.WorkerID), nameHash(info.id))),
-		progress: progress{at: time.Now()},
+// New makes the reader of a shard whose lease this worker holds.
+func New(cfg *Config, info streamapi.Shard, held *leases.Held) *Reader {
+	return &Reader{
+		cfg: cfg, Info: info, Held: held, ahead: newAhead(cfg, info),
+		random:   rand.New(rand.NewPCG(streamapi.NameHash(cfg.WorkerID), streamapi.NameHash(info.ID))),
+		progress: Progress{At: time.Now()},
 	}
 }
 
-// run reads until the shard is finished, ctx ends, the lease is lost or asked
+// Run reads until the shard is finished, ctx ends, the lease is lost or asked
 // for, or an error that no retry cures. work is the context of what must be
 // finished also when ctx has ended: the batch in hand and the last checkpoint.
-func (s *shardReader) run(ctx, work context.Context) error {
+func (s *Reader) Run(ctx, work context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	work, abort := graceful(ctx, work, s.cfg.StopTimeout)
+	work, abort := Graceful(ctx, work, s.cfg.StopTimeout)
 	defer abort()
-	s.held.Arm(func() { stop(leases.ErrLost); abort() }, func() { stop(errHandover) }, s.describe)
-	defer s.held.Leave()
+	s.Held.Arm(func() { stop(leases.ErrLost); abort() }, func() { stop(errHandover) }, s.describe)
+	defer s.Held.Leave()
 	defer s.ahead.drop() // waits for the call under way; the checkpoint need not
 	err := s.follow(ctx, work)
 	s.ahead.interrupt()
 	s.putDown()
 	switch {
-	case errors.Is(err, leases.ErrLost), s.held.Lease().Finished():
+	case errors.Is(err, leases.ErrLost), s.Held.Lease().Finished():
 		return err
-	case !s.held.Trusted():
+	case !s.Held.Trusted():
 		return leases.ErrTrustOver // what the row says is no longer ours to change
 	}
 	if saveErr := s.letGo(work); saveErr != nil && err == nil {
-		err = fmt.Errorf("last checkpoint of shard %s: %w", s.info.id, saveErr)
+		err = fmt.Errorf("last checkpoint of shard %s: %w", s.Info.ID, saveErr)
 	}
 	return err
 }
 
 // letGo writes the last checkpoint and releases the lease, in one write.
-func (s *shardReader) letGo(work context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), releaseMax)
+func (s *Reader) letGo(work context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), ReleaseMax)
 	defer cancel()
 	m, unsaved := s.front.unsaved()
-	b := newWaits(s.cfg.WorkerID + s.info.id)
+	b := streamapi.NewBackoff(s.cfg.WorkerID + s.Info.ID)
 	for {
-		err := s.held.Release(ctx, func(l *leases.Lease) {
+		err := s.Held.Release(ctx, func(l *leases.Lease) {
 			if unsaved {
-				m.checkpoint(l)
+				checkpointOf(m)(l)
 			}
 		})
-		if err == nil || classify(err) != verdictRetry {
+		if err == nil || streamapi.Classify(err) != streamapi.VerdictRetry {
 			return err
 		}
-		if sleep(ctx, b.NextBackOff()) == nil {
+		if streamapi.Sleep(ctx, b.NextBackOff()) == nil {
 			continue
 		}
 		if unsaved {
 			return err
 		}
-		s.cfg.Logger.Warn("a lease could not be released", "shard", s.info.id, "error", err)
+		s.cfg.Logger.Warn("a lease could not be released", "shard", s.Info.ID, "error", err)
 		return nil // it ends by itself, and the row says all that is done
 	}
 }
 
-func (s *shardReader) follow(ctx, work context.Context) error {
-	s.failing = newWaits(s.cfg.WorkerID + s.info.id)
+func (s *Reader) follow(ctx, work context.Context) error {
+	s.failing = streamapi.NewBackoff(s.cfg.WorkerID + s.Info.ID)
 	if err := s.resume(); err != nil {
 		return err
 	}
@@ -147,14 +148,14 @@ func (s *shardReader) follow(ctx, work context.Context) error {
 		case result == outcomeRetry:
 			wait = s.failing.NextBackOff()
 			s.yield(wait)
-			s.cfg.Logger.Warn("reading a shard failed, will retry", "shard", s.info.id, "wait", wait, "error", err)
+			s.cfg.Logger.Warn("reading a shard failed, will retry", "shard", s.Info.ID, "wait", wait, "error", err)
 		case result == outcomeIdle:
 			s.failing.Reset()
 			wait = s.idleWait() - time.Since(s.answeredAt)
 		default:
 			s.failing.Reset()
 		}
-		if sleep(ctx, wait) != nil {
+		if streamapi.Sleep(ctx, wait) != nil {
 			return nil
 		}
 	}
@@ -162,23 +163,23 @@ func (s *shardReader) follow(ctx, work context.Context) error {
 }
 
 // resume starts behind the row's checkpoint.
-func (s *shardReader) resume() error {
-	checkpoint := s.held.Lease().Checkpoint
+func (s *Reader) resume() error {
+	checkpoint := s.Held.Lease().Checkpoint
 	if checkpoint == leases.TrimHorizon {
 		return nil
 	}
-	p, err := s.cfg.Decoder.position(checkpoint)
+	p, err := s.cfg.Decoder.Position(checkpoint)
 	if err != nil {
-		return permanentf("checkpoint of shard %s: %w", s.info.id, err)
+		return streamapi.Permanentf("checkpoint of shard %s: %w", s.Info.ID, err)
 	}
-	s.front.resumeAt(mark{position: p, sequence: checkpoint})
+	s.front.resumeAt(streamapi.Mark{Position: p, Sequence: checkpoint})
 	return nil
 }
 
 // poll takes the next page unless there is something in hand, applies one batch,
 // and takes the step behind it. A batch that fails half way stays in hand for
 // the next poll.
-func (s *shardReader) poll(ctx, work context.Context) (outcome, error) {
+func (s *Reader) poll(ctx, work context.Context) (outcome, error) {
 	if len(s.hand) == 0 && !s.end {
 		p, result, err := s.next(ctx, work)
 		if result != outcomeMore {
@@ -201,13 +202,13 @@ func (s *shardReader) poll(ctx, work context.Context) (outcome, error) {
 	if s.end {
 		return s.finish(work)
 	}
-	s.note(false, 0)
+	s.Note(false, 0)
 	return outcomeMore, nil
 }
 
 // next waits for a page and returns it with outcomeMore, or says what came
 // instead. Nothing is in hand, and all before the page is done.
-func (s *shardReader) next(ctx, work context.Context) (*page, outcome, error) {
+func (s *Reader) next(ctx, work context.Context) (*page, outcome, error) {
 	began := time.Now()
 	for {
 		if p := s.ahead.first(); p != nil {
@@ -233,37 +234,37 @@ func (s *shardReader) next(ctx, work context.Context) (*page, outcome, error) {
 }
 
 // idled takes the step behind a page without records.
-func (s *shardReader) idled(work context.Context, p *page) (outcome, error) {
+func (s *Reader) idled(work context.Context, p *page) (outcome, error) {
 	s.streak = 0
 	if err := s.saveIfDue(work); err != nil {
 		return outcomeFatal, err
 	}
 	// A page asked for while a batch was being applied does not tell what the batch itself wrote.
-	s.note(!p.asked.Before(s.handAt), p.applies)
+	s.Note(!p.asked.Before(s.handAt), p.applies)
 	return outcomeIdle, nil
 }
 
 // place is where the shard is to be opened when nothing is in hand.
-func (s *shardReader) place() place {
-	return place{after: s.front.reached.sequence, at: s.first, whole: s.held.Lease().Whole}
+func (s *Reader) place() streamapi.Place {
+	return streamapi.Place{After: s.front.reached.Sequence, At: s.first, Whole: s.Held.Lease().Whole}
 }
 
 // judge says what a failed call to the stream means for this shard.
-func (s *shardReader) judge(err error) (outcome, error) {
-	switch classify(err) {
-	case verdictExpired:
+func (s *Reader) judge(err error) (outcome, error) {
+	switch streamapi.Classify(err) {
+	case streamapi.VerdictExpired:
 		s.ahead.reopen() // behind the last record done
 		return outcomeRetry, err
-	case verdictTrimmed:
+	case streamapi.VerdictTrimmed:
 		if s.nothingMissed() {
 			s.ahead.reopen()
 			s.reopened = true
 			return outcomeRetry, err
 		}
 		return outcomeFatal, s.trimmed(err)
-	case verdictGone:
+	case streamapi.VerdictGone:
 		return outcomeFatal, s.trimmed(err)
-	case verdictRetry:
+	case streamapi.VerdictRetry:
 		return s.unanswered(err)
 	}
 	return outcomeFatal, err
@@ -274,16 +275,16 @@ func (s *shardReader) judge(err error) (outcome, error) {
 // answer is so fresh that whatever came since is still held. An emulator
 // refuses the iterator of a shard that never held a record once other tables
 // are written. It is tried once in a row.
-func (s *shardReader) nothingMissed() bool {
-	return !s.reopened && s.ahead.opened() && s.front.reached.sequence == "" && time.Since(s.answeredAt) < retention/2
+func (s *Reader) nothingMissed() bool {
+	return !s.reopened && s.ahead.opened() && s.front.reached.Sequence == "" && time.Since(s.answeredAt) < retention/2
 }
 
-func (s *shardReader) trimmed(err error) error {
+func (s *Reader) trimmed(err error) error {
 	checkpoint := leases.TrimHorizon
-	if s.front.reached.sequence != "" {
-		checkpoint = s.front.reached.sequence
+	if s.front.reached.Sequence != "" {
+		checkpoint = s.front.reached.Sequence
 	}
-	return &TrimmedError{StreamARN: s.cfg.StreamARN, Shard: s.info.id, Checkpoint: checkpoint, Err: err}
+	return &streamapi.TrimmedError{StreamARN: s.cfg.StreamARN, Shard: s.Info.ID, Checkpoint: checkpoint, Err: err}
 }
 
 // retention is how long a stream holds records (DynamoDB developer guide, "Change data capture for DynamoDB Streams").

@@ -1,4 +1,4 @@
-package streamreader
+package shardread
 
 import (
 	"errors"
@@ -9,12 +9,12 @@ import (
 // silentTerms without a page is how long a worker keeps a shard.
 const silentTerms = 3
 
-// errUnanswered ends the reading of a shard that another worker may be able to read.
-var errUnanswered = errors.New("the stream does not answer this worker")
+// ErrUnanswered ends the reading of a shard that another worker may be able to read.
+var ErrUnanswered = errors.New("the stream does not answer this worker")
 
 // answered notes what a page tells of the stream. It was waited for as long
 // before the stream was asked: that is no silence.
-func (s *shardReader) answered(p *page, waited time.Duration) {
+func (s *Reader) answered(p *page, waited time.Duration) {
 	if !p.heard.IsZero() {
 		s.answeredAt = p.heard
 	}
@@ -27,12 +27,12 @@ func (s *shardReader) answered(p *page, waited time.Duration) {
 	s.silentSince = time.Time{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.progress.answered = p.heard
+	s.progress.Answered = p.heard
 }
 
 // unanswered judges a call that failed and may succeed later. Others must not
 // take the shard for empty meanwhile.
-func (s *shardReader) unanswered(err error) (outcome, error) {
+func (s *Reader) unanswered(err error) (outcome, error) {
 	s.forgetEmptyPolls()
 	if s.silentSince.IsZero() {
 		s.silentSince = time.Now()
@@ -40,19 +40,19 @@ func (s *shardReader) unanswered(err error) (outcome, error) {
 	if time.Since(s.silentSince) < silentTerms*s.cfg.LeaseTerm {
 		return outcomeRetry, err
 	}
-	return outcomeFatal, fmt.Errorf("%w: %w", errUnanswered, err)
+	return outcomeFatal, fmt.Errorf("%w: %w", ErrUnanswered, err)
 }
 
-// resumeFrom goes on where the shard's former reader has given up, if no other worker
+// ResumeFrom goes on where the shard's former reader has given up, if no other worker
 // has written the shard's row since then: what that one knew shows for how long the
 // shard was not read.
-func (s *shardReader) resumeFrom(former *shardReader) {
-	if s.held.Lease().Counter != former.held.Lease().Counter+1 {
+func (s *Reader) ResumeFrom(former *Reader) {
+	if s.Held.Lease().Counter != former.Held.Lease().Counter+1 {
 		return
 	}
 	s.ahead.resume(former.ahead)
 	s.first = former.first
 	s.reopened, s.answeredAt = former.reopened, former.answeredAt
-	s.progress = former.snapshot()
+	s.progress = former.Snapshot()
 	s.progress.unsaved = false // it was saved when the shard was given up
 }

@@ -1,4 +1,4 @@
-package streamreader
+package shardread
 
 import (
 	"context"
@@ -10,55 +10,57 @@ import (
 )
 
 const (
-	// pageBytesMax and recordsPageMax are the most that GetRecords returns (API
-	// reference of DynamoDB Streams, GetRecords).
-	pageBytesMax   = 1 << 20
-	recordsPageMax = 1000
+	// PageBytesMax is the most bytes that GetRecords returns (API reference of
+	// DynamoDB Streams, GetRecords).
+	PageBytesMax = 1 << 20
+	// RecordsPageMax is the most records that it returns (the same place).
+	RecordsPageMax = 1000
 	// recordLeast is what a record counts at least, however small: it takes
 	// memory beside its bytes. So bytes bound the number of records, too.
 	recordLeast = 1 << 10
 )
 
-// buffer bounds what all shards of a reader hold in memory: pages in hand, read
+// Buffer bounds what all shards of a reader hold in memory: pages in hand, read
 // ahead, and on their way. A call to GetRecords reserves room for the largest
 // page. Who holds nothing waits for room in the order of asking; who holds
 // something, which it can work off, takes more only if nobody waits and half of
 // the room stays free. So the room always comes back, and one shard that is
 // slow leaves some to the others.
-type buffer struct {
+type Buffer struct {
 	room    *semaphore.Weighted
 	spared  int64 // bytes that reading ahead leaves free
 	waiting atomic.Int64
 }
 
-func newBuffer(bytesMax int64) *buffer {
-	return &buffer{room: semaphore.NewWeighted(bytesMax), spared: bytesMax / 2}
+// NewBuffer returns a bound of so many bytes.
+func NewBuffer(bytesMax int64) *Buffer {
+	return &Buffer{room: semaphore.NewWeighted(bytesMax), spared: bytesMax / 2}
 }
 
 // reserve waits for the room of one page.
-func (b *buffer) reserve(ctx context.Context) error {
-	if b.room.TryAcquire(pageBytesMax) {
+func (b *Buffer) reserve(ctx context.Context) error {
+	if b.room.TryAcquire(PageBytesMax) {
 		return nil
 	}
 	b.waiting.Add(1)
 	defer b.waiting.Add(-1)
-	return b.room.Acquire(ctx, pageBytesMax)
+	return b.room.Acquire(ctx, PageBytesMax)
 }
 
 // reserveAhead takes the room of one page if half of all is free beside it, and
 // nobody waits.
-func (b *buffer) reserveAhead() bool {
-	if !b.room.TryAcquire(pageBytesMax + b.spared) {
+func (b *Buffer) reserveAhead() bool {
+	if !b.room.TryAcquire(PageBytesMax + b.spared) {
 		return false
 	}
 	b.room.Release(b.spared)
 	return true
 }
 
-func (b *buffer) release(bytes int64) { b.room.Release(bytes) }
+func (b *Buffer) release(bytes int64) { b.room.Release(bytes) }
 
 // short reports whether somebody waits for room.
-func (b *buffer) short() bool { return b.waiting.Load() > 0 }
+func (b *Buffer) short() bool { return b.waiting.Load() > 0 }
 
 // bytesOf is what records count, never more than was reserved for them.
 func bytesOf(records []streams.Record) int64 {
@@ -70,5 +72,5 @@ func bytesOf(records []streams.Record) int64 {
 		}
 		sum += max(size, recordLeast)
 	}
-	return min(sum, pageBytesMax)
+	return min(sum, PageBytesMax)
 }

@@ -1,4 +1,4 @@
-package streamreader
+package shardread
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
-// shardConfig is what all shards that one worker reads have in common.
-type shardConfig struct {
-	Streams   Streams
+// Config is what all shards that one worker reads have in common.
+type Config struct {
+	Streams   streamapi.Streams
 	StreamARN string
 	WorkerID  string
-	Decoder   decoder
+	Decoder   streamapi.Decoder
 	Process   func(ctx context.Context, records []change.Record) (done int, err error)
 	Logger    *slog.Logger
 
@@ -27,7 +28,7 @@ type shardConfig struct {
 	Drains             bool
 
 	Turns   chan struct{} // holds one token for each batch that is being processed right now
-	Buffer  *buffer
+	Buffer  *Buffer
 	Applies *atomic.Int64     // batches applied: by this worker, and as far as it sees by other workers
 	OnIdle  func()            // called when a shard has been empty for DrainPolls polls
 	OnDone  func(records int) // called after each batch

@@ -1,4 +1,4 @@
-package streamreader
+package shardread
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/change"
@@ -17,7 +20,7 @@ import (
 type page struct {
 	raw     []streams.Record // as it came; nil once it is decoded
 	records []change.Record
-	marks   []mark
+	marks   []streamapi.Mark
 	count   int       // of records
 	end     bool      // the shard has no more than this
 	bytes   int64     // that it takes of the buffer
@@ -33,8 +36,8 @@ type page struct {
 // error, at the shard's end, with one full batch waiting, or without room for
 // reading ahead. The shard's own goroutine takes the pages and starts it again.
 type ahead struct {
-	cfg     *shardConfig
-	shard   shardInfo
+	cfg     *Config
+	shard   streamapi.Shard
 	arrived chan struct{} // holds a token when something has come
 
 	iterator *string // behind the last page; nil: to be opened. Of the goroutine while there is one
@@ -48,13 +51,13 @@ type ahead struct {
 	wg      sync.WaitGroup
 }
 
-func newAhead(cfg *shardConfig, shard shardInfo) *ahead {
+func newAhead(cfg *Config, shard streamapi.Shard) *ahead {
 	return &ahead{cfg: cfg, shard: shard, arrived: make(chan struct{}, 1), cancel: func() {}}
 }
 
 // start fetches, as soon as there is room, unless a page is there or on its
 // way. The caller has nothing in hand, so it is done up to from.
-func (a *ahead) start(ctx context.Context, from place) {
+func (a *ahead) start(ctx context.Context, from streamapi.Place) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.busy || len(a.pages) > 0 {
@@ -74,7 +77,7 @@ func (a *ahead) extend(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.busy && a.wanted() && a.cfg.Buffer.reserveAhead() {
-		a.goOn(ctx, func(ctx context.Context) { a.run(ctx, place{}) })
+		a.goOn(ctx, func(ctx context.Context) { a.run(ctx, streamapi.Place{}) })
 	}
 }
 
@@ -88,7 +91,7 @@ func (a *ahead) goOn(ctx context.Context, run func(context.Context)) {
 }
 
 // run has the room of one page when it begins, and gives it back.
-func (a *ahead) run(ctx context.Context, from place) {
+func (a *ahead) run(ctx context.Context, from streamapi.Place) {
 	for a.put(ctx, a.fetch(ctx, from)) {
 	}
 }
@@ -111,18 +114,18 @@ func (a *ahead) put(ctx context.Context, p *page) bool {
 }
 
 // fetch reads the page behind the iterator.
-func (a *ahead) fetch(ctx context.Context, from place) *page {
+func (a *ahead) fetch(ctx context.Context, from streamapi.Place) *page {
 	p := &page{asked: time.Now(), applies: a.cfg.Applies.Load()}
-	defer func() { a.cfg.Buffer.release(pageBytesMax - p.bytes) }()
+	defer func() { a.cfg.Buffer.release(PageBytesMax - p.bytes) }()
 	if a.iterator == nil {
-		if a.iterator, p.err = openShard(ctx, a.cfg.Streams, a.cfg.StreamARN, a.shard, from); p.err != nil {
+		if a.iterator, p.err = streamapi.OpenShard(ctx, a.cfg.Streams, a.cfg.StreamARN, a.shard, from); p.err != nil {
 			return p
 		}
 		p.heard = time.Now()
 	}
-	out, err := a.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: a.iterator, Limit: aws.Int32(recordsPageMax)})
+	out, err := a.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: a.iterator, Limit: aws.Int32(RecordsPageMax)})
 	if err != nil {
-		p.err = fmt.Errorf("reading shard %s: %w", a.shard.id, err)
+		p.err = fmt.Errorf("reading shard %s: %w", a.shard.ID, err)
 		return p
 	}
 	p.raw, p.count, p.heard = out.Records, len(out.Records), time.Now()
@@ -159,8 +162,8 @@ func (a *ahead) decode(p *page) {
 		return
 	}
 	var err error
-	if p.records, p.marks, err = a.cfg.Decoder.records(p.raw); err != nil {
-		p.err = &permanentError{fmt.Errorf("shard %s: %w", a.shard.id, err)}
+	if p.records, p.marks, err = a.cfg.Decoder.Records(p.raw); err != nil {
+		p.err = streamapi.Permanent(fmt.Errorf("shard %s: %w", a.shard.ID, err))
 		a.cfg.Buffer.release(p.bytes)
 		p.bytes = 0
 	}

@@ -1,23 +1,25 @@
-package streamreader
+package shardread
+
+import "github.com/dynamill/dynamill/streamreader/internal/streamapi"
 
 // frontier knows how far one shard is done: the last record of which it and
 // all before it are done, whatever comes after. It is pure and has no clock.
 type frontier struct {
-	pending []mark // handed to the processor, not done yet; in the shard's order
-	reached mark   // the last record done; zero if none
-	saved   mark   // the last record that a checkpoint names
+	pending []streamapi.Mark // handed to the processor, not done yet; in the shard's order
+	reached streamapi.Mark   // the last record done; zero if none
+	saved   streamapi.Mark   // the last record that a checkpoint names
 }
 
 // resumeAt starts where a checkpoint left off.
-func (f *frontier) resumeAt(m mark) { f.reached, f.saved = m, m }
+func (f *frontier) resumeAt(m streamapi.Mark) { f.reached, f.saved = m, m }
 
 // hand notes records that are about to be given to the processor.
-func (f *frontier) hand(marks ...mark) { f.pending = append(f.pending, marks...) }
+func (f *frontier) hand(marks ...streamapi.Mark) { f.pending = append(f.pending, marks...) }
 
 // forget takes back what was handed and is not done, and returns the sequence
 // number of the first of it.
 func (f *frontier) forget() string {
-	first := f.pending[0].sequence
+	first := f.pending[0].Sequence
 	f.pending = nil
 	return first
 }
@@ -25,11 +27,11 @@ func (f *frontier) forget() string {
 // advance notes that of the first given pending records, the first done are done.
 func (f *frontier) advance(done, given int) error {
 	if done < 0 || done > min(given, len(f.pending)) {
-		return permanentf("processor reports %d records done of %d", done, given)
+		return streamapi.Permanentf("processor reports %d records done of %d", done, given)
 	}
 	for _, m := range f.pending[:done] {
 		// A record that comes a second time never moves the frontier back.
-		if m.position.Compare(f.reached.position) > 0 {
+		if m.Position.Compare(f.reached.Position) > 0 {
 			f.reached = m
 		}
 	}
@@ -39,9 +41,9 @@ func (f *frontier) advance(done, given int) error {
 
 // unsaved returns the mark that a checkpoint should name now; false
 // if the last one names it already.
-func (f *frontier) unsaved() (mark, bool) {
-	return f.reached, f.reached.position.Compare(f.saved.position) > 0
+func (f *frontier) unsaved() (streamapi.Mark, bool) {
+	return f.reached, f.reached.Position.Compare(f.saved.Position) > 0
 }
 
 // save notes that a checkpoint names m.
-func (f *frontier) save(m mark) { f.saved = m }
+func (f *frontier) save(m streamapi.Mark) { f.saved = m }

@@ -1,13 +1,13 @@
-package streamreader
+package shardread
 
 import (
 	"context"
 	"time"
 )
 
-// graceful returns a context that ends with base, and at the latest when ctx
+// Graceful returns a context that ends with base, and at the latest when ctx
 // has been over for timeout.
-func graceful(ctx, base context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+func Graceful(ctx, base context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	work, cancel := context.WithCancel(base)
 	stop := context.AfterFunc(ctx, func() {
 		timer := time.NewTimer(timeout)

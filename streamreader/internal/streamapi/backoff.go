@@ -1,4 +1,4 @@
-package streamreader
+package streamapi
 
 import (
 	"context"
@@ -9,15 +9,16 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// waits double from 100 ms; chance makes each up to half shorter or longer, and
+// Backoff double from 100 ms; chance makes each up to half shorter or longer, and
 // none is longer than 20 s. It follows from a name, so that a proof can repeat it.
-type waits struct {
+type Backoff struct {
 	*backoff.ExponentialBackOff
 	random *rand.Rand
 }
 
-func newWaits(name string) *waits {
-	return &waits{random: rand.New(rand.NewPCG(nameHash(name), 1)), ExponentialBackOff: backoff.NewExponentialBackOff(
+// NewBackoff returns waits that the name decides.
+func NewBackoff(name string) *Backoff {
+	return &Backoff{random: rand.New(rand.NewPCG(NameHash(name), 1)), ExponentialBackOff: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(100*time.Millisecond),
 		backoff.WithRandomizationFactor(0),
 		backoff.WithMultiplier(2),
@@ -26,13 +27,13 @@ func newWaits(name string) *waits {
 }
 
 // NextBackOff is the next wait.
-func (w *waits) NextBackOff() time.Duration {
+func (w *Backoff) NextBackOff() time.Duration {
 	d := w.ExponentialBackOff.NextBackOff()
 	return d/2 + time.Duration(w.random.Int64N(int64(d)))
 }
 
-// sleep waits, or returns the context's cause if that ends first.
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, or returns the context's cause if that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
 	}
@@ -46,7 +47,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func nameHash(name string) uint64 {
+// NameHash is the seed of random numbers that follow from a name.
+func NameHash(name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	return h.Sum64()

@@ -1,4 +1,4 @@
-package streamreader
+package shardlist
 
 import (
 	"maps"
@@ -6,54 +6,57 @@ import (
 	"time"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/streamreader/internal/leases"
 )
 
 // skippedLeast is how long lists must show a shard as open before its lease is
 // taken for wrong. AWS does not say how soon a list shows that a shard has closed.
 const skippedLeast = 10 * time.Second
 
-// skipDetector finds shards that are open although their leases say SHARD_END:
+// SkipDetector finds shards that are open although their leases say SHARD_END:
 // no worker reads them, and the stream drops their records after a day. The lease
 // table was edited, for example. A list decides only if it was begun after that was
 // seen: an earlier one may show a shard that has closed meanwhile.
-type skipDetector struct {
-	askedAt time.Time            // when the list under way was begun
+type SkipDetector struct {
+	AskedAt time.Time            // when the list under way was begun
 	since   map[string]time.Time // when a shard was first seen to be listed as open behind a finished lease
 	told    map[string]bool      // stays when the shard closes: its records were not read
 }
 
-// judge compares a complete list with the leases and returns the shards that
+// Judge compares a complete list with the leases and returns the shards that
 // are found to be skipped, and were not before. busy says of a lease whether its
 // owner is heard of, and may know better than the row.
-func (d *skipDetector) judge(found listing, rows map[string]Lease, busy func(Lease) bool) (news []string) {
+func (d *SkipDetector) Judge(found Listing, rows map[string]leases.Lease, busy func(leases.Lease) bool) (news []string) {
 	since, told := map[string]time.Time{}, map[string]bool{}
-	for _, shard := range found.shards {
-		row := rows[shard.id]
+	for _, shard := range found.Shards {
+		row := rows[shard.ID]
 		switch {
 		case !row.Finished() || busy(row):
 			continue
-		case d.told[shard.id]:
-			told[shard.id] = true
+		case d.told[shard.ID]:
+			told[shard.ID] = true
 			continue
-		case shard.closed || found.status != streams.StreamStatusEnabled:
+		case shard.Closed || found.Status != streams.StreamStatusEnabled:
 			continue
 		}
-		first, suspected := d.since[shard.id]
+		first, suspected := d.since[shard.ID]
 		if !suspected {
 			first = time.Now()
 		}
-		if d.askedAt.Sub(first) < skippedLeast {
-			since[shard.id] = first
+		if d.AskedAt.Sub(first) < skippedLeast {
+			since[shard.ID] = first
 			continue
 		}
-		told[shard.id] = true
-		news = append(news, shard.id)
+		told[shard.ID] = true
+		news = append(news, shard.ID)
 	}
 	d.since, d.told = since, told
 	return news
 }
 
-// undecided reports whether the next lists are to tell of a shard.
-func (d *skipDetector) undecided() bool { return len(d.since) > 0 }
+// Undecided reports whether the next lists are to tell of a shard.
+func (d *SkipDetector) Undecided() bool { return len(d.since) > 0 }
 
-func (d *skipDetector) shards() []string { return slices.Sorted(maps.Keys(d.told)) }
+// Shards are those that are found to be skipped.
+func (d *SkipDetector) Shards() []string { return slices.Sorted(maps.Keys(d.told)) }
