@@ -24,7 +24,7 @@ type (
 	// Beside its shards each stream has a row of its own (OfStream), whose owner
 	// lists the stream's shards and makes and deletes their rows.
 	Lease = leases.Lease
-	// Worker is who claims leases.
+	// Worker names the process that claims leases.
 	Worker = leases.Worker
 	// Checkpoints keeps the leases: NewLeaseTable and NewMemoryCheckpoints make one.
 	Checkpoints = leases.Store

@@ -24,16 +24,16 @@
 // shards between them (internal/leases says how). They know of each other by
 // the rows alone:
 //
-//	nobody's ──claim──► held ──renew, save──► held ──SHARD_END──► finished
-//	    ▲                │  ╲
-//	    │release         │   ╲ request (checkpointOwner has it, leaseOwner gets it)
-//	    └────────────────┘    ► asked for ──release──► held by who has asked
+//	free ──claim──► held ──renew, save──► held ──SHARD_END──► finished
+//	  ▲              │  ╲
+//	  │release       │   ╲ request (checkpointOwner has it, leaseOwner gets it)
+//	  └──────────────┘    ► requested ──release──► held by the worker that requested it
 //
-//	held, asked for ──no write for a term──► anybody's, made nobody's by who lists
+//	held, requested ──no write for a term──► expired ──evicted by the lister──► free
 //
-// The term is the owner's own, which its row names. Every write of an owner raises the row's counter and is conditional on it and
-// on the owner. Whoever waits for a lease to expire measures the term on its
-// own monotonic clock, from when it first saw the counter as it is; the owner
+// The term is the owner's own, which its row names. Every write of an owner raises
+// the row's counter and is conditional on it and on the owner. A worker that waits
+// for a lease to expire measures the term on its own monotonic clock, from when it first saw the counter as it is; the owner
 // measures it from the start of the call that raised it, which was before, and
 // stops a margin earlier (leases.Held). So no two clocks are ever compared. This
 // assumes that both run at the same speed, within the margin, also while a

@@ -41,7 +41,7 @@ type fleet struct {
 	takeMax    int // from one look to the next
 	takeLeft   int
 	failing    *streamapi.Backoff
-	silence    silence
+	stalls     stallTracker
 	random     *rand.Rand      // the worker's own numbers: the same name draws the same ones
 	former     map[string]bool // the Runs found under this worker's name at first
 	namesake   bool            // another process of this worker's name has come since
@@ -60,8 +60,8 @@ func newFleet(cfg *Config, drains bool) *fleet {
 	l := &fleet{
 		cfg: cfg, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: pollBaselines{}, asked: map[string]string{},
 		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: streamapi.NewBackoff(cfg.WorkerID + " scans"),
-		silence: silence{shards: map[string]pausedShard{}},
-		random:  rand.New(rand.NewPCG(streamapi.NameHash(cfg.WorkerID), 0)),
+		stalls: stallTracker{shards: map[string]pausedShard{}},
+		random: rand.New(rand.NewPCG(streamapi.NameHash(cfg.WorkerID), 0)),
 	}
 	if drains {
 		l.drain = &drainDetector{checkpoints: map[string]string{}, others: pollBaselines{}}
@@ -130,7 +130,7 @@ func (l *fleet) recordFormerRuns(rows map[string]Lease) {
 	l.former[l.own.Run] = l.former[l.own.Run] || l.own.Owner == l.cfg.WorkerID
 }
 
-// date dates a row by what is new in it, and looks who wrote it.
+// date records when this worker saw a row change, and whether a namesake wrote it.
 func (l *fleet) date(before, now Lease) {
 	if now.Owner == l.cfg.WorkerID && !now.HandedOver() && now.Run != l.cfg.RunID && !l.former[now.Run] {
 		l.namesake = true
@@ -154,7 +154,7 @@ func (l *fleet) divide(rows map[string]Lease, busy map[string]bool) leases.Plan 
 	in := l.input()
 	in.Worker, in.Own, in.Leases, in.Busy, in.TakeMax, in.AskMax = l.cfg.WorkerID, l.own, rows, busy, l.takeLeft, askMost
 	l.plan = leases.Divide(in)
-	l.silence.curb(&l.plan, in, len(l.asked) > 0)
+	l.stalls.limit(&l.plan, in, len(l.asked) > 0)
 	return l.plan
 }
 
@@ -174,7 +174,7 @@ func (l *fleet) settled() bool {
 }
 
 // othersIdle reports whether the shards that other workers read were empty for
-// several polls since anybody was last seen to apply records.
+// several polls since any worker was last seen to apply records.
 func (l *fleet) othersIdle(rows map[string]Lease, polls int) bool {
 	held := l.holding()
 	for id, row := range rows {

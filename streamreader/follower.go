@@ -38,20 +38,20 @@ type follower struct {
 	drained bool
 	began   time.Time
 
-	fleet    *fleet
-	lister   shardlist.Lister
-	found    shardlist.Listing // the last complete list, and what was found since
-	plan     shardlist.Plan
-	leases   map[string]Lease // rows of this stream's shards; of a shard that is being read, as they were before
-	strays   map[string]Lease // unfinished rows of another program that name no stream
-	running  map[string]*shardread.Reader
-	children map[string][]string // by the parent's id, of leases
-	missing  map[string]int      // consecutive lists that lacked the shard
-	skips    shardlist.SkipDetector
-	done     map[string]int // the same for rows that serve nobody any more
-	fresh    bool           // not all rows of the shards that the stream had at first are made
-	allMade  bool           // all of them were, before the rows were read
-	decoder  streamapi.Decoder
+	fleet          *fleet
+	lister         shardlist.Lister
+	found          shardlist.Listing // the last complete list, and what was found since
+	plan           shardlist.Plan
+	leases         map[string]Lease // rows of this stream's shards; of a shard that is being read, as they were before
+	strays         map[string]Lease // unfinished rows of another program that name no stream
+	running        map[string]*shardread.Reader
+	children       map[string][]string // by the parent's id, of leases
+	missing        map[string]int      // consecutive lists that lacked the shard
+	skips          shardlist.SkipDetector
+	done           map[string]int // consecutive lists by which a row serves no worker any more
+	initialListing bool           // not all rows of the shards that the stream had at first are made
+	allMade        bool           // all of them were, before the rows were read
+	decoder        streamapi.Decoder
 
 	soon        time.Duration // next wait after a shard has ended
 	nextList    time.Time
@@ -139,7 +139,7 @@ func (f *follower) start(ctx, work context.Context, info streamapi.Shard, held *
 	cfg := f.shards
 	cfg.Decoder = f.decoder
 	s := shardread.New(&cfg, info, held)
-	f.fleet.silence.resume(s)
+	f.fleet.stalls.resume(s)
 	s.Observe(info, f.children[info.ID], f.found.Status)
 	f.running[info.ID] = s
 	f.r.countMove()
@@ -152,7 +152,7 @@ func (f *follower) start(ctx, work context.Context, info streamapi.Shard, held *
 func (f *follower) wake() {
 	select {
 	case f.idle <- struct{}{}:
-	default: // somebody has knocked already
+	default: // the loop has been woken already
 	}
 }
 
@@ -169,7 +169,7 @@ func (f *follower) take(e endedShard) error {
 	f.fleet.newsUnsent = true
 	if errors.Is(e.err, shardread.ErrUnanswered) {
 		f.r.cfg.Logger.Warn("a shard is given back", "shard", e.id, "error", e.err)
-		f.fleet.silence.gaveBack(s, f.r.cfg.LeaseTerm)
+		f.fleet.stalls.recordRelease(s, f.r.cfg.LeaseTerm)
 		e.err = nil
 	}
 	if errors.Is(e.err, ErrLeaseLost) && !errors.Is(e.err, ErrNamesake) {

@@ -19,7 +19,7 @@ func (l *fleet) lists() bool {
 	return h != nil && h.Trusted()
 }
 
-// elect makes this worker the one that lists, if nobody does. followed
+// elect makes this worker the lister, if there is none. followed
 // says whether the rows show that the stream was read before it had a row of its own.
 func (l *fleet) elect(ctx context.Context, followed bool) error {
 	arn := l.cfg.StreamARN
@@ -62,22 +62,22 @@ func (l *fleet) elect(ctx context.Context, followed bool) error {
 	l.own = row
 	if err == nil && row.Owner == l.cfg.WorkerID && row.Run == l.cfg.RunID {
 		l.cfg.Logger.Info("this worker lists the stream's shards now", "worker", l.cfg.WorkerID)
-		l.silence.lists = time.Time{}
+		l.stalls.lists = time.Time{}
 		l.hold(row, began)
 	}
 	return nil
 }
 
-// mayElect reports whether nobody lists, so that this worker may.
+// mayElect reports whether there is no lister, so that this worker may become it.
 func (l *fleet) mayElect() bool {
-	if time.Now().Before(l.silence.standAt) || l.holding()[l.cfg.StreamARN] != nil {
+	if time.Now().Before(l.stalls.mayListAt) || l.holding()[l.cfg.StreamARN] != nil {
 		return false
 	}
 	silent := l.scans.ownAt.Sub(l.changed[l.cfg.StreamARN])
 	return l.own.Shard == "" || l.own.Owner == "" || l.own.Owner == l.cfg.WorkerID || silent >= l.input().TermOf(l.own)
 }
 
-// namesakeError is the error of who finds another process of its name at work.
+// namesakeError is the error of a worker that finds another process of its name at work.
 func (l *fleet) namesakeError() error {
 	if h := l.holding()[l.cfg.StreamARN]; h != nil && errors.Is(h.Cause(), ErrNamesake) {
 		return h.Cause()
@@ -109,7 +109,7 @@ func (l *fleet) describe(ctx context.Context, d streamapi.Decoder, checkpoint st
 
 // resign leaves the list of the shards to another worker for a while.
 func (l *fleet) resign(ctx context.Context) {
-	l.silence.lists, l.silence.standAt = time.Time{}, time.Now().Add(pauseTerms*l.cfg.LeaseTerm)
+	l.stalls.lists, l.stalls.mayListAt = time.Time{}, time.Now().Add(pauseTerms*l.cfg.LeaseTerm)
 	arn := l.cfg.StreamARN
 	h := l.holding()[arn]
 	if h == nil {

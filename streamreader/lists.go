@@ -14,7 +14,7 @@ import (
 // list begins a list of the shards if it is time for one and this worker's turn.
 func (f *follower) list(ctx context.Context) {
 	mine := f.fleet.lists()
-	// Who drains wants to know of itself that nothing is left.
+	// A worker that drains lists itself, to know that nothing is left.
 	if !mine && (!f.drain || !f.settled() || !f.allIdle()) || f.lists != nil || time.Now().Before(f.nextList) {
 		return
 	}
@@ -62,18 +62,18 @@ func (f *follower) page(ctx, work context.Context, p shardlist.Page) error {
 	switch {
 	case err == nil:
 		f.failing.Reset()
-		f.fleet.silence.lists = time.Time{}
+		f.fleet.stalls.lists = time.Time{}
 		return nil
 	case ctx.Err() != nil:
 		return nil
-	case errors.Is(err, ErrLeaseLost): // somebody else lists now
+	case errors.Is(err, ErrLeaseLost): // another worker lists now
 	case streamapi.Classify(err) != streamapi.VerdictRetry, f.decoder.Label == "" && time.Since(f.began) > startMax:
 		return err
 	}
 	wait = f.failing.NextBackOff()
 	f.nextList = time.Now().Add(wait)
-	// At the start there is no need for it: who cannot list then ends soon.
-	if f.fleet.lists() && f.decoder.Label != "" && f.fleet.silence.failedList(f.r.cfg.LeaseTerm) {
+	// At the start there is no need for it: a worker that cannot list then ends soon.
+	if f.fleet.lists() && f.decoder.Label != "" && f.fleet.stalls.failedList(f.r.cfg.LeaseTerm) {
 		f.r.cfg.Logger.Warn("listing the stream's shards failed for a while, another worker may try", "error", err)
 		f.fleet.resign(ctx)
 		return nil
@@ -98,7 +98,7 @@ func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 				return err
 			}
 		}
-		f.plan = shardlist.PlanLineage(f.r.cfg.StreamARN, f.found.Shards, f.leases, !f.fresh)
+		f.plan = shardlist.PlanLineage(f.r.cfg.StreamARN, f.found.Shards, f.leases, !f.initialListing)
 		if !mine {
 			return nil
 		}
@@ -122,7 +122,7 @@ func (f *follower) complete(ctx context.Context) error {
 		if err := f.fleet.describe(ctx, f.decoder, Latest); err != nil {
 			return err
 		}
-		f.fresh = false
+		f.initialListing = false
 		f.plan.Missing = append(f.plan.Missing, shardlist.Stranded(f.plan.Read, f.leases)...)
 		if err := f.judgeMissing(); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (f *follower) complete(ctx context.Context) error {
 	return nil
 }
 
-// hurry brings the list forward that tells who drains whether the stream is read up.
+// hurry brings forward the list by which a drain decides whether the stream is read up.
 func (f *follower) hurry() {
 	if !f.drain || f.lists != nil {
 		return
@@ -173,8 +173,8 @@ func (f *follower) nextWait(took time.Duration) (wait, full time.Duration) {
 const listPart = 4
 
 // judgeMissing returns a TrimmedError once lists have lacked an unfinished
-// shard often enough. Shards that are being read, by whoever, are
-// told by their readers' own calls.
+// shard often enough. The calls of a shard's reader
+// tell of a shard that any worker reads.
 func (f *follower) judgeMissing() error {
 	lacking := map[string]int{}
 	for _, lease := range f.plan.Missing {
@@ -188,7 +188,7 @@ func (f *follower) judgeMissing() error {
 	}
 	f.missing = lacking
 	if len(lacking) > 0 {
-		f.fleet.scans.newsPending = true // by the next list the rows are to say who reads what
+		f.fleet.scans.newsPending = true // the rows must name the shards' readers before the next list
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (f *follower) allListed() bool {
 			}
 		}
 	}
-	return f.allMade || f.fleet.lists() && !f.fresh
+	return f.allMade || f.fleet.lists() && !f.initialListing
 }
 
 // publishRunning tells Stats which shards are read.
@@ -46,7 +46,7 @@ func (f *follower) publishRunning() {
 	for id, s := range f.running {
 		shards[id] = s
 	}
-	for id, p := range f.fleet.silence.shards { // a shard that no worker can read must show
+	for id, p := range f.fleet.stalls.shards { // a shard that no worker can read must show
 		if shards[id] == nil {
 			shards[id] = p.reader
 		}

@@ -19,8 +19,8 @@ import (
 // may have to be made first.
 const loadMax = 2 * time.Minute
 
-// inTime bounds a call to the lease table that somebody waits for. A connection
-// whose other end is gone may else hang for a quarter of an hour.
+// inTime bounds a call to the lease table that other work waits
+// for. Without a bound, a connection whose other end is gone may hang for a quarter of an hour.
 func (cfg *Config) inTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, cfg.LeaseTerm/leases.RenewalsPerTerm)
 }
@@ -51,7 +51,7 @@ func (f *follower) load(ctx context.Context) error {
 		}
 	}
 	f.see(rows, 0)
-	if f.fresh {
+	if f.initialListing {
 		f.r.cfg.Logger.Info("starting with the oldest records that the stream holds", "stream", f.r.cfg.StreamARN)
 		if former != "" {
 			f.r.cfg.Logger.Warn("the table had another stream before: changes between the two were not seen",
@@ -78,15 +78,15 @@ func (f *follower) see(rows []Lease, done int64) {
 		}
 	}
 	if !f.fleet.lists() {
-		clear(f.missing) // by who lists now
+		clear(f.missing) // the lister judges them
 		if !f.drain {
 			f.skips = shardlist.SkipDetector{}
 			f.publishSkipped()
 		}
 	}
-	f.fresh = !shardlist.HasProgress(seen)
+	f.initialListing = !shardlist.HasProgress(seen)
 	if own != nil {
-		f.fresh = own.Checkpoint == TrimHorizon
+		f.initialListing = own.Checkpoint == TrimHorizon
 	}
 	f.fleet.see(f.leases, seen, own)
 	if own != nil && own.Label != "" {
@@ -101,7 +101,7 @@ func (f *follower) see(rows []Lease, done int64) {
 		}
 	}
 	for id, s := range f.running {
-		f.fleet.silence.heard(s.Snapshot().Answered)
+		f.fleet.stalls.recordAnswer(s.Snapshot().Answered)
 		if len(f.children[id]) > 0 {
 			s.Observe(streamapi.Shard{Closed: true}, f.children[id], streams.StreamStatusEnabled)
 		}
@@ -142,7 +142,7 @@ func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
 	ctx, cancelTrusted := list.Until(ctx)
 	defer cancelTrusted()
 	lease.Whole = lease.Start != ""
-	if f.fresh {
+	if f.initialListing {
 		// The oldest shards may be trimmed in part by now. That is no loss:
 		// the reader takes up the stream as it is.
 		whole, err := streamapi.HoldsStart(ctx, f.r.cfg.Streams, f.r.cfg.StreamARN, streamapi.Shard{ID: lease.Shard, Start: lease.Start})
@@ -154,12 +154,12 @@ func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
 	ctx, cancel := f.r.cfg.inTime(ctx)
 	defer cancel()
 	row, err := f.r.cfg.Checkpoints.Create(ctx, lease)
-	if err == nil && row.Bare {
+	if err == nil && row.Unadopted {
 		row.Stream, row.Parent, row.Start, row.Whole, row.Orphan = lease.Stream, lease.Parent, lease.Start, lease.Whole, lease.Orphan
 		row, err = f.r.cfg.Checkpoints.Adopt(ctx, row)
 	}
 	if err != nil {
-		return Lease{}, err // nobody knows whether it is there
+		return Lease{}, err // the row may be there or not
 	}
 	return row, nil
 }
@@ -170,7 +170,7 @@ func (f *follower) note(row Lease) {
 	f.leases[row.Shard] = row
 }
 
-// deleteDone deletes rows that serve nobody any more, so that the lease table
+// deleteDone deletes rows that serve no worker any more, so that the lease table
 // does not grow for ever, parents first: of a shard whose children have no row
 // it looks as if they were still to be found. Whatever fails is tried again
 // after the next list.

@@ -9,11 +9,11 @@ import (
 	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
-// A look at all leases costs a scan of their table. So a worker listens for
-// news instead, which are a number in the stream's own row: whoever changes what
-// others should know of raises it. That an owner is silent is no news. Only the
-// worker that lists looks for that; it gives up what it finds, and tells. As
-// the row of who lists is the one that all listen at, all see when that is silent.
+// To see all leases, a worker scans their table. Most of the time it reads only the
+// stream's own row instead: a worker that changes shared state increments News there.
+// The silence of an owner raises no News. Only the lister scans for that; it evicts
+// silent owners and increments News. All workers read the lister's own row, so all of
+// them notice when the lister is silent.
 const (
 	// scansPerTerm is how often, at most, a worker looks at all leases in a
 	// term while there is something to divide, and scanRow what each row adds
@@ -39,7 +39,7 @@ const (
 	newsWorker  = time.Millisecond
 )
 
-// looks is when a worker last read the lease table, and when it does so again.
+// scanSchedule says when a worker last read the lease table, and when it does so again.
 type scanSchedule struct {
 	at            time.Time // all rows were read
 	ownAt         time.Time // the stream's own row was read
@@ -72,7 +72,7 @@ func (l *fleet) noteScan(rows map[string]Lease) {
 	}
 }
 
-// scanByExpiry has who watches look when the lease may expire.
+// scanByExpiry brings the watcher's next scan forward to when the lease may expire.
 func (l *fleet) scanByExpiry(row Lease) {
 	at := l.changed[row.Shard].Add(l.input().TermOf(row))
 	if row.Owner != "" && !row.Finished() && !row.OfStream() && at.Before(l.scans.expiry) {
@@ -113,8 +113,8 @@ func (l *fleet) scanAfter(wait time.Duration) time.Time {
 	return l.scans.at.Add(wait + time.Duration(l.scans.shift*float64(wait)/4))
 }
 
-// watches reports whether this worker must see who is silent: because it lists,
-// or because who does is silent itself.
+// watches reports whether this worker must notice silent owners: because it is the
+// lister, or because the lister is silent.
 func (l *fleet) watches() bool {
 	return l.lists() || l.scans.ownAt.Sub(l.changed[l.cfg.StreamARN]) >= l.input().TermOf(l.own)/2
 }

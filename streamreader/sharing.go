@@ -41,7 +41,7 @@ func (f *follower) share(ctx, work context.Context) error {
 		err = f.fleet.lostRecords()
 	}
 	if err == nil && due {
-		err = f.fleet.elect(ctx, !f.fresh)
+		err = f.fleet.elect(ctx, !f.initialListing)
 	}
 	switch {
 	case err == nil:
@@ -88,11 +88,11 @@ func (f *follower) balance(ctx, work context.Context) {
 	}
 	plan := f.fleet.divide(f.leases, busy)
 	if !f.fleet.scans.rowsUnplanned {
-		plan.Ask = nil // what others have got rid of since the look would be asked for twice
+		plan.Ask = nil // otherwise two workers ask for what an owner has given up since the scan
 	}
 	f.fleet.scans.rowsUnplanned = false
 	if f.decoder.Label == "" || f.fleet.namesake {
-		return // whoever lists has not told yet what the records look like; or this worker is to end
+		return // the lister has not written yet what the records look like; or this worker is to end
 	}
 	for i, got := range f.claim(ctx, plan.Take) {
 		f.fleet.takeLeft--
@@ -102,7 +102,7 @@ func (f *follower) balance(ctx, work context.Context) {
 	f.ask(ctx, plan.Ask)
 }
 
-// evict gives up what silent owners have, for others to take: only who lists looks for that.
+// evict releases the leases of silent owners for other workers. Only the lister does so.
 func (f *follower) evict(ctx context.Context) {
 	if !f.fleet.lists() {
 		return
@@ -129,7 +129,7 @@ type claimed struct {
 }
 
 // claim claims leases. A claim is not broken off when ctx ends: a lease that
-// was claimed unnoticed is nobody's for a term.
+// was claimed unnoticed has no reader for a term.
 func (f *follower) claim(ctx context.Context, rows []Lease) []claimed {
 	return f.each(ctx, rows, func(ctx context.Context, l Lease) (Lease, error) {
 		return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.worker())
@@ -161,7 +161,7 @@ func (f *follower) each(ctx context.Context, rows []Lease, do func(context.Conte
 func (f *follower) takeOver(ctx, work context.Context, before Lease, got claimed) {
 	switch {
 	case errors.Is(got.err, ErrLeaseLost):
-		f.note(got.row) // somebody was faster
+		f.note(got.row) // another worker was faster
 		return
 	case got.err != nil:
 		if ctx.Err() == nil {

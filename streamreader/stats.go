@@ -15,7 +15,7 @@ type Stats struct {
 	Records int64 // records done since New
 	Open    int   // shards that a goroutine reads now
 	Waiting int   // shards of the stream that wait for their parent
-	// Finished counts the stream's shards that are done to their end, by whoever.
+	// Finished counts the stream's shards that are done to their end, by any worker.
 	Finished int
 	// Lag is the age of the newest record done in the shard that is furthest
 	// behind; 0 when every shard is caught up, or nothing was read yet. While the
@@ -26,7 +26,7 @@ type Stats struct {
 	// greatest; 0 when nothing waits. Between two pages, and while the stream does not answer,
 	// it is an upper bound: the age of the newest record done.
 	OldestAge time.Duration
-	// CaughtUp reports whether every shard, by whoever, was read either to its end, as far
+	// CaughtUp reports whether every shard, by any worker, was read either to its end, as far
 	// as several empty polls can tell, or past the moment at which reading
 	// began: what the stream held before is done.
 	CaughtUp bool
@@ -50,9 +50,9 @@ type Stats struct {
 // it: its own shards as they are, others as their rows last said.
 type ShardStats struct {
 	ID      string
-	Owner   string // the worker that reads it; "" for nobody, or for one that was not heard of for a lease's term
+	Owner   string // the worker that reads it; "" for none, or for one that was not heard of for a lease's term
 	Mine    bool   // this reader reads it
-	Waiting bool   // for its parent: nobody is to read it yet
+	Waiting bool   // for its parent: no worker may read it yet
 	// Lag is the age of the newest record done; 0 if nothing waited at the last
 	// poll, or nothing was read yet.
 	Lag time.Duration
@@ -68,7 +68,7 @@ type readerState struct {
 	records  int64
 	shards   map[string]*shardread.Reader
 	waiting  int
-	behind   bool // a shard that another worker reads, or nobody
+	behind   bool // a shard that this worker does not read
 	finished int
 	listedAt time.Time
 	rows     []sharedShard // by id
@@ -153,7 +153,7 @@ func (f *follower) sharedShards() []sharedShard {
 	return all
 }
 
-// countGone counts a shard that somebody else goes on with.
+// countGone counts a shard that this worker gave away or lost before its end.
 func (f *follower) countGone(e endedShard) {
 	if errors.Is(e.err, ErrLeaseLost) || !e.held.Lease().Finished() {
 		f.r.countMove()

@@ -85,7 +85,7 @@ func TestRowsThatAnotherProgramMade(t *testing.T) {
 				if c.count() != test.read {
 					t.Errorf("%d records done, want %d", c.count(), test.read)
 				}
-				if l := leaseOf(t, cp, "shard"); !test.lost && l.Checkpoint != ShardEnd && (l.Bare || l.Stream != testARN || l.Start != s.start) {
+				if l := leaseOf(t, cp, "shard"); !test.lost && l.Checkpoint != ShardEnd && (l.Unadopted || l.Stream != testARN || l.Start != s.start) {
 					t.Errorf("the row says %+v", l)
 				}
 			})

@@ -1,4 +1,4 @@
-// Package leases says who reads which shard of a stream: the rows, the two
+// Package leases says which worker reads which shard of a stream: the rows, the two
 // stores that keep them, the pure plan that divides the shards between
 // workers, and the trust that the owner of a lease may have in it. It
 // knows nothing of streams and their records, and imports the AWS SDK's

@@ -18,24 +18,24 @@ const (
 )
 
 var (
-	// ErrTrustOver is an ErrLost that nobody else need know of yet.
+	// ErrTrustOver is an ErrLost of which only this worker knows.
 	ErrTrustOver = fmt.Errorf("%w, or may, for it could not be renewed in time", ErrLost)
 )
 
 // Held is a lease that this worker owns. All writes to its row go through
 // it, one at a time. The worker may act under it only inside the trust window:
 // one term, less a margin, from the start of the last write that succeeded.
-// Whoever else waits to take the lease saw that write's effect later than that
+// Another worker that waits to take the lease saw that write's effect later than that
 // and waits for a whole term from there, each on its own monotonic clock.
 type Held struct {
 	store Store
 	term  time.Duration // 0: the lease does not end by itself
 
 	writing chan struct{} // holds one token while a write is on its way
-	row     Lease         // as the last write left it; owned by who has the token
+	row     Lease         // as the last write left it; of the goroutine that has the token
 
 	mu       sync.Mutex
-	known    Lease     // row, for those who must not wait
+	known    Lease     // row, for readers that must not wait
 	renewed  time.Time // when the last write that succeeded began
 	lost     bool
 	cause    error // what the row said when it was lost
@@ -151,7 +151,7 @@ func (h *Held) Asked() {
 	}
 }
 
-// Cause is the ErrLost by which the lease was lost; nil if it is not, or if nobody else need know.
+// Cause is the ErrLost by which the lease was lost; nil if it is not, or if only this worker knows.
 func (h *Held) Cause() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,7 +208,7 @@ func (h *Held) Release(ctx context.Context, change func(*Lease)) error {
 		change(&row)
 		row, err := h.store.Release(ctx, row)
 		if err == nil {
-			h.Leave() // before anybody who waits to write gets his turn
+			h.Leave() // before the next write that waits gets its turn
 		}
 		return row, err
 	})
@@ -232,7 +232,7 @@ func (h *Held) write(ctx context.Context, do func(context.Context) (Lease, error
 	return h.write(ctx, do) // the trust was extended by the write that was waited for
 }
 
-// send makes one call, for who has the token, and gives that back. A success
+// send makes one call, for the goroutine that has the token, and gives that back. A success
 // extends the trust, from when the call began; a call that is still on its way
 // when a renewal would be due, or when the trust ends, is given up.
 func (h *Held) send(ctx context.Context, do func(context.Context) (Lease, error)) error {

@@ -73,8 +73,8 @@ func TestARowThatNobodyHasLookedUpMayNotBeBegun(t *testing.T) {
 		want bool
 	}{
 		{Lease{Checkpoint: TrimHorizon}, true},
-		{Lease{Checkpoint: TrimHorizon, Bare: true}, false},
-		{Lease{Checkpoint: "5", Bare: true, Parent: "gone"}, true},
+		{Lease{Checkpoint: TrimHorizon, Unadopted: true}, false},
+		{Lease{Checkpoint: "5", Unadopted: true, Parent: "gone"}, true},
 	} {
 		if got := MayBeRead(test.row, nil); got != test.want {
 			t.Errorf("%+v: %v", test.row, got)
@@ -99,10 +99,10 @@ func whoWrites(t *testing.T, store Store) {
 		}
 		return l
 	}
-	made := must(store.Create(ctx, Lease{Shard: "bare", Checkpoint: "3", Bare: true}))
+	made := must(store.Create(ctx, Lease{Shard: "bare", Checkpoint: "3", Unadopted: true}))
 	known := made
 	known.Stream, known.Parent, known.Start, known.Whole, known.Orphan = testARN, "parent", "1", true, true
-	if l := must(store.Adopt(ctx, known)); l.Bare || l.Stream != testARN || l.Parent != "parent" || l.Start != "1" || !l.Whole || !l.Orphan || l.Checkpoint != "3" {
+	if l := must(store.Adopt(ctx, known)); l.Unadopted || l.Stream != testARN || l.Parent != "parent" || l.Start != "1" || !l.Whole || !l.Orphan || l.Checkpoint != "3" {
 		t.Errorf("adopted: %+v", l)
 	}
 	known.Start = "9"

@@ -10,7 +10,7 @@ import (
 
 // The attributes of a lease row that the Kinesis Client Library has too, in
 // version 1 or, the owner of the checkpoint, in version 3: while that is set,
-// leaseOwner names who gets the lease next, and checkpointOwner who has it.
+// leaseOwner names the worker that gets the lease next, and checkpointOwner its owner.
 const (
 	attrKey             = "leaseKey"
 	attrOwner           = "leaseOwner"
@@ -60,7 +60,7 @@ func leaseToItem(l Lease) map[string]ddb.AttributeValue {
 		attrCheckpoint: text(l.Checkpoint),
 		attrSwitches:   number(l.Switches),
 	}
-	if !l.Bare {
+	if !l.Unadopted {
 		item[attrWhole] = &ddb.AttributeValueMemberBOOL{Value: l.Whole}
 	}
 	owner, current := l.Owner, ""
@@ -110,7 +110,7 @@ func leaseFromItem(item map[string]ddb.AttributeValue) (Lease, error) {
 		Start:        textOf(item[attrStart]),
 		Whole:        truthOf(item[attrWhole]),
 		Orphan:       truthOf(item[attrOrphan]),
-		Bare:         item[attrWhole] == nil,
+		Unadopted:    item[attrWhole] == nil,
 		Label:        textOf(item[attrLabel]),
 		PartitionKey: textOf(item[attrPartitionKey]),
 		SortKey:      textOf(item[attrSortKey]),

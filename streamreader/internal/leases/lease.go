@@ -21,9 +21,9 @@ const (
 type Lease struct {
 	Shard      string        // of a stream's own row: the stream's ARN
 	Stream     string        // ARN of the stream that the shard belongs to
-	Owner      string        // the worker that reads the shard; "" if nobody does
+	Owner      string        // the worker that reads the shard; "" if none does
 	Run        string        // which process of that name it is, drawn anew by each; "" until it has claimed the row
-	Term       time.Duration // how long the owner may write nothing before the lease is anybody's; 0 if unknown
+	Term       time.Duration // how long the owner may write nothing before the lease expires; 0 if unknown
 	Next       string        // the worker that has asked for the shard and gets it as soon as Owner has finished its batch
 	Counter    int64         // raised by every write to the row but that of Next
 	Checkpoint string        // TrimHorizon, a sequence number, or ShardEnd
@@ -46,9 +46,9 @@ type Lease struct {
 	// Newest is when the newest record that was done was created, in whole
 	// seconds, as of the owner's last write; zero if none was.
 	Newest time.Time
-	// Bare says that the row was made by another program, or by hand: Whole,
+	// Unadopted says that the row was made by another program, or by hand: Whole,
 	// Start and Orphan are unknown until Adopt has written them.
-	Bare bool
+	Unadopted bool
 	// Of a stream's own row only: its label, and the table's key attributes.
 	Label, PartitionKey, SortKey string
 	// News, of a stream's own row only, is raised by Announce.
@@ -63,7 +63,7 @@ type Loss struct {
 	News              int64 // of the announcement
 }
 
-// Worker is who claims leases.
+// Worker names the process that claims leases.
 type Worker struct {
 	Name string
 	Run  string        // tells this process from others that are given the same name
@@ -73,7 +73,7 @@ type Worker struct {
 // Finished reports whether everything in the shard is done.
 func (l Lease) Finished() bool { return l.Checkpoint == ShardEnd }
 
-// HandedOver reports whether the owner was named by somebody else, and no
+// HandedOver reports whether another worker named the owner, and no
 // process of that name has claimed the row yet.
 func (l Lease) HandedOver() bool { return l.Owner != "" && l.Run == "" }
 
@@ -93,10 +93,10 @@ type Store interface {
 	// Create adds a row if the shard has none, and returns the row in force.
 	Create(ctx context.Context, lease Lease) (Lease, error)
 	// Claim makes worker the row's owner. It succeeds also, whatever the row's
-	// counter, if that names this process as its owner already, or nobody but
+	// counter, if that names this process as its owner already, or only
 	// its name, or a process of its name that had the row when it was read.
 	Claim(ctx context.Context, lease Lease, worker Worker) (Lease, error)
-	// Adopt writes what the lease says of its shard into a row that is Bare.
+	// Adopt writes what the lease says of its shard into a row that is Unadopted.
 	Adopt(ctx context.Context, lease Lease) (Lease, error)
 	// Renew raises the counter, and writes Term, EmptyPolls and Newest.
 	Renew(ctx context.Context, lease Lease) (Lease, error)
@@ -110,12 +110,12 @@ type Store interface {
 	// worker meanwhile is released, unless another process of its name has it.
 	Withdraw(ctx context.Context, lease Lease, worker Worker) error
 	// Release writes the lease's Checkpoint and, by the same write, makes the
-	// one who has asked for the row its owner, or else nobody.
+	// worker that has asked for the row its owner, or clears the owner.
 	Release(ctx context.Context, lease Lease) (Lease, error)
 	// Evict is Release of a lease of which an expired owner has written nothing since it was read.
 	Evict(ctx context.Context, lease Lease) (Lease, error)
-	// Announce raises the News of a stream's own row, so that whoever reads it
-	// looks at all rows, and notes a loss if one is named. Without such a row it does nothing.
+	// Announce raises the News of a stream's own row, so that its readers
+	// scan all rows, and notes a loss if one is named. Without such a row it does nothing.
 	Announce(ctx context.Context, streamARN string, lost Loss) error
 	// Delete removes one row.
 	Delete(ctx context.Context, lease Lease) error
@@ -163,16 +163,16 @@ func (l Lease) released(by Lease) Lease {
 	return l
 }
 
-// claimMax is how long who was handed a lease may take to claim it. If it has
-// died meanwhile the lease does not lie for the former owner's term.
+// claimMax is how long a worker that was handed a lease may take to claim it. If it
+// has died meanwhile, the lease does not lie for the former owner's term.
 const claimMax = 5 * time.Second
 
-// evicted is released, by somebody else.
+// evicted is released, by another worker than the owner.
 func (l Lease) evicted() Lease { return l.released(l) }
 
 // adopted is the row with what a lister knows of its shard.
 func (l Lease) adopted(by Lease) Lease {
-	l.Stream, l.Parent, l.Start, l.Whole, l.Orphan, l.Bare = by.Stream, by.Parent, by.Start, by.Whole, by.Orphan, false
+	l.Stream, l.Parent, l.Start, l.Whole, l.Orphan, l.Unadopted = by.Stream, by.Parent, by.Start, by.Whole, by.Orphan, false
 	return l
 }
 

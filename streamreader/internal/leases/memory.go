@@ -59,7 +59,7 @@ func (m *Memory) Claim(_ context.Context, lease Lease, worker Worker) (Lease, er
 // Adopt writes what is known of the shard.
 func (m *Memory) Adopt(_ context.Context, lease Lease) (Lease, error) {
 	return m.replace(lease, func(Lease) bool { return true }, func(l Lease) Lease {
-		if l.Bare {
+		if l.Unadopted {
 			l = l.adopted(lease)
 		}
 		return l
@@ -101,7 +101,7 @@ func (m *Memory) Release(_ context.Context, lease Lease) (Lease, error) {
 	return m.replace(lease, lease.holds, func(l Lease) Lease { return l.released(lease) })
 }
 
-// Evict gives up the row of somebody who is not heard of.
+// Evict releases the row of an owner that is silent.
 func (m *Memory) Evict(_ context.Context, lease Lease) (Lease, error) {
 	return m.replace(lease, lease.holds, Lease.evicted)
 }

@@ -24,8 +24,7 @@ type Input struct {
 }
 
 // Expired reports whether the owner has written nothing for a term, which is the
-// owner's own: it stops by that. Only this worker's clock is asked: what others
-// take for the time does not matter.
+// owner's own: it stops by that. Only this worker's clock is asked.
 func (in Input) Expired(l Lease) bool {
 	return l.Owner != "" && in.Now.Sub(in.Changed[l.Shard]) >= in.TermOf(l)
 }
@@ -41,9 +40,9 @@ func (in Input) TermOf(l Lease) time.Duration {
 // Plan says what this worker does next, so that every shard has one
 // owner and the owners about as many shards each.
 type Plan struct {
-	Take    []Lease  // nobody's, expired, or this worker's own from before: to be claimed
+	Take    []Lease  // free, expired, or this worker's own from before: to be claimed
 	Ask     []Lease  // of owners that have more than their share
-	Vacant  int      // shards that nobody reads, these included
+	Vacant  int      // shards that no worker reads, these included
 	Workers int      // that are seen to live, this one included
 	Waiting []string // shards that wait for their parent
 }
@@ -51,9 +50,9 @@ type Plan struct {
 // Divide works out one division of the shards between the workers that
 // are seen to live, and returns this worker's part of it. Workers with
 // the same view make the same division, so that they do not run after the same
-// shards; a worker that nobody sees yet counts itself in. A shard moves only
-// from one who has two more than another, so that balance is kept once it is
-// found. Who has just read a shard to its end keeps the place for its first
+// shards; a worker that the others do not see yet counts itself in. A shard moves only
+// from a worker that has two more than another, so that balance is kept once it is
+// found. A worker that has just read a shard to its end keeps the place for its first
 // child. It is pure: same input, same plan.
 func Divide(in Input) Plan {
 	var plan Plan
@@ -132,8 +131,8 @@ func firstChildren(leases map[string]Lease) map[string]string {
 	return first
 }
 
-// heir is who has just read the parent of a shard that nobody has had yet; ""
-// if nobody has, or it is not the first child.
+// heir is the worker that has just read the parent of a shard that had no owner yet;
+// "" if there is none, or it is not the first child.
 func (in Input) heir(l Lease, first map[string]string) string {
 	parent := in.Leases[l.Parent]
 	if l.Owner != "" || l.Counter != 0 || first[l.Parent] != l.Shard || !in.justEnded(parent) {
@@ -148,15 +147,15 @@ func (in Input) justEnded(l Lease) bool {
 	return l.Finished() && in.Now.Sub(in.Changed[l.Shard]) < min(in.Term/4, heirMost)
 }
 
-// heirMost bounds the time for which a child is left to who has read its
-// parent: he may have gone.
+// heirMost bounds the time for which a child is left to the worker that has
+// read its parent, which may have gone.
 const heirMost = 3 * time.Second
 
 // MayBeRead reports whether the shard's parent, if there is one, is finished
 // for certain. A parent's row that is not there proves nothing: it may have been
 // made after the scan had passed its place.
 func MayBeRead(l Lease, leases map[string]Lease) bool {
-	if l.Bare && l.Checkpoint == TrimHorizon {
+	if l.Unadopted && l.Checkpoint == TrimHorizon {
 		return false // where the shard begins is not known yet, nor its parent
 	}
 	return l.Parent == "" || l.Orphan || l.Checkpoint != TrimHorizon || leases[l.Parent].Finished()
@@ -170,7 +169,7 @@ func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease, askM
 		workers = append(workers, w)
 		total += len(held)
 	}
-	// Who has the most keeps the odd ones.
+	// The workers that have the most keep the odd ones.
 	slices.SortFunc(workers, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(loads[b]), len(loads[a])), cmp.Compare(a, b))
 	})
@@ -203,7 +202,7 @@ func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease, askM
 		}
 	}
 	for i, l := range vacant {
-		// What is left lying belongs to whoever comes: its taker may be dead, or
+		// What is left lying goes to the first worker that comes: its taker may be dead, or
 		// see another picture.
 		if (i < from || i >= from+need) && in.leftLying(l) && len(plan.Take) < in.TakeMax {
 			plan.Take = append(plan.Take, l)

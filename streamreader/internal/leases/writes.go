@@ -43,7 +43,7 @@ func (t *Table) Release(ctx context.Context, lease Lease) (Lease, error) {
 	return t.update(ctx, "releasing", lease, lease.mine, releaseWrites, func(row Lease) Lease { return row.released(lease) })
 }
 
-// Evict gives up the row of somebody who is not heard of.
+// Evict releases the row of an owner that is silent.
 func (t *Table) Evict(ctx context.Context, lease Lease) (Lease, error) {
 	nobody := func(Lease) bool { return false }
 	return t.update(ctx, "releasing for its owner", lease, nobody, releaseWrites, Lease.evicted)
@@ -54,7 +54,7 @@ func (l Lease) mine(row Lease) bool {
 	return l.Owner != "" && row.Owner == l.Owner && row.Run == l.Run
 }
 
-// update writes to the row if nobody else has since it was read. A write of
+// update writes to the row if no other process has since it was read. A write of
 // this worker whose answer was lost may have raised the counter: the owner
 // tells, for each shard has one goroutine here: mine says whether it is this
 // process. A request that came between changes neither.
@@ -75,7 +75,7 @@ func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(L
 		}
 		if !mine(now) && !row.holds(now) {
 			lost, row = row.lostTo(now), now
-			break // somebody else's
+			break // another process has it
 		}
 		row = now
 	}
@@ -84,10 +84,10 @@ func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(L
 
 // updateAttemptsMax: the second attempt knows the counter that the first one
 // found, a third the request that has come since; a fourth would mean that
-// somebody keeps writing.
+// another process keeps writing.
 const updateAttemptsMax = 3
 
-// ownerCondition says in which state the row must be. Who writes the owner's
+// ownerCondition says in which state the row must be. A write of the owner's
 // attributes must know both as they are; else one of them must name the owner.
 // The counter alone begins anew where the table was deleted and made again.
 func ownerCondition(writes []string, row Lease) string {
@@ -170,7 +170,7 @@ func (t *Table) Withdraw(ctx context.Context, lease Lease, worker Worker) error 
 	return err
 }
 
-// rename writes who is and who shall be owner, whatever the counter.
+// rename writes the owner and the next owner, whatever the counter.
 func (t *Table) rename(ctx context.Context, doing string, row, next Lease) (Lease, error) {
 	condition, _ := strings.CutPrefix(ownerCondition(requestWrites, row), "#counter = :counter AND ")
 	out, err := t.client.UpdateItem(ctx, t.updateInput(row, next, requestWrites, condition))
@@ -187,7 +187,7 @@ func (t *Table) rename(ctx context.Context, doing string, row, next Lease) (Leas
 	return leaseFromItem(out.Attributes)
 }
 
-// Adopt writes what is known of the shard. The counter stays as it is: the row may be somebody's.
+// Adopt writes what is known of the shard. The counter stays as it is: the row may have an owner.
 func (t *Table) Adopt(ctx context.Context, lease Lease) (Lease, error) {
 	in := t.updateInput(lease, lease.adopted(lease), adoptWrites, "attribute_exists(#key) AND attribute_not_exists(#whole)")
 	in.ExpressionAttributeNames["#key"], in.ExpressionAttributeNames["#whole"] = attrKey, attrWhole

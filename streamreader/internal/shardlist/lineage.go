@@ -10,10 +10,10 @@ import (
 
 // Plan says what follows from a list of shards and the leases.
 type Plan struct {
-	Create  []leases.Lease    // rows for shards that have none, or a bare one, parents first
-	Read    []streamapi.Shard // to be read now, if nobody does already
+	Create  []leases.Lease    // rows for shards that have none, or an unadopted one, parents first
+	Read    []streamapi.Shard // to be read now, if no worker does already
 	waiting []string          // shards whose parent is not finished
-	Done    []leases.Lease    // rows that serve nobody any more, unless the list was incomplete
+	Done    []leases.Lease    // rows that serve no worker any more, unless the list was incomplete
 	Missing []leases.Lease    // unfinished, yet the stream does not list them: lost, unless the list was incomplete
 }
 
@@ -38,10 +38,10 @@ func PlanLineage(streamARN string, listed []streamapi.Shard, rows map[string]lea
 		_, parentListed := byID[s.Parent]
 		parentLease, parentKnown := rows[s.Parent]
 		alone := !parentListed && !parentKnown
-		if !known || lease.Bare {
+		if !known || lease.Unadopted {
 			lease = rowOf(streamARN, s)
 			lease.Orphan = s.Parent != "" && alone
-			// With rows that show progress, a shard whose parent nobody knows
+			// With rows that show progress, a shard whose parent is unknown
 			// is the grandchild of one that was read: a generation between
 			// came and went unread. Its row is not made, so that this stays
 			// to be seen after a restart too.
@@ -81,7 +81,7 @@ func StrayParents(streamARN string, listed []streamapi.Shard, rows, strays map[s
 	gone := map[string]leases.Lease{}
 	for _, s := range listed {
 		l, known := rows[s.ID]
-		if parent, ok := strays[s.Parent]; ok && (!known || l.Bare) {
+		if parent, ok := strays[s.Parent]; ok && (!known || l.Unadopted) {
 			parent.Stream = streamARN
 			gone[s.Parent] = parent
 		}
@@ -147,7 +147,7 @@ func outlived(byID map[string]streamapi.Shard, rows map[string]leases.Lease) []l
 // have left only some of them. What another program did says nothing of that.
 func HasProgress(rows map[string]leases.Lease) bool {
 	for _, l := range rows {
-		if l.Checkpoint != leases.TrimHorizon && !l.Bare {
+		if l.Checkpoint != leases.TrimHorizon && !l.Unadopted {
 			return true
 		}
 	}

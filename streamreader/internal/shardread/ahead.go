@@ -43,7 +43,7 @@ type ahead struct {
 	iterator *string // behind the last page; nil: to be opened. Of the goroutine while there is one
 
 	mu      sync.Mutex
-	pages   []*page // that nobody has taken yet
+	pages   []*page // that are not taken yet
 	records int     // in pages
 	more    bool    // the last page had records, and more may follow
 	busy    bool    // the goroutine is there
@@ -184,7 +184,7 @@ func (a *ahead) interrupt() {
 	a.cancel()
 }
 
-// drop ends the goroutine and forgets what nobody has taken: the shard is to be
+// drop ends the goroutine and forgets what is not taken: the shard is to be
 // opened anew then.
 func (a *ahead) drop() {
 	a.interrupt()

@@ -127,7 +127,7 @@ func (s *Reader) apply(ctx, work context.Context) (outcome, error) {
 }
 
 // awaitTurn waits until a batch of this shard may be processed, with
-// outcomeMore. Whoever waited before goes first, so no shard waits for more than
+// outcomeMore. The shard that waited before goes first, so no shard waits for more than
 // one batch of each other.
 func (s *Reader) awaitTurn(ctx, work context.Context) (outcome, error) {
 	for {

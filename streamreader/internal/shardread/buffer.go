@@ -22,8 +22,8 @@ const (
 
 // Buffer bounds what all shards of a reader hold in memory: pages in hand, read
 // ahead, and on their way. A call to GetRecords reserves room for the largest
-// page. Who holds nothing waits for room in the order of asking; who holds
-// something, which it can work off, takes more only if nobody waits and half of
+// page. A shard that holds nothing waits for room in the order of asking. A shard that
+// holds something, which it can work off, takes more only if none waits and half of
 // the room stays free. So the room always comes back, and one shard that is
 // slow leaves some to the others.
 type Buffer struct {
@@ -48,7 +48,7 @@ func (b *Buffer) reserve(ctx context.Context) error {
 }
 
 // reserveAhead takes the room of one page if half of all is free beside it, and
-// nobody waits.
+// no shard waits.
 func (b *Buffer) reserveAhead() bool {
 	if !b.room.TryAcquire(PageBytesMax + b.spared) {
 		return false
@@ -59,7 +59,7 @@ func (b *Buffer) reserveAhead() bool {
 
 func (b *Buffer) release(bytes int64) { b.room.Release(bytes) }
 
-// short reports whether somebody waits for room.
+// short reports whether a shard waits for room.
 func (b *Buffer) short() bool { return b.waiting.Load() > 0 }
 
 // bytesOf is what records count, never more than was reserved for them.

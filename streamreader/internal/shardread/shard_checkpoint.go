@@ -25,11 +25,11 @@ func (s *Reader) finish(work context.Context) (outcome, error) {
 	return outcomeFatal, err
 }
 
-// saveLeast is the least time that who waits lets pass before a checkpoint: most
+// saveLeast is the least time that a waiting shard lets pass before a checkpoint: most
 // waits are shorter, and the next batch has more to write.
 const saveLeast = 100 * time.Millisecond
 
-// saveDue tells who waits, for room or a turn, when a checkpoint is due; never if
+// saveDue tells a shard that waits for room or a turn when a checkpoint is due; never if
 // all that is done is saved.
 func (s *Reader) saveDue() <-chan time.Time {
 	if _, unsaved := s.front.unsaved(); !unsaved {
