@@ -23,7 +23,7 @@ func followEndpoint(t *testing.T, server emulator.Endpoint) {
 	cfg := server.Config(t)
 	db := dynamodb.NewFromConfig(cfg)
 	table := fmt.Sprintf("streamreader-%d", time.Now().UnixNano())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	created, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:            &table,
@@ -57,7 +57,8 @@ func followEndpoint(t *testing.T, server emulator.Endpoint) {
 	reader := func() *Reader {
 		return newTestReader(t, dynamodbstreams.NewFromConfig(cfg), NewLeaseTable(db, leases), c, func(cfg *Config) {
 			cfg.StreamARN, cfg.PartitionKey = *created.TableDescription.LatestStreamArn, "pk"
-			cfg.PollInterval, cfg.LeaseTerm = 100*time.Millisecond, time.Second
+			// Time is real here: on a machine under load a worker may be late for a renewal.
+			cfg.PollInterval, cfg.LeaseTerm = 100*time.Millisecond, 5*time.Second
 		})
 	}
 	for round := 1; round <= 2; round++ { // the second reader starts behind the first one's checkpoint
