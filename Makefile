@@ -73,8 +73,9 @@ prove: ## try to break the promises: SEEDS random histories (2000) from SEED on,
 	  -run '^TestEveryGuardIsMissed$$' ./internal/proof/histories | grep -v '^=== '
 
 .PHONY: lint
-lint: $(golangci_lint) ## gofmt, go vet and the linters of .golangci.yml
+lint: $(golangci_lint) ## gofmt, go vet, the linters of .golangci.yml, and plain English in comments
 	$(golangci_lint) run ./...
+	scripts/plain-english
 
 $(golangci_lint):
 	@echo "building golangci-lint $(GOLANGCI_LINT_VERSION) into .tools (one to three minutes, once)"

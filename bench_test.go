@@ -27,7 +27,7 @@ type bench struct {
 	sim  *dynamosim.Sim
 	f    *Handler
 	text string          // the function's rule file
-	on   func(op string) // told of each operation; nil for nobody
+	on   func(op string) // told of each operation; nil: nothing is told
 
 	log, metrics strings.Builder
 }

@@ -57,7 +57,7 @@ type Config struct {
 }
 
 // The bounds of LeaseTerm. A lease is renewed three times in a term, and below a second a slow answer
-// would end it. The shards of a process that died are read by nobody for a term: an hour leaves 23 of the
+// would end it. The shards of a process that died are not read for a term: an hour leaves 23 of the
 // 24 hours that the stream keeps its records.
 const (
 	leaseTermMin = time.Second

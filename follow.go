@@ -157,7 +157,7 @@ func (f *follower) openReader() (err error) {
 }
 
 // checkLeases reads the checkpoints, whose table it creates if it is missing, and refuses to follow
-// if they tell that changes of the table reached nobody.
+// if they tell that changes of the table were lost.
 func (f *follower) checkLeases(ctx context.Context) error {
 	rows, err := f.leases.Load(ctx)
 	if err != nil {

@@ -95,7 +95,7 @@ func TestAStateMachineReplaysAnExport(t *testing.T) {
 		}
 		bucket := exportOf(c.table("app"), 60)
 		c.exports, c.idle = bucket, nil
-		for i := range 20 { // nobody sees the records
+		for i := range 20 { // the records go unread
 			c.write("GROUP#"+fmt.Sprint(i), "METADATA", "name", "renamed")
 			c.write(fmt.Sprintf("USER#%d", i), fmt.Sprintf("GROUP#%d", (i*20)%20), "role", "banned")
 		}

@@ -42,7 +42,7 @@ func TestTheRoleOfAReplaySuffices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := c.execute(`{}`); err != nil { // as whoever had the other rules
+			if err := c.execute(`{}`); err != nil { // as the worker with the other rules
 				t.Fatal(err)
 			}
 			c.fleet.rules, c.idle = text, nil

@@ -42,7 +42,7 @@ func named(err error) error {
 type replayer struct{ *instance }
 
 // BeginReplay reads the rules anew: this environment may have been started under others.
-// Where it was started for this very replay, whoever begins it has agreed already.
+// If it was started for this very replay, the caller has agreed already.
 func (r replayer) BeginReplay(ctx context.Context, request handlers.ReplayRequest) (handlers.ReplayStep, error) {
 	opened, err := r.owner.reopen(ctx, request.ChangeRules && !r.agreed)
 	if err != nil {
@@ -134,7 +134,7 @@ func (r replayer) WorkReplay(ctx context.Context, step json.RawMessage, piece st
 	return found, named(now.noted(err))
 }
 
-// resume reads a step, and returns who may go on with it: an environment that was
+// resume reads a step, and returns the replayer that may work on it: an environment that was
 // started before the replay was begun may have been so under other rules.
 func (r replayer) resume(ctx context.Context, step json.RawMessage) (now replayer, s replayState, err error) {
 	if err := json.Unmarshal(step, &s); err != nil {

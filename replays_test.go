@@ -135,7 +135,7 @@ func TestAStateMachineReplaysUnderTrouble(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.holds(clubRules)
-			// Changed rules are refused, and then carried out by who agrees to it.
+			// Changed rules are refused, and then carried out by a caller that agrees to it.
 			c.fleet.rules, c.idle = otherClubRules, nil
 			var failed *lambdatest.ExecutionError
 			if err := c.execute(`{"segments":6}`); !errors.As(err, &failed) || !strings.Contains(failed.Cause, "member-list") {
@@ -168,7 +168,7 @@ func TestAStateMachineMendsWhatWasTamperedWith(t *testing.T) {
 		if err := c.execute(`{}`); err != nil {
 			t.Fatal(err)
 		}
-		for i := range 30 { // the application writes, and nobody sees the records
+		for i := range 30 { // the application writes, and the records go unread
 			c.write("GROUP#"+fmt.Sprint(i), "METADATA", "name", "renamed")
 			c.write(fmt.Sprintf("USER#%d", i), fmt.Sprintf("GROUP#%d", (i*20)%30), "role", "banned")
 		}
@@ -240,7 +240,7 @@ func TestHundredsOfPiecesMayFail(t *testing.T) {
 	})
 }
 
-// Whoever agrees to a change of the rules agrees to what becomes of those that are in
+// An operator who agrees to a change of the rules agrees to what becomes of those that are in
 // force then, and not of others that come into force meanwhile: also not with a retry.
 func TestRulesAreChangedOnlyFromThoseThatWereInForce(t *testing.T) {
 	third := strings.ReplaceAll(clubRules, "memberCount", "size")

@@ -127,7 +127,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		err = d.deliver(work)
 	}
 	// Logged although it may be returned as well: an error that leaves this process
-	// is seen by nobody but the event source mapping.
+	// is seen by the event source mapping alone.
 	h.log(ctx, d, err, time.Since(started))
 	if err != nil && (d.batch == nil || d.shape == shapeLate || d.shape == shapeTasks || d.shape == shapeReplay) {
 		return nil, err

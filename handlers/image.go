@@ -23,7 +23,7 @@ type attribute struct {
 	value, escaped uint32 // escaped is 1 if the name holds a backslash
 }
 
-// decoded is a list of attributes that somebody looked up.
+// decoded is a list of attributes that were looked up.
 type decoded struct {
 	index int
 	value change.Value
@@ -56,7 +56,7 @@ func (im *image) at(i int) change.Value {
 		}
 	}
 	d := &decoded{index: i, value: im.decode(i), next: head}
-	// Whoever loses the race for the place in the list only decodes once more later.
+	// A goroutine that loses the race for the place in the list decodes once more later.
 	im.decoded.CompareAndSwap(head, d)
 	return d.value
 }

@@ -70,7 +70,7 @@ type recordReader struct {
 }
 
 // read reads one element of a batch. It returns false only where the JSON itself
-// is broken, so that nobody can say where the element ends.
+// is broken, so that the end of the element cannot be found.
 func (r *recordReader) read(s *dynamojson.Scanner, e *element, d *draft) bool {
 	s.Next()
 	from := s.Pos
@@ -224,7 +224,7 @@ func isKey(v change.Value) bool {
 	return (v.Kind() == change.KindString || v.Kind() == change.KindNumber) && v.Text() != ""
 }
 
-// identity reads who made the change: null, or time to live's service.
+// identity reads the author of the change: null, or time to live's service.
 func (r *recordReader) identity(s *dynamojson.Scanner, d *draft) bool {
 	if s.Next() != '{' {
 		return s.Skip(0)
@@ -326,7 +326,7 @@ func (e *element) position() (change.Position, error) {
 	return change.NewPosition(label, string(sequence))
 }
 
-// id names a record to whoever parks it: by its position, else by its content.
+// id names a record that is parked: by its position, otherwise by its content.
 // The same record has the same id whenever it comes again.
 func (e *element) id() string {
 	if position, err := e.position(); err == nil {

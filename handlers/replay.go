@@ -116,7 +116,7 @@ func (r *ReplayRequest) check() error {
 }
 
 // ChangesRules reports whether a payload begins a replay that may change the
-// rules in force. Whoever makes a Handler may have to know that before there is one.
+// rules in force. The caller may have to know that before it makes a Handler.
 func ChangesRules(payload []byte) bool {
 	c, err := readReplay(payload)
 	return err == nil && c.Dynamill == commandReplay && c.Begin != nil && c.Begin.ChangeRules

@@ -11,7 +11,7 @@ import (
 const traceKey = "x-amzn-trace-id"
 
 // Traced adds to each line which invocation it is from, as requestId and traceId.
-// A Handler does so for its own lines; it is for whoever else logs with the
+// A Handler does so for its own lines; Traced is for other code that logs with the
 // context of an invocation, such as the Processor.
 func Traced(h slog.Handler) slog.Handler { return traced{h} }
 

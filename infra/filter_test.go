@@ -144,7 +144,7 @@ func TestFiltersDropRecordsOfUnrelatedKeys(t *testing.T) {
 	}
 }
 
-// Entities that no rule reads or writes are nobody's business.
+// Entities that no rule reads or writes concern no rule.
 func TestFiltersLeaveOutEntitiesWithoutRules(t *testing.T) {
 	set := load(t, `
 version: 1

@@ -75,8 +75,8 @@ const (
 	windowMax                = 5 * time.Minute
 	parallelizationMax       = 10
 	functionNameMax          = 64
-	// replayConcurrencyMax is what an account's functions may take together, if nobody
-	// has asked for more (Lambda developer guide, "Lambda quotas").
+	// replayConcurrencyMax is what an account's functions may take together, unless AWS
+	// was asked for more (Lambda developer guide, "Lambda quotas").
 	replayConcurrencyMax = 1000
 )
 

@@ -16,13 +16,13 @@ import (
 )
 
 // What rederiving an item cannot mend is mended here: what only the engine
-// knows. Each reports false if somebody else has changed it since it was read.
+// knows. Each reports false if another writer has changed it since it was read.
 
 // MendSum adds to an aggregate what its accumulators lack. That counts as an
-// operation, so that whoever is about to show an older sum comes too late; and
+// operation, so that a worker that is about to show an older sum comes too late; and
 // it counts as so many that what is shown already is older, too.
 //
-// What is lacking was read while nothing moved, and whoever moves a
+// What is lacking was read while nothing moved, and a worker that moves a
 // contribution since changes ledger and accumulators by the same: what is
 // lacking stays what it is. Only another mending changes it. Every mending goes
 // to the same suffix and raises its count, so the condition that this count is

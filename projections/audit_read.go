@@ -16,8 +16,8 @@ import (
 const auditAtOnce = 50
 
 // Read reads suspects anew, consistently, and judges each by what is there now.
-// Entries are read before items and children before their parents, so that who
-// is only being written at this moment is told by a change of State. Sums, and
+// Entries are read before items and children before their parents, so that an item
+// that is being written at this moment is told by a change of State. Sums, and
 // what displays them, are for ReadSums.
 func (a *Audit) Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
 	return readChunks(ctx, suspects, func(ctx context.Context, chunk []drift.Suspect) ([]drift.Reading, error) {

@@ -17,7 +17,7 @@ import (
 // ask for one target. The set of sources in force is kept in a claims item,
 // changed by the same transaction as the ledger. The smallest source key wins,
 // and writes its content at once; every target that a move touches is derived
-// afterwards, like a roll-up, for whoever loses or drops a claim cannot know
+// afterwards, like a roll-up, because a source that loses or drops a claim cannot know
 // what the winner asks for.
 
 // claimSet is a target's claims item as it was read.

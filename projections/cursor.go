@@ -56,7 +56,7 @@ func cursorKey() stateKey { return stateKey{registryPartition, registrySeeding} 
 
 // readCursor reads the stored cursor. Of one of another epoch, or that a seeder of a
 // lost state table has left, nothing counts but its changes, and that a scan was under
-// way which shows what is live: the rules that it was for stay live, and nobody else
+// way which shows what is live: the rules that it was for stay live, and no other scan
 // would show them.
 func (rd *reader) readCursor(ctx context.Context) (seedCursor, error) {
 	rows, err := rd.readState(ctx, "reading the seeding cursor", []stateKey{cursorKey()})
@@ -103,7 +103,7 @@ func (e *Engine) cursorItem(c seedCursor) row {
 	return r
 }
 
-// cursorIs is the condition that nobody changed the stored cursor since it was read.
+// cursorIs is the condition that the stored cursor is as it was read.
 func (c *expression) cursorIs(cursor seedCursor) string {
 	return whole(c.same("changes", cursor.changes))
 }

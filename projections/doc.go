@@ -10,7 +10,7 @@
 //
 // A run can be done over as it was: no request, and no order of requests,
 // depends on the order of a map. Of calls that are under way together, which
-// comes first is left to who runs them. Drawn at random are names (of the state
+// comes first is left to their callers. Drawn at random are names (of the state
 // table's incarnation, of parkings) and the length of pauses.
 //
 // It imports change, rules and the AWS SDK's DynamoDB client types, and no

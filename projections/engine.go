@@ -142,10 +142,10 @@ type Stats struct {
 	Copies       int64 // children written
 	Mirrors      int64 // mirror items written or deleted
 	Parked       int64
-	Heals        int64 // corrections of what somebody else wrote
+	Heals        int64 // corrections of what another program wrote
 	Tasks        int64 // large fan-outs whose rest became a task
 	Retries      int64 // requests sent again after a failure that passes, beside those of the AWS SDK itself
-	Conflicts    int64 // requests refused because somebody else wrote the same item at that moment
+	Conflicts    int64 // requests refused because another writer changed the same item at that moment
 	Throttles    int64 // requests refused because of the table's or the account's capacity
 }
 

@@ -18,7 +18,7 @@ func (rd *reader) readEntry(r row) (*plan.Entry, error) {
 	return ent, nil
 }
 
-// tornError says that somebody else has written in a row. What is to be made of it, verify can tell.
+// tornError says that another program has written in a row. verify says what is to be made of it.
 func tornError(r row, what string) error {
 	return fmt.Errorf("row %s of the state table cannot be read, it has %s: run `dynamill verify` with repair, which mends it", textOf(r[statePartition]), what)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Former rules are compiled again from the file that registered them, which the
-// registry keeps: who takes back what a rule wrote must know what that was.
+// registry keeps: a worker that takes back what a rule wrote must know what that was.
 
 // textName names a rule file in the registry by what it says.
 func textName(text string) string {

@@ -78,7 +78,7 @@ func Inspect(ctx context.Context, client InspectClient, stateTable string) (*Ins
 	if err != nil {
 		return nil, err
 	}
-	// After the rules: who finds them all live, and then no scan, may say that everything is.
+	// After the rules: if all of them are live, and no scan is under way afterwards, everything is live.
 	if found.Seeding, err = rd.inspectSeeding(ctx); err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (rd *reader) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
 	tasks, err := rd.readTasks(ctx)
 	found := make([]InspectedTask, 0, len(tasks))
 	for _, t := range tasks {
-		if !t.id.Former { // else whoever works off tasks ends it
+		if !t.id.Former { // otherwise the worker of tasks ends it
 			found = append(found, InspectedTask{Rule: t.id.Rule.Name, Parent: t.id.Key, Children: t.children, Since: t.since})
 		}
 	}

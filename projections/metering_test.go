@@ -83,7 +83,7 @@ func TestEveryWriteUnitIsCountedForARuleAndPaid(t *testing.T) {
 	w.expectNoDrift()
 	used := w.sim.Usage().Sub(usage).WriteUnits
 	_, after := totals(e.RuleStats())
-	// Nobody wrote beside the engine, so nothing was refused: what the rules are charged is what was used.
+	// No other writer was there, so nothing was refused: what the rules are charged is what was used.
 	if math.Abs(after-before-used) > 1e-6 || used == 0 {
 		t.Errorf("the rules are charged %.3f write units, the tables %.3f", after-before, used)
 	}

@@ -17,7 +17,7 @@ import (
 // force follow each other, and Aim tells the next; Seed works them off one page
 // after the other. Other drivers may work off the same pass at the same time, in
 // parallel and in any order: what they do with an item is the same, and a pass
-// is ended by whoever comes first.
+// is ended by the first worker that finds nothing left.
 
 // pass is a pass taken apart. Its text survives restarts.
 type pass struct {

@@ -14,7 +14,7 @@ import (
 
 // Rederive brings the effects of items to what their current state asks for,
 // from the items themselves. It is safe beside live records in any order: the
-// ledger entry is read before the item, and swapped only if nobody moved it.
+// ledger entry is read before the item, and swapped only if it has not moved.
 func (e *Engine) Rederive(ctx context.Context, keys []change.Key) error {
 	return e.rederive(ctx, keys, plan.Everything, nil, nil)
 }

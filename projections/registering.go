@@ -75,7 +75,7 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 	return rulesBound, nil
 }
 
-// notInForce says what of the file somebody else has to bring into force first.
+// notInForce says which part of the file another process has to bring into force first.
 func (e *Engine) notInForce(what string) *SetupError {
 	return &SetupError{Problem: fmt.Sprintf("%s not in force on table %s yet", what, e.table), Remedy: "start `dynamill run` with this rule file first"}
 }

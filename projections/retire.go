@@ -15,7 +15,7 @@ import (
 // table what it kept there. A worker that knows only the older rules may still write
 // for it, at any time: the record of that very write has it taken back.
 
-// turn is a step of the registry under the cursor: nobody has moved it, nor the rules, since it was read.
+// turn is a step of the registry under the cursor: neither it nor the rules have moved since it was read.
 // The counter of lives tells every engine to look at the rules again.
 func (e *Engine) turn(ctx context.Context, doing string, from, to seedCursor, rows []ddb.TransactWriteItem) error {
 	c := newExpression()
@@ -56,7 +56,7 @@ func (e *Engine) turns(ctx context.Context, doing string, from, through, to seed
 	return e.turn(ctx, doing, from, to, rows)
 }
 
-// goLive turns the cursor to showing and marks a level's rules live, at once. Whoever
+// goLive turns the cursor to showing and marks a level's rules live, at once. A worker that
 // applies records looks at the registry afterwards: either it finds the rules
 // live and rolls up, or the scan that follows here sees what it applied.
 func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
@@ -71,14 +71,14 @@ func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
 		}
 	}
 	through := show
-	if through.phase == phaseShow { // who shows meanwhile what is live by then must not end what shows the rest
+	if through.phase == phaseShow { // a worker that shows meanwhile what is live by then must not end what shows the rest
 		through.level = everyLevel
 	}
 	return e.turns(ctx, "bringing rules to life", cursor, through, show, rows)
 }
 
 // retire turns the cursor to cleaning and marks former rules retired, at once. As with
-// going live, whoever applies records looks at the registry afterwards: either it
+// going live, a worker that applies records looks at the registry afterwards: either it
 // finds the rules retired, and takes back what its records tell of, or what they
 // tell of was written before, and the scan that follows here sees it.
 func (e *Engine) retire(ctx context.Context, cursor seedCursor) error {
@@ -93,7 +93,7 @@ func (e *Engine) retire(ctx context.Context, cursor seedCursor) error {
 
 // endFormers notes that nothing is left of retired rules. What a worker that slept
 // writes for them later is taken back by its record; what it adds to the state table
-// is read by nobody, and goes with the next sweep.
+// is never read, and goes with the next sweep.
 func (e *Engine) endFormers(ctx context.Context, cursor seedCursor) error {
 	var rows []ddb.TransactWriteItem
 	for _, b := range e.planner.Formers() {

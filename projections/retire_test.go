@@ -273,7 +273,7 @@ func TestAMirrorKeyThatAnotherSourceGives(t *testing.T) {
 	w.expectTrue()
 }
 
-// TestRulesThatFindByAUniqueValueComeAgain takes the locators of a former rule for nobody's.
+// TestRulesThatFindByAUniqueValueComeAgain takes the locators of a former rule for no rule's.
 func TestRulesThatFindByAUniqueValueComeAgain(t *testing.T) {
 	w := newWorld(t, shopRules)
 	post := change.Key{Partition: "USER#u1", Sort: "POST#p1"}
@@ -283,7 +283,7 @@ func TestRulesThatFindByAUniqueValueComeAgain(t *testing.T) {
 	from := w.drain(w.seeded(), 0)
 	w.expect(post, "LikeCount", change.Value{})
 	without := withRule(t, shopRules, "like-count", "")
-	e := w.changing(without, nil) // which nobody replays
+	e := w.changing(without, nil) // without a replay
 	from = w.drain(e, from)
 	w.delete(change.Key{Partition: "USER#u1", Sort: "POST#p0"})
 	from = w.drain(e, from)

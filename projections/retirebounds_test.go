@@ -24,7 +24,7 @@ func TestManyRulesChangeAtOnce(t *testing.T) {
 	w.putMember("member")
 	from := w.drain(w.seeded(), 0)
 	var e *Engine
-	for _, attribute := range []string{"b", "c", "d"} { // 40 rules retire each time, and nobody replays
+	for _, attribute := range []string{"b", "c", "d"} { // 40 rules retire each time, without a replay
 		e = w.changing(file(attribute, 40), nil)
 	}
 	for _, attribute := range []string{"e", "d"} { // 96 come and as many retire: no transaction holds that

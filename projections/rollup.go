@@ -282,7 +282,7 @@ func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule,
 	}
 }
 
-// takeOffOne looks at the item again where somebody has written there meanwhile.
+// takeOffOne judges the item anew if another writer has changed it meanwhile.
 func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
 	return contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (round, error) {
 		if left.Whole {

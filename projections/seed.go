@@ -146,7 +146,7 @@ func (e *Engine) formersLeft() (retiring, uncleaned bool) {
 	return retiring, uncleaned
 }
 
-// endPass ends the cursor's pass, provided that nobody has moved it.
+// endPass ends the cursor's pass, provided that the cursor has not moved.
 func (e *Engine) endPass(ctx context.Context, cursor seedCursor) error {
 	switch cursor.phase {
 	case phaseDerive:

@@ -42,7 +42,7 @@ func TestNoCountIsShownBeforeAllItemsAreCounted(t *testing.T) {
 	e = w.engine(client)
 	joined := 0
 	err := e.Seed(w.ctx, func(p SeedProgress) {
-		joined++ // somebody joins after every page, and the stream is followed beside
+		joined++ // a member joins after every page, and the stream is followed beside
 		w.put(change.Item{"pk": s(fmt.Sprintf("USER#new%d", joined)), "sk": s("GROUP#g1"), "role": s("admin")})
 		all := w.records()
 		if _, err := e.Process(w.ctx, all[from:]); err != nil {

@@ -85,7 +85,7 @@ func (ts *tables) stateTableActive(ctx context.Context) (bool, error) {
 	return out.Table.TableStatus == ddb.TableStatusActive, ts.checkStateKeys(out.Table)
 }
 
-// checkForeign refuses a table without a registry that is somebody else's, for it has
+// checkForeign refuses a table without a registry that belongs to another program: it has
 // items in it. It reports whether the registry is there by now.
 func (e *Engine) checkForeign(ctx context.Context) (founded bool, err error) {
 	out, err := attempt(ctx, &e.counters, "describing state table "+e.stateTable, func() (*dynamodb.DescribeTableOutput, error) {

@@ -137,7 +137,7 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 	}
 }
 
-// workPiece writes the parent, as it is now, to the next children. Whoever was
+// workPiece writes the parent, as it is now, to the next children. A child that was
 // written or filled since the task's position has that state, or a later one.
 func (e *Engine) workPiece(ctx context.Context, t task) error {
 	if t.torn != nil {

@@ -149,7 +149,7 @@ func TestWhatADeadProcessHeldIsTakenOverAfterATerm(t *testing.T) {
 	})
 }
 
-// TestAPageMayTakeLongerThanATerm is that who works on a page renews what it holds.
+// TestAPageMayTakeLongerThanATerm is that a worker renews its piece while it works on a page.
 func TestAPageMayTakeLongerThanATerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -199,7 +199,7 @@ func TestAZombieCannotMoveAPlace(t *testing.T) {
 		case <-time.After(time.Hour):
 			t.Fatal("the zombie never ended")
 		}
-		// It lost the piece, saw that nobody works on it, and went on from the other's place.
+		// It lost the piece, saw that no process works on it, and went on from the other's place.
 		if got := r.times("rederive"); before != "5" || got[1] != 8 || got[2] != 1 || len(got) != 2 {
 			t.Errorf("at %s when it woke; pages were worked off %v times", before, got)
 		}

@@ -44,7 +44,7 @@ var StateKeys = KeyNames{Partition: "pk", Sort: "sk"}
 
 const (
 	parallelDefault = 4
-	// termDefault is long beside a write that is slow and short beside a person who waits.
+	// termDefault is long beside a slow write and short for a waiting person.
 	termDefault = 10 * time.Second
 	// idleMax is how old the last progress of an unfinished replay may be that is gone
 	// on with. What it has found right before may have been damaged since.
@@ -76,13 +76,13 @@ type Config struct {
 	Worker   string        // begins this process's name among those that share the work; default: the host's
 	Term     time.Duration // a piece whose owner is not heard of for so long goes to others; default 10 s, the same in all
 	Restart  bool          // forget what an unfinished replay has done
-	// Unique draws a name that nobody has: of this process, of work that is begun
+	// Unique draws a name that is not taken: of this process, of work that is begun
 	// anew. Default: at random.
 	Unique func() string
 	// Report is told how far things are, after every page; by one goroutine at a time.
 	Report func(Progress)
-	// Opened is told of an unfinished replay that is gone on with, or is begun anew
-	// because nobody has been at it for a day; nil: nobody is.
+	// Opened is told of an unfinished replay that resumes, or that begins anew because
+	// no process has worked on it for a day; nil: nothing is told.
 	Opened func(Opened)
 }
 
@@ -170,7 +170,7 @@ func (d *driver) sourceOf(ctx context.Context, pass string, segments int) (Sourc
 }
 
 // identityOf names the source of a pass, without a number of segments that
-// nobody asked for: it follows the table's size, and a restart is to find the run.
+// was not asked for: it follows the table's size, and a restart is to find the run.
 func (d *driver) identityOf(pass string) string {
 	if d.Source != nil && pass == d.rederive() {
 		return d.Source.Describe()

@@ -92,7 +92,7 @@ func TestAnIncrementalExportGivesTheKeysOfDeletedItemsToo(t *testing.T) {
 	}
 	b := newExport(true, lines[:1], lines[1:])
 	b[exportRoot+"data/ofanotherexport.json.gz"] = []byte("not of this one")
-	moved := maps.Clone(b) // somebody copied the files into the export's folder
+	moved := maps.Clone(b) // as if the files had been copied into the export's folder
 	for name, content := range b {
 		if rest, ok := strings.CutPrefix(name, exportRoot+"data/"); ok {
 			moved[exportRoot+exportID+"/data/"+rest] = content

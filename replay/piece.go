@@ -40,7 +40,7 @@ func (a assignment) place() progress.Place {
 // workOff takes a piece and works it off, page by page, until it is done, lost
 // to another process, or stopped: by the context, or at the given time unless
 // that is zero. A page of which only a part was worked off is worked off again
-// by whoever goes on: it does no harm.
+// by the next worker: it does no harm.
 func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (progress.Piece, error) {
 	working, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)

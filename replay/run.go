@@ -38,7 +38,7 @@ func Run(ctx context.Context, cfg Config) (Totals, error) {
 	}
 }
 
-// workStep works off a step's pieces together with whoever else does.
+// workStep works off a step's pieces together with other workers.
 func (d *driver) workStep(ctx context.Context, step Step) error {
 	source, _, err := d.sourceOf(ctx, step.Pass, step.Segments)
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *board) drain(stop func()) {
 	}
 }
 
-// fill starts work on pieces that nobody works on.
+// fill starts work on free pieces.
 func (b *board) fill(ctx context.Context) {
 	now := time.Now()
 	for _, p := range b.pieces {
@@ -205,7 +205,7 @@ func (b *board) settled() bool {
 	return !slices.ContainsFunc(b.pieces, func(p Piece) bool { return !b.rows[p.Name].Done && b.failed[p.Name] == nil })
 }
 
-// failures names the pieces that have failed here and that nobody else has done.
+// failures names the pieces that have failed here and that no other worker has done.
 func (b *board) failures(ctx context.Context) error {
 	if len(b.failed) == 0 {
 		return nil

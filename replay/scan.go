@@ -41,7 +41,7 @@ type ScanConfig struct {
 	Keys   KeyNames
 	// Segments is how many pieces the scan has. 0: one for every 100 MB of the
 	// table, at least 8 and at most ScanSegmentsMax. That number changes when the
-	// table's size does, and another number is another source: who resumes a scan
+	// table's size does, and another number is another source: a caller that resumes a scan
 	// gives the number that it was begun with.
 	Segments int
 	// EventuallyConsistent halves the cost. Items written in the last moments may
@@ -96,7 +96,7 @@ func segmentsFor(tableBytes int64) int {
 func (s *Scan) Segments() int { return s.config.Segments }
 
 // Describe names the table and the number of segments, and whether the scan may
-// miss something: who wants one that may not is not to go on with one that may.
+// miss something: a replay that must miss nothing does not resume one that may.
 func (s *Scan) Describe() string {
 	text := fmt.Sprintf("scan of %s, %d segments", s.config.Table, s.config.Segments)
 	if s.config.EventuallyConsistent {

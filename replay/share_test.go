@@ -35,7 +35,7 @@ func TestTwoProcessesShareThePieces(t *testing.T) {
 		if shares[0].Items < 30 || shares[1].Items < 30 || shares[0].Items+shares[1].Items != 100 {
 			t.Errorf("the shares are %+v", shares)
 		}
-		// 100 pages, 8 at a time, 3 seconds each: 39 seconds if nobody is ever idle.
+		// 100 pages, 8 at a time, 3 seconds each: 39 seconds if no worker is ever idle.
 		if took := time.Since(began); took > 60*time.Second {
 			t.Errorf("it took %s", took)
 		}
@@ -57,7 +57,7 @@ func (r *rig) both(f func(i int) error) {
 }
 
 // TestNobodyEndsBeforeAllIsDoneThoughItWasBegunAnewMeanwhile has a second process forget
-// what the first one has done, and be slow; or somebody deletes the row.
+// what the first one has done, and be slow; or the row is deleted.
 func TestNobodyEndsBeforeAllIsDoneThoughItWasBegunAnewMeanwhile(t *testing.T) {
 	for name, begunAnew := range map[string]func(r *rig){
 		"by a second process": func(r *rig) {

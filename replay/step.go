@@ -9,7 +9,7 @@ import (
 	"github.com/dynamill/dynamill/replay/internal/progress"
 )
 
-// Step is one pass of a replay, for whoever works off its pieces: Run, or other
+// Step is one pass of a replay, for the worker of its pieces: Run, or other
 // processes that are given the step as JSON and call WorkPiece.
 type Step struct {
 	Run        string   `json:"run,omitempty"` // names the rows that hold the progress
@@ -159,7 +159,7 @@ func (d *driver) look(ctx context.Context, step *Step) (items int64, all int, er
 
 // open joins or begins the run of some passes. One that this replay has been at and
 // that is finished is not begun again. One that was begun anew by another process, or
-// whose row somebody has deleted, is not done by what this replay did of it before.
+// whose row was deleted, is not done by what this replay did of it before.
 func (d *driver) open(ctx context.Context, passes []string, last Step) (progress.Opened, error) {
 	identity := slices.Concat([]string{d.Version}, passes)
 	for _, pass := range passes {

@@ -13,5 +13,5 @@
 // holds because circles are refused.
 //
 // It imports change, internal/decimal, rules/expr and a YAML parser, and knows
-// no AWS client. docs/rules.md is the reference for the people who write rule files.
+// no AWS client. docs/rules.md is the reference for authors of rule files.
 package rules

@@ -89,7 +89,7 @@ type place struct {
 	line, column, length int // from 1, in characters
 }
 
-// problemsMax is how many problems are collected: nobody reads more at once.
+// problemsMax is how many problems are collected: more are not read at once.
 const problemsMax = 200
 
 // findings collects the problems of one file, up to problemsMax.

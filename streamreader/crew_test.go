@@ -163,7 +163,7 @@ func (l *line) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 }
 
 // enter lets a call out on the line. What was frozen on its way arrives all the
-// same, although nobody waits for it any more.
+// same, although no caller waits for it any more.
 func (l *line) enter(ctx context.Context) (context.Context, error) {
 	l.mu.Lock()
 	frozen := l.thawed != nil

@@ -34,7 +34,7 @@ func TestDrainBesideOthersWaitsForWhatTheyRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		delete(c.members, "drains")
-		c.judge(false) // everything is done when Drain returns, by whoever
+		c.judge(false) // everything is done when Drain returns, by any worker
 		c.dismiss()
 	})
 }

@@ -177,7 +177,7 @@ func TestTwoProcessesOfOneNameAreTold(t *testing.T) {
 	})
 }
 
-// A worker whose office is over makes no row: who lists now may have deleted it.
+// A worker that is the lister no more makes no row: the lister may have deleted it.
 func TestRowsAreMadeOnlyByWhoLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeStream()
@@ -235,8 +235,8 @@ func (c *slowCreates) Save(_ context.Context, l Lease) (Lease, error) { return l
 
 func (c *slowCreates) Claim(_ context.Context, l Lease, _ Worker) (Lease, error) { return l, errReset }
 
-// Who was handed a shard and has died does not leave it lying for the term of
-// who had it before.
+// A worker that was handed a shard and has died does not leave it lying for the term of
+// the former owner.
 func TestAShardHandedToTheDeadIsSoonTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 2})
@@ -266,7 +266,7 @@ func TestAShardHandedToTheDeadIsSoonTaken(t *testing.T) {
 	})
 }
 
-// Who watches looks again when what was handed over meanwhile may have expired.
+// A worker that watches scans again when a lease that was handed over meanwhile may have expired.
 func TestAHandoverBringsTheNextLookForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFleet(&Config{StreamARN: testARN, WorkerID: "w", RunID: "1", LeaseTerm: time.Minute}, false)

@@ -76,7 +76,7 @@ func TestTheShardsOfADeadReaderAreTakenWithinTwoTerms(t *testing.T) {
 	}
 }
 
-// Who lists is watched by all, so that its shards wait no longer than others'.
+// All workers watch the lister, so that its shards wait no longer than others'.
 func TestTheShardsOfADeadListerAreTakenBeforeTwoTerms(t *testing.T) {
 	for i := range 8 { // renewals are about eight such steps apart
 		synctest.Test(t, func(t *testing.T) {
@@ -311,7 +311,7 @@ func troubledCrew(t *testing.T, seed uint64) {
 }
 
 // Rows that were read a while ago, with what this worker has learnt since of
-// some, say too little of who has how much: by them it would ask for shards
+// some, say too little of how much each worker has: by them it would ask for shards
 // that it does not need.
 func TestAWorkerAsksOnlyByRowsThatItHasJustRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

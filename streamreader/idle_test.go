@@ -37,7 +37,7 @@ func (n *tallies) during(d time.Duration) map[string]int {
 }
 
 // What docs/operations.md says of idle fleets: each worker reads one row about
-// once a second, and all rows are read a few times a minute, by whoever.
+// once a second, and all rows are read a few times a minute, by any of them.
 func TestIdleFleetsReadLittle(t *testing.T) {
 	for _, test := range []struct {
 		workers, shards   int

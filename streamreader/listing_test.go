@@ -164,7 +164,7 @@ func TestAPartOfTheListIsProgress(t *testing.T) {
 	})
 }
 
-// A first list that was cut off is gone on with, by whoever comes: shards whose
+// The next worker completes a first list that was cut off: shards whose
 // parents are long gone are no sign of a generation that went unread.
 func TestAFirstListThatWasCutOffIsGoneOnWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -71,7 +71,7 @@ func (c *crew) joinTrimming(s *trimming, name string) *member {
 }
 
 // Where one worker finds that records are lost, all end with that, and not one
-// after the other as each takes the shard; who is started then finds out itself.
+// after the other as each takes the shard; a worker that starts then finds out itself.
 func TestALossEndsAllWorkersTogether(t *testing.T) {
 	for _, name := range []string{"who lists", "another"} {
 		t.Run(name+" finds it", func(t *testing.T) {

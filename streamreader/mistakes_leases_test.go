@@ -127,7 +127,7 @@ func TestTwoConsumersOnOneShardAfterARefreshRace(t *testing.T) {
 	})
 }
 
-// Nobody else is there when the leases expire, and the process lives on.
+// No other worker is there when the leases expire, and the process lives on.
 func TestWorkerThatCannotReclaimItsOwnLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 4})

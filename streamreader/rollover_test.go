@@ -9,7 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
-// A shard's child is read by who has read the shard, so that nothing moves
+// The worker that has read a shard reads its child, so that nothing moves
 // between workers that are in balance.
 func TestRolledOverShardsStayWithTheirWorkers(t *testing.T) {
 	for _, test := range []struct {
@@ -57,7 +57,7 @@ func TestRolledOverShardsStayWithTheirWorkers(t *testing.T) {
 	}
 }
 
-// Who leaves amid that leaves nothing lying for long that was to be its own.
+// A worker that leaves amid that leaves no shard lying for long that was to be its own.
 func TestWhoLeavesWhileShardsRollOverHoldsUpNothing(t *testing.T) {
 	for i := range 12 {
 		after := time.Duration(i) * 250 * time.Millisecond

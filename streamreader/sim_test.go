@@ -210,7 +210,7 @@ func TestTheLeaseTableDoesNotGrowForEver(t *testing.T) {
 	})
 }
 
-// Who comes once in twenty hours finds several generations to delete.
+// A worker that drains once in twenty hours finds several generations to delete.
 func TestTheLeaseTableDoesNotGrowWhereTheStreamIsDrainedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSimWorld(t, dynamosim.Options{})

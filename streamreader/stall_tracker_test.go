@@ -148,7 +148,7 @@ func TestAWorkerThatTheStreamDoesNotAnswerHoldsUpOneShardAtATime(t *testing.T) {
 	})
 }
 
-// Also what is nobody's is tried one shard after the other.
+// Shards without an owner are tried one after the other, too.
 func TestAWorkerThatTheStreamDoesNotAnswerTakesOneShardAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, deaf := newDeafCrew(t, 8)

@@ -109,14 +109,14 @@ func profile(name string) (stop func() error, err error) {
 	}, nil
 }
 
-// measure lets everybody read in turn. Who begins changes from round to round,
-// so that nobody always follows the same one.
+// measure lets all contestants read in turn. Another one begins in each round,
+// so that none always follows the same one.
 func measure(ctx context.Context, src *source, chosen []contestant, o options) (map[string][]timing, error) {
 	results := map[string][]timing{}
 	for round := range o.warmups + o.rounds {
 		for i := range chosen {
 			c := chosen[(round+i)%len(chosen)]
-			runtime.GC() // nobody pays for what the one before has left
+			runtime.GC() // none pays for what the one before has left
 			t, err := once(ctx, src, c)
 			if err != nil {
 				return nil, fmt.Errorf("reading with %s: %w", c.name, err)
@@ -135,7 +135,7 @@ func measure(ctx context.Context, src *source, chosen []contestant, o options) (
 func once(ctx context.Context, src *source, c contestant) (timing, error) {
 	ctx, cancel := context.WithTimeout(ctx, readMax)
 	defer cancel()
-	progress := src.sidetable() // a name that nobody had before
+	progress := src.sidetable() // a name that was never used
 	defer src.remove(progress)
 	count := newCounter(src.records)
 	if err := c.read(ctx, src, progress, count); err != nil {

@@ -20,7 +20,7 @@ type report struct {
 	OfBare     *float64 `json:"dynamill_of_bare,omitempty"`
 	OfRedpanda *float64 `json:"dynamill_of_redpanda,omitempty"`
 
-	diverged string // who read another last record than the rest
+	diverged string // the contestants that read another last record than the rest
 }
 
 type result struct {

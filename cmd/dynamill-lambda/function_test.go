@@ -140,8 +140,8 @@ func TestAPanicBeforeTheFirstInvocationIsAnError(t *testing.T) {
 	}
 }
 
-// A function whose rules change those in force starts, and waits for somebody who
-// agrees to that: whoever begins a replay with changeRules.
+// A function whose rules change those in force starts, and waits for an operator who
+// agrees to that by a replay with changeRules.
 func TestAFunctionWaitsForAgreementToChangedRules(t *testing.T) {
 	w := newWorld(t)
 	w.put("GROUP#g", "METADATA")

@@ -13,7 +13,7 @@ var inFunction = strings.NewReplacer(
 	"Config.AWS.Region", "the function's region",
 )
 
-// remedied makes a remedy one that somebody who sets up a function can follow.
+// remedied makes a remedy one that the owner of a function can follow.
 func remedied(err error) error {
 	if setup := new(projections.SetupError); !errors.As(err, &setup) {
 		return err

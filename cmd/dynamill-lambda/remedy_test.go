@@ -15,7 +15,7 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// Somebody who sets up a function has neither flags nor fields.
+// The owner of a function has neither flags nor fields.
 func TestRemediesNameTheFunctionsVariables(t *testing.T) {
 	set, err := rules.Load("dynamill.yaml", []byte(groupRules))
 	if err != nil {

@@ -43,7 +43,7 @@ func TestTheCommandLineComesFirstThenTheEnvironmentThenTheFile(t *testing.T) {
 		"table": "from-flag", "ready-lag": "0s", "drain": "false", // the command line, also where it says what is the default's opposite
 		"region":         "eu-env-1",
 		"max-write-rate": "250", "json": "true", "listen": "127.0.0.1:9464", // an empty variable is none
-		"rules": "dynamill.yaml", // nobody said anything
+		"rules": "dynamill.yaml", // the default
 	} {
 		if got := flags.Lookup(name).Value.String(); got != want {
 			t.Errorf("--%s is %q, want %q", name, got, want)

@@ -108,7 +108,7 @@ func (c *crew) reader() (found *process) {
 	return found
 }
 
-// strangers names the owners of unfinished rows who are dead or frozen; "-" stands for nobody, and for no row.
+// strangers names the owners of unfinished rows that are dead or frozen; "-" stands for no owner, and for no row.
 func (c *crew) strangers() string {
 	c.t.Helper()
 	var found []string
@@ -125,8 +125,8 @@ func (c *crew) strangers() string {
 	return strings.Join(found, ", ")
 }
 
-// takenOver waits until those who live own everything, which must take no longer
-// than two terms. While the endpoint answers nobody, nobody can take anything
+// takenOver waits until the live processes own everything, which must take no longer
+// than two terms. While the endpoint does not answer, no process can take anything
 // over, nor while the machine runs neither this test nor the crew: that time is
 // not counted.
 func (c *crew) takenOver(since string) {

@@ -87,7 +87,7 @@ func (a *app) infraCommand() *cobra.Command {
 	return command
 }
 
-// stateMachineCommand is for those who have templates of their own.
+// stateMachineCommand is for users with templates of their own.
 func (a *app) stateMachineCommand() *cobra.Command {
 	var flags infraFlags
 	command := &cobra.Command{

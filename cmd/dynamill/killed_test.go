@@ -46,7 +46,7 @@ func fromEnvironment(t *testing.T, name string, otherwise uint64) uint64 {
 
 // TestKilledAndFrozenAtAnyMomentItComesOutTrue lets an application write while
 // four processes that share its stream are killed, stopped, and frozen for as
-// long as it comes, at random moments. Whoever reads the shard is hit most. In
+// long as it comes, at random moments. The reader of the shard is hit most. In
 // the end everything in both tables must be as computed from scratch, and after
 // the last kill the survivors must own everything within two terms.
 //

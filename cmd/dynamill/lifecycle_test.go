@@ -125,7 +125,7 @@ func TestAnotherStreamThanBeforeIsNotFollowedInSilence(t *testing.T) {
 		t.Errorf("without a stream: exit code %d", code)
 	}
 	expectSentence(t, stderr, "has no stream", "StreamViewType=NEW_AND_OLD_IMAGES")
-	w.delete("USER#123", "GROUP#dev") // nobody records it
+	w.delete("USER#123", "GROUP#dev") // no record tells of it
 	w.enableStream()
 	code, _, stderr = w.call("run", "--drain")
 	if code != exitFailed || !strings.Contains(stderr, "had another stream before") {

@@ -68,7 +68,7 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 }
 
 // shardsOf are the shards that are not finished. How far another process is
-// with its own it shows itself; that nobody reads a shard everybody says.
+// with its own it shows itself; that no process reads a shard, each of them shows.
 func shardsOf(read streamreader.Stats) []monitor.Shard {
 	shards := make([]monitor.Shard, len(read.Shards))
 	for i, s := range read.Shards {
@@ -216,7 +216,7 @@ func (o *overseer) oversee(ctx context.Context, listen string, profile bool) (en
 	}, nil
 }
 
-// ended says why there is nothing more to be done, until somebody who watches
+// ended says why there is nothing more to be done, until a person who watches
 // the state stops the process: a supervisor that starts it again and again
 // would show nothing but restarts.
 func (o *overseer) ended(ctx context.Context, ended *dynamill.EndedError, err error) {

@@ -51,7 +51,7 @@ func (w *world) runWatched(args ...string) *watched {
 	return p
 }
 
-// get returns status and body; 0 while nobody answers.
+// get returns status and body; 0 while no server answers.
 func (p *watched) get(path string) (int, string) {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Get(p.url + path)
@@ -331,7 +331,7 @@ func TestAnEndIsSaidOnceWhoeverLooks(t *testing.T) {
 		o := &overseer{logger: slog.New(slog.NewTextHandler(&said, nil))}
 		o.holder.End(monitor.StreamDisabled, "enable it")
 		var looks sync.WaitGroup
-		for range 2 { // the watch, and whoever ends the run
+		for range 2 { // the watch, and the end of the run
 			looks.Go(o.look)
 		}
 		looks.Wait()

@@ -23,7 +23,7 @@ const (
 )
 
 // renewal keeps a call waiting while AWS refuses its credentials as expired, or there are none,
-// and looks for new ones before it is made again: whoever follows a stream for
+// and looks for new ones before it is made again: a process that follows a stream for
 // weeks sees them renewed beside it. It does nothing before it is turned on, so
 // that what cannot start says so at once.
 type renewal struct {
@@ -80,7 +80,7 @@ func (r *renewal) call(ctx context.Context, in middleware.InitializeInput, next 
 }
 
 // impatientError says that a caller did not wait until the credentials were
-// renewed. It is the refusal, and that the time was up: who sets a limit to each
+// renewed. It is the refusal, and that the time was up: a caller that sets a limit to each
 // call tries again.
 type impatientError struct {
 	error
@@ -90,7 +90,7 @@ type impatientError struct {
 func (e *impatientError) Unwrap() []error { return []error{e.error, e.up} }
 
 // hasExpired reports whether AWS refused credentials that were good before, or
-// nothing is found where they were: whoever writes new ones may be half way.
+// nothing is found where they were: the program that writes new ones may be half way.
 func hasExpired(err error) bool {
 	var refusal smithy.APIError
 	var missing *missingError

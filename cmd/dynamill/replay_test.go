@@ -50,7 +50,7 @@ func TestAReplayMendsWhatNoRecordTellsOf(t *testing.T) {
 		t.Errorf("exit code %d, %q\n%s", code, stdout, stderr)
 	}
 
-	// The table has no stream: nobody is told of any of these.
+	// The table has no stream: no record tells of any of these.
 	w.delete("GROUP#dev", "USER#123")
 	w.set1("POST#1", "METADATA", "commentCount", "99")
 	w.delete("USER#456", "GROUP#ops")
@@ -261,7 +261,7 @@ func (c *crew) startReplay(flags ...string) *process {
 	c.must(cmd.Start())
 	go func() {
 		defer close(p.ended)
-		_ = cmd.Wait() // who kills it looks at the outcome
+		_ = cmd.Wait() // the killer looks at the outcome
 	}()
 	c.t.Cleanup(func() {
 		p.signal(syscall.SIGKILL)

@@ -215,7 +215,7 @@ func (a *app) checkStatus(s *tableStatus) error {
 
 // takeStatus reads everything once.
 func takeStatus(ctx context.Context, env *environment, set *rules.Set, look *followedLook) (*tableStatus, error) {
-	// The leases first: reading them fails at once where nobody can be reached.
+	// The leases first: reading them fails at once if the endpoint cannot be reached.
 	leases, err := env.readLeases(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the leases: %w", err)

@@ -1,6 +1,6 @@
 // Package drift holds the words in which an audit is told: facts, suspects,
-// readings and findings. Who reads tables and rules (projections) and who
-// drives the audit (replay/verify) share these and know nothing of each other.
+// readings and findings. The reader of tables and rules (projections) and the
+// driver of the audit (replay/verify) share these and know nothing of each other.
 // It imports change alone.
 package drift
 
@@ -88,7 +88,7 @@ type Reading struct {
 	Final    bool      // waiting for it is in vain: it is parked, or its rule is not in force
 	Concerns []string  // tokens; a record that has one of them and is not applied may be the cause
 	Lags     bool      // sum: a record may be the cause; without it, none can be
-	Torn     bool      // somebody else has written in the row: no record explains it, and the engine cannot work with it
+	Torn     bool      // another program has written in the row: no record explains it, and the engine cannot work with it
 	Fix      Fix
 }
 
@@ -98,7 +98,7 @@ type Fix struct {
 	Adjust []Amount     // entry: what the aggregates lack, had the ledger counted this item rightly
 	Seen   string       // reference: the version that was read; locator, claims, sum: the count of changes
 	Lacks  string       // sum: what is to be added
-	Should []string     // locator, claims: who belongs there
+	Should []string     // locator, claims: the items that belong there
 }
 
 // Amount is a part of an aggregate.

@@ -2,7 +2,7 @@
 // named state with its remedy, metrics in Prometheus' format, and whether it is
 // alive and ready.
 //
-// It knows neither engine nor reader: whoever runs them hands over a Sample
+// It knows neither engine nor reader: their owner hands over a Sample
 // whenever one is asked for, and everything that is served follows from that.
 // What a Sample holds more of one day is one more line in metrics.go. It
 // imports no other room, and Prometheus' client library, which is why the

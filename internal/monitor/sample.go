@@ -70,14 +70,14 @@ type Rule struct {
 // Shard is how one shard stands.
 type Shard struct {
 	ID         string
-	Owner      string        // the worker that reads it; "" for nobody
-	Waits      bool          // for its parent: nobody is to read it yet
+	Owner      string        // the worker that reads it; "" for none
+	Waits      bool          // for its parent: no process is to read it yet
 	Lag        time.Duration // negative where another process knows better
 	OldestAge  time.Duration // of the record that waits for the longest time; negative where another process knows better
 	LagRecords int64         // negative where it is not known: DynamoDB Streams does not tell
 }
 
-// unread are the shards that nobody reads though somebody should.
+// unread are the shards that no process reads though one should.
 func (s Sample) unread() (ids []string) {
 	for _, shard := range s.Shards {
 		if shard.Owner == "" && !shard.Waits {

@@ -47,7 +47,7 @@ func (s State) Urgent() bool {
 	return s == CredentialsExpired || s == ShardSkipped || s.Ended() && s != Stopped
 }
 
-// remedies say what to do about a state in general. Whoever knows the table's
+// remedies say what to do about a state in general. A caller that knows the table's
 // name says it better, with Holder.End.
 var remedies = map[State]string{
 	Throttled:          "raise --max-write-rate, or the capacity of the table and of the state table; nothing is lost meanwhile",

@@ -49,7 +49,7 @@ func explained(err error) error {
 	case "NoSuchKey", "NoSuchBucket":
 		return fmt.Errorf("there is no such object, or not any more: %w", err)
 	case "AccessDenied":
-		// S3 says so of missing objects, too, to whoever may not list the bucket
+		// S3 says so of missing objects, too, to a caller that may not list the bucket
 		// (Amazon S3 API reference, "GetObject").
 		return fmt.Errorf("either the function's role lacks s3:GetObject on it (or kms:Decrypt on its key), or there is no such object: %w", err)
 	}

@@ -37,7 +37,7 @@ const (
 )
 
 const (
-	pollInterval = time.Millisecond // nobody else needs the processor
+	pollInterval = time.Millisecond // nothing else needs the processor
 	drainPolls   = 2
 )
 

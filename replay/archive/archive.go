@@ -202,7 +202,7 @@ func (f *file) append(text []byte) (int64, error) {
 	return f.appended, nil
 }
 
-// abandon closes a file whose end nobody knows any more. The lock is held.
+// abandon closes a file whose end is not known any more. The lock is held.
 func (f *file) abandon(why error) {
 	if !f.closed {
 		f.closed, f.failed = true, why

@@ -133,7 +133,7 @@ func (c *consumer) step(r *rand.Rand) {
 		c.t.Error(err)
 	}
 	if client.dead {
-		return // nobody has written the checkpoint
+		return // no reader has written the checkpoint
 	}
 	c.mu.Lock()
 	c.done += n

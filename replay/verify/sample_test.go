@@ -15,7 +15,7 @@ func TestASampleJudgesASumByAllOfItsEntries(t *testing.T) {
 	w.put("app", texts("pk", "GROUP#1", "sk", "METADATA"))
 	w.follow()
 	w.put("app", membership("9", "1"))
-	w.lose() // nobody counts it
+	w.lose() // it is not counted
 	drawn := 0
 	for seed := range 100 {
 		found, s := w.verify(false, func(cfg *verify.Config) { cfg.Sample, cfg.SampleSeed = 0.3, uint64(seed) })

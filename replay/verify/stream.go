@@ -31,7 +31,7 @@ type Stream struct {
 	Client                StreamClient
 	ARN                   string
 	PartitionKey, SortKey string // the table's key attributes
-	// Checkpoints are by shard; nil where nobody keeps any.
+	// Checkpoints are by shard; nil if no reader keeps any.
 	Checkpoints func(context.Context) (map[string]Checkpoint, error)
 	// LagMax: records that are older count as applied; 0: none does. For
 	// deployments that keep no checkpoints.
@@ -132,7 +132,7 @@ func (s *Stream) shard(ctx context.Context, decoder attributes.RecordDecoder, id
 			}
 			continue
 		}
-		if expired := new(streams.ExpiredIteratorException); errors.As(err, &expired) { // whoever reads was suspended for a while
+		if expired := new(streams.ExpiredIteratorException); errors.As(err, &expired) { // this process was suspended for a while
 			return s.shard(ctx, decoder, id, after, f)
 		}
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // expect is what is known of an aggregate that is suspect.
 type expect struct {
 	ledger bool   // the scan found its accumulators to be wrong: the ledger must be added up to know
-	known  bool   // it was added up: sum is right as long as nobody changes the accumulators
+	known  bool   // it was added up: sum is right as long as the accumulators do not change
 	sum    string // of the ledger
 	at     int64  // count of operations at that time
 }

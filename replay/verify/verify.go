@@ -37,8 +37,8 @@ type Auditor interface {
 	AddAmounts(x, y string) string
 }
 
-// Mender mends, under the guards of the engine. Each reports false where
-// somebody else has changed meanwhile what was read.
+// Mender mends, under the guards of the engine. Each method reports false if
+// another writer has changed meanwhile what was read.
 type Mender interface {
 	Rederive(ctx context.Context, keys []change.Key) error
 	MendEntry(ctx context.Context, r drift.Reading) (bool, error)

@@ -103,7 +103,7 @@ func (w *world) follow() {
 	w.must(err)
 }
 
-// lose has nobody apply what the stream holds.
+// lose has the records of the stream go unread.
 func (w *world) lose() { w.read(nobody{}) }
 
 type nobody struct{}

@@ -130,7 +130,7 @@ func (c *Crew) hire(do func(context.Context, *Worker) error) *Worker {
 }
 
 // freeName is the name under which a new worker holds leases: its own, or the
-// first that nobody has who is not dead.
+// first that no living worker has.
 func (c *Crew) freeName(w *Worker) string {
 	for n := 1; c.World.Namesakes; n++ {
 		name := fmt.Sprintf("seat-%d", n)
@@ -151,7 +151,7 @@ func (c *Crew) readers() int {
 	return len(slices.DeleteFunc(c.active(), func(w *Worker) bool { return w.replay != nil || w.verify != nil }))
 }
 
-// Turn lets one call through, or time pass when nobody waits. If nobody reads the
+// Turn lets one call through, or time pass when no worker waits. If no worker reads the
 // stream, a worker starts, and sooner or later so many as there should be; so
 // does one for a replay that came to no end.
 func (c *Crew) Turn() {
@@ -218,7 +218,7 @@ func (c *Crew) Rest() error {
 }
 
 // restAfter is how long nothing must be done until nothing is left to do:
-// somebody may be waiting for a lease to expire, and for others to take it.
+// a worker may be waiting for a lease to expire, and for others to take it.
 func (c *Crew) restAfter() time.Duration {
 	if c.World.NoneStops {
 		return 4 * quantum

@@ -1,6 +1,6 @@
 // Package adversary lets real engines and readers work on a simulated DynamoDB
 // while one hand decides, from a seed, in which order their calls take effect,
-// which of them fail, who crashes, who freezes and wakes, and in what pieces
+// which of them fail, which worker crashes, which freezes and wakes, and in what pieces
 // records are delivered.
 //
 // It works inside a testing/synctest bubble. Every call that a worker makes
@@ -11,5 +11,5 @@
 // more than any backoff can draw at random.
 //
 // It imports dynamosim, projections, streamreader, rules, change and
-// internal/attributes, and knows nothing of who judges what comes of it.
+// internal/attributes, and knows nothing of the judges of what comes of it.
 package adversary

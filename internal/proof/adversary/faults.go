@@ -53,7 +53,7 @@ const (
 	Aged                         // so much time passes that the stream drops what it holds now
 	Drained                      // a worker reads the stream to its end, beside the others, and is gone
 	Replayed                     // a replay is started, or taken up again
-	Verifying                    // somebody compares what is derived with what should be
+	Verifying                    // verify compares what is derived with what should be
 	RulesChanged                 // the rule file is changed: a replay brings it into force
 	faultCount
 )

@@ -65,7 +65,7 @@ type Gate struct {
 
 // do holds a call until the conductor has answered it. A call whose context
 // ends first is withdrawn, unless its worker is frozen or it is held up: such a
-// call is on its way, and who has made it does not see the time pass.
+// call is on its way, and its worker does not see the time pass.
 func (g *Gate) do(ctx context.Context, w *Worker, op string, input any, perform func() error) error {
 	return g.pass(ctx, &Call{Worker: w, Op: op, Input: input, perform: perform})
 }

@@ -54,7 +54,7 @@ func (c *Crew) timeOut(inv *invocation) {
 	}
 }
 
-// leaveBehind keeps some of the writes of those who are gone, to take effect later.
+// leaveBehind keeps some of the writes of dead workers, to take effect later.
 func (c *Crew) leaveBehind(calls []*Call) {
 	for _, call := range calls {
 		if isWrite(call.Op) && c.r.IntN(2) == 0 && c.Faults.Has(LateEffect) {
@@ -143,7 +143,7 @@ func (c *Crew) handOverAll() error {
 // garbles is how many records there are for one that cannot be read.
 const garbles = 30
 
-// unreadable reports whether the record at a position cannot be read, whoever tries and whenever.
+// unreadable reports whether the record at a position cannot be read, by any worker at any time.
 func (c *Crew) unreadable(p change.Position) bool {
 	if c.garbled[p] {
 		return true

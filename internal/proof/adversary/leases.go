@@ -27,10 +27,10 @@ func (c *Crew) cameFrom(iterator string, out *dynamodbstreams.GetRecordsOutput) 
 	}
 }
 
-// judgeReading makes sure that nobody begins a batch of a shard that is
-// another's. It is said of workers that share the stream, while the rows are
-// those that they knew: where they are deleted, nobody is told. Who sleeps over
-// the end of his lease is not at work.
+// judgeReading makes sure that no worker begins a batch of a shard that is
+// another's. It holds for workers that share the stream, while the rows are
+// those that they knew: deleted rows announce themselves to no worker. A worker that
+// sleeps over the end of its lease is not at work.
 func (c *Crew) judgeReading(call *Call, records []change.Record) {
 	if c.World.LeasesTaken || c.leasesLost || call.adrift || len(records) == 0 {
 		return

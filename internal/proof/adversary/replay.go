@@ -33,7 +33,7 @@ func (r Replay) whole() bool { return r.Keys == nil && r.OneOf == 0 }
 // replaying is a replay that is not done.
 type replaying struct {
 	Replay
-	worker *Worker // nil if nobody works on it
+	worker *Worker // nil if no worker works on it
 }
 
 // StartReplay starts so many processes that replay the same, and share the work.
@@ -45,7 +45,7 @@ func (c *Crew) StartReplay(r Replay, processes int) {
 	}
 }
 
-// FinishReplay has a replay done to its end, after all faults, beside those who
+// FinishReplay has a replay done to its end, after all faults, beside the workers that
 // share the stream where the end is in company. It is how rules are changed at last.
 func (c *Crew) FinishReplay(r Replay) error {
 	for range c.Company {
@@ -57,7 +57,7 @@ func (c *Crew) FinishReplay(r Replay) error {
 	return errors.Join(err, w.err)
 }
 
-// idleReplays are those that nobody works on.
+// idleReplays are those that no worker works on.
 func (c *Crew) idleReplays() []*replaying {
 	return slices.DeleteFunc(slices.Clone(c.replays), func(r *replaying) bool { return r.worker != nil })
 }
@@ -71,7 +71,7 @@ func (c *Crew) resume(r *replaying) *Worker {
 	return r.worker
 }
 
-// reapReplay takes note that a worker has ended: the replay is done, or somebody is to take it up.
+// reapReplay takes note that a worker has ended: the replay is done, or another worker is to take it up.
 func (c *Crew) reapReplay(w *Worker) {
 	if w.replay == nil {
 		return
@@ -125,7 +125,7 @@ func (w *Worker) replays(ctx context.Context, world World, r Replay) error {
 }
 
 // invocationTerms is how long an invocation may take that works on a piece: it must
-// see that nobody else does.
+// see that no other one does.
 const invocationTerms = 2
 
 // inSteps replays in invocations of a function, for the step that was asked for last.

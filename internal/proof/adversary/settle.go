@@ -82,7 +82,7 @@ func (c *Crew) untilDrained() error {
 	return errors.Join(err, w.err)
 }
 
-// companyTurns bounds how many calls each of the company makes before the one who drains starts.
+// companyTurns bounds how many calls each of the company makes before the draining worker starts.
 const companyTurns = 40
 
 // Drain has one more worker seed what is new and read the stream to its end, and

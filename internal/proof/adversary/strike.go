@@ -61,7 +61,7 @@ func (c *Crew) inflict(call *Call, fault Fault, s *Strike) {
 	case Conflict:
 		c.answer(call, fault, conflictOf(call.Input))
 	case ExpiredIterator:
-		if call.Worker.verify != nil { // who goes from page to page at once has none
+		if call.Worker.verify != nil { // a verify goes from page to page at once and has none
 			c.carryOut(call)
 			return
 		}
@@ -102,7 +102,7 @@ type Strike struct {
 	Call  *regexp.Regexp // finds the call by its description
 	Skip  int            // so many such calls are let through before
 	Fault Fault
-	Hold  bool // no fault: the call alone waits until somebody is woken, while its worker's other calls go on
+	Hold  bool // no fault: the call alone waits until a worker is woken, while its worker's other calls go on
 	May   bool // it is no matter if the call never comes
 }
 

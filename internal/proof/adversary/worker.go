@@ -63,7 +63,7 @@ type World struct {
 	LeaseTerm                     time.Duration
 	LeasesTaken                   bool // an operator clears the leases of workers that crash or sleep
 	NoneStops                     bool // the lease term is so long that no worker stops because its own clock says so
-	Namesakes                     bool // who starts takes the name of one who is gone, and with it the leases
+	Namesakes                     bool // a worker that starts takes the name of a dead one, and with it the leases
 
 	Skews []time.Duration // by which the workers' wall clocks are ahead, in turns; none: all are right
 }

@@ -130,7 +130,7 @@ func (a *application) set(it change.Item) error {
 
 // baseOf is what the application takes for its own on an item that it is about
 // to change: what it wrote there, or, on an item that rules made, all that is
-// there. Who takes a stamp or the mark off makes the item his own, too.
+// there. An application that takes a stamp or the mark off makes the item its own, too.
 func (a *application) baseOf(it change.Item) (change.Item, error) {
 	out, err := a.sim.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &a.table, Key: attributes.ItemToTable(a.keyItem(it)), ConsistentRead: aws.Bool(true)})
 	if err != nil || len(out.Item) == 0 {

@@ -82,7 +82,7 @@ const (
 	shardLife = 4 * time.Hour
 )
 
-// age lets more time pass than a stream holds records, while whoever reads goes
+// age lets more time pass than a stream holds records, while the readers go
 // on reading. No shard stays open for so long, unless a schedule says which do.
 func (l *life) age() error {
 	l.aged = true

@@ -46,7 +46,7 @@ func foundSchedules() []schedule {
 			strikes: []adversary.Strike{at(`^Apply .*COMMENT#c`, 1, adversary.GivenUp)},
 		},
 		{
-			// Who drains has listed the shards, and found one that waits for its parent,
+			// The draining worker has listed the shards, and found one that waits for its parent,
 			// before the other has made their rows.
 			name: "a stream is drained while another begins to read it", rules: names, workers: 2, company: true, again: true, seed: 47,
 			steps: []Step{puts(userA + "old"), befalls(adversary.RolledOver), puts(userA + "new")},

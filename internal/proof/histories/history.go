@@ -164,7 +164,7 @@ var terms = [...]time.Duration{5 * time.Minute, 15 * time.Minute}
 // noneStops is a lease term so long that no worker stops because its own clock says so.
 const noneStops = 24 * time.Hour
 
-// drawSharing draws who shares the stream, and how.
+// drawSharing draws the workers that share the stream, and how they do.
 func (h *History) drawSharing() {
 	r := rand.New(rand.NewPCG(h.Seed, 0x6c6561736573))
 	h.Workers = max(1, r.IntN(6))
@@ -296,7 +296,7 @@ func (h *History) company() int {
 	return h.Workers - 1
 }
 
-// String tells the history, for those who want to know how it could go wrong.
+// String tells the history, for readers who want to know how it could go wrong.
 func (h *History) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, fan-outs %d, everything delivered again: %v\n",

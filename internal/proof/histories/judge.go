@@ -62,7 +62,7 @@ func (l *life) compare(present, state []change.Item, except ...oracle.Exception)
 }
 
 // goneLive notes which due marks stand when their rules go live. What they ask
-// for is shown from then on by seeding, not by whoever left them.
+// for is shown from then on by seeding, not by the worker that left them.
 func (l *life) goneLive(call *adversary.Call) {
 	text := call.String()
 	l.single = call.Op == "DeleteItem"
@@ -109,7 +109,7 @@ func (l *life) leftBehind(present []change.Item) {
 	}
 }
 
-// expired tells of the mirror items whose time to live has passed: nobody has to write them again.
+// expired tells of the mirror items whose time to live has passed: no worker has to write them again.
 func (l *life) expired() oracle.Option {
 	return oracle.Expired(slices.Collect(maps.Keys(l.app.expired))...)
 }

@@ -229,7 +229,7 @@ func (l *life) verify() error {
 	return err
 }
 
-// makeGood brings back what was lost with records that nobody has seen: the
+// makeGood brings back what was lost with records that were never read: the
 // operator sweeps, replays, or repairs.
 func (l *life) makeGood() error {
 	switch {

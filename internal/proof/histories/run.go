@@ -32,7 +32,7 @@ type Outcome struct {
 	Steps    int
 	Calls    int
 	Records  int
-	Repaired int             // differences that records left which nobody has seen
+	Repaired int             // differences that unread records left
 	Drift    []verify.Result // that was found amid the history
 	Counts   adversary.Counts
 	Trace    []string // if asked for

@@ -74,7 +74,7 @@ func aggregateSchedules() []schedule {
 	}, schedule{
 		// A seeder sleeps when it has shown the first rule and is about to say so. Another one
 		// brings the second rule to life, and crashes before it shows it. Told that nothing is
-		// left to be shown, nobody would ever show it: no record asks for it.
+		// left to be shown, no worker would ever show it: no record asks for it.
 		guard: "SeedCursor", name: "a sleeping seeder ends a scan that another has begun",
 		rules: effortRules, first: teamRules, old: 2,
 		steps: []Step{
@@ -88,7 +88,7 @@ func aggregateSchedules() []schedule {
 		},
 	}, schedule{
 		// One worker's seeding is held up while it applies records; another's reading is, while it
-		// seeds. The task comes when the rule is live and shown, which who counts it does not know.
+		// seeds. The task comes when the rule is live and shown, which the counting worker does not know.
 		guard: "LiveAsked", name: "a worker counts that does not know that the rule was shown meanwhile",
 		rules: teamRules,
 		steps: []Step{puts("pk=TEAM#a, sk=INFO"), befalls(adversary.Takeover), puts("pk=TASK#1, sk=INFO, teamId=a"), {Turns: Rest, Kind: Judge}},

@@ -110,7 +110,7 @@ func copySchedules() []schedule {
 			strikes: []adversary.Strike{holds(`^UpdateItem app-dynamill\(tasks`, 0)},
 		},
 		{
-			// A task has read the user, who is renamed again. A new comment is filled with that,
+			// A task has read the user, which is renamed again. A new comment is filled with that,
 			// at the task's position, before the task looks for comments.
 			guard: "TaskLater", name: "a task finds a comment that was filled with a newer name", rules: names, shards: 2, fanOutMax: 1,
 			steps: []Step{
@@ -126,7 +126,7 @@ func copySchedules() []schedule {
 		{
 			// The fill reads the user's position and the user. Between the two the user is
 			// renamed and the fan-out comes by. The old name under the new position is taken
-			// for somebody else's write, over and over: a fight that nobody fights is parked.
+			// for another program's write, over and over: a fight without an opponent is parked.
 			guard: "ParentPosition", name: "a user is renamed between the reads of a fill", rules: names, shards: 2, healsMax: 1,
 			steps: []Step{
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "new"),

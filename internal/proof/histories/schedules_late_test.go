@@ -56,7 +56,7 @@ func lateSchedules() []schedule {
 		},
 		{
 			// A worker sleeps when it is about to count a task. Meanwhile the task's record and
-			// that of its deletion are given up: the one who was handed them finds neither item
+			// that of its deletion are given up: the worker that was handed them finds neither item
 			// nor entry. The sleeper must find that the ledger has got further.
 			guard: "LateRaised", name: "a sleeper counts an item that is gone when its records are handed over", rules: teamRules,
 			steps: []Step{

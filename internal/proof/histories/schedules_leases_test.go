@@ -26,7 +26,7 @@ func leaseSchedules() []schedule {
 			strikes: []adversary.Strike{holds(`^UpdateItem app-dynamill-leases\(shardId[^ ]* SET leaseCounter = \d+, [^c]*REMOVE`, 0)},
 		},
 		{
-			// A shard that nothing was written to outlives its parent, and the one who reads it.
+			// A shard that nothing was written to outlives its parent, and its reader.
 			guard: "LeaseKept", name: "the parent of a shard that has begun nothing is forgotten", rules: teamRules,
 			steps: []Step{
 				puts("pk=TEAM#a, sk=INFO"), befalls(adversary.RolledOver), befalls(adversary.Aged), befalls(adversary.CrashedBefore),

@@ -73,7 +73,7 @@ func ledgerSchedules() []schedule {
 			},
 		},
 		{
-			// The claims are read as one document's, or nobody's, while another's is added.
+			// The claims are read as one document's, or as none, while another's is added.
 			guard: "ClaimsUnmoved", name: "two documents claim one mirror item at the same time", rules: codes, shards: 2,
 			steps: []Step{
 				puts("pk=DOC#a, sk=METADATA, code=x, title=a"), puts("pk=DOC#d, sk=METADATA, code=x, title=d"),

@@ -37,7 +37,7 @@ func replaySchedules() []schedule {
 	replayed := Step{Kind: Befall, Fault: adversary.Replayed}
 	exported := replayed // which finds nothing that has vanished
 	exported.Items = []change.Item{row(membership)}
-	// The one who reads the stream is held up, and the one who replays sleeps when it is about to count the membership.
+	// The reader of the stream is held up, and the replaying worker sleeps when it is about to count the membership.
 	overtaken := []adversary.Strike{holds(`^Process .*USER#a`, 0), at(`^TransactWriteItems\n      put app-dynamill \{.*USER#a`, 0, adversary.Froze)}
 	lastTicket := changed(lastOrder, "mirror: Order", "mirror: Ticket")
 	otherName := changed(names, "name as userName", "name as authorName")

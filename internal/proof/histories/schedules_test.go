@@ -85,7 +85,7 @@ func at(expression string, skip int, f adversary.Fault) adversary.Strike {
 	return adversary.Strike{Call: regexp.MustCompile(expression), Skip: skip, Fault: f}
 }
 
-// holds holds a call up until somebody is woken, while its worker's other calls go on.
+// holds holds a call up until a worker is woken, while its worker's other calls go on.
 func holds(expression string, skip int) adversary.Strike {
 	return adversary.Strike{Call: regexp.MustCompile(expression), Skip: skip, Hold: true}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 )
 
-// TestARepairMakesGoodForLostRecords makes sure that who verifies finds what there is to find.
+// TestARepairMakesGoodForLostRecords makes sure that verify finds what there is to find.
 func TestARepairMakesGoodForLostRecords(t *testing.T) {
 	h := schedule{name: "records are lost, and what they would have done is repaired", rules: members, steps: []Step{
 		puts(group), puts(membership + ", role=x"), puts("pk=USER#b, sk=GROUP#g, role=y"), {Kind: Befall, Fault: adversary.Skipped},

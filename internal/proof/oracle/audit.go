@@ -16,7 +16,7 @@ import (
 // not ask for it. Audit lets it pass where the caller says so.
 type Exception string
 
-// What docs/state-table.md says to stay until somebody retries it or something
+// What docs/state-table.md says to stay until an operator retries it or something
 // else comes by. A parking beside the ledger is not to be told from the items;
 // where what an item causes was refused or could not be taken back, the item's
 // ledger entry tells what is in force.

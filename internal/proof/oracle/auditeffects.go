@@ -131,7 +131,7 @@ func (a *audit) takeRefused() {
 		inForce := entry["effects"].Map()
 		switch text, asked := inForce[id].Text(), a.effects[item][id]; {
 		case text == asked: // what is refused stands beside the ledger
-		case strings.HasPrefix(text, "!") && asked == "": // what nobody asks for was not refused
+		case strings.HasPrefix(text, "!") && asked == "": // what is not asked for was not refused
 		case strings.HasPrefix(text, "!"):
 			effects := maps.Clone(a.effects[item])
 			effects[id] = text

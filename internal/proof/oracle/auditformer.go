@@ -12,8 +12,8 @@ import (
 )
 
 // FormerRows are rows, and effects in ledger entries, of rules that are not in
-// force any more: a worker of the older rules that woke up late leaves them. Nobody
-// reads them, and the next sweep takes them away.
+// force any more: a worker of the older rules that woke up late leaves them. They are never
+// read, and the next sweep takes them away.
 const FormerRows Exception = "row of a former rule"
 
 // former is a registered rule that is not in force any more.

@@ -80,7 +80,7 @@ func (f *foreign) owned(entities []*rules.Entity, mirrored bool) func(attribute 
 	return func(name string) bool { return names[name] || stamps && strings.HasPrefix(name, stampPrefix) }
 }
 
-// attributes compares what nobody but the application owns. What it has put on
+// attributes compares what the application alone owns. What it has put on
 // an item that the engine made may be gone as a whole.
 func (f *foreign) attributes(key change.Key, was, is change.Item) {
 	atMirror := f.is.mirrorAt(key) != nil

@@ -7,7 +7,7 @@ import (
 
 // groupsMoment has something of everything but claims and locators: a note that
 // cannot name its author, points that are no number, a membership that ended,
-// and a user who is gone.
+// and a deleted user.
 func groupsMoment(t *testing.T) moment {
 	return after(t, groupsRules,
 		"USER#ada PROFILE name=Ada", "USER#ben PROFILE name=Ben", "USER#cid PROFILE name=Cid",
@@ -18,7 +18,7 @@ func groupsMoment(t *testing.T) moment {
 		"USER#ada PROFILE name=Adele", "USER#ben GROUP#dev role=banned points:2", "- USER#ada GROUP#ops", "- USER#cid PROFILE")
 }
 
-// likesMoment has an order that two customers ask for, one that nobody asks for
+// likesMoment has an order that two customers ask for, one that no customer asks for
 // any more, a post of two authors and a unique value that nothing has any more.
 func likesMoment(t *testing.T) moment {
 	return after(t, likesRules,

@@ -164,7 +164,7 @@ func (k *kind) item(r *rand.Rand) change.Item {
 	for _, s := range k.slots {
 		s.write(it, s.pool.draw(r))
 	}
-	if len(k.derived) > 0 && r.IntN(25) == 0 { // it wrote back what it had read, or somebody meddled
+	if len(k.derived) > 0 && r.IntN(25) == 0 { // it wrote back what it had read, or another program meddled
 		s := oneOf(r, k.derived)
 		s.write(it, s.pool.draw(r))
 	}

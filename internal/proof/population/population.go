@@ -170,7 +170,7 @@ func (p *Population) Item(r *rand.Rand) change.Item {
 	return oneOf(r, p.writes).item(r)
 }
 
-// foreign draws an item whose key is nobody's, or nearly somebody's.
+// foreign draws an item whose key is no entity's, or nearly one's.
 func (p *Population) foreign(r *rand.Rand) change.Item {
 	it := oneOf(r, p.kinds).item(r)
 	names := p.keyNames()

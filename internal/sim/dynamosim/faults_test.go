@@ -72,7 +72,7 @@ func TestAHookMayUseTheSim(t *testing.T) {
 		if op != "UpdateItem" || busy {
 			return nil
 		}
-		busy = true // somebody else is faster
+		busy = true // another writer is faster
 		_, err := w.UpdateItem(context.Background(), addOne(key("a", "a")))
 		return err
 	}})

@@ -25,8 +25,8 @@ func (d *Destination) Put(object []byte) {
 	d.kept++
 }
 
-// Take removes and returns the oldest object, nil if there is none. Who could do
-// nothing with it puts it back.
+// Take removes and returns the oldest object, nil if there is none. A caller that could
+// do nothing with it puts it back.
 func (d *Destination) Take() []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -25,7 +25,7 @@
 // Machine carries out a state machine of Step Functions that calls a function.
 //
 // All of that is what happens to every function. What may happen to one besides
-// is drawn by whoever tests it: Function.Fate has an environment killed, paused or
+// is drawn by the test: Function.Fate has an environment killed, paused or
 // given up for dead amid an invocation, Mapping.Again has a batch delivered
 // twice, and Mapping.Corrupt has a record malformed.
 //

@@ -209,7 +209,7 @@ func (h *history) finish() {
 	for left, first := true, true; left; first = false {
 		left = h.settle()
 		lost := h.function.Counts().Outcast > 0
-		h.function.Rest() // who was given up for dead may still write
+		h.function.Rest() // an environment that was given up for dead may still write
 		left = left || lost && first
 		h.calm.Store(true) // so that it comes to an end
 		for h.handOver() {

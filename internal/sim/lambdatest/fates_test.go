@@ -92,7 +92,7 @@ func (h *history) fate(payload []byte) Fate {
 	return fate
 }
 
-// watched is the function; who invokes it is on record.
+// watched is the function; its invocations are on record.
 type watched struct{ *history }
 
 // Invoke invokes the function, which must not fail but by what was done to it.

@@ -184,7 +184,7 @@ var errLeft = errors.New("records may be left to be delivered")
 // Settle waits until all that was written before is delivered, and with it what
 // the function wrote itself: until every record read is done or discarded, and a
 // few looks at every shard have found nothing. It returns how many records were
-// done or discarded meanwhile. Nobody else may be writing. Run must be running;
+// done or discarded meanwhile. No other writer may be at work. Run must be running;
 // its end is an error.
 func (m *Mapping) Settle(ctx context.Context) (records int, err error) {
 	m.start()
@@ -236,7 +236,7 @@ func (m *Mapping) watch() <-chan struct{} {
 	return m.changed
 }
 
-// note changes something under m.mu and tells who watches.
+// note changes something under m.mu and wakes the watchers.
 func (m *Mapping) note(change func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -272,7 +272,7 @@ func (q *Queue) Done() int {
 	return q.done
 }
 
-// note changes something under q.mu and tells who waits.
+// note changes something under q.mu and wakes the waiters.
 func (q *Queue) note(change func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -98,8 +98,8 @@ func (d *diary) about(sequences map[string]bool) []string {
 }
 
 // report tells all that is known of what differs: the items and those that they
-// are derived from, their rows in the state table, their records, and who was
-// invoked with these.
+// are derived from, their rows in the state table, their records, and the invocations
+// with these.
 func (h *history) report(found []oracle.Difference, items, state []change.Item) string {
 	stream, err := h.readStream()
 	if err != nil {

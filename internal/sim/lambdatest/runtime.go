@@ -133,7 +133,7 @@ func (r *Runtime) Ready(ctx context.Context) error {
 func (r *Runtime) next(w http.ResponseWriter, req *http.Request) {
 	select {
 	case r.asked <- struct{}{}:
-	default: // it asked before and nobody looked
+	default: // it asked before, unnoticed
 	}
 	select {
 	case <-req.Context().Done():

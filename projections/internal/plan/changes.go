@@ -65,7 +65,7 @@ func (ru *Rollup) Hides(before, target change.Key) bool {
 	})
 }
 
-// Heal is a mirror item that somebody else changed, or that came or went.
+// Heal is a mirror item that another program changed, or that came or went.
 type Heal struct {
 	First     int
 	Last      change.Image // nil: deleted

@@ -49,7 +49,7 @@ func (p *Planner) strayed(id ItemRule, img change.Image, now *rules.Entity) *Lef
 		return nil // or the item is cloned, stamps and all, from one with another kind of key
 	}
 	found := &Leftover{Last: img, Beside: p.writersOn(id, now)}
-	p.name(found, id, now, covered(id.Binding, left.Digest, img)) // else somebody else has written there
+	p.name(found, id, now, covered(id.Binding, left.Digest, img)) // otherwise another program has written there
 	return found
 }
 
@@ -87,7 +87,7 @@ func (l *Leftover) lateWrite(b *Binding, old change.Image, earlier *Leftover) {
 	}
 }
 
-// goOn has what came after a late write count as somebody else's, unless the rule itself wrote again.
+// goOn has what came after a late write count as another program's, unless the rule itself wrote again.
 // What was there before only the record of the late write tells: it is not done before this is.
 func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
 	l.First = earlier.First

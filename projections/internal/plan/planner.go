@@ -134,7 +134,7 @@ func (p *Planner) classifyEntity(pl *Changes, s sides, e *rules.Entity) bool {
 	return relevant
 }
 
-// classifyDisplay asks for a roll-up where somebody else wrote the display attribute.
+// classifyDisplay asks for a roll-up where another program wrote the display attribute.
 func (p *Planner) classifyDisplay(pl *Changes, s sides, b *Binding) bool {
 	if s.new == nil {
 		return false
@@ -240,7 +240,7 @@ func changed(names []string, old, new change.Image) bool {
 }
 
 // classifyChild asks for a fill where the child came, its reference changed,
-// or somebody else wrote its copies.
+// or another program wrote its copies.
 func (p *Planner) classifyChild(pl *Changes, s sides, b *Binding) bool {
 	if s.old != nil && s.new != nil && !changed(b.Rule.JoinReads, s.old, s.new) && untouched(b, s.old, s.new) {
 		return false

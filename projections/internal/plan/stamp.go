@@ -12,7 +12,7 @@ import (
 // spaces. The context names the item, the state table's incarnation and, where
 // it has one, the parent or group; a stamp of another context counts as none.
 // The digest is that of the values written, of copies one for each with dots between
-// them, so a stamp beside other values betrays somebody else's write.
+// them, so a stamp beside other values betrays another program's write.
 type Stamp struct {
 	Context string
 	Version Version
@@ -56,7 +56,7 @@ func untouched(b *Binding, old, new change.Image) bool {
 }
 
 // foreign reports whether a record that touched a rule's attributes or stamp
-// is somebody else's write. A write of our own leaves a stamp of the item's
+// is another program's write. A write of our own leaves a stamp of the item's
 // context over the values it digests, higher than the stamp before. An
 // insertion is never our own (promise 4): an item put back whole carries
 // stamps that were true once.
@@ -69,7 +69,7 @@ func foreign(b *Binding, context string, old, new change.Image) bool {
 		return true
 	}
 	before, ok := ReadStamp(old.Lookup(b.Stamp), context)
-	if ok && now == before { // our correction of what somebody wrote under our stamp
+	if ok && now == before { // our correction of what another program wrote under our stamp
 		return before.Digest == DigestOf(b, old)
 	}
 	return ok && now.Version <= before.Version

@@ -85,7 +85,7 @@ func (v Version) Count() int64 {
 	return n
 }
 
-// Has reports whether who is at v has seen w: an earlier position under newer
+// Has reports whether v includes w: an earlier position under newer
 // rules is still earlier, and the same one is not.
 func (v Version) Has(w Version) bool { return v >= w || v.place() > w.place() }
 

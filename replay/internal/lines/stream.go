@@ -73,7 +73,7 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-// body tells an error of whoever delivers the file from one of what is in it.
+// body tells an error of the delivery of a file from one of its content.
 type body struct {
 	io.ReadCloser
 	failed error

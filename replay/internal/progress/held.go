@@ -18,12 +18,12 @@ type Held struct {
 	at    Place
 	owner string
 
-	writing chan struct{} // holds a token while nobody writes: each write is conditional on the one before
-	row     Piece         // for who has the token
+	writing chan struct{} // holds a token while no write is under way: each write is conditional on the one before
+	row     Piece         // for the holder of the token
 }
 
 // Claim takes a piece whose row was seen like this. It returns ErrLost, and the
-// row in force, if somebody has written it since.
+// row in force, if another process has written it since.
 func (s *Store) Claim(ctx context.Context, run Run, at Place, seen Piece, owner string) (*Held, Piece, error) {
 	next := seen
 	next.Owner = owner

@@ -3,8 +3,8 @@
 //
 // A run is one piece of work with a name of its own: the same passes over the
 // same source under the same rules. It has one row, and one row for each piece
-// of its source that somebody has begun. Every write to a piece's row is
-// conditional on its owner and on a counter that each write raises, so that who
+// of its source that was begun. Every write to a piece's row is
+// conditional on its owner and on a counter that each write raises, so that a worker that
 // lost a piece without knowing cannot move its cursor (promise 3). A piece whose
 // counter stands still for a term, by the watcher's own monotonic clock, may be
 // taken by anyone.
@@ -102,18 +102,18 @@ func (r Run) sortOf(p Place) string {
 	return strings.ToValidUTF8(text[:sortBytesMax-len(tail)], "") + tail
 }
 
-// Piece is the row of one piece. The zero Piece is that of a piece that nobody has begun.
+// Piece is the row of one piece. The zero Piece is that of a piece that was not begun.
 type Piece struct {
 	Cursor  string // behind the last page done
 	Items   int64
 	Done    bool
-	Owner   string // "" if nobody works on it
+	Owner   string // "" if no process works on it
 	Counter int64  // raised by every write
 
 	row map[string]ddb.AttributeValue // counter and owner as they are stored, readable or not; nil if there is no row
 }
 
-// same reports whether nobody has written the row between p and q.
+// same reports whether the row was not written between p and q.
 func (p Piece) same(q Piece) bool { return p.Owner == q.Owner && p.Counter == q.Counter }
 
 func text(s string) ddb.AttributeValue { return &ddb.AttributeValueMemberS{Value: s} }

@@ -13,7 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/awscall"
 )
 
-// ErrLost says that a piece belongs to somebody else by now.
+// ErrLost says that a piece belongs to another process by now.
 var ErrLost = errors.New("another process has taken the piece")
 
 // Client is what the store needs of *dynamodb.Client.
@@ -77,7 +77,7 @@ func (s *Store) Finish(ctx context.Context, run Run, items int64) error {
 	return nil
 }
 
-// Pieces reads the rows of a pass's pieces that somebody has begun.
+// Pieces reads the rows of a pass's pieces that were begun.
 func (s *Store) Pieces(ctx context.Context, run Run, pass int, names []string) (map[string]Piece, error) {
 	found, err := s.rows(ctx, run, pass)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Store) write(ctx context.Context, run Run, at Place, seen, next Piece, 
 // writeAttemptsMax: the second attempt knows the counter that a first one without an answer has left.
 const writeAttemptsMax = 3
 
-// asSeen is the condition that nobody has written a piece's row since.
+// asSeen is the condition that a piece's row was not written since.
 func asSeen(seen Piece) (condition string, names map[string]string, values map[string]ddb.AttributeValue) {
 	if len(seen.row) == 0 {
 		return "attribute_not_exists(" + attrPartition + ")", nil, nil

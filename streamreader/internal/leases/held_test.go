@@ -19,7 +19,7 @@ func (s stuck) Save(context.Context, Lease) (Lease, error) {
 	return Lease{}, errors.New("connection reset")
 }
 
-// Who waits for his turn to write waits no longer than the lease can be trusted.
+// A worker waits for its turn to write no longer than the lease can be trusted.
 func TestAWriteWaitsForAnotherNoLongerThanTheTrustLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stuck{NewMemory(), make(chan struct{})}
@@ -82,7 +82,7 @@ func TestARowThatNobodyHasLookedUpMayNotBeBegun(t *testing.T) {
 	}
 }
 
-// Both stores tell a process from another of its name, evict only who is
+// Both stores tell a process from another of its name, evict only workers that are
 // silent, and complete only bare rows.
 func TestWhoWritesARow(t *testing.T) {
 	for name, store := range map[string]Store{"in memory": NewMemory(), "in a table": newTestTable(t)} {

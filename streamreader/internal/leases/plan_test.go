@@ -16,7 +16,7 @@ const (
 	takeMax, askMax = 16, 16
 )
 
-// planFrom reads "id owner" words, "id owner>next", "id -" for nobody's, "id=" for
+// planFrom reads "id owner" words, "id owner>next", "id -" for a free one, "id=" for
 // a finished shard, "id<parent", with "!" behind an owner that has written nothing
 // for a term.
 func planFrom(worker, rows string, change ...func(*Input)) Plan {
@@ -194,7 +194,7 @@ func (c *crowd) round(t *rapid.T, workers []string) {
 	}
 	for id, row := range c.rows {
 		if !slices.Contains(workers, row.Owner) || row.Finished() {
-			continue // dead, or nobody's
+			continue // dead, or free
 		}
 		if row.Next != "" {
 			c.moves++
@@ -238,7 +238,7 @@ func (c *crowd) balance(t *rapid.T, workers []string) {
 	}
 }
 
-// newCrowd has so many shards, which are nobody's.
+// newCrowd has so many shards, all without an owner.
 func newCrowd(shards int) *crowd {
 	c := &crowd{rows: map[string]Lease{}, changed: map[string]time.Time{}, now: time.Unix(1000, 0)}
 	for i := range shards {

@@ -103,7 +103,7 @@ func (p *play) firstRun(ctx context.Context) error {
 	p.paper.blank()
 	p.title("Before", fmt.Sprintf("%d items, written by the application alone.", len(before)))
 	p.show(before)
-	p.bench.Usage() // what the items cost before is nobody's concern here
+	p.bench.Usage() // what the items cost before does not count here
 	if err := p.bench.Drain(ctx); err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func TestColoursAddNothingButColours(t *testing.T) {
 	}
 }
 
-// TestRunNoticesABrokenEngine has somebody write to the table behind the
+// TestRunNoticesABrokenEngine has another program write to the table behind the
 // engine's back, so that what it left there is wrong at the end.
 func TestRunNoticesABrokenEngine(t *testing.T) { synctest.Test(t, runNoticesABrokenEngine) }
 
