@@ -67,10 +67,10 @@ test-long: $(gotestsum) ## every test once more with the race detector, which ma
 .PHONY: prove
 prove: ## try to break the promises: SEEDS random histories (2000) from SEED on, then once more without each guard
 	GOGC=800 DYNAMILL_SEEDS=$(SEEDS) DYNAMILL_SEED=$(SEED) go test -count=1 -vet=off -timeout 0 -v \
-	  -run '^TestPromisesHoldInSeededHistories$$' ./internal/proof/histories | grep -v '^=== '
+	  -run '^TestPromisesHoldInSeededHistories$$' ./internal/proof/histories | grep -av '^=== '
 	copies=$$(mktemp -d) && trap 'rm -rf "$$copies"' EXIT && overlay=$$(go run ./internal/proof/mutants/overlay "$$copies") && \
 	  GOGC=800 go test -overlay "$$overlay" -tags teeth -count=1 -vet=off -timeout 0 -v \
-	  -run '^TestEveryGuardIsMissed$$' ./internal/proof/histories | grep -v '^=== '
+	  -run '^TestEveryGuardIsMissed$$' ./internal/proof/histories | grep -av '^=== '
 
 .PHONY: lint
 lint: $(golangci_lint) ## gofmt, go vet, the linters of .golangci.yml, and plain English in comments
