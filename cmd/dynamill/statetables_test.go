@@ -11,15 +11,6 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-const postCommentRules = `version: 1
-table: { keys: [pk, sk] }
-entities:
-  Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
-  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
-rules:
-  comment-count: { count: Comment, as: Post.commentCount }
-`
-
 const wordCountRules = `version: 1
 table: { keys: [pk, sk] }
 entities:
@@ -35,7 +26,7 @@ rules:
 func TestTwoStateTablesEachDrainEveryRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
-	w.useRules(postCommentRules)
+	w.useRules(smallRules)
 	other := *w
 	other.rules = filepath.Join(t.TempDir(), "other.yaml")
 	other.useRules(wordCountRules)

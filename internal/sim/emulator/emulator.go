@@ -15,8 +15,8 @@ import (
 
 // The variables that name the endpoints, and the one that makes them required.
 const (
-	LocalVariable   = "DYNAMILL_TEST_ENDPOINT"
-	ExactVariable   = "DYNAMILL_EXACT_ENDPOINT"
+	localVariable   = "DYNAMILL_TEST_ENDPOINT"
+	exactVariable   = "DYNAMILL_EXACT_ENDPOINT"
 	requireVariable = "DYNAMILL_REQUIRE_ENDPOINT"
 )
 
@@ -37,9 +37,9 @@ type Endpoint struct {
 // other tests neither slow a test down nor appear in its lists.
 func Local(t testing.TB) Endpoint {
 	t.Helper()
-	found, ok := named(t, LocalVariable)
+	found, ok := named(t, localVariable)
 	if !ok {
-		t.Skipf("%s names no DynamoDB to test on; `make test` brings one up", LocalVariable)
+		t.Skipf("%s names no DynamoDB to test on; `make test` brings one up", localVariable)
 	}
 	if found.key == standInKey {
 		found.key += rand.Text()
@@ -50,7 +50,7 @@ func Local(t testing.TB) Endpoint {
 // Exact returns the endpoint that reports the capacity that DynamoDB bills, if there is one.
 func Exact(t testing.TB) (Endpoint, bool) {
 	t.Helper()
-	return named(t, ExactVariable)
+	return named(t, exactVariable)
 }
 
 // Each runs a test at Local, and at Exact if there is one.
@@ -77,7 +77,7 @@ func named(t testing.TB, variable string) (Endpoint, bool) {
 // required reports whether a run without this endpoint fails. The exact one is made for Linux on x64 only.
 func required(variable string) bool {
 	return (os.Getenv(requireVariable) != "" || os.Getenv("CI") != "") &&
-		(variable == LocalVariable || runtime.GOOS == "linux" && runtime.GOARCH == "amd64")
+		(variable == localVariable || runtime.GOOS == "linux" && runtime.GOARCH == "amd64")
 }
 
 func or(variable, otherwise string) string {
