@@ -27,7 +27,7 @@ type Lease struct {
 	Next       string        // the worker that has asked for the shard and gets it as soon as Owner has finished its batch
 	Counter    int64         // raised by every write to the row but that of Next
 	Checkpoint string        // TrimHorizon, a sequence number, or ShardEnd
-	Switches   int64         // changes of owner since the last checkpoint
+	Switches   int64         // changes of owner since the last checkpoint; a process that comes back under its name counts
 	Parent     string        // "" if the shard has none
 	Children   []string
 	// Whole says that the shard still held its first record when the reader
@@ -128,7 +128,7 @@ type Store interface {
 // What follows says how each write changes a row, for every kind of store.
 
 func (l Lease) claimedBy(worker Worker) Lease {
-	if l.Owner != worker.Name {
+	if l.Owner != worker.Name || l.Run != "" && l.Run != worker.Run {
 		l.Switches++
 	}
 	l.Owner, l.Run, l.Term, l.Next, l.EmptyPolls = worker.Name, worker.Run, worker.Term, "", 0

@@ -18,6 +18,10 @@ const (
 	// keepMax is how long a shard keeps what it has in hand while it waits to try
 	// again what failed.
 	keepMax = time.Second
+	// ownersBefore is how many owners may have ended without a checkpoint before the next one
+	// takes smaller batches. A worker that is stopped in good order writes one, so these crashed,
+	// or lost the lease, in their first batch.
+	ownersBefore = 2
 	// behindLeast is how old a shard's newest record is when the shard counts as
 	// behind: times of creation are floored to the second.
 	behindLeast = 2 * time.Second
@@ -43,15 +47,30 @@ func (s *Reader) pick(p *page) {
 	s.streak++
 }
 
+// limitBatches makes the first batch small where the owners before this worker ended without a
+// checkpoint: a quarter of the records for each of them. Whatever ended them, be it memory or time, a
+// batch that is small enough gets done and saved. The limit grows by an eighth with each.
+func (s *Reader) limitBatches() {
+	s.batchMax = s.cfg.BatchMax
+	switches := s.Held.Lease().Switches
+	for n := switches; n > ownersBefore && s.batchMax > 1; n-- {
+		s.batchMax = max(1, s.batchMax/4)
+	}
+	if s.batchMax < s.cfg.BatchMax {
+		s.cfg.Logger.Warn("workers keep ending before they save a checkpoint of this shard: the next batch is smaller",
+			"shard", s.Info.ID, "owners_since_checkpoint", switches, "batch_max", s.batchMax)
+	}
+}
+
 // gather adds the pages that follow, as long as all fit into one batch. It
 // takes what is there; only in a shard that is behind it also waits, for a
 // moment, for what is on its way.
 func (s *Reader) gather(ctx context.Context) {
 	var enough <-chan time.Time
 	fits := func(p *page) bool {
-		return p.err == nil && len(p.records) > 0 && len(s.hand)+len(p.records) <= s.cfg.BatchMax
+		return p.err == nil && len(p.records) > 0 && len(s.hand)+len(p.records) <= s.batchMax
 	}
-	for !s.end && len(s.hand) < s.cfg.BatchMax {
+	for !s.end && len(s.hand) < s.batchMax {
 		s.ahead.extend(ctx)
 		if p := s.ahead.first(); p != nil && fits(p) {
 			s.ahead.take()
@@ -92,7 +111,7 @@ func (s *Reader) apply(ctx, work context.Context) (outcome, error) {
 		<-s.cfg.Turns
 		return outcomeFatal, leases.ErrTrustOver
 	}
-	batch := s.hand[:min(len(s.hand), s.cfg.BatchMax)]
+	batch := s.hand[:min(len(s.hand), s.batchMax)]
 	done, err := s.cfg.Process(work, batch)
 	s.cfg.Applies.Add(1) // also where it failed: it may have written
 	<-s.cfg.Turns
@@ -106,6 +125,7 @@ func (s *Reader) apply(ctx, work context.Context) (outcome, error) {
 	s.noteOldest()
 	if done > 0 {
 		s.noteDone(batch[:done])
+		s.batchMax = min(s.batchMax+s.batchMax/8+1, s.cfg.BatchMax)
 		s.failing.Reset()
 	}
 	if err == nil && done < len(batch) {

@@ -30,6 +30,7 @@ type Reader struct {
 	hand        []change.Record // taken, not done yet: a batch, or the rest of a page that is larger
 	handBytes   int64           // of the buffer, by the pages that hand came from
 	handAt      time.Time       // when a batch was last done
+	batchMax    int             // records of the next batch
 	streak      int             // pages in a row that had records
 	first       string          // the sequence number of the first record that was put back; "" if none was
 	end         bool            // behind hand the shard has nothing
@@ -164,6 +165,7 @@ func (s *Reader) follow(ctx, work context.Context) error {
 
 // resume starts behind the row's checkpoint.
 func (s *Reader) resume() error {
+	s.limitBatches()
 	checkpoint := s.Held.Lease().Checkpoint
 	if checkpoint == leases.TrimHorizon {
 		return nil

@@ -38,11 +38,12 @@ func (s *Reader) saveDue() <-chan time.Time {
 	return time.After(max(saveLeast, s.cfg.CheckpointInterval-time.Since(s.savedAt)))
 }
 
-// saveIfDue checkpoints at most once per CheckpointInterval. A write that may
+// saveIfDue checkpoints at most once per CheckpointInterval, and after each batch while batches
+// are small because workers ended before they saved one. A write that may
 // succeed later is no reason to stop reading: what it would have said is said
 // by the next one.
 func (s *Reader) saveIfDue(work context.Context) error {
-	if time.Since(s.savedAt) < s.cfg.CheckpointInterval {
+	if s.batchMax == s.cfg.BatchMax && time.Since(s.savedAt) < s.cfg.CheckpointInterval {
 		return nil
 	}
 	err := s.save(work)
