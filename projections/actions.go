@@ -99,7 +99,7 @@ func (e *Engine) upsert(t *targetWrite, a plan.Action, v plan.Version) {
 	}
 	t.takeOff(a.Removes...)
 	for _, name := range a.Rule.Writes {
-		t.put(name, a.Effect.Mirror.Attributes[name])
+		t.put(name, a.Effect.Content[name])
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
-	"github.com/dynamill/dynamill/rules"
 )
 
 func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
@@ -185,8 +184,8 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 	var mirrors []audit.MirrorSide
 	sources := s.sourcesOf(sus)
 	for _, r := range s.planner.Set.Rules {
-		if r.Kind == rules.Mirror && r.Target.HasKey(sus.Item) {
-			states = append(states, ruleValue(s.planner.Of(r), target))
+		if b := s.planner.Of(r); b.MakesItems && r.Target.HasKey(sus.Item) {
+			states = append(states, ruleValue(b, target))
 		}
 	}
 	for _, b := range s.mirrorRules(sus.Item) {
@@ -195,7 +194,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 			source := change.ParseKey(text)
 			f := s.planner.EffectsOf(source, image(s.items[source]))[b.ID]
 			if f.Kind == plan.Mirrored && f.Target == sus.Item {
-				side.Asked, side.Expired = f.Mirror, s.expired(b, source, f)
+				side.Asked, side.Expired = f.Content, s.expired(b, source, f)
 				reading.Fix.Keys = append(reading.Fix.Keys, source) // its ledger entry may be behind
 				break
 			}
@@ -215,7 +214,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 // expired reports whether the state table notes that DynamoDB's time to live deleted
 // the mirror item for which a source asks.
 func (s *auditRead) expired(b *plan.Binding, source change.Key, f plan.Effect) bool {
-	if !b.Rule.Injective {
+	if b.Claimed {
 		return textOf(s.rows[claimsKey(b, f.Target)]["expired"]) == f.Digest
 	}
 	f.Expired = true

@@ -28,7 +28,7 @@ func (s *auditRead) judgeParked(sus drift.Suspect) drift.Reading {
 // parkingAsked is the code under which an item that was read has to be parked; "" for none.
 func (s *auditRead) parkingAsked(sus drift.Suspect) string {
 	b := s.planner.ByID(sus.Rule)
-	if b != nil && b.Rule.Kind == rules.Mirror && b.Rule.Target.HasKey(sus.Item) {
+	if b != nil && b.MakesItems && b.Rule.Target.HasKey(sus.Item) {
 		if s.askedFor(b, sus) && plan.PlaceOf(b, sus.Item, image(s.items[sus.Item])) == plan.PlaceOccupied {
 			return plan.OccupiedCode
 		}

@@ -8,6 +8,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -17,7 +18,7 @@ const fillsAtOnce = 50
 
 // fill brings children to what their parents say: reference first, then the
 // parent's position and the child's stamp, then the parent, then the write.
-func (w *work) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, plan.Fill]) {
+func (w *work) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, copies.Fill]) {
 	for chunk := range slices.Chunk(children.Keys(), fillsAtOnce) {
 		if err := w.markSettled(ctx, chunk, children); err != nil {
 			w.failed(children.Of(chunk[0]).First, err)
@@ -40,7 +41,7 @@ func (w *work) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, pla
 
 // markSettled finds children, filled without a record, whose reference or parking
 // stands already: putting it again would change nothing.
-func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill]) error {
+func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, copies.Fill]) error {
 	at := map[plan.ItemRule]stateKey{}
 	var keys []stateKey
 	for _, id := range ids {
@@ -71,7 +72,7 @@ func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *p
 }
 
 // onChildren takes one step with several children at once.
-func (w *work) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill], step func(context.Context, plan.ItemRule, *plan.Fill) error) {
+func (w *work) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, copies.Fill], step func(context.Context, plan.ItemRule, *copies.Fill) error) {
 	errs := every(ctx, len(ids), func(ctx context.Context, i int) error {
 		return step(ctx, ids[i], children.Of(ids[i]))
 	})
@@ -81,7 +82,7 @@ func (w *work) onChildren(ctx context.Context, ids []plan.ItemRule, children *pl
 }
 
 // refer puts the child's reference, or parks a child whose parent cannot be named.
-func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
+func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *copies.Fill) error {
 	if (f.Bad != nil || f.WasBad) && !f.Settled {
 		if err := e.settleParking(ctx, id, f); err != nil {
 			return err
@@ -110,7 +111,7 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) erro
 // parked of one that can, by the child as it is now: in one transaction with a
 // check that it is so, for a write that is late must not park what a good
 // record has cleared, nor the other way round.
-func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
+func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *copies.Fill) error {
 	return contend(ctx, "parking or clearing "+id.Key.String(), func() (round, error) {
 		items, err := e.readItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		if err != nil {
@@ -143,7 +144,7 @@ func (rd *reader) badChild(id plan.ItemRule, child change.Item) *rules.ItemError
 	if !ok || m.Entity != id.Rule.Target {
 		return nil
 	}
-	_, _, bad := plan.ReferenceIn(id.Rule, &m, child)
+	_, _, bad := copies.ReferenceIn(id.Rule, &m, child)
 	return bad
 }
 
@@ -169,7 +170,7 @@ func (rd *reader) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWri
 
 // afterFill drops the references to parents that the child referred to before,
 // and takes off copies that have no parent any more.
-func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *plan.Fill) error {
+func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *copies.Fill) error {
 	if !f.Refers && !f.Gone && f.Bad == nil {
 		allowed, err := e.mayHeal(ctx, id.Binding, id.Key, f.Contested)
 		if err == nil && allowed {
@@ -197,7 +198,7 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *plan.Fill) 
 }
 
 // fillChunk reads positions and children, then parents, then writes.
-func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.Asked[plan.ItemRule, plan.Fill]) error {
+func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.Asked[plan.ItemRule, copies.Fill]) error {
 	return contend(ctx, "filling children", func() (round, error) {
 		if len(open) == 0 {
 			return settled, nil
@@ -255,7 +256,7 @@ func (rd *reader) parentItem(b *plan.Binding, key change.Key, items map[change.K
 // as new as its position, so what is written is later than what a fan-out of that
 // position writes, and no fill has the version of another. It reports true if
 // the child moved meanwhile.
-func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, child change.Item, parent change.Image, at plan.Version) (bool, error) {
+func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *copies.Fill, child change.Item, parent change.Image, at plan.Version) (bool, error) {
 	if !w.refersTo(parentWrite{b: id.Binding, parent: f.Parent}, id.Key, image(child)) {
 		f.Stray = true // a later record of the child says so
 		return false, nil
@@ -271,7 +272,7 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, ch
 	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.Rederived(1), values: id.Rule.Copied(parent)}
 	context := plan.StampContext(w.incarnation, id.Key, f.Parent.String())
 	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
-		if digest := plan.DigestValues(id.Rule, pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
+		if digest := id.Family.Digest(pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
 			return false, nil // it has what the parent says
 		}
 		pw.version = max(pw.version, s.Version.NextRederived())
@@ -318,7 +319,7 @@ func (rd *reader) refersTo(pw parentWrite, key change.Key, child change.Image) b
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
 // moved since it was read, standing is the child as it is.
 func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended outcome, standing change.Image, err error) {
-	s := plan.Stamp{Context: plan.StampContext(e.incarnation, key, pw.parent.String()), Version: pw.version, Digest: plan.DigestValues(pw.b.Rule, pw.values)}
+	s := plan.Stamp{Context: plan.StampContext(e.incarnation, key, pw.parent.String()), Version: pw.version, Digest: pw.b.Family.Digest(pw.values)}
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
 		return written, nil, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -145,7 +146,7 @@ func (c *expression) claimsAre(found claimSet) string {
 // provided that neither the claims nor the winner's ledger entry move meanwhile, and
 // lists the target if several sources claim it. why
 // is what a record or a scan tells of the item; nil: the claims moved.
-func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target change.Key, why *plan.Heal) error {
+func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target change.Key, why *mirrors.Heal) error {
 	doing := "deriving mirror item " + target.String()
 	return contend(ctx, doing, func() (round, error) {
 		found, err := e.readClaims(ctx, b, target)
@@ -177,7 +178,7 @@ func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target chang
 
 // targetWrites are the writes that bring a mirror item with claims from what stands
 // at its key to what its winner asks for; none if it is so.
-func (e *Engine) targetWrites(ctx context.Context, b *plan.Binding, target change.Key, found claimSet, standing change.Image, why *plan.Heal) ([]ddb.TransactWriteItem, []part, error) {
+func (e *Engine) targetWrites(ctx context.Context, b *plan.Binding, target change.Key, found claimSet, standing change.Image, why *mirrors.Heal) ([]ddb.TransactWriteItem, []part, error) {
 	mv := &plan.Move{}
 	mv.See(target, standing)
 	var writes []ddb.TransactWriteItem

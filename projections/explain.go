@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
+	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -31,7 +34,7 @@ func Explain(set *rules.Set, rec change.Record) Explanation {
 	for _, r := range set.Rules {
 		ids[r] = r.Name
 	}
-	p := &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: 1}
+	p := &plan.Planner{Bindings: plan.Bind(set, ids, kinds.FamilyOf), Epoch: 1}
 	x := Explanation{Old: entityOf(set, rec.Key, rec.Old), New: entityOf(set, rec.Key, rec.New)}
 	x.Unmatched = x.Old == "" && x.New == ""
 	pl := p.Plan([]change.Record{rec})
@@ -40,13 +43,13 @@ func Explain(set *rules.Set, rec change.Record) Explanation {
 			x.Lines = append(x.Lines, explainMove(p, mv, id)...)
 		}
 	}
-	for id := range pl.Heals.All() {
+	for id := range plan.PartOf[mirrors.Changes](pl).Heals.All() {
 		x.add(id.Binding, "its mirror item was written by somebody else or by the engine", "check "+id.Key.String()+" against the ledger, and restore it if it differs")
 	}
-	for id, f := range pl.FanOuts.All() {
+	for id, f := range plan.PartOf[copies.Changes](pl).FanOuts.All() {
 		x.add(id.Binding, fmt.Sprintf("%s changed", listed(id.Rule.Reads)), "set "+listed(id.Rule.Writes)+" on every "+id.Rule.Target.Name+" of "+id.Key.String()+goneNote(f))
 	}
-	for id, f := range pl.Fills.All() {
+	for id, f := range plan.PartOf[copies.Changes](pl).Fills.All() {
 		x.Lines = append(x.Lines, explainChild(id, f))
 	}
 	for g := range pl.Rollups.All() {
@@ -72,14 +75,14 @@ func (x *Explanation) add(b *plan.Binding, effect, write string) {
 	x.Lines = append(x.Lines, ExplainLine{b.Rule.Name, effect, write})
 }
 
-func goneNote(f *plan.FanOut) string {
+func goneNote(f *copies.FanOut) string {
 	if f.Deleted {
 		return ", which is gone"
 	}
 	return ""
 }
 
-func explainChild(id plan.ItemRule, f *plan.Fill) ExplainLine {
+func explainChild(id plan.ItemRule, f *copies.Fill) ExplainLine {
 	line := ExplainLine{Rule: id.Rule.Name}
 	switch {
 	case f.Bad != nil:
@@ -142,7 +145,7 @@ func redoNote(p *plan.Planner, id string, f plan.Effect) string {
 	case plan.Contribution:
 		return rollUpNote(plan.GroupRef{Binding: p.ByID(id), Group: f.Group})
 	case plan.Mirrored:
-		return "set " + listed(slices.Sorted(maps.Keys(f.Mirror.Attributes))) + " on " + f.Target.String()
+		return "set " + listed(slices.Sorted(maps.Keys(f.Content))) + " on " + f.Target.String()
 	case plan.Parked:
 		return "park it (" + f.Parked.Code + ")"
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -52,13 +53,13 @@ func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, 
 // refill fills all children of parents anew, as if they had just come: for a
 // parent that is rederived, whose record may be lost. Where the record's position
 // is known, the parent's is raised to it: no earlier record writes what the parent was before.
-func (w *work) refill(ctx context.Context, parents []plan.Refill) {
+func (w *work) refill(ctx context.Context, parents []copies.Refill) {
 	for _, rf := range parents {
 		w.ended(ctx, 0, rf.Binding, rf.Key, w.refillParent(ctx, rf))
 	}
 }
 
-func (e *Engine) refillParent(ctx context.Context, rf plan.Refill) error {
+func (e *Engine) refillParent(ctx context.Context, rf copies.Refill) error {
 	if !rf.Position.IsZero() {
 		if _, err := e.raiseParent(ctx, rf.ItemRule, plan.VersionAt(rf.Epoch, rf.Position)); err != nil {
 			return err
@@ -87,13 +88,13 @@ func (e *Engine) fillReferring(ctx context.Context, pw parentWrite, rows []row) 
 	defer w.release()
 	referring := 0
 	for chunk := range slices.Chunk(rows, fillsAtOnce) {
-		fills := &plan.Asked[plan.ItemRule, plan.Fill]{}
+		fills := &plan.Asked[plan.ItemRule, copies.Fill]{}
 		keys := make([]change.Key, len(chunk))
 		for i, r := range chunk {
 			if keys[i] = childOf(r); pw.b.Rule.Collection {
 				keys[i] = e.keyOf(r)
 			}
-			fills.Put(plan.ItemRule{Binding: pw.b, Key: keys[i]}, &plan.Fill{Parent: pw.parent, Refers: true})
+			fills.Put(plan.ItemRule{Binding: pw.b, Key: keys[i]}, &copies.Fill{Parent: pw.parent, Refers: true})
 		}
 		if err := cmp.Or(w.fillChunk(ctx, fills.Keys(), fills), w.err); err != nil {
 			return referring, err

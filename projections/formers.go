@@ -12,6 +12,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -61,7 +62,7 @@ func (rd *reader) readFormers(ctx context.Context, known map[string]row, retire 
 }
 
 func newFormer(r *rules.Rule, id string, item row) *plan.Binding {
-	b := plan.NewFormer(r, id)
+	b := plan.NewFormer(r, id, kinds.FamilyOf(r))
 	if r.ByUnique {
 		b.Locator = cmp.Or(textOf(item["locator"]), r.Target.Name)
 	}

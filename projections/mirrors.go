@@ -5,19 +5,20 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
 // heal brings mirror items that another program wrote or deleted back to what their sources ask for.
 func (w *work) heal(ctx context.Context, pl *plan.Changes) {
-	right, err := w.alreadyRight(ctx, &pl.Heals)
+	right, err := w.alreadyRight(ctx, &plan.PartOf[mirrors.Changes](pl).Heals)
 	if err != nil {
-		for _, h := range pl.Heals.All() {
+		for _, h := range plan.PartOf[mirrors.Changes](pl).Heals.All() {
 			w.failed(h.First, err)
 		}
 		return
 	}
-	for id, h := range pl.Heals.All() {
+	for id, h := range plan.PartOf[mirrors.Changes](pl).Heals.All() {
 		if right[id] {
 			continue
 		}
@@ -32,11 +33,11 @@ func (w *work) heal(ctx context.Context, pl *plan.Changes) {
 // alreadyRight finds the mirror items that are as the ledger has them, so that
 // nothing is to be done: every mirror item that the engine inserts or deletes
 // comes by here. Of one with claims that can only be told once no source claims it.
-func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule, plan.Heal]) (map[plan.ItemRule]bool, error) {
+func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule, mirrors.Heal]) (map[plan.ItemRule]bool, error) {
 	sources := map[plan.ItemRule]change.Key{}
 	var keys []stateKey
 	for id, h := range heals.All() {
-		if !id.Rule.Injective {
+		if id.Claimed {
 			keys = append(keys, claimsKey(id.Binding, id.Key))
 		} else if source, ok := id.Rule.SourceKey(id.Key); ok {
 			sources[id] = source
@@ -56,7 +57,7 @@ func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 		if !ok {
 			claims := rows[claimsKey(id.Binding, id.Key)]
 			parked := rows[parkedKey(parkedID(id.ID, id.Key))] != nil
-			result[id] = !id.Rule.Injective && len(textsOf(claims["sources"])) == 0 && !parked && w.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
+			result[id] = id.Claimed && len(textsOf(claims["sources"])) == 0 && !parked && w.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
 			continue
 		}
 		ent, err := w.readEntry(rows[entryKey(source)])
@@ -78,7 +79,7 @@ func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 
 // isRight reports whether an item at a mirror target is as the ledger's effect (of no
 // kind: none) asks for it. parked says that the rule is parked on an occupied target.
-func (e *Engine) isRight(b *plan.Binding, f plan.Effect, h *plan.Heal, target change.Key, parked bool) bool {
+func (e *Engine) isRight(b *plan.Binding, f plan.Effect, h *mirrors.Heal, target change.Key, parked bool) bool {
 	asked := f.Kind == plan.Mirrored
 	place := plan.PlaceOf(b, target, h.Last)
 	s, stamped := plan.ReadStamp(imageOr(h.Last).Lookup(b.Stamp), plan.StampContext(e.incarnation, target, ""))
@@ -102,8 +103,8 @@ func imageOr(img change.Image) change.Image {
 }
 
 // healTarget brings one mirror item to what its source asks for.
-func (w *work) healTarget(ctx context.Context, pl *plan.Changes, id plan.ItemRule, h *plan.Heal) error {
-	if !id.Rule.Injective {
+func (w *work) healTarget(ctx context.Context, pl *plan.Changes, id plan.ItemRule, h *mirrors.Heal) error {
+	if id.Claimed {
 		return w.deriveTarget(ctx, id.Binding, id.Key, h)
 	}
 	source, ok := id.Rule.SourceKey(id.Key)
@@ -173,7 +174,7 @@ func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 			}
 			b := e.planner.ByID(id)
 			check, targets = append(check, inForceMirror{mv, b, f}), append(targets, f.Target)
-			if !b.Rule.Injective {
+			if b.Claimed {
 				rows = append(rows, claimsKey(b, f.Target))
 			}
 			if len(b.Rule.Target.Equals) > 0 {
@@ -204,7 +205,7 @@ func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 func (e *Engine) stands(ch inForceMirror, img change.Image, rows map[stateKey]row) bool {
 	parked := textOf(rows[parkedKey(parkedID(ch.b.ID, ch.f.Target))]["code"]) == plan.OccupiedCode
 	f := ch.f
-	if !ch.b.Rule.Injective {
+	if ch.b.Claimed {
 		claims := rows[claimsKey(ch.b, f.Target)]
 		sources := textsOf(claims["sources"])
 		if !slices.Contains(sources, ch.mv.Key.String()) {
@@ -215,5 +216,5 @@ func (e *Engine) stands(ch inForceMirror, img change.Image, rows map[stateKey]ro
 		}
 		f.Expired = textOf(claims["expired"]) == f.Digest && img == nil
 	}
-	return e.isRight(ch.b, f, &plan.Heal{Last: img, Repark: ch.mv.Repark}, ch.f.Target, parked)
+	return e.isRight(ch.b, f, &mirrors.Heal{Last: img, Repark: ch.mv.Repark}, ch.f.Target, parked)
 }

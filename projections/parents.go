@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -12,13 +13,13 @@ import (
 // the rule is raised first, then the children are looked up. A child that
 // comes meanwhile reads the parent after putting its reference, so either it
 // sees the new parent or the lookup sees it. What lies beyond the bound becomes a task.
-func (w *work) fanOut(ctx context.Context, parents *plan.Asked[plan.ItemRule, plan.FanOut]) {
+func (w *work) fanOut(ctx context.Context, parents *plan.Asked[plan.ItemRule, copies.FanOut]) {
 	for id, f := range parents.All() {
 		w.ended(ctx, f.First, id.Binding, id.Key, w.fanOutParent(ctx, id, f))
 	}
 }
 
-func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.FanOut) error {
+func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *copies.FanOut) error {
 	v := plan.VersionAt(id.Epoch, f.Position)
 	raised, err := e.raiseParent(ctx, id, v)
 	if err != nil || !raised {

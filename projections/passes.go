@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -263,13 +264,13 @@ func (e *Engine) showKeys(ctx context.Context, p pass, keys []change.Key) error 
 		}
 		for _, rule := range m.Entity.Displays {
 			if c.isFor(rule) {
-				e.planner.Display(pl, rule, key, &m, items[key])
+				aggregates.Display(pl, e.planner.Of(rule), key, &m, items[key])
 			}
 		}
 	}
 	w := e.newWork(0)
 	defer w.release()
 	w.rollUp(ctx, pl)
-	w.bare(ctx, &pl.Bares)
+	w.bare(ctx, &plan.PartOf[aggregates.Changes](pl).Bares)
 	return w.err
 }

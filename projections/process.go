@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -75,11 +77,11 @@ func (w *work) run(ctx context.Context, pl *plan.Changes) {
 	}
 	w.moves(ctx, pl, moves)
 	w.heal(ctx, pl)
-	w.fanOut(ctx, &pl.FanOuts)
-	w.fill(ctx, &pl.Fills)
+	w.fanOut(ctx, &plan.PartOf[copies.Changes](pl).FanOuts)
+	w.fill(ctx, &plan.PartOf[copies.Changes](pl).Fills)
 	w.rollUp(ctx, pl)
 	w.noteSources(moves)
-	w.bare(ctx, &pl.Bares)
+	w.bare(ctx, &plan.PartOf[aggregates.Changes](pl).Bares)
 	w.takeOff(ctx, &pl.Leftovers)
 }
 

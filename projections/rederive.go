@@ -9,6 +9,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -160,11 +162,11 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	defer w.release()
 	w.moves(ctx, pl, slices.DeleteFunc(slices.Clone(moves), (*plan.Move).Idle))
 	w.heal(ctx, pl)
-	w.refill(ctx, pl.Refills)
-	w.fill(ctx, &pl.Fills)
+	w.refill(ctx, plan.PartOf[copies.Changes](pl).Refills)
+	w.fill(ctx, &plan.PartOf[copies.Changes](pl).Fills)
 	w.rollUp(ctx, pl)
 	w.noteSources(moves)
-	w.bare(ctx, &pl.Bares)
+	w.bare(ctx, &plan.PartOf[aggregates.Changes](pl).Bares)
 	w.takeOff(ctx, &pl.Leftovers)
 	return &rederived{items, moves, pl, w.waiting}, w.err
 }

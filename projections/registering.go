@@ -8,6 +8,7 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/projections/internal/kinds"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -51,7 +52,7 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 			return 0, err
 		}
 	}
-	e.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: e.incarnation, Epoch: e.epoch, CanExist: e.canExist}
+	e.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids, kinds.FamilyOf), Incarnation: e.incarnation, Epoch: e.epoch, CanExist: e.canExist}
 	e.planner.AddFormer(formers...)
 	e.lives.Store(lives)
 	for _, r := range cfg.Rules.Rules {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -29,7 +30,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	var due, moved []plan.GroupRef // moved: rules that are not live find their targets by locators that changed
 	var waiting []*plan.Rollup
 	for g, ru := range pl.Rollups.All() {
-		if g.Rule.Kind == rules.Mirror || g.Live.Load() {
+		if g.MakesItems || g.Live.Load() {
 			due = append(due, g)
 			continue
 		}
@@ -59,7 +60,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 				return err
 			}
 		}
-		if g.Rule.Kind == rules.Mirror {
+		if g.MakesItems {
 			return w.deriveTarget(ctx, g.Binding, change.ParseKey(g.Group), nil)
 		}
 		return w.show(ctx, g, totals[g], pl.Rollups.Of(g))
@@ -315,7 +316,7 @@ func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *targetWrite 
 }
 
 // bare takes the attribute off items that have no unique value, and so display nothing.
-func (w *work) bare(ctx context.Context, bares *plan.Asked[plan.ItemRule, plan.Bare]) {
+func (w *work) bare(ctx context.Context, bares *plan.Asked[plan.ItemRule, aggregates.Bare]) {
 	for id, ba := range bares.All() {
 		allowed, err := w.mayHeal(ctx, id.Binding, id.Key, ba.Contested)
 		if err == nil && allowed {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -187,7 +188,7 @@ func (p *page) addItems(planner *plan.Planner, done *rederived) {
 			}
 		}
 	}
-	for id, f := range done.plan.Fills.All() {
+	for id, f := range plan.PartOf[copies.Changes](done.plan).Fills.All() {
 		if f.Refers && f.Bad == nil && !f.Gone && !f.Stray {
 			p.pointers = append(p.pointers, pointer{id.Binding, f.Parent.String(), id.Key})
 		}

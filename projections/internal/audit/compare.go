@@ -9,7 +9,6 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/plan"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // EffectChange is one effect that differs.
@@ -73,8 +72,8 @@ func whatOf(want, found change.Value) drift.What {
 // MirrorSide is what one rule has to do with a mirror item.
 type MirrorSide struct {
 	*plan.Binding
-	Asked   *rules.MirrorItem // what it asks for; nil: nothing
-	Expired bool              // DynamoDB's time to live deleted just that
+	Asked   map[string]change.Value // the attributes of the item for which it asks; nil: it asks for none
+	Expired bool                    // DynamoDB's time to live deleted just that
 }
 
 // CompareMirror says how the item at a mirror's key differs from what its rules ask for.
@@ -94,7 +93,7 @@ func (a *Auditor) CompareMirror(key change.Key, item change.Item, sides []Mirror
 			all = append(all, f)
 		case s.Asked == nil, place == plan.PlaceOccupied, s.Expired && item == nil:
 		case item == nil:
-			f.What, f.Expected = drift.Missing, itemText(s.Asked.Attributes, s.Rule.Writes)
+			f.What, f.Expected = drift.Missing, itemText(s.Asked, s.Rule.Writes)
 			all = append(all, f)
 		default:
 			all = append(all, a.compareContent(f, s, item)...)
@@ -114,7 +113,7 @@ func imageOf(item change.Item) change.Image {
 func (a *Auditor) compareContent(f drift.Finding, s MirrorSide, item change.Item) []drift.Finding {
 	var all []drift.Finding
 	for _, name := range s.Rule.Writes {
-		want, found := s.Asked.Attributes[name], item.Lookup(name)
+		want, found := s.Asked[name], item.Lookup(name)
 		if !want.Equal(found) {
 			f.What, f.Attribute, f.Expected, f.Found = whatOf(want, found), name, Text(want), Text(found)
 			all = append(all, f)

@@ -76,7 +76,7 @@ func (a *Auditor) factOfContested(t ContestedTarget, code string, emit func(drif
 	}
 	if t.Value != "" {
 		emit(drift.Fact{About: about(aboutLocator, t.ID, t.Value), Tag: tagListed, Data: code})
-	} else if b := a.ByID(t.ID); !b.Rule.Injective {
+	} else if b := a.ByID(t.ID); b.Claimed {
 		emit(drift.Fact{About: about(aboutClaims, t.ID, t.Target.String()), Tag: tagListed, Data: code})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -100,7 +101,7 @@ func (a *Auditor) wasLocator(locator string) bool {
 
 // Shows reports whether a rule's aggregates are shown and judged.
 func (a *Auditor) Shows(b *plan.Binding) bool {
-	return a.judged[b] && a.scope.Shown(b) && (b.Rule.Kind == rules.Count || b.Rule.Kind == rules.Sum)
+	return a.judged[b] && a.scope.Shown(b) && b.AddsUp
 }
 
 // Facts are what an item of the user's table says.
@@ -123,7 +124,7 @@ func (a *Auditor) Facts(key change.Key, img change.Image, emit func(drift.Fact))
 	}
 	for _, r := range m.Entity.Parents {
 		if b := a.Of(r); a.judged[b] {
-			emit(drift.Fact{About: about(aboutCopies, b.ID, key.String()), Tag: tagWant, Data: plan.DigestValues(r, r.Copied(img))})
+			emit(drift.Fact{About: about(aboutCopies, b.ID, key.String()), Tag: tagWant, Data: b.Family.Digest(r.Copied(img))})
 		}
 	}
 	for _, r := range m.Entity.Children {
@@ -165,7 +166,7 @@ func (a *Auditor) factsOfEffect(key change.Key, id string, f plan.Effect, emit f
 	case plan.Mirrored:
 		target := f.Target.String()
 		emit(drift.Fact{About: about(aboutMirror, "", target), Sub: id + "\x00" + key.String(), Tag: tagWant, Data: f.Digest})
-		if !b.Rule.Injective {
+		if b.Claimed {
 			emit(drift.Fact{About: about(aboutClaims, id, target), Sub: key.String(), Tag: tagWant})
 		}
 	case plan.Located:
@@ -178,7 +179,7 @@ func (a *Auditor) factsOfEffect(key change.Key, id string, f plan.Effect, emit f
 // factsOfMirror say how an item stands to the mirror rules that could have made it.
 func (a *Auditor) factsOfMirror(key change.Key, img change.Image, emit func(drift.Fact)) {
 	for _, r := range a.Set.Rules {
-		if b := a.Of(r); r.Kind == rules.Mirror && a.judged[b] && r.Target.HasKey(key) {
+		if b := a.Of(r); b.MakesItems && a.judged[b] && r.Target.HasKey(key) {
 			data := plan.DigestOf(b, img)
 			place := plan.PlaceOf(b, key, img)
 			switch {
@@ -263,7 +264,7 @@ func countText(d decimal.Decimal) string {
 }
 
 func (a *Auditor) factOfChild(b *plan.Binding, key change.Key, m *rules.Match, img change.Image, emit func(drift.Fact)) {
-	parent, refers, bad := plan.ReferenceIn(b.Rule, m, img)
+	parent, refers, bad := copies.ReferenceIn(b.Rule, m, img)
 	switch {
 	case bad != nil:
 		mustBeParked(b.ID, key, bad.Code, emit)

@@ -220,8 +220,8 @@ func (j *Judge) addToCopies(f drift.Fact) {
 		return
 	}
 	if !j.wants {
-		r := j.auditor.ByID(j.id).Rule
-		j.wants, j.want = true, plan.DigestValues(r, r.Copied(nil))
+		b := j.auditor.ByID(j.id)
+		j.wants, j.want = true, b.Family.Digest(b.Rule.Copied(nil))
 	}
 	if f.Sub != j.sub {
 		j.endChild()
@@ -356,7 +356,7 @@ func LocatorToken(id, value string) string { return about(aboutLocator, id, valu
 func (a *Auditor) Adjustments(want, have plan.Effects) []drift.Amount {
 	var all []drift.Amount
 	add := func(id string, f plan.Effect, sign bool) {
-		if b := a.ByID(id); f.Kind == plan.Contribution && b != nil && b.Rule.Kind != rules.Mirror {
+		if b := a.ByID(id); f.Kind == plan.Contribution && b != nil && !b.MakesItems {
 			value := f.Amount
 			if !sign {
 				value = value.Neg()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/kinds"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -40,7 +41,7 @@ func newAuditor(t *testing.T) *Auditor {
 	for _, r := range set.Rules {
 		ids[r] = r.Name
 	}
-	p := &plan.Planner{Bindings: plan.Bind(set, ids), Incarnation: "i", Epoch: 1}
+	p := &plan.Planner{Bindings: plan.Bind(set, ids, kinds.FamilyOf), Incarnation: "i", Epoch: 1}
 	all := func(*plan.Binding) bool { return true }
 	return New(p, Scope{Rules: all, Shown: all, Formers: true})
 }

@@ -29,6 +29,15 @@ func (a *Asked[K, P]) Put(key K, part *P) {
 	a.parts[key] = part
 }
 
+// OrPut returns the part under a key, which is first if there was none.
+func (a *Asked[K, P]) OrPut(key K, first P) *P {
+	if part := a.Of(key); part != nil {
+		return part
+	}
+	a.Put(key, &first)
+	return a.parts[key]
+}
+
 // All ranges over the parts.
 func (a *Asked[K, P]) All() iter.Seq2[K, *P] {
 	return func(yield func(K, *P) bool) {

@@ -18,6 +18,11 @@ type Binding struct {
 	Suffixes int         // most write suffixes that the rule ever had: what a roll-up reads
 	Live     atomic.Bool // seeded: aggregates may be shown (promise 10)
 
+	Family     Family
+	MakesItems bool // the rule makes whole items
+	Claimed    bool // several sources may ask for one of these: its claims are kept
+	AddsUp     bool // the rule adds its sources up
+
 	Former  bool        // not in force any more: changed, or removed from the file
 	Retired atomic.Bool // a former rule, of which all that is in force in its place is shown
 	Cleaned atomic.Bool // a retired rule, of which nothing is left but what a worker wrote that slept
@@ -28,7 +33,7 @@ type Bindings struct {
 	Set      *rules.Set
 	byRule   map[*rules.Rule]*Binding
 	byID     map[string]*Binding
-	mirrors  []*Binding        // of the mirror rules, in the file's order
+	rules    []*Binding        // in the file's order
 	locators map[string]string // by entity: what names its locators
 	formers  []*Binding
 }
@@ -54,8 +59,10 @@ func (bs *Bindings) Formers() []*Binding { return bs.formers }
 func (bs *Bindings) AddFormer(formers ...*Binding) { bs.formers = append(bs.formers, formers...) }
 
 // NewFormer binds a rule that is not in force any more.
-func NewFormer(r *rules.Rule, id string) *Binding {
-	return &Binding{Rule: r, ID: id, Stamp: StampPrefix + id, Former: true}
+func NewFormer(r *rules.Rule, id string, family Family) *Binding {
+	b := &Binding{Rule: r, ID: id, Stamp: StampPrefix + id, Family: family, Former: true}
+	family.Bind(b)
+	return b
 }
 
 // LocatorOf is what names the locators of an entity.
@@ -77,18 +84,17 @@ func (bs *Bindings) Locates(locator string) bool {
 	return slices.ContainsFunc(bs.Set.Entities, func(e *rules.Entity) bool { return e.Located && bs.LocatorOf(e) == locator })
 }
 
-// Bind binds the rules of a set to the ids that the registry knows them by.
-func Bind(set *rules.Set, ids map[*rules.Rule]string) *Bindings {
+// Bind binds the rules of a set to the ids that the registry knows them by, and to their families.
+func Bind(set *rules.Set, ids map[*rules.Rule]string, familyOf func(*rules.Rule) Family) *Bindings {
 	bs := &Bindings{Set: set, byRule: map[*rules.Rule]*Binding{}, byID: map[string]*Binding{}, locators: map[string]string{}}
 	for _, r := range set.Rules {
-		b := &Binding{Rule: r, ID: ids[r], Stamp: StampPrefix + ids[r], Suffixes: r.WriteShards}
+		b := &Binding{Rule: r, ID: ids[r], Stamp: StampPrefix + ids[r], Suffixes: r.WriteShards, Family: familyOf(r)}
 		if r.ByUnique {
 			b.Locator = r.Target.Name
 		}
+		b.Family.Bind(b)
 		bs.byRule[r], bs.byID[b.ID] = b, b
-		if r.Kind == rules.Mirror {
-			bs.mirrors = append(bs.mirrors, b)
-		}
+		bs.rules = append(bs.rules, b)
 	}
 	return bs
 }

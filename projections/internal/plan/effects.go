@@ -16,14 +16,14 @@ import (
 // of its entity), as the ledger keeps it. Its text is all that is compared and
 // all that is needed to undo it.
 type Effect struct {
-	Amount decimal.Decimal   // contribution
-	Group  string            // contribution
-	Mirror *rules.MirrorItem // mirror; nil in an effect read from the ledger
-	Target change.Key        // mirror
-	Digest string            // mirror: of the content
-	Value  string            // locator: the unique value
-	Parked *rules.ItemError  // the rule cannot read this item: no effect but to be parked
-	Kind   EffectKind
+	Amount  decimal.Decimal         // contribution
+	Group   string                  // contribution
+	Content map[string]change.Value // mirror: its attributes; nil in an effect read from the ledger
+	Target  change.Key              // mirror
+	Digest  string                  // mirror: of the content
+	Value   string                  // locator: the unique value
+	Parked  *rules.ItemError        // the rule cannot read this item: no effect but to be parked
+	Kind    EffectKind
 
 	// Expired says of a mirror that DynamoDB's time to live deleted the item: it stays
 	// away until its source asks for other content, or another program writes there.
@@ -155,13 +155,14 @@ func (bs *Bindings) effectsOf(key change.Key, img change.Image) Effects {
 		return fs
 	}
 	for _, r := range m.Entity.Sources {
-		if f, ok := effectOf(r, &m, img); ok {
-			fs[bs.Of(r).ID] = f
+		b := bs.Of(r)
+		if f, ok := b.Family.Effect(b, &m, img); ok {
+			fs[b.ID] = f
 		}
 	}
 	if m.Entity.Located {
 		if value, ok, err := m.Entity.UniqueValue(&m, img); err != nil {
-			fs[locatorPrefix+bs.LocatorOf(m.Entity)] = Effect{Kind: Parked, Parked: itemError(err)}
+			fs[locatorPrefix+bs.LocatorOf(m.Entity)] = ParkedBy(err)
 		} else if ok {
 			fs[locatorPrefix+bs.LocatorOf(m.Entity)] = Effect{Kind: Located, Value: value}
 		}
@@ -169,35 +170,11 @@ func (bs *Bindings) effectsOf(key change.Key, img change.Image) Effects {
 	return fs
 }
 
-func effectOf(r *rules.Rule, m *rules.Match, img change.Image) (Effect, bool) {
-	if r.Kind == rules.Mirror {
-		item, ok, err := r.MirrorItem(m, img)
-		if err != nil {
-			return Effect{Kind: Parked, Parked: itemError(err)}, true
-		}
-		if !ok {
-			return Effect{}, false
-		}
-		return Effect{Kind: Mirrored, Mirror: &item, Target: item.Key, Digest: contentDigest(r, item)}, true
-	}
-	c, ok, err := r.Contribution(m, img)
-	if err != nil {
-		return Effect{Kind: Parked, Parked: itemError(err)}, true
-	}
-	return Effect{Kind: Contribution, Amount: c.Amount, Group: c.Group}, ok && !c.Amount.IsZero()
-}
+// ParkedBy is the effect of an item that a rule cannot read.
+func ParkedBy(err error) Effect { return Effect{Kind: Parked, Parked: AsItemError(err)} }
 
-// contentDigest is the digest of a mirror item as foreign sees it on the item.
-func contentDigest(r *rules.Rule, item rules.MirrorItem) string {
-	vs := make([]change.Value, len(r.Writes))
-	for i, name := range r.Writes {
-		vs[i] = item.Attributes[name]
-	}
-	return change.Digest(vs...)
-}
-
-// itemError narrows an error of package rules, which are all of this type.
-func itemError(err error) *rules.ItemError {
+// AsItemError narrows an error of package rules, which are all of this type.
+func AsItemError(err error) *rules.ItemError {
 	var e *rules.ItemError
 	if errors.As(err, &e) {
 		return e
@@ -223,7 +200,7 @@ func (bs *Bindings) groups(fs Effects, add func(GroupRef)) {
 				add(GroupRef{b, f.Group})
 			}
 		case Mirrored:
-			if b := bs.ByID(id); b != nil && !b.Rule.Injective {
+			if b := bs.ByID(id); b != nil && b.Claimed {
 				add(GroupRef{b, f.Target.String()})
 			}
 		case Located:

@@ -99,20 +99,11 @@ func (p *Planner) fits(id string, f Effect) bool {
 		return locator && (f.Kind == Located || f.Kind == Parked)
 	}
 	b := p.ByID(id)
-	if b == nil {
-		return true
-	}
-	switch b.Rule.Kind {
-	case rules.Count, rules.Sum:
-		return f.Kind == Parked || f.Kind == Contribution && (b.Rule.ByUnique || p.isTarget(b.Rule, change.ParseKey(f.Group)))
-	case rules.Mirror:
-		return f.Kind == Parked || f.Kind == Mirrored && p.isTarget(b.Rule, f.Target)
-	}
-	return false // a copy rule has no effects
+	return b == nil || b.Family.CanHave(p, b, f)
 }
 
-// isTarget reports whether a rule can write on an item with a key.
-func (p *Planner) isTarget(r *rules.Rule, key change.Key) bool {
+// IsTarget reports whether a rule can write on an item with a key.
+func (p *Planner) IsTarget(r *rules.Rule, key change.Key) bool {
 	return r.Target.HasKey(key) && (p.CanExist == nil || p.CanExist(key))
 }
 

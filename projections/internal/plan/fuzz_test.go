@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/handlers"
+	"github.com/dynamill/dynamill/projections/internal/kinds"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -31,7 +33,7 @@ rules:
   copies:  { mirror: Ticket, as: Copy, attributes: [title, userId] }
 `
 
-func deskPlanner(t testing.TB) *Planner {
+func deskPlanner(t testing.TB) *plan.Planner {
 	t.Helper()
 	set, err := rules.Load("desk", []byte(deskRules))
 	if err != nil {
@@ -44,9 +46,9 @@ func deskPlanner(t testing.TB) *Planner {
 	for _, r := range set.Rules {
 		ids[r] = r.Name
 	}
-	p := &Planner{Bindings: Bind(set, ids), Incarnation: "i", Epoch: 2}
+	p := &plan.Planner{Bindings: plan.Bind(set, ids, kinds.FamilyOf), Incarnation: "i", Epoch: 2}
 	for _, r := range set.Rules { // as if a rule of the same meaning had retired
-		b := NewFormer(r, r.Name+"-0")
+		b := plan.NewFormer(r, r.Name+"-0", kinds.FamilyOf(r))
 		b.Retired.Store(true)
 		p.AddFormer(b)
 	}
@@ -54,7 +56,7 @@ func deskPlanner(t testing.TB) *Planner {
 }
 
 // lookAt has a planner look at images in every way that it can.
-func lookAt(t *testing.T, p *Planner, key change.Key, old, new change.Image) {
+func lookAt(t *testing.T, p *plan.Planner, key change.Key, old, new change.Image) {
 	t.Helper()
 	position, err := change.NewPosition("2026-01-01T00:00:00.000", "7")
 	if err != nil {
@@ -71,7 +73,7 @@ func lookAt(t *testing.T, p *Planner, key change.Key, old, new change.Image) {
 	}
 	late := p.Late(records).Of(key)
 	for _, img := range []change.Image{old, new} {
-		work(p, p.Rederive(&Changes{}, key, nil, img, Everything, *late))
+		work(p, p.Rederive(&plan.Changes{}, key, nil, img, plan.Everything, *late))
 		p.LeftoversOn(key, img)
 		for id, left := range pl.Leftovers.All() {
 			if img != nil {
@@ -82,8 +84,8 @@ func lookAt(t *testing.T, p *Planner, key change.Key, old, new change.Image) {
 }
 
 // work does with a move what applying it does.
-func work(p *Planner, mv *Move) {
-	for steps := 0; !p.Fits(mv) && steps < TransactActionsMax; steps++ {
+func work(p *plan.Planner, mv *plan.Move) {
+	for steps := 0; !p.Fits(mv) && steps < plan.TransactActionsMax; steps++ {
 		p.Divide(mv)
 		p.Claims(mv)
 		p.Difference(mv)
@@ -91,7 +93,7 @@ func work(p *Planner, mv *Move) {
 	}
 	p.Claims(mv)
 	p.Difference(mv)
-	p.Pack([]*Move{mv})
+	p.Pack([]*plan.Move{mv})
 	_, _, _ = mv.Idle(), mv.Outlived(), mv.MarkedEntry()
 }
 
@@ -99,7 +101,7 @@ func work(p *Planner, mv *Move) {
 // either reads back as it was written, or counts as no stamp.
 func FuzzStamp(f *testing.F) {
 	for _, rest := range []string{
-		"", "a b", "000001| d", string(VersionOf(1, 4)) + " d", "000002|2026-01-01T00:00:00.000#0000000000000000000000000000000000000007!000000000001 d.e",
+		"", "a b", "000001| d", string(plan.VersionOf(1, 4)) + " d", "000002|2026-01-01T00:00:00.000#0000000000000000000000000000000000000007!000000000001 d.e",
 		"000001|99999999999999999999 d", "999999|x d", "000001|zzz ~", "000001|!999999999999 " + change.Digest(s("x")),
 	} {
 		f.Add(rest, "Ann", true)
@@ -123,7 +125,7 @@ func FuzzStamp(f *testing.F) {
 				plain[name] = v
 			}
 			for _, r := range p.Set.Rules {
-				context := StampContext("i", key, within(r, key))
+				context := plan.StampContext("i", key, within(r, key))
 				item[p.Of(r).Stamp], item[p.Of(r).Stamp+"-0"] = s(context+" "+rest), s(context+" "+rest)
 				checkStamp(t, context+" "+rest, context)
 			}
@@ -147,7 +149,7 @@ func within(r *rules.Rule, key change.Key) string {
 
 func checkStamp(t *testing.T, text, context string) {
 	t.Helper()
-	read, ok := ReadStamp(s(text), context)
+	read, ok := plan.ReadStamp(s(text), context)
 	if !ok {
 		return
 	}
@@ -157,10 +159,10 @@ func checkStamp(t *testing.T, text, context string) {
 	checkVersion(t, read.Version)
 }
 
-func checkVersion(t *testing.T, v Version) {
+func checkVersion(t *testing.T, v plan.Version) {
 	t.Helper()
-	for _, w := range []Version{v, v.Epoch(), v.UnderEpoch(EpochMax)} {
-		if again, ok := ParseVersion(string(w)); !ok || again != w {
+	for _, w := range []plan.Version{v, v.Epoch(), v.UnderEpoch(plan.EpochMax)} {
+		if again, ok := plan.ParseVersion(string(w)); !ok || again != w {
 			t.Fatalf("version %q, of %q, cannot be read", w, v)
 		}
 	}
@@ -211,13 +213,13 @@ func FuzzEntry(f *testing.F) {
 		checkVersion(t, ent.At)
 		key := change.Key{Partition: "DESK#1", Sort: "INFO"}
 		for _, img := range []change.Image{nil, change.Item{"kind": s("ticket"), "userId": s("1"), "postId": s("p"), "title": s("abc"), "effort": change.Number("2")}, change.Item{"kind": s("bill"), "of": s("1")}} {
-			for _, sc := range []Scope{Sources, Itself, Everything} {
-				pl := &Changes{}
-				mv := p.Rederive(pl, key, ent, img, sc, Late{})
+			for _, sc := range []plan.Scope{plan.Sources, plan.Itself, plan.Everything} {
+				pl := &plan.Changes{}
+				mv := p.Rederive(pl, key, ent, img, sc, plan.Late{})
 				pl.AddRollups(mv, mv.First)
 				work(p, mv)
 			}
-			mv := &Move{Key: key, Old: p.EffectsOf(key, img), New: Effects{}, To: VersionAt(2, change.Position{})}
+			mv := &plan.Move{Key: key, Old: p.EffectsOf(key, img), New: plan.Effects{}, To: plan.VersionAt(2, change.Position{})}
 			mv.Expect(ent, p.Bindings)
 			work(p, mv)
 		}
@@ -274,9 +276,9 @@ func TestParseVersionRefusesOtherTexts(t *testing.T) {
 		"000001|a b#7": false, "000001|!1": false, "000001|!00000000000x": false, "100001|": false, "00000x|": false, "000001|-0000000000000000001": false,
 		"000001|99999999999999999999": false, "000001|a#" + strings.Repeat("0", 41): false,
 		"000001|": true, "100000|": true, "000001|!000000000001": true, "000001|a#7": true,
-		string(VersionAt(1, position)): true, string(VersionAt(1, position).Rederived(3)): true, string(VersionOf(7, math.MaxInt64)): true,
+		string(plan.VersionAt(1, position)): true, string(plan.VersionAt(1, position).Rederived(3)): true, string(plan.VersionOf(7, math.MaxInt64)): true,
 	} {
-		if v, ok := ParseVersion(text); ok != want || ok && string(v) != text || !ok && v != "" {
+		if v, ok := plan.ParseVersion(text); ok != want || ok && string(v) != text || !ok && v != "" {
 			t.Errorf("%q is read as %q: %v, want %v", text, v, ok, want)
 		}
 	}

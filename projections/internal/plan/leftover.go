@@ -28,7 +28,7 @@ type Leftover struct {
 func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.Image, now *rules.Entity) bool {
 	found := false
 	for _, r := range p.Set.Rules {
-		if r.Target == now || r.Kind == rules.Mirror || !r.Target.HasKey(key) {
+		if r.Target == now || p.Of(r).MakesItems || !r.Target.HasKey(key) {
 			continue
 		}
 		id := ItemRule{p.Of(r), key}
@@ -49,7 +49,7 @@ func (p *Planner) strayed(id ItemRule, img change.Image, now *rules.Entity) *Lef
 		return nil // or the item is cloned, stamps and all, from one with another kind of key
 	}
 	found := &Leftover{Last: img, Beside: p.writersOn(id, now)}
-	p.name(found, id, now, covered(id.Binding, left.Digest, img)) // otherwise another program has written there
+	p.name(found, id, now, id.Family.Covered(id.Binding, left.Digest, img)) // otherwise another program has written there
 	return found
 }
 
@@ -104,7 +104,7 @@ func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	img := left.Last
 	stamp, _ := parseStamp(img.Lookup(id.Stamp))
 	left.Beside = p.writersOn(id, now)
-	mirror, ours := id.Rule.Kind == rules.Mirror, stamp.Context == StampContext(p.Incarnation, id.Key, "")
+	mirror, ours := id.MakesItems, stamp.Context == StampContext(p.Incarnation, id.Key, "")
 	switch {
 	case mirror && !ours: // cloned from another
 	case left.before != nil:
@@ -112,7 +112,7 @@ func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	case mirror && PlaceOf(id.Binding, id.Key, img) != PlaceMade: // the application's own
 		p.name(left, id, now, released(id.Binding, PlaceOf(id.Binding, id.Key, img), img))
 	case !mirror:
-		p.name(left, id, now, covered(id.Binding, stamp.Digest, img))
+		p.name(left, id, now, id.Family.Covered(id.Binding, stamp.Digest, img))
 	case p.mirrored(id.Key, img):
 		p.name(left, id, now, id.Rule.Writes)
 	default:
@@ -126,7 +126,7 @@ func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 func (p *Planner) overwritten(left *Leftover, id ItemRule) []string {
 	stamp, _ := parseStamp(left.late.Lookup(id.Stamp))
 	var names []string
-	for _, name := range covered(id.Binding, stamp.Digest, left.late) {
+	for _, name := range id.Family.Covered(id.Binding, stamp.Digest, left.late) {
 		wrote, was := left.late.Lookup(name), left.before.Lookup(name)
 		if !wrote.Equal(left.Last.Lookup(name)) {
 			continue
@@ -175,8 +175,8 @@ func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Ima
 			return false
 		}
 		stamp, ok := parseStamp(img.Lookup(b.Stamp))
-		ok = ok && (b.Rule.Kind != rules.Mirror || stamp.Context == StampContext(p.Incarnation, id.Key, ""))
-		return ok && slices.Contains(covered(b, stamp.Digest, img), name)
+		ok = ok && (!b.MakesItems || stamp.Context == StampContext(p.Incarnation, id.Key, ""))
+		return ok && slices.Contains(b.Family.Covered(b, stamp.Digest, img), name)
 	})
 }
 
@@ -184,13 +184,13 @@ func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Ima
 func (bs *Bindings) writersOn(id ItemRule, now *rules.Entity) []*Binding {
 	all := bs.mirrorsAt(id.Key)
 	for _, b := range bs.retiringAt(id.Key) {
-		if b.Rule.Kind != rules.Mirror {
+		if !b.MakesItems {
 			all = append(all, b)
 		}
 	}
 	for _, r := range bs.Set.Rules {
-		if r.Kind != rules.Mirror && r.Target == now {
-			all = append(all, bs.Of(r))
+		if b := bs.Of(r); !b.MakesItems && r.Target == now {
+			all = append(all, b)
 		}
 	}
 	return slices.DeleteFunc(all, func(b *Binding) bool {
@@ -220,7 +220,7 @@ func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover
 	left := &Leftover{Last: img}
 	// What was written anew, perhaps on an item that came anew, is no more over what was there before.
 	same := seen.late != nil && seen.late.Lookup(id.Stamp).Equal(img.Lookup(id.Stamp))
-	if seen.before != nil && (same || id.Rule.Kind == rules.Mirror) {
+	if seen.before != nil && (same || id.MakesItems) {
 		left.goOn(id.Binding, seen)
 	}
 	p.takeBack(left, id, m.Entity)
@@ -240,10 +240,10 @@ func (bs *Bindings) WroteAt(key change.Key) bool {
 
 // mirrorsAt are the mirror rules in force, or not retired yet, that can give an item with a key.
 func (bs *Bindings) mirrorsAt(key change.Key) []*Binding {
-	all := slices.DeleteFunc(bs.retiringAt(key), func(b *Binding) bool { return b.Rule.Kind != rules.Mirror })
+	all := slices.DeleteFunc(bs.retiringAt(key), func(b *Binding) bool { return !b.MakesItems })
 	for _, r := range bs.Set.Rules {
-		if r.Kind == rules.Mirror && r.Target.HasKey(key) {
-			all = append(all, bs.Of(r))
+		if b := bs.Of(r); b.MakesItems && r.Target.HasKey(key) {
+			all = append(all, b)
 		}
 	}
 	return all

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"strings"
@@ -7,11 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
 // former binds a rule of socialRules, with one text in the file replaced, as one that has retired.
-func former(t testing.TB, name, old, new string) *Binding {
+func former(t testing.TB, name, old, new string) *plan.Binding {
 	t.Helper()
 	set, err := rules.Load("dynamill.yaml", []byte(strings.Replace(socialRules, old, new, 1)))
 	if err != nil {
@@ -19,7 +21,7 @@ func former(t testing.TB, name, old, new string) *Binding {
 	}
 	for _, r := range set.Rules {
 		if r.Name == name {
-			b := NewFormer(r, name+"-0")
+			b := plan.NewFormer(r, name+"-0", kinds.FamilyOf(r))
 			b.Retired.Store(true)
 			return b
 		}
@@ -33,10 +35,10 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 	count := former(t, "member-count", "Group.memberCount", "Group.members")
 	same := former(t, "member-count", "role != \"banned\"", "role == \"banned\"")
 	list := former(t, "member-list", "[role", "[extra, role")
-	stamp := func(b *Binding, key change.Key, item change.Item) change.Value {
-		return s(Stamp{StampContext("i", key, ""), VersionOf(1, 4), DigestOf(b, item)}.String())
+	stamp := func(b *plan.Binding, key change.Key, item change.Item) change.Value {
+		return s(plan.Stamp{plan.StampContext("i", key, ""), plan.VersionOf(1, 4), plan.DigestOf(b, item)}.String())
 	}
-	with := func(b *Binding, key change.Key, item change.Item) change.Item {
+	with := func(b *plan.Binding, key change.Key, item change.Item) change.Item {
 		item[b.Stamp] = stamp(b, key, item)
 		return item
 	}
@@ -45,7 +47,7 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 	mirror := func() change.Item { return with(list, member, change.Item{"role": s("admin"), "extra": s("x")}) }
 	taken := mirror()
 	p := socialPlanner(t)
-	inForce := func(name string) *Binding {
+	inForce := func(name string) *plan.Binding {
 		for _, r := range p.Set.Rules {
 			if r.Name == name {
 				return p.Of(r)
@@ -59,27 +61,27 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 	cloned := mirror()
 	cloned[list.Stamp] = stamp(list, group, cloned)
 	made := mirror()
-	made[MadeAttribute] = s(MadeMark(member))
+	made[plan.MadeAttribute] = s(plan.MadeMark(member))
 	seeding := former(t, "member-count", "Group.memberCount", "Group.members")
 	seeding.Retired.Store(false)
 	for name, tt := range map[string]struct {
-		b    *Binding
+		b    *plan.Binding
 		key  change.Key
 		item change.Item
-		want *Leftover // nil: none
+		want *plan.Leftover // nil: none
 	}{
-		"its attribute":                          {count, group, with(count, group, change.Item{"members": change.Number("4")}), &Leftover{Names: []string{"members"}}},
-		"one that a rule in force wrote, too":    {same, group, counted, &Leftover{}},
-		"one that a rule in force is to write":   {same, group, with(same, group, change.Item{"memberCount": change.Number("4")}), &Leftover{Names: []string{"memberCount"}}},
-		"one that somebody has overwritten":      {count, group, overwritten, &Leftover{}},
+		"its attribute":                          {count, group, with(count, group, change.Item{"members": change.Number("4")}), &plan.Leftover{Names: []string{"members"}}},
+		"one that a rule in force wrote, too":    {same, group, counted, &plan.Leftover{}},
+		"one that a rule in force is to write":   {same, group, with(same, group, change.Item{"memberCount": change.Number("4")}), &plan.Leftover{Names: []string{"memberCount"}}},
+		"one that somebody has overwritten":      {count, group, overwritten, &plan.Leftover{}},
 		"a rule that is only retiring":           {seeding, group, with(seeding, group, change.Item{"members": change.Number("4")}), nil},
 		"no stamp":                               {count, group, change.Item{"members": change.Number("4")}, nil},
 		"what is no stamp":                       {count, group, change.Item{count.Stamp: s("mine")}, nil},
 		"another kind of key":                    {count, member, with(count, group, change.Item{"members": change.Number("4")}), nil},
-		"its mirror item":                        {list, member, made, &Leftover{Whole: true}},
-		"the application's item that it adopted": {list, member, mirror(), &Leftover{Names: []string{"extra", "role", "joinedAt"}}},
-		"its mirror item that another rule has":  {list, member, taken, &Leftover{Names: []string{"extra"}}},
-		"a clone of its mirror item":             {list, member, cloned, &Leftover{}},
+		"its mirror item":                        {list, member, made, &plan.Leftover{Whole: true}},
+		"the application's item that it adopted": {list, member, mirror(), &plan.Leftover{Names: []string{"extra", "role", "joinedAt"}}},
+		"its mirror item that another rule has":  {list, member, taken, &plan.Leftover{Names: []string{"extra"}}},
+		"a clone of its mirror item":             {list, member, cloned, &plan.Leftover{}},
 		"an item of no entity with its mirrored": {list, change.Key{Partition: "OTHER", Sort: "x"}, mirror(), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +90,7 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 			item := tt.item
 			position, _ := change.NewPosition("2026-01-01T00:00:00.000", "123")
 			pl := p.Plan([]change.Record{{Key: tt.key, Position: position, New: item}})
-			got := pl.Leftovers.Of(ItemRule{tt.b, tt.key})
+			got := pl.Leftovers.Of(plan.ItemRule{tt.b, tt.key})
 			if (got == nil) != (tt.want == nil) {
 				t.Fatalf("left over is %+v, want %+v", got, tt.want)
 			}
@@ -106,16 +108,16 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 }
 
 func TestRetiredRulesCostARecordThatIsNoneOfTheirsNothing(t *testing.T) {
-	p, rec, pl := socialPlanner(t), irrelevantRecord(t), &Changes{}
+	p, rec, pl := socialPlanner(t), irrelevantRecord(t), &plan.Changes{}
 	p.AddFormer(former(t, "member-count", "Group.memberCount", "Group.members"), former(t, "comment-count", "Post.commentCount", "Post.comments"))
-	if allocs := testing.AllocsPerRun(1000, func() { p.classify(pl, &rec, 0) }); allocs > irrelevantAllocsMax || pl.Relevant != 0 {
+	if allocs := testing.AllocsPerRun(1000, func() { p.Classify(pl, &rec, 0) }); allocs > irrelevantAllocsMax || pl.Relevant != 0 {
 		t.Errorf("%.0f allocations, want at most %d; relevant %d times", allocs, irrelevantAllocsMax, pl.Relevant)
 	}
 }
 
 func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
 	p := socialPlanner(t)
-	mv := &Move{Key: change.Key{Partition: "p"}, Old: Effects{"@Post": {Kind: Located, Value: "x"}, "gone": {Kind: Mirrored, Target: change.Key{Partition: "t"}}, "sum": {Kind: Contribution, Group: "g"}}}
+	mv := &plan.Move{Key: change.Key{Partition: "p"}, Old: plan.Effects{"@Post": {Kind: plan.Located, Value: "x"}, "gone": {Kind: plan.Mirrored, Target: change.Key{Partition: "t"}}, "sum": {Kind: plan.Contribution, Group: "g"}}}
 	if sums, actions := p.Difference(mv); len(sums)+len(actions) > 0 {
 		t.Errorf("%v, %v", sums, actions)
 	}
@@ -124,11 +126,11 @@ func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
 func TestWhatALateWriteReplacedIsPutBack(t *testing.T) {
 	group := change.Key{Partition: "GROUP#g1", Sort: "METADATA"}
 	late := former(t, "member-count", "Group.memberCount", "Group.members")
-	other := NewFormer(late.Rule, "member-count-1")
+	other := plan.NewFormer(late.Rule, "member-count-1", kinds.FamilyOf(late.Rule))
 	other.Retired.Store(true)
-	item := func(b *Binding, count string) change.Item {
+	item := func(b *plan.Binding, count string) change.Item {
 		it := change.Item{"members": change.Number(count)}
-		it[b.Stamp] = s(Stamp{StampContext("i", group, ""), VersionOf(1, 4), DigestOf(b, it)}.String())
+		it[b.Stamp] = s(plan.Stamp{plan.StampContext("i", group, ""), plan.VersionOf(1, 4), plan.DigestOf(b, it)}.String())
 		return it
 	}
 	both := item(late, "5")
@@ -155,7 +157,7 @@ func TestWhatALateWriteReplacedIsPutBack(t *testing.T) {
 			if tt.old != nil {
 				rec.Old = tt.old
 			}
-			got := p.Plan([]change.Record{rec}).Leftovers.Of(ItemRule{late, group})
+			got := p.Plan([]change.Record{rec}).Leftovers.Of(plan.ItemRule{late, group})
 			if got == nil {
 				t.Fatal("nothing is left over")
 			}

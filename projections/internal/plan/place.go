@@ -39,8 +39,8 @@ func PlaceOf(b *Binding, target change.Key, img change.Image) Place {
 	return PlaceOccupied
 }
 
-// occupies reports whether an item of another entity stands at a target's key.
-func occupies(b *Binding, target change.Key, img change.Image) bool {
+// Occupies reports whether an item of another entity stands at a target's key.
+func Occupies(b *Binding, target change.Key, img change.Image) bool {
 	return img != nil && len(b.Rule.Target.Equals) > 0 && PlaceOf(b, target, img) == PlaceOccupied
 }
 
@@ -95,7 +95,7 @@ func (p *Planner) Upsert(mv *Move, b *Binding, f Effect, expected Place) []Actio
 		Kind: UpsertMirror, Place: place, Item: targetItem(f.Target), ID: b.ID, Binding: b, Target: f.Target, Effect: f, Removes: p.takenOver(mv, b, f.Target),
 	}
 	for _, name := range b.Rule.Writes {
-		if v, ok := f.Mirror.Attributes[name]; ok {
+		if v, ok := f.Content[name]; ok {
 			a.Bytes += v.Size()
 		}
 	}

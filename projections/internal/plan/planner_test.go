@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"testing"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/projections/internal/kinds"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -60,7 +62,7 @@ func irrelevantRecord(t testing.TB) change.Record {
 	return change.Record{Key: change.Key{Partition: "GROUP#g1", Sort: "METADATA"}, Position: position, Old: streamImage(old), New: streamImage(new)}
 }
 
-func socialPlanner(t testing.TB) *Planner {
+func socialPlanner(t testing.TB) *plan.Planner {
 	t.Helper()
 	set, err := rules.Load("dynamill.yaml", []byte(socialRules))
 	if err != nil {
@@ -70,12 +72,12 @@ func socialPlanner(t testing.TB) *Planner {
 	for _, r := range set.Rules {
 		ids[r] = r.Name
 	}
-	return &Planner{Bindings: Bind(set, ids), Incarnation: "i", Epoch: 1}
+	return &plan.Planner{Bindings: plan.Bind(set, ids, kinds.FamilyOf), Incarnation: "i", Epoch: 1}
 }
 
 func TestARecordThatNoRuleReadsCostsAtMostTwoAllocations(t *testing.T) {
-	p, rec, pl := socialPlanner(t), irrelevantRecord(t), &Changes{}
-	allocs := testing.AllocsPerRun(1000, func() { p.classify(pl, &rec, 0) })
+	p, rec, pl := socialPlanner(t), irrelevantRecord(t), &plan.Changes{}
+	allocs := testing.AllocsPerRun(1000, func() { p.Classify(pl, &rec, 0) })
 	if pl.Relevant != 0 || pl.Seen.Unmatched != 0 {
 		t.Fatalf("the record counts as relevant %d, unmatched %d times: want a matched record that is dropped", pl.Relevant, pl.Seen.Unmatched)
 	}
@@ -85,9 +87,9 @@ func TestARecordThatNoRuleReadsCostsAtMostTwoAllocations(t *testing.T) {
 }
 
 func BenchmarkRecordThatNoRuleReads(b *testing.B) {
-	p, rec, pl := socialPlanner(b), irrelevantRecord(b), &Changes{}
+	p, rec, pl := socialPlanner(b), irrelevantRecord(b), &plan.Changes{}
 	b.ReportAllocs()
 	for b.Loop() {
-		p.classify(pl, &rec, 0)
+		p.Classify(pl, &rec, 0)
 	}
 }

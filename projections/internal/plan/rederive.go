@@ -65,15 +65,8 @@ func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
 	if !ok {
 		return
 	}
-	for _, r := range m.Entity.Children {
-		parent, refers, bad := ReferenceIn(r, &m, img)
-		late.Unread = late.Unread || bad != nil
-		if id := p.Of(r).ID; refers && !slices.Contains(late.Former[id], parent) {
-			if late.Former == nil {
-				late.Former = map[string][]change.Key{}
-			}
-			late.Former[id] = append(late.Former[id], parent)
-		}
+	for _, b := range p.rules {
+		b.Family.Tell(late, b, &m, img)
 	}
 }
 
@@ -82,105 +75,24 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 	mv := p.MoveFrom(key, ent, img, sc, late)
 	mv.Reparks = sc == Everything
 	mv.Repark = mv.Reparks && mv.New.HasParked()
-	if sc == Everything {
-		p.refills(pl, key, late.Position)
-	}
-	if sc >= Itself {
-		p.healPlaces(pl, key, img, sc)
-	}
-	var m rules.Match
-	ok := false
+	it := &Item{Key: key, Image: img, Scope: sc, Late: late}
 	if img != nil {
-		m, ok = p.Set.Identify(key, img)
+		it.Match, _ = p.Set.Identify(key, img)
 	}
-	p.fills(pl, key, img, &m, sc, late)
+	for _, b := range p.rules {
+		b.Family.Rederive(p, pl, b, it)
+	}
 	if img == nil || sc < Itself {
 		return mv
 	}
-	p.leftovers(pl, key, 0, img, m.Entity)
-	p.formerly(pl, key, 0, nil, img, m.Entity)
-	if !ok {
-		return mv
-	}
-	for _, r := range m.Entity.Displays {
-		p.Display(pl, r, key, &m, img)
-	}
-	if sc == Everything {
+	p.leftovers(pl, key, 0, img, it.Match.Entity)
+	p.formerly(pl, key, 0, nil, img, it.Match.Entity)
+	if sc == Everything && it.Match.Entity != nil {
 		for _, ru := range pl.Rollups.All() {
 			ru.Asked = true
 		}
 	}
 	return mv
-}
-
-// fills plans the filling of an item by every copy rule of which it is a child, and
-// of which late records tell that it was one: their references go, and what was parked.
-func (p *Planner) fills(pl *Changes, key change.Key, img change.Image, m *rules.Match, sc Scope, late Late) {
-	for _, r := range p.Set.Rules {
-		if r.Kind != rules.Copy || !r.Target.HasKey(key) {
-			continue
-		}
-		b := p.Of(r)
-		f := &Fill{Position: late.Position, Gone: m.Entity != r.Target, WasBad: late.Unread, Former: late.Former[b.ID], Repark: sc == Everything}
-		asked := f.WasBad || len(f.Former) > 0
-		if !f.Gone {
-			f.Parent, f.Refers, f.Bad = ReferenceIn(r, m, img)
-			asked = asked || f.Refers || f.Bad != nil || holds(b, img)
-		}
-		if asked {
-			pl.Fills.Put(ItemRule{b, key}, f)
-		}
-	}
-}
-
-// holds reports whether an item holds anything that the rule writes.
-func holds(b *Binding, img change.Image) bool {
-	return img.Lookup(b.Stamp).Kind() != change.KindAbsent || slices.ContainsFunc(b.Rule.Writes, func(name string) bool {
-		return img.Lookup(name).Kind() != change.KindAbsent
-	})
-}
-
-// refills plans the filling of an item's children, for every copy rule of which it can be the parent, there or gone.
-func (p *Planner) refills(pl *Changes, key change.Key, position change.Position) {
-	for _, r := range p.Set.Rules {
-		if r.Kind == rules.Copy && r.Source.HasKey(key) {
-			pl.Refills = append(pl.Refills, Refill{ItemRule{p.Of(r), key}, position})
-		}
-	}
-}
-
-// healPlaces plans the healing of an item for every mirror rule that can give it,
-// whatever it is now: what tells the mirror's entity may have been overwritten.
-func (p *Planner) healPlaces(pl *Changes, key change.Key, img change.Image, sc Scope) {
-	for _, b := range p.mirrors {
-		if b.Rule.Target.HasKey(key) {
-			pl.Heals.Put(ItemRule{b, key}, &Heal{Last: img, Repark: sc == Everything})
-		}
-	}
-}
-
-// Display plans what one item displays under a rule, as it is now.
-func (p *Planner) Display(pl *Changes, r *rules.Rule, key change.Key, m *rules.Match, img change.Image) {
-	b := p.Of(r)
-	present := img.Lookup(r.Writes[0]).Kind() != change.KindAbsent
-	group, ok, err := r.GroupOf(m, img)
-	if err != nil || !ok {
-		if present {
-			pl.Bares.Put(ItemRule{b, key}, &Bare{Last: img})
-		}
-		return
-	}
-	ref := GroupRef{b, group}
-	ru := pl.Rollups.Of(ref)
-	if ru == nil {
-		ru = &Rollup{}
-		pl.Rollups.Put(ref, ru)
-	}
-	ru.Present = ru.Present || present
-	if ru.Seen == nil {
-		ru.Seen = map[change.Key]change.Image{}
-	}
-	ru.Seen[key] = img
 }
 
 // MoveFrom is the move of a ledger entry that was read to what the item, read after it, asks for.

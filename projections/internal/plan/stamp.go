@@ -1,10 +1,10 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // Stamp is the text that the engine leaves in a target's attribute
@@ -50,17 +50,17 @@ func parseStamp(v change.Value) (Stamp, bool) {
 	return Stamp{context, version, digest}, ok && readable
 }
 
-// untouched reports whether a record left a rule's attributes and stamp on an item as they were.
-func untouched(b *Binding, old, new change.Image) bool {
-	return old.Lookup(b.Stamp).Equal(new.Lookup(b.Stamp)) && !changed(b.Rule.Writes, old, new)
+// Untouched reports whether a record left a rule's attributes and stamp on an item as they were.
+func Untouched(b *Binding, old, new change.Image) bool {
+	return old.Lookup(b.Stamp).Equal(new.Lookup(b.Stamp)) && !Changed(b.Rule.Writes, old, new)
 }
 
-// foreign reports whether a record that touched a rule's attributes or stamp
+// Foreign reports whether a record that touched a rule's attributes or stamp
 // is another program's write. A write of our own leaves a stamp of the item's
 // context over the values it digests, higher than the stamp before. An
 // insertion is never our own (promise 4): an item put back whole carries
 // stamps that were true once.
-func foreign(b *Binding, context string, old, new change.Image) bool {
+func Foreign(b *Binding, context string, old, new change.Image) bool {
 	if old == nil {
 		return true
 	}
@@ -84,41 +84,26 @@ func Stamped(b *Binding, context string, img change.Image) bool {
 	return ok
 }
 
+// Holds reports whether an item holds anything that a rule writes, its stamp included.
+func Holds(b *Binding, img change.Image) bool {
+	return img.Lookup(b.Stamp).Kind() != change.KindAbsent || slices.ContainsFunc(b.Rule.Writes, func(name string) bool {
+		return img.Lookup(name).Kind() != change.KindAbsent
+	})
+}
+
 // DigestOf digests what the rule's attributes on an item hold.
 func DigestOf(b *Binding, img change.Image) string {
 	vs := make([]change.Value, len(b.Rule.Writes))
 	for i, name := range b.Rule.Writes {
 		vs[i] = img.Lookup(name)
 	}
-	return DigestValues(b.Rule, vs)
+	return b.Family.Digest(vs)
 }
 
-// DigestValues digests values of the rule's attributes: copies one by one, so that of
-// each it can be told whether it is what was written.
-func DigestValues(r *rules.Rule, vs []change.Value) string {
-	if r.Kind != rules.Copy {
-		return change.Digest(vs...)
+// AllOrNone is Family.Covered where one digest tells of all attributes together.
+func AllOrNone(b *Binding, digest string, img change.Image) []string {
+	if digest == DigestOf(b, img) {
+		return b.Rule.Writes
 	}
-	digests := make([]string, len(vs))
-	for i, v := range vs {
-		digests[i] = change.Digest(v)
-	}
-	return strings.Join(digests, ".")
-}
-
-// covered are those of the rule's attributes that hold what a digest tells.
-func covered(b *Binding, digest string, img change.Image) []string {
-	if b.Rule.Kind != rules.Copy {
-		if digest == DigestOf(b, img) {
-			return b.Rule.Writes
-		}
-		return nil
-	}
-	var names []string
-	for i, one := range strings.Split(digest, ".") {
-		if i < len(b.Rule.Writes) && one == change.Digest(img.Lookup(b.Rule.Writes[i])) {
-			names = append(names, b.Rule.Writes[i])
-		}
-	}
-	return names
+	return nil
 }

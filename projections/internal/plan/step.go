@@ -108,10 +108,8 @@ func (p *Planner) weight(mv *Move) (actions, bytes int) {
 
 // bytes is about how large a mirror item is.
 func (f Effect) bytes() (n int) {
-	if f.Mirror != nil {
-		for _, v := range f.Mirror.Attributes {
-			n += v.Size()
-		}
+	for _, v := range f.Content {
+		n += v.Size()
 	}
 	return n
 }

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
 func drawPosition(t *rapid.T, name string) change.Position {
@@ -28,9 +29,9 @@ func TestVersionsSortByEpochThenPositionThenTimesRederived(t *testing.T) {
 			at    change.Position
 			n     int64
 		}
-		draw := func(name string) (place, Version) {
+		draw := func(name string) (place, plan.Version) {
 			p := place{rapid.IntRange(1, 12).Draw(t, name+" epoch"), drawPosition(t, name), rapid.Int64Range(0, 12).Draw(t, name+" rederived")}
-			v := VersionAt(p.epoch, p.at)
+			v := plan.VersionAt(p.epoch, p.at)
 			if p.n > 0 {
 				v = v.Rederived(p.n)
 			}
@@ -43,7 +44,7 @@ func TestVersionsSortByEpochThenPositionThenTimesRederived(t *testing.T) {
 			t.Fatalf("%q < %q is %v, want %v", va, vb, got, want)
 		}
 		// DynamoDB compares stamps, in which the version is followed by a space and the digest.
-		sa, sb := Stamp{"c", va, "ffff"}.String(), Stamp{"c", vb, "0000"}.String()
+		sa, sb := plan.Stamp{"c", va, "ffff"}.String(), plan.Stamp{"c", vb, "0000"}.String()
 		if want && sa >= sb {
 			t.Fatalf("stamp %q does not sort before %q", sa, sb)
 		}
@@ -52,22 +53,22 @@ func TestVersionsSortByEpochThenPositionThenTimesRederived(t *testing.T) {
 
 func TestAStampCountsOnlyInItsContext(t *testing.T) {
 	key, other := change.Key{Partition: "G#1", Sort: "M"}, change.Key{Partition: "G#2", Sort: "M"}
-	context := StampContext("i1", key, "group")
-	text := Stamp{context, VersionOf(1, 7), "d"}.String()
+	context := plan.StampContext("i1", key, "group")
+	text := plan.Stamp{context, plan.VersionOf(1, 7), "d"}.String()
 	for name, c := range map[string]struct {
 		value   change.Value
 		context string
 		want    bool
 	}{
 		"its own":                  {s(text), context, true},
-		"on another item":          {s(text), StampContext("i1", other, "group"), false},
-		"of another state table":   {s(text), StampContext("i2", key, "group"), false},
-		"of another group":         {s(text), StampContext("i1", key, "other"), false},
+		"on another item":          {s(text), plan.StampContext("i1", other, "group"), false},
+		"of another state table":   {s(text), plan.StampContext("i2", key, "group"), false},
+		"of another group":         {s(text), plan.StampContext("i1", key, "other"), false},
 		"of another type":          {change.Number("5"), context, false},
 		"that somebody scribbled":  {s(context), context, false},
 		"that is not there at all": {change.Value{}, context, false},
 	} {
-		if _, got := ReadStamp(c.value, c.context); got != c.want {
+		if _, got := plan.ReadStamp(c.value, c.context); got != c.want {
 			t.Errorf("a stamp %s counts: %v, want %v", name, got, c.want)
 		}
 	}
@@ -76,10 +77,10 @@ func TestAStampCountsOnlyInItsContext(t *testing.T) {
 func TestForeignWritesAreTold(t *testing.T) {
 	b := socialPlanner(t).ByID("member-count")
 	key := change.Key{Partition: "GROUP#g1", Sort: "METADATA"}
-	context := StampContext("i", key, "g")
+	context := plan.StampContext("i", key, "g")
 	image := func(count string, ops int64, of string) change.Image {
 		value := change.Number(count)
-		return change.Item{"memberCount": value, b.Stamp: s(Stamp{context, VersionOf(1, ops), change.Digest(change.Number(of))}.String())}
+		return change.Item{"memberCount": value, b.Stamp: s(plan.Stamp{context, plan.VersionOf(1, ops), change.Digest(change.Number(of))}.String())}
 	}
 	plain := change.Item{"name": s("x")}
 	for name, c := range map[string]struct {
@@ -97,7 +98,7 @@ func TestForeignWritesAreTold(t *testing.T) {
 		"our write over a stamp of another":  {change.Item{b.Stamp: s("other 1 d")}, image("2", 2, "2"), false},
 		"a higher stamp over another value ": {image("1", 1, "1"), image("3", 5, "4"), true},
 	} {
-		if got := foreign(b, context, c.old, c.new); got != c.want {
+		if got := plan.Foreign(b, context, c.old, c.new); got != c.want {
 			t.Errorf("%s: foreign is %v, want %v", name, got, c.want)
 		}
 	}

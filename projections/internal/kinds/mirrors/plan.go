@@ -1,0 +1,102 @@
+// Package mirrors is the family of the rules that keep an item of their own for each source item.
+package mirrors
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Changes are what mirror rules ask for beside the ledger: mirror items to be healed.
+type Changes struct {
+	Heals plan.Asked[plan.ItemRule, Heal]
+}
+
+// Heal is a mirror item that another program changed, or that came or went.
+type Heal struct {
+	First     int
+	Last      change.Image // nil: deleted
+	Deleted   bool         // a record says that another program deleted it
+	Expired   bool         // a record says that DynamoDB's time to live deleted it
+	Freed     bool         // a record says that an item of another entity, for which the rule may be parked, has gone
+	Repark    bool         // park the rule on it anew even if it is parked
+	Contested bool         // it replaces what the engine had written: counted against the bound
+}
+
+// Family is the family of mirror rules, as the planner needs it.
+type Family struct{}
+
+// Bind implements plan.Family.
+func (Family) Bind(b *plan.Binding) { b.MakesItems, b.Claimed = true, !b.Rule.Injective }
+
+// Effect implements plan.Family: a source asks for an item.
+func (Family) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Effect, bool) {
+	item, ok, err := b.Rule.MirrorItem(m, img)
+	if err != nil {
+		return plan.ParkedBy(err), true
+	}
+	if !ok {
+		return plan.Effect{}, false
+	}
+	return plan.Effect{Kind: plan.Mirrored, Content: item.Attributes, Target: item.Key, Digest: contentDigest(b.Rule, item)}, true
+}
+
+// contentDigest is the digest of a mirror item as its stamp has it.
+func contentDigest(r *rules.Rule, item rules.MirrorItem) string {
+	vs := make([]change.Value, len(r.Writes))
+	for i, name := range r.Writes {
+		vs[i] = item.Attributes[name]
+	}
+	return change.Digest(vs...)
+}
+
+// CanHave implements plan.Family.
+func (Family) CanHave(p *plan.Planner, b *plan.Binding, f plan.Effect) bool {
+	return f.Kind == plan.Parked || f.Kind == plan.Mirrored && p.IsTarget(b.Rule, f.Target)
+}
+
+// Classify implements plan.Family: it asks for the healing of a mirror item that another
+// program wrote or deleted. It goes by the key alone: an item of another entity, or of
+// none, may stand where the mirror item belongs, and may go away.
+func (Family) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
+	rec := s.Record
+	if !b.Rule.Target.HasKey(rec.Key) {
+		return false
+	}
+	context := plan.StampContext(p.Incarnation, rec.Key, "")
+	freed := plan.Occupies(b, rec.Key, rec.Old) && !plan.Occupies(b, rec.Key, rec.New)
+	if rec.Old != nil && rec.New != nil && !freed {
+		// A stamp on an item that had none may be ours or put back with a former
+		// state of the item.
+		ours := plan.Stamped(b, context, rec.Old) && !plan.Foreign(b, context, rec.Old, rec.New)
+		if ours || plan.Untouched(b, rec.Old, rec.New) {
+			return false
+		}
+	}
+	h := plan.PartOf[Changes](pl).Heals.OrPut(plan.ItemRule{Binding: b, Key: rec.Key}, Heal{First: s.Index})
+	expired := rec.Expired && plan.Stamped(b, context, rec.Old) // it was the mirror item, and none that stood in its way
+	h.Last, h.Expired, h.Deleted = rec.New, rec.New == nil && expired, rec.New == nil && !expired
+	h.Contested = h.Contested || plan.Stamped(b, context, rec.Old) && !expired
+	h.Freed = h.Freed || freed
+	return true
+}
+
+// Rederive implements plan.Family: it has an item healed that the rule can give, whatever
+// it is now. What tells the mirror's entity may have been overwritten.
+func (Family) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+	if it.Scope >= plan.Itself && b.Rule.Target.HasKey(it.Key) {
+		h := &Heal{Last: it.Image, Repark: it.Scope == plan.Everything}
+		plan.PartOf[Changes](pl).Heals.Put(plan.ItemRule{Binding: b, Key: it.Key}, h)
+	}
+}
+
+// Tell implements plan.Family: an image says nothing more than its effects.
+func (Family) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
+
+// Digest implements plan.Family.
+func (Family) Digest(values []change.Value) string { return change.Digest(values...) }
+
+// Covered implements plan.Family.
+func (Family) Covered(b *plan.Binding, digest string, img change.Image) []string {
+	return plan.AllOrNone(b, digest, img)
+}
