@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/kinds"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -215,7 +216,7 @@ func (a *Audit) RowFacts(row change.Item, emit func(drift.Fact)) { a.auditor.Row
 
 // Combine adds up two facts of the same thing, part and tag, if they are amounts.
 func (a *Audit) Combine(about string, tag byte, x, y string) (string, bool) {
-	return audit.Combine(about, tag, x, y)
+	return a.auditor.Combine(about, tag, x, y)
 }
 
 // Judge takes facts in their order, and tells emit what is suspect. The second function ends it.
@@ -248,4 +249,4 @@ func entryUnits(id string, p *plan.Planner) float64 {
 }
 
 // AddAmounts adds up two decimals. A sum that no DynamoDB number holds is no decimal any more, and stays so.
-func (a *Audit) AddAmounts(x, y string) string { return audit.Add(x, y) }
+func (a *Audit) AddAmounts(x, y string) string { return aggregates.Add(x, y) }

@@ -9,6 +9,8 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
+	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -120,7 +122,7 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 		Fix: drift.Fix{Seen: textOf(r["changes"])},
 	}
 	if sus.Kind == drift.Claims {
-		reading.Concerns = []string{audit.MirrorToken(sus.Item), drift.KeyToken(sus.Item)}
+		reading.Concerns = []string{mirrors.Token(sus.Item), drift.KeyToken(sus.Item)}
 		reading.Fix.Keys = []change.Key{sus.Item}
 	}
 	listing := attributes.ItemFromTable(s.rows[s.rowsOf(sus)[1]])
@@ -178,10 +180,10 @@ func (s *auditRead) setFinding(sus drift.Suspect, member string, belongs bool) d
 func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 	target := s.items[sus.Item]
 	reading := drift.Reading{
-		Suspect: sus, Concerns: []string{drift.KeyToken(sus.Item), audit.MirrorToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
+		Suspect: sus, Concerns: []string{drift.KeyToken(sus.Item), mirrors.Token(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
 	}
 	var states []change.Value
-	var mirrors []audit.MirrorSide
+	var sides []mirrors.Side
 	sources := s.sourcesOf(sus)
 	for _, r := range s.planner.Set.Rules {
 		if b := s.planner.Of(r); b.MakesItems && r.Target.HasKey(sus.Item) {
@@ -189,7 +191,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 		}
 	}
 	for _, b := range s.mirrorRules(sus.Item) {
-		side := audit.MirrorSide{Binding: b}
+		side := mirrors.Side{Binding: b}
 		for _, text := range sources { // in the order of their keys: the smallest wins
 			source := change.ParseKey(text)
 			f := s.planner.EffectsOf(source, image(s.items[source]))[b.ID]
@@ -199,7 +201,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 				break
 			}
 		}
-		mirrors = append(mirrors, side)
+		sides = append(sides, side)
 	}
 	for _, text := range sources {
 		source := change.ParseKey(text)
@@ -207,7 +209,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(source))
 	}
 	reading.State = change.Digest(states...)
-	reading.Findings = s.auditor.CompareMirror(sus.Item, target, mirrors)
+	reading.Findings = mirrors.Compare(s.auditor, sus.Item, target, sides)
 	return reading
 }
 
@@ -237,7 +239,7 @@ func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
 	refersTo := change.String(fmt.Sprint(isChild, readable, refers, parentKey))
 	reading.State = change.Digest(append([]change.Value{ruleValue(b, child), refersTo}, want...)...)
 	if isChild && readable {
-		reading.Findings = audit.CompareCopies(b, sus.Item, child, want)
+		reading.Findings = copies.Compare(b, sus.Item, child, want)
 	}
 	return reading
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
-	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -115,8 +115,8 @@ func (a *Audit) shownAhead(ctx context.Context, g plan.GroupRef, targets []chang
 		if !ok {
 			continue
 		}
-		shown := a.auditor.CountShown(g.Binding, key, g.Group, item)
-		if shown <= audit.RaisedMax {
+		shown := aggregates.CountShown(a.auditor, g.Binding, key, g.Group, item)
+		if shown <= aggregates.RaisedMax {
 			highest = max(highest, shown)
 			continue
 		}
@@ -197,7 +197,7 @@ func (a *Audit) setShownAhead(ctx context.Context, r drift.Reading) (int64, erro
 	highest := int64(0)
 	if r.Suspect.Kind == drift.Claims {
 		b := a.planner.ByID(r.Suspect.Rule)
-		if shown := a.auditor.CountShown(b, r.Suspect.Item, "", items[r.Suspect.Item]); shown <= audit.RaisedMax {
+		if shown := aggregates.CountShown(a.auditor, b, r.Suspect.Item, "", items[r.Suspect.Item]); shown <= aggregates.RaisedMax {
 			highest = shown
 		}
 		return highest + 1, nil
@@ -208,7 +208,7 @@ func (a *Audit) setShownAhead(ctx context.Context, r drift.Reading) (int64, erro
 			continue
 		}
 		for key, item := range items { // the operations come on top of it
-			if shown := a.auditor.CountShown(a.planner.Of(rule), key, r.Suspect.Group, item); shown <= audit.RaisedMax {
+			if shown := aggregates.CountShown(a.auditor, a.planner.Of(rule), key, r.Suspect.Group, item); shown <= aggregates.RaisedMax {
 				highest = max(highest, shown)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -20,7 +21,7 @@ func (s *auditRead) judgeParked(sus drift.Suspect) drift.Reading {
 	want := s.parkingAsked(sus)
 	finding := drift.Finding{Rule: s.ruleName(sus.Rule), Item: sus.Item}
 	return drift.Reading{
-		Suspect: sus, State: change.Digest(itemValue(r), change.String(want)), Concerns: []string{drift.KeyToken(sus.Item), audit.MirrorToken(sus.Item)},
+		Suspect: sus, State: change.Digest(itemValue(r), change.String(want)), Concerns: []string{drift.KeyToken(sus.Item), mirrors.Token(sus.Item)},
 		Findings: audit.CompareParked(finding, want, r), Fix: drift.Fix{Keys: []change.Key{sus.Item}},
 	}
 }

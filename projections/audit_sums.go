@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -148,15 +149,15 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known 
 	switch {
 	case err != nil || has && group != sus.Group: // another group's: that one is judged
 	case !has:
-		reading.Findings = audit.CompareDisplay(b, sus.Item, "", item, "")
+		reading.Findings = aggregates.CompareDisplay(b, sus.Item, "", item, "")
 	case shower != sus.Item: // another item has this unique value, too, and shows the sum
-		reading.Findings = audit.CompareDisplay(b, sus.Item, sus.Group, item, "")
+		reading.Findings = aggregates.CompareDisplay(b, sus.Item, sus.Group, item, "")
 	default:
-		reading.Findings = audit.CompareDisplay(b, sus.Item, sus.Group, item, audit.SumText(sum))
+		reading.Findings = aggregates.CompareDisplay(b, sus.Item, sus.Group, item, aggregates.SumText(sum))
 	}
-	lacks, _ := audit.Lacks(sum, t.value.String()) // mending that raises the count, too
-	if count := s.auditor.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && lacks == "" && count > t.operations+t.changes {
-		reading.Findings = append(reading.Findings, audit.StampAhead(b, sus.Item, sus.Group, t.operations+t.changes, item))
+	lacks, _ := aggregates.Lacks(sum, t.value.String()) // mending that raises the count, too
+	if count := aggregates.CountShown(s.auditor, b, sus.Item, sus.Group, item); sus.Group != "" && lacks == "" && count > t.operations+t.changes {
+		reading.Findings = append(reading.Findings, aggregates.StampAhead(b, sus.Item, sus.Group, t.operations+t.changes, item))
 		reading.Fix.Lacks = "0" // it is the count that has to be raised, or the stamp that goes
 	}
 	return reading
@@ -188,7 +189,7 @@ func (s *auditRead) shower(b *plan.Binding, sus drift.Suspect, t auditTotal) cha
 }
 
 func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t auditTotal, sum string) {
-	lacks, ok := audit.Lacks(sum, t.value.String())
+	lacks, ok := aggregates.Lacks(sum, t.value.String())
 	if !ok || lacks == "" && len(t.torn) == 0 {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -149,7 +150,7 @@ func readRow(a *Audit, e *Engine, r row) {
 		if t.operations < 0 || t.changes < 0 {
 			panic("a negative count")
 		}
-		a.auditor.CountShown(b, change.Key{}, "", item)
+		aggregates.CountShown(a.auditor, b, change.Key{}, "", item)
 	}
 	audit.TornSet(item)
 	audit.TornTask(e.planner, item)

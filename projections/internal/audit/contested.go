@@ -75,16 +75,16 @@ func (a *Auditor) factOfContested(t ContestedTarget, code string, emit func(drif
 		code = ""
 	}
 	if t.Value != "" {
-		emit(drift.Fact{About: about(aboutLocator, t.ID, t.Value), Tag: tagListed, Data: code})
+		emit(drift.Fact{About: About(AboutLocator, t.ID, t.Value), Tag: TagListed, Data: code})
 	} else if b := a.ByID(t.ID); b.Claimed {
-		emit(drift.Fact{About: about(aboutClaims, t.ID, t.Target.String()), Tag: tagListed, Data: code})
+		emit(drift.Fact{About: About(AboutClaims, t.ID, t.Target.String()), Tag: TagListed, Data: code})
 	}
 }
 
 // CompareListing says how the row of a target differs from what its claimants ask for:
 // it stands exactly while there are two or more of them.
 func CompareListing(f drift.Finding, t ContestedTarget, claimants int, row change.Item) []drift.Finding {
-	f.Kind, f.Item, f.Group, f.WriteUnits = drift.Parked, t.Target, t.Value, 2*transactionUnitsMin
+	f.Kind, f.Item, f.Group, f.WriteUnits = drift.Parked, t.Target, t.Value, 2*TransactionUnitsMin
 	found := row["code"].Text()
 	switch contested := claimants > 1; {
 	case contested && found == t.Code(), !contested && row == nil:

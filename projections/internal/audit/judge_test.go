@@ -1,4 +1,4 @@
-package audit
+package audit_test
 
 import (
 	"fmt"
@@ -10,7 +10,9 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/kinds"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -28,7 +30,7 @@ rules:
   mentions: { mirror: Comment, as: Mention, attributes: [text], by: userId }
 `
 
-func newAuditor(t *testing.T) *Auditor {
+func newAuditor(t *testing.T) *audit.Auditor {
 	t.Helper()
 	set, err := rules.Load("test", []byte(testRules))
 	if err != nil {
@@ -43,7 +45,7 @@ func newAuditor(t *testing.T) *Auditor {
 	}
 	p := &plan.Planner{Bindings: plan.Bind(set, ids, kinds.FamilyOf), Incarnation: "i", Epoch: 1}
 	all := func(*plan.Binding) bool { return true }
-	return New(p, Scope{Rules: all, Shown: all, Formers: true})
+	return audit.New(p, audit.Scope{Rules: all, Shown: all, Formers: true})
 }
 
 // item makes an item of texts: "pk/sk name=value name=value".
@@ -80,14 +82,14 @@ func parkedRow(rule, item, code string) change.Item {
 	return row
 }
 
-func contestedRow(t ContestedTarget) change.Item {
+func contestedRow(t audit.ContestedTarget) change.Item {
 	row := parkedRow(t.ID, t.Text(), t.Code())
 	row["sk"], row["id"] = change.String(t.RowID()), change.String(t.RowID())
 	return row
 }
 
 // right is a small world in which all is right.
-func right(a *Auditor) (items, rows []change.Item) {
+func right(a *audit.Auditor) (items, rows []change.Item) {
 	mention := item("M#u/MENTION text=hi")
 	digest := change.Digest(change.String("hi"))
 	mention["_dm_mentions"] = change.String(plan.Stamp{
@@ -105,18 +107,18 @@ func right(a *Auditor) (items, rows []change.Item) {
 		item("references/author/USER#u%2FPROFILE/x"),
 		{"pk": change.String("sum/comments/p/0"), "sk": change.String("accumulator"), "value": change.Number("2")},
 	}
-	rows = append(rows, contestedRow(ContestedTarget{ID: "@Post", Value: "p"}))
+	rows = append(rows, contestedRow(audit.ContestedTarget{ID: "@Post", Value: "p"}))
 	rows[6]["pk"], rows[6]["sk"] = change.String("references/author/USER#u/PROFILE"), change.String("C#1/COMMENT")
 	return items, rows
 }
 
 // judged sorts and combines facts, as the sorter does, and returns the suspects.
-func judged(a *Auditor, items, rows []change.Item) []string {
+func judged(a *audit.Auditor, items, rows []change.Item) []string {
 	return judgedAndPointed(a, items, rows, nil)
 }
 
 // judgedAndPointed also tells at which targets sources point.
-func judgedAndPointed(a *Auditor, items, rows []change.Item, pointed func(Pointed)) []string {
+func judgedAndPointed(a *audit.Auditor, items, rows []change.Item, pointed func(audit.Pointed)) []string {
 	var facts []drift.Fact
 	add := func(f drift.Fact) { facts = append(facts, f) }
 	for _, it := range items {
@@ -135,7 +137,7 @@ func judgedAndPointed(a *Auditor, items, rows []change.Item, pointed func(Pointe
 	for i := 0; i < len(facts); i++ {
 		f := facts[i]
 		for i+1 < len(facts) && facts[i+1].About == f.About && facts[i+1].Sub == f.Sub && facts[i+1].Tag == f.Tag {
-			sum, ok := Combine(f.About, f.Tag, f.Data, facts[i+1].Data)
+			sum, ok := a.Combine(f.About, f.Tag, f.Data, facts[i+1].Data)
 			if !ok {
 				break
 			}
@@ -240,10 +242,10 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 			w.rows[4]["items"] = change.Set(change.KindStringSet, []string{"BLOG#b/POST#1"})
 		}, []string{"locator @Post p"}},
 		"a listed mirror item of one source": {func(w *world) {
-			w.rows = append(w.rows, contestedRow(ContestedTarget{ID: "mentions", Target: change.Key{Partition: "M#u", Sort: "MENTION"}}))
+			w.rows = append(w.rows, contestedRow(audit.ContestedTarget{ID: "mentions", Target: change.Key{Partition: "M#u", Sort: "MENTION"}}))
 		}, []string{"claims mentionsM#u/MENTION"}},
 		"a listed target of an unknown rule": {func(w *world) {
-			w.rows = append(w.rows, contestedRow(ContestedTarget{ID: "gone", Target: change.Key{Partition: "M#u", Sort: "MENTION"}}))
+			w.rows = append(w.rows, contestedRow(audit.ContestedTarget{ID: "gone", Target: change.Key{Partition: "M#u", Sort: "MENTION"}}))
 		}, nil},
 		"a locator": {func(w *world) { w.rows[4]["items"] = change.Set(change.KindStringSet, []string{"BLOG#b/POST#2"}) }, []string{"locator @Post p"}},
 	} {
@@ -258,13 +260,15 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 }
 
 func TestSumsBeyondEveryNumberAreNotJudged(t *testing.T) {
-	if got := addTexts("1e125", "1"); got != beyond {
-		t.Errorf("1e125 + 1 is %s", got)
+	a := newAuditor(t)
+	beyond := aggregates.Add("1e125", "1")
+	if beyond != "beyond" {
+		t.Errorf("1e125 + 1 is %s", beyond)
 	}
-	if got, ok := Combine(aboutSum+"x", tagWant, beyond, "1"); !ok || got != beyond {
+	if got, ok := a.Combine(audit.About(audit.AboutSum, "comments", "p"), audit.TagWant, beyond, "1"); !ok || got != beyond {
 		t.Errorf("what is beyond came back: %s", got)
 	}
-	if _, ok := Combine(aboutCopies+"x", tagHave, "1", "1"); ok {
+	if _, ok := a.Combine(audit.About(audit.AboutEntry, "", "C#1/COMMENT"), audit.TagHave, "1", "1"); ok {
 		t.Error("facts that are no amounts were added up")
 	}
 }
@@ -274,12 +278,12 @@ func TestTargetsOfSourcesAreTold(t *testing.T) {
 	a := newAuditor(t)
 	items, rows := right(a)
 	items = append(items, item("C#3/COMMENT postId=q userId=v"), item("C#4/COMMENT postId=q userId=v"), item("USER#w/PROFILE name=Cid"))
-	told := func() map[string]Pointed {
-		found := map[string]Pointed{}
-		judgedAndPointed(a, items, rows, func(p Pointed) { found[p.Rule+" "+p.Target] = p })
+	told := func() map[string]audit.Pointed {
+		found := map[string]audit.Pointed{}
+		judgedAndPointed(a, items, rows, func(p audit.Pointed) { found[p.Rule+" "+p.Target] = p })
 		return found
 	}
-	want := map[string]Pointed{
+	want := map[string]audit.Pointed{
 		"comments p":            {"comments", "p", 2, true},
 		"comments q":            {"comments", "q", 2, false},
 		"author USER#u/PROFILE": {"author", "USER#u/PROFILE", 1, true},
@@ -289,8 +293,8 @@ func TestTargetsOfSourcesAreTold(t *testing.T) {
 		t.Errorf("want (-) and got (+):\n%s", diff)
 	}
 	items = items[3:] // without USER#u and the posts of p
-	want["comments p"] = Pointed{"comments", "p", 2, false}
-	want["author USER#u/PROFILE"] = Pointed{"author", "USER#u/PROFILE", 1, false}
+	want["comments p"] = audit.Pointed{"comments", "p", 2, false}
+	want["author USER#u/PROFILE"] = audit.Pointed{"author", "USER#u/PROFILE", 1, false}
 	if diff := cmp.Diff(want, told()); diff != "" {
 		t.Errorf("without targets, want (-) and got (+):\n%s", diff)
 	}

@@ -57,19 +57,19 @@ func (a *Auditor) factOfParked(row change.Item, emit func(drift.Fact)) {
 		return
 	}
 	if p, ok := ReadParked(row); ok && a.inForce(p.ID) && ParkingJudged(p.Code) {
-		emit(drift.Fact{About: about(aboutParked, p.ID, p.Item), Tag: tagHave, Data: p.Code})
+		emit(drift.Fact{About: About(AboutParked, p.ID, p.Item), Tag: TagHave, Data: p.Code})
 	}
 }
 
-// mustBeParked says that an item asks for being parked under a rule or locator.
-func mustBeParked(id string, key change.Key, code string, emit func(drift.Fact)) {
-	emit(drift.Fact{About: about(aboutParked, id, key.String()), Tag: tagWant, Data: code})
+// MustBeParked says that an item asks for being parked under a rule or locator.
+func MustBeParked(id string, key change.Key, code string, emit func(drift.Fact)) {
+	emit(drift.Fact{About: About(AboutParked, id, key.String()), Tag: TagWant, Data: code})
 }
 
 // CompareParked says how a row differs from the code that an item asks for; ""
 // asks for none. row is nil if nothing is parked.
 func CompareParked(f drift.Finding, want string, row change.Item) []drift.Finding {
-	f.Kind, f.WriteUnits = drift.Parked, 2*transactionUnitsMin
+	f.Kind, f.WriteUnits = drift.Parked, 2*TransactionUnitsMin
 	p, _ := ReadParked(row)
 	_, raw := row["raw"]
 	switch {
