@@ -13,7 +13,6 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
-	"github.com/dynamill/dynamill/projections/internal/kinds"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
@@ -94,7 +93,7 @@ func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) 
 		return nil, err
 	}
 	showing := func(b *plan.Binding) bool {
-		sums := b.AddsUp
+		sums := b.Rule.Displays()
 		return sums && b.Live.Load() && cursor.phase == phaseShow && cursor.isFor(b.Rule)
 	}
 	for _, r := range a.planner.Set.Rules {
@@ -174,7 +173,7 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row)
 		m.ids[r] = freeName(r.Name, taken)
 		taken[m.ids[r]] = true
 	}
-	a.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids, kinds.FamilyOf), Incarnation: a.incarnation, Epoch: a.epoch, CanExist: a.canExist}
+	a.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: a.incarnation, Epoch: a.epoch, CanExist: a.canExist}
 	a.planner.AddFormer(formers...)
 	for _, b := range formers {
 		b.Retired.Store(cfg.Ahead || b.Cleaned.Load()) // what is being taken back is not judged
@@ -242,7 +241,7 @@ func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
 
 // entryUnits are about the write units that moving one effect takes: the entry's, and those of what it goes to.
 func entryUnits(id string, p *plan.Planner) float64 {
-	if b := p.ByID(id); b != nil && b.MakesItems {
+	if b := p.ByID(id); b != nil && b.Rule.MakesItems() {
 		return transactionUnitsMin // the mirror item itself is counted where it is missing
 	}
 	return 2 * transactionUnitsMin

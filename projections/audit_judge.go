@@ -186,7 +186,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 	var sides []mirrors.Side
 	sources := s.sourcesOf(sus)
 	for _, r := range s.planner.Set.Rules {
-		if b := s.planner.Of(r); b.MakesItems && r.Target.HasKey(sus.Item) {
+		if b := s.planner.Of(r); b.Rule.MakesItems() && r.Target.HasKey(sus.Item) {
 			states = append(states, ruleValue(b, target))
 		}
 	}
@@ -216,7 +216,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 // expired reports whether the state table notes that DynamoDB's time to live deleted
 // the mirror item for which a source asks.
 func (s *auditRead) expired(b *plan.Binding, source change.Key, f plan.Effect) bool {
-	if b.Claimed {
+	if b.Claimed() {
 		return textOf(s.rows[claimsKey(b, f.Target)]["expired"]) == f.Digest
 	}
 	f.Expired = true
@@ -228,10 +228,10 @@ func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
 	child := s.items[sus.Item]
 	reading := drift.Reading{Suspect: sus, Concerns: []string{drift.KeyToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}}}
 	parentKey, refers, readable := s.reference(sus)
-	want := make([]change.Value, len(b.Rule.Copies))
+	want := make([]change.Value, len(b.Rule.Attributes))
 	if refers {
 		parent := s.parentItem(b, parentKey, s.items)
-		want = b.Rule.Copied(image(parent))
+		want = copies.Of(b.Rule).Given(image(parent))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(parentKey))
 		reading.Suspect.Group = parentKey.String()
 	}

@@ -128,7 +128,7 @@ func (s *auditRead) rowsOf(sus drift.Suspect) []stateKey {
 		return []stateKey{{tasksPartition, sus.Group}}
 	case drift.Parked:
 		keys := []stateKey{parkedKey(parkedID(sus.Rule, sus.Item)), entryKey(sus.Item)}
-		if b != nil && b.MakesItems {
+		if b != nil && b.Rule.MakesItems() {
 			keys = append(keys, s.claimsOf(sus.Item)...)
 		}
 		return keys
@@ -150,7 +150,7 @@ func (s *auditRead) claimsOf(target change.Key) (keys []stateKey) {
 	for _, b := range s.mirrorRules(target) {
 		if source, ok := b.Rule.SourceKey(target); ok {
 			keys = append(keys, entryKey(source))
-		} else if b.Claimed {
+		} else if b.Claimed() {
 			keys = append(keys, claimsKey(b, target))
 		}
 	}
@@ -180,7 +180,7 @@ func (s *auditRead) itemsOf(sus drift.Suspect) []change.Key {
 func (s *auditRead) mirrorRules(target change.Key) []*plan.Binding {
 	var all []*plan.Binding
 	for _, r := range s.planner.Set.Rules {
-		if b := s.planner.Of(r); b.MakesItems && r.Target.HasKey(target) && s.auditor.Judges(b.ID) {
+		if b := s.planner.Of(r); b.Rule.MakesItems() && r.Target.HasKey(target) && s.auditor.Judges(b.ID) {
 			all = append(all, b)
 		}
 	}
@@ -194,7 +194,7 @@ func (s *auditRead) sourcesOf(sus drift.Suspect) []string {
 	for _, b := range s.mirrorRules(sus.Item) {
 		if source, ok := b.Rule.SourceKey(sus.Item); ok {
 			sources = append(sources, source.String())
-		} else if b.Claimed {
+		} else if b.Claimed() {
 			sources = append(sources, textsOf(s.rows[claimsKey(b, sus.Item)]["sources"])...)
 		}
 	}

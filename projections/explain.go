@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections/internal/kinds"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
@@ -34,7 +33,7 @@ func Explain(set *rules.Set, rec change.Record) Explanation {
 	for _, r := range set.Rules {
 		ids[r] = r.Name
 	}
-	p := &plan.Planner{Bindings: plan.Bind(set, ids, kinds.FamilyOf), Epoch: 1}
+	p := &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: 1}
 	x := Explanation{Old: entityOf(set, rec.Key, rec.Old), New: entityOf(set, rec.Key, rec.New)}
 	x.Unmatched = x.Old == "" && x.New == ""
 	pl := p.Plan([]change.Record{rec})

@@ -12,7 +12,6 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections/internal/kinds"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -62,7 +61,7 @@ func (rd *reader) readFormers(ctx context.Context, known map[string]row, retire 
 }
 
 func newFormer(r *rules.Rule, id string, item row) *plan.Binding {
-	b := plan.NewFormer(r, id, kinds.FamilyOf(r))
+	b := plan.NewFormer(r, id)
 	if r.ByUnique {
 		b.Locator = cmp.Or(textOf(item["locator"]), r.Target.Name)
 	}
@@ -89,7 +88,7 @@ func (rd *reader) compileRegistered(ctx context.Context, known map[string]row, i
 	}
 	sets := map[stateKey]*rules.Set{}
 	for key, r := range rows {
-		set, err := rules.LoadFormer("former rules", []byte(textOf(r["text"])))
+		set, err := rules.LoadFormer("former rules", []byte(textOf(r["text"])), Kinds)
 		if err == nil {
 			err = rd.checkKinds(set)
 		}

@@ -12,7 +12,6 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections/internal/kinds"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -133,13 +132,13 @@ func (rd *reader) inspectRules(known map[string]row) []InspectedRule {
 		rule := &rules.Rule{Name: r.Name}
 		if r.Former = !inForce(item); r.Former {
 			r.Cleaned = item["cleaned"] != nil
-			formers = append(formers, plan.NewFormer(rule, id, kinds.FamilyOf(rule)))
+			formers = append(formers, plan.NewFormer(rule, id))
 		} else {
 			set.Rules, ids[rule] = append(set.Rules, rule), id
 		}
 		found = append(found, r)
 	}
-	rd.planner = &plan.Planner{Bindings: plan.Bind(set, ids, kinds.FamilyOf), Epoch: rd.epoch}
+	rd.planner = &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: rd.epoch}
 	rd.planner.AddFormer(formers...)
 	return found
 }

@@ -37,7 +37,7 @@ func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 	sources := map[plan.ItemRule]change.Key{}
 	var keys []stateKey
 	for id, h := range heals.All() {
-		if id.Claimed {
+		if id.Claimed() {
 			keys = append(keys, claimsKey(id.Binding, id.Key))
 		} else if source, ok := id.Rule.SourceKey(id.Key); ok {
 			sources[id] = source
@@ -57,7 +57,7 @@ func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 		if !ok {
 			claims := rows[claimsKey(id.Binding, id.Key)]
 			parked := rows[parkedKey(parkedID(id.ID, id.Key))] != nil
-			result[id] = id.Claimed && len(textsOf(claims["sources"])) == 0 && !parked && w.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
+			result[id] = id.Claimed() && len(textsOf(claims["sources"])) == 0 && !parked && w.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
 			continue
 		}
 		ent, err := w.readEntry(rows[entryKey(source)])
@@ -104,7 +104,7 @@ func imageOr(img change.Image) change.Image {
 
 // healTarget brings one mirror item to what its source asks for.
 func (w *work) healTarget(ctx context.Context, pl *plan.Changes, id plan.ItemRule, h *mirrors.Heal) error {
-	if id.Claimed {
+	if id.Claimed() {
 		return w.deriveTarget(ctx, id.Binding, id.Key, h)
 	}
 	source, ok := id.Rule.SourceKey(id.Key)
@@ -174,7 +174,7 @@ func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 			}
 			b := e.planner.ByID(id)
 			check, targets = append(check, inForceMirror{mv, b, f}), append(targets, f.Target)
-			if b.Claimed {
+			if b.Claimed() {
 				rows = append(rows, claimsKey(b, f.Target))
 			}
 			if len(b.Rule.Target.Equals) > 0 {
@@ -205,7 +205,7 @@ func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 func (e *Engine) stands(ch inForceMirror, img change.Image, rows map[stateKey]row) bool {
 	parked := textOf(rows[parkedKey(parkedID(ch.b.ID, ch.f.Target))]["code"]) == plan.OccupiedCode
 	f := ch.f
-	if ch.b.Claimed {
+	if ch.b.Claimed() {
 		claims := rows[claimsKey(ch.b, f.Target)]
 		sources := textsOf(claims["sources"])
 		if !slices.Contains(sources, ch.mv.Key.String()) {

@@ -30,7 +30,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	var due, moved []plan.GroupRef // moved: rules that are not live find their targets by locators that changed
 	var waiting []*plan.Rollup
 	for g, ru := range pl.Rollups.All() {
-		if g.MakesItems || g.Live.Load() {
+		if g.Rule.MakesItems() || g.Live.Load() {
 			due = append(due, g)
 			continue
 		}
@@ -60,7 +60,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 				return err
 			}
 		}
-		if g.MakesItems {
+		if g.Rule.MakesItems() {
 			return w.deriveTarget(ctx, g.Binding, change.ParseKey(g.Group), nil)
 		}
 		return w.show(ctx, g, totals[g], pl.Rollups.Of(g))
@@ -235,7 +235,7 @@ func (rd *reader) isTarget(g plan.GroupRef, target change.Key, standing change.I
 	if !ok || m.Entity != g.Rule.Target {
 		return false
 	}
-	group, has, err := g.Rule.GroupOf(&m, standing)
+	group, has, err := aggregates.Of(g.Rule).GroupOf(&m, standing)
 	return err == nil && has && group == g.Group
 }
 

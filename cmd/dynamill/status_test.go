@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -45,8 +46,13 @@ func inspectedLeases() leasesStatus {
 	}}
 }
 
+// kindOf returns the kind of a word.
+func kindOf(word string) rules.Kind {
+	return projections.Kinds[slices.IndexFunc(projections.Kinds, func(k rules.Kind) bool { return k.Word() == word })]
+}
+
 func TestStatusIsReadable(t *testing.T) {
-	s := newStatus(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: rules.Count, Fingerprint: "f1"}}})
+	s := newStatus(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Fingerprint: "f1"}}})
 	s.followed = health.Health{State: health.Following, Reason: "lag 2s"}
 	want := `app: following: lag 2s
 1 of 2 rules not live yet; 1 fan-out to be finished; 3 parked (state table app-dynamill, incarnation 5c8e, epoch 2)
@@ -184,9 +190,9 @@ func TestStatusTellsOfRulesThatAreNotRegistered(t *testing.T) {
 	found := inspected()
 	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
 	s := newStatus(found, leasesStatus{Table: "app-dynamill-leases"}, &rules.Set{Rules: []*rules.Rule{
-		{Name: "renamed", Kind: rules.Count, Fingerprint: "f1"},
-		{Name: "comment-count", Kind: rules.Sum, Fingerprint: "f3"}, // beside the one that had the name
-		{Name: "new", Kind: rules.Copy, Fingerprint: "f4"},
+		{Name: "renamed", Kind: kindOf("count"), Fingerprint: "f1"},
+		{Name: "comment-count", Kind: kindOf("sum"), Fingerprint: "f3"}, // beside the one that had the name
+		{Name: "new", Kind: kindOf("copy"), Fingerprint: "f4"},
 	}})
 	s.followed.State = health.NotStarted
 	want := `app: not started

@@ -76,7 +76,7 @@ func (a *Auditor) factOfContested(t ContestedTarget, code string, emit func(drif
 	}
 	if t.Value != "" {
 		emit(drift.Fact{About: About(AboutLocator, t.ID, t.Value), Tag: TagListed, Data: code})
-	} else if b := a.ByID(t.ID); b.Claimed {
+	} else if b := a.ByID(t.ID); b.Claimed() {
 		emit(drift.Fact{About: About(AboutClaims, t.ID, t.Target.String()), Tag: TagListed, Data: code})
 	}
 }

@@ -90,7 +90,9 @@ func (a *Auditor) wasLocator(locator string) bool {
 func (a *Auditor) InForce(b *plan.Binding) bool { return a.judged[b] }
 
 // Shows reports whether what a rule in force adds up is shown and judged.
-func (a *Auditor) Shows(b *plan.Binding) bool { return a.judged[b] && a.scope.Shown(b) && b.AddsUp }
+func (a *Auditor) Shows(b *plan.Binding) bool {
+	return a.judged[b] && a.scope.Shown(b) && b.Rule.Displays()
+}
 
 // Facts are what an item of the user's table says.
 func (a *Auditor) Facts(key change.Key, img change.Image, emit func(drift.Fact)) {

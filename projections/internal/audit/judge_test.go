@@ -32,7 +32,7 @@ rules:
 
 func newAuditor(t *testing.T) *audit.Auditor {
 	t.Helper()
-	set, err := rules.Load("test", []byte(testRules))
+	set, err := rules.Load("test", []byte(testRules), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func newAuditor(t *testing.T) *audit.Auditor {
 	for _, r := range set.Rules {
 		ids[r] = r.Name
 	}
-	p := &plan.Planner{Bindings: plan.Bind(set, ids, kinds.FamilyOf), Incarnation: "i", Epoch: 1}
+	p := &plan.Planner{Bindings: plan.Bind(set, ids), Incarnation: "i", Epoch: 1}
 	all := func(*plan.Binding) bool { return true }
 	return audit.New(p, audit.Scope{Rules: all, Shown: all, Formers: true})
 }

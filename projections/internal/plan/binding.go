@@ -18,15 +18,15 @@ type Binding struct {
 	Suffixes int         // most write suffixes that the rule ever had: what a roll-up reads
 	Live     atomic.Bool // seeded: aggregates may be shown (promise 10)
 
-	Family     Family
-	MakesItems bool // the rule makes whole items
-	Claimed    bool // several sources may ask for one of these: its claims are kept
-	AddsUp     bool // the rule adds its sources up
+	Family Family // of the rule's kind
 
 	Former  bool        // not in force any more: changed, or removed from the file
 	Retired atomic.Bool // a former rule, of which all that is in force in its place is shown
 	Cleaned atomic.Bool // a retired rule, of which nothing is left but what a worker wrote that slept
 }
+
+// Claimed reports whether several sources may ask for one item that the rule makes: its claims are kept.
+func (b *Binding) Claimed() bool { return b.Rule.MakesItems() && !b.Rule.Injective }
 
 // Bindings are the rules of a set, bound.
 type Bindings struct {
@@ -59,10 +59,8 @@ func (bs *Bindings) Formers() []*Binding { return bs.formers }
 func (bs *Bindings) AddFormer(formers ...*Binding) { bs.formers = append(bs.formers, formers...) }
 
 // NewFormer binds a rule that is not in force any more.
-func NewFormer(r *rules.Rule, id string, family Family) *Binding {
-	b := &Binding{Rule: r, ID: id, Stamp: StampPrefix + id, Family: family, Former: true}
-	family.Bind(b)
-	return b
+func NewFormer(r *rules.Rule, id string) *Binding {
+	return &Binding{Rule: r, ID: id, Stamp: StampPrefix + id, Family: r.Kind.(Family), Former: true}
 }
 
 // LocatorOf is what names the locators of an entity.
@@ -84,15 +82,14 @@ func (bs *Bindings) Locates(locator string) bool {
 	return slices.ContainsFunc(bs.Set.Entities, func(e *rules.Entity) bool { return e.Located && bs.LocatorOf(e) == locator })
 }
 
-// Bind binds the rules of a set to the ids that the registry knows them by, and to their families.
-func Bind(set *rules.Set, ids map[*rules.Rule]string, familyOf func(*rules.Rule) Family) *Bindings {
+// Bind binds the rules of a set, whose kinds are each of a Family, to the ids that the registry knows them by.
+func Bind(set *rules.Set, ids map[*rules.Rule]string) *Bindings {
 	bs := &Bindings{Set: set, byRule: map[*rules.Rule]*Binding{}, byID: map[string]*Binding{}, locators: map[string]string{}}
 	for _, r := range set.Rules {
-		b := &Binding{Rule: r, ID: ids[r], Stamp: StampPrefix + ids[r], Suffixes: r.WriteShards, Family: familyOf(r)}
+		b := &Binding{Rule: r, ID: ids[r], Stamp: StampPrefix + ids[r], Suffixes: r.Suffixes(), Family: r.Kind.(Family)}
 		if r.ByUnique {
 			b.Locator = r.Target.Name
 		}
-		b.Family.Bind(b)
 		bs.byRule[r], bs.byID[b.ID] = b, b
 		bs.rules = append(bs.rules, b)
 	}

@@ -14,7 +14,7 @@ func (p *Planner) Claims(mv *Move) []Claim {
 	var all []Claim
 	for _, id := range mv.IDs() {
 		b := p.ByID(id)
-		if b == nil || !b.Claimed || !mv.moves(id) {
+		if b == nil || !b.Claimed() || !mv.moves(id) {
 			continue
 		}
 		old := mv.Old[id]

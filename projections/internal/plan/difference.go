@@ -71,7 +71,7 @@ func (p *Planner) Difference(mv *Move) ([]Sum, []Action) {
 				sums, rest = append(sums, s...), append(rest, a...)
 			}
 		}
-		if target, ok := mv.Restore[id]; ok && !b.Claimed && !slices.ContainsFunc(rest, func(a Action) bool { return a.Item == targetItem(target) }) {
+		if target, ok := mv.Restore[id]; ok && !b.Claimed() && !slices.ContainsFunc(rest, func(a Action) bool { return a.Item == targetItem(target) }) {
 			if has && new.Kind == Mirrored && new.Target == target {
 				rest = append(rest, p.Upsert(mv, b, new, PlaceMade)...)
 			} else {
@@ -91,7 +91,7 @@ func (p *Planner) undo(mv *Move, id string, old, new Effect) ([]Sum, []Action) {
 		}
 	case Mirrored:
 		replaced := new.Kind == Mirrored && new.Target == old.Target
-		if b != nil && !b.Claimed && !replaced {
+		if b != nil && !b.Claimed() && !replaced {
 			return nil, p.Drop(mv, b, old.Target)
 		}
 	case Located:
@@ -112,7 +112,7 @@ func (p *Planner) redo(mv *Move, id string, new Effect) ([]Sum, []Action) {
 	case Contribution:
 		return []Sum{{GroupRef{b, new.Group}, new.Amount}}, nil
 	case Mirrored:
-		if !b.Claimed {
+		if !b.Claimed() {
 			expected := PlaceFree
 			if mv.held(new.Target) {
 				expected = PlaceMade

@@ -200,7 +200,7 @@ func (bs *Bindings) groups(fs Effects, add func(GroupRef)) {
 				add(GroupRef{b, f.Group})
 			}
 		case Mirrored:
-			if b := bs.ByID(id); b != nil && b.Claimed {
+			if b := bs.ByID(id); b != nil && b.Claimed() {
 				add(GroupRef{b, f.Target.String()})
 			}
 		case Located:

@@ -5,12 +5,10 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// Family is what a family of rule kinds plans by itself: all that its rules ask for
-// beside the moves of the ledger, and the effects between which those move. It holds
-// no state; a binding says which rule is meant.
+// Family is what a kind of rule plans by itself: all that its rules ask for beside the
+// moves of the ledger, and the effects between which those move. Every rules.Kind that
+// an engine is given is one. It holds no state; a binding says which rule is meant.
 type Family interface {
-	// Bind sets what the family knows of a rule beside its compiled form.
-	Bind(b *Binding)
 	// Classify plans what a record asks of a rule beside the move of the item's ledger
 	// entry. It reports whether the record asks for anything.
 	Classify(p *Planner, pl *Changes, b *Binding, s *Sides) bool

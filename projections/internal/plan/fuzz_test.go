@@ -35,7 +35,7 @@ rules:
 
 func deskPlanner(t testing.TB) *plan.Planner {
 	t.Helper()
-	set, err := rules.Load("desk", []byte(deskRules))
+	set, err := rules.Load("desk", []byte(deskRules), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,9 +46,9 @@ func deskPlanner(t testing.TB) *plan.Planner {
 	for _, r := range set.Rules {
 		ids[r] = r.Name
 	}
-	p := &plan.Planner{Bindings: plan.Bind(set, ids, kinds.FamilyOf), Incarnation: "i", Epoch: 2}
+	p := &plan.Planner{Bindings: plan.Bind(set, ids), Incarnation: "i", Epoch: 2}
 	for _, r := range set.Rules { // as if a rule of the same meaning had retired
-		b := plan.NewFormer(r, r.Name+"-0", kinds.FamilyOf(r))
+		b := plan.NewFormer(r, r.Name+"-0")
 		b.Retired.Store(true)
 		p.AddFormer(b)
 	}

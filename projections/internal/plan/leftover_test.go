@@ -15,13 +15,13 @@ import (
 // former binds a rule of socialRules, with one text in the file replaced, as one that has retired.
 func former(t testing.TB, name, old, new string) *plan.Binding {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(strings.Replace(socialRules, old, new, 1)))
+	set, err := rules.Load("dynamill.yaml", []byte(strings.Replace(socialRules, old, new, 1)), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range set.Rules {
 		if r.Name == name {
-			b := plan.NewFormer(r, name+"-0", kinds.FamilyOf(r))
+			b := plan.NewFormer(r, name+"-0")
 			b.Retired.Store(true)
 			return b
 		}
@@ -126,7 +126,7 @@ func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
 func TestWhatALateWriteReplacedIsPutBack(t *testing.T) {
 	group := change.Key{Partition: "GROUP#g1", Sort: "METADATA"}
 	late := former(t, "member-count", "Group.memberCount", "Group.members")
-	other := plan.NewFormer(late.Rule, "member-count-1", kinds.FamilyOf(late.Rule))
+	other := plan.NewFormer(late.Rule, "member-count-1")
 	other.Retired.Store(true)
 	item := func(b *plan.Binding, count string) change.Item {
 		it := change.Item{"members": change.Number(count)}

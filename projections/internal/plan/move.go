@@ -97,7 +97,7 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	bs.groups(mv.New.without(mv.Old), func(g GroupRef) {
 		// What is seeded is shown when its rule goes live. One that went live since
 		// still has the item's records to come, which tell of what it has, not of what it lost.
-		if !mv.Seeding || g.MakesItems || g.Live.Load() {
+		if !mv.Seeding || g.Rule.MakesItems() || g.Live.Load() {
 			mark(g)
 		}
 	})
@@ -164,7 +164,7 @@ func (g GroupRef) String() string { return g.ID + " " + g.Group }
 func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
 	id, group, _ := strings.Cut(text, " ")
 	b := bs.ByID(id)
-	return GroupRef{b, group}, b != nil && (b.AddsUp || b.Claimed)
+	return GroupRef{b, group}, b != nil && (b.Rule.Displays() || b.Claimed())
 }
 
 // IDs are all rules and locators that the move mentions, sorted.

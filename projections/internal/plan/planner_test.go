@@ -64,7 +64,7 @@ func irrelevantRecord(t testing.TB) change.Record {
 
 func socialPlanner(t testing.TB) *plan.Planner {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(socialRules))
+	set, err := rules.Load("dynamill.yaml", []byte(socialRules), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func socialPlanner(t testing.TB) *plan.Planner {
 	for _, r := range set.Rules {
 		ids[r] = r.Name
 	}
-	return &plan.Planner{Bindings: plan.Bind(set, ids, kinds.FamilyOf), Incarnation: "i", Epoch: 1}
+	return &plan.Planner{Bindings: plan.Bind(set, ids), Incarnation: "i", Epoch: 1}
 }
 
 func TestARecordThatNoRuleReadsCostsAtMostTwoAllocations(t *testing.T) {

@@ -21,12 +21,12 @@ const tagShown = 'd'
 const beyond = "beyond"
 
 // Facts implements audit.Family: they say what an item displays.
-func (Family) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 	if s.Match.Entity != b.Rule.Target || !a.Shows(b) {
 		return
 	}
 	value := shown(s.Image.Lookup(b.Rule.Writes[0]))
-	group, ok, err := b.Rule.GroupOf(&s.Match, s.Image)
+	group, ok, err := Of(b.Rule).GroupOf(&s.Match, s.Image)
 	switch {
 	case err != nil:
 	case ok:
@@ -39,14 +39,14 @@ func (Family) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fu
 }
 
 // EffectFacts implements audit.Family.
-func (Family) EffectFacts(a *audit.Auditor, b *plan.Binding, _ change.Key, f plan.Effect, emit func(drift.Fact)) {
+func (*kind) EffectFacts(a *audit.Auditor, b *plan.Binding, _ change.Key, f plan.Effect, emit func(drift.Fact)) {
 	if a.Shows(b) {
 		emit(drift.Fact{About: audit.About(audit.AboutSum, b.ID, f.Group), Tag: audit.TagWant, Data: counted(f.Amount.String(), "1")})
 	}
 }
 
 // RowFacts implements audit.Family.
-func (Family) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
+func (*kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
 	switch r.Kind {
 	case "sum":
 		factOfAccumulator(a, r, emit)
@@ -78,7 +78,7 @@ func factOfAccumulator(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
 func counted(value, count string) string { return value + "\x00" + count }
 
 // Combine implements audit.Family.
-func (Family) Combine(about string, tag byte, x, y string) (string, bool) {
+func (*kind) Combine(about string, tag byte, x, y string) (string, bool) {
 	if !strings.HasPrefix(about, audit.AboutSum) || tag != audit.TagWant && tag != audit.TagHave {
 		return "", false
 	}
@@ -91,7 +91,7 @@ func (Family) Combine(about string, tag byte, x, y string) (string, bool) {
 }
 
 // Case implements audit.Family.
-func (Family) Case(j *audit.Judge) audit.Case {
+func (*kind) Case(j *audit.Judge) audit.Case {
 	if j.Kind != audit.AboutSum {
 		return nil
 	}

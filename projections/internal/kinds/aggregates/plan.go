@@ -1,4 +1,3 @@
-// Package aggregates is the family of the rules that add source items up and display what comes of it.
 package aggregates
 
 import (
@@ -20,15 +19,9 @@ type Bare struct {
 	Contested bool // another program put the attribute there: counted against the bound
 }
 
-// Family is the family of the rules that add up, as the planner needs it.
-type Family struct{}
-
-// Bind implements plan.Family.
-func (Family) Bind(b *plan.Binding) { b.AddsUp = true }
-
 // Effect implements plan.Family: a source adds to an aggregate.
-func (Family) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Effect, bool) {
-	c, ok, err := b.Rule.Contribution(m, img)
+func (*kind) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Effect, bool) {
+	c, ok, err := Of(b.Rule).Contribution(m, img)
 	if err != nil {
 		return plan.ParkedBy(err), true
 	}
@@ -36,12 +29,12 @@ func (Family) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Ef
 }
 
 // CanHave implements plan.Family.
-func (Family) CanHave(p *plan.Planner, b *plan.Binding, f plan.Effect) bool {
+func (*kind) CanHave(p *plan.Planner, b *plan.Binding, f plan.Effect) bool {
 	return f.Kind == plan.Parked || f.Kind == plan.Contribution && (b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
 }
 
 // Classify implements plan.Family: it asks for a roll-up where another program wrote the display attribute.
-func (Family) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
+func (*kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
 	target := b.Rule.Target
 	v, ok := s.As(target)
 	if !ok || v.New == nil {
@@ -51,7 +44,7 @@ func (Family) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *pl
 	if v.Old != nil && !regrouped && plan.Untouched(b, v.Old, v.New) {
 		return false
 	}
-	group, ok, err := b.Rule.GroupOf(v.NewMatch, v.New)
+	group, ok, err := Of(b.Rule).GroupOf(v.NewMatch, v.New)
 	if err != nil || !ok {
 		return strip(pl, b, v)
 	}
@@ -88,7 +81,7 @@ func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 }
 
 // Rederive implements plan.Family.
-func (Family) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+func (*kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	if it.Image != nil && it.Scope >= plan.Itself && it.Match.Entity == b.Rule.Target {
 		Display(pl, b, it.Key, &it.Match, it.Image)
 	}
@@ -97,7 +90,7 @@ func (Family) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *p
 // Display plans what one item displays under a rule, as it is now.
 func Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
 	present := displays(b, img)
-	group, ok, err := b.Rule.GroupOf(m, img)
+	group, ok, err := Of(b.Rule).GroupOf(m, img)
 	if err != nil || !ok {
 		if present {
 			plan.PartOf[Changes](pl).Bares.Put(plan.ItemRule{Binding: b, Key: key}, &Bare{Last: img})
@@ -113,12 +106,12 @@ func Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, 
 }
 
 // Tell implements plan.Family: an image says nothing more than its effects.
-func (Family) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
+func (*kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
 
 // Digest implements plan.Family.
-func (Family) Digest(values []change.Value) string { return change.Digest(values...) }
+func (*kind) Digest(values []change.Value) string { return change.Digest(values...) }
 
 // Covered implements plan.Family.
-func (Family) Covered(b *plan.Binding, digest string, img change.Image) []string {
+func (*kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
 	return plan.AllOrNone(b, digest, img)
 }

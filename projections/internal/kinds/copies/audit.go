@@ -16,9 +16,9 @@ const aboutCopies = "5"
 const tagRefer = 'r'
 
 // Facts implements audit.Family.
-func (Family) Facts(_ *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+func (kind) Facts(_ *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 	if s.Match.Entity == b.Rule.Source {
-		data := b.Family.Digest(b.Rule.Copied(s.Image))
+		data := b.Family.Digest(Of(b.Rule).Given(s.Image))
 		emit(drift.Fact{About: audit.About(aboutCopies, b.ID, s.Key.String()), Tag: audit.TagWant, Data: data})
 	}
 	if s.Match.Entity == b.Rule.Target {
@@ -40,17 +40,17 @@ func factOfChild(b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 }
 
 // EffectFacts implements audit.Family: a copy rule feeds no ledger.
-func (Family) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, plan.Effect, func(drift.Fact)) {
+func (kind) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, plan.Effect, func(drift.Fact)) {
 }
 
 // RowFacts implements audit.Family.
-func (Family) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
+func (kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
 	b := a.ByID(r.ID)
 	switch {
 	case b == nil || !a.InForce(b):
 	case r.Kind == "parent" && audit.TornPosition(r.Item):
 		audit.Spot(drift.Position, r.ID, change.ParseKey(r.Name), emit)
-	case r.Kind == "references" && b.Family == (Family{}) && !b.Rule.Collection:
+	case r.Kind == "references" && Is(b.Rule) && !b.Rule.Collection:
 		emit(drift.Fact{About: audit.About(aboutCopies, r.ID, r.Name), Sub: childOf(r), Tag: tagRefer})
 	}
 }
@@ -64,10 +64,10 @@ func childOf(r audit.Row) string {
 }
 
 // Combine implements audit.Family.
-func (Family) Combine(string, byte, string, string) (string, bool) { return "", false }
+func (kind) Combine(string, byte, string, string) (string, bool) { return "", false }
 
 // Case implements audit.Family.
-func (Family) Case(j *audit.Judge) audit.Case {
+func (kind) Case(j *audit.Judge) audit.Case {
 	if j.Kind != aboutCopies {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (c *family) Add(f drift.Fact) {
 		return
 	}
 	if !c.known {
-		c.known, c.want = true, c.binding.Family.Digest(c.binding.Rule.Copied(nil))
+		c.known, c.want = true, c.binding.Family.Digest(Of(c.binding.Rule).Given(nil))
 	}
 	if f.Sub != c.child.Sub {
 		c.endChild()
@@ -130,7 +130,7 @@ func (c *family) End() {
 // Compare says which copies on a child are not what its parent gives.
 func Compare(b *plan.Binding, key change.Key, child change.Image, want []change.Value) []drift.Finding {
 	var all []drift.Finding
-	for i, c := range b.Rule.Copies {
+	for i, c := range b.Rule.Attributes {
 		found := child.Lookup(c.As)
 		if found.Equal(want[i]) {
 			continue

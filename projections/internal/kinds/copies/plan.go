@@ -1,4 +1,3 @@
-// Package copies is the family of the rules that copy attributes of a parent to its children.
 package copies
 
 import (
@@ -48,22 +47,16 @@ type Refill struct {
 	Position change.Position // up to which the parent was read; zero: unknown
 }
 
-// Family is the family of copy rules, as the planner needs it.
-type Family struct{}
-
-// Bind implements plan.Family.
-func (Family) Bind(*plan.Binding) {}
-
 // Effect implements plan.Family: a copy rule feeds no ledger.
-func (Family) Effect(*plan.Binding, *rules.Match, change.Image) (plan.Effect, bool) {
+func (kind) Effect(*plan.Binding, *rules.Match, change.Image) (plan.Effect, bool) {
 	return plan.Effect{}, false
 }
 
 // CanHave implements plan.Family.
-func (Family) CanHave(*plan.Planner, *plan.Binding, plan.Effect) bool { return false }
+func (kind) CanHave(*plan.Planner, *plan.Binding, plan.Effect) bool { return false }
 
 // Classify implements plan.Family.
-func (Family) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
+func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
 	relevant := false
 	if v, ok := s.As(b.Rule.Source); ok {
 		relevant = classifyParent(pl, b, v)
@@ -79,7 +72,7 @@ func classifyParent(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 	if v.Old != nil && v.New != nil && !plan.Changed(b.Rule.Reads, v.Old, v.New) {
 		return false
 	}
-	before, after := b.Rule.Copied(v.Old), b.Rule.Copied(v.New)
+	before, after := Of(b.Rule).Given(v.Old), Of(b.Rule).Given(v.New)
 	if slices.EqualFunc(before, after, change.Value.Equal) {
 		return false
 	}
@@ -134,7 +127,7 @@ func ReferenceIn(r *rules.Rule, m *rules.Match, img change.Image) (change.Key, b
 }
 
 // Tell implements plan.Family: it tells the parent to which a child refers.
-func (Family) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.Image) {
+func (kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.Image) {
 	if m.Entity != b.Rule.Target {
 		return
 	}
@@ -149,7 +142,7 @@ func (Family) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.
 }
 
 // Rederive implements plan.Family: it has the item filled as a child, and its children filled anew.
-func (Family) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+func (kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	asked := plan.PartOf[Changes](pl)
 	if it.Scope == plan.Everything && b.Rule.Source.HasKey(it.Key) { // as a parent, there or gone
 		asked.Refills = append(asked.Refills, Refill{plan.ItemRule{Binding: b, Key: it.Key}, it.Late.Position})
@@ -178,7 +171,7 @@ func fill(asked *Changes, b *plan.Binding, it *plan.Item) {
 
 // Digest implements plan.Family: values are digested one by one, so that of each it can
 // be told whether it is what was written.
-func (Family) Digest(values []change.Value) string {
+func (kind) Digest(values []change.Value) string {
 	digests := make([]string, len(values))
 	for i, v := range values {
 		digests[i] = change.Digest(v)
@@ -187,7 +180,7 @@ func (Family) Digest(values []change.Value) string {
 }
 
 // Covered implements plan.Family.
-func (Family) Covered(b *plan.Binding, digest string, img change.Image) []string {
+func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
 	var names []string
 	for i, one := range strings.Split(digest, ".") {
 		if i < len(b.Rule.Writes) && one == change.Digest(img.Lookup(b.Rule.Writes[i])) {

@@ -23,7 +23,7 @@ const (
 func Token(target change.Key) string { return audit.About(aboutMirror, "", target.String()) }
 
 // Facts implements audit.Family: they say how an item stands to a rule that could have made it.
-func (Family) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 	if !b.Rule.Target.HasKey(s.Key) {
 		return
 	}
@@ -45,21 +45,21 @@ func stamped(a *audit.Auditor, b *plan.Binding, key change.Key, img change.Image
 }
 
 // EffectFacts implements audit.Family.
-func (Family) EffectFacts(_ *audit.Auditor, b *plan.Binding, source change.Key, f plan.Effect, emit func(drift.Fact)) {
+func (kind) EffectFacts(_ *audit.Auditor, b *plan.Binding, source change.Key, f plan.Effect, emit func(drift.Fact)) {
 	emit(drift.Fact{About: Token(f.Target), Sub: b.ID + "\x00" + source.String(), Tag: audit.TagWant, Data: f.Digest})
-	if b.Claimed {
+	if b.Claimed() {
 		emit(drift.Fact{About: audit.About(audit.AboutClaims, b.ID, f.Target.String()), Sub: source.String(), Tag: audit.TagWant})
 	}
 }
 
 // RowFacts implements audit.Family.
-func (Family) RowFacts(*audit.Auditor, audit.Row, func(drift.Fact)) {}
+func (kind) RowFacts(*audit.Auditor, audit.Row, func(drift.Fact)) {}
 
 // Combine implements audit.Family.
-func (Family) Combine(string, byte, string, string) (string, bool) { return "", false }
+func (kind) Combine(string, byte, string, string) (string, bool) { return "", false }
 
 // Case implements audit.Family.
-func (Family) Case(j *audit.Judge) audit.Case {
+func (kind) Case(j *audit.Judge) audit.Case {
 	if j.Kind != aboutMirror {
 		return nil
 	}

@@ -1,4 +1,3 @@
-// Package mirrors is the family of the rules that keep an item of their own for each source item.
 package mirrors
 
 import (
@@ -23,15 +22,9 @@ type Heal struct {
 	Contested bool         // it replaces what the engine had written: counted against the bound
 }
 
-// Family is the family of mirror rules, as the planner needs it.
-type Family struct{}
-
-// Bind implements plan.Family.
-func (Family) Bind(b *plan.Binding) { b.MakesItems, b.Claimed = true, !b.Rule.Injective }
-
 // Effect implements plan.Family: a source asks for an item.
-func (Family) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Effect, bool) {
-	item, ok, err := b.Rule.MirrorItem(m, img)
+func (kind) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Effect, bool) {
+	item, ok, err := Of(b.Rule).Item(m, img)
 	if err != nil {
 		return plan.ParkedBy(err), true
 	}
@@ -42,7 +35,7 @@ func (Family) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Ef
 }
 
 // contentDigest is the digest of a mirror item as its stamp has it.
-func contentDigest(r *rules.Rule, item rules.MirrorItem) string {
+func contentDigest(r *rules.Rule, item rules.MadeItem) string {
 	vs := make([]change.Value, len(r.Writes))
 	for i, name := range r.Writes {
 		vs[i] = item.Attributes[name]
@@ -51,14 +44,14 @@ func contentDigest(r *rules.Rule, item rules.MirrorItem) string {
 }
 
 // CanHave implements plan.Family.
-func (Family) CanHave(p *plan.Planner, b *plan.Binding, f plan.Effect) bool {
+func (kind) CanHave(p *plan.Planner, b *plan.Binding, f plan.Effect) bool {
 	return f.Kind == plan.Parked || f.Kind == plan.Mirrored && p.IsTarget(b.Rule, f.Target)
 }
 
 // Classify implements plan.Family: it asks for the healing of a mirror item that another
 // program wrote or deleted. It goes by the key alone: an item of another entity, or of
 // none, may stand where the mirror item belongs, and may go away.
-func (Family) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
+func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
 	rec := s.Record
 	if !b.Rule.Target.HasKey(rec.Key) {
 		return false
@@ -83,7 +76,7 @@ func (Family) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *pl
 
 // Rederive implements plan.Family: it has an item healed that the rule can give, whatever
 // it is now. What tells the mirror's entity may have been overwritten.
-func (Family) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+func (kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	if it.Scope >= plan.Itself && b.Rule.Target.HasKey(it.Key) {
 		h := &Heal{Last: it.Image, Repark: it.Scope == plan.Everything}
 		plan.PartOf[Changes](pl).Heals.Put(plan.ItemRule{Binding: b, Key: it.Key}, h)
@@ -91,12 +84,12 @@ func (Family) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *p
 }
 
 // Tell implements plan.Family: an image says nothing more than its effects.
-func (Family) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
+func (kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
 
 // Digest implements plan.Family.
-func (Family) Digest(values []change.Value) string { return change.Digest(values...) }
+func (kind) Digest(values []change.Value) string { return change.Digest(values...) }
 
 // Covered implements plan.Family.
-func (Family) Covered(b *plan.Binding, digest string, img change.Image) []string {
+func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
 	return plan.AllOrNone(b, digest, img)
 }
