@@ -1,13 +1,9 @@
 package projections
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
-	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -42,17 +38,11 @@ func Explain(set *rules.Set, rec change.Record) Explanation {
 			x.Lines = append(x.Lines, explainMove(p, mv, id)...)
 		}
 	}
-	for id := range plan.PartOf[mirrors.Changes](pl).Heals.All() {
-		x.add(id.Binding, "its mirror item was written by somebody else or by the engine", "check "+id.Key.String()+" against the ledger, and restore it if it differs")
-	}
-	for id, f := range plan.PartOf[copies.Changes](pl).FanOuts.All() {
-		x.add(id.Binding, fmt.Sprintf("%s changed", listed(id.Rule.Reads)), "set "+listed(id.Rule.Writes)+" on every "+id.Rule.Target.Name+" of "+id.Key.String()+goneNote(f))
-	}
-	for id, f := range plan.PartOf[copies.Changes](pl).Fills.All() {
-		x.Lines = append(x.Lines, explainChild(id, f))
-	}
-	for g := range pl.Rollups.All() {
-		x.add(g.Binding, "its display attribute was written by somebody else", rollUpNote(g))
+	for _, r := range set.Rules {
+		b := p.Of(r)
+		b.Family.Explain(pl, b, func(effect, write string) {
+			x.Lines = append(x.Lines, ExplainLine{r.Name, effect, write})
+		})
 	}
 	slices.SortStableFunc(x.Lines, func(a, b ExplainLine) int {
 		return slices.Compare([]string{a.Rule, a.Effect}, []string{b.Rule, b.Effect})
@@ -70,32 +60,6 @@ func entityOf(set *rules.Set, key change.Key, img change.Image) string {
 	return ""
 }
 
-func (x *Explanation) add(b *plan.Binding, effect, write string) {
-	x.Lines = append(x.Lines, ExplainLine{b.Rule.Name, effect, write})
-}
-
-func goneNote(f *copies.FanOut) string {
-	if f.Deleted {
-		return ", which is gone"
-	}
-	return ""
-}
-
-func explainChild(id plan.ItemRule, f *copies.Fill) ExplainLine {
-	line := ExplainLine{Rule: id.Rule.Name}
-	switch {
-	case f.Bad != nil:
-		line.Effect, line.Write = "cannot name its parent: "+f.Bad.Reason, "park it ("+f.Bad.Code+")"
-	case f.Gone:
-		line.Effect, line.Write = "the child is gone", "drop its reference"
-	case !f.Refers:
-		line.Effect, line.Write = "refers to no parent", "take "+listed(id.Rule.Writes)+" off"
-	default:
-		line.Effect, line.Write = "refers to "+f.Parent.String(), "set "+listed(id.Rule.Writes)+" from it"
-	}
-	return line
-}
-
 func explainMove(p *plan.Planner, mv *plan.Move, id string) []ExplainLine {
 	old, had := mv.Old[id]
 	new, has := mv.New[id]
@@ -108,64 +72,14 @@ func explainMove(p *plan.Planner, mv *plan.Move, id string) []ExplainLine {
 		name = b.Rule.Name
 	}
 	var lines []ExplainLine
-	if had && !(has && new.Kind == old.Kind && new.Kind == plan.Mirrored && new.Target == old.Target) {
-		lines = append(lines, ExplainLine{name, "takes back " + describe(old), undoNote(p, id, old)})
+	if had {
+		if w := p.WordsOf(id, old); !has || w.Place == "" || w.Place != p.WordsOf(id, new).Place {
+			lines = append(lines, ExplainLine{name, "takes back " + w.What, w.Undo})
+		}
 	}
 	if has {
-		lines = append(lines, ExplainLine{name, "asks for " + describe(new), redoNote(p, id, new)})
+		w := p.WordsOf(id, new)
+		lines = append(lines, ExplainLine{name, "asks for " + w.What, w.Redo})
 	}
 	return lines
-}
-
-func describe(f plan.Effect) string {
-	switch f.Kind {
-	case plan.Contribution:
-		return f.Amount.String() + " in " + f.Group
-	case plan.Mirrored:
-		return "mirror item " + f.Target.String()
-	case plan.Located:
-		return "being found as " + f.Value
-	}
-	return "nothing, being unreadable: " + f.Parked.Reason
-}
-
-func undoNote(p *plan.Planner, id string, f plan.Effect) string {
-	switch f.Kind {
-	case plan.Contribution:
-		return rollUpNote(plan.GroupRef{Binding: p.ByID(id), Group: f.Group})
-	case plan.Mirrored:
-		return "delete " + f.Target.String()
-	}
-	return "clear it in the state table"
-}
-
-func redoNote(p *plan.Planner, id string, f plan.Effect) string {
-	switch f.Kind {
-	case plan.Contribution:
-		return rollUpNote(plan.GroupRef{Binding: p.ByID(id), Group: f.Group})
-	case plan.Mirrored:
-		return "set " + listed(slices.Sorted(maps.Keys(f.Content))) + " on " + f.Target.String()
-	case plan.Parked:
-		return "park it (" + f.Parked.Code + ")"
-	}
-	return "write it to the state table"
-}
-
-func rollUpNote(g plan.GroupRef) string {
-	target := g.Group
-	if g.Rule.ByUnique {
-		target = g.Rule.Target.Name + " with " + g.Rule.Target.Unique + " " + g.Group
-	}
-	return "roll up " + g.Rule.Writes[0] + " of " + target
-}
-
-func listed(names []string) string {
-	text := ""
-	for i, name := range names {
-		if i > 0 {
-			text += ", "
-		}
-		text += name
-	}
-	return text
 }

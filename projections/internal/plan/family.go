@@ -23,10 +23,22 @@ type Family interface {
 	// effects has none.
 	CanHave(p *Planner, b *Binding, f Effect) bool
 
+	// Words tell people of an effect.
+	Words(b *Binding, f Effect) Words
+	// Explain tells people what a rule asks for in pl beside its effects.
+	Explain(pl *Changes, b *Binding, tell func(effect, write string))
+
 	// Digest digests values of the attributes that a rule writes, for its stamp.
 	Digest(values []change.Value) string
 	// Covered are those of a rule's attributes that hold what the digest of its stamp tells.
 	Covered(b *Binding, digest string, img change.Image) []string
+}
+
+// Words are what people are told of an effect.
+type Words struct {
+	What       string // what the item asks for
+	Undo, Redo string // what is written to take it back, and to bring it into force
+	Place      string // where it is written; an effect that follows another at one place replaces it
 }
 
 // Item is an item that is rederived.

@@ -115,3 +115,26 @@ func (*kind) Digest(values []change.Value) string { return change.Digest(values.
 func (*kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
 	return plan.AllOrNone(b, digest, img)
 }
+
+// Words implements plan.Family.
+func (*kind) Words(b *plan.Binding, f plan.Effect) plan.Words {
+	write := rollUpText(b, f.Group)
+	return plan.Words{What: f.Amount.String() + " in " + f.Group, Undo: write, Redo: write}
+}
+
+func rollUpText(b *plan.Binding, group string) string {
+	target := group
+	if b.Rule.ByUnique {
+		target = b.Rule.Target.Name + " with " + b.Rule.Target.Unique + " " + group
+	}
+	return "roll up " + b.Rule.Writes[0] + " of " + target
+}
+
+// Explain implements plan.Family.
+func (*kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
+	for g := range pl.Rollups.All() {
+		if g.Binding == b {
+			tell("its display attribute was written by another program", rollUpText(b, g.Group))
+		}
+	}
+}

@@ -189,3 +189,35 @@ func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
 	}
 	return names
 }
+
+// Words implements plan.Family: a copy rule has no effects.
+func (kind) Words(*plan.Binding, plan.Effect) plan.Words { return plan.Words{} }
+
+// Explain implements plan.Family.
+func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
+	asked := plan.PartOf[Changes](pl)
+	writes := plan.Listed(b.Rule.Writes)
+	for id, f := range asked.FanOuts.All() {
+		if id.Binding != b {
+			continue
+		}
+		write := "set " + writes + " on every " + b.Rule.Target.Name + " of " + id.Key.String()
+		if f.Deleted {
+			write += ", which is gone"
+		}
+		tell(plan.Listed(b.Rule.Reads)+" changed", write)
+	}
+	for id, f := range asked.Fills.All() {
+		switch {
+		case id.Binding != b:
+		case f.Bad != nil:
+			tell("cannot name its parent: "+f.Bad.Reason, "park it ("+f.Bad.Code+")")
+		case f.Gone:
+			tell("the child is gone", "drop its reference")
+		case !f.Refers:
+			tell("refers to no parent", "take "+writes+" off")
+		default:
+			tell("refers to "+f.Parent.String(), "set "+writes+" from it")
+		}
+	}
+}

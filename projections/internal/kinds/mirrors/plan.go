@@ -1,6 +1,9 @@
 package mirrors
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
@@ -92,4 +95,22 @@ func (kind) Digest(values []change.Value) string { return change.Digest(values..
 // Covered implements plan.Family.
 func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
 	return plan.AllOrNone(b, digest, img)
+}
+
+// Words implements plan.Family.
+func (kind) Words(_ *plan.Binding, f plan.Effect) plan.Words {
+	target := f.Target.String()
+	return plan.Words{
+		What: "mirror item " + target, Undo: "delete " + target,
+		Redo: "set " + plan.Listed(slices.Sorted(maps.Keys(f.Content))) + " on " + target, Place: target,
+	}
+}
+
+// Explain implements plan.Family.
+func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
+	for id := range plan.PartOf[Changes](pl).Heals.All() {
+		if id.Binding == b {
+			tell("its mirror item was written by another program or by the engine", "check "+id.Key.String()+" against the ledger, and restore it if it differs")
+		}
+	}
 }
