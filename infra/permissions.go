@@ -1,6 +1,8 @@
 package infra
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,22 +25,10 @@ func statements(set *rules.Set, o Options) []statement {
 	if o.Former != nil {
 		all = slices.Concat(all, o.Former.Rules)
 	}
-	has := func(test func(*rules.Rule) bool) bool { return slices.ContainsFunc(all, test) }
-	mirrors := has(func(r *rules.Rule) bool { return r.MakesItems() })
-	copies := has(func(r *rules.Rule) bool { return r.HasParent() })
 	table := []string{"dynamodb:DescribeTable", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
 	why := "What the rules read and write in your table."
-	if mirrors || copies {
-		table = append(table, "dynamodb:ConditionCheckItem")
-		why += " ConditionCheckItem is for mirror and copy rules."
-	}
-	if has(func(r *rules.Rule) bool { return r.HasParent() && r.Collection }) {
-		table = append(table, "dynamodb:Query")
-		why += " Query finds the children of copy rules that lie in their parent's collection."
-	}
-	if mirrors {
-		table = append(table, "dynamodb:DeleteItem")
-		why += " DeleteItem takes mirror items away whose source is gone."
+	for _, need := range needsOf(all) {
+		table, why = append(table, need.Action), why+" "+need.Why
 	}
 	return slices.Concat([]statement{
 		{"Table", why, table, []sub{tableARN(o.Table)}},
@@ -58,6 +48,20 @@ func statements(set *rules.Set, o Options) []statement {
 		{"Traces", "X-Ray; AWS has no narrower resource for these actions.",
 			[]string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, []sub{"*"}},
 	}, o.ruleStatements())
+}
+
+// needsOf are what rules call on the user's table beside what all rules call, each action once.
+func needsOf(all []*rules.Rule) []rules.Need {
+	found := map[rules.Need]bool{}
+	for _, r := range all {
+		for _, need := range r.Form.Needs() {
+			found[need] = true
+		}
+	}
+	order := []string{"dynamodb:ConditionCheckItem", "dynamodb:Query", "dynamodb:DeleteItem"}
+	return slices.SortedFunc(maps.Keys(found), func(a, b rules.Need) int {
+		return cmp.Or(slices.Index(order, a.Action)-slices.Index(order, b.Action), cmp.Compare(a.Why, b.Why))
+	})
 }
 
 // replayStatements are all that the function may do that replays: what the other

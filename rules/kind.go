@@ -25,6 +25,24 @@ type Form interface {
 	Meaning() []string
 	// Says returns what Compare compares beside what all rules have.
 	Says() []Said
+	// Cost returns what one change of a source costs.
+	Cost() Cost
+	// Replays says what a replay that brings the rule into force does, after "needs replay: ".
+	Replays() string
+	// Needs returns what the rule calls on the user's table beside what all rules call.
+	Needs() []Need
+}
+
+// Cost is what one change costs for items of up to 1 KB.
+type Cost struct {
+	WriteUnits int
+	Text       string // more exactly
+}
+
+// Need is an action of DynamoDB that a rule takes on the user's table.
+type Need struct {
+	Action string // e.g. "dynamodb:Query"
+	Why    string // a sentence that names the action
 }
 
 // Said is one thing that a rule says, under the key of the rule file that says it.

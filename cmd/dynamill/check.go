@@ -142,25 +142,14 @@ func summarize(rule *rules.Rule) ruleSummary {
 		Reads:  []attributeNames{{rule.Source.Name, notNil(rule.Reads)}},
 		Writes: attributeNames{rule.Target.Name, notNil(rule.Writes)},
 	}
-	switch {
-	case rule.HasParent():
+	if rule.HasParent() {
 		s.Reads = append(s.Reads, attributeNames{rule.Target.Name, notNil(rule.JoinReads)})
-		s.WriteUnits, s.Cost = 1, "1 WU per child and KB"
-		if !rule.Collection {
-			s.Cost += " + 1 WU per child that comes, goes or changes its parent"
-		}
-	case rule.MakesItems():
-		s.WriteUnits, s.Cost = 4, "2 + 2 WU per change"
-		if !rule.Injective {
-			s.WriteUnits, s.Cost = 6, "2 + 2 WU per change + 2 WU for its claim"
-		}
-	case rule.Displays():
-		s.WriteShards = rule.Suffixes()
-		s.WriteUnits, s.Cost = 2, "2 WU per change + roll-up once per batch and target"
-		if rule.Suffixes() > 1 {
-			s.Cost += fmt.Sprintf(", %d write shards", rule.Suffixes())
-		}
 	}
+	if rule.Displays() {
+		s.WriteShards = rule.Suffixes()
+	}
+	cost := rule.Form.Cost()
+	s.WriteUnits, s.Cost = cost.WriteUnits, cost.Text
 	return s
 }
 

@@ -45,18 +45,7 @@ func planDetails(r projections.RuleChange, set *rules.Set) []string {
 }
 
 // adds says what replaying a rule writes.
-func adds(r *rules.Rule) []string {
-	written := strings.Join(r.Writes, ", ")
-	switch {
-	case r.HasParent():
-		return []string{fmt.Sprintf("needs replay: writes %s on every %s, as it comes by", written, r.Target.Name)}
-	case r.MakesItems():
-		return []string{fmt.Sprintf("needs replay: writes %s items for %s, as they come by", r.Target.Name, r.Source.Name)}
-	case r.Displays():
-		return []string{fmt.Sprintf("needs replay: reads every %s, then shows %s on every %s; what stands there is shown until then", r.Source.Name, written, r.Target.Name)}
-	}
-	return nil
-}
+func adds(r *rules.Rule) []string { return []string{"needs replay: " + r.Form.Replays()} }
 
 // moves says what is taken back of a rule that means something else now, or is gone (next is nil).
 func moves(former, next *rules.Rule, set *rules.Set) []string {

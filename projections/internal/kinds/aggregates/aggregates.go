@@ -130,3 +130,21 @@ func (f *Form) Meaning() []string { return []string{fmt.Sprintf("as %q", f.rule.
 
 // Says returns nothing: how many suffixes there are is no difference of meaning.
 func (f *Form) Says() []rules.Said { return nil }
+
+// Cost implements rules.Form.
+func (f *Form) Cost() rules.Cost {
+	c := rules.Cost{WriteUnits: 2, Text: "2 WU per change + roll-up once per batch and target"}
+	if f.writeShards > 1 {
+		c.Text += fmt.Sprintf(", %d write shards", f.writeShards)
+	}
+	return c
+}
+
+// Replays implements rules.Form.
+func (f *Form) Replays() string {
+	return fmt.Sprintf("reads every %s, then shows %s on every %s; what stands there is shown until then",
+		f.rule.Source.Name, f.rule.Writes[0], f.rule.Target.Name)
+}
+
+// Needs implements rules.Form.
+func (f *Form) Needs() []rules.Need { return nil }

@@ -5,6 +5,7 @@ package copies
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/rules"
@@ -111,4 +112,27 @@ func (f *Form) Meaning() []string {
 // Says returns the substitutes.
 func (f *Form) Says() []rules.Said {
 	return []rules.Said{{Key: "if_missing", Text: rules.ConstantsText(f.IfMissing)}}
+}
+
+// Cost implements rules.Form.
+func (f *Form) Cost() rules.Cost {
+	c := rules.Cost{WriteUnits: 1, Text: "1 WU per child and KB"}
+	if !f.rule.Collection {
+		c.Text += " + 1 WU per child that comes, goes or changes its parent"
+	}
+	return c
+}
+
+// Replays implements rules.Form.
+func (f *Form) Replays() string {
+	return fmt.Sprintf("writes %s on every %s, as it comes by", strings.Join(f.rule.Writes, ", "), f.rule.Target.Name)
+}
+
+// Needs implements rules.Form.
+func (f *Form) Needs() []rules.Need {
+	all := []rules.Need{{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror and copy rules."}}
+	if f.rule.Collection {
+		all = append(all, rules.Need{Action: "dynamodb:Query", Why: "Query finds the children of copy rules that lie in their parent's collection."})
+	}
+	return all
 }

@@ -98,3 +98,24 @@ func (f *Form) Meaning() []string {
 
 // Says returns nothing: a mirror rule says what all rules say.
 func (f *Form) Says() []rules.Said { return nil }
+
+// Cost implements rules.Form.
+func (f *Form) Cost() rules.Cost {
+	if !f.rule.Injective {
+		return rules.Cost{WriteUnits: 6, Text: "2 + 2 WU per change + 2 WU for its claim"}
+	}
+	return rules.Cost{WriteUnits: 4, Text: "2 + 2 WU per change"}
+}
+
+// Replays implements rules.Form.
+func (f *Form) Replays() string {
+	return fmt.Sprintf("writes %s items for %s, as they come by", f.rule.Target.Name, f.rule.Source.Name)
+}
+
+// Needs implements rules.Form.
+func (f *Form) Needs() []rules.Need {
+	return []rules.Need{
+		{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror and copy rules."},
+		{Action: "dynamodb:DeleteItem", Why: "DeleteItem takes mirror items away whose source is gone."},
+	}
+}
