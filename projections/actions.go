@@ -16,13 +16,9 @@ func (e *Engine) actionWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem
 	case plan.AddLocator, plan.RemoveLocator:
 		return e.locatorWrite(mv, a)
 	case plan.Park:
-		return ddb.TransactWriteItem{Put: &ddb.Put{
-			TableName: &e.stateTable, Item: e.parkedRow(parkedID(a.ID, a.Target), a.ID, a.Target, mv.Position, a.Effect.Parked),
-		}}
+		return e.putPart(e.parkedRow(parkedID(a.ID, a.Target), a.ID, a.Target, mv.Position, a.Effect.Parked), "", newExpression())
 	case plan.Unpark:
-		return ddb.TransactWriteItem{Delete: &ddb.Delete{
-			TableName: &e.stateTable, Key: parkedKey(parkedID(a.ID, a.Target)).attributes(),
-		}}
+		return e.deletePart(parkedKey(parkedID(a.ID, a.Target)), "", newExpression())
 	}
 	return e.mirrorWrite(a, entryVersion(mv))
 }
@@ -86,14 +82,14 @@ func (e *Engine) placeIs(c *expression, a plan.Action) string {
 		}
 	case a.Kind == plan.SpareMirror && a.Place != plan.PlaceFree: // it carries no stamp to take off
 		condition += c.sprintf(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))",
-			a.Stamp, a.Stamp, textValue(plan.StampContext(e.incarnation, a.Target, "")+" "))
+			a.Stamp, a.Stamp, textValue(plan.StampContext(e.planner.Incarnation, a.Target, "")+" "))
 	}
 	return condition
 }
 
 // upsert writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.
 func (e *Engine) upsert(t *targetWrite, a plan.Action, v plan.Version) {
-	t.stamp(plan.Stamp{Context: plan.StampContext(e.incarnation, a.Target, ""), Version: v, Digest: a.Effect.Digest})
+	t.stamp(plan.Stamp{Context: plan.StampContext(e.planner.Incarnation, a.Target, ""), Version: v, Digest: a.Effect.Digest})
 	if a.Place == plan.PlaceFree {
 		t.put(plan.MadeAttribute, change.String(plan.MadeMark(a.Target)))
 	}
@@ -116,10 +112,7 @@ func (e *Engine) locatorWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteIte
 	} else {
 		update += c.sprintf(" DELETE %n %v", "items", members)
 	}
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: locatorKey(locator, a.Effect.Value).attributes(), UpdateExpression: &update,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	return e.updatePart(locatorKey(locator, a.Effect.Value), update, "", c)
 }
 
 // sumWrite adds to one accumulator: that of a suffix, or so many after it. The count of
@@ -131,8 +124,5 @@ func (e *Engine) sumWrite(s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
 	}
 	c := newExpression()
 	update := c.sprintf("ADD %n %v, %n %v", "value", attributes.ToTable(change.Number(s.Delta.String())), "operations", numberValue(1))
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: accumulatorKey(s.Group, suffix).attributes(),
-		UpdateExpression: &update, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	return e.updatePart(accumulatorKey(s.Group, suffix), update, "", c)
 }

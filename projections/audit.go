@@ -35,7 +35,8 @@ type AuditConfig struct {
 // reads only; its methods that mend (MendSum, ClearParked, ...) write under the
 // same guards as the engine. It is safe for concurrent use.
 type Audit struct {
-	tables
+	ruleReader
+	tables  *tables
 	auditor *audit.Auditor
 	waiting []string // rules that are not live: their counts and sums are not judged
 	seen    auditSeen
@@ -49,10 +50,10 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Audit{tables: tables{
-		reader: reader{reads: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable}, client: cfg.Client, logger: cfg.Logger,
-	}}
-	tableID, err := a.describeTable(ctx, cfg.Rules)
+	ts := newTables(cfg.Client, nil, cfg.Table, cfg.StateTable)
+	a := &Audit{ruleReader: ruleReader{reader: ts.reader}, tables: ts}
+	a.planner = &plan.Planner{CanExist: a.canExist}
+	tableID, err := describeTable(ctx, a.tables, cfg.Rules)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 // readShown tells which live rules' sums are shown everywhere: not those that a
 // scan has still to show.
 func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) bool, error) {
-	if ahead || a.incarnation == "" {
+	if ahead || a.planner.Incarnation == "" {
 		return func(*plan.Binding) bool { return true }, nil
 	}
 	cursor, err := a.readCursor(ctx)
@@ -105,46 +106,46 @@ func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) 
 
 // checkEpoch makes sure that the rules are those that were judged by: under others, everything else is right.
 func (a *Audit) checkEpoch(ctx context.Context) error {
-	if a.incarnation == "" {
+	if a.planner.Incarnation == "" {
 		return nil
 	}
 	table, err := a.readTableItem(ctx)
 	if err != nil {
 		return err
 	}
-	if int(numberOf(table["epoch"])) != a.epoch || textOf(table["incarnation"]) != a.incarnation {
+	if int(numberOf(table["epoch"])) != a.planner.Epoch || textOf(table["incarnation"]) != a.planner.Incarnation {
 		return ErrEpochMoved
 	}
 	return nil
 }
 
 // readForAudit reads the registry; of a table that has none it knows nothing, where that is allowed.
-func (ts *tables) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]row, error) {
-	_, err := ts.stateTableActive(ctx)
+func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]row, error) {
+	_, err := a.tables.stateTableActive(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		if ahead {
 			return nil, nil
 		}
-		return nil, &SetupError{fmt.Sprintf("there is no state table %s", ts.stateTable), notRunYet, err}
+		return nil, &SetupError{fmt.Sprintf("there is no state table %s", a.stateTable), notRunYet, err}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("state table %s: %w", ts.stateTable, err)
+		return nil, fmt.Errorf("state table %s: %w", a.stateTable, err)
 	}
-	table, known, err := ts.readRegistry(ctx)
+	table, known, err := a.readRegistry(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case table == nil && ahead:
 		return nil, nil
 	case table == nil:
-		return nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", ts.stateTable), Remedy: notRunYet}
+		return nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", a.stateTable), Remedy: notRunYet}
 	case textOf(table["tableId"]) != tableID:
 		return nil, &SetupError{
-			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", ts.stateTable, textOf(table["table"]), textOf(table["tableId"]), ts.table, tableID),
+			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", a.stateTable, textOf(table["table"]), textOf(table["tableId"]), a.table, tableID),
 			Remedy:  "name another one with --state-table, or delete it if that table is gone",
 		}
 	}
-	ts.incarnation, ts.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
+	a.planner.Incarnation, a.planner.Epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
 	return known, nil
 }
 
@@ -172,7 +173,7 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row)
 		m.ids[r] = freeName(r.Name, taken)
 		taken[m.ids[r]] = true
 	}
-	a.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: a.incarnation, Epoch: a.epoch, CanExist: a.canExist}
+	a.planner.Bindings = plan.Bind(cfg.Rules, m.ids)
 	a.planner.AddFormer(formers...)
 	for _, b := range formers {
 		b.Retired.Store(cfg.Ahead || b.Cleaned.Load()) // what is being taken back is not judged

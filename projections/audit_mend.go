@@ -44,29 +44,21 @@ func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 	key, c := accumulatorKey(g, 0), newExpression()
 	condition := whole(c.same("operations", attributes.FromTable(t.rows[key]["operations"])))
 	add := c.sprintf("ADD %n %v, %n %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", numberValue(max(1, ahead-t.operations)))
-	items := []ddb.TransactWriteItem{a.mendRow(key, add, condition, c)}
+	items := []ddb.TransactWriteItem{a.updatePart(key, add, condition, c)}
 	for _, torn := range t.torn[:min(len(t.torn), setChecksMax)] {
 		operations := countOf(t.rows[torn]["operations"])
 		c := newExpression()
 		condition := whole(c.sameAs(t.rows[torn], "value", "operations"))
 		if torn != key {
 			reset := c.sprintf("SET %n = %v, %n = %v", "value", numberValue(0), "operations", numberValue(operations))
-			items = append(items, a.mendRow(torn, reset, condition, c))
+			items = append(items, a.updatePart(torn, reset, condition, c))
 			continue
 		}
 		set := c.sprintf("SET %n = %v, %n = %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", numberValue(operations+max(1, ahead-t.operations)))
-		items[0] = a.mendRow(key, set, condition, c)
+		items[0] = a.updatePart(key, set, condition, c)
 	}
 	items = append(items, stuck[:min(len(stuck), plan.TransactActionsMax-len(items))]...)
-	return a.mended(a.transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, items))
-}
-
-// mendRow writes on one row of the state table, if it is as it was read.
-func (a *Audit) mendRow(key stateKey, update, condition string, c *expression) ddb.TransactWriteItem {
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &a.stateTable, Key: key.attributes(), UpdateExpression: &update, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	return a.mended(a.tables.transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, items))
 }
 
 // sameAs are further conditions: that a row still holds in these attributes what was seen.
@@ -93,7 +85,7 @@ func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
 	if _, ok := left["rederived"]; !ok {
 		set += " REMOVE " + c.name("rederived")
 	}
-	return a.mended(a.transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), nil, []ddb.TransactWriteItem{a.mendRow(key, set, condition, c)}))
+	return a.mended(a.tables.transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), nil, []ddb.TransactWriteItem{a.updatePart(key, set, condition, c)}))
 }
 
 // mended says what became of a mending transaction.
@@ -163,9 +155,7 @@ func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
 	} else {
 		update += " REMOVE " + c.list([]string{attribute, "listed"})
 	}
-	items := []ddb.TransactWriteItem{a.mendRow(key, update, condition, c), {Delete: &ddb.Delete{
-		TableName: &a.stateTable, Key: s.rowsOf(r.Suspect)[1].attributes(),
-	}}}
+	items := []ddb.TransactWriteItem{a.updatePart(key, update, condition, c), a.deletePart(s.rowsOf(r.Suspect)[1], "", newExpression())}
 	for _, member := range s.membersOf(r.Suspect)[:min(setChecksMax, len(s.membersOf(r.Suspect)))] {
 		check, err := s.entryCheck(change.ParseKey(member))
 		if err != nil {
@@ -173,7 +163,7 @@ func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
 		}
 		items = append(items, check)
 	}
-	return a.mended(a.transact(ctx, "mending "+key.partition, []string{r.Suspect.Rule}, items))
+	return a.mended(a.tables.transact(ctx, "mending "+key.partition, []string{r.Suspect.Rule}, items))
 }
 
 // entryCheck checks that a ledger entry is as it was read.
@@ -181,11 +171,8 @@ func (s *auditRead) entryCheck(item change.Key) (ddb.TransactWriteItem, error) {
 	key := entryKey(item)
 	ent, err := s.readEntry(s.rows[key])
 	c := newExpression()
-	condition := c.entryIs(ent)
-	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-		TableName: &s.stateTable, Key: key.attributes(), ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}, err
+	condition := entryIs(c, ent)
+	return s.checkPart(key, condition, c), err
 }
 
 // setShownAhead is a count of changes with which no stamp is as high as what is shown by it next.
@@ -230,7 +217,7 @@ func (a *Audit) PruneReference(ctx context.Context, r drift.Reading) (bool, erro
 	key := s.rowsOf(r.Suspect)[0]
 	c := newExpression()
 	condition := whole(c.sameAs(s.rows[key], "at"))
-	return true, a.deleteState(ctx, r.Suspect.Rule, "pruning a reference", key, condition, c)
+	return true, a.tables.deleteState(ctx, r.Suspect.Rule, "pruning a reference", key, condition, c)
 }
 
 // DropTorn deletes a parent's position that no fan-out would ever be higher than,
@@ -245,5 +232,5 @@ func (a *Audit) DropTorn(ctx context.Context, r drift.Reading) (bool, error) {
 	key := s.rowsOf(r.Suspect)[0]
 	c := newExpression()
 	condition := whole(c.sameAs(s.rows[key], "at", "rule", "parent", "refill", "changes"))
-	return true, a.deleteState(ctx, r.Suspect.Rule, "dropping a torn row of "+r.Suspect.Item.String(), key, condition, c)
+	return true, a.tables.deleteState(ctx, r.Suspect.Rule, "dropping a torn row of "+r.Suspect.Item.String(), key, condition, c)
 }

@@ -71,10 +71,7 @@ func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) 
 	}
 	key, c := s.rowsOf(r.Suspect)[0], newExpression()
 	condition := whole(c.sameAs(s.rows[key], "parking", "code"))
-	items := []ddb.TransactWriteItem{{Delete: &ddb.Delete{
-		TableName: &a.stateTable, Key: key.attributes(), ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}}
+	items := []ddb.TransactWriteItem{a.deletePart(key, condition, c)}
 	child := s.childOf(r.Suspect)
 	switch {
 	case child.Binding == nil || child.Rule.Kind != rules.Copy:
@@ -90,5 +87,5 @@ func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) 
 	case a.canExist(r.Suspect.Item):
 		items = append(items, a.stillNamed(child, s.items[r.Suspect.Item]))
 	}
-	return a.mended(a.transact(ctx, "clearing what is parked of "+r.Suspect.Item.String(), []string{r.Suspect.Rule}, items))
+	return a.mended(a.tables.transact(ctx, "clearing what is parked of "+r.Suspect.Item.String(), []string{r.Suspect.Rule}, items))
 }

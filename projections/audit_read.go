@@ -48,7 +48,7 @@ type auditRead struct {
 }
 
 func (s *auditRead) fetchRows(ctx context.Context, keys []stateKey) error {
-	if len(keys) == 0 || s.incarnation == "" { // of a table without a registry there is nothing to read
+	if len(keys) == 0 || s.planner.Incarnation == "" { // of a table without a registry there is nothing to read
 		return nil
 	}
 	found, err := s.readState(ctx, "reading the state of suspects", keys)

@@ -52,7 +52,7 @@ func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[pla
 		}
 	}
 	totals := map[plan.GroupRef]auditTotal{}
-	if a.incarnation == "" || len(groups) == 0 {
+	if a.planner.Incarnation == "" || len(groups) == 0 {
 		return totals, nil
 	}
 	rows, err := a.readState(ctx, "reading accumulators", totalKeys(groups))

@@ -101,8 +101,8 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) erro
 	if key.sort != id.Key.String() {
 		set += c.sprintf(", %n = %v", "child", textValue(id.Key.String()))
 	}
-	condition := c.copiedBefore(id.Binding, "<", at)
-	_, err := e.update(ctx, id.ID, "putting a reference to "+f.Parent.String(), e.stateUpdate(key, set, condition, c))
+	condition := copiedBefore(c, id.Binding, "<", at)
+	_, err := e.tables.update(ctx, id.ID, "putting a reference to "+f.Parent.String(), e.tables.stateUpdate(key, set, condition, c))
 	return err
 }
 
@@ -118,12 +118,12 @@ func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *plan.Fi
 		}
 		child := items[id.Key]
 		pid := parkedID(id.ID, id.Key)
-		write := ddb.TransactWriteItem{Delete: &ddb.Delete{TableName: &e.stateTable, Key: parkedKey(pid).attributes()}}
+		write := e.deletePart(parkedKey(pid), "", newExpression())
 		bad := e.badChild(id, child)
 		if bad != nil {
-			write = ddb.TransactWriteItem{Put: &ddb.Put{TableName: &e.stateTable, Item: e.parkedRow(pid, id.ID, id.Key, f.Position, bad)}}
+			write = e.putPart(e.parkedRow(pid, id.ID, id.Key, f.Position, bad), "", newExpression())
 		}
-		err = e.transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID}, []ddb.TransactWriteItem{write, e.stillNamed(id, child)})
+		err = e.tables.transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID}, []ddb.TransactWriteItem{write, e.stillNamed(id, child)})
 		if err == nil && bad != nil {
 			e.noteParked(ctx, id.ID, id.Key, bad)
 		}
@@ -135,7 +135,7 @@ func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *plan.Fi
 }
 
 // badChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
-func (rd *reader) badChild(id plan.ItemRule, child change.Item) *rules.ItemError {
+func (rd *ruleReader) badChild(id plan.ItemRule, child change.Item) *rules.ItemError {
 	if child == nil {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (rd *reader) badChild(id plan.ItemRule, child change.Item) *rules.ItemError
 }
 
 // stillNamed checks that an item names its entity and its parent as it did when it was read.
-func (rd *reader) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
+func (rd *ruleReader) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
 	c := newExpression()
 	condition := c.sprintf("attribute_not_exists(%n)", rd.partitionKey)
 	if seen != nil {
@@ -189,7 +189,7 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *plan.Fill) 
 		}
 		c := newExpression()
 		condition := c.sprintf("%n < %v", "at", textValue(string(plan.VersionAt(id.Epoch, f.Position))))
-		if err := e.deleteState(ctx, id.ID, "dropping a reference to "+parent.String(), referenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
+		if err := e.tables.deleteState(ctx, id.ID, "dropping a reference to "+parent.String(), referenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
 			return err
 		}
 	}
@@ -239,7 +239,7 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 }
 
 // parentItem is the parent, provided that the item under its key is of the parent's entity.
-func (rd *reader) parentItem(b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
+func (rd *ruleReader) parentItem(b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
 	it, ok := items[key]
 	if !ok {
 		return nil
@@ -269,7 +269,7 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, ch
 		at = plan.VersionAt(id.Epoch, change.Position{})
 	}
 	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.Rederived(1), values: id.Rule.Copied(parent)}
-	context := plan.StampContext(w.incarnation, id.Key, f.Parent.String())
+	context := plan.StampContext(w.planner.Incarnation, id.Key, f.Parent.String())
 	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
 		if digest := plan.DigestValues(id.Rule, pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
 			return false, nil // it has what the parent says
@@ -291,7 +291,7 @@ func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key,
 		if refers = e.refersTo(pw, key, child); !refers {
 			return settled, nil
 		}
-		context := plan.StampContext(e.incarnation, key, pw.parent.String())
+		context := plan.StampContext(e.planner.Incarnation, key, pw.parent.String())
 		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) {
 			return settled, nil // a later state of the parent is there already
 		}
@@ -303,7 +303,7 @@ func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key,
 }
 
 // refersTo reports whether an item is a child of the parent.
-func (rd *reader) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
+func (rd *ruleReader) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
 	if child == nil {
 		return false
 	}
@@ -318,7 +318,7 @@ func (rd *reader) refersTo(pw parentWrite, key change.Key, child change.Image) b
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
 // moved since it was read, standing is the child as it is.
 func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended outcome, standing change.Image, err error) {
-	s := plan.Stamp{Context: plan.StampContext(e.incarnation, key, pw.parent.String()), Version: pw.version, Digest: plan.DigestValues(pw.b.Rule, pw.values)}
+	s := plan.Stamp{Context: plan.StampContext(e.planner.Incarnation, key, pw.parent.String()), Version: pw.version, Digest: plan.DigestValues(pw.b.Rule, pw.values)}
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
 		return written, nil, nil
 	}

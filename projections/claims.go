@@ -82,7 +82,7 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *plan.Move, suffix int) (b
 			items, parts = append(items, e.claimedWrite(mv, a, version)), append(parts, partOf(mv, a))
 		}
 	}
-	if err := e.transact(ctx, "applying a ledger transaction with claims", ownersOf(parts), items); err != nil {
+	if err := e.tables.transact(ctx, "applying a ledger transaction with claims", ownersOf(parts), items); err != nil {
 		again, err := e.afterFailure(ctx, err, []*plan.Move{mv}, parts, suffix)
 		return len(again) > 0, err
 	}
@@ -109,7 +109,9 @@ func (cs claimSet) with(source string, claim bool) claimSet {
 
 // claimsVersion is the version of a mirror item with claims. They change with
 // every move of every source, so it rises also where an older source wins again.
-func (e *Engine) claimsVersion(cs claimSet) plan.Version { return plan.VersionOf(e.epoch, cs.changes) }
+func (e *Engine) claimsVersion(cs claimSet) plan.Version {
+	return plan.VersionOf(e.planner.Epoch, cs.changes)
+}
 
 func (e *Engine) claimsWrite(source string, t plan.Claim, found, after claimSet) ddb.TransactWriteItem {
 	c := newExpression()
@@ -126,15 +128,11 @@ func (e *Engine) claimsWrite(source string, t plan.Claim, found, after claimSet)
 	if len(remove) > 0 {
 		set += " REMOVE " + c.list(remove)
 	}
-	condition := c.claimsAre(found)
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: claimsKey(t.Binding, t.Target).attributes(),
-		UpdateExpression: &set, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	condition := claimsAre(c, found)
+	return e.updatePart(claimsKey(t.Binding, t.Target), set, condition, c)
 }
 
-func (c *expression) claimsAre(found claimSet) string {
+func claimsAre(c *expression, found claimSet) string {
 	if found.changes == 0 {
 		return c.sprintf("attribute_not_exists(%n)", "changes")
 	}
@@ -163,7 +161,7 @@ func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target chang
 		if err != nil || len(writes) == 0 {
 			return settled, err
 		}
-		err = e.transact(ctx, doing, []string{b.ID}, writes)
+		err = e.tables.transact(ctx, doing, []string{b.ID}, writes)
 		if err == nil {
 			e.noteApplied(ctx, parts)
 			return settled, nil
@@ -183,7 +181,7 @@ func (e *Engine) targetWrites(ctx context.Context, b *plan.Binding, target chang
 	var writes []ddb.TransactWriteItem
 	var actions []plan.Action
 	place := plan.PlaceOf(b, target, standing)
-	stamped := plan.Stamped(b, plan.StampContext(e.incarnation, target, ""), standing)
+	stamped := plan.Stamped(b, plan.StampContext(e.planner.Incarnation, target, ""), standing)
 	if found.winner() == "" {
 		// While the rule is seeded, a source may still come to claim what was made under a lost state table.
 		if place == plan.PlaceMade && b.Live.Load() || stamped || found.parked {
@@ -205,11 +203,8 @@ func (e *Engine) targetWrites(ctx context.Context, b *plan.Binding, target chang
 		}
 		actions = e.planner.Upsert(mv, b, f, place)
 		c := newExpression()
-		condition := c.entryIs(winner.Entry)
-		writes = append(writes, ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-			TableName: &e.stateTable, Key: entryKey(winner.Key).attributes(), ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		}})
+		condition := entryIs(c, winner.Entry)
+		writes = append(writes, e.checkPart(entryKey(winner.Key), condition, c))
 	}
 	if len(actions) == 0 {
 		return nil, nil, nil
@@ -224,22 +219,16 @@ func (e *Engine) targetWrites(ctx context.Context, b *plan.Binding, target chang
 // claimsCheck checks that the claims of a target are as they were read.
 func (e *Engine) claimsCheck(b *plan.Binding, target change.Key, found claimSet) ddb.TransactWriteItem {
 	c := newExpression()
-	held := c.claimsAre(found)
-	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-		TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), ConditionExpression: &held,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	held := claimsAre(c, found)
+	return e.checkPart(claimsKey(b, target), held, c)
 }
 
 // expiredWrite notes in the claims that DynamoDB's time to live deleted the winner's content.
 func (e *Engine) expiredWrite(b *plan.Binding, target change.Key, found claimSet, f plan.Effect) ddb.TransactWriteItem {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", "expired", textValue(f.Digest))
-	held := c.claimsAre(found)
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), UpdateExpression: &set, ConditionExpression: &held,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	held := claimsAre(c, found)
+	return e.updatePart(claimsKey(b, target), set, held, c)
 }
 
 // winnerOf reads the winner's ledger entry, and then what its item asks for; nil if its

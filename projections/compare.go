@@ -57,7 +57,7 @@ func (c *Comparison) Idle() bool {
 // Compare says what a rule file would change against the rules in force. It writes
 // nothing. Where there is no state table, or nothing in it, every rule is new.
 func Compare(ctx context.Context, client InspectClient, stateTable string, set *rules.Set) (*Comparison, error) {
-	rd := &reader{reads: client, stateTable: stateTable}
+	rd := &ruleReader{reader: newReader(client, stateTable)}
 	found := &Comparison{StateTable: stateTable}
 	table, known, err := rd.readRegistry(ctx)
 	if missing := new(ddb.ResourceNotFoundException); err != nil && !errors.As(err, &missing) {

@@ -40,15 +40,12 @@ func (e *Engine) consolidate(ctx context.Context, g plan.GroupRef, suffix int) e
 		c := newExpression()
 		condition := whole(c.same("operations", attributes.FromTable(rows[key]["operations"])))
 		set := c.sprintf("SET %n = %v ADD %n %v", "value", attributes.ToTable(change.Number(value.String())), "operations", numberValue(1))
-		items = append(items, ddb.TransactWriteItem{Update: &ddb.Update{
-			TableName: &e.stateTable, Key: key.attributes(), UpdateExpression: &set, ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		}})
+		items = append(items, e.updatePart(key, set, condition, c))
 	}
 	if total.err != nil || len(items) == 0 || len(items) > plan.TransactActionsMax {
 		return nil
 	}
-	err = e.transact(ctx, "bringing the accumulators of "+g.Group+" together", []string{g.ID}, items)
+	err = e.tables.transact(ctx, "bringing the accumulators of "+g.Group+" together", []string{g.ID}, items)
 	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && refusal(err) == "" {
 		return nil
 	}

@@ -56,10 +56,10 @@ func (e *Engine) settleContention(ctx context.Context, cs contestedSet) error {
 		return nil
 	}
 	items := []ddb.TransactWriteItem{e.listingWrite(cs, contested), e.listedWrite(cs, contested)}
-	err := e.transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
+	err := e.tables.transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
 	if contested && refusal(err) != "" { // the set is full: its row has no room for one attribute more
 		items[1] = e.unmovedSet(cs)
-		err = e.transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
+		err = e.tables.transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
 	}
 	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && refusal(err) == "" {
 		return nil // the set changed since: the worker that changed it settles this
@@ -73,7 +73,7 @@ func (e *Engine) settleContention(ctx context.Context, cs contestedSet) error {
 // listingWrite puts the row of a contested target, or deletes it.
 func (e *Engine) listingWrite(cs contestedSet, contested bool) ddb.TransactWriteItem {
 	if !contested {
-		return ddb.TransactWriteItem{Delete: &ddb.Delete{TableName: &e.stateTable, Key: parkedKey(cs.RowID()).attributes()}}
+		return e.deletePart(parkedKey(cs.RowID()), "", newExpression())
 	}
 	r := parkedKey(cs.RowID()).attributes()
 	r["id"], r["rule"], r["code"] = textValue(cs.RowID()), textValue(cs.ID), textValue(cs.Code())
@@ -84,7 +84,7 @@ func (e *Engine) listingWrite(cs contestedSet, contested bool) ddb.TransactWrite
 	} else {
 		r["item"] = textValue(cs.Target.String())
 	}
-	return ddb.TransactWriteItem{Put: &ddb.Put{TableName: &e.stateTable, Item: r}}
+	return e.putPart(r, "", newExpression())
 }
 
 // listedWrite notes in a set that its target is listed, or that it is not, provided
@@ -95,21 +95,15 @@ func (e *Engine) listedWrite(cs contestedSet, contested bool) ddb.TransactWriteI
 	if contested {
 		update = c.sprintf("SET %n = %v", "listed", &ddb.AttributeValueMemberBOOL{Value: true})
 	}
-	condition := c.claimsAre(claimSet{changes: cs.changes})
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: cs.set.attributes(), UpdateExpression: &update, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	condition := claimsAre(c, claimSet{changes: cs.changes})
+	return e.updatePart(cs.set, update, condition, c)
 }
 
 // unmovedSet checks that a set did not change since it was read.
 func (e *Engine) unmovedSet(cs contestedSet) ddb.TransactWriteItem {
 	c := newExpression()
-	condition := c.claimsAre(claimSet{changes: cs.changes})
-	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-		TableName: &e.stateTable, Key: cs.set.attributes(), ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	condition := claimsAre(c, claimSet{changes: cs.changes})
+	return e.checkPart(cs.set, condition, c)
 }
 
 // settleLocator settles the contention of the locator by which an aggregate finds its target.
@@ -168,7 +162,7 @@ func setRowOf(t audit.ContestedTarget) stateKey {
 const claimantSetsMax = 100
 
 // readClaimants reads the items that claim the contested targets among parked records.
-func (rd *reader) readClaimants(ctx context.Context, page []Parked) error {
+func (rd *ruleReader) readClaimants(ctx context.Context, page []Parked) error {
 	for part := range slices.Chunk(page, claimantSetsMax) {
 		if err := rd.readClaimantsOf(ctx, part); err != nil {
 			return err
@@ -177,7 +171,7 @@ func (rd *reader) readClaimants(ctx context.Context, page []Parked) error {
 	return nil
 }
 
-func (rd *reader) readClaimantsOf(ctx context.Context, page []Parked) error {
+func (rd *ruleReader) readClaimantsOf(ctx context.Context, page []Parked) error {
 	var keys []stateKey
 	for i := range page {
 		if t := page[i].contested; t != nil {

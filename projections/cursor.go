@@ -58,7 +58,7 @@ func cursorKey() stateKey { return stateKey{registryPartition, registrySeeding} 
 // lost state table has left, nothing counts but its changes, and that a scan was under
 // way which shows what is live: the rules that it was for stay live, and no other scan
 // would show them.
-func (rd *reader) readCursor(ctx context.Context) (seedCursor, error) {
+func (rd *ruleReader) readCursor(ctx context.Context) (seedCursor, error) {
 	rows, err := rd.readState(ctx, "reading the seeding cursor", []stateKey{cursorKey()})
 	if err != nil {
 		return seedCursor{}, err
@@ -66,10 +66,10 @@ func (rd *reader) readCursor(ctx context.Context) (seedCursor, error) {
 	return rd.cursorOf(rows[cursorKey()]), nil
 }
 
-func (rd *reader) cursorOf(r row) seedCursor {
+func (rd *ruleReader) cursorOf(r row) seedCursor {
 	c := seedCursor{changes: attributes.FromTable(r["changes"])}
 	phase := seedPhase(textOf(r["phase"]))
-	if int(numberOf(r["epoch"])) != rd.epoch || textOf(r["incarnation"]) != rd.incarnation {
+	if int(numberOf(r["epoch"])) != rd.planner.Epoch || textOf(r["incarnation"]) != rd.planner.Incarnation {
 		if phase == phaseShow {
 			c.level, c.phase = everyLevel, phaseShow
 		}
@@ -84,7 +84,7 @@ func (rd *reader) cursorOf(r row) seedCursor {
 
 // isScanPlace reports whether a scan can go on behind a key. Behind another one
 // DynamoDB refuses to look: then the scan begins anew.
-func (rd *reader) isScanPlace(phase seedPhase, last row) bool {
+func (rd *ruleReader) isScanPlace(phase seedPhase, last row) bool {
 	if phase == phaseSweep {
 		return isStateKey(last)
 	}
@@ -94,7 +94,7 @@ func (rd *reader) isScanPlace(phase seedPhase, last row) bool {
 // cursorItem is the cursor as it is stored by its next change.
 func (e *Engine) cursorItem(c seedCursor) row {
 	r := cursorKey().attributes()
-	r["incarnation"], r["epoch"], r["level"] = textValue(e.incarnation), numberValue(int64(e.epoch)), numberValue(int64(c.level))
+	r["incarnation"], r["epoch"], r["level"] = textValue(e.planner.Incarnation), numberValue(int64(e.planner.Epoch)), numberValue(int64(c.level))
 	r["phase"], r["items"] = textValue(string(c.phase)), numberValue(c.items)
 	r["changes"] = attributes.ToTable(raised(c.changes))
 	if len(c.last) > 0 {
@@ -104,7 +104,7 @@ func (e *Engine) cursorItem(c seedCursor) row {
 }
 
 // cursorIs is the condition that the stored cursor is as it was read.
-func (c *expression) cursorIs(cursor seedCursor) string {
+func cursorIs(c *expression, cursor seedCursor) string {
 	return whole(c.same("changes", cursor.changes))
 }
 
@@ -121,8 +121,8 @@ func (e *Engine) dropCursor(ctx context.Context, cursor seedCursor) error {
 
 func (e *Engine) storeCursor(ctx context.Context, cursor seedCursor) error {
 	c := newExpression()
-	condition := c.cursorIs(cursor)
-	err := e.putState(ctx, "", "saving the seeding cursor", &dynamodb.PutItemInput{
+	condition := cursorIs(c, cursor)
+	err := e.tables.putState(ctx, "", "saving the seeding cursor", &dynamodb.PutItemInput{
 		Item: e.cursorItem(cursor), ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	})

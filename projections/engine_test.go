@@ -169,16 +169,16 @@ func TestOpenRefusesWhatItCannotWorkOn(t *testing.T) {
 	setup(err)
 
 	w.seeded()
-	if _, err := w.sim.DeleteTable(w.ctx, &dynamodb.DeleteTableInput{TableName: ptr("app")}); err != nil {
+	if _, err := w.sim.DeleteTable(w.ctx, &dynamodb.DeleteTableInput{TableName: new("app")}); err != nil {
 		t.Fatal(err)
 	}
 	again := newWorld(t, socialRules)
-	d, err := again.sim.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: ptr("app")})
+	d, err := again.sim.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: new("app")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.sim.CreateTable(w.ctx, &dynamodb.CreateTableInput{
-		TableName: ptr("app"), KeySchema: d.Table.KeySchema, AttributeDefinitions: d.Table.AttributeDefinitions, BillingMode: ddb.BillingModePayPerRequest,
+		TableName: new("app"), KeySchema: d.Table.KeySchema, AttributeDefinitions: d.Table.AttributeDefinitions, BillingMode: ddb.BillingModePayPerRequest,
 	}); err != nil {
 		t.Fatal(err)
 	}

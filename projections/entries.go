@@ -10,7 +10,7 @@ import (
 )
 
 // readEntry decodes a ledger entry; nil for an item that is not there.
-func (rd *reader) readEntry(r row) (*plan.Entry, error) {
+func (rd *ruleReader) readEntry(r row) (*plan.Entry, error) {
 	ent, err := rd.planner.ReadEntry(attributes.ItemFromTable(r))
 	if err != nil {
 		return nil, tornError(r, err.Error())
@@ -36,7 +36,7 @@ func effectsValue(fs plan.Effects) ddb.AttributeValue {
 func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 	key := entryKey(mv.Key)
 	item := key.attributes()
-	at, rederived := mv.At(e.epoch)
+	at, rederived := mv.At(e.planner.Epoch)
 	effects := mv.Next()
 	item["at"] = textValue(string(at))
 	item["effects"] = effectsValue(effects)
@@ -62,7 +62,7 @@ func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 	}
 	switch c := newExpression(); {
 	case mv.Exact:
-		put.ConditionExpression = ptr(c.entryIs(mv.Entry))
+		put.ConditionExpression = new(entryIs(c, mv.Entry))
 		put.ExpressionAttributeNames, put.ExpressionAttributeValues = c.names, c.values
 	default:
 		condition := c.sprintf("%n = %v", "effects", effectsValue(mv.Old)) +
@@ -78,7 +78,7 @@ func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 }
 
 // entryIs is the condition that a ledger entry is exactly e.
-func (c *expression) entryIs(e *plan.Entry) string {
+func entryIs(c *expression, e *plan.Entry) string {
 	if e == nil {
 		return "attribute_not_exists(pk)"
 	}

@@ -77,7 +77,7 @@ func (c *expression) list(attributes []string) string {
 // unstampedOr is the condition that the stamp is not one of this context, or not higher
 // than the version of a count. A text above every count of the same rules epoch, or
 // above every epoch, is no stamp.
-func (c *expression) unstampedOr(attribute string, s plan.Stamp) string {
+func unstampedOr(c *expression, attribute string, s plan.Stamp) string {
 	n := c.name(attribute)
 	text := func(v plan.Version) ddb.AttributeValue { return textValue(s.Context + " " + string(v) + " ~") }
 	epoch := s.Version.RulesEpoch()
@@ -97,5 +97,3 @@ func (c *expression) same(attribute string, seen change.Value) string {
 
 // whole makes a condition of further ones.
 func whole(further string) string { return strings.TrimPrefix(further, " AND ") }
-
-func ptr[T any](v T) *T { return &v }

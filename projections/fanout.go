@@ -32,8 +32,8 @@ func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, 
 		write = e.writeReferred
 	}
 	for next = cursor; most > 0; {
-		in.ExclusiveStartKey, in.Limit = next, ptr(int32(most))
-		out, err := attempt(ctx, &e.counters, "looking up the children of "+pw.parent.String(), func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		in.ExclusiveStartKey, in.Limit = next, new(int32(most))
+		out, err := e.query(ctx, "looking up the children of "+pw.parent.String(), in)
 		if err != nil {
 			return referring, nil, err
 		}
@@ -115,7 +115,7 @@ func (e *Engine) fillReferring(ctx context.Context, pw parentWrite, rows []row) 
 // given by its key, else those that have put a reference.
 func (e *Engine) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
 	c := newExpression()
-	in := &dynamodb.QueryInput{TableName: &e.stateTable, ConsistentRead: ptr(true)}
+	in := &dynamodb.QueryInput{TableName: &e.stateTable, ConsistentRead: new(true)}
 	condition := ""
 	if !pw.b.Rule.Collection {
 		condition = c.sprintf("%n = %v", statePartition, textValue(referenceKey(pw.b, pw.parent, change.Key{}).partition))
@@ -183,5 +183,5 @@ func childOf(reference row) change.Key {
 func (e *Engine) pruneReference(ctx context.Context, rule string, reference row) error {
 	c := newExpression()
 	condition := c.sprintf("%n = %v", "at", textValue(textOf(reference["at"])))
-	return e.deleteState(ctx, rule, "pruning a reference", stateKeyOf(reference), condition, c)
+	return e.tables.deleteState(ctx, rule, "pruning a reference", stateKeyOf(reference), condition, c)
 }

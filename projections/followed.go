@@ -18,7 +18,7 @@ type Origins struct {
 // ReadOrigins reads a state table and writes nothing. A table that is missing or
 // empty has no Origins.
 func ReadOrigins(ctx context.Context, client InspectClient, stateTable string) (Origins, error) {
-	rd := &reader{reads: client, stateTable: stateTable}
+	rd := &ruleReader{reader: newReader(client, stateTable)}
 	table, err := rd.readTableItem(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		return Origins{}, nil
@@ -38,8 +38,8 @@ func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
 	}
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", registryLeases, textValue(leaseTable))
-	sameState := c.sprintf("%n = %v", "incarnation", textValue(e.incarnation))
-	_, err = e.update(ctx, "", "noting the lease table in the registry", e.stateUpdate(stateKey{registryPartition, registryTable}, set, sameState, c))
+	sameState := c.sprintf("%n = %v", "incarnation", textValue(e.planner.Incarnation))
+	_, err = e.tables.update(ctx, "", "noting the lease table in the registry", e.tables.stateUpdate(stateKey{registryPartition, registryTable}, set, sameState, c))
 	if err != nil && classify(err) == classCondition {
 		return ErrEpochMoved
 	}

@@ -31,11 +31,11 @@ func textKey(name string) stateKey { return stateKey{registryPartition, registry
 func (e *Engine) textWrite(set *rules.Set) ddb.TransactWriteItem {
 	item := textKey(textName(set.Text())).attributes()
 	item["text"] = textValue(set.Text())
-	return ddb.TransactWriteItem{Put: &ddb.Put{TableName: &e.stateTable, Item: item}}
+	return e.putPart(item, "", newExpression())
 }
 
 // readFormers compiles the registered rules that are not in force any more, or are about to retire.
-func (rd *reader) readFormers(ctx context.Context, known map[string]row, retire []string) ([]*plan.Binding, error) {
+func (rd *ruleReader) readFormers(ctx context.Context, known map[string]row, retire []string) ([]*plan.Binding, error) {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
 		return inForce(known[id]) && !slices.Contains(retire, id)
 	})
@@ -72,7 +72,7 @@ func newFormer(r *rules.Rule, id string, item row) *plan.Binding {
 
 // compileRegistered compiles registered rules from the files that are kept of
 // them. One whose file is not kept, or cannot be read by this version, is missing.
-func (rd *reader) compileRegistered(ctx context.Context, known map[string]row, ids []string) (map[string]*rules.Rule, error) {
+func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]row, ids []string) (map[string]*rules.Rule, error) {
 	var keys []stateKey
 	for _, id := range ids {
 		if name := textOf(known[id]["file"]); name != "" {
@@ -106,7 +106,7 @@ func (rd *reader) compileRegistered(ctx context.Context, known map[string]row, i
 }
 
 // checkKinds tells a former set how the table's keys are written.
-func (rd *reader) checkKinds(set *rules.Set) error {
+func (rd *ruleReader) checkKinds(set *rules.Set) error {
 	kind := func(number bool) change.Kind {
 		if number {
 			return change.KindNumber

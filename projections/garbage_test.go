@@ -35,7 +35,7 @@ func TestUnreadableStampCountsAsNone(t *testing.T) {
 				} {
 					stamp := "_dm_" + c.rule
 					context, _, _ := strings.Cut(w.get(c.key)[stamp].Text(), " ")
-					if want := plan.StampContext(e.incarnation, c.key, c.within); context != want {
+					if want := plan.StampContext(e.planner.Incarnation, c.key, c.within); context != want {
 						t.Fatalf("%s is stamped in context %q, want %q", c.key, context, want)
 					}
 					w.update(c.key, change.Item{stamp: s(context + " " + rest), c.attribute: s("wrong")})

@@ -93,8 +93,8 @@ func Inspect(ctx context.Context, client InspectClient, stateTable string) (*Ins
 }
 
 // beginInspection reads the registry, and returns a reader of the state table and what is found so far.
-func beginInspection(ctx context.Context, client InspectClient, stateTable string) (*reader, *Inspection, error) {
-	rd := &reader{reads: client, stateTable: stateTable}
+func beginInspection(ctx context.Context, client InspectClient, stateTable string) (*ruleReader, *Inspection, error) {
+	rd := &ruleReader{newReader(client, stateTable), &plan.Planner{}}
 	table, known, err := rd.readRegistry(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		return nil, nil, &SetupError{fmt.Sprintf("there is no state table %s", stateTable), notRunYet, err}
@@ -105,9 +105,9 @@ func beginInspection(ctx context.Context, client InspectClient, stateTable strin
 	if table == nil {
 		return nil, nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
 	}
-	rd.incarnation, rd.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
+	rd.planner.Incarnation, rd.planner.Epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
 	found := &Inspection{
-		StateTable: stateTable, Table: textOf(table["table"]), Incarnation: rd.incarnation, Epoch: rd.epoch,
+		StateTable: stateTable, Table: textOf(table["table"]), Incarnation: rd.planner.Incarnation, Epoch: rd.planner.Epoch,
 		Rules: rd.inspectRules(known),
 	}
 	found.Created, _ = time.Parse(time.RFC3339, textOf(table["created"]))
@@ -118,7 +118,7 @@ const notRunYet = "nothing has run on this table yet; start `dynamill run`, or c
 
 // inspectRules lists the registered rules by id, and binds a name to each id:
 // all that reading tasks and parked records asks of a rule.
-func (rd *reader) inspectRules(known map[string]row) []InspectedRule {
+func (rd *ruleReader) inspectRules(known map[string]row) []InspectedRule {
 	set, ids := &rules.Set{}, map[*rules.Rule]string{}
 	var formers []*plan.Binding
 	found := make([]InspectedRule, 0, len(known))
@@ -138,12 +138,12 @@ func (rd *reader) inspectRules(known map[string]row) []InspectedRule {
 		}
 		found = append(found, r)
 	}
-	rd.planner = &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: rd.epoch}
+	rd.planner.Bindings = plan.Bind(set, ids)
 	rd.planner.AddFormer(formers...)
 	return found
 }
 
-func (rd *reader) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) {
+func (rd *ruleReader) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) {
 	cursor, err := rd.readCursor(ctx)
 	if err != nil || cursor.phase == "" {
 		return nil, err
@@ -151,7 +151,7 @@ func (rd *reader) inspectSeeding(ctx context.Context) (*InspectedSeeding, error)
 	return &InspectedSeeding{Phase: string(cursor.phase), Level: cursor.level, Items: cursor.items}, nil
 }
 
-func (rd *reader) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
+func (rd *ruleReader) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
 	tasks, err := rd.readTasks(ctx)
 	found := make([]InspectedTask, 0, len(tasks))
 	for _, t := range tasks {
@@ -185,7 +185,7 @@ func (e *Engine) Unfinished(ctx context.Context) (found Unfinished, err error) {
 }
 
 // inspectParked counts page by page and asks for codes alone: a parked record may be large.
-func (rd *reader) inspectParked(ctx context.Context) (map[string]int, error) {
+func (rd *ruleReader) inspectParked(ctx context.Context) (map[string]int, error) {
 	codes := map[string]int{}
 	err := rd.queryPages(ctx, countingParked, rd.parkedQuery(newExpression(), "code"), func(rows []row) error {
 		for _, item := range rows {

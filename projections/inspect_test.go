@@ -94,7 +94,7 @@ func (w *world) seedUntil(crash func(*Engine, string) bool) {
 
 // inspectedItems is how many items the stored seeding cursor has seen.
 func (e *Engine) inspectedItems() int64 {
-	looking := &reader{reads: e.client.(*faulty).Client, stateTable: e.stateTable, incarnation: e.incarnation, epoch: e.epoch}
+	looking := &ruleReader{newReader(e.tables.client.(*faulty).Client, e.stateTable), e.planner}
 	cursor, _ := looking.readCursor(context.Background())
 	return cursor.items
 }
@@ -179,7 +179,7 @@ func TestInspectionNeedsARegistryAndMakesNone(t *testing.T) {
 	if err != nil || len(listed.TableNames) != 1 {
 		t.Errorf("the tables are %v, %v", listed, err)
 	}
-	if err := (&Engine{tables: tables{client: w.sim, reader: reader{stateTable: "app-dynamill"}}}).createStateTable(w.ctx); err != nil {
+	if err := newTables(w.sim, nil, "app", "app-dynamill").createStateTable(w.ctx); err != nil {
 		t.Fatal(err)
 	}
 	expect("state table app-dynamill is empty")

@@ -6,7 +6,7 @@ import "context"
 // and writes nothing.
 type ParkedInspection struct {
 	Table  string // the user's, that the state table belongs to
-	reader *reader
+	reader *ruleReader
 }
 
 // InspectParked begins to read what is parked. As Inspect, it returns a

@@ -53,7 +53,7 @@ func (e *Engine) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 			failed(mv, err)
 		case again:
 			left = append(left, mv)
-		case mv.Advance(e.epoch):
+		case mv.Advance(e.planner.Epoch):
 			left, ended = append(left, mv), advanced
 		}
 	}
@@ -65,7 +65,7 @@ func (e *Engine) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 				failed(mv, err)
 			case slices.Contains(again, mv):
 				left = append(left, mv)
-			case mv.Advance(e.epoch):
+			case mv.Advance(e.planner.Epoch):
 				left, ended = append(left, mv), advanced
 			}
 		}
@@ -128,7 +128,7 @@ func (p part) onMirror() bool {
 // applyPack sends one transaction and returns the moves that have to be tried again, planned anew.
 func (e *Engine) applyPack(ctx context.Context, pk *plan.Pack, suffix int) ([]*plan.Move, error) {
 	items, parts := e.assemble(pk, suffix)
-	err := e.transact(ctx, "applying a ledger transaction", ownersOf(parts), items)
+	err := e.tables.transact(ctx, "applying a ledger transaction", ownersOf(parts), items)
 	if err == nil {
 		e.noteApplied(ctx, parts)
 		return nil, nil
@@ -353,7 +353,7 @@ func (e *Engine) tryElsewhere(ctx context.Context, mv *plan.Move, id string, suf
 func (e *Engine) clearDue(ctx context.Context, mv *plan.Move) error {
 	c := newExpression()
 	remove := "REMOVE " + c.name("due")
-	condition := c.entryIs(mv.MarkedEntry())
-	_, err := e.update(ctx, "", "clearing a due mark", e.stateUpdate(entryKey(mv.Key), remove, condition, c))
+	condition := entryIs(c, mv.MarkedEntry())
+	_, err := e.tables.update(ctx, "", "clearing a due mark", e.tables.stateUpdate(entryKey(mv.Key), remove, condition, c))
 	return err
 }

@@ -3,6 +3,7 @@ package projections
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -43,10 +44,23 @@ type RuleStats struct {
 	WriteUnits float64
 }
 
+// ownerCounts are what was written for one owner.
+type ownerCounts struct {
+	writes int64   // actions that DynamoDB accepted, each on one item
+	units  float64 // what DynamoDB reported of them
+}
+
 // meter adds up what was written for whom.
 type meter struct {
-	mu     sync.Mutex
-	byRule map[string]*RuleStats // by the rule's id; "" is EngineRule
+	mu      sync.Mutex
+	byOwner map[string]ownerCounts // "": for no owner alone
+}
+
+// writtenFor returns what was written so far, by the id of the rule; "" for writes that serve no rule alone.
+func (ts *tables) writtenFor() map[string]ownerCounts {
+	ts.meter.mu.Lock()
+	defer ts.meter.mu.Unlock()
+	return maps.Clone(ts.meter.byOwner)
 }
 
 // add notes a request that was accepted. owners names the rule of each action, "" for none.
@@ -71,16 +85,11 @@ func (m *meter) add(owners []string, units float64) {
 }
 
 func (m *meter) addTo(id string, writes int, units float64) {
-	found := m.byRule[id]
-	if found == nil {
-		if m.byRule == nil {
-			m.byRule = map[string]*RuleStats{}
-		}
-		found = &RuleStats{}
-		m.byRule[id] = found
+	if m.byOwner == nil {
+		m.byOwner = map[string]ownerCounts{}
 	}
-	found.Writes += int64(writes)
-	found.WriteUnits += units
+	before := m.byOwner[id]
+	m.byOwner[id] = ownerCounts{before.writes + int64(writes), before.units + units}
 }
 
 // RuleStats returns the counts of every rule, sorted by name: of those that
@@ -90,13 +99,11 @@ func (e *Engine) RuleStats() []RuleStats {
 	for _, r := range e.planner.Set.Rules {
 		byName[r.Name] = RuleStats{Rule: r.Name}
 	}
-	e.meter.mu.Lock()
-	for id, counts := range e.meter.byRule {
+	for id, counts := range e.tables.writtenFor() {
 		name := e.ruleName(id)
 		before := byName[name] // of a former rule, or of one that has its name
-		byName[name] = RuleStats{Rule: name, Writes: before.Writes + counts.Writes, WriteUnits: before.WriteUnits + counts.WriteUnits}
+		byName[name] = RuleStats{Rule: name, Writes: before.Writes + counts.writes, WriteUnits: before.WriteUnits + counts.units}
 	}
-	e.meter.mu.Unlock()
 	all := make([]RuleStats, 0, len(byName))
 	for _, counts := range byName {
 		all = append(all, counts)
@@ -105,7 +112,7 @@ func (e *Engine) RuleStats() []RuleStats {
 	return all
 }
 
-func (rd *reader) ruleName(id string) string {
+func (rd *ruleReader) ruleName(id string) string {
 	if b := cmp.Or(rd.planner.ByID(id), rd.planner.Former(id)); b != nil {
 		return b.Rule.Name
 	}
@@ -118,7 +125,7 @@ func (rd *reader) ruleName(id string) string {
 // write sends one write request, within the limit that there may be, and adds
 // up what it took. atLeast is what it takes as far as is known before.
 func write[T any](ctx context.Context, ts *tables, doing string, owners []string, atLeast int, send func() (T, error), used func(T) float64) (T, error) {
-	out, err := attempt(ctx, &ts.counters, doing, func() (T, error) {
+	out, err := attempt(ctx, ts.reader, doing, func() (T, error) {
 		if ts.limiter != nil {
 			if err := ts.limiter.Wait(ctx, atLeast); err != nil {
 				var none T

@@ -81,7 +81,7 @@ func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 func (e *Engine) isRight(b *plan.Binding, f plan.Effect, h *plan.Heal, target change.Key, parked bool) bool {
 	asked := f.Kind == plan.Mirrored
 	place := plan.PlaceOf(b, target, h.Last)
-	s, stamped := plan.ReadStamp(imageOr(h.Last).Lookup(b.Stamp), plan.StampContext(e.incarnation, target, ""))
+	s, stamped := plan.ReadStamp(imageOr(h.Last).Lookup(b.Stamp), plan.StampContext(e.planner.Incarnation, target, ""))
 	switch {
 	case place == plan.PlaceFree:
 		return !asked || f.Expired && !h.Deleted

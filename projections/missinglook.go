@@ -107,7 +107,7 @@ func (m *missingTargets) otherCaseOf(look func(target string) *OtherCase) {
 }
 
 // existing reads which of the targets exist and are of the entity that the rule has as its target.
-func (rd *reader) existing(ctx context.Context, b *plan.Binding, targets []string) (map[string]bool, error) {
+func (rd *ruleReader) existing(ctx context.Context, b *plan.Binding, targets []string) (map[string]bool, error) {
 	there := make(map[string]bool, len(targets))
 	if b.Rule.ByUnique {
 		keys := make([]stateKey, len(targets))
@@ -143,7 +143,7 @@ func targetEntity(r *rules.Rule) *rules.Entity {
 }
 
 // otherCase finds a target that exists and differs from a missing one in letter case alone.
-func (rd *reader) otherCase(ctx context.Context, b *plan.Binding, missing string) (*OtherCase, error) {
+func (rd *ruleReader) otherCase(ctx context.Context, b *plan.Binding, missing string) (*OtherCase, error) {
 	var others []string
 	if b.Rule.ByUnique {
 		others = []string{strings.ToLower(missing), strings.ToUpper(missing)}

@@ -115,7 +115,7 @@ func (e *Engine) recordMissing(ctx context.Context, b *plan.Binding, t MissingTa
 		if !whole {
 			condition = c.sprintf("%n = %v", "by", textValue(e.process))
 		}
-		return e.deleteState(ctx, b.ID, "noting that no target is missing", key, condition, c)
+		return e.tables.deleteState(ctx, b.ID, "noting that no target is missing", key, condition, c)
 	}
 	item := key.attributes()
 	item["entity"], item["at"], item["by"] = textValue(t.Entity), textValue(now.UTC().Format(time.RFC3339)), textValue(e.process)
@@ -136,11 +136,11 @@ func (e *Engine) recordMissing(ctx context.Context, b *plan.Binding, t MissingTa
 	}
 	in := &dynamodb.PutItemInput{Item: item}
 	if !whole {
-		in.ConditionExpression = ptr(c.sprintf("attribute_not_exists(%n) OR %n = %v OR %n <= %v OR %n < %v", statePartition, "by", textValue(e.process),
+		in.ConditionExpression = new(c.sprintf("attribute_not_exists(%n) OR %n = %v OR %n <= %v OR %n < %v", statePartition, "by", textValue(e.process),
 			"targets", numberValue(t.Targets), "at", textValue(now.Add(-missingStale).UTC().Format(time.RFC3339))))
 		in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
 	}
-	err := e.putState(ctx, b.ID, "noting missing targets", in)
+	err := e.tables.putState(ctx, b.ID, "noting missing targets", in)
 	if err != nil && classify(err) == classCondition {
 		return nil // another process knows of more
 	}
@@ -148,13 +148,9 @@ func (e *Engine) recordMissing(ctx context.Context, b *plan.Binding, t MissingTa
 }
 
 // inspectMissing reads what is recorded of the rules in force.
-func (rd *reader) inspectMissing(ctx context.Context) ([]RecordedMissing, error) {
+func (rd *ruleReader) inspectMissing(ctx context.Context) ([]RecordedMissing, error) {
 	c := newExpression()
-	in := &dynamodb.QueryInput{
-		TableName: &rd.stateTable, ConsistentRead: ptr(true),
-		KeyConditionExpression: ptr(c.sprintf("%n = %v", statePartition, textValue(missingPartition))),
-	}
-	in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
+	in := rd.stateQuery(c.sprintf("%n = %v", statePartition, textValue(missingPartition)), c)
 	var found []RecordedMissing
 	err := rd.queryPages(ctx, "reading which targets are missing", in, func(rows []row) error {
 		for _, r := range rows {

@@ -48,8 +48,8 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 func (e *Engine) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Version) (bool, error) {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v REMOVE %n", "at", textValue(string(v)), "ttl")
-	condition := c.copiedBefore(id.Binding, "<=", v)
-	return e.update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
+	condition := copiedBefore(c, id.Binding, "<=", v)
+	return e.tables.update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.tables.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 }
 
 // retireParent lets the position of a deleted parent without children expire.
@@ -57,7 +57,7 @@ func (e *Engine) retireParent(ctx context.Context, id plan.ItemRule, v plan.Vers
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", "ttl", numberValue(e.now().Add(tombstoneTTL).Unix()))
 	condition := c.sprintf("%n = %v", "at", textValue(string(v)))
-	_, err := e.update(ctx, id.ID, "retiring the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
+	_, err := e.tables.update(ctx, id.ID, "retiring the position of parent "+id.Key.String(), e.tables.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 	return err
 }
 
@@ -81,7 +81,7 @@ func copiedAt(b *plan.Binding, r row) plan.Version {
 func beyond(b *plan.Binding) plan.Version { return plan.VersionAt(b.Epoch+1, change.Position{}) }
 
 // copiedBefore is the condition that a row of a copy rule is not there yet or has a version below v ("<"; "<=": or just that).
-func (c *expression) copiedBefore(b *plan.Binding, below string, v plan.Version) string {
+func copiedBefore(c *expression, b *plan.Binding, below string, v plan.Version) string {
 	return c.sprintf("attribute_not_exists(%n) OR %n "+below+" %v OR %n >= %v",
 		"at", "at", textValue(string(v)), "at", textValue(string(beyond(b))))
 }
@@ -123,7 +123,7 @@ func (e *Engine) copyWrite(pw parentWrite, child change.Key, seen change.Image, 
 }
 
 // unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.
-func (rd *reader) unmoved(t *targetWrite, seen change.Image) {
+func (rd *ruleReader) unmoved(t *targetWrite, seen change.Image) {
 	t.condition = rd.stillEntity(t.expression, t.b.Rule.Target)
 	t.holds(seen, append(slices.Clone(t.b.Rule.JoinReads), t.b.Stamp)...)
 }

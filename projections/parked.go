@@ -53,7 +53,7 @@ func (e *Engine) park(ctx context.Context, b *plan.Binding, item change.Key, why
 }
 
 func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
-	err := e.putState(ctx, ruleID, "parking "+item.String(), &dynamodb.PutItemInput{
+	err := e.tables.putState(ctx, ruleID, "parking "+item.String(), &dynamodb.PutItemInput{
 		Item: e.parkedRow(parkedID(ruleID, item), ruleID, item, position, why),
 	})
 	if err == nil {
@@ -83,7 +83,7 @@ func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []
 	delete(row, "item")
 	text := strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd") // which may be three times as long
 	row["raw"] = textValue(strings.ToValidUTF8(text[:min(len(text), rawBytesMax)], ""))
-	err := e.putState(ctx, "", "parking record "+id, &dynamodb.PutItemInput{Item: row})
+	err := e.tables.putState(ctx, "", "parking record "+id, &dynamodb.PutItemInput{Item: row})
 	if err == nil {
 		e.counters.Parked.Add(1)
 		e.logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)
@@ -97,7 +97,7 @@ func (e *Engine) unpark(ctx context.Context, id, parking string) error {
 	if parking != "" {
 		condition = c.sprintf("%n = %v", "parking", textValue(parking))
 	}
-	return e.deleteState(ctx, "", "clearing what was parked", parkedKey(id), condition, c)
+	return e.tables.deleteState(ctx, "", "clearing what was parked", parkedKey(id), condition, c)
 }
 
 // RetryParked rederives the item. What was parked goes away if the item is
@@ -139,9 +139,9 @@ func (e *Engine) countHeal(ctx context.Context, b *plan.Binding, item change.Key
 	now := e.now()
 	c := newExpression()
 	update := c.sprintf("SET %n = %v ADD %n %v", "ttl", numberValue(now.Add(2*healWindow).Unix()), "corrections", numberValue(1))
-	in := e.stateUpdate(healsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
+	in := e.tables.stateUpdate(healsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
 	in.ReturnValues = ddb.ReturnValueUpdatedNew
-	out, err := e.updateItem(ctx, b.ID, "counting a correction", in)
+	out, err := e.tables.updateItem(ctx, b.ID, "counting a correction", in)
 	if err != nil {
 		return 0, err
 	}

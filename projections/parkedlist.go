@@ -28,7 +28,7 @@ func (e *Engine) EachParked(ctx context.Context, f func(page []Parked) error) er
 	return e.eachParked(ctx, f)
 }
 
-func (rd *reader) eachParked(ctx context.Context, f func(page []Parked) error) error {
+func (rd *ruleReader) eachParked(ctx context.Context, f func(page []Parked) error) error {
 	return rd.queryPages(ctx, listingParked, rd.parkedQuery(newExpression(), parkedAttributes...), func(rows []row) error {
 		page, err := rd.readAllParked(ctx, rows)
 		if err != nil {
@@ -55,10 +55,10 @@ func (e *Engine) ParkedBehind(ctx context.Context, id string, limit int) (page [
 	c := newExpression()
 	in := e.parkedQuery(c, parkedAttributes...)
 	if id != "" {
-		in.KeyConditionExpression = ptr(*in.KeyConditionExpression + c.sprintf(" AND %n > %v", stateSort, textValue(parkedKey(id).sort)))
+		in.KeyConditionExpression = new(*in.KeyConditionExpression + c.sprintf(" AND %n > %v", stateSort, textValue(parkedKey(id).sort)))
 	}
-	in.Limit = ptr(int32(limit)) //nolint:gosec // of a page
-	out, err := attempt(ctx, &e.counters, listingParked, func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+	in.Limit = new(int32(limit)) //nolint:gosec // of a page
+	out, err := e.query(ctx, listingParked, in)
 	if err != nil {
 		return nil, false, err
 	}
@@ -71,7 +71,7 @@ func (e *Engine) CountParked(ctx context.Context) (total int, err error) {
 	in := e.parkedQuery(newExpression())
 	in.Select = ddb.SelectCount
 	for {
-		out, err := attempt(ctx, &e.counters, countingParked, func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		out, err := e.query(ctx, countingParked, in)
 		if err != nil {
 			return 0, err
 		}
@@ -87,7 +87,7 @@ func (e *Engine) FindParked(ctx context.Context, id string) (Parked, error) {
 	return e.findParked(ctx, id)
 }
 
-func (rd *reader) findParked(ctx context.Context, id string) (Parked, error) {
+func (rd *ruleReader) findParked(ctx context.Context, id string) (Parked, error) {
 	key := parkedKey(id)
 	rows, err := rd.readState(ctx, "reading what is parked", []stateKey{key})
 	if err != nil {
@@ -110,19 +110,15 @@ const (
 )
 
 // parkedQuery asks for some attributes of everything that is parked.
-func (rd *reader) parkedQuery(c *expression, attributes ...string) *dynamodb.QueryInput {
-	condition := c.sprintf("%n = %v", statePartition, textValue(parkedPartition))
-	in := &dynamodb.QueryInput{
-		TableName: &rd.stateTable, ConsistentRead: ptr(true), KeyConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}
+func (rd *ruleReader) parkedQuery(c *expression, attributes ...string) *dynamodb.QueryInput {
+	in := rd.stateQuery(c.sprintf("%n = %v", statePartition, textValue(parkedPartition)), c)
 	if len(attributes) > 0 {
-		in.ProjectionExpression = ptr(c.list(attributes))
+		in.ProjectionExpression = new(c.list(attributes))
 	}
 	return in
 }
 
-func (rd *reader) readAllParked(ctx context.Context, rows []row) ([]Parked, error) {
+func (rd *ruleReader) readAllParked(ctx context.Context, rows []row) ([]Parked, error) {
 	page := make([]Parked, len(rows))
 	for i, item := range rows {
 		page[i] = rd.readParked(item)
@@ -134,7 +130,7 @@ func (rd *reader) readAllParked(ctx context.Context, rows []row) ([]Parked, erro
 // changed its set is about to delete the row.
 func (p Parked) outlived() bool { return p.contested != nil && len(p.Claimants) < 2 }
 
-func (rd *reader) readParked(item row) Parked {
+func (rd *ruleReader) readParked(item row) Parked {
 	p := Parked{
 		ID: cmp.Or(textOf(item["id"]), textOf(item[stateSort])), Rule: "record", Key: change.ParseKey(textOf(item["item"])),
 		Code: textOf(item["code"]), Reason: textOf(item["reason"]), Raw: textOf(item["raw"]), parking: textOf(item["parking"]),

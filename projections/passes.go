@@ -77,15 +77,15 @@ func parsePass(text string) (pass, error) {
 // isOver reports whether a pass was of older rules, so that nothing is left of
 // it. One of newer rules is not this engine's to work off.
 func (e *Engine) isOver(p pass) (bool, error) {
-	if p.epoch > e.epoch {
+	if p.epoch > e.planner.Epoch {
 		return false, ErrEpochMoved
 	}
-	return p.epoch > 0 && p.epoch < e.epoch, nil
+	return p.epoch > 0 && p.epoch < e.planner.Epoch, nil
 }
 
 // passOf is the pass of a cursor that was aimed.
 func (e *Engine) passOf(c seedCursor) pass {
-	return pass{phase: c.phase, epoch: e.epoch, level: c.level}
+	return pass{phase: c.phase, epoch: e.planner.Epoch, level: c.level}
 }
 
 // Aim says what is left to do to bring the rules into force: the pass to work off

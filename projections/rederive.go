@@ -48,13 +48,13 @@ func (rd *reader) canExist(k change.Key) bool {
 // trust forgets a position in a stream that is later than any of this table's:
 // the record is another table's, and its position would hide true records.
 func (e *Engine) trust(ctx context.Context, key change.Key, late *plan.Late) error {
-	if late.Position.IsZero() || e.knowsStream(late.Position) {
+	if late.Position.IsZero() || e.tables.knowsStream(late.Position) {
 		return nil
 	}
-	if err := e.readStreamLabel(ctx); err != nil { // the stream may have been enabled anew
+	if err := e.tables.readStreamLabel(ctx); err != nil { // the stream may have been enabled anew
 		return err
 	}
-	if !e.knowsStream(late.Position) {
+	if !e.tables.knowsStream(late.Position) {
 		e.logger.WarnContext(ctx, "a record is of no stream of this table: its position counts for nothing",
 			"item", key.String(), "position", late.Position.String())
 		late.Position = change.Position{}
@@ -63,18 +63,18 @@ func (e *Engine) trust(ctx context.Context, key change.Key, late *plan.Late) err
 }
 
 // knowsStream reports whether a position can be of a stream of the table.
-func (e *Engine) knowsStream(p change.Position) bool {
-	latest := e.streamLabel.Load()
+func (ts *tables) knowsStream(p change.Position) bool {
+	latest := ts.streamLabel.Load()
 	return latest == nil || *latest == "" || p.Epoch() <= *latest
 }
 
 // readStreamLabel reads the label of the table's latest stream.
-func (e *Engine) readStreamLabel(ctx context.Context) error {
-	out, err := attempt(ctx, &e.counters, "describing table "+e.table, func() (*dynamodb.DescribeTableOutput, error) {
-		return e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.table})
+func (ts *tables) readStreamLabel(ctx context.Context) error {
+	out, err := attempt(ctx, ts.reader, "describing table "+ts.table, func() (*dynamodb.DescribeTableOutput, error) {
+		return ts.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.table})
 	})
 	if err == nil {
-		e.streamLabel.Store(out.Table.LatestStreamLabel)
+		ts.streamLabel.Store(out.Table.LatestStreamLabel)
 	}
 	return err
 }
@@ -186,7 +186,7 @@ func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, er
 // have written is not ours to swap: it would lose what only they ask for.
 func (e *Engine) ownEntry(ctx context.Context, r row) (*plan.Entry, error) {
 	ent, err := e.readEntry(r)
-	if err == nil && ent != nil && ent.At >= plan.VersionAt(e.epoch+1, change.Position{}) {
+	if err == nil && ent != nil && ent.At >= plan.VersionAt(e.planner.Epoch+1, change.Position{}) {
 		return nil, e.outgrow(ctx, ent.At)
 	}
 	return ent, err

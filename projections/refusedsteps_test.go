@@ -7,10 +7,11 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"time"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
-	"time"
 
 	"github.com/dynamill/dynamill/change"
 )

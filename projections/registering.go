@@ -25,7 +25,7 @@ const (
 // retires what is not in the file any more.
 func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row, lives int64) (registerStep, error) {
 	m := matchRules(cfg.Rules, known)
-	agreed := cfg.ChangeRules && (cfg.AgreedEpoch == 0 || cfg.AgreedEpoch == e.epoch)
+	agreed := cfg.ChangeRules && (cfg.AgreedEpoch == 0 || cfg.AgreedEpoch == e.planner.Epoch)
 	if len(m.retire) > 0 && (cfg.Attach || !agreed) {
 		return 0, m.refusal(e.stateTable, known)
 	}
@@ -51,7 +51,7 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 			return 0, err
 		}
 	}
-	e.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: e.incarnation, Epoch: e.epoch, CanExist: e.canExist}
+	e.planner.Bindings = plan.Bind(cfg.Rules, m.ids)
 	e.planner.AddFormer(formers...)
 	e.lives.Store(lives)
 	for _, r := range cfg.Rules.Rules {
@@ -85,13 +85,9 @@ func (e *Engine) notInForce(what string) *SetupError {
 // If another process registers at the same time, nothing is written.
 func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, spread []*rules.Rule, known map[string]row, formers []*plan.Binding) (registerStep, error) {
 	c := newExpression()
-	raise := c.sprintf("SET %n = %v", "epoch", numberValue(int64(e.epoch+1)))
+	raise := c.sprintf("SET %n = %v", "epoch", numberValue(int64(e.planner.Epoch+1)))
 	unchanged := e.rulesStand(c)
-	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
-		UpdateExpression: &raise, ConditionExpression: &unchanged,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}}
+	items := []ddb.TransactWriteItem{e.updatePart(stateKey{registryPartition, registryTable}, raise, unchanged, c)}
 	if len(m.fresh) > 0 {
 		items = append(items, e.textWrite(set))
 	}
@@ -102,7 +98,7 @@ func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, s
 		items = append(items, e.ruleWrite(m.ids[r], "writeShardsMax", numberValue(int64(r.WriteShards))))
 	}
 	items = append(items, e.freshWrites(set, m, known, formers)...)
-	err := e.transact(ctx, "registering new rules", nil, items[:min(len(items), plan.TransactActionsMax)])
+	err := e.tables.transact(ctx, "registering new rules", nil, items[:min(len(items), plan.TransactActionsMax)])
 	if err != nil && classify(err) == classCanceled {
 		return rulesContended, nil
 	}
@@ -111,7 +107,7 @@ func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, s
 
 // rulesStand is the condition that the registry is the one that this engine knows, and has no newer rules.
 func (e *Engine) rulesStand(c *expression) string {
-	return c.sprintf("%n = %v AND %n = %v", "epoch", numberValue(int64(e.epoch)), "incarnation", textValue(e.incarnation))
+	return c.sprintf("%n = %v AND %n = %v", "epoch", numberValue(int64(e.planner.Epoch)), "incarnation", textValue(e.planner.Incarnation))
 }
 
 // freshWrites are the rows of new rules.
@@ -135,7 +131,7 @@ func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]row, fo
 		taken[id] = true
 		item := stateKey{registryPartition, registryRule + id}.attributes()
 		item["name"], item["fingerprint"], item["state"] = textValue(r.Name), textValue(r.Fingerprint), textValue(stateSeeding)
-		item["epoch"], item["file"] = numberValue(int64(e.epoch+1)), textValue(textName(set.Text()))
+		item["epoch"], item["file"] = numberValue(int64(e.planner.Epoch+1)), textValue(textName(set.Text()))
 		if r.WriteShards > 0 {
 			item["writeShardsMax"] = numberValue(int64(r.WriteShards))
 		}
@@ -146,9 +142,7 @@ func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]row, fo
 			}
 			item["locator"] = textValue(locators[r.Target.Name])
 		}
-		writes = append(writes, ddb.TransactWriteItem{Put: &ddb.Put{
-			TableName: &e.stateTable, Item: item, ConditionExpression: ptr("attribute_not_exists(pk)"),
-		}})
+		writes = append(writes, e.putPart(item, "attribute_not_exists(pk)", newExpression()))
 	}
 	return writes
 }
@@ -157,11 +151,7 @@ func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]row, fo
 func (e *Engine) ruleWrite(id, attribute string, v ddb.AttributeValue) ddb.TransactWriteItem {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", attribute, v)
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: stateKey{registryPartition, registryRule + id}.attributes(),
-		UpdateExpression: &set, ConditionExpression: ptr("attribute_exists(pk)"),
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	return e.updatePart(stateKey{registryPartition, registryRule + id}, set, "attribute_exists(pk)", c)
 }
 
 // renameRules has the registry call rules as the file does.
@@ -169,8 +159,8 @@ func (e *Engine) renameRules(ctx context.Context, m matched) error {
 	for _, r := range m.renamed {
 		c := newExpression()
 		set := c.sprintf("SET %n = %v", "name", textValue(r.Name))
-		in := e.stateUpdate(stateKey{registryPartition, registryRule + m.ids[r]}, set, "attribute_exists(pk)", c)
-		if _, err := e.update(ctx, "", "renaming a rule in the registry", in); err != nil {
+		in := e.tables.stateUpdate(stateKey{registryPartition, registryRule + m.ids[r]}, set, "attribute_exists(pk)", c)
+		if _, err := e.tables.update(ctx, "", "renaming a rule in the registry", in); err != nil {
 			return err
 		}
 	}
@@ -191,7 +181,7 @@ func (e *Engine) keepText(ctx context.Context, set *rules.Set, m matched, known 
 		for _, id := range ids {
 			items = append(items, e.ruleWrite(id, "file", textValue(textName(set.Text()))))
 		}
-		if err := e.transact(ctx, "keeping the rule file", nil, items); err != nil {
+		if err := e.tables.transact(ctx, "keeping the rule file", nil, items); err != nil {
 			return err
 		}
 	}

@@ -10,11 +10,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
-	"github.com/dynamill/dynamill/rules"
 )
 
 func randomID() string {
@@ -23,53 +20,17 @@ func randomID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// describeTable learns the user table's keys, and what tells it from another of the same name.
-func (ts *tables) describeTable(ctx context.Context, set *rules.Set) (string, error) {
-	out, err := ts.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.table})
-	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		return "", &SetupError{fmt.Sprintf("table %s does not exist", ts.table), "check --table, --region and --endpoint", err}
-	}
-	if err != nil {
-		return "", fmt.Errorf("describing table %s: %w", ts.table, err)
-	}
-	t := out.Table
-	ts.streamLabel.Store(t.LatestStreamLabel)
-	keys := keysOf(t)
-	ts.partitionKey, ts.sortKey = keys.partition, keys.sort
-	if err := keys.checkNames(ts.table, set); err != nil {
-		return "", err
-	}
-	if err := set.CheckKeys(keys.partitionKind, keys.sortKind); err != nil {
-		return "", err
-	}
-	ts.partitionN, ts.sortN = keys.partitionKind == change.KindNumber, keys.sortKind == change.KindNumber
-	if t.TableId != nil && *t.TableId != "" {
-		return *t.TableId, nil
-	}
-	id := ts.table
-	if t.CreationDateTime != nil { // some emulators give no table id
-		id += "@" + t.CreationDateTime.UTC().Format(time.RFC3339Nano)
-	}
-	return id, nil
-}
-
-func keyNames(partition, sort string) string {
-	if sort == "" {
-		return partition
-	}
-	return partition + ", " + sort
-}
-
 // registerTriesMax bounds how often registering begins anew because other processes register theirs.
 const registerTriesMax = 10
 
 // openRegistry makes sure of the state table and binds the rules to what the
 // registry knows of them.
 func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) error {
-	created, err := e.ensureStateTable(ctx, cfg.Attach)
+	created, err := e.tables.ensureStateTable(ctx, cfg.Attach)
 	if err != nil {
 		return err
 	}
+	e.planner = &plan.Planner{CanExist: e.canExist}
 	e.description = Description{StateTable: e.stateTable, StateTableCreated: created}
 	for try := 0; try < registerTriesMax; try++ {
 		table, known, err := e.readRegistry(ctx)
@@ -85,7 +46,7 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 			} else if founded {
 				continue
 			}
-			if err := e.ensureTTL(ctx); err != nil {
+			if err := e.tables.ensureTTL(ctx); err != nil {
 				return err
 			}
 			if err := e.foundRegistry(ctx, tableID); err != nil {
@@ -99,24 +60,38 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 				Remedy:  "name another one with --state-table, or delete it if that table is gone",
 			}
 		}
-		e.incarnation, e.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
+		e.planner.Incarnation, e.planner.Epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
 		switch step, err := e.bindRules(ctx, cfg, known, numberOf(table["live"])); {
 		case err != nil || step == rulesBound:
 			return err
 		case step == rulesAdvanced: // many rules are registered in several steps, each by itself whole
 			if try = 0; cfg.AgreedEpoch > 0 {
-				cfg.AgreedEpoch = e.epoch + 1 // this engine's own step; another process's is not agreed to
+				cfg.AgreedEpoch = e.planner.Epoch + 1 // this engine's own step; another process's is not agreed to
 			}
 		}
 	}
 	return fmt.Errorf("registering the rules in %s: other processes keep registering theirs", e.stateTable)
 }
 
+// checkForeign refuses a table without a registry that belongs to another program: it has
+// items in it. It reports whether the registry is there by now.
+func (e *Engine) checkForeign(ctx context.Context) (founded bool, err error) {
+	if holds, err := e.tables.holdsItems(ctx); err != nil || !holds {
+		return false, err
+	}
+	if table, err := e.readTableItem(ctx); err != nil || table != nil { // another process was faster
+		return true, err
+	}
+	return false, &SetupError{
+		Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", e.stateTable), Remedy: "name another one with --state-table, or none",
+	}
+}
+
 // readRegistry reads the registry: the table's own item, nil if there is none,
 // and one for each rule by id. A query is not one moment's picture. The table's
 // item is therefore read before the rules, so that whatever it says is live is
 // found live, and again after them, should more rules have been registered.
-func (rd *reader) readRegistry(ctx context.Context) (row, map[string]row, error) {
+func (rd *ruleReader) readRegistry(ctx context.Context) (row, map[string]row, error) {
 	for {
 		table, err := rd.readTableItem(ctx)
 		if err != nil || table == nil {
@@ -136,23 +111,13 @@ func (rd *reader) readRegistry(ctx context.Context) (row, map[string]row, error)
 	}
 }
 
-func (rd *reader) readTableItem(ctx context.Context) (row, error) {
-	out, err := attempt(ctx, &rd.counters, "reading the rules epoch", func() (*dynamodb.GetItemOutput, error) {
-		return rd.reads.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: &rd.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(), ConsistentRead: ptr(true),
-		})
-	})
-	if err != nil || len(out.Item) == 0 {
-		return nil, err
-	}
-	return out.Item, nil
+func (rd *ruleReader) readTableItem(ctx context.Context) (row, error) {
+	return rd.getState(ctx, "reading the rules epoch", stateKey{registryPartition, registryTable})
 }
 
-func (rd *reader) readRules(ctx context.Context) (map[string]row, error) {
+func (rd *ruleReader) readRules(ctx context.Context) (map[string]row, error) {
 	c := newExpression()
-	in := &dynamodb.QueryInput{TableName: &rd.stateTable, ConsistentRead: ptr(true)}
-	in.KeyConditionExpression = ptr(c.sprintf("%n = %v AND begins_with(%n, %v)", statePartition, textValue(registryPartition), stateSort, textValue(registryRule)))
-	in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
+	in := rd.stateQuery(c.sprintf("%n = %v AND begins_with(%n, %v)", statePartition, textValue(registryPartition), stateSort, textValue(registryRule)), c)
 	known := map[string]row{}
 	err := rd.queryPages(ctx, "reading the registry", in, func(rows []row) error {
 		for _, item := range rows {
@@ -169,9 +134,9 @@ func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
 	item["table"], item["tableId"] = textValue(e.table), textValue(tableID)
 	item["incarnation"], item["epoch"] = textValue(randomID()), numberValue(0)
 	item["created"] = textValue(e.now().UTC().Format(time.RFC3339))
-	_, err := attempt(ctx, &e.counters, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
-		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &e.stateTable, Item: item, ConditionExpression: ptr("attribute_not_exists(pk)"),
+	_, err := attempt(ctx, e.reader, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
+		return e.tables.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &e.stateTable, Item: item, ConditionExpression: new("attribute_not_exists(pk)"),
 		})
 	})
 	if err != nil && classify(err) != classCondition {
@@ -193,7 +158,7 @@ func (e *Engine) checkRegistry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if int(numberOf(table["epoch"])) != e.epoch || textOf(table["incarnation"]) != e.incarnation {
+	if int(numberOf(table["epoch"])) != e.planner.Epoch || textOf(table["incarnation"]) != e.planner.Incarnation {
 		return ErrEpochMoved
 	}
 	if numberOf(table["live"]) == e.lives.Load() {
@@ -224,14 +189,14 @@ func (e *Engine) outgrow(ctx context.Context, v plan.Version) error {
 	if err := e.checkRegistry(ctx); err != nil && !errors.Is(err, errWentLive) {
 		return err
 	}
-	above := max(v.RulesEpoch(), e.epoch) + 1
+	above := max(v.RulesEpoch(), e.planner.Epoch) + 1
 	if above > plan.EpochMax {
 		return fmt.Errorf("a ledger entry of state table %s is of rules epoch %d, above which there is none: take it out, and verify", e.stateTable, v.RulesEpoch())
 	}
 	c := newExpression()
 	set := c.sprintf("SET %n = %v", "epoch", numberValue(int64(above)))
-	_, err := e.update(ctx, "", "raising the rules epoch above that of a lost state table",
-		e.stateUpdate(stateKey{registryPartition, registryTable}, set, e.rulesStand(c), c))
+	_, err := e.tables.update(ctx, "", "raising the rules epoch above that of a lost state table",
+		e.tables.stateUpdate(stateKey{registryPartition, registryTable}, set, e.rulesStand(c), c))
 	if err != nil {
 		return err
 	}

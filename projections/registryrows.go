@@ -14,7 +14,7 @@ import (
 
 // checkRows refuses a registry in which another program has written what no engine
 // can work with. Nothing else tells which rules were in force.
-func (rd *reader) checkRows(table row, known map[string]row) error {
+func (rd *ruleReader) checkRows(table row, known map[string]row) error {
 	it := attributes.ItemFromTable(table)
 	_, live := plan.ReadCount(it["live"])
 	switch {
@@ -39,7 +39,7 @@ func (rd *reader) checkRows(table row, known map[string]row) error {
 	return nil
 }
 
-func (rd *reader) tornRegistry(row, attribute string, it change.Item) error {
+func (rd *ruleReader) tornRegistry(row, attribute string, it change.Item) error {
 	return &SetupError{
 		Problem: fmt.Sprintf("row registry %s of state table %s cannot be read: its %s is %s", row, rd.stateTable, attribute, orNothing(audit.Text(it[attribute]))),
 		Remedy:  "restore the row from a backup, or start over (docs/state-table.md)",

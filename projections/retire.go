@@ -21,19 +21,12 @@ func (e *Engine) turn(ctx context.Context, doing string, from, to seedCursor, ro
 	c := newExpression()
 	raise := c.sprintf("ADD %n %v", "live", numberValue(1))
 	same := e.rulesStand(c)
-	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
-		UpdateExpression: &raise, ConditionExpression: &same,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}}
+	items := []ddb.TransactWriteItem{e.updatePart(stateKey{registryPartition, registryTable}, raise, same, c)}
 	c = newExpression()
-	unmoved := c.cursorIs(from)
+	unmoved := cursorIs(c, from)
 	to.changes = from.changes
-	items = append(items, ddb.TransactWriteItem{Put: &ddb.Put{
-		TableName: &e.stateTable, Item: e.cursorItem(to), ConditionExpression: &unmoved,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}})
-	err := e.transact(ctx, doing, nil, append(items, rows...))
+	items = append(items, e.putPart(e.cursorItem(to), unmoved, c))
+	err := e.tables.transact(ctx, doing, nil, append(items, rows...))
 	if err != nil && classify(err) == classCanceled {
 		return errCursorMoved // or the epoch, which reading it again tells
 	}
@@ -98,7 +91,7 @@ func (e *Engine) endFormers(ctx context.Context, cursor seedCursor) error {
 	var rows []ddb.TransactWriteItem
 	for _, b := range e.planner.Formers() {
 		if b.Retired.Load() && !b.Cleaned.Load() {
-			rows = append(rows, e.ruleWrite(b.ID, "cleaned", numberValue(int64(e.epoch))))
+			rows = append(rows, e.ruleWrite(b.ID, "cleaned", numberValue(int64(e.planner.Epoch))))
 		}
 	}
 	return e.turns(ctx, "ending former rules", cursor, cursor, seedCursor{}, rows)
@@ -134,10 +127,10 @@ func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
 func (w *work) dropWhole(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
 	c := newExpression()
 	condition := c.sprintf("%n = %v", plan.MadeAttribute, textValue(plan.MadeMark(id.Key))) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
-	own := plan.StampContext(w.incarnation, id.Key, "") + " "
+	own := plan.StampContext(w.planner.Incarnation, id.Key, "") + " "
 	for _, b := range left.Unless {
 		condition += c.sprintf(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, textValue(own))
 	}
 	w.counters.Mirrors.Add(1)
-	return w.deleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
+	return w.tables.deleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
 }

@@ -221,12 +221,12 @@ func (e *Engine) totalWrite(doing string, g plan.GroupRef, t total, target chang
 	w := onTarget(g.Binding, doing, target)
 	w.put(g.Rule.Writes[0], value)
 	w.stamp(s)
-	w.condition = e.stillEntity(w.expression, g.Rule.Target) + stillGroup(w.expression, g) + " AND " + w.unstampedOr(g.Stamp, s)
+	w.condition = e.stillEntity(w.expression, g.Rule.Target) + stillGroup(w.expression, g) + " AND " + unstampedOr(w.expression, g.Stamp, s)
 	return w
 }
 
 // isTarget reports whether the item that a lost write found is one that displays the aggregate.
-func (rd *reader) isTarget(g plan.GroupRef, target change.Key, standing change.Image) bool {
+func (rd *ruleReader) isTarget(g plan.GroupRef, target change.Key, standing change.Image) bool {
 	if standing == nil {
 		return false
 	}
@@ -246,7 +246,7 @@ func (e *Engine) shown(g plan.GroupRef, t total, target change.Key, seen change.
 	}
 	want := e.totalStamp(g, t, target, change.Number(t.value.String()))
 	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), want.Context)
-	return ok && s.Version.UnderEpoch(e.epoch) == want.Version && s.Digest == want.Digest && plan.DigestOf(g.Binding, seen) == want.Digest
+	return ok && s.Version.UnderEpoch(e.planner.Epoch) == want.Version && s.Digest == want.Digest && plan.DigestOf(g.Binding, seen) == want.Digest
 }
 
 // hidden reports whether an item that lost its unique value to another, as it was read
@@ -256,14 +256,14 @@ func (e *Engine) hidden(g plan.GroupRef, target change.Key, seen change.Image) b
 	if seen == nil {
 		return false
 	}
-	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), plan.StampContext(e.incarnation, target, g.Group))
+	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), plan.StampContext(e.planner.Incarnation, target, g.Group))
 	return ok && s.Digest == change.Digest(change.Value{}) && plan.DigestOf(g.Binding, seen) == s.Digest
 }
 
 // totalStamp is the stamp of a total on a target. What is summed and where it
 // is shown only ever changes by counts that rise, so their sum is a version.
 func (e *Engine) totalStamp(g plan.GroupRef, t total, target change.Key, value change.Value) plan.Stamp {
-	return plan.Stamp{Context: plan.StampContext(e.incarnation, target, g.Group), Version: plan.VersionOf(e.epoch, t.operations+t.changes), Digest: change.Digest(value)}
+	return plan.Stamp{Context: plan.StampContext(e.planner.Incarnation, target, g.Group), Version: plan.VersionOf(e.planner.Epoch, t.operations+t.changes), Digest: change.Digest(value)}
 }
 
 // hide takes the attribute off an item that lost its unique value to another.

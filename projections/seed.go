@@ -162,7 +162,7 @@ func (e *Engine) endPass(ctx context.Context, cursor seedCursor) error {
 // seedPass goes over a table once, from the cursor on.
 func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(int64)) error {
 	p := e.passOf(*cursor)
-	table := &tablescan.Table{Client: e.client, TableName: e.TableOf(p.String()), Segments: 1, Attributes: []string{e.partitionKey}}
+	table := &tablescan.Table{Client: e.tables.client, TableName: e.TableOf(p.String()), Segments: 1, Attributes: []string{e.partitionKey}}
 	keyOf := e.keyOf
 	if table.TableName == e.stateTable {
 		keyOf, table.Attributes = stateRowKey, []string{statePartition, stateSort}
@@ -170,7 +170,7 @@ func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(i
 		table.Attributes = append(table.Attributes, e.sortKey)
 	}
 	for {
-		page, err := attempt(ctx, &e.counters, "scanning the table", func() (tablescan.Page, error) { return table.Read(ctx, 0, cursor.last, seedPageMax) })
+		page, err := attempt(ctx, e.reader, "scanning the table", func() (tablescan.Page, error) { return table.Read(ctx, 0, cursor.last, seedPageMax) })
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 // loseState deletes the state table, and has a process with a rule file begin from nothing.
 func (w *world) loseState(ruleFile string) *Engine {
 	w.t.Helper()
-	if _, err := w.sim.DeleteTable(w.ctx, &dynamodb.DeleteTableInput{TableName: ptr("app-dynamill")}); err != nil {
+	if _, err := w.sim.DeleteTable(w.ctx, &dynamodb.DeleteTableInput{TableName: new("app-dynamill")}); err != nil {
 		w.t.Fatal(err)
 	}
 	return w.engineWith(ruleFile)

@@ -27,15 +27,15 @@ type (
 )
 
 // attempt calls f until it succeeds, fails for good, or a minute has passed.
-func attempt[T any](ctx context.Context, counts *counters, doing string, f func() (T, error)) (T, error) {
+func attempt[T any](ctx context.Context, rd *reader, doing string, f func() (T, error)) (T, error) {
 	sent := false
 	out, err := awscall.Persist(ctx, retryTotal, func() (T, error) {
 		if sent {
-			counts.Retries.Add(1)
+			rd.counters.Retries.Add(1)
 		}
 		sent = true
 		out, err := f()
-		counts.refused(err)
+		rd.counters.refused(err)
 		return out, err
 	})
 	if err != nil {
@@ -80,27 +80,27 @@ func each(ctx context.Context, n int, f func(context.Context, int) error) error 
 }
 
 // update sends one UpdateItem for a rule. It reports false if its condition failed.
-func (e *Engine) update(ctx context.Context, rule, doing string, in *dynamodb.UpdateItemInput) (bool, error) {
-	_, err := e.updateItem(ctx, rule, doing, in)
+func (ts *tables) update(ctx context.Context, rule, doing string, in *dynamodb.UpdateItemInput) (bool, error) {
+	_, err := ts.updateItem(ctx, rule, doing, in)
 	if err != nil && classify(err) == classCondition {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func (e *Engine) updateItem(ctx context.Context, rule, doing string, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
-	e.counters.Writes.Add(1)
+func (ts *tables) updateItem(ctx context.Context, rule, doing string, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+	ts.counters.Writes.Add(1)
 	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
-	return write(ctx, &e.tables, doing, []string{rule}, writeUnitsMin,
-		func() (*dynamodb.UpdateItemOutput, error) { return e.client.UpdateItem(ctx, in) },
+	return write(ctx, ts, doing, []string{rule}, writeUnitsMin,
+		func() (*dynamodb.UpdateItemOutput, error) { return ts.client.UpdateItem(ctx, in) },
 		func(out *dynamodb.UpdateItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
 }
 
 // putState sends one PutItem to the state table. rule is its id, "" for none.
-func (e *Engine) putState(ctx context.Context, rule, doing string, in *dynamodb.PutItemInput) error {
-	in.TableName, in.ReturnConsumedCapacity = &e.stateTable, ddb.ReturnConsumedCapacityTotal
-	_, err := write(ctx, &e.tables, doing, []string{rule}, writeUnitsMin,
-		func() (*dynamodb.PutItemOutput, error) { return e.client.PutItem(ctx, in) },
+func (ts *tables) putState(ctx context.Context, rule, doing string, in *dynamodb.PutItemInput) error {
+	in.TableName, in.ReturnConsumedCapacity = &ts.stateTable, ddb.ReturnConsumedCapacityTotal
+	_, err := write(ctx, ts, doing, []string{rule}, writeUnitsMin,
+		func() (*dynamodb.PutItemOutput, error) { return ts.client.PutItem(ctx, in) },
 		func(out *dynamodb.PutItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
 	return err
 }
@@ -109,12 +109,15 @@ func (e *Engine) putState(ctx context.Context, rule, doing string, in *dynamodb.
 // meets the condition ("" for none) stays, and that is no error.
 func (ts *tables) deleteState(ctx context.Context, rule, doing string, key stateKey, condition string, c *expression) error {
 	in := &dynamodb.DeleteItemInput{
-		TableName: &ts.stateTable, Key: key.attributes(), ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
+		TableName: &ts.stateTable, Key: key.attributes(), ConditionExpression: optional(condition),
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
-	if condition != "" {
-		in.ConditionExpression = &condition
-	}
+	return ts.delete(ctx, rule, doing, in)
+}
+
+// delete sends one DeleteItem. An item that does not meet the condition stays, and that is no error.
+func (ts *tables) delete(ctx context.Context, rule, doing string, in *dynamodb.DeleteItemInput) error {
+	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
 	_, err := write(ctx, ts, doing, []string{rule}, writeUnitsMin,
 		func() (*dynamodb.DeleteItemOutput, error) { return ts.client.DeleteItem(ctx, in) },
 		func(out *dynamodb.DeleteItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
@@ -126,19 +129,12 @@ func (ts *tables) deleteState(ctx context.Context, rule, doing string, key state
 
 // deleteItem sends one DeleteItem to the user's table for a rule. An item that does
 // not meet the condition stays, and that is no error.
-func (e *Engine) deleteItem(ctx context.Context, rule, doing string, key change.Key, condition string, c *expression) error {
-	e.counters.Writes.Add(1)
-	in := &dynamodb.DeleteItemInput{
-		TableName: &e.table, Key: e.itemKey(key), ConditionExpression: &condition, ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
+func (ts *tables) deleteItem(ctx context.Context, rule, doing string, key change.Key, condition string, c *expression) error {
+	ts.counters.Writes.Add(1)
+	return ts.delete(ctx, rule, doing, &dynamodb.DeleteItemInput{
+		TableName: &ts.table, Key: ts.itemKey(key), ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}
-	_, err := write(ctx, &e.tables, doing, []string{rule}, writeUnitsMin,
-		func() (*dynamodb.DeleteItemOutput, error) { return e.client.DeleteItem(ctx, in) },
-		func(out *dynamodb.DeleteItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
-	if err != nil && classify(err) == classCondition {
-		return nil
-	}
-	return err
+	})
 }
 
 // transact sends one transaction. owners are the ids of the rules that its
@@ -166,7 +162,7 @@ func (rd *reader) read(ctx context.Context, doing string, tables ...wanted) (map
 	request, size := map[string]ddb.KeysAndAttributes{}, 0
 	flush := func() error {
 		for len(request) > 0 {
-			out, err := attempt(ctx, &rd.counters, doing, func() (*dynamodb.BatchGetItemOutput, error) {
+			out, err := attempt(ctx, rd, doing, func() (*dynamodb.BatchGetItemOutput, error) {
 				out, err := rd.reads.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
 				if err == nil && len(out.Responses) == 0 && len(out.UnprocessedKeys) > 0 {
 					err = &ddb.ProvisionedThroughputExceededException{}
@@ -187,7 +183,7 @@ func (rd *reader) read(ctx context.Context, doing string, tables ...wanted) (map
 	for _, w := range tables {
 		for _, key := range w.keys {
 			ka := request[w.table]
-			ka.ConsistentRead, ka.Keys = ptr(true), append(ka.Keys, key)
+			ka.ConsistentRead, ka.Keys = new(true), append(ka.Keys, key)
 			request[w.table] = ka
 			if size++; size == batchGetMax {
 				if err := flush(); err != nil {
@@ -197,6 +193,17 @@ func (rd *reader) read(ctx context.Context, doing string, tables ...wanted) (map
 		}
 	}
 	return found, flush()
+}
+
+// getState reads one row of the state table by a request of its own; nil if there is none.
+func (rd *reader) getState(ctx context.Context, doing string, key stateKey) (row, error) {
+	out, err := attempt(ctx, rd, doing, func() (*dynamodb.GetItemOutput, error) {
+		return rd.reads.GetItem(ctx, &dynamodb.GetItemInput{TableName: &rd.stateTable, Key: key.attributes(), ConsistentRead: new(true)})
+	})
+	if err != nil || len(out.Item) == 0 {
+		return nil, err
+	}
+	return out.Item, nil
 }
 
 // readState gets items of the state table.
@@ -260,21 +267,30 @@ func image(it change.Item) change.Image {
 }
 
 // stateUpdate is an UpdateItem on the state table.
-func (e *Engine) stateUpdate(key stateKey, update, condition string, c *expression) *dynamodb.UpdateItemInput {
-	in := &dynamodb.UpdateItemInput{
-		TableName: &e.stateTable, Key: key.attributes(), UpdateExpression: &update,
+func (ts *tables) stateUpdate(key stateKey, update, condition string, c *expression) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: &ts.stateTable, Key: key.attributes(), UpdateExpression: &update, ConditionExpression: optional(condition),
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
-	if condition != "" {
-		in.ConditionExpression = &condition
+}
+
+// query reads one page of a query.
+func (rd *reader) query(ctx context.Context, doing string, in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
+	return attempt(ctx, rd, doing, func() (*dynamodb.QueryOutput, error) { return rd.reads.Query(ctx, in) })
+}
+
+// stateQuery is a consistent query of the state table.
+func (rd *reader) stateQuery(condition string, c *expression) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName: &rd.stateTable, ConsistentRead: new(true), KeyConditionExpression: &condition,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	}
-	return in
 }
 
 // queryPages calls f for every page of a query.
 func (rd *reader) queryPages(ctx context.Context, doing string, in *dynamodb.QueryInput, f func([]row) error) error {
 	for {
-		out, err := attempt(ctx, &rd.counters, doing, func() (*dynamodb.QueryOutput, error) { return rd.reads.Query(ctx, in) })
+		out, err := rd.query(ctx, doing, in)
 		if err != nil {
 			return err
 		}
@@ -285,4 +301,44 @@ func (rd *reader) queryPages(ctx context.Context, doing string, in *dynamodb.Que
 			return nil
 		}
 	}
+}
+
+// updatePart is an update of a row as a part of a transaction; condition "" for none.
+func (rd *reader) updatePart(key stateKey, update, condition string, c *expression) ddb.TransactWriteItem {
+	return ddb.TransactWriteItem{Update: &ddb.Update{
+		TableName: &rd.stateTable, Key: key.attributes(), UpdateExpression: &update, ConditionExpression: optional(condition),
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}
+}
+
+// checkPart is a condition on a row as a part of a transaction.
+func (rd *reader) checkPart(key stateKey, condition string, c *expression) ddb.TransactWriteItem {
+	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
+		TableName: &rd.stateTable, Key: key.attributes(), ConditionExpression: &condition,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}
+}
+
+// putPart is a row as a part of a transaction; condition "" for none.
+func (rd *reader) putPart(r row, condition string, c *expression) ddb.TransactWriteItem {
+	return ddb.TransactWriteItem{Put: &ddb.Put{
+		TableName: &rd.stateTable, Item: r, ConditionExpression: optional(condition),
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}
+}
+
+// deletePart is the end of a row as a part of a transaction; condition "" for none.
+func (rd *reader) deletePart(key stateKey, condition string, c *expression) ddb.TransactWriteItem {
+	return ddb.TransactWriteItem{Delete: &ddb.Delete{
+		TableName: &rd.stateTable, Key: key.attributes(), ConditionExpression: optional(condition),
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+	}}
+}
+
+// optional is an expression of a request; nil where the text is empty.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }

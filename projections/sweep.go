@@ -35,7 +35,7 @@ func (e *Engine) sweep(ctx context.Context, keys []change.Key) error {
 		}
 	}
 	err = each(ctx, len(s.dead), func(ctx context.Context, i int) error {
-		return e.deleteState(ctx, "", "deleting what a former rule kept", s.dead[i], "", newExpression())
+		return e.tables.deleteState(ctx, "", "deleting what a former rule kept", s.dead[i], "", newExpression())
 	})
 	if err != nil {
 		return err

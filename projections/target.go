@@ -73,7 +73,7 @@ func (t *targetWrite) update() string {
 const allOld = ddb.ReturnValuesOnConditionCheckFailureAllOld
 
 // inTransaction is the write as a part of a transaction; one that changes nothing is a check.
-func (rd *reader) inTransaction(t *targetWrite) ddb.TransactWriteItem {
+func (rd *ruleReader) inTransaction(t *targetWrite) ddb.TransactWriteItem {
 	update := t.update()
 	if update == "" {
 		return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
@@ -100,7 +100,7 @@ const (
 // stands there instead, as of that moment; nil if there is none.
 func (e *Engine) writeTarget(ctx context.Context, t *targetWrite) (ended outcome, standing change.Image, err error) {
 	update := t.update()
-	_, err = e.updateItem(ctx, t.b.ID, t.doing, &dynamodb.UpdateItemInput{
+	_, err = e.tables.updateItem(ctx, t.b.ID, t.doing, &dynamodb.UpdateItemInput{
 		TableName: &e.table, Key: e.itemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.condition,
 		ExpressionAttributeNames: t.names, ExpressionAttributeValues: t.values,
 		ReturnValuesOnConditionCheckFailure: allOld,
@@ -120,7 +120,7 @@ func (e *Engine) writeTarget(ctx context.Context, t *targetWrite) (ended outcome
 }
 
 // stillEntity is the condition that an item exists and is still of its entity.
-func (rd *reader) stillEntity(c *expression, entity *rules.Entity) string {
+func (rd *ruleReader) stillEntity(c *expression, entity *rules.Entity) string {
 	condition := c.sprintf("attribute_exists(%n)", rd.partitionKey)
 	for _, eq := range entity.Equals {
 		condition += c.sprintf(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))

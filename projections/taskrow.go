@@ -15,7 +15,7 @@ import (
 
 // readTask reads the row of a task. It reports false for one of rules that this
 // engine does not know: they are newer.
-func (rd *reader) readTask(r row) (t task, known bool) {
+func (rd *ruleReader) readTask(r row) (t task, known bool) {
 	item := attributes.ItemFromTable(r)
 	id, parent := audit.TaskOf(item)
 	b := cmp.Or(rd.planner.ByID(id), rd.planner.Former(id))
@@ -41,7 +41,7 @@ func (rd *reader) readTask(r row) (t task, known bool) {
 
 // isPlace reports whether a task's children can go on behind a key. Behind another
 // one DynamoDB refuses to look: then the task begins with the first child again.
-func (rd *reader) isPlace(t task, cursor row) bool {
+func (rd *ruleReader) isPlace(t task, cursor row) bool {
 	if !t.id.Rule.Collection {
 		return isStateKey(cursor) && stateKeyOf(cursor).partition == referenceKey(t.id.Binding, t.id.Key, change.Key{}).partition
 	}

@@ -54,8 +54,8 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 		item["changes"] = numberValue(e.now().UnixNano()) // as no task before it had
 	}
 	c := newExpression()
-	condition := c.copiedBefore(t.id.Binding, below, t.at)
-	err := e.putState(ctx, t.id.ID, "keeping the rest of a fan-out of "+t.id.Key.String(), &dynamodb.PutItemInput{
+	condition := copiedBefore(c, t.id.Binding, below, t.at)
+	err := e.tables.putState(ctx, t.id.ID, "keeping the rest of a fan-out of "+t.id.Key.String(), &dynamodb.PutItemInput{
 		Item: item, ConditionExpression: &condition,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 	})
@@ -69,13 +69,9 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 }
 
 // readTasks reads the tasks of the rules that this engine knows, former ones among them.
-func (rd *reader) readTasks(ctx context.Context) ([]task, error) {
+func (rd *ruleReader) readTasks(ctx context.Context) ([]task, error) {
 	c := newExpression()
-	condition := c.sprintf("%n = %v", statePartition, textValue(tasksPartition))
-	in := &dynamodb.QueryInput{
-		TableName: &rd.stateTable, ConsistentRead: ptr(true), KeyConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}
+	in := rd.stateQuery(c.sprintf("%n = %v", statePartition, textValue(tasksPartition)), c)
 	var tasks []task
 	err := rd.queryPages(ctx, "listing tasks", in, func(rows []row) error {
 		for _, r := range rows {
@@ -185,7 +181,7 @@ func (e *Engine) saveTask(ctx context.Context, t task) error {
 	c := newExpression()
 	set := c.sprintf("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.cursor}, "children", numberValue(int64(t.children)))
 	set += c.sprintf(", %n = %v, %n = %v", "referring", numberValue(int64(t.referring)), "changes", numberValue(t.changes+1))
-	ok, err := e.update(ctx, t.id.ID, "saving the place of a fan-out of "+t.id.Key.String(), e.stateUpdate(taskKey(t), set, c.taskIs(t), c))
+	ok, err := e.tables.update(ctx, t.id.ID, "saving the place of a fan-out of "+t.id.Key.String(), e.tables.stateUpdate(taskKey(t), set, taskIs(c, t), c))
 	if err == nil && !ok {
 		return errTaskMoved
 	}
@@ -195,10 +191,10 @@ func (e *Engine) saveTask(ctx context.Context, t task) error {
 // endTask deletes a task, unless it has moved.
 func (e *Engine) endTask(ctx context.Context, t task) error {
 	c := newExpression()
-	return e.deleteState(ctx, t.id.ID, "ending a fan-out of "+t.id.Key.String(), taskKey(t), c.taskIs(t), c)
+	return e.tables.deleteState(ctx, t.id.ID, "ending a fan-out of "+t.id.Key.String(), taskKey(t), taskIs(c, t), c)
 }
 
 // taskIs is the condition that a stored task is as it was read.
-func (c *expression) taskIs(t task) string {
+func taskIs(c *expression, t task) string {
 	return c.sprintf("%n = %v AND %n = %v", "at", textValue(string(t.at)), "changes", numberValue(t.changes))
 }

@@ -35,10 +35,10 @@ func newWorld(t testing.TB, ruleFile string) *world {
 	set := loadRules(t, ruleFile)
 	w := &world{t: t, ctx: context.Background(), sim: dynamosim.New(dynamosim.Options{}), file: ruleFile, set: set}
 	in := &dynamodb.CreateTableInput{
-		TableName: ptr("app"), BillingMode: ddb.BillingModePayPerRequest,
+		TableName: new("app"), BillingMode: ddb.BillingModePayPerRequest,
 		KeySchema:            []ddb.KeySchemaElement{{AttributeName: &set.Table.PartitionKey, KeyType: ddb.KeyTypeHash}},
 		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: &set.Table.PartitionKey, AttributeType: ddb.ScalarAttributeTypeS}},
-		StreamSpecification:  &ddb.StreamSpecification{StreamEnabled: ptr(true), StreamViewType: ddb.StreamViewTypeNewAndOldImages},
+		StreamSpecification:  &ddb.StreamSpecification{StreamEnabled: new(true), StreamViewType: ddb.StreamViewTypeNewAndOldImages},
 	}
 	if set.Table.SortKey != "" {
 		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: &set.Table.SortKey, KeyType: ddb.KeyTypeRange})
@@ -60,8 +60,8 @@ func (w *world) createKeyed(table, partition string) {
 	w.t.Helper()
 	in := &dynamodb.CreateTableInput{TableName: &table, BillingMode: ddb.BillingModePayPerRequest}
 	for name, role := range map[string]ddb.KeyType{partition: ddb.KeyTypeHash, "sk": ddb.KeyTypeRange} {
-		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: ptr(name), KeyType: role})
-		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: ptr(name), AttributeType: ddb.ScalarAttributeTypeS})
+		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: new(name), KeyType: role})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: new(name), AttributeType: ddb.ScalarAttributeTypeS})
 	}
 	slices.SortFunc(in.KeySchema, func(a, b ddb.KeySchemaElement) int { return cmp.Compare(a.KeyType, b.KeyType) }) // HASH comes first
 	if _, err := w.sim.CreateTable(w.ctx, in); err != nil {
@@ -118,7 +118,7 @@ func (w *world) seeded() *Engine {
 
 func (w *world) put(item change.Item) {
 	w.t.Helper()
-	if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: ptr("app"), Item: attributes.ItemToTable(item)}); err != nil {
+	if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: new("app"), Item: attributes.ItemToTable(item)}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -136,14 +136,14 @@ func (w *world) keyItem(key change.Key) change.Item {
 
 func (w *world) delete(key change.Key) {
 	w.t.Helper()
-	if _, err := w.sim.DeleteItem(w.ctx, &dynamodb.DeleteItemInput{TableName: ptr("app"), Key: attributes.ItemToTable(w.keyItem(key))}); err != nil {
+	if _, err := w.sim.DeleteItem(w.ctx, &dynamodb.DeleteItemInput{TableName: new("app"), Key: attributes.ItemToTable(w.keyItem(key))}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) get(key change.Key) change.Item {
 	w.t.Helper()
-	out, err := w.sim.GetItem(w.ctx, &dynamodb.GetItemInput{TableName: ptr("app"), Key: attributes.ItemToTable(w.keyItem(key)), ConsistentRead: ptr(true)})
+	out, err := w.sim.GetItem(w.ctx, &dynamodb.GetItemInput{TableName: new("app"), Key: attributes.ItemToTable(w.keyItem(key)), ConsistentRead: new(true)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func (w *world) items() []change.Item { return w.scan("app") }
 
 func (w *world) scan(table string) []change.Item {
 	w.t.Helper()
-	in := &dynamodb.ScanInput{TableName: &table, ConsistentRead: ptr(true)}
+	in := &dynamodb.ScanInput{TableName: &table, ConsistentRead: new(true)}
 	var items []change.Item
 	for {
 		out, err := w.sim.Scan(w.ctx, in)
@@ -268,7 +268,7 @@ func (w *world) expectNoDrift() {
 // putState writes a row of the state table.
 func (w *world) putState(row change.Item) {
 	w.t.Helper()
-	if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: ptr("app-dynamill"), Item: attributes.ItemToTable(row)}); err != nil {
+	if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(row)}); err != nil {
 		w.t.Fatal(err)
 	}
 }
