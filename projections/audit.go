@@ -14,12 +14,13 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
 // AuditConfig says what an Audit judges.
 type AuditConfig struct {
-	Client     Client
+	Client     table.Client
 	Table      string
 	StateTable string // default: Table and "-dynamill"
 	Rules      *rules.Set
@@ -36,7 +37,7 @@ type AuditConfig struct {
 // same guards as the engine. It is safe for concurrent use.
 type Audit struct {
 	ruleReader
-	tables  *tables
+	tables  *table.Tables
 	auditor *audit.Auditor
 	waiting []string // rules that are not live: their counts and sums are not judged
 	seen    auditSeen
@@ -50,9 +51,9 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	ts := newTables(cfg.Client, nil, cfg.Table, cfg.StateTable)
-	a := &Audit{ruleReader: ruleReader{reader: ts.reader}, tables: ts}
-	a.planner = &plan.Planner{CanExist: a.canExist}
+	ts := table.New(cfg.Client, nil, cfg.Table, cfg.StateTable)
+	a := &Audit{ruleReader: ruleReader{reader: ts.Reader}, tables: ts}
+	a.planner = &plan.Planner{CanExist: a.tables.CanExist}
 	tableID, err := describeTable(ctx, a.tables, cfg.Rules)
 	if err != nil {
 		return nil, err
@@ -109,56 +110,56 @@ func (a *Audit) checkEpoch(ctx context.Context) error {
 	if a.planner.Incarnation == "" {
 		return nil
 	}
-	table, err := a.readTableItem(ctx)
+	own, err := a.readTableItem(ctx)
 	if err != nil {
 		return err
 	}
-	if int(numberOf(table["epoch"])) != a.planner.Epoch || textOf(table["incarnation"]) != a.planner.Incarnation {
+	if int(table.NumberOf(own["epoch"])) != a.planner.Epoch || table.TextOf(own["incarnation"]) != a.planner.Incarnation {
 		return ErrEpochMoved
 	}
 	return nil
 }
 
 // readForAudit reads the registry; of a table that has none it knows nothing, where that is allowed.
-func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]row, error) {
-	_, err := a.tables.stateTableActive(ctx)
+func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]table.Row, error) {
+	_, err := a.tables.StateTableActive(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		if ahead {
 			return nil, nil
 		}
-		return nil, &SetupError{fmt.Sprintf("there is no state table %s", a.stateTable), notRunYet, err}
+		return nil, &table.SetupError{Problem: fmt.Sprintf("there is no state table %s", a.tables.StateTable), Remedy: notRunYet, Err: err}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("state table %s: %w", a.stateTable, err)
+		return nil, fmt.Errorf("state table %s: %w", a.tables.StateTable, err)
 	}
-	table, known, err := a.readRegistry(ctx)
+	own, known, err := a.readRegistry(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case table == nil && ahead:
+	case own == nil && ahead:
 		return nil, nil
-	case table == nil:
-		return nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", a.stateTable), Remedy: notRunYet}
-	case textOf(table["tableId"]) != tableID:
-		return nil, &SetupError{
-			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", a.stateTable, textOf(table["table"]), textOf(table["tableId"]), a.table, tableID),
+	case own == nil:
+		return nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", a.tables.StateTable), Remedy: notRunYet}
+	case table.TextOf(own["tableId"]) != tableID:
+		return nil, &table.SetupError{
+			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", a.tables.StateTable, table.TextOf(own["table"]), table.TextOf(own["tableId"]), a.tables.Table, tableID),
 			Remedy:  "name another one with --state-table, or delete it if that table is gone",
 		}
 	}
-	a.planner.Incarnation, a.planner.Epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
+	a.planner.Incarnation, a.planner.Epoch = table.TextOf(own["incarnation"]), int(table.NumberOf(own["epoch"]))
 	return known, nil
 }
 
 // bind binds the rules to what the registry knows of them, and looks up former
 // ones. Of rules that are not in force yet it makes what they will be.
-func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row) error {
+func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]table.Row) error {
 	m := matchRules(cfg.Rules, known)
 	if !cfg.Ahead && len(m.retire) > 0 {
-		return m.refusal(a.stateTable, known)
+		return m.refusal(a.tables.StateTable, known)
 	}
 	if !cfg.Ahead && len(m.fresh) > 0 {
-		return &SetupError{
-			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.fresh[0].Name, a.table), Remedy: "start `dynamill run` or `dynamill replay` with this rule file first",
+		return &table.SetupError{
+			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.fresh[0].Name, a.tables.Table), Remedy: "start `dynamill run` or `dynamill replay` with this rule file first",
 		}
 	}
 	formers, err := a.readFormers(ctx, known, m.retire)
@@ -184,12 +185,12 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row)
 	for _, r := range cfg.Rules.Rules {
 		b := a.planner.Of(r)
 		item := known[b.ID]
-		b.Live.Store(cfg.Ahead || textOf(item["state"]) == stateLive)
+		b.Live.Store(cfg.Ahead || table.TextOf(item["state"]) == stateLive)
 		if item == nil {
 			continue
 		}
-		b.Epoch, b.Suffixes = int(numberOf(item["epoch"])), int(numberOf(item["writeShardsMax"]))
-		if locator := textOf(item["locator"]); locator != "" {
+		b.Epoch, b.Suffixes = int(table.NumberOf(item["epoch"])), int(table.NumberOf(item["writeShardsMax"]))
+		if locator := table.TextOf(item["locator"]); locator != "" {
 			a.planner.Locate(r.Target, locator)
 		}
 		if !b.Live.Load() {
@@ -229,7 +230,7 @@ func (a *Audit) Concerns(rec *change.Record, emit func(token string)) { a.audito
 
 // Contributions are what a row of the ledger adds to aggregates.
 func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
-	if !strings.HasPrefix(row[statePartition].Text(), "item/") {
+	if !strings.HasPrefix(row[table.PK].Text(), "item/") {
 		return
 	}
 	for id, v := range row["effects"].Map() {
@@ -242,9 +243,9 @@ func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
 // entryUnits are about the write units that moving one effect takes: the entry's, and those of what it goes to.
 func entryUnits(id string, p *plan.Planner) float64 {
 	if b := p.ByID(id); b != nil && b.Rule.Kind == rules.Mirror {
-		return transactionUnitsMin // the mirror item itself is counted where it is missing
+		return table.TransactionUnitsMin // the mirror item itself is counted where it is missing
 	}
-	return 2 * transactionUnitsMin
+	return 2 * table.TransactionUnitsMin
 }
 
 // AddAmounts adds up two decimals. A sum that no DynamoDB number holds is no decimal any more, and stays so.

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -31,7 +32,7 @@ func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
 		item := s.items[sus.Item]
 		return drift.Reading{
 			Suspect: sus, State: change.Digest(itemValue(item)), Concerns: []string{drift.KeyToken(sus.Item)},
-			Findings: s.auditor.CompareLeftover(cmp.Or(s.planner.ByID(sus.Rule), s.planner.Former(sus.Rule)), sus.Item, image(item)),
+			Findings: s.auditor.CompareLeftover(cmp.Or(s.planner.ByID(sus.Rule), s.planner.Former(sus.Rule)), sus.Item, table.Image(item)),
 			Fix:      drift.Fix{Keys: []change.Key{sus.Item}},
 		}
 	case drift.Parked:
@@ -42,7 +43,7 @@ func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
 
 func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 	r := s.rows[entryKey(sus.Item)]
-	img := image(s.items[sus.Item])
+	img := table.Image(s.items[sus.Item])
 	want, have := plan.Effects{}, plan.Effects{}
 	for id, f := range s.planner.EffectsOf(sus.Item, img) {
 		if s.auditor.Judges(id) {
@@ -68,7 +69,7 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 		reading.Torn = true
 		reading.Findings = append(reading.Findings, drift.Finding{
 			Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: "an entry that can be read",
-			Found: audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})), WriteUnits: transactionUnitsMin,
+			Found: audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})), WriteUnits: table.TransactionUnitsMin,
 		})
 	}
 	return reading
@@ -93,7 +94,7 @@ func ruleValue(b *plan.Binding, item change.Item) change.Value {
 	return change.List([]change.Value{change.String(plan.DigestOf(b, item)), item.Lookup(b.Stamp)})
 }
 
-func effectsOfRow(r row) map[string]string {
+func effectsOfRow(r table.Row) map[string]string {
 	all := map[string]string{}
 	for id, v := range attributes.FromTable(r["effects"]).Map() {
 		all[id] = v.Text()
@@ -101,7 +102,7 @@ func effectsOfRow(r row) map[string]string {
 	return all
 }
 
-func rowValue(r row) change.Value { return itemValue(attributes.ItemFromTable(r)) }
+func rowValue(r table.Row) change.Value { return itemValue(attributes.ItemFromTable(r)) }
 
 func itemValue(it change.Item) change.Value {
 	if it == nil {
@@ -118,7 +119,7 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 	r := s.rows[s.rowsOf(sus)[0]]
 	reading := drift.Reading{
 		Suspect: sus, Concerns: []string{audit.LocatorToken(sus.Rule, sus.Group)},
-		Fix: drift.Fix{Seen: textOf(r["changes"])},
+		Fix: drift.Fix{Seen: table.TextOf(r["changes"])},
 	}
 	if sus.Kind == drift.Claims {
 		reading.Concerns = []string{audit.MirrorToken(sus.Item), drift.KeyToken(sus.Item)}
@@ -129,7 +130,7 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 	for _, member := range s.membersOf(sus) {
 		key := change.ParseKey(member)
 		ent := s.rows[entryKey(key)]
-		asked := s.planner.EffectsOf(key, image(s.items[key]))[sus.Rule]
+		asked := s.planner.EffectsOf(key, table.Image(s.items[key]))[sus.Rule]
 		states = append(states, change.String(effectsOfRow(ent)[sus.Rule]), change.String(asked.String()))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
 		if f, err := plan.ParseEffect(effectsOfRow(ent)[sus.Rule]); err == nil && belongsTo(sus, f) {
@@ -152,7 +153,7 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 		reading.Torn = true
 		reading.Findings = append(reading.Findings, drift.Finding{
 			Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Group: sus.Group,
-			Expected: "a count of changes", Found: audit.Text(row["changes"]), WriteUnits: writeUnitsMin,
+			Expected: "a count of changes", Found: audit.Text(row["changes"]), WriteUnits: table.WriteUnitsMin,
 		})
 	}
 	return reading
@@ -165,7 +166,7 @@ func belongsTo(sus drift.Suspect, f plan.Effect) bool {
 
 func (s *auditRead) setFinding(sus drift.Suspect, member string, belongs bool) drift.Finding {
 	f := drift.Finding{
-		Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Surplus, Item: sus.Item, Group: sus.Group, Found: member, WriteUnits: writeUnitsMin,
+		Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Surplus, Item: sus.Item, Group: sus.Group, Found: member, WriteUnits: table.WriteUnitsMin,
 	}
 	if sus.Kind == drift.Locator {
 		f.Item = change.ParseKey(member)
@@ -193,7 +194,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 		side := audit.MirrorSide{Binding: b}
 		for _, text := range sources { // in the order of their keys: the smallest wins
 			source := change.ParseKey(text)
-			f := s.planner.EffectsOf(source, image(s.items[source]))[b.ID]
+			f := s.planner.EffectsOf(source, table.Image(s.items[source]))[b.ID]
 			if f.Kind == plan.Mirrored && f.Target == sus.Item {
 				side.Asked, side.Expired = f.Mirror, s.expired(b, source, f)
 				reading.Fix.Keys = append(reading.Fix.Keys, source) // its ledger entry may be behind
@@ -204,7 +205,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 	}
 	for _, text := range sources {
 		source := change.ParseKey(text)
-		states = append(states, digestable(s.planner.EffectsOf(source, image(s.items[source]))))
+		states = append(states, digestable(s.planner.EffectsOf(source, table.Image(s.items[source]))))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(source))
 	}
 	reading.State = change.Digest(states...)
@@ -216,7 +217,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 // the mirror item for which a source asks.
 func (s *auditRead) expired(b *plan.Binding, source change.Key, f plan.Effect) bool {
 	if !b.Rule.Injective {
-		return textOf(s.rows[claimsKey(b, f.Target)]["expired"]) == f.Digest
+		return table.TextOf(s.rows[claimsKey(b, f.Target)]["expired"]) == f.Digest
 	}
 	f.Expired = true
 	return effectsOfRow(s.rows[entryKey(source)])[b.ID] == f.String()
@@ -230,7 +231,7 @@ func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
 	want := make([]change.Value, len(b.Rule.Copies))
 	if refers {
 		parent := s.parentItem(b, parentKey, s.items)
-		want = b.Rule.Copied(image(parent))
+		want = b.Rule.Copied(table.Image(parent))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(parentKey))
 		reading.Suspect.Group = parentKey.String()
 	}
@@ -250,10 +251,10 @@ func (s *auditRead) judgeReference(sus drift.Suspect) drift.Reading {
 	found, refers, readable := s.reference(sus)
 	reading := drift.Reading{
 		Suspect: sus, State: change.Digest(rowValue(r), change.String(fmt.Sprint(found, refers, readable))),
-		Concerns: []string{drift.KeyToken(sus.Item), drift.KeyToken(parent)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}, Seen: textOf(r["at"])},
+		Concerns: []string{drift.KeyToken(sus.Item), drift.KeyToken(parent)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}, Seen: table.TextOf(r["at"])},
 	}
 	wanted := refers && found == parent
-	f := drift.Finding{Rule: b.Rule.Name, Kind: drift.Reference, Item: sus.Item, Group: sus.Group, WriteUnits: writeUnitsMin}
+	f := drift.Finding{Rule: b.Rule.Name, Kind: drift.Reference, Item: sus.Item, Group: sus.Group, WriteUnits: table.WriteUnitsMin}
 	switch {
 	case wanted && len(r) == 0:
 		f.What, f.Expected = drift.Missing, "refers to "+sus.Group
@@ -271,7 +272,7 @@ func (s *auditRead) judgeTorn(sus drift.Suspect) drift.Reading {
 	reading := drift.Reading{
 		Suspect: sus, State: change.Digest(itemValue(r)), Concerns: []string{drift.KeyToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
 	}
-	f := drift.Finding{Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Found: audit.Text(r["at"]), WriteUnits: writeUnitsMin}
+	f := drift.Finding{Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Found: audit.Text(r["at"]), WriteUnits: table.WriteUnitsMin}
 	if sus.Kind == drift.Position {
 		reading.Torn, f.Expected = audit.TornPosition(r), "a position"
 	} else if r != nil {

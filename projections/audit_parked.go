@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -29,13 +30,13 @@ func (s *auditRead) judgeParked(sus drift.Suspect) drift.Reading {
 func (s *auditRead) parkingAsked(sus drift.Suspect) string {
 	b := s.planner.ByID(sus.Rule)
 	if b != nil && b.Rule.Kind == rules.Mirror && b.Rule.Target.HasKey(sus.Item) {
-		if s.askedFor(b, sus) && plan.PlaceOf(b, sus.Item, image(s.items[sus.Item])) == plan.PlaceOccupied {
+		if s.askedFor(b, sus) && plan.PlaceOf(b, sus.Item, table.Image(s.items[sus.Item])) == plan.PlaceOccupied {
 			return plan.OccupiedCode
 		}
 		return ""
 	}
 	if b == nil || b.Rule.Kind != rules.Copy {
-		if f := s.planner.EffectsOf(sus.Item, image(s.items[sus.Item]))[sus.Rule]; f.Kind == plan.Parked {
+		if f := s.planner.EffectsOf(sus.Item, table.Image(s.items[sus.Item]))[sus.Rule]; f.Kind == plan.Parked {
 			return f.Parked.Code
 		}
 		return ""
@@ -50,7 +51,7 @@ func (s *auditRead) parkingAsked(sus drift.Suspect) string {
 func (s *auditRead) askedFor(b *plan.Binding, sus drift.Suspect) bool {
 	return slices.ContainsFunc(s.sourcesOf(sus), func(text string) bool {
 		source := change.ParseKey(text)
-		f := s.planner.EffectsOf(source, image(s.items[source]))[b.ID]
+		f := s.planner.EffectsOf(source, table.Image(s.items[source]))[b.ID]
 		return f.Kind == plan.Mirrored && f.Target == sus.Item
 	})
 }
@@ -69,9 +70,9 @@ func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) 
 	if err != nil || again[0].State != r.State {
 		return false, err
 	}
-	key, c := s.rowsOf(r.Suspect)[0], newExpression()
-	condition := whole(c.sameAs(s.rows[key], "parking", "code"))
-	items := []ddb.TransactWriteItem{a.deletePart(key, condition, c)}
+	key, c := s.rowsOf(r.Suspect)[0], table.NewExpression()
+	condition := table.Whole(c.SameAs(s.rows[key], "parking", "code"))
+	items := []ddb.TransactWriteItem{a.tables.DeletePart(key, condition, c)}
 	child := s.childOf(r.Suspect)
 	switch {
 	case child.Binding == nil || child.Rule.Kind != rules.Copy:
@@ -84,8 +85,8 @@ func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) 
 			return false, err
 		}
 		items = append(items, check)
-	case a.canExist(r.Suspect.Item):
+	case a.tables.CanExist(r.Suspect.Item):
 		items = append(items, a.stillNamed(child, s.items[r.Suspect.Item]))
 	}
-	return a.mended(a.tables.transact(ctx, "clearing what is parked of "+r.Suspect.Item.String(), []string{r.Suspect.Rule}, items))
+	return a.mended(a.tables.Transact(ctx, "clearing what is parked of "+r.Suspect.Item.String(), []string{r.Suspect.Rule}, items))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // Where a mirror's target does not determine its source, several sources may
@@ -38,11 +39,11 @@ func (cs claimSet) winner() string {
 
 func (e *Engine) readClaims(ctx context.Context, b *plan.Binding, target change.Key) (claimSet, error) {
 	key, parked := claimsKey(b, target), parkedKey(parkedID(b.ID, target))
-	keys := []stateKey{key}
+	keys := []table.Key{key}
 	if len(b.Rule.Target.Equals) > 0 { // otherwise no item there is of another entity
 		keys = append(keys, parked)
 	}
-	rows, err := e.readState(ctx, "reading the claims of "+target.String(), keys)
+	rows, err := e.tables.ReadState(ctx, "reading the claims of "+target.String(), keys)
 	if err != nil {
 		return claimSet{}, err
 	}
@@ -50,7 +51,7 @@ func (e *Engine) readClaims(ctx context.Context, b *plan.Binding, target change.
 		return claimSet{}, tornError(rows[key], "no number of changes")
 	}
 	found := readSet(rows[key], false)
-	found.parked = textOf(rows[parked]["code"]) == plan.OccupiedCode
+	found.parked = table.TextOf(rows[parked]["code"]) == plan.OccupiedCode
 	return found, nil
 }
 
@@ -82,7 +83,7 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *plan.Move, suffix int) (b
 			items, parts = append(items, e.claimedWrite(mv, a, version)), append(parts, partOf(mv, a))
 		}
 	}
-	if err := e.tables.transact(ctx, "applying a ledger transaction with claims", ownersOf(parts), items); err != nil {
+	if err := e.tables.Transact(ctx, "applying a ledger transaction with claims", ownersOf(parts), items); err != nil {
 		again, err := e.afterFailure(ctx, err, []*plan.Move{mv}, parts, suffix)
 		return len(again) > 0, err
 	}
@@ -114,11 +115,11 @@ func (e *Engine) claimsVersion(cs claimSet) plan.Version {
 }
 
 func (e *Engine) claimsWrite(source string, t plan.Claim, found, after claimSet) ddb.TransactWriteItem {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", "changes", numberValue(after.changes))
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "changes", table.Number(after.changes))
 	var remove []string
 	if len(after.sources) > 0 {
-		set += c.sprintf(", %n = %v", "sources", &ddb.AttributeValueMemberSS{Value: after.sources})
+		set += c.Format(", %n = %v", "sources", &ddb.AttributeValueMemberSS{Value: after.sources})
 	} else {
 		remove = append(remove, "sources")
 	}
@@ -126,17 +127,17 @@ func (e *Engine) claimsWrite(source string, t plan.Claim, found, after claimSet)
 		remove = append(remove, "expired") // the item is written anew, or no source asks for it
 	}
 	if len(remove) > 0 {
-		set += " REMOVE " + c.list(remove)
+		set += " REMOVE " + c.List(remove)
 	}
 	condition := claimsAre(c, found)
-	return e.updatePart(claimsKey(t.Binding, t.Target), set, condition, c)
+	return e.tables.UpdatePart(claimsKey(t.Binding, t.Target), set, condition, c)
 }
 
-func claimsAre(c *expression, found claimSet) string {
+func claimsAre(c *table.Expression, found claimSet) string {
 	if found.changes == 0 {
-		return c.sprintf("attribute_not_exists(%n)", "changes")
+		return c.Format("attribute_not_exists(%n)", "changes")
 	}
-	return c.sprintf("%n = %v", "changes", numberValue(found.changes))
+	return c.Format("%n = %v", "changes", table.Number(found.changes))
 }
 
 // deriveTarget brings a mirror item with claims to what its winner asks for,
@@ -145,31 +146,31 @@ func claimsAre(c *expression, found claimSet) string {
 // is what a record or a scan tells of the item; nil: the claims moved.
 func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target change.Key, why *plan.Heal) error {
 	doing := "deriving mirror item " + target.String()
-	return contend(ctx, doing, func() (round, error) {
+	return table.Contend(ctx, doing, func() (table.Round, error) {
 		found, err := e.readClaims(ctx, b, target)
 		if err != nil {
-			return lost, err
+			return table.Lost, err
 		}
 		if err := e.settleContention(ctx, found.claimed(b, target)); err != nil {
-			return lost, err
+			return table.Lost, err
 		}
-		items, err := e.readItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
+		items, err := e.tables.ReadItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
 		if err != nil {
-			return lost, err
+			return table.Lost, err
 		}
-		writes, parts, err := e.targetWrites(ctx, b, target, found, image(items[target]), why)
+		writes, parts, err := e.targetWrites(ctx, b, target, found, table.Image(items[target]), why)
 		if err != nil || len(writes) == 0 {
-			return settled, err
+			return table.Settled, err
 		}
-		err = e.tables.transact(ctx, doing, []string{b.ID}, writes)
+		err = e.tables.Transact(ctx, doing, []string{b.ID}, writes)
 		if err == nil {
 			e.noteApplied(ctx, parts)
-			return settled, nil
+			return table.Settled, nil
 		}
-		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && refusal(err) == "" {
-			return lost, nil
+		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
+			return table.Lost, nil
 		}
-		return settled, e.parkRefused(ctx, b, target, err)
+		return table.Settled, e.parkRefused(ctx, b, target, err)
 	})
 }
 
@@ -202,9 +203,9 @@ func (e *Engine) targetWrites(ctx context.Context, b *plan.Binding, target chang
 			return nil, nil, nil
 		}
 		actions = e.planner.Upsert(mv, b, f, place)
-		c := newExpression()
+		c := table.NewExpression()
 		condition := entryIs(c, winner.Entry)
-		writes = append(writes, e.checkPart(entryKey(winner.Key), condition, c))
+		writes = append(writes, e.tables.CheckPart(entryKey(winner.Key), condition, c))
 	}
 	if len(actions) == 0 {
 		return nil, nil, nil
@@ -218,17 +219,17 @@ func (e *Engine) targetWrites(ctx context.Context, b *plan.Binding, target chang
 
 // claimsCheck checks that the claims of a target are as they were read.
 func (e *Engine) claimsCheck(b *plan.Binding, target change.Key, found claimSet) ddb.TransactWriteItem {
-	c := newExpression()
+	c := table.NewExpression()
 	held := claimsAre(c, found)
-	return e.checkPart(claimsKey(b, target), held, c)
+	return e.tables.CheckPart(claimsKey(b, target), held, c)
 }
 
 // expiredWrite notes in the claims that DynamoDB's time to live deleted the winner's content.
 func (e *Engine) expiredWrite(b *plan.Binding, target change.Key, found claimSet, f plan.Effect) ddb.TransactWriteItem {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", "expired", textValue(f.Digest))
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "expired", table.Text(f.Digest))
 	held := claimsAre(c, found)
-	return e.updatePart(claimsKey(b, target), set, held, c)
+	return e.tables.UpdatePart(claimsKey(b, target), set, held, c)
 }
 
 // winnerOf reads the winner's ledger entry, and then what its item asks for; nil if its

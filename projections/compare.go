@@ -9,6 +9,7 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -56,14 +57,14 @@ func (c *Comparison) Idle() bool {
 
 // Compare says what a rule file would change against the rules in force. It writes
 // nothing. Where there is no state table, or nothing in it, every rule is new.
-func Compare(ctx context.Context, client InspectClient, stateTable string, set *rules.Set) (*Comparison, error) {
-	rd := &ruleReader{reader: newReader(client, stateTable)}
+func Compare(ctx context.Context, client table.InspectClient, stateTable string, set *rules.Set) (*Comparison, error) {
+	rd := &ruleReader{reader: table.NewReader(client, stateTable)}
 	found := &Comparison{StateTable: stateTable}
-	table, known, err := rd.readRegistry(ctx)
+	own, known, err := rd.readRegistry(ctx)
 	if missing := new(ddb.ResourceNotFoundException); err != nil && !errors.As(err, &missing) {
 		return nil, err
 	}
-	found.Table, found.Epoch = textOf(table["table"]), int(numberOf(table["epoch"]))
+	found.Table, found.Epoch = table.TextOf(own["table"]), int(table.NumberOf(own["epoch"]))
 	m := matchRules(set, known)
 	former := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
 		return inForce(known[id]) && !slices.Contains(m.retire, id) || known[id]["cleaned"] != nil
@@ -78,7 +79,7 @@ func Compare(ctx context.Context, client InspectClient, stateTable string, set *
 	}
 	var gone []RuleChange
 	for _, id := range former {
-		name := textOf(known[id]["name"])
+		name := table.TextOf(known[id]["name"])
 		if slices.Contains(retire, id) {
 			gone = append(gone, RuleChange{What: RuleRemoved, Name: name, ID: id, Former: compiled[id]})
 		} else if !inForce(known[id]) {
@@ -92,11 +93,11 @@ func Compare(ctx context.Context, client InspectClient, stateTable string, set *
 
 // compareRule says what becomes of a rule of the file. A rule in force of the same
 // name that means something else is taken from those that retire.
-func compareRule(r *rules.Rule, m matched, known map[string]row, compiled map[string]*rules.Rule, retire *[]string) RuleChange {
+func compareRule(r *rules.Rule, m matched, known map[string]table.Row, compiled map[string]*rules.Rule, retire *[]string) RuleChange {
 	c := RuleChange{What: RuleUnchanged, Name: r.Name, ID: m.ids[r], Rule: r}
 	if item := known[c.ID]; item != nil {
-		c.Live, c.Shards = textOf(item["state"]) == stateLive, int(numberOf(item["writeShardsMax"]))
-		if name := textOf(item["name"]); name != r.Name {
+		c.Live, c.Shards = table.TextOf(item["state"]) == stateLive, int(table.NumberOf(item["writeShardsMax"]))
+		if name := table.TextOf(item["name"]); name != r.Name {
 			c.What, c.FormerName = RuleRenamed, name
 		}
 		if r.WriteShards > c.Shards {
@@ -105,11 +106,11 @@ func compareRule(r *rules.Rule, m matched, known map[string]row, compiled map[st
 		return c
 	}
 	c.What = RuleAdded
-	i := slices.IndexFunc(*retire, func(id string) bool { return textOf(known[id]["name"]) == r.Name })
+	i := slices.IndexFunc(*retire, func(id string) bool { return table.TextOf(known[id]["name"]) == r.Name })
 	if i >= 0 {
 		id := (*retire)[i]
 		*retire = slices.Delete(*retire, i, i+1)
-		c.What, c.ID, c.Former, c.Shards = RuleChanged, id, compiled[id], int(numberOf(known[id]["writeShardsMax"]))
+		c.What, c.ID, c.Former, c.Shards = RuleChanged, id, compiled[id], int(table.NumberOf(known[id]["writeShardsMax"]))
 	}
 	return c
 }

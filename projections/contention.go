@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // A target is contested while two or more items claim it: sources of one mirror item,
@@ -31,10 +32,10 @@ import (
 // contestedSet is the set of items that claim one target, as it was read.
 type contestedSet struct {
 	audit.ContestedTarget
-	set       stateKey // of the claims or the locator
-	claimants []string // Key.String() of each, sorted: the first one wins
-	changes   int64    // 0 if there is no row
-	listed    bool     // the row of the target stands
+	set       table.Key // of the claims or the locator
+	claimants []string  // Key.String() of each, sorted: the first one wins
+	changes   int64     // 0 if there is no row
+	listed    bool      // the row of the target stands
 }
 
 // claimed returns the claims of a mirror item as a set.
@@ -56,12 +57,12 @@ func (e *Engine) settleContention(ctx context.Context, cs contestedSet) error {
 		return nil
 	}
 	items := []ddb.TransactWriteItem{e.listingWrite(cs, contested), e.listedWrite(cs, contested)}
-	err := e.tables.transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
-	if contested && refusal(err) != "" { // the set is full: its row has no room for one attribute more
+	err := e.tables.Transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
+	if contested && table.Refusal(err) != "" { // the set is full: its row has no room for one attribute more
 		items[1] = e.unmovedSet(cs)
-		err = e.tables.transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
+		err = e.tables.Transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
 	}
-	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && refusal(err) == "" {
+	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
 		return nil // the set changed since: the worker that changed it settles this
 	}
 	if err == nil && contested {
@@ -73,37 +74,37 @@ func (e *Engine) settleContention(ctx context.Context, cs contestedSet) error {
 // listingWrite puts the row of a contested target, or deletes it.
 func (e *Engine) listingWrite(cs contestedSet, contested bool) ddb.TransactWriteItem {
 	if !contested {
-		return e.deletePart(parkedKey(cs.RowID()), "", newExpression())
+		return e.tables.DeletePart(parkedKey(cs.RowID()), "", table.NewExpression())
 	}
-	r := parkedKey(cs.RowID()).attributes()
-	r["id"], r["rule"], r["code"] = textValue(cs.RowID()), textValue(cs.ID), textValue(cs.Code())
-	r["reason"] = textValue("several items claim it, and the one with the smallest key wins")
-	r["parking"], r["parkedAt"] = textValue(randomID()), textValue(e.now().UTC().Format(time.RFC3339))
+	r := parkedKey(cs.RowID()).Attributes()
+	r["id"], r["rule"], r["code"] = table.Text(cs.RowID()), table.Text(cs.ID), table.Text(cs.Code())
+	r["reason"] = table.Text("several items claim it, and the one with the smallest key wins")
+	r["parking"], r["parkedAt"] = table.Text(randomID()), table.Text(e.now().UTC().Format(time.RFC3339))
 	if cs.Value != "" {
-		r["value"] = textValue(cs.Value)
+		r["value"] = table.Text(cs.Value)
 	} else {
-		r["item"] = textValue(cs.Target.String())
+		r["item"] = table.Text(cs.Target.String())
 	}
-	return e.putPart(r, "", newExpression())
+	return e.tables.PutPart(r, "", table.NewExpression())
 }
 
 // listedWrite notes in a set that its target is listed, or that it is not, provided
 // that the set did not change since it was read.
 func (e *Engine) listedWrite(cs contestedSet, contested bool) ddb.TransactWriteItem {
-	c := newExpression()
-	update := "REMOVE " + c.name("listed")
+	c := table.NewExpression()
+	update := "REMOVE " + c.Name("listed")
 	if contested {
-		update = c.sprintf("SET %n = %v", "listed", &ddb.AttributeValueMemberBOOL{Value: true})
+		update = c.Format("SET %n = %v", "listed", &ddb.AttributeValueMemberBOOL{Value: true})
 	}
 	condition := claimsAre(c, claimSet{changes: cs.changes})
-	return e.updatePart(cs.set, update, condition, c)
+	return e.tables.UpdatePart(cs.set, update, condition, c)
 }
 
 // unmovedSet checks that a set did not change since it was read.
 func (e *Engine) unmovedSet(cs contestedSet) ddb.TransactWriteItem {
-	c := newExpression()
+	c := table.NewExpression()
 	condition := claimsAre(c, claimSet{changes: cs.changes})
-	return e.checkPart(cs.set, condition, c)
+	return e.tables.CheckPart(cs.set, condition, c)
 }
 
 // settleLocator settles the contention of the locator by which an aggregate finds its target.
@@ -118,11 +119,11 @@ func (e *Engine) settleLocator(ctx context.Context, g plan.GroupRef, t total) er
 // roll-up reads them. It returns the errors of those that failed.
 func (e *Engine) settleLocators(ctx context.Context, groups []plan.GroupRef) map[plan.GroupRef]error {
 	failed := map[plan.GroupRef]error{}
-	keys := make([]stateKey, len(groups))
+	keys := make([]table.Key, len(groups))
 	for i, g := range groups {
 		keys[i] = locatorKey(g.Locator, g.Group)
 	}
-	rows, err := e.readState(ctx, "reading locators", keys)
+	rows, err := e.tables.ReadState(ctx, "reading locators", keys)
 	first := firstOfLocators(groups)
 	for i, g := range groups {
 		if err == nil && first[i] {
@@ -139,7 +140,7 @@ func (e *Engine) settleLocators(ctx context.Context, groups []plan.GroupRef) map
 // firstOfLocators tells, of aggregates that find their targets by locators, which is the
 // first of each locator. Only that one settles the locator's contention.
 func firstOfLocators(groups []plan.GroupRef) []bool {
-	seen := map[stateKey]bool{}
+	seen := map[table.Key]bool{}
 	first := make([]bool, len(groups))
 	for i, g := range groups {
 		if g.Rule.ByUnique {
@@ -151,7 +152,7 @@ func firstOfLocators(groups []plan.GroupRef) []bool {
 }
 
 // setRowOf is the row that holds the claimants of a contested target.
-func setRowOf(t audit.ContestedTarget) stateKey {
+func setRowOf(t audit.ContestedTarget) table.Key {
 	if locator, ok := plan.LocatorIn(t.ID); ok {
 		return locatorKey(locator, t.Value)
 	}
@@ -172,13 +173,13 @@ func (rd *ruleReader) readClaimants(ctx context.Context, page []Parked) error {
 }
 
 func (rd *ruleReader) readClaimantsOf(ctx context.Context, page []Parked) error {
-	var keys []stateKey
+	var keys []table.Key
 	for i := range page {
 		if t := page[i].contested; t != nil {
 			keys = append(keys, setRowOf(*t))
 		}
 	}
-	rows, err := rd.readState(ctx, "reading the claimants of contested targets", keys)
+	rows, err := rd.reader.ReadState(ctx, "reading the claimants of contested targets", keys)
 	if err != nil {
 		return err
 	}
@@ -200,21 +201,21 @@ func (rd *ruleReader) readClaimantsOf(ctx context.Context, page []Parked) error 
 }
 
 // readSet reads the claims of a mirror item, or a locator.
-func readSet(r row, locator bool) claimSet {
+func readSet(r table.Row, locator bool) claimSet {
 	attribute := "sources"
 	if locator {
 		attribute = "items"
 	}
 	listed, _ := r["listed"].(*ddb.AttributeValueMemberBOOL)
 	return claimSet{
-		sources: sortedTexts(r[attribute]), changes: countOf(r["changes"]), expired: textOf(r["expired"]), listed: listed != nil && listed.Value,
+		sources: table.SortedTexts(r[attribute]), changes: countOf(r["changes"]), expired: table.TextOf(r["expired"]), listed: listed != nil && listed.Value,
 	}
 }
 
 // relist deletes the row of a listed target if the target is no longer contested.
 func (e *Engine) relist(ctx context.Context, t audit.ContestedTarget) error {
 	key := setRowOf(t)
-	rows, err := e.readState(ctx, "reading the claimants of "+t.Text(), []stateKey{key})
+	rows, err := e.tables.ReadState(ctx, "reading the claimants of "+t.Text(), []table.Key{key})
 	if err != nil || audit.TornSet(attributes.ItemFromTable(rows[key])) {
 		return err
 	}

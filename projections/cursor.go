@@ -5,12 +5,13 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -32,7 +33,7 @@ type seedCursor struct {
 	level   int       // of the rules that the scan is for, or everyLevel
 	phase   seedPhase // "" while no scan is under way
 	items   int64
-	last    row          // the scan goes on behind this key; empty at the beginning
+	last    table.Row    // the scan goes on behind this key; empty at the beginning
 	changes change.Value // as stored: each write raises it, on condition that it is as it was read
 }
 
@@ -52,30 +53,30 @@ func (c seedCursor) isFor(r *rules.Rule) bool { return c.level == r.Level || c.l
 // errCursorMoved says that another process seeds too: its place counts.
 var errCursorMoved = errors.New("another process moved the seeding cursor")
 
-func cursorKey() stateKey { return stateKey{registryPartition, registrySeeding} }
+func cursorKey() table.Key { return table.Key{Partition: registryPartition, Sort: registrySeeding} }
 
 // readCursor reads the stored cursor. Of one of another epoch, or that a seeder of a
 // lost state table has left, nothing counts but its changes, and that a scan was under
 // way which shows what is live: the rules that it was for stay live, and no other scan
 // would show them.
 func (rd *ruleReader) readCursor(ctx context.Context) (seedCursor, error) {
-	rows, err := rd.readState(ctx, "reading the seeding cursor", []stateKey{cursorKey()})
+	rows, err := rd.reader.ReadState(ctx, "reading the seeding cursor", []table.Key{cursorKey()})
 	if err != nil {
 		return seedCursor{}, err
 	}
 	return rd.cursorOf(rows[cursorKey()]), nil
 }
 
-func (rd *ruleReader) cursorOf(r row) seedCursor {
+func (rd *ruleReader) cursorOf(r table.Row) seedCursor {
 	c := seedCursor{changes: attributes.FromTable(r["changes"])}
-	phase := seedPhase(textOf(r["phase"]))
-	if int(numberOf(r["epoch"])) != rd.planner.Epoch || textOf(r["incarnation"]) != rd.planner.Incarnation {
+	phase := seedPhase(table.TextOf(r["phase"]))
+	if int(table.NumberOf(r["epoch"])) != rd.planner.Epoch || table.TextOf(r["incarnation"]) != rd.planner.Incarnation {
 		if phase == phaseShow {
 			c.level, c.phase = everyLevel, phaseShow
 		}
 		return c
 	}
-	c.level, c.phase, c.items = int(numberOf(r["level"])), phase, numberOf(r["items"])
+	c.level, c.phase, c.items = int(table.NumberOf(r["level"])), phase, table.NumberOf(r["items"])
 	if last, ok := r["last"].(*ddb.AttributeValueMemberM); ok && rd.isScanPlace(phase, last.Value) {
 		c.last = last.Value
 	}
@@ -84,18 +85,18 @@ func (rd *ruleReader) cursorOf(r row) seedCursor {
 
 // isScanPlace reports whether a scan can go on behind a key. Behind another one
 // DynamoDB refuses to look: then the scan begins anew.
-func (rd *ruleReader) isScanPlace(phase seedPhase, last row) bool {
+func (rd *ruleReader) isScanPlace(phase seedPhase, last table.Row) bool {
 	if phase == phaseSweep {
-		return isStateKey(last)
+		return table.IsKey(last)
 	}
-	return rd.isItemKey(last)
+	return rd.reader.IsItemKey(last)
 }
 
 // cursorItem is the cursor as it is stored by its next change.
-func (e *Engine) cursorItem(c seedCursor) row {
-	r := cursorKey().attributes()
-	r["incarnation"], r["epoch"], r["level"] = textValue(e.planner.Incarnation), numberValue(int64(e.planner.Epoch)), numberValue(int64(c.level))
-	r["phase"], r["items"] = textValue(string(c.phase)), numberValue(c.items)
+func (e *Engine) cursorItem(c seedCursor) table.Row {
+	r := cursorKey().Attributes()
+	r["incarnation"], r["epoch"], r["level"] = table.Text(e.planner.Incarnation), table.Number(int64(e.planner.Epoch)), table.Number(int64(c.level))
+	r["phase"], r["items"] = table.Text(string(c.phase)), table.Number(c.items)
 	r["changes"] = attributes.ToTable(raised(c.changes))
 	if len(c.last) > 0 {
 		r["last"] = &ddb.AttributeValueMemberM{Value: c.last}
@@ -104,8 +105,8 @@ func (e *Engine) cursorItem(c seedCursor) row {
 }
 
 // cursorIs is the condition that the stored cursor is as it was read.
-func cursorIs(c *expression, cursor seedCursor) string {
-	return whole(c.same("changes", cursor.changes))
+func cursorIs(c *table.Expression, cursor seedCursor) string {
+	return table.Whole(c.Same("changes", cursor.changes))
 }
 
 func (e *Engine) saveCursor(ctx context.Context, cursor *seedCursor) error {
@@ -120,13 +121,9 @@ func (e *Engine) dropCursor(ctx context.Context, cursor seedCursor) error {
 }
 
 func (e *Engine) storeCursor(ctx context.Context, cursor seedCursor) error {
-	c := newExpression()
-	condition := cursorIs(c, cursor)
-	err := e.tables.putState(ctx, "", "saving the seeding cursor", &dynamodb.PutItemInput{
-		Item: e.cursorItem(cursor), ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	})
-	if err != nil && classify(err) == classCondition {
+	c := table.NewExpression()
+	err := e.tables.PutState(ctx, "", "saving the seeding cursor", e.cursorItem(cursor), cursorIs(c, cursor), c)
+	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return errCursorMoved
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -24,17 +25,11 @@ const (
 	// that answer each other reach.
 	healsMaxDefault = 300
 	healWindow      = 10 * time.Minute
-
-	// writesAtOnce is how many single writes of one batch are under way together.
-	writesAtOnce = 16
 )
-
-// StampPrefix begins the name of every attribute in which the engine leaves a stamp.
-const StampPrefix = plan.StampPrefix
 
 // Config says what an Engine works on.
 type Config struct {
-	Client     Client
+	Client     table.Client
 	Table      string
 	StateTable string // default: Table and "-dynamill"
 	Rules      *rules.Set
@@ -44,10 +39,10 @@ type Config struct {
 	// force: they retire, and seeding takes back what they wrote. Without it, and with
 	// Attach, such a file is refused.
 	ChangeRules bool
-	AgreedEpoch int     // with ChangeRules: the epoch of the Comparison that was agreed to; where other rules are in force by now, the file is refused; default: any
-	Attach      bool    // the state table must be there and know these rules; nothing is created or registered
-	FanOutMax   int     // children that a fan-out writes at once; the rest becomes a task; default 1,000
-	Limiter     Limiter // of what is written; default: none
+	AgreedEpoch int           // with ChangeRules: the epoch of the Comparison that was agreed to; where other rules are in force by now, the file is refused; default: any
+	Attach      bool          // the state table must be there and know these rules; nothing is created or registered
+	FanOutMax   int           // children that a fan-out writes at once; the rest becomes a task; default 1,000
+	Limiter     table.Limiter // of what is written; default: none
 	// TaskProgress is told after every piece of a fan-out's task; default: nothing. One
 	// call of WorkTasks makes the calls one after the other.
 	TaskProgress func(TaskProgress)
@@ -61,14 +56,14 @@ type Config struct {
 
 // ruleReader reads the two tables under one rule set. All that only reads is here.
 type ruleReader struct {
-	*reader
+	reader  *table.Reader
 	planner *plan.Planner
 }
 
 // Engine applies a rule set to one table. It is safe for concurrent use.
 type Engine struct {
 	ruleReader
-	tables       *tables
+	tables       *table.Tables
 	logger       *slog.Logger
 	counters     counters
 	lives        atomic.Int64 // times that rules went live, as last seen in the registry
@@ -136,13 +131,13 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	ts := newTables(cfg.Client, cfg.Limiter, cfg.Table, cfg.StateTable)
+	ts := table.New(cfg.Client, cfg.Limiter, cfg.Table, cfg.StateTable)
 	e := &Engine{
-		ruleReader: ruleReader{reader: ts.reader}, tables: ts, logger: cfg.Logger,
+		ruleReader: ruleReader{reader: ts.Reader}, tables: ts, logger: cfg.Logger,
 		now: cfg.Now, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
 	}
-	if e.stateTable == e.table {
-		return nil, &SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.table), Remedy: "name another one with --state-table"}
+	if e.tables.StateTable == e.tables.Table {
+		return nil, &table.SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.tables.Table), Remedy: "name another one with --state-table"}
 	}
 	tableID, err := describeTable(ctx, e.tables, cfg.Rules)
 	if err != nil {
@@ -169,7 +164,7 @@ func (e *Engine) Describe() Description { return e.description }
 
 // Stats returns the counts so far.
 func (e *Engine) Stats() Stats {
-	c, sent := &e.counters, &e.tables.counters
+	c, sent := &e.counters, &e.tables.Counters
 	return Stats{
 		Records: c.Records.Load(), Relevant: c.Relevant.Load(), Unmatched: c.Unmatched.Load(),
 		Transactions: sent.Transactions.Load(), Writes: sent.Writes.Load(), Rollups: c.Rollups.Load(),

@@ -9,6 +9,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // everyKind holds a value of every DynamoDB type.
@@ -151,7 +152,7 @@ func TestACloneOfACountedItemShowsItsOwnCount(t *testing.T) {
 func TestOpenRefusesWhatItCannotWorkOn(t *testing.T) {
 	setup := func(err error) string {
 		t.Helper()
-		var e *SetupError
+		var e *table.SetupError
 		if !errors.As(err, &e) || e.Remedy == "" {
 			t.Errorf("%v: want a SetupError with a remedy", err)
 		}

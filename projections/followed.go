@@ -5,6 +5,9 @@ import (
 	"errors"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // Origins is what a state table tells of how it came to be used.
@@ -17,13 +20,13 @@ type Origins struct {
 
 // ReadOrigins reads a state table and writes nothing. A table that is missing or
 // empty has no Origins.
-func ReadOrigins(ctx context.Context, client InspectClient, stateTable string) (Origins, error) {
-	rd := &ruleReader{reader: newReader(client, stateTable)}
-	table, err := rd.readTableItem(ctx)
+func ReadOrigins(ctx context.Context, client table.InspectClient, stateTable string) (Origins, error) {
+	rd := &ruleReader{reader: table.NewReader(client, stateTable)}
+	own, err := rd.readTableItem(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		return Origins{}, nil
 	}
-	return Origins{Registered: table != nil, FollowedWith: textOf(table[registryLeases])}, err
+	return Origins{Registered: own != nil, FollowedWith: table.TextOf(own[registryLeases])}, err
 }
 
 // registryLeases is the attribute of the registry that holds Origins.FollowedWith.
@@ -32,15 +35,15 @@ const registryLeases = "leases"
 // NoteFollowed notes in the registry that processes follow the stream with a
 // lease table. That table must exist, so that a crash leaves no note without one.
 func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
-	table, err := e.readTableItem(ctx)
-	if err != nil || textOf(table[registryLeases]) == leaseTable {
+	own, err := e.readTableItem(ctx)
+	if err != nil || table.TextOf(own[registryLeases]) == leaseTable {
 		return err
 	}
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", registryLeases, textValue(leaseTable))
-	sameState := c.sprintf("%n = %v", "incarnation", textValue(e.planner.Incarnation))
-	_, err = e.tables.update(ctx, "", "noting the lease table in the registry", e.tables.stateUpdate(stateKey{registryPartition, registryTable}, set, sameState, c))
-	if err != nil && classify(err) == classCondition {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", registryLeases, table.Text(leaseTable))
+	sameState := c.Format("%n = %v", "incarnation", table.Text(e.planner.Incarnation))
+	_, err = e.tables.Update(ctx, "", "noting the lease table in the registry", e.tables.StateUpdate(table.Key{Partition: registryPartition, Sort: registryTable}, set, sameState, c))
+	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return ErrEpochMoved
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -25,17 +26,19 @@ func textName(text string) string {
 	return hex.EncodeToString(sum[:])[:32]
 }
 
-func textKey(name string) stateKey { return stateKey{registryPartition, registryFile + name} }
+func textKey(name string) table.Key {
+	return table.Key{Partition: registryPartition, Sort: registryFile + name}
+}
 
 // textWrite keeps a rule file. The same text is always under the same key.
 func (e *Engine) textWrite(set *rules.Set) ddb.TransactWriteItem {
-	item := textKey(textName(set.Text())).attributes()
-	item["text"] = textValue(set.Text())
-	return e.putPart(item, "", newExpression())
+	item := textKey(textName(set.Text())).Attributes()
+	item["text"] = table.Text(set.Text())
+	return e.tables.PutPart(item, "", table.NewExpression())
 }
 
 // readFormers compiles the registered rules that are not in force any more, or are about to retire.
-func (rd *ruleReader) readFormers(ctx context.Context, known map[string]row, retire []string) ([]*plan.Binding, error) {
+func (rd *ruleReader) readFormers(ctx context.Context, known map[string]table.Row, retire []string) ([]*plan.Binding, error) {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
 		return inForce(known[id]) && !slices.Contains(retire, id)
 	})
@@ -50,8 +53,8 @@ func (rd *ruleReader) readFormers(ctx context.Context, known map[string]row, ret
 			continue // a later version may not know all that an earlier one did
 		}
 		if r == nil {
-			return nil, &SetupError{
-				Problem: fmt.Sprintf("what rule %s was cannot be told: the state table does not hold the file that it came from", textOf(item["name"])),
+			return nil, &table.SetupError{
+				Problem: fmt.Sprintf("what rule %s was cannot be told: the state table does not hold the file that it came from", table.TextOf(item["name"])),
 				Remedy:  "start `dynamill run` once with the rule file that is in force, so that it is kept; then change it",
 			}
 		}
@@ -60,35 +63,35 @@ func (rd *ruleReader) readFormers(ctx context.Context, known map[string]row, ret
 	return formers, nil
 }
 
-func newFormer(r *rules.Rule, id string, item row) *plan.Binding {
+func newFormer(r *rules.Rule, id string, item table.Row) *plan.Binding {
 	b := plan.NewFormer(r, id)
 	if r.ByUnique {
-		b.Locator = cmp.Or(textOf(item["locator"]), r.Target.Name)
+		b.Locator = cmp.Or(table.TextOf(item["locator"]), r.Target.Name)
 	}
-	b.Retired.Store(textOf(item["state"]) == stateRetired)
+	b.Retired.Store(table.TextOf(item["state"]) == stateRetired)
 	b.Cleaned.Store(item["cleaned"] != nil)
 	return b
 }
 
 // compileRegistered compiles registered rules from the files that are kept of
 // them. One whose file is not kept, or cannot be read by this version, is missing.
-func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]row, ids []string) (map[string]*rules.Rule, error) {
-	var keys []stateKey
+func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]table.Row, ids []string) (map[string]*rules.Rule, error) {
+	var keys []table.Key
 	for _, id := range ids {
-		if name := textOf(known[id]["file"]); name != "" {
+		if name := table.TextOf(known[id]["file"]); name != "" {
 			keys = append(keys, textKey(name))
 		}
 	}
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	rows, err := rd.readState(ctx, "reading former rule files", keys)
+	rows, err := rd.reader.ReadState(ctx, "reading former rule files", keys)
 	if err != nil {
 		return nil, err
 	}
-	sets := map[stateKey]*rules.Set{}
+	sets := map[table.Key]*rules.Set{}
 	for key, r := range rows {
-		set, err := rules.LoadFormer("former rules", []byte(textOf(r["text"])))
+		set, err := rules.LoadFormer("former rules", []byte(table.TextOf(r["text"])))
 		if err == nil {
 			err = rd.checkKinds(set)
 		}
@@ -98,7 +101,7 @@ func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]ro
 	}
 	compiled := map[string]*rules.Rule{}
 	for _, id := range ids {
-		if set := sets[textKey(textOf(known[id]["file"]))]; set != nil {
+		if set := sets[textKey(table.TextOf(known[id]["file"]))]; set != nil {
 			compiled[id] = ruleOf(set, known[id])
 		}
 	}
@@ -115,17 +118,17 @@ func (rd *ruleReader) checkKinds(set *rules.Set) error {
 	}
 	sort := change.KindAbsent
 	if set.Table.SortKey != "" {
-		sort = kind(rd.sortN)
+		sort = kind(rd.reader.SortN)
 	}
-	return set.CheckKeys(kind(rd.partitionN), sort)
+	return set.CheckKeys(kind(rd.reader.PartitionN), sort)
 }
 
 // ruleOf is the registered rule in the set that it came from: a file has no two
 // rules that mean the same, and a name may have changed since.
-func ruleOf(set *rules.Set, item row) *rules.Rule {
+func ruleOf(set *rules.Set, item table.Row) *rules.Rule {
 	for _, same := range []func(*rules.Rule) bool{
-		func(r *rules.Rule) bool { return r.Fingerprint == textOf(item["fingerprint"]) },
-		func(r *rules.Rule) bool { return r.Name == textOf(item["name"]) },
+		func(r *rules.Rule) bool { return r.Fingerprint == table.TextOf(item["fingerprint"]) },
+		func(r *rules.Rule) bool { return r.Name == table.TextOf(item["name"]) },
 	} {
 		if i := slices.IndexFunc(set.Rules, same); i >= 0 {
 			return set.Rules[i]

@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // rowAttributes are all that rows of the state table hold.
@@ -53,7 +54,7 @@ func judgeRow(a *Audit, item change.Item) {
 	r := attributes.ItemToTable(item)
 	for _, sus := range suspectsOf(a, item) {
 		s := a.newRead()
-		s.rows[stateKeyOf(r)] = r
+		s.rows[table.KeyOf(r)] = r
 		s.parkings(&drift.Reading{Suspect: sus, Findings: []drift.Finding{{}}})
 		if sus.Kind == drift.Sum || sus.Kind == drift.Display {
 			s.judgeSum(sus, auditTotalOf(a.groupOf(sus), s.rows), "", false)
@@ -114,7 +115,7 @@ func suspectsOf(a *Audit, row change.Item) []drift.Suspect {
 }
 
 // readContested reads a row of a contested target, and a row that may be its set.
-func readContested(e *Engine, r row, target audit.ContestedTarget) {
+func readContested(e *Engine, r table.Row, target audit.ContestedTarget) {
 	setRowOf(target)
 	target.RowID()
 	for _, locator := range []bool{false, true} {
@@ -123,10 +124,10 @@ func readContested(e *Engine, r row, target audit.ContestedTarget) {
 }
 
 // readRow reads a row as the engine does in all its parts.
-func readRow(a *Audit, e *Engine, r row) {
+func readRow(a *Audit, e *Engine, r table.Row) {
 	item := attributes.ItemFromTable(r)
 	a.Contributions(item, func(drift.Amount) {})
-	e.sort(&swept{}, stateKeyOf(r))
+	e.sort(&swept{}, table.KeyOf(r))
 	itemOf(r)
 	childOf(r)
 	e.readTask(r)
@@ -135,7 +136,7 @@ func readRow(a *Audit, e *Engine, r row) {
 	}
 	recordedMissing("", r)
 	e.cursorOf(r)
-	_ = e.checkRows(r, map[string]row{textOf(r[stateSort]): r})
+	_ = e.checkRows(r, map[string]table.Row{table.TextOf(r[table.SK]): r})
 	if ent, err := e.readEntry(r); err == nil && ent != nil {
 		key := change.ParseKey(strings.TrimPrefix(item["pk"].Text(), entryPrefix))
 		mv := e.planner.MoveFrom(key, ent, nil, plan.Itself, plan.Late{})
@@ -145,7 +146,7 @@ func readRow(a *Audit, e *Engine, r row) {
 	for _, rule := range e.planner.Set.Rules {
 		b := e.planner.Of(rule)
 		copiedAt(b, r)
-		t := addUp(plan.GroupRef{Binding: b, Group: item["item"].Text()}, map[stateKey]row{stateKeyOf(r): r})
+		t := addUp(plan.GroupRef{Binding: b, Group: item["item"].Text()}, map[table.Key]table.Row{table.KeyOf(r): r})
 		if t.operations < 0 || t.changes < 0 {
 			panic("a negative count")
 		}

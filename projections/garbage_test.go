@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // TestUnreadableStampCountsAsNone puts texts that are no stamp behind a stamp's own
@@ -86,7 +87,7 @@ func TestTornRegistryIsNamedWithItsRemedy(t *testing.T) {
 			_, inspected := Inspect(w.ctx, w.sim, "app-dynamill")
 			_, compared := Compare(w.ctx, w.sim, "app-dynamill", loadRules(t, socialRules))
 			for by, err := range map[string]error{"the engine": opened, "an audit": audited, "an inspection": inspected, "a comparison": compared} {
-				refused := new(SetupError)
+				refused := new(table.SetupError)
 				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.sort) || !strings.Contains(err.Error(), c.attribute) {
 					t.Errorf("%s: %v", by, err)
 				}

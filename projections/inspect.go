@@ -13,17 +13,11 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
-// InspectClient is what Inspect needs of DynamoDB: reading. *dynamodb.Client satisfies it.
-type InspectClient interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
-	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
-}
-
-var _ InspectClient = (*dynamodb.Client)(nil)
+var _ table.InspectClient = (*dynamodb.Client)(nil)
 
 // Inspection is what the state table tells by itself, whether or not anything
 // runs. Its parts are read one after the other, each consistently.
@@ -73,7 +67,7 @@ func (i *Inspection) Live() bool {
 
 // Inspect reads a state table and writes nothing. It returns a *SetupError where
 // there is none, or nothing is registered in it yet.
-func Inspect(ctx context.Context, client InspectClient, stateTable string) (*Inspection, error) {
+func Inspect(ctx context.Context, client table.InspectClient, stateTable string) (*Inspection, error) {
 	rd, found, err := beginInspection(ctx, client, stateTable)
 	if err != nil {
 		return nil, err
@@ -93,24 +87,24 @@ func Inspect(ctx context.Context, client InspectClient, stateTable string) (*Ins
 }
 
 // beginInspection reads the registry, and returns a reader of the state table and what is found so far.
-func beginInspection(ctx context.Context, client InspectClient, stateTable string) (*ruleReader, *Inspection, error) {
-	rd := &ruleReader{newReader(client, stateTable), &plan.Planner{}}
-	table, known, err := rd.readRegistry(ctx)
+func beginInspection(ctx context.Context, client table.InspectClient, stateTable string) (*ruleReader, *Inspection, error) {
+	rd := &ruleReader{table.NewReader(client, stateTable), &plan.Planner{}}
+	own, known, err := rd.readRegistry(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		return nil, nil, &SetupError{fmt.Sprintf("there is no state table %s", stateTable), notRunYet, err}
+		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("there is no state table %s", stateTable), Remedy: notRunYet, Err: err}
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if table == nil {
-		return nil, nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
+	if own == nil {
+		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
 	}
-	rd.planner.Incarnation, rd.planner.Epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
+	rd.planner.Incarnation, rd.planner.Epoch = table.TextOf(own["incarnation"]), int(table.NumberOf(own["epoch"]))
 	found := &Inspection{
-		StateTable: stateTable, Table: textOf(table["table"]), Incarnation: rd.planner.Incarnation, Epoch: rd.planner.Epoch,
+		StateTable: stateTable, Table: table.TextOf(own["table"]), Incarnation: rd.planner.Incarnation, Epoch: rd.planner.Epoch,
 		Rules: rd.inspectRules(known),
 	}
-	found.Created, _ = time.Parse(time.RFC3339, textOf(table["created"]))
+	found.Created, _ = time.Parse(time.RFC3339, table.TextOf(own["created"]))
 	return rd, found, nil
 }
 
@@ -118,15 +112,15 @@ const notRunYet = "nothing has run on this table yet; start `dynamill run`, or c
 
 // inspectRules lists the registered rules by id, and binds a name to each id:
 // all that reading tasks and parked records asks of a rule.
-func (rd *ruleReader) inspectRules(known map[string]row) []InspectedRule {
+func (rd *ruleReader) inspectRules(known map[string]table.Row) []InspectedRule {
 	set, ids := &rules.Set{}, map[*rules.Rule]string{}
 	var formers []*plan.Binding
 	found := make([]InspectedRule, 0, len(known))
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		item := known[id]
 		r := InspectedRule{
-			ID: id, Name: textOf(item["name"]), Fingerprint: textOf(item["fingerprint"]),
-			State: textOf(item["state"]), Epoch: int(numberOf(item["epoch"])),
+			ID: id, Name: table.TextOf(item["name"]), Fingerprint: table.TextOf(item["fingerprint"]),
+			State: table.TextOf(item["state"]), Epoch: int(table.NumberOf(item["epoch"])),
 		}
 		r.Live = r.State == stateLive
 		rule := &rules.Rule{Name: r.Name}
@@ -187,9 +181,9 @@ func (e *Engine) Unfinished(ctx context.Context) (found Unfinished, err error) {
 // inspectParked counts page by page and asks for codes alone: a parked record may be large.
 func (rd *ruleReader) inspectParked(ctx context.Context) (map[string]int, error) {
 	codes := map[string]int{}
-	err := rd.queryPages(ctx, countingParked, rd.parkedQuery(newExpression(), "code"), func(rows []row) error {
+	err := rd.reader.QueryPages(ctx, countingParked, rd.parkedQuery(table.NewExpression(), "code"), func(rows []table.Row) error {
 		for _, item := range rows {
-			codes[textOf(item["code"])]++
+			codes[table.TextOf(item["code"])]++
 		}
 		return nil
 	})

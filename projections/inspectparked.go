@@ -1,6 +1,10 @@
 package projections
 
-import "context"
+import (
+	"context"
+
+	"github.com/dynamill/dynamill/projections/internal/table"
+)
 
 // ParkedInspection reads what a state table says is parked. It needs no rules
 // and writes nothing.
@@ -11,7 +15,7 @@ type ParkedInspection struct {
 
 // InspectParked begins to read what is parked. As Inspect, it returns a
 // *SetupError where nothing has run yet.
-func InspectParked(ctx context.Context, client InspectClient, stateTable string) (*ParkedInspection, error) {
+func InspectParked(ctx context.Context, client table.InspectClient, stateTable string) (*ParkedInspection, error) {
 	rd, found, err := beginInspection(ctx, client, stateTable)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -18,8 +19,8 @@ const (
 )
 
 // inForce reports whether a registered rule is in force.
-func inForce(item row) bool {
-	state := textOf(item["state"])
+func inForce(item table.Row) bool {
+	state := table.TextOf(item["state"])
 	return state == stateSeeding || state == stateLive
 }
 
@@ -32,13 +33,13 @@ type matched struct {
 
 // matchRules finds each rule of the file among those in force that mean the same. One that
 // has its name comes first; any other means that the rule was renamed.
-func matchRules(set *rules.Set, known map[string]row) matched {
+func matchRules(set *rules.Set, known map[string]table.Row) matched {
 	m := matched{ids: map[*rules.Rule]string{}}
 	used := map[string]bool{}
 	inOrder := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool { return !inForce(known[id]) })
-	find := func(r *rules.Rule, named func(row) bool) bool {
+	find := func(r *rules.Rule, named func(table.Row) bool) bool {
 		for _, id := range inOrder {
-			if item := known[id]; !used[id] && textOf(item["fingerprint"]) == r.Fingerprint && named(item) {
+			if item := known[id]; !used[id] && table.TextOf(item["fingerprint"]) == r.Fingerprint && named(item) {
 				m.ids[r], used[id] = id, true
 				return true
 			}
@@ -47,12 +48,12 @@ func matchRules(set *rules.Set, known map[string]row) matched {
 	}
 	var rest []*rules.Rule
 	for _, r := range set.Rules {
-		if !find(r, func(item row) bool { return textOf(item["name"]) == r.Name }) {
+		if !find(r, func(item table.Row) bool { return table.TextOf(item["name"]) == r.Name }) {
 			rest = append(rest, r)
 		}
 	}
 	for _, r := range rest {
-		if find(r, func(row) bool { return true }) {
+		if find(r, func(table.Row) bool { return true }) {
 			m.renamed = append(m.renamed, r)
 		} else {
 			m.fresh = append(m.fresh, r)
@@ -63,10 +64,10 @@ func matchRules(set *rules.Set, known map[string]row) matched {
 }
 
 // refusal says what of the rules in force the file changes or removes.
-func (m matched) refusal(stateTable string, known map[string]row) *RulesChangedError {
+func (m matched) refusal(stateTable string, known map[string]table.Row) *RulesChangedError {
 	refused := &RulesChangedError{StateTable: stateTable}
 	for _, id := range m.retire {
-		name := textOf(known[id]["name"])
+		name := table.TextOf(known[id]["name"])
 		if slices.ContainsFunc(m.fresh, func(r *rules.Rule) bool { return r.Name == name }) {
 			refused.Changed = append(refused.Changed, name)
 		} else {
@@ -79,9 +80,9 @@ func (m matched) refusal(stateTable string, known map[string]row) *RulesChangedE
 }
 
 // spread are the rules with more write suffixes than ever before.
-func (m matched) spread(set *rules.Set, known map[string]row) (more []*rules.Rule) {
+func (m matched) spread(set *rules.Set, known map[string]table.Row) (more []*rules.Rule) {
 	for _, r := range set.Rules {
-		if item := known[m.ids[r]]; item != nil && int64(r.WriteShards) > numberOf(item["writeShardsMax"]) {
+		if item := known[m.ids[r]]; item != nil && int64(r.WriteShards) > table.NumberOf(item["writeShardsMax"]) {
 			more = append(more, r)
 		}
 	}

@@ -149,7 +149,7 @@ func TestRefusalsAreCountedForWhatTheySay(t *testing.T) {
 		&ddb.InternalServerError{},
 	}
 	before := e.Stats()
-	e.tables.client = &faulty{Client: w.sim, around: func(op string, pass func() error) error {
+	e.tables.Client = &faulty{Client: w.sim, around: func(op string, pass func() error) error {
 		if op == "TransactWriteItems" && len(answers) > 0 {
 			err := answers[0]
 			answers = answers[1:]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -110,13 +111,13 @@ func (m *missingTargets) otherCaseOf(look func(target string) *OtherCase) {
 func (rd *ruleReader) existing(ctx context.Context, b *plan.Binding, targets []string) (map[string]bool, error) {
 	there := make(map[string]bool, len(targets))
 	if b.Rule.ByUnique {
-		keys := make([]stateKey, len(targets))
+		keys := make([]table.Key, len(targets))
 		for i, value := range targets {
 			keys[i] = locatorKey(b.Locator, value)
 		}
-		rows, err := rd.readState(ctx, "looking for targets", keys)
+		rows, err := rd.reader.ReadState(ctx, "looking for targets", keys)
 		for i, value := range targets {
-			there[value] = len(textsOf(rows[keys[i]]["items"])) > 0
+			there[value] = len(table.TextsOf(rows[keys[i]]["items"])) > 0
 		}
 		return there, err
 	}
@@ -124,7 +125,7 @@ func (rd *ruleReader) existing(ctx context.Context, b *plan.Binding, targets []s
 	for i, text := range targets {
 		keys[i] = change.ParseKey(text)
 	}
-	items, err := rd.readItems(ctx, "looking for targets", keys)
+	items, err := rd.reader.ReadItems(ctx, "looking for targets", keys)
 	for i, text := range targets {
 		if items[keys[i]] != nil {
 			m, ok := rd.planner.Set.Identify(keys[i], items[keys[i]])

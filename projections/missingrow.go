@@ -7,10 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 const (
@@ -109,39 +110,38 @@ func (m *missingTargets) takeUnwritten() bool {
 }
 
 func (e *Engine) recordMissing(ctx context.Context, b *plan.Binding, t MissingTargets, lacking, whole bool, now time.Time) error {
-	key, c := stateKey{missingPartition, b.ID}, newExpression()
+	key, c := table.Key{Partition: missingPartition, Sort: b.ID}, table.NewExpression()
 	if !lacking {
 		condition := ""
 		if !whole {
-			condition = c.sprintf("%n = %v", "by", textValue(e.process))
+			condition = c.Format("%n = %v", "by", table.Text(e.process))
 		}
-		return e.tables.deleteState(ctx, b.ID, "noting that no target is missing", key, condition, c)
+		return e.tables.DeleteState(ctx, b.ID, "noting that no target is missing", key, condition, c)
 	}
-	item := key.attributes()
-	item["entity"], item["at"], item["by"] = textValue(t.Entity), textValue(now.UTC().Format(time.RFC3339)), textValue(e.process)
-	item["targets"], item["sources"] = numberValue(t.Targets), numberValue(t.Sources)
+	item := key.Attributes()
+	item["entity"], item["at"], item["by"] = table.Text(t.Entity), table.Text(now.UTC().Format(time.RFC3339)), table.Text(e.process)
+	item["targets"], item["sources"] = table.Number(t.Targets), table.Number(t.Sources)
 	for name, yes := range map[string]bool{"about": t.About, "all": t.All, "whole": whole} {
 		item[name] = &ddb.AttributeValueMemberBOOL{Value: yes}
 	}
 	var examples []ddb.AttributeValue
 	for _, example := range t.Examples {
-		examples = append(examples, textValue(example))
+		examples = append(examples, table.Text(example))
 	}
 	item["examples"] = &ddb.AttributeValueMemberL{Value: examples}
 	if t.Unique != "" {
-		item["unique"] = textValue(t.Unique)
+		item["unique"] = table.Text(t.Unique)
 	}
 	if t.OtherCase != nil {
-		item["otherMissing"], item["otherExists"] = textValue(t.OtherCase.Missing), textValue(t.OtherCase.Exists)
+		item["otherMissing"], item["otherExists"] = table.Text(t.OtherCase.Missing), table.Text(t.OtherCase.Exists)
 	}
-	in := &dynamodb.PutItemInput{Item: item}
+	condition := ""
 	if !whole {
-		in.ConditionExpression = new(c.sprintf("attribute_not_exists(%n) OR %n = %v OR %n <= %v OR %n < %v", statePartition, "by", textValue(e.process),
-			"targets", numberValue(t.Targets), "at", textValue(now.Add(-missingStale).UTC().Format(time.RFC3339))))
-		in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
+		condition = c.Format("attribute_not_exists(%n) OR %n = %v OR %n <= %v OR %n < %v", table.PK, "by", table.Text(e.process),
+			"targets", table.Number(t.Targets), "at", table.Text(now.Add(-missingStale).UTC().Format(time.RFC3339)))
 	}
-	err := e.tables.putState(ctx, b.ID, "noting missing targets", in)
-	if err != nil && classify(err) == classCondition {
+	err := e.tables.PutState(ctx, b.ID, "noting missing targets", item, condition, c)
+	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return nil // another process knows of more
 	}
 	return err
@@ -149,12 +149,12 @@ func (e *Engine) recordMissing(ctx context.Context, b *plan.Binding, t MissingTa
 
 // inspectMissing reads what is recorded of the rules in force.
 func (rd *ruleReader) inspectMissing(ctx context.Context) ([]RecordedMissing, error) {
-	c := newExpression()
-	in := rd.stateQuery(c.sprintf("%n = %v", statePartition, textValue(missingPartition)), c)
+	c := table.NewExpression()
+	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(missingPartition)), c)
 	var found []RecordedMissing
-	err := rd.queryPages(ctx, "reading which targets are missing", in, func(rows []row) error {
+	err := rd.reader.QueryPages(ctx, "reading which targets are missing", in, func(rows []table.Row) error {
 		for _, r := range rows {
-			if b := rd.planner.ByID(textOf(r[stateSort])); b != nil {
+			if b := rd.planner.ByID(table.TextOf(r[table.SK])); b != nil {
 				found = append(found, recordedMissing(b.Rule.Name, r))
 			}
 		}
@@ -163,23 +163,23 @@ func (rd *ruleReader) inspectMissing(ctx context.Context) ([]RecordedMissing, er
 	return found, err
 }
 
-func recordedMissing(rule string, r row) RecordedMissing {
+func recordedMissing(rule string, r table.Row) RecordedMissing {
 	yes := func(name string) bool {
 		v, ok := r[name].(*ddb.AttributeValueMemberBOOL)
 		return ok && v.Value
 	}
 	m := RecordedMissing{Whole: yes("whole"), MissingTargets: MissingTargets{
-		Rule: rule, Entity: textOf(r["entity"]), Unique: textOf(r["unique"]), Sources: numberOf(r["sources"]), Targets: numberOf(r["targets"]),
+		Rule: rule, Entity: table.TextOf(r["entity"]), Unique: table.TextOf(r["unique"]), Sources: table.NumberOf(r["sources"]), Targets: table.NumberOf(r["targets"]),
 		About: yes("about"), All: yes("all"),
 	}}
-	m.At, _ = time.Parse(time.RFC3339, textOf(r["at"]))
+	m.At, _ = time.Parse(time.RFC3339, table.TextOf(r["at"]))
 	if list, ok := r["examples"].(*ddb.AttributeValueMemberL); ok {
 		for _, v := range list.Value {
-			m.Examples = append(m.Examples, textOf(v))
+			m.Examples = append(m.Examples, table.TextOf(v))
 		}
 	}
-	if exists := textOf(r["otherExists"]); exists != "" {
-		m.OtherCase = &OtherCase{Missing: textOf(r["otherMissing"]), Exists: exists}
+	if exists := table.TextOf(r["otherExists"]); exists != "" {
+		m.OtherCase = &OtherCase{Missing: table.TextOf(r["otherMissing"]), Exists: exists}
 	}
 	return m
 }

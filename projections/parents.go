@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // fanOut writes changed parents to their children: the parent's position for
@@ -46,31 +47,31 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 
 // raiseParent raises the position up to which the rule has seen the parent. It reports false if it is higher already.
 func (e *Engine) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Version) (bool, error) {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v REMOVE %n", "at", textValue(string(v)), "ttl")
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v REMOVE %n", "at", table.Text(string(v)), "ttl")
 	condition := copiedBefore(c, id.Binding, "<=", v)
-	return e.tables.update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.tables.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
+	return e.tables.Update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.tables.StateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 }
 
 // retireParent lets the position of a deleted parent without children expire.
 func (e *Engine) retireParent(ctx context.Context, id plan.ItemRule, v plan.Version) error {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", "ttl", numberValue(e.now().Add(tombstoneTTL).Unix()))
-	condition := c.sprintf("%n = %v", "at", textValue(string(v)))
-	_, err := e.tables.update(ctx, id.ID, "retiring the position of parent "+id.Key.String(), e.tables.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "ttl", table.Number(e.now().Add(tombstoneTTL).Unix()))
+	condition := c.Format("%n = %v", "at", table.Text(string(v)))
+	_, err := e.tables.Update(ctx, id.ID, "retiring the position of parent "+id.Key.String(), e.tables.StateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
 	return err
 }
 
 // parentAt is the position up to which the rule has seen the parent; "" for none.
 func (e *Engine) parentAt(ctx context.Context, id plan.ItemRule) (plan.Version, error) {
 	key := parentKey(id.Binding, id.Key)
-	rows, err := e.readState(ctx, "reading the position of parent "+id.Key.String(), []stateKey{key})
+	rows, err := e.tables.ReadState(ctx, "reading the position of parent "+id.Key.String(), []table.Key{key})
 	return copiedAt(id.Binding, rows[key]), err
 }
 
 // copiedAt is the version of a row that belongs to a copy rule; "" if there is none.
-func copiedAt(b *plan.Binding, r row) plan.Version {
-	if at := plan.Version(textOf(r["at"])); at < beyond(b) {
+func copiedAt(b *plan.Binding, r table.Row) plan.Version {
+	if at := plan.Version(table.TextOf(r["at"])); at < beyond(b) {
 		return at
 	}
 	return ""
@@ -81,14 +82,14 @@ func copiedAt(b *plan.Binding, r row) plan.Version {
 func beyond(b *plan.Binding) plan.Version { return plan.VersionAt(b.Epoch+1, change.Position{}) }
 
 // copiedBefore is the condition that a row of a copy rule is not there yet or has a version below v ("<"; "<=": or just that).
-func copiedBefore(c *expression, b *plan.Binding, below string, v plan.Version) string {
-	return c.sprintf("attribute_not_exists(%n) OR %n "+below+" %v OR %n >= %v",
-		"at", "at", textValue(string(v)), "at", textValue(string(beyond(b))))
+func copiedBefore(c *table.Expression, b *plan.Binding, below string, v plan.Version) string {
+	return c.Format("attribute_not_exists(%n) OR %n "+below+" %v OR %n >= %v",
+		"at", "at", table.Text(string(v)), "at", table.Text(string(beyond(b))))
 }
 
 // retireIfGone retires the position of a parent that is not there any more.
 func (e *Engine) retireIfGone(ctx context.Context, id plan.ItemRule, v plan.Version) error {
-	items, err := e.readItems(ctx, "reading parent "+id.Key.String(), []change.Key{id.Key})
+	items, err := e.tables.ReadItems(ctx, "reading parent "+id.Key.String(), []change.Key{id.Key})
 	if err != nil || e.parentItem(id.Binding, id.Key, items) != nil {
 		return err
 	}
@@ -124,6 +125,6 @@ func (e *Engine) copyWrite(pw parentWrite, child change.Key, seen change.Image, 
 
 // unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.
 func (rd *ruleReader) unmoved(t *targetWrite, seen change.Image) {
-	t.condition = rd.stillEntity(t.expression, t.b.Rule.Target)
+	t.condition = rd.stillEntity(t.Expression, t.b.Rule.Target)
 	t.holds(seen, append(slices.Clone(t.b.Rule.JoinReads), t.b.Stamp)...)
 }

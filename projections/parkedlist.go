@@ -13,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // A record that could not be read may have 300 KB, and there may be many of
@@ -29,7 +30,7 @@ func (e *Engine) EachParked(ctx context.Context, f func(page []Parked) error) er
 }
 
 func (rd *ruleReader) eachParked(ctx context.Context, f func(page []Parked) error) error {
-	return rd.queryPages(ctx, listingParked, rd.parkedQuery(newExpression(), parkedAttributes...), func(rows []row) error {
+	return rd.reader.QueryPages(ctx, listingParked, rd.parkedQuery(table.NewExpression(), parkedAttributes...), func(rows []table.Row) error {
 		page, err := rd.readAllParked(ctx, rows)
 		if err != nil {
 			return err
@@ -52,13 +53,13 @@ func (e *Engine) Parked(ctx context.Context) ([]Parked, error) {
 // ParkedBehind lists at most limit of what is parked behind an id, sorted by id,
 // without Raw. The empty id is before all others. more says that others may follow.
 func (e *Engine) ParkedBehind(ctx context.Context, id string, limit int) (page []Parked, more bool, err error) {
-	c := newExpression()
+	c := table.NewExpression()
 	in := e.parkedQuery(c, parkedAttributes...)
 	if id != "" {
-		in.KeyConditionExpression = new(*in.KeyConditionExpression + c.sprintf(" AND %n > %v", stateSort, textValue(parkedKey(id).sort)))
+		in.KeyConditionExpression = new(*in.KeyConditionExpression + c.Format(" AND %n > %v", table.SK, table.Text(parkedKey(id).Sort)))
 	}
 	in.Limit = new(int32(limit)) //nolint:gosec // of a page
-	out, err := e.query(ctx, listingParked, in)
+	out, err := e.tables.Query(ctx, listingParked, in)
 	if err != nil {
 		return nil, false, err
 	}
@@ -68,10 +69,10 @@ func (e *Engine) ParkedBehind(ctx context.Context, id string, limit int) (page [
 
 // CountParked counts what is parked. Nothing of it is sent here.
 func (e *Engine) CountParked(ctx context.Context) (total int, err error) {
-	in := e.parkedQuery(newExpression())
+	in := e.parkedQuery(table.NewExpression())
 	in.Select = ddb.SelectCount
 	for {
-		out, err := e.query(ctx, countingParked, in)
+		out, err := e.tables.Query(ctx, countingParked, in)
 		if err != nil {
 			return 0, err
 		}
@@ -89,7 +90,7 @@ func (e *Engine) FindParked(ctx context.Context, id string) (Parked, error) {
 
 func (rd *ruleReader) findParked(ctx context.Context, id string) (Parked, error) {
 	key := parkedKey(id)
-	rows, err := rd.readState(ctx, "reading what is parked", []stateKey{key})
+	rows, err := rd.reader.ReadState(ctx, "reading what is parked", []table.Key{key})
 	if err != nil {
 		return Parked{}, err
 	}
@@ -97,7 +98,7 @@ func (rd *ruleReader) findParked(ctx context.Context, id string) (Parked, error)
 	if !ok {
 		return Parked{}, fmt.Errorf("%s: %w", id, ErrNotParked)
 	}
-	page, err := rd.readAllParked(ctx, []row{item})
+	page, err := rd.readAllParked(ctx, []table.Row{item})
 	if err != nil {
 		return Parked{}, err
 	}
@@ -110,15 +111,15 @@ const (
 )
 
 // parkedQuery asks for some attributes of everything that is parked.
-func (rd *ruleReader) parkedQuery(c *expression, attributes ...string) *dynamodb.QueryInput {
-	in := rd.stateQuery(c.sprintf("%n = %v", statePartition, textValue(parkedPartition)), c)
+func (rd *ruleReader) parkedQuery(c *table.Expression, attributes ...string) *dynamodb.QueryInput {
+	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(parkedPartition)), c)
 	if len(attributes) > 0 {
-		in.ProjectionExpression = new(c.list(attributes))
+		in.ProjectionExpression = new(c.List(attributes))
 	}
 	return in
 }
 
-func (rd *ruleReader) readAllParked(ctx context.Context, rows []row) ([]Parked, error) {
+func (rd *ruleReader) readAllParked(ctx context.Context, rows []table.Row) ([]Parked, error) {
 	page := make([]Parked, len(rows))
 	for i, item := range rows {
 		page[i] = rd.readParked(item)
@@ -130,18 +131,18 @@ func (rd *ruleReader) readAllParked(ctx context.Context, rows []row) ([]Parked, 
 // changed its set is about to delete the row.
 func (p Parked) outlived() bool { return p.contested != nil && len(p.Claimants) < 2 }
 
-func (rd *ruleReader) readParked(item row) Parked {
+func (rd *ruleReader) readParked(item table.Row) Parked {
 	p := Parked{
-		ID: cmp.Or(textOf(item["id"]), textOf(item[stateSort])), Rule: "record", Key: change.ParseKey(textOf(item["item"])),
-		Code: textOf(item["code"]), Reason: textOf(item["reason"]), Raw: textOf(item["raw"]), parking: textOf(item["parking"]),
+		ID: cmp.Or(table.TextOf(item["id"]), table.TextOf(item[table.SK])), Rule: "record", Key: change.ParseKey(table.TextOf(item["item"])),
+		Code: table.TextOf(item["code"]), Reason: table.TextOf(item["reason"]), Raw: table.TextOf(item["raw"]), parking: table.TextOf(item["parking"]),
 	}
 	if t, ok := audit.ReadContested(attributes.ItemFromTable(item)); ok {
 		p.contested, p.Value, p.Key = &t, t.Value, t.Target
 	}
-	if id := textOf(item["rule"]); id != "" { // a record that could not be read has none
+	if id := table.TextOf(item["rule"]); id != "" { // a record that could not be read has none
 		p.Rule = rd.ruleName(id)
 	}
-	p.Position, _ = change.ParsePosition(textOf(item["position"]))
-	p.At, _ = time.Parse(time.RFC3339, textOf(item["parkedAt"]))
+	p.Position, _ = change.ParsePosition(table.TextOf(item["position"]))
+	p.At, _ = time.Parse(time.RFC3339, table.TextOf(item["parkedAt"]))
 	return p
 }

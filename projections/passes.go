@@ -101,9 +101,9 @@ func (e *Engine) Aim(ctx context.Context) (text string, left int, err error) {
 // TableOf is the table whose items a pass goes over: the user's, or the state table.
 func (e *Engine) TableOf(text string) string {
 	if p, err := parsePass(text); err == nil && p.phase == phaseSweep {
-		return e.stateTable
+		return e.tables.StateTable
 	}
-	return e.table
+	return e.tables.Table
 }
 
 // RulesOf names the rules that a pass is for.
@@ -251,7 +251,7 @@ func (e *Engine) showKeys(ctx context.Context, p pass, keys []change.Key) error 
 			return slices.ContainsFunc(ent.Displays, c.isFor) && ent.HasKey(k)
 		})
 	})
-	items, err := e.readItems(ctx, "reading items that show counts and sums", wanted)
+	items, err := e.tables.ReadItems(ctx, "reading items that show counts and sums", wanted)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,9 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -23,11 +25,11 @@ const (
 
 // bindRules binds the file's rules to the registry's, registers what is new, and
 // retires what is not in the file any more.
-func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row, lives int64) (registerStep, error) {
+func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]table.Row, lives int64) (registerStep, error) {
 	m := matchRules(cfg.Rules, known)
 	agreed := cfg.ChangeRules && (cfg.AgreedEpoch == 0 || cfg.AgreedEpoch == e.planner.Epoch)
 	if len(m.retire) > 0 && (cfg.Attach || !agreed) {
-		return 0, m.refusal(e.stateTable, known)
+		return 0, m.refusal(e.tables.StateTable, known)
 	}
 	spread := m.spread(cfg.Rules, known)
 	switch {
@@ -57,11 +59,11 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 	for _, r := range cfg.Rules.Rules {
 		b := e.planner.Of(r)
 		item := known[b.ID]
-		b.Epoch, b.Suffixes = int(numberOf(item["epoch"])), int(numberOf(item["writeShardsMax"]))
-		if locator := textOf(item["locator"]); locator != "" {
+		b.Epoch, b.Suffixes = int(table.NumberOf(item["epoch"])), int(table.NumberOf(item["writeShardsMax"]))
+		if locator := table.TextOf(item["locator"]); locator != "" {
 			e.planner.Locate(r.Target, locator)
 		}
-		if textOf(item["state"]) == stateLive {
+		if table.TextOf(item["state"]) == stateLive {
 			b.Live.Store(true)
 		} else {
 			e.description.NewRules = append(e.description.NewRules, r.Name)
@@ -69,49 +71,49 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]row
 	}
 	for _, b := range formers {
 		if !b.Cleaned.Load() {
-			e.description.FormerRules = append(e.description.FormerRules, textOf(known[b.ID]["name"]))
+			e.description.FormerRules = append(e.description.FormerRules, table.TextOf(known[b.ID]["name"]))
 		}
 	}
 	return rulesBound, nil
 }
 
 // notInForce says which part of the file another process has to bring into force first.
-func (e *Engine) notInForce(what string) *SetupError {
-	return &SetupError{Problem: fmt.Sprintf("%s not in force on table %s yet", what, e.table), Remedy: "start `dynamill run` with this rule file first"}
+func (e *Engine) notInForce(what string) *table.SetupError {
+	return &table.SetupError{Problem: fmt.Sprintf("%s not in force on table %s yet", what, e.tables.Table), Remedy: "start `dynamill run` with this rule file first"}
 }
 
 // registerRules retires rules, adds others, and write suffixes of rules, as many as one
 // transaction holds, under a new epoch: a worker that does not know it must not go on.
 // If another process registers at the same time, nothing is written.
-func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, spread []*rules.Rule, known map[string]row, formers []*plan.Binding) (registerStep, error) {
-	c := newExpression()
-	raise := c.sprintf("SET %n = %v", "epoch", numberValue(int64(e.planner.Epoch+1)))
+func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, spread []*rules.Rule, known map[string]table.Row, formers []*plan.Binding) (registerStep, error) {
+	c := table.NewExpression()
+	raise := c.Format("SET %n = %v", "epoch", table.Number(int64(e.planner.Epoch+1)))
 	unchanged := e.rulesStand(c)
-	items := []ddb.TransactWriteItem{e.updatePart(stateKey{registryPartition, registryTable}, raise, unchanged, c)}
+	items := []ddb.TransactWriteItem{e.tables.UpdatePart(table.Key{Partition: registryPartition, Sort: registryTable}, raise, unchanged, c)}
 	if len(m.fresh) > 0 {
 		items = append(items, e.textWrite(set))
 	}
 	for _, id := range m.retire {
-		items = append(items, e.ruleWrite(id, "state", textValue(stateRetiring)))
+		items = append(items, e.ruleWrite(id, "state", table.Text(stateRetiring)))
 	}
 	for _, r := range spread {
-		items = append(items, e.ruleWrite(m.ids[r], "writeShardsMax", numberValue(int64(r.WriteShards))))
+		items = append(items, e.ruleWrite(m.ids[r], "writeShardsMax", table.Number(int64(r.WriteShards))))
 	}
 	items = append(items, e.freshWrites(set, m, known, formers)...)
-	err := e.tables.transact(ctx, "registering new rules", nil, items[:min(len(items), plan.TransactActionsMax)])
-	if err != nil && classify(err) == classCanceled {
+	err := e.tables.Transact(ctx, "registering new rules", nil, items[:min(len(items), plan.TransactActionsMax)])
+	if err != nil && awscall.Classify(err) == awscall.Canceled {
 		return rulesContended, nil
 	}
 	return rulesAdvanced, err
 }
 
 // rulesStand is the condition that the registry is the one that this engine knows, and has no newer rules.
-func (e *Engine) rulesStand(c *expression) string {
-	return c.sprintf("%n = %v AND %n = %v", "epoch", numberValue(int64(e.planner.Epoch)), "incarnation", textValue(e.planner.Incarnation))
+func (e *Engine) rulesStand(c *table.Expression) string {
+	return c.Format("%n = %v AND %n = %v", "epoch", table.Number(int64(e.planner.Epoch)), "incarnation", table.Text(e.planner.Incarnation))
 }
 
 // freshWrites are the rows of new rules.
-func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]row, formers []*plan.Binding) []ddb.TransactWriteItem {
+func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]table.Row, formers []*plan.Binding) []ddb.TransactWriteItem {
 	taken, located := map[string]bool{}, map[string]bool{}
 	for id := range known {
 		taken[id] = true
@@ -122,45 +124,45 @@ func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]row, fo
 	locators := map[string]string{} // of entities that are found by rules in force, or by new ones before
 	for _, r := range set.Rules {
 		if item := known[m.ids[r]]; item != nil && r.ByUnique {
-			locators[r.Target.Name] = cmp.Or(textOf(item["locator"]), r.Target.Name)
+			locators[r.Target.Name] = cmp.Or(table.TextOf(item["locator"]), r.Target.Name)
 		}
 	}
 	var writes []ddb.TransactWriteItem
 	for _, r := range m.fresh {
 		id := freeName(r.Name, taken)
 		taken[id] = true
-		item := stateKey{registryPartition, registryRule + id}.attributes()
-		item["name"], item["fingerprint"], item["state"] = textValue(r.Name), textValue(r.Fingerprint), textValue(stateSeeding)
-		item["epoch"], item["file"] = numberValue(int64(e.planner.Epoch+1)), textValue(textName(set.Text()))
+		item := table.Key{Partition: registryPartition, Sort: registryRule + id}.Attributes()
+		item["name"], item["fingerprint"], item["state"] = table.Text(r.Name), table.Text(r.Fingerprint), table.Text(stateSeeding)
+		item["epoch"], item["file"] = table.Number(int64(e.planner.Epoch+1)), table.Text(textName(set.Text()))
 		if r.WriteShards > 0 {
-			item["writeShardsMax"] = numberValue(int64(r.WriteShards))
+			item["writeShardsMax"] = table.Number(int64(r.WriteShards))
 		}
 		if r.ByUnique {
 			if locators[r.Target.Name] == "" {
 				locators[r.Target.Name] = freeName(r.Target.Name, located)
 				located[locators[r.Target.Name]] = true
 			}
-			item["locator"] = textValue(locators[r.Target.Name])
+			item["locator"] = table.Text(locators[r.Target.Name])
 		}
-		writes = append(writes, e.putPart(item, "attribute_not_exists(pk)", newExpression()))
+		writes = append(writes, e.tables.PutPart(item, "attribute_not_exists(pk)", table.NewExpression()))
 	}
 	return writes
 }
 
 // ruleWrite sets one attribute of a rule's row. A row that is not there is not made: the state table is another one.
 func (e *Engine) ruleWrite(id, attribute string, v ddb.AttributeValue) ddb.TransactWriteItem {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", attribute, v)
-	return e.updatePart(stateKey{registryPartition, registryRule + id}, set, "attribute_exists(pk)", c)
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", attribute, v)
+	return e.tables.UpdatePart(table.Key{Partition: registryPartition, Sort: registryRule + id}, set, "attribute_exists(pk)", c)
 }
 
 // renameRules has the registry call rules as the file does.
 func (e *Engine) renameRules(ctx context.Context, m matched) error {
 	for _, r := range m.renamed {
-		c := newExpression()
-		set := c.sprintf("SET %n = %v", "name", textValue(r.Name))
-		in := e.tables.stateUpdate(stateKey{registryPartition, registryRule + m.ids[r]}, set, "attribute_exists(pk)", c)
-		if _, err := e.tables.update(ctx, "", "renaming a rule in the registry", in); err != nil {
+		c := table.NewExpression()
+		set := c.Format("SET %n = %v", "name", table.Text(r.Name))
+		in := e.tables.StateUpdate(table.Key{Partition: registryPartition, Sort: registryRule + m.ids[r]}, set, "attribute_exists(pk)", c)
+		if _, err := e.tables.Update(ctx, "", "renaming a rule in the registry", in); err != nil {
 			return err
 		}
 	}
@@ -169,19 +171,19 @@ func (e *Engine) renameRules(ctx context.Context, m matched) error {
 
 // keepText keeps the file for rules in force that were registered before files
 // were kept: to change them, what they were must be known.
-func (e *Engine) keepText(ctx context.Context, set *rules.Set, m matched, known map[string]row) error {
+func (e *Engine) keepText(ctx context.Context, set *rules.Set, m matched, known map[string]table.Row) error {
 	var without []string
 	for _, r := range set.Rules {
-		if id := m.ids[r]; textOf(known[id]["file"]) == "" {
+		if id := m.ids[r]; table.TextOf(known[id]["file"]) == "" {
 			without = append(without, id)
 		}
 	}
 	for ids := range slices.Chunk(without, plan.TransactActionsMax-1) {
 		items := []ddb.TransactWriteItem{e.textWrite(set)}
 		for _, id := range ids {
-			items = append(items, e.ruleWrite(id, "file", textValue(textName(set.Text()))))
+			items = append(items, e.ruleWrite(id, "file", table.Text(textName(set.Text()))))
 		}
-		if err := e.tables.transact(ctx, "keeping the rule file", nil, items); err != nil {
+		if err := e.tables.Transact(ctx, "keeping the rule file", nil, items); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 func randomID() string {
@@ -26,27 +28,27 @@ const registerTriesMax = 10
 // openRegistry makes sure of the state table and binds the rules to what the
 // registry knows of them.
 func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) error {
-	created, err := e.tables.ensureStateTable(ctx, cfg.Attach)
+	created, err := e.tables.EnsureStateTable(ctx, cfg.Attach)
 	if err != nil {
 		return err
 	}
-	e.planner = &plan.Planner{CanExist: e.canExist}
-	e.description = Description{StateTable: e.stateTable, StateTableCreated: created}
+	e.planner = &plan.Planner{CanExist: e.tables.CanExist}
+	e.description = Description{StateTable: e.tables.StateTable, StateTableCreated: created}
 	for try := 0; try < registerTriesMax; try++ {
-		table, known, err := e.readRegistry(ctx)
+		own, known, err := e.readRegistry(ctx)
 		if err != nil {
 			return err
 		}
-		if table == nil {
+		if own == nil {
 			if cfg.Attach {
-				return &SetupError{Problem: fmt.Sprintf("state table %s is empty", e.stateTable), Remedy: "start `dynamill run` first"}
+				return &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", e.tables.StateTable), Remedy: "start `dynamill run` first"}
 			}
 			if founded, err := e.checkForeign(ctx); err != nil {
 				return err
 			} else if founded {
 				continue
 			}
-			if err := e.tables.ensureTTL(ctx); err != nil {
+			if err := e.tables.EnsureTTL(ctx); err != nil {
 				return err
 			}
 			if err := e.foundRegistry(ctx, tableID); err != nil {
@@ -54,14 +56,14 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 			}
 			continue
 		}
-		if got := textOf(table["tableId"]); got != tableID {
-			return &SetupError{
-				Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", e.stateTable, textOf(table["table"]), got, e.table, tableID),
+		if got := table.TextOf(own["tableId"]); got != tableID {
+			return &table.SetupError{
+				Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", e.tables.StateTable, table.TextOf(own["table"]), got, e.tables.Table, tableID),
 				Remedy:  "name another one with --state-table, or delete it if that table is gone",
 			}
 		}
-		e.planner.Incarnation, e.planner.Epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
-		switch step, err := e.bindRules(ctx, cfg, known, numberOf(table["live"])); {
+		e.planner.Incarnation, e.planner.Epoch = table.TextOf(own["incarnation"]), int(table.NumberOf(own["epoch"]))
+		switch step, err := e.bindRules(ctx, cfg, known, table.NumberOf(own["live"])); {
 		case err != nil || step == rulesBound:
 			return err
 		case step == rulesAdvanced: // many rules are registered in several steps, each by itself whole
@@ -70,20 +72,20 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 			}
 		}
 	}
-	return fmt.Errorf("registering the rules in %s: other processes keep registering theirs", e.stateTable)
+	return fmt.Errorf("registering the rules in %s: other processes keep registering theirs", e.tables.StateTable)
 }
 
 // checkForeign refuses a table without a registry that belongs to another program: it has
 // items in it. It reports whether the registry is there by now.
 func (e *Engine) checkForeign(ctx context.Context) (founded bool, err error) {
-	if holds, err := e.tables.holdsItems(ctx); err != nil || !holds {
+	if holds, err := e.tables.HoldsItems(ctx); err != nil || !holds {
 		return false, err
 	}
-	if table, err := e.readTableItem(ctx); err != nil || table != nil { // another process was faster
+	if own, err := e.readTableItem(ctx); err != nil || own != nil { // another process was faster
 		return true, err
 	}
-	return false, &SetupError{
-		Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", e.stateTable), Remedy: "name another one with --state-table, or none",
+	return false, &table.SetupError{
+		Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", e.tables.StateTable), Remedy: "name another one with --state-table, or none",
 	}
 }
 
@@ -91,10 +93,10 @@ func (e *Engine) checkForeign(ctx context.Context) (founded bool, err error) {
 // and one for each rule by id. A query is not one moment's picture. The table's
 // item is therefore read before the rules, so that whatever it says is live is
 // found live, and again after them, should more rules have been registered.
-func (rd *ruleReader) readRegistry(ctx context.Context) (row, map[string]row, error) {
+func (rd *ruleReader) readRegistry(ctx context.Context) (table.Row, map[string]table.Row, error) {
 	for {
-		table, err := rd.readTableItem(ctx)
-		if err != nil || table == nil {
+		own, err := rd.readTableItem(ctx)
+		if err != nil || own == nil {
 			return nil, nil, err
 		}
 		known, err := rd.readRules(ctx)
@@ -105,23 +107,23 @@ func (rd *ruleReader) readRegistry(ctx context.Context) (row, map[string]row, er
 		if err != nil {
 			return nil, nil, err
 		}
-		if textOf(after["epoch"]) == textOf(table["epoch"]) {
-			return table, known, rd.checkRows(table, known)
+		if table.TextOf(after["epoch"]) == table.TextOf(own["epoch"]) {
+			return own, known, rd.checkRows(own, known)
 		}
 	}
 }
 
-func (rd *ruleReader) readTableItem(ctx context.Context) (row, error) {
-	return rd.getState(ctx, "reading the rules epoch", stateKey{registryPartition, registryTable})
+func (rd *ruleReader) readTableItem(ctx context.Context) (table.Row, error) {
+	return rd.reader.GetState(ctx, "reading the rules epoch", table.Key{Partition: registryPartition, Sort: registryTable})
 }
 
-func (rd *ruleReader) readRules(ctx context.Context) (map[string]row, error) {
-	c := newExpression()
-	in := rd.stateQuery(c.sprintf("%n = %v AND begins_with(%n, %v)", statePartition, textValue(registryPartition), stateSort, textValue(registryRule)), c)
-	known := map[string]row{}
-	err := rd.queryPages(ctx, "reading the registry", in, func(rows []row) error {
+func (rd *ruleReader) readRules(ctx context.Context) (map[string]table.Row, error) {
+	c := table.NewExpression()
+	in := rd.reader.StateQuery(c.Format("%n = %v AND begins_with(%n, %v)", table.PK, table.Text(registryPartition), table.SK, table.Text(registryRule)), c)
+	known := map[string]table.Row{}
+	err := rd.reader.QueryPages(ctx, "reading the registry", in, func(rows []table.Row) error {
 		for _, item := range rows {
-			known[strings.TrimPrefix(textOf(item[stateSort]), registryRule)] = item
+			known[strings.TrimPrefix(table.TextOf(item[table.SK]), registryRule)] = item
 		}
 		return nil
 	})
@@ -130,16 +132,16 @@ func (rd *ruleReader) readRules(ctx context.Context) (map[string]row, error) {
 
 // foundRegistry writes the registry of a new state table; another process may be faster.
 func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
-	item := stateKey{registryPartition, registryTable}.attributes()
-	item["table"], item["tableId"] = textValue(e.table), textValue(tableID)
-	item["incarnation"], item["epoch"] = textValue(randomID()), numberValue(0)
-	item["created"] = textValue(e.now().UTC().Format(time.RFC3339))
-	_, err := attempt(ctx, e.reader, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
-		return e.tables.client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &e.stateTable, Item: item, ConditionExpression: new("attribute_not_exists(pk)"),
+	item := table.Key{Partition: registryPartition, Sort: registryTable}.Attributes()
+	item["table"], item["tableId"] = table.Text(e.tables.Table), table.Text(tableID)
+	item["incarnation"], item["epoch"] = table.Text(randomID()), table.Number(0)
+	item["created"] = table.Text(e.now().UTC().Format(time.RFC3339))
+	_, err := table.Attempt(ctx, e.tables.Reader, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
+		return e.tables.Client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &e.tables.StateTable, Item: item, ConditionExpression: new("attribute_not_exists(pk)"),
 		})
 	})
-	if err != nil && classify(err) != classCondition {
+	if err != nil && awscall.Classify(err) != awscall.Condition {
 		return err
 	}
 	return nil
@@ -154,14 +156,14 @@ var errWentLive = errors.New("rules went live meanwhile")
 // brought to life meanwhile, or without taking back what rules wrote that it has
 // retired (errWentLive; the next look finds them so here too).
 func (e *Engine) checkRegistry(ctx context.Context) error {
-	table, err := e.readTableItem(ctx)
+	own, err := e.readTableItem(ctx)
 	if err != nil {
 		return err
 	}
-	if int(numberOf(table["epoch"])) != e.planner.Epoch || textOf(table["incarnation"]) != e.planner.Incarnation {
+	if int(table.NumberOf(own["epoch"])) != e.planner.Epoch || table.TextOf(own["incarnation"]) != e.planner.Incarnation {
 		return ErrEpochMoved
 	}
-	if numberOf(table["live"]) == e.lives.Load() {
+	if table.NumberOf(own["live"]) == e.lives.Load() {
 		return nil
 	}
 	known, err := e.readRules(ctx)
@@ -169,7 +171,7 @@ func (e *Engine) checkRegistry(ctx context.Context) error {
 		return err
 	}
 	for id, item := range known {
-		state := textOf(item["state"])
+		state := table.TextOf(item["state"])
 		if b := e.planner.ByID(id); b != nil && state == stateLive {
 			b.Live.Store(true)
 		}
@@ -178,7 +180,7 @@ func (e *Engine) checkRegistry(ctx context.Context) error {
 			b.Cleaned.Store(item["cleaned"] != nil)
 		}
 	}
-	e.lives.Store(numberOf(table["live"]))
+	e.lives.Store(table.NumberOf(own["live"]))
 	return errWentLive
 }
 
@@ -191,12 +193,12 @@ func (e *Engine) outgrow(ctx context.Context, v plan.Version) error {
 	}
 	above := max(v.RulesEpoch(), e.planner.Epoch) + 1
 	if above > plan.EpochMax {
-		return fmt.Errorf("a ledger entry of state table %s is of rules epoch %d, above which there is none: take it out, and verify", e.stateTable, v.RulesEpoch())
+		return fmt.Errorf("a ledger entry of state table %s is of rules epoch %d, above which there is none: take it out, and verify", e.tables.StateTable, v.RulesEpoch())
 	}
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", "epoch", numberValue(int64(above)))
-	_, err := e.tables.update(ctx, "", "raising the rules epoch above that of a lost state table",
-		e.tables.stateUpdate(stateKey{registryPartition, registryTable}, set, e.rulesStand(c), c))
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "epoch", table.Number(int64(above)))
+	_, err := e.tables.Update(ctx, "", "raising the rules epoch above that of a lost state table",
+		e.tables.StateUpdate(table.Key{Partition: registryPartition, Sort: registryTable}, set, e.rulesStand(c), c))
 	if err != nil {
 		return err
 	}

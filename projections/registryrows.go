@@ -9,13 +9,14 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
 // checkRows refuses a registry in which another program has written what no engine
 // can work with. Nothing else tells which rules were in force.
-func (rd *ruleReader) checkRows(table row, known map[string]row) error {
-	it := attributes.ItemFromTable(table)
+func (rd *ruleReader) checkRows(own table.Row, known map[string]table.Row) error {
+	it := attributes.ItemFromTable(own)
 	_, live := plan.ReadCount(it["live"])
 	switch {
 	case !isWhole(it["epoch"], 0, plan.EpochMax):
@@ -40,8 +41,8 @@ func (rd *ruleReader) checkRows(table row, known map[string]row) error {
 }
 
 func (rd *ruleReader) tornRegistry(row, attribute string, it change.Item) error {
-	return &SetupError{
-		Problem: fmt.Sprintf("row registry %s of state table %s cannot be read: its %s is %s", row, rd.stateTable, attribute, orNothing(audit.Text(it[attribute]))),
+	return &table.SetupError{
+		Problem: fmt.Sprintf("row registry %s of state table %s cannot be read: its %s is %s", row, rd.reader.StateTable, attribute, orNothing(audit.Text(it[attribute]))),
 		Remedy:  "restore the row from a backup, or start over (docs/state-table.md)",
 	}
 }

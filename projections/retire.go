@@ -6,7 +6,9 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // A rule that is not in the file any more, or means something else there, is
@@ -18,16 +20,16 @@ import (
 // turn is a step of the registry under the cursor: neither it nor the rules have moved since it was read.
 // The counter of lives tells every engine to look at the rules again.
 func (e *Engine) turn(ctx context.Context, doing string, from, to seedCursor, rows []ddb.TransactWriteItem) error {
-	c := newExpression()
-	raise := c.sprintf("ADD %n %v", "live", numberValue(1))
+	c := table.NewExpression()
+	raise := c.Format("ADD %n %v", "live", table.Number(1))
 	same := e.rulesStand(c)
-	items := []ddb.TransactWriteItem{e.updatePart(stateKey{registryPartition, registryTable}, raise, same, c)}
-	c = newExpression()
+	items := []ddb.TransactWriteItem{e.tables.UpdatePart(table.Key{Partition: registryPartition, Sort: registryTable}, raise, same, c)}
+	c = table.NewExpression()
 	unmoved := cursorIs(c, from)
 	to.changes = from.changes
-	items = append(items, e.putPart(e.cursorItem(to), unmoved, c))
-	err := e.tables.transact(ctx, doing, nil, append(items, rows...))
-	if err != nil && classify(err) == classCanceled {
+	items = append(items, e.tables.PutPart(e.cursorItem(to), unmoved, c))
+	err := e.tables.Transact(ctx, doing, nil, append(items, rows...))
+	if err != nil && awscall.Classify(err) == awscall.Canceled {
 		return errCursorMoved // or the epoch, which reading it again tells
 	}
 	return err
@@ -60,7 +62,7 @@ func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
 	var rows []ddb.TransactWriteItem
 	for _, r := range e.planner.Set.Rules {
 		if b := e.planner.Of(r); r.Level == cursor.level && !b.Live.Load() {
-			rows = append(rows, e.ruleWrite(b.ID, "state", textValue(stateLive)))
+			rows = append(rows, e.ruleWrite(b.ID, "state", table.Text(stateLive)))
 		}
 	}
 	through := show
@@ -78,7 +80,7 @@ func (e *Engine) retire(ctx context.Context, cursor seedCursor) error {
 	var rows []ddb.TransactWriteItem
 	for _, b := range e.planner.Formers() {
 		if !b.Retired.Load() {
-			rows = append(rows, e.ruleWrite(b.ID, "state", textValue(stateRetired)))
+			rows = append(rows, e.ruleWrite(b.ID, "state", table.Text(stateRetired)))
 		}
 	}
 	return e.turns(ctx, "retiring rules", cursor, seedCursor{}, seedCursor{level: everyLevel, phase: phaseClean}, rows)
@@ -91,7 +93,7 @@ func (e *Engine) endFormers(ctx context.Context, cursor seedCursor) error {
 	var rows []ddb.TransactWriteItem
 	for _, b := range e.planner.Formers() {
 		if b.Retired.Load() && !b.Cleaned.Load() {
-			rows = append(rows, e.ruleWrite(b.ID, "cleaned", numberValue(int64(e.planner.Epoch))))
+			rows = append(rows, e.ruleWrite(b.ID, "cleaned", table.Number(int64(e.planner.Epoch))))
 		}
 	}
 	return e.turns(ctx, "ending former rules", cursor, cursor, seedCursor{}, rows)
@@ -105,7 +107,7 @@ func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
 			wrote = append(wrote, k)
 		}
 	}
-	items, err := e.readItems(ctx, "reading items to clean", wrote)
+	items, err := e.tables.ReadItems(ctx, "reading items to clean", wrote)
 	if err != nil {
 		return err
 	}
@@ -125,12 +127,12 @@ func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
 // carries the mark and that rule's stamp, as they were seen), unless a mirror rule that has
 // not retired has it by now.
 func (w *work) dropWhole(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
-	c := newExpression()
-	condition := c.sprintf("%n = %v", plan.MadeAttribute, textValue(plan.MadeMark(id.Key))) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
+	c := table.NewExpression()
+	condition := c.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(id.Key))) + c.Same(id.Stamp, left.Last.Lookup(id.Stamp))
 	own := plan.StampContext(w.planner.Incarnation, id.Key, "") + " "
 	for _, b := range left.Unless {
-		condition += c.sprintf(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, textValue(own))
+		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(own))
 	}
 	w.counters.Mirrors.Add(1)
-	return w.tables.deleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
+	return w.tables.DeleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
 }

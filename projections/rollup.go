@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -52,7 +53,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	}
 	unsettled := map[*plan.Move]bool{}
 	settles := firstOfLocators(due)
-	errs := every(ctx, len(due), func(ctx context.Context, i int) error {
+	errs := table.Every(ctx, len(due), func(ctx context.Context, i int) error {
 		g := due[i]
 		if settles[i] {
 			if err := w.settleLocator(ctx, g, totals[g]); err != nil {
@@ -106,7 +107,7 @@ func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.
 	if len(due) == 0 {
 		return nil, nil
 	}
-	rows, err := e.readState(ctx, "reading accumulators", totalKeys(due))
+	rows, err := e.tables.ReadState(ctx, "reading accumulators", totalKeys(due))
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.
 }
 
 // totalKeys are the rows that aggregates are added up from.
-func totalKeys(groups []plan.GroupRef) (keys []stateKey) {
+func totalKeys(groups []plan.GroupRef) (keys []table.Key) {
 	for _, g := range groups {
 		for suffix := range g.Suffixes {
 			keys = append(keys, accumulatorKey(g, suffix))
@@ -130,7 +131,7 @@ func totalKeys(groups []plan.GroupRef) (keys []stateKey) {
 	return keys
 }
 
-func addUp(g plan.GroupRef, rows map[stateKey]row) total {
+func addUp(g plan.GroupRef, rows map[table.Key]table.Row) total {
 	var t total
 	var values []decimal.Decimal
 	for suffix := range g.Suffixes {
@@ -139,7 +140,7 @@ func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 			continue
 		}
 		t.operations += countOf(r["operations"])
-		v, err := decimal.Parse(textOf(r["value"]))
+		v, err := decimal.Parse(table.TextOf(r["value"]))
 		if err != nil {
 			t.err = plan.Overflow("the sum").Parked
 		}
@@ -168,7 +169,7 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 		e.noteRollupTarget(g, t, false) // no item has this unique value
 	}
 	for i, target := range t.targets {
-		if ru.Seen[target] == nil && !ru.Asked || !e.canExist(target) {
+		if ru.Seen[target] == nil && !ru.Asked || !e.tables.CanExist(target) {
 			continue // its own record or scan shows it; or the locator's row is damaged
 		}
 		if t.err != nil {
@@ -221,7 +222,7 @@ func (e *Engine) totalWrite(doing string, g plan.GroupRef, t total, target chang
 	w := onTarget(g.Binding, doing, target)
 	w.put(g.Rule.Writes[0], value)
 	w.stamp(s)
-	w.condition = e.stillEntity(w.expression, g.Rule.Target) + stillGroup(w.expression, g) + " AND " + unstampedOr(w.expression, g.Stamp, s)
+	w.condition = e.stillEntity(w.Expression, g.Rule.Target) + stillGroup(w.Expression, g) + " AND " + unstampedOr(w.Expression, g.Stamp, s)
 	return w
 }
 
@@ -284,16 +285,16 @@ func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule,
 
 // takeOffOne judges the item anew if another writer has changed it meanwhile.
 func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
-	return contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (round, error) {
+	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
 		if left.Whole {
-			return settled, w.dropWhole(ctx, id, left)
+			return table.Settled, w.dropWhole(ctx, id, left)
 		}
 		ended, standing, err := w.writeTarget(ctx, w.takeOffNames(id, left))
 		if err != nil || ended != raceLost || standing == nil {
-			return settled, err
+			return table.Settled, err
 		}
 		left = w.planner.Again(id, left, standing)
-		return settledIf(left == nil), nil
+		return table.SettledIf(left == nil), nil
 	})
 }
 
@@ -301,7 +302,7 @@ func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Left
 // before, if it holds in them what was seen.
 func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *targetWrite {
 	t := onTarget(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
-	t.condition = t.sprintf("attribute_exists(%n)", w.partitionKey)
+	t.condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)
 	t.holds(left.Last, id.Stamp)
 	for _, b := range left.Beside {
 		t.holds(left.Last, b.Stamp)
@@ -321,7 +322,7 @@ func (w *work) bare(ctx context.Context, bares *plan.Asked[plan.ItemRule, plan.B
 		if err == nil && allowed {
 			t := onTarget(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
 			t.takeOff(id.Rule.Writes[0], id.Stamp)
-			t.condition = w.stillEntity(t.expression, id.Rule.Target)
+			t.condition = w.stillEntity(t.Expression, id.Rule.Target)
 			t.holds(ba.Last, id.Rule.Target.Unique)
 			_, _, err = w.writeTarget(ctx, t)
 		}

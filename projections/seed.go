@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/tablescan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -162,15 +163,15 @@ func (e *Engine) endPass(ctx context.Context, cursor seedCursor) error {
 // seedPass goes over a table once, from the cursor on.
 func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(int64)) error {
 	p := e.passOf(*cursor)
-	table := &tablescan.Table{Client: e.tables.client, TableName: e.TableOf(p.String()), Segments: 1, Attributes: []string{e.partitionKey}}
-	keyOf := e.keyOf
-	if table.TableName == e.stateTable {
-		keyOf, table.Attributes = stateRowKey, []string{statePartition, stateSort}
-	} else if e.sortKey != "" {
-		table.Attributes = append(table.Attributes, e.sortKey)
+	scanned := &tablescan.Table{Client: e.tables.Client, TableName: e.TableOf(p.String()), Segments: 1, Attributes: []string{e.tables.PartitionKey}}
+	keyOf := e.tables.KeyOf
+	if scanned.TableName == e.tables.StateTable {
+		keyOf, scanned.Attributes = stateRowKey, []string{table.PK, table.SK}
+	} else if e.tables.SortKey != "" {
+		scanned.Attributes = append(scanned.Attributes, e.tables.SortKey)
 	}
 	for {
-		page, err := attempt(ctx, e.reader, "scanning the table", func() (tablescan.Page, error) { return table.Read(ctx, 0, cursor.last, seedPageMax) })
+		page, err := table.Attempt(ctx, e.tables.Reader, "scanning the table", func() (tablescan.Page, error) { return scanned.Read(ctx, 0, cursor.last, seedPageMax) })
 		if err != nil {
 			return err
 		}
@@ -193,8 +194,8 @@ func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(i
 }
 
 // stateRowKey is the key of a row of the state table, as drivers are given it.
-func stateRowKey(r row) change.Key {
-	return change.Key{Partition: textOf(r[statePartition]), Sort: textOf(r[stateSort])}
+func stateRowKey(r table.Row) change.Key {
+	return change.Key{Partition: table.TextOf(r[table.PK]), Sort: table.TextOf(r[table.SK])}
 }
 
 func (e *Engine) showsAnything(cursor seedCursor) bool {

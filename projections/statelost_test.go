@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // loseState deletes the state table, and has a process with a rule file begin from nothing.
@@ -26,10 +27,10 @@ func registryRow(in any) string {
 	switch in := in.(type) {
 	case *dynamodb.TransactWriteItemsInput:
 		if first := in.TransactItems[0].Update; first != nil {
-			return textOf(first.Key[stateSort])
+			return table.TextOf(first.Key[table.SK])
 		}
 	case *dynamodb.PutItemInput:
-		return textOf(in.Item[stateSort])
+		return table.TextOf(in.Item[table.SK])
 	}
 	return ""
 }

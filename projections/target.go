@@ -10,15 +10,17 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
 // targetWrite is what one rule wants of one item of the user's table, and what must hold of
 // the item for it. Every target is written in this form, in a ledger transaction or alone.
 type targetWrite struct {
-	*expression
+	*table.Expression
 	b         *plan.Binding
 	doing     string
 	key       change.Key
@@ -28,7 +30,7 @@ type targetWrite struct {
 }
 
 func onTarget(b *plan.Binding, doing string, key change.Key) *targetWrite {
-	return &targetWrite{expression: newExpression(), b: b, doing: doing, key: key}
+	return &targetWrite{Expression: table.NewExpression(), b: b, doing: doing, key: key}
 }
 
 // put sets an attribute, or removes it if the value is absent.
@@ -37,7 +39,7 @@ func (t *targetWrite) put(attribute string, v change.Value) {
 		t.takeOff(attribute)
 		return
 	}
-	t.set = append(t.set, t.sprintf("%n = %v", attribute, attributes.ToTable(v)))
+	t.set = append(t.set, t.Format("%n = %v", attribute, attributes.ToTable(v)))
 }
 
 // stamp sets the rule's stamp.
@@ -46,14 +48,14 @@ func (t *targetWrite) stamp(s plan.Stamp) { t.put(t.b.Stamp, change.String(s.Str
 // takeOff removes attributes.
 func (t *targetWrite) takeOff(names ...string) {
 	for _, name := range names {
-		t.remove = append(t.remove, t.name(name))
+		t.remove = append(t.remove, t.Name(name))
 	}
 }
 
 // holds adds the condition that attributes still hold what was seen.
 func (t *targetWrite) holds(seen change.Image, names ...string) {
 	for _, name := range names {
-		t.condition += t.same(name, seen.Lookup(name))
+		t.condition += t.Same(name, seen.Lookup(name))
 	}
 }
 
@@ -69,21 +71,18 @@ func (t *targetWrite) update() string {
 	return strings.Join(parts, " ")
 }
 
-// allOld has a refused write return the item that it found. It costs nothing (API reference, UpdateItem).
-const allOld = ddb.ReturnValuesOnConditionCheckFailureAllOld
-
 // inTransaction is the write as a part of a transaction; one that changes nothing is a check.
 func (rd *ruleReader) inTransaction(t *targetWrite) ddb.TransactWriteItem {
 	update := t.update()
 	if update == "" {
 		return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-			TableName: &rd.table, Key: rd.itemKey(t.key), ConditionExpression: &t.condition,
-			ExpressionAttributeNames: t.names, ExpressionAttributeValues: t.values, ReturnValuesOnConditionCheckFailure: allOld,
+			TableName: &rd.reader.Table, Key: rd.reader.ItemKey(t.key), ConditionExpression: &t.condition,
+			ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values, ReturnValuesOnConditionCheckFailure: table.AllOld,
 		}}
 	}
 	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &rd.table, Key: rd.itemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.condition,
-		ExpressionAttributeNames: t.names, ExpressionAttributeValues: t.values, ReturnValuesOnConditionCheckFailure: allOld,
+		TableName: &rd.reader.Table, Key: rd.reader.ItemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.condition,
+		ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values, ReturnValuesOnConditionCheckFailure: table.AllOld,
 	}}
 }
 
@@ -100,18 +99,18 @@ const (
 // stands there instead, as of that moment; nil if there is none.
 func (e *Engine) writeTarget(ctx context.Context, t *targetWrite) (ended outcome, standing change.Image, err error) {
 	update := t.update()
-	_, err = e.tables.updateItem(ctx, t.b.ID, t.doing, &dynamodb.UpdateItemInput{
-		TableName: &e.table, Key: e.itemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.condition,
-		ExpressionAttributeNames: t.names, ExpressionAttributeValues: t.values,
-		ReturnValuesOnConditionCheckFailure: allOld,
+	_, err = e.tables.UpdateItem(ctx, t.b.ID, t.doing, &dynamodb.UpdateItemInput{
+		TableName: &e.tables.Table, Key: e.tables.ItemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.condition,
+		ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values,
+		ReturnValuesOnConditionCheckFailure: table.AllOld,
 	})
 	var failed *ddb.ConditionalCheckFailedException
 	switch {
 	case err == nil:
 		return written, nil, nil
-	case refusal(err) != "":
+	case table.Refusal(err) != "":
 		return refused, nil, e.parkRefused(ctx, t.b, t.key, err)
-	case classify(err) != classCondition:
+	case awscall.Classify(err) != awscall.Condition:
 		return raceLost, nil, err
 	case errors.As(err, &failed) && len(failed.Item) > 0:
 		standing = attributes.ItemFromTable(failed.Item)
@@ -120,26 +119,26 @@ func (e *Engine) writeTarget(ctx context.Context, t *targetWrite) (ended outcome
 }
 
 // stillEntity is the condition that an item exists and is still of its entity.
-func (rd *ruleReader) stillEntity(c *expression, entity *rules.Entity) string {
-	condition := c.sprintf("attribute_exists(%n)", rd.partitionKey)
+func (rd *ruleReader) stillEntity(c *table.Expression, entity *rules.Entity) string {
+	condition := c.Format("attribute_exists(%n)", rd.reader.PartitionKey)
 	for _, eq := range entity.Equals {
-		condition += c.sprintf(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
+		condition += c.Format(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
 	}
 	return condition
 }
 
 // stillGroup is the condition that an item known by a unique attribute still has that value, whatever its type.
-func stillGroup(c *expression, g plan.GroupRef) string {
+func stillGroup(c *table.Expression, g plan.GroupRef) string {
 	entity := g.Rule.Target
 	if !g.Rule.ByUnique || entity.UniqueInKey() {
 		return ""
 	}
-	condition := c.sprintf(" AND (%n = %v", entity.Unique, textValue(g.Group))
+	condition := c.Format(" AND (%n = %v", entity.Unique, table.Text(g.Group))
 	if n, err := decimal.Parse(g.Group); err == nil {
-		condition += c.sprintf(" OR %n = %v", entity.Unique, attributes.ToTable(change.Number(n.String())))
+		condition += c.Format(" OR %n = %v", entity.Unique, attributes.ToTable(change.Number(n.String())))
 	}
 	if g.Group == "true" || g.Group == "false" {
-		condition += c.sprintf(" OR %n = %v", entity.Unique, attributes.ToTable(change.Bool(g.Group == "true")))
+		condition += c.Format(" OR %n = %v", entity.Unique, attributes.ToTable(change.Bool(g.Group == "true")))
 	}
 	return condition + ")"
 }

@@ -8,11 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // fanOutMaxDefault is how many children a fan-out writes before the rest becomes a
@@ -28,12 +29,12 @@ type task struct {
 	id        plan.ItemRule
 	at        plan.Version // the parent's position, "" if it has none
 	refill    bool
-	cursor    row       // the children go on behind this key
+	cursor    table.Row // the children go on behind this key
 	children  int       // looked at so far
 	referring int       // of those, how many refer to the parent
 	changes   int64     // of the stored task
 	since     time.Time // the rest became a task; zero for a row of an older version
-	row       stateKey
+	row       table.Key
 	torn      error // another program has written in the row
 }
 
@@ -42,24 +43,20 @@ type task struct {
 // to where it was asked for again: what the children behind that place hold may
 // have been spoiled since.
 func (e *Engine) putTask(ctx context.Context, t task) error {
-	item := taskKey(t).attributes()
-	item["rule"], item["parent"], item["at"] = textValue(t.id.ID), textValue(t.id.Key.String()), textValue(string(t.at))
+	item := taskKey(t).Attributes()
+	item["rule"], item["parent"], item["at"] = table.Text(t.id.ID), table.Text(t.id.Key.String()), table.Text(string(t.at))
 	item["cursor"] = &ddb.AttributeValueMemberM{Value: t.cursor}
-	item["children"], item["referring"], item["changes"] = numberValue(int64(t.children)), numberValue(int64(t.referring)), numberValue(1)
-	item["since"] = numberValue(e.now().Unix())
+	item["children"], item["referring"], item["changes"] = table.Number(int64(t.children)), table.Number(int64(t.referring)), table.Number(1)
+	item["since"] = table.Number(e.now().Unix())
 	below := "<"
 	if t.refill {
 		below = "<="
 		item["refill"] = &ddb.AttributeValueMemberBOOL{Value: true}
-		item["changes"] = numberValue(e.now().UnixNano()) // as no task before it had
+		item["changes"] = table.Number(e.now().UnixNano()) // as no task before it had
 	}
-	c := newExpression()
-	condition := copiedBefore(c, t.id.Binding, below, t.at)
-	err := e.tables.putState(ctx, t.id.ID, "keeping the rest of a fan-out of "+t.id.Key.String(), &dynamodb.PutItemInput{
-		Item: item, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	})
-	if err != nil && classify(err) == classCondition {
+	c := table.NewExpression()
+	err := e.tables.PutState(ctx, t.id.ID, "keeping the rest of a fan-out of "+t.id.Key.String(), item, copiedBefore(c, t.id.Binding, below, t.at), c)
+	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return nil
 	}
 	if err == nil {
@@ -70,10 +67,10 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 
 // readTasks reads the tasks of the rules that this engine knows, former ones among them.
 func (rd *ruleReader) readTasks(ctx context.Context) ([]task, error) {
-	c := newExpression()
-	in := rd.stateQuery(c.sprintf("%n = %v", statePartition, textValue(tasksPartition)), c)
+	c := table.NewExpression()
+	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(tasksPartition)), c)
 	var tasks []task
-	err := rd.queryPages(ctx, "listing tasks", in, func(rows []row) error {
+	err := rd.reader.QueryPages(ctx, "listing tasks", in, func(rows []table.Row) error {
 		for _, r := range rows {
 			if t, known := rd.readTask(r); known {
 				tasks = append(tasks, t)
@@ -107,7 +104,7 @@ var errTaskMoved = errors.New("another process works on this task")
 // records: what a crash leaves, the next call takes up. A task that fails holds
 // up no other one; the error says which failed.
 func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
-	failed := map[stateKey]error{}
+	failed := map[table.Key]error{}
 	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }
 	for {
 		tasks, err := e.readTasks(ctx)
@@ -149,16 +146,16 @@ func (e *Engine) workPiece(ctx context.Context, t task) error {
 	if at != t.at {
 		return e.endTask(ctx, t) // a later fan-out has begun, and looks at every child itself
 	}
-	items, err := e.readItems(ctx, "reading parent "+t.id.Key.String(), []change.Key{t.id.Key})
+	items, err := e.tables.ReadItems(ctx, "reading parent "+t.id.Key.String(), []change.Key{t.id.Key})
 	if err != nil {
 		return err
 	}
-	parent := image(e.parentItem(t.id.Binding, t.id.Key, items))
+	parent := table.Image(e.parentItem(t.id.Binding, t.id.Key, items))
 	pw := parentWrite{
 		b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: t.id.Rule.Copied(parent), refill: t.refill,
 	}
 	referring, next, err := e.writeChildren(ctx, pw, t.cursor, e.fanOutMax)
-	if refusal(err) != "" {
+	if table.Refusal(err) != "" {
 		return errors.Join(e.parkRefused(ctx, t.id.Binding, t.id.Key, err), e.endTask(ctx, t))
 	}
 	if err != nil {
@@ -178,10 +175,10 @@ func (e *Engine) workPiece(ctx context.Context, t task) error {
 }
 
 func (e *Engine) saveTask(ctx context.Context, t task) error {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.cursor}, "children", numberValue(int64(t.children)))
-	set += c.sprintf(", %n = %v, %n = %v", "referring", numberValue(int64(t.referring)), "changes", numberValue(t.changes+1))
-	ok, err := e.tables.update(ctx, t.id.ID, "saving the place of a fan-out of "+t.id.Key.String(), e.tables.stateUpdate(taskKey(t), set, taskIs(c, t), c))
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.cursor}, "children", table.Number(int64(t.children)))
+	set += c.Format(", %n = %v, %n = %v", "referring", table.Number(int64(t.referring)), "changes", table.Number(t.changes+1))
+	ok, err := e.tables.Update(ctx, t.id.ID, "saving the place of a fan-out of "+t.id.Key.String(), e.tables.StateUpdate(taskKey(t), set, taskIs(c, t), c))
 	if err == nil && !ok {
 		return errTaskMoved
 	}
@@ -190,11 +187,11 @@ func (e *Engine) saveTask(ctx context.Context, t task) error {
 
 // endTask deletes a task, unless it has moved.
 func (e *Engine) endTask(ctx context.Context, t task) error {
-	c := newExpression()
-	return e.tables.deleteState(ctx, t.id.ID, "ending a fan-out of "+t.id.Key.String(), taskKey(t), taskIs(c, t), c)
+	c := table.NewExpression()
+	return e.tables.DeleteState(ctx, t.id.ID, "ending a fan-out of "+t.id.Key.String(), taskKey(t), taskIs(c, t), c)
 }
 
 // taskIs is the condition that a stored task is as it was read.
-func taskIs(c *expression, t task) string {
-	return c.sprintf("%n = %v AND %n = %v", "at", textValue(string(t.at)), "changes", numberValue(t.changes))
+func taskIs(c *table.Expression, t task) string {
+	return c.Format("%n = %v AND %n = %v", "at", table.Text(string(t.at)), "changes", table.Number(t.changes))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -69,7 +70,7 @@ func (w *world) createKeyed(table, partition string) {
 	}
 }
 
-// sortKind is the type of the table's sort key: one called n is a number.
+// SortKind is the type of the table's sort key: one called n is a number.
 func sortKind(set *rules.Set) change.Kind {
 	switch set.Table.SortKey {
 	case "":
@@ -94,7 +95,7 @@ func loadRules(t testing.TB, text string) *rules.Set {
 }
 
 // engine opens an engine; client nil means the simulator itself.
-func (w *world) engine(client Client) *Engine {
+func (w *world) engine(client table.Client) *Engine {
 	w.t.Helper()
 	if client == nil {
 		client = w.sim
@@ -265,7 +266,7 @@ func (w *world) expectNoDrift() {
 	}
 }
 
-// putState writes a row of the state table.
+// PutState writes a row of the state table.
 func (w *world) putState(row change.Item) {
 	w.t.Helper()
 	if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(row)}); err != nil {

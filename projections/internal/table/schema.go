@@ -1,4 +1,4 @@
-package projections
+package table
 
 import (
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -7,13 +7,14 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// tableKeys are the key attributes that a table's description names, and their types.
-type tableKeys struct {
-	partition, sort         string // sort is "" for a table without a sort key
-	partitionKind, sortKind change.Kind
+// Schema are the key attributes that a table's description names, and their types.
+type Schema struct {
+	Partition, Sort         string // Sort is "" for a table without a sort key
+	PartitionKind, SortKind change.Kind
 }
 
-func keysOf(table *ddb.TableDescription) (k tableKeys) {
+// SchemaOf reads a table's description.
+func SchemaOf(table *ddb.TableDescription) (k Schema) {
 	kinds := map[string]change.Kind{}
 	for _, d := range table.AttributeDefinitions {
 		kinds[aws.ToString(d.AttributeName)] = map[ddb.ScalarAttributeType]change.Kind{
@@ -22,11 +23,11 @@ func keysOf(table *ddb.TableDescription) (k tableKeys) {
 	}
 	for _, key := range table.KeySchema {
 		if key.KeyType == ddb.KeyTypeHash {
-			k.partition = aws.ToString(key.AttributeName)
+			k.Partition = aws.ToString(key.AttributeName)
 		} else {
-			k.sort = aws.ToString(key.AttributeName)
+			k.Sort = aws.ToString(key.AttributeName)
 		}
 	}
-	k.partitionKind, k.sortKind = kinds[k.partition], kinds[k.sort]
+	k.PartitionKind, k.SortKind = kinds[k.Partition], kinds[k.Sort]
 	return k
 }

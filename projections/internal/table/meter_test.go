@@ -1,4 +1,4 @@
-package projections
+package table
 
 import (
 	"testing"
@@ -8,19 +8,19 @@ import (
 )
 
 func TestATransactionIsSharedByTheNumberOfActions(t *testing.T) {
-	var ts tables
+	var ts Tables
 	ts.meter.add([]string{"", "a", "a", "b", ""}, 12)
 	ts.meter.add([]string{"b"}, 1.5)
 	ts.meter.add([]string{"", ""}, 4)
 	ts.meter.add(nil, 1)
-	want := map[string]ownerCounts{"": {3, 5}, "a": {2, 8}, "b": {2, 5.5}}
-	if diff := cmp.Diff(want, ts.writtenFor(), cmp.AllowUnexported(ownerCounts{})); diff != "" {
+	want := map[string]Written{"": {3, 5}, "a": {2, 8}, "b": {2, 5.5}}
+	if diff := cmp.Diff(want, ts.WrittenFor(), cmp.AllowUnexported(Written{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
 func TestARefusedConditionIsNoConflict(t *testing.T) {
-	var c requestCounters
+	var c Counters
 	condition := "ConditionalCheckFailed"
 	c.refused(&ddb.TransactionCanceledException{CancellationReasons: []ddb.CancellationReason{{Code: &condition}}})
 	if c.Conflicts.Load() != 0 || c.Throttles.Load() != 0 {
