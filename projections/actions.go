@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -17,9 +18,9 @@ func (e *Engine) actionWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem
 	case plan.AddLocator, plan.RemoveLocator:
 		return e.locatorWrite(mv, a)
 	case plan.Park:
-		return e.tables.PutPart(e.parkedRow(parkedID(a.ID, a.Target), a.ID, a.Target, mv.Position, a.Effect.Parked), "", table.NewExpression())
+		return e.tables.PutPart(e.parkedRow(a.ID, a.Target, mv.Position, a.Effect.Parked), "", table.NewExpression())
 	case plan.Unpark:
-		return e.tables.DeletePart(parkedKey(parkedID(a.ID, a.Target)), "", table.NewExpression())
+		return e.tables.DeletePart(state.ParkedKey(state.ParkedID(a.ID, a.Target)), "", table.NewExpression())
 	}
 	return e.mirrorWrite(a, entryVersion(mv))
 }
@@ -48,7 +49,7 @@ func (e *Engine) mirrorWrite(a plan.Action, v plan.Version) ddb.TransactWriteIte
 	case plan.ReleaseMirror:
 		t.takeOff(a.Removes...)
 	}
-	return e.inTransaction(t)
+	return t.inTransaction(e.tables.Reader)
 }
 
 // placeIs is the condition that the place of a mirror item is as the action takes it to be.
@@ -113,7 +114,7 @@ func (e *Engine) locatorWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteIte
 	} else {
 		update += c.Format(" DELETE %n %v", "items", members)
 	}
-	return e.tables.UpdatePart(locatorKey(locator, a.Effect.Value), update, "", c)
+	return e.tables.UpdatePart(state.LocatorKey(locator, a.Effect.Value), update, "", c)
 }
 
 // sumWrite adds to one accumulator: that of a suffix, or so many after it. The count of
@@ -125,5 +126,5 @@ func (e *Engine) sumWrite(s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
 	}
 	c := table.NewExpression()
 	update := c.Format("ADD %n %v, %n %v", "value", attributes.ToTable(change.Number(s.Delta.String())), "operations", table.Number(1))
-	return e.tables.UpdatePart(accumulatorKey(s.Group, suffix), update, "", c)
+	return e.tables.UpdatePart(state.AccumulatorKey(s.Group, suffix), update, "", c)
 }

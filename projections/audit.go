@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -95,7 +96,7 @@ func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) 
 	}
 	showing := func(b *plan.Binding) bool {
 		sums := b.Rule.Kind == rules.Count || b.Rule.Kind == rules.Sum
-		return sums && b.Live.Load() && cursor.phase == phaseShow && cursor.isFor(b.Rule)
+		return sums && b.Live.Load() && cursor.Phase == state.PhaseShow && cursor.IsFor(b.Rule)
 	}
 	for _, r := range a.planner.Set.Rules {
 		if showing(a.planner.Of(r)) {
@@ -114,14 +115,14 @@ func (a *Audit) checkEpoch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if int(table.NumberOf(own["epoch"])) != a.planner.Epoch || table.TextOf(own["incarnation"]) != a.planner.Incarnation {
+	if !own.Is(a.planner.Incarnation, a.planner.Epoch) {
 		return ErrEpochMoved
 	}
 	return nil
 }
 
 // readForAudit reads the registry; of a table that has none it knows nothing, where that is allowed.
-func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]table.Row, error) {
+func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]state.Rule, error) {
 	_, err := a.tables.StateTableActive(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		if ahead {
@@ -140,19 +141,19 @@ func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (m
 		return nil, nil
 	case own == nil:
 		return nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", a.tables.StateTable), Remedy: notRunYet}
-	case table.TextOf(own["tableId"]) != tableID:
+	case own.ID != tableID:
 		return nil, &table.SetupError{
-			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", a.tables.StateTable, table.TextOf(own["table"]), table.TextOf(own["tableId"]), a.tables.Table, tableID),
+			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", a.tables.StateTable, own.Name, own.ID, a.tables.Table, tableID),
 			Remedy:  "name another one with --state-table, or delete it if that table is gone",
 		}
 	}
-	a.planner.Incarnation, a.planner.Epoch = table.TextOf(own["incarnation"]), int(table.NumberOf(own["epoch"]))
+	a.planner.Incarnation, a.planner.Epoch = own.Incarnation, own.Epoch
 	return known, nil
 }
 
 // bind binds the rules to what the registry knows of them, and looks up former
 // ones. Of rules that are not in force yet it makes what they will be.
-func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]table.Row) error {
+func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]state.Rule) error {
 	m := matchRules(cfg.Rules, known)
 	if !cfg.Ahead && len(m.retire) > 0 {
 		return m.refusal(a.tables.StateTable, known)
@@ -184,13 +185,13 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]tabl
 	}
 	for _, r := range cfg.Rules.Rules {
 		b := a.planner.Of(r)
-		item := known[b.ID]
-		b.Live.Store(cfg.Ahead || table.TextOf(item["state"]) == stateLive)
-		if item == nil {
+		item, registered := known[b.ID]
+		b.Live.Store(cfg.Ahead || item.State == state.Live)
+		if !registered {
 			continue
 		}
-		b.Epoch, b.Suffixes = int(table.NumberOf(item["epoch"])), int(table.NumberOf(item["writeShardsMax"]))
-		if locator := table.TextOf(item["locator"]); locator != "" {
+		b.Epoch, b.Suffixes = item.Epoch, item.WriteShardsMax
+		if locator := item.Locator; locator != "" {
 			a.planner.Locate(r.Target, locator)
 		}
 		if !b.Live.Load() {

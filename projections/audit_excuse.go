@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -58,11 +59,11 @@ func (s *auditRead) parkings(r *drift.Reading) []table.Key {
 			}
 			for _, rule := range s.planner.Set.Rules {
 				if rule.Name == f.Rule {
-					keys = append(keys, parkedKey(parkedID(s.planner.Of(rule).ID, sus.Item)))
+					keys = append(keys, state.ParkedKey(state.ParkedID(s.planner.Of(rule).ID, sus.Item)))
 				}
 			}
 			if entity, ok := strings.CutPrefix(f.Rule, "unique "); ok {
-				keys = append(keys, parkedKey(parkedID(plan.LocatorID(entity), sus.Item)))
+				keys = append(keys, state.ParkedKey(state.ParkedID(plan.LocatorID(entity), sus.Item)))
 			}
 		}
 		return keys
@@ -72,20 +73,20 @@ func (s *auditRead) parkings(r *drift.Reading) []table.Key {
 			if f.Kind == drift.Parked {
 				continue // the row of a contested target
 			}
-			keys = append(keys, parkedKey(parkedID(sus.Rule, change.ParseKey(f.Expected+f.Found))))
+			keys = append(keys, state.ParkedKey(state.ParkedID(sus.Rule, change.ParseKey(f.Expected+f.Found))))
 		}
 		return keys
 	case drift.Mirror:
 		var keys []table.Key
 		for _, b := range s.mirrorRules(sus.Item) {
-			keys = append(keys, parkedKey(parkedID(b.ID, sus.Item)))
+			keys = append(keys, state.ParkedKey(state.ParkedID(b.ID, sus.Item)))
 			for _, source := range s.sourcesOf(sus) {
-				keys = append(keys, parkedKey(parkedID(b.ID, change.ParseKey(source))))
+				keys = append(keys, state.ParkedKey(state.ParkedID(b.ID, change.ParseKey(source))))
 			}
 		}
 		return keys
 	}
-	return []table.Key{parkedKey(parkedID(sus.Rule, sus.Item))}
+	return []table.Key{state.ParkedKey(state.ParkedID(sus.Rule, sus.Item))}
 }
 
 // tasksOf are where unfinished work on a child's parent is kept.
@@ -94,5 +95,5 @@ func (s *auditRead) tasksOf(r *drift.Reading) []table.Key {
 		return nil
 	}
 	id := plan.ItemRule{Binding: s.planner.ByID(r.Suspect.Rule), Key: change.ParseKey(r.Suspect.Group)}
-	return []table.Key{taskKey(task{id: id}), taskKey(task{id: id, refill: true})}
+	return []table.Key{state.TaskKey(state.Task{Parent: id}), state.TaskKey(state.Task{Parent: id, Refill: true})}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -42,7 +43,7 @@ func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
 }
 
 func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
-	r := s.rows[entryKey(sus.Item)]
+	r := s.rows[state.EntryKey(sus.Item)]
 	img := table.Image(s.items[sus.Item])
 	want, have := plan.Effects{}, plan.Effects{}
 	for id, f := range s.planner.EffectsOf(sus.Item, img) {
@@ -129,7 +130,7 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 	states, claimants := []change.Value{rowValue(r), itemValue(listing)}, 0
 	for _, member := range s.membersOf(sus) {
 		key := change.ParseKey(member)
-		ent := s.rows[entryKey(key)]
+		ent := s.rows[state.EntryKey(key)]
 		asked := s.planner.EffectsOf(key, table.Image(s.items[key]))[sus.Rule]
 		states = append(states, change.String(effectsOfRow(ent)[sus.Rule]), change.String(asked.String()))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
@@ -217,10 +218,10 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 // the mirror item for which a source asks.
 func (s *auditRead) expired(b *plan.Binding, source change.Key, f plan.Effect) bool {
 	if !b.Rule.Injective {
-		return table.TextOf(s.rows[claimsKey(b, f.Target)]["expired"]) == f.Digest
+		return table.TextOf(s.rows[state.ClaimsKey(b, f.Target)]["expired"]) == f.Digest
 	}
 	f.Expired = true
-	return effectsOfRow(s.rows[entryKey(source)])[b.ID] == f.String()
+	return effectsOfRow(s.rows[state.EntryKey(source)])[b.ID] == f.String()
 }
 
 func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
@@ -247,7 +248,7 @@ func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
 func (s *auditRead) judgeReference(sus drift.Suspect) drift.Reading {
 	b := s.planner.ByID(sus.Rule)
 	parent := change.ParseKey(sus.Group)
-	r := s.rows[referenceKey(b, parent, sus.Item)]
+	r := s.rows[state.ReferenceKey(b, parent, sus.Item)]
 	found, refers, readable := s.reference(sus)
 	reading := drift.Reading{
 		Suspect: sus, State: change.Digest(rowValue(r), change.String(fmt.Sprint(found, refers, readable))),

@@ -13,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -42,12 +43,12 @@ func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	key, c := accumulatorKey(g, 0), table.NewExpression()
+	key, c := state.AccumulatorKey(g, 0), table.NewExpression()
 	condition := table.Whole(c.Same("operations", attributes.FromTable(t.rows[key]["operations"])))
 	add := c.Format("ADD %n %v, %n %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", table.Number(max(1, ahead-t.operations)))
 	items := []ddb.TransactWriteItem{a.tables.UpdatePart(key, add, condition, c)}
 	for _, torn := range t.torn[:min(len(t.torn), setChecksMax)] {
-		operations := countOf(t.rows[torn]["operations"])
+		operations := state.CountOf(t.rows[torn]["operations"])
 		c := table.NewExpression()
 		condition := table.Whole(c.SameAs(t.rows[torn], "value", "operations"))
 		if torn != key {
@@ -70,7 +71,7 @@ func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
 	if err != nil || again[0].State != r.State {
 		return false, err
 	}
-	key := entryKey(r.Suspect.Item)
+	key := state.EntryKey(r.Suspect.Item)
 	left := a.planner.Readable(attributes.ItemFromTable(s.rows[key]))
 	c := table.NewExpression()
 	condition := table.Whole(c.SameAs(s.rows[key], "at", "rederived", "effects"))
@@ -141,7 +142,7 @@ func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
 		attribute = "sources"
 	}
 	c := table.NewExpression()
-	condition, changes := table.Whole(c.SameAs(s.rows[key], "changes")), countOf(s.rows[key]["changes"])
+	condition, changes := table.Whole(c.SameAs(s.rows[key], "changes")), state.CountOf(s.rows[key]["changes"])
 	update := c.Format("SET %n = %v", "changes", table.Number(max(changes+1, ahead)))
 	if len(r.Fix.Should) > 0 {
 		update += c.Format(", %n = %v REMOVE %n", attribute, &ddb.AttributeValueMemberSS{Value: r.Fix.Should}, "listed")
@@ -161,10 +162,10 @@ func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
 
 // entryCheck checks that a ledger entry is as it was read.
 func (s *auditRead) entryCheck(item change.Key) (ddb.TransactWriteItem, error) {
-	key := entryKey(item)
-	ent, err := s.readEntry(s.rows[key])
+	key := state.EntryKey(item)
+	ent, err := state.ReadEntry(s.planner, s.rows[key])
 	c := table.NewExpression()
-	condition := entryIs(c, ent)
+	condition := state.EntryIs(c, ent)
 	return s.tables.CheckPart(key, condition, c), err
 }
 

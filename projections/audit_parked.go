@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -56,7 +57,7 @@ func (s *auditRead) askedFor(b *plan.Binding, sus drift.Suspect) bool {
 	})
 }
 
-// childOf is a suspect as an item and the copy rule of which it may be a child.
+// ReferenceChild is a suspect as an item and the copy rule of which it may be a child.
 func (s *auditRead) childOf(sus drift.Suspect) plan.ItemRule {
 	return plan.ItemRule{Binding: s.planner.ByID(sus.Rule), Key: sus.Item}
 }
@@ -76,7 +77,7 @@ func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) 
 	child := s.childOf(r.Suspect)
 	switch {
 	case child.Binding == nil || child.Rule.Kind != rules.Copy:
-		ent, err := s.readEntry(s.rows[entryKey(r.Suspect.Item)])
+		ent, err := state.ReadEntry(s.planner, s.rows[state.EntryKey(r.Suspect.Item)])
 		if err != nil || ent != nil && ent.Effects[r.Suspect.Rule].Kind == plan.Parked {
 			return false, err // the entry comes first
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -84,7 +85,7 @@ func (s *auditRead) read(ctx context.Context, suspects []drift.Suspect) ([]drift
 		items = append(items, s.itemsOf(sus)...)
 		if sus.Kind == drift.Claims || sus.Kind == drift.Locator {
 			for _, member := range s.membersOf(sus) {
-				more = append(more, entryKey(change.ParseKey(member)))
+				more = append(more, state.EntryKey(change.ParseKey(member)))
 			}
 		}
 	}
@@ -116,24 +117,24 @@ func (s *auditRead) rowsOf(sus drift.Suspect) []table.Key {
 	b := s.planner.ByID(sus.Rule)
 	switch sus.Kind {
 	case drift.Entry:
-		return []table.Key{entryKey(sus.Item)}
+		return []table.Key{state.EntryKey(sus.Item)}
 	case drift.Claims:
-		return []table.Key{claimsKey(b, sus.Item), parkedKey(contestedOf(sus).RowID())}
+		return []table.Key{state.ClaimsKey(b, sus.Item), state.ParkedKey(contestedOf(sus).RowID())}
 	case drift.Locator:
 		locator, _ := plan.LocatorIn(sus.Rule)
-		return []table.Key{locatorKey(locator, sus.Group), parkedKey(contestedOf(sus).RowID())}
+		return []table.Key{state.LocatorKey(locator, sus.Group), state.ParkedKey(contestedOf(sus).RowID())}
 	case drift.Position:
-		return []table.Key{parentKey(b, sus.Item)}
+		return []table.Key{state.ParentKey(b, sus.Item)}
 	case drift.Task:
-		return []table.Key{{Partition: tasksPartition, Sort: sus.Group}}
+		return []table.Key{{Partition: state.TasksPartition, Sort: sus.Group}}
 	case drift.Parked:
-		keys := []table.Key{parkedKey(parkedID(sus.Rule, sus.Item)), entryKey(sus.Item)}
+		keys := []table.Key{state.ParkedKey(state.ParkedID(sus.Rule, sus.Item)), state.EntryKey(sus.Item)}
 		if b != nil && b.Rule.Kind == rules.Mirror {
 			keys = append(keys, s.claimsOf(sus.Item)...)
 		}
 		return keys
 	case drift.Reference:
-		return []table.Key{referenceKey(b, change.ParseKey(sus.Group), sus.Item)}
+		return []table.Key{state.ReferenceKey(b, change.ParseKey(sus.Group), sus.Item)}
 	case drift.Mirror:
 		return s.claimsOf(sus.Item)
 	}
@@ -149,9 +150,9 @@ func contestedOf(sus drift.Suspect) audit.ContestedTarget {
 func (s *auditRead) claimsOf(target change.Key) (keys []table.Key) {
 	for _, b := range s.mirrorRules(target) {
 		if source, ok := b.Rule.SourceKey(target); ok {
-			keys = append(keys, entryKey(source))
+			keys = append(keys, state.EntryKey(source))
 		} else if !b.Rule.Injective {
-			keys = append(keys, claimsKey(b, target))
+			keys = append(keys, state.ClaimsKey(b, target))
 		}
 	}
 	return keys
@@ -195,7 +196,7 @@ func (s *auditRead) sourcesOf(sus drift.Suspect) []string {
 		if source, ok := b.Rule.SourceKey(sus.Item); ok {
 			sources = append(sources, source.String())
 		} else if !b.Rule.Injective {
-			sources = append(sources, table.TextsOf(s.rows[claimsKey(b, sus.Item)]["sources"])...)
+			sources = append(sources, table.TextsOf(s.rows[state.ClaimsKey(b, sus.Item)]["sources"])...)
 		}
 	}
 	slices.Sort(sources)

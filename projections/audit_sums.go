@@ -13,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -66,7 +67,7 @@ func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[pla
 func auditTotalOf(g plan.GroupRef, rows map[table.Key]table.Row) auditTotal {
 	t := auditTotal{rows: rows}
 	for suffix := range g.Suffixes {
-		key := accumulatorKey(g, suffix)
+		key := state.AccumulatorKey(g, suffix)
 		if r, ok := rows[key]; ok && audit.TornSum(attributes.ItemFromTable(r)) {
 			t.torn = append(t.torn, key)
 		}
@@ -74,7 +75,7 @@ func auditTotalOf(g plan.GroupRef, rows map[table.Key]table.Row) auditTotal {
 	if len(t.torn) > 0 {
 		rows = maps.Clone(rows)
 		for _, key := range t.torn { // it holds nothing that counts
-			rows[key] = table.Row{"value": table.Number(0), "operations": table.Number(countOf(rows[key]["operations"]))}
+			rows[key] = table.Row{"value": table.Number(0), "operations": table.Number(state.CountOf(rows[key]["operations"]))}
 		}
 	}
 	t.total = addUp(g, rows)

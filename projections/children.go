@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -51,9 +52,9 @@ func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *p
 		}
 		switch {
 		case f.Bad != nil:
-			at[id] = parkedKey(parkedID(id.ID, id.Key))
+			at[id] = state.ParkedKey(state.ParkedID(id.ID, id.Key))
 		case f.Refers && !id.Rule.Collection:
-			at[id] = referenceKey(id.Binding, f.Parent, id.Key)
+			at[id] = state.ReferenceKey(id.Binding, f.Parent, id.Key)
 		default:
 			continue
 		}
@@ -96,13 +97,13 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *plan.Fill) erro
 		return nil
 	}
 	at := plan.VersionAt(id.Epoch, f.Position)
-	key := referenceKey(id.Binding, f.Parent, id.Key)
+	key := state.ReferenceKey(id.Binding, f.Parent, id.Key)
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "at", table.Text(string(at)))
 	if key.Sort != id.Key.String() {
 		set += c.Format(", %n = %v", "child", table.Text(id.Key.String()))
 	}
-	condition := copiedBefore(c, id.Binding, "<", at)
+	condition := state.CopiedBefore(c, id.Binding, "<", at)
 	_, err := e.tables.Update(ctx, id.ID, "putting a reference to "+f.Parent.String(), e.tables.StateUpdate(key, set, condition, c))
 	return err
 }
@@ -118,11 +119,11 @@ func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *plan.Fi
 			return table.Lost, err
 		}
 		child := items[id.Key]
-		pid := parkedID(id.ID, id.Key)
-		write := e.tables.DeletePart(parkedKey(pid), "", table.NewExpression())
+		pid := state.ParkedID(id.ID, id.Key)
+		write := e.tables.DeletePart(state.ParkedKey(pid), "", table.NewExpression())
 		bad := e.badChild(id, child)
 		if bad != nil {
-			write = e.tables.PutPart(e.parkedRow(pid, id.ID, id.Key, f.Position, bad), "", table.NewExpression())
+			write = e.tables.PutPart(e.parkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
 		}
 		err = e.tables.Transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID}, []ddb.TransactWriteItem{write, e.stillNamed(id, child)})
 		if err == nil && bad != nil {
@@ -190,7 +191,7 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *plan.Fill) 
 		}
 		c := table.NewExpression()
 		condition := c.Format("%n < %v", "at", table.Text(string(plan.VersionAt(id.Epoch, f.Position))))
-		if err := e.tables.DeleteState(ctx, id.ID, "dropping a reference to "+parent.String(), referenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
+		if err := e.tables.DeleteState(ctx, id.ID, "dropping a reference to "+parent.String(), state.ReferenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
 			return err
 		}
 	}
@@ -206,7 +207,7 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 		var positions []table.Key
 		var keys, parents []change.Key
 		for _, id := range open {
-			positions = append(positions, parentKey(id.Binding, children.Of(id).Parent))
+			positions = append(positions, state.ParentKey(id.Binding, children.Of(id).Parent))
 			keys = append(keys, id.Key)
 			parents = append(parents, children.Of(id).Parent)
 		}
@@ -221,7 +222,7 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 		again := make([]bool, len(open))
 		errs := table.Every(ctx, len(open), func(ctx context.Context, i int) (err error) {
 			id, f := open[i], children.Of(open[i])
-			v := copiedAt(id.Binding, at[parentKey(id.Binding, f.Parent)])
+			v := state.CopiedAt(id.Binding, at[state.ParentKey(id.Binding, f.Parent)])
 			again[i], err = w.fillChild(ctx, id, f, items[id.Key], table.Image(w.parentItem(id.Binding, f.Parent, sources)), v)
 			return err
 		})
@@ -321,7 +322,7 @@ func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
 		return written, nil, nil
 	}
-	ended, standing, err = e.writeTarget(ctx, e.copyWrite(pw, key, child, s))
+	ended, standing, err = e.targets.write(ctx, e.copyWrite(pw, key, child, s))
 	if ended == written {
 		e.counters.Copies.Add(1)
 	}
@@ -353,7 +354,7 @@ func (e *Engine) strip(ctx context.Context, id plan.ItemRule) error {
 		t := onTarget(id.Binding, doing, id.Key)
 		t.takeOff(names...)
 		e.unmoved(t, child)
-		ended, _, err := e.writeTarget(ctx, t)
+		ended, _, err := e.targets.write(ctx, t)
 		return table.SettledIf(ended != raceLost), err
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -64,10 +65,12 @@ func Compare(ctx context.Context, client table.InspectClient, stateTable string,
 	if missing := new(ddb.ResourceNotFoundException); err != nil && !errors.As(err, &missing) {
 		return nil, err
 	}
-	found.Table, found.Epoch = table.TextOf(own["table"]), int(table.NumberOf(own["epoch"]))
+	if own != nil {
+		found.Table, found.Epoch = own.Name, own.Epoch
+	}
 	m := matchRules(set, known)
 	former := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
-		return inForce(known[id]) && !slices.Contains(m.retire, id) || known[id]["cleaned"] != nil
+		return known[id].InForce() && !slices.Contains(m.retire, id) || known[id].Cleaned
 	})
 	compiled, err := rd.compileRegistered(ctx, known, former)
 	if err != nil {
@@ -79,10 +82,10 @@ func Compare(ctx context.Context, client table.InspectClient, stateTable string,
 	}
 	var gone []RuleChange
 	for _, id := range former {
-		name := table.TextOf(known[id]["name"])
+		name := known[id].Name
 		if slices.Contains(retire, id) {
 			gone = append(gone, RuleChange{What: RuleRemoved, Name: name, ID: id, Former: compiled[id]})
-		} else if !inForce(known[id]) {
+		} else if !known[id].InForce() {
 			gone = append(gone, RuleChange{What: RuleRetiring, Name: name, ID: id, Former: compiled[id]})
 		}
 	}
@@ -93,11 +96,11 @@ func Compare(ctx context.Context, client table.InspectClient, stateTable string,
 
 // compareRule says what becomes of a rule of the file. A rule in force of the same
 // name that means something else is taken from those that retire.
-func compareRule(r *rules.Rule, m matched, known map[string]table.Row, compiled map[string]*rules.Rule, retire *[]string) RuleChange {
+func compareRule(r *rules.Rule, m matched, known map[string]state.Rule, compiled map[string]*rules.Rule, retire *[]string) RuleChange {
 	c := RuleChange{What: RuleUnchanged, Name: r.Name, ID: m.ids[r], Rule: r}
-	if item := known[c.ID]; item != nil {
-		c.Live, c.Shards = table.TextOf(item["state"]) == stateLive, int(table.NumberOf(item["writeShardsMax"]))
-		if name := table.TextOf(item["name"]); name != r.Name {
+	if item, ok := known[c.ID]; ok {
+		c.Live, c.Shards = item.State == state.Live, item.WriteShardsMax
+		if name := item.Name; name != r.Name {
 			c.What, c.FormerName = RuleRenamed, name
 		}
 		if r.WriteShards > c.Shards {
@@ -106,11 +109,11 @@ func compareRule(r *rules.Rule, m matched, known map[string]table.Row, compiled 
 		return c
 	}
 	c.What = RuleAdded
-	i := slices.IndexFunc(*retire, func(id string) bool { return table.TextOf(known[id]["name"]) == r.Name })
+	i := slices.IndexFunc(*retire, func(id string) bool { return known[id].Name == r.Name })
 	if i >= 0 {
 		id := (*retire)[i]
 		*retire = slices.Delete(*retire, i, i+1)
-		c.What, c.ID, c.Former, c.Shards = RuleChanged, id, compiled[id], int(table.NumberOf(known[id]["writeShardsMax"]))
+		c.What, c.ID, c.Former, c.Shards = RuleChanged, id, compiled[id], known[id].WriteShardsMax
 	}
 	return c
 }

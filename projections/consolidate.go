@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -20,14 +21,14 @@ import (
 func (e *Engine) consolidate(ctx context.Context, g plan.GroupRef, suffix int) error {
 	var keys []table.Key
 	for i := range g.Suffixes {
-		keys = append(keys, accumulatorKey(g, i))
+		keys = append(keys, state.AccumulatorKey(g, i))
 	}
 	rows, err := e.tables.ReadState(ctx, "reading accumulators", keys)
 	if err != nil {
 		return err
 	}
 	total := addUp(g, rows)
-	into := accumulatorKey(g, suffix%g.Rule.WriteShards)
+	into := state.AccumulatorKey(g, suffix%g.Rule.WriteShards)
 	var items []ddb.TransactWriteItem
 	for _, key := range keys {
 		value := decimal.New(0)

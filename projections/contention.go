@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -41,8 +41,8 @@ type contestedSet struct {
 // claimed returns the claims of a mirror item as a set.
 func (cs claimSet) claimed(b *plan.Binding, target change.Key) contestedSet {
 	return contestedSet{
-		ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, set: claimsKey(b, target),
-		claimants: cs.sources, changes: cs.changes, listed: cs.listed,
+		ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, set: state.ClaimsKey(b, target),
+		claimants: cs.Sources, changes: cs.Changes, listed: cs.Listed,
 	}
 }
 
@@ -74,17 +74,12 @@ func (e *Engine) settleContention(ctx context.Context, cs contestedSet) error {
 // listingWrite puts the row of a contested target, or deletes it.
 func (e *Engine) listingWrite(cs contestedSet, contested bool) ddb.TransactWriteItem {
 	if !contested {
-		return e.tables.DeletePart(parkedKey(cs.RowID()), "", table.NewExpression())
+		return e.tables.DeletePart(state.ParkedKey(cs.RowID()), "", table.NewExpression())
 	}
-	r := parkedKey(cs.RowID()).Attributes()
-	r["id"], r["rule"], r["code"] = table.Text(cs.RowID()), table.Text(cs.ID), table.Text(cs.Code())
-	r["reason"] = table.Text("several items claim it, and the one with the smallest key wins")
-	r["parking"], r["parkedAt"] = table.Text(randomID()), table.Text(e.now().UTC().Format(time.RFC3339))
-	if cs.Value != "" {
-		r["value"] = table.Text(cs.Value)
-	} else {
-		r["item"] = table.Text(cs.Target.String())
-	}
+	r := state.Parked{
+		ID: cs.RowID(), Rule: cs.ID, Item: cs.Target, Value: cs.Value, Code: cs.Code(), At: e.now(), Parking: randomID(),
+		Reason: "several items claim it, and the one with the smallest key wins",
+	}.Row()
 	return e.tables.PutPart(r, "", table.NewExpression())
 }
 
@@ -96,22 +91,22 @@ func (e *Engine) listedWrite(cs contestedSet, contested bool) ddb.TransactWriteI
 	if contested {
 		update = c.Format("SET %n = %v", "listed", &ddb.AttributeValueMemberBOOL{Value: true})
 	}
-	condition := claimsAre(c, claimSet{changes: cs.changes})
+	condition := state.SetIs(c, state.Set{Changes: cs.changes})
 	return e.tables.UpdatePart(cs.set, update, condition, c)
 }
 
 // unmovedSet checks that a set did not change since it was read.
 func (e *Engine) unmovedSet(cs contestedSet) ddb.TransactWriteItem {
 	c := table.NewExpression()
-	condition := claimsAre(c, claimSet{changes: cs.changes})
+	condition := state.SetIs(c, state.Set{Changes: cs.changes})
 	return e.tables.CheckPart(cs.set, condition, c)
 }
 
 // settleLocator settles the contention of the locator by which an aggregate finds its target.
 func (e *Engine) settleLocator(ctx context.Context, g plan.GroupRef, t total) error {
 	return e.settleContention(ctx, contestedSet{
-		ContestedTarget: audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}, set: locatorKey(g.Locator, g.Group),
-		claimants: t.locator.sources, changes: t.locator.changes, listed: t.locator.listed,
+		ContestedTarget: audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}, set: state.LocatorKey(g.Locator, g.Group),
+		claimants: t.locator.Sources, changes: t.locator.Changes, listed: t.locator.Listed,
 	})
 }
 
@@ -121,13 +116,13 @@ func (e *Engine) settleLocators(ctx context.Context, groups []plan.GroupRef) map
 	failed := map[plan.GroupRef]error{}
 	keys := make([]table.Key, len(groups))
 	for i, g := range groups {
-		keys[i] = locatorKey(g.Locator, g.Group)
+		keys[i] = state.LocatorKey(g.Locator, g.Group)
 	}
 	rows, err := e.tables.ReadState(ctx, "reading locators", keys)
 	first := firstOfLocators(groups)
 	for i, g := range groups {
 		if err == nil && first[i] {
-			if err := e.settleLocator(ctx, g, total{locator: readSet(rows[keys[i]], true)}); err != nil {
+			if err := e.settleLocator(ctx, g, total{locator: state.ReadSet(rows[keys[i]], true)}); err != nil {
 				failed[g] = err
 			}
 		} else if err != nil {
@@ -144,19 +139,11 @@ func firstOfLocators(groups []plan.GroupRef) []bool {
 	first := make([]bool, len(groups))
 	for i, g := range groups {
 		if g.Rule.ByUnique {
-			key := locatorKey(g.Locator, g.Group)
+			key := state.LocatorKey(g.Locator, g.Group)
 			first[i], seen[key] = !seen[key], true
 		}
 	}
 	return first
-}
-
-// setRowOf is the row that holds the claimants of a contested target.
-func setRowOf(t audit.ContestedTarget) table.Key {
-	if locator, ok := plan.LocatorIn(t.ID); ok {
-		return locatorKey(locator, t.Value)
-	}
-	return claimsKeyOf(t.ID, t.Target)
 }
 
 // claimantSetsMax is how many sets of claimants are read at once: one may have 400 KB.
@@ -176,7 +163,7 @@ func (rd *ruleReader) readClaimantsOf(ctx context.Context, page []Parked) error 
 	var keys []table.Key
 	for i := range page {
 		if t := page[i].contested; t != nil {
-			keys = append(keys, setRowOf(*t))
+			keys = append(keys, state.SetKey(*t))
 		}
 	}
 	rows, err := rd.reader.ReadState(ctx, "reading the claimants of contested targets", keys)
@@ -188,42 +175,30 @@ func (rd *ruleReader) readClaimantsOf(ctx context.Context, page []Parked) error 
 		if t == nil {
 			continue
 		}
-		set := readSet(rows[setRowOf(*t)], t.Value != "")
-		for _, text := range set.sources {
+		set := state.ReadSet(rows[state.SetKey(*t)], t.Value != "")
+		for _, text := range set.Sources {
 			page[i].Claimants = append(page[i].Claimants, change.ParseKey(text))
 		}
 		if t.Value != "" && len(page[i].Claimants) > 0 {
 			page[i].Key = page[i].Claimants[0] // to rederive it settles the contention
 		}
-		page[i].Reason = contentionReason(*t, set.sources)
+		page[i].Reason = contentionReason(*t, set.Sources)
 	}
 	return nil
 }
 
-// readSet reads the claims of a mirror item, or a locator.
-func readSet(r table.Row, locator bool) claimSet {
-	attribute := "sources"
-	if locator {
-		attribute = "items"
-	}
-	listed, _ := r["listed"].(*ddb.AttributeValueMemberBOOL)
-	return claimSet{
-		sources: table.SortedTexts(r[attribute]), changes: countOf(r["changes"]), expired: table.TextOf(r["expired"]), listed: listed != nil && listed.Value,
-	}
-}
-
 // relist deletes the row of a listed target if the target is no longer contested.
 func (e *Engine) relist(ctx context.Context, t audit.ContestedTarget) error {
-	key := setRowOf(t)
+	key := state.SetKey(t)
 	rows, err := e.tables.ReadState(ctx, "reading the claimants of "+t.Text(), []table.Key{key})
 	if err != nil || audit.TornSet(attributes.ItemFromTable(rows[key])) {
 		return err
 	}
-	found := readSet(rows[key], t.Value != "")
-	if len(found.sources) > 1 {
+	found := state.ReadSet(rows[key], t.Value != "")
+	if len(found.Sources) > 1 {
 		return nil
 	}
-	cs := contestedSet{ContestedTarget: t, set: key, claimants: found.sources, changes: found.changes, listed: true}
+	cs := contestedSet{ContestedTarget: t, set: key, claimants: found.Sources, changes: found.Changes, listed: true}
 	if rows[key] == nil {
 		return e.unpark(ctx, t.RowID(), "")
 	}

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -18,4 +19,10 @@ type (
 	Limiter = table.Limiter
 	// SetupError says that the engine cannot start as things are around it.
 	SetupError = table.SetupError
+	// MissingTargets says of one rule at which items its sources point although they do not exist.
+	MissingTargets = state.MissingTargets
+	// OtherCase is a target that does not exist, and one that does and differs in letter case alone.
+	OtherCase = state.OtherCase
+	// RecordedMissing is what the state table says of one rule's missing targets.
+	RecordedMissing = state.RecordedMissing
 )

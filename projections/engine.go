@@ -64,6 +64,7 @@ type ruleReader struct {
 type Engine struct {
 	ruleReader
 	tables       *table.Tables
+	targets      targetWriter
 	logger       *slog.Logger
 	counters     counters
 	lives        atomic.Int64 // times that rules went live, as last seen in the registry
@@ -136,6 +137,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		ruleReader: ruleReader{reader: ts.Reader}, tables: ts, logger: cfg.Logger,
 		now: cfg.Now, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
 	}
+	e.targets = targetWriter{ts, e.parkRefused}
 	if e.tables.StateTable == e.tables.Table {
 		return nil, &table.SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.tables.Table), Remedy: "name another one with --state-table"}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -74,7 +75,7 @@ func (e *Engine) refillParent(ctx context.Context, rf plan.Refill) error {
 	case err != nil:
 		return err
 	case len(next) > 0:
-		return e.putTask(ctx, task{id: rf.ItemRule, at: at, refill: true, cursor: next, children: e.fanOutMax, referring: referring})
+		return e.putTask(ctx, state.Task{Parent: rf.ItemRule, At: at, Refill: true, Cursor: next, Children: e.fanOutMax, Referring: referring})
 	case referring == 0 && !rf.Position.IsZero():
 		return e.retireIfGone(ctx, rf.ItemRule, at)
 	}
@@ -91,7 +92,7 @@ func (e *Engine) fillReferring(ctx context.Context, pw parentWrite, rows []table
 		fills := &plan.Asked[plan.ItemRule, plan.Fill]{}
 		keys := make([]change.Key, len(chunk))
 		for i, r := range chunk {
-			if keys[i] = childOf(r); pw.b.Rule.Collection {
+			if keys[i] = state.ReferenceChild(r); pw.b.Rule.Collection {
 				keys[i] = e.tables.KeyOf(r)
 			}
 			fills.Put(plan.ItemRule{Binding: pw.b, Key: keys[i]}, &plan.Fill{Parent: pw.parent, Refers: true})
@@ -119,7 +120,7 @@ func (e *Engine) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
 	in := &dynamodb.QueryInput{TableName: &e.tables.StateTable, ConsistentRead: new(true)}
 	condition := ""
 	if !pw.b.Rule.Collection {
-		condition = c.Format("%n = %v", table.PK, table.Text(referenceKey(pw.b, pw.parent, change.Key{}).Partition))
+		condition = c.Format("%n = %v", table.PK, table.Text(state.ReferenceKey(pw.b, pw.parent, change.Key{}).Partition))
 	} else {
 		partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
 		if _, err := decimal.Parse(partition); !ok || e.tables.PartitionN && err != nil {
@@ -152,7 +153,7 @@ func (e *Engine) writeCollected(ctx context.Context, pw parentWrite, rows []tabl
 func (e *Engine) writeReferred(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
 	keys := make([]change.Key, len(rows))
 	for i, r := range rows {
-		keys[i] = childOf(r)
+		keys[i] = state.ReferenceChild(r)
 	}
 	items, err := e.tables.ReadItems(ctx, "reading the children of "+pw.parent.String(), keys)
 	if err != nil {
@@ -170,14 +171,6 @@ func (e *Engine) writeReferred(ctx context.Context, pw parentWrite, rows []table
 		return err
 	})
 	return int(referring.Load()), err
-}
-
-// childOf is the child that a reference names; long keys are kept beside their hash.
-func childOf(reference table.Row) change.Key {
-	if key := table.TextOf(reference["child"]); key != "" {
-		return change.ParseKey(key)
-	}
-	return change.ParseKey(table.TextOf(reference[table.SK]))
 }
 
 // pruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.

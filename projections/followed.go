@@ -7,6 +7,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -26,23 +27,23 @@ func ReadOrigins(ctx context.Context, client table.InspectClient, stateTable str
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		return Origins{}, nil
 	}
-	return Origins{Registered: own != nil, FollowedWith: table.TextOf(own[registryLeases])}, err
+	if own == nil {
+		return Origins{}, err
+	}
+	return Origins{Registered: true, FollowedWith: own.Leases}, err
 }
-
-// registryLeases is the attribute of the registry that holds Origins.FollowedWith.
-const registryLeases = "leases"
 
 // NoteFollowed notes in the registry that processes follow the stream with a
 // lease table. That table must exist, so that a crash leaves no note without one.
 func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
 	own, err := e.readTableItem(ctx)
-	if err != nil || table.TextOf(own[registryLeases]) == leaseTable {
+	if err != nil || own != nil && own.Leases == leaseTable {
 		return err
 	}
 	c := table.NewExpression()
-	set := c.Format("SET %n = %v", registryLeases, table.Text(leaseTable))
+	set := c.Format("SET %n = %v", state.LeasesAttribute, table.Text(leaseTable))
 	sameState := c.Format("%n = %v", "incarnation", table.Text(e.planner.Incarnation))
-	_, err = e.tables.Update(ctx, "", "noting the lease table in the registry", e.tables.StateUpdate(table.Key{Partition: registryPartition, Sort: registryTable}, set, sameState, c))
+	_, err = e.tables.Update(ctx, "", "noting the lease table in the registry", e.tables.StateUpdate(state.TableKey(), set, sameState, c))
 	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return ErrEpochMoved
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -26,21 +27,15 @@ func textName(text string) string {
 	return hex.EncodeToString(sum[:])[:32]
 }
 
-func textKey(name string) table.Key {
-	return table.Key{Partition: registryPartition, Sort: registryFile + name}
-}
-
 // textWrite keeps a rule file. The same text is always under the same key.
 func (e *Engine) textWrite(set *rules.Set) ddb.TransactWriteItem {
-	item := textKey(textName(set.Text())).Attributes()
-	item["text"] = table.Text(set.Text())
-	return e.tables.PutPart(item, "", table.NewExpression())
+	return e.tables.PutPart(state.FileRow(textName(set.Text()), set.Text()), "", table.NewExpression())
 }
 
 // readFormers compiles the registered rules that are not in force any more, or are about to retire.
-func (rd *ruleReader) readFormers(ctx context.Context, known map[string]table.Row, retire []string) ([]*plan.Binding, error) {
+func (rd *ruleReader) readFormers(ctx context.Context, known map[string]state.Rule, retire []string) ([]*plan.Binding, error) {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
-		return inForce(known[id]) && !slices.Contains(retire, id)
+		return known[id].InForce() && !slices.Contains(retire, id)
 	})
 	compiled, err := rd.compileRegistered(ctx, known, ids)
 	if err != nil {
@@ -49,12 +44,12 @@ func (rd *ruleReader) readFormers(ctx context.Context, known map[string]table.Ro
 	var formers []*plan.Binding
 	for _, id := range ids {
 		r, item := compiled[id], known[id]
-		if r == nil && item["cleaned"] != nil {
+		if r == nil && item.Cleaned {
 			continue // a later version may not know all that an earlier one did
 		}
 		if r == nil {
 			return nil, &table.SetupError{
-				Problem: fmt.Sprintf("what rule %s was cannot be told: the state table does not hold the file that it came from", table.TextOf(item["name"])),
+				Problem: fmt.Sprintf("what rule %s was cannot be told: the state table does not hold the file that it came from", item.Name),
 				Remedy:  "start `dynamill run` once with the rule file that is in force, so that it is kept; then change it",
 			}
 		}
@@ -63,23 +58,23 @@ func (rd *ruleReader) readFormers(ctx context.Context, known map[string]table.Ro
 	return formers, nil
 }
 
-func newFormer(r *rules.Rule, id string, item table.Row) *plan.Binding {
+func newFormer(r *rules.Rule, id string, item state.Rule) *plan.Binding {
 	b := plan.NewFormer(r, id)
 	if r.ByUnique {
-		b.Locator = cmp.Or(table.TextOf(item["locator"]), r.Target.Name)
+		b.Locator = cmp.Or(item.Locator, r.Target.Name)
 	}
-	b.Retired.Store(table.TextOf(item["state"]) == stateRetired)
-	b.Cleaned.Store(item["cleaned"] != nil)
+	b.Retired.Store(item.State == state.Retired)
+	b.Cleaned.Store(item.Cleaned)
 	return b
 }
 
 // compileRegistered compiles registered rules from the files that are kept of
 // them. One whose file is not kept, or cannot be read by this version, is missing.
-func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]table.Row, ids []string) (map[string]*rules.Rule, error) {
+func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]state.Rule, ids []string) (map[string]*rules.Rule, error) {
 	var keys []table.Key
 	for _, id := range ids {
-		if name := table.TextOf(known[id]["file"]); name != "" {
-			keys = append(keys, textKey(name))
+		if name := known[id].File; name != "" {
+			keys = append(keys, state.FileKey(name))
 		}
 	}
 	if len(keys) == 0 {
@@ -91,7 +86,7 @@ func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]ta
 	}
 	sets := map[table.Key]*rules.Set{}
 	for key, r := range rows {
-		set, err := rules.LoadFormer("former rules", []byte(table.TextOf(r["text"])))
+		set, err := rules.LoadFormer("former rules", []byte(state.FileText(r)))
 		if err == nil {
 			err = rd.checkKinds(set)
 		}
@@ -101,7 +96,7 @@ func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]ta
 	}
 	compiled := map[string]*rules.Rule{}
 	for _, id := range ids {
-		if set := sets[textKey(table.TextOf(known[id]["file"]))]; set != nil {
+		if set := sets[state.FileKey(known[id].File)]; set != nil {
 			compiled[id] = ruleOf(set, known[id])
 		}
 	}
@@ -125,10 +120,10 @@ func (rd *ruleReader) checkKinds(set *rules.Set) error {
 
 // ruleOf is the registered rule in the set that it came from: a file has no two
 // rules that mean the same, and a name may have changed since.
-func ruleOf(set *rules.Set, item table.Row) *rules.Rule {
+func ruleOf(set *rules.Set, item state.Rule) *rules.Rule {
 	for _, same := range []func(*rules.Rule) bool{
-		func(r *rules.Rule) bool { return r.Fingerprint == table.TextOf(item["fingerprint"]) },
-		func(r *rules.Rule) bool { return r.Name == table.TextOf(item["name"]) },
+		func(r *rules.Rule) bool { return r.Fingerprint == item.Fingerprint },
+		func(r *rules.Rule) bool { return r.Name == item.Name },
 	} {
 		if i := slices.IndexFunc(set.Rules, same); i >= 0 {
 			return set.Rules[i]

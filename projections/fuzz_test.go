@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -116,10 +117,10 @@ func suspectsOf(a *Audit, row change.Item) []drift.Suspect {
 
 // readContested reads a row of a contested target, and a row that may be its set.
 func readContested(e *Engine, r table.Row, target audit.ContestedTarget) {
-	setRowOf(target)
+	state.SetKey(target)
 	target.RowID()
 	for _, locator := range []bool{false, true} {
-		contentionReason(target, readSet(r, locator).sources)
+		contentionReason(target, state.ReadSet(r, locator).Sources)
 	}
 }
 
@@ -128,24 +129,26 @@ func readRow(a *Audit, e *Engine, r table.Row) {
 	item := attributes.ItemFromTable(r)
 	a.Contributions(item, func(drift.Amount) {})
 	e.sort(&swept{}, table.KeyOf(r))
-	itemOf(r)
-	childOf(r)
-	e.readTask(r)
+	state.EntryItem(r)
+	state.ReferenceChild(r)
+	state.ReadTask(e.reader, e.planner, r)
 	if p := e.readParked(r); p.contested != nil {
 		readContested(e, r, *p.contested)
 	}
-	recordedMissing("", r)
-	e.cursorOf(r)
-	_ = e.checkRows(r, map[string]table.Row{table.TextOf(r[table.SK]): r})
-	if ent, err := e.readEntry(r); err == nil && ent != nil {
-		key := change.ParseKey(strings.TrimPrefix(item["pk"].Text(), entryPrefix))
+	state.ReadMissing("", r)
+	state.ReadCursor(e.reader, e.planner, r)
+	_ = state.CheckRegistry("state", r, map[string]table.Row{table.TextOf(r[table.SK]): r})
+	state.ReadTable(r)
+	state.ReadRule(r)
+	if ent, err := state.ReadEntry(e.planner, r); err == nil && ent != nil {
+		key := change.ParseKey(strings.TrimPrefix(item["pk"].Text(), state.EntryPrefix))
 		mv := e.planner.MoveFrom(key, ent, nil, plan.Itself, plan.Late{})
 		e.planner.Claims(mv)
 		e.assemble(e.planner.Pack([]*plan.Move{mv})[0], 0)
 	}
 	for _, rule := range e.planner.Set.Rules {
 		b := e.planner.Of(rule)
-		copiedAt(b, r)
+		state.CopiedAt(b, r)
 		t := addUp(plan.GroupRef{Binding: b, Group: item["item"].Text()}, map[table.Key]table.Row{table.KeyOf(r): r})
 		if t.operations < 0 || t.changes < 0 {
 			panic("a negative count")

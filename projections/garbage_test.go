@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -73,7 +74,7 @@ func TestTornRegistryIsNamedWithItsRemedy(t *testing.T) {
 			w := newWorld(t, socialRules)
 			w.seeded()
 			for _, row := range w.scan("app-dynamill") {
-				if row["pk"].Text() != registryPartition || row["sk"].Text() != c.sort {
+				if row["pk"].Text() != "registry" || row["sk"].Text() != c.sort {
 					continue
 				}
 				row = maps.Clone(row)
@@ -123,7 +124,7 @@ func TestTornSeedingCursorBeginsAnew(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, row := range w.scan("app-dynamill") {
-				if row["sk"].Text() == registrySeeding {
+				if row["sk"].Text() == "seeding" {
 					row = maps.Clone(row)
 					maps.Copy(row, with)
 					w.putState(row)
@@ -160,7 +161,7 @@ func TestTornTaskIsNamedAndHoldsUpNoOther(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, row := range w.scan("app-dynamill") {
-				if row["pk"].Text() != tasksPartition {
+				if row["pk"].Text() != state.TasksPartition {
 					continue
 				}
 				good := maps.Clone(row)
@@ -199,7 +200,7 @@ func TestTaskWithAnotherCursorBeginsAnew(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, row := range w.scan("app-dynamill") {
-				if row["pk"].Text() == tasksPartition {
+				if row["pk"].Text() == state.TasksPartition {
 					row = maps.Clone(row)
 					row["cursor"] = cursor
 					w.putState(row)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -31,7 +32,7 @@ type Inspection struct {
 	Seeding     *InspectedSeeding // nil while no place of a scan is stored
 	Tasks       []InspectedTask
 	Parked      map[string]int // how many by code
-	Missing     []RecordedMissing
+	Missing     []state.RecordedMissing
 }
 
 // InspectedRule is a rule as it is registered.
@@ -99,12 +100,11 @@ func beginInspection(ctx context.Context, client table.InspectClient, stateTable
 	if own == nil {
 		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
 	}
-	rd.planner.Incarnation, rd.planner.Epoch = table.TextOf(own["incarnation"]), int(table.NumberOf(own["epoch"]))
+	rd.planner.Incarnation, rd.planner.Epoch = own.Incarnation, own.Epoch
 	found := &Inspection{
-		StateTable: stateTable, Table: table.TextOf(own["table"]), Incarnation: rd.planner.Incarnation, Epoch: rd.planner.Epoch,
+		StateTable: stateTable, Table: own.Name, Created: own.Created, Incarnation: rd.planner.Incarnation, Epoch: rd.planner.Epoch,
 		Rules: rd.inspectRules(known),
 	}
-	found.Created, _ = time.Parse(time.RFC3339, table.TextOf(own["created"]))
 	return rd, found, nil
 }
 
@@ -112,20 +112,20 @@ const notRunYet = "nothing has run on this table yet; start `dynamill run`, or c
 
 // inspectRules lists the registered rules by id, and binds a name to each id:
 // all that reading tasks and parked records asks of a rule.
-func (rd *ruleReader) inspectRules(known map[string]table.Row) []InspectedRule {
+func (rd *ruleReader) inspectRules(known map[string]state.Rule) []InspectedRule {
 	set, ids := &rules.Set{}, map[*rules.Rule]string{}
 	var formers []*plan.Binding
 	found := make([]InspectedRule, 0, len(known))
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		item := known[id]
 		r := InspectedRule{
-			ID: id, Name: table.TextOf(item["name"]), Fingerprint: table.TextOf(item["fingerprint"]),
-			State: table.TextOf(item["state"]), Epoch: int(table.NumberOf(item["epoch"])),
+			ID: id, Name: item.Name, Fingerprint: item.Fingerprint,
+			State: item.State, Epoch: item.Epoch,
 		}
-		r.Live = r.State == stateLive
+		r.Live = r.State == state.Live
 		rule := &rules.Rule{Name: r.Name}
-		if r.Former = !inForce(item); r.Former {
-			r.Cleaned = item["cleaned"] != nil
+		if r.Former = !item.InForce(); r.Former {
+			r.Cleaned = item.Cleaned
 			formers = append(formers, plan.NewFormer(rule, id))
 		} else {
 			set.Rules, ids[rule] = append(set.Rules, rule), id
@@ -139,18 +139,18 @@ func (rd *ruleReader) inspectRules(known map[string]table.Row) []InspectedRule {
 
 func (rd *ruleReader) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) {
 	cursor, err := rd.readCursor(ctx)
-	if err != nil || cursor.phase == "" {
+	if err != nil || cursor.Phase == "" {
 		return nil, err
 	}
-	return &InspectedSeeding{Phase: string(cursor.phase), Level: cursor.level, Items: cursor.items}, nil
+	return &InspectedSeeding{Phase: string(cursor.Phase), Level: cursor.Level, Items: cursor.Items}, nil
 }
 
 func (rd *ruleReader) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
 	tasks, err := rd.readTasks(ctx)
 	found := make([]InspectedTask, 0, len(tasks))
 	for _, t := range tasks {
-		if !t.id.Former { // otherwise the worker of tasks ends it
-			found = append(found, InspectedTask{Rule: t.id.Rule.Name, Parent: t.id.Key, Children: t.children, Since: t.since})
+		if !t.Parent.Former { // otherwise the worker of tasks ends it
+			found = append(found, InspectedTask{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.Children, Since: t.Since})
 		}
 	}
 	return found, err

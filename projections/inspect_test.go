@@ -97,7 +97,7 @@ func (w *world) seedUntil(crash func(*Engine, string) bool) {
 func (e *Engine) inspectedItems() int64 {
 	looking := &ruleReader{table.NewReader(e.tables.Client.(*faulty).Client, e.tables.StateTable), e.planner}
 	cursor, _ := looking.readCursor(context.Background())
-	return cursor.items
+	return cursor.Items
 }
 
 func TestInspectionNamesRulesByTheirNameNow(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -95,7 +96,7 @@ func (e *Engine) divide(ctx context.Context, mv *plan.Move) (done bool, err erro
 // begin has a move of a record start from the entry that is really there. It reports
 // true if nothing is left to do: the entry is as far already.
 func (e *Engine) begin(ctx context.Context, mv *plan.Move) (done bool, err error) {
-	key := entryKey(mv.Key)
+	key := state.EntryKey(mv.Key)
 	rows, err := e.tables.ReadState(ctx, "reading the ledger entry of "+mv.Key.String(), []table.Key{key})
 	if err != nil {
 		return false, err
@@ -172,6 +173,14 @@ func (e *Engine) assemble(pk *plan.Pack, suffix int) ([]ddb.TransactWriteItem, [
 		items, parts = append(items, e.sumWrite(s, suffix, pk.Moves[0].Shift)), append(parts, part{moves: contributors[s.Group], id: s.Group.ID})
 	}
 	return append(items, rest...), append(parts, restParts...)
+}
+
+// entryWrite is the ledger half of the move's transaction: the entry, compared and swapped.
+func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	put := e.tables.PutPart(state.EntryRow(mv, e.planner.Epoch, e.now().Add(tombstoneTTL)), state.EntryUnmoved(c, mv), c)
+	put.Put.ReturnValuesOnConditionCheckFailure = table.AllOld
+	return put
 }
 
 // afterFailure decides, from why a transaction failed, how each of its moves goes on.
@@ -354,7 +363,7 @@ func (e *Engine) tryElsewhere(ctx context.Context, mv *plan.Move, id string, suf
 func (e *Engine) clearDue(ctx context.Context, mv *plan.Move) error {
 	c := table.NewExpression()
 	remove := "REMOVE " + c.Name("due")
-	condition := entryIs(c, mv.MarkedEntry())
-	_, err := e.tables.Update(ctx, "", "clearing a due mark", e.tables.StateUpdate(entryKey(mv.Key), remove, condition, c))
+	condition := state.EntryIs(c, mv.MarkedEntry())
+	_, err := e.tables.Update(ctx, "", "clearing a due mark", e.tables.StateUpdate(state.EntryKey(mv.Key), remove, condition, c))
 	return err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -38,13 +39,13 @@ func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 	var keys []table.Key
 	for id, h := range heals.All() {
 		if !id.Rule.Injective {
-			keys = append(keys, claimsKey(id.Binding, id.Key))
+			keys = append(keys, state.ClaimsKey(id.Binding, id.Key))
 		} else if source, ok := id.Rule.SourceKey(id.Key); ok {
 			sources[id] = source
-			keys = append(keys, entryKey(source))
+			keys = append(keys, state.EntryKey(source))
 		}
 		if h.Freed || plan.PlaceOf(id.Binding, id.Key, h.Last) == plan.PlaceOccupied {
-			keys = append(keys, parkedKey(parkedID(id.ID, id.Key)))
+			keys = append(keys, state.ParkedKey(state.ParkedID(id.ID, id.Key)))
 		}
 	}
 	rows, err := w.tables.ReadState(ctx, "reading the ledger entries of mirror items", keys)
@@ -55,12 +56,12 @@ func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 	for id, h := range heals.All() {
 		source, ok := sources[id]
 		if !ok {
-			claims := rows[claimsKey(id.Binding, id.Key)]
-			parked := rows[parkedKey(parkedID(id.ID, id.Key))] != nil
+			claims := rows[state.ClaimsKey(id.Binding, id.Key)]
+			parked := rows[state.ParkedKey(state.ParkedID(id.ID, id.Key))] != nil
 			result[id] = !id.Rule.Injective && len(table.TextsOf(claims["sources"])) == 0 && !parked && w.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
 			continue
 		}
-		ent, err := w.readEntry(rows[entryKey(source)])
+		ent, err := state.ReadEntry(w.planner, rows[state.EntryKey(source)])
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +72,7 @@ func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 		if f.Kind != plan.Mirrored || f.Target != id.Key {
 			f = plan.Effect{}
 		}
-		parked := table.TextOf(rows[parkedKey(parkedID(id.ID, id.Key))]["code"]) == plan.OccupiedCode
+		parked := table.TextOf(rows[state.ParkedKey(state.ParkedID(id.ID, id.Key))]["code"]) == plan.OccupiedCode
 		result[id] = w.isRight(id.Binding, f, h, id.Key, parked)
 	}
 	return result, nil
@@ -175,10 +176,10 @@ func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 			b := e.planner.ByID(id)
 			check, targets = append(check, inForceMirror{mv, b, f}), append(targets, f.Target)
 			if !b.Rule.Injective {
-				rows = append(rows, claimsKey(b, f.Target))
+				rows = append(rows, state.ClaimsKey(b, f.Target))
 			}
 			if len(b.Rule.Target.Equals) > 0 {
-				rows = append(rows, parkedKey(parkedID(b.ID, f.Target)))
+				rows = append(rows, state.ParkedKey(state.ParkedID(b.ID, f.Target)))
 			}
 		}
 	}
@@ -202,10 +203,10 @@ func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 // stands reports whether a mirror item is as its source's ledger entry has it. One
 // that another source has won is that source's to look at.
 func (e *Engine) stands(ch inForceMirror, img change.Image, rows map[table.Key]table.Row) bool {
-	parked := table.TextOf(rows[parkedKey(parkedID(ch.b.ID, ch.f.Target))]["code"]) == plan.OccupiedCode
+	parked := table.TextOf(rows[state.ParkedKey(state.ParkedID(ch.b.ID, ch.f.Target))]["code"]) == plan.OccupiedCode
 	f := ch.f
 	if !ch.b.Rule.Injective {
-		claims := rows[claimsKey(ch.b, f.Target)]
+		claims := rows[state.ClaimsKey(ch.b, f.Target)]
 		sources := table.TextsOf(claims["sources"])
 		if !slices.Contains(sources, ch.mv.Key.String()) {
 			return false

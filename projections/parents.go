@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -34,7 +35,7 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 	case err != nil:
 		return err
 	case len(next) > 0:
-		return e.putTask(ctx, task{id: id, at: v, cursor: next, children: e.fanOutMax, referring: referring})
+		return e.putTask(ctx, state.Task{Parent: id, At: v, Cursor: next, Children: e.fanOutMax, Referring: referring})
 	case referring > 0 && !f.Deleted:
 		e.missing[id.Binding].noteTarget(id.Key.String())
 	case referring > 0:
@@ -49,8 +50,8 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *plan.Fan
 func (e *Engine) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Version) (bool, error) {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v REMOVE %n", "at", table.Text(string(v)), "ttl")
-	condition := copiedBefore(c, id.Binding, "<=", v)
-	return e.tables.Update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.tables.StateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
+	condition := state.CopiedBefore(c, id.Binding, "<=", v)
+	return e.tables.Update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.tables.StateUpdate(state.ParentKey(id.Binding, id.Key), set, condition, c))
 }
 
 // retireParent lets the position of a deleted parent without children expire.
@@ -58,33 +59,15 @@ func (e *Engine) retireParent(ctx context.Context, id plan.ItemRule, v plan.Vers
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "ttl", table.Number(e.now().Add(tombstoneTTL).Unix()))
 	condition := c.Format("%n = %v", "at", table.Text(string(v)))
-	_, err := e.tables.Update(ctx, id.ID, "retiring the position of parent "+id.Key.String(), e.tables.StateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
+	_, err := e.tables.Update(ctx, id.ID, "retiring the position of parent "+id.Key.String(), e.tables.StateUpdate(state.ParentKey(id.Binding, id.Key), set, condition, c))
 	return err
 }
 
 // parentAt is the position up to which the rule has seen the parent; "" for none.
 func (e *Engine) parentAt(ctx context.Context, id plan.ItemRule) (plan.Version, error) {
-	key := parentKey(id.Binding, id.Key)
+	key := state.ParentKey(id.Binding, id.Key)
 	rows, err := e.tables.ReadState(ctx, "reading the position of parent "+id.Key.String(), []table.Key{key})
-	return copiedAt(id.Binding, rows[key]), err
-}
-
-// copiedAt is the version of a row that belongs to a copy rule; "" if there is none.
-func copiedAt(b *plan.Binding, r table.Row) plan.Version {
-	if at := plan.Version(table.TextOf(r["at"])); at < beyond(b) {
-		return at
-	}
-	return ""
-}
-
-// beyond is later than every version under which a rule copies. What is later still, a
-// worker of a state table that was lost has left.
-func beyond(b *plan.Binding) plan.Version { return plan.VersionAt(b.Epoch+1, change.Position{}) }
-
-// copiedBefore is the condition that a row of a copy rule is not there yet or has a version below v ("<"; "<=": or just that).
-func copiedBefore(c *table.Expression, b *plan.Binding, below string, v plan.Version) string {
-	return c.Format("attribute_not_exists(%n) OR %n "+below+" %v OR %n >= %v",
-		"at", "at", table.Text(string(v)), "at", table.Text(string(beyond(b))))
+	return state.CopiedAt(id.Binding, rows[key]), err
 }
 
 // retireIfGone retires the position of a parent that is not there any more.
@@ -125,6 +108,6 @@ func (e *Engine) copyWrite(pw parentWrite, child change.Key, seen change.Image, 
 
 // unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.
 func (rd *ruleReader) unmoved(t *targetWrite, seen change.Image) {
-	t.condition = rd.stillEntity(t.Expression, t.b.Rule.Target)
+	t.condition = stillEntity(rd.reader, t.Expression, t.b.Rule.Target)
 	t.holds(seen, append(slices.Clone(t.b.Rule.JoinReads), t.b.Stamp)...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -35,16 +36,10 @@ type Parked struct {
 	contested *audit.ContestedTarget // nil for every other entry
 }
 
-func (e *Engine) parkedRow(id, ruleID string, item change.Key, position change.Position, why *rules.ItemError) table.Row {
-	r := parkedKey(id).Attributes()
-	r["id"], r["rule"], r["item"] = table.Text(id), table.Text(ruleID), table.Text(item.String())
-	r["code"], r["reason"] = table.Text(why.Code), table.Text(why.Reason)
-	r["parking"] = table.Text(randomID()) // tells a later parking from the one that a retry is about
-	r["parkedAt"] = table.Text(e.now().UTC().Format(time.RFC3339))
-	if !position.IsZero() {
-		r["position"] = table.Text(position.String())
-	}
-	return r
+func (e *Engine) parkedRow(ruleID string, item change.Key, position change.Position, why *rules.ItemError) table.Row {
+	return state.Parked{
+		ID: state.ParkedID(ruleID, item), Rule: ruleID, Item: item, Code: why.Code, Reason: why.Reason, Position: position, At: e.now(), Parking: randomID(),
+	}.Row()
 }
 
 // park sets an (item, rule) aside that no record is to blame for.
@@ -53,8 +48,7 @@ func (e *Engine) park(ctx context.Context, b *plan.Binding, item change.Key, why
 }
 
 func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
-	row := e.parkedRow(parkedID(ruleID, item), ruleID, item, position, why)
-	err := e.tables.PutState(ctx, ruleID, "parking "+item.String(), row, "", table.NewExpression())
+	err := e.tables.PutState(ctx, ruleID, "parking "+item.String(), e.parkedRow(ruleID, item, position, why), "", table.NewExpression())
 	if err == nil {
 		e.noteParked(ctx, ruleID, item, why)
 	}
@@ -77,12 +71,12 @@ const rawBytesMax = 300 << 10
 // but when that was. Nothing of it is applied, and a retry cannot help:
 // the item's next record that changes its effects does, or rederiving the item.
 func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []byte) error {
-	row := e.parkedRow(recordID+id, "", change.Key{}, change.Position{}, &rules.ItemError{Code: code, Reason: reason})
-	delete(row, "rule")
-	delete(row, "item")
 	text := strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd") // which may be three times as long
-	row["raw"] = table.Text(strings.ToValidUTF8(text[:min(len(text), rawBytesMax)], ""))
-	err := e.tables.PutState(ctx, "", "parking record "+id, row, "", table.NewExpression())
+	record := state.Parked{
+		ID: recordID + id, Code: code, Reason: reason, At: e.now(), Parking: randomID(),
+		Raw: strings.ToValidUTF8(text[:min(len(text), rawBytesMax)], ""),
+	}
+	err := e.tables.PutState(ctx, "", "parking record "+id, record.Row(), "", table.NewExpression())
 	if err == nil {
 		e.counters.Parked.Add(1)
 		e.logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)
@@ -96,7 +90,7 @@ func (e *Engine) unpark(ctx context.Context, id, parking string) error {
 	if parking != "" {
 		condition = c.Format("%n = %v", "parking", table.Text(parking))
 	}
-	return e.tables.DeleteState(ctx, "", "clearing what was parked", parkedKey(id), condition, c)
+	return e.tables.DeleteState(ctx, "", "clearing what was parked", state.ParkedKey(id), condition, c)
 }
 
 // RetryParked rederives the item. What was parked goes away if the item is
@@ -138,7 +132,7 @@ func (e *Engine) countHeal(ctx context.Context, b *plan.Binding, item change.Key
 	now := e.now()
 	c := table.NewExpression()
 	update := c.Format("SET %n = %v ADD %n %v", "ttl", table.Number(now.Add(2*healWindow).Unix()), "corrections", table.Number(1))
-	in := e.tables.StateUpdate(healsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
+	in := e.tables.StateUpdate(state.HealsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
 	in.ReturnValues = ddb.ReturnValueUpdatedNew
 	out, err := e.tables.UpdateItem(ctx, b.ID, "counting a correction", in)
 	if err != nil {

@@ -1,18 +1,16 @@
 package projections
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -56,7 +54,7 @@ func (e *Engine) ParkedBehind(ctx context.Context, id string, limit int) (page [
 	c := table.NewExpression()
 	in := e.parkedQuery(c, parkedAttributes...)
 	if id != "" {
-		in.KeyConditionExpression = new(*in.KeyConditionExpression + c.Format(" AND %n > %v", table.SK, table.Text(parkedKey(id).Sort)))
+		in.KeyConditionExpression = new(*in.KeyConditionExpression + c.Format(" AND %n > %v", table.SK, table.Text(state.ParkedKey(id).Sort)))
 	}
 	in.Limit = new(int32(limit)) //nolint:gosec // of a page
 	out, err := e.tables.Query(ctx, listingParked, in)
@@ -89,7 +87,7 @@ func (e *Engine) FindParked(ctx context.Context, id string) (Parked, error) {
 }
 
 func (rd *ruleReader) findParked(ctx context.Context, id string) (Parked, error) {
-	key := parkedKey(id)
+	key := state.ParkedKey(id)
 	rows, err := rd.reader.ReadState(ctx, "reading what is parked", []table.Key{key})
 	if err != nil {
 		return Parked{}, err
@@ -112,7 +110,7 @@ const (
 
 // parkedQuery asks for some attributes of everything that is parked.
 func (rd *ruleReader) parkedQuery(c *table.Expression, attributes ...string) *dynamodb.QueryInput {
-	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(parkedPartition)), c)
+	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.ParkedPartition)), c)
 	if len(attributes) > 0 {
 		in.ProjectionExpression = new(c.List(attributes))
 	}
@@ -132,17 +130,15 @@ func (rd *ruleReader) readAllParked(ctx context.Context, rows []table.Row) ([]Pa
 func (p Parked) outlived() bool { return p.contested != nil && len(p.Claimants) < 2 }
 
 func (rd *ruleReader) readParked(item table.Row) Parked {
+	row := state.ReadParked(item)
 	p := Parked{
-		ID: cmp.Or(table.TextOf(item["id"]), table.TextOf(item[table.SK])), Rule: "record", Key: change.ParseKey(table.TextOf(item["item"])),
-		Code: table.TextOf(item["code"]), Reason: table.TextOf(item["reason"]), Raw: table.TextOf(item["raw"]), parking: table.TextOf(item["parking"]),
+		ID: row.ID, Rule: "record", Key: row.Item, Code: row.Code, Reason: row.Reason, Position: row.Position, At: row.At, Raw: row.Raw, parking: row.Parking,
 	}
 	if t, ok := audit.ReadContested(attributes.ItemFromTable(item)); ok {
 		p.contested, p.Value, p.Key = &t, t.Value, t.Target
 	}
-	if id := table.TextOf(item["rule"]); id != "" { // a record that could not be read has none
-		p.Rule = rd.ruleName(id)
+	if row.Rule != "" { // a record that could not be read has none
+		p.Rule = rd.ruleName(row.Rule)
 	}
-	p.Position, _ = change.ParsePosition(table.TextOf(item["position"]))
-	p.At, _ = time.Parse(time.RFC3339, table.TextOf(item["parkedAt"]))
 	return p
 }

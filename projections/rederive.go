@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -96,7 +97,7 @@ type rederived struct {
 func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late], again bool) (*rederived, error) {
 	entries := make([]table.Key, len(keys))
 	for i, k := range keys {
-		entries[i] = entryKey(k)
+		entries[i] = state.EntryKey(k)
 	}
 	rows, err := e.tables.ReadState(ctx, "reading ledger entries", entries)
 	if err != nil {
@@ -109,7 +110,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	pl := &plan.Changes{}
 	var moves []*plan.Move
 	for _, key := range keys {
-		ent, err := e.ownEntry(ctx, rows[entryKey(key)])
+		ent, err := e.ownEntry(ctx, rows[state.EntryKey(key)])
 		if err != nil {
 			return nil, err
 		}
@@ -141,11 +142,11 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 
 // readMoveOf reads an item's ledger entry, then the item.
 func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, error) {
-	rows, err := e.tables.ReadState(ctx, "reading the ledger entry of "+key.String(), []table.Key{entryKey(key)})
+	rows, err := e.tables.ReadState(ctx, "reading the ledger entry of "+key.String(), []table.Key{state.EntryKey(key)})
 	if err != nil {
 		return nil, err
 	}
-	ent, err := e.ownEntry(ctx, rows[entryKey(key)])
+	ent, err := e.ownEntry(ctx, rows[state.EntryKey(key)])
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, er
 // ownEntry decodes an entry that a move is to start from. One that newer rules
 // have written is not ours to swap: it would lose what only they ask for.
 func (e *Engine) ownEntry(ctx context.Context, r table.Row) (*plan.Entry, error) {
-	ent, err := e.readEntry(r)
+	ent, err := state.ReadEntry(e.planner, r)
 	if err == nil && ent != nil && ent.At >= plan.VersionAt(e.planner.Epoch+1, change.Position{}) {
 		return nil, e.outgrow(ctx, ent.At)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -25,7 +26,7 @@ const (
 
 // bindRules binds the file's rules to the registry's, registers what is new, and
 // retires what is not in the file any more.
-func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]table.Row, lives int64) (registerStep, error) {
+func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]state.Rule, lives int64) (registerStep, error) {
 	m := matchRules(cfg.Rules, known)
 	agreed := cfg.ChangeRules && (cfg.AgreedEpoch == 0 || cfg.AgreedEpoch == e.planner.Epoch)
 	if len(m.retire) > 0 && (cfg.Attach || !agreed) {
@@ -59,11 +60,11 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]tab
 	for _, r := range cfg.Rules.Rules {
 		b := e.planner.Of(r)
 		item := known[b.ID]
-		b.Epoch, b.Suffixes = int(table.NumberOf(item["epoch"])), int(table.NumberOf(item["writeShardsMax"]))
-		if locator := table.TextOf(item["locator"]); locator != "" {
+		b.Epoch, b.Suffixes = item.Epoch, item.WriteShardsMax
+		if locator := item.Locator; locator != "" {
 			e.planner.Locate(r.Target, locator)
 		}
-		if table.TextOf(item["state"]) == stateLive {
+		if item.State == state.Live {
 			b.Live.Store(true)
 		} else {
 			e.description.NewRules = append(e.description.NewRules, r.Name)
@@ -71,7 +72,7 @@ func (e *Engine) bindRules(ctx context.Context, cfg Config, known map[string]tab
 	}
 	for _, b := range formers {
 		if !b.Cleaned.Load() {
-			e.description.FormerRules = append(e.description.FormerRules, table.TextOf(known[b.ID]["name"]))
+			e.description.FormerRules = append(e.description.FormerRules, known[b.ID].Name)
 		}
 	}
 	return rulesBound, nil
@@ -85,16 +86,16 @@ func (e *Engine) notInForce(what string) *table.SetupError {
 // registerRules retires rules, adds others, and write suffixes of rules, as many as one
 // transaction holds, under a new epoch: a worker that does not know it must not go on.
 // If another process registers at the same time, nothing is written.
-func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, spread []*rules.Rule, known map[string]table.Row, formers []*plan.Binding) (registerStep, error) {
+func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, spread []*rules.Rule, known map[string]state.Rule, formers []*plan.Binding) (registerStep, error) {
 	c := table.NewExpression()
 	raise := c.Format("SET %n = %v", "epoch", table.Number(int64(e.planner.Epoch+1)))
 	unchanged := e.rulesStand(c)
-	items := []ddb.TransactWriteItem{e.tables.UpdatePart(table.Key{Partition: registryPartition, Sort: registryTable}, raise, unchanged, c)}
+	items := []ddb.TransactWriteItem{e.tables.UpdatePart(state.TableKey(), raise, unchanged, c)}
 	if len(m.fresh) > 0 {
 		items = append(items, e.textWrite(set))
 	}
 	for _, id := range m.retire {
-		items = append(items, e.ruleWrite(id, "state", table.Text(stateRetiring)))
+		items = append(items, e.ruleWrite(id, "state", table.Text(state.Retiring)))
 	}
 	for _, r := range spread {
 		items = append(items, e.ruleWrite(m.ids[r], "writeShardsMax", table.Number(int64(r.WriteShards))))
@@ -113,7 +114,7 @@ func (e *Engine) rulesStand(c *table.Expression) string {
 }
 
 // freshWrites are the rows of new rules.
-func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]table.Row, formers []*plan.Binding) []ddb.TransactWriteItem {
+func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]state.Rule, formers []*plan.Binding) []ddb.TransactWriteItem {
 	taken, located := map[string]bool{}, map[string]bool{}
 	for id := range known {
 		taken[id] = true
@@ -123,28 +124,25 @@ func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]table.R
 	}
 	locators := map[string]string{} // of entities that are found by rules in force, or by new ones before
 	for _, r := range set.Rules {
-		if item := known[m.ids[r]]; item != nil && r.ByUnique {
-			locators[r.Target.Name] = cmp.Or(table.TextOf(item["locator"]), r.Target.Name)
+		if item, ok := known[m.ids[r]]; ok && r.ByUnique {
+			locators[r.Target.Name] = cmp.Or(item.Locator, r.Target.Name)
 		}
 	}
 	var writes []ddb.TransactWriteItem
 	for _, r := range m.fresh {
 		id := freeName(r.Name, taken)
 		taken[id] = true
-		item := table.Key{Partition: registryPartition, Sort: registryRule + id}.Attributes()
-		item["name"], item["fingerprint"], item["state"] = table.Text(r.Name), table.Text(r.Fingerprint), table.Text(stateSeeding)
-		item["epoch"], item["file"] = table.Number(int64(e.planner.Epoch+1)), table.Text(textName(set.Text()))
-		if r.WriteShards > 0 {
-			item["writeShardsMax"] = table.Number(int64(r.WriteShards))
+		row := state.Rule{
+			Name: r.Name, Fingerprint: r.Fingerprint, State: state.Seeding, Epoch: e.planner.Epoch + 1, File: textName(set.Text()), WriteShardsMax: r.WriteShards,
 		}
 		if r.ByUnique {
 			if locators[r.Target.Name] == "" {
 				locators[r.Target.Name] = freeName(r.Target.Name, located)
 				located[locators[r.Target.Name]] = true
 			}
-			item["locator"] = table.Text(locators[r.Target.Name])
+			row.Locator = locators[r.Target.Name]
 		}
-		writes = append(writes, e.tables.PutPart(item, "attribute_not_exists(pk)", table.NewExpression()))
+		writes = append(writes, e.tables.PutPart(row.Row(id), "attribute_not_exists(pk)", table.NewExpression()))
 	}
 	return writes
 }
@@ -153,7 +151,7 @@ func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]table.R
 func (e *Engine) ruleWrite(id, attribute string, v ddb.AttributeValue) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", attribute, v)
-	return e.tables.UpdatePart(table.Key{Partition: registryPartition, Sort: registryRule + id}, set, "attribute_exists(pk)", c)
+	return e.tables.UpdatePart(state.RuleKey(id), set, "attribute_exists(pk)", c)
 }
 
 // renameRules has the registry call rules as the file does.
@@ -161,7 +159,7 @@ func (e *Engine) renameRules(ctx context.Context, m matched) error {
 	for _, r := range m.renamed {
 		c := table.NewExpression()
 		set := c.Format("SET %n = %v", "name", table.Text(r.Name))
-		in := e.tables.StateUpdate(table.Key{Partition: registryPartition, Sort: registryRule + m.ids[r]}, set, "attribute_exists(pk)", c)
+		in := e.tables.StateUpdate(state.RuleKey(m.ids[r]), set, "attribute_exists(pk)", c)
 		if _, err := e.tables.Update(ctx, "", "renaming a rule in the registry", in); err != nil {
 			return err
 		}
@@ -171,10 +169,10 @@ func (e *Engine) renameRules(ctx context.Context, m matched) error {
 
 // keepText keeps the file for rules in force that were registered before files
 // were kept: to change them, what they were must be known.
-func (e *Engine) keepText(ctx context.Context, set *rules.Set, m matched, known map[string]table.Row) error {
+func (e *Engine) keepText(ctx context.Context, set *rules.Set, m matched, known map[string]state.Rule) error {
 	var without []string
 	for _, r := range set.Rules {
-		if id := m.ids[r]; table.TextOf(known[id]["file"]) == "" {
+		if id := m.ids[r]; known[id].File == "" {
 			without = append(without, id)
 		}
 	}

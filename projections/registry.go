@@ -6,13 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -56,14 +55,14 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 			}
 			continue
 		}
-		if got := table.TextOf(own["tableId"]); got != tableID {
+		if got := own.ID; got != tableID {
 			return &table.SetupError{
-				Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", e.tables.StateTable, table.TextOf(own["table"]), got, e.tables.Table, tableID),
+				Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", e.tables.StateTable, own.Name, got, e.tables.Table, tableID),
 				Remedy:  "name another one with --state-table, or delete it if that table is gone",
 			}
 		}
-		e.planner.Incarnation, e.planner.Epoch = table.TextOf(own["incarnation"]), int(table.NumberOf(own["epoch"]))
-		switch step, err := e.bindRules(ctx, cfg, known, table.NumberOf(own["live"])); {
+		e.planner.Incarnation, e.planner.Epoch = own.Incarnation, own.Epoch
+		switch step, err := e.bindRules(ctx, cfg, known, own.Live); {
 		case err != nil || step == rulesBound:
 			return err
 		case step == rulesAdvanced: // many rules are registered in several steps, each by itself whole
@@ -93,13 +92,13 @@ func (e *Engine) checkForeign(ctx context.Context) (founded bool, err error) {
 // and one for each rule by id. A query is not one moment's picture. The table's
 // item is therefore read before the rules, so that whatever it says is live is
 // found live, and again after them, should more rules have been registered.
-func (rd *ruleReader) readRegistry(ctx context.Context) (table.Row, map[string]table.Row, error) {
+func (rd *ruleReader) readRegistry(ctx context.Context) (*state.Table, map[string]state.Rule, error) {
 	for {
-		own, err := rd.readTableItem(ctx)
-		if err != nil || own == nil {
+		row, err := rd.readTableRow(ctx)
+		if err != nil || row == nil {
 			return nil, nil, err
 		}
-		known, err := rd.readRules(ctx)
+		rows, err := rd.readRules(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -107,23 +106,34 @@ func (rd *ruleReader) readRegistry(ctx context.Context) (table.Row, map[string]t
 		if err != nil {
 			return nil, nil, err
 		}
-		if table.TextOf(after["epoch"]) == table.TextOf(own["epoch"]) {
-			return own, known, rd.checkRows(own, known)
+		own := state.ReadTable(row)
+		if after == nil || after.Epoch != own.Epoch {
+			continue
 		}
+		known := make(map[string]state.Rule, len(rows))
+		for id, r := range rows {
+			known[id] = state.ReadRule(r)
+		}
+		return own, known, state.CheckRegistry(rd.reader.StateTable, row, rows)
 	}
 }
 
-func (rd *ruleReader) readTableItem(ctx context.Context) (table.Row, error) {
-	return rd.reader.GetState(ctx, "reading the rules epoch", table.Key{Partition: registryPartition, Sort: registryTable})
+func (rd *ruleReader) readTableRow(ctx context.Context) (table.Row, error) {
+	return rd.reader.GetState(ctx, "reading the rules epoch", state.TableKey())
+}
+
+func (rd *ruleReader) readTableItem(ctx context.Context) (*state.Table, error) {
+	row, err := rd.readTableRow(ctx)
+	return state.ReadTable(row), err
 }
 
 func (rd *ruleReader) readRules(ctx context.Context) (map[string]table.Row, error) {
 	c := table.NewExpression()
-	in := rd.reader.StateQuery(c.Format("%n = %v AND begins_with(%n, %v)", table.PK, table.Text(registryPartition), table.SK, table.Text(registryRule)), c)
+	in := rd.reader.StateQuery(state.RulesCondition(c), c)
 	known := map[string]table.Row{}
 	err := rd.reader.QueryPages(ctx, "reading the registry", in, func(rows []table.Row) error {
-		for _, item := range rows {
-			known[strings.TrimPrefix(table.TextOf(item[table.SK]), registryRule)] = item
+		for _, r := range rows {
+			known[state.RuleID(r)] = r
 		}
 		return nil
 	})
@@ -132,13 +142,10 @@ func (rd *ruleReader) readRules(ctx context.Context) (map[string]table.Row, erro
 
 // foundRegistry writes the registry of a new state table; another process may be faster.
 func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
-	item := table.Key{Partition: registryPartition, Sort: registryTable}.Attributes()
-	item["table"], item["tableId"] = table.Text(e.tables.Table), table.Text(tableID)
-	item["incarnation"], item["epoch"] = table.Text(randomID()), table.Number(0)
-	item["created"] = table.Text(e.now().UTC().Format(time.RFC3339))
+	row := state.Table{Name: e.tables.Table, ID: tableID, Incarnation: randomID(), Created: e.now()}.Row()
 	_, err := table.Attempt(ctx, e.tables.Reader, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
 		return e.tables.Client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &e.tables.StateTable, Item: item, ConditionExpression: new("attribute_not_exists(pk)"),
+			TableName: &e.tables.StateTable, Item: row, ConditionExpression: new("attribute_not_exists(pk)"),
 		})
 	})
 	if err != nil && awscall.Classify(err) != awscall.Condition {
@@ -160,27 +167,27 @@ func (e *Engine) checkRegistry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if int(table.NumberOf(own["epoch"])) != e.planner.Epoch || table.TextOf(own["incarnation"]) != e.planner.Incarnation {
+	if !own.Is(e.planner.Incarnation, e.planner.Epoch) {
 		return ErrEpochMoved
 	}
-	if table.NumberOf(own["live"]) == e.lives.Load() {
+	if own.Live == e.lives.Load() {
 		return nil
 	}
 	known, err := e.readRules(ctx)
 	if err != nil {
 		return err
 	}
-	for id, item := range known {
-		state := table.TextOf(item["state"])
-		if b := e.planner.ByID(id); b != nil && state == stateLive {
+	for id, row := range known {
+		item := state.ReadRule(row)
+		if b := e.planner.ByID(id); b != nil && item.State == state.Live {
 			b.Live.Store(true)
 		}
 		if b := e.planner.Former(id); b != nil {
-			b.Retired.Store(state == stateRetired)
-			b.Cleaned.Store(item["cleaned"] != nil)
+			b.Retired.Store(item.State == state.Retired)
+			b.Cleaned.Store(item.Cleaned)
 		}
 	}
-	e.lives.Store(table.NumberOf(own["live"]))
+	e.lives.Store(own.Live)
 	return errWentLive
 }
 
@@ -198,7 +205,7 @@ func (e *Engine) outgrow(ctx context.Context, v plan.Version) error {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "epoch", table.Number(int64(above)))
 	_, err := e.tables.Update(ctx, "", "raising the rules epoch above that of a lost state table",
-		e.tables.StateUpdate(table.Key{Partition: registryPartition, Sort: registryTable}, set, e.rulesStand(c), c))
+		e.tables.StateUpdate(state.TableKey(), set, e.rulesStand(c), c))
 	if err != nil {
 		return err
 	}

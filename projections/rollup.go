@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -17,7 +18,7 @@ type total struct {
 	value      decimal.Decimal
 	operations int64        // on the accumulators
 	changes    int64        // of the locator
-	locator    claimSet     // as it was read
+	locator    state.Set    // as it was read
 	targets    []change.Key // the one that displays it first, then those that lost the locator to it
 	err        *rules.ItemError
 }
@@ -122,10 +123,10 @@ func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.
 func totalKeys(groups []plan.GroupRef) (keys []table.Key) {
 	for _, g := range groups {
 		for suffix := range g.Suffixes {
-			keys = append(keys, accumulatorKey(g, suffix))
+			keys = append(keys, state.AccumulatorKey(g, suffix))
 		}
 		if g.Rule.ByUnique {
-			keys = append(keys, locatorKey(g.Locator, g.Group))
+			keys = append(keys, state.LocatorKey(g.Locator, g.Group))
 		}
 	}
 	return keys
@@ -135,12 +136,12 @@ func addUp(g plan.GroupRef, rows map[table.Key]table.Row) total {
 	var t total
 	var values []decimal.Decimal
 	for suffix := range g.Suffixes {
-		r, ok := rows[accumulatorKey(g, suffix)]
+		r, ok := rows[state.AccumulatorKey(g, suffix)]
 		if !ok {
 			continue
 		}
-		t.operations += countOf(r["operations"])
-		v, err := decimal.Parse(table.TextOf(r["value"]))
+		v, operations, err := state.ReadAccumulator(r)
+		t.operations += operations
 		if err != nil {
 			t.err = plan.Overflow("the sum").Parked
 		}
@@ -155,9 +156,9 @@ func addUp(g plan.GroupRef, rows map[table.Key]table.Row) total {
 		t.targets = []change.Key{change.ParseKey(g.Group)}
 		return t
 	}
-	t.locator = readSet(rows[locatorKey(g.Locator, g.Group)], true)
-	t.changes = t.locator.changes
-	for _, text := range t.locator.sources {
+	t.locator = state.ReadSet(rows[state.LocatorKey(g.Locator, g.Group)], true)
+	t.changes = t.locator.Changes
+	for _, text := range t.locator.Sources {
 		t.targets = append(t.targets, change.ParseKey(text))
 	}
 	return t
@@ -203,26 +204,26 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 }
 
 // showOn writes the total on a target that shows nothing later.
-func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, target change.Key) error {
-	w := e.totalWrite("rolling up "+g.Rule.Name+" of "+target.String(), g, t, target, change.Number(t.value.String()))
-	ended, standing, err := e.writeTarget(ctx, w)
+func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, key change.Key) error {
+	w := e.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, change.Number(t.value.String()))
+	ended, standing, err := e.targets.write(ctx, w)
 	switch {
 	case err != nil || ended == refused:
 		return err
 	case ended == written:
 		e.counters.Rollups.Add(1)
 	}
-	e.noteRollupTarget(g, t, ended == written || e.isTarget(g, target, standing))
+	e.noteRollupTarget(g, t, ended == written || e.isTarget(g, key, standing))
 	return nil
 }
 
 // totalWrite puts a value under the stamp of a total on an item that displays the aggregate and shows nothing later.
-func (e *Engine) totalWrite(doing string, g plan.GroupRef, t total, target change.Key, value change.Value) *targetWrite {
-	s := e.totalStamp(g, t, target, value)
-	w := onTarget(g.Binding, doing, target)
+func (e *Engine) totalWrite(doing string, g plan.GroupRef, t total, key change.Key, value change.Value) *targetWrite {
+	s := e.totalStamp(g, t, key, value)
+	w := onTarget(g.Binding, doing, key)
 	w.put(g.Rule.Writes[0], value)
 	w.stamp(s)
-	w.condition = e.stillEntity(w.Expression, g.Rule.Target) + stillGroup(w.Expression, g) + " AND " + unstampedOr(w.Expression, g.Stamp, s)
+	w.condition = stillEntity(e.tables.Reader, w.Expression, g.Rule.Target) + stillGroup(w.Expression, g) + " AND " + unstampedOr(w.Expression, g.Stamp, s)
 	return w
 }
 
@@ -270,7 +271,7 @@ func (e *Engine) totalStamp(g plan.GroupRef, t total, target change.Key, value c
 // hide takes the attribute off an item that lost its unique value to another.
 // The stamp stays: it keeps a sleeper from showing there what was true before.
 func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target change.Key) error {
-	_, _, err := e.writeTarget(ctx, e.totalWrite("taking "+g.Rule.Name+" off "+target.String(), g, t, target, change.Value{}))
+	_, _, err := e.targets.write(ctx, e.totalWrite("taking "+g.Rule.Name+" off "+target.String(), g, t, target, change.Value{}))
 	return err
 }
 
@@ -289,7 +290,7 @@ func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Left
 		if left.Whole {
 			return table.Settled, w.dropWhole(ctx, id, left)
 		}
-		ended, standing, err := w.writeTarget(ctx, w.takeOffNames(id, left))
+		ended, standing, err := w.targets.write(ctx, w.takeOffNames(id, left))
 		if err != nil || ended != raceLost || standing == nil {
 			return table.Settled, err
 		}
@@ -322,9 +323,9 @@ func (w *work) bare(ctx context.Context, bares *plan.Asked[plan.ItemRule, plan.B
 		if err == nil && allowed {
 			t := onTarget(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
 			t.takeOff(id.Rule.Writes[0], id.Stamp)
-			t.condition = w.stillEntity(t.Expression, id.Rule.Target)
+			t.condition = stillEntity(w.tables.Reader, t.Expression, id.Rule.Target)
 			t.holds(ba.Last, id.Rule.Target.Unique)
-			_, _, err = w.writeTarget(ctx, t)
+			_, _, err = w.targets.write(ctx, t)
 		}
 		w.failed(ba.First, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -63,7 +64,7 @@ func (e *Engine) sort(s *swept, key table.Key) {
 	switch kind {
 	case "item":
 		s.entries = append(s.entries, key)
-	case parkedPartition, tasksPartition:
+	case state.ParkedPartition, state.TasksPartition:
 		s.named = append(s.named, key)
 	case "references":
 		if e.retiredID(id) {
@@ -71,7 +72,7 @@ func (e *Engine) sort(s *swept, key table.Key) {
 		} else if e.planner.ByID(id) != nil {
 			s.references = append(s.references, key)
 		}
-	case missingPartition:
+	case state.MissingPartition:
 		if e.retiredID(key.Sort) {
 			s.dead = append(s.dead, key)
 		}
@@ -117,7 +118,7 @@ func (e *Engine) sweepReferences(ctx context.Context, rows []table.Row) error {
 	}
 	children := make([]change.Key, len(rows))
 	for i, r := range rows {
-		children[i] = childOf(r)
+		children[i] = state.ReferenceChild(r)
 	}
 	items, err := e.tables.ReadItems(ctx, "reading the children of references", children)
 	if err != nil {
@@ -129,7 +130,7 @@ func (e *Engine) sweepReferences(ctx context.Context, rows []table.Row) error {
 		b, child := e.planner.ByID(id), children[i]
 		if m, ok := e.planner.Set.Identify(child, items[child]); ok && items[child] != nil && m.Entity == b.Rule.Target {
 			parent, refers, err := b.Rule.ParentKey(&m, items[child])
-			if err == nil && refers && referenceKey(b, parent, child) == table.KeyOf(rows[i]) {
+			if err == nil && refers && state.ReferenceKey(b, parent, child) == table.KeyOf(rows[i]) {
 				return nil
 			}
 		}
@@ -145,7 +146,7 @@ func (e *Engine) sweepEntries(ctx context.Context, rows []table.Row) error {
 	var stale, look []change.Key
 	entries := map[change.Key]*plan.Entry{}
 	for _, r := range rows {
-		key, ok := itemOf(r)
+		key, ok := state.EntryItem(r)
 		if !ok {
 			continue // cut by an earlier version; the scan of the table comes by the item
 		}
@@ -169,14 +170,4 @@ func (e *Engine) sweepEntries(ctx context.Context, rows []table.Row) error {
 		}
 	}
 	return e.rederive(ctx, stale, plan.Itself, nil, nil)
-}
-
-// itemOf is the item of a ledger entry; false if its key was cut and is not beside it.
-func itemOf(r table.Row) (change.Key, bool) {
-	if key := table.TextOf(r["item"]); key != "" {
-		return change.ParseKey(key), true
-	}
-	text := strings.TrimPrefix(table.TextOf(r[table.PK]), entryPrefix)
-	key := change.ParseKey(text)
-	return key, entryKey(key) == table.KeyOf(r) && len(text)+len(entryPrefix) < table.PartitionBytesMax
 }

@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -72,16 +73,16 @@ func (t *targetWrite) update() string {
 }
 
 // inTransaction is the write as a part of a transaction; one that changes nothing is a check.
-func (rd *ruleReader) inTransaction(t *targetWrite) ddb.TransactWriteItem {
+func (t *targetWrite) inTransaction(rd *table.Reader) ddb.TransactWriteItem {
 	update := t.update()
 	if update == "" {
 		return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-			TableName: &rd.reader.Table, Key: rd.reader.ItemKey(t.key), ConditionExpression: &t.condition,
+			TableName: &rd.Table, Key: rd.ItemKey(t.key), ConditionExpression: &t.condition,
 			ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values, ReturnValuesOnConditionCheckFailure: table.AllOld,
 		}}
 	}
 	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &rd.reader.Table, Key: rd.reader.ItemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.condition,
+		TableName: &rd.Table, Key: rd.ItemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.condition,
 		ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values, ReturnValuesOnConditionCheckFailure: table.AllOld,
 	}}
 }
@@ -95,12 +96,19 @@ const (
 	refused          // DynamoDB never takes the write: the (item, rule) is parked
 )
 
-// writeTarget sends one write of a target. If it lost the race, standing is the item that
+// targetWriter writes targets.
+type targetWriter struct {
+	tables *table.Tables
+	// parkRefused parks the (item, rule) if DynamoDB refuses its write for good, and returns every other error.
+	parkRefused func(ctx context.Context, b *plan.Binding, item change.Key, err error) error
+}
+
+// write sends one write of a target. If it lost the race, standing is the item that
 // stands there instead, as of that moment; nil if there is none.
-func (e *Engine) writeTarget(ctx context.Context, t *targetWrite) (ended outcome, standing change.Image, err error) {
+func (w targetWriter) write(ctx context.Context, t *targetWrite) (ended outcome, standing change.Image, err error) {
 	update := t.update()
-	_, err = e.tables.UpdateItem(ctx, t.b.ID, t.doing, &dynamodb.UpdateItemInput{
-		TableName: &e.tables.Table, Key: e.tables.ItemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.condition,
+	_, err = w.tables.UpdateItem(ctx, t.b.ID, t.doing, &dynamodb.UpdateItemInput{
+		TableName: &w.tables.Table, Key: w.tables.ItemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.condition,
 		ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values,
 		ReturnValuesOnConditionCheckFailure: table.AllOld,
 	})
@@ -109,7 +117,7 @@ func (e *Engine) writeTarget(ctx context.Context, t *targetWrite) (ended outcome
 	case err == nil:
 		return written, nil, nil
 	case table.Refusal(err) != "":
-		return refused, nil, e.parkRefused(ctx, t.b, t.key, err)
+		return refused, nil, w.parkRefused(ctx, t.b, t.key, err)
 	case awscall.Classify(err) != awscall.Condition:
 		return raceLost, nil, err
 	case errors.As(err, &failed) && len(failed.Item) > 0:
@@ -119,8 +127,8 @@ func (e *Engine) writeTarget(ctx context.Context, t *targetWrite) (ended outcome
 }
 
 // stillEntity is the condition that an item exists and is still of its entity.
-func (rd *ruleReader) stillEntity(c *table.Expression, entity *rules.Entity) string {
-	condition := c.Format("attribute_exists(%n)", rd.reader.PartitionKey)
+func stillEntity(rd *table.Reader, c *table.Expression, entity *rules.Entity) string {
+	condition := c.Format("attribute_exists(%n)", rd.PartitionKey)
 	for _, eq := range entity.Equals {
 		condition += c.Format(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
 	}
@@ -141,4 +149,17 @@ func stillGroup(c *table.Expression, g plan.GroupRef) string {
 		condition += c.Format(" OR %n = %v", entity.Unique, attributes.ToTable(change.Bool(g.Group == "true")))
 	}
 	return condition + ")"
+}
+
+// unstampedOr is the condition that the stamp is not one of this context, or not higher
+// than the version of a count. A text above every count of the same rules epoch, or
+// above every epoch, is no stamp.
+func unstampedOr(c *table.Expression, attribute string, s plan.Stamp) string {
+	n := c.Name(attribute)
+	text := func(v plan.Version) ddb.AttributeValue { return table.Text(s.Context + " " + string(v) + " ~") }
+	epoch := s.Version.RulesEpoch()
+	return "(attribute_not_exists(" + n + ") OR NOT begins_with(" + n + ", " + c.Value(table.Text(s.Context+" ")) +
+		") OR " + n + " <= " + c.Value(text(s.Version)) +
+		" OR " + n + " BETWEEN " + c.Value(text(plan.VersionOf(epoch, math.MaxInt64))) + " AND " + c.Value(text(plan.VersionAt(epoch, change.Position{})+"~")) +
+		" OR " + n + " > " + c.Value(text(plan.VersionAt(plan.EpochMax, change.Position{})+"~")) + ")"
 }

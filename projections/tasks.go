@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awscall"
-	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -21,41 +20,17 @@ import (
 // does again.
 const fanOutMaxDefault = 1000
 
-// task is the rest of a large fan-out, kept in the state table: one for each
-// rule and parent, at the position that the fan-out raised. A later one of the
-// same parent takes its place. Beside it there may be one that fills the children
-// of a parent anew, which a later such request takes over.
-type task struct {
-	id        plan.ItemRule
-	at        plan.Version // the parent's position, "" if it has none
-	refill    bool
-	cursor    table.Row // the children go on behind this key
-	children  int       // looked at so far
-	referring int       // of those, how many refer to the parent
-	changes   int64     // of the stored task
-	since     time.Time // the rest became a task; zero for a row of an older version
-	row       table.Key
-	torn      error // another program has written in the row
-}
-
 // putTask keeps what is left of a fan-out, unless it is kept already: then a
 // record came again, and the task is further than the record. A refill goes back
 // to where it was asked for again: what the children behind that place hold may
 // have been spoiled since.
-func (e *Engine) putTask(ctx context.Context, t task) error {
-	item := taskKey(t).Attributes()
-	item["rule"], item["parent"], item["at"] = table.Text(t.id.ID), table.Text(t.id.Key.String()), table.Text(string(t.at))
-	item["cursor"] = &ddb.AttributeValueMemberM{Value: t.cursor}
-	item["children"], item["referring"], item["changes"] = table.Number(int64(t.children)), table.Number(int64(t.referring)), table.Number(1)
-	item["since"] = table.Number(e.now().Unix())
+func (e *Engine) putTask(ctx context.Context, t state.Task) error {
 	below := "<"
-	if t.refill {
+	if t.Refill {
 		below = "<="
-		item["refill"] = &ddb.AttributeValueMemberBOOL{Value: true}
-		item["changes"] = table.Number(e.now().UnixNano()) // as no task before it had
 	}
 	c := table.NewExpression()
-	err := e.tables.PutState(ctx, t.id.ID, "keeping the rest of a fan-out of "+t.id.Key.String(), item, copiedBefore(c, t.id.Binding, below, t.at), c)
+	err := e.tables.PutState(ctx, t.Parent.ID, "keeping the rest of a fan-out of "+t.Parent.Key.String(), state.TaskRow(t, e.now()), state.CopiedBefore(c, t.Parent.Binding, below, t.At), c)
 	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return nil
 	}
@@ -66,13 +41,13 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 }
 
 // readTasks reads the tasks of the rules that this engine knows, former ones among them.
-func (rd *ruleReader) readTasks(ctx context.Context) ([]task, error) {
+func (rd *ruleReader) readTasks(ctx context.Context) ([]state.Task, error) {
 	c := table.NewExpression()
-	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(tasksPartition)), c)
-	var tasks []task
+	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.TasksPartition)), c)
+	var tasks []state.Task
 	err := rd.reader.QueryPages(ctx, "listing tasks", in, func(rows []table.Row) error {
 		for _, r := range rows {
-			if t, known := rd.readTask(r); known {
+			if t, known := state.ReadTask(rd.reader, rd.planner, r); known {
 				tasks = append(tasks, t)
 			}
 		}
@@ -89,9 +64,9 @@ type TaskProgress struct {
 }
 
 // tellTask reports a piece that is done.
-func (e *Engine) tellTask(t task) {
+func (e *Engine) tellTask(t state.Task) {
 	if e.taskProgress != nil {
-		e.taskProgress(TaskProgress{Rule: t.id.Rule.Name, Parent: t.id.Key, Children: t.children})
+		e.taskProgress(TaskProgress{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.Children})
 	}
 }
 
@@ -111,7 +86,7 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 		if err != nil {
 			return pieces, ended(err)
 		}
-		tasks = slices.DeleteFunc(tasks, func(t task) bool { return failed[t.row] != nil })
+		tasks = slices.DeleteFunc(tasks, func(t state.Task) bool { return failed[t.Row] != nil })
 		if len(tasks) == 0 {
 			return pieces, ended(nil)
 		}
@@ -124,7 +99,7 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 			case ctx.Err() != nil || errors.Is(err, ErrEpochMoved):
 				return pieces, ended(err)
 			default:
-				failed[t.row] = fmt.Errorf("working off the fan-out of %s: %w", t.id.Key, err)
+				failed[t.Row] = fmt.Errorf("working off the fan-out of %s: %w", t.Parent.Key, err)
 			}
 		}
 	}
@@ -132,53 +107,53 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 
 // workPiece writes the parent, as it is now, to the next children. A child that was
 // written or filled since the task's position has that state, or a later one.
-func (e *Engine) workPiece(ctx context.Context, t task) error {
-	if t.torn != nil {
-		return t.torn
+func (e *Engine) workPiece(ctx context.Context, t state.Task) error {
+	if t.Torn != nil {
+		return t.Torn
 	}
-	if t.id.Former {
+	if t.Parent.Former {
 		return e.endTask(ctx, t)
 	}
-	at, err := e.parentAt(ctx, t.id)
+	at, err := e.parentAt(ctx, t.Parent)
 	if err != nil {
 		return err
 	}
-	if at != t.at {
+	if at != t.At {
 		return e.endTask(ctx, t) // a later fan-out has begun, and looks at every child itself
 	}
-	items, err := e.tables.ReadItems(ctx, "reading parent "+t.id.Key.String(), []change.Key{t.id.Key})
+	items, err := e.tables.ReadItems(ctx, "reading parent "+t.Parent.Key.String(), []change.Key{t.Parent.Key})
 	if err != nil {
 		return err
 	}
-	parent := table.Image(e.parentItem(t.id.Binding, t.id.Key, items))
+	parent := table.Image(e.parentItem(t.Parent.Binding, t.Parent.Key, items))
 	pw := parentWrite{
-		b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: t.id.Rule.Copied(parent), refill: t.refill,
+		b: t.Parent.Binding, parent: t.Parent.Key, version: t.At.Rederived(1), since: t.At, values: t.Parent.Rule.Copied(parent), refill: t.Refill,
 	}
-	referring, next, err := e.writeChildren(ctx, pw, t.cursor, e.fanOutMax)
+	referring, next, err := e.writeChildren(ctx, pw, t.Cursor, e.fanOutMax)
 	if table.Refusal(err) != "" {
-		return errors.Join(e.parkRefused(ctx, t.id.Binding, t.id.Key, err), e.endTask(ctx, t))
+		return errors.Join(e.parkRefused(ctx, t.Parent.Binding, t.Parent.Key, err), e.endTask(ctx, t))
 	}
 	if err != nil {
 		return err
 	}
-	t.referring, t.children, t.cursor = t.referring+referring, t.children+e.fanOutMax, next
+	t.Referring, t.Children, t.Cursor = t.Referring+referring, t.Children+e.fanOutMax, next
 	e.tellTask(t)
 	if len(next) > 0 {
 		return e.saveTask(ctx, t)
 	}
-	if parent == nil && t.referring == 0 {
-		if err := e.retireParent(ctx, t.id, t.at); err != nil {
+	if parent == nil && t.Referring == 0 {
+		if err := e.retireParent(ctx, t.Parent, t.At); err != nil {
 			return err
 		}
 	}
 	return e.endTask(ctx, t)
 }
 
-func (e *Engine) saveTask(ctx context.Context, t task) error {
+func (e *Engine) saveTask(ctx context.Context, t state.Task) error {
 	c := table.NewExpression()
-	set := c.Format("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.cursor}, "children", table.Number(int64(t.children)))
-	set += c.Format(", %n = %v, %n = %v", "referring", table.Number(int64(t.referring)), "changes", table.Number(t.changes+1))
-	ok, err := e.tables.Update(ctx, t.id.ID, "saving the place of a fan-out of "+t.id.Key.String(), e.tables.StateUpdate(taskKey(t), set, taskIs(c, t), c))
+	set := c.Format("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.Cursor}, "children", table.Number(int64(t.Children)))
+	set += c.Format(", %n = %v, %n = %v", "referring", table.Number(int64(t.Referring)), "changes", table.Number(t.Changes+1))
+	ok, err := e.tables.Update(ctx, t.Parent.ID, "saving the place of a fan-out of "+t.Parent.Key.String(), e.tables.StateUpdate(state.TaskKey(t), set, state.TaskIs(c, t), c))
 	if err == nil && !ok {
 		return errTaskMoved
 	}
@@ -186,12 +161,7 @@ func (e *Engine) saveTask(ctx context.Context, t task) error {
 }
 
 // endTask deletes a task, unless it has moved.
-func (e *Engine) endTask(ctx context.Context, t task) error {
+func (e *Engine) endTask(ctx context.Context, t state.Task) error {
 	c := table.NewExpression()
-	return e.tables.DeleteState(ctx, t.id.ID, "ending a fan-out of "+t.id.Key.String(), taskKey(t), taskIs(c, t), c)
-}
-
-// taskIs is the condition that a stored task is as it was read.
-func taskIs(c *table.Expression, t task) string {
-	return c.Format("%n = %v AND %n = %v", "at", table.Text(string(t.at)), "changes", table.Number(t.changes))
+	return e.tables.DeleteState(ctx, t.Parent.ID, "ending a fan-out of "+t.Parent.Key.String(), state.TaskKey(t), state.TaskIs(c, t), c)
 }

@@ -59,6 +59,11 @@ var arrows = []arrow{
 		why: "requests know keys and attributes; which rows there are, and which rules they serve, is for the rooms above",
 	},
 	{
+		from: []string{"./projections/internal/state"},
+		to: []string{"./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry"},
+		why: "rows are keys and encodings; the rooms above read and write them",
+	},
+	{
 		from: []string{"./projections"}, to: []string{"./streamreader", "./handlers", "./replay", "./infra"},
 		why: "the engine serves every driver alike and knows none of them",
 	},
