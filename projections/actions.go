@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
+	"github.com/dynamill/dynamill/projections/internal/target"
 )
 
 // actionWrite is an action as a part of its move's transaction.
@@ -36,20 +37,20 @@ func entryVersion(mv *plan.Move) plan.Version {
 // mirrorWrite is an action on a mirror item. Each is conditional on the place: no
 // item that the engine did not make is deleted, and none of another entity written (promise 8).
 func (e *Engine) mirrorWrite(a plan.Action, v plan.Version) ddb.TransactWriteItem {
-	t := onTarget(a.Binding, "", a.Target)
-	t.condition = e.placeIs(t.Expression, a)
+	t := target.On(a.Binding, "", a.Target)
+	t.Condition = e.placeIs(t.Expression, a)
 	switch a.Kind {
 	case plan.DeleteMirror:
 		return ddb.TransactWriteItem{Delete: &ddb.Delete{
-			TableName: &e.tables.Table, Key: e.tables.ItemKey(a.Target), ConditionExpression: &t.condition,
+			TableName: &e.tables.Table, Key: e.tables.ItemKey(a.Target), ConditionExpression: &t.Condition,
 			ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values, ReturnValuesOnConditionCheckFailure: table.AllOld,
 		}}
 	case plan.UpsertMirror:
 		e.upsert(t, a, v)
 	case plan.ReleaseMirror:
-		t.takeOff(a.Removes...)
+		t.TakeOff(a.Removes...)
 	}
-	return t.inTransaction(e.tables.Reader)
+	return t.InTransaction(e.tables.Reader)
 }
 
 // placeIs is the condition that the place of a mirror item is as the action takes it to be.
@@ -90,14 +91,14 @@ func (e *Engine) placeIs(c *table.Expression, a plan.Action) string {
 }
 
 // upsert writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.
-func (e *Engine) upsert(t *targetWrite, a plan.Action, v plan.Version) {
-	t.stamp(plan.Stamp{Context: plan.StampContext(e.planner.Incarnation, a.Target, ""), Version: v, Digest: a.Effect.Digest})
+func (e *Engine) upsert(t *target.Write, a plan.Action, v plan.Version) {
+	t.Stamp(plan.Stamp{Context: plan.StampContext(e.planner.Incarnation, a.Target, ""), Version: v, Digest: a.Effect.Digest})
 	if a.Place == plan.PlaceFree {
-		t.put(plan.MadeAttribute, change.String(plan.MadeMark(a.Target)))
+		t.Put(plan.MadeAttribute, change.String(plan.MadeMark(a.Target)))
 	}
-	t.takeOff(a.Removes...)
+	t.TakeOff(a.Removes...)
 	for _, name := range a.Rule.Writes {
-		t.put(name, a.Effect.Mirror.Attributes[name])
+		t.Put(name, a.Effect.Mirror.Attributes[name])
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
+	"github.com/dynamill/dynamill/projections/internal/target"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -281,7 +282,7 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, ch
 	}
 	f.Contested = false
 	ended, _, err := w.writeCopies(ctx, pw, id.Key, child)
-	return ended == raceLost && err == nil, err
+	return ended == target.RaceLost && err == nil, err
 }
 
 // writeChild writes a parent's state on a child that was read, trying again
@@ -297,7 +298,7 @@ func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key,
 		}
 		ended, standing, err := e.writeCopies(ctx, pw, key, child)
 		child = standing
-		return table.SettledIf(ended != raceLost), err
+		return table.SettledIf(ended != target.RaceLost), err
 	})
 	return refers, err
 }
@@ -317,13 +318,13 @@ func (rd *ruleReader) refersTo(pw parentWrite, key change.Key, child change.Imag
 
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
 // moved since it was read, standing is the child as it is.
-func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended outcome, standing change.Image, err error) {
+func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome, standing change.Image, err error) {
 	s := plan.Stamp{Context: plan.StampContext(e.planner.Incarnation, key, pw.parent.String()), Version: pw.version, Digest: plan.DigestValues(pw.b.Rule, pw.values)}
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
-		return written, nil, nil
+		return target.Written, nil, nil
 	}
-	ended, standing, err = e.targets.write(ctx, e.copyWrite(pw, key, child, s))
-	if ended == written {
+	ended, standing, err = e.targets.Write(ctx, e.copyWrite(pw, key, child, s))
+	if ended == target.Written {
 		e.counters.Copies.Add(1)
 	}
 	return ended, standing, err
@@ -351,10 +352,10 @@ func (e *Engine) strip(ctx context.Context, id plan.ItemRule) error {
 		if len(names) == 0 {
 			return table.Settled, nil
 		}
-		t := onTarget(id.Binding, doing, id.Key)
-		t.takeOff(names...)
+		t := target.On(id.Binding, doing, id.Key)
+		t.TakeOff(names...)
 		e.unmoved(t, child)
-		ended, _, err := e.targets.write(ctx, t)
-		return table.SettledIf(ended != raceLost), err
+		ended, _, err := e.targets.Write(ctx, t)
+		return table.SettledIf(ended != target.RaceLost), err
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/table"
+	"github.com/dynamill/dynamill/projections/internal/target"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -64,7 +65,7 @@ type ruleReader struct {
 type Engine struct {
 	ruleReader
 	tables       *table.Tables
-	targets      targetWriter
+	targets      target.Writer
 	logger       *slog.Logger
 	counters     counters
 	lives        atomic.Int64 // times that rules went live, as last seen in the registry
@@ -137,7 +138,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		ruleReader: ruleReader{reader: ts.Reader}, tables: ts, logger: cfg.Logger,
 		now: cfg.Now, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
 	}
-	e.targets = targetWriter{ts, e.parkRefused}
+	e.targets = target.Writer{Tables: ts, ParkRefused: e.parkRefused}
 	if e.tables.StateTable == e.tables.Table {
 		return nil, &table.SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.tables.Table), Remedy: "name another one with --state-table"}
 	}

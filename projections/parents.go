@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
+	"github.com/dynamill/dynamill/projections/internal/target"
 )
 
 // fanOut writes changed parents to their children: the parent's position for
@@ -96,18 +97,18 @@ func (pw parentWrite) isBelow(v plan.Version) bool {
 
 // copyWrite writes a rule's copies and stamp on a child, provided that it
 // still exists, refers to the same parent and carries the stamp that was read.
-func (e *Engine) copyWrite(pw parentWrite, child change.Key, seen change.Image, s plan.Stamp) *targetWrite {
-	t := onTarget(pw.b, "copying to "+child.String(), child)
-	t.stamp(s)
+func (e *Engine) copyWrite(pw parentWrite, child change.Key, seen change.Image, s plan.Stamp) *target.Write {
+	t := target.On(pw.b, "copying to "+child.String(), child)
+	t.Stamp(s)
 	for i, copied := range pw.b.Rule.Copies {
-		t.put(copied.As, pw.values[i])
+		t.Put(copied.As, pw.values[i])
 	}
 	e.unmoved(t, seen)
 	return t
 }
 
 // unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.
-func (rd *ruleReader) unmoved(t *targetWrite, seen change.Image) {
-	t.condition = stillEntity(rd.reader, t.Expression, t.b.Rule.Target)
-	t.holds(seen, append(slices.Clone(t.b.Rule.JoinReads), t.b.Stamp)...)
+func (rd *ruleReader) unmoved(t *target.Write, seen change.Image) {
+	t.Condition = target.StillEntity(rd.reader, t.Expression, t.Binding.Rule.Target)
+	t.Holds(seen, append(slices.Clone(t.Binding.Rule.JoinReads), t.Binding.Stamp)...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
+	"github.com/dynamill/dynamill/projections/internal/target"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -206,24 +207,24 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 // showOn writes the total on a target that shows nothing later.
 func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, key change.Key) error {
 	w := e.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, change.Number(t.value.String()))
-	ended, standing, err := e.targets.write(ctx, w)
+	ended, standing, err := e.targets.Write(ctx, w)
 	switch {
-	case err != nil || ended == refused:
+	case err != nil || ended == target.Refused:
 		return err
-	case ended == written:
+	case ended == target.Written:
 		e.counters.Rollups.Add(1)
 	}
-	e.noteRollupTarget(g, t, ended == written || e.isTarget(g, key, standing))
+	e.noteRollupTarget(g, t, ended == target.Written || e.isTarget(g, key, standing))
 	return nil
 }
 
 // totalWrite puts a value under the stamp of a total on an item that displays the aggregate and shows nothing later.
-func (e *Engine) totalWrite(doing string, g plan.GroupRef, t total, key change.Key, value change.Value) *targetWrite {
+func (e *Engine) totalWrite(doing string, g plan.GroupRef, t total, key change.Key, value change.Value) *target.Write {
 	s := e.totalStamp(g, t, key, value)
-	w := onTarget(g.Binding, doing, key)
-	w.put(g.Rule.Writes[0], value)
-	w.stamp(s)
-	w.condition = stillEntity(e.tables.Reader, w.Expression, g.Rule.Target) + stillGroup(w.Expression, g) + " AND " + unstampedOr(w.Expression, g.Stamp, s)
+	w := target.On(g.Binding, doing, key)
+	w.Put(g.Rule.Writes[0], value)
+	w.Stamp(s)
+	w.Condition = target.StillEntity(e.tables.Reader, w.Expression, g.Rule.Target) + target.StillGroup(w.Expression, g) + " AND " + target.UnstampedOr(w.Expression, g.Stamp, s)
 	return w
 }
 
@@ -271,11 +272,11 @@ func (e *Engine) totalStamp(g plan.GroupRef, t total, target change.Key, value c
 // hide takes the attribute off an item that lost its unique value to another.
 // The stamp stays: it keeps a sleeper from showing there what was true before.
 func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target change.Key) error {
-	_, _, err := e.targets.write(ctx, e.totalWrite("taking "+g.Rule.Name+" off "+target.String(), g, t, target, change.Value{}))
+	_, _, err := e.targets.Write(ctx, e.totalWrite("taking "+g.Rule.Name+" off "+target.String(), g, t, target, change.Value{}))
 	return err
 }
 
-// takeOff takes what former rules, or rules of a former entity, wrote off items that
+// TakeOff takes what former rules, or rules of a former entity, wrote off items that
 // still carry it. Should an item be what it was again by now, the record of this
 // write heals it.
 func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
@@ -290,8 +291,8 @@ func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Left
 		if left.Whole {
 			return table.Settled, w.dropWhole(ctx, id, left)
 		}
-		ended, standing, err := w.targets.write(ctx, w.takeOffNames(id, left))
-		if err != nil || ended != raceLost || standing == nil {
+		ended, standing, err := w.targets.Write(ctx, w.takeOffNames(id, left))
+		if err != nil || ended != target.RaceLost || standing == nil {
 			return table.Settled, err
 		}
 		left = w.planner.Again(id, left, standing)
@@ -301,17 +302,17 @@ func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Left
 
 // takeOffNames takes attributes and stamp off an item, or puts back what was there
 // before, if it holds in them what was seen.
-func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *targetWrite {
-	t := onTarget(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
-	t.condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)
-	t.holds(left.Last, id.Stamp)
+func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *target.Write {
+	t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
+	t.Condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)
+	t.Holds(left.Last, id.Stamp)
 	for _, b := range left.Beside {
-		t.holds(left.Last, b.Stamp)
+		t.Holds(left.Last, b.Stamp)
 	}
-	t.holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them
-	t.takeOff(id.Stamp)
+	t.Holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them
+	t.TakeOff(id.Stamp)
 	for _, name := range left.Names {
-		t.put(name, left.Back[name])
+		t.Put(name, left.Back[name])
 	}
 	return t
 }
@@ -321,11 +322,11 @@ func (w *work) bare(ctx context.Context, bares *plan.Asked[plan.ItemRule, plan.B
 	for id, ba := range bares.All() {
 		allowed, err := w.mayHeal(ctx, id.Binding, id.Key, ba.Contested)
 		if err == nil && allowed {
-			t := onTarget(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
-			t.takeOff(id.Rule.Writes[0], id.Stamp)
-			t.condition = stillEntity(w.tables.Reader, t.Expression, id.Rule.Target)
-			t.holds(ba.Last, id.Rule.Target.Unique)
-			_, _, err = w.targets.write(ctx, t)
+			t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
+			t.TakeOff(id.Rule.Writes[0], id.Stamp)
+			t.Condition = target.StillEntity(w.tables.Reader, t.Expression, id.Rule.Target)
+			t.Holds(ba.Last, id.Rule.Target.Unique)
+			_, _, err = w.targets.Write(ctx, t)
 		}
 		w.failed(ba.First, err)
 	}
