@@ -15,12 +15,14 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
 // AuditConfig says what an Audit judges.
 type AuditConfig struct {
-	Client     Client
+	Client     table.Client
 	Table      string
 	StateTable string // default: Table and "-dynamill"
 	Rules      *rules.Set
@@ -36,7 +38,8 @@ type AuditConfig struct {
 // reads only; its methods that mend (MendSum, ClearParked, ...) write under the
 // same guards as the engine. It is safe for concurrent use.
 type Audit struct {
-	tables
+	ruleReader
+	tables  *table.Tables
 	auditor *audit.Auditor
 	waiting []string // rules that are not live: their counts and sums are not judged
 	seen    auditSeen
@@ -50,10 +53,10 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Audit{tables: tables{
-		reader: reader{reads: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable}, client: cfg.Client, logger: cfg.Logger,
-	}}
-	tableID, err := a.describeTable(ctx, cfg.Rules)
+	ts := table.New(cfg.Client, nil, cfg.Table, cfg.StateTable)
+	a := &Audit{ruleReader: ruleReader{reader: ts.Reader}, tables: ts}
+	a.planner = &plan.Planner{CanExist: a.tables.CanExist}
+	tableID, err := describeTable(ctx, a.tables, cfg.Rules)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +88,7 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 // readShown tells which live rules' sums are shown everywhere: not those that a
 // scan has still to show.
 func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) bool, error) {
-	if ahead || a.incarnation == "" {
+	if ahead || a.planner.Incarnation == "" {
 		return func(*plan.Binding) bool { return true }, nil
 	}
 	cursor, err := a.readCursor(ctx)
@@ -94,7 +97,7 @@ func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) 
 	}
 	showing := func(b *plan.Binding) bool {
 		sums := b.Rule.Displays()
-		return sums && b.Live.Load() && cursor.phase == phaseShow && cursor.isFor(b.Rule)
+		return sums && b.Live.Load() && cursor.Phase == state.PhaseShow && cursor.IsFor(b.Rule)
 	}
 	for _, r := range a.planner.Set.Rules {
 		if showing(a.planner.Of(r)) {
@@ -106,59 +109,59 @@ func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) 
 
 // checkEpoch makes sure that the rules are those that were judged by: under others, everything else is right.
 func (a *Audit) checkEpoch(ctx context.Context) error {
-	if a.incarnation == "" {
+	if a.planner.Incarnation == "" {
 		return nil
 	}
-	table, err := a.readTableItem(ctx)
+	own, err := a.readTableItem(ctx)
 	if err != nil {
 		return err
 	}
-	if int(numberOf(table["epoch"])) != a.epoch || textOf(table["incarnation"]) != a.incarnation {
+	if !own.Is(a.planner.Incarnation, a.planner.Epoch) {
 		return ErrEpochMoved
 	}
 	return nil
 }
 
 // readForAudit reads the registry; of a table that has none it knows nothing, where that is allowed.
-func (ts *tables) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]row, error) {
-	_, err := ts.stateTableActive(ctx)
+func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]state.Rule, error) {
+	_, err := a.tables.StateTableActive(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		if ahead {
 			return nil, nil
 		}
-		return nil, &SetupError{fmt.Sprintf("there is no state table %s", ts.stateTable), notRunYet, err}
+		return nil, &table.SetupError{Problem: fmt.Sprintf("there is no state table %s", a.tables.StateTable), Remedy: notRunYet, Err: err}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("state table %s: %w", ts.stateTable, err)
+		return nil, fmt.Errorf("state table %s: %w", a.tables.StateTable, err)
 	}
-	table, known, err := ts.readRegistry(ctx)
+	own, known, err := a.readRegistry(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case table == nil && ahead:
+	case own == nil && ahead:
 		return nil, nil
-	case table == nil:
-		return nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", ts.stateTable), Remedy: notRunYet}
-	case textOf(table["tableId"]) != tableID:
-		return nil, &SetupError{
-			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", ts.stateTable, textOf(table["table"]), textOf(table["tableId"]), ts.table, tableID),
+	case own == nil:
+		return nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", a.tables.StateTable), Remedy: notRunYet}
+	case own.ID != tableID:
+		return nil, &table.SetupError{
+			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", a.tables.StateTable, own.Name, own.ID, a.tables.Table, tableID),
 			Remedy:  "name another one with --state-table, or delete it if that table is gone",
 		}
 	}
-	ts.incarnation, ts.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
+	a.planner.Incarnation, a.planner.Epoch = own.Incarnation, own.Epoch
 	return known, nil
 }
 
 // bind binds the rules to what the registry knows of them, and looks up former
 // ones. Of rules that are not in force yet it makes what they will be.
-func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row) error {
+func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]state.Rule) error {
 	m := matchRules(cfg.Rules, known)
 	if !cfg.Ahead && len(m.retire) > 0 {
-		return m.refusal(a.stateTable, known)
+		return m.refusal(a.tables.StateTable, known)
 	}
 	if !cfg.Ahead && len(m.fresh) > 0 {
-		return &SetupError{
-			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.fresh[0].Name, a.table), Remedy: "start `dynamill run` or `dynamill replay` with this rule file first",
+		return &table.SetupError{
+			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.fresh[0].Name, a.tables.Table), Remedy: "start `dynamill run` or `dynamill replay` with this rule file first",
 		}
 	}
 	formers, err := a.readFormers(ctx, known, m.retire)
@@ -173,7 +176,7 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row)
 		m.ids[r] = freeName(r.Name, taken)
 		taken[m.ids[r]] = true
 	}
-	a.planner = &plan.Planner{Bindings: plan.Bind(cfg.Rules, m.ids), Incarnation: a.incarnation, Epoch: a.epoch, CanExist: a.canExist}
+	a.planner.Bindings = plan.Bind(cfg.Rules, m.ids)
 	a.planner.AddFormer(formers...)
 	for _, b := range formers {
 		b.Retired.Store(cfg.Ahead || b.Cleaned.Load()) // what is being taken back is not judged
@@ -183,13 +186,13 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]row)
 	}
 	for _, r := range cfg.Rules.Rules {
 		b := a.planner.Of(r)
-		item := known[b.ID]
-		b.Live.Store(cfg.Ahead || textOf(item["state"]) == stateLive)
-		if item == nil {
+		item, registered := known[b.ID]
+		b.Live.Store(cfg.Ahead || item.State == state.Live)
+		if !registered {
 			continue
 		}
-		b.Epoch, b.Suffixes = int(numberOf(item["epoch"])), int(numberOf(item["writeShardsMax"]))
-		if locator := textOf(item["locator"]); locator != "" {
+		b.Epoch, b.Suffixes = item.Epoch, item.WriteShardsMax
+		if locator := item.Locator; locator != "" {
 			a.planner.Locate(r.Target, locator)
 		}
 		if !b.Live.Load() {
@@ -229,7 +232,7 @@ func (a *Audit) Concerns(rec *change.Record, emit func(token string)) { a.audito
 
 // Contributions are what a row of the ledger adds to aggregates.
 func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
-	if !strings.HasPrefix(row[statePartition].Text(), "item/") {
+	if !strings.HasPrefix(row[table.PK].Text(), "item/") {
 		return
 	}
 	for id, v := range row["effects"].Map() {
@@ -242,9 +245,9 @@ func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
 // entryUnits are about the write units that moving one effect takes: the entry's, and those of what it goes to.
 func entryUnits(id string, p *plan.Planner) float64 {
 	if b := p.ByID(id); b != nil && b.Rule.MakesItems() {
-		return transactionUnitsMin // the mirror item itself is counted where it is missing
+		return table.TransactionUnitsMin // the mirror item itself is counted where it is missing
 	}
-	return 2 * transactionUnitsMin
+	return 2 * table.TransactionUnitsMin
 }
 
 // AddAmounts adds up two decimals. A sum that no DynamoDB number holds is no decimal any more, and stays so.

@@ -12,6 +12,8 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
@@ -32,7 +34,7 @@ func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
 		item := s.items[sus.Item]
 		return drift.Reading{
 			Suspect: sus, State: change.Digest(itemValue(item)), Concerns: []string{drift.KeyToken(sus.Item)},
-			Findings: s.auditor.CompareLeftover(cmp.Or(s.planner.ByID(sus.Rule), s.planner.Former(sus.Rule)), sus.Item, image(item)),
+			Findings: s.auditor.CompareLeftover(cmp.Or(s.planner.ByID(sus.Rule), s.planner.Former(sus.Rule)), sus.Item, table.Image(item)),
 			Fix:      drift.Fix{Keys: []change.Key{sus.Item}},
 		}
 	case drift.Parked:
@@ -42,8 +44,8 @@ func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
 }
 
 func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
-	r := s.rows[entryKey(sus.Item)]
-	img := image(s.items[sus.Item])
+	r := s.rows[state.EntryKey(sus.Item)]
+	img := table.Image(s.items[sus.Item])
 	want, have := plan.Effects{}, plan.Effects{}
 	for id, f := range s.planner.EffectsOf(sus.Item, img) {
 		if s.auditor.Judges(id) {
@@ -69,7 +71,7 @@ func (s *auditRead) judgeEntry(sus drift.Suspect) drift.Reading {
 		reading.Torn = true
 		reading.Findings = append(reading.Findings, drift.Finding{
 			Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: "an entry that can be read",
-			Found: audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})), WriteUnits: transactionUnitsMin,
+			Found: audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})), WriteUnits: table.TransactionUnitsMin,
 		})
 	}
 	return reading
@@ -94,7 +96,7 @@ func ruleValue(b *plan.Binding, item change.Item) change.Value {
 	return change.List([]change.Value{change.String(plan.DigestOf(b, item)), item.Lookup(b.Stamp)})
 }
 
-func effectsOfRow(r row) map[string]string {
+func effectsOfRow(r table.Row) map[string]string {
 	all := map[string]string{}
 	for id, v := range attributes.FromTable(r["effects"]).Map() {
 		all[id] = v.Text()
@@ -102,7 +104,7 @@ func effectsOfRow(r row) map[string]string {
 	return all
 }
 
-func rowValue(r row) change.Value { return itemValue(attributes.ItemFromTable(r)) }
+func rowValue(r table.Row) change.Value { return itemValue(attributes.ItemFromTable(r)) }
 
 func itemValue(it change.Item) change.Value {
 	if it == nil {
@@ -119,7 +121,7 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 	r := s.rows[s.rowsOf(sus)[0]]
 	reading := drift.Reading{
 		Suspect: sus, Concerns: []string{audit.LocatorToken(sus.Rule, sus.Group)},
-		Fix: drift.Fix{Seen: textOf(r["changes"])},
+		Fix: drift.Fix{Seen: table.TextOf(r["changes"])},
 	}
 	if sus.Kind == drift.Claims {
 		reading.Concerns = []string{mirrors.Token(sus.Item), drift.KeyToken(sus.Item)}
@@ -129,8 +131,8 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 	states, claimants := []change.Value{rowValue(r), itemValue(listing)}, 0
 	for _, member := range s.membersOf(sus) {
 		key := change.ParseKey(member)
-		ent := s.rows[entryKey(key)]
-		asked := s.planner.EffectsOf(key, image(s.items[key]))[sus.Rule]
+		ent := s.rows[state.EntryKey(key)]
+		asked := s.planner.EffectsOf(key, table.Image(s.items[key]))[sus.Rule]
 		states = append(states, change.String(effectsOfRow(ent)[sus.Rule]), change.String(asked.String()))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
 		if f, err := plan.ParseEffect(effectsOfRow(ent)[sus.Rule]); err == nil && belongsTo(sus, f) {
@@ -153,7 +155,7 @@ func (s *auditRead) judgeSet(sus drift.Suspect) drift.Reading {
 		reading.Torn = true
 		reading.Findings = append(reading.Findings, drift.Finding{
 			Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Group: sus.Group,
-			Expected: "a count of changes", Found: audit.Text(row["changes"]), WriteUnits: writeUnitsMin,
+			Expected: "a count of changes", Found: audit.Text(row["changes"]), WriteUnits: table.WriteUnitsMin,
 		})
 	}
 	return reading
@@ -166,7 +168,7 @@ func belongsTo(sus drift.Suspect, f plan.Effect) bool {
 
 func (s *auditRead) setFinding(sus drift.Suspect, member string, belongs bool) drift.Finding {
 	f := drift.Finding{
-		Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Surplus, Item: sus.Item, Group: sus.Group, Found: member, WriteUnits: writeUnitsMin,
+		Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Surplus, Item: sus.Item, Group: sus.Group, Found: member, WriteUnits: table.WriteUnitsMin,
 	}
 	if sus.Kind == drift.Locator {
 		f.Item = change.ParseKey(member)
@@ -186,15 +188,15 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 	var sides []mirrors.Side
 	sources := s.sourcesOf(sus)
 	for _, r := range s.planner.Set.Rules {
-		if b := s.planner.Of(r); b.Rule.MakesItems() && r.Target.HasKey(sus.Item) {
-			states = append(states, ruleValue(b, target))
+		if r.MakesItems() && r.Target.HasKey(sus.Item) {
+			states = append(states, ruleValue(s.planner.Of(r), target))
 		}
 	}
 	for _, b := range s.mirrorRules(sus.Item) {
 		side := mirrors.Side{Binding: b}
 		for _, text := range sources { // in the order of their keys: the smallest wins
 			source := change.ParseKey(text)
-			f := s.planner.EffectsOf(source, image(s.items[source]))[b.ID]
+			f := s.planner.EffectsOf(source, table.Image(s.items[source]))[b.ID]
 			if f.Kind == plan.Mirrored && f.Target == sus.Item {
 				side.Asked, side.Expired = f.Content, s.expired(b, source, f)
 				reading.Fix.Keys = append(reading.Fix.Keys, source) // its ledger entry may be behind
@@ -205,7 +207,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 	}
 	for _, text := range sources {
 		source := change.ParseKey(text)
-		states = append(states, digestable(s.planner.EffectsOf(source, image(s.items[source]))))
+		states = append(states, digestable(s.planner.EffectsOf(source, table.Image(s.items[source]))))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(source))
 	}
 	reading.State = change.Digest(states...)
@@ -217,10 +219,10 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 // the mirror item for which a source asks.
 func (s *auditRead) expired(b *plan.Binding, source change.Key, f plan.Effect) bool {
 	if b.Claimed() {
-		return textOf(s.rows[claimsKey(b, f.Target)]["expired"]) == f.Digest
+		return table.TextOf(s.rows[state.ClaimsKey(b, f.Target)]["expired"]) == f.Digest
 	}
 	f.Expired = true
-	return effectsOfRow(s.rows[entryKey(source)])[b.ID] == f.String()
+	return effectsOfRow(s.rows[state.EntryKey(source)])[b.ID] == f.String()
 }
 
 func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
@@ -231,7 +233,7 @@ func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
 	want := make([]change.Value, len(b.Rule.Attributes))
 	if refers {
 		parent := s.parentItem(b, parentKey, s.items)
-		want = copies.Of(b.Rule).Given(image(parent))
+		want = copies.Of(b.Rule).Given(table.Image(parent))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(parentKey))
 		reading.Suspect.Group = parentKey.String()
 	}
@@ -247,14 +249,14 @@ func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
 func (s *auditRead) judgeReference(sus drift.Suspect) drift.Reading {
 	b := s.planner.ByID(sus.Rule)
 	parent := change.ParseKey(sus.Group)
-	r := s.rows[referenceKey(b, parent, sus.Item)]
+	r := s.rows[state.ReferenceKey(b, parent, sus.Item)]
 	found, refers, readable := s.reference(sus)
 	reading := drift.Reading{
 		Suspect: sus, State: change.Digest(rowValue(r), change.String(fmt.Sprint(found, refers, readable))),
-		Concerns: []string{drift.KeyToken(sus.Item), drift.KeyToken(parent)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}, Seen: textOf(r["at"])},
+		Concerns: []string{drift.KeyToken(sus.Item), drift.KeyToken(parent)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}, Seen: table.TextOf(r["at"])},
 	}
 	wanted := refers && found == parent
-	f := drift.Finding{Rule: b.Rule.Name, Kind: drift.Reference, Item: sus.Item, Group: sus.Group, WriteUnits: writeUnitsMin}
+	f := drift.Finding{Rule: b.Rule.Name, Kind: drift.Reference, Item: sus.Item, Group: sus.Group, WriteUnits: table.WriteUnitsMin}
 	switch {
 	case wanted && len(r) == 0:
 		f.What, f.Expected = drift.Missing, "refers to "+sus.Group
@@ -272,7 +274,7 @@ func (s *auditRead) judgeTorn(sus drift.Suspect) drift.Reading {
 	reading := drift.Reading{
 		Suspect: sus, State: change.Digest(itemValue(r)), Concerns: []string{drift.KeyToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
 	}
-	f := drift.Finding{Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Found: audit.Text(r["at"]), WriteUnits: writeUnitsMin}
+	f := drift.Finding{Rule: s.ruleName(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Found: audit.Text(r["at"]), WriteUnits: table.WriteUnitsMin}
 	if sus.Kind == drift.Position {
 		reading.Torn, f.Expected = audit.TornPosition(r), "a position"
 	} else if r != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // What rederiving an item cannot mend is mended here: what only the engine
@@ -41,40 +43,24 @@ func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	key, c := accumulatorKey(g, 0), newExpression()
-	condition := whole(c.same("operations", attributes.FromTable(t.rows[key]["operations"])))
-	add := c.sprintf("ADD %n %v, %n %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", numberValue(max(1, ahead-t.operations)))
-	items := []ddb.TransactWriteItem{a.mendRow(key, add, condition, c)}
+	key, c := state.AccumulatorKey(g, 0), table.NewExpression()
+	condition := table.Whole(c.Same("operations", attributes.FromTable(t.rows[key]["operations"])))
+	add := c.Format("ADD %n %v, %n %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", table.Number(max(1, ahead-t.operations)))
+	items := []ddb.TransactWriteItem{a.tables.UpdatePart(key, add, condition, c)}
 	for _, torn := range t.torn[:min(len(t.torn), setChecksMax)] {
-		operations := countOf(t.rows[torn]["operations"])
-		c := newExpression()
-		condition := whole(c.sameAs(t.rows[torn], "value", "operations"))
+		operations := state.CountOf(t.rows[torn]["operations"])
+		c := table.NewExpression()
+		condition := table.Whole(c.SameAs(t.rows[torn], "value", "operations"))
 		if torn != key {
-			reset := c.sprintf("SET %n = %v, %n = %v", "value", numberValue(0), "operations", numberValue(operations))
-			items = append(items, a.mendRow(torn, reset, condition, c))
+			reset := c.Format("SET %n = %v, %n = %v", "value", table.Number(0), "operations", table.Number(operations))
+			items = append(items, a.tables.UpdatePart(torn, reset, condition, c))
 			continue
 		}
-		set := c.sprintf("SET %n = %v, %n = %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", numberValue(operations+max(1, ahead-t.operations)))
-		items[0] = a.mendRow(key, set, condition, c)
+		set := c.Format("SET %n = %v, %n = %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", table.Number(operations+max(1, ahead-t.operations)))
+		items[0] = a.tables.UpdatePart(key, set, condition, c)
 	}
 	items = append(items, stuck[:min(len(stuck), plan.TransactActionsMax-len(items))]...)
-	return a.mended(a.transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, items))
-}
-
-// mendRow writes on one row of the state table, if it is as it was read.
-func (a *Audit) mendRow(key stateKey, update, condition string, c *expression) ddb.TransactWriteItem {
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &a.stateTable, Key: key.attributes(), UpdateExpression: &update, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
-}
-
-// sameAs are further conditions: that a row still holds in these attributes what was seen.
-func (c *expression) sameAs(seen row, names ...string) (conditions string) {
-	for _, name := range names {
-		conditions += c.same(name, attributes.FromTable(seen[name]))
-	}
-	return conditions
+	return a.mended(a.tables.Transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, items))
 }
 
 // MendEntry makes a ledger entry readable again: it takes out what cannot be
@@ -85,20 +71,20 @@ func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
 	if err != nil || again[0].State != r.State {
 		return false, err
 	}
-	key := entryKey(r.Suspect.Item)
+	key := state.EntryKey(r.Suspect.Item)
 	left := a.planner.Readable(attributes.ItemFromTable(s.rows[key]))
-	c := newExpression()
-	condition := whole(c.sameAs(s.rows[key], "at", "rederived", "effects"))
-	set := c.sprintf("SET %n = %v, %n = %v", "at", attributes.ToTable(left["at"]), "effects", attributes.ToTable(left["effects"]))
+	c := table.NewExpression()
+	condition := table.Whole(c.SameAs(s.rows[key], "at", "rederived", "effects"))
+	set := c.Format("SET %n = %v, %n = %v", "at", attributes.ToTable(left["at"]), "effects", attributes.ToTable(left["effects"]))
 	if _, ok := left["rederived"]; !ok {
-		set += " REMOVE " + c.name("rederived")
+		set += " REMOVE " + c.Name("rederived")
 	}
-	return a.mended(a.transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), nil, []ddb.TransactWriteItem{a.mendRow(key, set, condition, c)}))
+	return a.mended(a.tables.Transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), nil, []ddb.TransactWriteItem{a.tables.UpdatePart(key, set, condition, c)}))
 }
 
 // mended says what became of a mending transaction.
 func (a *Audit) mended(err error) (bool, error) {
-	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && refusal(err) == "" {
+	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
 		return false, nil
 	}
 	return err == nil, err
@@ -107,8 +93,8 @@ func (a *Audit) mended(err error) (bool, error) {
 // shownAhead is a count of operations that no target of an aggregate shows yet. Of
 // the targets whose stamp no count is raised above, the stamp is taken off.
 func (a *Audit) shownAhead(ctx context.Context, g plan.GroupRef, targets []change.Key) (ahead int64, stuck []ddb.TransactWriteItem, err error) {
-	targets = slices.DeleteFunc(slices.Clone(targets), func(k change.Key) bool { return !a.canExist(k) })
-	items, err := a.readItems(ctx, "reading what displays a sum", targets)
+	targets = slices.DeleteFunc(slices.Clone(targets), func(k change.Key) bool { return !a.tables.CanExist(k) })
+	items, err := a.tables.ReadItems(ctx, "reading what displays a sum", targets)
 	highest := int64(0)
 	for _, key := range targets {
 		item, ok := items[key]
@@ -120,11 +106,11 @@ func (a *Audit) shownAhead(ctx context.Context, g plan.GroupRef, targets []chang
 			highest = max(highest, shown)
 			continue
 		}
-		c := newExpression()
-		condition, remove := whole(c.same(g.Stamp, item.Lookup(g.Stamp))), c.sprintf("REMOVE %n", g.Stamp)
+		c := table.NewExpression()
+		condition, remove := table.Whole(c.Same(g.Stamp, item.Lookup(g.Stamp))), c.Format("REMOVE %n", g.Stamp)
 		stuck = append(stuck, ddb.TransactWriteItem{Update: &ddb.Update{
-			TableName: &a.table, Key: a.itemKey(key), UpdateExpression: &remove, ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+			TableName: &a.tables.Table, Key: a.tables.ItemKey(key), UpdateExpression: &remove, ConditionExpression: &condition,
+			ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
 		}})
 	}
 	return highest + 1, stuck, err
@@ -155,17 +141,15 @@ func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
 	if r.Suspect.Kind == drift.Claims {
 		attribute = "sources"
 	}
-	c := newExpression()
-	condition, changes := whole(c.sameAs(s.rows[key], "changes")), countOf(s.rows[key]["changes"])
-	update := c.sprintf("SET %n = %v", "changes", numberValue(max(changes+1, ahead)))
+	c := table.NewExpression()
+	condition, changes := table.Whole(c.SameAs(s.rows[key], "changes")), state.CountOf(s.rows[key]["changes"])
+	update := c.Format("SET %n = %v", "changes", table.Number(max(changes+1, ahead)))
 	if len(r.Fix.Should) > 0 {
-		update += c.sprintf(", %n = %v REMOVE %n", attribute, &ddb.AttributeValueMemberSS{Value: r.Fix.Should}, "listed")
+		update += c.Format(", %n = %v REMOVE %n", attribute, &ddb.AttributeValueMemberSS{Value: r.Fix.Should}, "listed")
 	} else {
-		update += " REMOVE " + c.list([]string{attribute, "listed"})
+		update += " REMOVE " + c.List([]string{attribute, "listed"})
 	}
-	items := []ddb.TransactWriteItem{a.mendRow(key, update, condition, c), {Delete: &ddb.Delete{
-		TableName: &a.stateTable, Key: s.rowsOf(r.Suspect)[1].attributes(),
-	}}}
+	items := []ddb.TransactWriteItem{a.tables.UpdatePart(key, update, condition, c), a.tables.DeletePart(s.rowsOf(r.Suspect)[1], "", table.NewExpression())}
 	for _, member := range s.membersOf(r.Suspect)[:min(setChecksMax, len(s.membersOf(r.Suspect)))] {
 		check, err := s.entryCheck(change.ParseKey(member))
 		if err != nil {
@@ -173,24 +157,21 @@ func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
 		}
 		items = append(items, check)
 	}
-	return a.mended(a.transact(ctx, "mending "+key.partition, []string{r.Suspect.Rule}, items))
+	return a.mended(a.tables.Transact(ctx, "mending "+key.Partition, []string{r.Suspect.Rule}, items))
 }
 
 // entryCheck checks that a ledger entry is as it was read.
 func (s *auditRead) entryCheck(item change.Key) (ddb.TransactWriteItem, error) {
-	key := entryKey(item)
-	ent, err := s.readEntry(s.rows[key])
-	c := newExpression()
-	condition := c.entryIs(ent)
-	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-		TableName: &s.stateTable, Key: key.attributes(), ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}, err
+	key := state.EntryKey(item)
+	ent, err := state.ReadEntry(s.planner, s.rows[key])
+	c := table.NewExpression()
+	condition := state.EntryIs(c, ent)
+	return s.tables.CheckPart(key, condition, c), err
 }
 
 // setShownAhead is a count of changes with which no stamp is as high as what is shown by it next.
 func (a *Audit) setShownAhead(ctx context.Context, r drift.Reading) (int64, error) {
-	items, err := a.readItems(ctx, "reading what goes by a set", r.Fix.Keys)
+	items, err := a.tables.ReadItems(ctx, "reading what goes by a set", r.Fix.Keys)
 	if err != nil {
 		return 0, err
 	}
@@ -228,9 +209,9 @@ func (a *Audit) PruneReference(ctx context.Context, r drift.Reading) (bool, erro
 		return false, nil
 	}
 	key := s.rowsOf(r.Suspect)[0]
-	c := newExpression()
-	condition := whole(c.sameAs(s.rows[key], "at"))
-	return true, a.deleteState(ctx, r.Suspect.Rule, "pruning a reference", key, condition, c)
+	c := table.NewExpression()
+	condition := table.Whole(c.SameAs(s.rows[key], "at"))
+	return true, a.tables.DeleteState(ctx, r.Suspect.Rule, "pruning a reference", key, condition, c)
 }
 
 // DropTorn deletes a parent's position that no fan-out would ever be higher than,
@@ -243,7 +224,7 @@ func (a *Audit) DropTorn(ctx context.Context, r drift.Reading) (bool, error) {
 		return false, err
 	}
 	key := s.rowsOf(r.Suspect)[0]
-	c := newExpression()
-	condition := whole(c.sameAs(s.rows[key], "at", "rule", "parent", "refill", "changes"))
-	return true, a.deleteState(ctx, r.Suspect.Rule, "dropping a torn row of "+r.Suspect.Item.String(), key, condition, c)
+	c := table.NewExpression()
+	condition := table.Whole(c.SameAs(s.rows[key], "at", "rule", "parent", "refill", "changes"))
+	return true, a.tables.DeleteState(ctx, r.Suspect.Rule, "dropping a torn row of "+r.Suspect.Item.String(), key, condition, c)
 }

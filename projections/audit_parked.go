@@ -10,9 +10,10 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
-	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // judgeParked compares what is parked of an (item, rule) with what the item asks for.
@@ -30,13 +31,13 @@ func (s *auditRead) judgeParked(sus drift.Suspect) drift.Reading {
 func (s *auditRead) parkingAsked(sus drift.Suspect) string {
 	b := s.planner.ByID(sus.Rule)
 	if b != nil && b.Rule.MakesItems() && b.Rule.Target.HasKey(sus.Item) {
-		if s.askedFor(b, sus) && plan.PlaceOf(b, sus.Item, image(s.items[sus.Item])) == plan.PlaceOccupied {
+		if s.askedFor(b, sus) && plan.PlaceOf(b, sus.Item, table.Image(s.items[sus.Item])) == plan.PlaceOccupied {
 			return plan.OccupiedCode
 		}
 		return ""
 	}
-	if b == nil || !copies.Is(b.Rule) {
-		if f := s.planner.EffectsOf(sus.Item, image(s.items[sus.Item]))[sus.Rule]; f.Kind == plan.Parked {
+	if b == nil || !b.Rule.HasParent() {
+		if f := s.planner.EffectsOf(sus.Item, table.Image(s.items[sus.Item]))[sus.Rule]; f.Kind == plan.Parked {
 			return f.Parked.Code
 		}
 		return ""
@@ -51,12 +52,12 @@ func (s *auditRead) parkingAsked(sus drift.Suspect) string {
 func (s *auditRead) askedFor(b *plan.Binding, sus drift.Suspect) bool {
 	return slices.ContainsFunc(s.sourcesOf(sus), func(text string) bool {
 		source := change.ParseKey(text)
-		f := s.planner.EffectsOf(source, image(s.items[source]))[b.ID]
+		f := s.planner.EffectsOf(source, table.Image(s.items[source]))[b.ID]
 		return f.Kind == plan.Mirrored && f.Target == sus.Item
 	})
 }
 
-// childOf is a suspect as an item and the copy rule of which it may be a child.
+// ReferenceChild is a suspect as an item and the copy rule of which it may be a child.
 func (s *auditRead) childOf(sus drift.Suspect) plan.ItemRule {
 	return plan.ItemRule{Binding: s.planner.ByID(sus.Rule), Key: sus.Item}
 }
@@ -70,16 +71,13 @@ func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) 
 	if err != nil || again[0].State != r.State {
 		return false, err
 	}
-	key, c := s.rowsOf(r.Suspect)[0], newExpression()
-	condition := whole(c.sameAs(s.rows[key], "parking", "code"))
-	items := []ddb.TransactWriteItem{{Delete: &ddb.Delete{
-		TableName: &a.stateTable, Key: key.attributes(), ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}}
+	key, c := s.rowsOf(r.Suspect)[0], table.NewExpression()
+	condition := table.Whole(c.SameAs(s.rows[key], "parking", "code"))
+	items := []ddb.TransactWriteItem{a.tables.DeletePart(key, condition, c)}
 	child := s.childOf(r.Suspect)
 	switch {
-	case child.Binding == nil || !copies.Is(child.Rule):
-		ent, err := s.readEntry(s.rows[entryKey(r.Suspect.Item)])
+	case child.Binding == nil || !child.Rule.HasParent():
+		ent, err := state.ReadEntry(s.planner, s.rows[state.EntryKey(r.Suspect.Item)])
 		if err != nil || ent != nil && ent.Effects[r.Suspect.Rule].Kind == plan.Parked {
 			return false, err // the entry comes first
 		}
@@ -88,8 +86,8 @@ func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) 
 			return false, err
 		}
 		items = append(items, check)
-	case a.canExist(r.Suspect.Item):
+	case a.tables.CanExist(r.Suspect.Item):
 		items = append(items, a.stillNamed(child, s.items[r.Suspect.Item]))
 	}
-	return a.mended(a.transact(ctx, "clearing what is parked of "+r.Suspect.Item.String(), []string{r.Suspect.Rule}, items))
+	return a.mended(a.tables.Transact(ctx, "clearing what is parked of "+r.Suspect.Item.String(), []string{r.Suspect.Rule}, items))
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -30,7 +32,7 @@ func (a *Audit) Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Rea
 func readChunks(ctx context.Context, suspects []drift.Suspect, read func(context.Context, []drift.Suspect) ([]drift.Reading, error)) ([]drift.Reading, error) {
 	chunks := slices.Collect(slices.Chunk(suspects, auditAtOnce))
 	readings := make([][]drift.Reading, len(chunks))
-	err := each(ctx, len(chunks), func(ctx context.Context, i int) (err error) {
+	err := table.Each(ctx, len(chunks), func(ctx context.Context, i int) (err error) {
 		readings[i], err = read(ctx, chunks[i])
 		return err
 	})
@@ -38,21 +40,21 @@ func readChunks(ctx context.Context, suspects []drift.Suspect, read func(context
 }
 
 func (a *Audit) newRead() *auditRead {
-	return &auditRead{Audit: a, rows: map[stateKey]row{}, items: map[change.Key]change.Item{}}
+	return &auditRead{Audit: a, rows: map[table.Key]table.Row{}, items: map[change.Key]change.Item{}}
 }
 
 // auditRead is what was read for some suspects.
 type auditRead struct {
 	*Audit
-	rows  map[stateKey]row
+	rows  map[table.Key]table.Row
 	items map[change.Key]change.Item
 }
 
-func (s *auditRead) fetchRows(ctx context.Context, keys []stateKey) error {
-	if len(keys) == 0 || s.incarnation == "" { // of a table without a registry there is nothing to read
+func (s *auditRead) fetchRows(ctx context.Context, keys []table.Key) error {
+	if len(keys) == 0 || s.planner.Incarnation == "" { // of a table without a registry there is nothing to read
 		return nil
 	}
-	found, err := s.readState(ctx, "reading the state of suspects", keys)
+	found, err := s.tables.ReadState(ctx, "reading the state of suspects", keys)
 	for k, r := range found {
 		s.rows[k] = r
 	}
@@ -60,11 +62,11 @@ func (s *auditRead) fetchRows(ctx context.Context, keys []stateKey) error {
 }
 
 func (s *auditRead) fetchItems(ctx context.Context, keys []change.Key) error {
-	keys = slices.DeleteFunc(keys, func(k change.Key) bool { return !s.canExist(k) })
+	keys = slices.DeleteFunc(keys, func(k change.Key) bool { return !s.tables.CanExist(k) })
 	if len(keys) == 0 {
 		return nil
 	}
-	found, err := s.readItems(ctx, "reading suspects", keys)
+	found, err := s.tables.ReadItems(ctx, "reading suspects", keys)
 	for k, it := range found {
 		s.items[k] = it
 	}
@@ -72,7 +74,7 @@ func (s *auditRead) fetchItems(ctx context.Context, keys []change.Key) error {
 }
 
 func (s *auditRead) read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
-	var rows, more []stateKey
+	var rows, more []table.Key
 	var items, parents []change.Key
 	for _, sus := range suspects {
 		rows = append(rows, s.rowsOf(sus)...)
@@ -84,7 +86,7 @@ func (s *auditRead) read(ctx context.Context, suspects []drift.Suspect) ([]drift
 		items = append(items, s.itemsOf(sus)...)
 		if sus.Kind == drift.Claims || sus.Kind == drift.Locator {
 			for _, member := range s.membersOf(sus) {
-				more = append(more, entryKey(change.ParseKey(member)))
+				more = append(more, state.EntryKey(change.ParseKey(member)))
 			}
 		}
 	}
@@ -112,28 +114,28 @@ func (s *auditRead) read(ctx context.Context, suspects []drift.Suspect) ([]drift
 }
 
 // rowsOf are the rows to be read first.
-func (s *auditRead) rowsOf(sus drift.Suspect) []stateKey {
+func (s *auditRead) rowsOf(sus drift.Suspect) []table.Key {
 	b := s.planner.ByID(sus.Rule)
 	switch sus.Kind {
 	case drift.Entry:
-		return []stateKey{entryKey(sus.Item)}
+		return []table.Key{state.EntryKey(sus.Item)}
 	case drift.Claims:
-		return []stateKey{claimsKey(b, sus.Item), parkedKey(contestedOf(sus).RowID())}
+		return []table.Key{state.ClaimsKey(b, sus.Item), state.ParkedKey(contestedOf(sus).RowID())}
 	case drift.Locator:
 		locator, _ := plan.LocatorIn(sus.Rule)
-		return []stateKey{locatorKey(locator, sus.Group), parkedKey(contestedOf(sus).RowID())}
+		return []table.Key{state.LocatorKey(locator, sus.Group), state.ParkedKey(contestedOf(sus).RowID())}
 	case drift.Position:
-		return []stateKey{parentKey(b, sus.Item)}
+		return []table.Key{state.ParentKey(b, sus.Item)}
 	case drift.Task:
-		return []stateKey{{tasksPartition, sus.Group}}
+		return []table.Key{{Partition: state.TasksPartition, Sort: sus.Group}}
 	case drift.Parked:
-		keys := []stateKey{parkedKey(parkedID(sus.Rule, sus.Item)), entryKey(sus.Item)}
+		keys := []table.Key{state.ParkedKey(state.ParkedID(sus.Rule, sus.Item)), state.EntryKey(sus.Item)}
 		if b != nil && b.Rule.MakesItems() {
 			keys = append(keys, s.claimsOf(sus.Item)...)
 		}
 		return keys
 	case drift.Reference:
-		return []stateKey{referenceKey(b, change.ParseKey(sus.Group), sus.Item)}
+		return []table.Key{state.ReferenceKey(b, change.ParseKey(sus.Group), sus.Item)}
 	case drift.Mirror:
 		return s.claimsOf(sus.Item)
 	}
@@ -146,12 +148,12 @@ func contestedOf(sus drift.Suspect) audit.ContestedTarget {
 }
 
 // claimsOf are the rows that name the sources of an item at a mirror's key, or what is in force of its one source.
-func (s *auditRead) claimsOf(target change.Key) (keys []stateKey) {
+func (s *auditRead) claimsOf(target change.Key) (keys []table.Key) {
 	for _, b := range s.mirrorRules(target) {
 		if source, ok := b.Rule.SourceKey(target); ok {
-			keys = append(keys, entryKey(source))
+			keys = append(keys, state.EntryKey(source))
 		} else if b.Claimed() {
-			keys = append(keys, claimsKey(b, target))
+			keys = append(keys, state.ClaimsKey(b, target))
 		}
 	}
 	return keys
@@ -180,7 +182,7 @@ func (s *auditRead) itemsOf(sus drift.Suspect) []change.Key {
 func (s *auditRead) mirrorRules(target change.Key) []*plan.Binding {
 	var all []*plan.Binding
 	for _, r := range s.planner.Set.Rules {
-		if b := s.planner.Of(r); b.Rule.MakesItems() && r.Target.HasKey(target) && s.auditor.Judges(b.ID) {
+		if b := s.planner.Of(r); r.MakesItems() && r.Target.HasKey(target) && s.auditor.Judges(b.ID) {
 			all = append(all, b)
 		}
 	}
@@ -195,7 +197,7 @@ func (s *auditRead) sourcesOf(sus drift.Suspect) []string {
 		if source, ok := b.Rule.SourceKey(sus.Item); ok {
 			sources = append(sources, source.String())
 		} else if b.Claimed() {
-			sources = append(sources, textsOf(s.rows[claimsKey(b, sus.Item)]["sources"])...)
+			sources = append(sources, table.TextsOf(s.rows[state.ClaimsKey(b, sus.Item)]["sources"])...)
 		}
 	}
 	slices.Sort(sources)
@@ -215,9 +217,9 @@ func (s *auditRead) setOf(sus drift.Suspect) []string {
 		return nil
 	}
 	if sus.Kind == drift.Claims {
-		return textsOf(r["sources"])
+		return table.TextsOf(r["sources"])
 	}
-	return textsOf(r["items"])
+	return table.TextsOf(r["items"])
 }
 
 // reference is the parent that a child that was read refers to. readable is

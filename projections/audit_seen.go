@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 )
 
 // auditSeen collects what an audit reports beside drift: how many items are of each entity, and the
@@ -63,16 +64,16 @@ func (a *Audit) addPointed(p audit.Pointed) {
 
 // LookForTargets returns, by rule, at which targets that do not exist sources point. It looks at
 // about a thousand of each rule once more: the scan may have passed them before they came.
-func (a *Audit) LookForTargets(ctx context.Context) ([]MissingTargets, error) {
+func (a *Audit) LookForTargets(ctx context.Context) ([]state.MissingTargets, error) {
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
-	var all []MissingTargets
+	var all []state.MissingTargets
 	for id, t := range a.seen.targets {
 		b := a.planner.ByID(id)
 		if b == nil || t.targets == 0 {
 			continue
 		}
-		m := MissingTargets{Rule: b.Rule.Name, Entity: targetEntity(b.Rule).Name}
+		m := state.MissingTargets{Rule: b.Rule.Name, Entity: targetEntity(b.Rule).Name}
 		if b.Rule.ByUnique {
 			m.Unique = b.Rule.Target.Unique
 		} else if err := a.lookAgain(ctx, b, t, &m); err != nil {
@@ -91,7 +92,7 @@ func (a *Audit) LookForTargets(ctx context.Context) ([]MissingTargets, error) {
 }
 
 // lookAgain takes targets out that exist by now, and looks for keys in another letter case.
-func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets, m *MissingTargets) error {
+func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets, m *state.MissingTargets) error {
 	asked := slices.Sorted(maps.Keys(t.held))
 	there, err := a.existing(ctx, b, asked)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // groupOf is the aggregate that a suspect is about.
@@ -41,8 +43,8 @@ func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int
 // auditTotal is an aggregate's accumulators added up, but for those that are torn.
 type auditTotal struct {
 	total
-	rows map[stateKey]row
-	torn []stateKey
+	rows map[table.Key]table.Row
+	torn []table.Key
 }
 
 func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[plan.GroupRef]auditTotal, error) {
@@ -53,20 +55,20 @@ func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[pla
 		}
 	}
 	totals := map[plan.GroupRef]auditTotal{}
-	if a.incarnation == "" || len(groups) == 0 {
+	if a.planner.Incarnation == "" || len(groups) == 0 {
 		return totals, nil
 	}
-	rows, err := a.readState(ctx, "reading accumulators", totalKeys(groups))
+	rows, err := a.tables.ReadState(ctx, "reading accumulators", totalKeys(groups))
 	for _, g := range groups {
 		totals[g] = auditTotalOf(g, rows)
 	}
 	return totals, err
 }
 
-func auditTotalOf(g plan.GroupRef, rows map[stateKey]row) auditTotal {
+func auditTotalOf(g plan.GroupRef, rows map[table.Key]table.Row) auditTotal {
 	t := auditTotal{rows: rows}
 	for suffix := range g.Suffixes {
-		key := accumulatorKey(g, suffix)
+		key := state.AccumulatorKey(g, suffix)
 		if r, ok := rows[key]; ok && audit.TornSum(attributes.ItemFromTable(r)) {
 			t.torn = append(t.torn, key)
 		}
@@ -74,7 +76,7 @@ func auditTotalOf(g plan.GroupRef, rows map[stateKey]row) auditTotal {
 	if len(t.torn) > 0 {
 		rows = maps.Clone(rows)
 		for _, key := range t.torn { // it holds nothing that counts
-			rows[key] = row{"value": numberValue(0), "operations": numberValue(countOf(rows[key]["operations"]))}
+			rows[key] = table.Row{"value": table.Number(0), "operations": table.Number(state.CountOf(rows[key]["operations"]))}
 		}
 	}
 	t.total = addUp(g, rows)
@@ -180,7 +182,7 @@ func (s *auditRead) shower(b *plan.Binding, sus drift.Suspect, t auditTotal) cha
 		return first
 	}
 	for _, key := range rivals(sus, t) {
-		f := s.planner.EffectsOf(key, image(s.items[key]))[plan.LocatorID(b.Locator)]
+		f := s.planner.EffectsOf(key, table.Image(s.items[key]))[plan.LocatorID(b.Locator)]
 		if f.Kind == plan.Located && f.Value == sus.Group && key.String() < first.String() {
 			first = key
 		}
@@ -195,7 +197,7 @@ func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t auditT
 	}
 	f := drift.Finding{
 		Rule: b.Rule.Name, Kind: drift.Sum, What: drift.Wrong, Group: reading.Suspect.Group, Attribute: b.Rule.Writes[0],
-		Expected: sum, Found: t.value.String(), WriteUnits: transactionUnitsMin,
+		Expected: sum, Found: t.value.String(), WriteUnits: table.TransactionUnitsMin,
 	}
 	if len(t.targets) > 0 {
 		f.Item = t.targets[0]

@@ -188,8 +188,8 @@ func TestExactCapacityOfCounting(t *testing.T) {
 	ctx := t.Context()
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: &table, BillingMode: ddb.BillingModePayPerRequest,
-		KeySchema:            []ddb.KeySchemaElement{{AttributeName: ptr("pk"), KeyType: ddb.KeyTypeHash}, {AttributeName: ptr("sk"), KeyType: ddb.KeyTypeRange}},
-		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: ptr("pk"), AttributeType: ddb.ScalarAttributeTypeS}, {AttributeName: ptr("sk"), AttributeType: ddb.ScalarAttributeTypeS}},
+		KeySchema:            []ddb.KeySchemaElement{{AttributeName: new("pk"), KeyType: ddb.KeyTypeHash}, {AttributeName: new("sk"), KeyType: ddb.KeyTypeRange}},
+		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: new("pk"), AttributeType: ddb.ScalarAttributeTypeS}, {AttributeName: new("sk"), AttributeType: ddb.ScalarAttributeTypeS}},
 	})
 	if err != nil {
 		t.Fatal(err)

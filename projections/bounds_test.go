@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -47,8 +48,8 @@ rules:
   pages:  { count: Page, as: Folder.pages }
 `)
 	e := w.seeded()
-	long := strings.Repeat("p", sortBytesMax-2)
-	wide := strings.Repeat("t", partitionBytesMax-2)
+	long := strings.Repeat("p", table.SortBytesMax-2)
+	wide := strings.Repeat("t", table.PartitionBytesMax-2)
 	w.put(change.Item{"pk": s("SITE#1"), "sk": s("F#" + long), "title": s("A")})
 	w.put(change.Item{"pk": s("T#" + wide), "sk": s("META"), "title": s("A")})
 	w.put(change.Item{"pk": s("SITE#1"), "sk": s("F#x"), "title": s("X")})

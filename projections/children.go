@@ -10,6 +10,9 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
+	"github.com/dynamill/dynamill/projections/internal/target"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -42,8 +45,8 @@ func (w *work) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, cop
 // markSettled finds children, filled without a record, whose reference or parking
 // stands already: putting it again would change nothing.
 func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, copies.Fill]) error {
-	at := map[plan.ItemRule]stateKey{}
-	var keys []stateKey
+	at := map[plan.ItemRule]table.Key{}
+	var keys []table.Key
 	for _, id := range ids {
 		f := children.Of(id)
 		if !f.Position.IsZero() || f.Repark || f.WasBad {
@@ -51,9 +54,9 @@ func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *p
 		}
 		switch {
 		case f.Bad != nil:
-			at[id] = parkedKey(parkedID(id.ID, id.Key))
+			at[id] = state.ParkedKey(state.ParkedID(id.ID, id.Key))
 		case f.Refers && !id.Rule.Collection:
-			at[id] = referenceKey(id.Binding, f.Parent, id.Key)
+			at[id] = state.ReferenceKey(id.Binding, f.Parent, id.Key)
 		default:
 			continue
 		}
@@ -62,10 +65,10 @@ func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *p
 	if len(keys) == 0 {
 		return nil
 	}
-	rows, err := w.readState(ctx, "reading references", keys)
+	rows, err := w.tables.ReadState(ctx, "reading references", keys)
 	for id, key := range at {
 		if f := children.Of(id); rows[key] != nil {
-			f.Settled = f.Bad == nil || textOf(rows[key]["code"]) == f.Bad.Code
+			f.Settled = f.Bad == nil || table.TextOf(rows[key]["code"]) == f.Bad.Code
 		}
 	}
 	return err
@@ -73,7 +76,7 @@ func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *p
 
 // onChildren takes one step with several children at once.
 func (w *work) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, copies.Fill], step func(context.Context, plan.ItemRule, *copies.Fill) error) {
-	errs := every(ctx, len(ids), func(ctx context.Context, i int) error {
+	errs := table.Every(ctx, len(ids), func(ctx context.Context, i int) error {
 		return step(ctx, ids[i], children.Of(ids[i]))
 	})
 	for i, err := range errs {
@@ -96,14 +99,14 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *copies.Fill) er
 		return nil
 	}
 	at := plan.VersionAt(id.Epoch, f.Position)
-	key := referenceKey(id.Binding, f.Parent, id.Key)
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", "at", textValue(string(at)))
-	if key.sort != id.Key.String() {
-		set += c.sprintf(", %n = %v", "child", textValue(id.Key.String()))
+	key := state.ReferenceKey(id.Binding, f.Parent, id.Key)
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "at", table.Text(string(at)))
+	if key.Sort != id.Key.String() {
+		set += c.Format(", %n = %v", "child", table.Text(id.Key.String()))
 	}
-	condition := c.copiedBefore(id.Binding, "<", at)
-	_, err := e.update(ctx, id.ID, "putting a reference to "+f.Parent.String(), e.stateUpdate(key, set, condition, c))
+	condition := state.CopiedBefore(c, id.Binding, "<", at)
+	_, err := e.tables.Update(ctx, id.ID, "putting a reference to "+f.Parent.String(), e.tables.StateUpdate(key, set, condition, c))
 	return err
 }
 
@@ -112,31 +115,31 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *copies.Fill) er
 // check that it is so, for a write that is late must not park what a good
 // record has cleared, nor the other way round.
 func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *copies.Fill) error {
-	return contend(ctx, "parking or clearing "+id.Key.String(), func() (round, error) {
-		items, err := e.readItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
+	return table.Contend(ctx, "parking or clearing "+id.Key.String(), func() (table.Round, error) {
+		items, err := e.tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		if err != nil {
-			return lost, err
+			return table.Lost, err
 		}
 		child := items[id.Key]
-		pid := parkedID(id.ID, id.Key)
-		write := ddb.TransactWriteItem{Delete: &ddb.Delete{TableName: &e.stateTable, Key: parkedKey(pid).attributes()}}
+		pid := state.ParkedID(id.ID, id.Key)
+		write := e.tables.DeletePart(state.ParkedKey(pid), "", table.NewExpression())
 		bad := e.badChild(id, child)
 		if bad != nil {
-			write = ddb.TransactWriteItem{Put: &ddb.Put{TableName: &e.stateTable, Item: e.parkedRow(pid, id.ID, id.Key, f.Position, bad)}}
+			write = e.tables.PutPart(e.parkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
 		}
-		err = e.transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID}, []ddb.TransactWriteItem{write, e.stillNamed(id, child)})
+		err = e.tables.Transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID}, []ddb.TransactWriteItem{write, e.stillNamed(id, child)})
 		if err == nil && bad != nil {
 			e.noteParked(ctx, id.ID, id.Key, bad)
 		}
 		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) {
-			return lost, nil
+			return table.Lost, nil
 		}
-		return settled, err
+		return table.Settled, err
 	})
 }
 
 // badChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
-func (rd *reader) badChild(id plan.ItemRule, child change.Item) *rules.ItemError {
+func (rd *ruleReader) badChild(id plan.ItemRule, child change.Item) *rules.ItemError {
 	if child == nil {
 		return nil
 	}
@@ -149,22 +152,22 @@ func (rd *reader) badChild(id plan.ItemRule, child change.Item) *rules.ItemError
 }
 
 // stillNamed checks that an item names its entity and its parent as it did when it was read.
-func (rd *reader) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
-	c := newExpression()
-	condition := c.sprintf("attribute_not_exists(%n)", rd.partitionKey)
+func (rd *ruleReader) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	condition := c.Format("attribute_not_exists(%n)", rd.reader.PartitionKey)
 	if seen != nil {
-		condition = c.sprintf("attribute_exists(%n)", rd.partitionKey)
+		condition = c.Format("attribute_exists(%n)", rd.reader.PartitionKey)
 		names := slices.Clone(id.Rule.JoinReads)
 		for _, eq := range id.Rule.Target.Equals {
 			names = append(names, eq.Attribute)
 		}
 		for _, name := range names {
-			condition += c.same(name, seen.Lookup(name))
+			condition += c.Same(name, seen.Lookup(name))
 		}
 	}
 	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-		TableName: &rd.table, Key: rd.itemKey(id.Key), ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		TableName: &rd.reader.Table, Key: rd.reader.ItemKey(id.Key), ConditionExpression: &condition,
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
 	}}
 }
 
@@ -188,9 +191,9 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *copies.Fill
 		if id.Rule.Collection {
 			continue
 		}
-		c := newExpression()
-		condition := c.sprintf("%n < %v", "at", textValue(string(plan.VersionAt(id.Epoch, f.Position))))
-		if err := e.deleteState(ctx, id.ID, "dropping a reference to "+parent.String(), referenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
+		c := table.NewExpression()
+		condition := c.Format("%n < %v", "at", table.Text(string(plan.VersionAt(id.Epoch, f.Position))))
+		if err := e.tables.DeleteState(ctx, id.ID, "dropping a reference to "+parent.String(), state.ReferenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
 			return err
 		}
 	}
@@ -199,32 +202,30 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *copies.Fill
 
 // fillChunk reads positions and children, then parents, then writes.
 func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.Asked[plan.ItemRule, copies.Fill]) error {
-	return contend(ctx, "filling children", func() (round, error) {
+	return table.Contend(ctx, "filling children", func() (table.Round, error) {
 		if len(open) == 0 {
-			return settled, nil
+			return table.Settled, nil
 		}
-		var positions []stateKey
+		var positions []table.Key
 		var keys, parents []change.Key
 		for _, id := range open {
-			positions = append(positions, parentKey(id.Binding, children.Of(id).Parent))
+			positions = append(positions, state.ParentKey(id.Binding, children.Of(id).Parent))
 			keys = append(keys, id.Key)
 			parents = append(parents, children.Of(id).Parent)
 		}
-		found, err := w.read(ctx, "reading children and their parents' positions",
-			wanted{w.stateTable, stateKeys(positions)}, wanted{w.table, w.itemKeys(keys)})
+		items, at, err := w.tables.ReadBoth(ctx, "reading children and their parents' positions", keys, positions)
 		if err != nil {
-			return lost, err
+			return table.Lost, err
 		}
-		at, items := byStateKey(found[w.stateTable]), w.byItemKey(found[w.table])
-		sources, err := w.readItems(ctx, "reading parents", parents)
+		sources, err := w.tables.ReadItems(ctx, "reading parents", parents)
 		if err != nil {
-			return lost, err
+			return table.Lost, err
 		}
 		again := make([]bool, len(open))
-		errs := every(ctx, len(open), func(ctx context.Context, i int) (err error) {
+		errs := table.Every(ctx, len(open), func(ctx context.Context, i int) (err error) {
 			id, f := open[i], children.Of(open[i])
-			v := copiedAt(id.Binding, at[parentKey(id.Binding, f.Parent)])
-			again[i], err = w.fillChild(ctx, id, f, items[id.Key], image(w.parentItem(id.Binding, f.Parent, sources)), v)
+			v := state.CopiedAt(id.Binding, at[state.ParentKey(id.Binding, f.Parent)])
+			again[i], err = w.fillChild(ctx, id, f, items[id.Key], table.Image(w.parentItem(id.Binding, f.Parent, sources)), v)
 			return err
 		})
 		var rest []plan.ItemRule
@@ -235,12 +236,12 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 			}
 		}
 		open = rest
-		return settledIf(len(open) == 0), nil
+		return table.SettledIf(len(open) == 0), nil
 	})
 }
 
 // parentItem is the parent, provided that the item under its key is of the parent's entity.
-func (rd *reader) parentItem(b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
+func (rd *ruleReader) parentItem(b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
 	it, ok := items[key]
 	if !ok {
 		return nil
@@ -257,7 +258,7 @@ func (rd *reader) parentItem(b *plan.Binding, key change.Key, items map[change.K
 // position writes, and no fill has the version of another. It reports true if
 // the child moved meanwhile.
 func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *copies.Fill, child change.Item, parent change.Image, at plan.Version) (bool, error) {
-	if !w.refersTo(parentWrite{b: id.Binding, parent: f.Parent}, id.Key, image(child)) {
+	if !w.refersTo(parentWrite{b: id.Binding, parent: f.Parent}, id.Key, table.Image(child)) {
 		f.Stray = true // a later record of the child says so
 		return false, nil
 	}
@@ -270,7 +271,7 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *copies.Fill, 
 		at = plan.VersionAt(id.Epoch, change.Position{})
 	}
 	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.Rederived(1), values: copies.Of(id.Rule).Given(parent)}
-	context := plan.StampContext(w.incarnation, id.Key, f.Parent.String())
+	context := plan.StampContext(w.planner.Incarnation, id.Key, f.Parent.String())
 	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
 		if digest := id.Family.Digest(pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
 			return false, nil // it has what the parent says
@@ -282,29 +283,29 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *copies.Fill, 
 	}
 	f.Contested = false
 	ended, _, err := w.writeCopies(ctx, pw, id.Key, child)
-	return ended == raceLost && err == nil, err
+	return ended == target.RaceLost && err == nil, err
 }
 
 // writeChild writes a parent's state on a child that was read, trying again
 // with the child as it is as often as it moves. It reports whether the child refers to the parent.
 func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (refers bool, err error) {
-	err = contend(ctx, "copying to "+key.String(), func() (round, error) {
+	err = table.Contend(ctx, "copying to "+key.String(), func() (table.Round, error) {
 		if refers = e.refersTo(pw, key, child); !refers {
-			return settled, nil
+			return table.Settled, nil
 		}
-		context := plan.StampContext(e.incarnation, key, pw.parent.String())
+		context := plan.StampContext(e.planner.Incarnation, key, pw.parent.String())
 		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) {
-			return settled, nil // a later state of the parent is there already
+			return table.Settled, nil // a later state of the parent is there already
 		}
 		ended, standing, err := e.writeCopies(ctx, pw, key, child)
 		child = standing
-		return settledIf(ended != raceLost), err
+		return table.SettledIf(ended != target.RaceLost), err
 	})
 	return refers, err
 }
 
 // refersTo reports whether an item is a child of the parent.
-func (rd *reader) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
+func (rd *ruleReader) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
 	if child == nil {
 		return false
 	}
@@ -318,13 +319,13 @@ func (rd *reader) refersTo(pw parentWrite, key change.Key, child change.Image) b
 
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
 // moved since it was read, standing is the child as it is.
-func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended outcome, standing change.Image, err error) {
-	s := plan.Stamp{Context: plan.StampContext(e.incarnation, key, pw.parent.String()), Version: pw.version, Digest: pw.b.Family.Digest(pw.values)}
+func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome, standing change.Image, err error) {
+	s := plan.Stamp{Context: plan.StampContext(e.planner.Incarnation, key, pw.parent.String()), Version: pw.version, Digest: pw.b.Family.Digest(pw.values)}
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
-		return written, nil, nil
+		return target.Written, nil, nil
 	}
-	ended, standing, err = e.writeTarget(ctx, e.copyWrite(pw, key, child, s))
-	if ended == written {
+	ended, standing, err = e.targets.Write(ctx, e.copyWrite(pw, key, child, s))
+	if ended == target.Written {
 		e.counters.Copies.Add(1)
 	}
 	return ended, standing, err
@@ -333,29 +334,29 @@ func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key
 // strip takes copies and stamp off a child that refers to no parent, if that is still so.
 func (e *Engine) strip(ctx context.Context, id plan.ItemRule) error {
 	doing := "taking copies off " + id.Key.String()
-	return contend(ctx, doing, func() (round, error) {
-		items, err := e.readItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
+	return table.Contend(ctx, doing, func() (table.Round, error) {
+		items, err := e.tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		child := items[id.Key]
 		if err != nil || child == nil {
-			return settled, err
+			return table.Settled, err
 		}
 		m, ok := e.planner.Set.Identify(id.Key, child)
 		if !ok || m.Entity != id.Rule.Target {
-			return settled, nil
+			return table.Settled, nil
 		}
 		if _, refers, err := id.Rule.ParentKey(&m, child); refers || err != nil {
-			return settled, nil
+			return table.Settled, nil
 		}
 		names := slices.DeleteFunc(append(slices.Clone(id.Rule.Writes), id.Stamp), func(name string) bool {
 			return child.Lookup(name).Kind() == change.KindAbsent
 		})
 		if len(names) == 0 {
-			return settled, nil
+			return table.Settled, nil
 		}
-		t := onTarget(id.Binding, doing, id.Key)
-		t.takeOff(names...)
+		t := target.On(id.Binding, doing, id.Key)
+		t.TakeOff(names...)
 		e.unmoved(t, child)
-		ended, _, err := e.writeTarget(ctx, t)
-		return settledIf(ended != raceLost), err
+		ended, _, err := e.targets.Write(ctx, t)
+		return table.SettledIf(ended != target.RaceLost), err
 	})
 }

@@ -3,7 +3,6 @@ package projections
 import (
 	"context"
 	"errors"
-	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -12,6 +11,8 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // Where a mirror's target does not determine its source, several sources may
@@ -23,36 +24,24 @@ import (
 
 // claimSet is a target's claims item as it was read.
 type claimSet struct {
-	sources []string // Key.String() of each, sorted
-	changes int64    // raised with every change; 0 if there is no item
-	expired string   // digest of the content that DynamoDB's time to live deleted
-	parked  bool     // the rule is parked on the target
-	listed  bool     // the target is listed as contested
-}
-
-func (cs claimSet) winner() string {
-	if len(cs.sources) == 0 {
-		return ""
-	}
-	return cs.sources[0]
+	state.Set
+	parked bool // the rule is parked on the target
 }
 
 func (e *Engine) readClaims(ctx context.Context, b *plan.Binding, target change.Key) (claimSet, error) {
-	key, parked := claimsKey(b, target), parkedKey(parkedID(b.ID, target))
-	keys := []stateKey{key}
+	key, parked := state.ClaimsKey(b, target), state.ParkedKey(state.ParkedID(b.ID, target))
+	keys := []table.Key{key}
 	if len(b.Rule.Target.Equals) > 0 { // otherwise no item there is of another entity
 		keys = append(keys, parked)
 	}
-	rows, err := e.readState(ctx, "reading the claims of "+target.String(), keys)
+	rows, err := e.tables.ReadState(ctx, "reading the claims of "+target.String(), keys)
 	if err != nil {
 		return claimSet{}, err
 	}
 	if audit.TornSet(attributes.ItemFromTable(rows[key])) {
-		return claimSet{}, tornError(rows[key], "no number of changes")
+		return claimSet{}, state.TornError(rows[key], "no number of changes")
 	}
-	found := readSet(rows[key], false)
-	found.parked = textOf(rows[parked]["code"]) == plan.OccupiedCode
-	return found, nil
+	return claimSet{state.ReadSet(rows[key], false), table.TextOf(rows[parked]["code"]) == plan.OccupiedCode}, nil
 }
 
 // applyClaimed sends the transaction of one move that has mirrors with claims.
@@ -65,25 +54,25 @@ func (e *Engine) applyClaimed(ctx context.Context, mv *plan.Move, suffix int) (b
 			return false, err
 		}
 		asks := t.Effect.Kind == plan.Mirrored
-		after := found.with(mv.Key.String(), asks)
-		items = append(items, e.claimsWrite(mv.Key.String(), t, found, after))
+		after := found.With(mv.Key.String(), asks)
+		items = append(items, e.claimsWrite(mv.Key.String(), t, found.Set, after))
 		parts = append(parts, part{moves: []*plan.Move{mv}, id: t.ID})
 		expected := plan.PlaceFree
-		if len(found.sources) > 0 {
+		if len(found.Sources) > 0 {
 			expected = plan.PlaceMade
 		}
 		version, actions := entryVersion(mv), []plan.Action(nil)
 		switch {
-		case asks && after.winner() == mv.Key.String():
+		case asks && after.Winner() == mv.Key.String():
 			version, actions = e.claimsVersion(after), e.planner.Upsert(mv, t.Binding, t.Effect, expected)
-		case len(after.sources) == 0:
+		case len(after.Sources) == 0:
 			actions = e.planner.Drop(mv, t.Binding, t.Target)
 		}
 		for _, a := range actions {
 			items, parts = append(items, e.claimedWrite(mv, a, version)), append(parts, partOf(mv, a))
 		}
 	}
-	if err := e.transact(ctx, "applying a ledger transaction with claims", ownersOf(parts), items); err != nil {
+	if err := e.tables.Transact(ctx, "applying a ledger transaction with claims", ownersOf(parts), items); err != nil {
 		again, err := e.afterFailure(ctx, err, []*plan.Move{mv}, parts, suffix)
 		return len(again) > 0, err
 	}
@@ -99,47 +88,29 @@ func (e *Engine) claimedWrite(mv *plan.Move, a plan.Action, v plan.Version) ddb.
 	return e.mirrorWrite(a, v)
 }
 
-func (cs claimSet) with(source string, claim bool) claimSet {
-	sources := slices.DeleteFunc(slices.Clone(cs.sources), func(s string) bool { return s == source })
-	if claim {
-		sources = append(sources, source)
-		slices.Sort(sources)
-	}
-	return claimSet{sources: sources, changes: cs.changes + 1}
-}
-
 // claimsVersion is the version of a mirror item with claims. They change with
 // every move of every source, so it rises also where an older source wins again.
-func (e *Engine) claimsVersion(cs claimSet) plan.Version { return plan.VersionOf(e.epoch, cs.changes) }
+func (e *Engine) claimsVersion(cs state.Set) plan.Version {
+	return plan.VersionOf(e.planner.Epoch, cs.Changes)
+}
 
-func (e *Engine) claimsWrite(source string, t plan.Claim, found, after claimSet) ddb.TransactWriteItem {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", "changes", numberValue(after.changes))
+func (e *Engine) claimsWrite(source string, t plan.Claim, found, after state.Set) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "changes", table.Number(after.Changes))
 	var remove []string
-	if len(after.sources) > 0 {
-		set += c.sprintf(", %n = %v", "sources", &ddb.AttributeValueMemberSS{Value: after.sources})
+	if len(after.Sources) > 0 {
+		set += c.Format(", %n = %v", "sources", &ddb.AttributeValueMemberSS{Value: after.Sources})
 	} else {
 		remove = append(remove, "sources")
 	}
-	if found.expired != "" && (after.winner() == source && t.Effect.Kind == plan.Mirrored || len(after.sources) == 0) {
+	if found.Expired != "" && (after.Winner() == source && t.Effect.Kind == plan.Mirrored || len(after.Sources) == 0) {
 		remove = append(remove, "expired") // the item is written anew, or no source asks for it
 	}
 	if len(remove) > 0 {
-		set += " REMOVE " + c.list(remove)
+		set += " REMOVE " + c.List(remove)
 	}
-	condition := c.claimsAre(found)
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: claimsKey(t.Binding, t.Target).attributes(),
-		UpdateExpression: &set, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
-}
-
-func (c *expression) claimsAre(found claimSet) string {
-	if found.changes == 0 {
-		return c.sprintf("attribute_not_exists(%n)", "changes")
-	}
-	return c.sprintf("%n = %v", "changes", numberValue(found.changes))
+	condition := state.SetIs(c, found)
+	return e.tables.UpdatePart(state.ClaimsKey(t.Binding, t.Target), set, condition, c)
 }
 
 // deriveTarget brings a mirror item with claims to what its winner asks for,
@@ -148,31 +119,31 @@ func (c *expression) claimsAre(found claimSet) string {
 // is what a record or a scan tells of the item; nil: the claims moved.
 func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target change.Key, why *mirrors.Heal) error {
 	doing := "deriving mirror item " + target.String()
-	return contend(ctx, doing, func() (round, error) {
+	return table.Contend(ctx, doing, func() (table.Round, error) {
 		found, err := e.readClaims(ctx, b, target)
 		if err != nil {
-			return lost, err
+			return table.Lost, err
 		}
 		if err := e.settleContention(ctx, found.claimed(b, target)); err != nil {
-			return lost, err
+			return table.Lost, err
 		}
-		items, err := e.readItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
+		items, err := e.tables.ReadItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
 		if err != nil {
-			return lost, err
+			return table.Lost, err
 		}
-		writes, parts, err := e.targetWrites(ctx, b, target, found, image(items[target]), why)
+		writes, parts, err := e.targetWrites(ctx, b, target, found, table.Image(items[target]), why)
 		if err != nil || len(writes) == 0 {
-			return settled, err
+			return table.Settled, err
 		}
-		err = e.transact(ctx, doing, []string{b.ID}, writes)
+		err = e.tables.Transact(ctx, doing, []string{b.ID}, writes)
 		if err == nil {
 			e.noteApplied(ctx, parts)
-			return settled, nil
+			return table.Settled, nil
 		}
-		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && refusal(err) == "" {
-			return lost, nil
+		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
+			return table.Lost, nil
 		}
-		return settled, e.parkRefused(ctx, b, target, err)
+		return table.Settled, e.parkRefused(ctx, b, target, err)
 	})
 }
 
@@ -184,20 +155,20 @@ func (e *Engine) targetWrites(ctx context.Context, b *plan.Binding, target chang
 	var writes []ddb.TransactWriteItem
 	var actions []plan.Action
 	place := plan.PlaceOf(b, target, standing)
-	stamped := plan.Stamped(b, plan.StampContext(e.incarnation, target, ""), standing)
-	if found.winner() == "" {
+	stamped := plan.Stamped(b, plan.StampContext(e.planner.Incarnation, target, ""), standing)
+	if found.Winner() == "" {
 		// While the rule is seeded, a source may still come to claim what was made under a lost state table.
 		if place == plan.PlaceMade && b.Live.Load() || stamped || found.parked {
 			actions = e.planner.Drop(mv, b, target)
 		}
 	} else {
-		winner, f, err := e.winnerOf(ctx, b, target, found)
+		winner, f, err := e.winnerOf(ctx, b, target, found.Set)
 		switch {
 		case err != nil || winner == nil:
 			return nil, nil, err
-		case why != nil && why.Expired && standing == nil && found.expired != f.Digest:
-			return []ddb.TransactWriteItem{e.expiredWrite(b, target, found, f)}, nil, nil
-		case place == plan.PlaceFree && found.expired == f.Digest && (why == nil || !why.Deleted):
+		case why != nil && why.Expired && standing == nil && found.Expired != f.Digest:
+			return []ddb.TransactWriteItem{e.expiredWrite(b, target, found.Set, f)}, nil, nil
+		case place == plan.PlaceFree && found.Expired == f.Digest && (why == nil || !why.Deleted):
 			return nil, nil, nil
 		case place == plan.PlaceOccupied && found.parked && !stamped && (why == nil || !why.Repark):
 			return nil, nil, nil
@@ -205,48 +176,39 @@ func (e *Engine) targetWrites(ctx context.Context, b *plan.Binding, target chang
 			return nil, nil, nil
 		}
 		actions = e.planner.Upsert(mv, b, f, place)
-		c := newExpression()
-		condition := c.entryIs(winner.Entry)
-		writes = append(writes, ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-			TableName: &e.stateTable, Key: entryKey(winner.Key).attributes(), ConditionExpression: &condition,
-			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		}})
+		c := table.NewExpression()
+		condition := state.EntryIs(c, winner.Entry)
+		writes = append(writes, e.tables.CheckPart(state.EntryKey(winner.Key), condition, c))
 	}
 	if len(actions) == 0 {
 		return nil, nil, nil
 	}
 	var parts []part
 	for _, a := range actions {
-		writes, parts = append(writes, e.claimedWrite(mv, a, e.claimsVersion(found))), append(parts, partOf(mv, a))
+		writes, parts = append(writes, e.claimedWrite(mv, a, e.claimsVersion(found.Set))), append(parts, partOf(mv, a))
 	}
-	return append(writes, e.claimsCheck(b, target, found)), parts, nil
+	return append(writes, e.claimsCheck(b, target, found.Set)), parts, nil
 }
 
 // claimsCheck checks that the claims of a target are as they were read.
-func (e *Engine) claimsCheck(b *plan.Binding, target change.Key, found claimSet) ddb.TransactWriteItem {
-	c := newExpression()
-	held := c.claimsAre(found)
-	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-		TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), ConditionExpression: &held,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+func (e *Engine) claimsCheck(b *plan.Binding, target change.Key, found state.Set) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	held := state.SetIs(c, found)
+	return e.tables.CheckPart(state.ClaimsKey(b, target), held, c)
 }
 
 // expiredWrite notes in the claims that DynamoDB's time to live deleted the winner's content.
-func (e *Engine) expiredWrite(b *plan.Binding, target change.Key, found claimSet, f plan.Effect) ddb.TransactWriteItem {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", "expired", textValue(f.Digest))
-	held := c.claimsAre(found)
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: claimsKey(b, target).attributes(), UpdateExpression: &set, ConditionExpression: &held,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+func (e *Engine) expiredWrite(b *plan.Binding, target change.Key, found state.Set, f plan.Effect) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "expired", table.Text(f.Digest))
+	held := state.SetIs(c, found)
+	return e.tables.UpdatePart(state.ClaimsKey(b, target), set, held, c)
 }
 
 // winnerOf reads the winner's ledger entry, and then what its item asks for; nil if its
 // own record is on the way.
-func (e *Engine) winnerOf(ctx context.Context, b *plan.Binding, target change.Key, found claimSet) (*plan.Move, plan.Effect, error) {
-	mv, err := e.readMoveOf(ctx, change.ParseKey(found.winner()))
+func (e *Engine) winnerOf(ctx context.Context, b *plan.Binding, target change.Key, found state.Set) (*plan.Move, plan.Effect, error) {
+	mv, err := e.readMoveOf(ctx, change.ParseKey(found.Winner()))
 	if err != nil {
 		return nil, plan.Effect{}, err
 	}

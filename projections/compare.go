@@ -9,6 +9,8 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -56,17 +58,19 @@ func (c *Comparison) Idle() bool {
 
 // Compare says what a rule file would change against the rules in force. It writes
 // nothing. Where there is no state table, or nothing in it, every rule is new.
-func Compare(ctx context.Context, client InspectClient, stateTable string, set *rules.Set) (*Comparison, error) {
-	rd := &reader{reads: client, stateTable: stateTable}
+func Compare(ctx context.Context, client table.InspectClient, stateTable string, set *rules.Set) (*Comparison, error) {
+	rd := &ruleReader{reader: table.NewReader(client, stateTable)}
 	found := &Comparison{StateTable: stateTable}
-	table, known, err := rd.readRegistry(ctx)
+	own, known, err := rd.readRegistry(ctx)
 	if missing := new(ddb.ResourceNotFoundException); err != nil && !errors.As(err, &missing) {
 		return nil, err
 	}
-	found.Table, found.Epoch = textOf(table["table"]), int(numberOf(table["epoch"]))
+	if own != nil {
+		found.Table, found.Epoch = own.Name, own.Epoch
+	}
 	m := matchRules(set, known)
 	former := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
-		return inForce(known[id]) && !slices.Contains(m.retire, id) || known[id]["cleaned"] != nil
+		return known[id].InForce() && !slices.Contains(m.retire, id) || known[id].Cleaned
 	})
 	compiled, err := rd.compileRegistered(ctx, known, former)
 	if err != nil {
@@ -78,10 +82,10 @@ func Compare(ctx context.Context, client InspectClient, stateTable string, set *
 	}
 	var gone []RuleChange
 	for _, id := range former {
-		name := textOf(known[id]["name"])
+		name := known[id].Name
 		if slices.Contains(retire, id) {
 			gone = append(gone, RuleChange{What: RuleRemoved, Name: name, ID: id, Former: compiled[id]})
-		} else if !inForce(known[id]) {
+		} else if !known[id].InForce() {
 			gone = append(gone, RuleChange{What: RuleRetiring, Name: name, ID: id, Former: compiled[id]})
 		}
 	}
@@ -92,11 +96,11 @@ func Compare(ctx context.Context, client InspectClient, stateTable string, set *
 
 // compareRule says what becomes of a rule of the file. A rule in force of the same
 // name that means something else is taken from those that retire.
-func compareRule(r *rules.Rule, m matched, known map[string]row, compiled map[string]*rules.Rule, retire *[]string) RuleChange {
+func compareRule(r *rules.Rule, m matched, known map[string]state.Rule, compiled map[string]*rules.Rule, retire *[]string) RuleChange {
 	c := RuleChange{What: RuleUnchanged, Name: r.Name, ID: m.ids[r], Rule: r}
-	if item := known[c.ID]; item != nil {
-		c.Live, c.Shards = textOf(item["state"]) == stateLive, int(numberOf(item["writeShardsMax"]))
-		if name := textOf(item["name"]); name != r.Name {
+	if item, ok := known[c.ID]; ok {
+		c.Live, c.Shards = item.State == state.Live, item.WriteShardsMax
+		if name := item.Name; name != r.Name {
 			c.What, c.FormerName = RuleRenamed, name
 		}
 		if r.Suffixes() > c.Shards {
@@ -105,11 +109,11 @@ func compareRule(r *rules.Rule, m matched, known map[string]row, compiled map[st
 		return c
 	}
 	c.What = RuleAdded
-	i := slices.IndexFunc(*retire, func(id string) bool { return textOf(known[id]["name"]) == r.Name })
+	i := slices.IndexFunc(*retire, func(id string) bool { return known[id].Name == r.Name })
 	if i >= 0 {
 		id := (*retire)[i]
 		*retire = slices.Delete(*retire, i, i+1)
-		c.What, c.ID, c.Former, c.Shards = RuleChanged, id, compiled[id], int(numberOf(known[id]["writeShardsMax"]))
+		c.What, c.ID, c.Former, c.Shards = RuleChanged, id, compiled[id], known[id].WriteShardsMax
 	}
 	return c
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -14,6 +13,8 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // A target is contested while two or more items claim it: sources of one mirror item,
@@ -31,17 +32,17 @@ import (
 // contestedSet is the set of items that claim one target, as it was read.
 type contestedSet struct {
 	audit.ContestedTarget
-	set       stateKey // of the claims or the locator
-	claimants []string // Key.String() of each, sorted: the first one wins
-	changes   int64    // 0 if there is no row
-	listed    bool     // the row of the target stands
+	set       table.Key // of the claims or the locator
+	claimants []string  // Key.String() of each, sorted: the first one wins
+	changes   int64     // 0 if there is no row
+	listed    bool      // the row of the target stands
 }
 
 // claimed returns the claims of a mirror item as a set.
 func (cs claimSet) claimed(b *plan.Binding, target change.Key) contestedSet {
 	return contestedSet{
-		ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, set: claimsKey(b, target),
-		claimants: cs.sources, changes: cs.changes, listed: cs.listed,
+		ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, set: state.ClaimsKey(b, target),
+		claimants: cs.Sources, changes: cs.Changes, listed: cs.Listed,
 	}
 }
 
@@ -56,12 +57,12 @@ func (e *Engine) settleContention(ctx context.Context, cs contestedSet) error {
 		return nil
 	}
 	items := []ddb.TransactWriteItem{e.listingWrite(cs, contested), e.listedWrite(cs, contested)}
-	err := e.transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
-	if contested && refusal(err) != "" { // the set is full: its row has no room for one attribute more
+	err := e.tables.Transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
+	if contested && table.Refusal(err) != "" { // the set is full: its row has no room for one attribute more
 		items[1] = e.unmovedSet(cs)
-		err = e.transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
+		err = e.tables.Transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
 	}
-	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && refusal(err) == "" {
+	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
 		return nil // the set changed since: the worker that changed it settles this
 	}
 	if err == nil && contested {
@@ -73,50 +74,39 @@ func (e *Engine) settleContention(ctx context.Context, cs contestedSet) error {
 // listingWrite puts the row of a contested target, or deletes it.
 func (e *Engine) listingWrite(cs contestedSet, contested bool) ddb.TransactWriteItem {
 	if !contested {
-		return ddb.TransactWriteItem{Delete: &ddb.Delete{TableName: &e.stateTable, Key: parkedKey(cs.RowID()).attributes()}}
+		return e.tables.DeletePart(state.ParkedKey(cs.RowID()), "", table.NewExpression())
 	}
-	r := parkedKey(cs.RowID()).attributes()
-	r["id"], r["rule"], r["code"] = textValue(cs.RowID()), textValue(cs.ID), textValue(cs.Code())
-	r["reason"] = textValue("several items claim it, and the one with the smallest key wins")
-	r["parking"], r["parkedAt"] = textValue(randomID()), textValue(e.now().UTC().Format(time.RFC3339))
-	if cs.Value != "" {
-		r["value"] = textValue(cs.Value)
-	} else {
-		r["item"] = textValue(cs.Target.String())
-	}
-	return ddb.TransactWriteItem{Put: &ddb.Put{TableName: &e.stateTable, Item: r}}
+	r := state.Parked{
+		ID: cs.RowID(), Rule: cs.ID, Item: cs.Target, Value: cs.Value, Code: cs.Code(), At: e.now(), Parking: randomID(),
+		Reason: "several items claim it, and the one with the smallest key wins",
+	}.Row()
+	return e.tables.PutPart(r, "", table.NewExpression())
 }
 
 // listedWrite notes in a set that its target is listed, or that it is not, provided
 // that the set did not change since it was read.
 func (e *Engine) listedWrite(cs contestedSet, contested bool) ddb.TransactWriteItem {
-	c := newExpression()
-	update := "REMOVE " + c.name("listed")
+	c := table.NewExpression()
+	update := "REMOVE " + c.Name("listed")
 	if contested {
-		update = c.sprintf("SET %n = %v", "listed", &ddb.AttributeValueMemberBOOL{Value: true})
+		update = c.Format("SET %n = %v", "listed", &ddb.AttributeValueMemberBOOL{Value: true})
 	}
-	condition := c.claimsAre(claimSet{changes: cs.changes})
-	return ddb.TransactWriteItem{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: cs.set.attributes(), UpdateExpression: &update, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	condition := state.SetIs(c, state.Set{Changes: cs.changes})
+	return e.tables.UpdatePart(cs.set, update, condition, c)
 }
 
 // unmovedSet checks that a set did not change since it was read.
 func (e *Engine) unmovedSet(cs contestedSet) ddb.TransactWriteItem {
-	c := newExpression()
-	condition := c.claimsAre(claimSet{changes: cs.changes})
-	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-		TableName: &e.stateTable, Key: cs.set.attributes(), ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	c := table.NewExpression()
+	condition := state.SetIs(c, state.Set{Changes: cs.changes})
+	return e.tables.CheckPart(cs.set, condition, c)
 }
 
 // settleLocator settles the contention of the locator by which an aggregate finds its target.
 func (e *Engine) settleLocator(ctx context.Context, g plan.GroupRef, t total) error {
 	return e.settleContention(ctx, contestedSet{
-		ContestedTarget: audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}, set: locatorKey(g.Locator, g.Group),
-		claimants: t.locator.sources, changes: t.locator.changes, listed: t.locator.listed,
+		ContestedTarget: audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}, set: state.LocatorKey(g.Locator, g.Group),
+		claimants: t.locator.Sources, changes: t.locator.Changes, listed: t.locator.Listed,
 	})
 }
 
@@ -124,15 +114,15 @@ func (e *Engine) settleLocator(ctx context.Context, g plan.GroupRef, t total) er
 // roll-up reads them. It returns the errors of those that failed.
 func (e *Engine) settleLocators(ctx context.Context, groups []plan.GroupRef) map[plan.GroupRef]error {
 	failed := map[plan.GroupRef]error{}
-	keys := make([]stateKey, len(groups))
+	keys := make([]table.Key, len(groups))
 	for i, g := range groups {
-		keys[i] = locatorKey(g.Locator, g.Group)
+		keys[i] = state.LocatorKey(g.Locator, g.Group)
 	}
-	rows, err := e.readState(ctx, "reading locators", keys)
+	rows, err := e.tables.ReadState(ctx, "reading locators", keys)
 	first := firstOfLocators(groups)
 	for i, g := range groups {
 		if err == nil && first[i] {
-			if err := e.settleLocator(ctx, g, total{locator: readSet(rows[keys[i]], true)}); err != nil {
+			if err := e.settleLocator(ctx, g, total{locator: state.ReadSet(rows[keys[i]], true)}); err != nil {
 				failed[g] = err
 			}
 		} else if err != nil {
@@ -145,30 +135,22 @@ func (e *Engine) settleLocators(ctx context.Context, groups []plan.GroupRef) map
 // firstOfLocators tells, of aggregates that find their targets by locators, which is the
 // first of each locator. Only that one settles the locator's contention.
 func firstOfLocators(groups []plan.GroupRef) []bool {
-	seen := map[stateKey]bool{}
+	seen := map[table.Key]bool{}
 	first := make([]bool, len(groups))
 	for i, g := range groups {
 		if g.Rule.ByUnique {
-			key := locatorKey(g.Locator, g.Group)
+			key := state.LocatorKey(g.Locator, g.Group)
 			first[i], seen[key] = !seen[key], true
 		}
 	}
 	return first
 }
 
-// setRowOf is the row that holds the claimants of a contested target.
-func setRowOf(t audit.ContestedTarget) stateKey {
-	if locator, ok := plan.LocatorIn(t.ID); ok {
-		return locatorKey(locator, t.Value)
-	}
-	return claimsKeyOf(t.ID, t.Target)
-}
-
 // claimantSetsMax is how many sets of claimants are read at once: one may have 400 KB.
 const claimantSetsMax = 100
 
 // readClaimants reads the items that claim the contested targets among parked records.
-func (rd *reader) readClaimants(ctx context.Context, page []Parked) error {
+func (rd *ruleReader) readClaimants(ctx context.Context, page []Parked) error {
 	for part := range slices.Chunk(page, claimantSetsMax) {
 		if err := rd.readClaimantsOf(ctx, part); err != nil {
 			return err
@@ -177,14 +159,14 @@ func (rd *reader) readClaimants(ctx context.Context, page []Parked) error {
 	return nil
 }
 
-func (rd *reader) readClaimantsOf(ctx context.Context, page []Parked) error {
-	var keys []stateKey
+func (rd *ruleReader) readClaimantsOf(ctx context.Context, page []Parked) error {
+	var keys []table.Key
 	for i := range page {
 		if t := page[i].contested; t != nil {
-			keys = append(keys, setRowOf(*t))
+			keys = append(keys, state.SetKey(*t))
 		}
 	}
-	rows, err := rd.readState(ctx, "reading the claimants of contested targets", keys)
+	rows, err := rd.reader.ReadState(ctx, "reading the claimants of contested targets", keys)
 	if err != nil {
 		return err
 	}
@@ -193,42 +175,30 @@ func (rd *reader) readClaimantsOf(ctx context.Context, page []Parked) error {
 		if t == nil {
 			continue
 		}
-		set := readSet(rows[setRowOf(*t)], t.Value != "")
-		for _, text := range set.sources {
+		set := state.ReadSet(rows[state.SetKey(*t)], t.Value != "")
+		for _, text := range set.Sources {
 			page[i].Claimants = append(page[i].Claimants, change.ParseKey(text))
 		}
 		if t.Value != "" && len(page[i].Claimants) > 0 {
 			page[i].Key = page[i].Claimants[0] // to rederive it settles the contention
 		}
-		page[i].Reason = contentionReason(*t, set.sources)
+		page[i].Reason = contentionReason(*t, set.Sources)
 	}
 	return nil
 }
 
-// readSet reads the claims of a mirror item, or a locator.
-func readSet(r row, locator bool) claimSet {
-	attribute := "sources"
-	if locator {
-		attribute = "items"
-	}
-	listed, _ := r["listed"].(*ddb.AttributeValueMemberBOOL)
-	return claimSet{
-		sources: sortedTexts(r[attribute]), changes: countOf(r["changes"]), expired: textOf(r["expired"]), listed: listed != nil && listed.Value,
-	}
-}
-
 // relist deletes the row of a listed target if the target is no longer contested.
 func (e *Engine) relist(ctx context.Context, t audit.ContestedTarget) error {
-	key := setRowOf(t)
-	rows, err := e.readState(ctx, "reading the claimants of "+t.Text(), []stateKey{key})
+	key := state.SetKey(t)
+	rows, err := e.tables.ReadState(ctx, "reading the claimants of "+t.Text(), []table.Key{key})
 	if err != nil || audit.TornSet(attributes.ItemFromTable(rows[key])) {
 		return err
 	}
-	found := readSet(rows[key], t.Value != "")
-	if len(found.sources) > 1 {
+	found := state.ReadSet(rows[key], t.Value != "")
+	if len(found.Sources) > 1 {
 		return nil
 	}
-	cs := contestedSet{ContestedTarget: t, set: key, claimants: found.sources, changes: found.changes, listed: true}
+	cs := contestedSet{ContestedTarget: t, set: key, claimants: found.Sources, changes: found.Changes, listed: true}
 	if rows[key] == nil {
 		return e.unpark(ctx, t.RowID(), "")
 	}

@@ -391,7 +391,7 @@ func TestFullLocatorIsListedWithoutItsMark(t *testing.T) {
 	}
 	fill := func(bytes int) error {
 		members := append(slices.Clone(others), "FOLDER#y"+strings.Repeat("x", bytes))
-		_, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: ptr("app-dynamill"), Item: attributes.ItemToTable(change.Item{
+		_, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(change.Item{
 			"pk": s("locator/Folder/x"), "sk": s("locator"), "items": change.Set(change.KindStringSet, members), "changes": change.Number("1"),
 		})})
 		return err

@@ -8,11 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
+	"github.com/dynamill/dynamill/projections/internal/target"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -28,17 +26,11 @@ const (
 	// that answer each other reach.
 	healsMaxDefault = 300
 	healWindow      = 10 * time.Minute
-
-	// writesAtOnce is how many single writes of one batch are under way together.
-	writesAtOnce = 16
 )
-
-// StampPrefix begins the name of every attribute in which the engine leaves a stamp.
-const StampPrefix = plan.StampPrefix
 
 // Config says what an Engine works on.
 type Config struct {
-	Client     Client
+	Client     table.Client
 	Table      string
 	StateTable string // default: Table and "-dynamill"
 	Rules      *rules.Set
@@ -48,10 +40,10 @@ type Config struct {
 	// force: they retire, and seeding takes back what they wrote. Without it, and with
 	// Attach, such a file is refused.
 	ChangeRules bool
-	AgreedEpoch int     // with ChangeRules: the epoch of the Comparison that was agreed to; where other rules are in force by now, the file is refused; default: any
-	Attach      bool    // the state table must be there and know these rules; nothing is created or registered
-	FanOutMax   int     // children that a fan-out writes at once; the rest becomes a task; default 1,000
-	Limiter     Limiter // of what is written; default: none
+	AgreedEpoch int           // with ChangeRules: the epoch of the Comparison that was agreed to; where other rules are in force by now, the file is refused; default: any
+	Attach      bool          // the state table must be there and know these rules; nothing is created or registered
+	FanOutMax   int           // children that a fan-out writes at once; the rest becomes a task; default 1,000
+	Limiter     table.Limiter // of what is written; default: none
 	// TaskProgress is told after every piece of a fan-out's task; default: nothing. One
 	// call of WorkTasks makes the calls one after the other.
 	TaskProgress func(TaskProgress)
@@ -63,35 +55,19 @@ type Config struct {
 	Now func() time.Time
 }
 
-// reader reads the two tables under one rule set. All that only reads is here.
-type reader struct {
-	reads        InspectClient
-	planner      *plan.Planner
-	table        string
-	stateTable   string
-	partitionKey string
-	sortKey      string // "" if the table has none
-	partitionN   bool   // the partition key is a number
-	sortN        bool
-	incarnation  string // of the state table
-	epoch        int    // of the rules
-	counters     counters
-}
-
-// tables are a reader that writes, too. The engine and the audit share it: nothing
-// in it needs more than what either of them knows.
-type tables struct {
-	reader
-	client      Client
-	logger      *slog.Logger
-	limiter     Limiter
-	meter       meter
-	streamLabel atomic.Pointer[string] // of the table's latest stream, when it was looked at; nil if it has none
+// ruleReader reads the two tables under one rule set. All that only reads is here.
+type ruleReader struct {
+	reader  *table.Reader
+	planner *plan.Planner
 }
 
 // Engine applies a rule set to one table. It is safe for concurrent use.
 type Engine struct {
-	tables
+	ruleReader
+	tables       *table.Tables
+	targets      target.Writer
+	logger       *slog.Logger
+	counters     counters
 	lives        atomic.Int64 // times that rules went live, as last seen in the registry
 	now          func() time.Time
 	healsMax     int64
@@ -116,19 +92,7 @@ type Description struct {
 }
 
 type counters struct {
-	Records, Relevant, Unmatched, Transactions, Writes, Rollups, Copies, Mirrors, Parked, Heals atomic.Int64
-	Retries, Conflicts, Throttles, Tasks                                                        atomic.Int64
-}
-
-// refused counts what an answer that is no success says about the load.
-func (c *counters) refused(err error) {
-	conflict, throttled := awscall.Load(err)
-	if conflict {
-		c.Conflicts.Add(1)
-	}
-	if throttled {
-		c.Throttles.Add(1)
-	}
+	Records, Relevant, Unmatched, Rollups, Copies, Mirrors, Parked, Heals, Tasks atomic.Int64
 }
 
 // Stats are counts since Open.
@@ -169,17 +133,16 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	ts := table.New(cfg.Client, cfg.Limiter, cfg.Table, cfg.StateTable)
 	e := &Engine{
-		tables: tables{
-			reader: reader{reads: cfg.Client, table: cfg.Table, stateTable: cfg.StateTable},
-			client: cfg.Client, logger: cfg.Logger, limiter: cfg.Limiter,
-		},
+		ruleReader: ruleReader{reader: ts.Reader}, tables: ts, logger: cfg.Logger,
 		now: cfg.Now, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
 	}
-	if e.stateTable == e.table {
-		return nil, &SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.table), Remedy: "name another one with --state-table"}
+	e.targets = target.Writer{Tables: ts, ParkRefused: e.parkRefused}
+	if e.tables.StateTable == e.tables.Table {
+		return nil, &table.SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.tables.Table), Remedy: "name another one with --state-table"}
 	}
-	tableID, err := e.describeTable(ctx, cfg.Rules)
+	tableID, err := describeTable(ctx, e.tables, cfg.Rules)
 	if err != nil {
 		return nil, err
 	}
@@ -204,38 +167,13 @@ func (e *Engine) Describe() Description { return e.description }
 
 // Stats returns the counts so far.
 func (e *Engine) Stats() Stats {
-	c := &e.counters
+	c, sent := &e.counters, &e.tables.Counters
 	return Stats{
 		Records: c.Records.Load(), Relevant: c.Relevant.Load(), Unmatched: c.Unmatched.Load(),
-		Transactions: c.Transactions.Load(), Writes: c.Writes.Load(), Rollups: c.Rollups.Load(),
+		Transactions: sent.Transactions.Load(), Writes: sent.Writes.Load(), Rollups: c.Rollups.Load(),
 		Copies: c.Copies.Load(), Mirrors: c.Mirrors.Load(), Parked: c.Parked.Load(), Heals: c.Heals.Load(),
-		Tasks: c.Tasks.Load(), Retries: c.Retries.Load(), Conflicts: c.Conflicts.Load(), Throttles: c.Throttles.Load(),
+		Tasks: c.Tasks.Load(), Retries: sent.Retries.Load(), Conflicts: sent.Conflicts.Load(), Throttles: sent.Throttles.Load(),
 	}
-}
-
-// itemKey is a key in the user's table as the SDK wants it.
-func (rd *reader) itemKey(k change.Key) map[string]ddb.AttributeValue {
-	key := map[string]ddb.AttributeValue{rd.partitionKey: keyValue(k.Partition, rd.partitionN)}
-	if rd.sortKey != "" {
-		key[rd.sortKey] = keyValue(k.Sort, rd.sortN)
-	}
-	return key
-}
-
-func keyValue(text string, number bool) ddb.AttributeValue {
-	if number {
-		return &ddb.AttributeValueMemberN{Value: text}
-	}
-	return textValue(text)
-}
-
-// keyOf reads an item's key.
-func (rd *reader) keyOf(item map[string]ddb.AttributeValue) change.Key {
-	k := change.Key{Partition: textOf(item[rd.partitionKey])}
-	if rd.sortKey != "" {
-		k.Sort = textOf(item[rd.sortKey])
-	}
-	return k
 }
 
 // slots hands every Process call under way a number of its own, so that calls

@@ -9,6 +9,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // everyKind holds a value of every DynamoDB type.
@@ -151,7 +152,7 @@ func TestACloneOfACountedItemShowsItsOwnCount(t *testing.T) {
 func TestOpenRefusesWhatItCannotWorkOn(t *testing.T) {
 	setup := func(err error) string {
 		t.Helper()
-		var e *SetupError
+		var e *table.SetupError
 		if !errors.As(err, &e) || e.Remedy == "" {
 			t.Errorf("%v: want a SetupError with a remedy", err)
 		}
@@ -169,16 +170,16 @@ func TestOpenRefusesWhatItCannotWorkOn(t *testing.T) {
 	setup(err)
 
 	w.seeded()
-	if _, err := w.sim.DeleteTable(w.ctx, &dynamodb.DeleteTableInput{TableName: ptr("app")}); err != nil {
+	if _, err := w.sim.DeleteTable(w.ctx, &dynamodb.DeleteTableInput{TableName: new("app")}); err != nil {
 		t.Fatal(err)
 	}
 	again := newWorld(t, socialRules)
-	d, err := again.sim.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: ptr("app")})
+	d, err := again.sim.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: new("app")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.sim.CreateTable(w.ctx, &dynamodb.CreateTableInput{
-		TableName: ptr("app"), KeySchema: d.Table.KeySchema, AttributeDefinitions: d.Table.AttributeDefinitions, BillingMode: ddb.BillingModePayPerRequest,
+		TableName: new("app"), KeySchema: d.Table.KeySchema, AttributeDefinitions: d.Table.AttributeDefinitions, BillingMode: ddb.BillingModePayPerRequest,
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -4,19 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/dynamill/dynamill/internal/awscall"
 )
-
-// SetupError says that the engine cannot start as things are around it.
-type SetupError struct {
-	Problem string // a sentence
-	Remedy  string // what to do about it
-	Err     error  // the cause, if another error was
-}
-
-func (e *SetupError) Error() string { return e.Problem + ": " + e.Remedy }
-func (e *SetupError) Unwrap() error { return e.Err }
 
 // RulesChangedError says that the rule file differs from the rules in force.
 type RulesChangedError struct {
@@ -52,13 +40,3 @@ func (epochMovedError) StopReading() bool { return true }
 
 // ErrNotParked is returned for an id under which nothing is parked.
 var ErrNotParked = errors.New("nothing is parked under this id")
-
-// What an error of AWS asks for.
-const (
-	classRetry     = awscall.Retry
-	classPark      = awscall.Refused
-	classCondition = awscall.Condition
-	classCanceled  = awscall.Canceled
-)
-
-func classify(err error) awscall.Class { return awscall.Classify(err) }

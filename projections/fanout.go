@@ -13,17 +13,19 @@ import (
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // writeChildren writes a parent's state to its children, from where cursor
 // points (nil: from the first), until it has looked at so many or there are no
 // more. It returns how many of them refer to the parent, and where to go on.
-func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, most int) (referring int, next row, err error) {
+func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor table.Row, most int) (referring int, next table.Row, err error) {
 	in, ok := e.childrenQuery(pw)
 	if !ok {
 		return 0, nil, nil
 	}
-	var write func(context.Context, parentWrite, []row) (int, error)
+	var write func(context.Context, parentWrite, []table.Row) (int, error)
 	switch {
 	case pw.refill:
 		write = e.fillReferring
@@ -33,8 +35,8 @@ func (e *Engine) writeChildren(ctx context.Context, pw parentWrite, cursor row, 
 		write = e.writeReferred
 	}
 	for next = cursor; most > 0; {
-		in.ExclusiveStartKey, in.Limit = next, ptr(int32(most))
-		out, err := attempt(ctx, &e.counters, "looking up the children of "+pw.parent.String(), func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		in.ExclusiveStartKey, in.Limit = next, new(int32(most))
+		out, err := e.tables.Query(ctx, "looking up the children of "+pw.parent.String(), in)
 		if err != nil {
 			return referring, nil, err
 		}
@@ -74,7 +76,7 @@ func (e *Engine) refillParent(ctx context.Context, rf copies.Refill) error {
 	case err != nil:
 		return err
 	case len(next) > 0:
-		return e.putTask(ctx, task{id: rf.ItemRule, at: at, refill: true, cursor: next, children: e.fanOutMax, referring: referring})
+		return e.putTask(ctx, state.Task{Parent: rf.ItemRule, At: at, Refill: true, Cursor: next, Children: e.fanOutMax, Referring: referring})
 	case referring == 0 && !rf.Position.IsZero():
 		return e.retireIfGone(ctx, rf.ItemRule, at)
 	}
@@ -83,7 +85,7 @@ func (e *Engine) refillParent(ctx context.Context, rf copies.Refill) error {
 
 // fillReferring fills children anew, and prunes references that dangle. It
 // returns how many still refer to the parent.
-func (e *Engine) fillReferring(ctx context.Context, pw parentWrite, rows []row) (int, error) {
+func (e *Engine) fillReferring(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
 	w := e.newWork(0)
 	defer w.release()
 	referring := 0
@@ -91,8 +93,8 @@ func (e *Engine) fillReferring(ctx context.Context, pw parentWrite, rows []row) 
 		fills := &plan.Asked[plan.ItemRule, copies.Fill]{}
 		keys := make([]change.Key, len(chunk))
 		for i, r := range chunk {
-			if keys[i] = childOf(r); pw.b.Rule.Collection {
-				keys[i] = e.keyOf(r)
+			if keys[i] = state.ReferenceChild(r); pw.b.Rule.Collection {
+				keys[i] = e.tables.KeyOf(r)
 			}
 			fills.Put(plan.ItemRule{Binding: pw.b, Key: keys[i]}, &copies.Fill{Parent: pw.parent, Refers: true})
 		}
@@ -115,31 +117,31 @@ func (e *Engine) fillReferring(ctx context.Context, pw parentWrite, rows []row) 
 // childrenQuery looks up a parent's children: those that lie in a collection
 // given by its key, else those that have put a reference.
 func (e *Engine) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
-	c := newExpression()
-	in := &dynamodb.QueryInput{TableName: &e.stateTable, ConsistentRead: ptr(true)}
+	c := table.NewExpression()
+	in := &dynamodb.QueryInput{TableName: &e.tables.StateTable, ConsistentRead: new(true)}
 	condition := ""
 	if !pw.b.Rule.Collection {
-		condition = c.sprintf("%n = %v", statePartition, textValue(referenceKey(pw.b, pw.parent, change.Key{}).partition))
+		condition = c.Format("%n = %v", table.PK, table.Text(state.ReferenceKey(pw.b, pw.parent, change.Key{}).Partition))
 	} else {
 		partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
-		if _, err := decimal.Parse(partition); !ok || e.partitionN && err != nil {
+		if _, err := decimal.Parse(partition); !ok || e.tables.PartitionN && err != nil {
 			return nil, false
 		}
-		in.TableName = &e.table
-		condition = c.sprintf("%n = %v", e.partitionKey, keyValue(partition, e.partitionN))
-		if prefix != "" && e.sortKey != "" && !e.sortN {
-			condition += c.sprintf(" AND begins_with(%n, %v)", e.sortKey, textValue(prefix))
+		in.TableName = &e.tables.Table
+		condition = c.Format("%n = %v", e.tables.PartitionKey, table.KeyValue(partition, e.tables.PartitionN))
+		if prefix != "" && e.tables.SortKey != "" && !e.tables.SortN {
+			condition += c.Format(" AND begins_with(%n, %v)", e.tables.SortKey, table.Text(prefix))
 		}
 	}
-	in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = &condition, c.names, c.values
+	in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = &condition, c.Names, c.Values
 	return in, true
 }
 
 // writeCollected writes to children that were read from their collection.
-func (e *Engine) writeCollected(ctx context.Context, pw parentWrite, rows []row) (int, error) {
+func (e *Engine) writeCollected(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
 	var referring atomic.Int64
-	err := each(ctx, len(rows), func(ctx context.Context, i int) error {
-		refers, err := e.writeChild(ctx, pw, e.keyOf(rows[i]), attributes.ItemFromTable(rows[i]))
+	err := table.Each(ctx, len(rows), func(ctx context.Context, i int) error {
+		refers, err := e.writeChild(ctx, pw, e.tables.KeyOf(rows[i]), attributes.ItemFromTable(rows[i]))
 		if refers {
 			referring.Add(1)
 		}
@@ -149,18 +151,18 @@ func (e *Engine) writeCollected(ctx context.Context, pw parentWrite, rows []row)
 }
 
 // writeReferred writes to children by their references, and prunes those that dangle.
-func (e *Engine) writeReferred(ctx context.Context, pw parentWrite, rows []row) (int, error) {
+func (e *Engine) writeReferred(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
 	keys := make([]change.Key, len(rows))
 	for i, r := range rows {
-		keys[i] = childOf(r)
+		keys[i] = state.ReferenceChild(r)
 	}
-	items, err := e.readItems(ctx, "reading the children of "+pw.parent.String(), keys)
+	items, err := e.tables.ReadItems(ctx, "reading the children of "+pw.parent.String(), keys)
 	if err != nil {
 		return 0, err
 	}
 	var referring atomic.Int64
-	err = each(ctx, len(rows), func(ctx context.Context, i int) error {
-		refers, err := e.writeChild(ctx, pw, keys[i], image(items[keys[i]]))
+	err = table.Each(ctx, len(rows), func(ctx context.Context, i int) error {
+		refers, err := e.writeChild(ctx, pw, keys[i], table.Image(items[keys[i]]))
 		if err == nil && !refers {
 			err = e.pruneReference(ctx, pw.b.ID, rows[i])
 		}
@@ -172,17 +174,9 @@ func (e *Engine) writeReferred(ctx context.Context, pw parentWrite, rows []row) 
 	return int(referring.Load()), err
 }
 
-// childOf is the child that a reference names; long keys are kept beside their hash.
-func childOf(reference row) change.Key {
-	if key := textOf(reference["child"]); key != "" {
-		return change.ParseKey(key)
-	}
-	return change.ParseKey(textOf(reference[stateSort]))
-}
-
 // pruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
-func (e *Engine) pruneReference(ctx context.Context, rule string, reference row) error {
-	c := newExpression()
-	condition := c.sprintf("%n = %v", "at", textValue(textOf(reference["at"])))
-	return e.deleteState(ctx, rule, "pruning a reference", stateKeyOf(reference), condition, c)
+func (e *Engine) pruneReference(ctx context.Context, rule string, reference table.Row) error {
+	c := table.NewExpression()
+	condition := c.Format("%n = %v", "at", table.Text(table.TextOf(reference["at"])))
+	return e.tables.DeleteState(ctx, rule, "pruning a reference", table.KeyOf(reference), condition, c)
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // faulty passes calls on, asking first what is to become of each.
 type faulty struct {
-	Client
+	table.Client
 	// around is called for every request; it may fail it before or after pass has its effect.
 	around func(op string, pass func() error) error
 	// before, if set, is told of every request first.

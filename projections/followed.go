@@ -5,6 +5,10 @@ import (
 	"errors"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // Origins is what a state table tells of how it came to be used.
@@ -17,30 +21,30 @@ type Origins struct {
 
 // ReadOrigins reads a state table and writes nothing. A table that is missing or
 // empty has no Origins.
-func ReadOrigins(ctx context.Context, client InspectClient, stateTable string) (Origins, error) {
-	rd := &reader{reads: client, stateTable: stateTable}
-	table, err := rd.readTableItem(ctx)
+func ReadOrigins(ctx context.Context, client table.InspectClient, stateTable string) (Origins, error) {
+	rd := &ruleReader{reader: table.NewReader(client, stateTable)}
+	own, err := rd.readTableItem(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		return Origins{}, nil
 	}
-	return Origins{Registered: table != nil, FollowedWith: textOf(table[registryLeases])}, err
+	if own == nil {
+		return Origins{}, err
+	}
+	return Origins{Registered: true, FollowedWith: own.Leases}, err
 }
-
-// registryLeases is the attribute of the registry that holds Origins.FollowedWith.
-const registryLeases = "leases"
 
 // NoteFollowed notes in the registry that processes follow the stream with a
 // lease table. That table must exist, so that a crash leaves no note without one.
 func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
-	table, err := e.readTableItem(ctx)
-	if err != nil || textOf(table[registryLeases]) == leaseTable {
+	own, err := e.readTableItem(ctx)
+	if err != nil || own != nil && own.Leases == leaseTable {
 		return err
 	}
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", registryLeases, textValue(leaseTable))
-	sameState := c.sprintf("%n = %v", "incarnation", textValue(e.incarnation))
-	_, err = e.update(ctx, "", "noting the lease table in the registry", e.stateUpdate(stateKey{registryPartition, registryTable}, set, sameState, c))
-	if err != nil && classify(err) == classCondition {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", state.LeasesAttribute, table.Text(leaseTable))
+	sameState := c.Format("%n = %v", "incarnation", table.Text(e.planner.Incarnation))
+	_, err = e.tables.Update(ctx, "", "noting the lease table in the registry", e.tables.StateUpdate(state.TableKey(), set, sameState, c))
+	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return ErrEpochMoved
 	}
 	return err

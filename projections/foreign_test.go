@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // TestATableThatIsSomebodyElsesIsNoStateTable opens engines on tables that hold something else.
@@ -40,7 +41,7 @@ func TestATableThatIsSomebodyElsesIsNoStateTable(t *testing.T) {
 				}
 				return
 			}
-			if setup := new(SetupError); !errors.As(err, &setup) || !strings.Contains(err.Error(), test.problem) {
+			if setup := new(table.SetupError); !errors.As(err, &setup) || !strings.Contains(err.Error(), test.problem) {
 				t.Errorf("got %v, want a SetupError that %q", err, test.problem)
 			}
 		})

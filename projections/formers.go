@@ -13,6 +13,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -25,19 +27,15 @@ func textName(text string) string {
 	return hex.EncodeToString(sum[:])[:32]
 }
 
-func textKey(name string) stateKey { return stateKey{registryPartition, registryFile + name} }
-
 // textWrite keeps a rule file. The same text is always under the same key.
 func (e *Engine) textWrite(set *rules.Set) ddb.TransactWriteItem {
-	item := textKey(textName(set.Text())).attributes()
-	item["text"] = textValue(set.Text())
-	return ddb.TransactWriteItem{Put: &ddb.Put{TableName: &e.stateTable, Item: item}}
+	return e.tables.PutPart(state.FileRow(textName(set.Text()), set.Text()), "", table.NewExpression())
 }
 
 // readFormers compiles the registered rules that are not in force any more, or are about to retire.
-func (rd *reader) readFormers(ctx context.Context, known map[string]row, retire []string) ([]*plan.Binding, error) {
+func (rd *ruleReader) readFormers(ctx context.Context, known map[string]state.Rule, retire []string) ([]*plan.Binding, error) {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
-		return inForce(known[id]) && !slices.Contains(retire, id)
+		return known[id].InForce() && !slices.Contains(retire, id)
 	})
 	compiled, err := rd.compileRegistered(ctx, known, ids)
 	if err != nil {
@@ -46,12 +44,12 @@ func (rd *reader) readFormers(ctx context.Context, known map[string]row, retire 
 	var formers []*plan.Binding
 	for _, id := range ids {
 		r, item := compiled[id], known[id]
-		if r == nil && item["cleaned"] != nil {
+		if r == nil && item.Cleaned {
 			continue // a later version may not know all that an earlier one did
 		}
 		if r == nil {
-			return nil, &SetupError{
-				Problem: fmt.Sprintf("what rule %s was cannot be told: the state table does not hold the file that it came from", textOf(item["name"])),
+			return nil, &table.SetupError{
+				Problem: fmt.Sprintf("what rule %s was cannot be told: the state table does not hold the file that it came from", item.Name),
 				Remedy:  "start `dynamill run` once with the rule file that is in force, so that it is kept; then change it",
 			}
 		}
@@ -60,35 +58,35 @@ func (rd *reader) readFormers(ctx context.Context, known map[string]row, retire 
 	return formers, nil
 }
 
-func newFormer(r *rules.Rule, id string, item row) *plan.Binding {
+func newFormer(r *rules.Rule, id string, item state.Rule) *plan.Binding {
 	b := plan.NewFormer(r, id)
 	if r.ByUnique {
-		b.Locator = cmp.Or(textOf(item["locator"]), r.Target.Name)
+		b.Locator = cmp.Or(item.Locator, r.Target.Name)
 	}
-	b.Retired.Store(textOf(item["state"]) == stateRetired)
-	b.Cleaned.Store(item["cleaned"] != nil)
+	b.Retired.Store(item.State == state.Retired)
+	b.Cleaned.Store(item.Cleaned)
 	return b
 }
 
 // compileRegistered compiles registered rules from the files that are kept of
 // them. One whose file is not kept, or cannot be read by this version, is missing.
-func (rd *reader) compileRegistered(ctx context.Context, known map[string]row, ids []string) (map[string]*rules.Rule, error) {
-	var keys []stateKey
+func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]state.Rule, ids []string) (map[string]*rules.Rule, error) {
+	var keys []table.Key
 	for _, id := range ids {
-		if name := textOf(known[id]["file"]); name != "" {
-			keys = append(keys, textKey(name))
+		if name := known[id].File; name != "" {
+			keys = append(keys, state.FileKey(name))
 		}
 	}
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	rows, err := rd.readState(ctx, "reading former rule files", keys)
+	rows, err := rd.reader.ReadState(ctx, "reading former rule files", keys)
 	if err != nil {
 		return nil, err
 	}
-	sets := map[stateKey]*rules.Set{}
+	sets := map[table.Key]*rules.Set{}
 	for key, r := range rows {
-		set, err := rules.LoadFormer("former rules", []byte(textOf(r["text"])), Kinds)
+		set, err := rules.LoadFormer("former rules", []byte(state.FileText(r)), Kinds)
 		if err == nil {
 			err = rd.checkKinds(set)
 		}
@@ -98,7 +96,7 @@ func (rd *reader) compileRegistered(ctx context.Context, known map[string]row, i
 	}
 	compiled := map[string]*rules.Rule{}
 	for _, id := range ids {
-		if set := sets[textKey(textOf(known[id]["file"]))]; set != nil {
+		if set := sets[state.FileKey(known[id].File)]; set != nil {
 			compiled[id] = ruleOf(set, known[id])
 		}
 	}
@@ -106,7 +104,7 @@ func (rd *reader) compileRegistered(ctx context.Context, known map[string]row, i
 }
 
 // checkKinds tells a former set how the table's keys are written.
-func (rd *reader) checkKinds(set *rules.Set) error {
+func (rd *ruleReader) checkKinds(set *rules.Set) error {
 	kind := func(number bool) change.Kind {
 		if number {
 			return change.KindNumber
@@ -115,17 +113,17 @@ func (rd *reader) checkKinds(set *rules.Set) error {
 	}
 	sort := change.KindAbsent
 	if set.Table.SortKey != "" {
-		sort = kind(rd.sortN)
+		sort = kind(rd.reader.SortN)
 	}
-	return set.CheckKeys(kind(rd.partitionN), sort)
+	return set.CheckKeys(kind(rd.reader.PartitionN), sort)
 }
 
 // ruleOf is the registered rule in the set that it came from: a file has no two
 // rules that mean the same, and a name may have changed since.
-func ruleOf(set *rules.Set, item row) *rules.Rule {
+func ruleOf(set *rules.Set, item state.Rule) *rules.Rule {
 	for _, same := range []func(*rules.Rule) bool{
-		func(r *rules.Rule) bool { return r.Fingerprint == textOf(item["fingerprint"]) },
-		func(r *rules.Rule) bool { return r.Name == textOf(item["name"]) },
+		func(r *rules.Rule) bool { return r.Fingerprint == item.Fingerprint },
+		func(r *rules.Rule) bool { return r.Name == item.Name },
 	} {
 		if i := slices.IndexFunc(set.Rules, same); i >= 0 {
 			return set.Rules[i]

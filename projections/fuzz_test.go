@@ -13,6 +13,8 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // rowAttributes are all that rows of the state table hold.
@@ -54,7 +56,7 @@ func judgeRow(a *Audit, item change.Item) {
 	r := attributes.ItemToTable(item)
 	for _, sus := range suspectsOf(a, item) {
 		s := a.newRead()
-		s.rows[stateKeyOf(r)] = r
+		s.rows[table.KeyOf(r)] = r
 		s.parkings(&drift.Reading{Suspect: sus, Findings: []drift.Finding{{}}})
 		if sus.Kind == drift.Sum || sus.Kind == drift.Display {
 			s.judgeSum(sus, auditTotalOf(a.groupOf(sus), s.rows), "", false)
@@ -115,38 +117,40 @@ func suspectsOf(a *Audit, row change.Item) []drift.Suspect {
 }
 
 // readContested reads a row of a contested target, and a row that may be its set.
-func readContested(e *Engine, r row, target audit.ContestedTarget) {
-	setRowOf(target)
+func readContested(e *Engine, r table.Row, target audit.ContestedTarget) {
+	state.SetKey(target)
 	target.RowID()
 	for _, locator := range []bool{false, true} {
-		contentionReason(target, readSet(r, locator).sources)
+		contentionReason(target, state.ReadSet(r, locator).Sources)
 	}
 }
 
 // readRow reads a row as the engine does in all its parts.
-func readRow(a *Audit, e *Engine, r row) {
+func readRow(a *Audit, e *Engine, r table.Row) {
 	item := attributes.ItemFromTable(r)
 	a.Contributions(item, func(drift.Amount) {})
-	e.sort(&swept{}, stateKeyOf(r))
-	itemOf(r)
-	childOf(r)
-	e.readTask(r)
+	e.sort(&swept{}, table.KeyOf(r))
+	state.EntryItem(r)
+	state.ReferenceChild(r)
+	state.ReadTask(e.reader, e.planner, r)
 	if p := e.readParked(r); p.contested != nil {
 		readContested(e, r, *p.contested)
 	}
-	recordedMissing("", r)
-	e.cursorOf(r)
-	_ = e.checkRows(r, map[string]row{textOf(r[stateSort]): r})
-	if ent, err := e.readEntry(r); err == nil && ent != nil {
-		key := change.ParseKey(strings.TrimPrefix(item["pk"].Text(), entryPrefix))
+	state.ReadMissing("", r)
+	state.ReadCursor(e.reader, e.planner, r)
+	_ = state.CheckRegistry("state", r, map[string]table.Row{table.TextOf(r[table.SK]): r})
+	state.ReadTable(r)
+	state.ReadRule(r)
+	if ent, err := state.ReadEntry(e.planner, r); err == nil && ent != nil {
+		key := change.ParseKey(strings.TrimPrefix(item["pk"].Text(), state.EntryPrefix))
 		mv := e.planner.MoveFrom(key, ent, nil, plan.Itself, plan.Late{})
 		e.planner.Claims(mv)
 		e.assemble(e.planner.Pack([]*plan.Move{mv})[0], 0)
 	}
 	for _, rule := range e.planner.Set.Rules {
 		b := e.planner.Of(rule)
-		copiedAt(b, r)
-		t := addUp(plan.GroupRef{Binding: b, Group: item["item"].Text()}, map[stateKey]row{stateKeyOf(r): r})
+		state.CopiedAt(b, r)
+		t := addUp(plan.GroupRef{Binding: b, Group: item["item"].Text()}, map[table.Key]table.Row{table.KeyOf(r): r})
 		if t.operations < 0 || t.changes < 0 {
 			panic("a negative count")
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // TestUnreadableStampCountsAsNone puts texts that are no stamp behind a stamp's own
@@ -35,7 +37,7 @@ func TestUnreadableStampCountsAsNone(t *testing.T) {
 				} {
 					stamp := "_dm_" + c.rule
 					context, _, _ := strings.Cut(w.get(c.key)[stamp].Text(), " ")
-					if want := plan.StampContext(e.incarnation, c.key, c.within); context != want {
+					if want := plan.StampContext(e.planner.Incarnation, c.key, c.within); context != want {
 						t.Fatalf("%s is stamped in context %q, want %q", c.key, context, want)
 					}
 					w.update(c.key, change.Item{stamp: s(context + " " + rest), c.attribute: s("wrong")})
@@ -72,7 +74,7 @@ func TestTornRegistryIsNamedWithItsRemedy(t *testing.T) {
 			w := newWorld(t, socialRules)
 			w.seeded()
 			for _, row := range w.scan("app-dynamill") {
-				if row["pk"].Text() != registryPartition || row["sk"].Text() != c.sort {
+				if row["pk"].Text() != "registry" || row["sk"].Text() != c.sort {
 					continue
 				}
 				row = maps.Clone(row)
@@ -86,7 +88,7 @@ func TestTornRegistryIsNamedWithItsRemedy(t *testing.T) {
 			_, inspected := Inspect(w.ctx, w.sim, "app-dynamill")
 			_, compared := Compare(w.ctx, w.sim, "app-dynamill", loadRules(t, socialRules))
 			for by, err := range map[string]error{"the engine": opened, "an audit": audited, "an inspection": inspected, "a comparison": compared} {
-				refused := new(SetupError)
+				refused := new(table.SetupError)
 				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.sort) || !strings.Contains(err.Error(), c.attribute) {
 					t.Errorf("%s: %v", by, err)
 				}
@@ -122,7 +124,7 @@ func TestTornSeedingCursorBeginsAnew(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, row := range w.scan("app-dynamill") {
-				if row["sk"].Text() == registrySeeding {
+				if row["sk"].Text() == "seeding" {
 					row = maps.Clone(row)
 					maps.Copy(row, with)
 					w.putState(row)
@@ -159,7 +161,7 @@ func TestTornTaskIsNamedAndHoldsUpNoOther(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, row := range w.scan("app-dynamill") {
-				if row["pk"].Text() != tasksPartition {
+				if row["pk"].Text() != state.TasksPartition {
 					continue
 				}
 				good := maps.Clone(row)
@@ -198,7 +200,7 @@ func TestTaskWithAnotherCursorBeginsAnew(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, row := range w.scan("app-dynamill") {
-				if row["pk"].Text() == tasksPartition {
+				if row["pk"].Text() == state.TasksPartition {
 					row = maps.Clone(row)
 					row["cursor"] = cursor
 					w.putState(row)

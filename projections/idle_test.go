@@ -7,10 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // writesOf counts the write requests that an engine sends while do runs.
-func (w *world) writesOf(open func(Client) *Engine, do func(*Engine)) (writes []string) {
+func (w *world) writesOf(open func(table.Client) *Engine, do func(*Engine)) (writes []string) {
 	w.t.Helper()
 	f := &faulty{Client: w.sim, around: passAll}
 	e := open(f)
@@ -80,8 +81,8 @@ func TestRederivingWhatIsRightWritesNothing(t *testing.T) {
 				w.expectTrue()
 			}
 			e := w.engine(nil)
-			open := func(c Client) *Engine { return w.engine(c) }
-			for _, pass := range []string{"rederive", "sweep", fmt.Sprintf("derive/%d/0", e.epoch), fmt.Sprintf("show/%d/-1", e.epoch), fmt.Sprintf("clean/%d", e.epoch), fmt.Sprintf("sweep/%d", e.epoch)} {
+			open := func(c table.Client) *Engine { return w.engine(c) }
+			for _, pass := range []string{"rederive", "sweep", fmt.Sprintf("derive/%d/0", e.planner.Epoch), fmt.Sprintf("show/%d/-1", e.planner.Epoch), fmt.Sprintf("clean/%d", e.planner.Epoch), fmt.Sprintf("sweep/%d", e.planner.Epoch)} {
 				for _, write := range w.writesOf(open, func(e *Engine) {
 					if err := w.work(e, pass); err != nil {
 						t.Fatal(err)

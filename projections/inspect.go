@@ -13,17 +13,12 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
-// InspectClient is what Inspect needs of DynamoDB: reading. *dynamodb.Client satisfies it.
-type InspectClient interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
-	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
-}
-
-var _ InspectClient = (*dynamodb.Client)(nil)
+var _ table.InspectClient = (*dynamodb.Client)(nil)
 
 // Inspection is what the state table tells by itself, whether or not anything
 // runs. Its parts are read one after the other, each consistently.
@@ -37,7 +32,7 @@ type Inspection struct {
 	Seeding     *InspectedSeeding // nil while no place of a scan is stored
 	Tasks       []InspectedTask
 	Parked      map[string]int // how many by code
-	Missing     []RecordedMissing
+	Missing     []state.RecordedMissing
 }
 
 // InspectedRule is a rule as it is registered.
@@ -73,7 +68,7 @@ func (i *Inspection) Live() bool {
 
 // Inspect reads a state table and writes nothing. It returns a *SetupError where
 // there is none, or nothing is registered in it yet.
-func Inspect(ctx context.Context, client InspectClient, stateTable string) (*Inspection, error) {
+func Inspect(ctx context.Context, client table.InspectClient, stateTable string) (*Inspection, error) {
 	rd, found, err := beginInspection(ctx, client, stateTable)
 	if err != nil {
 		return nil, err
@@ -93,24 +88,23 @@ func Inspect(ctx context.Context, client InspectClient, stateTable string) (*Ins
 }
 
 // beginInspection reads the registry, and returns a reader of the state table and what is found so far.
-func beginInspection(ctx context.Context, client InspectClient, stateTable string) (*reader, *Inspection, error) {
-	rd := &reader{reads: client, stateTable: stateTable}
-	table, known, err := rd.readRegistry(ctx)
+func beginInspection(ctx context.Context, client table.InspectClient, stateTable string) (*ruleReader, *Inspection, error) {
+	rd := &ruleReader{table.NewReader(client, stateTable), &plan.Planner{}}
+	own, known, err := rd.readRegistry(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		return nil, nil, &SetupError{fmt.Sprintf("there is no state table %s", stateTable), notRunYet, err}
+		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("there is no state table %s", stateTable), Remedy: notRunYet, Err: err}
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if table == nil {
-		return nil, nil, &SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
+	if own == nil {
+		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
 	}
-	rd.incarnation, rd.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
+	rd.planner.Incarnation, rd.planner.Epoch = own.Incarnation, own.Epoch
 	found := &Inspection{
-		StateTable: stateTable, Table: textOf(table["table"]), Incarnation: rd.incarnation, Epoch: rd.epoch,
+		StateTable: stateTable, Table: own.Name, Created: own.Created, Incarnation: rd.planner.Incarnation, Epoch: rd.planner.Epoch,
 		Rules: rd.inspectRules(known),
 	}
-	found.Created, _ = time.Parse(time.RFC3339, textOf(table["created"]))
 	return rd, found, nil
 }
 
@@ -118,45 +112,45 @@ const notRunYet = "nothing has run on this table yet; start `dynamill run`, or c
 
 // inspectRules lists the registered rules by id, and binds a name to each id:
 // all that reading tasks and parked records asks of a rule.
-func (rd *reader) inspectRules(known map[string]row) []InspectedRule {
+func (rd *ruleReader) inspectRules(known map[string]state.Rule) []InspectedRule {
 	set, ids := &rules.Set{}, map[*rules.Rule]string{}
 	var formers []*plan.Binding
 	found := make([]InspectedRule, 0, len(known))
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		item := known[id]
 		r := InspectedRule{
-			ID: id, Name: textOf(item["name"]), Fingerprint: textOf(item["fingerprint"]),
-			State: textOf(item["state"]), Epoch: int(numberOf(item["epoch"])),
+			ID: id, Name: item.Name, Fingerprint: item.Fingerprint,
+			State: item.State, Epoch: item.Epoch,
 		}
-		r.Live = r.State == stateLive
+		r.Live = r.State == state.Live
 		rule := &rules.Rule{Name: r.Name}
-		if r.Former = !inForce(item); r.Former {
-			r.Cleaned = item["cleaned"] != nil
+		if r.Former = !item.InForce(); r.Former {
+			r.Cleaned = item.Cleaned
 			formers = append(formers, plan.NewFormer(rule, id))
 		} else {
 			set.Rules, ids[rule] = append(set.Rules, rule), id
 		}
 		found = append(found, r)
 	}
-	rd.planner = &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: rd.epoch}
+	rd.planner.Bindings = plan.Bind(set, ids)
 	rd.planner.AddFormer(formers...)
 	return found
 }
 
-func (rd *reader) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) {
+func (rd *ruleReader) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) {
 	cursor, err := rd.readCursor(ctx)
-	if err != nil || cursor.phase == "" {
+	if err != nil || cursor.Phase == "" {
 		return nil, err
 	}
-	return &InspectedSeeding{Phase: string(cursor.phase), Level: cursor.level, Items: cursor.items}, nil
+	return &InspectedSeeding{Phase: string(cursor.Phase), Level: cursor.Level, Items: cursor.Items}, nil
 }
 
-func (rd *reader) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
+func (rd *ruleReader) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
 	tasks, err := rd.readTasks(ctx)
 	found := make([]InspectedTask, 0, len(tasks))
 	for _, t := range tasks {
-		if !t.id.Former { // otherwise the worker of tasks ends it
-			found = append(found, InspectedTask{Rule: t.id.Rule.Name, Parent: t.id.Key, Children: t.children, Since: t.since})
+		if !t.Parent.Former { // otherwise the worker of tasks ends it
+			found = append(found, InspectedTask{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.Children, Since: t.Since})
 		}
 	}
 	return found, err
@@ -185,11 +179,11 @@ func (e *Engine) Unfinished(ctx context.Context) (found Unfinished, err error) {
 }
 
 // inspectParked counts page by page and asks for codes alone: a parked record may be large.
-func (rd *reader) inspectParked(ctx context.Context) (map[string]int, error) {
+func (rd *ruleReader) inspectParked(ctx context.Context) (map[string]int, error) {
 	codes := map[string]int{}
-	err := rd.queryPages(ctx, countingParked, rd.parkedQuery(newExpression(), "code"), func(rows []row) error {
+	err := rd.reader.QueryPages(ctx, countingParked, rd.parkedQuery(table.NewExpression(), "code"), func(rows []table.Row) error {
 		for _, item := range rows {
-			codes[textOf(item["code"])]++
+			codes[table.TextOf(item["code"])]++
 		}
 		return nil
 	})

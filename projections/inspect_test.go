@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // inspect looks at the state table, and makes sure that looking changes nothing.
@@ -94,9 +95,9 @@ func (w *world) seedUntil(crash func(*Engine, string) bool) {
 
 // inspectedItems is how many items the stored seeding cursor has seen.
 func (e *Engine) inspectedItems() int64 {
-	looking := &reader{reads: e.client.(*faulty).Client, stateTable: e.stateTable, incarnation: e.incarnation, epoch: e.epoch}
+	looking := &ruleReader{table.NewReader(e.tables.Client.(*faulty).Client, e.tables.StateTable), e.planner}
 	cursor, _ := looking.readCursor(context.Background())
-	return cursor.items
+	return cursor.Items
 }
 
 func TestInspectionNamesRulesByTheirNameNow(t *testing.T) {
@@ -169,7 +170,7 @@ func TestInspectionNeedsARegistryAndMakesNone(t *testing.T) {
 	expect := func(want string) {
 		t.Helper()
 		_, err := Inspect(w.ctx, w.sim, "app-dynamill")
-		var setup *SetupError
+		var setup *table.SetupError
 		if !errors.As(err, &setup) || !strings.Contains(setup.Problem, want) || !strings.Contains(setup.Remedy, "dynamill run") {
 			t.Errorf("%v; want a SetupError of %q", err, want)
 		}
@@ -179,7 +180,7 @@ func TestInspectionNeedsARegistryAndMakesNone(t *testing.T) {
 	if err != nil || len(listed.TableNames) != 1 {
 		t.Errorf("the tables are %v, %v", listed, err)
 	}
-	if err := (&Engine{tables: tables{client: w.sim, reader: reader{stateTable: "app-dynamill"}}}).createStateTable(w.ctx); err != nil {
+	if err := table.New(w.sim, nil, "app", "app-dynamill").CreateStateTable(w.ctx); err != nil {
 		t.Fatal(err)
 	}
 	expect("state table app-dynamill is empty")

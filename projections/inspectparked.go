@@ -1,17 +1,21 @@
 package projections
 
-import "context"
+import (
+	"context"
+
+	"github.com/dynamill/dynamill/projections/internal/table"
+)
 
 // ParkedInspection reads what a state table says is parked. It needs no rules
 // and writes nothing.
 type ParkedInspection struct {
 	Table  string // the user's, that the state table belongs to
-	reader *reader
+	reader *ruleReader
 }
 
 // InspectParked begins to read what is parked. As Inspect, it returns a
 // *SetupError where nothing has run yet.
-func InspectParked(ctx context.Context, client InspectClient, stateTable string) (*ParkedInspection, error) {
+func InspectParked(ctx context.Context, client table.InspectClient, stateTable string) (*ParkedInspection, error) {
 	rd, found, err := beginInspection(ctx, client, stateTable)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // Without rules the same is read as with them, and nothing is changed by it.
@@ -47,7 +48,7 @@ func TestInspectionListsWhatIsParked(t *testing.T) {
 
 func TestInspectingWhatIsParkedNeedsARegistry(t *testing.T) {
 	w := newWorld(t, socialRules)
-	if _, err := InspectParked(w.ctx, w.sim, "app-dynamill"); !errors.As(err, new(*SetupError)) {
+	if _, err := InspectParked(w.ctx, w.sim, "app-dynamill"); !errors.As(err, new(*table.SetupError)) {
 		t.Errorf("%v; want a SetupError", err)
 	}
 }

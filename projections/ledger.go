@@ -12,6 +12,8 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -19,7 +21,7 @@ import (
 // moves say. Every move that returns without error in failed is durable.
 func (e *Engine) applyMoves(ctx context.Context, moves []*plan.Move, suffix int, failed func(*plan.Move, error)) {
 	pending := moves
-	err := contend(ctx, "moving ledger entries", func() (ended round, _ error) {
+	err := table.Contend(ctx, "moving ledger entries", func() (ended table.Round, _ error) {
 		pending, ended = e.applyOnce(ctx, pending, suffix, failed)
 		return ended, nil
 	})
@@ -30,7 +32,7 @@ func (e *Engine) applyMoves(ctx context.Context, moves []*plan.Move, suffix int,
 
 // applyOnce sends one transaction for each move or pack of moves. It returns the
 // moves that are not done. A large move goes in many steps, each of which advances it.
-func (e *Engine) applyOnce(ctx context.Context, pending []*plan.Move, suffix int, failed func(*plan.Move, error)) (left []*plan.Move, ended round) {
+func (e *Engine) applyOnce(ctx context.Context, pending []*plan.Move, suffix int, failed func(*plan.Move, error)) (left []*plan.Move, ended table.Round) {
 	var simple []*plan.Move
 	for _, mv := range pending {
 		if mv.First < 0 && mv.Idle() {
@@ -53,8 +55,8 @@ func (e *Engine) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 			failed(mv, err)
 		case again:
 			left = append(left, mv)
-		case mv.Advance(e.epoch):
-			left, ended = append(left, mv), advanced
+		case mv.Advance(e.planner.Epoch):
+			left, ended = append(left, mv), table.Advanced
 		}
 	}
 	for _, pk := range e.planner.Pack(simple) {
@@ -65,13 +67,13 @@ func (e *Engine) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 				failed(mv, err)
 			case slices.Contains(again, mv):
 				left = append(left, mv)
-			case mv.Advance(e.epoch):
-				left, ended = append(left, mv), advanced
+			case mv.Advance(e.planner.Epoch):
+				left, ended = append(left, mv), table.Advanced
 			}
 		}
 	}
 	if len(left) == 0 {
-		return nil, settled
+		return nil, table.Settled
 	}
 	return left, ended
 }
@@ -94,8 +96,8 @@ func (e *Engine) divide(ctx context.Context, mv *plan.Move) (done bool, err erro
 // begin has a move of a record start from the entry that is really there. It reports
 // true if nothing is left to do: the entry is as far already.
 func (e *Engine) begin(ctx context.Context, mv *plan.Move) (done bool, err error) {
-	key := entryKey(mv.Key)
-	rows, err := e.readState(ctx, "reading the ledger entry of "+mv.Key.String(), []stateKey{key})
+	key := state.EntryKey(mv.Key)
+	rows, err := e.tables.ReadState(ctx, "reading the ledger entry of "+mv.Key.String(), []table.Key{key})
 	if err != nil {
 		return false, err
 	}
@@ -128,7 +130,7 @@ func (p part) onMirror() bool {
 // applyPack sends one transaction and returns the moves that have to be tried again, planned anew.
 func (e *Engine) applyPack(ctx context.Context, pk *plan.Pack, suffix int) ([]*plan.Move, error) {
 	items, parts := e.assemble(pk, suffix)
-	err := e.transact(ctx, "applying a ledger transaction", ownersOf(parts), items)
+	err := e.tables.Transact(ctx, "applying a ledger transaction", ownersOf(parts), items)
 	if err == nil {
 		e.noteApplied(ctx, parts)
 		return nil, nil
@@ -173,11 +175,19 @@ func (e *Engine) assemble(pk *plan.Pack, suffix int) ([]ddb.TransactWriteItem, [
 	return append(items, rest...), append(parts, restParts...)
 }
 
+// entryWrite is the ledger half of the move's transaction: the entry, compared and swapped.
+func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	put := e.tables.PutPart(state.EntryRow(mv, e.planner.Epoch, e.now().Add(tombstoneTTL)), state.EntryUnmoved(c, mv), c)
+	put.Put.ReturnValuesOnConditionCheckFailure = table.AllOld
+	return put
+}
+
 // afterFailure decides, from why a transaction failed, how each of its moves goes on.
 func (e *Engine) afterFailure(ctx context.Context, err error, moves []*plan.Move, parts []part, suffix int) ([]*plan.Move, error) {
 	var canceled *ddb.TransactionCanceledException
 	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != len(parts) {
-		if reason := refusal(err); reason != "" {
+		if reason := table.Refusal(err); reason != "" {
 			return e.narrow(ctx, moves, reason, suffix)
 		}
 		return nil, err
@@ -192,7 +202,7 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*plan.Move
 	}
 	for i, reason := range canceled.CancellationReasons {
 		p := parts[i]
-		refused := refusedAction(reason)
+		refused := table.RefusedAction(reason)
 		switch {
 		case moved(p): // what else was in the way of a move whose entry is another tells nothing
 		case refused != "" && (p.entry || len(moves) > 1):
@@ -202,7 +212,7 @@ func (e *Engine) afterFailure(ctx context.Context, err error, moves []*plan.Move
 				return nil, err
 			}
 		case awscall.ReasonCode(reason) == "ConditionalCheckFailed" && p.onMirror():
-			p.moves[0].See(p.target, image(attributes.ItemFromTable(reason.Item)))
+			p.moves[0].See(p.target, table.Image(attributes.ItemFromTable(reason.Item)))
 		}
 	}
 	return undone, nil
@@ -234,7 +244,7 @@ func (e *Engine) replanned(ctx context.Context, reasons []ddb.CancellationReason
 
 // replan goes on from the entry that is really there. It reports true if
 // nothing is left to do: the entry is as far already.
-func (e *Engine) replan(ctx context.Context, mv *plan.Move, actual row) (bool, error) {
+func (e *Engine) replan(ctx context.Context, mv *plan.Move, actual table.Row) (bool, error) {
 	ent, err := e.ownEntry(ctx, actual)
 	if err != nil {
 		return false, fmt.Errorf("ledger entry of %s: %w", mv.Key, err)
@@ -351,9 +361,9 @@ func (e *Engine) tryElsewhere(ctx context.Context, mv *plan.Move, id string, suf
 
 // clearDue takes the due mark off an entry, unless the entry has moved since.
 func (e *Engine) clearDue(ctx context.Context, mv *plan.Move) error {
-	c := newExpression()
-	remove := "REMOVE " + c.name("due")
-	condition := c.entryIs(mv.MarkedEntry())
-	_, err := e.update(ctx, "", "clearing a due mark", e.stateUpdate(entryKey(mv.Key), remove, condition, c))
+	c := table.NewExpression()
+	remove := "REMOVE " + c.Name("due")
+	condition := state.EntryIs(c, mv.MarkedEntry())
+	_, err := e.tables.Update(ctx, "", "clearing a due mark", e.tables.StateUpdate(state.EntryKey(mv.Key), remove, condition, c))
 	return err
 }

@@ -2,31 +2,9 @@ package projections
 
 import (
 	"cmp"
-	"context"
-	"math"
 	"slices"
-	"sync"
-
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/projections/internal/plan"
-)
-
-// Limiter holds writes back. It must be safe for concurrent use.
-type Limiter interface {
-	// Wait returns when a request may be sent that takes at least this many
-	// write units, or with the context's error when that ends.
-	Wait(ctx context.Context, units int) error
-	// Pay says that a request took this many units more than it had waited for.
-	Pay(units int)
-}
-
-// The least that a write takes (DynamoDB developer guide, "DynamoDB read and
-// write operations"): a unit for an item of up to 1 KB, two in a transaction.
-// A refused condition takes them too, and no answer says so.
-const (
-	writeUnitsMin       = 1
-	transactionUnitsMin = 2
 )
 
 // EngineRule stands in RuleStats for writes that serve no rule alone: the
@@ -43,46 +21,6 @@ type RuleStats struct {
 	WriteUnits float64
 }
 
-// meter adds up what was written for whom.
-type meter struct {
-	mu     sync.Mutex
-	byRule map[string]*RuleStats // by the rule's id; "" is EngineRule
-}
-
-// add notes a request that was accepted. owners names the rule of each action, "" for none.
-func (m *meter) add(owners []string, units float64) {
-	owned := 0
-	for _, id := range owners {
-		if id != "" {
-			owned++
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if owned == 0 {
-		m.addTo("", max(1, len(owners)), units)
-		return
-	}
-	for _, id := range owners {
-		if id != "" {
-			m.addTo(id, 1, units/float64(owned))
-		}
-	}
-}
-
-func (m *meter) addTo(id string, writes int, units float64) {
-	found := m.byRule[id]
-	if found == nil {
-		if m.byRule == nil {
-			m.byRule = map[string]*RuleStats{}
-		}
-		found = &RuleStats{}
-		m.byRule[id] = found
-	}
-	found.Writes += int64(writes)
-	found.WriteUnits += units
-}
-
 // RuleStats returns the counts of every rule, sorted by name: of those that
 // wrote nothing, too.
 func (e *Engine) RuleStats() []RuleStats {
@@ -90,13 +28,11 @@ func (e *Engine) RuleStats() []RuleStats {
 	for _, r := range e.planner.Set.Rules {
 		byName[r.Name] = RuleStats{Rule: r.Name}
 	}
-	e.meter.mu.Lock()
-	for id, counts := range e.meter.byRule {
+	for id, counts := range e.tables.WrittenFor() {
 		name := e.ruleName(id)
 		before := byName[name] // of a former rule, or of one that has its name
-		byName[name] = RuleStats{Rule: name, Writes: before.Writes + counts.Writes, WriteUnits: before.WriteUnits + counts.WriteUnits}
+		byName[name] = RuleStats{Rule: name, Writes: before.Writes + counts.Writes, WriteUnits: before.WriteUnits + counts.Units}
 	}
-	e.meter.mu.Unlock()
 	all := make([]RuleStats, 0, len(byName))
 	for _, counts := range byName {
 		all = append(all, counts)
@@ -105,7 +41,7 @@ func (e *Engine) RuleStats() []RuleStats {
 	return all
 }
 
-func (rd *reader) ruleName(id string) string {
+func (rd *ruleReader) ruleName(id string) string {
 	if b := cmp.Or(rd.planner.ByID(id), rd.planner.Former(id)); b != nil {
 		return b.Rule.Name
 	}
@@ -113,46 +49,6 @@ func (rd *reader) ruleName(id string) string {
 		return "unique " + locator
 	}
 	return cmp.Or(id, EngineRule)
-}
-
-// write sends one write request, within the limit that there may be, and adds
-// up what it took. atLeast is what it takes as far as is known before.
-func write[T any](ctx context.Context, ts *tables, doing string, owners []string, atLeast int, send func() (T, error), used func(T) float64) (T, error) {
-	out, err := attempt(ctx, &ts.counters, doing, func() (T, error) {
-		if ts.limiter != nil {
-			if err := ts.limiter.Wait(ctx, atLeast); err != nil {
-				var none T
-				return none, err
-			}
-		}
-		return send()
-	})
-	if err != nil {
-		return out, err
-	}
-	units := used(out)
-	ts.meter.add(owners, units)
-	if more := int(math.Ceil(units)) - atLeast; ts.limiter != nil && more > 0 {
-		ts.limiter.Pay(more)
-	}
-	return out, nil
-}
-
-// unitsOf sums up capacity of writes; nothing where an endpoint reports none.
-func unitsOf(consumed ...ddb.ConsumedCapacity) (units float64) {
-	for _, c := range consumed {
-		if c.CapacityUnits != nil {
-			units += *c.CapacityUnits
-		}
-	}
-	return units
-}
-
-func unitsOfOne(consumed *ddb.ConsumedCapacity) float64 {
-	if consumed == nil {
-		return 0
-	}
-	return unitsOf(*consumed)
 }
 
 // ownersOf names the rule of each action of a ledger transaction.

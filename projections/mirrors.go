@@ -7,6 +7,8 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // heal brings mirror items that another program wrote or deleted back to what their sources ask for.
@@ -35,19 +37,19 @@ func (w *work) heal(ctx context.Context, pl *plan.Changes) {
 // comes by here. Of one with claims that can only be told once no source claims it.
 func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule, mirrors.Heal]) (map[plan.ItemRule]bool, error) {
 	sources := map[plan.ItemRule]change.Key{}
-	var keys []stateKey
+	var keys []table.Key
 	for id, h := range heals.All() {
 		if id.Claimed() {
-			keys = append(keys, claimsKey(id.Binding, id.Key))
+			keys = append(keys, state.ClaimsKey(id.Binding, id.Key))
 		} else if source, ok := id.Rule.SourceKey(id.Key); ok {
 			sources[id] = source
-			keys = append(keys, entryKey(source))
+			keys = append(keys, state.EntryKey(source))
 		}
 		if h.Freed || plan.PlaceOf(id.Binding, id.Key, h.Last) == plan.PlaceOccupied {
-			keys = append(keys, parkedKey(parkedID(id.ID, id.Key)))
+			keys = append(keys, state.ParkedKey(state.ParkedID(id.ID, id.Key)))
 		}
 	}
-	rows, err := w.readState(ctx, "reading the ledger entries of mirror items", keys)
+	rows, err := w.tables.ReadState(ctx, "reading the ledger entries of mirror items", keys)
 	if err != nil {
 		return nil, err
 	}
@@ -55,12 +57,12 @@ func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 	for id, h := range heals.All() {
 		source, ok := sources[id]
 		if !ok {
-			claims := rows[claimsKey(id.Binding, id.Key)]
-			parked := rows[parkedKey(parkedID(id.ID, id.Key))] != nil
-			result[id] = id.Claimed() && len(textsOf(claims["sources"])) == 0 && !parked && w.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
+			claims := rows[state.ClaimsKey(id.Binding, id.Key)]
+			parked := rows[state.ParkedKey(state.ParkedID(id.ID, id.Key))] != nil
+			result[id] = id.Claimed() && len(table.TextsOf(claims["sources"])) == 0 && !parked && w.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
 			continue
 		}
-		ent, err := w.readEntry(rows[entryKey(source)])
+		ent, err := state.ReadEntry(w.planner, rows[state.EntryKey(source)])
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +73,7 @@ func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 		if f.Kind != plan.Mirrored || f.Target != id.Key {
 			f = plan.Effect{}
 		}
-		parked := textOf(rows[parkedKey(parkedID(id.ID, id.Key))]["code"]) == plan.OccupiedCode
+		parked := table.TextOf(rows[state.ParkedKey(state.ParkedID(id.ID, id.Key))]["code"]) == plan.OccupiedCode
 		result[id] = w.isRight(id.Binding, f, h, id.Key, parked)
 	}
 	return result, nil
@@ -82,7 +84,7 @@ func (w *work) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 func (e *Engine) isRight(b *plan.Binding, f plan.Effect, h *mirrors.Heal, target change.Key, parked bool) bool {
 	asked := f.Kind == plan.Mirrored
 	place := plan.PlaceOf(b, target, h.Last)
-	s, stamped := plan.ReadStamp(imageOr(h.Last).Lookup(b.Stamp), plan.StampContext(e.incarnation, target, ""))
+	s, stamped := plan.ReadStamp(imageOr(h.Last).Lookup(b.Stamp), plan.StampContext(e.planner.Incarnation, target, ""))
 	switch {
 	case place == plan.PlaceFree:
 		return !asked || f.Expired && !h.Deleted
@@ -165,7 +167,7 @@ type inForceMirror struct {
 func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 	var check []inForceMirror
 	var targets []change.Key
-	var rows []stateKey
+	var rows []table.Key
 	for _, mv := range moves {
 		for _, id := range mv.New.IDs() {
 			f := mv.New[id]
@@ -175,24 +177,23 @@ func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 			b := e.planner.ByID(id)
 			check, targets = append(check, inForceMirror{mv, b, f}), append(targets, f.Target)
 			if b.Claimed() {
-				rows = append(rows, claimsKey(b, f.Target))
+				rows = append(rows, state.ClaimsKey(b, f.Target))
 			}
 			if len(b.Rule.Target.Equals) > 0 {
-				rows = append(rows, parkedKey(parkedID(b.ID, f.Target)))
+				rows = append(rows, state.ParkedKey(state.ParkedID(b.ID, f.Target)))
 			}
 		}
 	}
 	if len(check) == 0 {
 		return nil
 	}
-	found, err := e.read(ctx, "reading mirror items in force", wanted{table: e.table, keys: e.itemKeys(targets)}, wanted{table: e.stateTable, keys: stateKeys(rows)})
+	items, standing, err := e.tables.ReadBoth(ctx, "reading mirror items in force", targets, rows)
 	if err != nil {
 		return err
 	}
-	items, state := e.byItemKey(found[e.table]), byStateKey(found[e.stateTable])
 	for _, ch := range check {
-		img := image(items[ch.f.Target])
-		if !e.stands(ch, img, state) {
+		img := table.Image(items[ch.f.Target])
+		if !e.stands(ch, img, standing) {
 			ch.mv.See(ch.f.Target, img)
 			ch.mv.RestoreAt(ch.b.ID, ch.f.Target)
 		}
@@ -202,19 +203,19 @@ func (e *Engine) checkMirrors(ctx context.Context, moves []*plan.Move) error {
 
 // stands reports whether a mirror item is as its source's ledger entry has it. One
 // that another source has won is that source's to look at.
-func (e *Engine) stands(ch inForceMirror, img change.Image, rows map[stateKey]row) bool {
-	parked := textOf(rows[parkedKey(parkedID(ch.b.ID, ch.f.Target))]["code"]) == plan.OccupiedCode
+func (e *Engine) stands(ch inForceMirror, img change.Image, rows map[table.Key]table.Row) bool {
+	parked := table.TextOf(rows[state.ParkedKey(state.ParkedID(ch.b.ID, ch.f.Target))]["code"]) == plan.OccupiedCode
 	f := ch.f
 	if ch.b.Claimed() {
-		claims := rows[claimsKey(ch.b, f.Target)]
-		sources := textsOf(claims["sources"])
+		claims := rows[state.ClaimsKey(ch.b, f.Target)]
+		sources := table.TextsOf(claims["sources"])
 		if !slices.Contains(sources, ch.mv.Key.String()) {
 			return false
 		}
 		if slices.Min(sources) != ch.mv.Key.String() {
 			return true
 		}
-		f.Expired = textOf(claims["expired"]) == f.Digest && img == nil
+		f.Expired = table.TextOf(claims["expired"]) == f.Digest && img == nil
 	}
 	return e.isRight(ch.b, f, &mirrors.Heal{Last: img, Repark: ch.mv.Repark}, ch.f.Target, parked)
 }

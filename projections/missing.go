@@ -8,8 +8,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
-	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 )
 
 // A rule may ask for a value on an item that does not exist: a comment whose post was deleted, or a
@@ -26,26 +26,6 @@ const (
 	sourcesMax = 100
 )
 
-// MissingTargets says of one rule at which items its sources point although they do not exist. Of a
-// copy rule the parents are the targets, and the children point at them.
-type MissingTargets struct {
-	Rule      string
-	Entity    string // of the targets
-	Unique    string // the name of the unique value by which the rule finds its targets; "" if by their key
-	Sources   int64  // that point at them
-	Targets   int64  // that do not exist
-	About     bool   // the two numbers are of a sample, or there are more than the engine remembers
-	All       bool   // no source of the rule points at a target that exists
-	Examples  []string
-	OtherCase *OtherCase
-}
-
-// OtherCase is a target that does not exist, and one that does and differs in letter case alone.
-type OtherCase struct{ Missing, Exists string }
-
-// Warns reports whether the rule, rather than some items, seems to be wrong.
-func (m MissingTargets) Warns() bool { return m.All || m.OtherCase != nil }
-
 // missingTargets are those of one rule, as far as an engine knows.
 type missingTargets struct {
 	rule  *plan.Binding
@@ -61,7 +41,7 @@ type missingTargets struct {
 	moreFrom  int64 // sources that point at them
 	looked    bool  // a pass over the table told
 	unwritten bool  // what it told is not in the state table yet
-	otherCase *OtherCase
+	otherCase *state.OtherCase
 }
 
 // pointers are the sources that point at one target.
@@ -97,7 +77,7 @@ func (p *pointers) remove(source change.Key) {
 func newMissing(bindings *plan.Bindings) map[*plan.Binding]*missingTargets {
 	all := map[*plan.Binding]*missingTargets{}
 	for _, r := range bindings.Set.Rules {
-		if !mirrors.Is(r) {
+		if !r.MakesItems() {
 			b := bindings.Of(r)
 			all[b] = &missingTargets{rule: b, most: targetsHeld(len(bindings.Set.Rules)), held: map[string]*pointers{}}
 		}
@@ -169,12 +149,12 @@ func (m *missingTargets) adjustSources(target string, change func(*pointers)) {
 }
 
 // report is what is known; false if nothing is missing.
-func (m *missingTargets) report() (MissingTargets, bool) {
+func (m *missingTargets) report() (state.MissingTargets, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.rule.Rule
 	entity := targetEntity(r)
-	t := MissingTargets{
+	t := state.MissingTargets{
 		Rule: r.Name, Entity: entity.Name, Targets: int64(len(m.held)) + m.moreOf, Sources: m.moreFrom, About: m.sampled || m.beyond > 0, OtherCase: m.otherCase,
 	}
 	if r.ByUnique {
@@ -192,8 +172,8 @@ func (m *missingTargets) report() (MissingTargets, bool) {
 }
 
 // MissingTargets returns, by rule, which targets do not exist as far as this engine knows.
-func (e *Engine) MissingTargets() []MissingTargets {
-	var all []MissingTargets
+func (e *Engine) MissingTargets() []state.MissingTargets {
+	var all []state.MissingTargets
 	for _, m := range e.missing {
 		if t, lacking := m.report(); lacking {
 			all = append(all, t)
@@ -203,8 +183,8 @@ func (e *Engine) MissingTargets() []MissingTargets {
 	return all
 }
 
-func sortMissing(all []MissingTargets) {
-	slices.SortFunc(all, func(a, b MissingTargets) int { return cmp.Compare(a.Rule, b.Rule) })
+func sortMissing(all []state.MissingTargets) {
+	slices.SortFunc(all, func(a, b state.MissingTargets) int { return cmp.Compare(a.Rule, b.Rule) })
 }
 
 // noteRollupTarget notes whether the target of a roll-up exists.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/projections/internal/state"
 )
 
 const missingRules = `
@@ -46,7 +47,7 @@ func keyIn(it change.Item) change.Key {
 }
 
 // expectMissing compares what is missing, by rule, as "sources/targets".
-func expectMissing(t *testing.T, got []MissingTargets, want map[string]string) {
+func expectMissing(t *testing.T, got []state.MissingTargets, want map[string]string) {
 	t.Helper()
 	found := map[string]string{}
 	for _, m := range got {
@@ -340,7 +341,7 @@ func TestFormerRuleLeavesNoMissingTargets(t *testing.T) {
 	}
 	rows := func() (ids []string) {
 		for _, row := range w.scan("app-dynamill") {
-			if row["pk"].Text() == missingPartition {
+			if row["pk"].Text() == state.MissingPartition {
 				ids = append(ids, row["sk"].Text())
 			}
 		}

@@ -7,8 +7,9 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -16,7 +17,7 @@ import (
 // this engine holds as missing: a source may come before its target. It reads at most about a
 // thousand items a rule. Call it when a pass is over or the stream is drained. whole says that this
 // process has worked off every item of the table in that pass, for all rules.
-func (e *Engine) LookForTargets(ctx context.Context, whole bool) ([]MissingTargets, error) {
+func (e *Engine) LookForTargets(ctx context.Context, whole bool) ([]state.MissingTargets, error) {
 	samples := e.sightings.takeTargets()
 	for _, r := range e.planner.Set.Rules {
 		b := e.planner.Of(r)
@@ -50,7 +51,7 @@ func (e *Engine) lookForTargetsOf(ctx context.Context, m *missingTargets, sample
 		return err
 	}
 	m.applyLook(asked, there, sources, sample)
-	m.otherCaseOf(func(target string) (found *OtherCase) {
+	m.otherCaseOf(func(target string) (found *state.OtherCase) {
 		if err == nil {
 			found, err = e.otherCase(ctx, m.rule, target)
 		}
@@ -94,9 +95,9 @@ func (m *missingTargets) applyLook(asked []string, there map[string]bool, source
 }
 
 // otherCaseOf asks for some of the missing targets whether one exists in another letter case.
-func (m *missingTargets) otherCaseOf(look func(target string) *OtherCase) {
+func (m *missingTargets) otherCaseOf(look func(target string) *state.OtherCase) {
 	t, lacking := m.report()
-	var found *OtherCase
+	var found *state.OtherCase
 	for _, target := range t.Examples {
 		if lacking && found == nil {
 			found = look(target)
@@ -108,16 +109,16 @@ func (m *missingTargets) otherCaseOf(look func(target string) *OtherCase) {
 }
 
 // existing reads which of the targets exist and are of the entity that the rule has as its target.
-func (rd *reader) existing(ctx context.Context, b *plan.Binding, targets []string) (map[string]bool, error) {
+func (rd *ruleReader) existing(ctx context.Context, b *plan.Binding, targets []string) (map[string]bool, error) {
 	there := make(map[string]bool, len(targets))
 	if b.Rule.ByUnique {
-		keys := make([]stateKey, len(targets))
+		keys := make([]table.Key, len(targets))
 		for i, value := range targets {
-			keys[i] = locatorKey(b.Locator, value)
+			keys[i] = state.LocatorKey(b.Locator, value)
 		}
-		rows, err := rd.readState(ctx, "looking for targets", keys)
+		rows, err := rd.reader.ReadState(ctx, "looking for targets", keys)
 		for i, value := range targets {
-			there[value] = len(textsOf(rows[keys[i]]["items"])) > 0
+			there[value] = len(table.TextsOf(rows[keys[i]]["items"])) > 0
 		}
 		return there, err
 	}
@@ -125,7 +126,7 @@ func (rd *reader) existing(ctx context.Context, b *plan.Binding, targets []strin
 	for i, text := range targets {
 		keys[i] = change.ParseKey(text)
 	}
-	items, err := rd.readItems(ctx, "looking for targets", keys)
+	items, err := rd.reader.ReadItems(ctx, "looking for targets", keys)
 	for i, text := range targets {
 		if items[keys[i]] != nil {
 			m, ok := rd.planner.Set.Identify(keys[i], items[keys[i]])
@@ -137,14 +138,14 @@ func (rd *reader) existing(ctx context.Context, b *plan.Binding, targets []strin
 
 // targetEntity is the entity at whose items the sources of a rule point.
 func targetEntity(r *rules.Rule) *rules.Entity {
-	if copies.Is(r) {
+	if r.HasParent() {
 		return r.Source
 	}
 	return r.Target
 }
 
 // otherCase finds a target that exists and differs from a missing one in letter case alone.
-func (rd *reader) otherCase(ctx context.Context, b *plan.Binding, missing string) (*OtherCase, error) {
+func (rd *ruleReader) otherCase(ctx context.Context, b *plan.Binding, missing string) (*state.OtherCase, error) {
 	var others []string
 	if b.Rule.ByUnique {
 		others = []string{strings.ToLower(missing), strings.ToUpper(missing)}
@@ -157,7 +158,7 @@ func (rd *reader) otherCase(ctx context.Context, b *plan.Binding, missing string
 	there, err := rd.existing(ctx, b, others)
 	for _, other := range others {
 		if there[other] {
-			return &OtherCase{Missing: missing, Exists: other}, err
+			return &state.OtherCase{Missing: missing, Exists: other}, err
 		}
 	}
 	return nil, err

@@ -7,33 +7,25 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 const (
-	// missingPartition holds one row for each rule with missing targets; sort: the rule's id.
-	missingPartition = "missing"
+
 	// missingEvery is how often an engine writes those rows beside the stream, at most.
 	missingEvery = time.Minute
 	// missingStale is after how long a row may be replaced by one that knows of less.
 	missingStale = 24 * time.Hour
 )
 
-// RecordedMissing is what the state table says of one rule's missing targets.
-type RecordedMissing struct {
-	MissingTargets
-	At    time.Time // when it was written
-	Whole bool      // after a look at the whole table; otherwise one process saw it since it started
-}
-
 // missingRows is what an engine wrote of missing targets.
 type missingRows struct {
 	mu      sync.Mutex
 	at      time.Time
-	written map[string]MissingTargets // by rule id
+	written map[string]state.MissingTargets // by rule id
 }
 
 // RecordMissing writes to the state table which targets are missing, for `status`, if that has
@@ -49,7 +41,7 @@ func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
 	}
 	rows.at = now
 	if rows.written == nil {
-		rows.written = map[string]MissingTargets{}
+		rows.written = map[string]state.MissingTargets{}
 	}
 	var failed error
 	var recorded map[string]bool // rows that are there; nil: not read yet
@@ -108,82 +100,39 @@ func (m *missingTargets) takeUnwritten() bool {
 	return was
 }
 
-func (e *Engine) recordMissing(ctx context.Context, b *plan.Binding, t MissingTargets, lacking, whole bool, now time.Time) error {
-	key, c := stateKey{missingPartition, b.ID}, newExpression()
+func (e *Engine) recordMissing(ctx context.Context, b *plan.Binding, t state.MissingTargets, lacking, whole bool, now time.Time) error {
+	c := table.NewExpression()
 	if !lacking {
 		condition := ""
 		if !whole {
-			condition = c.sprintf("%n = %v", "by", textValue(e.process))
+			condition = c.Format("%n = %v", "by", table.Text(e.process))
 		}
-		return e.deleteState(ctx, b.ID, "noting that no target is missing", key, condition, c)
+		return e.tables.DeleteState(ctx, b.ID, "noting that no target is missing", state.MissingKey(b.ID), condition, c)
 	}
-	item := key.attributes()
-	item["entity"], item["at"], item["by"] = textValue(t.Entity), textValue(now.UTC().Format(time.RFC3339)), textValue(e.process)
-	item["targets"], item["sources"] = numberValue(t.Targets), numberValue(t.Sources)
-	for name, yes := range map[string]bool{"about": t.About, "all": t.All, "whole": whole} {
-		item[name] = &ddb.AttributeValueMemberBOOL{Value: yes}
-	}
-	var examples []ddb.AttributeValue
-	for _, example := range t.Examples {
-		examples = append(examples, textValue(example))
-	}
-	item["examples"] = &ddb.AttributeValueMemberL{Value: examples}
-	if t.Unique != "" {
-		item["unique"] = textValue(t.Unique)
-	}
-	if t.OtherCase != nil {
-		item["otherMissing"], item["otherExists"] = textValue(t.OtherCase.Missing), textValue(t.OtherCase.Exists)
-	}
-	in := &dynamodb.PutItemInput{Item: item}
+	condition := ""
 	if !whole {
-		in.ConditionExpression = ptr(c.sprintf("attribute_not_exists(%n) OR %n = %v OR %n <= %v OR %n < %v", statePartition, "by", textValue(e.process),
-			"targets", numberValue(t.Targets), "at", textValue(now.Add(-missingStale).UTC().Format(time.RFC3339))))
-		in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
+		condition = c.Format("attribute_not_exists(%n) OR %n = %v OR %n <= %v OR %n < %v", table.PK, "by", table.Text(e.process),
+			"targets", table.Number(t.Targets), "at", table.Text(now.Add(-missingStale).UTC().Format(time.RFC3339)))
 	}
-	err := e.putState(ctx, b.ID, "noting missing targets", in)
-	if err != nil && classify(err) == classCondition {
+	err := e.tables.PutState(ctx, b.ID, "noting missing targets", state.MissingRow(b.ID, e.process, state.RecordedMissing{MissingTargets: t, At: now, Whole: whole}), condition, c)
+	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return nil // another process knows of more
 	}
 	return err
 }
 
 // inspectMissing reads what is recorded of the rules in force.
-func (rd *reader) inspectMissing(ctx context.Context) ([]RecordedMissing, error) {
-	c := newExpression()
-	in := &dynamodb.QueryInput{
-		TableName: &rd.stateTable, ConsistentRead: ptr(true),
-		KeyConditionExpression: ptr(c.sprintf("%n = %v", statePartition, textValue(missingPartition))),
-	}
-	in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
-	var found []RecordedMissing
-	err := rd.queryPages(ctx, "reading which targets are missing", in, func(rows []row) error {
+func (rd *ruleReader) inspectMissing(ctx context.Context) ([]state.RecordedMissing, error) {
+	c := table.NewExpression()
+	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.MissingPartition)), c)
+	var found []state.RecordedMissing
+	err := rd.reader.QueryPages(ctx, "reading which targets are missing", in, func(rows []table.Row) error {
 		for _, r := range rows {
-			if b := rd.planner.ByID(textOf(r[stateSort])); b != nil {
-				found = append(found, recordedMissing(b.Rule.Name, r))
+			if b := rd.planner.ByID(table.TextOf(r[table.SK])); b != nil {
+				found = append(found, state.ReadMissing(b.Rule.Name, r))
 			}
 		}
 		return nil
 	})
 	return found, err
-}
-
-func recordedMissing(rule string, r row) RecordedMissing {
-	yes := func(name string) bool {
-		v, ok := r[name].(*ddb.AttributeValueMemberBOOL)
-		return ok && v.Value
-	}
-	m := RecordedMissing{Whole: yes("whole"), MissingTargets: MissingTargets{
-		Rule: rule, Entity: textOf(r["entity"]), Unique: textOf(r["unique"]), Sources: numberOf(r["sources"]), Targets: numberOf(r["targets"]),
-		About: yes("about"), All: yes("all"),
-	}}
-	m.At, _ = time.Parse(time.RFC3339, textOf(r["at"]))
-	if list, ok := r["examples"].(*ddb.AttributeValueMemberL); ok {
-		for _, v := range list.Value {
-			m.Examples = append(m.Examples, textOf(v))
-		}
-	}
-	if exists := textOf(r["otherExists"]); exists != "" {
-		m.OtherCase = &OtherCase{Missing: textOf(r["otherMissing"]), Exists: exists}
-	}
-	return m
 }

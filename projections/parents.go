@@ -7,6 +7,9 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
+	"github.com/dynamill/dynamill/projections/internal/target"
 )
 
 // fanOut writes changed parents to their children: the parent's position for
@@ -34,7 +37,7 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *copies.F
 	case err != nil:
 		return err
 	case len(next) > 0:
-		return e.putTask(ctx, task{id: id, at: v, cursor: next, children: e.fanOutMax, referring: referring})
+		return e.putTask(ctx, state.Task{Parent: id, At: v, Cursor: next, Children: e.fanOutMax, Referring: referring})
 	case referring > 0 && !f.Deleted:
 		e.missing[id.Binding].noteTarget(id.Key.String())
 	case referring > 0:
@@ -47,49 +50,31 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *copies.F
 
 // raiseParent raises the position up to which the rule has seen the parent. It reports false if it is higher already.
 func (e *Engine) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Version) (bool, error) {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v REMOVE %n", "at", textValue(string(v)), "ttl")
-	condition := c.copiedBefore(id.Binding, "<=", v)
-	return e.update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v REMOVE %n", "at", table.Text(string(v)), "ttl")
+	condition := state.CopiedBefore(c, id.Binding, "<=", v)
+	return e.tables.Update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.tables.StateUpdate(state.ParentKey(id.Binding, id.Key), set, condition, c))
 }
 
 // retireParent lets the position of a deleted parent without children expire.
 func (e *Engine) retireParent(ctx context.Context, id plan.ItemRule, v plan.Version) error {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", "ttl", numberValue(e.now().Add(tombstoneTTL).Unix()))
-	condition := c.sprintf("%n = %v", "at", textValue(string(v)))
-	_, err := e.update(ctx, id.ID, "retiring the position of parent "+id.Key.String(), e.stateUpdate(parentKey(id.Binding, id.Key), set, condition, c))
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "ttl", table.Number(e.now().Add(tombstoneTTL).Unix()))
+	condition := c.Format("%n = %v", "at", table.Text(string(v)))
+	_, err := e.tables.Update(ctx, id.ID, "retiring the position of parent "+id.Key.String(), e.tables.StateUpdate(state.ParentKey(id.Binding, id.Key), set, condition, c))
 	return err
 }
 
 // parentAt is the position up to which the rule has seen the parent; "" for none.
 func (e *Engine) parentAt(ctx context.Context, id plan.ItemRule) (plan.Version, error) {
-	key := parentKey(id.Binding, id.Key)
-	rows, err := e.readState(ctx, "reading the position of parent "+id.Key.String(), []stateKey{key})
-	return copiedAt(id.Binding, rows[key]), err
-}
-
-// copiedAt is the version of a row that belongs to a copy rule; "" if there is none.
-func copiedAt(b *plan.Binding, r row) plan.Version {
-	if at := plan.Version(textOf(r["at"])); at < beyond(b) {
-		return at
-	}
-	return ""
-}
-
-// beyond is later than every version under which a rule copies. What is later still, a
-// worker of a state table that was lost has left.
-func beyond(b *plan.Binding) plan.Version { return plan.VersionAt(b.Epoch+1, change.Position{}) }
-
-// copiedBefore is the condition that a row of a copy rule is not there yet or has a version below v ("<"; "<=": or just that).
-func (c *expression) copiedBefore(b *plan.Binding, below string, v plan.Version) string {
-	return c.sprintf("attribute_not_exists(%n) OR %n "+below+" %v OR %n >= %v",
-		"at", "at", textValue(string(v)), "at", textValue(string(beyond(b))))
+	key := state.ParentKey(id.Binding, id.Key)
+	rows, err := e.tables.ReadState(ctx, "reading the position of parent "+id.Key.String(), []table.Key{key})
+	return state.CopiedAt(id.Binding, rows[key]), err
 }
 
 // retireIfGone retires the position of a parent that is not there any more.
 func (e *Engine) retireIfGone(ctx context.Context, id plan.ItemRule, v plan.Version) error {
-	items, err := e.readItems(ctx, "reading parent "+id.Key.String(), []change.Key{id.Key})
+	items, err := e.tables.ReadItems(ctx, "reading parent "+id.Key.String(), []change.Key{id.Key})
 	if err != nil || e.parentItem(id.Binding, id.Key, items) != nil {
 		return err
 	}
@@ -113,18 +98,18 @@ func (pw parentWrite) isBelow(v plan.Version) bool {
 
 // copyWrite writes a rule's copies and stamp on a child, provided that it
 // still exists, refers to the same parent and carries the stamp that was read.
-func (e *Engine) copyWrite(pw parentWrite, child change.Key, seen change.Image, s plan.Stamp) *targetWrite {
-	t := onTarget(pw.b, "copying to "+child.String(), child)
-	t.stamp(s)
+func (e *Engine) copyWrite(pw parentWrite, child change.Key, seen change.Image, s plan.Stamp) *target.Write {
+	t := target.On(pw.b, "copying to "+child.String(), child)
+	t.Stamp(s)
 	for i, copied := range pw.b.Rule.Attributes {
-		t.put(copied.As, pw.values[i])
+		t.Put(copied.As, pw.values[i])
 	}
 	e.unmoved(t, seen)
 	return t
 }
 
 // unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.
-func (rd *reader) unmoved(t *targetWrite, seen change.Image) {
-	t.condition = rd.stillEntity(t.expression, t.b.Rule.Target)
-	t.holds(seen, append(slices.Clone(t.b.Rule.JoinReads), t.b.Stamp)...)
+func (rd *ruleReader) unmoved(t *target.Write, seen change.Image) {
+	t.Condition = target.StillEntity(rd.reader, t.Expression, t.Binding.Rule.Target)
+	t.Holds(seen, append(slices.Clone(t.Binding.Rule.JoinReads), t.Binding.Stamp)...)
 }

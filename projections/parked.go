@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -35,16 +36,10 @@ type Parked struct {
 	contested *audit.ContestedTarget // nil for every other entry
 }
 
-func (e *Engine) parkedRow(id, ruleID string, item change.Key, position change.Position, why *rules.ItemError) row {
-	r := parkedKey(id).attributes()
-	r["id"], r["rule"], r["item"] = textValue(id), textValue(ruleID), textValue(item.String())
-	r["code"], r["reason"] = textValue(why.Code), textValue(why.Reason)
-	r["parking"] = textValue(randomID()) // tells a later parking from the one that a retry is about
-	r["parkedAt"] = textValue(e.now().UTC().Format(time.RFC3339))
-	if !position.IsZero() {
-		r["position"] = textValue(position.String())
-	}
-	return r
+func (e *Engine) parkedRow(ruleID string, item change.Key, position change.Position, why *rules.ItemError) table.Row {
+	return state.Parked{
+		ID: state.ParkedID(ruleID, item), Rule: ruleID, Item: item, Code: why.Code, Reason: why.Reason, Position: position, At: e.now(), Parking: randomID(),
+	}.Row()
 }
 
 // park sets an (item, rule) aside that no record is to blame for.
@@ -53,9 +48,7 @@ func (e *Engine) park(ctx context.Context, b *plan.Binding, item change.Key, why
 }
 
 func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
-	err := e.putState(ctx, ruleID, "parking "+item.String(), &dynamodb.PutItemInput{
-		Item: e.parkedRow(parkedID(ruleID, item), ruleID, item, position, why),
-	})
+	err := e.tables.PutState(ctx, ruleID, "parking "+item.String(), e.parkedRow(ruleID, item, position, why), "", table.NewExpression())
 	if err == nil {
 		e.noteParked(ctx, ruleID, item, why)
 	}
@@ -78,12 +71,12 @@ const rawBytesMax = 300 << 10
 // but when that was. Nothing of it is applied, and a retry cannot help:
 // the item's next record that changes its effects does, or rederiving the item.
 func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []byte) error {
-	row := e.parkedRow(recordID+id, "", change.Key{}, change.Position{}, &rules.ItemError{Code: code, Reason: reason})
-	delete(row, "rule")
-	delete(row, "item")
 	text := strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd") // which may be three times as long
-	row["raw"] = textValue(strings.ToValidUTF8(text[:min(len(text), rawBytesMax)], ""))
-	err := e.putState(ctx, "", "parking record "+id, &dynamodb.PutItemInput{Item: row})
+	record := state.Parked{
+		ID: recordID + id, Code: code, Reason: reason, At: e.now(), Parking: randomID(),
+		Raw: strings.ToValidUTF8(text[:min(len(text), rawBytesMax)], ""),
+	}
+	err := e.tables.PutState(ctx, "", "parking record "+id, record.Row(), "", table.NewExpression())
 	if err == nil {
 		e.counters.Parked.Add(1)
 		e.logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)
@@ -93,11 +86,11 @@ func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []
 
 // unpark clears what is parked under an id; with a parking, only if it was not parked again since.
 func (e *Engine) unpark(ctx context.Context, id, parking string) error {
-	c, condition := newExpression(), ""
+	c, condition := table.NewExpression(), ""
 	if parking != "" {
-		condition = c.sprintf("%n = %v", "parking", textValue(parking))
+		condition = c.Format("%n = %v", "parking", table.Text(parking))
 	}
-	return e.deleteState(ctx, "", "clearing what was parked", parkedKey(id), condition, c)
+	return e.tables.DeleteState(ctx, "", "clearing what was parked", state.ParkedKey(id), condition, c)
 }
 
 // RetryParked rederives the item. What was parked goes away if the item is
@@ -137,13 +130,13 @@ func contestedReason(b *plan.Binding, limit int64) *rules.ItemError {
 // countHeal counts a correction of one rule on one item in the current window.
 func (e *Engine) countHeal(ctx context.Context, b *plan.Binding, item change.Key) (int64, error) {
 	now := e.now()
-	c := newExpression()
-	update := c.sprintf("SET %n = %v ADD %n %v", "ttl", numberValue(now.Add(2*healWindow).Unix()), "corrections", numberValue(1))
-	in := e.stateUpdate(healsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
+	c := table.NewExpression()
+	update := c.Format("SET %n = %v ADD %n %v", "ttl", table.Number(now.Add(2*healWindow).Unix()), "corrections", table.Number(1))
+	in := e.tables.StateUpdate(state.HealsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
 	in.ReturnValues = ddb.ReturnValueUpdatedNew
-	out, err := e.updateItem(ctx, b.ID, "counting a correction", in)
+	out, err := e.tables.UpdateItem(ctx, b.ID, "counting a correction", in)
 	if err != nil {
 		return 0, err
 	}
-	return numberOf(out.Attributes["corrections"]), nil
+	return table.NumberOf(out.Attributes["corrections"]), nil
 }

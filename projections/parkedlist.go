@@ -1,18 +1,17 @@
 package projections
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // A record that could not be read may have 300 KB, and there may be many of
@@ -28,8 +27,8 @@ func (e *Engine) EachParked(ctx context.Context, f func(page []Parked) error) er
 	return e.eachParked(ctx, f)
 }
 
-func (rd *reader) eachParked(ctx context.Context, f func(page []Parked) error) error {
-	return rd.queryPages(ctx, listingParked, rd.parkedQuery(newExpression(), parkedAttributes...), func(rows []row) error {
+func (rd *ruleReader) eachParked(ctx context.Context, f func(page []Parked) error) error {
+	return rd.reader.QueryPages(ctx, listingParked, rd.parkedQuery(table.NewExpression(), parkedAttributes...), func(rows []table.Row) error {
 		page, err := rd.readAllParked(ctx, rows)
 		if err != nil {
 			return err
@@ -52,13 +51,13 @@ func (e *Engine) Parked(ctx context.Context) ([]Parked, error) {
 // ParkedBehind lists at most limit of what is parked behind an id, sorted by id,
 // without Raw. The empty id is before all others. more says that others may follow.
 func (e *Engine) ParkedBehind(ctx context.Context, id string, limit int) (page []Parked, more bool, err error) {
-	c := newExpression()
+	c := table.NewExpression()
 	in := e.parkedQuery(c, parkedAttributes...)
 	if id != "" {
-		in.KeyConditionExpression = ptr(*in.KeyConditionExpression + c.sprintf(" AND %n > %v", stateSort, textValue(parkedKey(id).sort)))
+		in.KeyConditionExpression = new(*in.KeyConditionExpression + c.Format(" AND %n > %v", table.SK, table.Text(state.ParkedKey(id).Sort)))
 	}
-	in.Limit = ptr(int32(limit)) //nolint:gosec // of a page
-	out, err := attempt(ctx, &e.counters, listingParked, func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+	in.Limit = new(int32(limit)) //nolint:gosec // of a page
+	out, err := e.tables.Query(ctx, listingParked, in)
 	if err != nil {
 		return nil, false, err
 	}
@@ -68,10 +67,10 @@ func (e *Engine) ParkedBehind(ctx context.Context, id string, limit int) (page [
 
 // CountParked counts what is parked. Nothing of it is sent here.
 func (e *Engine) CountParked(ctx context.Context) (total int, err error) {
-	in := e.parkedQuery(newExpression())
+	in := e.parkedQuery(table.NewExpression())
 	in.Select = ddb.SelectCount
 	for {
-		out, err := attempt(ctx, &e.counters, countingParked, func() (*dynamodb.QueryOutput, error) { return e.client.Query(ctx, in) })
+		out, err := e.tables.Query(ctx, countingParked, in)
 		if err != nil {
 			return 0, err
 		}
@@ -87,9 +86,9 @@ func (e *Engine) FindParked(ctx context.Context, id string) (Parked, error) {
 	return e.findParked(ctx, id)
 }
 
-func (rd *reader) findParked(ctx context.Context, id string) (Parked, error) {
-	key := parkedKey(id)
-	rows, err := rd.readState(ctx, "reading what is parked", []stateKey{key})
+func (rd *ruleReader) findParked(ctx context.Context, id string) (Parked, error) {
+	key := state.ParkedKey(id)
+	rows, err := rd.reader.ReadState(ctx, "reading what is parked", []table.Key{key})
 	if err != nil {
 		return Parked{}, err
 	}
@@ -97,7 +96,7 @@ func (rd *reader) findParked(ctx context.Context, id string) (Parked, error) {
 	if !ok {
 		return Parked{}, fmt.Errorf("%s: %w", id, ErrNotParked)
 	}
-	page, err := rd.readAllParked(ctx, []row{item})
+	page, err := rd.readAllParked(ctx, []table.Row{item})
 	if err != nil {
 		return Parked{}, err
 	}
@@ -110,19 +109,15 @@ const (
 )
 
 // parkedQuery asks for some attributes of everything that is parked.
-func (rd *reader) parkedQuery(c *expression, attributes ...string) *dynamodb.QueryInput {
-	condition := c.sprintf("%n = %v", statePartition, textValue(parkedPartition))
-	in := &dynamodb.QueryInput{
-		TableName: &rd.stateTable, ConsistentRead: ptr(true), KeyConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}
+func (rd *ruleReader) parkedQuery(c *table.Expression, attributes ...string) *dynamodb.QueryInput {
+	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.ParkedPartition)), c)
 	if len(attributes) > 0 {
-		in.ProjectionExpression = ptr(c.list(attributes))
+		in.ProjectionExpression = new(c.List(attributes))
 	}
 	return in
 }
 
-func (rd *reader) readAllParked(ctx context.Context, rows []row) ([]Parked, error) {
+func (rd *ruleReader) readAllParked(ctx context.Context, rows []table.Row) ([]Parked, error) {
 	page := make([]Parked, len(rows))
 	for i, item := range rows {
 		page[i] = rd.readParked(item)
@@ -134,18 +129,16 @@ func (rd *reader) readAllParked(ctx context.Context, rows []row) ([]Parked, erro
 // changed its set is about to delete the row.
 func (p Parked) outlived() bool { return p.contested != nil && len(p.Claimants) < 2 }
 
-func (rd *reader) readParked(item row) Parked {
+func (rd *ruleReader) readParked(item table.Row) Parked {
+	row := state.ReadParked(item)
 	p := Parked{
-		ID: cmp.Or(textOf(item["id"]), textOf(item[stateSort])), Rule: "record", Key: change.ParseKey(textOf(item["item"])),
-		Code: textOf(item["code"]), Reason: textOf(item["reason"]), Raw: textOf(item["raw"]), parking: textOf(item["parking"]),
+		ID: row.ID, Rule: "record", Key: row.Item, Code: row.Code, Reason: row.Reason, Position: row.Position, At: row.At, Raw: row.Raw, parking: row.Parking,
 	}
 	if t, ok := audit.ReadContested(attributes.ItemFromTable(item)); ok {
 		p.contested, p.Value, p.Key = &t, t.Value, t.Target
 	}
-	if id := textOf(item["rule"]); id != "" { // a record that could not be read has none
-		p.Rule = rd.ruleName(id)
+	if row.Rule != "" { // a record that could not be read has none
+		p.Rule = rd.ruleName(row.Rule)
 	}
-	p.Position, _ = change.ParsePosition(textOf(item["position"]))
-	p.At, _ = time.Parse(time.RFC3339, textOf(item["parkedAt"]))
 	return p
 }

@@ -9,11 +9,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // weighed counts the bytes that queries send.
 type weighed struct {
-	Client
+	table.Client
 	pageMax, pages int // bytes, number
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -22,7 +23,7 @@ import (
 
 // pass is a pass taken apart. Its text survives restarts.
 type pass struct {
-	phase seedPhase
+	phase state.Phase
 	epoch int      // of the rules; 0 for a pass that is always possible
 	level int      // derive, show
 	rules []string // rederive: names; none for all
@@ -36,7 +37,7 @@ func (p pass) String() string {
 	if p.epoch > 0 {
 		text += "/" + strconv.Itoa(p.epoch)
 	}
-	if p.phase == phaseDerive || p.phase == phaseShow {
+	if p.phase == state.PhaseDerive || p.phase == state.PhaseShow {
 		text += "/" + strconv.Itoa(p.level)
 	}
 	if len(p.rules) > 0 {
@@ -48,21 +49,21 @@ func (p pass) String() string {
 // parsePass reads what String wrote.
 func parsePass(text string) (pass, error) {
 	head, rest, more := strings.Cut(text, "/")
-	p := pass{phase: seedPhase(head)}
+	p := pass{phase: state.Phase(head)}
 	var err error
 	switch p.phase {
-	case phaseRederive:
+	case state.PhaseRederive:
 		if more {
 			p.rules = strings.Split(rest, ",")
 		}
-	case phaseDerive, phaseShow:
+	case state.PhaseDerive, state.PhaseShow:
 		epoch, level, _ := strings.Cut(rest, "/")
 		if p.level, err = strconv.Atoi(level); err == nil {
 			p.epoch, err = strconv.Atoi(epoch)
 		}
-	case phaseClean:
+	case state.PhaseClean:
 		p.epoch, err = strconv.Atoi(rest)
-	case phaseSweep:
+	case state.PhaseSweep:
 		if more {
 			p.epoch, err = strconv.Atoi(rest)
 		}
@@ -78,15 +79,15 @@ func parsePass(text string) (pass, error) {
 // isOver reports whether a pass was of older rules, so that nothing is left of
 // it. One of newer rules is not this engine's to work off.
 func (e *Engine) isOver(p pass) (bool, error) {
-	if p.epoch > e.epoch {
+	if p.epoch > e.planner.Epoch {
 		return false, ErrEpochMoved
 	}
-	return p.epoch > 0 && p.epoch < e.epoch, nil
+	return p.epoch > 0 && p.epoch < e.planner.Epoch, nil
 }
 
 // passOf is the pass of a cursor that was aimed.
-func (e *Engine) passOf(c seedCursor) pass {
-	return pass{phase: c.phase, epoch: e.epoch, level: c.level}
+func (e *Engine) passOf(c state.Cursor) pass {
+	return pass{phase: c.Phase, epoch: e.planner.Epoch, level: c.Level}
 }
 
 // Aim says what is left to do to bring the rules into force: the pass to work off
@@ -101,10 +102,10 @@ func (e *Engine) Aim(ctx context.Context) (text string, left int, err error) {
 
 // TableOf is the table whose items a pass goes over: the user's, or the state table.
 func (e *Engine) TableOf(text string) string {
-	if p, err := parsePass(text); err == nil && p.phase == phaseSweep {
-		return e.stateTable
+	if p, err := parsePass(text); err == nil && p.phase == state.PhaseSweep {
+		return e.tables.StateTable
 	}
-	return e.table
+	return e.tables.Table
 }
 
 // RulesOf names the rules that a pass is for.
@@ -132,19 +133,19 @@ func (e *Engine) Work(ctx context.Context, text string, keys []change.Key) error
 
 func (e *Engine) workPass(ctx context.Context, p pass, keys []change.Key) error {
 	switch p.phase {
-	case phaseDerive:
+	case state.PhaseDerive:
 		return e.rederivePage(ctx, p, keys, e.derives, plan.Sources)
-	case phaseShow:
+	case state.PhaseShow:
 		return e.underRegistry(ctx, func() error { return e.showKeys(ctx, p, keys) })
-	case phaseRederive:
+	case state.PhaseRederive:
 		concerns, err := e.concern(p.rules)
 		if err != nil {
 			return err
 		}
 		return e.rederivePage(ctx, p, keys, concerns, plan.Itself)
-	case phaseClean:
+	case state.PhaseClean:
 		return e.underRegistry(ctx, func() error { return e.clean(ctx, keys) })
-	case phaseSweep:
+	case state.PhaseSweep:
 		return e.underRegistry(ctx, func() error { return e.sweep(ctx, keys) })
 	}
 	return fmt.Errorf("pass %q: %w", p, ErrUnknownPass)
@@ -219,7 +220,7 @@ func (e *Engine) namesOf(p pass) []string {
 		return p.rules
 	}
 	var names []string
-	if p.epoch > 0 && (p.phase == phaseClean || p.phase == phaseSweep) {
+	if p.epoch > 0 && (p.phase == state.PhaseClean || p.phase == state.PhaseSweep) {
 		for _, b := range e.planner.Formers() {
 			if !b.Cleaned.Load() {
 				names = append(names, b.Rule.Name)
@@ -228,14 +229,14 @@ func (e *Engine) namesOf(p pass) []string {
 		return names
 	}
 	for _, r := range e.planner.Set.Rules {
-		c := seedCursor{level: p.level, phase: p.phase}
+		c := state.Cursor{Level: p.level, Phase: p.phase}
 		switch p.phase {
-		case phaseDerive:
-			if !c.isFor(r) || e.planner.Of(r).Live.Load() {
+		case state.PhaseDerive:
+			if !c.IsFor(r) || e.planner.Of(r).Live.Load() {
 				continue
 			}
-		case phaseShow:
-			if !c.isFor(r) {
+		case state.PhaseShow:
+			if !c.IsFor(r) {
 				continue
 			}
 		}
@@ -246,13 +247,13 @@ func (e *Engine) namesOf(p pass) []string {
 
 // showKeys rolls up what items display.
 func (e *Engine) showKeys(ctx context.Context, p pass, keys []change.Key) error {
-	c := seedCursor{level: p.level, phase: p.phase}
+	c := state.Cursor{Level: p.level, Phase: p.phase}
 	wanted := slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool {
 		return !slices.ContainsFunc(e.planner.Set.Entities, func(ent *rules.Entity) bool {
-			return slices.ContainsFunc(ent.Displays, c.isFor) && ent.HasKey(k)
+			return slices.ContainsFunc(ent.Displays, c.IsFor) && ent.HasKey(k)
 		})
 	})
-	items, err := e.readItems(ctx, "reading items that show counts and sums", wanted)
+	items, err := e.tables.ReadItems(ctx, "reading items that show counts and sums", wanted)
 	if err != nil {
 		return err
 	}
@@ -263,7 +264,7 @@ func (e *Engine) showKeys(ctx context.Context, p pass, keys []change.Key) error 
 			continue
 		}
 		for _, rule := range m.Entity.Displays {
-			if c.isFor(rule) {
+			if c.IsFor(rule) {
 				aggregates.Display(pl, e.planner.Of(rule), key, &m, items[key])
 			}
 		}

@@ -8,18 +8,19 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
-// keysOf are the keys of all items of the table that a pass goes over, in any order.
+// SchemaOf are the keys of all items of the table that a pass goes over, in any order.
 func (w *world) keysOf(e *Engine, pass string) []change.Key {
 	w.t.Helper()
 	partition, sort := w.set.Table.PartitionKey, w.set.Table.SortKey
-	table := e.TableOf(pass)
-	if table != "app" {
-		partition, sort = statePartition, stateSort
+	named := e.TableOf(pass)
+	if named != "app" {
+		partition, sort = table.PK, table.SK
 	}
 	var keys []change.Key
-	for _, item := range w.scan(table) {
+	for _, item := range w.scan(named) {
 		keys = append(keys, change.Key{Partition: item.Lookup(partition).Text(), Sort: item.Lookup(sort).Text()})
 	}
 	rand.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })

@@ -3,15 +3,13 @@ package projections
 import (
 	"context"
 	"slices"
-	"unicode/utf8"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // Rederive brings the effects of items to what their current state asks for,
@@ -28,7 +26,7 @@ func (e *Engine) Rederive(ctx context.Context, keys []change.Key) error {
 // these items takes effect afterwards, where positions are known (else zero).
 func (e *Engine) RederiveRecords(ctx context.Context, records []change.Record) error {
 	lates := e.planner.Late(records)
-	keys := slices.DeleteFunc(slices.Clone(lates.Keys()), func(k change.Key) bool { return !e.canExist(k) })
+	keys := slices.DeleteFunc(slices.Clone(lates.Keys()), func(k change.Key) bool { return !e.tables.CanExist(k) })
 	for _, key := range keys {
 		if err := e.trust(ctx, key, lates.Of(key)); err != nil {
 			return err
@@ -37,26 +35,16 @@ func (e *Engine) RederiveRecords(ctx context.Context, records []change.Record) e
 	return e.rederive(ctx, keys, plan.Everything, lates, nil)
 }
 
-// canExist reports whether the table can hold an item under a key: what is not
-// from this table's stream may say anything, and DynamoDB would refuse to look.
-func (rd *reader) canExist(k change.Key) bool {
-	good := func(text string, number bool, bytesMax int) bool {
-		_, err := decimal.Parse(text)
-		return text != "" && len(text) <= bytesMax && utf8.ValidString(text) && (!number || err == nil)
-	}
-	return good(k.Partition, rd.partitionN, partitionBytesMax) && (rd.sortKey == "" || good(k.Sort, rd.sortN, sortBytesMax))
-}
-
 // trust forgets a position in a stream that is later than any of this table's:
 // the record is another table's, and its position would hide true records.
 func (e *Engine) trust(ctx context.Context, key change.Key, late *plan.Late) error {
-	if late.Position.IsZero() || e.knowsStream(late.Position) {
+	if late.Position.IsZero() || e.tables.KnowsStream(late.Position) {
 		return nil
 	}
-	if err := e.readStreamLabel(ctx); err != nil { // the stream may have been enabled anew
+	if err := e.tables.ReadStreamLabel(ctx); err != nil { // the stream may have been enabled anew
 		return err
 	}
-	if !e.knowsStream(late.Position) {
+	if !e.tables.KnowsStream(late.Position) {
 		e.logger.WarnContext(ctx, "a record is of no stream of this table: its position counts for nothing",
 			"item", key.String(), "position", late.Position.String())
 		late.Position = change.Position{}
@@ -64,27 +52,10 @@ func (e *Engine) trust(ctx context.Context, key change.Key, late *plan.Late) err
 	return nil
 }
 
-// knowsStream reports whether a position can be of a stream of the table.
-func (e *Engine) knowsStream(p change.Position) bool {
-	latest := e.streamLabel.Load()
-	return latest == nil || *latest == "" || p.Epoch() <= *latest
-}
-
-// readStreamLabel reads the label of the table's latest stream.
-func (e *Engine) readStreamLabel(ctx context.Context) error {
-	out, err := attempt(ctx, &e.counters, "describing table "+e.table, func() (*dynamodb.DescribeTableOutput, error) {
-		return e.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &e.table})
-	})
-	if err == nil {
-		e.streamLabel.Store(out.Table.LatestStreamLabel)
-	}
-	return err
-}
-
 // rederive rederives items, with what is known of late records; nil: nothing. It notes on a page
 // what it sees; nil: nowhere.
 func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late], seen *page) error {
-	for chunk := range slices.Chunk(keys, batchGetMax) {
+	for chunk := range slices.Chunk(keys, table.BatchGetMax) {
 		again := false
 		var done *rederived
 		err := e.underRegistry(ctx, func() (err error) {
@@ -126,22 +97,22 @@ type rederived struct {
 // rederiveChunk rederives a few items; again, if rules went live since it did so
 // before: what was left to their showing is then shown here.
 func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late], again bool) (*rederived, error) {
-	entries := make([]stateKey, len(keys))
+	entries := make([]table.Key, len(keys))
 	for i, k := range keys {
-		entries[i] = entryKey(k)
+		entries[i] = state.EntryKey(k)
 	}
-	rows, err := e.readState(ctx, "reading ledger entries", entries)
+	rows, err := e.tables.ReadState(ctx, "reading ledger entries", entries)
 	if err != nil {
 		return nil, err
 	}
-	items, err := e.readItems(ctx, "reading items to rederive", keys)
+	items, err := e.tables.ReadItems(ctx, "reading items to rederive", keys)
 	if err != nil {
 		return nil, err
 	}
 	pl := &plan.Changes{}
 	var moves []*plan.Move
 	for _, key := range keys {
-		ent, err := e.ownEntry(ctx, rows[entryKey(key)])
+		ent, err := e.ownEntry(ctx, rows[state.EntryKey(key)])
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +120,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 		if known := lates.Of(key); known != nil {
 			late = *known
 		}
-		mv := e.planner.Rederive(pl, key, ent, image(items[key]), sc, late)
+		mv := e.planner.Rederive(pl, key, ent, table.Image(items[key]), sc, late)
 		if mv.Idle() && (again || len(late.Touched) > 0 || late.Unread) {
 			pl.AddRollups(mv, mv.First)
 		}
@@ -173,11 +144,11 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 
 // readMoveOf reads an item's ledger entry, then the item.
 func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, error) {
-	rows, err := e.readState(ctx, "reading the ledger entry of "+key.String(), []stateKey{entryKey(key)})
+	rows, err := e.tables.ReadState(ctx, "reading the ledger entry of "+key.String(), []table.Key{state.EntryKey(key)})
 	if err != nil {
 		return nil, err
 	}
-	ent, err := e.ownEntry(ctx, rows[entryKey(key)])
+	ent, err := e.ownEntry(ctx, rows[state.EntryKey(key)])
 	if err != nil {
 		return nil, err
 	}
@@ -186,18 +157,18 @@ func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, er
 
 // ownEntry decodes an entry that a move is to start from. One that newer rules
 // have written is not ours to swap: it would lose what only they ask for.
-func (e *Engine) ownEntry(ctx context.Context, r row) (*plan.Entry, error) {
-	ent, err := e.readEntry(r)
-	if err == nil && ent != nil && ent.At >= plan.VersionAt(e.epoch+1, change.Position{}) {
+func (e *Engine) ownEntry(ctx context.Context, r table.Row) (*plan.Entry, error) {
+	ent, err := state.ReadEntry(e.planner, r)
+	if err == nil && ent != nil && ent.At >= plan.VersionAt(e.planner.Epoch+1, change.Position{}) {
 		return nil, e.outgrow(ctx, ent.At)
 	}
 	return ent, err
 }
 
 func (e *Engine) readMove(ctx context.Context, key change.Key, ent *plan.Entry, sc plan.Scope, late plan.Late) (*plan.Move, error) {
-	items, err := e.readItems(ctx, "reading "+key.String(), []change.Key{key})
+	items, err := e.tables.ReadItems(ctx, "reading "+key.String(), []change.Key{key})
 	if err != nil {
 		return nil, err
 	}
-	return e.planner.MoveFrom(key, ent, image(items[key]), sc, late), nil
+	return e.planner.MoveFrom(key, ent, table.Image(items[key]), sc, late), nil
 }

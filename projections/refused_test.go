@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 const latestOrderRules = `
@@ -122,7 +124,7 @@ func TestASweepLeavesAloneWhatWasRefused(t *testing.T) {
 	if ids := w.parkedWith(e, "number.overflow"); len(ids) != 1 {
 		t.Fatalf("parked are %q", ids)
 	}
-	for _, write := range w.writesOf(func(c Client) *Engine { return w.engine(c) }, func(e *Engine) {
+	for _, write := range w.writesOf(func(c table.Client) *Engine { return w.engine(c) }, func(e *Engine) {
 		if err := w.work(e, "sweep"); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +224,7 @@ func TestACrashBeforeAFightIsParkedDoesNotLiftTheBound(t *testing.T) {
 
 func TestATimeoutOfTheNetworkIsTriedAgain(t *testing.T) {
 	_, err := net.DialTimeout("tcp", "127.0.0.1:1", time.Nanosecond)
-	if err == nil || classify(err) != classRetry {
-		t.Errorf("%v is of class %v, want one that is tried again", err, classify(err))
+	if err == nil || awscall.Classify(err) != awscall.Retry {
+		t.Errorf("%v is of class %v, want one that is tried again", err, awscall.Classify(err))
 	}
 }

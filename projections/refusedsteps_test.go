@@ -6,14 +6,15 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-
 	"time"
+
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 const orderLines = `
@@ -68,7 +69,7 @@ func manyMirrors() string {
 }
 
 // bySize refuses transactions whose request is over 4 MB before it looks at any condition.
-type bySize struct{ Client }
+type bySize struct{ table.Client }
 
 func (c bySize) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	n := 0
@@ -127,7 +128,7 @@ func TestContentThatExpiredOnceComesBack(t *testing.T) {
 
 // wholly refuses transactions that write under a partition key, without a reason for each action.
 type wholly struct {
-	Client
+	table.Client
 	partition string
 	n         *int
 }
@@ -191,7 +192,7 @@ func TestStepsKeepTheAgreedEpoch(t *testing.T) {
 	w := newWorld(t, old)
 	w.seeded()
 	epoch := 1 // of the comparison
-	open := func(c Client, text string, change bool, agreed int) error {
+	open := func(c table.Client, text string, change bool, agreed int) error {
 		_, err := Open(w.ctx, Config{Client: c, Table: "app", Rules: loadRules(t, text), ChangeRules: change, AgreedEpoch: agreed})
 		return err
 	}

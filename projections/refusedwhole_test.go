@@ -14,10 +14,11 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // asLocal answers as DynamoDB Local does: what no number or item can hold refuses the whole transaction.
-type asLocal struct{ Client }
+type asLocal struct{ table.Client }
 
 func (c asLocal) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	out, err := c.Client.TransactWriteItems(ctx, in, o...)

@@ -6,15 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 func randomID() string {
@@ -23,69 +21,33 @@ func randomID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// describeTable learns the user table's keys, and what tells it from another of the same name.
-func (ts *tables) describeTable(ctx context.Context, set *rules.Set) (string, error) {
-	out, err := ts.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.table})
-	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		return "", &SetupError{fmt.Sprintf("table %s does not exist", ts.table), "check --table, --region and --endpoint", err}
-	}
-	if err != nil {
-		return "", fmt.Errorf("describing table %s: %w", ts.table, err)
-	}
-	t := out.Table
-	ts.streamLabel.Store(t.LatestStreamLabel)
-	keys := keysOf(t)
-	ts.partitionKey, ts.sortKey = keys.partition, keys.sort
-	if err := keys.checkNames(ts.table, set); err != nil {
-		return "", err
-	}
-	if err := set.CheckKeys(keys.partitionKind, keys.sortKind); err != nil {
-		return "", err
-	}
-	ts.partitionN, ts.sortN = keys.partitionKind == change.KindNumber, keys.sortKind == change.KindNumber
-	if t.TableId != nil && *t.TableId != "" {
-		return *t.TableId, nil
-	}
-	id := ts.table
-	if t.CreationDateTime != nil { // some emulators give no table id
-		id += "@" + t.CreationDateTime.UTC().Format(time.RFC3339Nano)
-	}
-	return id, nil
-}
-
-func keyNames(partition, sort string) string {
-	if sort == "" {
-		return partition
-	}
-	return partition + ", " + sort
-}
-
 // registerTriesMax bounds how often registering begins anew because other processes register theirs.
 const registerTriesMax = 10
 
 // openRegistry makes sure of the state table and binds the rules to what the
 // registry knows of them.
 func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) error {
-	created, err := e.ensureStateTable(ctx, cfg.Attach)
+	created, err := e.tables.EnsureStateTable(ctx, cfg.Attach)
 	if err != nil {
 		return err
 	}
-	e.description = Description{StateTable: e.stateTable, StateTableCreated: created}
+	e.planner = &plan.Planner{CanExist: e.tables.CanExist}
+	e.description = Description{StateTable: e.tables.StateTable, StateTableCreated: created}
 	for try := 0; try < registerTriesMax; try++ {
-		table, known, err := e.readRegistry(ctx)
+		own, known, err := e.readRegistry(ctx)
 		if err != nil {
 			return err
 		}
-		if table == nil {
+		if own == nil {
 			if cfg.Attach {
-				return &SetupError{Problem: fmt.Sprintf("state table %s is empty", e.stateTable), Remedy: "start `dynamill run` first"}
+				return &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", e.tables.StateTable), Remedy: "start `dynamill run` first"}
 			}
 			if founded, err := e.checkForeign(ctx); err != nil {
 				return err
 			} else if founded {
 				continue
 			}
-			if err := e.ensureTTL(ctx); err != nil {
+			if err := e.tables.EnsureTTL(ctx); err != nil {
 				return err
 			}
 			if err := e.foundRegistry(ctx, tableID); err != nil {
@@ -93,36 +55,50 @@ func (e *Engine) openRegistry(ctx context.Context, cfg Config, tableID string) e
 			}
 			continue
 		}
-		if got := textOf(table["tableId"]); got != tableID {
-			return &SetupError{
-				Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", e.stateTable, textOf(table["table"]), got, e.table, tableID),
+		if got := own.ID; got != tableID {
+			return &table.SetupError{
+				Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", e.tables.StateTable, own.Name, got, e.tables.Table, tableID),
 				Remedy:  "name another one with --state-table, or delete it if that table is gone",
 			}
 		}
-		e.incarnation, e.epoch = textOf(table["incarnation"]), int(numberOf(table["epoch"]))
-		switch step, err := e.bindRules(ctx, cfg, known, numberOf(table["live"])); {
+		e.planner.Incarnation, e.planner.Epoch = own.Incarnation, own.Epoch
+		switch step, err := e.bindRules(ctx, cfg, known, own.Live); {
 		case err != nil || step == rulesBound:
 			return err
 		case step == rulesAdvanced: // many rules are registered in several steps, each by itself whole
 			if try = 0; cfg.AgreedEpoch > 0 {
-				cfg.AgreedEpoch = e.epoch + 1 // this engine's own step; another process's is not agreed to
+				cfg.AgreedEpoch = e.planner.Epoch + 1 // this engine's own step; another process's is not agreed to
 			}
 		}
 	}
-	return fmt.Errorf("registering the rules in %s: other processes keep registering theirs", e.stateTable)
+	return fmt.Errorf("registering the rules in %s: other processes keep registering theirs", e.tables.StateTable)
+}
+
+// checkForeign refuses a table without a registry that belongs to another program: it has
+// items in it. It reports whether the registry is there by now.
+func (e *Engine) checkForeign(ctx context.Context) (founded bool, err error) {
+	if holds, err := e.tables.HoldsItems(ctx); err != nil || !holds {
+		return false, err
+	}
+	if own, err := e.readTableItem(ctx); err != nil || own != nil { // another process was faster
+		return true, err
+	}
+	return false, &table.SetupError{
+		Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", e.tables.StateTable), Remedy: "name another one with --state-table, or none",
+	}
 }
 
 // readRegistry reads the registry: the table's own item, nil if there is none,
 // and one for each rule by id. A query is not one moment's picture. The table's
 // item is therefore read before the rules, so that whatever it says is live is
 // found live, and again after them, should more rules have been registered.
-func (rd *reader) readRegistry(ctx context.Context) (row, map[string]row, error) {
+func (rd *ruleReader) readRegistry(ctx context.Context) (*state.Table, map[string]state.Rule, error) {
 	for {
-		table, err := rd.readTableItem(ctx)
-		if err != nil || table == nil {
+		row, err := rd.readTableRow(ctx)
+		if err != nil || row == nil {
 			return nil, nil, err
 		}
-		known, err := rd.readRules(ctx)
+		rows, err := rd.readRules(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -130,33 +106,34 @@ func (rd *reader) readRegistry(ctx context.Context) (row, map[string]row, error)
 		if err != nil {
 			return nil, nil, err
 		}
-		if textOf(after["epoch"]) == textOf(table["epoch"]) {
-			return table, known, rd.checkRows(table, known)
+		own := state.ReadTable(row)
+		if after == nil || after.Epoch != own.Epoch {
+			continue
 		}
+		known := make(map[string]state.Rule, len(rows))
+		for id, r := range rows {
+			known[id] = state.ReadRule(r)
+		}
+		return own, known, state.CheckRegistry(rd.reader.StateTable, row, rows)
 	}
 }
 
-func (rd *reader) readTableItem(ctx context.Context) (row, error) {
-	out, err := attempt(ctx, &rd.counters, "reading the rules epoch", func() (*dynamodb.GetItemOutput, error) {
-		return rd.reads.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: &rd.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(), ConsistentRead: ptr(true),
-		})
-	})
-	if err != nil || len(out.Item) == 0 {
-		return nil, err
-	}
-	return out.Item, nil
+func (rd *ruleReader) readTableRow(ctx context.Context) (table.Row, error) {
+	return rd.reader.GetState(ctx, "reading the rules epoch", state.TableKey())
 }
 
-func (rd *reader) readRules(ctx context.Context) (map[string]row, error) {
-	c := newExpression()
-	in := &dynamodb.QueryInput{TableName: &rd.stateTable, ConsistentRead: ptr(true)}
-	in.KeyConditionExpression = ptr(c.sprintf("%n = %v AND begins_with(%n, %v)", statePartition, textValue(registryPartition), stateSort, textValue(registryRule)))
-	in.ExpressionAttributeNames, in.ExpressionAttributeValues = c.names, c.values
-	known := map[string]row{}
-	err := rd.queryPages(ctx, "reading the registry", in, func(rows []row) error {
-		for _, item := range rows {
-			known[strings.TrimPrefix(textOf(item[stateSort]), registryRule)] = item
+func (rd *ruleReader) readTableItem(ctx context.Context) (*state.Table, error) {
+	row, err := rd.readTableRow(ctx)
+	return state.ReadTable(row), err
+}
+
+func (rd *ruleReader) readRules(ctx context.Context) (map[string]table.Row, error) {
+	c := table.NewExpression()
+	in := rd.reader.StateQuery(state.RulesCondition(c), c)
+	known := map[string]table.Row{}
+	err := rd.reader.QueryPages(ctx, "reading the registry", in, func(rows []table.Row) error {
+		for _, r := range rows {
+			known[state.RuleID(r)] = r
 		}
 		return nil
 	})
@@ -165,16 +142,13 @@ func (rd *reader) readRules(ctx context.Context) (map[string]row, error) {
 
 // foundRegistry writes the registry of a new state table; another process may be faster.
 func (e *Engine) foundRegistry(ctx context.Context, tableID string) error {
-	item := stateKey{registryPartition, registryTable}.attributes()
-	item["table"], item["tableId"] = textValue(e.table), textValue(tableID)
-	item["incarnation"], item["epoch"] = textValue(randomID()), numberValue(0)
-	item["created"] = textValue(e.now().UTC().Format(time.RFC3339))
-	_, err := attempt(ctx, &e.counters, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
-		return e.client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &e.stateTable, Item: item, ConditionExpression: ptr("attribute_not_exists(pk)"),
+	row := state.Table{Name: e.tables.Table, ID: tableID, Incarnation: randomID(), Created: e.now()}.Row()
+	_, err := table.Attempt(ctx, e.tables.Reader, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
+		return e.tables.Client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &e.tables.StateTable, Item: row, ConditionExpression: new("attribute_not_exists(pk)"),
 		})
 	})
-	if err != nil && classify(err) != classCondition {
+	if err != nil && awscall.Classify(err) != awscall.Condition {
 		return err
 	}
 	return nil
@@ -189,31 +163,31 @@ var errWentLive = errors.New("rules went live meanwhile")
 // brought to life meanwhile, or without taking back what rules wrote that it has
 // retired (errWentLive; the next look finds them so here too).
 func (e *Engine) checkRegistry(ctx context.Context) error {
-	table, err := e.readTableItem(ctx)
+	own, err := e.readTableItem(ctx)
 	if err != nil {
 		return err
 	}
-	if int(numberOf(table["epoch"])) != e.epoch || textOf(table["incarnation"]) != e.incarnation {
+	if !own.Is(e.planner.Incarnation, e.planner.Epoch) {
 		return ErrEpochMoved
 	}
-	if numberOf(table["live"]) == e.lives.Load() {
+	if own.Live == e.lives.Load() {
 		return nil
 	}
 	known, err := e.readRules(ctx)
 	if err != nil {
 		return err
 	}
-	for id, item := range known {
-		state := textOf(item["state"])
-		if b := e.planner.ByID(id); b != nil && state == stateLive {
+	for id, row := range known {
+		item := state.ReadRule(row)
+		if b := e.planner.ByID(id); b != nil && item.State == state.Live {
 			b.Live.Store(true)
 		}
 		if b := e.planner.Former(id); b != nil {
-			b.Retired.Store(state == stateRetired)
-			b.Cleaned.Store(item["cleaned"] != nil)
+			b.Retired.Store(item.State == state.Retired)
+			b.Cleaned.Store(item.Cleaned)
 		}
 	}
-	e.lives.Store(numberOf(table["live"]))
+	e.lives.Store(own.Live)
 	return errWentLive
 }
 
@@ -224,14 +198,14 @@ func (e *Engine) outgrow(ctx context.Context, v plan.Version) error {
 	if err := e.checkRegistry(ctx); err != nil && !errors.Is(err, errWentLive) {
 		return err
 	}
-	above := max(v.RulesEpoch(), e.epoch) + 1
+	above := max(v.RulesEpoch(), e.planner.Epoch) + 1
 	if above > plan.EpochMax {
-		return fmt.Errorf("a ledger entry of state table %s is of rules epoch %d, above which there is none: take it out, and verify", e.stateTable, v.RulesEpoch())
+		return fmt.Errorf("a ledger entry of state table %s is of rules epoch %d, above which there is none: take it out, and verify", e.tables.StateTable, v.RulesEpoch())
 	}
-	c := newExpression()
-	set := c.sprintf("SET %n = %v", "epoch", numberValue(int64(above)))
-	_, err := e.update(ctx, "", "raising the rules epoch above that of a lost state table",
-		e.stateUpdate(stateKey{registryPartition, registryTable}, set, e.rulesStand(c), c))
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "epoch", table.Number(int64(above)))
+	_, err := e.tables.Update(ctx, "", "raising the rules epoch above that of a lost state table",
+		e.tables.StateUpdate(state.TableKey(), set, e.rulesStand(c), c))
 	if err != nil {
 		return err
 	}

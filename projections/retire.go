@@ -6,7 +6,10 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // A rule that is not in the file any more, or means something else there, is
@@ -17,24 +20,17 @@ import (
 
 // turn is a step of the registry under the cursor: neither it nor the rules have moved since it was read.
 // The counter of lives tells every engine to look at the rules again.
-func (e *Engine) turn(ctx context.Context, doing string, from, to seedCursor, rows []ddb.TransactWriteItem) error {
-	c := newExpression()
-	raise := c.sprintf("ADD %n %v", "live", numberValue(1))
+func (e *Engine) turn(ctx context.Context, doing string, from, to state.Cursor, rows []ddb.TransactWriteItem) error {
+	c := table.NewExpression()
+	raise := c.Format("ADD %n %v", "live", table.Number(1))
 	same := e.rulesStand(c)
-	items := []ddb.TransactWriteItem{{Update: &ddb.Update{
-		TableName: &e.stateTable, Key: stateKey{registryPartition, registryTable}.attributes(),
-		UpdateExpression: &raise, ConditionExpression: &same,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}}
-	c = newExpression()
-	unmoved := c.cursorIs(from)
-	to.changes = from.changes
-	items = append(items, ddb.TransactWriteItem{Put: &ddb.Put{
-		TableName: &e.stateTable, Item: e.cursorItem(to), ConditionExpression: &unmoved,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}})
-	err := e.transact(ctx, doing, nil, append(items, rows...))
-	if err != nil && classify(err) == classCanceled {
+	items := []ddb.TransactWriteItem{e.tables.UpdatePart(state.TableKey(), raise, same, c)}
+	c = table.NewExpression()
+	unmoved := state.CursorIs(c, from)
+	to.Changes = from.Changes
+	items = append(items, e.tables.PutPart(to.Row(e.planner), unmoved, c))
+	err := e.tables.Transact(ctx, doing, nil, append(items, rows...))
+	if err != nil && awscall.Classify(err) == awscall.Canceled {
 		return errCursorMoved // or the epoch, which reading it again tells
 	}
 	return err
@@ -45,12 +41,12 @@ const turnRowsMax = plan.TransactActionsMax - 2
 
 // turns is turn with any number of rows: before the last step the cursor stands at through,
 // from where all is done again that a crash leaves undone.
-func (e *Engine) turns(ctx context.Context, doing string, from, through, to seedCursor, rows []ddb.TransactWriteItem) error {
+func (e *Engine) turns(ctx context.Context, doing string, from, through, to state.Cursor, rows []ddb.TransactWriteItem) error {
 	for ; len(rows) > turnRowsMax; rows = rows[turnRowsMax:] {
 		if err := e.turn(ctx, doing, from, through, rows[:turnRowsMax]); err != nil {
 			return err
 		}
-		through.changes = raised(from.changes)
+		through.Changes = state.Raised(from.Changes)
 		from = through
 	}
 	return e.turn(ctx, doing, from, to, rows)
@@ -59,20 +55,20 @@ func (e *Engine) turns(ctx context.Context, doing string, from, through, to seed
 // goLive turns the cursor to showing and marks a level's rules live, at once. A worker that
 // applies records looks at the registry afterwards: either it finds the rules
 // live and rolls up, or the scan that follows here sees what it applied.
-func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
-	show := seedCursor{level: cursor.level, phase: phaseShow}
+func (e *Engine) goLive(ctx context.Context, cursor state.Cursor) error {
+	show := state.Cursor{Level: cursor.Level, Phase: state.PhaseShow}
 	if !e.showsAnything(show) {
-		show = seedCursor{}
+		show = state.Cursor{}
 	}
 	var rows []ddb.TransactWriteItem
 	for _, r := range e.planner.Set.Rules {
-		if b := e.planner.Of(r); r.Level == cursor.level && !b.Live.Load() {
-			rows = append(rows, e.ruleWrite(b.ID, "state", textValue(stateLive)))
+		if b := e.planner.Of(r); r.Level == cursor.Level && !b.Live.Load() {
+			rows = append(rows, e.ruleWrite(b.ID, "state", table.Text(state.Live)))
 		}
 	}
 	through := show
-	if through.phase == phaseShow { // a worker that shows meanwhile what is live by then must not end what shows the rest
-		through.level = everyLevel
+	if through.Phase == state.PhaseShow { // a worker that shows meanwhile what is live by then must not end what shows the rest
+		through.Level = state.EveryLevel
 	}
 	return e.turns(ctx, "bringing rules to life", cursor, through, show, rows)
 }
@@ -81,27 +77,27 @@ func (e *Engine) goLive(ctx context.Context, cursor seedCursor) error {
 // going live, a worker that applies records looks at the registry afterwards: either it
 // finds the rules retired, and takes back what its records tell of, or what they
 // tell of was written before, and the scan that follows here sees it.
-func (e *Engine) retire(ctx context.Context, cursor seedCursor) error {
+func (e *Engine) retire(ctx context.Context, cursor state.Cursor) error {
 	var rows []ddb.TransactWriteItem
 	for _, b := range e.planner.Formers() {
 		if !b.Retired.Load() {
-			rows = append(rows, e.ruleWrite(b.ID, "state", textValue(stateRetired)))
+			rows = append(rows, e.ruleWrite(b.ID, "state", table.Text(state.Retired)))
 		}
 	}
-	return e.turns(ctx, "retiring rules", cursor, seedCursor{}, seedCursor{level: everyLevel, phase: phaseClean}, rows)
+	return e.turns(ctx, "retiring rules", cursor, state.Cursor{}, state.Cursor{Level: state.EveryLevel, Phase: state.PhaseClean}, rows)
 }
 
 // endFormers notes that nothing is left of retired rules. What a worker that slept
 // writes for them later is taken back by its record; what it adds to the state table
 // is never read, and goes with the next sweep.
-func (e *Engine) endFormers(ctx context.Context, cursor seedCursor) error {
+func (e *Engine) endFormers(ctx context.Context, cursor state.Cursor) error {
 	var rows []ddb.TransactWriteItem
 	for _, b := range e.planner.Formers() {
 		if b.Retired.Load() && !b.Cleaned.Load() {
-			rows = append(rows, e.ruleWrite(b.ID, "cleaned", numberValue(int64(e.epoch))))
+			rows = append(rows, e.ruleWrite(b.ID, "cleaned", table.Number(int64(e.planner.Epoch))))
 		}
 	}
-	return e.turns(ctx, "ending former rules", cursor, cursor, seedCursor{}, rows)
+	return e.turns(ctx, "ending former rules", cursor, cursor, state.Cursor{}, rows)
 }
 
 // clean takes back what retired rules left on items.
@@ -112,7 +108,7 @@ func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
 			wrote = append(wrote, k)
 		}
 	}
-	items, err := e.readItems(ctx, "reading items to clean", wrote)
+	items, err := e.tables.ReadItems(ctx, "reading items to clean", wrote)
 	if err != nil {
 		return err
 	}
@@ -132,12 +128,12 @@ func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
 // carries the mark and that rule's stamp, as they were seen), unless a mirror rule that has
 // not retired has it by now.
 func (w *work) dropWhole(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
-	c := newExpression()
-	condition := c.sprintf("%n = %v", plan.MadeAttribute, textValue(plan.MadeMark(id.Key))) + c.same(id.Stamp, left.Last.Lookup(id.Stamp))
-	own := plan.StampContext(w.incarnation, id.Key, "") + " "
+	c := table.NewExpression()
+	condition := c.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(id.Key))) + c.Same(id.Stamp, left.Last.Lookup(id.Stamp))
+	own := plan.StampContext(w.planner.Incarnation, id.Key, "") + " "
 	for _, b := range left.Unless {
-		condition += c.sprintf(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, textValue(own))
+		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(own))
 	}
 	w.counters.Mirrors.Add(1)
-	return w.deleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
+	return w.tables.DeleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
 }

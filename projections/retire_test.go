@@ -10,10 +10,11 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // changing opens an engine that may change the rules.
-func (w *world) changing(ruleFile string, client Client) *Engine {
+func (w *world) changing(ruleFile string, client table.Client) *Engine {
 	w.t.Helper()
 	e, err := w.tryChanging(ruleFile, client)
 	if err != nil {
@@ -22,7 +23,7 @@ func (w *world) changing(ruleFile string, client Client) *Engine {
 	return e
 }
 
-func (w *world) tryChanging(ruleFile string, client Client) (*Engine, error) {
+func (w *world) tryChanging(ruleFile string, client table.Client) (*Engine, error) {
 	if client == nil {
 		client = w.sim
 	}
@@ -306,7 +307,7 @@ func TestARuleWhoseFileIsNotKeptCannotChange(t *testing.T) {
 		w.putState(row)
 	}
 	next := withRule(t, socialRules, "member-count", "")
-	if _, err := w.tryChanging(next, nil); !errors.As(err, new(*SetupError)) {
+	if _, err := w.tryChanging(next, nil); !errors.As(err, new(*table.SetupError)) {
 		t.Fatalf("changing a rule whose file is not kept: %v", err)
 	}
 	w.changing(socialRules, nil)

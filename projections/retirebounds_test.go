@@ -57,7 +57,7 @@ func TestManyRulesGoLive(t *testing.T) {
 			steps := 0
 			f := &faulty{Client: w.sim}
 			f.before = func(_ string, in any) {
-				if registryRow(in) == registryTable {
+				if registryRow(in) == "table" {
 					steps++
 				}
 			}
@@ -76,7 +76,7 @@ func TestManyRulesGoLive(t *testing.T) {
 			other, steps := w.engine(nil), 0
 			f := &faulty{Client: w.sim}
 			f.before = func(_ string, in any) {
-				if registryRow(in) == registryTable {
+				if registryRow(in) == "table" {
 					steps++
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // TestASecondChangeBeforeTheFirstIsCarriedOut has a rule with two attributes change to one of them and go,
@@ -113,7 +114,7 @@ func TestWhoOnlyAttachesSpreadsNothing(t *testing.T) {
 	running := w.seeded()
 	spread := withRule(t, listRules, "n", `n: { count: Member, as: Group.n, write_shards: 4 }`)
 	_, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, spread), Attach: true})
-	if setup := new(SetupError); !errors.As(err, &setup) || !strings.Contains(setup.Problem, "write_shards of rule n are not in force") {
+	if setup := new(table.SetupError); !errors.As(err, &setup) || !strings.Contains(setup.Problem, "write_shards of rule n are not in force") {
 		t.Errorf("attaching with more write shards: %v", err)
 	}
 	if err := running.checkRegistry(w.ctx); err != nil {

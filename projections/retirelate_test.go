@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 var comment1 = change.Key{Partition: "POST#p1", Sort: "COMMENT#cu1"}
@@ -43,12 +44,12 @@ func TestALateCopyOverTheApplicationsAttributeIsPutBack(t *testing.T) {
 
 // notUpdating crashes instead of updating one item.
 type notUpdating struct {
-	Client
+	table.Client
 	item change.Key
 }
 
 func (c notUpdating) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if (change.Key{Partition: textOf(in.Key["pk"]), Sort: textOf(in.Key["sk"])}) == c.item {
+	if (change.Key{Partition: table.TextOf(in.Key["pk"]), Sort: table.TextOf(in.Key["sk"])}) == c.item {
 		return nil, errCrash
 	}
 	return c.Client.UpdateItem(ctx, in, opts...)

@@ -9,6 +9,9 @@ import (
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
+	"github.com/dynamill/dynamill/projections/internal/target"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -17,7 +20,7 @@ type total struct {
 	value      decimal.Decimal
 	operations int64        // on the accumulators
 	changes    int64        // of the locator
-	locator    claimSet     // as it was read
+	locator    state.Set    // as it was read
 	targets    []change.Key // the one that displays it first, then those that lost the locator to it
 	err        *rules.ItemError
 }
@@ -53,7 +56,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	}
 	unsettled := map[*plan.Move]bool{}
 	settles := firstOfLocators(due)
-	errs := every(ctx, len(due), func(ctx context.Context, i int) error {
+	errs := table.Every(ctx, len(due), func(ctx context.Context, i int) error {
 		g := due[i]
 		if settles[i] {
 			if err := w.settleLocator(ctx, g, totals[g]); err != nil {
@@ -107,7 +110,7 @@ func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.
 	if len(due) == 0 {
 		return nil, nil
 	}
-	rows, err := e.readState(ctx, "reading accumulators", totalKeys(due))
+	rows, err := e.tables.ReadState(ctx, "reading accumulators", totalKeys(due))
 	if err != nil {
 		return nil, err
 	}
@@ -119,28 +122,28 @@ func (e *Engine) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.
 }
 
 // totalKeys are the rows that aggregates are added up from.
-func totalKeys(groups []plan.GroupRef) (keys []stateKey) {
+func totalKeys(groups []plan.GroupRef) (keys []table.Key) {
 	for _, g := range groups {
 		for suffix := range g.Suffixes {
-			keys = append(keys, accumulatorKey(g, suffix))
+			keys = append(keys, state.AccumulatorKey(g, suffix))
 		}
 		if g.Rule.ByUnique {
-			keys = append(keys, locatorKey(g.Locator, g.Group))
+			keys = append(keys, state.LocatorKey(g.Locator, g.Group))
 		}
 	}
 	return keys
 }
 
-func addUp(g plan.GroupRef, rows map[stateKey]row) total {
+func addUp(g plan.GroupRef, rows map[table.Key]table.Row) total {
 	var t total
 	var values []decimal.Decimal
 	for suffix := range g.Suffixes {
-		r, ok := rows[accumulatorKey(g, suffix)]
+		r, ok := rows[state.AccumulatorKey(g, suffix)]
 		if !ok {
 			continue
 		}
-		t.operations += countOf(r["operations"])
-		v, err := decimal.Parse(textOf(r["value"]))
+		v, operations, err := state.ReadAccumulator(r)
+		t.operations += operations
 		if err != nil {
 			t.err = plan.Overflow("the sum").Parked
 		}
@@ -155,9 +158,9 @@ func addUp(g plan.GroupRef, rows map[stateKey]row) total {
 		t.targets = []change.Key{change.ParseKey(g.Group)}
 		return t
 	}
-	t.locator = readSet(rows[locatorKey(g.Locator, g.Group)], true)
-	t.changes = t.locator.changes
-	for _, text := range t.locator.sources {
+	t.locator = state.ReadSet(rows[state.LocatorKey(g.Locator, g.Group)], true)
+	t.changes = t.locator.Changes
+	for _, text := range t.locator.Sources {
 		t.targets = append(t.targets, change.ParseKey(text))
 	}
 	return t
@@ -169,7 +172,7 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 		e.noteRollupTarget(g, t, false) // no item has this unique value
 	}
 	for i, target := range t.targets {
-		if ru.Seen[target] == nil && !ru.Asked || !e.canExist(target) {
+		if ru.Seen[target] == nil && !ru.Asked || !e.tables.CanExist(target) {
 			continue // its own record or scan shows it; or the locator's row is damaged
 		}
 		if t.err != nil {
@@ -203,31 +206,31 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 }
 
 // showOn writes the total on a target that shows nothing later.
-func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, target change.Key) error {
-	w := e.totalWrite("rolling up "+g.Rule.Name+" of "+target.String(), g, t, target, change.Number(t.value.String()))
-	ended, standing, err := e.writeTarget(ctx, w)
+func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, key change.Key) error {
+	w := e.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, change.Number(t.value.String()))
+	ended, standing, err := e.targets.Write(ctx, w)
 	switch {
-	case err != nil || ended == refused:
+	case err != nil || ended == target.Refused:
 		return err
-	case ended == written:
+	case ended == target.Written:
 		e.counters.Rollups.Add(1)
 	}
-	e.noteRollupTarget(g, t, ended == written || e.isTarget(g, target, standing))
+	e.noteRollupTarget(g, t, ended == target.Written || e.isTarget(g, key, standing))
 	return nil
 }
 
 // totalWrite puts a value under the stamp of a total on an item that displays the aggregate and shows nothing later.
-func (e *Engine) totalWrite(doing string, g plan.GroupRef, t total, target change.Key, value change.Value) *targetWrite {
-	s := e.totalStamp(g, t, target, value)
-	w := onTarget(g.Binding, doing, target)
-	w.put(g.Rule.Writes[0], value)
-	w.stamp(s)
-	w.condition = e.stillEntity(w.expression, g.Rule.Target) + stillGroup(w.expression, g) + " AND " + w.unstampedOr(g.Stamp, s)
+func (e *Engine) totalWrite(doing string, g plan.GroupRef, t total, key change.Key, value change.Value) *target.Write {
+	s := e.totalStamp(g, t, key, value)
+	w := target.On(g.Binding, doing, key)
+	w.Put(g.Rule.Writes[0], value)
+	w.Stamp(s)
+	w.Condition = target.StillEntity(e.tables.Reader, w.Expression, g.Rule.Target) + target.StillGroup(w.Expression, g) + " AND " + target.UnstampedOr(w.Expression, g.Stamp, s)
 	return w
 }
 
 // isTarget reports whether the item that a lost write found is one that displays the aggregate.
-func (rd *reader) isTarget(g plan.GroupRef, target change.Key, standing change.Image) bool {
+func (rd *ruleReader) isTarget(g plan.GroupRef, target change.Key, standing change.Image) bool {
 	if standing == nil {
 		return false
 	}
@@ -247,7 +250,7 @@ func (e *Engine) shown(g plan.GroupRef, t total, target change.Key, seen change.
 	}
 	want := e.totalStamp(g, t, target, change.Number(t.value.String()))
 	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), want.Context)
-	return ok && s.Version.UnderEpoch(e.epoch) == want.Version && s.Digest == want.Digest && plan.DigestOf(g.Binding, seen) == want.Digest
+	return ok && s.Version.UnderEpoch(e.planner.Epoch) == want.Version && s.Digest == want.Digest && plan.DigestOf(g.Binding, seen) == want.Digest
 }
 
 // hidden reports whether an item that lost its unique value to another, as it was read
@@ -257,24 +260,24 @@ func (e *Engine) hidden(g plan.GroupRef, target change.Key, seen change.Image) b
 	if seen == nil {
 		return false
 	}
-	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), plan.StampContext(e.incarnation, target, g.Group))
+	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), plan.StampContext(e.planner.Incarnation, target, g.Group))
 	return ok && s.Digest == change.Digest(change.Value{}) && plan.DigestOf(g.Binding, seen) == s.Digest
 }
 
 // totalStamp is the stamp of a total on a target. What is summed and where it
 // is shown only ever changes by counts that rise, so their sum is a version.
 func (e *Engine) totalStamp(g plan.GroupRef, t total, target change.Key, value change.Value) plan.Stamp {
-	return plan.Stamp{Context: plan.StampContext(e.incarnation, target, g.Group), Version: plan.VersionOf(e.epoch, t.operations+t.changes), Digest: change.Digest(value)}
+	return plan.Stamp{Context: plan.StampContext(e.planner.Incarnation, target, g.Group), Version: plan.VersionOf(e.planner.Epoch, t.operations+t.changes), Digest: change.Digest(value)}
 }
 
 // hide takes the attribute off an item that lost its unique value to another.
 // The stamp stays: it keeps a sleeper from showing there what was true before.
 func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target change.Key) error {
-	_, _, err := e.writeTarget(ctx, e.totalWrite("taking "+g.Rule.Name+" off "+target.String(), g, t, target, change.Value{}))
+	_, _, err := e.targets.Write(ctx, e.totalWrite("taking "+g.Rule.Name+" off "+target.String(), g, t, target, change.Value{}))
 	return err
 }
 
-// takeOff takes what former rules, or rules of a former entity, wrote off items that
+// TakeOff takes what former rules, or rules of a former entity, wrote off items that
 // still carry it. Should an item be what it was again by now, the record of this
 // write heals it.
 func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
@@ -285,32 +288,32 @@ func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule,
 
 // takeOffOne judges the item anew if another writer has changed it meanwhile.
 func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
-	return contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (round, error) {
+	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
 		if left.Whole {
-			return settled, w.dropWhole(ctx, id, left)
+			return table.Settled, w.dropWhole(ctx, id, left)
 		}
-		ended, standing, err := w.writeTarget(ctx, w.takeOffNames(id, left))
-		if err != nil || ended != raceLost || standing == nil {
-			return settled, err
+		ended, standing, err := w.targets.Write(ctx, w.takeOffNames(id, left))
+		if err != nil || ended != target.RaceLost || standing == nil {
+			return table.Settled, err
 		}
 		left = w.planner.Again(id, left, standing)
-		return settledIf(left == nil), nil
+		return table.SettledIf(left == nil), nil
 	})
 }
 
 // takeOffNames takes attributes and stamp off an item, or puts back what was there
 // before, if it holds in them what was seen.
-func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *targetWrite {
-	t := onTarget(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
-	t.condition = t.sprintf("attribute_exists(%n)", w.partitionKey)
-	t.holds(left.Last, id.Stamp)
+func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *target.Write {
+	t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
+	t.Condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)
+	t.Holds(left.Last, id.Stamp)
 	for _, b := range left.Beside {
-		t.holds(left.Last, b.Stamp)
+		t.Holds(left.Last, b.Stamp)
 	}
-	t.holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them
-	t.takeOff(id.Stamp)
+	t.Holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them
+	t.TakeOff(id.Stamp)
 	for _, name := range left.Names {
-		t.put(name, left.Back[name])
+		t.Put(name, left.Back[name])
 	}
 	return t
 }
@@ -320,11 +323,11 @@ func (w *work) bare(ctx context.Context, bares *plan.Asked[plan.ItemRule, aggreg
 	for id, ba := range bares.All() {
 		allowed, err := w.mayHeal(ctx, id.Binding, id.Key, ba.Contested)
 		if err == nil && allowed {
-			t := onTarget(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
-			t.takeOff(id.Rule.Writes[0], id.Stamp)
-			t.condition = w.stillEntity(t.expression, id.Rule.Target)
-			t.holds(ba.Last, id.Rule.Target.Unique)
-			_, _, err = w.writeTarget(ctx, t)
+			t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
+			t.TakeOff(id.Rule.Writes[0], id.Stamp)
+			t.Condition = target.StillEntity(w.tables.Reader, t.Expression, id.Rule.Target)
+			t.Holds(ba.Last, id.Rule.Target.Unique)
+			_, _, err = w.targets.Write(ctx, t)
 		}
 		w.failed(ba.First, err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/tablescan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -53,8 +55,8 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 			progress(SeedProgress{Rules: names, Pass: done + 1, Passes: done + left, Items: items})
 		})
 		if err == nil {
-			if cursor.phase == phaseDerive {
-				e.sightings.endSeeding(e.passOf(cursor).String(), cursor.items)
+			if cursor.Phase == state.PhaseDerive {
+				e.sightings.endSeeding(e.passOf(cursor).String(), cursor.Items)
 			}
 			err = e.endPass(ctx, cursor)
 		}
@@ -70,14 +72,14 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 // aimed reads where seeding stands, and turns the cursor to the pass that is to be
 // worked off. It returns how many are left with it. Retiring takes no pass: it is
 // done on the way.
-func (e *Engine) aimed(ctx context.Context) (seedCursor, int, error) {
+func (e *Engine) aimed(ctx context.Context) (state.Cursor, int, error) {
 	for {
 		cursor, err := e.readSeeding(ctx)
 		if err != nil {
 			return cursor, 0, err
 		}
 		left := e.aim(&cursor)
-		if cursor.phase != phaseRetire {
+		if cursor.Phase != state.PhaseRetire {
 			return cursor, left, nil
 		}
 		if err := e.retire(ctx, cursor); err != nil && !errors.Is(err, errCursorMoved) {
@@ -87,7 +89,7 @@ func (e *Engine) aimed(ctx context.Context) (seedCursor, int, error) {
 }
 
 // readSeeding reads the cursor, and which rules are live, as they were at one moment.
-func (e *Engine) readSeeding(ctx context.Context) (cursor seedCursor, err error) {
+func (e *Engine) readSeeding(ctx context.Context) (cursor state.Cursor, err error) {
 	err = e.underRegistry(ctx, func() error {
 		cursor, err = e.readCursor(ctx)
 		return err
@@ -98,7 +100,7 @@ func (e *Engine) readSeeding(ctx context.Context) (cursor seedCursor, err error)
 // aim turns the cursor to the next pass, unless it is in the middle of it, and
 // returns how many are left: none if everything is live and shown, and nothing is
 // left of former rules.
-func (e *Engine) aim(cursor *seedCursor) int {
+func (e *Engine) aim(cursor *state.Cursor) int {
 	var levels []int
 	for _, r := range e.planner.Set.Rules {
 		if !e.planner.Of(r).Live.Load() && !slices.Contains(levels, r.Level) {
@@ -108,7 +110,7 @@ func (e *Engine) aim(cursor *seedCursor) int {
 	slices.Sort(levels)
 	left := len(levels)
 	for _, level := range levels {
-		if e.showsAnything(seedCursor{level: level}) {
+		if e.showsAnything(state.Cursor{Level: level}) {
 			left++
 		}
 	}
@@ -116,22 +118,22 @@ func (e *Engine) aim(cursor *seedCursor) int {
 	if retiring || uncleaned {
 		left += 2
 	}
-	start := func(phase seedPhase, level int) {
-		if cursor.phase != phase || cursor.level != level {
-			*cursor = seedCursor{level: level, phase: phase, changes: cursor.changes}
+	start := func(phase state.Phase, level int) {
+		if cursor.Phase != phase || cursor.Level != level {
+			*cursor = state.Cursor{Level: level, Phase: phase, Changes: cursor.Changes}
 		}
 	}
 	switch {
-	case cursor.phase == phaseShow && e.showsAnything(*cursor):
+	case cursor.Phase == state.PhaseShow && e.showsAnything(*cursor):
 		left++
 	case len(levels) > 0:
-		start(phaseDerive, levels[0])
+		start(state.PhaseDerive, levels[0])
 	case retiring:
-		start(phaseRetire, everyLevel)
-	case uncleaned && cursor.phase == phaseSweep:
+		start(state.PhaseRetire, state.EveryLevel)
+	case uncleaned && cursor.Phase == state.PhaseSweep:
 		left--
 	case uncleaned:
-		start(phaseClean, everyLevel)
+		start(state.PhaseClean, state.EveryLevel)
 	}
 	return left
 }
@@ -147,30 +149,30 @@ func (e *Engine) formersLeft() (retiring, uncleaned bool) {
 }
 
 // endPass ends the cursor's pass, provided that the cursor has not moved.
-func (e *Engine) endPass(ctx context.Context, cursor seedCursor) error {
-	switch cursor.phase {
-	case phaseDerive:
+func (e *Engine) endPass(ctx context.Context, cursor state.Cursor) error {
+	switch cursor.Phase {
+	case state.PhaseDerive:
 		return e.goLive(ctx, cursor)
-	case phaseClean:
-		return e.storeCursor(ctx, seedCursor{level: everyLevel, phase: phaseSweep, changes: cursor.changes})
-	case phaseSweep:
+	case state.PhaseClean:
+		return e.storeCursor(ctx, state.Cursor{Level: state.EveryLevel, Phase: state.PhaseSweep, Changes: cursor.Changes})
+	case state.PhaseSweep:
 		return e.endFormers(ctx, cursor)
 	}
 	return e.dropCursor(ctx, cursor)
 }
 
 // seedPass goes over a table once, from the cursor on.
-func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(int64)) error {
+func (e *Engine) seedPass(ctx context.Context, cursor *state.Cursor, report func(int64)) error {
 	p := e.passOf(*cursor)
-	table := &tablescan.Table{Client: e.client, TableName: e.TableOf(p.String()), Segments: 1, Attributes: []string{e.partitionKey}}
-	keyOf := e.keyOf
-	if table.TableName == e.stateTable {
-		keyOf, table.Attributes = stateRowKey, []string{statePartition, stateSort}
-	} else if e.sortKey != "" {
-		table.Attributes = append(table.Attributes, e.sortKey)
+	scanned := &tablescan.Table{Client: e.tables.Client, TableName: e.TableOf(p.String()), Segments: 1, Attributes: []string{e.tables.PartitionKey}}
+	keyOf := e.tables.KeyOf
+	if scanned.TableName == e.tables.StateTable {
+		keyOf, scanned.Attributes = stateRowKey, []string{table.PK, table.SK}
+	} else if e.tables.SortKey != "" {
+		scanned.Attributes = append(scanned.Attributes, e.tables.SortKey)
 	}
 	for {
-		page, err := attempt(ctx, &e.counters, "scanning the table", func() (tablescan.Page, error) { return table.Read(ctx, 0, cursor.last, seedPageMax) })
+		page, err := table.Attempt(ctx, e.tables.Reader, "scanning the table", func() (tablescan.Page, error) { return scanned.Read(ctx, 0, cursor.Last, seedPageMax) })
 		if err != nil {
 			return err
 		}
@@ -181,9 +183,9 @@ func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(i
 		if err := e.workPass(ctx, p, keys); err != nil {
 			return err
 		}
-		cursor.items += int64(len(page.Items))
-		report(cursor.items)
-		if cursor.last = page.Next; cursor.last == nil {
+		cursor.Items += int64(len(page.Items))
+		report(cursor.Items)
+		if cursor.Last = page.Next; cursor.Last == nil {
 			return nil
 		}
 		if err := e.saveCursor(ctx, cursor); err != nil {
@@ -193,12 +195,12 @@ func (e *Engine) seedPass(ctx context.Context, cursor *seedCursor, report func(i
 }
 
 // stateRowKey is the key of a row of the state table, as drivers are given it.
-func stateRowKey(r row) change.Key {
-	return change.Key{Partition: textOf(r[statePartition]), Sort: textOf(r[stateSort])}
+func stateRowKey(r table.Row) change.Key {
+	return change.Key{Partition: table.TextOf(r[table.PK]), Sort: table.TextOf(r[table.SK])}
 }
 
-func (e *Engine) showsAnything(cursor seedCursor) bool {
+func (e *Engine) showsAnything(cursor state.Cursor) bool {
 	return slices.ContainsFunc(e.planner.Set.Entities, func(ent *rules.Entity) bool {
-		return slices.ContainsFunc(ent.Displays, cursor.isFor)
+		return slices.ContainsFunc(ent.Displays, cursor.IsFor)
 	})
 }

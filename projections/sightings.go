@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -177,7 +178,7 @@ func (e *Engine) Matches() Matches {
 // addItems adds the items that a rederivation has read, and the targets at which they point.
 func (p *page) addItems(planner *plan.Planner, done *rederived) {
 	for _, mv := range done.moves {
-		img := image(done.items[mv.Key])
+		img := table.Image(done.items[mv.Key])
 		if img == nil {
 			continue // it vanished since it was listed
 		}

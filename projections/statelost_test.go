@@ -10,12 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // loseState deletes the state table, and has a process with a rule file begin from nothing.
 func (w *world) loseState(ruleFile string) *Engine {
 	w.t.Helper()
-	if _, err := w.sim.DeleteTable(w.ctx, &dynamodb.DeleteTableInput{TableName: ptr("app-dynamill")}); err != nil {
+	if _, err := w.sim.DeleteTable(w.ctx, &dynamodb.DeleteTableInput{TableName: new("app-dynamill")}); err != nil {
 		w.t.Fatal(err)
 	}
 	return w.engineWith(ruleFile)
@@ -26,10 +27,10 @@ func registryRow(in any) string {
 	switch in := in.(type) {
 	case *dynamodb.TransactWriteItemsInput:
 		if first := in.TransactItems[0].Update; first != nil {
-			return textOf(first.Key[stateSort])
+			return table.TextOf(first.Key[table.SK])
 		}
 	case *dynamodb.PutItemInput:
-		return textOf(in.Item[stateSort])
+		return table.TextOf(in.Item[table.SK])
 	}
 	return ""
 }
@@ -51,7 +52,7 @@ func (w *world) states() map[string]string {
 	w.t.Helper()
 	states := map[string]string{}
 	for _, row := range w.scan("app-dynamill") {
-		if id, ok := strings.CutPrefix(row["sk"].Text(), registryRule); ok && row["pk"].Text() == registryPartition {
+		if id, ok := strings.CutPrefix(row["sk"].Text(), "rule/"); ok && row["pk"].Text() == "registry" {
 			states[id] = row.Lookup("state").Text()
 		}
 	}
@@ -64,12 +65,12 @@ func TestNothingGoesLiveInAStateTableThatCameAnew(t *testing.T) {
 	w := newWorld(t, listRules)
 	w.put(change.Item{"pk": s("USER#u1"), "sk": s("GROUP#g"), "role": s("x")})
 	w.engine(nil) // registers
-	e := w.engine(w.whenWriting(registryTable, func() { w.loseState(listRules) }))
+	e := w.engine(w.whenWriting("table", func() { w.loseState(listRules) }))
 	if err := e.Seed(w.ctx, nil); !errors.Is(err, ErrEpochMoved) {
 		t.Errorf("seeding in a state table that is another one: %v", err)
 	}
 	for id, state := range w.states() {
-		if state != stateSeeding {
+		if state != "seeding" {
 			t.Errorf("rule %s is %s, and nothing was derived", id, state)
 		}
 	}
@@ -80,7 +81,7 @@ func TestNoRuleRetiresInAStateTableThatCameAnew(t *testing.T) {
 	w := newWorld(t, listRules)
 	w.seeded()
 	fewer := withRule(t, listRules, "n", "")
-	f := w.whenWriting(registryTable, func() {
+	f := w.whenWriting("table", func() {
 		w.loseState(withRule(t, fewer, "list", `others: { mirror: Membership, as: Member, attributes: [role, weight] }`))
 	})
 	if _, err := w.tryChanging(fewer, f); err != nil {
@@ -105,7 +106,7 @@ func TestNoPlaceOfALostStateTableIsGoneOnFrom(t *testing.T) {
 	}
 	from := len(w.records())
 	var now *Engine
-	e := w.engine(w.whenWriting(registrySeeding, func() { now = w.loseState(file) }))
+	e := w.engine(w.whenWriting("seeding", func() { now = w.loseState(file) }))
 	if err := e.Seed(w.ctx, nil); !errors.Is(err, ErrEpochMoved) {
 		t.Errorf("seeding in a state table that is another one: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 
 func (w *world) stateTableExpires() bool {
 	w.t.Helper()
-	out, err := w.sim.DescribeTimeToLive(w.ctx, &dynamodb.DescribeTimeToLiveInput{TableName: ptr("app-dynamill")})
+	out, err := w.sim.DescribeTimeToLive(w.ctx, &dynamodb.DescribeTimeToLiveInput{TableName: new("app-dynamill")})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // A sweep goes over the state table. It deletes what former rules kept there, and
@@ -15,27 +17,27 @@ import (
 
 // swept are rows of the state table, by what a sweep does with them.
 type swept struct {
-	entries, references, named []stateKey // to be read first; named: rows whose rule is an attribute
-	dead                       []stateKey // of retired rules
+	entries, references, named []table.Key // to be read first; named: rows whose rule is an attribute
+	dead                       []table.Key // of retired rules
 }
 
 // sweep looks at rows of the state table, given by pk and sk.
 func (e *Engine) sweep(ctx context.Context, keys []change.Key) error {
 	var s swept
 	for _, k := range keys {
-		e.sort(&s, stateKey{k.Partition, k.Sort})
+		e.sort(&s, table.Key{Partition: k.Partition, Sort: k.Sort})
 	}
-	rows, err := e.readState(ctx, "reading rows to sweep", slices.Concat(s.entries, s.references, s.named))
+	rows, err := e.tables.ReadState(ctx, "reading rows to sweep", slices.Concat(s.entries, s.references, s.named))
 	if err != nil {
 		return err
 	}
 	for _, key := range s.named {
-		if e.retiredID(textOf(rows[key]["rule"])) {
+		if e.retiredID(table.TextOf(rows[key]["rule"])) {
 			s.dead = append(s.dead, key)
 		}
 	}
-	err = each(ctx, len(s.dead), func(ctx context.Context, i int) error {
-		return e.deleteState(ctx, "", "deleting what a former rule kept", s.dead[i], "", newExpression())
+	err = table.Each(ctx, len(s.dead), func(ctx context.Context, i int) error {
+		return e.tables.DeleteState(ctx, "", "deleting what a former rule kept", s.dead[i], "", table.NewExpression())
 	})
 	if err != nil {
 		return err
@@ -46,7 +48,7 @@ func (e *Engine) sweep(ctx context.Context, keys []change.Key) error {
 	return e.sweepEntries(ctx, rowsOf(rows, s.entries))
 }
 
-func rowsOf(rows map[stateKey]row, keys []stateKey) (found []row) {
+func rowsOf(rows map[table.Key]table.Row, keys []table.Key) (found []table.Row) {
 	for _, k := range keys {
 		if rows[k] != nil {
 			found = append(found, rows[k])
@@ -56,13 +58,13 @@ func rowsOf(rows map[stateKey]row, keys []stateKey) (found []row) {
 }
 
 // sort tells from a row's key what a sweep does with it.
-func (e *Engine) sort(s *swept, key stateKey) {
-	kind, rest, _ := strings.Cut(key.partition, "/")
+func (e *Engine) sort(s *swept, key table.Key) {
+	kind, rest, _ := strings.Cut(key.Partition, "/")
 	id, _, _ := strings.Cut(rest, "/")
 	switch kind {
 	case "item":
 		s.entries = append(s.entries, key)
-	case parkedPartition, tasksPartition:
+	case state.ParkedPartition, state.TasksPartition:
 		s.named = append(s.named, key)
 	case "references":
 		if e.retiredID(id) {
@@ -70,8 +72,8 @@ func (e *Engine) sort(s *swept, key stateKey) {
 		} else if e.planner.ByID(id) != nil {
 			s.references = append(s.references, key)
 		}
-	case missingPartition:
-		if e.retiredID(key.sort) {
+	case state.MissingPartition:
+		if e.retiredID(key.Sort) {
 			s.dead = append(s.dead, key)
 		}
 	case "sum", "claims", "parent", "heals":
@@ -110,25 +112,25 @@ func (e *Engine) retiredLocator(locator string) bool {
 }
 
 // sweepReferences prunes references whose child is gone or refers elsewhere.
-func (e *Engine) sweepReferences(ctx context.Context, rows []row) error {
+func (e *Engine) sweepReferences(ctx context.Context, rows []table.Row) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	children := make([]change.Key, len(rows))
 	for i, r := range rows {
-		children[i] = childOf(r)
+		children[i] = state.ReferenceChild(r)
 	}
-	items, err := e.readItems(ctx, "reading the children of references", children)
+	items, err := e.tables.ReadItems(ctx, "reading the children of references", children)
 	if err != nil {
 		return err
 	}
-	return each(ctx, len(rows), func(ctx context.Context, i int) error {
-		_, rest, _ := strings.Cut(textOf(rows[i][statePartition]), "/")
+	return table.Each(ctx, len(rows), func(ctx context.Context, i int) error {
+		_, rest, _ := strings.Cut(table.TextOf(rows[i][table.PK]), "/")
 		id, _, _ := strings.Cut(rest, "/")
 		b, child := e.planner.ByID(id), children[i]
 		if m, ok := e.planner.Set.Identify(child, items[child]); ok && items[child] != nil && m.Entity == b.Rule.Target {
 			parent, refers, err := b.Rule.ParentKey(&m, items[child])
-			if err == nil && refers && referenceKey(b, parent, child) == stateKeyOf(rows[i]) {
+			if err == nil && refers && state.ReferenceKey(b, parent, child) == table.KeyOf(rows[i]) {
 				return nil
 			}
 		}
@@ -140,11 +142,11 @@ func (e *Engine) sweepReferences(ctx context.Context, rows []row) error {
 // effects than their items ask for: the items vanished, or came back after the scan of
 // the table was past them, with nothing of which their records tell; or the effects are
 // of former rules.
-func (e *Engine) sweepEntries(ctx context.Context, rows []row) error {
+func (e *Engine) sweepEntries(ctx context.Context, rows []table.Row) error {
 	var stale, look []change.Key
 	entries := map[change.Key]*plan.Entry{}
 	for _, r := range rows {
-		key, ok := itemOf(r)
+		key, ok := state.EntryItem(r)
 		if !ok {
 			continue // cut by an earlier version; the scan of the table comes by the item
 		}
@@ -158,24 +160,14 @@ func (e *Engine) sweepEntries(ctx context.Context, rows []row) error {
 			look, entries[key] = append(look, key), ent
 		}
 	}
-	items, err := e.readItems(ctx, "reading the items of ledger entries", look)
+	items, err := e.tables.ReadItems(ctx, "reading the items of ledger entries", look)
 	if err != nil {
 		return err
 	}
 	for _, k := range look {
-		if e.planner.MoveFrom(k, entries[k], image(items[k]), plan.Itself, plan.Late{}).Outlived() {
+		if e.planner.MoveFrom(k, entries[k], table.Image(items[k]), plan.Itself, plan.Late{}).Outlived() {
 			stale = append(stale, k)
 		}
 	}
 	return e.rederive(ctx, stale, plan.Itself, nil, nil)
-}
-
-// itemOf is the item of a ledger entry; false if its key was cut and is not beside it.
-func itemOf(r row) (change.Key, bool) {
-	if key := textOf(r["item"]); key != "" {
-		return change.ParseKey(key), true
-	}
-	text := strings.TrimPrefix(textOf(r[statePartition]), entryPrefix)
-	key := change.ParseKey(text)
-	return key, entryKey(key) == stateKeyOf(r) && len(text)+len(entryPrefix) < partitionBytesMax
 }

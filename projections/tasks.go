@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
-	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // fanOutMaxDefault is how many children a fan-out writes before the rest becomes a
@@ -21,46 +21,18 @@ import (
 // does again.
 const fanOutMaxDefault = 1000
 
-// task is the rest of a large fan-out, kept in the state table: one for each
-// rule and parent, at the position that the fan-out raised. A later one of the
-// same parent takes its place. Beside it there may be one that fills the children
-// of a parent anew, which a later such request takes over.
-type task struct {
-	id        plan.ItemRule
-	at        plan.Version // the parent's position, "" if it has none
-	refill    bool
-	cursor    row       // the children go on behind this key
-	children  int       // looked at so far
-	referring int       // of those, how many refer to the parent
-	changes   int64     // of the stored task
-	since     time.Time // the rest became a task; zero for a row of an older version
-	row       stateKey
-	torn      error // another program has written in the row
-}
-
 // putTask keeps what is left of a fan-out, unless it is kept already: then a
 // record came again, and the task is further than the record. A refill goes back
 // to where it was asked for again: what the children behind that place hold may
 // have been spoiled since.
-func (e *Engine) putTask(ctx context.Context, t task) error {
-	item := taskKey(t).attributes()
-	item["rule"], item["parent"], item["at"] = textValue(t.id.ID), textValue(t.id.Key.String()), textValue(string(t.at))
-	item["cursor"] = &ddb.AttributeValueMemberM{Value: t.cursor}
-	item["children"], item["referring"], item["changes"] = numberValue(int64(t.children)), numberValue(int64(t.referring)), numberValue(1)
-	item["since"] = numberValue(e.now().Unix())
+func (e *Engine) putTask(ctx context.Context, t state.Task) error {
 	below := "<"
-	if t.refill {
+	if t.Refill {
 		below = "<="
-		item["refill"] = &ddb.AttributeValueMemberBOOL{Value: true}
-		item["changes"] = numberValue(e.now().UnixNano()) // as no task before it had
 	}
-	c := newExpression()
-	condition := c.copiedBefore(t.id.Binding, below, t.at)
-	err := e.putState(ctx, t.id.ID, "keeping the rest of a fan-out of "+t.id.Key.String(), &dynamodb.PutItemInput{
-		Item: item, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	})
-	if err != nil && classify(err) == classCondition {
+	c := table.NewExpression()
+	err := e.tables.PutState(ctx, t.Parent.ID, "keeping the rest of a fan-out of "+t.Parent.Key.String(), state.TaskRow(t, e.now()), state.CopiedBefore(c, t.Parent.Binding, below, t.At), c)
+	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return nil
 	}
 	if err == nil {
@@ -70,17 +42,13 @@ func (e *Engine) putTask(ctx context.Context, t task) error {
 }
 
 // readTasks reads the tasks of the rules that this engine knows, former ones among them.
-func (rd *reader) readTasks(ctx context.Context) ([]task, error) {
-	c := newExpression()
-	condition := c.sprintf("%n = %v", statePartition, textValue(tasksPartition))
-	in := &dynamodb.QueryInput{
-		TableName: &rd.stateTable, ConsistentRead: ptr(true), KeyConditionExpression: &condition,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}
-	var tasks []task
-	err := rd.queryPages(ctx, "listing tasks", in, func(rows []row) error {
+func (rd *ruleReader) readTasks(ctx context.Context) ([]state.Task, error) {
+	c := table.NewExpression()
+	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.TasksPartition)), c)
+	var tasks []state.Task
+	err := rd.reader.QueryPages(ctx, "listing tasks", in, func(rows []table.Row) error {
 		for _, r := range rows {
-			if t, known := rd.readTask(r); known {
+			if t, known := state.ReadTask(rd.reader, rd.planner, r); known {
 				tasks = append(tasks, t)
 			}
 		}
@@ -97,9 +65,9 @@ type TaskProgress struct {
 }
 
 // tellTask reports a piece that is done.
-func (e *Engine) tellTask(t task) {
+func (e *Engine) tellTask(t state.Task) {
 	if e.taskProgress != nil {
-		e.taskProgress(TaskProgress{Rule: t.id.Rule.Name, Parent: t.id.Key, Children: t.children})
+		e.taskProgress(TaskProgress{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.Children})
 	}
 }
 
@@ -112,14 +80,14 @@ var errTaskMoved = errors.New("another process works on this task")
 // records: what a crash leaves, the next call takes up. A task that fails holds
 // up no other one; the error says which failed.
 func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
-	failed := map[stateKey]error{}
+	failed := map[table.Key]error{}
 	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }
 	for {
 		tasks, err := e.readTasks(ctx)
 		if err != nil {
 			return pieces, ended(err)
 		}
-		tasks = slices.DeleteFunc(tasks, func(t task) bool { return failed[t.row] != nil })
+		tasks = slices.DeleteFunc(tasks, func(t state.Task) bool { return failed[t.Row] != nil })
 		if len(tasks) == 0 {
 			return pieces, ended(nil)
 		}
@@ -132,7 +100,7 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 			case ctx.Err() != nil || errors.Is(err, ErrEpochMoved):
 				return pieces, ended(err)
 			default:
-				failed[t.row] = fmt.Errorf("working off the fan-out of %s: %w", t.id.Key, err)
+				failed[t.Row] = fmt.Errorf("working off the fan-out of %s: %w", t.Parent.Key, err)
 			}
 		}
 	}
@@ -140,53 +108,53 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 
 // workPiece writes the parent, as it is now, to the next children. A child that was
 // written or filled since the task's position has that state, or a later one.
-func (e *Engine) workPiece(ctx context.Context, t task) error {
-	if t.torn != nil {
-		return t.torn
+func (e *Engine) workPiece(ctx context.Context, t state.Task) error {
+	if t.Torn != nil {
+		return t.Torn
 	}
-	if t.id.Former {
+	if t.Parent.Former {
 		return e.endTask(ctx, t)
 	}
-	at, err := e.parentAt(ctx, t.id)
+	at, err := e.parentAt(ctx, t.Parent)
 	if err != nil {
 		return err
 	}
-	if at != t.at {
+	if at != t.At {
 		return e.endTask(ctx, t) // a later fan-out has begun, and looks at every child itself
 	}
-	items, err := e.readItems(ctx, "reading parent "+t.id.Key.String(), []change.Key{t.id.Key})
+	items, err := e.tables.ReadItems(ctx, "reading parent "+t.Parent.Key.String(), []change.Key{t.Parent.Key})
 	if err != nil {
 		return err
 	}
-	parent := image(e.parentItem(t.id.Binding, t.id.Key, items))
+	parent := table.Image(e.parentItem(t.Parent.Binding, t.Parent.Key, items))
 	pw := parentWrite{
-		b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: copies.Of(t.id.Rule).Given(parent), refill: t.refill,
+		b: t.Parent.Binding, parent: t.Parent.Key, version: t.At.Rederived(1), since: t.At, values: copies.Of(t.Parent.Rule).Given(parent), refill: t.Refill,
 	}
-	referring, next, err := e.writeChildren(ctx, pw, t.cursor, e.fanOutMax)
-	if refusal(err) != "" {
-		return errors.Join(e.parkRefused(ctx, t.id.Binding, t.id.Key, err), e.endTask(ctx, t))
+	referring, next, err := e.writeChildren(ctx, pw, t.Cursor, e.fanOutMax)
+	if table.Refusal(err) != "" {
+		return errors.Join(e.parkRefused(ctx, t.Parent.Binding, t.Parent.Key, err), e.endTask(ctx, t))
 	}
 	if err != nil {
 		return err
 	}
-	t.referring, t.children, t.cursor = t.referring+referring, t.children+e.fanOutMax, next
+	t.Referring, t.Children, t.Cursor = t.Referring+referring, t.Children+e.fanOutMax, next
 	e.tellTask(t)
 	if len(next) > 0 {
 		return e.saveTask(ctx, t)
 	}
-	if parent == nil && t.referring == 0 {
-		if err := e.retireParent(ctx, t.id, t.at); err != nil {
+	if parent == nil && t.Referring == 0 {
+		if err := e.retireParent(ctx, t.Parent, t.At); err != nil {
 			return err
 		}
 	}
 	return e.endTask(ctx, t)
 }
 
-func (e *Engine) saveTask(ctx context.Context, t task) error {
-	c := newExpression()
-	set := c.sprintf("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.cursor}, "children", numberValue(int64(t.children)))
-	set += c.sprintf(", %n = %v, %n = %v", "referring", numberValue(int64(t.referring)), "changes", numberValue(t.changes+1))
-	ok, err := e.update(ctx, t.id.ID, "saving the place of a fan-out of "+t.id.Key.String(), e.stateUpdate(taskKey(t), set, c.taskIs(t), c))
+func (e *Engine) saveTask(ctx context.Context, t state.Task) error {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.Cursor}, "children", table.Number(int64(t.Children)))
+	set += c.Format(", %n = %v, %n = %v", "referring", table.Number(int64(t.Referring)), "changes", table.Number(t.Changes+1))
+	ok, err := e.tables.Update(ctx, t.Parent.ID, "saving the place of a fan-out of "+t.Parent.Key.String(), e.tables.StateUpdate(state.TaskKey(t), set, state.TaskIs(c, t), c))
 	if err == nil && !ok {
 		return errTaskMoved
 	}
@@ -194,12 +162,7 @@ func (e *Engine) saveTask(ctx context.Context, t task) error {
 }
 
 // endTask deletes a task, unless it has moved.
-func (e *Engine) endTask(ctx context.Context, t task) error {
-	c := newExpression()
-	return e.deleteState(ctx, t.id.ID, "ending a fan-out of "+t.id.Key.String(), taskKey(t), c.taskIs(t), c)
-}
-
-// taskIs is the condition that a stored task is as it was read.
-func (c *expression) taskIs(t task) string {
-	return c.sprintf("%n = %v AND %n = %v", "at", textValue(string(t.at)), "changes", numberValue(t.changes))
+func (e *Engine) endTask(ctx context.Context, t state.Task) error {
+	c := table.NewExpression()
+	return e.tables.DeleteState(ctx, t.Parent.ID, "ending a fan-out of "+t.Parent.Key.String(), state.TaskKey(t), state.TaskIs(c, t), c)
 }

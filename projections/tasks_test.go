@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 const children = 23
 
 // crowd is a user with more comments than a fan-out writes at once, and what it takes to rename the user.
-func crowd(t *testing.T) (w *world, open func(Client) *Engine) {
+func crowd(t *testing.T) (w *world, open func(table.Client) *Engine) {
 	w = newWorld(t, socialRules)
-	open = func(c Client) *Engine {
+	open = func(c table.Client) *Engine {
 		e, err := Open(w.ctx, Config{Client: c, Table: "app", Rules: loadRules(t, socialRules), FanOutMax: 5})
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/state"
 )
 
 // tear takes an attribute from every row of the state table whose partition key begins so.
@@ -31,7 +32,7 @@ func TestALedgerEntryThatIsNoneIsNamedWithItsRemedy(t *testing.T) {
 	w.social()
 	e := w.seeded()
 	from := w.drain(e, 0)
-	w.tear(entryPrefix+"USER#u1/GROUP#", "at")
+	w.tear(state.EntryPrefix+"USER#u1/GROUP#", "at")
 	member := change.Key{Partition: "USER#u1", Sort: "GROUP#g0"}
 	w.update(member, change.Item{"role": s("other")})
 	_, applied := e.Process(w.ctx, w.records()[from:])

@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -35,10 +36,10 @@ func newWorld(t testing.TB, ruleFile string) *world {
 	set := loadRules(t, ruleFile)
 	w := &world{t: t, ctx: context.Background(), sim: dynamosim.New(dynamosim.Options{}), file: ruleFile, set: set}
 	in := &dynamodb.CreateTableInput{
-		TableName: ptr("app"), BillingMode: ddb.BillingModePayPerRequest,
+		TableName: new("app"), BillingMode: ddb.BillingModePayPerRequest,
 		KeySchema:            []ddb.KeySchemaElement{{AttributeName: &set.Table.PartitionKey, KeyType: ddb.KeyTypeHash}},
 		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: &set.Table.PartitionKey, AttributeType: ddb.ScalarAttributeTypeS}},
-		StreamSpecification:  &ddb.StreamSpecification{StreamEnabled: ptr(true), StreamViewType: ddb.StreamViewTypeNewAndOldImages},
+		StreamSpecification:  &ddb.StreamSpecification{StreamEnabled: new(true), StreamViewType: ddb.StreamViewTypeNewAndOldImages},
 	}
 	if set.Table.SortKey != "" {
 		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: &set.Table.SortKey, KeyType: ddb.KeyTypeRange})
@@ -60,8 +61,8 @@ func (w *world) createKeyed(table, partition string) {
 	w.t.Helper()
 	in := &dynamodb.CreateTableInput{TableName: &table, BillingMode: ddb.BillingModePayPerRequest}
 	for name, role := range map[string]ddb.KeyType{partition: ddb.KeyTypeHash, "sk": ddb.KeyTypeRange} {
-		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: ptr(name), KeyType: role})
-		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: ptr(name), AttributeType: ddb.ScalarAttributeTypeS})
+		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: new(name), KeyType: role})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: new(name), AttributeType: ddb.ScalarAttributeTypeS})
 	}
 	slices.SortFunc(in.KeySchema, func(a, b ddb.KeySchemaElement) int { return cmp.Compare(a.KeyType, b.KeyType) }) // HASH comes first
 	if _, err := w.sim.CreateTable(w.ctx, in); err != nil {
@@ -69,7 +70,7 @@ func (w *world) createKeyed(table, partition string) {
 	}
 }
 
-// sortKind is the type of the table's sort key: one called n is a number.
+// SortKind is the type of the table's sort key: one called n is a number.
 func sortKind(set *rules.Set) change.Kind {
 	switch set.Table.SortKey {
 	case "":
@@ -94,7 +95,7 @@ func loadRules(t testing.TB, text string) *rules.Set {
 }
 
 // engine opens an engine; client nil means the simulator itself.
-func (w *world) engine(client Client) *Engine {
+func (w *world) engine(client table.Client) *Engine {
 	w.t.Helper()
 	if client == nil {
 		client = w.sim
@@ -118,7 +119,7 @@ func (w *world) seeded() *Engine {
 
 func (w *world) put(item change.Item) {
 	w.t.Helper()
-	if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: ptr("app"), Item: attributes.ItemToTable(item)}); err != nil {
+	if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: new("app"), Item: attributes.ItemToTable(item)}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -136,14 +137,14 @@ func (w *world) keyItem(key change.Key) change.Item {
 
 func (w *world) delete(key change.Key) {
 	w.t.Helper()
-	if _, err := w.sim.DeleteItem(w.ctx, &dynamodb.DeleteItemInput{TableName: ptr("app"), Key: attributes.ItemToTable(w.keyItem(key))}); err != nil {
+	if _, err := w.sim.DeleteItem(w.ctx, &dynamodb.DeleteItemInput{TableName: new("app"), Key: attributes.ItemToTable(w.keyItem(key))}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) get(key change.Key) change.Item {
 	w.t.Helper()
-	out, err := w.sim.GetItem(w.ctx, &dynamodb.GetItemInput{TableName: ptr("app"), Key: attributes.ItemToTable(w.keyItem(key)), ConsistentRead: ptr(true)})
+	out, err := w.sim.GetItem(w.ctx, &dynamodb.GetItemInput{TableName: new("app"), Key: attributes.ItemToTable(w.keyItem(key)), ConsistentRead: new(true)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func (w *world) items() []change.Item { return w.scan("app") }
 
 func (w *world) scan(table string) []change.Item {
 	w.t.Helper()
-	in := &dynamodb.ScanInput{TableName: &table, ConsistentRead: ptr(true)}
+	in := &dynamodb.ScanInput{TableName: &table, ConsistentRead: new(true)}
 	var items []change.Item
 	for {
 		out, err := w.sim.Scan(w.ctx, in)
@@ -265,10 +266,10 @@ func (w *world) expectNoDrift() {
 	}
 }
 
-// putState writes a row of the state table.
+// PutState writes a row of the state table.
 func (w *world) putState(row change.Item) {
 	w.t.Helper()
-	if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: ptr("app-dynamill"), Item: attributes.ItemToTable(row)}); err != nil {
+	if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(row)}); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -16,6 +16,11 @@ type Adder interface {
 	Suffixes() int
 }
 
+// SuffixesMax is the most suffixes of one rule. A roll-up reads every accumulator,
+// and a partition takes 1000 write units a second, so 256 of them take more than
+// any table of ours has seen.
+const SuffixesMax = 256
+
 // Suffixes is the number of suffixes over which the writes to one group of the rule
 // are spread; 0 of a rule that adds nothing up.
 func (r *Rule) Suffixes() int {

@@ -91,14 +91,15 @@ type WholeKey struct {
 	Hint   string // in it, {items} is the entity on this side and {variables} are those of the other side's key
 }
 
-// MakesItems reports whether the rule makes its target's items whole.
-func (r *Rule) MakesItems() bool { return r.Kind.Traits().MakesItems }
+// MakesItems reports whether the rule makes its target's items whole. A Rule without a
+// Kind, which a caller made of what it knows of a rule, has no role.
+func (r *Rule) MakesItems() bool { return r.Kind != nil && r.Kind.Traits().MakesItems }
 
 // HasParent reports whether the rule's targets name its source, their parent.
-func (r *Rule) HasParent() bool { return r.Kind.Traits().HasParent }
+func (r *Rule) HasParent() bool { return r.Kind != nil && r.Kind.Traits().HasParent }
 
 // Displays reports whether the rule works out one attribute, which its target shows.
-func (r *Rule) Displays() bool { return r.Kind.Traits().Displays }
+func (r *Rule) Displays() bool { return r.Kind != nil && r.Kind.Traits().Displays }
 
 // Planned is a kind that a later version knows: a rule file that uses it is told so.
 func Planned(word string) Kind { return planned(word) }

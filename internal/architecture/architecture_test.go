@@ -82,6 +82,10 @@ func TestBreachesAreFound(t *testing.T) {
 			},
 			want: []string{"./projections/internal/plan -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types"},
 		},
+		"requests reach the planner": {
+			graph: imports{"./projections/internal/table": {"./projections/internal/plan"}},
+			want:  []string{"./projections/internal/table -> ./projections/internal/plan"},
+		},
 		"the oracle reaches the engine": {
 			graph: imports{"./internal/proof/oracle": {"./rules", "./change", "./projections/internal/plan"}},
 			want:  []string{"./internal/proof/oracle -> ./projections/internal/plan"},

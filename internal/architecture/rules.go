@@ -55,6 +55,20 @@ var arrows = []arrow{
 		why: "what records ask for is worked out without any I/O; the package around it sends the requests",
 	},
 	{
+		from: []string{"./projections/internal/table"}, to: []string{"./projections", "./rules"},
+		why: "requests know keys and attributes; which rows there are, and which rules they serve, is for the rooms above",
+	},
+	{
+		from: []string{"./projections/internal/state"},
+		to:   []string{"./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry"},
+		why:  "rows are keys and encodings; the rooms above read and write them",
+	},
+	{
+		from: []string{"./projections/internal/target"},
+		to:   []string{"./projections/internal/state", "./projections/internal/sightings", "./projections/internal/registry"},
+		why:  "a target is written in one way, whatever the state table says of it",
+	},
+	{
 		from: []string{"./projections"}, to: []string{"./streamreader", "./handlers", "./replay", "./infra"},
 		why: "the engine serves every driver alike and knows none of them",
 	},
@@ -221,11 +235,14 @@ func local(importPath string) string {
 }
 
 // room is the part of a package's folder that the layout names: "./cmd",
-// "./internal/health", "./internal/sim/dynamosim".
+// "./internal/health", "./internal/sim/dynamosim", "./projections/internal/table".
 func room(pkg string) string {
 	parts := strings.Split(pkg, "/")
 	depth := 2
-	if len(parts) > 2 && parts[1] == "internal" {
+	switch {
+	case len(parts) > 3 && parts[2] == "internal":
+		depth = 4
+	case len(parts) > 2 && parts[1] == "internal":
 		depth = 3
 		if parts[2] == "sim" || parts[2] == "proof" {
 			depth = 4

@@ -60,7 +60,13 @@ func (bs *Bindings) AddFormer(formers ...*Binding) { bs.formers = append(bs.form
 
 // NewFormer binds a rule that is not in force any more.
 func NewFormer(r *rules.Rule, id string) *Binding {
-	return &Binding{Rule: r, ID: id, Stamp: StampPrefix + id, Family: r.Kind.(Family), Former: true}
+	return &Binding{Rule: r, ID: id, Stamp: StampPrefix + id, Family: familyOf(r), Former: true}
+}
+
+// familyOf is the family of a rule's kind; nil of a rule of which nothing is known but its name.
+func familyOf(r *rules.Rule) Family {
+	family, _ := r.Kind.(Family)
+	return family
 }
 
 // LocatorOf is what names the locators of an entity.
@@ -86,7 +92,7 @@ func (bs *Bindings) Locates(locator string) bool {
 func Bind(set *rules.Set, ids map[*rules.Rule]string) *Bindings {
 	bs := &Bindings{Set: set, byRule: map[*rules.Rule]*Binding{}, byID: map[string]*Binding{}, locators: map[string]string{}}
 	for _, r := range set.Rules {
-		b := &Binding{Rule: r, ID: ids[r], Stamp: StampPrefix + ids[r], Suffixes: r.Suffixes(), Family: r.Kind.(Family)}
+		b := &Binding{Rule: r, ID: ids[r], Stamp: StampPrefix + ids[r], Suffixes: r.Suffixes(), Family: familyOf(r)}
 		if r.ByUnique {
 			b.Locator = r.Target.Name
 		}

@@ -47,11 +47,6 @@ var keys = []rules.Key{
 // actions: the accumulators of the group before and of the group now.
 const actions = 2
 
-// WriteShardsMax is the most suffixes of one rule. A roll-up reads every accumulator,
-// and a partition takes 1000 write units a second, so 256 of them take more than
-// any table of ours has seen.
-const WriteShardsMax = 256
-
 type kind struct {
 	word   string
 	traits rules.Traits
@@ -64,7 +59,7 @@ func (k *kind) Traits() *rules.Traits { return &k.traits }
 func (k *kind) Read(d *rules.Declaration) {
 	d.ReadSource(k.traits.SourceKey)
 	d.ReadDisplay("as", "write an entity and an attribute, as in `as: Group.memberCount`")
-	d.Own = d.Whole("write_shards", WriteShardsMax, "1 is right unless hundreds of items a second change one aggregate")
+	d.Own = d.Whole("write_shards", rules.SuffixesMax, "1 is right unless hundreds of items a second change one aggregate")
 }
 
 // Check finds nothing that the language does not refuse.

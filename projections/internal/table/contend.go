@@ -1,4 +1,4 @@
-package projections
+package table
 
 import (
 	"context"
@@ -17,36 +17,37 @@ const roundsMax = 40
 // errTooContended is returned for work that kept losing to others; the driver tries it again.
 var errTooContended = errors.New("other writers kept changing the same items")
 
-// round is how one round of work under contention ended.
-type round uint8
+// Round is how one round of work under contention ended.
+type Round uint8
 
+// How a round can end.
 const (
-	lost     round = iota // another writer was faster: what was read is read again
-	advanced              // a step was taken, and more are left: no round in vain
-	settled               // nothing is left to do
+	Lost     Round = iota // another writer was faster: what was read is read again
+	Advanced              // a step was taken, and more are left: no round in vain
+	Settled               // nothing is left to do
 )
 
-// settledIf is settled if a write took effect, and lost if its condition failed.
-func settledIf(written bool) round {
+// SettledIf is settled if a write took effect, and lost if its condition failed.
+func SettledIf(written bool) Round {
 	if written {
-		return settled
+		return Settled
 	}
-	return lost
+	return Lost
 }
 
-// contend does work that other writers may undo between its reads and its writes, round
+// Contend does work that other writers may undo between its reads and its writes, round
 // by round until it is settled or fails. After roundsMax rounds in vain it
 // returns errTooContended.
-func contend(ctx context.Context, doing string, work func() (round, error)) error {
+func Contend(ctx context.Context, doing string, work func() (Round, error)) error {
 	for vain := 0; vain < roundsMax; vain++ {
 		if vain > 2 {
 			pause(ctx, vain)
 		}
 		ended, err := work()
 		switch {
-		case err != nil || ended == settled:
+		case err != nil || ended == Settled:
 			return err
-		case ended == advanced:
+		case ended == Advanced:
 			vain = -1
 		}
 	}

@@ -1,4 +1,4 @@
-package projections
+package table
 
 import (
 	"context"
@@ -23,3 +23,10 @@ type Client interface {
 }
 
 var _ Client = (*dynamodb.Client)(nil)
+
+// InspectClient is what Inspect needs of DynamoDB: reading. *dynamodb.Client satisfies it.
+type InspectClient interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+}

@@ -1,0 +1,115 @@
+package table
+
+import (
+	"context"
+	"maps"
+	"math"
+	"sync"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Limiter holds writes back. It must be safe for concurrent use.
+type Limiter interface {
+	// Wait returns when a request may be sent that takes at least this many
+	// write units, or with the context's error when that ends.
+	Wait(ctx context.Context, units int) error
+	// Pay says that a request took this many units more than it had waited for.
+	Pay(units int)
+}
+
+// The least that a write takes (DynamoDB developer guide, "DynamoDB read and
+// write operations"): a unit for an item of up to 1 KB, two in a transaction.
+// A refused condition takes them too, and no answer says so.
+const (
+	WriteUnitsMin       = 1
+	TransactionUnitsMin = 2
+)
+
+// Written are what was written for one owner.
+type Written struct {
+	Writes int64   // actions that DynamoDB accepted, each on one item
+	Units  float64 // what DynamoDB reported of them
+}
+
+// meter adds up what was written for whom.
+type meter struct {
+	mu      sync.Mutex
+	byOwner map[string]Written // "": for no owner alone
+}
+
+// WrittenFor returns what was written so far, by the id of the rule; "" for writes that serve no rule alone.
+func (ts *Tables) WrittenFor() map[string]Written {
+	ts.meter.mu.Lock()
+	defer ts.meter.mu.Unlock()
+	return maps.Clone(ts.meter.byOwner)
+}
+
+// add notes a request that was accepted. owners names the rule of each action, "" for none.
+func (m *meter) add(owners []string, units float64) {
+	owned := 0
+	for _, id := range owners {
+		if id != "" {
+			owned++
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if owned == 0 {
+		m.addTo("", max(1, len(owners)), units)
+		return
+	}
+	for _, id := range owners {
+		if id != "" {
+			m.addTo(id, 1, units/float64(owned))
+		}
+	}
+}
+
+func (m *meter) addTo(id string, writes int, units float64) {
+	if m.byOwner == nil {
+		m.byOwner = map[string]Written{}
+	}
+	before := m.byOwner[id]
+	m.byOwner[id] = Written{before.Writes + int64(writes), before.Units + units}
+}
+
+// write sends one write request, within the limit that there may be, and adds
+// up what it took. atLeast is what it takes as far as is known before.
+func write[T any](ctx context.Context, ts *Tables, doing string, owners []string, atLeast int, send func() (T, error), used func(T) float64) (T, error) {
+	out, err := Attempt(ctx, ts.Reader, doing, func() (T, error) {
+		if ts.limiter != nil {
+			if err := ts.limiter.Wait(ctx, atLeast); err != nil {
+				var none T
+				return none, err
+			}
+		}
+		return send()
+	})
+	if err != nil {
+		return out, err
+	}
+	units := used(out)
+	ts.meter.add(owners, units)
+	if more := int(math.Ceil(units)) - atLeast; ts.limiter != nil && more > 0 {
+		ts.limiter.Pay(more)
+	}
+	return out, nil
+}
+
+// unitsOf sums up capacity of writes; nothing where an endpoint reports none.
+func unitsOf(consumed ...ddb.ConsumedCapacity) (units float64) {
+	for _, c := range consumed {
+		if c.CapacityUnits != nil {
+			units += *c.CapacityUnits
+		}
+	}
+	return units
+}
+
+func unitsOfOne(consumed *ddb.ConsumedCapacity) float64 {
+	if consumed == nil {
+		return 0
+	}
+	return unitsOf(*consumed)
+}

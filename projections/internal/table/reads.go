@@ -1,0 +1,144 @@
+package table
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+)
+
+// BatchGetMax is how many keys one BatchGetItem takes (DynamoDB API).
+const BatchGetMax = 100
+
+// ReadBoth gets items of the user's table and rows of the state table, consistently, each of
+// them for itself.
+func (rd *Reader) ReadBoth(ctx context.Context, doing string, items []change.Key, rows []Key) (map[change.Key]change.Item, map[Key]Row, error) {
+	found := map[string][]Row{}
+	request, size := map[string]ddb.KeysAndAttributes{}, 0
+	flush := func() error {
+		for len(request) > 0 {
+			out, err := Attempt(ctx, rd, doing, func() (*dynamodb.BatchGetItemOutput, error) {
+				out, err := rd.reads.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
+				if err == nil && len(out.Responses) == 0 && len(out.UnprocessedKeys) > 0 {
+					err = &ddb.ProvisionedThroughputExceededException{}
+				}
+				return out, err
+			})
+			if err != nil {
+				return err
+			}
+			for table, rows := range out.Responses {
+				found[table] = append(found[table], rows...)
+			}
+			request = out.UnprocessedKeys
+		}
+		request, size = map[string]ddb.KeysAndAttributes{}, 0
+		return nil
+	}
+	add := func(table string, key Row) (err error) {
+		ka := request[table]
+		ka.ConsistentRead, ka.Keys = new(true), append(ka.Keys, key)
+		request[table] = ka
+		if size++; size == BatchGetMax {
+			err = flush()
+		}
+		return err
+	}
+	var failed error
+	for _, k := range distinct(items) {
+		if failed == nil && rd.CanExist(k) { // DynamoDB refuses a whole batch for one key that cannot be
+			failed = add(rd.Table, rd.ItemKey(k))
+		}
+	}
+	for _, k := range distinct(rows) {
+		if failed == nil {
+			failed = add(rd.StateTable, k.Attributes())
+		}
+	}
+	if failed == nil {
+		failed = flush()
+	}
+	byItem, byRow := make(map[change.Key]change.Item, len(items)), make(map[Key]Row, len(rows))
+	for _, r := range found[rd.Table] {
+		byItem[rd.KeyOf(r)] = attributes.ItemFromTable(r)
+	}
+	for _, r := range found[rd.StateTable] {
+		byRow[KeyOf(r)] = r
+	}
+	return byItem, byRow, failed
+}
+
+// distinct leaves out what comes again.
+func distinct[T comparable](all []T) (once []T) {
+	seen := make(map[T]bool, len(all))
+	for _, one := range all {
+		if !seen[one] {
+			seen[one] = true
+			once = append(once, one)
+		}
+	}
+	return once
+}
+
+// GetState reads one row of the state table by a request of its own; nil if there is none.
+func (rd *Reader) GetState(ctx context.Context, doing string, key Key) (Row, error) {
+	out, err := Attempt(ctx, rd, doing, func() (*dynamodb.GetItemOutput, error) {
+		return rd.reads.GetItem(ctx, &dynamodb.GetItemInput{TableName: &rd.StateTable, Key: key.Attributes(), ConsistentRead: new(true)})
+	})
+	if err != nil || len(out.Item) == 0 {
+		return nil, err
+	}
+	return out.Item, nil
+}
+
+// ReadState gets rows of the state table.
+func (rd *Reader) ReadState(ctx context.Context, doing string, keys []Key) (map[Key]Row, error) {
+	_, rows, err := rd.ReadBoth(ctx, doing, nil, keys)
+	return rows, err
+}
+
+// ReadItems gets items of the user's table.
+func (rd *Reader) ReadItems(ctx context.Context, doing string, keys []change.Key) (map[change.Key]change.Item, error) {
+	items, _, err := rd.ReadBoth(ctx, doing, keys, nil)
+	return items, err
+}
+
+// Image is an item as an Image: nil, not a nil Item, where there is none.
+func Image(it change.Item) change.Image {
+	if it == nil {
+		return nil
+	}
+	return it
+}
+
+// Query reads one page of a query.
+func (rd *Reader) Query(ctx context.Context, doing string, in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
+	return Attempt(ctx, rd, doing, func() (*dynamodb.QueryOutput, error) { return rd.reads.Query(ctx, in) })
+}
+
+// StateQuery is a consistent query of the state table.
+func (rd *Reader) StateQuery(condition string, c *Expression) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName: &rd.StateTable, ConsistentRead: new(true), KeyConditionExpression: &condition,
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+	}
+}
+
+// QueryPages calls f for every page of a query.
+func (rd *Reader) QueryPages(ctx context.Context, doing string, in *dynamodb.QueryInput, f func([]Row) error) error {
+	for {
+		out, err := rd.Query(ctx, doing, in)
+		if err != nil {
+			return err
+		}
+		if err := f(out.Items); err != nil {
+			return err
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return nil
+		}
+	}
+}

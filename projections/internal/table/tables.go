@@ -1,0 +1,75 @@
+package table
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
+)
+
+// Reader reads the user's table and the state table.
+type Reader struct {
+	reads        InspectClient
+	Table        string // the user's; "" of a reader that reads the state table alone
+	StateTable   string
+	PartitionKey string // of the user's table
+	SortKey      string // "" if the table has none
+	PartitionN   bool   // the partition key is a number
+	SortN        bool
+	Counters     Counters
+}
+
+// NewReader returns a reader of a state table. It knows no user's table.
+func NewReader(client InspectClient, stateTable string) *Reader {
+	return &Reader{reads: client, StateTable: stateTable}
+}
+
+// Tables write, too. They are safe for concurrent use.
+type Tables struct {
+	*Reader
+	Client      Client
+	limiter     Limiter // of what is written; nil for none
+	meter       meter
+	streamLabel atomic.Pointer[string] // of the table's latest stream, when it was looked at; nil if it has none
+}
+
+// New returns a user's table, of which Describe learns the keys, and its state table.
+func New(client Client, limiter Limiter, table, stateTable string) *Tables {
+	return &Tables{Reader: &Reader{reads: client, Table: table, StateTable: stateTable}, Client: client, limiter: limiter}
+}
+
+// Counters count requests, and how they were answered.
+type Counters struct {
+	Transactions, Writes, Retries, Conflicts, Throttles atomic.Int64
+}
+
+// refused counts what an answer that is no success says about the load.
+func (c *Counters) refused(err error) {
+	conflict, throttled := awscall.Load(err)
+	if conflict {
+		c.Conflicts.Add(1)
+	}
+	if throttled {
+		c.Throttles.Add(1)
+	}
+}
+
+// KnowsStream reports whether a position can be of a stream of the table.
+func (ts *Tables) KnowsStream(p change.Position) bool {
+	latest := ts.streamLabel.Load()
+	return latest == nil || *latest == "" || p.Epoch() <= *latest
+}
+
+// ReadStreamLabel reads the label of the table's latest stream.
+func (ts *Tables) ReadStreamLabel(ctx context.Context) error {
+	out, err := Attempt(ctx, ts.Reader, "describing table "+ts.Table, func() (*dynamodb.DescribeTableOutput, error) {
+		return ts.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.Table})
+	})
+	if err == nil {
+		ts.streamLabel.Store(out.Table.LatestStreamLabel)
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package table
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
+)
+
+// Update sends one UpdateItem for a rule. It reports false if its condition failed.
+func (ts *Tables) Update(ctx context.Context, rule, doing string, in *dynamodb.UpdateItemInput) (bool, error) {
+	_, err := ts.UpdateItem(ctx, rule, doing, in)
+	if err != nil && awscall.Classify(err) == awscall.Condition {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// UpdateItem sends one UpdateItem for a rule.
+func (ts *Tables) UpdateItem(ctx context.Context, rule, doing string, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+	ts.Counters.Writes.Add(1)
+	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
+	return write(ctx, ts, doing, []string{rule}, WriteUnitsMin,
+		func() (*dynamodb.UpdateItemOutput, error) { return ts.Client.UpdateItem(ctx, in) },
+		func(out *dynamodb.UpdateItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
+}
+
+// PutState sends one PutItem to the state table; condition "" for none. rule is its id, "" for none.
+func (ts *Tables) PutState(ctx context.Context, rule, doing string, r Row, condition string, c *Expression) error {
+	in := &dynamodb.PutItemInput{
+		TableName: &ts.StateTable, Item: r, ConditionExpression: optional(condition), ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+	}
+	_, err := write(ctx, ts, doing, []string{rule}, WriteUnitsMin,
+		func() (*dynamodb.PutItemOutput, error) { return ts.Client.PutItem(ctx, in) },
+		func(out *dynamodb.PutItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
+	return err
+}
+
+// DeleteState sends one DeleteItem to the state table for a rule. An item that no longer
+// meets the condition ("" for none) stays, and that is no error.
+func (ts *Tables) DeleteState(ctx context.Context, rule, doing string, key Key, condition string, c *Expression) error {
+	return ts.delete(ctx, rule, doing, &dynamodb.DeleteItemInput{
+		TableName: &ts.StateTable, Key: key.Attributes(), ConditionExpression: optional(condition),
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+	})
+}
+
+// delete sends one DeleteItem. An item that does not meet the condition stays, and that is no error.
+func (ts *Tables) delete(ctx context.Context, rule, doing string, in *dynamodb.DeleteItemInput) error {
+	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
+	_, err := write(ctx, ts, doing, []string{rule}, WriteUnitsMin,
+		func() (*dynamodb.DeleteItemOutput, error) { return ts.Client.DeleteItem(ctx, in) },
+		func(out *dynamodb.DeleteItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
+	if err != nil && awscall.Classify(err) == awscall.Condition {
+		return nil
+	}
+	return err
+}
+
+// DeleteItem sends one DeleteItem to the user's table for a rule. An item that does
+// not meet the condition stays, and that is no error.
+func (ts *Tables) DeleteItem(ctx context.Context, rule, doing string, key change.Key, condition string, c *Expression) error {
+	ts.Counters.Writes.Add(1)
+	return ts.delete(ctx, rule, doing, &dynamodb.DeleteItemInput{
+		TableName: &ts.Table, Key: ts.ItemKey(key), ConditionExpression: &condition,
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+	})
+}
+
+// Transact sends one transaction. owners are the ids of the rules that its
+// actions serve, one for each or one for all of them, "" for none.
+func (ts *Tables) Transact(ctx context.Context, doing string, owners []string, items []ddb.TransactWriteItem) error {
+	ts.Counters.Writes.Add(1)
+	ts.Counters.Transactions.Add(1)
+	in := &dynamodb.TransactWriteItemsInput{TransactItems: items, ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal}
+	_, err := write(ctx, ts, doing, owners, TransactionUnitsMin*len(items),
+		func() (*dynamodb.TransactWriteItemsOutput, error) { return ts.Client.TransactWriteItems(ctx, in) },
+		func(out *dynamodb.TransactWriteItemsOutput) float64 { return unitsOf(out.ConsumedCapacity...) })
+	return err
+}
+
+// StateUpdate is an UpdateItem on the state table.
+func (ts *Tables) StateUpdate(key Key, update, condition string, c *Expression) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: &ts.StateTable, Key: key.Attributes(), UpdateExpression: &update, ConditionExpression: optional(condition),
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+	}
+}
