@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 )
 
@@ -34,10 +35,10 @@ func (s *auditSeen) item(p *plan.Planner, key change.Key, img change.Image) {
 }
 
 // Matches counts the items that the audit has looked at, by their entities.
-func (a *Audit) Matches() Matches {
+func (a *Audit) Matches() sightings.Matches {
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
-	return matchesOf(a.planner.Set, a.seen.items, plan.Seen{})
+	return sightings.MatchesOf(a.planner.Set, a.seen.items, plan.Seen{})
 }
 
 // addPointed adds a target at which sources point.
@@ -57,7 +58,7 @@ func (a *Audit) addPointed(p audit.Pointed) {
 		return
 	}
 	t.targets, t.sources = t.targets+1, t.sources+p.Sources
-	if len(t.held) < targetsHeld(len(a.planner.Set.Rules)) {
+	if len(t.held) < sightings.TargetsHeld(len(a.planner.Set.Rules)) {
 		t.held[p.Target] = p.Sources
 	}
 }
@@ -73,7 +74,7 @@ func (a *Audit) LookForTargets(ctx context.Context) ([]state.MissingTargets, err
 		if b == nil || t.targets == 0 {
 			continue
 		}
-		m := state.MissingTargets{Rule: b.Rule.Name, Entity: targetEntity(b.Rule).Name}
+		m := state.MissingTargets{Rule: b.Rule.Name, Entity: sightings.TargetEntity(b.Rule).Name}
 		if b.Rule.ByUnique {
 			m.Unique = b.Rule.Target.Unique
 		} else if err := a.lookAgain(ctx, b, t, &m); err != nil {
@@ -84,17 +85,17 @@ func (a *Audit) LookForTargets(ctx context.Context) ([]state.MissingTargets, err
 		}
 		m.All = !t.found
 		m.Examples = slices.Sorted(maps.Keys(t.held))
-		m.Examples = m.Examples[:min(examplesMax, len(m.Examples))]
+		m.Examples = m.Examples[:min(sightings.ExamplesMax, len(m.Examples))]
 		all = append(all, m)
 	}
-	sortMissing(all)
+	sightings.SortMissing(all)
 	return all, nil
 }
 
 // lookAgain takes targets out that exist by now, and looks for keys in another letter case.
 func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets, m *state.MissingTargets) error {
 	asked := slices.Sorted(maps.Keys(t.held))
-	there, err := a.existing(ctx, b, asked)
+	there, err := sightings.Existing(ctx, a.tables.Reader, a.planner, b, asked)
 	if err != nil {
 		return err
 	}
@@ -104,9 +105,9 @@ func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets,
 			delete(t.held, target)
 			continue
 		}
-		if len(m.Examples) < examplesMax && m.OtherCase == nil {
+		if len(m.Examples) < sightings.ExamplesMax && m.OtherCase == nil {
 			m.Examples = append(m.Examples, target)
-			if m.OtherCase, err = a.otherCase(ctx, b, target); err != nil {
+			if m.OtherCase, err = sightings.FindOtherCase(ctx, a.tables.Reader, a.planner, b, target); err != nil {
 				return err
 			}
 		}

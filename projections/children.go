@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/projections/internal/target"
@@ -187,7 +188,7 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *copies.Fill
 		if f.Refers && parent == f.Parent {
 			continue
 		}
-		e.missing[id.Binding].adjustSources(parent.String(), func(p *pointers) { p.remove(id.Key) })
+		e.missing[id.Binding].AdjustSources(parent.String(), func(p *sightings.Pointers) { p.Remove(id.Key) })
 		if id.Rule.Collection {
 			continue
 		}
@@ -263,9 +264,9 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *copies.Fill, 
 		return false, nil
 	}
 	if parent != nil {
-		w.missing[id.Binding].noteTarget(f.Parent.String())
+		w.missing[id.Binding].NoteTarget(f.Parent.String())
 	} else {
-		w.missing[id.Binding].noteMissing(f.Parent.String(), func(p *pointers) { p.add(id.Key) })
+		w.missing[id.Binding].NoteMissing(f.Parent.String(), func(p *sightings.Pointers) { p.Add(id.Key) })
 	}
 	if at == "" {
 		at = plan.VersionAt(id.Epoch, change.Position{})

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
@@ -23,6 +24,12 @@ type (
 	MissingTargets = state.MissingTargets
 	// OtherCase is a target that does not exist, and one that does and differs in letter case alone.
 	OtherCase = state.OtherCase
+	// Matches counts the items and records that an engine or an audit looked at, by their entities.
+	Matches = sightings.Matches
+	// EntityMatches counts the items and records of one entity.
+	EntityMatches = sightings.EntityMatches
+	// CaseMismatch is an attribute whose text differs in letter case alone from what rules compare it with.
+	CaseMismatch = sightings.CaseMismatch
 	// RecordedMissing is what the state table says of one rule's missing targets.
 	RecordedMissing = state.RecordedMissing
 )

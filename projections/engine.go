@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/projections/internal/target"
 	"github.com/dynamill/dynamill/rules"
@@ -75,10 +76,8 @@ type Engine struct {
 	taskProgress func(TaskProgress) // nil: nothing is told
 	suffix       int
 	slots        slots
-	sightings    sightings
-	missing      map[*plan.Binding]*missingTargets // of every rule but mirrors; the map does not change
-	missingRows  missingRows
-	process      string // drawn at random: which rows of the state table are this engine's
+	seen         *sightings.Observer
+	missing      map[*plan.Binding]*sightings.Missing // of every rule but mirrors; the map does not change
 	description  Description
 	contentions  contentionLog
 }
@@ -149,7 +148,8 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := e.openRegistry(ctx, cfg, tableID); err != nil {
 		return nil, err
 	}
-	e.missing, e.process = newMissing(e.planner.Bindings), randomID()
+	e.missing = sightings.NewMissing(e.planner.Bindings)
+	e.seen = sightings.New(e.tables, e.planner, e.missing, cfg.Now, randomID())
 	return e, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
@@ -83,7 +84,7 @@ func Inspect(ctx context.Context, client table.InspectClient, stateTable string)
 	if found.Parked, err = rd.inspectParked(ctx); err != nil {
 		return nil, err
 	}
-	found.Missing, err = rd.inspectMissing(ctx)
+	found.Missing, err = sightings.ReadRecorded(ctx, rd.reader, rd.planner)
 	return found, err
 }
 

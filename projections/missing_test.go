@@ -3,7 +3,6 @@ package projections
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,8 +87,8 @@ func TestMissingTargetsFollowRecords(t *testing.T) {
 	w.drain(e, from)
 	expectMissing(t, e.MissingTargets(), nil)
 	for _, m := range e.missing {
-		if !m.found.Load() {
-			t.Errorf("rule %s has found no target", m.rule.Rule.Name)
+		if !m.Found.Load() {
+			t.Errorf("rule %s has found no target", m.Rule.Rule.Name)
 		}
 	}
 }
@@ -199,8 +198,13 @@ func TestRecordedMissingTargets(t *testing.T) {
 	w := newWorld(t, missingRules)
 	now := time.Unix(1_800_000_000, 0)
 	open := func() *Engine {
-		e := w.seeded()
-		e.now = func() time.Time { return now }
+		e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, missingRules), Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Seed(w.ctx, nil); err != nil {
+			t.Fatal(err)
+		}
 		return e
 	}
 	record := func(e *Engine, atOnce bool) {
@@ -231,7 +235,7 @@ func TestRecordedMissingTargets(t *testing.T) {
 	w.drain(a, from)
 	record(a, false) // within the minute
 	expect(map[string]string{"lines": "1/1 false o1"})
-	now = now.Add(missingEvery)
+	now = now.Add(time.Minute)
 	record(a, false)
 	expect(map[string]string{"lines": "2/2 false o1"})
 
@@ -265,68 +269,6 @@ func TestRecordedMissingTargets(t *testing.T) {
 	w.drain(b, from)
 	record(b, true)
 	expect(nil)
-}
-
-// TestTargetSampleIsExactUntilItIsFull adds more targets than are held: those that stay have all their
-// sources, and the sample tells about how many targets there are.
-func TestTargetSampleIsExactUntilItIsFull(t *testing.T) {
-	const most, sources = 1000, 3
-	for _, targets := range []int{10, most, 50 * most} {
-		s := newTargetSample(most)
-		for range sources {
-			for i := range targets {
-				s.add("POST#" + strconv.Itoa(i) + "/META")
-			}
-		}
-		for _, one := range s.held {
-			if one.sources != sources {
-				t.Fatalf("%s of %d has %d sources, want %d", one.target, targets, one.sources, sources)
-			}
-		}
-		told := float64(len(s.held)) * s.scale()
-		if s.partial != (targets > most) || math.Abs(told-float64(targets)) > 0.15*float64(targets) || !s.partial && told != float64(targets) {
-			t.Errorf("of %d targets the sample tells %v", targets, told)
-		}
-	}
-}
-
-// TestMissingTargetsAreBounded lets a rule miss more targets than are held.
-func TestMissingTargetsAreBounded(t *testing.T) {
-	w := newWorld(t, missingRules)
-	e := w.seeded()
-	for _, m := range e.missing {
-		m.most = 2
-	}
-	for i := range 5 {
-		w.put(missingComment(strconv.Itoa(i), "p"+strconv.Itoa(i)))
-	}
-	w.drain(e, 0)
-	for _, m := range e.MissingTargets() {
-		if m.Targets != 2 || !m.About || len(m.Examples) != 2 {
-			t.Errorf("rule %s misses %+v, want two that are held, and that there are more", m.Rule, m)
-		}
-	}
-}
-
-// TestSampleOfTargetsIsScaled looks at the targets of a pass of which a tenth is held, and half are missing.
-func TestSampleOfTargetsIsScaled(t *testing.T) {
-	w := newWorld(t, missingRules)
-	e := w.seeded()
-	const targets, most = 2000, 200
-	sample := newTargetSample(most)
-	for i := range targets {
-		if sample.add(keyIn(missingPost(strconv.Itoa(i))).String()); i%2 == 0 {
-			w.put(missingPost(strconv.Itoa(i)))
-		}
-	}
-	b := e.planner.Of(e.planner.Set.Rules[0])
-	if err := e.lookForTargetsOf(w.ctx, e.missing[b], sample); err != nil {
-		t.Fatal(err)
-	}
-	got := e.MissingTargets()
-	if len(got) != 1 || !got[0].About || got[0].All || math.Abs(float64(got[0].Targets-targets/2)) > targets/8 || got[0].Sources != got[0].Targets {
-		t.Errorf("half of %d targets are missing, and it tells %+v", targets, got)
-	}
 }
 
 // TestFormerRuleLeavesNoMissingTargets removes a rule of which the state table says that targets are missing.

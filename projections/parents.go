@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/projections/internal/target"
@@ -30,7 +31,7 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *copies.F
 	}
 	write := parentWrite{b: id.Binding, parent: id.Key, version: v, values: f.Values}
 	if !f.Deleted {
-		e.missing[id.Binding].forget(id.Key.String())
+		e.missing[id.Binding].Forget(id.Key.String())
 	}
 	referring, next, err := e.writeChildren(ctx, write, nil, e.fanOutMax)
 	switch {
@@ -39,9 +40,9 @@ func (e *Engine) fanOutParent(ctx context.Context, id plan.ItemRule, f *copies.F
 	case len(next) > 0:
 		return e.putTask(ctx, state.Task{Parent: id, At: v, Cursor: next, Children: e.fanOutMax, Referring: referring})
 	case referring > 0 && !f.Deleted:
-		e.missing[id.Binding].noteTarget(id.Key.String())
+		e.missing[id.Binding].NoteTarget(id.Key.String())
 	case referring > 0:
-		e.missing[id.Binding].noteMissing(id.Key.String(), func(p *pointers) { p.known, p.counted = nil, int64(referring) })
+		e.missing[id.Binding].NoteMissing(id.Key.String(), func(p *sightings.Pointers) { p.Count(int64(referring)) })
 	case referring == 0 && f.Deleted:
 		return e.retireParent(ctx, id, v)
 	}

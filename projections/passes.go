@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -154,19 +155,19 @@ func (e *Engine) workPass(ctx context.Context, p pass, keys []change.Key) error 
 // rederivePage rederives the items of a page that concern a pass, and counts all of them: an item
 // that the pass has no need to read is counted by its key.
 func (e *Engine) rederivePage(ctx context.Context, p pass, keys []change.Key, concerns func(change.Key) bool, sc plan.Scope) error {
-	seen := page{looked: int64(len(keys))}
+	seen := sightings.Page{Looked: int64(len(keys))}
 	var wanted []change.Key
 	for _, k := range keys {
 		if concerns(k) {
 			wanted = append(wanted, k)
 		} else {
-			e.planner.SeeKey(&seen.items, k)
+			e.planner.SeeKey(&seen.Items, k)
 		}
 	}
 	if err := e.rederive(ctx, wanted, sc, nil, &seen); err != nil {
 		return err
 	}
-	e.sightings.addPage(p.String(), seen, len(e.planner.Set.Rules))
+	e.seen.AddPage(p.String(), seen, len(e.planner.Set.Rules))
 	return nil
 }
 

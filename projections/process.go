@@ -36,7 +36,7 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 		seen = e.planner.See(records[:w.done])
 	}
 	e.counters.Unmatched.Add(seen.Unmatched)
-	e.sightings.addRecords(seen)
+	e.seen.AddRecords(seen)
 	return w.done, w.err
 }
 

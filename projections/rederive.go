@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
@@ -54,7 +55,7 @@ func (e *Engine) trust(ctx context.Context, key change.Key, late *plan.Late) err
 
 // rederive rederives items, with what is known of late records; nil: nothing. It notes on a page
 // what it sees; nil: nowhere.
-func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late], seen *page) error {
+func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late], seen *sightings.Page) error {
 	for chunk := range slices.Chunk(keys, table.BatchGetMax) {
 		again := false
 		var done *rederived
@@ -71,7 +72,7 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 			return err
 		}
 		if seen != nil {
-			seen.addItems(e.planner, done)
+			seen.AddItems(e.planner, done.moves, done.items, done.plan)
 		}
 	}
 	return nil

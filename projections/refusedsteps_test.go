@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"

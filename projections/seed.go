@@ -56,7 +56,7 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 		})
 		if err == nil {
 			if cursor.Phase == state.PhaseDerive {
-				e.sightings.endSeeding(e.passOf(cursor).String(), cursor.Items)
+				e.seen.EndSeeding(e.passOf(cursor).String(), cursor.Items)
 			}
 			err = e.endPass(ctx, cursor)
 		}

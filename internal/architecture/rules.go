@@ -69,6 +69,10 @@ var arrows = []arrow{
 		why:  "a target is written in one way, whatever the state table says of it",
 	},
 	{
+		from: []string{"./projections/internal/sightings"}, to: []string{"./projections/internal/target", "./projections/internal/registry"},
+		why: "what was seen is told, whatever is written",
+	},
+	{
 		from: []string{"./projections"}, to: []string{"./streamreader", "./handlers", "./replay", "./infra"},
 		why: "the engine serves every driver alike and knows none of them",
 	},

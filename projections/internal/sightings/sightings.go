@@ -1,4 +1,4 @@
-package projections
+package sightings
 
 import (
 	"slices"
@@ -57,8 +57,8 @@ func (m Matches) AllUnmatched() bool {
 	return m.Items+m.Records > 0 && m.Items+m.Records == m.UnmatchedItems+m.UnmatchedRecords
 }
 
-// matchesOf sums up the items and records that were counted under a rule set.
-func matchesOf(set *rules.Set, items, records plan.Seen) Matches {
+// MatchesOf sums up the items and records that were counted under a rule set.
+func MatchesOf(set *rules.Set, items, records plan.Seen) Matches {
 	m := Matches{UnmatchedItems: items.Unmatched, UnmatchedRecords: records.Unmatched, Items: items.Unmatched, Records: records.Unmatched}
 	all := items
 	all.Cases = slices.Clone(items.Cases)
@@ -94,9 +94,9 @@ func matchesOf(set *rules.Set, items, records plan.Seen) Matches {
 	return m
 }
 
-// sightings are what an engine has seen since Open: the records that it applied, and the items of
+// tally is what an engine has seen since Open: the records that it applied, and the items of
 // the last pass over the table.
-type sightings struct {
+type tally struct {
 	mu      sync.Mutex
 	records plan.Seen
 	items   plan.Seen
@@ -106,11 +106,11 @@ type sightings struct {
 	targets map[*plan.Binding]*targetSample // at which the items of the pass point
 }
 
-// page is what was seen of a part of a pass. It counts once all of that part is worked off:
+// Page is what was seen of a part of a pass. It counts once all of that part is worked off:
 // a part that fails comes again.
-type page struct {
-	items    plan.Seen
-	looked   int64
+type Page struct {
+	Items    plan.Seen
+	Looked   int64
 	pointers []pointer
 }
 
@@ -121,14 +121,15 @@ type pointer struct {
 	source change.Key
 }
 
-func (s *sightings) addRecords(seen plan.Seen) {
+// AddRecords adds what was seen of records that are applied.
+func (s *tally) AddRecords(seen plan.Seen) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.records.Add(seen)
 }
 
-// addPage adds a page of a pass. A pass that follows another begins with nothing.
-func (s *sightings) addPage(pass string, seen page, ruleCount int) {
+// AddPage adds a page of a pass. A pass that follows another begins with nothing.
+func (s *tally) AddPage(pass string, seen Page, ruleCount int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pass != pass {
@@ -137,27 +138,27 @@ func (s *sightings) addPage(pass string, seen page, ruleCount int) {
 	if s.targets == nil {
 		s.targets = map[*plan.Binding]*targetSample{}
 	}
-	s.items.Add(seen.items)
-	s.looked += seen.looked
+	s.items.Add(seen.Items)
+	s.looked += seen.Looked
 	for _, p := range seen.pointers {
 		sample := s.targets[p.rule]
 		if sample == nil {
-			sample = newTargetSample(targetsHeld(ruleCount))
+			sample = newTargetSample(TargetsHeld(ruleCount))
 			s.targets[p.rule] = sample
 		}
 		sample.add(p.target)
 	}
 }
 
-// endSeeding notes that a pass is over. items is how many items all processes together looked at in it.
-func (s *sightings) endSeeding(pass string, items int64) {
+// EndSeeding notes that a pass is over. items is how many items all processes together looked at in it.
+func (s *tally) EndSeeding(pass string, items int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.whole = s.whole || s.pass == pass && s.looked >= items || s.pass == "" && items == 0
 }
 
 // takeTargets gives the targets of the last pass, once; nil if there was no pass since.
-func (s *sightings) takeTargets() map[*plan.Binding]*targetSample {
+func (s *tally) takeTargets() map[*plan.Binding]*targetSample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.targets
@@ -165,31 +166,30 @@ func (s *sightings) takeTargets() map[*plan.Binding]*targetSample {
 	return taken
 }
 
-// Matches counts the items and records that this engine has looked at since Open, by their entities.
-func (e *Engine) Matches() Matches {
-	s := &e.sightings
+// Matches sums up what was seen, under the rules in force.
+func (s *tally) Matches(set *rules.Set) Matches {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := matchesOf(e.planner.Set, s.items, s.records)
+	m := MatchesOf(set, s.items, s.records)
 	m.Pass, m.Looked, m.Whole = s.pass, s.looked, s.whole
 	return m
 }
 
-// addItems adds the items that a rederivation has read, and the targets at which they point.
-func (p *page) addItems(planner *plan.Planner, done *rederived) {
-	for _, mv := range done.moves {
-		img := table.Image(done.items[mv.Key])
+// AddItems adds the items that a rederivation has read, and the targets at which they point.
+func (p *Page) AddItems(planner *plan.Planner, moves []*plan.Move, items map[change.Key]change.Item, pl *plan.Changes) {
+	for _, mv := range moves {
+		img := table.Image(items[mv.Key])
 		if img == nil {
 			continue // it vanished since it was listed
 		}
-		planner.SeeItem(&p.items, mv.Key, img)
+		planner.SeeItem(&p.Items, mv.Key, img)
 		for id, f := range mv.New {
 			if b := planner.ByID(id); b != nil && f.Kind == plan.Contribution {
 				p.pointers = append(p.pointers, pointer{b, f.Group, mv.Key})
 			}
 		}
 	}
-	for id, f := range plan.PartOf[copies.Changes](done.plan).Fills.All() {
+	for id, f := range plan.PartOf[copies.Changes](pl).Fills.All() {
 		if f.Refers && f.Bad == nil && !f.Gone && !f.Stray {
 			p.pointers = append(p.pointers, pointer{id.Binding, f.Parent.String(), id.Key})
 		}

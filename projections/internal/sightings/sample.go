@@ -1,4 +1,4 @@
-package projections
+package sightings
 
 import (
 	"container/heap"
@@ -12,8 +12,8 @@ const (
 	targetsAllMax = 20_000 // of all rules together
 )
 
-// targetsHeld is how many targets are held for each of so many rules.
-func targetsHeld(ruleCount int) int {
+// TargetsHeld is how many targets are held for each of so many rules.
+func TargetsHeld(ruleCount int) int {
 	return min(targetsMax, max(targetsMin, targetsAllMax/max(1, ruleCount)))
 }
 

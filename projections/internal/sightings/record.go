@@ -1,4 +1,4 @@
-package projections
+package sightings
 
 import (
 	"context"
@@ -31,11 +31,11 @@ type missingRows struct {
 // RecordMissing writes to the state table which targets are missing, for `status`, if that has
 // changed. Without atOnce it does so at most once a minute. Several processes write the same rows:
 // one that looked at the whole table replaces any row, another one only rows that say less.
-func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
-	rows := &e.missingRows
+func (o *Observer) RecordMissing(ctx context.Context, atOnce bool) error {
+	rows := &o.rows
 	rows.mu.Lock()
 	defer rows.mu.Unlock()
-	now := e.now()
+	now := o.now()
 	if !atOnce && now.Sub(rows.at) < missingEvery {
 		return nil
 	}
@@ -45,9 +45,9 @@ func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
 	}
 	var failed error
 	var recorded map[string]bool // rows that are there; nil: not read yet
-	for _, r := range e.planner.Set.Rules {
-		b := e.planner.Of(r)
-		m := e.missing[b]
+	for _, r := range o.planner.Set.Rules {
+		b := o.planner.Of(r)
+		m := o.missing[b]
 		if m == nil {
 			continue
 		}
@@ -60,7 +60,7 @@ func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
 		if whole && !lacking {
 			if recorded == nil {
 				var err error
-				if recorded, err = e.recordedRules(ctx); err != nil {
+				if recorded, err = o.recordedRules(ctx); err != nil {
 					m.notePass(true)
 					return errors.Join(failed, err)
 				}
@@ -69,7 +69,7 @@ func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
 				continue
 			}
 		}
-		if err := e.recordMissing(ctx, b, t, lacking, whole, now); err != nil {
+		if err := o.recordOne(ctx, b, t, lacking, whole, now); err != nil {
 			failed = errors.Join(failed, err)
 			m.notePass(whole) // the next call writes it
 			continue
@@ -82,8 +82,8 @@ func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
 }
 
 // recordedRules names the rules of which the state table says that targets are missing.
-func (e *Engine) recordedRules(ctx context.Context) (map[string]bool, error) {
-	rows, err := e.inspectMissing(ctx)
+func (o *Observer) recordedRules(ctx context.Context) (map[string]bool, error) {
+	rows, err := ReadRecorded(ctx, o.tables.Reader, o.planner)
 	names := make(map[string]bool, len(rows))
 	for _, r := range rows {
 		names[r.Rule] = true
@@ -92,7 +92,7 @@ func (e *Engine) recordedRules(ctx context.Context) (map[string]bool, error) {
 }
 
 // takeUnwritten reports, once for each pass over the whole table, that its result is not written yet.
-func (m *missingTargets) takeUnwritten() bool {
+func (m *Missing) takeUnwritten() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was := m.unwritten
@@ -100,35 +100,36 @@ func (m *missingTargets) takeUnwritten() bool {
 	return was
 }
 
-func (e *Engine) recordMissing(ctx context.Context, b *plan.Binding, t state.MissingTargets, lacking, whole bool, now time.Time) error {
+// recordOne writes what is known of one rule, unless another process knows more.
+func (o *Observer) recordOne(ctx context.Context, b *plan.Binding, t state.MissingTargets, lacking, whole bool, now time.Time) error {
 	c := table.NewExpression()
 	if !lacking {
 		condition := ""
 		if !whole {
-			condition = c.Format("%n = %v", "by", table.Text(e.process))
+			condition = c.Format("%n = %v", "by", table.Text(o.process))
 		}
-		return e.tables.DeleteState(ctx, b.ID, "noting that no target is missing", state.MissingKey(b.ID), condition, c)
+		return o.tables.DeleteState(ctx, b.ID, "noting that no target is missing", state.MissingKey(b.ID), condition, c)
 	}
 	condition := ""
 	if !whole {
-		condition = c.Format("attribute_not_exists(%n) OR %n = %v OR %n <= %v OR %n < %v", table.PK, "by", table.Text(e.process),
+		condition = c.Format("attribute_not_exists(%n) OR %n = %v OR %n <= %v OR %n < %v", table.PK, "by", table.Text(o.process),
 			"targets", table.Number(t.Targets), "at", table.Text(now.Add(-missingStale).UTC().Format(time.RFC3339)))
 	}
-	err := e.tables.PutState(ctx, b.ID, "noting missing targets", state.MissingRow(b.ID, e.process, state.RecordedMissing{MissingTargets: t, At: now, Whole: whole}), condition, c)
+	err := o.tables.PutState(ctx, b.ID, "noting missing targets", state.MissingRow(b.ID, o.process, state.RecordedMissing{MissingTargets: t, At: now, Whole: whole}), condition, c)
 	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return nil // another process knows of more
 	}
 	return err
 }
 
-// inspectMissing reads what is recorded of the rules in force.
-func (rd *ruleReader) inspectMissing(ctx context.Context) ([]state.RecordedMissing, error) {
+// ReadRecorded reads what is recorded of the rules in force.
+func ReadRecorded(ctx context.Context, rd *table.Reader, p *plan.Planner) ([]state.RecordedMissing, error) {
 	c := table.NewExpression()
-	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.MissingPartition)), c)
+	in := rd.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.MissingPartition)), c)
 	var found []state.RecordedMissing
-	err := rd.reader.QueryPages(ctx, "reading which targets are missing", in, func(rows []table.Row) error {
+	err := rd.QueryPages(ctx, "reading which targets are missing", in, func(rows []table.Row) error {
 		for _, r := range rows {
-			if b := rd.planner.ByID(table.TextOf(r[table.SK])); b != nil {
+			if b := p.ByID(table.TextOf(r[table.SK])); b != nil {
 				found = append(found, state.ReadMissing(b.Rule.Name, r))
 			}
 		}
