@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -21,7 +22,7 @@ func TestBadFilesAreRefusedInTheWordsOfTheirGoldenFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = rules.Load("dynamill.yaml", src)
+			_, err = rules.Load("dynamill.yaml", src, projections.Kinds)
 			var problems *rules.Problems
 			if !errors.As(err, &problems) || len(problems.List) == 0 {
 				t.Fatalf("got %v, want problems", err)

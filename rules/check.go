@@ -8,14 +8,11 @@ import (
 	"github.com/dynamill/dynamill/rules/expr"
 )
 
-// Bounds of a rule file. WriteShardsMax: a roll-up reads every accumulator, and
-// a partition takes 1000 write units a second, so 256 of them take more than
-// any table of ours has seen. actionsMax: DynamoDB API, TransactWriteItems.
+// Bounds of a rule file. actionsMax: DynamoDB API, TransactWriteItems.
 const (
-	EntitiesMax    = 200
-	RulesMax       = 500
-	WriteShardsMax = 256
-	actionsMax     = 100
+	EntitiesMax = 200
+	RulesMax    = 500
+	actionsMax  = 100
 )
 
 // reservedPrefix begins the names of the engine's own attributes.
@@ -40,19 +37,22 @@ type checkedEntity struct {
 }
 
 type checkedRule struct {
-	decl           *ruleDecl
+	decl           *Declaration
+	traits         *Traits
 	source, target *checkedEntity
 	join           join
-	where, amount  *expr.Program
+	where          *expr.Program
+	expressions    []*expr.Program // as Traits.Expressions lists them
 	writes         []written
 	level          int
 }
 
-// written is an attribute that a rule writes, where the file says so, and what it is made from.
-type written struct {
-	place
-	as, from string
-	constant change.Value
+// sides are the entity whose key the join fills, and the entity that fills it.
+func (r *checkedRule) sides() (theirs, ours *checkedEntity) {
+	if r.traits.HasParent {
+		return r.source, r.target
+	}
+	return r.target, r.source
 }
 
 // checker finds the problems of a file. What it adds to findings names the
@@ -64,19 +64,19 @@ type checker struct {
 	former bool // placeholders of other tools are constants
 
 	keysRefused bool              // one problem tells that all entities have other keys than the table
-	unknown     map[string][]word // names of entities that there are not, where rules have them
+	unknown     map[string][]Word // names of entities that there are not, where rules have them
 }
 
 func check(d *document, file *fileDecl, former bool) *checked {
-	c := &checker{document: d, file: file, out: checked{table: &file.table}, former: former, unknown: map[string][]word{}}
+	c := &checker{document: d, file: file, out: checked{table: &file.table}, former: former, unknown: map[string][]Word{}}
 	c.table()
 	c.otherKeyNames()
 	for i := range file.entities {
 		c.out.entities = append(c.out.entities, c.entity(&file.entities[i]))
 	}
 	c.ambiguous()
-	for i := range file.rules {
-		if r := c.rule(&file.rules[i]); r != nil {
+	for _, decl := range file.rules {
+		if r := c.rule(decl); r != nil {
 			c.out.rules = append(c.out.rules, r)
 		}
 	}
@@ -91,7 +91,7 @@ func check(d *document, file *fileDecl, former bool) *checked {
 }
 
 func (c *checker) table() {
-	for _, w := range append([]word{c.file.table.typeAttribute}, c.file.table.keys...) {
+	for _, w := range append([]Word{c.file.table.typeAttribute}, c.file.table.keys...) {
 		c.reserved(w)
 	}
 	for _, k := range c.file.table.keys {
@@ -103,7 +103,7 @@ func (c *checker) table() {
 }
 
 // reserved reports an attribute that is the engine's own.
-func (c *checker) reserved(w word) {
+func (c *checker) reserved(w Word) {
 	if strings.HasPrefix(w.text, reservedPrefix) {
 		c.add(w.place, "rule.reserved_attribute", "choose another name",
 			"%q is reserved: dynamill keeps its stamps in attributes that begin with %s", w.text, reservedPrefix)
@@ -124,7 +124,7 @@ func (c *checker) entity(decl *entityDecl) *checkedEntity {
 	e := &checkedEntity{decl: decl, unique: nowhere}
 	c.templates(e)
 	c.equals(e)
-	if u := decl.unique; u.given() {
+	if u := decl.unique; u.Given() {
 		e.unique = ref{slot: indexOf(e.shape.variables, u.text), attribute: u.text}
 		c.reserved(u)
 		if c.isKey(u.text) {
@@ -139,14 +139,14 @@ func (c *checker) entity(decl *entityDecl) *checkedEntity {
 func (c *checker) equals(e *checkedEntity) {
 	typed := c.file.table.typeAttribute.text
 	for _, m := range e.decl.match {
-		c.reserved(m.name)
-		if c.isKey(m.name.text) {
-			c.add(m.name.place, "entity.match", "the key template says what the key is", "%s is a key of the table and cannot be matched on", m.name.text)
+		c.reserved(m.Name)
+		if c.isKey(m.Name.text) {
+			c.add(m.Name.place, "entity.match", "the key template says what the key is", "%s is a key of the table and cannot be matched on", m.Name.text)
 		}
-		if m.name.text == typed {
+		if m.Name.text == typed {
 			typed = ""
 		}
-		e.equals = append(e.equals, Equals{Attribute: m.name.text, Value: m.value})
+		e.equals = append(e.equals, Equals{Attribute: m.Name.text, Value: m.Value})
 	}
 	if typed != "" {
 		e.equals = append(e.equals, Equals{Attribute: typed, Value: change.String(e.decl.name.text)})

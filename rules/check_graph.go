@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/dynamill/dynamill/rules/expr"
 )
 
 // existence stands for an entity's items as such, where an attribute could stand.
@@ -23,7 +25,7 @@ func (f fact) String() string {
 }
 
 // readsOf lists the attributes of the item that a rule's effect depends on,
-// its keys aside: of the source, and for a copy, of the child.
+// its keys aside: of the source, and of a child.
 func (c *checker) readsOf(r *checkedRule) (source, child []string) {
 	add := func(names *[]string, name string) {
 		if !c.isKey(name) {
@@ -31,7 +33,7 @@ func (c *checker) readsOf(r *checkedRule) (source, child []string) {
 		}
 	}
 	joined := &source
-	if r.decl.kind == Copy {
+	if r.traits.HasParent {
 		joined = &child
 		for _, eq := range r.target.equals {
 			add(&child, eq.Attribute)
@@ -46,18 +48,15 @@ func (c *checker) readsOf(r *checkedRule) (source, child []string) {
 		add(&source, eq.Attribute)
 	}
 	for _, w := range r.writes {
-		if w.from != "" {
-			add(&source, w.from)
+		if w.from.Given() {
+			add(&source, w.from.text)
 		}
 	}
-	if r.where != nil {
-		for _, name := range r.where.Reads() {
-			add(&source, name)
-		}
-	}
-	if r.amount != nil {
-		for _, name := range r.amount.Reads() {
-			add(&source, name)
+	for _, program := range append([]*expr.Program{r.where}, r.expressions...) {
+		if program != nil {
+			for _, name := range program.Reads() {
+				add(&source, name)
+			}
 		}
 	}
 	return unique(source), unique(child)
@@ -74,15 +73,15 @@ func (c *checker) facts(r *checkedRule) (reads, writes []fact) {
 	for _, name := range append(source, existence) {
 		reads = append(reads, fact{r.source, name})
 	}
-	if r.decl.kind == Copy {
+	if r.traits.HasParent {
 		for _, name := range append(child, existence) {
 			reads = append(reads, fact{r.target, name})
 		}
 	}
 	for _, w := range r.writes {
-		writes = append(writes, fact{r.target, w.as})
+		writes = append(writes, fact{r.target, w.as.text})
 	}
-	if r.decl.kind == Mirror {
+	if r.traits.MakesItems {
 		writes = append(writes, fact{r.target, existence})
 	}
 	return reads, writes
@@ -96,7 +95,7 @@ func (c *checker) twoWriters() {
 	}
 	first := map[fact]writer{}
 	for _, r := range c.out.rules {
-		if r.decl.kind == Mirror {
+		if r.traits.MakesItems {
 			items := fact{r.target, existence}
 			if w, twice := first[items]; twice {
 				c.add(r.decl.target.place, "rule.two_writers", "let each rule make items of an entity of its own",
@@ -106,16 +105,16 @@ func (c *checker) twoWriters() {
 			first[items] = writer{r, r.decl.name.line}
 		}
 		for _, wr := range r.writes {
-			attribute := fact{r.target, wr.as}
+			attribute := fact{r.target, wr.as.text}
 			w, twice := first[attribute]
 			switch {
 			case twice && w.rule == r:
-				c.add(wr.place, "rule.two_writers", "name it once", "this rule writes %s twice", attribute)
+				c.add(wr.as.place, "rule.two_writers", "name it once", "this rule writes %s twice", attribute)
 			case twice:
-				c.add(wr.place, "rule.two_writers", "give one of them another attribute",
+				c.add(wr.as.place, "rule.two_writers", "give one of them another attribute",
 					"%s is written by rule %s (line %d) already", attribute, w.rule.decl.name.text, w.line)
 			default:
-				first[attribute] = writer{r, wr.line}
+				first[attribute] = writer{r, wr.as.line}
 			}
 		}
 	}
@@ -231,19 +230,13 @@ func (c *checker) sayCircle(via []map[int]fact, circle []int) {
 }
 
 // actions reports a source whose effects do not fit into one transaction: its
-// ledger entry, two accumulators for each aggregate (the old and the new), two
-// mirror items and their claims for each mirror, two locators and theirs.
+// ledger entry, what each of its rules needs, two locators and their claims.
 func (c *checker) actions() {
-	const perAggregate, perMirror, perLocator = 2, 4, 4
+	const perLocator = 4
 	total := map[*checkedEntity]int{}
 	located := map[*checkedEntity]bool{}
 	for _, r := range c.out.rules {
-		switch r.decl.kind {
-		case Mirror:
-			total[r.source] += perMirror
-		case Count, Sum:
-			total[r.source] += perAggregate
-		}
+		total[r.source] += r.traits.Actions
 		if r.join.byUnique && !located[r.target] {
 			located[r.target] = true
 			total[r.target] += perLocator
@@ -251,7 +244,7 @@ func (c *checker) actions() {
 	}
 	for _, e := range c.out.entities {
 		if n := total[e] + 1; n > actionsMax {
-			c.add(e.decl.name.place, "rule.too_many_effects", "drop some counts, sums or mirrors of it",
+			c.add(e.decl.name.place, "rule.too_many_effects", "drop some "+c.kinds.heavy()+" of it",
 				"one change of a %s could need %d writes in one transaction; DynamoDB allows %d", e.decl.name.text, n, actionsMax)
 		}
 	}

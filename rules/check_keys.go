@@ -49,7 +49,7 @@ func (c *checker) templates(e *checkedEntity) {
 		return
 	}
 	e.broken = !c.givesTablesKeys(e)
-	given := map[string]word{}
+	given := map[string]Word{}
 	for _, k := range e.decl.key {
 		given[k.name.text] = k.value
 	}
@@ -77,7 +77,7 @@ func (c *checker) templates(e *checkedEntity) {
 // if they are not.
 func (c *checker) givesTablesKeys(e *checkedEntity) bool {
 	name, keys := e.decl.name.text, c.file.table.keys
-	var foreign []word
+	var foreign []Word
 	for _, k := range e.decl.key {
 		if !c.isKey(k.name.text) {
 			foreign = append(foreign, k.name)
@@ -98,7 +98,7 @@ func (c *checker) givesTablesKeys(e *checkedEntity) bool {
 	return true
 }
 
-func wordTexts(ws []word) []string {
+func wordTexts(ws []Word) []string {
 	texts := make([]string, len(ws))
 	for i, w := range ws {
 		texts[i] = w.text
@@ -106,4 +106,4 @@ func wordTexts(ws []word) []string {
 	return texts
 }
 
-func joinWords(ws []word) string { return strings.Join(wordTexts(ws), " and ") }
+func joinWords(ws []Word) string { return strings.Join(wordTexts(ws), " and ") }

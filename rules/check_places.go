@@ -13,15 +13,15 @@ const (
 	MatchesMax    = 10  // attributes under one entity's match
 )
 
-// places reports mirror rules that could put an item where another entity's
-// items stand. Their matches do not help: two items never share a key, so that
+// places reports rules that could put an item where another entity's items
+// stand. Their matches do not help: two items never share a key, so that
 // one would replace the other (promise 8).
 func (c *checker) places() {
 	budget := overlapStepsMax
 	type pair struct{ one, other *checkedEntity }
 	reported := map[pair]bool{}
 	for _, r := range c.out.rules {
-		if r.decl.kind != Mirror || r.target.broken {
+		if !r.traits.MakesItems || r.target.broken {
 			continue
 		}
 		for _, e := range c.out.entities {
@@ -35,7 +35,7 @@ func (c *checker) places() {
 				return
 			}
 			if overlap {
-				if !reported[pair{e, r.target}] { // two mirrors onto each other are one fault
+				if !reported[pair{e, r.target}] { // two rules that make each other's items are one fault
 					c.sayOverlap(r, e, example)
 				}
 				reported[pair{r.target, e}] = true
@@ -52,14 +52,14 @@ func (c *checker) sayOverlap(r *checkedRule, e *checkedEntity, example string) {
 	}
 	whose := fmt.Sprintf("a %s item (line %d)", other, e.decl.name.line)
 	if e == r.source {
-		whose += ", which it mirrors"
+		whose += ", which it " + r.decl.kind.Word() + "s"
 	}
 	hint := fmt.Sprintf("give %s a key that no other entity has, for instance a sort key that begins with %s#", target, strings.ToUpper(target))
 	if len(c.file.table.keys) < 2 {
 		hint = fmt.Sprintf("give %s a key that no other entity has, for instance one that begins with %s#", target, strings.ToUpper(target))
 	}
-	c.add(r.decl.target.place, "mirror.overlap", hint,
-		"a mirror item of %s can have the key of %s%s: one would replace the other", target, whose, example)
+	c.add(r.decl.target.place, r.decl.kind.Word()+".overlap", hint,
+		"%s item of %s can have the key of %s%s: one would replace the other", r.traits.Noun, target, whose, example)
 }
 
 // widths reports rules and entities with more attributes than DynamoDB's expressions can name.

@@ -3,19 +3,20 @@ package rules
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/rules/expr"
 )
 
 // rule checks one rule by itself; nil if its entities are unknown or broken.
-func (c *checker) rule(decl *ruleDecl) *checkedRule {
-	r := &checkedRule{decl: decl}
+func (c *checker) rule(decl *Declaration) *checkedRule {
+	r := &checkedRule{decl: decl, traits: decl.kind.Traits()}
 	r.source = c.find(decl.source)
 	r.target = c.find(decl.target)
 	r.where = c.expression(decl.where, "where", "a condition, as in `role != \"banned\"`", expr.Bool)
-	r.amount = c.expression(decl.sum, "sum", "a number, as in `price * quantity`", expr.Number)
+	for i, e := range r.traits.Expressions {
+		r.expressions = append(r.expressions, c.expression(decl.expressions[i], e.Key, e.Want, e.Type))
+	}
 	c.attributes(r)
 	if r.source == nil || r.target == nil {
 		return nil
@@ -27,8 +28,8 @@ func (c *checker) rule(decl *ruleDecl) *checkedRule {
 }
 
 // find returns the entity of a name; nil, with a problem, if there is none.
-func (c *checker) find(w word) *checkedEntity {
-	if !w.given() {
+func (c *checker) find(w Word) *checkedEntity {
+	if !w.Given() {
 		return nil
 	}
 	for _, e := range c.out.entities {
@@ -62,8 +63,8 @@ func (c *checker) sayUnknown() {
 }
 
 // expression compiles where or sum; nil if there is none, or a wrong one.
-func (c *checker) expression(w word, field, want string, typ expr.Type) *expr.Program {
-	if !w.given() {
+func (c *checker) expression(w Word, field, want string, typ expr.Type) *expr.Program {
+	if !w.Given() {
 		return nil
 	}
 	program, err := expr.Compile(w.text)
@@ -84,7 +85,7 @@ func (c *checker) expression(w word, field, want string, typ expr.Type) *expr.Pr
 	return program
 }
 
-func (c *checker) badExpression(w word, field string, err error) {
+func (c *checker) badExpression(w Word, field string, err error) {
 	var bad *expr.Error
 	if !errors.As(err, &bad) {
 		c.add(w.place, "expr.syntax", "", "%v", err)
@@ -104,7 +105,7 @@ func (c *checker) badExpression(w word, field string, err error) {
 }
 
 // cutByComma reports whether the expression has an open quote and a comma follows it in the file.
-func (c *checker) cutByComma(w word) bool {
+func (c *checker) cutByComma(w Word) bool {
 	if w.node.quoted || strings.Count(w.text, `"`)%2 == 0 {
 		return false
 	}
@@ -114,41 +115,27 @@ func (c *checker) cutByComma(w word) bool {
 
 // attributes checks what the rule writes, and from what.
 func (c *checker) attributes(r *checkedRule) {
-	d := r.decl
-	for _, p := range d.pairs {
-		c.plainAttribute(p.from)
-		if p.as.text != p.from.text {
-			c.plainAttribute(p.as)
+	for _, w := range r.decl.writes {
+		if w.from.Given() {
+			c.plainAttribute(w.from)
 		}
-		r.writes = append(r.writes, written{place: p.as.place, as: p.as.text, from: p.from.text})
+		if w.as.text != w.from.text {
+			c.plainAttribute(w.as)
+		}
+		if c.writable(r, w.as) {
+			r.writes = append(r.writes, w)
+		}
 	}
-	if d.attribute.given() {
-		c.plainAttribute(d.attribute)
-		r.writes = append(r.writes, written{place: d.attribute.place, as: d.attribute.text})
-	}
-	for _, s := range d.set {
-		c.plainAttribute(s.name)
-		r.writes = append(r.writes, written{place: s.name.place, as: s.name.text, constant: s.value})
-	}
-	r.writes = slices.DeleteFunc(r.writes, func(w written) bool { return !c.writable(r, w) })
-	if d.kind == Mirror && r.target != nil {
+	if r.traits.MakesItems && r.target != nil {
 		for _, eq := range r.target.equals {
-			r.writes = append(r.writes, written{place: d.at, as: eq.Attribute, constant: eq.Value})
+			r.writes = append(r.writes, written{as: Word{place: r.decl.at, text: eq.Attribute}, constant: eq.Value})
 		}
 	}
-	names := make([]string, len(d.pairs))
-	for i, p := range d.pairs {
-		names[i] = p.as.text
-	}
-	for _, m := range d.ifMissing {
-		if indexOf(names, m.name.text) < 0 {
-			c.add(m.name.place, "rule.unknown_attribute", didYouMean(m.name.text, names), "if_missing names %q, which this rule does not copy to", m.name.text)
-		}
-	}
+	r.decl.kind.Check(r.decl)
 }
 
 // plainAttribute reports a name that is no whole attribute of a user's.
-func (c *checker) plainAttribute(w word) {
+func (c *checker) plainAttribute(w Word) {
 	c.reserved(w)
 	if strings.Contains(w.text, ".") {
 		c.add(w.place, "rule.nested_attribute", "name the whole attribute: "+w.text[:strings.IndexByte(w.text, '.')],
@@ -157,13 +144,13 @@ func (c *checker) plainAttribute(w word) {
 }
 
 // writable reports an attribute of the target that a rule must not write, and returns false.
-func (c *checker) writable(r *checkedRule, w written) bool {
-	if c.isKey(w.as) {
+func (c *checker) writable(r *checkedRule, w Word) bool {
+	if c.isKey(w.text) {
 		hint := "choose another attribute; an item's key cannot change"
-		if r.decl.kind == Mirror {
-			hint = "drop it: the key of a mirror item comes from its entity's template"
+		if r.traits.MakesItems {
+			hint = fmt.Sprintf("drop it: the key of %s item comes from its entity's template", r.traits.Noun)
 		}
-		c.add(w.place, "rule.writes_key", hint, "%s is a key of the table", w.as)
+		c.add(w.place, "rule.writes_key", hint, "%s is a key of the table", w.text)
 		return false
 	}
 	if r.target == nil {
@@ -171,30 +158,27 @@ func (c *checker) writable(r *checkedRule, w written) bool {
 	}
 	name := r.target.decl.name.text
 	for _, eq := range r.target.equals {
-		if eq.Attribute != w.as {
+		if eq.Attribute != w.text {
 			continue
 		}
 		hint := "choose another attribute: an item that loses its mark is no " + name + " any more"
-		if r.decl.kind == Mirror {
-			hint = "drop it: mirror items get it by themselves"
+		if r.traits.MakesItems {
+			hint = fmt.Sprintf("drop it: %s items get it by themselves", r.decl.kind.Word())
 		}
-		c.add(w.place, "rule.writes_match", hint, "%s is what items are known as %s by", w.as, name)
+		c.add(w.place, "rule.writes_match", hint, "%s is what items are known as %s by", w.text, name)
 		return false
 	}
-	if u := r.target.unique; r.decl.kind != Mirror && u.isAttribute() && u.attribute == w.as {
-		c.add(w.place, "rule.writes_unique", "choose another attribute", "%s is the id that %s items are found by", w.as, name)
+	if u := r.target.unique; !r.traits.MakesItems && u.isAttribute() && u.attribute == w.text {
+		c.add(w.place, "rule.writes_unique", "choose another attribute", "%s is the id that %s items are found by", w.text, name)
 		return false
 	}
 	return true
 }
 
-// join finds out how the other side's key is filled from this side: of a copy,
-// the parent's from the child; else the target's from the source.
+// join finds out how the other side's key is filled from this side: the
+// parent's from the child, or else the target's from the source.
 func (c *checker) join(r *checkedRule) {
-	theirs, ours := r.target, r.source
-	if r.decl.kind == Copy {
-		theirs, ours = r.source, r.target
-	}
+	theirs, ours := r.sides()
 	variables := theirs.shape.variables
 	r.join = join{fill: make([]ref, len(variables)), unique: nowhere}
 	for slot, name := range variables {
@@ -214,7 +198,7 @@ func (c *checker) join(r *checkedRule) {
 	case len(missing) == 0:
 	case r.join.unique != nowhere && only:
 		r.join.byUnique = true
-		c.uniqueAllowed(r, theirs)
+		c.uniqueAllowed(r, theirs, ours)
 	case known: // an unknown name in `by` is most likely what is missing
 		c.unfilled(r, theirs, ours, missing)
 	}
@@ -244,7 +228,7 @@ func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joi
 		return false
 	}
 	known := append([]string(nil), theirs.shape.variables...)
-	if theirs.decl.unique.given() {
+	if theirs.decl.unique.Given() {
 		known = append(known, theirs.decl.unique.text)
 	}
 	hint := didYouMean(pair.theirs.text, known)
@@ -256,19 +240,14 @@ func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joi
 }
 
 // uniqueAllowed reports joins by a unique id that the kind of rule cannot use.
-func (c *checker) uniqueAllowed(r *checkedRule, theirs *checkedEntity) {
-	need := strings.Join(theirs.shape.variables, ", ")
-	switch r.decl.kind {
-	case Copy:
-		child := r.target.decl.name.text
-		c.add(r.decl.placeOf("by"), "rule.copy_by_unique",
-			fmt.Sprintf("let %s items carry %s, and join by all of them", child, need),
-			"a copy must find its parent by the whole key; %s alone is not the key of %s", theirs.decl.unique.text, theirs.decl.name.text)
-	case Mirror:
-		c.add(r.decl.placeOf("by"), "rule.mirror_by_unique",
-			fmt.Sprintf("fill %s", need),
-			"a mirror item needs its whole key; %s alone is not the key of %s", theirs.decl.unique.text, theirs.decl.name.text)
+func (c *checker) uniqueAllowed(r *checkedRule, theirs, ours *checkedEntity) {
+	whole := r.traits.WholeKey
+	if whole == nil {
+		return
 	}
+	named := strings.NewReplacer("{items}", ours.decl.name.text, "{variables}", strings.Join(theirs.shape.variables, ", "))
+	c.add(r.decl.placeOf("by"), "rule."+r.decl.kind.Word()+"_by_unique", named.Replace(whole.Hint),
+		"%s; %s alone is not the key of %s", whole.Reason, theirs.decl.unique.text, theirs.decl.name.text)
 }
 
 // unfilled reports variables of the other side's key that nothing fills.
@@ -301,7 +280,7 @@ func (c *checker) unfilled(r *checkedRule, theirs, ours *checkedEntity, missing 
 	if it == "it" {
 		hint = strings.Replace(hint, "as attributes", "as an attribute", 1)
 	}
-	if u := theirs.decl.unique; u.given() && r.decl.kind != Copy && r.decl.kind != Mirror && len(r.decl.by) == 0 {
+	if u := theirs.decl.unique; u.Given() && r.traits.WholeKey == nil && len(r.decl.by) == 0 {
 		hint = fmt.Sprintf("%s items are known by %s: if %s items carry it, add `by: %s`", tn, u.text, on, u.text)
 	}
 	at := r.decl.at

@@ -148,11 +148,11 @@ func TestNumberKeysAreRenderedInDynamoDBsForm(t *testing.T) {
 	}
 	r := rule(t, s, "day-total")
 	item := change.Item{"kind": change.String("booking"), "amount": change.Number("1"), "day": change.String("020.50")}
-	got, ok, err := r.Contribution(identify(t, s, "7", "1", item), item)
+	got, ok, err := r.Form.(rules.Adder).Contribution(identify(t, s, "7", "1", item), item)
 	if got.Group != "7/20.5" || !ok || err != nil {
 		t.Errorf("group %q, %t, %v", got.Group, ok, err)
 	}
 	item["day"] = change.String("monday")
-	_, _, err = r.Contribution(identify(t, s, "7", "1", item), item)
+	_, _, err = r.Form.(rules.Adder).Contribution(identify(t, s, "7", "1", item), item)
 	wantItemError(t, err, "value.type", "Booking.day", "monday", "number")
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,11 +29,11 @@ func Compare(old, new *Rule) []FieldChange {
 	if old.Fingerprint == new.Fingerprint {
 		return nil
 	}
-	add("kind", old.Kind.String(), new.Kind.String())
-	source, target := new.Kind.fields()
-	if old.Kind == new.Kind {
-		add(source, old.Source.Name, new.Source.Name)
-		add(target, old.targetText(), new.targetText())
+	add("kind", old.Kind.Word(), new.Kind.Word())
+	traits, same := new.Kind.Traits(), old.Kind == new.Kind
+	if same {
+		add(traits.SourceKey, old.Source.Name, new.Source.Name)
+		add(traits.TargetKey, old.targetText(), new.targetText())
 	} else {
 		add("reads", old.Source.Name, new.Source.Name)
 		add("writes", old.targetText(), new.targetText())
@@ -43,32 +44,34 @@ func Compare(old, new *Rule) []FieldChange {
 	}
 	add("by", old.joinText(), new.joinText())
 	add("where", programText(old.where), programText(new.where))
-	if old.Kind == Sum && new.Kind == Sum {
-		add("sum", programText(old.amount), programText(new.amount))
+	if same {
+		for i, e := range traits.Expressions {
+			add(e.Key, programText(old.expressions[i]), programText(new.expressions[i]))
+		}
 	}
-	attributes := "attributes"
-	if new.Kind == Copy {
-		attributes = "copy"
-	}
-	add(attributes, old.attributesText(), new.attributesText())
+	add(cmp.Or(traits.AttributesKey, "attributes"), old.attributesText(), new.attributesText())
 	add("set", old.constantsText(), new.constantsText())
-	add("if_missing", old.missingText(), new.missingText())
+	compareSaid(old.Form.Says(), new.Form.Says(), add)
 	return found
 }
 
-// fields are the words under which a rule of the kind names what it reads and what it writes on.
-func (k Kind) fields() (source, target string) {
-	switch k {
-	case Copy:
-		return "from", "to"
-	case Sum:
-		return "of", "as"
+// compareSaid compares what only the rules' kinds know, key by key.
+func compareSaid(old, new []Said, add func(field, before, after string)) {
+	after := map[string]string{}
+	for _, said := range new {
+		after[said.Key] = said.Text
 	}
-	return k.String(), "as"
+	for _, said := range old {
+		add(said.Key, said.Text, after[said.Key])
+		delete(after, said.Key)
+	}
+	for _, said := range new {
+		add(said.Key, "", after[said.Key])
+	}
 }
 
 func (r *Rule) targetText() string {
-	if r.Kind == Count || r.Kind == Sum {
+	if r.Kind.Traits().Displays {
 		return r.Target.Name + "." + r.Writes[0]
 	}
 	return r.Target.Name
@@ -98,10 +101,7 @@ func (e *Entity) equalsText() string {
 
 // joinText is what fills the other side's key, as under `by`.
 func (r *Rule) joinText() string {
-	theirs, ours := r.Target, r.Source
-	if r.Kind == Copy {
-		theirs, ours = r.Source, r.Target
-	}
+	theirs, ours := r.sides()
 	pair := func(name string, from ref) string {
 		text := from.attribute
 		if from.isVariable() {
@@ -131,12 +131,9 @@ func programText(p *expr.Program) string {
 
 func (r *Rule) attributesText() string {
 	var parts []string
-	for _, c := range r.Copies {
-		parts = append(parts, renamed(c.From, c.As))
-	}
-	for _, m := range r.sets {
-		if m.constant.Kind() == change.KindAbsent {
-			parts = append(parts, renamed(m.from, m.as))
+	for _, a := range r.Attributes {
+		if a.From != "" {
+			parts = append(parts, renamed(a.From, a.As))
 		}
 	}
 	slices.Sort(parts)
@@ -151,21 +148,20 @@ func renamed(from, as string) string {
 }
 
 func (r *Rule) constantsText() string {
-	var parts []string
-	for _, m := range r.sets {
-		if m.constant.Kind() != change.KindAbsent {
-			parts = append(parts, m.as+": "+plainText(m.constant))
-		}
+	constants := map[string]change.Value{}
+	for _, a := range r.Attributes {
+		constants[a.As] = a.Constant
 	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
+	return ConstantsText(constants)
 }
 
-func (r *Rule) missingText() string {
+// ConstantsText shows attributes with their constants as the rule file has them,
+// but for those that are absent.
+func ConstantsText(constants map[string]change.Value) string {
 	var parts []string
-	for _, c := range r.Copies {
-		if c.IfMissing.Kind() != change.KindAbsent {
-			parts = append(parts, c.As+": "+plainText(c.IfMissing))
+	for name, value := range constants {
+		if value.Kind() != change.KindAbsent {
+			parts = append(parts, name+": "+plainText(value))
 		}
 	}
 	slices.Sort(parts)

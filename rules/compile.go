@@ -10,17 +10,21 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// Load parses, checks and compiles a rule file. filename is for the problems
-// only. The error is a *Problems that holds every problem found.
-func Load(filename string, src []byte) (*Set, error) { return load(filename, src, false) }
+// Load parses, checks and compiles a rule file that may have rules of these kinds.
+// filename is for the problems only. The error is a *Problems that holds every problem found.
+func Load(filename string, src []byte, kinds []Kind) (*Set, error) {
+	return load(filename, src, kinds, false)
+}
 
 // LoadFormer is Load for a rule file that was in force once. A placeholder of
 // another tool is a constant, as it was then. Such a file derived nothing, and the
 // engine must still read it to replace its rules.
-func LoadFormer(filename string, src []byte) (*Set, error) { return load(filename, src, true) }
+func LoadFormer(filename string, src []byte, kinds []Kind) (*Set, error) {
+	return load(filename, src, kinds, true)
+}
 
-func load(filename string, src []byte, former bool) (*Set, error) {
-	d := readDocument(filename, src)
+func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) {
+	d := readDocument(filename, src, kinds)
 	if d.root == nil {
 		return nil, d.problems()
 	}
@@ -30,7 +34,7 @@ func load(filename string, src []byte, former bool) (*Set, error) {
 		return nil, err
 	}
 	set := compile(filename, ok)
-	set.text, set.warnings = string(src), sortedByPlace(d.warnings)
+	set.text, set.given, set.warnings = string(src), kinds, sortedByPlace(d.warnings)
 	return set, nil
 }
 
@@ -52,8 +56,8 @@ func compile(filename string, from *checked) *Set {
 	reads := checker{file: &fileDecl{table: *from.table}}
 	for _, cr := range from.rules {
 		r := compileRule(cr, entities[cr.source], entities[cr.target])
-		source, child := reads.readsOf(cr)
-		r.Reads, r.JoinReads = source, child
+		r.Reads, r.JoinReads = reads.readsOf(cr)
+		r.Form = r.Kind.Compile(r, cr.decl)
 		r.Fingerprint = s.fingerprint(r)
 		s.Rules = append(s.Rules, r)
 		hang(r)
@@ -62,32 +66,14 @@ func compile(filename string, from *checked) *Set {
 }
 
 func compileRule(cr *checkedRule, source, target *Entity) *Rule {
-	d := cr.decl
-	r := &Rule{Name: d.name.text, Kind: d.kind, Source: source, Target: target, Level: cr.level,
-		ByUnique: cr.join.byUnique, join: cr.join, where: cr.where, amount: cr.amount}
+	r := &Rule{Name: cr.decl.name.text, Kind: cr.decl.kind, Source: source, Target: target, Level: cr.level,
+		ByUnique: cr.join.byUnique, join: cr.join, where: cr.where, expressions: cr.expressions}
 	for _, w := range cr.writes {
-		r.Writes = append(r.Writes, w.as)
-		switch d.kind {
-		case Mirror:
-			r.sets = append(r.sets, mirrored{as: w.as, from: w.from, constant: w.constant})
-		case Copy:
-			copied := CopiedAttribute{From: w.from, As: w.as}
-			for _, m := range d.ifMissing {
-				if m.name.text == w.as {
-					copied.IfMissing = m.value
-				}
-			}
-			r.Copies = append(r.Copies, copied)
-		}
+		r.Writes = append(r.Writes, w.as.text)
+		r.Attributes = append(r.Attributes, Attribute{As: w.as.text, From: w.from.text, Constant: w.constant})
 	}
-	switch d.kind {
-	case Count, Sum:
-		r.WriteShards = d.writeShards
-	case Mirror:
-		r.Injective = covers(r.join.fill, len(source.shape.variables))
-	case Copy:
-		r.Collection = collects(r)
-	}
+	r.Injective = r.MakesItems() && covers(r.join.fill, len(source.shape.variables))
+	r.Collection = r.HasParent() && collects(r)
 	return r
 }
 
@@ -119,14 +105,14 @@ func collects(r *Rule) bool {
 
 // hang enters a rule with its entities.
 func hang(r *Rule) {
-	switch r.Kind {
-	case Copy:
+	if r.HasParent() {
 		r.Source.Parents = append(r.Source.Parents, r)
 		r.Target.Children = append(r.Target.Children, r)
 		return
-	case Mirror:
-		r.Target.Mirrors = append(r.Target.Mirrors, r)
-	default:
+	}
+	if r.MakesItems() {
+		r.Target.Makers = append(r.Target.Makers, r)
+	} else {
 		r.Target.Displays = append(r.Target.Displays, r)
 	}
 	r.Source.Sources = append(r.Source.Sources, r)
@@ -137,18 +123,15 @@ func hang(r *Rule) {
 const fingerprintLength = 16
 
 // fingerprint digests all that the rule means, in one canonical text: not its
-// name, not the order in which attributes are listed, not write_shards, which
-// says how a value is kept and not what it is.
+// name, not the order in which attributes are listed, not what only says how a
+// value is kept and not what it is.
 func (s *Set) fingerprint(r *Rule) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "1 %d %q %q\n", r.Kind, s.Table.PartitionKey, s.Table.SortKey)
+	fmt.Fprintf(&b, "1 %d %q %q\n", r.Kind.Traits().Number, s.Table.PartitionKey, s.Table.SortKey)
 	r.Source.describe(&b)
 	r.Target.describe(&b)
 	fmt.Fprintf(&b, "join %t", r.ByUnique)
-	theirs, ours := r.Target, r.Source
-	if r.Kind == Copy {
-		theirs, ours = r.Source, r.Target
-	}
+	theirs, ours := r.sides()
 	refText := func(from ref) string {
 		if from.isVariable() {
 			return "$" + ours.shape.variables[from.slot]
@@ -163,37 +146,29 @@ func (s *Set) fingerprint(r *Rule) string {
 		}
 	}
 	if r.where != nil {
-		fmt.Fprintf(&b, "\nwhere %q", strings.TrimSpace(r.where.String()))
+		fmt.Fprintf(&b, "\nwhere %q", programText(r.where))
 	}
-	if r.amount != nil {
-		fmt.Fprintf(&b, "\nsum %q", strings.TrimSpace(r.amount.String()))
+	for i, e := range r.Kind.Traits().Expressions {
+		if r.expressions[i] != nil {
+			fmt.Fprintf(&b, "\n%s %q", e.Key, programText(r.expressions[i]))
+		}
 	}
-	var lines []string
-	for _, c := range r.Copies {
-		lines = append(lines, fmt.Sprintf("copy %q %q %s", c.As, c.From, constantText(c.IfMissing)))
-	}
-	for _, m := range r.sets {
-		lines = append(lines, fmt.Sprintf("set %q %q %s", m.as, m.from, constantText(m.constant)))
-	}
-	if r.Kind == Count || r.Kind == Sum {
-		lines = append(lines, fmt.Sprintf("as %q", r.Writes[0]))
-	}
-	slices.Sort(lines)
-	fmt.Fprintf(&b, "\n%s\n", strings.Join(lines, "\n"))
-	sum := sha256.Sum256([]byte(b.String()))
-	return hex.EncodeToString(sum[:])[:fingerprintLength]
+	fmt.Fprintf(&b, "\n%s\n", strings.Join(slices.Sorted(slices.Values(r.Form.Meaning())), "\n"))
+	digest := sha256.Sum256([]byte(b.String()))
+	return hex.EncodeToString(digest[:])[:fingerprintLength]
 }
 
 func (e *Entity) describe(b *strings.Builder) {
 	fmt.Fprintf(b, "entity %q %q %q", e.shape.partition.meaning(e.shape.variables), e.shape.sort.meaning(e.shape.variables), e.Unique)
 	var lines []string
 	for _, eq := range e.Equals {
-		lines = append(lines, fmt.Sprintf(" %q=%s", eq.Attribute, constantText(eq.Value)))
+		lines = append(lines, fmt.Sprintf(" %q=%s", eq.Attribute, Canonical(eq.Value)))
 	}
 	slices.Sort(lines)
 	fmt.Fprintln(b, strings.Join(lines, ""))
 }
 
-func constantText(v change.Value) string {
+// Canonical writes a constant for a fingerprint.
+func Canonical(v change.Value) string {
 	return fmt.Sprintf("%s:%q:%t", v.Kind(), v.Text(), v.Bool())
 }

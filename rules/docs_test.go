@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -15,7 +16,7 @@ func TestTheReferencesFirstExampleLoadsAndItsCodesExist(t *testing.T) {
 	}
 	_, after, _ := strings.Cut(string(text), "```yaml\n")
 	example, _, _ := strings.Cut(after, "```")
-	if _, err := rules.Load("rules.md", []byte(example)); err != nil {
+	if _, err := rules.Load("rules.md", []byte(example), projections.Kinds); err != nil {
 		t.Error(err)
 	}
 	_, table, _ := strings.Cut(string(text), "## What is refused")

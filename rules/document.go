@@ -62,14 +62,15 @@ func (n *node) describe() string {
 // document is a rule file's YAML, read.
 type document struct {
 	findings
+	kinds    kindList
 	root     *node
 	comments map[int]place // by line: comments that follow something
 }
 
 // readDocument parses the YAML. Problems go to the document's findings; root
 // is nil if there is nothing to go on with.
-func readDocument(filename string, src []byte) *document {
-	d := &document{findings: findings{file: filename}, comments: map[int]place{}}
+func readDocument(filename string, src []byte, kinds []Kind) *document {
+	d := &document{findings: findings{file: filename}, kinds: kinds, comments: map[int]place{}}
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	if len(src) > FileBytesMax {
 		d.add(place{}, "file.too_long", "", "the file has more than the %d bytes that are allowed", FileBytesMax)
@@ -82,7 +83,7 @@ func readDocument(filename string, src []byte) *document {
 	}
 	d.lines = strings.Split(string(src), "\n")
 	if d.empty() {
-		d.addExample(place{}, "file.empty", smallestFileHint, smallestFile, "the file is empty: it says nothing of the table, its entities and its rules")
+		d.addExample(place{}, "file.empty", smallestFileHint, d.kinds.smallestFile(), "the file is empty: it says nothing of the table, its entities and its rules")
 		return d
 	}
 	tokens, ok := d.tokenize(string(src))
@@ -226,7 +227,7 @@ func (d *document) readFile(file *ast.File) {
 		}
 	}
 	if len(bodies) == 0 {
-		d.addExample(place{}, "file.empty", smallestFileHint, smallestFile, "the file is empty: it says nothing of the table, its entities and its rules")
+		d.addExample(place{}, "file.empty", smallestFileHint, d.kinds.smallestFile(), "the file is empty: it says nothing of the table, its entities and its rules")
 		return
 	}
 	if len(bodies) > 1 {
@@ -236,7 +237,7 @@ func (d *document) readFile(file *ast.File) {
 	root := d.read(bodies[0])
 	if root.kind != mappingNode {
 		if root.kind != badNode {
-			d.addExample(root.place, "file.not_yaml", smallestFileHint, smallestFile,
+			d.addExample(root.place, "file.not_yaml", smallestFileHint, d.kinds.smallestFile(),
 				"this is %s, not a rule file", root.describe())
 		}
 		return

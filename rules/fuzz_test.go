@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -27,24 +28,25 @@ func FuzzLoad(f *testing.F) {
 	}
 	item := change.Item{"kind": change.String("c"), "a": change.Number("1")}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		set, err := rules.Load("dynamill.yaml", src)
+		set, err := rules.Load("dynamill.yaml", src, projections.Kinds)
 		if err != nil {
 			checkProblems(t, err)
 			return
 		}
 		for _, r := range set.Rules {
 			m := rules.Match{Entity: r.Source}
-			if r.Kind == rules.Copy {
+			switch form := r.Form.(type) {
+			case rules.Giver:
 				m.Entity = r.Target
-				r.Copied(item)
+				form.Given(item)
 				_, _, _ = r.ParentKey(&m, item)
-				continue
+			case rules.Maker:
+				_, _, _ = form.Item(&m, item)
+			case rules.Adder:
+				_, _, _ = form.Contribution(&m, item)
+			default:
+				t.Fatalf("rule %s of kind %s has no effect", r.Name, r.Kind.Word())
 			}
-			if r.Kind == rules.Mirror {
-				_, _, _ = r.MirrorItem(&m, item)
-				continue
-			}
-			_, _, _ = r.Contribution(&m, item)
 		}
 	})
 }
@@ -94,7 +96,7 @@ func TestBombsAreRefusedAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			_, err := rules.Load("dynamill.yaml", []byte(src))
+			_, err := rules.Load("dynamill.yaml", []byte(src), projections.Kinds)
 			checkProblems(t, err)
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("took %v", took)

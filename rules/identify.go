@@ -235,10 +235,7 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 // variable in the same way: a number key drops the zeros that a string key
 // keeps, so that the way back from one to the other is not unique.
 func (r *Rule) heedNumbers() {
-	ours, theirs := r.Source, r.Target
-	if r.Kind == Copy {
-		ours, theirs = r.Target, r.Source
-	}
+	theirs, ours := r.sides()
 	for slot, from := range r.join.fill {
 		if from.isVariable() && theirs.shape.number(slot) != ours.shape.number(from.slot) {
 			r.Injective, r.Collection = false, false

@@ -105,6 +105,91 @@ func (e *Entity) uniqueText(r ref, m *Match, img change.Image) (string, bool, er
 	return text, ok, err
 }
 
+// sides are the entity whose key the rule's join fills, and the entity that fills it.
+func (r *Rule) sides() (theirs, ours *Entity) {
+	if r.HasParent() {
+		return r.Source, r.Target
+	}
+	return r.Target, r.Source
+}
+
+// SourceKey returns the key of the only source that could ask for an item with
+// this key; false if there can be none, or if the rule is not Injective.
+func (r *Rule) SourceKey(target change.Key) (change.Key, bool) {
+	var vars, source [VariablesMax]string
+	if !r.Injective || !r.Target.shape.match(target, &vars) {
+		return change.Key{}, false
+	}
+	for slot, from := range r.join.fill {
+		if !from.isVariable() {
+			continue
+		}
+		if was := source[from.slot]; was != "" && was != vars[slot] {
+			return change.Key{}, false
+		}
+		source[from.slot] = vars[slot]
+	}
+	key, err := r.Source.render(&source, func(int) string { return "" })
+	return key, err == nil
+}
+
+// ParentKey returns the key of the parent that a child item refers to; false if
+// it refers to none. The error is an *ItemError.
+func (r *Rule) ParentKey(m *Match, img change.Image) (change.Key, bool, error) {
+	return r.Target.otherKey(&r.join, r.Source, m, img)
+}
+
+// TargetKey returns the key of the target item that a source item refers to; false
+// if it refers to none. The error is an *ItemError.
+func (r *Rule) TargetKey(m *Match, img change.Image) (change.Key, bool, error) {
+	return r.Source.otherKey(&r.join, r.Target, m, img)
+}
+
+// JoinedText names the target item that a source item refers to: by its Unique
+// value if the rule is ByUnique, or else by its Key.String(). false means that it
+// refers to none. The error is an *ItemError.
+func (r *Rule) JoinedText(m *Match, img change.Image) (string, bool, error) {
+	if r.ByUnique {
+		return r.Source.uniqueText(r.join.unique, m, img)
+	}
+	key, ok, err := r.TargetKey(m, img)
+	if !ok {
+		return "", false, err
+	}
+	return key.String(), true, nil
+}
+
+// CollectionOf says where all children of a parent are under a rule with a
+// Collection: in this partition of the base table, at sort keys that begin with
+// sortPrefix. ok is false if no child can refer to such a parent.
+func (r *Rule) CollectionOf(parent change.Key) (partition, sortPrefix string, ok bool) {
+	var vars, child [VariablesMax]string
+	if !r.Collection || !r.Source.shape.match(parent, &vars) {
+		return "", "", false
+	}
+	for slot, from := range r.join.fill {
+		if was := child[from.slot]; was != "" && was != vars[slot] {
+			return "", "", false
+		}
+		child[from.slot] = vars[slot]
+	}
+	sh := &r.Target.shape
+	if partition, ok = sh.partition.render(&child); !ok {
+		return "", "", false
+	}
+	back := child
+	if !sh.partition.match(partition, &back) || back != child {
+		return "", "", false
+	}
+	if sh.hasSort && (sh.kinds == nil || sh.kinds.sort != change.KindNumber) {
+		sortPrefix, _ = sh.sort.render(&child)
+	}
+	if len(partition) > partitionBytesMax || len(sortPrefix) > sortBytesMax {
+		return "", "", false // no child's key is so long
+	}
+	return partition, sortPrefix, true
+}
+
 // UniqueValue returns the value of the entity's Unique on this item, as text;
 // false if it is absent, null or empty. The error is an *ItemError.
 func (e *Entity) UniqueValue(m *Match, img change.Image) (string, bool, error) {
@@ -117,10 +202,12 @@ func (e *Entity) UniqueValue(m *Match, img change.Image) (string, bool, error) {
 // lookup gives an expression the item's attributes and, where there is no
 // attribute of the name, the variables of its key.
 func (e *Entity) lookup(m *Match, img change.Image) expr.Lookup {
-	return func(name string) change.Value { return e.attribute(name, m, img) }
+	return func(name string) change.Value { return e.Value(name, m, img) }
 }
 
-func (e *Entity) attribute(name string, m *Match, img change.Image) change.Value {
+// Value looks an attribute up on an item, or, where there is none of that name, a
+// variable of the item's key.
+func (e *Entity) Value(name string, m *Match, img change.Image) change.Value {
 	if img != nil {
 		if value := img.Lookup(name); value.Kind() != change.KindAbsent {
 			return value
@@ -130,6 +217,24 @@ func (e *Entity) attribute(name string, m *Match, img change.Image) change.Value
 		return change.String(m.vars[slot])
 	}
 	return change.Value{}
+}
+
+// ValueOf is Value for an item that may not have been matched.
+func (e *Entity) ValueOf(name string, item change.Image) change.Value {
+	value := item.Lookup(name)
+	slot := indexOf(e.shape.variables, name)
+	if value.Kind() != change.KindAbsent || slot < 0 {
+		return value
+	}
+	key := change.Key{Partition: item.Lookup(e.partitionKey).Text()}
+	if e.shape.hasSort {
+		key.Sort = item.Lookup(e.sortKey).Text()
+	}
+	var vars [VariablesMax]string
+	if !e.shape.match(key, &vars) {
+		return change.Value{}
+	}
+	return change.String(vars[slot])
 }
 
 // itemError turns an expression's error into an ItemError that names the entity and the key of the rule file.

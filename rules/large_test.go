@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -38,14 +39,14 @@ func TestTheLargestFileLoadsWithinSeconds(t *testing.T) {
 }
 
 func TestOneEntityMoreThanTheLargestFileIsRefused(t *testing.T) {
-	_, err := rules.Load("dynamill.yaml", []byte(strings.Replace(largest(), "rules:", "  More: { key: { pk: M, sk: M } }\nrules:", 1)))
+	_, err := rules.Load("dynamill.yaml", []byte(strings.Replace(largest(), "rules:", "  More: { key: { pk: M, sk: M } }\nrules:", 1)), projections.Kinds)
 	if err == nil || !strings.Contains(err.Error(), "file.too_many") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestNoMoreProblemsAreListedThanAnybodyReads(t *testing.T) {
-	_, err := rules.Load("dynamill.yaml", []byte("version: 1\n"+strings.Repeat("x: 1\n", 10_000)))
+	_, err := rules.Load("dynamill.yaml", []byte("version: 1\n"+strings.Repeat("x: 1\n", 10_000)), projections.Kinds)
 	var problems *rules.Problems
 	if !errors.As(err, &problems) || len(problems.List) != 200 {
 		t.Errorf("want 200 problems, got %.200v", err)

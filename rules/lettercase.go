@@ -50,10 +50,7 @@ func (e *Entity) OtherCases(key change.Key) []change.Key {
 // JoinsAcrossCase reports whether the rule compares a variable of an entity's keys with an
 // attribute: where the two differ in letter case, the rule finds nothing.
 func (r *Rule) JoinsAcrossCase(e *Entity, variable string) bool {
-	ours, theirs := r.Source, r.Target
-	if r.Kind == Copy {
-		ours, theirs = r.Target, r.Source
-	}
+	theirs, ours := r.sides()
 	slot := indexOf(e.shape.variables, variable)
 	if slot < 0 {
 		return false

@@ -1,4 +1,4 @@
-package rules
+package rules_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules"
 )
 
 const caseRules = `version: 1
@@ -26,10 +27,7 @@ rules:
 `
 
 func TestCaseDiffersInLetterCaseAlone(t *testing.T) {
-	set, err := Load("dynamill.yaml", []byte(caseRules))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := loadText(t, caseRules)
 	for name, c := range map[string]struct {
 		key       string
 		attribute change.Value
@@ -50,17 +48,14 @@ func TestCaseDiffersInLetterCaseAlone(t *testing.T) {
 			t.Fatalf("%s: %v is of no entity", name, key)
 		}
 		got, differs := m.CaseDiffers(img)
-		if differs != c.want || differs && got != (CaseDifference{"employee", c.attribute.Text(), c.key}) {
+		if differs != c.want || differs && got != (rules.CaseDifference{"employee", c.attribute.Text(), c.key}) {
 			t.Errorf("%s: %+v %v, want %v", name, got, differs, c.want)
 		}
 	}
 }
 
 func TestOtherCasesChangeVariablesAlone(t *testing.T) {
-	set, err := Load("dynamill.yaml", []byte(caseRules))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := loadText(t, caseRules)
 	shift := set.Entities[2]
 	for key, want := range map[change.Key][]change.Key{
 		{Partition: "$app#shift_Ab", Sort: "$shift_1#E3"}: {
@@ -76,10 +71,7 @@ func TestOtherCasesChangeVariablesAlone(t *testing.T) {
 }
 
 func TestJoinsAcrossCase(t *testing.T) {
-	set, err := Load("dynamill.yaml", []byte(caseRules))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := loadText(t, caseRules)
 	got := map[string][]string{}
 	for _, e := range set.Entities {
 		for _, variable := range []string{"employee", "badge", "order", "task"} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -24,7 +25,7 @@ func TestGoodFilesLoadAsTheirGoldenFilesSay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			set, err := rules.Load(file, src)
+			set, err := rules.Load(file, src, projections.Kinds)
 			if err != nil {
 				t.Fatalf("loading:\n%v", err)
 			}
@@ -43,13 +44,15 @@ func describe(s *rules.Set) string {
 			fmt.Fprintf(&b, " %s==%s:%q/%t", eq.Attribute, eq.Value.Kind(), eq.Value.Text(), eq.Value.Bool())
 		}
 		fmt.Fprintf(&b, " sources=%s displays=%s mirrors=%s parents=%s children=%s\n",
-			ruleNames(e.Sources), ruleNames(e.Displays), ruleNames(e.Mirrors), ruleNames(e.Parents), ruleNames(e.Children))
+			ruleNames(e.Sources), ruleNames(e.Displays), ruleNames(e.Makers), ruleNames(e.Parents), ruleNames(e.Children))
 	}
 	for _, r := range s.Rules {
 		fmt.Fprintf(&b, "rule %s: %s %s -> %s level=%d reads=%q writes=%q shards=%d byUnique=%t injective=%t joinReads=%q collection=%t\n",
-			r.Name, r.Kind, r.Source.Name, r.Target.Name, r.Level, r.Reads, r.Writes, r.WriteShards, r.ByUnique, r.Injective, r.JoinReads, r.Collection)
-		for _, c := range r.Copies {
-			fmt.Fprintf(&b, "  %s as %s, if missing %s %q\n", c.From, c.As, c.IfMissing.Kind(), c.IfMissing.Text())
+			r.Name, r.Kind.Word(), r.Source.Name, r.Target.Name, r.Level, r.Reads, r.Writes, r.Suffixes(), r.ByUnique, r.Injective, r.JoinReads, r.Collection)
+		if giver, gives := r.Form.(rules.Giver); gives {
+			for i, missing := range giver.Given(nil) {
+				fmt.Fprintf(&b, "  %s as %s, if missing %s %q\n", r.Attributes[i].From, r.Attributes[i].As, missing.Kind(), missing.Text())
+			}
 		}
 	}
 	return b.String()

@@ -58,26 +58,26 @@ func (p fileParser) wrongNode(n *node, what, want string) {
 }
 
 // word reads a name or another text. The empty word means that a problem was reported.
-func (p fileParser) word(n *node, what string) word {
+func (p fileParser) word(n *node, what string) Word {
 	if n.kind != scalarNode || strings.TrimSpace(n.text) == "" {
 		if n.kind == scalarNode {
 			n = &node{place: n.place, kind: nullNode}
 		}
 		p.wrongNode(n, what, "a text")
-		return word{place: n.place}
+		return Word{place: n.place}
 	}
-	return word{place: n.place, text: strings.TrimSpace(n.text), node: n}
+	return Word{place: n.place, text: strings.TrimSpace(n.text), node: n}
 }
 
 // words reads a text, or a list of texts.
-func (p fileParser) words(n *node, what string) []word {
-	var ws []word
+func (p fileParser) words(n *node, what string) []Word {
+	var ws []Word
 	items := []*node{n}
 	if n.kind == listNode {
 		items = n.items
 	}
 	for _, item := range items {
-		if w := p.word(item, what); w.given() {
+		if w := p.word(item, what); w.Given() {
 			ws = append(ws, w)
 		}
 	}
@@ -117,7 +117,7 @@ func (p fileParser) missing(top place) {
 	if len(names) == 0 {
 		return
 	}
-	hint, example := smallestFileHint, smallestFile
+	hint, example := smallestFileHint, p.kinds.smallestFile()
 	if len(names) == 1 {
 		switch names[0] {
 		case "table":
@@ -125,7 +125,7 @@ func (p fileParser) missing(top place) {
 		case "entities":
 			hint, example = "name each kind of item and give it a key template, as in:", smallestEntities
 		case "rules":
-			hint, example = "name a rule and say what it does, as in:", smallestRules
+			hint, example = "name a rule and say what it does, as in:", p.kinds.smallestRules()
 		}
 	}
 	p.addExample(top, "file.missing", hint, example, "the file has no %s", strings.Join(names, ", no "))
@@ -168,7 +168,7 @@ func (p fileParser) entities(n *node, f *fileDecl) {
 		return
 	}
 	for _, entry := range n.fields {
-		e := entityDecl{name: word{place: entry.place, text: entry.name, node: entry.value}}
+		e := entityDecl{name: Word{place: entry.place, text: entry.name, node: entry.value}}
 		if !isName(entry.name) {
 			p.add(entry.place, "entity.name", "a name has letters, digits and _, and begins with a letter",
 				"%q cannot be an entity's name", entry.name)
@@ -201,30 +201,30 @@ func (p fileParser) entityKey(n *node, e *entityDecl) {
 	for _, k := range n.fields {
 		if value := k.value; value.kind == scalarNode {
 			// The text as it is: blanks are part of a key.
-			e.key = append(e.key, fieldWord{word{place: k.place, text: k.name}, word{place: value.place, text: value.text, node: value}})
+			e.key = append(e.key, fieldWord{Word{place: k.place, text: k.name}, Word{place: value.place, text: value.text, node: value}})
 		} else {
 			if value.kind == mappingNode {
 				p.add(value.place, "yaml.flow", `put the template in quotes, as in "USER#${userId}"`, "to YAML, this { begins a mapping")
 			} else {
 				p.wrongNode(value, "a key template", "a text")
 			}
-			e.key = append(e.key, fieldWord{word{place: k.place, text: k.name}, word{}})
+			e.key = append(e.key, fieldWord{Word{place: k.place, text: k.name}, Word{}})
 		}
 	}
 }
 
 // constants reads a mapping from attributes to constants: texts, numbers, true
 // and false, and null where that is allowed.
-func (p fileParser) constants(n *node, what string, null bool) []constant {
+func (p fileParser) constants(n *node, what string, null bool) []Constant {
 	if n.kind != mappingNode {
 		p.wrongNode(n, what, "a mapping from attributes to constants")
 		return nil
 	}
-	var cs []constant
+	var cs []Constant
 	for _, f := range n.fields {
-		name := word{place: f.place, text: f.name, node: f.value}
+		name := Word{place: f.place, text: f.name, node: f.value}
 		if value, ok := p.constant(f.value, what, null); ok {
-			cs = append(cs, constant{name, value})
+			cs = append(cs, Constant{name, value})
 		}
 	}
 	return cs
@@ -284,8 +284,8 @@ func looksNumeric(s string) bool {
 }
 
 // within narrows a word to a part of its text, if the word stands in one line as it is read.
-func (w word) within(start, length int) word {
-	part := word{place: w.place, text: w.text[start : start+length], node: w.node}
+func (w Word) within(start, length int) Word {
+	part := Word{place: w.place, text: w.text[start : start+length], node: w.node}
 	if w.node == nil || w.length < utf8.RuneCountInString(w.text) || w.node.line != w.line {
 		return part
 	}

@@ -1,50 +1,17 @@
 package rules
 
 import (
-	"strconv"
+	"slices"
 	"strings"
 )
 
-// kindKeys are the keys that give a rule its kind.
-var kindKeys = []struct {
-	key  string
-	kind Kind
-}{{"copy", Copy}, {"mirror", Mirror}, {"count", Count}, {"sum", Sum}}
-
-// ruleKeys are the other keys of a rule, with the kinds that have them.
-var ruleKeys = map[string][]Kind{
-	"from":         {Copy},
-	"to":           {Copy},
-	"if_missing":   {Copy},
-	"as":           {Mirror, Count, Sum},
-	"where":        {Mirror, Count, Sum},
-	"of":           {Sum},
-	"write_shards": {Count, Sum},
-	"attributes":   {Mirror},
-	"set":          {Mirror},
-	"by":           {Copy, Mirror, Count, Sum},
-}
-
-// required are the keys that a rule of a kind cannot do without.
-var required = map[Kind][]string{Copy: {"from", "to"}, Mirror: {"as"}, Count: {"as"}, Sum: {"of", "as"}}
-
-// String returns the rule file's word for the kind.
-func (k Kind) String() string {
-	for _, kk := range kindKeys {
-		if kk.kind == k {
-			return kk.key
-		}
-	}
-	return "none"
-}
-
 func (p fileParser) rules(n *node, f *fileDecl) {
 	if n.empty() {
-		p.addExample(n.place, "file.missing", "name a rule and say what it does, as in:", smallestRules, "the file has no rules: nothing is derived from anything")
+		p.addExample(n.place, "file.missing", "name a rule and say what it does, as in:", p.kinds.smallestRules(), "the file has no rules: nothing is derived from anything")
 		return
 	}
 	if n.kind != mappingNode {
-		p.wrongNode(n, "rules", "a mapping from names to rules, as in `comment-count: { count: Comment, as: Post.commentCount }`")
+		p.wrongNode(n, "rules", "a mapping from names to rules, as in `"+p.kinds.example()+"`")
 		return
 	}
 	if len(n.fields) > RulesMax {
@@ -59,8 +26,8 @@ func (p fileParser) rules(n *node, f *fileDecl) {
 			p.wrongNode(entry.value, "rule "+entry.name, "a mapping")
 			continue
 		}
-		if r, ok := p.rule(entry); ok {
-			f.rules = append(f.rules, r)
+		if d := p.rule(entry); d != nil {
+			f.rules = append(f.rules, d)
 		}
 	}
 }
@@ -70,192 +37,124 @@ func isRuleName(s string) bool {
 	return len(s) <= nameBytesMax && s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
-// rule reads one rule; false if even its kind is unknown.
-func (p fileParser) rule(entry field) (ruleDecl, bool) {
-	r := ruleDecl{name: word{place: entry.place, text: entry.name}, keys: entry.value.fields, writeShards: 1}
-	values := map[string]*node{}
-	for _, f := range entry.value.fields {
-		values[f.name] = f.value
-		for _, kk := range kindKeys {
-			if kk.key != f.name {
-				continue
-			}
-			if r.kind != 0 {
-				p.add(f.place, "rule.two_kinds", "make two rules of it", "a rule does one thing; this one has %s already", r.kind)
-				return r, false
-			}
-			r.kind, r.at = kk.kind, f.place
+// rule reads one rule; nil if it cannot be read further.
+func (p fileParser) rule(entry field) *Declaration {
+	d := &Declaration{parser: p, name: Word{place: entry.place, text: entry.name}, keys: entry.value.fields, values: map[string]*node{}}
+	for _, f := range d.keys {
+		d.values[f.name] = f.value
+		kind := p.kinds.named(f.name)
+		if kind == nil || isPlanned(kind) {
+			continue
 		}
+		if d.kind != nil {
+			p.add(f.place, "rule.two_kinds", "make two rules of it", "a rule does one thing; this one has %s already", d.kind.Word())
+			return nil
+		}
+		d.kind, d.at = kind, f.place
 	}
-	if r.kind == 0 {
-		p.noKind(&r)
-		return r, false
+	if d.kind == nil {
+		p.noKind(d)
+		return nil
 	}
-	if !p.rightKeys(&r, values) {
-		return r, false
+	if !p.rightKeys(d) {
+		return nil
 	}
-	p.ruleValues(&r, values)
-	return r, true
+	d.kind.Read(d)
+	for _, e := range d.kind.Traits().Expressions {
+		d.expressions = append(d.expressions, p.expression(d.values[e.Key], e.Key))
+	}
+	d.where = p.expression(d.values["where"], "where")
+	if n := d.values["by"]; n != nil {
+		d.hasBy, d.by = true, p.by(n)
+	}
+	return d
 }
 
-// noKind reports a rule that neither copies nor mirrors nor counts nor sums.
-func (p fileParser) noKind(r *ruleDecl) {
-	names := []string{"copy", "mirror", "count", "sum"}
-	for _, f := range r.keys {
-		switch f.name {
-		case "avg", "min", "max", "latest", "derive", "delete":
-			p.add(f.place, "rule.later_kind", "there are copy, mirror, count and sum", "%s is planned, but this version does not know it", f.name)
+// noKind reports a rule that does nothing which some kind of rule does.
+func (p fileParser) noKind(d *Declaration) {
+	words := p.kinds.words()
+	for _, f := range d.keys {
+		if p.kinds.named(f.name) != nil {
+			p.add(f.place, "rule.later_kind", "there are "+enumerate(words, "and"), "%s is planned, but this version does not know it", f.name)
 			return
 		}
-		if _, known := ruleKeys[f.name]; !known {
-			p.add(f.place, "rule.unknown_field", didYouMean(f.name, names), "a rule has no field %q", f.name)
+		if !p.kinds.hasKey(f.name) {
+			p.add(f.place, "rule.unknown_field", didYouMean(f.name, words), "a rule has no field %q", f.name)
 			return
 		}
 	}
-	p.add(r.name.place, "rule.kind", "a rule has one of `copy`, `mirror`, `count` and `sum`", "rule %s does not say what it does", r.name.text)
-}
-
-// cutExpression reports whether the expression ends inside a string.
-func cutExpression(n *node) bool {
-	return n != nil && n.kind == scalarNode && !n.quoted && strings.Count(n.text, `"`)%2 == 1
+	for i, word := range words {
+		words[i] = "`" + word + "`"
+	}
+	p.add(d.name.place, "rule.kind", "a rule has one of "+enumerate(words, "and"), "rule %s does not say what it does", d.name.text)
 }
 
 // rightKeys reports keys that the kind does not have, and required ones that
 // are missing; false if the rule cannot be read further.
-func (p fileParser) rightKeys(r *ruleDecl, values map[string]*node) bool {
-	allowed := []string{}
-	for _, key := range sortedKeys(ruleKeys) {
-		for _, kind := range ruleKeys[key] {
-			if kind == r.kind {
-				allowed = append(allowed, key)
+func (p fileParser) rightKeys(d *Declaration) bool {
+	traits := d.kind.Traits()
+	allowed := traits.keyNames()
+	for _, f := range d.keys {
+		switch {
+		case f.name == d.kind.Word() || traits.hasKey(f.name):
+		case p.kinds.hasKey(f.name):
+			p.add(f.place, "rule.field_of_other_kind", "it has "+strings.Join(allowed, ", "), "%s has no `%s`", traits.Noun, f.name)
+		case f.value.kind == nullNode && strings.Count(f.name, `"`)%2 == 1:
+			if !d.cutExpression() { // otherwise the checker reports the expression that the comma has ended
+				p.add(f.place, "yaml.flow", "put the whole expression in single quotes", "inside { }, the comma before this has ended the expression")
 			}
+		default:
+			p.add(f.place, "rule.unknown_field", didYouMean(f.name, allowed), "%s has no field %q", traits.Noun, f.name)
 		}
-	}
-	article := map[Kind]string{Copy: "a copy", Mirror: "a mirror", Count: "a count", Sum: "a sum"}[r.kind]
-	for _, f := range r.keys {
-		if f.name == r.kind.String() || indexOf(allowed, f.name) >= 0 {
-			continue
-		}
-		if _, known := ruleKeys[f.name]; known {
-			p.add(f.place, "rule.field_of_other_kind", "it has "+strings.Join(allowed, ", "), "%s has no `%s`", article, f.name)
-			continue
-		}
-		if f.value.kind == nullNode && strings.Count(f.name, `"`)%2 == 1 {
-			if cutExpression(values["where"]) || cutExpression(values["sum"]) {
-				continue // the checker reports the expression that the comma has ended
-			}
-			p.add(f.place, "yaml.flow", "put the whole expression in single quotes", "inside { }, the comma before this has ended the expression")
-			continue
-		}
-		p.add(f.place, "rule.unknown_field", didYouMean(f.name, allowed), "%s has no field %q", article, f.name)
 	}
 	complete := true
-	for _, key := range required[r.kind] {
-		if values[key] != nil {
+	for _, key := range traits.Keys {
+		if !key.Required || d.values[key.Name] != nil {
 			continue
 		}
 		complete = false
-		if p.misspelt(r, key) {
-			continue
+		if !p.misspelt(d, key.Name) {
+			p.add(d.at, "rule.missing_field", key.Hint, "rule %s has no `%s`", d.name.text, key.Name)
 		}
-		hint := map[string]string{
-			"from": "name the entity that has the attributes: `from: User`",
-			"to":   "name the entity that gets them: `to: Comment`",
-			"of":   "name the entity whose items are summed: `of: LineItem`",
-			"as":   "name the entity and its attribute: `as: Group.memberCount`",
-		}[key]
-		if r.kind == Mirror {
-			hint = "name the entity that the mirror items are: `as: Member`"
-		}
-		p.add(r.at, "rule.missing_field", hint, "rule %s has no `%s`", r.name.text, key)
 	}
 	return complete
 }
 
+// cutExpression reports whether an expression of the rule ends inside a string.
+func (d *Declaration) cutExpression() bool {
+	cut := func(n *node) bool {
+		return n != nil && n.kind == scalarNode && !n.quoted && strings.Count(n.text, `"`)%2 == 1
+	}
+	return cut(d.values["where"]) ||
+		slices.ContainsFunc(d.kind.Traits().Expressions, func(e Expression) bool { return cut(d.values[e.Key]) })
+}
+
 // misspelt reports whether an unknown field of the rule was probably meant to be this key.
-func (p fileParser) misspelt(r *ruleDecl, key string) bool {
-	for _, f := range r.keys {
-		if _, known := ruleKeys[f.name]; !known && f.name != r.kind.String() && near(f.name, key) {
-			return true
-		}
-	}
-	return false
+func (p fileParser) misspelt(d *Declaration, key string) bool {
+	return slices.ContainsFunc(d.keys, func(f field) bool {
+		return !p.kinds.hasKey(f.name) && f.name != d.kind.Word() && near(f.name, key)
+	})
 }
 
-func (p fileParser) ruleValues(r *ruleDecl, values map[string]*node) {
-	switch r.kind {
-	case Copy:
-		r.pairs = p.pairs(values["copy"], "copy")
-		r.source = p.word(values["from"], "from")
-		r.target = p.word(values["to"], "to")
-		if n := values["if_missing"]; n != nil {
-			r.ifMissing = p.constants(n, "if_missing", true)
-		}
-	case Mirror:
-		r.source = p.word(values["mirror"], "mirror")
-		r.target = p.word(values["as"], "as")
-		if n := values["attributes"]; n != nil {
-			r.pairs = p.pairs(n, "attributes")
-		}
-		if n := values["set"]; n != nil {
-			r.set = p.constants(n, "set", true)
-		}
-	case Count, Sum:
-		p.aggregate(r, values)
+// expression reads an expression: a text, or a bare true, false or number.
+func (p fileParser) expression(n *node, what string) Word {
+	if n == nil {
+		return Word{}
 	}
-	if n := values["where"]; n != nil {
-		r.where = p.expression(n, "where")
-	}
-	if n := values["by"]; n != nil {
-		r.hasBy = true
-		p.by(n, r)
-	}
-}
-
-func (p fileParser) aggregate(r *ruleDecl, values map[string]*node) {
-	if r.kind == Count {
-		r.source = p.word(values["count"], "count")
-	} else {
-		r.sum = p.expression(values["sum"], "sum")
-		r.source = p.word(values["of"], "of")
-	}
-	if as := p.word(values["as"], "as"); as.given() {
-		dot := strings.IndexByte(as.text, '.')
-		if dot < 1 || dot == len(as.text)-1 {
-			p.add(as.place, "rule.as", "write an entity and an attribute, as in `as: Group.memberCount`",
-				"%q does not say which attribute of which entity shows the %s", as.text, r.kind)
-		} else {
-			r.target = as.within(0, dot)
-			r.attribute = as.within(dot+1, len(as.text)-dot-1)
-		}
-	}
-	if n := values["write_shards"]; n != nil && n.kind != badNode {
-		shards, err := strconv.Atoi(n.text)
-		if n.kind != scalarNode || err != nil || shards < 1 || shards > WriteShardsMax {
-			p.add(n.place, "rule.write_shards", "1 is right unless hundreds of items a second change one aggregate",
-				"write_shards must be a whole number from 1 to %d", WriteShardsMax)
-			return
-		}
-		r.writeShards = shards
-	}
-}
-
-// expression reads where or sum: a text, or a bare true, false or number.
-func (p fileParser) expression(n *node, what string) word {
 	if n.kind == mappingNode || n.kind == listNode {
 		p.add(n.place, "yaml.flow", "put the whole expression in single quotes", "to YAML, this is %s, not an expression", n.describe())
-		return word{place: n.place}
+		return Word{place: n.place}
 	}
 	w := p.word(n, what)
-	if w.given() {
+	if w.Given() {
 		w.text = n.text // as it is: places count from its beginning
 	}
 	return w
 }
 
 // pairs reads "a as b", "a", or a list of these.
-func (p fileParser) pairs(n *node, what string) []pair {
-	var ps []pair
+func (p fileParser) pairs(n *node, what string) []written {
+	var ps []written
 	if n.kind == listNode && len(n.items) == 0 {
 		p.add(n.place, "yaml.shape", "", "%s is an empty list", what)
 	}
@@ -268,10 +167,10 @@ func (p fileParser) pairs(n *node, what string) []pair {
 		fields := strings.Fields(w.text)
 		switch {
 		case len(fields) == 1:
-			ps = append(ps, pair{w, w})
+			ps = append(ps, written{as: w, from: w})
 		case len(fields) == 3 && fields[1] == "as":
 			at := strings.LastIndex(w.text, fields[2])
-			ps = append(ps, pair{w.within(0, len(fields[0])), w.within(at, len(fields[2]))})
+			ps = append(ps, written{as: w.within(at, len(fields[2])), from: w.within(0, len(fields[0]))})
 		default:
 			p.add(w.place, "rule.pair", "write `name as userName`; several go into a list: [name as userName, avatar]",
 				"%q is neither an attribute nor `one as another`", w.text)
@@ -281,16 +180,18 @@ func (p fileParser) pairs(n *node, what string) []pair {
 }
 
 // by reads a name, a list of names, or a mapping {theirs: ours}.
-func (p fileParser) by(n *node, r *ruleDecl) {
+func (p fileParser) by(n *node) []joinPair {
+	var pairs []joinPair
 	if n.kind != mappingNode {
 		for _, w := range p.words(n, "by") {
-			r.by = append(r.by, joinPair{w, w})
+			pairs = append(pairs, joinPair{w, w})
 		}
-		return
+		return pairs
 	}
 	for _, f := range n.fields {
-		if ours := p.word(f.value, "by"); ours.given() {
-			r.by = append(r.by, joinPair{word{place: f.place, text: f.name}, ours})
+		if ours := p.word(f.value, "by"); ours.Given() {
+			pairs = append(pairs, joinPair{Word{place: f.place, text: f.name}, ours})
 		}
 	}
+	return pairs
 }

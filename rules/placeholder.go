@@ -111,12 +111,12 @@ func yamlText(text string) string {
 // uncertainPlaceholder is a $name or :name in a template: a placeholder, or a part of the key.
 type uncertainPlaceholder struct {
 	placeholder
-	template word
+	template Word
 }
 
 // refusePlaceholders reports a template that has placeholders of other tools, and returns
 // true. It keeps each $name and :name for later.
-func (c *checker) refusePlaceholders(e *checkedEntity, w word) bool {
+func (c *checker) refusePlaceholders(e *checkedEntity, w Word) bool {
 	if c.former {
 		return false
 	}
@@ -149,7 +149,7 @@ func (e *checkedEntity) hasVariable() bool {
 	return false
 }
 
-func dropTemplate(uncertain []uncertainPlaceholder, w word) []uncertainPlaceholder {
+func dropTemplate(uncertain []uncertainPlaceholder, w Word) []uncertainPlaceholder {
 	var kept []uncertainPlaceholder
 	for _, s := range uncertain {
 		if s.template.node != w.node {
@@ -160,7 +160,7 @@ func dropTemplate(uncertain []uncertainPlaceholder, w word) []uncertainPlacehold
 }
 
 // reportPlaceholders reports a template's placeholders as one problem, at the first of them.
-func (c *checker) reportPlaceholders(w word, found []placeholder) {
+func (c *checker) reportPlaceholders(w Word, found []placeholder) {
 	first, all := found[0], false
 	for _, p := range found {
 		all = all || !p.certain

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/rules/expr"
 )
 
@@ -20,11 +19,15 @@ type Set struct {
 	file     string
 	text     string
 	warnings []Problem
+	given    []Kind
 	kinds    *keyKinds
 }
 
 // Text is the file that the set was loaded from.
 func (s *Set) Text() string { return s.text }
+
+// Kinds are those that the set was loaded with.
+func (s *Set) Kinds() []Kind { return s.given }
 
 // RulesOf names the rules that read or write items of an entity, in the order of the file.
 func (s *Set) RulesOf(e *Entity) []string {
@@ -65,12 +68,13 @@ type Entity struct {
 	Unique string   // variable or attribute by which others find it; "" if none
 	Equals []Equals // the attributes that tell it from others of the same key shape, the type attribute among them
 
-	// What the rules do with items of this entity.
-	Sources  []*Rule // count, sum and mirror rules that read it
-	Displays []*Rule // count and sum rules that write an attribute on it
-	Mirrors  []*Rule // mirror rules that write whole items of it
-	Parents  []*Rule // copy rules that read it
-	Children []*Rule // copy rules that write attributes on it
+	// What the rules do with items of this entity. A rule with a parent stands under
+	// Parents and Children, any other one under Sources and under Displays or Makers.
+	Sources  []*Rule // read it, and join from it to their target
+	Displays []*Rule // write an attribute on it that they work out
+	Makers   []*Rule // make its items whole
+	Parents  []*Rule // read it; their targets name it
+	Children []*Rule // write attributes on it that they take from the parent that it names
 	Located  bool    // some rule finds it by Unique
 
 	shape                 shape
@@ -84,47 +88,34 @@ type Equals struct {
 	Value     change.Value // S, N or BOOL
 }
 
-// Kind is what a rule derives.
-type Kind uint8
-
-// The kinds of rules.
-const (
-	Copy Kind = iota + 1
-	Mirror
-	Count
-	Sum
-)
-
-// Rule is one compiled derivation. Which fields are set depends on Kind.
+// Rule is one compiled derivation.
 type Rule struct {
 	Name        string
 	Kind        Kind
-	Source      *Entity  // copy: the parent; else what is counted, summed or mirrored
-	Target      *Entity  // copy: the child; count, sum: what displays it; mirror: the items written
+	Form        Form     // what the kind adds; its package has an accessor with the type
+	Source      *Entity  // what it reads
+	Target      *Entity  // what it writes, or writes on
 	Fingerprint string   // of all that the rule means (entities' keys included), but for its name
 	Level       int      // 0 if it reads nothing that another rule writes, else one more than the highest of those
-	Reads       []string // attributes of Source, beside its key, on which the effect depends (copy: the copied attributes); sorted
+	Reads       []string // attributes of Source, beside its key, on which the effect depends; sorted
+	JoinReads   []string // with a parent: attributes of Target (the child), beside its key, that name the parent; sorted
 	Writes      []string // attributes of Target that the rule writes, the stamp aside; in the file's order
 
-	WriteShards int  // count, sum: number of write suffixes, at least 1
-	ByUnique    bool // count, sum: the target is known by its Unique value alone
+	Attributes []Attribute // what each of Writes is made from
 
-	Injective bool // mirror: a target's key determines its source's key
+	ByUnique   bool // the target is known by its Unique value alone
+	Injective  bool // of a rule that makes items: a target's key determines its source's key
+	Collection bool // of a rule with a parent: the children live in a collection that the parent's key gives
 
-	Copies     []CopiedAttribute // copy
-	JoinReads  []string          // copy: attributes of Target (the child), beside its key, that name the parent; sorted
-	Collection bool              // copy: the children live in a collection that the parent's key gives
-
-	join   join
-	where  *expr.Program // nil: all
-	amount *expr.Program // sum
-	sets   []mirrored    // mirror
+	join        join
+	where       *expr.Program   // nil: all
+	expressions []*expr.Program // as Traits.Expressions lists them
 }
 
-// CopiedAttribute is one attribute of a copy rule.
-type CopiedAttribute struct {
-	From, As  string
-	IfMissing change.Value // absent unless the rule says if_missing
+// Attribute is one attribute that a rule writes. One that the rule works out has neither From nor Constant.
+type Attribute struct {
+	As, From string
+	Constant change.Value // absent: from the source
 }
 
 // Match is an item seen as one of its entity: the entity and the variables parsed from the item's key.
@@ -141,18 +132,6 @@ type ItemError struct {
 }
 
 func (e *ItemError) Error() string { return e.Reason }
-
-// Contribution is what one source item adds to one aggregate.
-type Contribution struct {
-	Group  string // names the aggregate within its rule: the target's Key.String(), or its Unique value where the rule is ByUnique
-	Amount decimal.Decimal
-}
-
-// MirrorItem is the content of one mirror item.
-type MirrorItem struct {
-	Key        change.Key
-	Attributes map[string]change.Value // to be set; an attribute of Rule.Writes that is not here is to be removed
-}
 
 // UniqueInKey reports whether Unique is a variable of the entity's key, so that it never changes.
 func (e *Entity) UniqueInKey() bool { return e.unique.isVariable() }

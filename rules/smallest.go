@@ -5,11 +5,12 @@ const (
 	smallestEntities = `entities:
   Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
   Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }`
-	smallestRules = `rules:
-  comment-count: { count: Comment, as: Post.commentCount }`
-	smallestFile = `version: 1
-table: { keys: [pk, sk] }
-` + smallestEntities + "\n" + smallestRules
 
 	smallestFileHint = "this is a whole rule file:"
 )
+
+func (l kindList) smallestRules() string { return "rules:\n  " + l.example() }
+
+func (l kindList) smallestFile() string {
+	return "version: 1\ntable: { keys: [pk, sk] }\n" + smallestEntities + "\n" + l.smallestRules()
+}

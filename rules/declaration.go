@@ -1,0 +1,143 @@
+package rules
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// Declaration is one rule of a file, as its kind reads and checks it. What a
+// method reports or finds missing it returns as nothing.
+type Declaration struct {
+	Own any // what the kind read of keys that no other kind has; nil if nothing
+
+	parser fileParser
+	name   Word
+	kind   Kind
+	at     place // of the key that gives the kind
+	keys   []field
+	values map[string]*node
+
+	source, target Word // entities
+	writes         []written
+	by             []joinPair
+	hasBy          bool
+	where          Word
+	expressions    []Word // as Traits.Expressions lists them
+}
+
+// written is an attribute that a rule writes, and what it is made from.
+type written struct {
+	as, from Word // from is not given for a constant, and for what the rule works out
+	constant change.Value
+}
+
+// joinPair is one pair of `by`: the other side's name and ours.
+type joinPair struct{ theirs, ours Word }
+
+// Constant is an attribute with its value, as a rule file says it.
+type Constant struct {
+	Name  Word
+	Value change.Value
+}
+
+// Text returns the word.
+func (w Word) Text() string { return w.text }
+
+// Given reports whether the file has the word.
+func (w Word) Given() bool { return w.text != "" }
+
+// Report adds a problem at a word of the file.
+func (d *Declaration) Report(at Word, code, hint, message string, args ...any) {
+	d.parser.add(at.place, code, hint, message, args...)
+}
+
+// ReportUnknown adds a problem at a word of the file that is none of the known ones.
+func (d *Declaration) ReportUnknown(at Word, code string, known []string, message string, args ...any) {
+	d.Report(at, code, didYouMean(at.text, known), message, args...)
+}
+
+// Text reads a text.
+func (d *Declaration) Text(key string) Word {
+	if n := d.values[key]; n != nil {
+		return d.parser.word(n, key)
+	}
+	return Word{}
+}
+
+// ReadSource reads the name of the entity that the rule reads.
+func (d *Declaration) ReadSource(key string) { d.source = d.Text(key) }
+
+// ReadTarget reads the name of the entity that the rule writes.
+func (d *Declaration) ReadTarget(key string) { d.target = d.Text(key) }
+
+// ReadDisplay reads an entity and its one attribute that the rule writes.
+func (d *Declaration) ReadDisplay(key, hint string) {
+	as := d.Text(key)
+	if !as.Given() {
+		return
+	}
+	dot := strings.IndexByte(as.text, '.')
+	if dot < 1 || dot == len(as.text)-1 {
+		d.Report(as, "rule."+key, hint, "%q does not say which attribute of which entity shows the %s", as.text, d.kind.Word())
+		return
+	}
+	d.target = as.within(0, dot)
+	d.writes = append(d.writes, written{as: as.within(dot+1, len(as.text)-dot-1)})
+}
+
+// ReadPairs reads attributes that the rule hands on: "a as b", "a", or a list of these.
+func (d *Declaration) ReadPairs(key string) {
+	if n := d.values[key]; n != nil {
+		d.writes = append(d.writes, d.parser.pairs(n, key)...)
+	}
+}
+
+// ReadConstants reads attributes that the rule sets to constants.
+func (d *Declaration) ReadConstants(key string) {
+	for _, c := range d.Constants(key) {
+		d.writes = append(d.writes, written{as: c.Name, constant: c.Value})
+	}
+}
+
+// Constants reads a mapping from attributes to constants.
+func (d *Declaration) Constants(key string) []Constant {
+	if n := d.values[key]; n != nil {
+		return d.parser.constants(n, key, true)
+	}
+	return nil
+}
+
+// Whole reads a whole number from 1 to most. It is 1 where the file does not say it.
+func (d *Declaration) Whole(key string, most int, hint string) int {
+	n := d.values[key]
+	if n == nil || n.kind == badNode {
+		return 1
+	}
+	number, err := strconv.Atoi(n.text)
+	if n.kind != scalarNode || err != nil || number < 1 || number > most {
+		d.parser.add(n.place, "rule."+key, hint, "%s must be a whole number from 1 to %d", key, most)
+		return 1
+	}
+	return number
+}
+
+// Writes lists the names of the attributes that the file says the rule writes.
+func (d *Declaration) Writes() []string {
+	names := make([]string, len(d.writes))
+	for i, w := range d.writes {
+		names[i] = w.as.text
+	}
+	return names
+}
+
+// placeOf is the place of the rule's key, or of the rule's name where it has no such key.
+func (d *Declaration) placeOf(key string) place {
+	for _, f := range d.keys {
+		if f.name == key {
+			return f.place
+		}
+	}
+	return d.name.place
+}
