@@ -44,13 +44,15 @@ func newBench(t testing.TB, text string, change ...func(*HandlerConfig)) *bench 
 	p := &police{TB: t, sim: b.sim}
 	p.createTable("app", "pk", "sk")
 	b.put("GROUP#g", "METADATA")
-	set, err := rules.Load("dynamill.yaml", []byte(text))
+	set, err := rules.Load("dynamill.yaml", []byte(text), projections.Kinds)
 	b.must(err)
 	engine, err := projections.Open(t.Context(), projections.Config{Client: b.sim, Table: "app", Rules: set})
 	b.must(err)
 	b.must(engine.Seed(t.Context(), nil))
 	cfg := HandlerConfig{Tables: b.sim, Table: "app", Logger: slog.New(slog.NewJSONHandler(&b.log, nil)), Metrics: &b.metrics}
-	cfg.ReadRules = func(context.Context) (*rules.Set, error) { return rules.Load("dynamill.yaml", []byte(b.text)) }
+	cfg.ReadRules = func(context.Context) (*rules.Set, error) {
+		return rules.Load("dynamill.yaml", []byte(b.text), projections.Kinds)
+	}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -225,7 +227,7 @@ func TestNewerRulesAreTakenUp(t *testing.T) {
 	first, err := b.f.ready(t.Context())
 	b.must(err)
 	newer := groupRules + "  members: { count: Member, as: Group.members }\n"
-	set, err := rules.Load("dynamill.yaml", []byte(newer))
+	set, err := rules.Load("dynamill.yaml", []byte(newer), projections.Kinds)
 	b.must(err)
 	engine, err := projections.Open(t.Context(), projections.Config{Client: b.sim, Table: "app", Rules: set})
 	b.must(err)

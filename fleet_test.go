@@ -93,7 +93,9 @@ func (l *fleet) environment(ctx context.Context) *environment {
 	e := &environment{fleet: l}
 	cfg, text := l.config, l.rules
 	cfg.Tables, cfg.S3, cfg.Logger = line{e}, l.exports, slog.New(slog.DiscardHandler)
-	cfg.ReadRules = func(context.Context) (*rules.Set, error) { return rules.Load("dynamill.yaml", []byte(text)) }
+	cfg.ReadRules = func(context.Context) (*rules.Set, error) {
+		return rules.Load("dynamill.yaml", []byte(text), projections.Kinds)
+	}
 	if err := cfg.complete(); err != nil {
 		l.Fatal(err)
 	}

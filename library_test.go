@@ -57,7 +57,7 @@ func TestAProgramRenamesAParentWithManyChildren(t *testing.T) {
 
 func loaded(t *testing.T, file string) *rules.Set {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(file))
+	set, err := rules.Load("dynamill.yaml", []byte(file), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

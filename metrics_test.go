@@ -67,7 +67,7 @@ func TestEachLineSaysWhatWasDoneSinceTheLast(t *testing.T) {
 
 // What alarms and dashboard of a template look at, the function must write.
 func TestTemplatesLookAtTheFunctionsMetrics(t *testing.T) {
-	set, err := rules.Load("dynamill.yaml", []byte(groupRules))
+	set, err := rules.Load("dynamill.yaml", []byte(groupRules), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,7 +168,7 @@ entities:
   Badge: { key: { pk: "USER#${userId}", sk: "BADGE" } }
 rules:
   badge: { mirror: Order, as: Badge, attributes: [note] }
-`))
+`), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestTheRoleOfATemplateSuffices(t *testing.T) {
 	used := map[string]bool{}
 	all := []*examples.Example{rivals(t)}
 	for _, name := range examples.Names() {
-		example, err := examples.Load(name)
+		example, err := examples.Load(name, projections.Kinds)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ import (
 func TestTheRoleOfAReplaySuffices(t *testing.T) {
 	used := map[string]bool{}
 	for i, text := range []string{clubRules, otherClubRules} {
-		set, err := rules.Load("dynamill.yaml", []byte(text))
+		set, err := rules.Load("dynamill.yaml", []byte(text), projections.Kinds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,11 +76,11 @@ func TestTheRoleOfAReplaySuffices(t *testing.T) {
 // template allows that was told of them: here a mirror item that is written again
 // while a replay cleans up after the rule that made it.
 func TestTheRoleAllowsToTakeBackWhatFormerRulesWrote(t *testing.T) {
-	former, err := rules.Load("former.yaml", []byte(clubRules))
+	former, err := rules.Load("former.yaml", []byte(clubRules), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := rules.Load("dynamill.yaml", []byte(otherClubRules))
+	set, err := rules.Load("dynamill.yaml", []byte(otherClubRules), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func (c *club) execute(input string) error {
 // drift is what differs from a computation from scratch.
 func (c *club) drift(text string) []oracle.Difference {
 	c.police.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(text))
+	set, err := rules.Load("dynamill.yaml", []byte(text), projections.Kinds)
 	if err != nil {
 		c.police.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestAnUnfinishedReplayIsGoneOnWithOrBegunAnew(t *testing.T) {
 // open opens an engine beside the fleet.
 func (c *club) open(cfg projections.Config, text string) {
 	c.police.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(text))
+	set, err := rules.Load("dynamill.yaml", []byte(text), projections.Kinds)
 	if err == nil {
 		cfg.Client, cfg.Table, cfg.Rules = c.police.sim, "app", set
 		_, err = projections.Open(c.police.Context(), cfg)

@@ -96,14 +96,14 @@ func Names() []string {
 	return found
 }
 
-// Load reads an example by its name.
-func Load(name string) (*Example, error) {
+// Load reads an example by its name. The kinds are those that its rules may have.
+func Load(name string, kinds []rules.Kind) (*Example, error) {
 	ex := &Example{Name: name}
 	var err error
 	if ex.Rules, err = files.ReadFile(name + "/dynamill.yaml"); err != nil {
 		return nil, fmt.Errorf("there is no example %q; there are: %s", name, strings.Join(Names(), ", "))
 	}
-	if ex.Set, err = rules.Load("examples/"+name+"/dynamill.yaml", ex.Rules); err != nil {
+	if ex.Set, err = rules.Load("examples/"+name+"/dynamill.yaml", ex.Rules, kinds); err != nil {
 		return nil, err
 	}
 	if ex.Items, err = loadItems(name + "/items.json"); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/dynamill/dynamill/examples"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/workbench"
+	"github.com/dynamill/dynamill/projections"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -34,7 +35,7 @@ func TestExamples(t *testing.T) {
 }
 
 func play(t *testing.T, name string) {
-	ex, err := examples.Load(name)
+	ex, err := examples.Load(name, projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func descriptor(t *testing.T, v change.Value) any {
 }
 
 func TestLoadNamesTheExamplesThereAre(t *testing.T) {
-	_, err := examples.Load("blgo")
+	_, err := examples.Load("blgo", projections.Kinds)
 	if err == nil || !strings.Contains(err.Error(), "blog, groups, likes") {
 		t.Errorf("got %v, want the names of the examples", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -79,7 +80,7 @@ func (*matcher) RederiveRecords(context.Context, []change.Record) error { return
 
 func loadRules(b testing.TB, text string) *rules.Set {
 	b.Helper()
-	set, err := rules.Load("bench.yaml", []byte(text))
+	set, err := rules.Load("bench.yaml", []byte(text), projections.Kinds)
 	if err != nil {
 		b.Fatal(err)
 	}

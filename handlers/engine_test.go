@@ -75,7 +75,7 @@ func newLambdaWorld(t *testing.T) *lambdaWorld {
 	})
 	w.must(err)
 	w.arn = *out.TableDescription.LatestStreamArn
-	w.set, err = rules.Load("dynamill.yaml", []byte(groupRules))
+	w.set, err = rules.Load("dynamill.yaml", []byte(groupRules), projections.Kinds)
 	w.must(err)
 	engine, err := projections.Open(t.Context(), projections.Config{Client: w.sim, Table: "app", Rules: w.set})
 	w.must(err)

@@ -5,6 +5,7 @@ import (
 	"log"
 
 	"github.com/dynamill/dynamill/infra"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -17,7 +18,7 @@ entities:
   Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
 rules:
   comment-count: { count: Comment, as: Post.commentCount }
-`))
+`), projections.Kinds)
 	if err != nil {
 		log.Fatal(err)
 	}

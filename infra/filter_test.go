@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/infra/internal/pattern"
 	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -27,7 +28,7 @@ type fataler interface {
 
 func load(t testing.TB, src string) *rules.Set {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(src))
+	set, err := rules.Load("dynamill.yaml", []byte(src), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +238,7 @@ func TestNoRecordThatARuleReadsIsDropped(t *testing.T) {
 	filtered, dropped := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		p := population.Draw(r)
+		p := population.Draw(r, projections.Kinds)
 		f := filterOf(t, p.Set)
 		if len(f) > 0 {
 			filtered++

@@ -24,15 +24,15 @@ func statements(set *rules.Set, o Options) []statement {
 		all = slices.Concat(all, o.Former.Rules)
 	}
 	has := func(test func(*rules.Rule) bool) bool { return slices.ContainsFunc(all, test) }
-	mirrors := has(func(r *rules.Rule) bool { return r.Kind == rules.Mirror })
-	copies := has(func(r *rules.Rule) bool { return r.Kind == rules.Copy })
+	mirrors := has(func(r *rules.Rule) bool { return r.MakesItems() })
+	copies := has(func(r *rules.Rule) bool { return r.HasParent() })
 	table := []string{"dynamodb:DescribeTable", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
 	why := "What the rules read and write in your table."
 	if mirrors || copies {
 		table = append(table, "dynamodb:ConditionCheckItem")
 		why += " ConditionCheckItem is for mirror and copy rules."
 	}
-	if has(func(r *rules.Rule) bool { return r.Kind == rules.Copy && r.Collection }) {
+	if has(func(r *rules.Rule) bool { return r.HasParent() && r.Collection }) {
 		table = append(table, "dynamodb:Query")
 		why += " Query finds the children of copy rules that lie in their parent's collection."
 	}

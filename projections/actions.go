@@ -125,7 +125,7 @@ func (e *Engine) locatorWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteIte
 // sumWrite adds to one accumulator: that of a suffix, or so many after it. The count of
 // operations tells a later sum from an earlier one.
 func (e *Engine) sumWrite(s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
-	suffix %= s.Group.Rule.WriteShards
+	suffix %= s.Group.Rule.Suffixes()
 	if shift > 0 {
 		suffix = (suffix + shift) % s.Group.Suffixes
 	}

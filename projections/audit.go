@@ -13,6 +13,8 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
+	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -92,7 +94,7 @@ func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) 
 		return nil, err
 	}
 	showing := func(b *plan.Binding) bool {
-		sums := b.Rule.Kind == rules.Count || b.Rule.Kind == rules.Sum
+		sums := aggregates.Is(b.Rule)
 		return sums && b.Live.Load() && cursor.phase == phaseShow && cursor.isFor(b.Rule)
 	}
 	for _, r := range a.planner.Set.Rules {
@@ -240,7 +242,7 @@ func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
 
 // entryUnits are about the write units that moving one effect takes: the entry's, and those of what it goes to.
 func entryUnits(id string, p *plan.Planner) float64 {
-	if b := p.ByID(id); b != nil && b.Rule.Kind == rules.Mirror {
+	if b := p.ByID(id); b != nil && mirrors.Is(b.Rule) {
 		return transactionUnitsMin // the mirror item itself is counted where it is missing
 	}
 	return 2 * transactionUnitsMin

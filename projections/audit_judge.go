@@ -9,8 +9,9 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
+	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
-	"github.com/dynamill/dynamill/rules"
 )
 
 func (s *auditRead) judge(sus drift.Suspect) drift.Reading {
@@ -182,10 +183,10 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 		Suspect: sus, Concerns: []string{drift.KeyToken(sus.Item), audit.MirrorToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
 	}
 	var states []change.Value
-	var mirrors []audit.MirrorSide
+	var sides []audit.MirrorSide
 	sources := s.sourcesOf(sus)
 	for _, r := range s.planner.Set.Rules {
-		if r.Kind == rules.Mirror && r.Target.HasKey(sus.Item) {
+		if mirrors.Is(r) && r.Target.HasKey(sus.Item) {
 			states = append(states, ruleValue(s.planner.Of(r), target))
 		}
 	}
@@ -200,7 +201,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 				break
 			}
 		}
-		mirrors = append(mirrors, side)
+		sides = append(sides, side)
 	}
 	for _, text := range sources {
 		source := change.ParseKey(text)
@@ -208,7 +209,7 @@ func (s *auditRead) judgeMirror(sus drift.Suspect) drift.Reading {
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(source))
 	}
 	reading.State = change.Digest(states...)
-	reading.Findings = s.auditor.CompareMirror(sus.Item, target, mirrors)
+	reading.Findings = s.auditor.CompareMirror(sus.Item, target, sides)
 	return reading
 }
 
@@ -227,10 +228,10 @@ func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
 	child := s.items[sus.Item]
 	reading := drift.Reading{Suspect: sus, Concerns: []string{drift.KeyToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}}}
 	parentKey, refers, readable := s.reference(sus)
-	want := make([]change.Value, len(b.Rule.Copies))
+	want := make([]change.Value, len(b.Rule.Attributes))
 	if refers {
 		parent := s.parentItem(b, parentKey, s.items)
-		want = b.Rule.Copied(image(parent))
+		want = copies.Of(b.Rule).Given(image(parent))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(parentKey))
 		reading.Suspect.Group = parentKey.String()
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
+	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // judgeParked compares what is parked of an (item, rule) with what the item asks for.
@@ -28,13 +29,13 @@ func (s *auditRead) judgeParked(sus drift.Suspect) drift.Reading {
 // parkingAsked is the code under which an item that was read has to be parked; "" for none.
 func (s *auditRead) parkingAsked(sus drift.Suspect) string {
 	b := s.planner.ByID(sus.Rule)
-	if b != nil && b.Rule.Kind == rules.Mirror && b.Rule.Target.HasKey(sus.Item) {
+	if b != nil && mirrors.Is(b.Rule) && b.Rule.Target.HasKey(sus.Item) {
 		if s.askedFor(b, sus) && plan.PlaceOf(b, sus.Item, image(s.items[sus.Item])) == plan.PlaceOccupied {
 			return plan.OccupiedCode
 		}
 		return ""
 	}
-	if b == nil || b.Rule.Kind != rules.Copy {
+	if b == nil || !copies.Is(b.Rule) {
 		if f := s.planner.EffectsOf(sus.Item, image(s.items[sus.Item]))[sus.Rule]; f.Kind == plan.Parked {
 			return f.Parked.Code
 		}
@@ -77,7 +78,7 @@ func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) 
 	}}}
 	child := s.childOf(r.Suspect)
 	switch {
-	case child.Binding == nil || child.Rule.Kind != rules.Copy:
+	case child.Binding == nil || !copies.Is(child.Rule):
 		ent, err := s.readEntry(s.rows[entryKey(r.Suspect.Item)])
 		if err != nil || ent != nil && ent.Effects[r.Suspect.Rule].Kind == plan.Parked {
 			return false, err // the entry comes first

@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -127,7 +128,7 @@ func (s *auditRead) rowsOf(sus drift.Suspect) []stateKey {
 		return []stateKey{{tasksPartition, sus.Group}}
 	case drift.Parked:
 		keys := []stateKey{parkedKey(parkedID(sus.Rule, sus.Item)), entryKey(sus.Item)}
-		if b != nil && b.Rule.Kind == rules.Mirror {
+		if b != nil && mirrors.Is(b.Rule) {
 			keys = append(keys, s.claimsOf(sus.Item)...)
 		}
 		return keys
@@ -179,7 +180,7 @@ func (s *auditRead) itemsOf(sus drift.Suspect) []change.Key {
 func (s *auditRead) mirrorRules(target change.Key) []*plan.Binding {
 	var all []*plan.Binding
 	for _, r := range s.planner.Set.Rules {
-		if b := s.planner.Of(r); r.Kind == rules.Mirror && r.Target.HasKey(target) && s.auditor.Judges(b.ID) {
+		if b := s.planner.Of(r); mirrors.Is(r) && r.Target.HasKey(target) && s.auditor.Judges(b.ID) {
 			all = append(all, b)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -142,7 +143,7 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known 
 	if item == nil || !ok || m.Entity != b.Rule.Target {
 		return reading
 	}
-	group, has, err := b.Rule.GroupOf(&m, item)
+	group, has, err := aggregates.Of(b.Rule).GroupOf(&m, item)
 	shower := s.shower(b, sus, t)
 	reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.changes, 10)), ruleValue(b, item), change.String(group), change.String(shower.String()))
 	switch {

@@ -8,6 +8,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -268,7 +269,7 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *plan.Fill, ch
 	if at == "" {
 		at = plan.VersionAt(id.Epoch, change.Position{})
 	}
-	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.Rederived(1), values: id.Rule.Copied(parent)}
+	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.Rederived(1), values: copies.Of(id.Rule).Given(parent)}
 	context := plan.StampContext(w.incarnation, id.Key, f.Parent.String())
 	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
 		if digest := plan.DigestValues(id.Rule, pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {

@@ -99,7 +99,7 @@ func compareRule(r *rules.Rule, m matched, known map[string]row, compiled map[st
 		if name := textOf(item["name"]); name != r.Name {
 			c.What, c.FormerName = RuleRenamed, name
 		}
-		if r.WriteShards > c.Shards {
+		if r.Suffixes() > c.Shards {
 			c.What = RuleSpread
 		}
 		return c

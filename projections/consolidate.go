@@ -26,7 +26,7 @@ func (e *Engine) consolidate(ctx context.Context, g plan.GroupRef, suffix int) e
 		return err
 	}
 	total := addUp(g, rows)
-	into := accumulatorKey(g, suffix%g.Rule.WriteShards)
+	into := accumulatorKey(g, suffix%g.Rule.Suffixes())
 	var items []ddb.TransactWriteItem
 	for _, key := range keys {
 		value := decimal.New(0)

@@ -79,7 +79,7 @@ func drawnRules(rnd *rand.Rand) string {
 		d.sums()
 		d.copies()
 		file := d.b.String()
-		if _, err := rules.Load("dynamill.yaml", []byte(file)); err == nil {
+		if _, err := rules.Load("dynamill.yaml", []byte(file), Kinds); err == nil {
 			return file
 		}
 	}

@@ -88,7 +88,7 @@ func (rd *reader) compileRegistered(ctx context.Context, known map[string]row, i
 	}
 	sets := map[stateKey]*rules.Set{}
 	for key, r := range rows {
-		set, err := rules.LoadFormer("former rules", []byte(textOf(r["text"])))
+		set, err := rules.LoadFormer("former rules", []byte(textOf(r["text"])), Kinds)
 		if err == nil {
 			err = rd.checkKinds(set)
 		}

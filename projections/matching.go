@@ -81,7 +81,7 @@ func (m matched) refusal(stateTable string, known map[string]row) *RulesChangedE
 // spread are the rules with more write suffixes than ever before.
 func (m matched) spread(set *rules.Set, known map[string]row) (more []*rules.Rule) {
 	for _, r := range set.Rules {
-		if item := known[m.ids[r]]; item != nil && int64(r.WriteShards) > numberOf(item["writeShardsMax"]) {
+		if item := known[m.ids[r]]; item != nil && int64(r.Suffixes()) > numberOf(item["writeShardsMax"]) {
 			more = append(more, r)
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
+	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // A rule may ask for a value on an item that does not exist: a comment whose post was deleted, or a
@@ -96,7 +97,7 @@ func (p *pointers) remove(source change.Key) {
 func newMissing(bindings *plan.Bindings) map[*plan.Binding]*missingTargets {
 	all := map[*plan.Binding]*missingTargets{}
 	for _, r := range bindings.Set.Rules {
-		if r.Kind != rules.Mirror {
+		if !mirrors.Is(r) {
 			b := bindings.Of(r)
 			all[b] = &missingTargets{rule: b, most: targetsHeld(len(bindings.Set.Rules)), held: map[string]*pointers{}}
 		}
@@ -218,7 +219,7 @@ func (e *Engine) noteRollupTarget(g plan.GroupRef, t total, there bool) {
 		return
 	}
 	m.noteMissing(g.Group, func(p *pointers) {
-		if n, ok := t.value.Int64(); ok && g.Rule.Kind == rules.Count {
+		if n, ok := t.value.Int64(); ok && g.Rule.Kind == aggregates.Count {
 			p.known, p.counted = nil, n // a count is the number of its sources
 		} else if p.all() == 0 {
 			p.counted = 1 // of a sum at least one, until noteSources names them
@@ -229,7 +230,7 @@ func (e *Engine) noteRollupTarget(g plan.GroupRef, t total, there bool) {
 // noteSources names the sources of sums whose targets are missing, by the moves that were applied.
 func (w *work) noteSources(moves []*plan.Move) {
 	for _, m := range w.missing {
-		if m.rule.Rule.Kind != rules.Sum || m.count.Load() == 0 {
+		if m.rule.Rule.Kind != aggregates.Sum || m.count.Load() == 0 {
 			continue
 		}
 		for _, mv := range moves {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -136,7 +137,7 @@ func (rd *reader) existing(ctx context.Context, b *plan.Binding, targets []strin
 
 // targetEntity is the entity at whose items the sources of a rule point.
 func targetEntity(r *rules.Rule) *rules.Entity {
-	if r.Kind == rules.Copy {
+	if copies.Is(r) {
 		return r.Source
 	}
 	return r.Target

@@ -115,7 +115,7 @@ func (pw parentWrite) isBelow(v plan.Version) bool {
 func (e *Engine) copyWrite(pw parentWrite, child change.Key, seen change.Image, s plan.Stamp) *targetWrite {
 	t := onTarget(pw.b, "copying to "+child.String(), child)
 	t.stamp(s)
-	for i, copied := range pw.b.Rule.Copies {
+	for i, copied := range pw.b.Rule.Attributes {
 		t.put(copied.As, pw.values[i])
 	}
 	e.unmoved(t, seen)

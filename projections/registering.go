@@ -99,7 +99,7 @@ func (e *Engine) registerRules(ctx context.Context, set *rules.Set, m matched, s
 		items = append(items, e.ruleWrite(id, "state", textValue(stateRetiring)))
 	}
 	for _, r := range spread {
-		items = append(items, e.ruleWrite(m.ids[r], "writeShardsMax", numberValue(int64(r.WriteShards))))
+		items = append(items, e.ruleWrite(m.ids[r], "writeShardsMax", numberValue(int64(r.Suffixes()))))
 	}
 	items = append(items, e.freshWrites(set, m, known, formers)...)
 	err := e.transact(ctx, "registering new rules", nil, items[:min(len(items), plan.TransactActionsMax)])
@@ -136,8 +136,8 @@ func (e *Engine) freshWrites(set *rules.Set, m matched, known map[string]row, fo
 		item := stateKey{registryPartition, registryRule + id}.attributes()
 		item["name"], item["fingerprint"], item["state"] = textValue(r.Name), textValue(r.Fingerprint), textValue(stateSeeding)
 		item["epoch"], item["file"] = numberValue(int64(e.epoch+1)), textValue(textName(set.Text()))
-		if r.WriteShards > 0 {
-			item["writeShardsMax"] = numberValue(int64(r.WriteShards))
+		if r.Suffixes() > 0 {
+			item["writeShardsMax"] = numberValue(int64(r.Suffixes()))
 		}
 		if r.ByUnique {
 			if locators[r.Target.Name] == "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // checkRows refuses a registry in which another program has written what no engine
@@ -32,7 +32,7 @@ func (rd *reader) checkRows(table row, known map[string]row) error {
 			return rd.tornRegistry(row, "state", it)
 		case !isWhole(it["epoch"], 0, plan.EpochMax):
 			return rd.tornRegistry(row, "epoch", it)
-		case it["writeShardsMax"].Kind() != change.KindAbsent && !isWhole(it["writeShardsMax"], 0, rules.WriteShardsMax):
+		case it["writeShardsMax"].Kind() != change.KindAbsent && !isWhole(it["writeShardsMax"], 0, aggregates.WriteShardsMax):
 			return rd.tornRegistry(row, "writeShardsMax", it)
 		}
 	}

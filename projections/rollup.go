@@ -7,6 +7,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
+	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -29,7 +31,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	var due, moved []plan.GroupRef // moved: rules that are not live find their targets by locators that changed
 	var waiting []*plan.Rollup
 	for g, ru := range pl.Rollups.All() {
-		if g.Rule.Kind == rules.Mirror || g.Live.Load() {
+		if mirrors.Is(g.Rule) || g.Live.Load() {
 			due = append(due, g)
 			continue
 		}
@@ -59,7 +61,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 				return err
 			}
 		}
-		if g.Rule.Kind == rules.Mirror {
+		if mirrors.Is(g.Rule) {
 			return w.deriveTarget(ctx, g.Binding, change.ParseKey(g.Group), nil)
 		}
 		return w.show(ctx, g, totals[g], pl.Rollups.Of(g))
@@ -234,7 +236,7 @@ func (rd *reader) isTarget(g plan.GroupRef, target change.Key, standing change.I
 	if !ok || m.Entity != g.Rule.Target {
 		return false
 	}
-	group, has, err := g.Rule.GroupOf(&m, standing)
+	group, has, err := aggregates.Of(g.Rule).GroupOf(&m, standing)
 	return err == nil && has && group == g.Group
 }
 

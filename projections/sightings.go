@@ -73,7 +73,7 @@ func matchesOf(set *rules.Set, items, records plan.Seen) Matches {
 			em.Records = records.Matched[e.Index]
 		}
 		m.Items, m.Records = m.Items+em.Items, m.Records+em.Records
-		if len(e.Mirrors) == 0 { // the engine makes items of the others
+		if len(e.Makers) == 0 { // the engine makes items of the others
 			em.Rules = set.RulesOf(e)
 		}
 		m.Entities = append(m.Entities, em)

@@ -12,6 +12,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -159,7 +160,7 @@ func (e *Engine) workPiece(ctx context.Context, t task) error {
 	}
 	parent := image(e.parentItem(t.id.Binding, t.id.Key, items))
 	pw := parentWrite{
-		b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: t.id.Rule.Copied(parent), refill: t.refill,
+		b: t.id.Binding, parent: t.id.Key, version: t.at.Rederived(1), since: t.at, values: copies.Of(t.id.Rule).Given(parent), refill: t.refill,
 	}
 	referring, next, err := e.writeChildren(ctx, pw, t.cursor, e.fanOutMax)
 	if refusal(err) != "" {

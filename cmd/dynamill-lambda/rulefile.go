@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/dynamill/dynamill/internal/object"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -42,7 +43,7 @@ func (s *settings) loadRules(ctx context.Context, cfg aws.Config) (*rules.Set, e
 	if err != nil {
 		return nil, fmt.Errorf("reading the rules that DYNAMILL_RULES names, %s: %w", from, err)
 	}
-	return rules.Load(from, text)
+	return rules.Load(from, text, projections.Kinds)
 }
 
 // rulesOfTable is loadRules; some name of a table must come of it or of the variables.

@@ -118,7 +118,7 @@ func (w *world) must(err error) {
 // engine opens an engine beside the function, and seeds what is new.
 func (w *world) engine(text string) *projections.Engine {
 	w.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(text))
+	set, err := rules.Load("dynamill.yaml", []byte(text), projections.Kinds)
 	w.must(err)
 	engine, err := projections.Open(w.Context(), projections.Config{Client: w.client, Table: w.table, Rules: set})
 	w.must(err)

@@ -132,7 +132,7 @@ func (a *application) vandalise(it change.Item) error {
 	var derived []string
 	m, known := a.Population.Set.Identify(a.Key(it), it)
 	for name := range it {
-		written := known && slices.ContainsFunc(slices.Concat(m.Entity.Displays, m.Entity.Children, m.Entity.Mirrors),
+		written := known && slices.ContainsFunc(slices.Concat(m.Entity.Displays, m.Entity.Children, m.Entity.Makers),
 			func(r *rules.Rule) bool { return slices.Contains(r.Writes, name) })
 		if written || strings.HasPrefix(name, stampPrefix) {
 			derived = append(derived, name)
@@ -217,7 +217,7 @@ func (a *application) learn(set, now change.Item) {
 // isMade reports whether the item's key is one under which a rule makes items.
 func (a *application) isMade(it change.Item) bool {
 	return slices.ContainsFunc(a.Population.Set.Entities, func(e *rules.Entity) bool {
-		return len(e.Mirrors) > 0 && e.HasKey(a.Key(it))
+		return len(e.Makers) > 0 && e.HasKey(a.Key(it))
 	})
 }
 

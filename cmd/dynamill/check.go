@@ -138,44 +138,30 @@ func (a *app) printRules(summaries []ruleSummary) error {
 func summarize(rule *rules.Rule) ruleSummary {
 	s := ruleSummary{
 		Rule:   rule.Name,
-		Kind:   kindName(rule.Kind),
+		Kind:   rule.Kind.Word(),
 		Reads:  []attributeNames{{rule.Source.Name, notNil(rule.Reads)}},
 		Writes: attributeNames{rule.Target.Name, notNil(rule.Writes)},
 	}
-	switch rule.Kind {
-	case rules.Copy:
+	switch {
+	case rule.HasParent():
 		s.Reads = append(s.Reads, attributeNames{rule.Target.Name, notNil(rule.JoinReads)})
 		s.WriteUnits, s.Cost = 1, "1 WU per child and KB"
 		if !rule.Collection {
 			s.Cost += " + 1 WU per child that comes, goes or changes its parent"
 		}
-	case rules.Mirror:
+	case rule.MakesItems():
 		s.WriteUnits, s.Cost = 4, "2 + 2 WU per change"
 		if !rule.Injective {
 			s.WriteUnits, s.Cost = 6, "2 + 2 WU per change + 2 WU for its claim"
 		}
-	case rules.Count, rules.Sum:
-		s.WriteShards = rule.WriteShards
+	case rule.Displays():
+		s.WriteShards = rule.Suffixes()
 		s.WriteUnits, s.Cost = 2, "2 WU per change + roll-up once per batch and target"
-		if rule.WriteShards > 1 {
-			s.Cost += fmt.Sprintf(", %d write shards", rule.WriteShards)
+		if rule.Suffixes() > 1 {
+			s.Cost += fmt.Sprintf(", %d write shards", rule.Suffixes())
 		}
 	}
 	return s
-}
-
-func kindName(kind rules.Kind) string {
-	switch kind {
-	case rules.Copy:
-		return "copy"
-	case rules.Mirror:
-		return "mirror"
-	case rules.Count:
-		return "count"
-	case rules.Sum:
-		return "sum"
-	}
-	return fmt.Sprintf("kind %d", kind)
 }
 
 // notNil makes JSON say [] instead of null.

@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/projections"
 )
 
 const (
@@ -63,12 +64,12 @@ func TestKilledAndFrozenAtAnyMomentItComesOutTrue(t *testing.T) {
 	t.Parallel()
 	seed := fromEnvironment(t, "DYNAMILL_SEED", seedDefault)
 	soak := int(fromEnvironment(t, "DYNAMILL_SOAK", 0))
-	written := population.Written()
+	written := population.Written(projections.Kinds)
 	social := slices.IndexFunc(written, func(p *population.Population) bool { return p.Name == "social" })
 	populations := []*population.Population{written[social]}
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range drawnEach {
-		populations = append(populations, population.Draw(random))
+		populations = append(populations, population.Draw(random, projections.Kinds))
 	}
 	for i, p := range populations {
 		t.Run(fmt.Sprintf("%d %s", i, p.Name), func(t *testing.T) {

@@ -50,7 +50,7 @@ func (t *matchTally) count(item change.Item) {
 func (t *matchTally) unmet() []*rules.Entity {
 	var unmet []*rules.Entity
 	for _, e := range t.set.Entities {
-		if t.matched[e] == 0 && len(e.Mirrors) == 0 && len(t.set.RulesOf(e)) > 0 {
+		if t.matched[e] == 0 && len(e.Makers) == 0 && len(t.set.RulesOf(e)) > 0 {
 			unmet = append(unmet, e)
 		}
 	}

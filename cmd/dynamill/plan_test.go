@@ -50,7 +50,7 @@ func plannedTable(t *testing.T) *dynamosim.Sim {
 
 func loaded(t *testing.T, text string) *rules.Set {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(text))
+	set, err := rules.Load("dynamill.yaml", []byte(text), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

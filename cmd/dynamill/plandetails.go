@@ -36,7 +36,7 @@ func planDetails(r projections.RuleChange, set *rules.Set) []string {
 	case projections.RuleRenamed:
 		return []string{"means what it meant: nothing moves"}
 	case projections.RuleSpread:
-		return []string{fmt.Sprintf("write_shards: %d instead of %d: nothing moves", r.Rule.WriteShards, r.Shards)}
+		return []string{fmt.Sprintf("write_shards: %d instead of %d: nothing moves", r.Rule.Suffixes(), r.Shards)}
 	}
 	if !r.Live {
 		return []string{stillSeeded}
@@ -47,12 +47,12 @@ func planDetails(r projections.RuleChange, set *rules.Set) []string {
 // adds says what replaying a rule writes.
 func adds(r *rules.Rule) []string {
 	written := strings.Join(r.Writes, ", ")
-	switch r.Kind {
-	case rules.Copy:
+	switch {
+	case r.HasParent():
 		return []string{fmt.Sprintf("needs replay: writes %s on every %s, as it comes by", written, r.Target.Name)}
-	case rules.Mirror:
+	case r.MakesItems():
 		return []string{fmt.Sprintf("needs replay: writes %s items for %s, as they come by", r.Target.Name, r.Source.Name)}
-	case rules.Count, rules.Sum:
+	case r.Displays():
 		return []string{fmt.Sprintf("needs replay: reads every %s, then shows %s on every %s; what stands there is shown until then", r.Source.Name, written, r.Target.Name)}
 	}
 	return nil
@@ -60,8 +60,8 @@ func adds(r *rules.Rule) []string {
 
 // moves says what is taken back of a rule that means something else now, or is gone (next is nil).
 func moves(former, next *rules.Rule, set *rules.Set) []string {
-	if former.Kind == rules.Mirror {
-		if next != nil && next.Kind == rules.Mirror && sameItems(former.Target, next.Target) {
+	if former.MakesItems() {
+		if next != nil && next.MakesItems() && sameItems(former.Target, next.Target) {
 			lines := []string{fmt.Sprintf("rewrites the %s items in place, and deletes those that it does not ask for any more, with all that is on them%s", former.Target.Name, howManyUnknown)}
 			if gone := unclaimed(former, set); len(gone) > 0 {
 				lines = append(lines, fmt.Sprintf("takes %s off them", strings.Join(gone, ", ")))

@@ -136,10 +136,10 @@ func feeds(writer, reader *rules.Rule) bool {
 		return false
 	}
 	reads := func(of *rules.Entity, attributes []string) bool {
-		return sameItems(writer.Target, of) && (writer.Kind == rules.Mirror ||
+		return sameItems(writer.Target, of) && (writer.MakesItems() ||
 			slices.ContainsFunc(writer.Writes, func(name string) bool { return slices.Contains(attributes, name) }))
 	}
-	return reads(reader.Source, reader.Reads) || reader.Kind != rules.Mirror && reads(reader.Target, reader.JoinReads)
+	return reads(reader.Source, reader.Reads) || !reader.MakesItems() && reads(reader.Target, reader.JoinReads)
 }
 
 // exampleOf says one change in a line: where, and from what to what.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -23,7 +24,7 @@ func (o *options) load() (*rules.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rules.Load(shownFile(o.rules), src)
+	return rules.Load(shownFile(o.rules), src, projections.Kinds)
 }
 
 // loadFormer reads a rule file that was in force before.
@@ -32,7 +33,7 @@ func (o *options) loadFormer(flag, name string) (*rules.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rules.LoadFormer(shownFile(name), src)
+	return rules.LoadFormer(shownFile(name), src, projections.Kinds)
 }
 
 // readRules reads a rule file that a flag names, and a little more than a rule file

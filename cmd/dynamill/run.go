@@ -192,7 +192,7 @@ func announcement(set *rules.Set, env *environment, r *dynamill.Running, archive
 		if isNew[rule.Name] {
 			note = "new: to be seeded"
 		}
-		list.add(rule.Name, kindName(rule.Kind), rule.Source.Name+" → "+written(rule), note)
+		list.add(rule.Name, rule.Kind.Word(), rule.Source.Name+" → "+written(rule), note)
 	}
 	_ = list.writeTo(&b)
 	return b.String()
@@ -201,7 +201,7 @@ func announcement(set *rules.Set, env *environment, r *dynamill.Running, archive
 // written names what a rule writes: Group.memberCount, Comment.{userName, userAvatar}, or whole Member items.
 func written(rule *rules.Rule) string {
 	switch {
-	case rule.Kind == rules.Mirror:
+	case rule.MakesItems():
 		return rule.Target.Name + " items"
 	case len(rule.Writes) == 1:
 		return rule.Target.Name + "." + rule.Writes[0]

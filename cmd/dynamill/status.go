@@ -293,7 +293,7 @@ func newStatus(found *projections.Inspection, leases leasesStatus, set *rules.Se
 func ruleStatuses(registered []projections.InspectedRule, file []*rules.Rule) []ruleStatus {
 	kinds, inForce, all := map[string]string{}, map[string]string{}, []ruleStatus{}
 	for _, r := range file {
-		kinds[r.Fingerprint] = kindName(r.Kind)
+		kinds[r.Fingerprint] = r.Kind.Word()
 	}
 	known := map[string]bool{}
 	for _, r := range registered {
@@ -316,7 +316,7 @@ func ruleStatuses(registered []projections.InspectedRule, file []*rules.Rule) []
 		if known[r.Fingerprint] {
 			continue
 		}
-		line := ruleStatus{Name: r.Name, Kind: kindName(r.Kind), State: notRegistered, Note: unregisteredNote}
+		line := ruleStatus{Name: r.Name, Kind: r.Kind.Word(), State: notRegistered, Note: unregisteredNote}
 		if old, named := inForce[r.Name]; named && kinds[old] == "" { // else that one is only renamed
 			line.Note = changedNote
 		}

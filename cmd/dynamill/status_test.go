@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -45,8 +46,13 @@ func inspectedLeases() leasesStatus {
 	}}
 }
 
+// kindOf returns the kind of a word.
+func kindOf(word string) rules.Kind {
+	return projections.Kinds[slices.IndexFunc(projections.Kinds, func(k rules.Kind) bool { return k.Word() == word })]
+}
+
 func TestStatusIsReadable(t *testing.T) {
-	s := newStatus(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: rules.Count, Fingerprint: "f1"}}})
+	s := newStatus(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Fingerprint: "f1"}}})
 	s.followed = health.Health{State: health.Following, Reason: "lag 2s"}
 	want := `app: following: lag 2s
 1 of 2 rules not live yet; 1 fan-out to be finished; 3 parked (state table app-dynamill, incarnation 5c8e, epoch 2)
@@ -184,9 +190,9 @@ func TestStatusTellsOfRulesThatAreNotRegistered(t *testing.T) {
 	found := inspected()
 	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
 	s := newStatus(found, leasesStatus{Table: "app-dynamill-leases"}, &rules.Set{Rules: []*rules.Rule{
-		{Name: "renamed", Kind: rules.Count, Fingerprint: "f1"},
-		{Name: "comment-count", Kind: rules.Sum, Fingerprint: "f3"}, // beside the one that had the name
-		{Name: "new", Kind: rules.Copy, Fingerprint: "f4"},
+		{Name: "renamed", Kind: kindOf("count"), Fingerprint: "f1"},
+		{Name: "comment-count", Kind: kindOf("sum"), Fingerprint: "f3"}, // beside the one that had the name
+		{Name: "new", Kind: kindOf("copy"), Fingerprint: "f4"},
 	}})
 	s.followed.State = health.NotStarted
 	want := `app: not started
@@ -208,12 +214,12 @@ fan-outs: none to be finished
 	if s.Live {
 		t.Error("live, although two rules are not registered")
 	}
-	s = newStatus(found, leasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "comment-count", Fingerprint: "changed"}}})
+	s = newStatus(found, leasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "comment-count", Kind: kindOf("count"), Fingerprint: "changed"}}})
 	if s.Live || len(s.Rules) != 2 || s.Rules[1].Note != changedNote {
 		t.Errorf("with a changed rule: live %v, %+v", s.Live, s.Rules)
 	}
 	found.Rules = nil
-	s = newStatus(found, leasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "new", Fingerprint: "f4"}}})
+	s = newStatus(found, leasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "new", Kind: kindOf("copy"), Fingerprint: "f4"}}})
 	if s.Live || s.Summary != "no rule is registered yet" || strings.Contains(s.text(), "\nseeding\n") {
 		t.Errorf("with none registered:\n%s", s.text())
 	}
@@ -224,7 +230,7 @@ func TestStatusFieldsAreDocumented(t *testing.T) {
 	documented := documentedFields(t)
 	all := inspected()
 	all.Missing = inspectedMissing()
-	shown := newStatus(all, inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Fingerprint: "f1"}}})
+	shown := newStatus(all, inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Fingerprint: "f1"}}})
 	shown.Health = newHealthStatus(health.Health{}, health.Facts{
 		Shards: []health.Shard{{ID: "s1"}}, Functions: health.Functions{List: []health.Function{{Name: "fn"}}},
 	})

@@ -23,6 +23,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/sim/emulator"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -132,7 +133,7 @@ func (w *world) must(err error) {
 func (w *world) useRules(src string) {
 	w.t.Helper()
 	w.must(os.WriteFile(w.rules, []byte(src), 0o600))
-	set, err := rules.Load(w.rules, []byte(src))
+	set, err := rules.Load(w.rules, []byte(src), projections.Kinds)
 	w.must(err)
 	w.set = set
 }

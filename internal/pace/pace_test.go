@@ -34,7 +34,7 @@ var errTimeUp = errors.New("the time is up")
 // writes at most rate write units per second.
 func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, *Writes) {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(commentRules))
+	set, err := rules.Load("dynamill.yaml", []byte(commentRules), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

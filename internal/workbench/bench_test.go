@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/workbench"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -28,7 +29,7 @@ rules:
 
 func newBench(t *testing.T) *workbench.Bench {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(likesRules))
+	set, err := rules.Load("dynamill.yaml", []byte(likesRules), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 func newClub(t *testing.T) *world {
 	t.Helper()
-	p, err := population.New("club", clubRules)
+	p, err := population.New("club", clubRules, projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func (w *world) rows() verify.Table { return &verify.Scan{Client: w.sim, TableNa
 // become gives the world another rule file.
 func (w *world) become(file string) {
 	w.t.Helper()
-	p, err := population.New("club", file)
+	p, err := population.New("club", file, projections.Kinds)
 	w.must(err)
 	w.p = p
 }

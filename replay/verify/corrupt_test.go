@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -236,7 +237,7 @@ func (c *corruptor) leftover(r *rand.Rand) (string, string) {
 		return "", ""
 	}
 	for _, rule := range c.p.Set.Rules {
-		if rule.Kind == rules.Mirror || rule.Target == m.Entity || !rule.Target.HasKey(key) || !c.plain(m.Entity, rule.Writes[0]) {
+		if rule.MakesItems() || rule.Target == m.Entity || !rule.Target.HasKey(key) || !c.plain(m.Entity, rule.Writes[0]) {
 			continue
 		}
 		if writes := slices.ContainsFunc(c.p.Set.Rules, func(o *rules.Rule) bool { return o.Target == m.Entity && slices.Contains(o.Writes, rule.Writes[0]) }); writes {
@@ -283,7 +284,7 @@ func (c *corruptor) display(r *rand.Rand) (string, string) {
 	if it == nil || !c.plain(m.Entity, rule.Writes[0]) {
 		return "", ""
 	}
-	if group, ok, err := rule.GroupOf(m, it); err != nil || !ok || !c.free("sum "+rule.Name+" "+group) {
+	if group, ok, err := rule.Form.(rules.Adder).GroupOf(m, it); err != nil || !ok || !c.free("sum "+rule.Name+" "+group) {
 		return "", ""
 	}
 	n, _ := strconv.Atoi(it[rule.Writes[0]].Text())
@@ -319,7 +320,7 @@ func (c *corruptor) copied(r *rand.Rand) (string, string) {
 }
 
 func (c *corruptor) mirror(r *rand.Rand) (string, string) {
-	it, m, rule := c.target(r, func(e *rules.Entity) []*rules.Rule { return e.Mirrors })
+	it, m, rule := c.target(r, func(e *rules.Entity) []*rules.Rule { return e.Makers })
 	if it == nil || it["_dm_"+rule.Name].Kind() == change.KindAbsent {
 		return "", ""
 	}
@@ -371,8 +372,8 @@ func TestWhatIsSpoiledIsFoundAndNothingElseAndRepaired(t *testing.T) {
 func spoilAll(t *testing.T, seeds int, total *atomic.Int64) {
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
-		p := population.Draw(r)
-		if written := population.Written(); seed < len(written) {
+		p := population.Draw(r, projections.Kinds)
+		if written := population.Written(projections.Kinds); seed < len(written) {
 			p = written[seed]
 		}
 		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), func(t *testing.T) {
@@ -409,7 +410,7 @@ func spoilAll(t *testing.T, seeds int, total *atomic.Int64) {
 // What rules derive from derived data may be spoiled anywhere, too.
 func TestWhatIsSpoiledBelowOtherRulesIsMended(t *testing.T) {
 	for seed := range 12 {
-		p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 17)))
+		p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 17)), projections.Kinds)
 		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, p, uint64(seed))

@@ -161,7 +161,7 @@ func TestNothingIsDriftThatIsOnlyLag(t *testing.T) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
 				r := rand.New(rand.NewPCG(uint64(seed), 8))
-				p := population.Draw(r)
+				p := population.Draw(r, projections.Kinds)
 				w := newWorld(t, p, uint64(seed))
 				w.config.FanOutMax = 2
 				c := &consumer{world: w}

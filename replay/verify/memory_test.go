@@ -54,7 +54,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if soak {
 		users, memory, most = 200_000, 128<<20, 200<<20
 	}
-	p, err := population.New("club", clubRules)
+	p, err := population.New("club", clubRules, projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

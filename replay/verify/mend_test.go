@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 )
 
@@ -22,7 +23,7 @@ rules:
 
 func worldOf(t *testing.T, name, file string) *world {
 	t.Helper()
-	p, err := population.New(name, file)
+	p, err := population.New(name, file, projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

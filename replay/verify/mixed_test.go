@@ -51,7 +51,7 @@ func (w *world) forgetEffect(row change.Item, id string) {
 }
 
 func TestALagOfAWrongEntryIsNoDriftOfItsSums(t *testing.T) {
-	p, err := population.New("comments", commentRules)
+	p, err := population.New("comments", commentRules, projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestNothingIsDriftThatIsOnlyLagBesideTrueDrift(t *testing.T) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
 				r := rand.New(rand.NewPCG(uint64(seed), 11))
-				p := population.Draw(r)
+				p := population.Draw(r, projections.Kinds)
 				w := newWorld(t, p, uint64(seed))
 				w.live(80)
 				w.follow()

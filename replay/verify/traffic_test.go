@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 )
 
@@ -15,7 +16,7 @@ func TestRepairBesideTrafficDoesNoHarm(t *testing.T) {
 	for seed := range 12 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 9)))
+			p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 9)), projections.Kinds)
 			w := newWorld(t, p, uint64(seed))
 			w.live(120)
 			w.follow()

@@ -41,7 +41,7 @@ type world struct {
 // loadSet compiles a population's rules once more, as every process does.
 func loadSet(t testing.TB, p *population.Population) *rules.Set {
 	t.Helper()
-	set, err := rules.Load(p.Name, []byte(p.File))
+	set, err := rules.Load(p.Name, []byte(p.File), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

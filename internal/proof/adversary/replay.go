@@ -84,7 +84,7 @@ func (c *Crew) reapReplay(w *Worker) {
 
 // replays replays as `dynamill replay` does.
 func (w *Worker) replays(ctx context.Context, world World, r Replay) error {
-	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile))
+	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile), projections.Kinds)
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (c *Crew) reapVerify(w *Worker) {
 
 // verifies verifies as `dynamill verify` does.
 func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*verify.Summary, error) {
-	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile))
+	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile), projections.Kinds)
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func workTasks(ctx context.Context, engine *projections.Engine) error {
 
 // open opens an engine that has loaded the rules itself, as every process does.
 func (w *Worker) open(ctx context.Context, world World) (*rules.Set, *projections.Engine, error) {
-	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile))
+	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile), projections.Kinds)
 	if err != nil {
 		return nil, nil, err
 	}

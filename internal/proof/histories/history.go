@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // History is one way things may go. All of it follows from its seed, unless
@@ -121,7 +122,7 @@ var befalling = []struct {
 func Draw(seed uint64) *History {
 	r := rand.New(rand.NewPCG(seed, 0x64796e616d696c6c))
 	h := &History{
-		Seed: seed, Population: population.Draw(r), Faults: drawFaults(r),
+		Seed: seed, Population: population.Draw(r, projections.Kinds), Faults: drawFaults(r),
 		Shards: 1 + r.IntN(3)/2*r.IntN(3), Scatter: r.IntN(2) == 0, Again: r.IntN(4) == 0,
 	}
 	if r.IntN(8) == 0 {
@@ -199,7 +200,7 @@ func fewerRules(r *rand.Rand, file string) string {
 		}
 		return writeShards.ReplaceAllString(line, fmt.Sprintf("write_shards: %d", 1+r.IntN(4)))
 	})
-	if _, err := population.New("fewer", fewer); err != nil {
+	if _, err := population.New("fewer", fewer, projections.Kinds); err != nil {
 		return ""
 	}
 	return fewer

@@ -11,7 +11,6 @@ import (
 	"github.com/dynamill/dynamill/internal/proof/mutants/switches"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // judge compares what is in the tables with what a computation from scratch says.
@@ -102,7 +101,7 @@ func (l *life) leftBehind(present []change.Item) {
 		m, _ := l.Population.Set.Identify(key, it)
 		for _, r := range l.Population.Set.Rules {
 			stamp := stampPrefix + r.Name
-			if r.Kind != rules.Mirror && r.Target != m.Entity && r.Target.HasKey(key) && !it.Lookup(stamp).Missing() {
+			if !r.MakesItems() && r.Target != m.Entity && r.Target.HasKey(key) && !it.Lookup(stamp).Missing() {
 				l.problem("left behind: %s carries %s: %s", key, stamp, told(it))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -192,7 +193,7 @@ func (l *life) formerSets() []*rules.Set {
 	}
 	var sets []*rules.Set
 	for _, file := range append([]string{l.FirstRules}, l.changedTo()...) {
-		set, err := rules.Load("former rules", []byte(file))
+		set, err := rules.Load("former rules", []byte(file), projections.Kinds)
 		if err == nil {
 			err = set.CheckKeys(l.Population.PartitionKind, l.Population.SortKind)
 		}
@@ -284,7 +285,7 @@ func (l *life) keepAdopted(key change.Key, it change.Item) {
 		return
 	}
 	for _, r := range l.Population.Set.Rules {
-		if r.Kind != rules.Mirror || !r.Target.HasKey(key) {
+		if !r.MakesItems() || !r.Target.HasKey(key) {
 			continue
 		}
 		for _, name := range r.Writes {

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/proof/mutants"
 	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // schedule is a history written for one guard: the one bad moment that random
@@ -44,7 +45,7 @@ func schedules() []schedule {
 // history is the schedule as a history in which nothing else goes wrong.
 func (s schedule) history(t *testing.T) *History {
 	t.Helper()
-	p, err := population.New(s.name, s.rules)
+	p, err := population.New(s.name, s.rules, projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (l *life) watch(w *adversary.Worker, before, after change.Item) {
 		m, ok := l.Population.Set.Identify(key, after)
 		known := l.registry()
 		for _, r := range l.Population.Set.Rules {
-			if id, inForce := known.ids[r]; inForce && r.Kind != rules.Mirror && ok && m.Entity == r.Target {
+			if id, inForce := known.ids[r]; inForce && !r.MakesItems() && ok && m.Entity == r.Target {
 				l.judgeStamp(w, r, id, &m, before, after)
 			}
 		}
@@ -52,7 +52,7 @@ func (l *life) judgeDeletion(w *adversary.Worker, before change.Item) {
 	key := l.Population.Key(before)
 	context := change.Digest(l.incarnation(), change.String(key.String()), change.String(""))
 	for r, id := range l.registry().ids {
-		if l.single && w.RuleFile() == l.Population.File && r.Kind == rules.Mirror && strings.HasPrefix(before.Lookup(stampPrefix+id).Text(), context+" ") {
+		if l.single && w.RuleFile() == l.Population.File && r.MakesItems() && strings.HasPrefix(before.Lookup(stampPrefix+id).Text(), context+" ") {
 			l.problem("%s deletes %s as left by a former rule, but %s has it: %s", w, key, r.Name, told(before))
 		}
 	}
@@ -82,7 +82,7 @@ func (l *life) judgeMark(w *adversary.Worker, before, after change.Item) {
 func (l *life) occupies(key change.Key, it change.Item) bool {
 	m, _ := l.Population.Set.Identify(key, it)
 	return slices.ContainsFunc(l.Population.Set.Rules, func(r *rules.Rule) bool {
-		return r.Kind == rules.Mirror && r.Target != m.Entity && r.Target.HasKey(key)
+		return r.MakesItems() && r.Target != m.Entity && r.Target.HasKey(key)
 	})
 }
 
@@ -112,10 +112,10 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rule
 	if oldContext == context && version < oldVersion {
 		l.problem("%s takes a step back: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}
-	if r.Kind == rules.Copy && oldContext == context && version == oldVersion {
+	if r.HasParent() && oldContext == context && version == oldVersion {
 		l.problem("%s writes two states under one version: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}
-	if r.Kind != rules.Copy && oldContext == context && version == oldVersion && !l.drifts(r, before, before) && l.drifts(r, before, after) {
+	if !r.HasParent() && oldContext == context && version == oldVersion && !l.drifts(r, before, before) && l.drifts(r, before, after) {
 		l.problem("%s undoes what was right, under an equal version: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}
 	within, asked := askedOf(r, m, after)
@@ -123,7 +123,7 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rule
 		l.problem("%s writes %s on %s, which does not ask for it: %s", w, r.Name, key, told(after))
 	}
 	shown := after.Lookup(r.Writes[0])
-	if r.Kind != rules.Copy && !shown.Equal(before.Lookup(r.Writes[0])) && shown.Kind() != change.KindAbsent && !l.isLive(id) {
+	if !r.HasParent() && !shown.Equal(before.Lookup(r.Writes[0])) && shown.Kind() != change.KindAbsent && !l.isLive(id) {
 		l.problem("%s shows %s on %s before it is seeded", w, r.Name, key)
 	}
 }
@@ -146,11 +146,11 @@ func (l *life) drifts(r *rules.Rule, before, given change.Item) bool {
 
 // askedOf is the parent or the group of an item under a rule.
 func askedOf(r *rules.Rule, m *rules.Match, it change.Item) (string, bool) {
-	if r.Kind == rules.Copy {
+	if r.HasParent() {
 		parent, ok, err := r.ParentKey(m, it)
 		return parent.String(), ok && err == nil
 	}
-	group, ok, err := r.GroupOf(m, it)
+	group, ok, err := r.Form.(rules.Adder).GroupOf(m, it)
 	return group, ok && err == nil
 }
 

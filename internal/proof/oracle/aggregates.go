@@ -10,7 +10,7 @@ func (t *table) aggregates(rule *rules.Rule) []cell {
 	totals := map[string]decimal.Decimal{}
 	beyond := t.delicate(rule) // groups whose total, or part of it, no DynamoDB number holds
 	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
-		c, ok, err := rule.Contribution(m, item)
+		c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
 		if err != nil || !ok {
 			return
 		}
@@ -24,7 +24,7 @@ func (t *table) aggregates(rule *rules.Rule) []cell {
 	var cells []cell
 	shown := map[string]bool{}
 	t.each(rule.Target, func(key change.Key, m *rules.Match, item change.Item) {
-		group, ok, err := rule.GroupOf(m, item)
+		group, ok, err := rule.Form.(rules.Adder).GroupOf(m, item)
 		if err != nil || ok && beyond[group] {
 			return
 		}

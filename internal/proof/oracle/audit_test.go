@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/examples"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // design is a rule file, with items that an application of it writes.
@@ -152,7 +153,7 @@ func TestTheEnginesOwnStateIsRight(t *testing.T) {
 func TestTheStateOfExamplesIsRight(t *testing.T) {
 	for _, name := range examples.Names() {
 		t.Run(name, func(t *testing.T) {
-			ex, err := examples.Load(name)
+			ex, err := examples.Load(name, projections.Kinds)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // copies compares references and parents' positions.
@@ -13,7 +12,7 @@ func (a *audit) copies() {
 	references := map[change.Key]wanted{}
 	families := map[change.Key]*family{}
 	for _, rule := range a.set.Rules {
-		if rule.Kind != rules.Copy {
+		if !rule.HasParent() {
 			continue
 		}
 		id := a.names[rule]
@@ -55,7 +54,7 @@ func (a *audit) copies() {
 	}
 	a.compare("references/", references, func(id string, _ change.Item) bool {
 		rule := a.ids[id]
-		return a.except[DanglingReferences] && rule != nil && rule.Kind == rules.Copy && !rule.Collection
+		return a.except[DanglingReferences] && rule != nil && rule.HasParent() && !rule.Collection
 	})
 	for _, key := range a.under("references/") {
 		a.version(key)
@@ -96,7 +95,7 @@ func (a *audit) positions(families map[change.Key]*family) {
 	}
 	for _, key := range a.under("parent/") {
 		id := idIn(key.Partition)
-		if rule := a.ids[id]; rule == nil || rule.Kind != rules.Copy {
+		if rule := a.ids[id]; rule == nil || !rule.HasParent() {
 			a.differs("", key, "", change.Value{}, change.Map(a.rows[key]))
 			continue
 		}

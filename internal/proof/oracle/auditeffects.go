@@ -36,11 +36,11 @@ func (a *audit) work() {
 		effects := map[string]string{}
 		for _, rule := range a.set.Rules {
 			id := a.names[rule]
-			if rule.Kind == rules.Copy && rule.Target == m.Entity {
+			if rule.HasParent() && rule.Target == m.Entity {
 				if _, _, err := rule.ParentKey(&m, item); err != nil {
 					a.mustPark(parking{id, key, code(err)})
 				}
-			} else if rule.Kind != rules.Copy && rule.Source == m.Entity {
+			} else if !rule.HasParent() && rule.Source == m.Entity {
 				a.cause(effects, key, id, effectOf(rule, &m, item))
 			}
 		}
@@ -60,7 +60,7 @@ func (a *audit) work() {
 // an item of another entity where they belong.
 func (a *audit) occupied() {
 	for _, rule := range a.set.Rules {
-		if rule.Kind != rules.Mirror {
+		if !rule.MakesItems() {
 			continue
 		}
 		for key := range a.items.given(rule) {
@@ -85,8 +85,8 @@ func (a *audit) cause(effects map[string]string, item change.Key, id, effect str
 
 // effectOf is what an item causes under a rule, as a ledger entry holds it; "" if nothing.
 func effectOf(rule *rules.Rule, m *rules.Match, item change.Item) string {
-	if rule.Kind == rules.Mirror {
-		mirror, ok, err := rule.MirrorItem(m, item)
+	if rule.MakesItems() {
+		mirror, ok, err := rule.Form.(rules.Maker).Item(m, item)
 		return effectText(ok, err, func() string {
 			values := make([]change.Value, len(rule.Writes))
 			for i, name := range rule.Writes {
@@ -95,7 +95,7 @@ func effectOf(rule *rules.Rule, m *rules.Match, item change.Item) string {
 			return "=" + change.Digest(values...) + " " + mirror.Key.String()
 		})
 	}
-	c, ok, err := rule.Contribution(m, item)
+	c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
 	// Adding 0 is no effect.
 	return effectText(ok && !c.Amount.IsZero(), err, func() string { return "+" + c.Amount.String() + " " + c.Group })
 }

@@ -124,8 +124,8 @@ func (a *audit) registry() {
 				a.differs(a.names[rule], key, name, change.String(want), row[name])
 			}
 		}
-		if a.suffixes(a.names[rule]) < rule.WriteShards {
-			a.differs(a.names[rule], key, "writeShardsMax", change.Number(strconv.Itoa(rule.WriteShards)), row["writeShardsMax"])
+		if a.suffixes(a.names[rule]) < rule.Suffixes() {
+			a.differs(a.names[rule], key, "writeShardsMax", change.Number(strconv.Itoa(rule.Suffixes())), row["writeShardsMax"])
 		}
 		if rowEpoch, err := strconv.Atoi(row["epoch"].Text()); err != nil || rowEpoch > epoch {
 			a.differs(a.names[rule], key, "epoch", table["epoch"], row["epoch"])

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // total is what a group's sources add, or what its accumulators hold: exact, whatever parts of it a number holds.
@@ -105,7 +104,7 @@ var cutForm = regexp.MustCompile(`~[0-9a-f]{64}$`)
 func (a *audit) accumulator(key change.Key, long map[string]string) (group string, ok bool) {
 	id := idIn(key.Partition)
 	row := a.rows[key]
-	if rule := a.ids[id]; rule == nil || rule.Kind != rules.Count && rule.Kind != rules.Sum {
+	if rule := a.ids[id]; rule == nil || !rule.Displays() {
 		a.differs("", key, "", change.Value{}, change.Map(row))
 		return "", false
 	}
@@ -147,7 +146,7 @@ func (a *audit) sets() {
 	}
 	a.compareSets("claims/", "sources", claims, func(id string) bool {
 		rule := a.ids[id]
-		return rule != nil && rule.Kind == rules.Mirror && !rule.Injective
+		return rule != nil && rule.MakesItems() && !rule.Injective
 	})
 	a.compareSets("locator/", "items", locators, func(name string) bool {
 		return slices.Contains(slices.Collect(maps.Values(a.locators)), name)

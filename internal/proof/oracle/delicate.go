@@ -47,7 +47,7 @@ const exponentMax = 125
 func (t *table) delicate(rule *rules.Rule) map[string]bool {
 	spans := map[string]*span{}
 	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
-		c, ok, err := rule.Contribution(m, item)
+		c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
 		if err != nil || !ok {
 			return
 		}
@@ -66,7 +66,7 @@ func (t *table) delicate(rule *rules.Rule) map[string]bool {
 // overflows reports whether a parked row tells that an amount, or a total, has no room among the others of its group.
 func (a *audit) overflows(row change.Item) bool {
 	rule, key := a.ids[row["rule"].Text()], change.ParseKey(row["item"].Text())
-	if row["code"].Text() != "number.overflow" || rule == nil || rule.Kind != rules.Sum && rule.Kind != rules.Count {
+	if row["code"].Text() != "number.overflow" || rule == nil || !rule.Displays() {
 		return false
 	}
 	item := a.items.actual[key]
@@ -76,12 +76,12 @@ func (a *audit) overflows(row change.Item) bool {
 	}
 	delicate := a.items.delicate(rule)
 	if m.Entity == rule.Source {
-		if c, ok, err := rule.Contribution(&m, item); ok && err == nil && delicate[c.Group] {
+		if c, ok, err := rule.Form.(rules.Adder).Contribution(&m, item); ok && err == nil && delicate[c.Group] {
 			return true
 		}
 	}
 	if m.Entity == rule.Target {
-		group, ok, err := rule.GroupOf(&m, item)
+		group, ok, err := rule.Form.(rules.Adder).GroupOf(&m, item)
 		return ok && err == nil && delicate[group]
 	}
 	return false

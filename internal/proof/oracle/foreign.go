@@ -70,10 +70,10 @@ func (f *foreign) owned(entities []*rules.Entity, mirrored bool) func(attribute 
 	names := map[string]bool{f.is.set.Table.PartitionKey: true, f.is.set.Table.SortKey: true, madeAttribute: mirrored}
 	stamps := false
 	for _, entity := range entities {
-		for _, rule := range slices.Concat(entity.Displays, entity.Children, entity.Mirrors) {
+		for _, rule := range slices.Concat(entity.Displays, entity.Children, entity.Makers) {
 			stamps = true
 			for _, name := range rule.Writes {
-				names[name] = names[name] || mirrored || rule.Kind != rules.Mirror || !tells(entity, name)
+				names[name] = names[name] || mirrored || !rule.MakesItems() || !tells(entity, name)
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func (f *foreign) attributes(key change.Key, was, is change.Item) {
 // made: unless they write it now, it is as the application has it, or gone.
 func (f *foreign) takenOff(key change.Key, was, is change.Item) {
 	for _, rule := range f.is.rules {
-		if rule.Kind != rules.Mirror || !rule.Target.HasKey(key) || f.asked[key] && !f.is.occupied(rule, key) {
+		if !rule.MakesItems() || !rule.Target.HasKey(key) || f.asked[key] && !f.is.occupied(rule, key) {
 			continue
 		}
 		for _, name := range rule.Writes {
@@ -139,7 +139,7 @@ func (f *foreign) formerly(key change.Key, attribute string) bool {
 
 // wasMirror reports whether a former rule wrote whole items with this key.
 func (f *foreign) wasMirror(key change.Key) bool {
-	return f.wrote(key, func(r *rules.Rule) bool { return r.Kind == rules.Mirror })
+	return f.wrote(key, func(r *rules.Rule) bool { return r.MakesItems() })
 }
 
 func (f *foreign) wrote(key change.Key, which func(*rules.Rule) bool) bool {

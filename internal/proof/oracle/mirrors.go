@@ -31,10 +31,10 @@ func (t *table) occupied(rule *rules.Rule, key change.Key) bool {
 
 // given returns the mirror items that the rule asks for. Where several sources
 // give one target, the one with the smallest key wins.
-func (t *table) given(rule *rules.Rule) map[change.Key]rules.MirrorItem {
-	targets := map[change.Key]rules.MirrorItem{}
+func (t *table) given(rule *rules.Rule) map[change.Key]rules.MadeItem {
+	targets := map[change.Key]rules.MadeItem{}
 	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
-		mirror, ok, err := rule.MirrorItem(m, item)
+		mirror, ok, err := rule.Form.(rules.Maker).Item(m, item)
 		if err != nil || !ok {
 			return
 		}
@@ -120,7 +120,7 @@ func (t *table) strays() []Difference {
 func (t *table) asked() map[change.Key]bool {
 	asked := map[change.Key]bool{}
 	for _, rule := range t.rules {
-		if rule.Kind != rules.Mirror {
+		if !rule.MakesItems() {
 			continue
 		}
 		for key := range t.given(rule) {
@@ -132,7 +132,7 @@ func (t *table) asked() map[change.Key]bool {
 
 // mirrorAt is the first mirror rule whose items have keys like this one; nil if there is none.
 func (t *table) mirrorAt(key change.Key) *rules.Rule {
-	i := slices.IndexFunc(t.rules, func(r *rules.Rule) bool { return r.Kind == rules.Mirror && r.Target.HasKey(key) })
+	i := slices.IndexFunc(t.rules, func(r *rules.Rule) bool { return r.MakesItems() && r.Target.HasKey(key) })
 	if i < 0 {
 		return nil
 	}

@@ -32,7 +32,7 @@ func Drift(set *rules.Set, items []change.Item, options ...Option) []Difference 
 	t.settle()
 	var found []Difference
 	for _, rule := range t.rules {
-		if rule.Kind == rules.Mirror {
+		if rule.MakesItems() {
 			found = append(found, t.compareItems(rule)...)
 		}
 		for _, c := range t.fitting(rule) {
@@ -110,7 +110,7 @@ func (t *table) settle() {
 	for range len(t.rules) + 2 {
 		changed := false
 		for _, rule := range t.rules {
-			if rule.Kind == rules.Mirror && t.addItems(rule) {
+			if rule.MakesItems() && t.addItems(rule) {
 				changed = true
 			}
 			for _, c := range t.fitting(rule) {
@@ -165,10 +165,10 @@ func sortedKeys(items map[change.Key]change.Item) []change.Key {
 
 // derive returns every attribute that the rule owns, with its value.
 func (t *table) derive(rule *rules.Rule) []cell {
-	switch rule.Kind {
-	case rules.Copy:
+	switch {
+	case rule.HasParent():
 		return t.copies(rule)
-	case rules.Mirror:
+	case rule.MakesItems():
 		return t.mirrored(rule)
 	}
 	return t.aggregates(rule)
@@ -219,11 +219,11 @@ func (t *table) copies(rule *rules.Rule) []cell {
 		if err != nil {
 			return
 		}
-		values := make([]change.Value, len(rule.Copies))
+		values := make([]change.Value, len(rule.Attributes))
 		if refers {
-			values = rule.Copied(t.image(rule.Source, parent))
+			values = rule.Form.(rules.Giver).Given(t.image(rule.Source, parent))
 		}
-		for i, c := range rule.Copies {
+		for i, c := range rule.Attributes {
 			cells = append(cells, cell{key: key, attribute: c.As, want: values[i]})
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -45,7 +46,7 @@ rules:
 
 func compile(t *testing.T, src string) *rules.Set {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(src))
+	set, err := rules.Load("dynamill.yaml", []byte(src), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/dynamill/dynamill/examples"
+	"github.com/dynamill/dynamill/rules"
 )
 
 //go:embed sets/*.yaml
@@ -22,12 +23,12 @@ const (
 
 // Draw draws a population: a handwritten one, an example's, or, mostly, one
 // whose rule set is drawn too.
-func Draw(r *rand.Rand) *Population {
+func Draw(r *rand.Rand, kinds []rules.Kind) *Population {
 	if r.IntN(100) >= drawnPercent {
-		return oneOf(r, Written())
+		return oneOf(r, Written(kinds))
 	}
 	for range draftsMax {
-		if p, err := New("drawn", draft(r)); err == nil {
+		if p, err := New("drawn", draft(r), kinds); err == nil {
 			return p
 		}
 	}
@@ -35,18 +36,28 @@ func Draw(r *rand.Rand) *Population {
 }
 
 // Written returns the populations that are not drawn: the examples' and the
-// handwritten ones.
-var Written = sync.OnceValue(func() []*Population {
+// handwritten ones. The first call reads them, with its kinds.
+func Written(kinds []rules.Kind) []*Population {
+	written.Do(func() { written.all = readWritten(kinds) })
+	return written.all
+}
+
+var written struct {
+	sync.Once
+	all []*Population
+}
+
+func readWritten(kinds []rules.Kind) []*Population {
 	var all []*Population
 	add := func(name, src string) {
-		p, err := New(name, src)
+		p, err := New(name, src, kinds)
 		if err != nil {
 			panic("population: a rule file of the source is refused: " + err.Error())
 		}
 		all = append(all, p)
 	}
 	for _, name := range examples.Names() {
-		ex, err := examples.Load(name)
+		ex, err := examples.Load(name, kinds)
 		if err != nil {
 			panic("population: " + err.Error())
 		}
@@ -64,4 +75,4 @@ var Written = sync.OnceValue(func() []*Population {
 		add(strings.TrimSuffix(path.Base(file), ".yaml"), string(src))
 	}
 	return all
-})
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -15,7 +16,7 @@ func TestRulesHaveEffectsSoon(t *testing.T) {
 	var idle, ruleTotal, rulesIdle int
 	for seed := range populations {
 		r := source(seed)
-		p := Draw(r)
+		p := Draw(r, projections.Kinds)
 		items := map[change.Key]change.Item{}
 		had := map[string]bool{}
 		for n := range writes {
@@ -63,18 +64,18 @@ func addEffects(p *Population, items map[change.Key]change.Item, had map[string]
 			if displayed[r] == nil {
 				displayed[r] = map[string]bool{}
 			}
-			if group, ok, err := r.GroupOf(m, it); ok && err == nil {
+			if group, ok, err := r.Form.(rules.Adder).GroupOf(m, it); ok && err == nil {
 				displayed[r][group] = true
 			}
 		}
 	})
 	each(func(_ change.Key, m *rules.Match, it change.Item) {
 		for _, r := range m.Entity.Sources {
-			if r.Kind == rules.Mirror {
-				if _, ok, err := r.MirrorItem(m, it); ok && err == nil {
+			if r.MakesItems() {
+				if _, ok, err := r.Form.(rules.Maker).Item(m, it); ok && err == nil {
 					had[r.Name] = true
 				}
-			} else if c, ok, err := r.Contribution(m, it); ok && err == nil && displayed[r][c.Group] {
+			} else if c, ok, err := r.Form.(rules.Adder).Contribution(m, it); ok && err == nil && displayed[r][c.Group] {
 				had[r.Name] = true
 			}
 		}

@@ -38,10 +38,12 @@ func readFile(src string, set *rules.Set) (*file, error) {
 		said := raw.Rules[rule.Name]
 		f.joined = append(f.joined, pairs(said.By)...)
 		f.handed = append(f.handed, pairs(said.Attributes)...)
-		for _, c := range rule.Copies {
-			f.handed = append(f.handed, [2]string{c.From, c.As})
+		if rule.HasParent() {
+			for _, a := range rule.Attributes {
+				f.handed = append(f.handed, [2]string{a.From, a.As})
+			}
 		}
-		if rule.Kind == rules.Count || rule.Kind == rules.Sum {
+		if rule.Displays() {
 			f.totals = append(f.totals, rule.Writes...)
 		}
 		if said.Where != nil {

@@ -36,7 +36,7 @@ func (p *Population) Formerly(r *rand.Rand) (string, bool) {
 			}
 			return p.formerLine(r, line)
 		})
-		former, err := New("former", text)
+		former, err := New("former", text, p.Set.Kinds())
 		if err == nil && text != p.File && former.PartitionKind == p.PartitionKind && former.SortKind == p.SortKind {
 			return text, true
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -13,13 +14,13 @@ func TestFormerFilesDifferInEveryWay(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		p := Draw(r)
+		p := Draw(r, projections.Kinds)
 		file, ok := p.Formerly(r)
 		if !ok {
 			seen["none"]++
 			continue
 		}
-		former, err := New("former", file)
+		former, err := New("former", file, projections.Kinds)
 		if err != nil {
 			t.Fatal(err)
 		}

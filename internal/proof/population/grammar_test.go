@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -17,7 +18,7 @@ func TestNearlyEveryDraftIsAccepted(t *testing.T) {
 	refused := 0
 	for seed := range drafts {
 		src := draft(source(seed))
-		if _, err := rules.Load("draft", []byte(src)); err != nil {
+		if _, err := rules.Load("draft", []byte(src), projections.Kinds); err != nil {
 			refused++
 			if refused <= 3 {
 				t.Logf("refused draft %d:\n%s\n%v", seed, src, err)
@@ -36,7 +37,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 	share := map[string]int{} // how many drafts have what
 	var ruleTotal, entityTotal int
 	for seed := range drafts {
-		p, err := New("draft", draft(source(seed)))
+		p, err := New("draft", draft(source(seed)), projections.Kinds)
 		if err != nil {
 			continue
 		}
@@ -97,12 +98,12 @@ func traits(p *Population) map[string]bool {
 		if len(e.Sources)+len(e.Parents) > 1 {
 			has["a source of several"] = true
 		}
-		if len(e.Displays)+len(e.Mirrors)+len(e.Children) > 1 {
+		if len(e.Displays)+len(e.Makers)+len(e.Children) > 1 {
 			has["a target of several"] = true
 		}
 	}
 	for i, k := range p.kinds {
-		if len(k.entity.Mirrors) > 0 {
+		if len(k.entity.Makers) > 0 {
 			has["unique on a mirror item"] = has["unique on a mirror item"] || k.entity.Unique != ""
 			has["match on a mirror item"] = has["match on a mirror item"] || len(k.entity.Equals) > 0 && !has["type"] || len(k.entity.Equals) > 1
 		}
@@ -113,21 +114,21 @@ func traits(p *Population) map[string]bool {
 		})
 	}
 	for _, r := range p.Set.Rules {
-		aggregate := r.Kind == rules.Count || r.Kind == rules.Sum
+		aggregate := r.Displays()
 		mark := func(what string, when bool) { has[what] = has[what] || when }
-		has[r.Kind.String()] = true
+		has[r.Kind.Word()] = true
 		mark("chain", r.Level > 0)
 		mark("long chain", r.Level > 1)
-		mark("write shards", r.WriteShards > 1)
+		mark("write shards", r.Suffixes() > 1)
 		mark("by unique", r.ByUnique)
 		mark("to itself", r.Source == r.Target)
-		mark("contested mirror", r.Kind == rules.Mirror && !r.Injective)
-		mark("aggregate of mirror items", aggregate && len(r.Source.Mirrors) > 0)
-		mark("copy of a mirror item", r.Kind == rules.Copy && len(r.Source.Mirrors) > 0)
-		for _, c := range r.Copies {
-			if w := writers[r.Source][c.From]; w != nil {
-				mark("copy of a copy", w.Kind == rules.Copy)
-				mark("copy of an aggregate", w.Kind == rules.Count || w.Kind == rules.Sum)
+		mark("contested mirror", r.MakesItems() && !r.Injective)
+		mark("aggregate of mirror items", aggregate && len(r.Source.Makers) > 0)
+		mark("copy of a mirror item", r.HasParent() && len(r.Source.Makers) > 0)
+		for _, c := range r.Attributes {
+			if w := writers[r.Source][c.From]; w != nil && r.HasParent() {
+				mark("copy of a copy", w.HasParent())
+				mark("copy of an aggregate", w.Displays())
 			}
 		}
 		for _, name := range r.JoinReads {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -17,7 +18,7 @@ func TestItemsAreOfAllEntitiesAndOfNone(t *testing.T) {
 	var entities, unseen, made, nobodys, meddled int
 	for seed := range populations {
 		r := source(seed)
-		p := Draw(r)
+		p := Draw(r, projections.Kinds)
 		seen := map[*rules.Entity]bool{}
 		for range writes {
 			it := p.Item(r)
@@ -25,7 +26,7 @@ func TestItemsAreOfAllEntitiesAndOfNone(t *testing.T) {
 			switch {
 			case !ok:
 				nobodys++
-			case len(m.Entity.Mirrors) > 0:
+			case len(m.Entity.Makers) > 0:
 				made++
 			default:
 				seen[m.Entity] = true
@@ -36,7 +37,7 @@ func TestItemsAreOfAllEntitiesAndOfNone(t *testing.T) {
 			checkItem(t, p, it)
 		}
 		for _, e := range p.Set.Entities {
-			if len(e.Mirrors) == 0 {
+			if len(e.Makers) == 0 {
 				entities++
 				if !seen[e] {
 					unseen++
@@ -90,7 +91,7 @@ func TestVariationsKeepTheKeyAndChangeOneOrTwoAttributes(t *testing.T) {
 	var same, total, turned int
 	for seed := range populations {
 		r := source(seed)
-		p := Draw(r)
+		p := Draw(r, projections.Kinds)
 		for range writes {
 			it := p.Item(r)
 			was := maps.Clone(it)
@@ -147,7 +148,7 @@ func TestItemsMeetAndGoWrong(t *testing.T) {
 	happened := map[string]int{}
 	for seed := range populations {
 		r := source(seed)
-		p := Draw(r)
+		p := Draw(r, projections.Kinds)
 		var items []change.Item
 		for range 2 * writes {
 			items = append(items, p.Item(r))
@@ -195,15 +196,15 @@ func mishaps(p *Population, items []change.Item) map[string]bool {
 			had["contested unique value"] = had["contested unique value"] || other != key
 		}
 		for _, r := range m.Entity.Sources {
-			if r.Kind == rules.Mirror {
-				mirror, ok, err := r.MirrorItem(&m, it)
+			if r.MakesItems() {
+				mirror, ok, err := r.Form.(rules.Maker).Item(&m, it)
 				refused(err)
 				if ok && err == nil && remember(mirrored, r, mirror.Key, key) != key {
 					had["contested mirror item"] = true
 				}
 				continue
 			}
-			c, ok, err := r.Contribution(&m, it)
+			c, ok, err := r.Form.(rules.Adder).Contribution(&m, it)
 			refused(err)
 			switch {
 			case !ok:

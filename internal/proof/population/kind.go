@@ -109,7 +109,7 @@ func (k *kind) addMatches(set *rules.Set, squatted bool) {
 			}
 		}
 		odds := 8
-		if squatted && len(k.entity.Mirrors) > 0 {
+		if squatted && len(k.entity.Makers) > 0 {
 			odds = 50
 		}
 		k.marks = append(k.marks, slot{eq.Attribute, only(eq.Value, odd, odds)})
@@ -130,7 +130,7 @@ func (k *kind) read() []string {
 	for _, r := range k.entity.Children {
 		names = append(names, r.JoinReads...)
 	}
-	for _, r := range k.entity.Mirrors {
+	for _, r := range k.entity.Makers {
 		names = append(names, r.Writes...)
 	}
 	if k.entity.Unique != "" {

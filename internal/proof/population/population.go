@@ -30,11 +30,13 @@ type Population struct {
 	madePercent int // how often the application writes these all the same
 }
 
-// New makes a Population of any rule file.
-func New(name, src string) (*Population, error) { return newPopulation(name, src, nil) }
+// New makes a Population of any rule file that has rules of these kinds.
+func New(name, src string, kinds []rules.Kind) (*Population, error) {
+	return newPopulation(name, src, kinds, nil)
+}
 
-func newPopulation(name, src string, w *wild) (*Population, error) {
-	set, err := rules.Load(name, []byte(src))
+func newPopulation(name, src string, kinds []rules.Kind, w *wild) (*Population, error) {
+	set, err := rules.Load(name, []byte(src), kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,7 @@ func newPopulation(name, src string, w *wild) (*Population, error) {
 			}
 		}
 		p.kinds = append(p.kinds, k)
-		if len(e.Mirrors) > 0 {
+		if len(e.Makers) > 0 {
 			p.makes = append(p.makes, k)
 		} else {
 			p.writes = append(p.writes, k)

@@ -6,12 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections"
 )
 
 func TestTheSameSeedDrawsTheSame(t *testing.T) {
 	for seed := range 100 {
 		one, other := source(seed), source(seed)
-		p, q := Draw(one), Draw(other)
+		p, q := Draw(one, projections.Kinds), Draw(other, projections.Kinds)
 		if p.Name != q.Name || p.File != q.File {
 			t.Fatalf("seed %d draws two rule files:\n%s\n%s", seed, p.File, q.File)
 		}
@@ -31,12 +32,12 @@ func TestMostPopulationsAreDrawnAndAllWrittenOnesOccur(t *testing.T) {
 	const draws = 500
 	count := map[string]int{}
 	for seed := range draws {
-		count[Draw(source(seed)).Name]++
+		count[Draw(source(seed), projections.Kinds).Name]++
 	}
 	if count["drawn"] <= draws/2 || count["drawn"] == draws {
 		t.Errorf("%d of %d populations have a drawn rule set", count["drawn"], draws)
 	}
-	for _, p := range Written() {
+	for _, p := range Written(projections.Kinds) {
 		if count[p.Name] == 0 {
 			t.Errorf("%s is never drawn", p.Name)
 		}
@@ -65,7 +66,7 @@ rules:
       !closed && (item["user name"] != "x" || "vip" in tags)
       && 5 < size
   t: { sum: 'size * 2', of: B, as: A.t, by: u }
-`)
+`, projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestKeysAreAsRecordsHaveThem(t *testing.T) {
 		},
 	}
 	for name, test := range tests {
-		p, err := New(name, "version: 1\ntable: "+test.file+"\nrules: { n: { count: A, as: A.total } }\n")
+		p, err := New(name, "version: 1\ntable: "+test.file+"\nrules: { n: { count: A, as: A.total } }\n", projections.Kinds)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -137,16 +138,16 @@ func TestKeysAreAsRecordsHaveThem(t *testing.T) {
 }
 
 func TestARuleFileThatIsRefusedHasNoPopulation(t *testing.T) {
-	if _, err := New("bad", "version: 1"); err == nil {
+	if _, err := New("bad", "version: 1", projections.Kinds); err == nil {
 		t.Error("a rule file without rules has a population")
 	}
 }
 
 func BenchmarkDraw(b *testing.B) {
 	r := source(1)
-	Written()
+	Written(projections.Kinds)
 	for b.Loop() {
-		Draw(r)
+		Draw(r, projections.Kinds)
 	}
 }
 
@@ -154,7 +155,7 @@ func BenchmarkItem(b *testing.B) {
 	r := source(1)
 	var all []*Population
 	for range 50 {
-		all = append(all, Draw(r))
+		all = append(all, Draw(r, projections.Kinds))
 	}
 	for n := 0; b.Loop(); n++ {
 		all[n%len(all)].Item(r)

@@ -30,7 +30,7 @@ func (p *Population) Wild(r *rand.Rand) *Population {
 	for _, way := range []*bool{&w.words, &w.long, &w.amounts, &w.shapes, &w.squatted} {
 		*way = r.IntN(5) < 2
 	}
-	wilder, err := newPopulation(p.Name, p.File, w)
+	wilder, err := newPopulation(p.Name, p.File, p.Set.Kinds(), w)
 	if err != nil {
 		panic("population: a rule file is refused that was accepted: " + err.Error())
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -14,7 +15,7 @@ func TestWildItemsGoToTheEdges(t *testing.T) {
 	happened := map[string]int{}
 	for seed := range populations {
 		r := source(seed)
-		p := Draw(r).Wild(r)
+		p := Draw(r, projections.Kinds).Wild(r)
 		had := map[string]bool{}
 		for range 2 * writes {
 			it := p.Item(r)
@@ -70,8 +71,8 @@ func noteEdges(p *Population, it change.Item, had map[string]bool) {
 		return
 	}
 	for _, r := range m.Entity.Sources {
-		if r.Kind == rules.Mirror {
-			_, _, err := r.MirrorItem(&m, it)
+		if r.MakesItems() {
+			_, _, err := r.Form.(rules.Maker).Item(&m, it)
 			refused("a mirror's key that is too long", err)
 		}
 	}

@@ -97,7 +97,7 @@ func (a *application) spoil(it change.Item) error {
 	m, known := a.Set.Identify(a.Key(it), it)
 	var made []string
 	for name := range it {
-		derived := known && slices.ContainsFunc(slices.Concat(m.Entity.Displays, m.Entity.Children, m.Entity.Mirrors),
+		derived := known && slices.ContainsFunc(slices.Concat(m.Entity.Displays, m.Entity.Children, m.Entity.Makers),
 			func(r *rules.Rule) bool { return slices.Contains(r.Writes, name) })
 		if derived || strings.HasPrefix(name, projections.StampPrefix) {
 			made = append(made, name)
@@ -133,7 +133,7 @@ func (a *application) spoil(it change.Item) error {
 // learn takes over what spoil did to an item. What rules make comes and goes by
 // itself: there, all that is on the item becomes the application's.
 func (a *application) learn(key change.Key, now change.Item, name string) {
-	made := slices.ContainsFunc(a.Set.Entities, func(e *rules.Entity) bool { return len(e.Mirrors) > 0 && e.HasKey(key) })
+	made := slices.ContainsFunc(a.Set.Entities, func(e *rules.Entity) bool { return len(e.Makers) > 0 && e.HasKey(key) })
 	base, ours := a.base[key]
 	if made || !ours {
 		a.base[key] = now

@@ -44,7 +44,7 @@ func CompareEffects(want, have plan.Effects) []EffectChange {
 // CompareCopies says which copies on a child are not what its parent gives.
 func CompareCopies(b *plan.Binding, key change.Key, child change.Image, want []change.Value) []drift.Finding {
 	var all []drift.Finding
-	for i, c := range b.Rule.Copies {
+	for i, c := range b.Rule.Attributes {
 		found := child.Lookup(c.As)
 		if found.Equal(want[i]) {
 			continue
@@ -73,8 +73,8 @@ func whatOf(want, found change.Value) drift.What {
 // MirrorSide is what one rule has to do with a mirror item.
 type MirrorSide struct {
 	*plan.Binding
-	Asked   *rules.MirrorItem // what it asks for; nil: nothing
-	Expired bool              // DynamoDB's time to live deleted just that
+	Asked   *rules.MadeItem // what it asks for; nil: nothing
+	Expired bool            // DynamoDB's time to live deleted just that
 }
 
 // CompareMirror says how the item at a mirror's key differs from what its rules ask for.

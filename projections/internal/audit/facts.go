@@ -100,7 +100,7 @@ func (a *Auditor) wasLocator(locator string) bool {
 
 // Shows reports whether a rule's aggregates are shown and judged.
 func (a *Auditor) Shows(b *plan.Binding) bool {
-	return a.judged[b] && a.scope.Shown(b) && (b.Rule.Kind == rules.Count || b.Rule.Kind == rules.Sum)
+	return a.judged[b] && a.scope.Shown(b) && b.Rule.Displays()
 }
 
 // Facts are what an item of the user's table says.
@@ -123,7 +123,7 @@ func (a *Auditor) Facts(key change.Key, img change.Image, emit func(drift.Fact))
 	}
 	for _, r := range m.Entity.Parents {
 		if b := a.Of(r); a.judged[b] {
-			emit(drift.Fact{About: about(aboutCopies, b.ID, key.String()), Tag: tagWant, Data: plan.DigestValues(r, r.Copied(img))})
+			emit(drift.Fact{About: about(aboutCopies, b.ID, key.String()), Tag: tagWant, Data: plan.DigestValues(r, r.Form.(rules.Giver).Given(img))})
 		}
 	}
 	for _, r := range m.Entity.Children {
@@ -178,7 +178,7 @@ func (a *Auditor) factsOfEffect(key change.Key, id string, f plan.Effect, emit f
 // factsOfMirror say how an item stands to the mirror rules that could have made it.
 func (a *Auditor) factsOfMirror(key change.Key, img change.Image, emit func(drift.Fact)) {
 	for _, r := range a.Set.Rules {
-		if b := a.Of(r); r.Kind == rules.Mirror && a.judged[b] && r.Target.HasKey(key) {
+		if b := a.Of(r); r.MakesItems() && a.judged[b] && r.Target.HasKey(key) {
 			data := plan.DigestOf(b, img)
 			place := plan.PlaceOf(b, key, img)
 			switch {
@@ -207,7 +207,7 @@ func (a *Auditor) stamped(b *plan.Binding, key change.Key, img change.Image) boo
 
 func (a *Auditor) factOfDisplay(b *plan.Binding, key change.Key, m *rules.Match, img change.Image, emit func(drift.Fact)) {
 	value := shown(img.Lookup(b.Rule.Writes[0]))
-	group, ok, err := b.Rule.GroupOf(m, img)
+	group, ok, err := b.Rule.Form.(rules.Adder).GroupOf(m, img)
 	switch {
 	case err != nil:
 	case ok:
@@ -317,7 +317,7 @@ func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 			emit(drift.Fact{About: about(aboutBare, id, name), Tag: tagTorn})
 		}
 	case "references":
-		if b := a.ByID(id); b != nil && a.judged[b] && b.Rule.Kind == rules.Copy && !b.Rule.Collection {
+		if b := a.ByID(id); b != nil && a.judged[b] && b.Rule.HasParent() && !b.Rule.Collection {
 			emit(drift.Fact{About: about(aboutCopies, id, name), Sub: ChildOf(row), Tag: tagRefer})
 		}
 	}

@@ -221,7 +221,7 @@ func (j *Judge) addToCopies(f drift.Fact) {
 	}
 	if !j.wants {
 		r := j.auditor.ByID(j.id).Rule
-		j.wants, j.want = true, plan.DigestValues(r, r.Copied(nil))
+		j.wants, j.want = true, plan.DigestValues(r, r.Form.(rules.Giver).Given(nil))
 	}
 	if f.Sub != j.sub {
 		j.endChild()
@@ -356,7 +356,7 @@ func LocatorToken(id, value string) string { return about(aboutLocator, id, valu
 func (a *Auditor) Adjustments(want, have plan.Effects) []drift.Amount {
 	var all []drift.Amount
 	add := func(id string, f plan.Effect, sign bool) {
-		if b := a.ByID(id); f.Kind == plan.Contribution && b != nil && b.Rule.Kind != rules.Mirror {
+		if b := a.ByID(id); f.Kind == plan.Contribution && b != nil && !b.Rule.MakesItems() {
 			value := f.Amount
 			if !sign {
 				value = value.Neg()

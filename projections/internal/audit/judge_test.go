@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/projections/internal/kinds"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -29,7 +30,7 @@ rules:
 
 func newAuditor(t *testing.T) *Auditor {
 	t.Helper()
-	set, err := rules.Load("test", []byte(testRules))
+	set, err := rules.Load("test", []byte(testRules), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,12 +81,12 @@ func (bs *Bindings) Locates(locator string) bool {
 func Bind(set *rules.Set, ids map[*rules.Rule]string) *Bindings {
 	bs := &Bindings{Set: set, byRule: map[*rules.Rule]*Binding{}, byID: map[string]*Binding{}, locators: map[string]string{}}
 	for _, r := range set.Rules {
-		b := &Binding{Rule: r, ID: ids[r], Stamp: StampPrefix + ids[r], Suffixes: r.WriteShards}
+		b := &Binding{Rule: r, ID: ids[r], Stamp: StampPrefix + ids[r], Suffixes: r.Suffixes()}
 		if r.ByUnique {
 			b.Locator = r.Target.Name
 		}
 		bs.byRule[r], bs.byID[b.ID] = b, b
-		if r.Kind == rules.Mirror {
+		if r.MakesItems() {
 			bs.mirrors = append(bs.mirrors, b)
 		}
 	}

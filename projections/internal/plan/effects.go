@@ -16,13 +16,13 @@ import (
 // of its entity), as the ledger keeps it. Its text is all that is compared and
 // all that is needed to undo it.
 type Effect struct {
-	Amount decimal.Decimal   // contribution
-	Group  string            // contribution
-	Mirror *rules.MirrorItem // mirror; nil in an effect read from the ledger
-	Target change.Key        // mirror
-	Digest string            // mirror: of the content
-	Value  string            // locator: the unique value
-	Parked *rules.ItemError  // the rule cannot read this item: no effect but to be parked
+	Amount decimal.Decimal  // contribution
+	Group  string           // contribution
+	Mirror *rules.MadeItem  // mirror; nil in an effect read from the ledger
+	Target change.Key       // mirror
+	Digest string           // mirror: of the content
+	Value  string           // locator: the unique value
+	Parked *rules.ItemError // the rule cannot read this item: no effect but to be parked
 	Kind   EffectKind
 
 	// Expired says of a mirror that DynamoDB's time to live deleted the item: it stays
@@ -170,8 +170,8 @@ func (bs *Bindings) effectsOf(key change.Key, img change.Image) Effects {
 }
 
 func effectOf(r *rules.Rule, m *rules.Match, img change.Image) (Effect, bool) {
-	if r.Kind == rules.Mirror {
-		item, ok, err := r.MirrorItem(m, img)
+	if r.MakesItems() {
+		item, ok, err := r.Form.(rules.Maker).Item(m, img)
 		if err != nil {
 			return Effect{Kind: Parked, Parked: itemError(err)}, true
 		}
@@ -180,7 +180,7 @@ func effectOf(r *rules.Rule, m *rules.Match, img change.Image) (Effect, bool) {
 		}
 		return Effect{Kind: Mirrored, Mirror: &item, Target: item.Key, Digest: contentDigest(r, item)}, true
 	}
-	c, ok, err := r.Contribution(m, img)
+	c, ok, err := r.Form.(rules.Adder).Contribution(m, img)
 	if err != nil {
 		return Effect{Kind: Parked, Parked: itemError(err)}, true
 	}
@@ -188,7 +188,7 @@ func effectOf(r *rules.Rule, m *rules.Match, img change.Image) (Effect, bool) {
 }
 
 // contentDigest is the digest of a mirror item as foreign sees it on the item.
-func contentDigest(r *rules.Rule, item rules.MirrorItem) string {
+func contentDigest(r *rules.Rule, item rules.MadeItem) string {
 	vs := make([]change.Value, len(r.Writes))
 	for i, name := range r.Writes {
 		vs[i] = item.Attributes[name]

@@ -102,10 +102,10 @@ func (p *Planner) fits(id string, f Effect) bool {
 	if b == nil {
 		return true
 	}
-	switch b.Rule.Kind {
-	case rules.Count, rules.Sum:
+	switch {
+	case b.Rule.Displays():
 		return f.Kind == Parked || f.Kind == Contribution && (b.Rule.ByUnique || p.isTarget(b.Rule, change.ParseKey(f.Group)))
-	case rules.Mirror:
+	case b.Rule.MakesItems():
 		return f.Kind == Parked || f.Kind == Mirrored && p.isTarget(b.Rule, f.Target)
 	}
 	return false // a copy rule has no effects

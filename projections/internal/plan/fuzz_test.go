@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/handlers"
+	"github.com/dynamill/dynamill/projections/internal/kinds"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -33,7 +34,7 @@ rules:
 
 func deskPlanner(t testing.TB) *Planner {
 	t.Helper()
-	set, err := rules.Load("desk", []byte(deskRules))
+	set, err := rules.Load("desk", []byte(deskRules), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type Leftover struct {
 func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.Image, now *rules.Entity) bool {
 	found := false
 	for _, r := range p.Set.Rules {
-		if r.Target == now || r.Kind == rules.Mirror || !r.Target.HasKey(key) {
+		if r.Target == now || r.MakesItems() || !r.Target.HasKey(key) {
 			continue
 		}
 		id := ItemRule{p.Of(r), key}
@@ -104,7 +104,7 @@ func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	img := left.Last
 	stamp, _ := parseStamp(img.Lookup(id.Stamp))
 	left.Beside = p.writersOn(id, now)
-	mirror, ours := id.Rule.Kind == rules.Mirror, stamp.Context == StampContext(p.Incarnation, id.Key, "")
+	mirror, ours := id.Rule.MakesItems(), stamp.Context == StampContext(p.Incarnation, id.Key, "")
 	switch {
 	case mirror && !ours: // cloned from another
 	case left.before != nil:
@@ -175,7 +175,7 @@ func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Ima
 			return false
 		}
 		stamp, ok := parseStamp(img.Lookup(b.Stamp))
-		ok = ok && (b.Rule.Kind != rules.Mirror || stamp.Context == StampContext(p.Incarnation, id.Key, ""))
+		ok = ok && (!b.Rule.MakesItems() || stamp.Context == StampContext(p.Incarnation, id.Key, ""))
 		return ok && slices.Contains(covered(b, stamp.Digest, img), name)
 	})
 }
@@ -184,12 +184,12 @@ func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Ima
 func (bs *Bindings) writersOn(id ItemRule, now *rules.Entity) []*Binding {
 	all := bs.mirrorsAt(id.Key)
 	for _, b := range bs.retiringAt(id.Key) {
-		if b.Rule.Kind != rules.Mirror {
+		if !b.Rule.MakesItems() {
 			all = append(all, b)
 		}
 	}
 	for _, r := range bs.Set.Rules {
-		if r.Kind != rules.Mirror && r.Target == now {
+		if !r.MakesItems() && r.Target == now {
 			all = append(all, bs.Of(r))
 		}
 	}
@@ -220,7 +220,7 @@ func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover
 	left := &Leftover{Last: img}
 	// What was written anew, perhaps on an item that came anew, is no more over what was there before.
 	same := seen.late != nil && seen.late.Lookup(id.Stamp).Equal(img.Lookup(id.Stamp))
-	if seen.before != nil && (same || id.Rule.Kind == rules.Mirror) {
+	if seen.before != nil && (same || id.Rule.MakesItems()) {
 		left.goOn(id.Binding, seen)
 	}
 	p.takeBack(left, id, m.Entity)
@@ -240,9 +240,9 @@ func (bs *Bindings) WroteAt(key change.Key) bool {
 
 // mirrorsAt are the mirror rules in force, or not retired yet, that can give an item with a key.
 func (bs *Bindings) mirrorsAt(key change.Key) []*Binding {
-	all := slices.DeleteFunc(bs.retiringAt(key), func(b *Binding) bool { return b.Rule.Kind != rules.Mirror })
+	all := slices.DeleteFunc(bs.retiringAt(key), func(b *Binding) bool { return !b.Rule.MakesItems() })
 	for _, r := range bs.Set.Rules {
-		if r.Kind == rules.Mirror && r.Target.HasKey(key) {
+		if r.MakesItems() && r.Target.HasKey(key) {
 			all = append(all, bs.Of(r))
 		}
 	}

@@ -7,13 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/kinds"
 	"github.com/dynamill/dynamill/rules"
 )
 
 // former binds a rule of socialRules, with one text in the file replaced, as one that has retired.
 func former(t testing.TB, name, old, new string) *Binding {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(strings.Replace(socialRules, old, new, 1)))
+	set, err := rules.Load("dynamill.yaml", []byte(strings.Replace(socialRules, old, new, 1)), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	bs.groups(mv.New.without(mv.Old), func(g GroupRef) {
 		// What is seeded is shown when its rule goes live. One that went live since
 		// still has the item's records to come, which tell of what it has, not of what it lost.
-		if !mv.Seeding || g.Rule.Kind == rules.Mirror || g.Live.Load() {
+		if !mv.Seeding || g.Rule.MakesItems() || g.Live.Load() {
 			mark(g)
 		}
 	})
@@ -164,8 +164,8 @@ func (g GroupRef) String() string { return g.ID + " " + g.Group }
 func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
 	id, group, _ := strings.Cut(text, " ")
 	b := bs.ByID(id)
-	sums := b != nil && (b.Rule.Kind == rules.Count || b.Rule.Kind == rules.Sum)
-	return GroupRef{b, group}, sums || b != nil && b.Rule.Kind == rules.Mirror && !b.Rule.Injective
+	sums := b != nil && b.Rule.Displays()
+	return GroupRef{b, group}, sums || b != nil && b.Rule.MakesItems() && !b.Rule.Injective
 }
 
 // IDs are all rules and locators that the move mentions, sorted.

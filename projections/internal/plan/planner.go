@@ -143,7 +143,7 @@ func (p *Planner) classifyDisplay(pl *Changes, s sides, b *Binding) bool {
 	if s.old != nil && !regrouped && untouched(b, s.old, s.new) {
 		return false
 	}
-	group, ok, err := b.Rule.GroupOf(s.nm, s.new)
+	group, ok, err := b.Rule.Form.(rules.Adder).GroupOf(s.nm, s.new)
 	if err != nil || !ok {
 		return pl.strip(s, b)
 	}
@@ -216,7 +216,7 @@ func (p *Planner) classifyParent(pl *Changes, s sides, b *Binding) bool {
 	if s.old != nil && s.new != nil && !changed(b.Rule.Reads, s.old, s.new) {
 		return false
 	}
-	before, after := b.Rule.Copied(s.old), b.Rule.Copied(s.new)
+	before, after := b.Rule.Form.(rules.Giver).Given(s.old), b.Rule.Form.(rules.Giver).Given(s.new)
 	if slices.EqualFunc(before, after, change.Value.Equal) {
 		return false
 	}

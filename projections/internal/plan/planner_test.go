@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/projections/internal/kinds"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -62,7 +63,7 @@ func irrelevantRecord(t testing.TB) change.Record {
 
 func socialPlanner(t testing.TB) *Planner {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(socialRules))
+	set, err := rules.Load("dynamill.yaml", []byte(socialRules), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}

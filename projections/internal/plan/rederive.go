@@ -117,7 +117,7 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 // of which late records tell that it was one: their references go, and what was parked.
 func (p *Planner) fills(pl *Changes, key change.Key, img change.Image, m *rules.Match, sc Scope, late Late) {
 	for _, r := range p.Set.Rules {
-		if r.Kind != rules.Copy || !r.Target.HasKey(key) {
+		if !r.HasParent() || !r.Target.HasKey(key) {
 			continue
 		}
 		b := p.Of(r)
@@ -143,7 +143,7 @@ func holds(b *Binding, img change.Image) bool {
 // refills plans the filling of an item's children, for every copy rule of which it can be the parent, there or gone.
 func (p *Planner) refills(pl *Changes, key change.Key, position change.Position) {
 	for _, r := range p.Set.Rules {
-		if r.Kind == rules.Copy && r.Source.HasKey(key) {
+		if r.HasParent() && r.Source.HasKey(key) {
 			pl.Refills = append(pl.Refills, Refill{ItemRule{p.Of(r), key}, position})
 		}
 	}
@@ -163,7 +163,7 @@ func (p *Planner) healPlaces(pl *Changes, key change.Key, img change.Image, sc S
 func (p *Planner) Display(pl *Changes, r *rules.Rule, key change.Key, m *rules.Match, img change.Image) {
 	b := p.Of(r)
 	present := img.Lookup(r.Writes[0]).Kind() != change.KindAbsent
-	group, ok, err := r.GroupOf(m, img)
+	group, ok, err := r.Form.(rules.Adder).GroupOf(m, img)
 	if err != nil || !ok {
 		if present {
 			pl.Bares.Put(ItemRule{b, key}, &Bare{Last: img})

@@ -96,7 +96,7 @@ func DigestOf(b *Binding, img change.Image) string {
 // DigestValues digests values of the rule's attributes: copies one by one, so that of
 // each it can be told whether it is what was written.
 func DigestValues(r *rules.Rule, vs []change.Value) string {
-	if r.Kind != rules.Copy {
+	if !r.HasParent() {
 		return change.Digest(vs...)
 	}
 	digests := make([]string, len(vs))
@@ -108,7 +108,7 @@ func DigestValues(r *rules.Rule, vs []change.Value) string {
 
 // covered are those of the rule's attributes that hold what a digest tells.
 func covered(b *Binding, digest string, img change.Image) []string {
-	if b.Rule.Kind != rules.Copy {
+	if !b.Rule.HasParent() {
 		if digest == DigestOf(b, img) {
 			return b.Rule.Writes
 		}

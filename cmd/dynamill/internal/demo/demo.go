@@ -21,6 +21,7 @@ import (
 	"github.com/dynamill/dynamill/examples"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/workbench"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // ErrDrift is returned when the table is not what its rules ask for.
@@ -39,7 +40,7 @@ func Run(ctx context.Context, example string, out io.Writer, colour bool) error 
 	if example == "" {
 		example = Default
 	}
-	ex, err := examples.Load(example)
+	ex, err := examples.Load(example, projections.Kinds)
 	if err != nil {
 		return err
 	}

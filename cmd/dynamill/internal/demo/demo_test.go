@@ -20,6 +20,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/examples"
 	"github.com/dynamill/dynamill/internal/workbench"
+	"github.com/dynamill/dynamill/projections"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -86,7 +87,7 @@ func TestColoursAddNothingButColours(t *testing.T) {
 func TestRunNoticesABrokenEngine(t *testing.T) { synctest.Test(t, runNoticesABrokenEngine) }
 
 func runNoticesABrokenEngine(t *testing.T) {
-	ex, err := examples.Load(Default)
+	ex, err := examples.Load(Default, projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

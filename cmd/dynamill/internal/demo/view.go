@@ -62,7 +62,7 @@ func (v *view) attributes(key change.Key, items ...change.Item) (base, own []str
 	if entity == nil {
 		return nil, nil
 	}
-	for _, rule := range slices.Concat(entity.Mirrors, entity.Children, entity.Displays) {
+	for _, rule := range slices.Concat(entity.Makers, entity.Children, entity.Displays) {
 		own = append(own, rule.Writes...)
 	}
 	for _, rule := range slices.Concat(entity.Sources, entity.Parents) {
