@@ -17,7 +17,7 @@ import (
 	"github.com/dynamill/dynamill/projections"
 )
 
-// Whoever adds a kind of rule must find all that is known of a kind in its own folder.
+// All that is known of a kind of rule stands in the folder of its family.
 func TestRulesNameNoKind(t *testing.T) {
 	words := map[string]bool{}
 	for _, kind := range projections.Kinds {
