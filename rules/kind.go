@@ -41,9 +41,9 @@ type Traits struct {
 	Keys        []Key        // the keys of its rules beside the word
 	Expressions []Expression // beside `where`
 
-	SourceKey     string // names the entity that a rule reads
-	TargetKey     string // names the entity that a rule writes
-	AttributesKey string // lists the attributes that a rule hands on
+	SourceField     string // names the entity that a rule reads
+	TargetField     string // names the entity that a rule writes
+	AttributesField string // lists the attributes that a rule hands on
 
 	HasParent  bool // the join goes from the target, a child, to the source, its parent; else from the source to the target
 	MakesItems bool // a rule makes its target's items whole; else it writes on items of the application
@@ -84,15 +84,19 @@ func (r *Rule) HasParent() bool { return r.Kind != nil && r.Kind.Traits().HasPar
 func (r *Rule) Displays() bool { return r.Kind != nil && r.Kind.Traits().Displays }
 
 // Planned is a kind that a later version knows: a rule file that uses it is told so.
-func Planned(word string) Kind { return planned(word) }
+func Planned(word string) Kind { return planned{word: word} }
 
-type planned string
+// planned has no other methods of a Kind: no rule is of it.
+type planned struct {
+	Kind
+	word string
+}
 
-func (k planned) Word() string                   { return string(k) }
-func (planned) Traits() *Traits                  { return &Traits{} }
-func (planned) Read(*Declaration)                {}
-func (planned) Check(*Declaration)               {}
-func (planned) Compile(*Rule, *Declaration) Form { return nil }
+// Word is the key that will give a rule the kind.
+func (k planned) Word() string { return k.word }
+
+// Traits are none.
+func (planned) Traits() *Traits { return &Traits{} }
 
 // kindList is what Load is given: the kinds that it knows, and those that are planned.
 type kindList []Kind

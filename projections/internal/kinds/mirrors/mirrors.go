@@ -24,15 +24,18 @@ var traits = rules.Traits{
 		{Name: "where"},
 		{Name: "by"},
 	},
-	SourceKey:     "mirror",
-	TargetKey:     "as",
-	AttributesKey: "attributes",
-	MakesItems:    true,
-	WholeKey:      &rules.WholeKey{Reason: "a mirror item needs its whole key", Hint: "fill {variables}"},
-	Actions:       4, // the item made before and the one made now, and their claims
+	SourceField:     "mirror",
+	TargetField:     "as",
+	AttributesField: "attributes",
+	MakesItems:      true,
+	WholeKey:        &rules.WholeKey{Reason: "a mirror item needs its whole key", Hint: "fill {variables}"},
+	Actions:         4, // the item made before and the one made now, and their claims
 }
 
-func (kind) Word() string          { return "mirror" }
+// Word is the key that gives a rule the kind.
+func (kind) Word() string { return "mirror" }
+
+// Traits are what the language must know of the kind.
 func (kind) Traits() *rules.Traits { return &traits }
 
 // Read reads the values of the rule's keys.
