@@ -71,7 +71,7 @@ func compareSaid(old, new []Said, add func(field, before, after string)) {
 }
 
 func (r *Rule) targetText() string {
-	if r.Kind.Traits().Displays {
+	if r.Displays() {
 		return r.Target.Name + "." + r.Writes[0]
 	}
 	return r.Target.Name

@@ -13,7 +13,7 @@ import (
 type Kind interface {
 	Word() string                         // the key that gives a rule this kind
 	Traits() *Traits                      // what the language must know of the kind
-	Read(d *Declaration)                  // reads the values of the kind's own keys; the required ones are there
+	Read(d *Declaration)                  // reads the values of keys that the traits do not tell of
 	Check(d *Declaration)                 // reports problems that only rules of this kind have
 	Compile(r *Rule, d *Declaration) Form // of a rule without problems; all but Form and Fingerprint is set
 }
@@ -41,13 +41,16 @@ type Traits struct {
 	Keys        []Key        // the keys of its rules beside the word
 	Expressions []Expression // beside `where`
 
-	SourceField     string // names the entity that a rule reads
-	TargetField     string // names the entity that a rule writes
-	AttributesField string // lists the attributes that a rule hands on
+	SourceField     string // names the entity that a rule reads; required
+	TargetField     string // names the entity that a rule writes; required
+	AttributesField string // lists the attributes that a rule hands on; "" if it hands none on
 
 	HasParent  bool // the join goes from the target, a child, to the source, its parent; else from the source to the target
 	MakesItems bool // a rule makes its target's items whole; else it writes on items of the application
-	Displays   bool // a rule writes one attribute, which it works out; the target key names the attribute, too
+
+	// Displays is set if a rule writes one attribute, which it works out: it is an
+	// example of the target field, which then names the attribute, too.
+	Displays string
 
 	WholeKey *WholeKey // set if a rule must fill the whole key of the other side, and cannot join by its Unique value
 	Actions  int       // writes that one change of a source may need in its transaction, for each rule
@@ -81,7 +84,7 @@ func (r *Rule) MakesItems() bool { return r.Kind != nil && r.Kind.Traits().Makes
 func (r *Rule) HasParent() bool { return r.Kind != nil && r.Kind.Traits().HasParent }
 
 // Displays reports whether the rule works out one attribute, which its target shows.
-func (r *Rule) Displays() bool { return r.Kind != nil && r.Kind.Traits().Displays }
+func (r *Rule) Displays() bool { return r.Kind != nil && r.Kind.Traits().Displays != "" }
 
 // Planned is a kind that a later version knows: a rule file that uses it is told so.
 func Planned(word string) Kind { return planned{word: word} }

@@ -21,7 +21,7 @@ var (
 		Keys:        keys,
 		SourceField: "count",
 		TargetField: "as",
-		Displays:    true,
+		Displays:    display,
 		Actions:     actions,
 	}}
 	Sum rules.Kind = &kind{word: "sum", traits: rules.Traits{
@@ -32,13 +32,15 @@ var (
 		Expressions: []rules.Expression{{Key: "sum", Want: "a number, as in `price * quantity`", Type: expr.Number}},
 		SourceField: "of",
 		TargetField: "as",
-		Displays:    true,
+		Displays:    display,
 		Actions:     actions,
 	}}
 )
 
+const display = "as: Group.memberCount"
+
 var keys = []rules.Key{
-	{Name: "as", Required: true, Hint: "name the entity and its attribute: `as: Group.memberCount`"},
+	{Name: "as", Required: true, Hint: "name the entity and its attribute: `" + display + "`"},
 	{Name: "where"},
 	{Name: "write_shards"},
 	{Name: "by"},
@@ -63,10 +65,8 @@ func (k *kind) Word() string { return k.word }
 // Traits are what the language must know of the kind.
 func (k *kind) Traits() *rules.Traits { return &k.traits }
 
-// Read reads the values of the rule's keys.
+// Read reads the number of suffixes.
 func (k *kind) Read(d *rules.Declaration) {
-	d.ReadSource(k.traits.SourceField)
-	d.ReadDisplay("as", "write an entity and an attribute, as in `as: Group.memberCount`")
 	d.Own = d.Whole("write_shards", WriteShardsMax, "1 is right unless hundreds of items a second change one aggregate")
 }
 

@@ -41,13 +41,8 @@ func (kind) Word() string { return "copy" }
 // Traits are what the language must know of the kind.
 func (kind) Traits() *rules.Traits { return &traits }
 
-// Read reads the values of the rule's keys.
-func (kind) Read(d *rules.Declaration) {
-	d.ReadPairs("copy")
-	d.ReadSource("from")
-	d.ReadTarget("to")
-	d.Own = d.Constants("if_missing")
-}
+// Read reads the substitutes.
+func (kind) Read(d *rules.Declaration) { d.Own = d.Constants("if_missing") }
 
 // Check reports a substitute for an attribute that the rule does not copy.
 func (kind) Check(d *rules.Declaration) {

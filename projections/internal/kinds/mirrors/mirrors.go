@@ -38,13 +38,8 @@ func (kind) Word() string { return "mirror" }
 // Traits are what the language must know of the kind.
 func (kind) Traits() *rules.Traits { return &traits }
 
-// Read reads the values of the rule's keys.
-func (kind) Read(d *rules.Declaration) {
-	d.ReadSource("mirror")
-	d.ReadTarget("as")
-	d.ReadPairs("attributes")
-	d.ReadConstants("set")
-}
+// Read reads the constants.
+func (kind) Read(d *rules.Declaration) { d.ReadConstants("set") }
 
 // Check finds nothing that the language does not refuse.
 func (kind) Check(*rules.Declaration) {}
