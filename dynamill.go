@@ -2,7 +2,7 @@
 // sums and mirror items, as a rule file declares them. Three lines of a program follow a table:
 //
 //	cfg, err := config.LoadDefaultConfig(ctx)
-//	set, err := rules.Load("dynamill.yaml", ruleFile)
+//	set, err := rules.Load("dynamill.yaml", ruleFile, projections.Kinds)
 //	err = dynamill.Follow(ctx, dynamill.Config{AWS: cfg, Table: "app", Rules: set})
 //
 // Follow does what `dynamill run` does, in the caller's process. NewHandler makes the handler of a

@@ -32,8 +32,8 @@ func Compare(old, new *Rule) []FieldChange {
 	add("kind", old.Kind.Word(), new.Kind.Word())
 	traits, same := new.Kind.Traits(), old.Kind == new.Kind
 	if same {
-		add(traits.SourceKey, old.Source.Name, new.Source.Name)
-		add(traits.TargetKey, old.targetText(), new.targetText())
+		add(traits.SourceField, old.Source.Name, new.Source.Name)
+		add(traits.TargetField, old.targetText(), new.targetText())
 	} else {
 		add("reads", old.Source.Name, new.Source.Name)
 		add("writes", old.targetText(), new.targetText())
@@ -49,7 +49,7 @@ func Compare(old, new *Rule) []FieldChange {
 			add(e.Key, programText(old.expressions[i]), programText(new.expressions[i]))
 		}
 	}
-	add(cmp.Or(traits.AttributesKey, "attributes"), old.attributesText(), new.attributesText())
+	add(cmp.Or(traits.AttributesField, "attributes"), old.attributesText(), new.attributesText())
 	add("set", old.constantsText(), new.constantsText())
 	compareSaid(old.Form.Says(), new.Form.Says(), add)
 	return found
@@ -71,7 +71,7 @@ func compareSaid(old, new []Said, add func(field, before, after string)) {
 }
 
 func (r *Rule) targetText() string {
-	if r.Kind.Traits().Displays {
+	if r.Displays() {
 		return r.Target.Name + "." + r.Writes[0]
 	}
 	return r.Target.Name

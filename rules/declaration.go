@@ -58,40 +58,21 @@ func (d *Declaration) ReportUnknown(at Word, code string, known []string, messag
 	d.Report(at, code, didYouMean(at.text, known), message, args...)
 }
 
-// Text reads a text.
-func (d *Declaration) Text(key string) Word {
-	if n := d.values[key]; n != nil {
-		return d.parser.word(n, key)
-	}
-	return Word{}
-}
-
-// ReadSource reads the name of the entity that the rule reads.
-func (d *Declaration) ReadSource(key string) { d.source = d.Text(key) }
-
-// ReadTarget reads the name of the entity that the rule writes.
-func (d *Declaration) ReadTarget(key string) { d.target = d.Text(key) }
-
-// ReadDisplay reads an entity and its one attribute that the rule writes.
-func (d *Declaration) ReadDisplay(key, hint string) {
-	as := d.Text(key)
+// readDisplay takes the target apart into an entity and its one attribute that the rule writes.
+func (d *Declaration) readDisplay(t *Traits) {
+	as := d.target
+	d.target = Word{}
 	if !as.Given() {
 		return
 	}
 	dot := strings.IndexByte(as.text, '.')
 	if dot < 1 || dot == len(as.text)-1 {
-		d.Report(as, "rule."+key, hint, "%q does not say which attribute of which entity shows the %s", as.text, d.kind.Word())
+		d.Report(as, "rule."+t.TargetField, "write an entity and an attribute, as in `"+t.Displays+"`",
+			"%q does not say which attribute of which entity shows the %s", as.text, d.kind.Word())
 		return
 	}
 	d.target = as.within(0, dot)
 	d.writes = append(d.writes, written{as: as.within(dot+1, len(as.text)-dot-1)})
-}
-
-// ReadPairs reads attributes that the rule hands on: "a as b", "a", or a list of these.
-func (d *Declaration) ReadPairs(key string) {
-	if n := d.values[key]; n != nil {
-		d.writes = append(d.writes, d.parser.pairs(n, key)...)
-	}
 }
 
 // ReadConstants reads attributes that the rule sets to constants.

@@ -13,7 +13,7 @@ import (
 type Kind interface {
 	Word() string                         // the key that gives a rule this kind
 	Traits() *Traits                      // what the language must know of the kind
-	Read(d *Declaration)                  // reads the values of the kind's own keys; the required ones are there
+	Read(d *Declaration)                  // reads the values of keys that the traits do not tell of
 	Check(d *Declaration)                 // reports problems that only rules of this kind have
 	Compile(r *Rule, d *Declaration) Form // of a rule without problems; all but Form and Fingerprint is set
 }
@@ -59,13 +59,16 @@ type Traits struct {
 	Keys        []Key        // the keys of its rules beside the word
 	Expressions []Expression // beside `where`
 
-	SourceKey     string // names the entity that a rule reads
-	TargetKey     string // names the entity that a rule writes
-	AttributesKey string // lists the attributes that a rule hands on
+	SourceField     string // names the entity that a rule reads; required
+	TargetField     string // names the entity that a rule writes; required
+	AttributesField string // lists the attributes that a rule hands on; "" if it hands none on
 
 	HasParent  bool // the join goes from the target, a child, to the source, its parent; else from the source to the target
 	MakesItems bool // a rule makes its target's items whole; else it writes on items of the application
-	Displays   bool // a rule writes one attribute, which it works out; the target key names the attribute, too
+
+	// Displays is set if a rule writes one attribute, which it works out: it is an
+	// example of the target field, which then names the attribute, too.
+	Displays string
 
 	WholeKey *WholeKey // set if a rule must fill the whole key of the other side, and cannot join by its Unique value
 	Actions  int       // writes that one change of a source may need in its transaction, for each rule
@@ -99,18 +102,22 @@ func (r *Rule) MakesItems() bool { return r.Kind != nil && r.Kind.Traits().Makes
 func (r *Rule) HasParent() bool { return r.Kind != nil && r.Kind.Traits().HasParent }
 
 // Displays reports whether the rule works out one attribute, which its target shows.
-func (r *Rule) Displays() bool { return r.Kind != nil && r.Kind.Traits().Displays }
+func (r *Rule) Displays() bool { return r.Kind != nil && r.Kind.Traits().Displays != "" }
 
 // Planned is a kind that a later version knows: a rule file that uses it is told so.
-func Planned(word string) Kind { return planned(word) }
+func Planned(word string) Kind { return planned{word: word} }
 
-type planned string
+// planned has no other methods of a Kind: no rule is of it.
+type planned struct {
+	Kind
+	word string
+}
 
-func (k planned) Word() string                   { return string(k) }
-func (planned) Traits() *Traits                  { return &Traits{} }
-func (planned) Read(*Declaration)                {}
-func (planned) Check(*Declaration)               {}
-func (planned) Compile(*Rule, *Declaration) Form { return nil }
+// Word is the key that will give a rule the kind.
+func (k planned) Word() string { return k.word }
+
+// Traits are none.
+func (planned) Traits() *Traits { return &Traits{} }
 
 // kindList is what Load is given: the kinds that it knows, and those that are planned.
 type kindList []Kind

@@ -59,8 +59,17 @@ func (p fileParser) rule(entry field) *Declaration {
 	if !p.rightKeys(d) {
 		return nil
 	}
+	traits := d.kind.Traits()
+	d.source = p.word(d.values[traits.SourceField], traits.SourceField)
+	d.target = p.word(d.values[traits.TargetField], traits.TargetField)
+	if traits.Displays != "" {
+		d.readDisplay(traits)
+	}
+	if n := d.values[traits.AttributesField]; n != nil {
+		d.writes = p.pairs(n, traits.AttributesField)
+	}
 	d.kind.Read(d)
-	for _, e := range d.kind.Traits().Expressions {
+	for _, e := range traits.Expressions {
 		d.expressions = append(d.expressions, p.expression(d.values[e.Key], e.Key))
 	}
 	d.where = p.expression(d.values["where"], "where")

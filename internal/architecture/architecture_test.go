@@ -69,7 +69,28 @@ func TestBreachesAreFound(t *testing.T) {
 				"./rules":               {"./change", "./internal/attributes"},
 				"./internal/attributes": {"./change", awsSDK + "/service/dynamodb/types"},
 			},
-			want: []string{"./rules -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types"},
+			want: []string{"./rules -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types", "./rules -> ./internal/attributes"},
+		},
+		"rules use a folder of their own": {
+			graph: imports{"./rules": {"./rules/internal/spelling", "./internal/printable"}, "./rules/internal/spelling": {"strings"}},
+		},
+		"rules import a kind": {
+			graph: imports{"./rules": {"./projections/internal/kinds/copies"}},
+			want:  []string{"./rules -> ./projections/internal/kinds/copies"},
+		},
+		"the list imports the families": {
+			graph: imports{"./projections/internal/kinds": {"./projections/internal/kinds/copies"}, "./projections": {"./projections/internal/kinds"}},
+		},
+		"a family imports what all kinds share": {
+			graph: imports{"./projections/internal/kinds/copies": {"./projections/internal/plan", "./rules"}},
+		},
+		"a family imports another family": {
+			graph: imports{"./projections/internal/kinds/copies": {"./projections/internal/kinds/mirrors"}},
+			want:  []string{"./projections/internal/kinds/copies -> ./projections/internal/kinds/mirrors"},
+		},
+		"what all kinds share knows a family": {
+			graph: imports{"./projections/internal/plan": {"./projections/internal/kinds/aggregates"}},
+			want:  []string{"./projections/internal/plan -> ./projections/internal/kinds/aggregates"},
 		},
 		"a folder inside rules imports the AWS SDK": {
 			graph: imports{"./rules/expr": {awsSDK}},

@@ -14,15 +14,15 @@ import (
 // The kinds.
 var (
 	Count rules.Kind = &kind{word: "count", traits: rules.Traits{
-		Number:    3,
-		Noun:      "a count",
-		Plural:    "counts",
-		Example:   "comment-count: { count: Comment, as: Post.commentCount }",
-		Keys:      keys,
-		SourceKey: "count",
-		TargetKey: "as",
-		Displays:  true,
-		Actions:   actions,
+		Number:      3,
+		Noun:        "a count",
+		Plural:      "counts",
+		Example:     "comment-count: { count: Comment, as: Post.commentCount }",
+		Keys:        keys,
+		SourceField: "count",
+		TargetField: "as",
+		Displays:    display,
+		Actions:     actions,
 	}}
 	Sum rules.Kind = &kind{word: "sum", traits: rules.Traits{
 		Number:      4,
@@ -30,15 +30,17 @@ var (
 		Plural:      "sums",
 		Keys:        append([]rules.Key{{Name: "of", Required: true, Hint: "name the entity whose items are summed: `of: LineItem`"}}, keys...),
 		Expressions: []rules.Expression{{Key: "sum", Want: "a number, as in `price * quantity`", Type: expr.Number}},
-		SourceKey:   "of",
-		TargetKey:   "as",
-		Displays:    true,
+		SourceField: "of",
+		TargetField: "as",
+		Displays:    display,
 		Actions:     actions,
 	}}
 )
 
+const display = "as: Group.memberCount"
+
 var keys = []rules.Key{
-	{Name: "as", Required: true, Hint: "name the entity and its attribute: `as: Group.memberCount`"},
+	{Name: "as", Required: true, Hint: "name the entity and its attribute: `" + display + "`"},
 	{Name: "where"},
 	{Name: "write_shards"},
 	{Name: "by"},
@@ -52,13 +54,14 @@ type kind struct {
 	traits rules.Traits
 }
 
-func (k *kind) Word() string          { return k.word }
+// Word is the key that gives a rule the kind.
+func (k *kind) Word() string { return k.word }
+
+// Traits are what the language must know of the kind.
 func (k *kind) Traits() *rules.Traits { return &k.traits }
 
-// Read reads the values of the rule's keys.
+// Read reads the number of suffixes.
 func (k *kind) Read(d *rules.Declaration) {
-	d.ReadSource(k.traits.SourceKey)
-	d.ReadDisplay("as", "write an entity and an attribute, as in `as: Group.memberCount`")
 	d.Own = d.Whole("write_shards", rules.SuffixesMax, "1 is right unless hundreds of items a second change one aggregate")
 }
 

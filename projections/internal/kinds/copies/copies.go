@@ -26,26 +26,24 @@ var traits = rules.Traits{
 		{Name: "if_missing"},
 		{Name: "by"},
 	},
-	SourceKey:     "from",
-	TargetKey:     "to",
-	AttributesKey: "copy",
-	HasParent:     true,
+	SourceField:     "from",
+	TargetField:     "to",
+	AttributesField: "copy",
+	HasParent:       true,
 	WholeKey: &rules.WholeKey{
 		Reason: "a copy must find its parent by the whole key",
 		Hint:   "let {items} items carry {variables}, and join by all of them",
 	},
 }
 
-func (kind) Word() string          { return "copy" }
+// Word is the key that gives a rule the kind.
+func (kind) Word() string { return "copy" }
+
+// Traits are what the language must know of the kind.
 func (kind) Traits() *rules.Traits { return &traits }
 
-// Read reads the values of the rule's keys.
-func (kind) Read(d *rules.Declaration) {
-	d.ReadPairs("copy")
-	d.ReadSource("from")
-	d.ReadTarget("to")
-	d.Own = d.Constants("if_missing")
-}
+// Read reads the substitutes.
+func (kind) Read(d *rules.Declaration) { d.Own = d.Constants("if_missing") }
 
 // Check reports a substitute for an attribute that the rule does not copy.
 func (kind) Check(d *rules.Declaration) {

@@ -24,24 +24,22 @@ var traits = rules.Traits{
 		{Name: "where"},
 		{Name: "by"},
 	},
-	SourceKey:     "mirror",
-	TargetKey:     "as",
-	AttributesKey: "attributes",
-	MakesItems:    true,
-	WholeKey:      &rules.WholeKey{Reason: "a mirror item needs its whole key", Hint: "fill {variables}"},
-	Actions:       4, // the item made before and the one made now, and their claims
+	SourceField:     "mirror",
+	TargetField:     "as",
+	AttributesField: "attributes",
+	MakesItems:      true,
+	WholeKey:        &rules.WholeKey{Reason: "a mirror item needs its whole key", Hint: "fill {variables}"},
+	Actions:         4, // the item made before and the one made now, and their claims
 }
 
-func (kind) Word() string          { return "mirror" }
+// Word is the key that gives a rule the kind.
+func (kind) Word() string { return "mirror" }
+
+// Traits are what the language must know of the kind.
 func (kind) Traits() *rules.Traits { return &traits }
 
-// Read reads the values of the rule's keys.
-func (kind) Read(d *rules.Declaration) {
-	d.ReadSource("mirror")
-	d.ReadTarget("as")
-	d.ReadPairs("attributes")
-	d.ReadConstants("set")
-}
+// Read reads the constants.
+func (kind) Read(d *rules.Declaration) { d.ReadConstants("set") }
 
 // Check finds nothing that the language does not refuse.
 func (kind) Check(*rules.Declaration) {}
