@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
@@ -189,9 +188,10 @@ func (p *Page) AddItems(planner *plan.Planner, moves []*plan.Move, items map[cha
 			}
 		}
 	}
-	for id, f := range plan.PartOf[copies.Changes](pl).Fills.All() {
-		if f.Refers && f.Bad == nil && !f.Gone && !f.Stray {
-			p.pointers = append(p.pointers, pointer{id.Binding, f.Parent.String(), id.Key})
-		}
+	for _, r := range planner.Set.Rules {
+		b := planner.Of(r)
+		b.Family.Targets(pl, b, func(target string, source change.Key) {
+			p.pointers = append(p.pointers, pointer{b, target, source})
+		})
 	}
 }

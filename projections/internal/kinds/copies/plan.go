@@ -221,3 +221,12 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 		}
 	}
 }
+
+// Targets implements plan.Family: a child points at its parent.
+func (kind) Targets(pl *plan.Changes, b *plan.Binding, tell func(target string, source change.Key)) {
+	for id, f := range plan.PartOf[Changes](pl).Fills.All() {
+		if id.Binding == b && f.Refers && f.Bad == nil && !f.Gone && !f.Stray {
+			tell(f.Parent.String(), id.Key)
+		}
+	}
+}
