@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -409,4 +410,45 @@ func TestFullLocatorIsListedWithoutItsMark(t *testing.T) {
 	if err != nil || len(p.Claimants) != 401 || p.Claimants[0].Partition != "FOLDER#f1" || !strings.Contains(p.Reason, "and 398 more") {
 		t.Errorf("%d claimants, %s, %v", len(p.Claimants), p.Reason, err)
 	}
+}
+
+// TestSweepTakesOffTheListWhatNoItemClaims has a worker crash once the last claimants have gone
+// and before it takes their target off the list. Their records are lost then.
+func TestSweepTakesOffTheListWhatNoItemClaims(t *testing.T) {
+	w := newWorld(t, oddRules)
+	putDoc(w, "d1", "c1")
+	putDoc(w, "d2", "c1")
+	putFolder(w, "f1", "x")
+	putFolder(w, "f2", "x")
+	e := w.seeded()
+	from := w.drain(e, 0)
+	for _, id := range []string{"FOLDER#f1", "FOLDER#f2", "DOC#d1", "DOC#d2"} {
+		w.delete(change.Key{Partition: id})
+	}
+	f := &faulty{Client: w.sim, around: passAll}
+	crashing := w.engine(f)
+	var crashed atomic.Bool
+	f.before = func(_ string, in any) {
+		if t, ok := in.(*dynamodb.TransactWriteItemsInput); ok && t.TransactItems[0].Delete != nil {
+			crashed.Store(true)
+		}
+	}
+	f.around = func(_ string, pass func() error) error {
+		if crashed.Load() {
+			return errCrash
+		}
+		return pass()
+	}
+	if _, err := crashing.Process(w.ctx, w.records()[from:]); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	if n, err := e.CountParked(w.ctx); err != nil || n != 2 {
+		t.Fatalf("%d rows are left, %v; want those of both targets", n, err)
+	}
+	for _, pass := range []string{"rederive", "sweep"} {
+		if err := w.work(e, pass); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.expectListed(e)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
@@ -31,9 +33,12 @@ func (e *Engine) sweep(ctx context.Context, keys []change.Key) error {
 	if err != nil {
 		return err
 	}
+	var listed []audit.ContestedTarget
 	for _, key := range s.named {
 		if e.retiredID(table.TextOf(rows[key]["rule"])) {
 			s.dead = append(s.dead, key)
+		} else if t, ok := audit.ReadContested(attributes.ItemFromTable(rows[key])); ok {
+			listed = append(listed, t)
 		}
 	}
 	err = table.Each(ctx, len(s.dead), func(ctx context.Context, i int) error {
@@ -45,7 +50,11 @@ func (e *Engine) sweep(ctx context.Context, keys []change.Key) error {
 	if err := e.sweepReferences(ctx, rowsOf(rows, s.references)); err != nil {
 		return err
 	}
-	return e.sweepEntries(ctx, rowsOf(rows, s.entries))
+	if err := e.sweepEntries(ctx, rowsOf(rows, s.entries)); err != nil {
+		return err
+	}
+	// Records that are lost say no more that the last claimants of a target have gone.
+	return table.Each(ctx, len(listed), func(ctx context.Context, i int) error { return e.relist(ctx, listed[i]) })
 }
 
 func rowsOf(rows map[table.Key]table.Row, keys []table.Key) (found []table.Row) {
