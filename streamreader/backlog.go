@@ -105,6 +105,7 @@ func rowsOf(arn string, all []Lease) (rows map[string]Lease, followed bool) {
 		case l.Stream != arn:
 		case l.OfStream():
 			own = l
+		case !l.OfShard():
 		default:
 			rows[l.Shard] = l
 		}

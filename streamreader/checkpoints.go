@@ -26,14 +26,12 @@ type (
 	Lease = leases.Lease
 	// Worker names the process that claims leases.
 	Worker = leases.Worker
-	// Checkpoints keeps the leases: NewLeaseTable and NewMemoryCheckpoints make one.
+	// Checkpoints keeps the leases: NewLeaseTable makes one.
 	Checkpoints = leases.Store
 	// LeaseTable keeps the leases in a DynamoDB table, one row a shard.
 	LeaseTable = leases.Table
 	// LeaseClient is what the lease table needs of *dynamodb.Client.
 	LeaseClient = leases.Client
-	// MemoryCheckpoints keeps leases in memory, for tests and demonstrations.
-	MemoryCheckpoints = leases.Memory
 )
 
 // NewLeaseTable returns the leases in the table of that name. Checkpoints
@@ -42,6 +40,3 @@ type (
 func NewLeaseTable(client LeaseClient, tableName string) *LeaseTable {
 	return leases.NewTable(client, tableName)
 }
-
-// NewMemoryCheckpoints returns an empty store.
-func NewMemoryCheckpoints() *MemoryCheckpoints { return leases.NewMemory() }

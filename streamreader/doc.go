@@ -25,11 +25,14 @@
 // the rows alone:
 //
 //	free ──claim──► held ──renew, save──► held ──SHARD_END──► finished
-//	  ▲              │  ╲
-//	  │release       │   ╲ request (checkpointOwner has it, leaseOwner gets it)
-//	  └──────────────┘    ► requested ──release──► held by the worker that requested it
+//	  ▲               │
+//	  ├────release────┤
+//	  └──evicted by the lister── expired ◄──no write for a term── held
 //
-//	held, requested ──no write for a term──► expired ──evicted by the lister──► free
+// A worker that has less than its share, and finds nothing free, makes a row of its own,
+// the seeker's row. If a scan shows an owner with more than its share such a row, the
+// owner releases shards after their batch: as many as the seeker has, and at least one.
+// The seeker claims what is free, and deletes its row when it has its share.
 //
 // The term is the owner's own, which its row names. Every write of an owner raises
 // the row's counter and is conditional on it and on the owner. A worker that waits

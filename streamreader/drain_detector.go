@@ -91,7 +91,7 @@ func (p pollBaselines) empty(row Lease, polls int) bool {
 
 // settled reports whether the plan leaves nothing to wait for.
 func (f *follower) settled() bool {
-	return len(f.fleet.plan.Waiting) == 0 && len(f.missing) == 0 && f.fleet.settled()
+	return len(f.fleet.plan.Waiting) == 0 && len(f.missing) == 0 && f.fleet.plan.Vacant == 0
 }
 
 // allIdle reports whether every shard that any worker reads is open and empty. Only

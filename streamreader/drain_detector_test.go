@@ -24,7 +24,7 @@ type looker struct {
 }
 
 func newLooker(t *testing.T) *looker {
-	r := newTestReader(t, newFakeStream(), NewMemoryCheckpoints(), &collector{}, func(cfg *Config) { cfg.WorkerID = "me" })
+	r := newTestReader(t, newFakeStream(), newLeases(), &collector{}, func(cfg *Config) { cfg.WorkerID = "me" })
 	arn := r.cfg.StreamARN
 	l := &looker{newFollower(r, true), []Lease{
 		{Shard: "quiet", Stream: arn, Owner: "other", Counter: 1, Checkpoint: "5", EmptyPolls: 40},

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -346,6 +347,15 @@ func newTestReader(t *testing.T, f Streams, cp Checkpoints, p Processor, change 
 		t.Fatal(err)
 	}
 	return r
+}
+
+// newLeases returns an empty lease table of its own.
+func newLeases() *LeaseTable {
+	t := NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases")
+	if _, err := t.Load(context.Background()); err != nil {
+		panic(err)
+	}
+	return t
 }
 
 // leaseOf returns a shard's row.

@@ -10,33 +10,25 @@ import (
 	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
-const (
-	// acceptEvery is how often a worker tries to take over what it has asked for.
-	acceptEvery = 250 * time.Millisecond
-	// takeFirst shards may be taken after one look at the leases, and twice as
-	// many after each next one that shows no other workers than the one before,
-	// up to takeMost: many workers that start together must see each other
-	// before all shards are gone.
-	takeFirst, takeMost = 16, 1024
-	// askMost shards are asked for at the same time.
-	askMost = 16
-)
+// takeFirst shards may be taken after one look at the leases, and twice as
+// many after each next one that shows no other workers than the one before,
+// up to takeMost: many workers that start together must see each other
+// before all shards are gone.
+const takeFirst, takeMost = 16, 1024
 
-// fleet is one worker's part in sharing a stream: what it sees of the leases,
-// which it holds, and which it has asked for. All but the renewals is done by
-// the follower's goroutine.
+// fleet is one worker's part in sharing a stream: what it sees of the leases, and
+// which it holds. All but the renewals is done by the follower's goroutine.
 type fleet struct {
 	cfg *Config
 
-	own        Lease // the stream's own row; zero if there is none
+	own        Lease            // the stream's own row; zero if there is none
+	seekers    map[string]Lease // by worker
 	changed    map[string]time.Time
 	polls      pollBaselines
 	drain      *drainDetector // nil: does not drain
 	plan       leases.Plan
-	asked      map[string]string // shards asked for, with the owners asked
-	rowsLoaded bool              // just now, and the loop has not used them yet
+	rowsLoaded bool // just now, and the loop has not used them yet
 	scans      scanSchedule
-	acceptAt   time.Time
 	workers    int // seen before the last look
 	takeMax    int // from one look to the next
 	takeLeft   int
@@ -50,7 +42,7 @@ type fleet struct {
 	behind     bool // another worker's shard, as far as the rows tell
 
 	mu       sync.Mutex
-	held     map[string]*leases.Held // the stream's own too, by the stream's ARN
+	held     map[string]*leases.Held // by the rows' keys: the stream's own row and the seeker's, too
 	renewing map[string]bool
 	renewal  context.CancelFunc // nil: no goroutine renews yet
 	wg       sync.WaitGroup
@@ -58,7 +50,7 @@ type fleet struct {
 
 func newFleet(cfg *Config, drains bool) *fleet {
 	l := &fleet{
-		cfg: cfg, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: pollBaselines{}, asked: map[string]string{},
+		cfg: cfg, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: pollBaselines{},
 		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: streamapi.NewBackoff(cfg.WorkerID + " scans"),
 		stalls: stallTracker{shards: map[string]pausedShard{}},
 		random: rand.New(rand.NewPCG(streamapi.NameHash(cfg.WorkerID), 0)),
@@ -71,7 +63,7 @@ func newFleet(cfg *Config, drains bool) *fleet {
 
 // see takes over the rows of the stream as they were just read, and puts
 // those of this worker's leases right, which may have been written since.
-func (l *fleet) see(before, now map[string]Lease, own *Lease) {
+func (l *fleet) see(before, now, seekers map[string]Lease, own *Lease) {
 	was := l.own
 	l.own = Lease{}
 	if own != nil {
@@ -83,31 +75,24 @@ func (l *fleet) see(before, now map[string]Lease, own *Lease) {
 	if own != nil {
 		l.date(was, *own)
 	}
+	l.seeSeekers(seekers)
 	for id, row := range now {
 		l.date(before[id], row)
 	}
 	for id, h := range l.holding() {
-		if row := now[id]; row.Owner == l.cfg.WorkerID && row.Next != "" {
-			h.Asked()
-		}
-		if id != l.cfg.StreamARN {
-			now[id] = h.Lease()
-		} else {
-			lost := l.own.Lost // other workers announce it in the row
-			l.own = h.Lease()
-			l.own.Lost = lost
+		switch row := h.Lease(); {
+		case row.OfShard():
+			now[id] = row
+		case row.OfStream():
+			row.Lost = l.own.Lost // other workers announce it in the row
+			l.own = row
 		}
 		l.changed[id] = time.Now()
 	}
 	for id := range l.changed {
-		if _, ok := now[id]; !ok && id != l.cfg.StreamARN {
+		if _, ok := now[id]; !ok && id != l.cfg.StreamARN && seekers[id].Shard == "" {
 			delete(l.changed, id)
 			delete(l.polls, id)
-		}
-	}
-	for id := range l.asked {
-		if row := now[id]; row.Finished() || row.Owner != l.cfg.WorkerID && row.Next != l.cfg.WorkerID {
-			delete(l.asked, id)
 		}
 	}
 	l.rowsLoaded = true
@@ -132,7 +117,7 @@ func (l *fleet) recordFormerRuns(rows map[string]Lease) {
 
 // date records when this worker saw a row change, and whether a namesake wrote it.
 func (l *fleet) date(before, now Lease) {
-	if now.Owner == l.cfg.WorkerID && !now.HandedOver() && now.Run != l.cfg.RunID && !l.former[now.Run] {
+	if now.Owner == l.cfg.WorkerID && now.Run != l.cfg.RunID && !l.former[now.Run] {
 		l.namesake = true
 	}
 	_, seen := l.changed[now.Shard]
@@ -152,9 +137,9 @@ func (l *fleet) date(before, now Lease) {
 // divide plans what this worker does next.
 func (l *fleet) divide(rows map[string]Lease, busy map[string]bool) leases.Plan {
 	in := l.input()
-	in.Worker, in.Own, in.Leases, in.Busy, in.TakeMax, in.AskMax = l.cfg.WorkerID, l.own, rows, busy, l.takeLeft, askMost
+	in.Worker, in.Own, in.Leases, in.Seekers, in.Busy, in.TakeMax = l.cfg.WorkerID, l.own, rows, l.seekers, busy, l.takeLeft
 	l.plan = leases.Divide(in)
-	l.stalls.limit(&l.plan, in, len(l.asked) > 0)
+	l.stalls.limit(&l.plan, in)
 	return l.plan
 }
 
@@ -166,11 +151,6 @@ func (l *fleet) expired(row Lease) bool {
 // input is what tells whose lease has expired.
 func (l *fleet) input() leases.Input {
 	return leases.Input{Now: l.scans.at, Term: l.cfg.LeaseTerm, Changed: l.changed}
-}
-
-// settled reports whether every shard that may be read has a reader.
-func (l *fleet) settled() bool {
-	return l.plan.Vacant == 0 && len(l.asked) == 0
 }
 
 // othersIdle reports whether the shards that other workers read were empty for

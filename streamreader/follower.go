@@ -143,7 +143,9 @@ func (f *follower) start(ctx, work context.Context, info streamapi.Shard, held *
 	s.Observe(info, f.children[info.ID], f.found.Status)
 	f.running[info.ID] = s
 	f.r.countMove()
+	ctx, s.LetGo = context.WithCancel(ctx)
 	f.wg.Go(func() {
+		defer s.LetGo()
 		err := s.Run(ctx, work)
 		f.ended <- endedShard{id: info.ID, held: held, err: err}
 	})

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dynamill/dynamill/streamreader/internal/leases"
 	"github.com/dynamill/dynamill/streamreader/internal/shardread"
 	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
@@ -19,7 +17,6 @@ func (l *fleet) hold(row Lease, claimed time.Time) *leases.Held {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held[row.Shard] = h
-	delete(l.asked, row.Shard)
 	if l.renewal == nil {
 		var ctx context.Context
 		ctx, l.renewal = context.WithCancel(context.Background())
@@ -37,7 +34,7 @@ func (l *fleet) drop(id string) {
 	}
 }
 
-// holding returns the leases held, the stream's own too.
+// holding returns the leases held, by the rows' keys.
 func (l *fleet) holding() map[string]*leases.Held {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,29 +93,16 @@ func (l *fleet) endRenewal(id string) {
 	delete(l.renewing, id)
 }
 
-// stop gives back what was asked for and the stream's own lease, once the
-// shards are let go.
+// stop gives back the stream's own lease, once the shards are let go.
 func (l *fleet) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), shardread.ReleaseMax)
 	defer cancel()
-	var group errgroup.Group
-	group.SetLimit(callsMax)
-	tell := func(what string, err error) {
-		if err != nil && !errors.Is(err, ErrLeaseLost) {
-			l.cfg.Logger.Warn(what, "error", err)
+	l.seek(ctx, false)
+	if h := l.holding()[l.cfg.StreamARN]; h != nil && h.Trusted() {
+		if err := h.Release(ctx, func(*Lease) {}); err != nil && !errors.Is(err, ErrLeaseLost) {
+			l.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err)
 		}
 	}
-	for id, owner := range l.asked {
-		group.Go(func() error {
-			row := Lease{Shard: id, Stream: l.cfg.StreamARN, Owner: owner}
-			tell("a request for a shard could not be withdrawn", l.cfg.Checkpoints.Withdraw(ctx, row, l.cfg.worker()))
-			return nil
-		})
-	}
-	if h := l.holding()[l.cfg.StreamARN]; h != nil && h.Trusted() {
-		tell("the lease of the stream's list could not be released", h.Release(ctx, func(*Lease) {}))
-	}
-	_ = group.Wait() // each has told its own
 	l.announce(ctx, leases.Loss{})
 	if l.renewal != nil {
 		l.renewal()

@@ -64,7 +64,7 @@ func (f *follower) load(ctx context.Context) error {
 // see takes over the rows as they were just read, when so many records were done.
 func (f *follower) see(rows []Lease, done int64) {
 	var own *Lease // the stream's
-	seen := make(map[string]Lease, len(rows))
+	seen, seekers := make(map[string]Lease, len(rows)), map[string]Lease{}
 	f.strays = map[string]Lease{}
 	for _, l := range rows {
 		switch {
@@ -73,6 +73,8 @@ func (f *follower) see(rows []Lease, done int64) {
 		case l.Stream != f.r.cfg.StreamARN:
 		case l.OfStream():
 			own = &l
+		case l.OfSeeker():
+			seekers[l.Shard] = l
 		default:
 			seen[l.Shard] = l
 		}
@@ -88,7 +90,7 @@ func (f *follower) see(rows []Lease, done int64) {
 	if own != nil {
 		f.initialListing = own.Checkpoint == TrimHorizon
 	}
-	f.fleet.see(f.leases, seen, own)
+	f.fleet.see(f.leases, seen, seekers, own)
 	if own != nil && own.Label != "" {
 		f.decoder = streamapi.Decoder{Label: own.Label, PartitionKey: own.PartitionKey, SortKey: own.SortKey}
 	}

@@ -75,7 +75,7 @@ func (l *fleet) noteScan(rows map[string]Lease) {
 // scanByExpiry brings the watcher's next scan forward to when the lease may expire.
 func (l *fleet) scanByExpiry(row Lease) {
 	at := l.changed[row.Shard].Add(l.input().TermOf(row))
-	if row.Owner != "" && !row.Finished() && !row.OfStream() && at.Before(l.scans.expiry) {
+	if row.Owner != "" && !row.Finished() && row.OfShard() && at.Before(l.scans.expiry) {
 		l.scans.expiry = at
 	}
 }
@@ -93,7 +93,7 @@ func (l *fleet) scanAt() time.Time {
 	soon := l.scanAfter(min(max(min(term, scanTerm)/scansPerTerm, time.Duration(l.scans.rows)*scanRow), term/leases.RenewalsPerTerm))
 	watch := l.scanAfter(term / watchesPerTerm)
 	switch {
-	case l.scans.newsPending, l.drain != nil, l.own.Checkpoint != Latest, l.plan.Vacant > 0, l.plan.Workers != l.workers:
+	case l.scans.newsPending, l.drain != nil, l.own.Checkpoint != Latest, l.plan.Vacant > 0, l.plan.Workers != l.workers, l.plan.Seek, l.plan.Surplus:
 		return soon
 	case l.watches():
 		if l.scans.expiry.Before(watch) {
@@ -103,7 +103,7 @@ func (l *fleet) scanAt() time.Time {
 			return soon
 		}
 		return watch
-	case l.behind, len(l.asked) > 0:
+	case l.behind:
 		return watch
 	}
 	return l.scanAfter(idleScanTerms*term + time.Duration(l.plan.Workers)*term/4)
@@ -124,9 +124,6 @@ func (l *fleet) nextScan() time.Time {
 	next := l.scanAt()
 	if l.scans.listenAt.Before(next) {
 		next = l.scans.listenAt
-	}
-	if len(l.asked) > 0 && l.acceptAt.Before(next) {
-		next = l.acceptAt
 	}
 	if next.Before(l.scans.retryAt) {
 		return l.scans.retryAt

@@ -13,14 +13,9 @@ import (
 	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
 )
 
-// share looks at the leases if it is time, and tries to take over what this
-// worker has asked for. An error is one that no retry cures.
+// share looks at the leases if it is time. An error is one that no retry cures.
 func (f *follower) share(ctx, work context.Context) error {
 	now := time.Now()
-	if len(f.fleet.asked) > 0 && !now.Before(f.fleet.acceptAt) {
-		f.accept(ctx, work)
-		f.fleet.acceptAt = time.Now().Add(acceptEvery)
-	}
 	if now.Before(f.fleet.scans.retryAt) {
 		return nil
 	}
@@ -80,16 +75,13 @@ func (f *follower) loadRows(ctx context.Context) error {
 	return nil
 }
 
-// balance claims, and asks for, what this worker should read.
+// balance claims what this worker should read, and releases what others should.
 func (f *follower) balance(ctx, work context.Context) {
 	busy := make(map[string]bool, len(f.running))
 	for id := range f.running {
 		busy[id] = true
 	}
-	plan := f.fleet.divide(f.leases, busy)
-	if !f.fleet.scans.rowsUnplanned {
-		plan.Ask = nil // otherwise two workers ask for what an owner has given up since the scan
-	}
+	plan, fresh := f.fleet.divide(f.leases, busy), f.fleet.scans.rowsUnplanned
 	f.fleet.scans.rowsUnplanned = false
 	if f.decoder.Label == "" || f.fleet.namesake {
 		return // the lister has not written yet what the records look like; or this worker is to end
@@ -99,10 +91,19 @@ func (f *follower) balance(ctx, work context.Context) {
 		f.takeOver(ctx, work, plan.Take[i], got)
 	}
 	f.evict(ctx)
-	f.ask(ctx, plan.Ask)
+	if !fresh {
+		return // rows of a while ago say too little of how much each worker has
+	}
+	for _, l := range plan.Release {
+		if s := f.running[l.Shard]; s != nil {
+			s.LetGo()
+		}
+	}
+	f.fleet.seek(ctx, plan.Seek)
 }
 
-// evict releases the leases of silent owners for other workers. Only the lister does so.
+// evict releases the leases of silent owners for other workers, and deletes the rows of
+// silent seekers. Only the lister does so.
 func (f *follower) evict(ctx context.Context) {
 	if !f.fleet.lists() {
 		return
@@ -119,6 +120,7 @@ func (f *follower) evict(ctx context.Context) {
 			f.fleet.newsUnsent = true
 		}
 	}
+	f.deleteRows(ctx, f.fleet.silentSeekers())
 }
 
 // claimed is what came of one call on a row.
@@ -175,54 +177,4 @@ func (f *follower) takeOver(ctx, work context.Context, before Lease, got claimed
 	}
 	info := streamapi.Shard{ID: got.row.Shard, Parent: got.row.Parent, Start: got.row.Start, Closed: len(f.children[got.row.Shard]) > 0}
 	f.start(ctx, work, info, f.fleet.hold(got.row, got.began))
-}
-
-// ask names this worker as the next owner of leases.
-func (f *follower) ask(ctx context.Context, rows []Lease) {
-	answers := f.each(ctx, rows, func(ctx context.Context, l Lease) (Lease, error) {
-		return f.r.cfg.Checkpoints.Request(ctx, l, f.r.cfg.WorkerID)
-	})
-	for i, got := range answers {
-		switch {
-		case got.err == nil:
-			f.fleet.asked[got.row.Shard], f.fleet.newsUnsent = rows[i].Owner, true
-		case !errors.Is(got.err, ErrLeaseLost):
-			// It may have been written all the same, and is withdrawn at the end.
-			f.fleet.asked[rows[i].Shard], f.fleet.newsUnsent = rows[i].Owner, true
-			f.r.cfg.Logger.Warn("asking for a lease failed", "shard", rows[i].Shard, "error", got.err)
-			continue
-		}
-		f.note(got.row)
-	}
-}
-
-// accept claims the leases that were handed over: those that name this worker
-// as their owner, whatever their counter.
-func (f *follower) accept(ctx, work context.Context) {
-	var asked []Lease
-	for _, id := range slices.Sorted(maps.Keys(f.fleet.asked)) {
-		asked = append(asked, Lease{Shard: id, Stream: f.r.cfg.StreamARN, Owner: f.r.cfg.WorkerID, Counter: -1})
-	}
-	for i, got := range f.each(ctx, asked, f.claimHandedOver) {
-		if errors.Is(got.err, ErrLeaseLost) && got.row.Counter < 0 {
-			continue // the row is gone: the next look tells
-		}
-		f.takeOver(ctx, work, asked[i], got)
-	}
-	f.publishRunning()
-}
-
-// claimHandedOver claims a lease if its owner has let it go: to look is cheaper
-// than a write that is refused.
-func (f *follower) claimHandedOver(ctx context.Context, l Lease) (Lease, error) {
-	row, err := f.r.cfg.Checkpoints.Get(ctx, l.Shard)
-	switch {
-	case err != nil:
-		return l, err
-	case row.Shard == "":
-		return l, ErrLeaseLost
-	case row.Owner != l.Owner:
-		return row, ErrLeaseLost
-	}
-	return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.worker())
 }

@@ -63,20 +63,18 @@ func (t *stallTracker) recordAnswer(at time.Time) {
 
 // limit takes from a plan what this worker should leave alone. While no shard
 // has answered it, it tries one, after the pause; which may be one of another worker.
-func (t *stallTracker) limit(plan *leases.Plan, in leases.Input, asked bool) {
+func (t *stallTracker) limit(plan *leases.Plan, in leases.Input) {
 	maps.DeleteFunc(t.shards, func(id string, _ pausedShard) bool {
 		l, ok := in.Leases[id]
 		return !ok || l.Finished() || l.Owner != "" && l.Owner != in.Worker
 	})
 	pausing := func(l Lease) bool { return in.Now.Before(t.shards[l.Shard].until) }
-	plan.Take, plan.Ask = slices.DeleteFunc(plan.Take, pausing), slices.DeleteFunc(plan.Ask, pausing)
+	plan.Take = slices.DeleteFunc(plan.Take, pausing)
 	switch {
 	case t.since.IsZero():
-	case asked, len(in.Busy) > 0, in.Now.Sub(t.since) < pauseTerms*in.Term:
-		plan.Take, plan.Ask = nil, nil
+	case len(in.Busy) > 0, in.Now.Sub(t.since) < pauseTerms*in.Term:
+		plan.Take, plan.Seek = nil, false
 	case len(plan.Take) > 0:
-		plan.Take, plan.Ask = plan.Take[:1], nil
-	default:
-		plan.Ask = plan.Ask[:min(1, len(plan.Ask))]
+		plan.Take, plan.Seek = plan.Take[:1], false
 	}
 }

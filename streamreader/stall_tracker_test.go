@@ -189,7 +189,7 @@ func TestAShardThatCannotBeReadIsNotTakenForEmpty(t *testing.T) {
 		deaf.set(false, true)
 		time.Sleep(2 * testTerm)
 		for shard, l := range c.rows() {
-			if l.Owner == "a" && !l.OfStream() && l.EmptyPolls != 0 {
+			if l.Owner == "a" && l.OfShard() && l.EmptyPolls != 0 {
 				t.Errorf("%s: %d polls were empty, says its row", shard, l.EmptyPolls)
 			}
 		}
@@ -217,7 +217,7 @@ func TestAShardThatWasGivenUpForSilenceIsEmptyAgain(t *testing.T) {
 		deaf.set(false, false)
 		time.Sleep(20 * testTerm)
 		for id, l := range c.rows() {
-			if !l.OfStream() && l.EmptyPolls == 0 {
+			if l.OfShard() && l.EmptyPolls == 0 {
 				t.Errorf("shard %s of %s, at %s, is not said to be empty", id, l.Owner, l.Checkpoint)
 			}
 		}

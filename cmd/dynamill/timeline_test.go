@@ -106,11 +106,11 @@ func (l *timeline) watch(ctx context.Context, client streamreader.LeaseClient, t
 // compare notes what another look at a row shows.
 func (l *timeline) compare(before, now streamreader.Lease) {
 	what := now.Shard
-	if now.OfStream() {
+	switch {
+	case now.OfStream():
 		what = "the list"
-	}
-	if now.Next != "" {
-		what += ", which " + now.Next + " has asked for,"
+	case now.OfSeeker():
+		what = "the wish for more shards"
 	}
 	owner := cmp.Or(now.Owner, "nobody")
 	switch {
@@ -119,7 +119,7 @@ func (l *timeline) compare(before, now streamreader.Lease) {
 	case before.Owner != now.Owner:
 		l.note("%s goes from %s to %s, counter %d to %d, checkpoint %s to %s",
 			what, cmp.Or(before.Owner, "nobody"), owner, before.Counter, now.Counter, before.Checkpoint, now.Checkpoint)
-	case before.Counter != now.Counter || before.Next != now.Next:
+	case before.Counter != now.Counter:
 		l.note("%s is %s's still, counter %d to %d", what, owner, before.Counter, now.Counter)
 	}
 }

@@ -40,7 +40,7 @@ func (env *environment) unappliedStream(ctx context.Context, keys rules.Table, l
 func checkpointsOf(leases []streamreader.Lease, stream string) map[string]verify.Checkpoint {
 	found := map[string]verify.Checkpoint{}
 	for _, l := range leases {
-		if l.OfStream() || l.Stream != stream {
+		if !l.OfShard() || l.Stream != stream {
 			continue
 		}
 		c := verify.Checkpoint{After: l.Checkpoint, Done: l.Finished()}

@@ -79,7 +79,7 @@ func (l *life) isDead() bool {
 
 // checkpoints loses what a dead process writes.
 type checkpoints struct {
-	*streamreader.MemoryCheckpoints
+	*streamreader.LeaseTable
 	life *life
 }
 
@@ -88,5 +88,5 @@ func (c *checkpoints) Save(ctx context.Context, lease streamreader.Lease) (strea
 	if c.life.isDead() {
 		return lease, nil
 	}
-	return c.MemoryCheckpoints.Save(ctx, lease)
+	return c.LeaseTable.Save(ctx, lease)
 }

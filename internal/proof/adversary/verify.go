@@ -132,7 +132,7 @@ func (w *Worker) checkpoints(ctx context.Context, world World) (map[string]verif
 	}
 	found := map[string]verify.Checkpoint{}
 	for _, l := range leases {
-		if l.OfStream() || l.Stream != world.StreamARN {
+		if !l.OfShard() || l.Stream != world.StreamARN {
 			continue
 		}
 		checkpoint := verify.Checkpoint{After: l.Checkpoint, Done: l.Finished()}

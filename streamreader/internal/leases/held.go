@@ -34,15 +34,13 @@ type Held struct {
 	writing chan struct{} // holds one token while a write is on its way
 	row     Lease         // as the last write left it; of the goroutine that has the token
 
-	mu       sync.Mutex
-	known    Lease     // row, for readers that must not wait
-	renewed  time.Time // when the last write that succeeded began
-	lost     bool
-	cause    error // what the row said when it was lost
-	expiry   *time.Timer
-	onLost   func() // ends the work that is done under the lease
-	onAsked  func() // ends the reading, not the work
-	wasAsked bool
+	mu      sync.Mutex
+	known   Lease     // row, for readers that must not wait
+	renewed time.Time // when the last write that succeeded began
+	lost    bool
+	cause   error // what the row said when it was lost
+	expiry  *time.Timer
+	onLost  func() // ends the work that is done under the lease
 
 	describe func(*Lease) // adds what is known of the shard now
 }
@@ -52,7 +50,7 @@ func Hold(store Store, row Lease, term time.Duration, claimed time.Time) *Held {
 	h := &Held{
 		store: store, term: term, row: row, known: row, renewed: claimed,
 		writing:  make(chan struct{}, 1),
-		describe: func(*Lease) {}, onLost: func() {}, onAsked: func() {},
+		describe: func(*Lease) {}, onLost: func() {},
 	}
 	if term > 0 {
 		h.mu.Lock()
@@ -64,18 +62,15 @@ func Hold(store Store, row Lease, term time.Duration, claimed time.Time) *Held {
 
 func (h *Held) window() time.Duration { return h.term - h.term/marginPart }
 
-// Arm says what is to end when the lease is lost or asked for, at once if it is
-// so already, and what renewals are to say.
-func (h *Held) Arm(onLost, onAsked func(), describe func(*Lease)) {
+// Arm says what is to end when the lease is lost, at once if it is so already, and
+// what renewals are to say.
+func (h *Held) Arm(onLost func(), describe func(*Lease)) {
 	h.mu.Lock()
-	h.onLost, h.onAsked, h.describe = onLost, onAsked, describe
-	lost, asked := h.lost, h.wasAsked
+	h.onLost, h.describe = onLost, describe
+	lost := h.lost
 	h.mu.Unlock()
 	if lost {
 		onLost()
-	}
-	if asked {
-		onAsked()
 	}
 }
 
@@ -137,18 +132,6 @@ func (h *Held) Due() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.lost && time.Since(h.renewed) >= h.term/RenewalsPerTerm
-}
-
-// Asked notes that the row was seen to name a next owner.
-func (h *Held) Asked() {
-	h.mu.Lock()
-	before := h.wasAsked
-	h.wasAsked = true
-	onAsked := h.onAsked
-	h.mu.Unlock()
-	if !before {
-		onAsked()
-	}
 }
 
 // Cause is the ErrLost by which the lease was lost; nil if it is not, or if only this worker knows.
@@ -262,8 +245,5 @@ func (h *Held) send(ctx context.Context, do func(context.Context) (Lease, error)
 	h.mu.Lock()
 	h.known, h.renewed = row, began
 	h.mu.Unlock()
-	if row.Next != "" {
-		h.Asked()
-	}
 	return nil
 }

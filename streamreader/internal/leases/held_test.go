@@ -10,7 +10,7 @@ import (
 
 // stuck is a store whose writes are never answered, whatever their context says.
 type stuck struct {
-	*Memory
+	*Table
 	over chan struct{}
 }
 
@@ -22,7 +22,7 @@ func (s stuck) Save(context.Context, Lease) (Lease, error) {
 // A worker waits for its turn to write no longer than the lease can be trusted.
 func TestAWriteWaitsForAnotherNoLongerThanTheTrustLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := stuck{NewMemory(), make(chan struct{})}
+		s := stuck{newTestTable(t), make(chan struct{})}
 		row, err := s.Create(t.Context(), Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon})
 		if err == nil {
 			row, err = s.Claim(t.Context(), row, Worker{Name: "w", Run: "1", Term: testTerm})
@@ -53,7 +53,7 @@ func TestAWriteWaitsForAnotherNoLongerThanTheTrustLasts(t *testing.T) {
 // A call is given up when the trust ends, if a renewal's time is longer.
 func TestAWriteIsGivenUpWhenTheTrustEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := Hold(NewMemory(), Lease{Shard: "shard", Owner: "w"}, testTerm, time.Now())
+		h := Hold(newTestTable(t), Lease{Shard: "shard", Owner: "w"}, testTerm, time.Now())
 		defer h.Leave()
 		began := time.Now()
 		time.Sleep(testTerm * 3 / 4)
@@ -82,13 +82,9 @@ func TestARowThatNobodyHasLookedUpMayNotBeBegun(t *testing.T) {
 	}
 }
 
-// Both stores tell a process from another of its name, evict only workers that are
-// silent, and complete only bare rows.
-func TestWhoWritesARow(t *testing.T) {
-	for name, store := range map[string]Store{"in memory": NewMemory(), "in a table": newTestTable(t)} {
-		t.Run(name, func(t *testing.T) { whoWrites(t, store) })
-	}
-}
+// The table tells a process from another of its name, evicts only workers that are
+// silent, and completes only bare rows.
+func TestWhoWritesARow(t *testing.T) { whoWrites(t, newTestTable(t)) }
 
 func whoWrites(t *testing.T, store Store) {
 	ctx := t.Context()
@@ -136,8 +132,7 @@ func whoWrites(t *testing.T, store Store) {
 		t.Errorf("a claim whose answer was lost, made again: %+v", l)
 	}
 	second = must(store.Get(ctx, "bare"))
-	asked := must(store.Request(ctx, second, "next"))
-	if l := must(store.Evict(ctx, asked)); l.Owner != "next" || l.Run != "" || l.Counter != second.Counter+1 || l.Checkpoint != "3" || l.Term != claimMax {
+	if l := must(store.Evict(ctx, second)); l.Owner != "" || l.Run != "" || l.Term != 0 || l.Counter != second.Counter+1 || l.Checkpoint != "3" {
 		t.Errorf("evicted: %+v", l)
 	}
 	if l := must(store.Release(ctx, must(store.Claim(ctx, must(store.Get(ctx, "bare")), Worker{Name: "next", Run: "3", Term: time.Minute})))); l.Owner != "" || l.Term != 0 || l.Run != "" {

@@ -8,18 +8,15 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The attributes of a lease row that the Kinesis Client Library has too, in
-// version 1 or, the owner of the checkpoint, in version 3: while that is set,
-// leaseOwner names the worker that gets the lease next, and checkpointOwner its owner.
+// The attributes of a lease row that the Kinesis Client Library has too.
 const (
-	attrKey             = "leaseKey"
-	attrOwner           = "leaseOwner"
-	attrCheckpointOwner = "checkpointOwner"
-	attrCounter         = "leaseCounter"
-	attrCheckpoint      = "checkpoint"
-	attrSwitches        = "ownerSwitchesSinceCheckpoint"
-	attrParent          = "parentShardId"
-	attrChildren        = "childShardIds"
+	attrKey        = "leaseKey"
+	attrOwner      = "leaseOwner"
+	attrCounter    = "leaseCounter"
+	attrCheckpoint = "checkpoint"
+	attrSwitches   = "ownerSwitchesSinceCheckpoint"
+	attrParent     = "parentShardId"
+	attrChildren   = "childShardIds"
 )
 
 // The attributes that it has not. streamName holds the stream's ARN.
@@ -63,12 +60,8 @@ func leaseToItem(l Lease) map[string]ddb.AttributeValue {
 	if !l.Unadopted {
 		item[attrWhole] = &ddb.AttributeValueMemberBOOL{Value: l.Whole}
 	}
-	owner, current := l.Owner, ""
-	if l.Next != "" {
-		owner, current = l.Next, l.Owner
-	}
 	for name, value := range map[string]string{
-		attrStream: l.Stream, attrOwner: owner, attrRun: l.Run, attrCheckpointOwner: current, attrStart: l.Start,
+		attrStream: l.Stream, attrOwner: l.Owner, attrRun: l.Run, attrStart: l.Start,
 		attrLostShard: l.Lost.Shard, attrLostBehind: l.Lost.Checkpoint,
 		attrLabel: l.Label, attrPartitionKey: l.PartitionKey, attrSortKey: l.SortKey,
 	} {
@@ -115,9 +108,6 @@ func leaseFromItem(item map[string]ddb.AttributeValue) (Lease, error) {
 		PartitionKey: textOf(item[attrPartitionKey]),
 		SortKey:      textOf(item[attrSortKey]),
 		Lost:         Loss{Shard: textOf(item[attrLostShard]), Checkpoint: textOf(item[attrLostBehind])},
-	}
-	if current := textOf(item[attrCheckpointOwner]); current != "" {
-		l.Owner, l.Next = current, l.Owner
 	}
 	if l.Shard == "" || l.Checkpoint == "" {
 		return Lease{}, permanentf("row %q has no %s or no %s", l.Shard, attrKey, attrCheckpoint)

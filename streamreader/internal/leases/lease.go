@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -17,15 +18,15 @@ const (
 
 // Lease is one row of the lease table: how far one shard is done, and by whom.
 // Beside its shards each stream has a row of its own, whose owner lists the
-// stream's shards and makes and deletes their rows.
+// stream's shards and makes and deletes their rows. A worker that has less than its
+// share of the shards keeps a row, too, and is its owner: a seeker's row.
 type Lease struct {
-	Shard      string        // of a stream's own row: the stream's ARN
+	Shard      string        // of a stream's own row: the stream's ARN; of a seeker's: SeekerKey
 	Stream     string        // ARN of the stream that the shard belongs to
 	Owner      string        // the worker that reads the shard; "" if none does
 	Run        string        // which process of that name it is, drawn anew by each; "" until it has claimed the row
 	Term       time.Duration // how long the owner may write nothing before the lease expires; 0 if unknown
-	Next       string        // the worker that has asked for the shard and gets it as soon as Owner has finished its batch
-	Counter    int64         // raised by every write to the row but that of Next
+	Counter    int64         // raised by every write to the row, but for those of Adopt and Announce
 	Checkpoint string        // TrimHorizon, a sequence number, or ShardEnd
 	Switches   int64         // changes of owner since the last checkpoint; a process that comes back under its name counts
 	Parent     string        // "" if the shard has none
@@ -73,12 +74,19 @@ type Worker struct {
 // Finished reports whether everything in the shard is done.
 func (l Lease) Finished() bool { return l.Checkpoint == ShardEnd }
 
-// HandedOver reports whether another worker named the owner, and no
-// process of that name has claimed the row yet.
-func (l Lease) HandedOver() bool { return l.Owner != "" && l.Run == "" }
-
-// OfStream reports whether this is a stream's own row, not a shard's.
+// OfStream reports whether this is a stream's own row.
 func (l Lease) OfStream() bool { return l.Shard == l.Stream && l.Stream != "" }
+
+// OfSeeker reports whether this is the row of a worker that has less than its share.
+func (l Lease) OfSeeker() bool {
+	return l.Stream != "" && strings.HasPrefix(l.Shard, SeekerKey(l.Stream, ""))
+}
+
+// OfShard reports whether this is the row of a shard.
+func (l Lease) OfShard() bool { return !l.OfStream() && !l.OfSeeker() }
+
+// SeekerKey is the key of the row by which a worker shows that it has less than its share of a stream's shards.
+func SeekerKey(streamARN, worker string) string { return streamARN + "/seeker/" + worker }
 
 // Store keeps the leases. Implementations are safe for concurrent use.
 // Claim, Renew, Save, Release and Delete write only to the row that they are
@@ -93,8 +101,8 @@ type Store interface {
 	// Create adds a row if the shard has none, and returns the row in force.
 	Create(ctx context.Context, lease Lease) (Lease, error)
 	// Claim makes worker the row's owner. It succeeds also, whatever the row's
-	// counter, if that names this process as its owner already, or only
-	// its name, or a process of its name that had the row when it was read.
+	// counter, if that names this process as its owner already, or a process of its
+	// name that had the row when it was read.
 	Claim(ctx context.Context, lease Lease, worker Worker) (Lease, error)
 	// Adopt writes what the lease says of its shard into a row that is Unadopted.
 	Adopt(ctx context.Context, lease Lease) (Lease, error)
@@ -103,14 +111,7 @@ type Store interface {
 	// Save is Renew that also writes the lease's Checkpoint and Children, and
 	// what belongs to a stream's own row.
 	Save(ctx context.Context, lease Lease) (Lease, error)
-	// Request names worker as the next owner, unless another has been named or
-	// the owner has changed (ErrLost).
-	Request(ctx context.Context, lease Lease, worker string) (Lease, error)
-	// Withdraw takes back what Request wrote; a row that was handed over to
-	// worker meanwhile is released, unless another process of its name has it.
-	Withdraw(ctx context.Context, lease Lease, worker Worker) error
-	// Release writes the lease's Checkpoint and, by the same write, makes the
-	// worker that has asked for the row its owner, or clears the owner.
+	// Release writes the lease's Checkpoint and, by the same write, clears the owner.
 	Release(ctx context.Context, lease Lease) (Lease, error)
 	// Evict is Release of a lease of which an expired owner has written nothing since it was read.
 	Evict(ctx context.Context, lease Lease) (Lease, error)
@@ -125,13 +126,13 @@ type Store interface {
 	Forget(ctx context.Context, streamARN string) error
 }
 
-// What follows says how each write changes a row, for every kind of store.
+// What follows says how each write changes a row.
 
 func (l Lease) claimedBy(worker Worker) Lease {
 	if l.Owner != worker.Name || l.Run != "" && l.Run != worker.Run {
 		l.Switches++
 	}
-	l.Owner, l.Run, l.Term, l.Next, l.EmptyPolls = worker.Name, worker.Run, worker.Term, "", 0
+	l.Owner, l.Run, l.Term, l.EmptyPolls = worker.Name, worker.Run, worker.Term, 0
 	l.Counter++
 	return l
 }
@@ -150,22 +151,10 @@ func (l Lease) saved(by Lease) Lease {
 }
 
 func (l Lease) released(by Lease) Lease {
-	next := l.Next
 	l = l.saved(by)
-	l.EmptyPolls = 0
-	if next != "" {
-		l.Switches++
-		l.Term = min(l.Term, claimMax)
-	} else {
-		l.Term = 0
-	}
-	l.Owner, l.Run, l.Next = next, "", ""
+	l.Owner, l.Run, l.Term, l.EmptyPolls = "", "", 0, 0
 	return l
 }
-
-// claimMax is how long a worker that was handed a lease may take to claim it. If it
-// has died meanwhile, the lease does not lie for the former owner's term.
-const claimMax = 5 * time.Second
 
 // evicted is released, by another worker than the owner.
 func (l Lease) evicted() Lease { return l.released(l) }
@@ -192,24 +181,15 @@ func (l Lease) holds(row Lease) bool { return row.Counter == l.Counter && row.Ow
 
 // lostTo says what it means that the row in force is another than l was.
 func (l Lease) lostTo(row Lease) error {
-	if row.Owner != "" && row.Owner == l.Owner && !row.HandedOver() && row.Run != l.Run {
+	if row.Owner != "" && row.Owner == l.Owner && row.Run != l.Run {
 		return fmt.Errorf("%w: %q", ErrNamesake, l.Owner)
 	}
 	return ErrLost
-}
-
-// has reports whether the row is this very process's.
-func (w Worker) has(row Lease) bool {
-	return row.Owner == w.Name && (row.HandedOver() || row.Run == w.Run)
 }
 
 // mayClaim reports whether the row in force, written since it was read, is
 // still the worker's. The name alone does not say so: another process may have
 // come under it since.
 func (w Worker) mayClaim(row, read Lease) bool {
-	return w.has(row) || row.Owner == w.Name && read.mine(row)
-}
-
-func (l Lease) mayBeAskedFor(row Lease) bool {
-	return row.Owner == l.Owner && row.Owner != "" && row.Next == ""
+	return row.Owner == w.Name && (row.Run == w.Run || read.mine(row))
 }

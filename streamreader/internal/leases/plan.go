@@ -10,17 +10,17 @@ import (
 
 // Input is what a plan of leases depends on.
 type Input struct {
-	Worker string
-	Now    time.Time        // when the rows were last read, by this worker's own clock, as all times here
-	Term   time.Duration    // this worker's own, and that of owners whose rows name none
-	Own    Lease            // the stream's own row: its owner is alive, also without a shard
-	Leases map[string]Lease // the rows of the stream's shards
-	// changed is when a row's counter or owner was first seen to be what it is,
+	Worker  string
+	Now     time.Time        // when the rows were last read, by this worker's own clock, as all times here
+	Term    time.Duration    // this worker's own, and that of owners whose rows name none
+	Own     Lease            // the stream's own row: its owner is alive, also without a shard
+	Leases  map[string]Lease // the rows of the stream's shards
+	Seekers map[string]Lease // the rows of workers that have less than their share, by worker
+	// Changed is when a row's counter or owner was first seen to be what it is,
 	// by shard, and for the stream's own row by its name. The write was before that.
 	Changed map[string]time.Time
 	Busy    map[string]bool // shards that this worker reads, or has not let go yet
 	TakeMax int
-	AskMax  int // shards that have been asked for and not handed over included
 }
 
 // Expired reports whether the owner has written nothing for a term, which is the
@@ -41,8 +41,10 @@ func (in Input) TermOf(l Lease) time.Duration {
 // owner and the owners about as many shards each.
 type Plan struct {
 	Take    []Lease  // free, expired, or this worker's own from before: to be claimed
-	Ask     []Lease  // of owners that have more than their share
-	Vacant  int      // shards that no worker reads, these included
+	Surplus bool     // this worker has more than its share, and a seeker has less
+	Release []Lease  // what it releases of that now
+	Seek    bool     // it has less than its share, and what is vacant is not enough
+	Vacant  int      // shards that no worker reads, Take included
 	Workers int      // that are seen to live, this one included
 	Waiting []string // shards that wait for their parent
 }
@@ -52,13 +54,14 @@ type Plan struct {
 // the same view make the same division, so that they do not run after the same
 // shards; a worker that the others do not see yet counts itself in. A shard moves only
 // from a worker that has two more than another, so that balance is kept once it is
-// found. A worker that has just read a shard to its end keeps the place for its first
-// child. It is pure: same input, same plan.
+// found, and only after the other one has shown, by a row, that it wants more. A worker
+// that has just read a shard to its end keeps the place for its first child. It is pure:
+// same input, same plan.
 func Divide(in Input) Plan {
 	var plan Plan
 	loads, first := in.living(), firstChildren(in.Leases)
 	var vacant []Lease
-	pending, kept := 0, 0
+	kept := 0
 	keep := func(l Lease, owner string) {
 		if held, lives := loads[owner]; lives {
 			loads[owner] = append(held, l)
@@ -87,34 +90,28 @@ func Divide(in Input) Plan {
 			}
 		case l.Owner == "" || gone:
 			vacant = append(vacant, l)
-		case l.Next != "":
-			if l.Next == in.Worker {
-				pending++
-			}
-			loads[l.Next] = append(loads[l.Next], l)
 		default:
 			loads[l.Owner] = append(loads[l.Owner], l)
 		}
 	}
 	plan.Vacant, plan.Workers = len(vacant)+len(plan.Take)+kept, len(loads)
-	in.share(&plan, loads, vacant, in.AskMax-pending)
+	in.share(&plan, loads, vacant)
 	return plan
 }
 
-// living returns an empty load for each worker that is seen to live, or waits for a shard.
+// living returns an empty load for each worker that is seen to live.
 func (in Input) living() map[string][]Lease {
 	loads := map[string][]Lease{in.Worker: nil}
 	see := func(l Lease) {
-		if l.Owner == "" || l.Finished() || in.Expired(l) {
-			return
-		}
-		loads[l.Owner] = nil
-		if l.Next != "" {
-			loads[l.Next] = nil
+		if l.Owner != "" && !l.Finished() && !in.Expired(l) {
+			loads[l.Owner] = nil
 		}
 	}
 	see(in.Own)
 	for _, l := range in.Leases {
+		see(l)
+	}
+	for _, l := range in.Seekers {
 		see(l)
 	}
 	return loads
@@ -161,8 +158,8 @@ func MayBeRead(l Lease, leases map[string]Lease) bool {
 	return l.Parent == "" || l.Orphan || l.Checkpoint != TrimHorizon || leases[l.Parent].Finished()
 }
 
-// share divides the vacant shards, then what some workers have beyond their share.
-func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease, askMax int) {
+// share divides the vacant shards, and says what this worker gives or wants beyond them.
+func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease) {
 	workers := make([]string, 0, len(loads))
 	total := len(vacant)
 	for w, held := range loads {
@@ -173,45 +170,59 @@ func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease, askM
 	slices.SortFunc(workers, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(loads[b]), len(loads[a])), cmp.Compare(a, b))
 	})
-	target := make(map[string]int, len(workers))
-	for i, w := range workers {
-		target[w] = total / len(workers)
-		if i < total%len(workers) {
-			target[w]++
-		}
-	}
-	// The vacant ones, and then those to be asked for, are one row of places
-	// that the workers in need divide in order.
+	// The workers in need divide the vacant shards in order: each has a row of places.
+	from, to, places := 0, 0, 0 // from, to: this worker's
+	wanted := 0                 // shards that seekers are to be given now
 	var surplus []Lease
-	for _, w := range workers {
-		if held := loads[w]; len(held) > target[w] {
-			surplus = append(surplus, held[target[w]:]...)
+	for i, w := range workers {
+		target, held := total/len(workers), loads[w]
+		if i < total%len(workers) {
+			target++
 		}
-	}
-	from, need := 0, 0
-	for _, w := range workers {
-		need = max(0, target[w]-len(loads[w]))
+		need := max(0, target-len(held))
 		if w == in.Worker {
-			break
+			from, to = places, places+need
 		}
-		from += need
-	}
-	for i, l := range vacant {
-		if from <= i && i < from+need && len(plan.Take) < in.TakeMax {
-			plan.Take = append(plan.Take, l)
+		places += need
+		if in.seeks(w) {
+			wanted += min(need, max(1, len(held)))
 		}
-	}
-	for i, l := range vacant {
-		// What is left lying goes to the first worker that comes: its taker may be dead, or
-		// see another picture.
-		if (i < from || i >= from+need) && in.leftLying(l) && len(plan.Take) < in.TakeMax {
-			plan.Take = append(plan.Take, l)
+		if len(held) > target {
+			surplus = append(surplus, held[target:]...)
 		}
 	}
+	in.take(plan, vacant, from, to)
 	for i, l := range surplus {
-		place := len(vacant) + i
-		if from <= place && place < from+need && l.Owner != "" && !l.Finished() && l.Next == "" && len(plan.Ask) < askMax {
-			plan.Ask = append(plan.Ask, l)
+		if l.Owner == "" || l.Finished() {
+			continue // its owner keeps the place for a child
+		}
+		place := i + len(vacant)
+		plan.Seek = plan.Seek || from <= place && place < to
+		if l.Owner == in.Worker && wanted > 0 {
+			plan.Surplus = true
+			if place < wanted {
+				plan.Release = append(plan.Release, l)
+			}
+		}
+	}
+}
+
+// seeks reports whether a worker is seen to want more shards. It is given as many at a
+// time as it has, at least one: so it shows that it can read them before it gets many, and
+// few lie if it dies.
+func (in Input) seeks(worker string) bool {
+	l, ok := in.Seekers[worker]
+	return ok && !in.Expired(l)
+}
+
+// take plans to claim the vacant shards at this worker's places, and others that are left lying:
+// their taker may be dead, or see another picture.
+func (in Input) take(plan *Plan, vacant []Lease, from, to int) {
+	for _, mine := range []bool{true, false} {
+		for i, l := range vacant {
+			if len(plan.Take) < in.TakeMax && (from <= i && i < to) == mine && (mine || in.leftLying(l)) {
+				plan.Take = append(plan.Take, l)
+			}
 		}
 	}
 }
@@ -226,5 +237,10 @@ func (in Input) leftLying(l Lease) bool {
 	h := fnv.New32a()
 	h.Write([]byte(in.Worker))
 	h.Write([]byte(l.Shard))
-	return lying >= in.Term/4+in.Term/4*time.Duration(h.Sum32()%16)/16
+	least := min(in.Term/4, lyingMost)
+	return lying >= least+least*time.Duration(h.Sum32()%16)/16
 }
+
+// lyingMost bounds the time for which a vacant shard is left to the worker whose place it
+// is: every worker hears of it in half of that.
+const lyingMost = 10 * time.Second

@@ -12,25 +12,24 @@ import (
 )
 
 const (
-	testTerm        = 10 * time.Second
-	takeMax, askMax = 16, 16
+	testTerm = 10 * time.Second
+	takeMax  = 16
 )
 
-// planFrom reads "id owner" words, "id owner>next", "id -" for a free one, "id=" for
-// a finished shard, "id<parent", with "!" behind an owner that has written nothing
-// for a term.
+// planFrom reads "id owner" words, "id -" for a free one, "id=" for a finished shard,
+// "id<parent", "? worker" for a seeker, with "!" behind an owner or seeker that has written
+// nothing for a term.
 func planFrom(worker, rows string, change ...func(*Input)) Plan {
 	now := time.Unix(1000, 0)
 	in := Input{
-		Worker: worker, Now: now, Term: testTerm, TakeMax: 100, AskMax: 100,
-		Leases: map[string]Lease{}, Changed: map[string]time.Time{}, Busy: map[string]bool{},
+		Worker: worker, Now: now, Term: testTerm, TakeMax: 100,
+		Leases: map[string]Lease{}, Seekers: map[string]Lease{}, Changed: map[string]time.Time{}, Busy: map[string]bool{},
 	}
 	fields := strings.Fields(rows)
 	for i := 0; i < len(fields); i += 2 {
 		l := Lease{Shard: fields[i], Checkpoint: TrimHorizon}
 		owner, expired := strings.CutSuffix(fields[i+1], "!")
-		l.Owner, l.Next, _ = strings.Cut(owner, ">")
-		if l.Owner == "-" {
+		if l.Owner = owner; owner == "-" {
 			l.Owner = ""
 		}
 		if id, parent, ok := strings.Cut(l.Shard, "<"); ok {
@@ -39,12 +38,17 @@ func planFrom(worker, rows string, change ...func(*Input)) Plan {
 		if id, ok := strings.CutSuffix(l.Shard, "="); ok {
 			l.Shard, l.Checkpoint = id, ShardEnd
 		}
-		in.Leases[l.Shard] = l
+		if l.Shard == "?" {
+			l.Shard = SeekerKey("stream", owner)
+			in.Seekers[owner] = l
+		} else {
+			in.Leases[l.Shard] = l
+		}
 		in.Changed[l.Shard] = now
 		if expired {
 			in.Changed[l.Shard] = now.Add(-testTerm)
 		}
-		if l.Owner == worker {
+		if l.Owner == worker && fields[i] != "?" {
 			in.Busy[l.Shard] = true
 		}
 	}
@@ -64,27 +68,35 @@ func shardsOf(leases []Lease) string {
 
 func TestPlanLeases(t *testing.T) {
 	for _, test := range []struct {
-		name, worker, rows  string
-		take, ask, waiting  string
-		change              func(*Input)
-		vacantThatAreOthers int
+		name, worker, rows     string
+		take, release, waiting string
+		seek                   bool
+		change                 func(*Input)
+		vacantThatAreOthers    int
 	}{
 		{name: "no shards", worker: "a"},
 		{name: "alone, it takes everything", worker: "a", rows: "1 - 2 - 3 -", take: "1 2 3"},
 		{name: "at most so many at a time", worker: "a", rows: "1 - 2 - 3 -", take: "1 2", change: func(in *Input) { in.TakeMax = 2 }, vacantThatAreOthers: 1},
 		{name: "a shard of a live owner is left alone", worker: "a", rows: "1 a 2 b"},
 		{name: "an expired lease is taken", worker: "a", rows: "1 a 2 b!", take: "2"},
-		{name: "also one that was being handed over", worker: "a", rows: "1 a 2 b>c!", take: "2"},
 		{name: "what nobody has is divided", worker: "a", rows: "1 a 2 b 3 - 4 -", take: "3", vacantThatAreOthers: 1},
 		{name: "the other half is the other's", worker: "b", rows: "1 a 2 b 3 - 4 -", take: "4", vacantThatAreOthers: 1},
-		{name: "a newcomer asks for its share", worker: "c", rows: "1 a 2 a 3 a 4 b 5 b 6 b", ask: "3 6"},
-		{name: "no more than allowed", worker: "c", rows: "1 a 2 a 3 a 4 b 5 b 6 b", ask: "3", change: func(in *Input) { in.AskMax = 1 }},
-		{name: "what it has asked for counts", worker: "c", rows: "1 a 2 a 3 a>c 4 b 5 b 6 b>c"},
-		{name: "what others have asked for counts as theirs", worker: "d", rows: "1 a 2 a 3 a>c 4 b 5 b 6 b>c", change: nil, ask: ""},
+		{name: "a newcomer seeks its share", worker: "c", rows: "1 a 2 a 3 a 4 b 5 b 6 b", seek: true},
+		{name: "and is given one at first", worker: "a", rows: "1 a 2 a 3 a 4 b 5 b 6 b ? c", release: "3"},
+		{name: "by one owner", worker: "b", rows: "1 a 2 a 3 a 4 b 5 b 6 b ? c"},
+		{name: "a seeker is given as many as it has", worker: "a", rows: "1 a 2 a 3 a 4 a 5 a 6 a 7 a 8 a 9 b 10 b ? b", release: "6 7"},
+		{name: "no more than it needs", worker: "a", rows: "1 a 2 a 3 a 4 a 5 a 6 b 7 b 8 b ? b", release: "5"},
+		{name: "what was released before counts", worker: "a", rows: "1 a 2 a 3 a 4 a 5 - ? b", vacantThatAreOthers: 1},
+		{name: "two seekers are given one each", worker: "a", rows: "1 a 2 a 3 a 4 a 5 a 6 a ? b ? c", release: "3 4"},
+		{name: "a seeker that is gone is given none", worker: "a", rows: "1 a 2 a 3 a 4 a ? b!"},
+		{name: "a worker that does not seek is given none", worker: "a", rows: "1 a 2 a 3 a 4 a 5 b"},
+		{name: "a seeker that has its share is given none", worker: "a", rows: "1 a 2 a 3 b ? b"},
+		{name: "nor does one that has as many as others seek", worker: "c", rows: "1 a 2 a 3 b 4 b 5 c ? b"},
 		{name: "one more than another is balance", worker: "b", rows: "1 a 2 a 3 b"},
-		{name: "two more are not", worker: "b", rows: "1 a 2 a 3 a 4 b", ask: "3"},
+		{name: "two more are not", worker: "b", rows: "1 a 2 a 3 a 4 b", seek: true},
 		{name: "the odd ones stay with who has them", worker: "c", rows: "1 a 2 a 3 b 4 b 5 c"},
-		{name: "vacant ones go before others' surplus", worker: "b", rows: "1 a 2 a 3 a 4 -", take: "4", ask: "3"},
+		{name: "vacant ones go before others' surplus", worker: "b", rows: "1 a 2 a 3 a 4 -", take: "4", seek: true},
+		{name: "and are enough where they are enough", worker: "b", rows: "1 a 2 a 3 - 4 -", take: "3 4"},
 		{name: "a child waits for its parent", worker: "a", rows: "1 a 2<1 -", waiting: "2"},
 		{name: "and is taken when that is finished", worker: "a", rows: "1= a 2<1 -", take: "2"},
 		{name: "a parent's row that is missing proves nothing", worker: "a", rows: "2<1 -", waiting: "2"},
@@ -100,8 +112,9 @@ func TestPlanLeases(t *testing.T) {
 		}},
 		{name: "finished shards are no load", worker: "b", rows: "1= a! 2= a! 3= a! 4 a 5 b"},
 		{name: "who has just ended a shard keeps its place", worker: "a", rows: "1= a 2 a 3 b 4 b 5 b"},
-		{name: "not for ever", worker: "a", rows: "1= a! 2 a 3 b 4 b 5 b", ask: "5"},
-		{name: "and what is still to come is not asked for", worker: "b", rows: "1 a 2= a 3= a 4 b"},
+		{name: "not for ever", worker: "a", rows: "1= a! 2 a 3 b 4 b 5 b", seek: true},
+		{name: "and what is still to come is not sought", worker: "b", rows: "1 a 2= a 3= a 4 b"},
+		{name: "nor released", worker: "a", rows: "1 a 2= a 3= a ? b"},
 		{name: "a child goes to who had its parent", worker: "a", rows: "1= a 2<1 - 3 b", take: "2"},
 		{name: "not to another", worker: "b", rows: "1= a 2<1 - 3 b", vacantThatAreOthers: 1},
 		{name: "also where he has nothing else", worker: "b", rows: "1= a 2<1 - 3 -", take: "3", vacantThatAreOthers: 1},
@@ -113,7 +126,7 @@ func TestPlanLeases(t *testing.T) {
 			in.Leases["2"] = l
 		}},
 		{name: "a second child is divided", worker: "b", rows: "1= a 2<1 - 3<1 - 4 a 5 b 6 a", take: "3", vacantThatAreOthers: 1},
-		{name: "where he had too much, it is asked of him later", worker: "b", rows: "1= a 2<1 - 3 a 4 a 5 a", take: "", ask: "4 5", vacantThatAreOthers: 1},
+		{name: "where he had too much, another seeks it", worker: "b", rows: "1= a 2<1 - 3 a 4 a 5 a", seek: true, vacantThatAreOthers: 1},
 		{name: "its own from before, at once", worker: "a", rows: "1 a 2 b", take: "1", change: func(in *Input) { in.Busy = map[string]bool{} }},
 		{name: "what it has not let go yet is not taken again", worker: "a", rows: "1 -", change: func(in *Input) { in.Busy["1"] = true }},
 		{name: "who lists is alive without a shard", worker: "a", rows: "1 - 2 -", take: "1", vacantThatAreOthers: 1, change: func(in *Input) {
@@ -133,8 +146,11 @@ func TestPlanLeases(t *testing.T) {
 			if got := shardsOf(plan.Take); got != test.take {
 				t.Errorf("takes %q, want %q", got, test.take)
 			}
-			if got := shardsOf(plan.Ask); got != test.ask {
-				t.Errorf("asks for %q, want %q", got, test.ask)
+			if got := shardsOf(plan.Release); got != test.release {
+				t.Errorf("releases %q, want %q", got, test.release)
+			}
+			if plan.Seek != test.seek {
+				t.Errorf("seeks: %v, want %v", plan.Seek, test.seek)
 			}
 			if got := strings.Join(plan.Waiting, " "); got != test.waiting {
 				t.Errorf("waiting %q, want %q", got, test.waiting)
@@ -150,33 +166,44 @@ func TestPlanLeases(t *testing.T) {
 // worker sees as of its last look.
 type crowd struct {
 	rows    map[string]Lease
+	seekers map[string]Lease
 	changed map[string]time.Time
 	now     time.Time
 	moves   int
 }
 
-func (c *crowd) plan(worker string, rows map[string]Lease, changed map[string]time.Time) Plan {
+func (c *crowd) plan(worker string, rows, seekers map[string]Lease, changed map[string]time.Time) Plan {
 	busy := map[string]bool{}
 	for id, l := range rows {
 		busy[id] = l.Owner == worker
 	}
 	return Divide(Input{
-		Worker: worker, Now: c.now, Term: testTerm, Leases: rows, Changed: changed, Busy: busy, TakeMax: takeMax, AskMax: askMax,
+		Worker: worker, Now: c.now, Term: testTerm, Leases: rows, Seekers: seekers, Changed: changed, Busy: busy, TakeMax: takeMax,
 	})
 }
 
 // round lets all workers plan on the same picture and act one after another, as
-// the conditional writes would let them; then owners hand over and renew.
+// the conditional writes would let them; then owners and seekers renew.
 func (c *crowd) round(t *rapid.T, workers []string) {
 	c.now = c.now.Add(time.Second)
-	seen, dated := maps.Clone(c.rows), maps.Clone(c.changed)
+	seen, seekers, dated := maps.Clone(c.rows), maps.Clone(c.seekers), maps.Clone(c.changed)
+	given, most := 0, 0
+	for _, l := range seekers {
+		held := 0
+		for _, row := range seen {
+			if row.Owner == l.Owner {
+				held++
+			}
+		}
+		most += max(1, held)
+	}
 	for _, w := range workers {
-		plan := c.plan(w, seen, dated)
-		if len(plan.Take) > takeMax || len(plan.Ask) > askMax {
-			t.Fatalf("%s takes %d and asks for %d at a time", w, len(plan.Take), len(plan.Ask))
+		plan := c.plan(w, seen, seekers, dated)
+		if len(plan.Take) > takeMax {
+			t.Fatalf("%s takes %d at a time", w, len(plan.Take))
 		}
 		for _, l := range plan.Take {
-			if row := c.rows[l.Shard]; l.holds(row) && row.Next == l.Next {
+			if row := c.rows[l.Shard]; l.holds(row) {
 				if row.Owner != "" && c.now.Sub(c.changed[l.Shard]) < testTerm {
 					t.Fatalf("%s takes %s, which %s has", w, l.Shard, row.Owner)
 				}
@@ -185,24 +212,23 @@ func (c *crowd) round(t *rapid.T, workers []string) {
 				c.moves++
 			}
 		}
-		for _, l := range plan.Ask {
-			if row := c.rows[l.Shard]; l.mayBeAskedFor(row) {
-				row.Next = w
-				c.rows[l.Shard] = row
-			}
+		for _, l := range plan.Release {
+			row := c.rows[l.Shard]
+			c.rows[l.Shard], c.changed[l.Shard] = row.released(row), c.now
+			given++
+		}
+		delete(c.seekers, w)
+		if key := SeekerKey("stream", w); plan.Seek {
+			c.seekers[w], c.changed[key] = Lease{Shard: key, Stream: "stream", Owner: w}, c.now
 		}
 	}
+	if given > most {
+		t.Fatalf("%d shards are released for %d seekers, at most %d should be", given, len(seekers), most)
+	}
 	for id, row := range c.rows {
-		if !slices.Contains(workers, row.Owner) || row.Finished() {
-			continue // dead, or free
+		if slices.Contains(workers, row.Owner) && !row.Finished() { // not dead, or free
+			c.rows[id], c.changed[id] = row.renewed(row), c.now
 		}
-		if row.Next != "" {
-			c.moves++
-			row = row.released(row)
-		} else {
-			row = row.renewed(row)
-		}
-		c.rows[id], c.changed[id] = row, c.now
 	}
 }
 
@@ -240,7 +266,7 @@ func (c *crowd) balance(t *rapid.T, workers []string) {
 
 // newCrowd has so many shards, all without an owner.
 func newCrowd(shards int) *crowd {
-	c := &crowd{rows: map[string]Lease{}, changed: map[string]time.Time{}, now: time.Unix(1000, 0)}
+	c := &crowd{rows: map[string]Lease{}, seekers: map[string]Lease{}, changed: map[string]time.Time{}, now: time.Unix(1000, 0)}
 	for i := range shards {
 		id := fmt.Sprintf("shard%03d", i)
 		c.rows[id], c.changed[id] = Lease{Shard: id, Checkpoint: TrimHorizon}, c.now

@@ -32,7 +32,7 @@ const (
 )
 
 // Table keeps the leases in a DynamoDB table, one row a shard. Every write
-// to a row but that of a request raises its counter and is conditional on it.
+// of an owner raises its row's counter and is conditional on it.
 type Table struct {
 	client Client
 	table  string

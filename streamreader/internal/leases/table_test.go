@@ -51,94 +51,74 @@ func newTestTable(t *testing.T) *Table {
 	return table
 }
 
-// Both stores keep the same contract.
 func TestCheckpoints(t *testing.T) {
-	for name, open := range map[string]func() (first, second Store){
-		"in memory": func() (Store, Store) {
-			m := NewMemory()
-			return m, m
-		},
-		"in a table": func() (Store, Store) {
-			sim := dynamosim.New(dynamosim.Options{})
-			return NewTable(sim, testTable), NewTable(sim, testTable)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx := t.Context()
-			first, second := open()
-			if rows, err := first.Load(ctx); err != nil || len(rows) != 0 {
-				t.Fatalf("Load of nothing: %v, %v", rows, err)
-			}
-			made := Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon, Parent: "parent", Whole: true}
-			lease, err := first.Create(ctx, made)
-			if err != nil || !cmp.Equal(lease, made) {
-				t.Fatalf("Create: %+v, %v", lease, err)
-			}
-			if _, err := first.Create(ctx, Lease{Shard: "older", Stream: "another", Checkpoint: "5"}); err != nil {
-				t.Fatal(err)
-			}
-			again, err := second.Create(ctx, Lease{Shard: "shard", Stream: "other", Checkpoint: "77"})
-			if err != nil || !cmp.Equal(again, made) {
-				t.Errorf("Create of a row that exists returned %+v, %v; want the row in force", again, err)
-			}
-			claimed, err := first.Claim(ctx, lease, Worker{Name: "first"})
-			if err != nil || claimed.Owner == "" || claimed.Counter != 1 || claimed.Switches != 1 {
-				t.Fatalf("Claim: %+v, %v", claimed, err)
-			}
-			claimed.Checkpoint, claimed.Children = "41", []string{"left", "right"}
-			saved, err := first.Save(ctx, claimed)
-			if err != nil || saved.Counter != 2 || saved.Switches != 0 {
-				t.Fatalf("Save: %+v, %v", saved, err)
-			}
-			if got := leaseOf(t, second, "shard"); !cmp.Equal(got, saved) {
-				t.Errorf("row %+v, want %+v", got, saved)
-			}
-			stolen, err := second.Claim(ctx, saved, Worker{Name: "second"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			saved.Checkpoint = "42"
-			if _, err := first.Save(ctx, saved); !errors.Is(err, ErrLost) {
-				t.Errorf("Save of a lease that another claimed: %v, want ErrLost", err)
-			}
-			if got := leaseOf(t, first, "shard"); got.Checkpoint != "41" || got.Counter != stolen.Counter {
-				t.Errorf("row %+v after a Save that was refused", got)
-			}
-			if err := first.Delete(ctx, saved); !errors.Is(err, ErrLost) {
-				t.Errorf("Delete of a lease that another claimed: %v, want ErrLost", err)
-			}
-			old, err := first.Create(ctx, Lease{Shard: "old", Stream: testARN, Checkpoint: ShardEnd})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := first.Delete(ctx, old); err != nil {
-				t.Fatal(err)
-			}
-			if rows, err := second.Load(ctx); err != nil || len(rows) != 2 {
-				t.Errorf("after Delete: %v, %v; want the two other rows", rows, err)
-			}
-			if err := first.Forget(ctx, testARN); err != nil {
-				t.Fatal(err)
-			}
-			if rows, err := second.Load(ctx); err != nil || len(rows) != 1 || rows[0].Shard != "older" {
-				t.Errorf("after Forget: %v, %v; want the other stream's row only", rows, err)
-			}
-			if _, err := second.Save(ctx, stolen); !errors.Is(err, ErrLost) {
-				t.Errorf("Save of a row that is gone: %v, want ErrLost", err)
-			}
-		})
+	ctx := t.Context()
+	sim := dynamosim.New(dynamosim.Options{})
+	first, second := NewTable(sim, testTable), NewTable(sim, testTable)
+	if rows, err := first.Load(ctx); err != nil || len(rows) != 0 {
+		t.Fatalf("Load of nothing: %v, %v", rows, err)
+	}
+	made := Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon, Parent: "parent", Whole: true}
+	lease, err := first.Create(ctx, made)
+	if err != nil || !cmp.Equal(lease, made) {
+		t.Fatalf("Create: %+v, %v", lease, err)
+	}
+	if _, err := first.Create(ctx, Lease{Shard: "older", Stream: "another", Checkpoint: "5"}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := second.Create(ctx, Lease{Shard: "shard", Stream: "other", Checkpoint: "77"})
+	if err != nil || !cmp.Equal(again, made) {
+		t.Errorf("Create of a row that exists returned %+v, %v; want the row in force", again, err)
+	}
+	claimed, err := first.Claim(ctx, lease, Worker{Name: "first"})
+	if err != nil || claimed.Owner == "" || claimed.Counter != 1 || claimed.Switches != 1 {
+		t.Fatalf("Claim: %+v, %v", claimed, err)
+	}
+	claimed.Checkpoint, claimed.Children = "41", []string{"left", "right"}
+	saved, err := first.Save(ctx, claimed)
+	if err != nil || saved.Counter != 2 || saved.Switches != 0 {
+		t.Fatalf("Save: %+v, %v", saved, err)
+	}
+	if got := leaseOf(t, second, "shard"); !cmp.Equal(got, saved) {
+		t.Errorf("row %+v, want %+v", got, saved)
+	}
+	stolen, err := second.Claim(ctx, saved, Worker{Name: "second"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved.Checkpoint = "42"
+	if _, err := first.Save(ctx, saved); !errors.Is(err, ErrLost) {
+		t.Errorf("Save of a lease that another claimed: %v, want ErrLost", err)
+	}
+	if got := leaseOf(t, first, "shard"); got.Checkpoint != "41" || got.Counter != stolen.Counter {
+		t.Errorf("row %+v after a Save that was refused", got)
+	}
+	if err := first.Delete(ctx, saved); !errors.Is(err, ErrLost) {
+		t.Errorf("Delete of a lease that another claimed: %v, want ErrLost", err)
+	}
+	old, err := first.Create(ctx, Lease{Shard: "old", Stream: testARN, Checkpoint: ShardEnd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Delete(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	if rows, err := second.Load(ctx); err != nil || len(rows) != 2 {
+		t.Errorf("after Delete: %v, %v; want the two other rows", rows, err)
+	}
+	if err := first.Forget(ctx, testARN); err != nil {
+		t.Fatal(err)
+	}
+	if rows, err := second.Load(ctx); err != nil || len(rows) != 1 || rows[0].Shard != "older" {
+		t.Errorf("after Forget: %v, %v; want the other stream's row only", rows, err)
+	}
+	if _, err := second.Save(ctx, stolen); !errors.Is(err, ErrLost) {
+		t.Errorf("Save of a row that is gone: %v, want ErrLost", err)
 	}
 }
 
-// A lease is asked for, handed over and given up, in both stores.
-func TestHandover(t *testing.T) {
-	for name, store := range map[string]Store{
-		"in memory":  NewMemory(),
-		"in a table": NewTable(dynamosim.New(dynamosim.Options{}), testTable),
-	} {
-		t.Run(name, func(t *testing.T) { handOver(t, store) })
-	}
-}
+// A lease is held, given up, and taken by another worker.
+func TestHandover(t *testing.T) { handOver(t, newTestTable(t)) }
 
 // TestHandoverAtAnEndpoint is TestHandover with the SDK's client.
 func TestHandoverAtAnEndpoint(t *testing.T) {
@@ -172,63 +152,43 @@ func handOver(t *testing.T, store Store) {
 		t.Fatal(err)
 	}
 	free := must(store.Create(ctx, Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon}))
-	lost(store.Request(ctx, free, "new"))
 	held := must(store.Claim(ctx, free, Worker{Name: "old"}))
-	late := Lease{Shard: "shard", Owner: "new", Counter: -1} // as one that waits for a handover claims
-	lost(store.Claim(ctx, late, Worker{Name: "new"}))
-
-	asked := must(store.Request(ctx, free.claimedBy(Worker{Name: "old"}), "new"))
-	if asked.Owner != "old" || asked.Next != "new" || asked.Counter != held.Counter {
-		t.Fatalf("asked for: %+v", asked)
-	}
-	lost(store.Request(ctx, asked, "third"))
-	lost(store.Claim(ctx, late, Worker{Name: "new"}))
+	lost(store.Claim(ctx, free, Worker{Name: "new"}))
 	held.EmptyPolls = 7
-	held = must(store.Renew(ctx, held)) // which does not know that it was asked for
-	if held.Next != "new" || held.EmptyPolls != 7 || held.Counter != 2 {
+	held = must(store.Renew(ctx, held))
+	if held.EmptyPolls != 7 || held.Counter != 2 {
 		t.Fatalf("renewed: %+v", held)
 	}
-	unaware := held
-	unaware.Next = ""
-	unaware.Checkpoint = "41"
-	if now := must(store.Release(ctx, unaware)); now.Owner != "new" || now.Next != "" || now.Checkpoint != "41" {
-		t.Fatalf("handed over: %+v", now)
+	last := held
+	last.Checkpoint = "41"
+	released := must(store.Release(ctx, last))
+	if released.Owner != "" || released.Run != "" || released.Term != 0 || released.EmptyPolls != 0 || released.Checkpoint != "41" {
+		t.Fatalf("released: %+v", released)
 	}
 	held.Checkpoint = "42"
 	lost(store.Save(ctx, held))
 	lost(store.Renew(ctx, held))
 	lost(store.Release(ctx, held))
-	now := must(store.Claim(ctx, late, Worker{Name: "new"}))
-	if now.Owner != "new" || now.Checkpoint != "41" || now.EmptyPolls != 0 {
+	now := must(store.Claim(ctx, released, Worker{Name: "new"}))
+	if now.Owner != "new" || now.Checkpoint != "41" || now.EmptyPolls != 0 || now.Switches != 1 {
 		t.Fatalf("taken over: %+v", now)
 	}
+	lost(store.Claim(ctx, released, Worker{Name: "third"}))
+}
 
-	must(store.Request(ctx, now, "third"))
-	if err := store.Withdraw(ctx, now, Worker{Name: "third"}); err != nil {
-		t.Fatal(err)
-	}
-	if l := leaseOf(t, store, "shard"); l.Owner != "new" || l.Next != "" {
-		t.Errorf("withdrawn: %+v", l)
-	}
-	must(store.Request(ctx, now, "third"))
-	third := must(store.Release(ctx, now))
-	if third.Owner != "third" || !third.HandedOver() {
-		t.Errorf("handed over to the third: %+v", third)
-	}
-	third = must(store.Claim(ctx, third, Worker{Name: "third", Run: "2"}))
-	if err := store.Withdraw(ctx, now, Worker{Name: "third", Run: "1"}); err == nil { // another process of its name has it
-		t.Error("withdrawn by another process of the name")
-	}
-	if l := leaseOf(t, store, "shard"); l.Owner != "third" || l.Run != "2" {
-		t.Errorf("another process of its name has withdrawn: %+v", l)
-	}
-	now = must(store.Request(ctx, must(store.Claim(ctx, must(store.Release(ctx, third)), Worker{Name: "new"})), "third"))
-	must(store.Release(ctx, now))
-	if err := store.Withdraw(ctx, now, Worker{Name: "third"}); err != nil { // too late: it has it
-		t.Fatal(err)
-	}
-	if l := leaseOf(t, store, "shard"); l.Owner != "" || l.Next != "" || l.Checkpoint != "41" {
-		t.Errorf("withdrawn too late: %+v", l)
+func TestRowsOfStreamsSeekersAndShardsAreToldApart(t *testing.T) {
+	for _, test := range []struct {
+		row                     Lease
+		stream, seeker, isShard bool
+	}{
+		{row: Lease{Shard: testARN, Stream: testARN}, stream: true},
+		{row: Lease{Shard: SeekerKey(testARN, "w"), Stream: testARN}, seeker: true},
+		{row: Lease{Shard: "shardId-1", Stream: testARN}, isShard: true},
+		{row: Lease{Shard: "shardId-1"}, isShard: true},
+	} {
+		if r := test.row; r.OfStream() != test.stream || r.OfSeeker() != test.seeker || r.OfShard() != test.isShard {
+			t.Errorf("%+v: of a stream %v, of a seeker %v, of a shard %v", r, r.OfStream(), r.OfSeeker(), r.OfShard())
+		}
 	}
 }
 

@@ -14,11 +14,10 @@ import (
 
 // The attributes that each write changes.
 var (
-	claimWrites   = []string{attrOwner, attrRun, attrTerm, attrCheckpointOwner, attrCounter, attrSwitches, attrEmptyPolls}
+	claimWrites   = []string{attrOwner, attrRun, attrTerm, attrCounter, attrSwitches, attrEmptyPolls}
 	renewWrites   = []string{attrCounter, attrTerm, attrEmptyPolls, attrNewest}
 	saveWrites    = append(slices.Clone(renewWrites), attrCheckpoint, attrSwitches, attrChildren, attrLabel, attrPartitionKey, attrSortKey)
-	releaseWrites = append(slices.Clone(saveWrites), attrOwner, attrRun, attrCheckpointOwner)
-	requestWrites = []string{attrOwner, attrCheckpointOwner}
+	releaseWrites = append(slices.Clone(saveWrites), attrOwner, attrRun)
 	adoptWrites   = []string{attrStream, attrParent, attrStart, attrWhole, attrOrphan}
 )
 
@@ -56,12 +55,12 @@ func (l Lease) mine(row Lease) bool {
 
 // update writes to the row if no other process has since it was read. A write of
 // this worker whose answer was lost may have raised the counter: the owner
-// tells, for each shard has one goroutine here: mine says whether it is this
-// process. A request that came between changes neither.
+// tells, because each shard has one goroutine here: mine says whether it is this
+// process.
 func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(Lease) bool, writes []string, change func(Lease) Lease) (Lease, error) {
 	lost := ErrLost
 	for range updateAttemptsMax {
-		out, err := t.client.UpdateItem(ctx, t.updateInput(row, change(row), writes, ownerCondition(writes, row)))
+		out, err := t.client.UpdateItem(ctx, t.updateInput(row, change(row), writes, ownerCondition(row)))
 		var conflict *ddb.ConditionalCheckFailedException
 		if !errors.As(err, &conflict) {
 			if err == nil {
@@ -82,25 +81,17 @@ func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(L
 	return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, lost)
 }
 
-// updateAttemptsMax: the second attempt knows the counter that the first one
-// found, a third the request that has come since; a fourth would mean that
-// another process keeps writing.
-const updateAttemptsMax = 3
+// updateAttemptsMax: the second attempt knows the counter that the first one found; a
+// third would mean that another process keeps writing.
+const updateAttemptsMax = 2
 
-// ownerCondition says in which state the row must be. A write of the owner's
-// attributes must know both as they are; else one of them must name the owner.
-// The counter alone begins anew where the table was deleted and made again.
-func ownerCondition(writes []string, row Lease) string {
-	const counter = "#counter = :counter AND "
-	switch {
-	case row.Owner == "":
-		return counter + "attribute_not_exists(#owner)"
-	case !slices.Contains(writes, attrOwner):
-		return counter + "(#current = :held OR attribute_not_exists(#current) AND #owner = :held)"
-	case row.Next == "":
-		return counter + "attribute_not_exists(#current) AND #owner = :held"
+// ownerCondition says in which state the row must be: the counter alone begins anew
+// where the table was deleted and made again.
+func ownerCondition(row Lease) string {
+	if row.Owner == "" {
+		return "#counter = :counter AND attribute_not_exists(#owner)"
 	}
-	return counter + "#current = :held AND #owner = :asked"
+	return "#counter = :counter AND #owner = :held"
 }
 
 // updateInput sets the named attributes as next has them, and removes those
@@ -124,12 +115,12 @@ func (t *Table) updateInput(row, next Lease, writes []string, condition string) 
 	if len(remove) > 0 {
 		expression += " REMOVE " + strings.Join(remove, ", ")
 	}
-	for place, name := range map[string]string{"#counter": attrCounter, "#owner": attrOwner, "#current": attrCheckpointOwner} {
+	for place, name := range map[string]string{"#counter": attrCounter, "#owner": attrOwner} {
 		if strings.Contains(condition, place) {
 			names[place] = name
 		}
 	}
-	for place, value := range map[string]ddb.AttributeValue{":counter": number(row.Counter), ":held": text(row.Owner), ":asked": text(row.Next)} {
+	for place, value := range map[string]ddb.AttributeValue{":counter": number(row.Counter), ":held": text(row.Owner)} {
 		if strings.Contains(condition, place) {
 			values[place] = value
 		}
@@ -144,47 +135,6 @@ func (t *Table) updateInput(row, next Lease, writes []string, condition string) 
 		ReturnValues:                        ddb.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: ddb.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-}
-
-// Request names the next owner. The counter stays as it is: only what the
-// owner itself writes may make it look alive.
-func (t *Table) Request(ctx context.Context, lease Lease, worker string) (Lease, error) {
-	if lease.Owner == "" {
-		return lease, fmt.Errorf("asking for lease %s, which nobody has: %w", lease.Shard, ErrLost)
-	}
-	lease.Next = ""
-	next := lease
-	next.Next = worker
-	return t.rename(ctx, "asking for", lease, next)
-}
-
-// Withdraw takes a request back.
-func (t *Table) Withdraw(ctx context.Context, lease Lease, worker Worker) error {
-	lease.Next = worker.Name
-	next := lease
-	next.Next = ""
-	now, err := t.rename(ctx, "withdrawing from", lease, next)
-	if errors.Is(err, ErrLost) && worker.has(now) {
-		_, err = t.Release(ctx, now)
-	}
-	return err
-}
-
-// rename writes the owner and the next owner, whatever the counter.
-func (t *Table) rename(ctx context.Context, doing string, row, next Lease) (Lease, error) {
-	condition, _ := strings.CutPrefix(ownerCondition(requestWrites, row), "#counter = :counter AND ")
-	out, err := t.client.UpdateItem(ctx, t.updateInput(row, next, requestWrites, condition))
-	var conflict *ddb.ConditionalCheckFailedException
-	switch {
-	case errors.As(err, &conflict):
-		if now, broken := leaseFromItem(conflict.Item); broken == nil {
-			row = now
-		}
-		return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, ErrLost)
-	case err != nil:
-		return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, err)
-	}
-	return leaseFromItem(out.Attributes)
 }
 
 // Adopt writes what is known of the shard. The counter stays as it is: the row may have an owner.

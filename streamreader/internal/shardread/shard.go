@@ -22,6 +22,7 @@ type Reader struct {
 	failing *streamapi.Backoff // between tries, until something is done
 
 	Held        *leases.Held
+	LetGo       context.CancelFunc // ends the context of Run: the batch in hand is finished, and the lease released
 	front       frontier
 	ahead       *ahead
 	reopened    bool            // because it was trimmed; nothing was answered since
@@ -54,9 +55,6 @@ type Progress struct {
 	Answered   time.Time // the last time that a page came; zero if none did
 }
 
-// errHandover is the cause with which the reading ends when another worker has asked for the shard.
-var errHandover = errors.New("another worker has asked for the shard")
-
 // ReleaseMax bounds the write that gives a lease up.
 const ReleaseMax = 5 * time.Second
 
@@ -79,15 +77,15 @@ func New(cfg *Config, info streamapi.Shard, held *leases.Held) *Reader {
 	}
 }
 
-// Run reads until the shard is finished, ctx ends, the lease is lost or asked
-// for, or an error that no retry cures. work is the context of what must be
+// Run reads until the shard is finished, ctx ends, the lease is lost, or an error
+// comes that no retry cures. work is the context of what must be
 // finished also when ctx has ended: the batch in hand and the last checkpoint.
 func (s *Reader) Run(ctx, work context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	work, abort := Graceful(ctx, work, s.cfg.StopTimeout)
 	defer abort()
-	s.Held.Arm(func() { stop(leases.ErrLost); abort() }, func() { stop(errHandover) }, s.describe)
+	s.Held.Arm(func() { stop(leases.ErrLost); abort() }, s.describe)
 	defer s.Held.Leave()
 	defer s.ahead.drop() // waits for the call under way; the checkpoint need not
 	err := s.follow(ctx, work)
