@@ -53,16 +53,14 @@ type follower struct {
 	allMade        bool           // all of them were, before the rows were read
 	decoder        streamapi.Decoder
 
-	soon        time.Duration // next wait after a shard has ended
-	nextList    time.Time
-	nextFull    time.Time             // of all shards, should none end
-	listedAt    time.Time             // the last page that came
-	lists       <-chan shardlist.Page // pages of the list that is being made; nil if none is
-	stopList    context.CancelFunc
-	wasIdle     bool      // draining: all shards were idle when a list was last thought of
-	idleAtAsk   bool      // all shards were idle when the list was begun
-	announcedAt time.Time // when others were told, while stopping, of what is given up
-	failing     *streamapi.Backoff
+	soon      time.Duration // next wait after a shard has ended
+	nextList  time.Time
+	nextFull  time.Time             // of all shards, should none end
+	listedAt  time.Time             // the last page that came
+	lists     <-chan shardlist.Page // pages of the list that is being made; nil if none is
+	stopList  context.CancelFunc
+	idleAtAsk bool // all shards were idle when the last list was begun, and are since then
+	failing   *streamapi.Backoff
 
 	applies atomic.Int64 // batches applied: by this worker, and as far as it sees by other workers
 	shards  shardread.Config
@@ -115,7 +113,6 @@ func (f *follower) run(ctx, work context.Context) error {
 		if err := f.share(ctx, work); err != nil && ctx.Err() == nil {
 			return err
 		}
-		f.hurry()
 		f.list(ctx)
 		f.fleet.sendNews(ctx)
 		if err := f.await(ctx, work); err != nil {
@@ -125,7 +122,6 @@ func (f *follower) run(ctx, work context.Context) error {
 			return err
 		}
 	}
-	f.announceStopping() // of a shard that ended as early as that
 	return nil
 }
 
@@ -191,26 +187,25 @@ func (f *follower) stopAll() error {
 	}()
 	var errs []error
 	var left []sharedShard
+	var told time.Time
+	tell := func() { // of what is given up so far: the others need not wait for the slowest shard
+		if f.fleet.newsUnsent && time.Since(told) > announceEvery {
+			f.fleet.sendNews(context.Background())
+			told = time.Now()
+		}
+	}
+	tell()
 	for e := range f.ended {
 		if l := e.held.Lease(); !l.Finished() {
 			p := f.running[e.id].Snapshot()
 			left = append(left, sharedShard{id: e.id, newest: p.Newest, emptyPolls: int64(p.EmptyPolls)})
 		}
 		errs = append(errs, f.take(e))
-		f.announceStopping()
+		tell()
 	}
 	f.r.leave(left)
 	f.fleet.stop()
 	return errors.Join(errs...)
-}
-
-// announceStopping tells others of what a worker that stops has given up so far:
-// they need not wait for the slowest shard.
-func (f *follower) announceStopping() {
-	if f.fleet.newsUnsent && time.Since(f.announcedAt) > announceEvery {
-		f.fleet.sendNews(context.Background())
-		f.announcedAt = time.Now()
-	}
 }
 
 // announceEvery is how often at most a worker that stops tells of what it gives up.

@@ -13,9 +13,13 @@ import (
 
 // list begins a list of the shards if it is time for one and this worker's turn.
 func (f *follower) list(ctx context.Context) {
-	mine := f.fleet.lists()
+	idle := f.allIdle()
+	f.idleAtAsk = f.idleAtAsk && idle
+	if f.lists != nil || time.Now().Before(f.nextList) && (!idle || f.idleAtAsk) {
+		return // a drain lists as soon as all shards are idle
+	}
 	// A worker that drains lists itself, to know that nothing is left.
-	if !mine && (!f.drain || !f.settled() || !f.allIdle()) || f.lists != nil || time.Now().Before(f.nextList) {
+	if !f.fleet.lists() && (!idle || !f.settled()) {
 		return
 	}
 	var only []string // parents whose children are looked for; nil: everything is listed
@@ -29,7 +33,7 @@ func (f *follower) list(ctx context.Context) {
 			only = nil
 		}
 	}
-	f.idleAtAsk = f.allIdle()
+	f.idleAtAsk = idle
 	f.skips.AskedAt = time.Now()
 	ctx, f.stopList = context.WithCancel(ctx)
 	pages := make(chan shardlist.Page)
@@ -133,18 +137,6 @@ func (f *follower) complete(ctx context.Context) error {
 	known := f.fleet.lists() || len(f.plan.Create)+len(f.plan.Missing) == 0
 	f.drained = known && !f.skips.Undecided() && f.idleAtAsk && f.settled() && f.allIdle() && f.found.Status != streams.StreamStatusEnabling
 	return nil
-}
-
-// hurry brings forward the list by which a drain decides whether the stream is read up.
-func (f *follower) hurry() {
-	if !f.drain || f.lists != nil {
-		return
-	}
-	idle := f.allIdle()
-	if idle && !f.wasIdle {
-		f.nextList = time.Now()
-	}
-	f.wasIdle = idle
 }
 
 // listSoon brings the next list forward: a shard has ended.
