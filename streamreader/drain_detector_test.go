@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // looker is a worker that drains, beside another which has a shard that was always empty.

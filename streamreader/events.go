@@ -7,19 +7,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
+	"github.com/dynamill/dynamill/internal/stream/shardlist"
 )
 
 // await waits for the next thing to do: a page of the list, a shard that has
 // ended, the time of the next list or of the next scan of the leases. In a drain,
 // a list follows at once when all shards have become idle.
 func (f *follower) await(ctx, work context.Context) error {
-	scan := time.NewTimer(time.Until(f.fleet.nextScan()))
+	scan := time.NewTimer(time.Until(f.fleet.NextScan()))
 	defer scan.Stop()
 	list := time.NewTimer(time.Until(f.nextList))
 	defer list.Stop()
 	listAt := list.C
-	if f.lists != nil || !f.fleet.lists() && !f.drain {
+	if f.lists != nil || !f.fleet.Lists() && !f.drain {
 		listAt = nil
 	}
 	for {
@@ -27,7 +27,7 @@ func (f *follower) await(ctx, work context.Context) error {
 		if handled, err := f.handleEvents(ctx, work, e); handled || err != nil || ctx.Err() != nil || e.scanDue {
 			return err
 		}
-		if e.listDue && f.fleet.lists() {
+		if e.listDue && f.fleet.Lists() {
 			return nil
 		}
 		if e.listDue {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 // A worker that loses the lease of one shard goes on with its other shards.
@@ -247,7 +248,7 @@ func TestLastSaveKeepsShardEndWhoseReplyWasLost(t *testing.T) {
 		f.open("child", "shard")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		cp := &replyLosingTable{LeaseTable: NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases"), endSaved: stop}
+		cp := &replyLosingTable{LeaseTable: leases.NewTable(dynamosim.New(dynamosim.Options{}), "leases"), endSaved: stop}
 		if err := newTestReader(t, f, cp, &collector{}).Run(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -349,9 +350,21 @@ func newTestReader(t *testing.T, f Streams, cp Checkpoints, p Processor, change 
 	return r
 }
 
+type (
+	Lease      = leases.Lease
+	Worker     = leases.Worker
+	LeaseTable = leases.Table
+)
+
+const (
+	TrimHorizon = leases.TrimHorizon
+	ShardEnd    = leases.ShardEnd
+	Latest      = leases.Latest
+)
+
 // newLeases returns an empty lease table of its own.
 func newLeases() *LeaseTable {
-	t := NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases")
+	t := leases.NewTable(dynamosim.New(dynamosim.Options{}), "leases")
 	if _, err := t.Load(context.Background()); err != nil {
 		panic(err)
 	}

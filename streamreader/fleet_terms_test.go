@@ -14,6 +14,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 func term(d time.Duration) func(*Config) { return func(cfg *Config) { cfg.LeaseTerm = d } }
@@ -179,7 +180,7 @@ func TestTwoProcessesOfOneNameAreTold(t *testing.T) {
 func TestRowsAreMadeOnlyByWhoLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeStream()
-		for i := range 3 * callsMax {
+		for i := range 3 * leases.CallsMax {
 			f.open(fmt.Sprintf("shard%02d", i), "")
 		}
 		cp := &slowCreates{LeaseTable: newLeases()}
@@ -264,21 +265,5 @@ func TestAShardReleasedForTheDeadIsSoonTaken(t *testing.T) {
 		}
 		c.dismiss()
 		c.judge(true)
-	})
-}
-
-// A worker that watches scans again when a lease that was claimed meanwhile may have expired.
-func TestAClaimBringsTheNextLookForward(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFleet(&Config{StreamARN: testARN, WorkerID: "w", RunID: "1", LeaseTerm: time.Minute}, false)
-		held := Lease{Shard: "shard", Stream: testARN, Owner: "w", Run: "1", Term: time.Minute, Counter: 1, Checkpoint: TrimHorizon}
-		l.see(nil, map[string]Lease{"shard": held}, nil, nil)
-		time.Sleep(time.Second)
-		claimed := held
-		claimed.Owner, claimed.Run, claimed.Term, claimed.Counter = "next", "2", 5*time.Second, 2
-		l.date(held, claimed)
-		if got := time.Until(l.scans.expiry); got != 5*time.Second {
-			t.Errorf("the next lease expires in %s", got)
-		}
 	})
 }

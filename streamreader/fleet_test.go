@@ -13,8 +13,8 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
 )
 
 func TestThreeReadersShareEightShards(t *testing.T) {

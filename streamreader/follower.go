@@ -7,10 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
-	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/fleet"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardlist"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 const (
@@ -20,12 +21,6 @@ const (
 	// listSoon is the wait for the next list after a shard has ended. It
 	// doubles, up to ListInterval, until another ends: children may be listed late.
 	listSoon = 500 * time.Millisecond
-	// missingLists is how many lists in a row must lack a shard before it
-	// counts as lost, or its row as useless: a list of many pages is not one moment's picture.
-	missingLists = 3
-	// callsMax is how many calls to the lease table, or to a stream for its
-	// shards' starts, one follower makes at the same time.
-	callsMax = 16
 )
 
 // follower is one run of a Reader: a single goroutine that plans, starts one
@@ -38,12 +33,12 @@ type follower struct {
 	drained bool
 	began   time.Time
 
-	fleet          *fleet
+	fleet          *fleet.Member
 	lister         shardlist.Lister
 	found          shardlist.Listing // the last complete list, and what was found since
 	plan           shardlist.Plan
-	leases         map[string]Lease // rows of this stream's shards; of a shard that is being read, as they were before
-	strays         map[string]Lease // unfinished rows of another program that name no stream
+	leases         map[string]leases.Lease // rows of this stream's shards; of a shard that is being read, as they were before
+	strays         map[string]leases.Lease // unfinished rows of another program that name no stream
 	running        map[string]*shardread.Reader
 	children       map[string][]string // by the parent's id, of leases
 	missing        map[string]int      // consecutive lists that lacked the shard
@@ -51,6 +46,7 @@ type follower struct {
 	done           map[string]int // consecutive lists by which a row serves no worker any more
 	initialListing bool           // not all rows of the shards that the stream had at first are made
 	allMade        bool           // all of them were, before the rows were read
+	rowsLoaded     bool           // at the start, and not used yet
 	decoder        streamapi.Decoder
 
 	soon      time.Duration // next wait after a shard has ended
@@ -81,7 +77,7 @@ func newFollower(r *Reader, drain bool) *follower {
 		drain:    drain,
 		began:    time.Now(),
 		lister:   shardlist.Lister{Streams: r.cfg.Streams, Arn: r.cfg.StreamARN, Keys: streamapi.Decoder{PartitionKey: r.cfg.PartitionKey, SortKey: r.cfg.SortKey}},
-		leases:   map[string]Lease{},
+		leases:   map[string]leases.Lease{},
 		running:  map[string]*shardread.Reader{},
 		missing:  map[string]int{},
 		soon:     r.cfg.ListInterval,
@@ -90,7 +86,7 @@ func newFollower(r *Reader, drain bool) *follower {
 		ended:    make(chan endedShard),
 		idle:     make(chan struct{}, 1),
 	}
-	f.fleet = newFleet(&r.cfg, drain)
+	f.fleet = fleet.New(fleet.Config{Store: r.cfg.Checkpoints, StreamARN: r.cfg.StreamARN, Worker: r.cfg.worker(), Drains: drain, Logger: r.cfg.Logger})
 	f.shards = shardread.Config{
 		Streams: r.cfg.Streams, StreamARN: r.cfg.StreamARN, WorkerID: r.cfg.WorkerID, Process: r.cfg.Processor.Process, Logger: r.cfg.Logger,
 		BatchMax: r.cfg.BatchMax, PollInterval: r.cfg.PollInterval, CheckpointInterval: r.cfg.CheckpointInterval, StopTimeout: r.cfg.StopTimeout,
@@ -114,7 +110,7 @@ func (f *follower) run(ctx, work context.Context) error {
 			return err
 		}
 		f.list(ctx)
-		f.fleet.sendNews(ctx)
+		f.fleet.SendNews(ctx)
 		if err := f.await(ctx, work); err != nil {
 			return err
 		}
@@ -135,7 +131,7 @@ func (f *follower) start(ctx, work context.Context, info streamapi.Shard, held *
 	cfg := f.shards
 	cfg.Decoder = f.decoder
 	s := shardread.New(&cfg, info, held)
-	f.fleet.stalls.resume(s)
+	f.fleet.Resume(s)
 	s.Observe(info, f.children[info.ID], f.found.Status)
 	f.running[info.ID] = s
 	f.r.countMove()
@@ -163,11 +159,11 @@ func (f *follower) take(e endedShard) error {
 	}
 	f.countGone(e)
 	f.note(e.held.Lease())
-	f.fleet.drop(e.id)
-	f.fleet.newsUnsent = true
+	f.fleet.Drop(e.id)
+	f.fleet.NoteNews()
 	if errors.Is(e.err, shardread.ErrUnanswered) {
 		f.r.cfg.Logger.Warn("a shard is given back", "shard", e.id, "error", e.err)
-		f.fleet.stalls.recordRelease(s, f.r.cfg.LeaseTerm)
+		f.fleet.GiveBack(s)
 		e.err = nil
 	}
 	if errors.Is(e.err, ErrLeaseLost) && !errors.Is(e.err, ErrNamesake) {
@@ -189,8 +185,7 @@ func (f *follower) stopAll() error {
 	var left []sharedShard
 	var told time.Time
 	tell := func() { // of what is given up so far: the others need not wait for the slowest shard
-		if f.fleet.newsUnsent && time.Since(told) > announceEvery {
-			f.fleet.sendNews(context.Background())
+		if time.Since(told) > announceEvery && f.fleet.SendNews(context.Background()) {
 			told = time.Now()
 		}
 	}
@@ -204,7 +199,7 @@ func (f *follower) stopAll() error {
 		tell()
 	}
 	f.r.leave(left)
-	f.fleet.stop()
+	f.fleet.Stop()
 	return errors.Join(errs...)
 }
 
@@ -215,8 +210,8 @@ const announceEvery = 200 * time.Millisecond
 // instead of one after the other as each takes the shard.
 func (f *follower) announceLoss(err error) {
 	var lost *TrimmedError
-	if !errors.As(err, &lost) || errors.Is(err, errAnnouncedLost) {
+	if !errors.As(err, &lost) || errors.Is(err, fleet.ErrAnnouncedLost) {
 		return
 	}
-	f.fleet.announce(context.Background(), leases.Loss{Shard: lost.Shard, Checkpoint: lost.Checkpoint})
+	f.fleet.Announce(context.Background(), leases.Loss{Shard: lost.Shard, Checkpoint: lost.Checkpoint})
 }

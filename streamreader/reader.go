@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // Processor applies records. records[:done] are durable when it returns; an

@@ -14,7 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 

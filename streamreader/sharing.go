@@ -10,60 +10,47 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // share looks at the leases if it is time. An error is one that no retry cures.
 func (f *follower) share(ctx, work context.Context) error {
-	now := time.Now()
-	if now.Before(f.fleet.scans.retryAt) {
-		return nil
-	}
-	due, err := f.fleet.rowsLoaded || !now.Before(f.fleet.scanAt()), f.fleet.namesakeError()
-	if err == nil && !due {
-		if now.Before(f.fleet.scans.listenAt) {
-			return nil
-		}
-		due, err = f.fleet.listen(ctx)
+	due, err := f.rowsLoaded, error(nil)
+	if !due {
+		due, err = f.fleet.LookDue(ctx)
 	}
 	if err == nil && due {
 		err = f.loadRows(ctx)
 	}
 	if err == nil {
-		err = f.fleet.namesakeError()
-	}
-	if err == nil {
-		err = f.fleet.lostRecords()
+		err = f.fleet.Over()
 	}
 	if err == nil && due {
-		err = f.fleet.elect(ctx, !f.initialListing)
+		err = f.fleet.Elect(ctx, !f.initialListing)
 	}
 	switch {
-	case err == nil:
-		f.fleet.failing.Reset()
+	case err == nil && due:
+		f.fleet.LookSucceeded()
+		f.apply(ctx, work)
+	case err == nil, ctx.Err() != nil:
 	case streamapi.Classify(err) != streamapi.VerdictRetry:
 		return err
-	case ctx.Err() == nil:
-		wait := f.fleet.failing.NextBackOff()
-		f.fleet.scans.retryAt = time.Now().Add(wait)
-		f.r.cfg.Logger.Warn("looking at the leases failed, will retry", "wait", wait, "error", err)
-		return nil
-	}
-	if due {
-		f.apply(ctx, work)
+	default:
+		f.r.cfg.Logger.Warn("looking at the leases failed, will retry", "wait", f.fleet.RetryLook(), "error", err)
 	}
 	return nil
 }
 
-// look reads all rows anew, unless that was done just now.
+// loadRows reads all rows anew, unless that was done just now.
 func (f *follower) loadRows(ctx context.Context) error {
-	if f.fleet.rowsLoaded {
-		f.fleet.rowsLoaded = false
+	if f.rowsLoaded {
+		f.rowsLoaded = false
 		return nil
 	}
 	inTime, cancel := context.WithTimeout(ctx, f.r.cfg.LeaseTerm) // a request that hangs must not keep this worker from taking what is free
 	defer cancel()
-	allMade := f.fleet.own.Checkpoint == Latest // only what was so before can be relied on: a scan is not a picture of one moment
+	allMade := f.fleet.Own.Checkpoint == leases.Latest // only what was so before can be relied on: a scan is not a picture of one moment
 	done := f.r.done()
 	rows, err := f.r.cfg.Checkpoints.Load(inTime)
 	if err != nil {
@@ -71,7 +58,6 @@ func (f *follower) loadRows(ctx context.Context) error {
 	}
 	f.allMade = allMade
 	f.see(rows, done)
-	f.fleet.rowsLoaded = false
 	return nil
 }
 
@@ -81,13 +67,12 @@ func (f *follower) balance(ctx, work context.Context) {
 	for id := range f.running {
 		busy[id] = true
 	}
-	plan, fresh := f.fleet.divide(f.leases, busy), f.fleet.scans.rowsUnplanned
-	f.fleet.scans.rowsUnplanned = false
-	if f.decoder.Label == "" || f.fleet.namesake {
+	plan, fresh := f.fleet.Divide(f.leases, busy)
+	if f.decoder.Label == "" || f.fleet.Over() != nil {
 		return // the lister has not written yet what the records look like; or this worker is to end
 	}
+	f.fleet.CountClaims(len(plan.Take))
 	for i, got := range f.claim(ctx, plan.Take) {
-		f.fleet.takeLeft--
 		f.takeOver(ctx, work, plan.Take[i], got)
 	}
 	f.evict(ctx)
@@ -99,53 +84,56 @@ func (f *follower) balance(ctx, work context.Context) {
 			s.LetGo()
 		}
 	}
-	f.fleet.seek(ctx, plan.Seek)
+	f.fleet.Seek(ctx, plan.Seek)
 }
 
 // evict releases the leases of silent owners for other workers, and deletes the rows of
 // silent seekers. Only the lister does so.
 func (f *follower) evict(ctx context.Context) {
-	if !f.fleet.lists() {
+	if !f.fleet.Lists() {
 		return
 	}
-	var silent []Lease
+	var silent []leases.Lease
 	for _, id := range slices.Sorted(maps.Keys(f.leases)) {
-		if l := f.leases[id]; !l.Finished() && l.Owner != f.r.cfg.WorkerID && f.fleet.expired(l) && len(silent) < takeMost {
+		if l := f.leases[id]; !l.Finished() && l.Owner != f.r.cfg.WorkerID && f.fleet.Expired(l) && len(silent) < evictMost {
 			silent = append(silent, l)
 		}
 	}
 	for _, got := range f.each(ctx, silent, f.r.cfg.Checkpoints.Evict) {
 		if got.err == nil || errors.Is(got.err, ErrLeaseLost) && got.row.Shard != "" {
 			f.note(got.row)
-			f.fleet.newsUnsent = true
+			f.fleet.NoteNews()
 		}
 	}
-	f.deleteRows(ctx, f.fleet.silentSeekers())
+	f.deleteRows(ctx, f.fleet.SilentSeekers())
 }
+
+// evictMost bounds the leases that one look at the rows evicts.
+const evictMost = 1024
 
 // claimed is what came of one call on a row.
 type claimed struct {
-	row   Lease
+	row   leases.Lease
 	began time.Time
 	err   error
 }
 
 // claim claims leases. A claim is not broken off when ctx ends: a lease that
 // was claimed unnoticed has no reader for a term.
-func (f *follower) claim(ctx context.Context, rows []Lease) []claimed {
-	return f.each(ctx, rows, func(ctx context.Context, l Lease) (Lease, error) {
+func (f *follower) claim(ctx context.Context, rows []leases.Lease) []claimed {
+	return f.each(ctx, rows, func(ctx context.Context, l leases.Lease) (leases.Lease, error) {
 		return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.worker())
 	})
 }
 
 // each makes one call for each lease, several at a time, and returns what came
 // of each that was made before ctx ended.
-func (f *follower) each(ctx context.Context, rows []Lease, do func(context.Context, Lease) (Lease, error)) []claimed {
+func (f *follower) each(ctx context.Context, rows []leases.Lease, do func(context.Context, leases.Lease) (leases.Lease, error)) []claimed {
 	got := make([]claimed, len(rows))
-	base, cancel := f.r.cfg.inTime(context.WithoutCancel(ctx))
+	base, cancel := f.r.cfg.worker().InTime(context.WithoutCancel(ctx))
 	defer cancel()
 	var group errgroup.Group
-	group.SetLimit(callsMax)
+	group.SetLimit(leases.CallsMax)
 	for i, l := range rows {
 		group.Go(func() error {
 			got[i] = claimed{row: l, began: time.Now(), err: context.Cause(ctx)}
@@ -160,7 +148,7 @@ func (f *follower) each(ctx context.Context, rows []Lease, do func(context.Conte
 }
 
 // takeOver starts to read a shard if it was claimed.
-func (f *follower) takeOver(ctx, work context.Context, before Lease, got claimed) {
+func (f *follower) takeOver(ctx, work context.Context, before leases.Lease, got claimed) {
 	switch {
 	case errors.Is(got.err, ErrLeaseLost):
 		f.note(got.row) // another worker was faster
@@ -176,5 +164,5 @@ func (f *follower) takeOver(ctx, work context.Context, before Lease, got claimed
 		return
 	}
 	info := streamapi.Shard{ID: got.row.Shard, Parent: got.row.Parent, Start: got.row.Start, Closed: len(f.children[got.row.Shard]) > 0}
-	f.start(ctx, work, info, f.fleet.hold(got.row, got.began))
+	f.start(ctx, work, info, f.fleet.Hold(got.row, got.began))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/stream/fleet"
 )
 
 // deafLine is a line on which the lease table answers and the stream does not.
@@ -174,7 +175,7 @@ func TestAWorkerWithoutOthersGoesOnWhenTheStreamAnswersAgain(t *testing.T) {
 			t.Errorf("%d of 20 items are not done", n)
 		}
 		deaf.set(false, false)
-		time.Sleep((pauseTerms + 3) * testTerm)
+		time.Sleep((fleet.PauseTerms + 3) * testTerm)
 		if n := c.behind(); n > 0 {
 			t.Errorf("answered again, %d of 20 items are not done", n)
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
 )
 
 // Stats is the reader's state at one moment: of the shards that it reads
@@ -135,7 +135,7 @@ func (st *readerState) listShards(worker string) []ShardStats {
 // sharedShards is what the rows say of the shards that are not finished.
 func (f *follower) sharedShards() []sharedShard {
 	waiting := map[string]bool{}
-	for _, id := range f.fleet.plan.Waiting {
+	for _, id := range f.fleet.Plan.Waiting {
 		waiting[id] = true
 	}
 	all := make([]sharedShard, 0, len(f.leases))
@@ -144,7 +144,7 @@ func (f *follower) sharedShards() []sharedShard {
 			continue
 		}
 		shard := sharedShard{id: id, owner: l.Owner, waiting: waiting[id], newest: l.Newest, emptyPolls: l.EmptyPolls}
-		if f.fleet.expired(l) {
+		if f.fleet.Expired(l) {
 			shard.owner = ""
 		}
 		all = append(all, shard)

@@ -78,7 +78,7 @@ func TestAShardThatNobodyReadsIsNamed(t *testing.T) {
 			}
 		}
 		f.see(rows, 0)
-		f.fleet.divide(f.leases, nil)
+		f.fleet.Divide(f.leases, nil)
 		f.publish()
 		lag := time.Minute + testTerm
 		want := []ShardStats{

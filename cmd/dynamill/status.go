@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynamill/dynamill/internal/health"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
-	"github.com/dynamill/dynamill/streamreader"
 )
 
 // tableStatus is the result of `status`, and as JSON what docs/operations.md says.
@@ -91,7 +91,7 @@ type shardStatus struct {
 
 // newShardStatus is what a row says at a moment. What the owner has done since
 // its last write it does not say.
-func newShardStatus(l streamreader.Lease, now time.Time) shardStatus {
+func newShardStatus(l leases.Lease, now time.Time) shardStatus {
 	s := shardStatus{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter}
 	if !l.Newest.IsZero() {
 		s.Newest = l.Newest.UTC().Format(timeForm)

@@ -34,7 +34,7 @@ type world struct {
 	r      *rand.Rand
 	sim    *dynamosim.Sim
 	arn    string
-	leases *streamreader.LeaseTable
+	leases streamreader.Checkpoints
 	config projections.Config
 }
 

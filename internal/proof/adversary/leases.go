@@ -13,7 +13,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 // cameFrom notes the shard that records came from.
@@ -96,9 +96,9 @@ func (c *Crew) judgeLease(call *Call, was, is change.Item) {
 func isBehind(a, b string) bool {
 	rank := func(checkpoint string) int {
 		switch checkpoint {
-		case streamreader.TrimHorizon:
+		case leases.TrimHorizon:
 			return 0
-		case streamreader.ShardEnd, streamreader.Latest:
+		case leases.ShardEnd, leases.Latest:
 			return 2
 		}
 		return 1

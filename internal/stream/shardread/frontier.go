@@ -1,6 +1,6 @@
 package shardread
 
-import "github.com/dynamill/dynamill/streamreader/internal/streamapi"
+import "github.com/dynamill/dynamill/internal/stream/streamapi"
 
 // frontier knows how far one shard is done: the last record of which it and
 // all before it are done, whatever comes after. It is pure and has no clock.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // finish marks the shard finished. It may be called again if it failed.

@@ -1,12 +1,11 @@
-package streamreader
+package fleet
 
 import (
 	"maps"
 	"sync/atomic"
 
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
-
-	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
 )
 
 // drainDetector tells a worker that drains when no worker applies records any
@@ -21,10 +20,15 @@ type drainDetector struct {
 	others      pollBaselines                // of the shards that other workers read
 }
 
+// ObserveDrain tells the detector of a worker that drains of rows that were just read.
+func (m *Member) ObserveDrain(rows map[string]leases.Lease, done int64, running map[string]*shardread.Reader, applies *atomic.Int64) {
+	m.drain.observe(rows, done, running, applies)
+}
+
 // observe takes over rows that were just read, when this worker had applied so many
 // records. It raises applies if another worker has applied records since the last
 // scan. A nil drainDetector does nothing.
-func (d *drainDetector) observe(rows map[string]Lease, done int64, running map[string]*shardread.Reader, applies *atomic.Int64) {
+func (d *drainDetector) observe(rows map[string]leases.Lease, done int64, running map[string]*shardread.Reader, applies *atomic.Int64) {
 	if d == nil {
 		return
 	}
@@ -57,7 +61,7 @@ func (d *drainDetector) observe(rows map[string]Lease, done int64, running map[s
 
 // wrote reports whether this worker wrote a row's checkpoint: the shard's reader at the
 // last scan is the one that is there now, or it ended with this checkpoint.
-func (d *drainDetector) wrote(row Lease, now *shardread.Reader) bool {
+func (d *drainDetector) wrote(row leases.Lease, now *shardread.Reader) bool {
 	s := d.mine[row.Shard]
 	return s != nil && (s == now || s.Held.Lease().Checkpoint == row.Checkpoint)
 }
@@ -73,7 +77,7 @@ type pollBaseline struct {
 }
 
 // observe takes over a row, whose last known state was before.
-func (p pollBaselines) observe(before, now Lease) {
+func (p pollBaselines) observe(before, now leases.Lease) {
 	switch base, known := p[now.Shard]; {
 	case !known:
 		p[now.Shard] = pollBaseline{polls: now.EmptyPolls, outdated: true}
@@ -85,51 +89,6 @@ func (p pollBaselines) observe(before, now Lease) {
 }
 
 // empty reports whether a shard was empty for so many polls that count.
-func (p pollBaselines) empty(row Lease, polls int) bool {
+func (p pollBaselines) empty(row leases.Lease, polls int) bool {
 	return row.EmptyPolls-p[row.Shard].polls >= int64(polls)
-}
-
-// settled reports whether the plan leaves nothing to wait for.
-func (f *follower) settled() bool {
-	return len(f.fleet.plan.Waiting) == 0 && len(f.missing) == 0 && f.fleet.plan.Vacant == 0
-}
-
-// allIdle reports whether every shard that any worker reads is open and empty. Only
-// a worker that drains can tell.
-func (f *follower) allIdle() bool {
-	drain := f.fleet.drain
-	if drain == nil || drain.done != f.r.done() { // the rows were read before that was applied
-		return false
-	}
-	for _, s := range f.running {
-		if !s.Idle() {
-			return false
-		}
-	}
-	return f.fleet.othersIdle(f.leases, f.r.cfg.DrainPolls)
-}
-
-// over reports whether there is nothing left to follow.
-func (f *follower) over() (bool, error) {
-	if f.drain && f.drained {
-		return true, f.skipped()
-	}
-	// Of shards that other workers read, the rows tell when they are finished.
-	if f.found.Status == streams.StreamStatusDisabled && len(f.running) == 0 && f.settled() && f.allFinished() {
-		f.drained = true
-		if f.drain {
-			return true, f.skipped()
-		}
-		return true, ErrStreamEnded
-	}
-	return false, nil
-}
-
-func (f *follower) allFinished() bool {
-	for _, s := range f.found.Shards {
-		if !f.leases[s.ID].Finished() {
-			return false
-		}
-	}
-	return true
 }

@@ -4,9 +4,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
+
+// MissingLists is how many lists in a row must lack a shard before it counts as lost, or its
+// row as useless: a list of many pages is not one moment's picture.
+const MissingLists = 3
 
 // Plan says what follows from a list of shards and the leases.
 type Plan struct {

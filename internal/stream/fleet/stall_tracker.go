@@ -1,12 +1,12 @@
-package streamreader
+package fleet
 
 import (
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
 )
 
 // A worker may reach the lease table and not the stream. By its renewals it
@@ -14,8 +14,8 @@ import (
 // it gives the work back, and pauses, so that other workers come first. If no other worker
 // is there, it is its own again after the pause.
 //
-// pauseTerms is how long a worker leaves alone what it has given back.
-const pauseTerms = 6
+// PauseTerms is for how many terms a worker leaves alone what it has given back.
+const PauseTerms = 6
 
 // stallTracker remembers which calls to the stream had no answer.
 type stallTracker struct {
@@ -39,25 +39,35 @@ func (t *stallTracker) failedList(term time.Duration) bool {
 	return time.Since(t.lists) >= term
 }
 
-// recordRelease notes a shard that did not answer.
-func (t *stallTracker) recordRelease(s *shardread.Reader, term time.Duration) {
-	t.since = time.Now()
-	t.shards[s.Info.ID] = pausedShard{until: t.since.Add(pauseTerms * term), reader: s}
+// GiveBack notes that a shard was released because it did not answer.
+func (m *Member) GiveBack(s *shardread.Reader) {
+	now := time.Now()
+	m.stalls.since = now
+	m.stalls.shards[s.Info.ID] = pausedShard{until: now.Add(PauseTerms * m.cfg.Worker.Term), reader: s}
 }
 
-// resume lets the new reader of a shard start where the former one has given up.
-func (t *stallTracker) resume(s *shardread.Reader) {
-	p, ok := t.shards[s.Info.ID]
-	delete(t.shards, s.Info.ID)
+// GivenBack are the former readers of shards that were given back and that no other worker has taken, by shard.
+func (m *Member) GivenBack() map[string]*shardread.Reader {
+	readers := map[string]*shardread.Reader{}
+	for id, p := range m.stalls.shards {
+		readers[id] = p.reader
+	}
+	return readers
+}
+
+// Resume lets the new reader of a shard start where the former one has given up.
+func (m *Member) Resume(s *shardread.Reader) {
+	p, ok := m.stalls.shards[s.Info.ID]
+	delete(m.stalls.shards, s.Info.ID)
 	if ok {
 		s.ResumeFrom(p.reader)
 	}
 }
 
-// recordAnswer notes when a shard answered.
-func (t *stallTracker) recordAnswer(at time.Time) {
-	if at.After(t.since) {
-		t.since = time.Time{}
+// NoteAnswer notes when a shard answered.
+func (m *Member) NoteAnswer(at time.Time) {
+	if at.After(m.stalls.since) {
+		m.stalls.since = time.Time{}
 	}
 }
 
@@ -68,11 +78,11 @@ func (t *stallTracker) limit(plan *leases.Plan, in leases.Input) {
 		l, ok := in.Leases[id]
 		return !ok || l.Finished() || l.Owner != "" && l.Owner != in.Worker
 	})
-	pausing := func(l Lease) bool { return in.Now.Before(t.shards[l.Shard].until) }
+	pausing := func(l leases.Lease) bool { return in.Now.Before(t.shards[l.Shard].until) }
 	plan.Take = slices.DeleteFunc(plan.Take, pausing)
 	switch {
 	case t.since.IsZero():
-	case len(in.Busy) > 0, in.Now.Sub(t.since) < pauseTerms*in.Term:
+	case len(in.Busy) > 0, in.Now.Sub(t.since) < PauseTerms*in.Term:
 		plan.Take, plan.Seek = nil, false
 	case len(plan.Take) > 0:
 		plan.Take, plan.Seek = plan.Take[:1], false

@@ -3,12 +3,12 @@ package shardread
 import (
 	"time"
 
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 // idleFirst is the part of PollInterval that the first empty poll waits.

@@ -1,4 +1,6 @@
-package streamreader
+// Package backlog reads what of a stream lies behind its checkpoints, and applies
+// nothing. It reads the stream as a shard's reader does, through streamapi and shardlist.
+package backlog
 
 import (
 	"context"
@@ -10,55 +12,58 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardlist"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"golang.org/x/sync/errgroup"
 )
 
-// BacklogConfig says which stream ReadBacklog looks at.
-type BacklogConfig struct {
-	Streams   Streams
+// Config says which stream Read looks at.
+type Config struct {
+	Streams   streamapi.Streams
 	StreamARN string
-	Rows      []Lease // all rows of the lease table, read before the call
+	Rows      []leases.Lease // all rows of the lease table, read before the call
 }
 
 // Backlog is the part of a stream that lies behind its checkpoints.
 type Backlog struct {
-	Shards []ShardBacklog // of the shards that are not finished, parents first
+	Shards []Shard // of the shards that are not finished, parents first
 	// Skipped are open shards whose leases say SHARD_END, so that no worker reads them.
 	Skipped []string
 }
 
-// ShardBacklog is the part of one shard that lies behind its checkpoint.
-type ShardBacklog struct {
+// Shard is the part of one shard that lies behind its checkpoint.
+type Shard struct {
 	Shard   string
 	Records int       // records behind the checkpoint
 	AtLeast bool      // there may be more than Records
 	Oldest  time.Time // creation of the oldest one, in whole seconds; zero if there is none
-	Lost    error     // a *TrimmedError if the stream dropped records behind the checkpoint
+	Lost    error     // a *streamapi.TrimmedError if the stream dropped records behind the checkpoint
 	Err     error     // the reason why the shard could not be read to the bound
 }
 
 const (
-	// backlogPagesMax bounds the pages with records that are read of each shard. A page
+	// callsMax is how many shards are read at the same time.
+	callsMax = 16
+	// pagesMax bounds the pages with records that are read of each shard. A page
 	// has up to 1,000 records.
-	backlogPagesMax = 3
-	// backlogPolls is after how many empty pages in a row the end of an open shard is
+	pagesMax = 3
+	// pollsMax is after how many empty pages in a row the end of an open shard is
 	// taken to be reached: GetRecords may give an empty page before it.
-	backlogPolls = 2
-	// backlogSpacing keeps a look below the five calls a second that a shard allows
+	pollsMax = 2
+	// pollSpacing keeps a look below the five calls a second that a shard allows
 	// (API reference of DynamoDB Streams), which the shard's reader shares.
-	backlogSpacing = 250 * time.Millisecond
+	pollSpacing = 250 * time.Millisecond
 )
 
-// ReadBacklog reads the stream from its checkpoints and applies nothing. When ctx ends, it
+// Read reads the stream from its checkpoints and applies nothing. When ctx ends, it
 // returns what it has found until then. A worker may run beside it.
-func ReadBacklog(ctx context.Context, cfg BacklogConfig) (*Backlog, error) {
+func Read(ctx context.Context, cfg Config) (*Backlog, error) {
 	rows, followed := rowsOf(cfg.StreamARN, cfg.Rows)
-	found, plan, err := listBacklog(ctx, cfg, rows, followed)
+	found, plan, err := list(ctx, cfg, rows, followed)
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +75,13 @@ func ReadBacklog(ctx context.Context, cfg BacklogConfig) (*Backlog, error) {
 		}
 	}
 	var mu sync.Mutex
-	read := map[string]ShardBacklog{}
+	read := map[string]Shard{}
 	var group errgroup.Group
 	group.SetLimit(callsMax)
 	ordered := shardlist.InOrder(byID)
 	for _, s := range ordered {
 		group.Go(func() error {
-			look := backlogReader{cfg: cfg, shard: s, row: rows[s.ID], whole: followed && rows[s.ID].Whole}
+			look := shardReader{cfg: cfg, shard: s, row: rows[s.ID], whole: followed && rows[s.ID].Whole}
 			one := look.read(ctx)
 			mu.Lock()
 			defer mu.Unlock()
@@ -89,17 +94,17 @@ func ReadBacklog(ctx context.Context, cfg BacklogConfig) (*Backlog, error) {
 		log.Shards = append(log.Shards, read[s.ID])
 	}
 	for _, l := range plan.Missing {
-		log.Shards = append(log.Shards, ShardBacklog{
-			Shard: l.Shard, Lost: &TrimmedError{StreamARN: cfg.StreamARN, Shard: l.Shard, Checkpoint: l.Checkpoint},
+		log.Shards = append(log.Shards, Shard{
+			Shard: l.Shard, Lost: &streamapi.TrimmedError{StreamARN: cfg.StreamARN, Shard: l.Shard, Checkpoint: l.Checkpoint},
 		})
 	}
 	return log, nil
 }
 
 // rowsOf returns the rows of one stream's shards, and whether all shards that the stream had at first have rows.
-func rowsOf(arn string, all []Lease) (rows map[string]Lease, followed bool) {
-	rows = map[string]Lease{}
-	own := Lease{}
+func rowsOf(arn string, all []leases.Lease) (rows map[string]leases.Lease, followed bool) {
+	rows = map[string]leases.Lease{}
+	own := leases.Lease{}
 	for _, l := range all {
 		switch {
 		case l.Stream != arn:
@@ -111,20 +116,20 @@ func rowsOf(arn string, all []Lease) (rows map[string]Lease, followed bool) {
 		}
 	}
 	if own.Shard != "" {
-		return rows, own.Checkpoint != TrimHorizon
+		return rows, own.Checkpoint != leases.TrimHorizon
 	}
 	return rows, shardlist.HasProgress(rows)
 }
 
-// listBacklog lists the stream. It lists anew while a list lacks a shard that it should
+// list lists the stream. It lists anew while a list lacks a shard that it should
 // have: one list of many pages is not one moment's picture.
-func listBacklog(ctx context.Context, cfg BacklogConfig, rows map[string]Lease, followed bool) (found shardlist.Listing, plan shardlist.Plan, err error) {
-	list := shardlist.Lister{Streams: cfg.Streams, Arn: cfg.StreamARN}
-	for range missingLists {
+func list(ctx context.Context, cfg Config, rows map[string]leases.Lease, followed bool) (found shardlist.Listing, plan shardlist.Plan, err error) {
+	lister := shardlist.Lister{Streams: cfg.Streams, Arn: cfg.StreamARN}
+	for range shardlist.MissingLists {
 		found = shardlist.Listing{}
 		in := &dynamodbstreams.DescribeStreamInput{StreamArn: &cfg.StreamARN}
 		for last := false; !last; {
-			if last, err = list.Describe(ctx, in, &found); err != nil {
+			if last, err = lister.Describe(ctx, in, &found); err != nil {
 				return found, plan, err
 			}
 		}
@@ -138,7 +143,7 @@ func listBacklog(ctx context.Context, cfg BacklogConfig, rows map[string]Lease, 
 
 // skippedNow are the shards that the stream lists as open although their leases say SHARD_END.
 // The rows were read first, so a shard that has just ended is listed as closed.
-func skippedNow(found shardlist.Listing, rows map[string]Lease) (ids []string) {
+func skippedNow(found shardlist.Listing, rows map[string]leases.Lease) (ids []string) {
 	for _, s := range found.Shards {
 		if rows[s.ID].Finished() && !s.Closed && found.Status == streams.StreamStatusEnabled {
 			ids = append(ids, s.ID)
@@ -148,22 +153,22 @@ func skippedNow(found shardlist.Listing, rows map[string]Lease) (ids []string) {
 	return ids
 }
 
-// backlogReader reads one shard behind its checkpoint.
-type backlogReader struct {
-	cfg   BacklogConfig
+// shardReader reads one shard behind its checkpoint.
+type shardReader struct {
+	cfg   Config
 	shard streamapi.Shard
-	row   Lease
+	row   leases.Lease
 	whole bool // the shard held its first record when a worker found it
 
-	found    ShardBacklog
+	found    Shard
 	after    string // the last record that was read, or the checkpoint
 	pages    int
 	reopened bool
 }
 
-func (b *backlogReader) read(ctx context.Context) ShardBacklog {
+func (b *shardReader) read(ctx context.Context) Shard {
 	b.found.Shard = b.shard.ID
-	if b.row.Shard != "" && b.row.Checkpoint != TrimHorizon {
+	if b.row.Shard != "" && b.row.Checkpoint != leases.TrimHorizon {
 		b.after = b.row.Checkpoint
 	}
 	retries := streamapi.NewBackoff(b.shard.ID)
@@ -181,7 +186,7 @@ func (b *backlogReader) read(ctx context.Context) ShardBacklog {
 				continue
 			}
 			b.found.AtLeast = true
-			b.found.Lost = &TrimmedError{StreamARN: b.cfg.StreamARN, Shard: b.shard.ID, Checkpoint: b.checkpoint(), Err: err}
+			b.found.Lost = &streamapi.TrimmedError{StreamARN: b.cfg.StreamARN, Shard: b.shard.ID, Checkpoint: b.checkpoint(), Err: err}
 			return b.found
 		case streamapi.VerdictRetry:
 			if ctx.Err() == nil && streamapi.Sleep(ctx, retries.NextBackOff()) == nil {
@@ -193,21 +198,21 @@ func (b *backlogReader) read(ctx context.Context) ShardBacklog {
 	}
 }
 
-func (b *backlogReader) checkpoint() string {
+func (b *shardReader) checkpoint() string {
 	if b.row.Checkpoint != "" {
 		return b.row.Checkpoint
 	}
-	return TrimHorizon
+	return leases.TrimHorizon
 }
 
 // pass reads pages until the end of the shard, or the bound.
-func (b *backlogReader) pass(ctx context.Context) error {
+func (b *shardReader) pass(ctx context.Context) error {
 	iterator, err := streamapi.OpenShard(ctx, b.cfg.Streams, b.cfg.StreamARN, b.shard, streamapi.Place{After: b.after, Whole: b.whole})
 	if err != nil {
 		return err
 	}
-	for empty := 0; iterator != nil && empty < backlogPolls; {
-		if b.pages == backlogPagesMax {
+	for empty := 0; iterator != nil && empty < pollsMax; {
+		if b.pages == pagesMax {
 			b.found.AtLeast = true
 			return nil
 		}
@@ -221,17 +226,17 @@ func (b *backlogReader) pass(ctx context.Context) error {
 			empty = 0
 			b.pages++
 		}
-		if iterator != nil && empty < backlogPolls && streamapi.Sleep(ctx, backlogSpacing) != nil {
-			return errors.Join(errBacklogTime, context.Cause(ctx))
+		if iterator != nil && empty < pollsMax && streamapi.Sleep(ctx, pollSpacing) != nil {
+			return errors.Join(errTime, context.Cause(ctx))
 		}
 	}
 	return nil
 }
 
-// errBacklogTime says that the time for a look was over before the end of a shard.
-var errBacklogTime = errors.New("the time for reading the stream was over")
+// errTime says that the time for a look was over before the end of a shard.
+var errTime = errors.New("the time for reading the stream was over")
 
-func (b *backlogReader) count(page []streams.Record) {
+func (b *shardReader) count(page []streams.Record) {
 	for i := range page {
 		body := page[i].Dynamodb
 		if body == nil {

@@ -71,6 +71,16 @@ type Worker struct {
 	Term time.Duration // 0: its leases do not end by themselves
 }
 
+// CallsMax is how many calls one worker makes at the same time: to the lease table, or to a
+// stream for its shards' starts.
+const CallsMax = 16
+
+// InTime bounds a call to the lease table that other work waits
+// for. Without a bound, a connection whose other end is gone may hang for a quarter of an hour.
+func (w Worker) InTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, w.Term/RenewalsPerTerm)
+}
+
 // Finished reports whether everything in the shard is done.
 func (l Lease) Finished() bool { return l.Checkpoint == ShardEnd }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // Config is what all shards that one worker reads have in common.

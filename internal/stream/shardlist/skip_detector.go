@@ -7,7 +7,7 @@ import (
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 // skippedLeast is how long lists must show a shard as open before its lease is

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/internal/awscall"
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 // ErrStreamNotFound says that no stream has the ARN that was given.

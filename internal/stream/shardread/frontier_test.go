@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 func markAt(t interface{ Fatal(...any) }, n int) streamapi.Mark {
