@@ -182,7 +182,7 @@ func (f *follower) stopAll() error {
 		close(f.ended)
 	}()
 	var errs []error
-	var left []sharedShard
+	var left time.Time
 	var told time.Time
 	tell := func() { // of what is given up so far: the others need not wait for the slowest shard
 		if time.Since(told) > announceEvery && f.fleet.SendNews(context.Background()) {
@@ -191,9 +191,9 @@ func (f *follower) stopAll() error {
 	}
 	tell()
 	for e := range f.ended {
-		if l := e.held.Lease(); !l.Finished() {
-			p := f.running[e.id].Snapshot()
-			left = append(left, sharedShard{id: e.id, newest: p.Newest, emptyPolls: int64(p.EmptyPolls)})
+		p, waits := f.running[e.id].Snapshot(), !e.held.Lease().Finished()
+		if waits && p.EmptyPolls == 0 && !p.Newest.IsZero() && (left.IsZero() || p.Newest.Before(left)) {
+			left = p.Newest
 		}
 		errs = append(errs, f.take(e))
 		tell()

@@ -71,8 +71,10 @@ func (f *follower) balance(ctx, work context.Context) {
 	if f.decoder.Label == "" || f.fleet.Over() != nil {
 		return // the lister has not written yet what the records look like; or this worker is to end
 	}
-	f.fleet.CountClaims(len(plan.Take))
-	for i, got := range f.claim(ctx, plan.Take) {
+	claim := func(ctx context.Context, l leases.Lease) (leases.Lease, error) {
+		return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.worker())
+	}
+	for i, got := range f.each(ctx, plan.Take, claim) {
 		f.takeOver(ctx, work, plan.Take[i], got)
 	}
 	f.evict(ctx)
@@ -118,16 +120,9 @@ type claimed struct {
 	err   error
 }
 
-// claim claims leases. A claim is not broken off when ctx ends: a lease that
-// was claimed unnoticed has no reader for a term.
-func (f *follower) claim(ctx context.Context, rows []leases.Lease) []claimed {
-	return f.each(ctx, rows, func(ctx context.Context, l leases.Lease) (leases.Lease, error) {
-		return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.worker())
-	})
-}
-
 // each makes one call for each lease, several at a time, and returns what came
-// of each that was made before ctx ended.
+// of each that was made before ctx ended. None is broken off when ctx ends: a lease that
+// was claimed unnoticed has no reader for a term.
 func (f *follower) each(ctx context.Context, rows []leases.Lease, do func(context.Context, leases.Lease) (leases.Lease, error)) []claimed {
 	got := make([]claimed, len(rows))
 	base, cancel := f.r.cfg.worker().InTime(context.WithoutCancel(ctx))

@@ -72,7 +72,7 @@ type readerState struct {
 	finished int
 	listedAt time.Time
 	rows     []sharedShard // by id
-	left     []sharedShard // those that were read when the reader was stopped, as they were then
+	left     time.Time     // of the shard that was furthest behind when the reader was stopped, the newest record done
 	skipped  []string
 	moves    int64
 }
@@ -99,9 +99,7 @@ func (r *Reader) Stats() Stats {
 	}
 	st.LeaseMoves, st.Skipped = r.state.moves, r.state.skipped
 	st.Shards = r.state.listShards(r.cfg.WorkerID)
-	for _, l := range r.state.left {
-		st.Lag = max(st.Lag, shardread.Lag(l.newest, l.emptyPolls))
-	}
+	st.Lag = shardread.Lag(r.state.left, 0)
 	first := true
 	for _, s := range r.state.shards {
 		p := s.Snapshot()

@@ -50,17 +50,16 @@ type Member struct {
 
 	newsUnsent bool // something was done that others should look at
 
-	mu       sync.Mutex
-	held     map[string]*leases.Held // by the rows' keys: the stream's own row and the seeker's, too
-	renewing map[string]bool
-	renewal  context.CancelFunc // nil: no goroutine renews yet
-	wg       sync.WaitGroup
+	mu      sync.Mutex
+	held    map[string]*leases.Held // by the rows' keys: the stream's own row and the seeker's, too
+	renewal context.CancelFunc      // nil: no goroutine renews yet
+	wg      sync.WaitGroup
 }
 
 // New makes a member that has not seen a row yet.
 func New(cfg Config) *Member {
 	m := &Member{
-		cfg: cfg, renewing: map[string]bool{}, changed: map[string]time.Time{}, polls: pollBaselines{},
+		cfg: cfg, changed: map[string]time.Time{}, polls: pollBaselines{},
 		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: streamapi.NewBackoff(cfg.Worker.Name + " scans"),
 		stalls: stallTracker{shards: map[string]pausedShard{}},
 		random: rand.New(rand.NewPCG(streamapi.NameHash(cfg.Worker.Name), 0)),
@@ -144,19 +143,17 @@ func (m *Member) Date(before, now leases.Lease) {
 	}
 }
 
-// Divide plans what this worker does next. fresh reports whether it is the first plan by
-// rows that were just read.
+// Divide plans what this worker does next, and counts what it is to take. fresh reports
+// whether it is the first plan by rows that were just read.
 func (m *Member) Divide(rows map[string]leases.Lease, busy map[string]bool) (plan leases.Plan, fresh bool) {
 	in := m.input()
 	in.Worker, in.Own, in.Leases, in.Seekers, in.Busy, in.TakeMax = m.cfg.Worker.Name, m.Own, rows, m.seekers, busy, m.takeLeft
 	m.Plan = leases.Divide(in)
 	m.stalls.limit(&m.Plan, in)
+	m.takeLeft -= len(m.Plan.Take)
 	fresh, m.scans.rowsUnplanned = m.scans.rowsUnplanned, false
 	return m.Plan, fresh
 }
-
-// CountClaims notes that so many leases were to be claimed since the last scan.
-func (m *Member) CountClaims(n int) { m.takeLeft -= n }
 
 // NoteNews notes that something was done that other workers should look at.
 func (m *Member) NoteNews() { m.newsUnsent = true }

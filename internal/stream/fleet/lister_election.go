@@ -116,11 +116,17 @@ func (m *Member) ListSucceeded() { m.stalls.lists = time.Time{} }
 // ListFailed notes that a list failed. After a while it leaves the list of the shards
 // to another worker, and reports that.
 func (m *Member) ListFailed(ctx context.Context) bool {
-	resigns := m.Lists() && m.stalls.failedList(m.cfg.Worker.Term)
-	if resigns {
-		m.resign(ctx)
+	if !m.Lists() {
+		return false
 	}
-	return resigns
+	if m.stalls.lists.IsZero() {
+		m.stalls.lists = time.Now()
+	}
+	if time.Since(m.stalls.lists) < m.cfg.Worker.Term {
+		return false
+	}
+	m.resign(ctx)
+	return true
 }
 
 // resign leaves the list of the shards to another worker for a while.

@@ -25,6 +25,7 @@ func (m *Member) Hold(row leases.Lease, claimed time.Time) *leases.Held {
 	return h
 }
 
+// Drop ends the charge of a lease. Its row stays as it is.
 func (m *Member) Drop(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,11 +58,10 @@ func (m *Member) renew(ctx context.Context) {
 	defer group.Wait()
 	for streamapi.Sleep(ctx, m.cfg.Worker.Term/(4*leases.RenewalsPerTerm)) == nil {
 		for id, h := range m.holding() {
-			if !h.Due() || !m.beginRenewal(id) {
+			if !h.BeginRenewal() {
 				continue
 			}
 			group.Go(func() {
-				defer m.endRenewal(id)
 				select {
 				case places <- struct{}{}:
 				case <-ctx.Done():
@@ -76,21 +76,6 @@ func (m *Member) renew(ctx context.Context) {
 			})
 		}
 	}
-}
-
-// beginRenewal reports whether no renewal of the lease is under way yet.
-func (m *Member) beginRenewal(id string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	under := m.renewing[id]
-	m.renewing[id] = true
-	return !under
-}
-
-func (m *Member) endRenewal(id string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.renewing, id)
 }
 
 // Stop gives back the stream's own lease, once the shards are let go.

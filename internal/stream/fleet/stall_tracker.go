@@ -31,14 +31,6 @@ type pausedShard struct {
 	reader *shardread.Reader
 }
 
-// failedList counts a list that failed, and reports whether it is time that another worker tries.
-func (t *stallTracker) failedList(term time.Duration) bool {
-	if t.lists.IsZero() {
-		t.lists = time.Now()
-	}
-	return time.Since(t.lists) >= term
-}
-
 // GiveBack notes that a shard was released because it did not answer.
 func (m *Member) GiveBack(s *shardread.Reader) {
 	now := time.Now()

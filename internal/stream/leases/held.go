@@ -34,13 +34,14 @@ type Held struct {
 	writing chan struct{} // holds one token while a write is on its way
 	row     Lease         // as the last write left it; of the goroutine that has the token
 
-	mu      sync.Mutex
-	known   Lease     // row, for readers that must not wait
-	renewed time.Time // when the last write that succeeded began
-	lost    bool
-	cause   error // what the row said when it was lost
-	expiry  *time.Timer
-	onLost  func() // ends the work that is done under the lease
+	mu       sync.Mutex
+	known    Lease     // row, for readers that must not wait
+	renewing bool      // from BeginRenewal to the end of Renew
+	renewed  time.Time // when the last write that succeeded began
+	lost     bool
+	cause    error // what the row said when it was lost
+	expiry   *time.Timer
+	onLost   func() // ends the work that is done under the lease
 
 	describe func(*Lease) // adds what is known of the shard now
 }
@@ -127,11 +128,14 @@ func (h *Held) Lease() Lease {
 	return h.known
 }
 
-// Due reports whether a renewal is due, or a failed one to be repeated.
-func (h *Held) Due() bool {
+// BeginRenewal reports whether Renew is to be called: it is due, or has failed, and no
+// call is under way.
+func (h *Held) BeginRenewal() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.lost && time.Since(h.renewed) >= h.term/RenewalsPerTerm
+	due := !h.renewing && !h.lost && time.Since(h.renewed) >= h.term/RenewalsPerTerm
+	h.renewing = h.renewing || due
+	return due
 }
 
 // Cause is the ErrLost by which the lease was lost; nil if it is not, or if only this worker knows.
@@ -154,6 +158,11 @@ func (h *Held) Until(ctx context.Context) (context.Context, context.CancelFunc) 
 // Renew extends the trust, and tells others how far behind the shard is. It
 // leaves that to another write that is on its way.
 func (h *Held) Renew(ctx context.Context) error {
+	defer func() {
+		h.mu.Lock()
+		h.renewing = false
+		h.mu.Unlock()
+	}()
 	select {
 	case h.writing <- struct{}{}:
 	default:

@@ -175,14 +175,6 @@ func (l Lease) adopted(by Lease) Lease {
 	return l
 }
 
-func (l Lease) announced(lost Loss) Lease {
-	l.News++
-	if lost.Shard != "" {
-		l.Lost = Loss{lost.Shard, lost.Checkpoint, l.News}
-	}
-	return l
-}
-
 // CompareShards orders rows by their shards.
 func CompareShards(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }
 
