@@ -17,7 +17,7 @@ import (
 // before all shards are gone.
 const takeFirst, takeMost = 16, 1024
 
-// Config says which stream is shared, and who takes part.
+// Config names the stream that is shared, and this worker.
 type Config struct {
 	Store     leases.Store
 	StreamARN string
