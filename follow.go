@@ -56,7 +56,7 @@ type follower struct {
 	items     int64 // of the table, about; 0: not known
 	engine    *projections.Engine
 	reader    *streamreader.Reader
-	leases    *streamreader.LeaseTable
+	leases    streamreader.Checkpoints
 	archive   *archive.Writer // nil: none is kept
 	pace      *pace.Writes    // nil: no bound
 

@@ -36,7 +36,7 @@ func TestSmallPagesAreReadAheadUntilABatchWaits(t *testing.T) {
 				t.Errorf("%d pages were fetched, want the first and a batch of ten", calls)
 			}
 		})
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.BatchMax = 100 }).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), c, func(cfg *Config) { cfg.BatchMax = 100 }).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"item": 1000})
@@ -105,7 +105,7 @@ func TestWhatAllShardsHoldIsBounded(t *testing.T) {
 					}
 					close(blocked)
 				})
-				r := newTestReader(t, w, NewMemoryCheckpoints(), c, func(cfg *Config) {
+				r := newTestReader(t, w, newLeases(), c, func(cfg *Config) {
 					cfg.BufferMax, cfg.Concurrency = int64(pages)<<20, 4
 				})
 				if err := r.Drain(t.Context()); err != nil {
@@ -124,7 +124,7 @@ func TestWhatAllShardsHoldIsBounded(t *testing.T) {
 
 func TestAShardThatFailsMakesRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		bad := f.open("bad", "")
 		f.write(bad, "bad", 2000)
 		bad.start = "" // it is not known to be whole
@@ -164,7 +164,7 @@ func TestRecordsThatWerePutBackAndTrimmedAreALoudError(t *testing.T) {
 		time.AfterFunc(10*time.Minute, func() { f.change(func() { bad.trimmed = 10 }) })
 		ctx, cancel := contextFor(t, time.Hour)
 		defer cancel()
-		err := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.BufferMax = 1 << 20 }).Run(ctx)
+		err := newTestReader(t, f, newLeases(), c, func(cfg *Config) { cfg.BufferMax = 1 << 20 }).Run(ctx)
 		var trimmed *TrimmedError
 		if !errors.As(err, &trimmed) || trimmed.Shard != "bad" {
 			t.Errorf("Run returned %v, want a TrimmedError", err)
@@ -174,7 +174,7 @@ func TestRecordsThatWerePutBackAndTrimmedAreALoudError(t *testing.T) {
 
 func TestPagesReadAheadAreDroppedWithTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		f.pageMax, f.latency = 10, 10*time.Millisecond
 		f.write(f.open("shard", ""), "item", 100)
 		c.before = func(ctx context.Context, records []change.Record) (int, error) {
@@ -201,7 +201,7 @@ func TestAPageThatCannotBeReadIsJudgedBehindThoseBeforeIt(t *testing.T) {
 		f.write(s, "item", 50)
 		s.records[35].Dynamodb.Keys = nil
 		time.Sleep(time.Minute) // so that the shard is behind, and pages are gathered
-		err := newTestReader(t, f, NewMemoryCheckpoints(), c).Run(t.Context())
+		err := newTestReader(t, f, newLeases(), c).Run(t.Context())
 		var bad *RecordError
 		if !errors.As(err, &bad) {
 			t.Errorf("Run returned %v, want a RecordError", err)
@@ -227,7 +227,7 @@ func TestIdleShardsArePolledSeldomAndNotInStep(t *testing.T) {
 			}
 			return nil
 		}
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), &collector{}).Run(ctx); err != nil {
+		if err := newTestReader(t, f, newLeases(), &collector{}).Run(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if perSecond := float64(len(polls)) / 60 / shards; perSecond < 1 || perSecond > 1.25 {
@@ -259,7 +259,7 @@ func TestDrainReadsWhatTheLastBatchItselfWrote(t *testing.T) {
 			}
 			return len(records), nil
 		}
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.DrainPolls = 1 }).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), c, func(cfg *Config) { cfg.DrainPolls = 1 }).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"source": 1, "derived": 1})
@@ -268,7 +268,7 @@ func TestDrainReadsWhatTheLastBatchItselfWrote(t *testing.T) {
 
 func TestShardsThatAreGivenAwayGiveTheirRoomBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, cp, c := newFakeStream(), NewMemoryCheckpoints(), &collector{before: slowly(100 * time.Millisecond)}
+		f, cp, c := newFakeStream(), newLeases(), &collector{before: slowly(100 * time.Millisecond)}
 		const records = 30_000
 		for _, id := range []string{"one", "two"} {
 			s := f.open(id, "")

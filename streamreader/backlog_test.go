@@ -8,17 +8,19 @@ import (
 	"time"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/internal/stream/backlog"
 )
 
 func sequenceOf(s *fakeShard, i int) string { return *s.records[i].Dynamodb.SequenceNumber }
 
 // backlogOf reads the fake stream's backlog behind rows of its shards.
-func backlogOf(t *testing.T, f *fakeStream, rows ...Lease) *Backlog {
+func backlogOf(t *testing.T, f *fakeStream, rows ...Lease) *backlog.Backlog {
 	t.Helper()
 	for i := range rows {
 		rows[i].Stream = testARN
 	}
-	log, err := ReadBacklog(t.Context(), BacklogConfig{Streams: f, StreamARN: testARN, Rows: rows})
+	log, err := backlog.Read(t.Context(), backlog.Config{Streams: f, StreamARN: testARN, Rows: rows})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +118,7 @@ func TestBacklogEndsInTimeAndSaysSo(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		began := time.Now()
-		log, err := ReadBacklog(ctx, BacklogConfig{Streams: f, StreamARN: testARN})
+		log, err := backlog.Read(ctx, backlog.Config{Streams: f, StreamARN: testARN})
 		if err != nil || time.Since(began) > 6*time.Second {
 			t.Fatalf("%v after %s", err, time.Since(began))
 		}

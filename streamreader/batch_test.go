@@ -31,7 +31,7 @@ func TestPagesOfAShardThatIsBehindBecomeOneBatch(t *testing.T) {
 				f.write(s, "item", 100)
 				f.close(s)
 				time.Sleep(time.Minute)
-				if err := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.BatchMax = test.batchMax }).Drain(t.Context()); err != nil {
+				if err := newTestReader(t, f, newLeases(), c, func(cfg *Config) { cfg.BatchMax = test.batchMax }).Drain(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				wantItems(t, c, map[string]int{"item": 100})
@@ -60,7 +60,7 @@ func TestALoneRecordIsNotHeldBack(t *testing.T) {
 			given = time.Now()
 			return len(records), nil
 		}
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if took := given.Sub(asked); took != f.latency {
@@ -97,7 +97,7 @@ func TestNewRecordsOfABusyShardAreNotHeldBack(t *testing.T) {
 			})
 			return len(records), nil
 		}
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Run(ctx); err != nil {
+		if err := newTestReader(t, f, newLeases(), c).Run(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if n < 1000 || longest > 2*f.latency {
@@ -162,7 +162,7 @@ func quietBesideBusy(t *testing.T, pageMax int, bytes, bufferMax int64) {
 			f.write(s, item, 1)
 		}
 	}()
-	r := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) {
+	r := newTestReader(t, f, newLeases(), c, func(cfg *Config) {
 		cfg.Concurrency, cfg.BatchMax, cfg.BufferMax = 2, 10, bufferMax
 	})
 	if err := r.Run(ctx); err != nil {
@@ -187,7 +187,7 @@ func TestWhatMakesProgressIsTriedAgainSoon(t *testing.T) {
 			return min(10, len(records)), errors.New("throttled")
 		}
 		began := time.Now()
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"item": 1000})

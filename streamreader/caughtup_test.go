@@ -61,13 +61,13 @@ func TestNobodyHasCaughtUpBeforeAllShardsAreListed(t *testing.T) {
 // after the scan had passed its place, and shows the stream's own row, read last,
 // as it was made then.
 type tornOnce struct {
-	*MemoryCheckpoints
+	*LeaseTable
 	lacks string
 	torn  bool
 }
 
 func (c *tornOnce) Load(ctx context.Context) ([]Lease, error) {
-	rows, err := c.MemoryCheckpoints.Load(ctx)
+	rows, err := c.LeaseTable.Load(ctx)
 	if !c.torn {
 		c.torn = true
 		rows = slices.DeleteFunc(rows, func(l Lease) bool { return l.Shard == c.lacks })
@@ -77,7 +77,7 @@ func (c *tornOnce) Load(ctx context.Context) ([]Lease, error) {
 
 func TestAScanThatMissedARowIsNoProofThatAllIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, cp := newFakeStream(), &tornOnce{MemoryCheckpoints: NewMemoryCheckpoints(), lacks: "behind"}
+		f, cp := newFakeStream(), &tornOnce{LeaseTable: newLeases(), lacks: "behind"}
 		for _, l := range []Lease{
 			{Shard: testARN, Stream: testARN, Checkpoint: Latest, Label: "label", PartitionKey: "pk"},
 			{Shard: "done", Stream: testARN, Checkpoint: "5", Newest: time.Now().Add(time.Hour)},

@@ -1,14 +1,6 @@
 package streamreader
 
-import "github.com/dynamill/dynamill/streamreader/internal/leases"
-
-// The sentinels of a checkpoint, as the Kinesis Client Library names them.
-// Every other checkpoint is the sequence number of the last record done.
-const (
-	TrimHorizon = leases.TrimHorizon // nothing of the shard is done
-	ShardEnd    = leases.ShardEnd    // the shard is closed and everything in it is done
-	Latest      = leases.Latest      // of a stream's own row only: all shards that the stream had at first have rows
-)
+import "github.com/dynamill/dynamill/internal/stream/leases"
 
 // ErrLeaseLost says that another process has written to a lease row that this
 // one holds. That ends the reading of one shard.
@@ -20,28 +12,15 @@ var ErrLeaseLost = leases.ErrLost
 var ErrNamesake = leases.ErrNamesake
 
 type (
-	// Lease is one row of the lease table: how far one shard is done, and by whom.
-	// Beside its shards each stream has a row of its own (OfStream), whose owner
-	// lists the stream's shards and makes and deletes their rows.
-	Lease = leases.Lease
-	// Worker names the process that claims leases.
-	Worker = leases.Worker
-	// Checkpoints keeps the leases: NewLeaseTable and NewMemoryCheckpoints make one.
+	// Checkpoints keeps how far each shard is done, and which worker reads it: NewLeaseTable makes one.
 	Checkpoints = leases.Store
-	// LeaseTable keeps the leases in a DynamoDB table, one row a shard.
-	LeaseTable = leases.Table
 	// LeaseClient is what the lease table needs of *dynamodb.Client.
 	LeaseClient = leases.Client
-	// MemoryCheckpoints keeps leases in memory, for tests and demonstrations.
-	MemoryCheckpoints = leases.Memory
 )
 
-// NewLeaseTable returns the leases in the table of that name. Checkpoints
+// NewLeaseTable returns the leases in the table of that name, one row a shard. Checkpoints
 // say what one state table knows, so each state table has a lease table of its
 // own. Load creates the table, on demand, if it does not exist.
-func NewLeaseTable(client LeaseClient, tableName string) *LeaseTable {
+func NewLeaseTable(client LeaseClient, tableName string) Checkpoints {
 	return leases.NewTable(client, tableName)
 }
-
-// NewMemoryCheckpoints returns an empty store.
-func NewMemoryCheckpoints() *MemoryCheckpoints { return leases.NewMemory() }

@@ -264,7 +264,7 @@ func (c *crew) owners() map[string][]string {
 	}
 	owners := map[string][]string{}
 	for _, l := range rows {
-		if !l.OfStream() && !l.Finished() {
+		if l.OfShard() && !l.Finished() {
 			owners[l.Owner] = append(owners[l.Owner], l.Shard)
 		}
 	}

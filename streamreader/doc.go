@@ -1,11 +1,11 @@
 // Package streamreader follows a DynamoDB stream from a process of its own: it
 // finds the stream's shards, reads parents before their children, hands each
 // shard's records in order to a Processor, and keeps in a lease table how far
-// each shard is done. The package itself holds the loop of one worker; behind it,
-// internal/shardread reads a shard, internal/shardlist decides from a list of the
-// shards what to make of them, internal/leases keeps and divides the leases, and
-// internal/streamapi makes the calls to the stream. It knows nothing of rules or
-// projections.
+// each shard is done. The package itself holds the loop of one worker. What the loop is
+// made of is in internal/stream: shardread reads a shard, shardlist decides from a list of
+// the shards what to make of them, leases keeps and divides the leases, fleet is this
+// worker's part in that, and streamapi makes the calls to the stream. None of them knows
+// rules or projections.
 //
 // It keeps these promises of docs/guarantees.md:
 //
@@ -21,15 +21,18 @@
 // # Several workers
 //
 // Processes that have the stream and the lease table in common divide the
-// shards between them (internal/leases says how). They know of each other by
+// shards between them (package leases says how). They know of each other by
 // the rows alone:
 //
 //	free ──claim──► held ──renew, save──► held ──SHARD_END──► finished
-//	  ▲              │  ╲
-//	  │release       │   ╲ request (checkpointOwner has it, leaseOwner gets it)
-//	  └──────────────┘    ► requested ──release──► held by the worker that requested it
+//	  ▲               │
+//	  ├────release────┤
+//	  └──evicted by the lister── expired ◄──no write for a term── held
 //
-//	held, requested ──no write for a term──► expired ──evicted by the lister──► free
+// A worker that has less than its share, and finds nothing free, makes a row of its own,
+// the seeker's row. If a scan shows an owner with more than its share such a row, the
+// owner releases shards after their batch: as many as the seeker has, and at least one.
+// The seeker claims what is free, and deletes its row when it has its share.
 //
 // The term is the owner's own, which its row names. Every write of an owner raises
 // the row's counter and is conditional on it and on the owner. A worker that waits
@@ -41,7 +44,7 @@
 // the processor's effects must be idempotent, as always.
 //
 // A worker that changes shared state increments News in the stream's own row
-// (scan_schedule.go); the other workers read that row often and all rows rarely. If a
+// (scan_schedule.go of package fleet); the other workers read that row often and all rows rarely. If a
 // worker misses News, it scans a little later: no promise depends on it.
 //
 // The rows of shards are made and deleted by one worker: the owner of the

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // looker is a worker that drains, beside another which has a shard that was always empty.
@@ -24,7 +24,7 @@ type looker struct {
 }
 
 func newLooker(t *testing.T) *looker {
-	r := newTestReader(t, newFakeStream(), NewMemoryCheckpoints(), &collector{}, func(cfg *Config) { cfg.WorkerID = "me" })
+	r := newTestReader(t, newFakeStream(), newLeases(), &collector{}, func(cfg *Config) { cfg.WorkerID = "me" })
 	arn := r.cfg.StreamARN
 	l := &looker{newFollower(r, true), []Lease{
 		{Shard: "quiet", Stream: arn, Owner: "other", Counter: 1, Checkpoint: "5", EmptyPolls: 40},

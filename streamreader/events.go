@@ -7,41 +7,29 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
+	"github.com/dynamill/dynamill/internal/stream/shardlist"
 )
 
-// await waits for the next thing to do: a page of the list, a shard that has
-// ended, the time of the next list or of the next scan of the leases. In a drain,
-// a list follows at once when all shards have become idle.
+// await waits for the next thing to do, and does it: a page of the list, a shard that has
+// ended. It returns also at the time of the next list or of the next scan of the leases, and,
+// in a drain, when a shard has become idle.
 func (f *follower) await(ctx, work context.Context) error {
-	scan := time.NewTimer(time.Until(f.fleet.nextScan()))
+	scan := time.NewTimer(time.Until(f.fleet.NextScan()))
 	defer scan.Stop()
 	list := time.NewTimer(time.Until(f.nextList))
 	defer list.Stop()
 	listAt := list.C
-	if f.lists != nil || !f.fleet.lists() && !f.drain {
-		listAt = nil
+	if f.lists != nil || !f.fleet.Lists() {
+		listAt = nil // of a worker that drains beside the lister, the next scan decides
 	}
-	for {
-		e := f.awaitEvents(ctx, listAt, scan.C)
-		if handled, err := f.handleEvents(ctx, work, e); handled || err != nil || ctx.Err() != nil || e.scanDue {
-			return err
-		}
-		if e.listDue && f.fleet.lists() {
-			return nil
-		}
-		if e.listDue {
-			listAt = nil // another worker lists; the next scan decides
-		}
-	}
+	return f.handleEvents(ctx, work, f.awaitEvents(ctx, listAt, scan.C))
 }
 
 // events happen at almost the same time. Shards often end together; the follower
 // handles what comes together in one order, and balances once.
 type events struct {
-	ended                     []endedShard
-	page                      *shardlist.Page
-	allIdle, listDue, scanDue bool
+	ended []endedShard
+	page  *shardlist.Page
 }
 
 // eventsSpan is the time in which events count as simultaneous.
@@ -59,13 +47,10 @@ func (f *follower) awaitEvents(ctx context.Context, list, scan <-chan time.Time)
 			slices.SortFunc(e.ended, func(a, b endedShard) int { return cmp.Compare(a.id, b.id) })
 			return e
 		case <-list:
-			e.listDue = true
 		case <-scan:
-			e.scanDue = true
 		case p := <-pages:
 			e.page, pages = &p, nil
 		case <-f.idle:
-			e.allIdle = true
 		case shard := <-f.ended:
 			e.ended = append(e.ended, shard)
 		}
@@ -77,24 +62,20 @@ func (f *follower) awaitEvents(ctx context.Context, list, scan <-chan time.Time)
 	}
 }
 
-// handleEvents reports whether the events changed anything.
-func (f *follower) handleEvents(ctx, work context.Context, e events) (bool, error) {
+func (f *follower) handleEvents(ctx, work context.Context, e events) error {
 	var errs []error
 	for _, shard := range e.ended {
 		errs = append(errs, f.take(shard))
 	}
 	if err := errors.Join(errs...); err != nil || ctx.Err() != nil {
-		return true, err
+		return err
 	}
 	if len(e.ended) > 0 {
 		f.listSoon()
 		f.apply(ctx, work) // children that are known need not wait for the list
 	}
 	if e.page != nil {
-		if err := f.page(ctx, work, *e.page); err != nil {
-			return true, err
-		}
+		return f.page(ctx, work, *e.page)
 	}
-	listAgain := e.allIdle && f.drain && f.lists == nil && f.allIdle()
-	return listAgain || e.page != nil || len(e.ended) > 0, nil
+	return nil
 }

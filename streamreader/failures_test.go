@@ -15,12 +15,13 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 // A worker that loses the lease of one shard goes on with its other shards.
 func TestLostLeaseEndsItsShardAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		lost, kept := f.open("lost", ""), f.open("kept", "")
 		f.write(lost, "a", 1)
 		f.write(kept, "b", 2)
@@ -61,7 +62,7 @@ func steal(t *testing.T, cp Checkpoints, shard string) Lease {
 
 func TestAnErrorOfTheProcessorThatSaysStopStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		s := f.open("shard", "")
 		f.write(s, "item", 10)
 		f.write(f.open("other", ""), "neighbour", 1)
@@ -95,7 +96,7 @@ func TestAProcessorThatBreaksItsContract(t *testing.T) {
 				f := newFakeStream()
 				f.write(f.open("shard", ""), "item", 3)
 				p := processorFunc(func(context.Context, []change.Record) (int, error) { return test.done, nil })
-				if err := newTestReader(t, f, NewMemoryCheckpoints(), p).Run(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
+				if err := newTestReader(t, f, newLeases(), p).Run(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("Run returned %v", err)
 				}
 			})
@@ -106,7 +107,7 @@ func TestAProcessorThatBreaksItsContract(t *testing.T) {
 			f, c := newFakeStream(), &collector{}
 			f.write(f.open("shard", ""), "item", 3)
 			c.before = func(context.Context, []change.Record) (int, error) { return 1, nil }
-			if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+			if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			wantItems(t, c, map[string]int{"item": 3})
@@ -138,7 +139,7 @@ func TestFailuresThatPass(t *testing.T) {
 					}
 					return nil
 				}
-				if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+				if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				wantItems(t, c, map[string]int{"item": 3})
@@ -174,7 +175,7 @@ func TestFailuresThatStop(t *testing.T) {
 					f.shards[0].start = "" // so that nothing is asked before it is opened
 				}
 				started := time.Now()
-				if err := newTestReader(t, f, NewMemoryCheckpoints(), &collector{}).Run(t.Context()); !errors.Is(err, test.want) {
+				if err := newTestReader(t, f, newLeases(), &collector{}).Run(t.Context()); !errors.Is(err, test.want) {
 					t.Errorf("Run returned %v, want %v", err, test.want)
 				}
 				if took := time.Since(started); took > time.Minute {
@@ -187,7 +188,7 @@ func TestFailuresThatStop(t *testing.T) {
 
 func TestStolenShardKeepsItsCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		s := f.open("shard", "")
 		f.write(s, "item", 3)
 		var stolen Lease
@@ -209,7 +210,7 @@ func TestStolenShardKeepsItsCheckpoint(t *testing.T) {
 func TestCheckpointsThatFailForAWhileDoNotStopTheReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
-		cp := &flakyCheckpoints{MemoryCheckpoints: NewMemoryCheckpoints()}
+		cp := &flakyCheckpoints{LeaseTable: newLeases()}
 		s := f.open("shard", "")
 		f.write(s, "item", 50)
 		f.close(s)
@@ -225,7 +226,7 @@ func TestCheckpointsThatFailForAWhileDoNotStopTheReader(t *testing.T) {
 }
 
 type flakyCheckpoints struct {
-	*MemoryCheckpoints
+	*LeaseTable
 	until time.Time
 }
 
@@ -233,7 +234,7 @@ func (c *flakyCheckpoints) Save(ctx context.Context, l Lease) (Lease, error) {
 	if time.Now().Before(c.until) {
 		return l, errors.New("connection reset")
 	}
-	return c.MemoryCheckpoints.Save(ctx, l)
+	return c.LeaseTable.Save(ctx, l)
 }
 
 // The replies of a shard's checkpoint and of its SHARD_END are lost, and the
@@ -247,7 +248,7 @@ func TestLastSaveKeepsShardEndWhoseReplyWasLost(t *testing.T) {
 		f.open("child", "shard")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		cp := &replyLosingTable{LeaseTable: NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases"), endSaved: stop}
+		cp := &replyLosingTable{LeaseTable: leases.NewTable(dynamosim.New(dynamosim.Options{}), "leases"), endSaved: stop}
 		if err := newTestReader(t, f, cp, &collector{}).Run(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +272,7 @@ type replyLosingTable struct {
 
 func (c *replyLosingTable) Save(ctx context.Context, l Lease) (Lease, error) {
 	row, err := c.LeaseTable.Save(ctx, l)
-	if err != nil || l.OfStream() || c.endLost {
+	if err != nil || !l.OfShard() || c.endLost {
 		return row, err
 	}
 	c.repliesLost++
@@ -285,7 +286,7 @@ func TestAStreamWithoutBothImagesIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeStream()
 		f.view = streams.StreamViewTypeKeysOnly
-		err := newTestReader(t, f, NewMemoryCheckpoints(), &collector{}).Run(t.Context())
+		err := newTestReader(t, f, newLeases(), &collector{}).Run(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "KEYS_ONLY") {
 			t.Errorf("Run returned %v", err)
 		}

@@ -20,6 +20,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -346,6 +348,27 @@ func newTestReader(t *testing.T, f Streams, cp Checkpoints, p Processor, change 
 		t.Fatal(err)
 	}
 	return r
+}
+
+type (
+	Lease      = leases.Lease
+	Worker     = leases.Worker
+	LeaseTable = leases.Table
+)
+
+const (
+	TrimHorizon = leases.TrimHorizon
+	ShardEnd    = leases.ShardEnd
+	Latest      = leases.Latest
+)
+
+// newLeases returns an empty lease table of its own.
+func newLeases() *LeaseTable {
+	t := leases.NewTable(dynamosim.New(dynamosim.Options{}), "leases")
+	if _, err := t.Load(context.Background()); err != nil {
+		panic(err)
+	}
+	return t
 }
 
 // leaseOf returns a shard's row.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +14,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 func term(d time.Duration) func(*Config) { return func(cfg *Config) { cfg.LeaseTerm = d } }
@@ -78,7 +77,7 @@ func TestADeadWorkersLeasesLastForItsOwnTerm(t *testing.T) {
 // Rows of a former version name no term.
 func TestARowThatNamesNoTermExpiresAfterTheObserversOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		f.write(f.open("shard", ""), "item", 3)
 		if _, err := cp.Create(t.Context(), Lease{Shard: "shard", Stream: testARN, Owner: "former", Counter: 41, Checkpoint: TrimHorizon}); err != nil {
 			t.Fatal(err)
@@ -181,10 +180,10 @@ func TestTwoProcessesOfOneNameAreTold(t *testing.T) {
 func TestRowsAreMadeOnlyByWhoLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeStream()
-		for i := range 3 * callsMax {
+		for i := range 3 * leases.CallsMax {
 			f.open(fmt.Sprintf("shard%02d", i), "")
 		}
-		cp := &slowCreates{MemoryCheckpoints: NewMemoryCheckpoints()}
+		cp := &slowCreates{LeaseTable: newLeases()}
 		ctx, cancel := contextFor(t, 8*testTerm)
 		defer cancel()
 		_ = newTestReader(t, f, cp, &collector{}, func(cfg *Config) { cfg.WorkerID = "slow" }).Run(ctx)
@@ -199,7 +198,7 @@ func TestRowsAreMadeOnlyByWhoLists(t *testing.T) {
 
 // slowCreates makes rows slowly, and never renews the lease of the list.
 type slowCreates struct {
-	*MemoryCheckpoints
+	*LeaseTable
 	mu         sync.Mutex
 	elected    time.Time
 	made, late int
@@ -208,7 +207,7 @@ type slowCreates struct {
 func (c *slowCreates) Create(ctx context.Context, l Lease) (Lease, error) {
 	if l.OfStream() {
 		c.elected = time.Now()
-		return c.MemoryCheckpoints.Create(ctx, l)
+		return c.LeaseTable.Create(ctx, l)
 	}
 	c.mu.Lock()
 	c.made++
@@ -224,7 +223,7 @@ func (c *slowCreates) Create(ctx context.Context, l Lease) (Lease, error) {
 	case <-ctx.Done():
 		return l, ctx.Err()
 	}
-	return c.MemoryCheckpoints.Create(ctx, l)
+	return c.LeaseTable.Create(ctx, l)
 }
 
 var errReset = errors.New("connection reset")
@@ -235,9 +234,9 @@ func (c *slowCreates) Save(_ context.Context, l Lease) (Lease, error) { return l
 
 func (c *slowCreates) Claim(_ context.Context, l Lease, _ Worker) (Lease, error) { return l, errReset }
 
-// A worker that was handed a shard and has died does not leave it lying for the term of
+// A shard that was released for a worker which has died meanwhile does not lie for the term of
 // the former owner.
-func TestAShardHandedToTheDeadIsSoonTaken(t *testing.T) {
+func TestAShardReleasedForTheDeadIsSoonTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 2})
 		c.work.took = 5 * time.Second
@@ -252,32 +251,19 @@ func TestAShardHandedToTheDeadIsSoonTaken(t *testing.T) {
 		c.kill(dies)
 		<-dies.ended
 		time.Sleep(4 * time.Second)
-		rows := c.rows()
-		handed := slices.ContainsFunc(slices.Collect(maps.Values(rows)), func(l Lease) bool { return l.Owner == "dies" && l.HandedOver() })
-		if !handed {
-			t.Fatalf("nothing was handed to the dead worker: %+v", rows)
+		if owners := c.owners(); len(owners[""]) != 1 || len(owners["long"]) != 1 {
+			t.Fatalf("nothing was released for the dead worker: %v", owners)
 		}
 		time.Sleep(time.Minute)
 		if owners := c.owners(); len(owners["long"]) != 2 {
 			t.Errorf("%v", owners)
 		}
+		for _, l := range c.rows() {
+			if l.OfSeeker() {
+				t.Errorf("the dead worker's row is left: %+v", l)
+			}
+		}
 		c.dismiss()
 		c.judge(true)
-	})
-}
-
-// A worker that watches scans again when a lease that was handed over meanwhile may have expired.
-func TestAHandoverBringsTheNextLookForward(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFleet(&Config{StreamARN: testARN, WorkerID: "w", RunID: "1", LeaseTerm: time.Minute}, false)
-		held := Lease{Shard: "shard", Stream: testARN, Owner: "w", Run: "1", Term: time.Minute, Counter: 1, Checkpoint: TrimHorizon}
-		l.see(nil, map[string]Lease{"shard": held}, nil)
-		time.Sleep(time.Second)
-		handed := held
-		handed.Owner, handed.Run, handed.Term, handed.Counter = "next", "", 5*time.Second, 2
-		l.date(held, handed)
-		if got := time.Until(l.scans.expiry); got != 5*time.Second {
-			t.Errorf("the next lease expires in %s", got)
-		}
 	})
 }

@@ -7,10 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
-	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/fleet"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardlist"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 const (
@@ -20,12 +21,6 @@ const (
 	// listSoon is the wait for the next list after a shard has ended. It
 	// doubles, up to ListInterval, until another ends: children may be listed late.
 	listSoon = 500 * time.Millisecond
-	// missingLists is how many lists in a row must lack a shard before it
-	// counts as lost, or its row as useless: a list of many pages is not one moment's picture.
-	missingLists = 3
-	// callsMax is how many calls to the lease table, or to a stream for its
-	// shards' starts, one follower makes at the same time.
-	callsMax = 16
 )
 
 // follower is one run of a Reader: a single goroutine that plans, starts one
@@ -38,12 +33,12 @@ type follower struct {
 	drained bool
 	began   time.Time
 
-	fleet          *fleet
+	fleet          *fleet.Member
 	lister         shardlist.Lister
 	found          shardlist.Listing // the last complete list, and what was found since
 	plan           shardlist.Plan
-	leases         map[string]Lease // rows of this stream's shards; of a shard that is being read, as they were before
-	strays         map[string]Lease // unfinished rows of another program that name no stream
+	leases         map[string]leases.Lease // rows of this stream's shards; of a shard that is being read, as they were before
+	strays         map[string]leases.Lease // unfinished rows of another program that name no stream
 	running        map[string]*shardread.Reader
 	children       map[string][]string // by the parent's id, of leases
 	missing        map[string]int      // consecutive lists that lacked the shard
@@ -51,18 +46,17 @@ type follower struct {
 	done           map[string]int // consecutive lists by which a row serves no worker any more
 	initialListing bool           // not all rows of the shards that the stream had at first are made
 	allMade        bool           // all of them were, before the rows were read
+	rowsLoaded     bool           // at the start, and not used yet
 	decoder        streamapi.Decoder
 
-	soon        time.Duration // next wait after a shard has ended
-	nextList    time.Time
-	nextFull    time.Time             // of all shards, should none end
-	listedAt    time.Time             // the last page that came
-	lists       <-chan shardlist.Page // pages of the list that is being made; nil if none is
-	stopList    context.CancelFunc
-	wasIdle     bool      // draining: all shards were idle when a list was last thought of
-	idleAtAsk   bool      // all shards were idle when the list was begun
-	announcedAt time.Time // when others were told, while stopping, of what is given up
-	failing     *streamapi.Backoff
+	soon      time.Duration // next wait after a shard has ended
+	nextList  time.Time
+	nextFull  time.Time             // of all shards, should none end
+	listedAt  time.Time             // the last page that came
+	lists     <-chan shardlist.Page // pages of the list that is being made; nil if none is
+	stopList  context.CancelFunc
+	idleAtAsk bool // all shards were idle when the last list was begun, and are since then
+	failing   *streamapi.Backoff
 
 	applies atomic.Int64 // batches applied: by this worker, and as far as it sees by other workers
 	shards  shardread.Config
@@ -83,7 +77,7 @@ func newFollower(r *Reader, drain bool) *follower {
 		drain:    drain,
 		began:    time.Now(),
 		lister:   shardlist.Lister{Streams: r.cfg.Streams, Arn: r.cfg.StreamARN, Keys: streamapi.Decoder{PartitionKey: r.cfg.PartitionKey, SortKey: r.cfg.SortKey}},
-		leases:   map[string]Lease{},
+		leases:   map[string]leases.Lease{},
 		running:  map[string]*shardread.Reader{},
 		missing:  map[string]int{},
 		soon:     r.cfg.ListInterval,
@@ -92,7 +86,7 @@ func newFollower(r *Reader, drain bool) *follower {
 		ended:    make(chan endedShard),
 		idle:     make(chan struct{}, 1),
 	}
-	f.fleet = newFleet(&r.cfg, drain)
+	f.fleet = fleet.New(fleet.Config{Store: r.cfg.Checkpoints, StreamARN: r.cfg.StreamARN, Worker: r.cfg.worker(), Drains: drain, Logger: r.cfg.Logger})
 	f.shards = shardread.Config{
 		Streams: r.cfg.Streams, StreamARN: r.cfg.StreamARN, WorkerID: r.cfg.WorkerID, Process: r.cfg.Processor.Process, Logger: r.cfg.Logger,
 		BatchMax: r.cfg.BatchMax, PollInterval: r.cfg.PollInterval, CheckpointInterval: r.cfg.CheckpointInterval, StopTimeout: r.cfg.StopTimeout,
@@ -115,9 +109,8 @@ func (f *follower) run(ctx, work context.Context) error {
 		if err := f.share(ctx, work); err != nil && ctx.Err() == nil {
 			return err
 		}
-		f.hurry()
 		f.list(ctx)
-		f.fleet.sendNews(ctx)
+		f.fleet.SendNews(ctx)
 		if err := f.await(ctx, work); err != nil {
 			return err
 		}
@@ -125,7 +118,6 @@ func (f *follower) run(ctx, work context.Context) error {
 			return err
 		}
 	}
-	f.announceStopping() // of a shard that ended as early as that
 	return nil
 }
 
@@ -139,11 +131,13 @@ func (f *follower) start(ctx, work context.Context, info streamapi.Shard, held *
 	cfg := f.shards
 	cfg.Decoder = f.decoder
 	s := shardread.New(&cfg, info, held)
-	f.fleet.stalls.resume(s)
+	f.fleet.Resume(s)
 	s.Observe(info, f.children[info.ID], f.found.Status)
 	f.running[info.ID] = s
 	f.r.countMove()
+	ctx, s.LetGo = context.WithCancel(ctx)
 	f.wg.Go(func() {
+		defer s.LetGo()
 		err := s.Run(ctx, work)
 		f.ended <- endedShard{id: info.ID, held: held, err: err}
 	})
@@ -165,11 +159,11 @@ func (f *follower) take(e endedShard) error {
 	}
 	f.countGone(e)
 	f.note(e.held.Lease())
-	f.fleet.drop(e.id)
-	f.fleet.newsUnsent = true
+	f.fleet.Drop(e.id)
+	f.fleet.NoteNews()
 	if errors.Is(e.err, shardread.ErrUnanswered) {
 		f.r.cfg.Logger.Warn("a shard is given back", "shard", e.id, "error", e.err)
-		f.fleet.stalls.recordRelease(s, f.r.cfg.LeaseTerm)
+		f.fleet.GiveBack(s)
 		e.err = nil
 	}
 	if errors.Is(e.err, ErrLeaseLost) && !errors.Is(e.err, ErrNamesake) {
@@ -188,27 +182,25 @@ func (f *follower) stopAll() error {
 		close(f.ended)
 	}()
 	var errs []error
-	var left []sharedShard
+	var left time.Time
+	var told time.Time
+	tell := func() { // of what is given up so far: the others need not wait for the slowest shard
+		if time.Since(told) > announceEvery && f.fleet.SendNews(context.Background()) {
+			told = time.Now()
+		}
+	}
+	tell()
 	for e := range f.ended {
-		if l := e.held.Lease(); !l.Finished() {
-			p := f.running[e.id].Snapshot()
-			left = append(left, sharedShard{id: e.id, newest: p.Newest, emptyPolls: int64(p.EmptyPolls)})
+		p, waits := f.running[e.id].Snapshot(), !e.held.Lease().Finished()
+		if waits && p.EmptyPolls == 0 && !p.Newest.IsZero() && (left.IsZero() || p.Newest.Before(left)) {
+			left = p.Newest
 		}
 		errs = append(errs, f.take(e))
-		f.announceStopping()
+		tell()
 	}
 	f.r.leave(left)
-	f.fleet.stop()
+	f.fleet.Stop()
 	return errors.Join(errs...)
-}
-
-// announceStopping tells others of what a worker that stops has given up so far:
-// they need not wait for the slowest shard.
-func (f *follower) announceStopping() {
-	if f.fleet.newsUnsent && time.Since(f.announcedAt) > announceEvery {
-		f.fleet.sendNews(context.Background())
-		f.announcedAt = time.Now()
-	}
 }
 
 // announceEvery is how often at most a worker that stops tells of what it gives up.
@@ -218,8 +210,8 @@ const announceEvery = 200 * time.Millisecond
 // instead of one after the other as each takes the shard.
 func (f *follower) announceLoss(err error) {
 	var lost *TrimmedError
-	if !errors.As(err, &lost) || errors.Is(err, errAnnouncedLost) {
+	if !errors.As(err, &lost) || errors.Is(err, fleet.ErrAnnouncedLost) {
 		return
 	}
-	f.fleet.announce(context.Background(), leases.Loss{Shard: lost.Shard, Checkpoint: lost.Checkpoint})
+	f.fleet.Announce(context.Background(), leases.Loss{Shard: lost.Shard, Checkpoint: lost.Checkpoint})
 }

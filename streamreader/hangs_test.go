@@ -28,7 +28,7 @@ func hang(ctx context.Context) error {
 
 // hungCalls hangs in the first of some calls.
 type hungCalls struct {
-	*MemoryCheckpoints
+	*LeaseTable
 	mu                                    sync.Mutex
 	loads, creates, deletes, claims, hung int
 }
@@ -58,28 +58,28 @@ func (c *hungCalls) Load(ctx context.Context) ([]Lease, error) {
 	if err := c.hangs(ctx, &c.loads); err != nil {
 		return nil, err
 	}
-	return c.MemoryCheckpoints.Load(ctx)
+	return c.LeaseTable.Load(ctx)
 }
 
 func (c *hungCalls) Create(ctx context.Context, l Lease) (Lease, error) {
 	if err := c.hangs(ctx, &c.creates); err != nil {
 		return l, err
 	}
-	return c.MemoryCheckpoints.Create(ctx, l)
+	return c.LeaseTable.Create(ctx, l)
 }
 
 func (c *hungCalls) Claim(ctx context.Context, l Lease, w Worker) (Lease, error) {
 	if err := c.hangs(ctx, &c.claims); err != nil {
 		return l, err
 	}
-	return c.MemoryCheckpoints.Claim(ctx, l, w)
+	return c.LeaseTable.Claim(ctx, l, w)
 }
 
 func (c *hungCalls) Delete(ctx context.Context, l Lease) error {
 	if err := c.hangs(ctx, &c.deletes); err != nil {
 		return err
 	}
-	return c.MemoryCheckpoints.Delete(ctx, l)
+	return c.LeaseTable.Delete(ctx, l)
 }
 
 // Whatever call hangs first, a reader soon makes it again.
@@ -93,9 +93,9 @@ func TestAStartThatHangsIsMadeAgain(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, c := newFakeStream(), &collector{}
-				cp := &hungCalls{MemoryCheckpoints: NewMemoryCheckpoints(), loads: calls.loads, creates: calls.creates, claims: calls.claims}
+				cp := &hungCalls{LeaseTable: newLeases(), loads: calls.loads, creates: calls.creates, claims: calls.claims}
 				// A worker of a fleet has begun the first list, and is dead.
-				if _, err := cp.MemoryCheckpoints.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Counter: 3, Checkpoint: TrimHorizon}); err != nil {
+				if _, err := cp.LeaseTable.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Counter: 3, Checkpoint: TrimHorizon}); err != nil {
 					t.Fatal(err)
 				}
 				f.write(f.open("shard", ""), "item", 3)
@@ -117,7 +117,7 @@ func TestAStartThatHangsIsMadeAgain(t *testing.T) {
 func TestTheEndOfTheFirstListMayHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
-		cp := &hungCalls{MemoryCheckpoints: NewMemoryCheckpoints()}
+		cp := &hungCalls{LeaseTable: newLeases()}
 		if _, err := cp.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Counter: 3, Checkpoint: TrimHorizon}); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestTheEndOfTheFirstListMayHang(t *testing.T) {
 func TestADeleteThatHangsHoldsUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
-		cp := &hungCalls{MemoryCheckpoints: NewMemoryCheckpoints(), deletes: 1 << 20}
+		cp := &hungCalls{LeaseTable: newLeases(), deletes: 1 << 20}
 		first := f.open("shard-1", "")
 		second := f.open("shard-2", "shard-1")
 		f.write(first, "one", 1)
@@ -211,17 +211,17 @@ func TestAnElectionThatHangsIsTriedAgain(t *testing.T) {
 
 // stubborn fails to delete one row, once: before it is done, or after.
 type stubborn struct {
-	*MemoryCheckpoints
+	*LeaseTable
 	shard         string
 	after, failed bool
 }
 
 func (c *stubborn) Delete(ctx context.Context, l Lease) error {
 	if l.Shard != c.shard || c.failed {
-		return c.MemoryCheckpoints.Delete(ctx, l)
+		return c.LeaseTable.Delete(ctx, l)
 	}
 	if c.failed = true; c.after {
-		_ = c.MemoryCheckpoints.Delete(ctx, l)
+		_ = c.LeaseTable.Delete(ctx, l)
 	}
 	return errReset
 }
@@ -237,7 +237,7 @@ func TestARowThatCouldNotBeDeletedOnceGoesLater(t *testing.T) {
 }
 
 func failToDelete(t *testing.T, after bool) {
-	f, cp := newFakeStream(), &stubborn{MemoryCheckpoints: NewMemoryCheckpoints(), shard: "shard-1", after: after}
+	f, cp := newFakeStream(), &stubborn{LeaseTable: newLeases(), shard: "shard-1", after: after}
 	first, second, third := f.open("shard-1", ""), f.open("shard-2", "shard-1"), f.open("shard-3", "shard-2")
 	f.open("shard-4", "shard-3")
 	for _, s := range []*fakeShard{first, second, third} {

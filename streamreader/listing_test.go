@@ -93,7 +93,7 @@ func TestChildrenAreFoundWhereTheEndpointKnowsNoFilter(t *testing.T) {
 				ctx, cancel := contextFor(t, 30*time.Second)
 				defer cancel()
 				streams := refusing{f, refusal}
-				if err := newTestReader(t, streams, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.ListInterval = time.Hour }).Run(ctx); err != nil {
+				if err := newTestReader(t, streams, newLeases(), c, func(cfg *Config) { cfg.ListInterval = time.Hour }).Run(ctx); err != nil {
 					t.Fatal(err)
 				}
 				wantItems(t, c, map[string]int{"item": 7})
@@ -148,7 +148,7 @@ func TestAPartOfTheListIsProgress(t *testing.T) {
 		f.write(child, "late", 2)
 		f.shards = slices.Insert(f.shards[:len(f.shards)-1], 0, child) // listed long before its parent
 		p := &pagesThatFail{fakeStream: f}
-		cp := NewMemoryCheckpoints()
+		cp := newLeases()
 		ctx, cancel := contextFor(t, 20*time.Second)
 		defer cancel()
 		if err := newTestReader(t, p, cp, c).Run(ctx); err != nil {
@@ -168,7 +168,7 @@ func TestAPartOfTheListIsProgress(t *testing.T) {
 // parents are long gone are no sign of a generation that went unread.
 func TestAFirstListThatWasCutOffIsGoneOnWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		f.shardsPage = 2
 		for i := range 5 {
 			f.write(f.open(fmt.Sprintf("shard%d", i), ""), "item"+fmt.Sprint(i), 2)

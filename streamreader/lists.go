@@ -5,17 +5,22 @@ import (
 	"errors"
 	"time"
 
-	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardlist"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
 // list begins a list of the shards if it is time for one and this worker's turn.
 func (f *follower) list(ctx context.Context) {
-	mine := f.fleet.lists()
+	idle := f.allIdle()
+	f.idleAtAsk = f.idleAtAsk && idle
+	if f.lists != nil || time.Now().Before(f.nextList) && (!idle || f.idleAtAsk) {
+		return // a drain lists as soon as all shards are idle
+	}
 	// A worker that drains lists itself, to know that nothing is left.
-	if !mine && (!f.drain || !f.settled() || !f.allIdle()) || f.lists != nil || time.Now().Before(f.nextList) {
+	if !f.fleet.Lists() && (!idle || !f.settled()) {
 		return
 	}
 	var only []string // parents whose children are looked for; nil: everything is listed
@@ -29,7 +34,7 @@ func (f *follower) list(ctx context.Context) {
 			only = nil
 		}
 	}
-	f.idleAtAsk = f.allIdle()
+	f.idleAtAsk = idle
 	f.skips.AskedAt = time.Now()
 	ctx, f.stopList = context.WithCancel(ctx)
 	pages := make(chan shardlist.Page)
@@ -62,7 +67,7 @@ func (f *follower) page(ctx, work context.Context, p shardlist.Page) error {
 	switch {
 	case err == nil:
 		f.failing.Reset()
-		f.fleet.stalls.lists = time.Time{}
+		f.fleet.ListSucceeded()
 		return nil
 	case ctx.Err() != nil:
 		return nil
@@ -73,9 +78,8 @@ func (f *follower) page(ctx, work context.Context, p shardlist.Page) error {
 	wait = f.failing.NextBackOff()
 	f.nextList = time.Now().Add(wait)
 	// At the start there is no need for it: a worker that cannot list then ends soon.
-	if f.fleet.lists() && f.decoder.Label != "" && f.fleet.stalls.failedList(f.r.cfg.LeaseTerm) {
+	if f.decoder.Label != "" && f.fleet.ListFailed(ctx) {
 		f.r.cfg.Logger.Warn("listing the stream's shards failed for a while, another worker may try", "error", err)
-		f.fleet.resign(ctx)
 		return nil
 	}
 	f.r.cfg.Logger.Warn("listing the stream's shards failed, will retry", "wait", wait, "error", err)
@@ -92,7 +96,7 @@ func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 				reader.Observe(s, children[s.ID], p.Found.Status)
 			}
 		}
-		mine := f.fleet.lists()
+		mine := f.fleet.Lists()
 		if mine {
 			if err := f.createRows(ctx, shardlist.StrayParents(f.r.cfg.StreamARN, f.found.Shards, f.leases, f.strays)); err != nil {
 				return err
@@ -104,13 +108,13 @@ func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 		}
 		return f.createRows(ctx, f.plan.Create)
 	}
-	if !f.fleet.lists() {
+	if !f.fleet.Lists() {
 		return nil
 	}
 	if !p.Complete {
 		f.found.Shards = append(f.found.Shards, p.Page...)
 	}
-	if err := f.fleet.describe(ctx, f.decoder, f.fleet.own.Checkpoint); err != nil {
+	if err := f.fleet.Describe(ctx, f.decoder, f.fleet.Own.Checkpoint); err != nil {
 		return err
 	}
 	return f.createRows(ctx, shardlist.PlanPart(f.r.cfg.StreamARN, p.Page, f.leases))
@@ -118,8 +122,8 @@ func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 
 // complete draws the conclusions that only a whole list allows.
 func (f *follower) complete(ctx context.Context) error {
-	if f.fleet.lists() {
-		if err := f.fleet.describe(ctx, f.decoder, Latest); err != nil {
+	if f.fleet.Lists() {
+		if err := f.fleet.Describe(ctx, f.decoder, leases.Latest); err != nil {
 			return err
 		}
 		f.initialListing = false
@@ -130,21 +134,9 @@ func (f *follower) complete(ctx context.Context) error {
 		f.deleteDone(ctx)
 	}
 	f.findSkipped()
-	known := f.fleet.lists() || len(f.plan.Create)+len(f.plan.Missing) == 0
+	known := f.fleet.Lists() || len(f.plan.Create)+len(f.plan.Missing) == 0
 	f.drained = known && !f.skips.Undecided() && f.idleAtAsk && f.settled() && f.allIdle() && f.found.Status != streams.StreamStatusEnabling
 	return nil
-}
-
-// hurry brings forward the list by which a drain decides whether the stream is read up.
-func (f *follower) hurry() {
-	if !f.drain || f.lists != nil {
-		return
-	}
-	idle := f.allIdle()
-	if idle && !f.wasIdle {
-		f.nextList = time.Now()
-	}
-	f.wasIdle = idle
 }
 
 // listSoon brings the next list forward: a shard has ended.
@@ -178,17 +170,17 @@ const listPart = 4
 func (f *follower) judgeMissing() error {
 	lacking := map[string]int{}
 	for _, lease := range f.plan.Missing {
-		if f.running[lease.Shard] != nil || lease.Owner != "" && !f.fleet.expired(lease) {
+		if f.running[lease.Shard] != nil || lease.Owner != "" && !f.fleet.Expired(lease) {
 			continue
 		}
 		lacking[lease.Shard] = f.missing[lease.Shard] + 1
-		if lacking[lease.Shard] >= missingLists {
+		if lacking[lease.Shard] >= shardlist.MissingLists {
 			return streamapi.Permanent(&TrimmedError{StreamARN: f.r.cfg.StreamARN, Shard: lease.Shard, Checkpoint: lease.Checkpoint})
 		}
 	}
 	f.missing = lacking
 	if len(lacking) > 0 {
-		f.fleet.scans.newsPending = true // the rows must name the shards' readers before the next list
+		f.fleet.ScanSoon() // the rows must name the shards' readers before the next list
 	}
 	return nil
 }

@@ -153,7 +153,7 @@ func TestAShardThatAnotherWorkerReadsIsNotLost(t *testing.T) {
 // A reader ends the first list that a dead worker has begun.
 func TestAFirstListThatADeadWorkerBeganIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		if _, err := cp.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Owner: "dead", Counter: 3, Checkpoint: TrimHorizon}); err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 
 func TestPartlyReadClosedShardMarkedFinished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		s := f.open("shard", "")
 		f.write(s, "item", 10)
 		f.close(s)
@@ -42,7 +42,7 @@ func TestPartlyReadClosedShardMarkedFinished(t *testing.T) {
 
 func TestChildNotBlockedWhenTheParentsLeaseIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		parent := f.open("z-parent", "") // sorts behind its child
 		f.write(parent, "item", 5)
 		f.close(parent)
@@ -63,7 +63,7 @@ func TestChildNotBlockedWhenTheParentsLeaseIsMissing(t *testing.T) {
 
 func TestNonContiguousAcknowledgementsCheckpointed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		s := f.open("shard", "")
 		f.write(s, "item", 9)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -89,7 +89,7 @@ func TestNonContiguousAcknowledgementsCheckpointed(t *testing.T) {
 
 func TestSequenceNumbersComparedAsStrings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		s := f.open("shard", "")
 		f.write(s, "item", 20)
 		first, last := *s.records[0].Dynamodb.SequenceNumber, *s.records[19].Dynamodb.SequenceNumber
@@ -114,7 +114,7 @@ func TestTwoConsumersOnOneShardAfterARefreshRace(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { f.write(s, "item", 10) })
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.ListInterval = time.Second }).Run(ctx); err != nil {
+		if err := newTestReader(t, f, newLeases(), c, func(cfg *Config) { cfg.ListInterval = time.Second }).Run(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if lists := len(f.calls("DescribeStream")); lists < 60 {
@@ -153,7 +153,7 @@ func TestWorkerThatCannotReclaimItsOwnLease(t *testing.T) {
 
 func TestALeaseThatADeadWorkerHasLeftIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		f.write(f.open("shard", ""), "item", 3)
 		// A process that crashed has left the lease as its own.
 		if _, err := cp.Create(t.Context(), Lease{Shard: "shard", Stream: testARN, Owner: "crashed", Counter: 41, Checkpoint: TrimHorizon}); err != nil {

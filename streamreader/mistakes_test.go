@@ -47,7 +47,7 @@ func TestDescribeStreamNotPaginated(t *testing.T) {
 			f.write(f.open(fmt.Sprintf("shard%d", i), ""), item, 3)
 			want[item] = 3
 		}
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, want)
@@ -70,7 +70,7 @@ func TestExpiredIteratorLoopedForEver(t *testing.T) {
 					once.Do(func() { time.Sleep(16 * time.Minute) })
 					return len(records), nil
 				}
-				if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+				if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				wantItems(t, c, map[string]int{"item": 1050 + pageMax})
@@ -88,7 +88,7 @@ func TestDeletedShardRetriedForEver(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
 		s := f.open("shard", "")
 		f.write(s, "item", 3)
-		r := newTestReader(t, f, NewMemoryCheckpoints(), c)
+		r := newTestReader(t, f, newLeases(), c)
 		time.AfterFunc(10*time.Second, func() { f.change(func() { s.gone = true }) })
 		err := r.Run(t.Context())
 		var trimmed *TrimmedError
@@ -110,7 +110,7 @@ func TestChildrenOpenedAtLatest(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Run(ctx); err != nil {
+		if err := newTestReader(t, f, newLeases(), c).Run(ctx); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"item": 9})
@@ -122,7 +122,7 @@ func TestChildrenOpenedAtLatest(t *testing.T) {
 
 func TestEverySecondGenerationSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		parent := ""
 		for generation := range 8 {
 			id := fmt.Sprintf("shard%d", generation)
@@ -145,7 +145,7 @@ func TestEverySecondGenerationSkipped(t *testing.T) {
 
 func TestRecordsDroppedBesideANilNextIterator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		s := f.open("shard", "")
 		f.write(s, "item", 7)
 		f.close(s) // its only page has all records and no next iterator
@@ -182,7 +182,7 @@ func TestIdleForEverAfterShardEnd(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { f.write(child, "item", 4) })
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Run(ctx); err != nil {
+		if err := newTestReader(t, f, newLeases(), c).Run(ctx); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"item": 6})
@@ -201,7 +201,7 @@ func TestRunningWhileDead(t *testing.T) {
 			}
 			return nil
 		}
-		r := newTestReader(t, f, NewMemoryCheckpoints(), c)
+		r := newTestReader(t, f, newLeases(), c)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		time.AfterFunc(50*time.Minute, func() {

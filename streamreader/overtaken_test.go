@@ -23,7 +23,7 @@ func TestAShardThatAnotherProcessFinishedAfterThePlanIsLeftAlone(t *testing.T) {
 		f.write(parent, "done", 3)
 		f.close(parent)
 		f.write(f.open("child", "parent"), "next", 2)
-		if err := newTestReader(t, f, overtaken{NewMemoryCheckpoints()}, c).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, overtaken{newLeases()}, c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"next": 2})

@@ -1,24 +1,24 @@
 package streamreader
 
-import "github.com/dynamill/dynamill/streamreader/internal/shardread"
+import "github.com/dynamill/dynamill/internal/stream/shardread"
 
 // publish tells Stats what it wants to know of all shards.
 func (f *follower) publish() {
-	finished, waiting := 0, len(f.fleet.plan.Waiting)
+	finished, waiting := 0, len(f.fleet.Plan.Waiting)
 	for _, l := range f.leases {
 		if l.Finished() {
 			finished++
 		}
 	}
-	others := f.allListed() && f.fleet.othersCaughtUp(f.leases, f.r.cfg.DrainPolls, f.began)
-	f.fleet.behind = !others
+	others := f.allListed() && f.fleet.OthersCaughtUp(f.leases, f.r.cfg.DrainPolls, f.began)
+	f.fleet.Behind = !others
 	rows := f.sharedShards()
 	f.r.mu.Lock()
 	f.r.state.rows = rows
 	f.r.state.behind = !others
 	f.r.state.waiting, f.r.state.finished, f.r.state.listedAt = waiting, finished, f.listedAt
-	if f.fleet.scans.at.After(f.listedAt) {
-		f.r.state.listedAt = f.fleet.scans.at
+	if at := f.fleet.ScannedAt(); at.After(f.listedAt) {
+		f.r.state.listedAt = at
 	}
 	f.r.mu.Unlock()
 	f.publishRunning()
@@ -37,7 +37,7 @@ func (f *follower) allListed() bool {
 			}
 		}
 	}
-	return f.allMade || f.fleet.lists() && !f.initialListing
+	return f.allMade || f.fleet.Lists() && !f.initialListing
 }
 
 // publishRunning tells Stats which shards are read.
@@ -46,9 +46,9 @@ func (f *follower) publishRunning() {
 	for id, s := range f.running {
 		shards[id] = s
 	}
-	for id, p := range f.fleet.stalls.shards { // a shard that no worker can read must show
+	for id, s := range f.fleet.GivenBack() { // a shard that no worker can read must show
 		if shards[id] == nil {
-			shards[id] = p.reader
+			shards[id] = s
 		}
 	}
 	f.r.mu.Lock()

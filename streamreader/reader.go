@@ -1,6 +1,7 @@
 package streamreader
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,9 +12,9 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // Processor applies records. records[:done] are durable when it returns; an
@@ -95,24 +96,18 @@ func New(cfg Config) (*Reader, error) {
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("configuring the stream reader: %w", errors.Join(problems...))
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
-	orDefault(&cfg.BatchMax, 1000)
-	orDefault(&cfg.BufferMax, 32*shardread.PageBytesMax)
-	orDefault(&cfg.PollInterval, time.Second)
-	orDefault(&cfg.Concurrency, 16)
-	orDefault(&cfg.ListInterval, 30*time.Second)
-	orDefault(&cfg.CheckpointInterval, time.Second)
-	orDefault(&cfg.StopTimeout, 30*time.Second)
-	orDefault(&cfg.DrainPolls, 5)
-	orDefault(&cfg.LeaseTerm, 10*time.Second)
-	if cfg.WorkerID == "" {
-		cfg.WorkerID = newWorkerID()
-	}
-	if cfg.RunID == "" {
-		cfg.RunID = rand.Text()
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
+	cfg.BatchMax = cmp.Or(cfg.BatchMax, 1000)
+	cfg.BufferMax = cmp.Or(cfg.BufferMax, 32*shardread.PageBytesMax)
+	cfg.PollInterval = cmp.Or(cfg.PollInterval, time.Second)
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, 16)
+	cfg.ListInterval = cmp.Or(cfg.ListInterval, 30*time.Second)
+	cfg.CheckpointInterval = cmp.Or(cfg.CheckpointInterval, time.Second)
+	cfg.StopTimeout = cmp.Or(cfg.StopTimeout, 30*time.Second)
+	cfg.DrainPolls = cmp.Or(cfg.DrainPolls, 5)
+	cfg.LeaseTerm = cmp.Or(cfg.LeaseTerm, 10*time.Second)
+	cfg.WorkerID = cmp.Or(cfg.WorkerID, newWorkerID())
+	cfg.RunID = cmp.Or(cfg.RunID, rand.Text())
 	cfg.Streams = streamapi.Bound(cfg.Streams, max(cfg.LeaseTerm, streamapi.CallLeast))
 	return &Reader{cfg: cfg}, nil
 }
@@ -132,13 +127,6 @@ func newWorkerID() string {
 		host = "unknown-host" // the random part alone tells workers apart
 	}
 	return host + ":" + rand.Text()
-}
-
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Run follows the stream until ctx ends, and returns nil then: it stops
@@ -198,12 +186,13 @@ func (r *Reader) begin() error {
 	if r.state.running {
 		return errors.New("this stream reader is running already")
 	}
-	r.state.running, r.state.began, r.state.left = true, time.Now(), nil
+	r.state.running, r.state.began, r.state.left = true, time.Now(), time.Time{}
 	return nil
 }
 
-// leave keeps, for Stats, how far the shards were read when the reader was stopped.
-func (r *Reader) leave(left []sharedShard) {
+// leave keeps, for Stats, the creation of the newest record done in the shard that was
+// furthest behind when the reader was stopped; zero if nothing waited.
+func (r *Reader) leave(left time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.left = left

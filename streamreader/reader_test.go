@@ -26,7 +26,7 @@ func TestNewNamesEveryProblemAtOnce(t *testing.T) {
 
 func TestAStopFinishesTheBatchInHandAndCheckpoints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		s := f.open("shard", "")
 		f.write(s, "item", 10)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -59,7 +59,7 @@ func TestAStopWaitsNoLongerThanItsTimeout(t *testing.T) {
 			<-work.Done()
 			return 0, work.Err()
 		}
-		r := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.StopTimeout = 7 * time.Second })
+		r := newTestReader(t, f, newLeases(), c, func(cfg *Config) { cfg.StopTimeout = 7 * time.Second })
 		if err := r.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestDrainThatIsStoppedDoesNotClaimToBeDone(t *testing.T) {
 		c.before = func(context.Context, []change.Record) (int, error) { return 0, errors.New("never") }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := newTestReader(t, f, newLeases(), c).Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Drain returned %v, want the context's cause", err)
 		}
 	})
@@ -94,7 +94,7 @@ func TestDrainWaitsUntilAnOpenShardStaysEmpty(t *testing.T) {
 			f.close(s)
 			f.write(f.open("child", "shard"), "item", 1)
 		})
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"item": 4})
@@ -112,7 +112,7 @@ func TestDrainReadsAClosedShardToItsEndHoweverManyPagesAreEmpty(t *testing.T) {
 		f.close(s)
 		f.open("child", "shard")
 		s.empties = 100
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"item": 3})
@@ -126,7 +126,7 @@ func TestDrainEndsAtAShardThatIsCalledClosedButStaysOpen(t *testing.T) {
 		f.write(s, "item", 3)
 		f.close(s)
 		s.empties = 1 << 30 // it has no child, and never a nil next iterator
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -144,7 +144,7 @@ func TestTheNextPageIsFetchedWhileOneIsProcessed(t *testing.T) {
 			return len(records), nil
 		}
 		started := time.Now()
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"item": 100})
@@ -165,7 +165,7 @@ func TestDescribeStreamStaysBelowItsLimit(t *testing.T) {
 			f.close(f.open(fmt.Sprintf("shard%03d", i), ""))
 		}
 		started := time.Now()
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), &collector{}).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), &collector{}).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		perSecond := float64(len(f.calls("DescribeStream"))) / time.Since(started).Seconds()
@@ -185,7 +185,7 @@ func TestADisabledStreamIsReadToItsEnd(t *testing.T) {
 				f.write(s, "item", 9)
 				f.status = streams.StreamStatusDisabled
 				f.close(s)
-				r := newTestReader(t, f, NewMemoryCheckpoints(), c)
+				r := newTestReader(t, f, newLeases(), c)
 				if drain {
 					if err := r.Drain(t.Context()); err != nil {
 						t.Fatal(err)
@@ -201,7 +201,7 @@ func TestADisabledStreamIsReadToItsEnd(t *testing.T) {
 
 func TestAStreamThatIsEnabledAgainIsAFreshLineage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cp := NewMemoryCheckpoints()
+		cp := newLeases()
 		old, c := newFakeStream(), &collector{}
 		old.write(old.open("shard1", ""), "item", 3)
 		if err := newTestReader(t, old, cp, c).Drain(t.Context()); err != nil {
@@ -233,7 +233,7 @@ func TestOpenShardsBeyondConcurrencyTakeTurns(t *testing.T) {
 			f.change(func() { working-- })
 			return len(records), nil
 		}
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.Concurrency = 2 }).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), c, func(cfg *Config) { cfg.Concurrency = 2 }).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if c.count() != 27 || most != 2 {
@@ -246,7 +246,7 @@ func TestBatchesHoldAtMostBatchMaxInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
 		f.write(f.open("shard", ""), "item", 10)
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.BatchMax = 4 }).Drain(t.Context()); err != nil {
+		if err := newTestReader(t, f, newLeases(), c, func(cfg *Config) { cfg.BatchMax = 4 }).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"item": 10})
@@ -258,7 +258,7 @@ func TestBatchesHoldAtMostBatchMaxInOrder(t *testing.T) {
 
 func TestCheckpointsAreRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		f.write(f.open("shard", ""), "item", 500)
 		c.before = func(_ context.Context, records []change.Record) (int, error) {
 			time.Sleep(10 * time.Millisecond)
@@ -277,7 +277,7 @@ func TestAReaderRunsOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeStream()
 		f.open("shard", "")
-		r := newTestReader(t, f, NewMemoryCheckpoints(), &collector{})
+		r := newTestReader(t, f, newLeases(), &collector{})
 		ctx, cancel := context.WithCancel(t.Context())
 		first := make(chan error)
 		go func() { first <- r.Run(ctx) }()

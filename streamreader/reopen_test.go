@@ -39,7 +39,7 @@ func TestAnIteratorOfAnEmptyShardThatIsRefusedIsTakenAnew(t *testing.T) {
 		time.AfterFunc(3*time.Minute, func() { f.change(func() { s.closed = true }) })
 		ctx, cancel := contextFor(t, 5*time.Minute)
 		defer cancel()
-		if err := newTestReader(t, f, NewMemoryCheckpoints(), c).Run(ctx); err != nil {
+		if err := newTestReader(t, f, newLeases(), c).Run(ctx); err != nil {
 			t.Fatal(err)
 		}
 		wantItems(t, c, map[string]int{"item": 5})
@@ -59,7 +59,7 @@ func TestAShardThatStaysTrimmedIsALoudError(t *testing.T) {
 				refuseIterators(f, func() bool { return time.Since(start) >= from })
 				ctx, cancel := contextFor(t, time.Hour)
 				defer cancel()
-				err := newTestReader(t, f, NewMemoryCheckpoints(), c).Run(ctx)
+				err := newTestReader(t, f, newLeases(), c).Run(ctx)
 				var trimmed *TrimmedError
 				if !errors.As(err, &trimmed) || trimmed.Checkpoint != TrimHorizon {
 					t.Errorf("Run returned %v, want a TrimmedError at the start of the shard", err)
@@ -85,7 +85,7 @@ func TestAShardThatWasNotAskedForHalfADayIsNotOpenedAnew(t *testing.T) {
 		}
 		ctx, cancel := contextFor(t, 24*time.Hour)
 		defer cancel()
-		err := newTestReader(t, f, NewMemoryCheckpoints(), c).Run(ctx)
+		err := newTestReader(t, f, newLeases(), c).Run(ctx)
 		var trimmed *TrimmedError
 		if !errors.As(err, &trimmed) {
 			t.Errorf("Run returned %v, want a TrimmedError", err)
@@ -103,7 +103,7 @@ func TestTheReaderSaysWhenItHasCaughtUp(t *testing.T) {
 		f.write(s, "item", 30)
 		slow := make(chan struct{})
 		c.before = holdUntil(slow)
-		r := newTestReader(t, f, NewMemoryCheckpoints(), c)
+		r := newTestReader(t, f, newLeases(), c)
 		if r.Stats().CaughtUp {
 			t.Error("caught up before it began")
 		}

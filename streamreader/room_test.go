@@ -14,7 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
@@ -63,7 +63,7 @@ func TestSlowShardsLeaveRoomToOthersWhileATurnIsFree(t *testing.T) {
 				time.AfterFunc(5*time.Minute, func() { written = time.Now(); f.write(quiet, "quiet", 1) })
 				ctx, cancel := contextFor(t, 30*time.Minute)
 				defer cancel()
-				if err := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.StopTimeout = time.Hour }).Run(ctx); err != nil {
+				if err := newTestReader(t, f, newLeases(), c, func(cfg *Config) { cfg.StopTimeout = time.Hour }).Run(ctx); err != nil {
 					t.Fatal(err)
 				}
 				if took == 0 || took > 2*time.Second {
@@ -106,7 +106,7 @@ func TestAFailingShardDoesNotKeepItsRoomUntilItsNextTry(t *testing.T) {
 						f.write(quiet, "quiet", 1)
 					}
 				})
-				if err := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.BufferMax = mib << 20 }).Run(ctx); err != nil {
+				if err := newTestReader(t, f, newLeases(), c, func(cfg *Config) { cfg.BufferMax = mib << 20 }).Run(ctx); err != nil {
 					t.Fatal(err)
 				}
 				if c.count() < 50 || longest > 2*time.Second {
@@ -136,7 +136,7 @@ func TestACallThatHangsGivesItsRoomBack(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { f.write(other, "other", 3) })
 		ctx, cancel := contextFor(t, 2*time.Minute)
 		defer cancel()
-		r := newTestReader(t, hangs{f}, NewMemoryCheckpoints(), c, func(cfg *Config) { cfg.BufferMax = 1 << 20 })
+		r := newTestReader(t, hangs{f}, newLeases(), c, func(cfg *Config) { cfg.BufferMax = 1 << 20 })
 		if err := r.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestWaitingForRoomIsNoSilenceOfTheStream(t *testing.T) {
 		var log bytes.Buffer
 		ctx, cancel := contextFor(t, 10*time.Minute)
 		defer cancel()
-		r := newTestReader(t, f, NewMemoryCheckpoints(), c, func(cfg *Config) {
+		r := newTestReader(t, f, newLeases(), c, func(cfg *Config) {
 			cfg.StopTimeout, cfg.BufferMax = time.Hour, 1<<20
 			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		})
@@ -181,7 +181,7 @@ func TestWhatIsDoneIsSavedWhileAShardWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+				f, c, cp := newFakeStream(), &collector{}, newLeases()
 				f.latency = 10 * time.Millisecond
 				openFull(f, "slow", 5000, 40<<10)
 				openFull(f, "other", 5000, 40<<10)

@@ -6,27 +6,21 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dynamill/dynamill/streamreader/internal/shardlist"
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/shardlist"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/dynamill/dynamill/streamreader/internal/leases"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 // loadMax is how long the rows may take to be read at the start, when the table
 // may have to be made first.
 const loadMax = 2 * time.Minute
 
-// inTime bounds a call to the lease table that other work waits
-// for. Without a bound, a connection whose other end is gone may hang for a quarter of an hour.
-func (cfg *Config) inTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, cfg.LeaseTerm/leases.RenewalsPerTerm)
-}
-
 // loadAtLast reads all rows, anew if that hangs.
-func (f *follower) loadAtLast(ctx context.Context) ([]Lease, error) {
+func (f *follower) loadAtLast(ctx context.Context) ([]leases.Lease, error) {
 	for {
 		inTime, cancel := context.WithTimeout(ctx, max(f.r.cfg.LeaseTerm, streamapi.CallLeast))
 		rows, err := f.r.cfg.Checkpoints.Load(inTime)
@@ -51,6 +45,7 @@ func (f *follower) load(ctx context.Context) error {
 		}
 	}
 	f.see(rows, 0)
+	f.rowsLoaded = true
 	if f.initialListing {
 		f.r.cfg.Logger.Info("starting with the oldest records that the stream holds", "stream", f.r.cfg.StreamARN)
 		if former != "" {
@@ -62,10 +57,10 @@ func (f *follower) load(ctx context.Context) error {
 }
 
 // see takes over the rows as they were just read, when so many records were done.
-func (f *follower) see(rows []Lease, done int64) {
-	var own *Lease // the stream's
-	seen := make(map[string]Lease, len(rows))
-	f.strays = map[string]Lease{}
+func (f *follower) see(rows []leases.Lease, done int64) {
+	var own *leases.Lease // the stream's
+	seen, seekers := make(map[string]leases.Lease, len(rows)), map[string]leases.Lease{}
+	f.strays = map[string]leases.Lease{}
 	for _, l := range rows {
 		switch {
 		case l.Stream == "" && !l.Finished():
@@ -73,11 +68,13 @@ func (f *follower) see(rows []Lease, done int64) {
 		case l.Stream != f.r.cfg.StreamARN:
 		case l.OfStream():
 			own = &l
+		case l.OfSeeker():
+			seekers[l.Shard] = l
 		default:
 			seen[l.Shard] = l
 		}
 	}
-	if !f.fleet.lists() {
+	if !f.fleet.Lists() {
 		clear(f.missing) // the lister judges them
 		if !f.drain {
 			f.skips = shardlist.SkipDetector{}
@@ -86,22 +83,22 @@ func (f *follower) see(rows []Lease, done int64) {
 	}
 	f.initialListing = !shardlist.HasProgress(seen)
 	if own != nil {
-		f.initialListing = own.Checkpoint == TrimHorizon
+		f.initialListing = own.Checkpoint == leases.TrimHorizon
 	}
-	f.fleet.see(f.leases, seen, own)
+	f.fleet.See(f.leases, seen, seekers, own)
 	if own != nil && own.Label != "" {
 		f.decoder = streamapi.Decoder{Label: own.Label, PartitionKey: own.PartitionKey, SortKey: own.SortKey}
 	}
 	before := f.leases
 	f.leases, f.children = seen, shardlist.ChildrenIn(seen)
-	f.fleet.drain.observe(seen, done, f.running, &f.applies)
+	f.fleet.ObserveDrain(seen, done, f.running, &f.applies)
 	for id, l := range seen {
 		if was, known := before[id]; known && l.Finished() && !was.Finished() && len(f.children[id]) == 0 {
 			f.listSoon()
 		}
 	}
 	for id, s := range f.running {
-		f.fleet.stalls.recordAnswer(s.Snapshot().Answered)
+		f.fleet.NoteAnswer(s.Snapshot().Answered)
 		if len(f.children[id]) > 0 {
 			s.Observe(streamapi.Shard{Closed: true}, f.children[id], streams.StreamStatusEnabled)
 		}
@@ -109,10 +106,10 @@ func (f *follower) see(rows []Lease, done int64) {
 }
 
 // createRows makes rows, and completes rows that others made.
-func (f *follower) createRows(ctx context.Context, create []Lease) error {
-	rows := make([]Lease, len(create))
+func (f *follower) createRows(ctx context.Context, create []leases.Lease) error {
+	rows := make([]leases.Lease, len(create))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(callsMax)
+	group.SetLimit(leases.CallsMax)
 	for i, lease := range create {
 		group.Go(func() (err error) {
 			rows[i], err = f.createRow(ctx, lease)
@@ -127,17 +124,17 @@ func (f *follower) createRows(ctx context.Context, create []Lease) error {
 	}
 	if len(create) > 0 {
 		f.children = shardlist.ChildrenIn(f.leases)
-		f.fleet.newsUnsent = true
+		f.fleet.NoteNews()
 	}
 	return err
 }
 
 // createRow makes one row, only while this worker is the lister: another one may
 // have come to know better.
-func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
-	list := f.fleet.holding()[f.r.cfg.StreamARN]
+func (f *follower) createRow(ctx context.Context, lease leases.Lease) (leases.Lease, error) {
+	list := f.fleet.ListLease()
 	if list == nil || !list.Trusted() {
-		return Lease{}, leases.ErrTrustOver
+		return leases.Lease{}, leases.ErrTrustOver
 	}
 	ctx, cancelTrusted := list.Until(ctx)
 	defer cancelTrusted()
@@ -147,11 +144,11 @@ func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
 		// the reader takes up the stream as it is.
 		whole, err := streamapi.HoldsStart(ctx, f.r.cfg.Streams, f.r.cfg.StreamARN, streamapi.Shard{ID: lease.Shard, Start: lease.Start})
 		if err != nil && streamapi.Classify(err) == streamapi.VerdictRetry {
-			return Lease{}, err
+			return leases.Lease{}, err
 		}
 		lease.Whole = whole
 	}
-	ctx, cancel := f.r.cfg.inTime(ctx)
+	ctx, cancel := f.r.cfg.worker().InTime(ctx)
 	defer cancel()
 	row, err := f.r.cfg.Checkpoints.Create(ctx, lease)
 	if err == nil && row.Unadopted {
@@ -159,14 +156,14 @@ func (f *follower) createRow(ctx context.Context, lease Lease) (Lease, error) {
 		row, err = f.r.cfg.Checkpoints.Adopt(ctx, row)
 	}
 	if err != nil {
-		return Lease{}, err // the row may be there or not
+		return leases.Lease{}, err // the row may be there or not
 	}
 	return row, nil
 }
 
 // note takes over one row as a call has just returned it.
-func (f *follower) note(row Lease) {
-	f.fleet.date(f.leases[row.Shard], row)
+func (f *follower) note(row leases.Lease) {
+	f.fleet.Date(f.leases[row.Shard], row)
 	f.leases[row.Shard] = row
 }
 
@@ -176,16 +173,16 @@ func (f *follower) note(row Lease) {
 // after the next list.
 func (f *follower) deleteDone(ctx context.Context) {
 	done := map[string]int{}
-	var useless []Lease
+	var useless []leases.Lease
 	for _, lease := range f.plan.Done {
 		done[lease.Shard] = f.done[lease.Shard] + 1
-		if done[lease.Shard] >= missingLists {
+		if done[lease.Shard] >= shardlist.MissingLists {
 			useless = append(useless, lease)
 		}
 	}
 	f.done = done
 	for {
-		var eldest, rest []Lease
+		var eldest, rest []leases.Lease
 		for _, lease := range useless {
 			if _, older := f.leases[lease.Parent]; older {
 				rest = append(rest, lease)
@@ -201,8 +198,10 @@ func (f *follower) deleteDone(ctx context.Context) {
 	}
 }
 
-func (f *follower) deleteRows(ctx context.Context, rows []Lease) {
-	for _, got := range f.each(ctx, rows, func(ctx context.Context, l Lease) (Lease, error) { return l, f.r.cfg.Checkpoints.Delete(ctx, l) }) {
+func (f *follower) deleteRows(ctx context.Context, rows []leases.Lease) {
+	for _, got := range f.each(ctx, rows, func(ctx context.Context, l leases.Lease) (leases.Lease, error) {
+		return l, f.r.cfg.Checkpoints.Delete(ctx, l)
+	}) {
 		switch {
 		case got.err == nil, errors.Is(got.err, ErrLeaseLost): // deleted before, and no answer came
 			delete(f.leases, got.row.Shard)

@@ -10,65 +10,47 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/dynamill/dynamill/streamreader/internal/streamapi"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
-// share looks at the leases if it is time, and tries to take over what this
-// worker has asked for. An error is one that no retry cures.
+// share looks at the leases if it is time. An error is one that no retry cures.
 func (f *follower) share(ctx, work context.Context) error {
-	now := time.Now()
-	if len(f.fleet.asked) > 0 && !now.Before(f.fleet.acceptAt) {
-		f.accept(ctx, work)
-		f.fleet.acceptAt = time.Now().Add(acceptEvery)
-	}
-	if now.Before(f.fleet.scans.retryAt) {
-		return nil
-	}
-	due, err := f.fleet.rowsLoaded || !now.Before(f.fleet.scanAt()), f.fleet.namesakeError()
-	if err == nil && !due {
-		if now.Before(f.fleet.scans.listenAt) {
-			return nil
-		}
-		due, err = f.fleet.listen(ctx)
+	due, err := f.rowsLoaded, error(nil)
+	if !due {
+		due, err = f.fleet.LookDue(ctx)
 	}
 	if err == nil && due {
 		err = f.loadRows(ctx)
 	}
 	if err == nil {
-		err = f.fleet.namesakeError()
-	}
-	if err == nil {
-		err = f.fleet.lostRecords()
+		err = f.fleet.Over()
 	}
 	if err == nil && due {
-		err = f.fleet.elect(ctx, !f.initialListing)
+		err = f.fleet.Elect(ctx, !f.initialListing)
 	}
 	switch {
-	case err == nil:
-		f.fleet.failing.Reset()
+	case err == nil && due:
+		f.fleet.LookSucceeded()
+		f.apply(ctx, work)
+	case err == nil, ctx.Err() != nil:
 	case streamapi.Classify(err) != streamapi.VerdictRetry:
 		return err
-	case ctx.Err() == nil:
-		wait := f.fleet.failing.NextBackOff()
-		f.fleet.scans.retryAt = time.Now().Add(wait)
-		f.r.cfg.Logger.Warn("looking at the leases failed, will retry", "wait", wait, "error", err)
-		return nil
-	}
-	if due {
-		f.apply(ctx, work)
+	default:
+		f.r.cfg.Logger.Warn("looking at the leases failed, will retry", "wait", f.fleet.RetryLook(), "error", err)
 	}
 	return nil
 }
 
-// look reads all rows anew, unless that was done just now.
+// loadRows reads all rows anew, unless that was done just now.
 func (f *follower) loadRows(ctx context.Context) error {
-	if f.fleet.rowsLoaded {
-		f.fleet.rowsLoaded = false
+	if f.rowsLoaded {
+		f.rowsLoaded = false
 		return nil
 	}
 	inTime, cancel := context.WithTimeout(ctx, f.r.cfg.LeaseTerm) // a request that hangs must not keep this worker from taking what is free
 	defer cancel()
-	allMade := f.fleet.own.Checkpoint == Latest // only what was so before can be relied on: a scan is not a picture of one moment
+	allMade := f.fleet.Own.Checkpoint == leases.Latest // only what was so before can be relied on: a scan is not a picture of one moment
 	done := f.r.done()
 	rows, err := f.r.cfg.Checkpoints.Load(inTime)
 	if err != nil {
@@ -76,74 +58,77 @@ func (f *follower) loadRows(ctx context.Context) error {
 	}
 	f.allMade = allMade
 	f.see(rows, done)
-	f.fleet.rowsLoaded = false
 	return nil
 }
 
-// balance claims, and asks for, what this worker should read.
+// balance claims what this worker should read, and releases what others should.
 func (f *follower) balance(ctx, work context.Context) {
 	busy := make(map[string]bool, len(f.running))
 	for id := range f.running {
 		busy[id] = true
 	}
-	plan := f.fleet.divide(f.leases, busy)
-	if !f.fleet.scans.rowsUnplanned {
-		plan.Ask = nil // otherwise two workers ask for what an owner has given up since the scan
-	}
-	f.fleet.scans.rowsUnplanned = false
-	if f.decoder.Label == "" || f.fleet.namesake {
+	plan, fresh := f.fleet.Divide(f.leases, busy)
+	if f.decoder.Label == "" || f.fleet.Over() != nil {
 		return // the lister has not written yet what the records look like; or this worker is to end
 	}
-	for i, got := range f.claim(ctx, plan.Take) {
-		f.fleet.takeLeft--
+	claim := func(ctx context.Context, l leases.Lease) (leases.Lease, error) {
+		return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.worker())
+	}
+	for i, got := range f.each(ctx, plan.Take, claim) {
 		f.takeOver(ctx, work, plan.Take[i], got)
 	}
 	f.evict(ctx)
-	f.ask(ctx, plan.Ask)
+	if !fresh {
+		return // rows of a while ago say too little of how much each worker has
+	}
+	for _, l := range plan.Release {
+		if s := f.running[l.Shard]; s != nil {
+			s.LetGo()
+		}
+	}
+	f.fleet.Seek(ctx, plan.Seek)
 }
 
-// evict releases the leases of silent owners for other workers. Only the lister does so.
+// evict releases the leases of silent owners for other workers, and deletes the rows of
+// silent seekers. Only the lister does so.
 func (f *follower) evict(ctx context.Context) {
-	if !f.fleet.lists() {
+	if !f.fleet.Lists() {
 		return
 	}
-	var silent []Lease
+	var silent []leases.Lease
 	for _, id := range slices.Sorted(maps.Keys(f.leases)) {
-		if l := f.leases[id]; !l.Finished() && l.Owner != f.r.cfg.WorkerID && f.fleet.expired(l) && len(silent) < takeMost {
+		if l := f.leases[id]; !l.Finished() && l.Owner != f.r.cfg.WorkerID && f.fleet.Expired(l) && len(silent) < evictMost {
 			silent = append(silent, l)
 		}
 	}
 	for _, got := range f.each(ctx, silent, f.r.cfg.Checkpoints.Evict) {
 		if got.err == nil || errors.Is(got.err, ErrLeaseLost) && got.row.Shard != "" {
 			f.note(got.row)
-			f.fleet.newsUnsent = true
+			f.fleet.NoteNews()
 		}
 	}
+	f.deleteRows(ctx, f.fleet.SilentSeekers())
 }
+
+// evictMost bounds the leases that one look at the rows evicts.
+const evictMost = 1024
 
 // claimed is what came of one call on a row.
 type claimed struct {
-	row   Lease
+	row   leases.Lease
 	began time.Time
 	err   error
 }
 
-// claim claims leases. A claim is not broken off when ctx ends: a lease that
-// was claimed unnoticed has no reader for a term.
-func (f *follower) claim(ctx context.Context, rows []Lease) []claimed {
-	return f.each(ctx, rows, func(ctx context.Context, l Lease) (Lease, error) {
-		return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.worker())
-	})
-}
-
 // each makes one call for each lease, several at a time, and returns what came
-// of each that was made before ctx ended.
-func (f *follower) each(ctx context.Context, rows []Lease, do func(context.Context, Lease) (Lease, error)) []claimed {
+// of each that was made before ctx ended. None is broken off when ctx ends: a lease that
+// was claimed unnoticed has no reader for a term.
+func (f *follower) each(ctx context.Context, rows []leases.Lease, do func(context.Context, leases.Lease) (leases.Lease, error)) []claimed {
 	got := make([]claimed, len(rows))
-	base, cancel := f.r.cfg.inTime(context.WithoutCancel(ctx))
+	base, cancel := f.r.cfg.worker().InTime(context.WithoutCancel(ctx))
 	defer cancel()
 	var group errgroup.Group
-	group.SetLimit(callsMax)
+	group.SetLimit(leases.CallsMax)
 	for i, l := range rows {
 		group.Go(func() error {
 			got[i] = claimed{row: l, began: time.Now(), err: context.Cause(ctx)}
@@ -158,7 +143,7 @@ func (f *follower) each(ctx context.Context, rows []Lease, do func(context.Conte
 }
 
 // takeOver starts to read a shard if it was claimed.
-func (f *follower) takeOver(ctx, work context.Context, before Lease, got claimed) {
+func (f *follower) takeOver(ctx, work context.Context, before leases.Lease, got claimed) {
 	switch {
 	case errors.Is(got.err, ErrLeaseLost):
 		f.note(got.row) // another worker was faster
@@ -174,55 +159,5 @@ func (f *follower) takeOver(ctx, work context.Context, before Lease, got claimed
 		return
 	}
 	info := streamapi.Shard{ID: got.row.Shard, Parent: got.row.Parent, Start: got.row.Start, Closed: len(f.children[got.row.Shard]) > 0}
-	f.start(ctx, work, info, f.fleet.hold(got.row, got.began))
-}
-
-// ask names this worker as the next owner of leases.
-func (f *follower) ask(ctx context.Context, rows []Lease) {
-	answers := f.each(ctx, rows, func(ctx context.Context, l Lease) (Lease, error) {
-		return f.r.cfg.Checkpoints.Request(ctx, l, f.r.cfg.WorkerID)
-	})
-	for i, got := range answers {
-		switch {
-		case got.err == nil:
-			f.fleet.asked[got.row.Shard], f.fleet.newsUnsent = rows[i].Owner, true
-		case !errors.Is(got.err, ErrLeaseLost):
-			// It may have been written all the same, and is withdrawn at the end.
-			f.fleet.asked[rows[i].Shard], f.fleet.newsUnsent = rows[i].Owner, true
-			f.r.cfg.Logger.Warn("asking for a lease failed", "shard", rows[i].Shard, "error", got.err)
-			continue
-		}
-		f.note(got.row)
-	}
-}
-
-// accept claims the leases that were handed over: those that name this worker
-// as their owner, whatever their counter.
-func (f *follower) accept(ctx, work context.Context) {
-	var asked []Lease
-	for _, id := range slices.Sorted(maps.Keys(f.fleet.asked)) {
-		asked = append(asked, Lease{Shard: id, Stream: f.r.cfg.StreamARN, Owner: f.r.cfg.WorkerID, Counter: -1})
-	}
-	for i, got := range f.each(ctx, asked, f.claimHandedOver) {
-		if errors.Is(got.err, ErrLeaseLost) && got.row.Counter < 0 {
-			continue // the row is gone: the next look tells
-		}
-		f.takeOver(ctx, work, asked[i], got)
-	}
-	f.publishRunning()
-}
-
-// claimHandedOver claims a lease if its owner has let it go: to look is cheaper
-// than a write that is refused.
-func (f *follower) claimHandedOver(ctx context.Context, l Lease) (Lease, error) {
-	row, err := f.r.cfg.Checkpoints.Get(ctx, l.Shard)
-	switch {
-	case err != nil:
-		return l, err
-	case row.Shard == "":
-		return l, ErrLeaseLost
-	case row.Owner != l.Owner:
-		return row, ErrLeaseLost
-	}
-	return f.r.cfg.Checkpoints.Claim(ctx, l, f.r.cfg.worker())
+	f.start(ctx, work, info, f.fleet.Hold(got.row, got.began))
 }

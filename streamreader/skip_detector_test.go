@@ -116,7 +116,7 @@ func TestDrainThatSkipsAnOpenShardFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(rows, func(l Lease) bool { return !l.OfStream() })
+		i := slices.IndexFunc(rows, func(l Lease) bool { return l.OfShard() })
 		w.edit(t, rows[i].Shard, ShardEnd)
 		w.write(t, "other")
 		var skipped *SkippedError
@@ -151,7 +151,7 @@ func TestShardThatIsListedAsOpenForAWhileIsNotSkipped(t *testing.T) {
 		f, c, log := newFakeStream(), &collector{}, newErrorLog()
 		s := f.open("shard-1", "")
 		f.write(s, "item", 3)
-		r := newTestReader(t, &lateEnding{f, time.Now().Add(8 * time.Second)}, NewMemoryCheckpoints(), c,
+		r := newTestReader(t, &lateEnding{f, time.Now().Add(8 * time.Second)}, newLeases(), c,
 			func(cfg *Config) { cfg.Logger = slog.New(log) })
 		f.close(s)
 		f.write(f.open("shard-2", "shard-1"), "next", 3)

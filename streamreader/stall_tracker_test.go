@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/stream/fleet"
 )
 
 // deafLine is a line on which the lease table answers and the stream does not.
@@ -174,7 +175,7 @@ func TestAWorkerWithoutOthersGoesOnWhenTheStreamAnswersAgain(t *testing.T) {
 			t.Errorf("%d of 20 items are not done", n)
 		}
 		deaf.set(false, false)
-		time.Sleep((pauseTerms + 3) * testTerm)
+		time.Sleep((fleet.PauseTerms + 3) * testTerm)
 		if n := c.behind(); n > 0 {
 			t.Errorf("answered again, %d of 20 items are not done", n)
 		}
@@ -189,7 +190,7 @@ func TestAShardThatCannotBeReadIsNotTakenForEmpty(t *testing.T) {
 		deaf.set(false, true)
 		time.Sleep(2 * testTerm)
 		for shard, l := range c.rows() {
-			if l.Owner == "a" && !l.OfStream() && l.EmptyPolls != 0 {
+			if l.Owner == "a" && l.OfShard() && l.EmptyPolls != 0 {
 				t.Errorf("%s: %d polls were empty, says its row", shard, l.EmptyPolls)
 			}
 		}
@@ -217,7 +218,7 @@ func TestAShardThatWasGivenUpForSilenceIsEmptyAgain(t *testing.T) {
 		deaf.set(false, false)
 		time.Sleep(20 * testTerm)
 		for id, l := range c.rows() {
-			if !l.OfStream() && l.EmptyPolls == 0 {
+			if l.OfShard() && l.EmptyPolls == 0 {
 				t.Errorf("shard %s of %s, at %s, is not said to be empty", id, l.Owner, l.Checkpoint)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dynamill/dynamill/streamreader/internal/shardread"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
 )
 
 // Stats is the reader's state at one moment: of the shards that it reads
@@ -72,7 +72,7 @@ type readerState struct {
 	finished int
 	listedAt time.Time
 	rows     []sharedShard // by id
-	left     []sharedShard // those that were read when the reader was stopped, as they were then
+	left     time.Time     // of the shard that was furthest behind when the reader was stopped, the newest record done
 	skipped  []string
 	moves    int64
 }
@@ -99,9 +99,7 @@ func (r *Reader) Stats() Stats {
 	}
 	st.LeaseMoves, st.Skipped = r.state.moves, r.state.skipped
 	st.Shards = r.state.listShards(r.cfg.WorkerID)
-	for _, l := range r.state.left {
-		st.Lag = max(st.Lag, shardread.Lag(l.newest, l.emptyPolls))
-	}
+	st.Lag = shardread.Lag(r.state.left, 0)
 	first := true
 	for _, s := range r.state.shards {
 		p := s.Snapshot()
@@ -135,7 +133,7 @@ func (st *readerState) listShards(worker string) []ShardStats {
 // sharedShards is what the rows say of the shards that are not finished.
 func (f *follower) sharedShards() []sharedShard {
 	waiting := map[string]bool{}
-	for _, id := range f.fleet.plan.Waiting {
+	for _, id := range f.fleet.Plan.Waiting {
 		waiting[id] = true
 	}
 	all := make([]sharedShard, 0, len(f.leases))
@@ -144,7 +142,7 @@ func (f *follower) sharedShards() []sharedShard {
 			continue
 		}
 		shard := sharedShard{id: id, owner: l.Owner, waiting: waiting[id], newest: l.Newest, emptyPolls: l.EmptyPolls}
-		if f.fleet.expired(l) {
+		if f.fleet.Expired(l) {
 			shard.owner = ""
 		}
 		all = append(all, shard)

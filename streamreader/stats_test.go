@@ -57,7 +57,7 @@ func TestEveryWorkerKnowsWhoReadsEachShard(t *testing.T) {
 
 func TestAShardThatNobodyReadsIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newTestReader(t, newFakeStream(), NewMemoryCheckpoints(), &collector{}, func(cfg *Config) { cfg.WorkerID = "me" })
+		r := newTestReader(t, newFakeStream(), newLeases(), &collector{}, func(cfg *Config) { cfg.WorkerID = "me" })
 		f := newFollower(r, false)
 		created := time.Now().Add(-time.Minute)
 		arn := r.cfg.StreamARN
@@ -78,7 +78,7 @@ func TestAShardThatNobodyReadsIsNamed(t *testing.T) {
 			}
 		}
 		f.see(rows, 0)
-		f.fleet.divide(f.leases, nil)
+		f.fleet.Divide(f.leases, nil)
 		f.publish()
 		lag := time.Minute + testTerm
 		want := []ShardStats{
@@ -113,7 +113,7 @@ func TestOldestAgeIsThatOfTheRecordInWork(t *testing.T) {
 			}
 			return len(records), nil
 		}}
-		r := newTestReader(t, f, NewMemoryCheckpoints(), c)
+		r := newTestReader(t, f, newLeases(), c)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
@@ -151,7 +151,7 @@ func TestLagOutlastsTheReader(t *testing.T) {
 			stop()
 			return 1, errors.New("the others are left")
 		}}
-		r := newTestReader(t, f, NewMemoryCheckpoints(), c)
+		r := newTestReader(t, f, newLeases(), c)
 		if err := r.Run(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 
 func TestGenerationThatCameAndWentUnreadIsLoud(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		first := f.open("shard1", "")
 		f.write(first, "item", 3)
 		f.close(first)
@@ -50,7 +50,7 @@ func TestTrimmedDataTakenForTheEndOfTheShard(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+				f, c, cp := newFakeStream(), &collector{}, newLeases()
 				s := f.open("shard", "")
 				f.write(s, "item", 6)
 				broken := errors.New("broken")
@@ -78,7 +78,7 @@ func TestTrimmedDataTakenForTheEndOfTheShard(t *testing.T) {
 
 func TestFirstStartTakesUpAPartlyTrimmedShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, c, cp := newFakeStream(), &collector{}, NewMemoryCheckpoints()
+		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		s := f.open("shard", "long-gone")
 		f.write(s, "item", 6)
 		s.trimmed = 2

@@ -16,7 +16,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/proof/population"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 // crew are the processes that share one table's stream, what is done to them,
@@ -75,7 +75,7 @@ func (c *crew) let() {
 }
 
 // leases are the rows of the lease table; none while there is no table.
-func (c *crew) leases() []streamreader.Lease {
+func (c *crew) leases() []leases.Lease {
 	c.t.Helper()
 	rows, _, err := following.ReadLeases(c.t.Context(), c.client, c.leaseTableName())
 	c.must(err)

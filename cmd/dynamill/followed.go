@@ -17,7 +17,8 @@ import (
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/health"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/stream/backlog"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 const (
@@ -38,7 +39,7 @@ type followedLook struct {
 // leaseRows are the rows of the lease table as they were read.
 type leaseRows struct {
 	exists bool // the table
-	rows   []streamreader.Lease
+	rows   []leases.Lease
 }
 
 // readLeases reads the lease table, if there is one.
@@ -78,7 +79,7 @@ func (l *followedLook) facts(ctx context.Context, leases leaseRows) (health.Fact
 }
 
 // stream describes the table's stream, and returns its ARN. If a permission is missing for that, f says so.
-func (l *followedLook) stream(ctx context.Context, f *health.Facts, rows []streamreader.Lease) (arn string, err error) {
+func (l *followedLook) stream(ctx context.Context, f *health.Facts, rows []leases.Lease) (arn string, err error) {
 	table, err := l.env.describeAnyStatus(ctx)
 	if denied := refusedAction(err); denied != "" {
 		f.Stream = health.Stream{On: true, Unknown: denied}
@@ -98,7 +99,7 @@ func (l *followedLook) stream(ctx context.Context, f *health.Facts, rows []strea
 }
 
 // watchOwners reads the lease rows again until it is known which owners renew them.
-func (l *followedLook) watchOwners(ctx context.Context, rows []streamreader.Lease) error {
+func (l *followedLook) watchOwners(ctx context.Context, rows []leases.Lease) error {
 	began := time.Now()
 	for {
 		now := time.Now()
@@ -120,7 +121,7 @@ func (l *followedLook) watchOwners(ctx context.Context, rows []streamreader.Leas
 	}
 }
 
-func watchedRows(rows []streamreader.Lease) []health.Row {
+func watchedRows(rows []leases.Lease) []health.Row {
 	watched := make([]health.Row, len(rows))
 	for i, row := range rows {
 		watched[i] = health.Row{Shard: row.Shard, Owner: row.Owner, Run: row.Run, Term: row.Term, Counter: row.Counter, Newest: row.Newest}
@@ -138,15 +139,15 @@ func anyAlive(owners []health.Owner) bool {
 }
 
 // readBacklog finds out what waits in the stream.
-func (l *followedLook) readBacklog(ctx context.Context, f *health.Facts, arn string, rows []streamreader.Lease) {
+func (l *followedLook) readBacklog(ctx context.Context, f *health.Facts, arn string, rows []leases.Lease) {
 	ctx, cancel := context.WithTimeout(ctx, backlogTime)
 	defer cancel()
-	log, err := streamreader.ReadBacklog(ctx, streamreader.BacklogConfig{Streams: l.env.streams, StreamARN: arn, Rows: rows})
+	log, err := backlog.Read(ctx, backlog.Config{Streams: l.env.streams, StreamARN: arn, Rows: rows})
 	if err != nil {
 		f.Stream.Unknown = unreadReason(err)
 		return
 	}
-	byID := map[string]streamreader.Lease{}
+	byID := map[string]leases.Lease{}
 	for _, row := range rows {
 		if row.Stream == arn {
 			byID[row.Shard] = row

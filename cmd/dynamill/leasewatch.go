@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/health"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 // leaseWatch tells from several readings of the leases whether any process
@@ -18,11 +18,11 @@ type leaseWatch struct {
 }
 
 // observe notes one reading of a stream's leases.
-func (w *leaseWatch) observe(leases []streamreader.Lease, stream string, now time.Time) {
+func (w *leaseWatch) observe(rows []leases.Lease, stream string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	leases = slices.DeleteFunc(slices.Clone(leases), func(l streamreader.Lease) bool { return l.Stream != stream })
-	w.watch.Look(now, watchedRows(leases))
+	rows = slices.DeleteFunc(slices.Clone(rows), func(l leases.Lease) bool { return l.Stream != stream })
+	w.watch.Look(now, watchedRows(rows))
 	w.last = now
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynamill/dynamill/internal/health"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
-	"github.com/dynamill/dynamill/streamreader"
 )
 
 // tableStatus is the result of `status`, and as JSON what docs/operations.md says.
@@ -82,7 +82,6 @@ type shardStatus struct {
 	Owner      string `json:"owner"`
 	Checkpoint string `json:"checkpoint"`
 	Counter    int64  `json:"leaseCounter"`
-	Next       string `json:"next"`
 	Newest     string `json:"newest"` // "" if no record is done
 	Lag        *int64 `json:"lagSeconds"`
 	Silent     bool   `json:"ownerSilent"` // the owner has not renewed its lease for more than its term
@@ -92,8 +91,8 @@ type shardStatus struct {
 
 // newShardStatus is what a row says at a moment. What the owner has done since
 // its last write it does not say.
-func newShardStatus(l streamreader.Lease, now time.Time) shardStatus {
-	s := shardStatus{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter, Next: l.Next}
+func newShardStatus(l leases.Lease, now time.Time) shardStatus {
+	s := shardStatus{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter}
 	if !l.Newest.IsZero() {
 		s.Newest = l.Newest.UTC().Format(timeForm)
 	}
@@ -258,7 +257,7 @@ func unregisteredStatus(env *environment) *tableStatus {
 func newLeasesStatus(table string, leases leaseRows, now time.Time) leasesStatus {
 	s := leasesStatus{Table: table, Exists: leases.exists, Shards: []shardStatus{}}
 	for _, l := range leases.rows {
-		if !l.OfStream() {
+		if l.OfShard() {
 			s.Shards = append(s.Shards, newShardStatus(l, now))
 		}
 	}

@@ -17,9 +17,9 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/health"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
-	"github.com/dynamill/dynamill/streamreader"
 )
 
 // inspected is a state table in the middle of its work.
@@ -96,16 +96,16 @@ func TestARowTellsTheLagOfItsShard(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	newest := now.Add(-75 * time.Second)
 	for name, c := range map[string]struct {
-		row    streamreader.Lease
+		row    leases.Lease
 		newest string
 		lag    *int64
 	}{
-		"nothing is done":     {streamreader.Lease{Checkpoint: streamreader.TrimHorizon}, "", nil},
-		"everything is done":  {streamreader.Lease{Checkpoint: streamreader.ShardEnd, Newest: newest}, "2026-01-02T03:02:50Z", nil},
-		"nothing waits":       {streamreader.Lease{Checkpoint: "1", Newest: newest, EmptyPolls: 1}, "2026-01-02T03:02:50Z", ptr(int64(0))},
-		"nothing has come":    {streamreader.Lease{Checkpoint: streamreader.TrimHorizon, EmptyPolls: 1}, "", ptr(int64(0))},
-		"something waits":     {streamreader.Lease{Checkpoint: "1", Newest: newest}, "2026-01-02T03:02:50Z", ptr(int64(75))},
-		"clocks do not agree": {streamreader.Lease{Checkpoint: "1", Newest: now.Add(time.Minute)}, "2026-01-02T03:05:05Z", ptr(int64(0))},
+		"nothing is done":     {leases.Lease{Checkpoint: leases.TrimHorizon}, "", nil},
+		"everything is done":  {leases.Lease{Checkpoint: leases.ShardEnd, Newest: newest}, "2026-01-02T03:02:50Z", nil},
+		"nothing waits":       {leases.Lease{Checkpoint: "1", Newest: newest, EmptyPolls: 1}, "2026-01-02T03:02:50Z", ptr(int64(0))},
+		"nothing has come":    {leases.Lease{Checkpoint: leases.TrimHorizon, EmptyPolls: 1}, "", ptr(int64(0))},
+		"something waits":     {leases.Lease{Checkpoint: "1", Newest: newest}, "2026-01-02T03:02:50Z", ptr(int64(75))},
+		"clocks do not agree": {leases.Lease{Checkpoint: "1", Newest: now.Add(time.Minute)}, "2026-01-02T03:05:05Z", ptr(int64(0))},
 	} {
 		s := newShardStatus(c.row, now)
 		if s.Newest != c.newest || (s.Lag == nil) != (c.lag == nil) || s.Lag != nil && *s.Lag != *c.lag {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/following"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -78,7 +79,7 @@ func (v *voice) Write(b []byte) (int, error) {
 
 // watch notes every change of a lease until ctx ends, and when it could not look.
 func (l *timeline) watch(ctx context.Context, client streamreader.LeaseClient, table string) {
-	known := map[string]streamreader.Lease{}
+	known := map[string]leases.Lease{}
 	for last := time.Now(); ctx.Err() == nil; {
 		if pause := time.Since(last); pause > lateMin+rowsEvery {
 			l.note("the test itself did not run for %s", (pause - rowsEvery).Round(time.Millisecond))
@@ -104,13 +105,13 @@ func (l *timeline) watch(ctx context.Context, client streamreader.LeaseClient, t
 }
 
 // compare notes what another look at a row shows.
-func (l *timeline) compare(before, now streamreader.Lease) {
+func (l *timeline) compare(before, now leases.Lease) {
 	what := now.Shard
-	if now.OfStream() {
+	switch {
+	case now.OfStream():
 		what = "the list"
-	}
-	if now.Next != "" {
-		what += ", which " + now.Next + " has asked for,"
+	case now.OfSeeker():
+		what = "the wish for more shards"
 	}
 	owner := cmp.Or(now.Owner, "nobody")
 	switch {
@@ -119,7 +120,7 @@ func (l *timeline) compare(before, now streamreader.Lease) {
 	case before.Owner != now.Owner:
 		l.note("%s goes from %s to %s, counter %d to %d, checkpoint %s to %s",
 			what, cmp.Or(before.Owner, "nobody"), owner, before.Counter, now.Counter, before.Checkpoint, now.Checkpoint)
-	case before.Counter != now.Counter || before.Next != now.Next:
+	case before.Counter != now.Counter:
 		l.note("%s is %s's still, counter %d to %d", what, owner, before.Counter, now.Counter)
 	}
 }

@@ -14,9 +14,9 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
-	"github.com/dynamill/dynamill/streamreader"
 )
 
 // verifies runs `verify` and returns its differences and summary.
@@ -172,9 +172,9 @@ func TestVerifyRefusesWhatMakesNoSense(t *testing.T) {
 }
 
 func TestCheckpointsAreThoseOfTheStream(t *testing.T) {
-	got := checkpointsOf([]streamreader.Lease{
-		{Shard: "arn", Stream: "arn", Checkpoint: streamreader.Latest}, {Shard: "other", Stream: "old", Checkpoint: "5"},
-		{Shard: "a", Stream: "arn", Checkpoint: streamreader.TrimHorizon}, {Shard: "b", Stream: "arn", Checkpoint: "7"}, {Shard: "c", Stream: "arn", Checkpoint: streamreader.ShardEnd},
+	got := checkpointsOf([]leases.Lease{
+		{Shard: "arn", Stream: "arn", Checkpoint: leases.Latest}, {Shard: "other", Stream: "old", Checkpoint: "5"},
+		{Shard: "a", Stream: "arn", Checkpoint: leases.TrimHorizon}, {Shard: "b", Stream: "arn", Checkpoint: "7"}, {Shard: "c", Stream: "arn", Checkpoint: leases.ShardEnd},
 	}, "arn")
 	if len(got) != 3 || got["a"].After != "" || got["b"].After != "7" || got["b"].Done || !got["c"].Done {
 		t.Errorf("%+v", got)

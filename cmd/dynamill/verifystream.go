@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/following"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/rules"
-	"github.com/dynamill/dynamill/streamreader"
 )
 
 // unappliedStream is the table's stream with how far `run` has applied it; nil
@@ -37,14 +37,14 @@ func (env *environment) unappliedStream(ctx context.Context, keys rules.Table, l
 }
 
 // checkpointsOf are the checkpoints of one stream's shards.
-func checkpointsOf(leases []streamreader.Lease, stream string) map[string]verify.Checkpoint {
+func checkpointsOf(rows []leases.Lease, stream string) map[string]verify.Checkpoint {
 	found := map[string]verify.Checkpoint{}
-	for _, l := range leases {
-		if l.OfStream() || l.Stream != stream {
+	for _, l := range rows {
+		if !l.OfShard() || l.Stream != stream {
 			continue
 		}
 		c := verify.Checkpoint{After: l.Checkpoint, Done: l.Finished()}
-		if l.Checkpoint == streamreader.TrimHorizon {
+		if l.Checkpoint == leases.TrimHorizon {
 			c.After = ""
 		}
 		found[l.Shard] = c

@@ -35,7 +35,7 @@ var library = []string{rootPackage, "./change", "./rules", "./projections", "./s
 var families = []string{"./projections/internal/kinds/copies", "./projections/internal/kinds/mirrors", "./projections/internal/kinds/aggregates"}
 
 // engine lists the rooms that keep the promises.
-var engine = []string{"./projections", "./streamreader", "./handlers", "./replay"}
+var engine = []string{"./projections", "./streamreader", "./internal/stream", "./handlers", "./replay"}
 
 // proofRooms lists what only the proof of the promises needs.
 var proofRooms = []string{"./internal/proof/histories", "./internal/proof/adversary", "./internal/proof/population", "./internal/proof/mutants"}
@@ -85,19 +85,19 @@ var arrows = []arrow{
 		why: "what was seen is told, whatever is written",
 	},
 	{
-		from: []string{"./projections"}, to: []string{"./streamreader", "./handlers", "./replay", "./infra"},
+		from: []string{"./projections"}, to: []string{"./streamreader", "./internal/stream", "./handlers", "./replay", "./infra"},
 		why: "the engine serves every driver alike and knows none of them",
 	},
 	{
-		from: []string{"./streamreader"}, to: []string{"./projections", "./handlers", "./replay", "./infra"},
+		from: []string{"./streamreader", "./internal/stream"}, to: []string{"./projections", "./handlers", "./replay", "./infra"},
 		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
-		from: []string{"./handlers"}, to: []string{"./projections", "./streamreader", "./replay", "./infra"},
+		from: []string{"./handlers"}, to: []string{"./projections", "./streamreader", "./internal/stream", "./replay", "./infra"},
 		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
-		from: []string{"./replay"}, to: []string{"./projections", "./streamreader", "./handlers", "./infra"},
+		from: []string{"./replay"}, to: []string{"./projections", "./streamreader", "./internal/stream", "./handlers", "./infra"},
 		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
@@ -41,7 +42,7 @@ func (readOnly) CreateTable(context.Context, *dynamodb.CreateTableInput, ...func
 }
 
 // ReadLeases reads the lease table. exists is false if there is none, and none is created.
-func ReadLeases(ctx context.Context, client streamreader.LeaseClient, leaseTable string) (rows []streamreader.Lease, exists bool, err error) {
+func ReadLeases(ctx context.Context, client streamreader.LeaseClient, leaseTable string) (rows []leases.Lease, exists bool, err error) {
 	rows, err = streamreader.NewLeaseTable(readOnly{client}, leaseTable).Load(ctx)
 	if errors.Is(err, errMissing) {
 		return nil, false, nil

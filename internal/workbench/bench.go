@@ -61,7 +61,7 @@ type Bench struct {
 func New(ctx context.Context, set *rules.Set) (*Bench, error) {
 	b := &Bench{set: set}
 	b.sim = dynamosim.New(dynamosim.Options{Before: b.life.before})
-	b.checkpoints = &checkpoints{MemoryCheckpoints: streamreader.NewMemoryCheckpoints(), life: &b.life}
+	b.checkpoints = &checkpoints{Checkpoints: streamreader.NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases"), life: &b.life}
 	in := &dynamodb.CreateTableInput{
 		TableName:   aws.String(TableName),
 		BillingMode: ddb.BillingModePayPerRequest,

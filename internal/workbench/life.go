@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -79,14 +80,14 @@ func (l *life) isDead() bool {
 
 // checkpoints loses what a dead process writes.
 type checkpoints struct {
-	*streamreader.MemoryCheckpoints
+	streamreader.Checkpoints
 	life *life
 }
 
 // Save writes the lease, if the process lives.
-func (c *checkpoints) Save(ctx context.Context, lease streamreader.Lease) (streamreader.Lease, error) {
+func (c *checkpoints) Save(ctx context.Context, lease leases.Lease) (leases.Lease, error) {
 	if c.life.isDead() {
 		return lease, nil
 	}
-	return c.MemoryCheckpoints.Save(ctx, lease)
+	return c.Checkpoints.Save(ctx, lease)
 }

@@ -34,7 +34,7 @@ type world struct {
 	r      *rand.Rand
 	sim    *dynamosim.Sim
 	arn    string
-	leases *streamreader.MemoryCheckpoints
+	leases streamreader.Checkpoints
 	config projections.Config
 }
 
@@ -52,7 +52,7 @@ func newWorld(t testing.TB, p *population.Population, seed uint64) *world {
 	t.Helper()
 	w := &world{
 		t: t, ctx: context.Background(), p: p, r: rand.New(rand.NewPCG(seed, 1)),
-		sim: dynamosim.New(dynamosim.Options{Seed: seed}), leases: streamreader.NewMemoryCheckpoints(),
+		sim: dynamosim.New(dynamosim.Options{Seed: seed}), leases: streamreader.NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases"),
 	}
 	w.config = projections.Config{Client: w.sim, Table: "app", Worker: "one"}
 	in := &dynamodb.CreateTableInput{

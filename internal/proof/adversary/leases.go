@@ -13,7 +13,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 // cameFrom notes the shard that records came from.
@@ -37,8 +37,8 @@ func (c *Crew) judgeReading(call *Call, records []change.Record) {
 	}
 	w, shard := call.Worker, c.homes[records[0].Position.SequenceNumber()]
 	row := c.lease(shard)
-	owner := cmp.Or(row["checkpointOwner"].Text(), row["leaseOwner"].Text())
-	if row != nil && owner != "" && owner != w.name {
+	owner := row["leaseOwner"].Text()
+	if owner != "" && owner != w.name {
 		c.strange = append(c.strange, fmt.Errorf("%s, as %s, works on shard %s, which is %s's", w, w.name, shard, owner))
 	}
 }
@@ -62,7 +62,7 @@ func (c *Crew) takeLeases(w *Worker) {
 		if owner == "" || w != nil && owner != w.name || key == c.World.StreamARN && !c.World.NoneStops && !w.dead {
 			continue
 		}
-		c.editLease(ctx, key, "ADD leaseCounter :one REMOVE leaseOwner, checkpointOwner, ownerRun, leaseTerm, emptyPolls")
+		c.editLease(ctx, key, "ADD leaseCounter :one REMOVE leaseOwner, ownerRun, leaseTerm, emptyPolls")
 	}
 	c.editLease(ctx, c.World.StreamARN, "ADD news :one")
 }
@@ -96,9 +96,9 @@ func (c *Crew) judgeLease(call *Call, was, is change.Item) {
 func isBehind(a, b string) bool {
 	rank := func(checkpoint string) int {
 		switch checkpoint {
-		case streamreader.TrimHorizon:
+		case leases.TrimHorizon:
 			return 0
-		case streamreader.ShardEnd, streamreader.Latest:
+		case leases.ShardEnd, leases.Latest:
 			return 2
 		}
 		return 1

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/rules"
@@ -126,17 +127,17 @@ func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*veri
 
 // checkpoints are how far the shards are applied.
 func (w *Worker) checkpoints(ctx context.Context, world World) (map[string]verify.Checkpoint, error) {
-	leases, err := streamreader.NewLeaseTable(w.client, world.LeaseTable).Load(ctx)
+	rows, err := streamreader.NewLeaseTable(w.client, world.LeaseTable).Load(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		return nil, nil
 	}
 	found := map[string]verify.Checkpoint{}
-	for _, l := range leases {
-		if l.OfStream() || l.Stream != world.StreamARN {
+	for _, l := range rows {
+		if !l.OfShard() || l.Stream != world.StreamARN {
 			continue
 		}
 		checkpoint := verify.Checkpoint{After: l.Checkpoint, Done: l.Finished()}
-		if l.Checkpoint == streamreader.TrimHorizon {
+		if l.Checkpoint == leases.TrimHorizon {
 			checkpoint.After = ""
 		}
 		found[l.Shard] = checkpoint

@@ -38,7 +38,7 @@ const worldTable = "app"
 func newWorld(t *testing.T, file string) *world {
 	t.Helper()
 	w := &world{t: t, file: file, set: compile(t, file), sim: dynamosim.New(dynamosim.Options{}),
-		checkpoints: streamreader.NewMemoryCheckpoints(), base: map[change.Key]change.Item{}}
+		checkpoints: streamreader.NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases"), base: map[change.Key]change.Item{}}
 	in := &dynamodb.CreateTableInput{
 		TableName: ptr(worldTable), BillingMode: ddb.BillingModePayPerRequest,
 		StreamSpecification: &ddb.StreamSpecification{StreamEnabled: new(true), StreamViewType: ddb.StreamViewTypeNewAndOldImages},

@@ -1,0 +1,197 @@
+package fleet
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+)
+
+// takeFirst shards may be taken after one look at the leases, and twice as
+// many after each next one that shows no other workers than the one before,
+// up to takeMost: many workers that start together must see each other
+// before all shards are gone.
+const takeFirst, takeMost = 16, 1024
+
+// Config names the stream that is shared, and this worker.
+type Config struct {
+	Store     leases.Store
+	StreamARN string
+	Worker    leases.Worker
+	Drains    bool
+	Logger    *slog.Logger
+}
+
+// Member is one worker's part in sharing a stream: what it sees of the leases, and
+// which it holds. One goroutine uses it; the renewals have another.
+type Member struct {
+	Own    leases.Lease // the stream's own row; zero if there is none
+	Plan   leases.Plan  // the last one
+	Behind bool         // another worker's shard is, as far as the rows tell
+
+	cfg      Config
+	seekers  map[string]leases.Lease // by worker
+	changed  map[string]time.Time
+	polls    pollBaselines
+	drain    *drainDetector // nil: does not drain
+	scans    scanSchedule
+	workers  int // seen before the last look
+	takeMax  int // from one look to the next
+	takeLeft int
+	failing  *streamapi.Backoff
+	stalls   stallTracker
+	random   *rand.Rand      // the worker's own numbers: the same name draws the same ones
+	former   map[string]bool // the Runs found under this worker's name at first
+	namesake bool            // another process of this worker's name has come since
+
+	newsUnsent bool // something was done that others should look at
+
+	mu      sync.Mutex
+	held    map[string]*leases.Held // by the rows' keys: the stream's own row and the seeker's, too
+	renewal context.CancelFunc      // nil: no goroutine renews yet
+	wg      sync.WaitGroup
+}
+
+// New makes a member that has not seen a row yet.
+func New(cfg Config) *Member {
+	m := &Member{
+		cfg: cfg, changed: map[string]time.Time{}, polls: pollBaselines{},
+		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: streamapi.NewBackoff(cfg.Worker.Name + " scans"),
+		stalls: stallTracker{shards: map[string]pausedShard{}},
+		random: rand.New(rand.NewPCG(streamapi.NameHash(cfg.Worker.Name), 0)),
+	}
+	if cfg.Drains {
+		m.drain = &drainDetector{checkpoints: map[string]string{}, others: pollBaselines{}}
+	}
+	return m
+}
+
+// See takes over the rows of the stream as they were just read, and puts
+// those of this worker's leases right, which may have been written since.
+func (m *Member) See(before, now, seekers map[string]leases.Lease, own *leases.Lease) {
+	was := m.Own
+	m.Own = leases.Lease{}
+	if own != nil {
+		m.Own = *own
+	}
+	if !m.scans.baselineRead {
+		m.recordFormerRuns(now, seekers)
+	}
+	if own != nil {
+		m.Date(was, *own)
+	}
+	m.seeSeekers(seekers)
+	for id, row := range now {
+		m.Date(before[id], row)
+	}
+	for id, h := range m.holding() {
+		switch row := h.Lease(); {
+		case row.OfShard():
+			now[id] = row
+		case row.OfStream():
+			row.Lost = m.Own.Lost // other workers announce it in the row
+			m.Own = row
+		}
+		m.changed[id] = time.Now()
+	}
+	for id := range m.changed {
+		if _, ok := now[id]; !ok && id != m.cfg.StreamARN && seekers[id].Shard == "" {
+			delete(m.changed, id)
+			delete(m.polls, id)
+		}
+	}
+	m.noteScan(now)
+	if m.takeLeft > 0 || m.Plan.Workers != m.workers {
+		m.takeMax = takeFirst
+	} else {
+		m.takeMax = min(2*m.takeMax, takeMost)
+	}
+	m.takeLeft, m.workers = m.takeMax, m.Plan.Workers
+}
+
+// recordFormerRuns remembers which processes had this worker's name before it began.
+// What they have is its own to take; that of any other shows that two share the name.
+func (m *Member) recordFormerRuns(shards, seekers map[string]leases.Lease) {
+	m.former = map[string]bool{}
+	for _, rows := range []map[string]leases.Lease{shards, seekers, {"": m.Own}} {
+		for _, row := range rows {
+			m.former[row.Run] = m.former[row.Run] || row.Owner == m.cfg.Worker.Name
+		}
+	}
+}
+
+// Date records when this worker saw a row change, and whether a namesake wrote it.
+func (m *Member) Date(before, now leases.Lease) {
+	if now.Owner == m.cfg.Worker.Name && now.Run != m.cfg.Worker.Run && !m.former[now.Run] {
+		m.namesake = true
+	}
+	_, seen := m.changed[now.Shard]
+	m.polls.observe(before, now)
+	if m.drain != nil {
+		m.drain.others.observe(before, now)
+	}
+	switch {
+	case !seen && now.Finished():
+		m.changed[now.Shard] = time.Time{} // long ago, as far as this worker knows
+	case before.Shard == "" || before.Counter != now.Counter || before.Owner != now.Owner:
+		m.changed[now.Shard] = time.Now()
+		m.scanByExpiry(now)
+	}
+}
+
+// Divide plans what this worker does next, and counts what it is to take. fresh reports
+// whether it is the first plan by rows that were just read.
+func (m *Member) Divide(rows map[string]leases.Lease, busy map[string]bool) (plan leases.Plan, fresh bool) {
+	in := m.input()
+	in.Worker, in.Own, in.Leases, in.Seekers, in.Busy, in.TakeMax = m.cfg.Worker.Name, m.Own, rows, m.seekers, busy, m.takeLeft
+	m.Plan = leases.Divide(in)
+	m.stalls.limit(&m.Plan, in)
+	m.takeLeft -= len(m.Plan.Take)
+	fresh, m.scans.rowsUnplanned = m.scans.rowsUnplanned, false
+	return m.Plan, fresh
+}
+
+// NoteNews notes that something was done that other workers should look at.
+func (m *Member) NoteNews() { m.newsUnsent = true }
+
+// Expired reports whether a lease's owner has not been heard of for a term.
+func (m *Member) Expired(row leases.Lease) bool {
+	return m.input().Expired(row)
+}
+
+// input is what tells whose lease has expired.
+func (m *Member) input() leases.Input {
+	return leases.Input{Now: m.scans.at, Term: m.cfg.Worker.Term, Changed: m.changed}
+}
+
+// OthersIdle reports whether the shards that other workers read were empty for
+// several polls since any worker was last seen to apply records. Only a worker that drains
+// can tell, by rows that were read after it had applied what it has now.
+func (m *Member) OthersIdle(rows map[string]leases.Lease, done int64, polls int) bool {
+	if m.drain == nil || m.drain.done != done {
+		return false
+	}
+	held := m.holding()
+	for id, row := range rows {
+		if held[id] == nil && !row.Finished() && !m.drain.others.empty(row, polls) {
+			return false
+		}
+	}
+	return true
+}
+
+// OthersCaughtUp reports whether the shards that other workers read were empty
+// for several polls since this worker saw them first, or were read past a moment.
+func (m *Member) OthersCaughtUp(rows map[string]leases.Lease, polls int, moment time.Time) bool {
+	held := m.holding()
+	for id, row := range rows {
+		if held[id] == nil && !row.Finished() && !m.polls.empty(row, polls) && !row.Newest.After(moment) {
+			return false
+		}
+	}
+	return m.Plan.Vacant == 0
+}

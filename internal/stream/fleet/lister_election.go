@@ -1,0 +1,149 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+)
+
+// Lists reports whether this worker is the one that lists the stream's shards.
+func (m *Member) Lists() bool {
+	m.mu.Lock()
+	h := m.held[m.cfg.StreamARN]
+	m.mu.Unlock()
+	return h != nil && h.Trusted()
+}
+
+// Elect makes this worker the lister, if there is none. followed
+// says whether the rows show that the stream was read before it had a row of its own.
+func (m *Member) Elect(ctx context.Context, followed bool) error {
+	arn := m.cfg.StreamARN
+	if h := m.holding()[arn]; h != nil {
+		if h.Trusted() {
+			return nil
+		}
+		if err := m.namesakeError(); err != nil {
+			return err
+		}
+		m.Drop(arn)
+		m.changed[arn] = time.Now()
+	}
+	var (
+		row   leases.Lease
+		err   error
+		began = time.Now()
+	)
+	ctx, cancel := m.cfg.Worker.InTime(ctx)
+	defer cancel()
+	switch me := m.cfg.Worker; {
+	case !m.mayElect():
+		return nil
+	case m.Own.Shard == "":
+		row = leases.Lease{Shard: arn, Stream: arn, Owner: me.Name, Run: me.Run, Term: me.Term, Counter: 1, Checkpoint: leases.TrimHorizon}
+		if followed {
+			row.Checkpoint = leases.Latest
+		}
+		row, err = m.cfg.Store.Create(ctx, row)
+	default:
+		row, err = m.cfg.Store.Claim(ctx, m.Own, me)
+	}
+	if err != nil && !errors.Is(err, leases.ErrLost) {
+		return err
+	}
+	if row.Shard == "" {
+		return nil // deleted meanwhile
+	}
+	m.Date(m.Own, row)
+	m.Own = row
+	if err == nil && row.Owner == m.cfg.Worker.Name && row.Run == m.cfg.Worker.Run {
+		m.cfg.Logger.Info("this worker lists the stream's shards now", "worker", m.cfg.Worker.Name)
+		m.stalls.lists = time.Time{}
+		m.Hold(row, began)
+	}
+	return nil
+}
+
+// mayElect reports whether there is no lister, so that this worker may become it.
+func (m *Member) mayElect() bool {
+	if time.Now().Before(m.stalls.mayListAt) || m.holding()[m.cfg.StreamARN] != nil {
+		return false
+	}
+	silent := m.scans.ownAt.Sub(m.changed[m.cfg.StreamARN])
+	return m.Own.Shard == "" || m.Own.Owner == "" || m.Own.Owner == m.cfg.Worker.Name || silent >= m.input().TermOf(m.Own)
+}
+
+// namesakeError is the error of a worker that finds another process of its name at work.
+func (m *Member) namesakeError() error {
+	if h := m.holding()[m.cfg.StreamARN]; h != nil && errors.Is(h.Cause(), leases.ErrNamesake) {
+		return h.Cause()
+	}
+	if m.namesake {
+		return fmt.Errorf("%w: %q", leases.ErrNamesake, m.cfg.Worker.Name)
+	}
+	return nil
+}
+
+// Describe notes in the stream's own row what workers that do not list must
+// know of the stream, and whether all its shards have rows.
+func (m *Member) Describe(ctx context.Context, d streamapi.Decoder, checkpoint string) error {
+	h := m.holding()[m.cfg.StreamARN]
+	if h == nil {
+		return leases.ErrTrustOver
+	}
+	if row := h.Lease(); row.Checkpoint == checkpoint && row.Label == d.Label && row.PartitionKey == d.PartitionKey && row.SortKey == d.SortKey {
+		return nil
+	}
+	err := h.Save(ctx, func(row *leases.Lease) {
+		if row.Label, row.PartitionKey, row.SortKey = d.Label, d.PartitionKey, d.SortKey; row.Checkpoint != leases.Latest {
+			row.Checkpoint = checkpoint // unless it was written and no answer came
+		}
+	})
+	m.Own = h.Lease()
+	return err
+}
+
+// ListLease is the lease of the list, if this worker has it; otherwise nil.
+func (m *Member) ListLease() *leases.Held { return m.holding()[m.cfg.StreamARN] }
+
+// ListSucceeded notes that the stream has answered with a list.
+func (m *Member) ListSucceeded() { m.stalls.lists = time.Time{} }
+
+// ListFailed notes that a list failed. After a while it leaves the list of the shards
+// to another worker, and reports that.
+func (m *Member) ListFailed(ctx context.Context) bool {
+	if !m.Lists() {
+		return false
+	}
+	if m.stalls.lists.IsZero() {
+		m.stalls.lists = time.Now()
+	}
+	if time.Since(m.stalls.lists) < m.cfg.Worker.Term {
+		return false
+	}
+	m.resign(ctx)
+	return true
+}
+
+// resign leaves the list of the shards to another worker for a while.
+func (m *Member) resign(ctx context.Context) {
+	m.stalls.lists, m.stalls.mayListAt = time.Time{}, time.Now().Add(PauseTerms*m.cfg.Worker.Term)
+	arn := m.cfg.StreamARN
+	h := m.holding()[arn]
+	if h == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, shardread.ReleaseMax)
+	defer cancel()
+	before := m.Own
+	if err := h.Release(ctx, func(*leases.Lease) {}); err != nil {
+		m.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err) // it ends by itself
+	}
+	m.Own = h.Lease()
+	m.Date(before, m.Own)
+	m.Drop(arn)
+}

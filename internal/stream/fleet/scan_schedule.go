@@ -1,0 +1,223 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+)
+
+// To see all leases, a worker scans their table. Most of the time it reads only the
+// stream's own row instead: a worker that changes shared state increments News there.
+// The silence of an owner raises no News. Only the lister scans for that; it evicts
+// silent owners and increments News. All workers read the lister's own row, so all of
+// them notice when the lister is silent.
+const (
+	// scansPerTerm is how often, at most, a worker looks at all leases in a
+	// term while there is something to divide, and scanRow what each row adds
+	// to the wait.
+	scansPerTerm = 20
+	scanRow      = time.Millisecond
+	// watchesPerTerm is how often the worker that lists looks for silent
+	// owners: one that dies just after a look is seen at the next one, and
+	// given up a term later, within two terms after its death.
+	watchesPerTerm = 2
+	// scanTerm bounds the term by which a worker looks while there is something to divide.
+	scanTerm = 10 * time.Second
+	// idleScanTerms, and a quarter of a term for each worker, lie between two
+	// looks of the others while there are no news, should news get lost.
+	idleScanTerms = 2
+	// newsPerTerm is how often a worker listens in a term, at least once in newsMost;
+	// with the default term often enough to go on within a second with what
+	// another gives up. In a very large fleet it is once in newsWorker for each
+	// worker: all listen at one row, and a partition gives 3,000 reads a second
+	// (DynamoDB developer guide, "Best practices for designing and using partition keys effectively").
+	newsPerTerm = 12
+	newsMost    = 5 * time.Second
+	newsWorker  = time.Millisecond
+)
+
+// scanSchedule says when a worker last read the lease table, and when it does so again.
+type scanSchedule struct {
+	at            time.Time // all rows were read
+	ownAt         time.Time // the stream's own row was read
+	listenAt      time.Time
+	retryAt       time.Time   // after a failure
+	news          int64       // heard last
+	formerly      leases.Loss // announced before this worker began
+	baselineRead  bool        // the rows were read once
+	newsPending   bool        // another worker changed what this one should look at
+	rowsUnplanned bool        // no plan was made yet of the rows that were read last
+	rows          int
+	expiry        time.Time // the first at which a lease may expire, should its owner remain silent
+	shift         float64   // of the wait, so that workers do not keep step
+}
+
+// noteScan notes that all rows were just read.
+func (m *Member) noteScan(rows map[string]leases.Lease) {
+	now := time.Now()
+	m.scans.at, m.scans.ownAt, m.scans.newsPending, m.scans.rowsUnplanned, m.scans.rows = now, now, false, true, len(rows)
+	m.scans.expiry = now.Add(m.cfg.Worker.Term)
+	for _, row := range rows {
+		m.scanByExpiry(row)
+	}
+	m.scans.shift = m.random.Float64() - 0.5
+	if !m.scans.baselineRead {
+		m.scans.baselineRead, m.scans.news, m.scans.formerly = true, m.Own.News, m.Own.Lost
+	}
+	if m.scans.listenAt.IsZero() {
+		m.scans.listenAt = now.Add(m.listenEvery())
+	}
+}
+
+// scanByExpiry brings the watcher's next scan forward to when the lease may expire.
+func (m *Member) scanByExpiry(row leases.Lease) {
+	at := m.changed[row.Shard].Add(m.input().TermOf(row))
+	if row.Owner != "" && !row.Finished() && row.OfShard() && at.Before(m.scans.expiry) {
+		m.scans.expiry = at
+	}
+}
+
+// listenEvery is the wait between two times that this worker listens.
+func (m *Member) listenEvery() time.Duration {
+	every := max(min(m.cfg.Worker.Term/newsPerTerm, newsMost), time.Duration(m.Plan.Workers)*newsWorker)
+	every = min(every, m.cfg.Worker.Term/leases.RenewalsPerTerm)
+	return every + time.Duration((m.random.Float64()-0.5)*float64(every)/8)
+}
+
+// scanAt is when the next look at all rows is due.
+func (m *Member) scanAt() time.Time {
+	term := m.cfg.Worker.Term
+	soon := m.scanAfter(min(max(min(term, scanTerm)/scansPerTerm, time.Duration(m.scans.rows)*scanRow), term/leases.RenewalsPerTerm))
+	watch := m.scanAfter(term / watchesPerTerm)
+	switch {
+	case m.scans.newsPending, m.drain != nil, m.Own.Checkpoint != leases.Latest, m.Plan.Vacant > 0, m.Plan.Workers != m.workers, m.Plan.Seek, m.Plan.Surplus:
+		return soon
+	case m.watches():
+		if m.scans.expiry.Before(watch) {
+			watch = m.scans.expiry
+		}
+		if watch.Before(soon) {
+			return soon
+		}
+		return watch
+	case m.Behind:
+		return watch
+	}
+	return m.scanAfter(idleScanTerms*term + time.Duration(m.Plan.Workers)*term/4)
+}
+
+func (m *Member) scanAfter(wait time.Duration) time.Time {
+	return m.scans.at.Add(wait + time.Duration(m.scans.shift*float64(wait)/4))
+}
+
+// watches reports whether this worker must notice silent owners: because it is the
+// lister, or because the lister is silent.
+func (m *Member) watches() bool {
+	return m.Lists() || m.scans.ownAt.Sub(m.changed[m.cfg.StreamARN]) >= m.input().TermOf(m.Own)/2
+}
+
+// NextScan is when this worker next reads something of the lease table.
+func (m *Member) NextScan() time.Time {
+	next := m.scanAt()
+	if m.scans.listenAt.Before(next) {
+		next = m.scans.listenAt
+	}
+	if next.Before(m.scans.retryAt) {
+		return m.scans.retryAt
+	}
+	return next
+}
+
+// LookDue reports whether all rows are to be read now. It reads the stream's own row, if it is
+// time for that, to hear of news.
+func (m *Member) LookDue(ctx context.Context) (bool, error) {
+	switch now := time.Now(); {
+	case now.Before(m.scans.retryAt):
+		return false, nil
+	case !now.Before(m.scanAt()):
+		return true, nil
+	case now.Before(m.scans.listenAt):
+		return false, nil
+	}
+	due, err := m.listen(ctx)
+	if err == nil && !due {
+		m.failing.Reset()
+	}
+	return due, err
+}
+
+// RetryLook puts the next look off after one that failed, and returns for how long.
+func (m *Member) RetryLook() time.Duration {
+	wait := m.failing.NextBackOff()
+	m.scans.retryAt = time.Now().Add(wait)
+	return wait
+}
+
+// LookSucceeded notes that all rows were read, and what follows was done.
+func (m *Member) LookSucceeded() { m.failing.Reset() }
+
+// ScanSoon has the next look at all rows not wait for news.
+func (m *Member) ScanSoon() { m.scans.newsPending = true }
+
+// ScannedAt is when all rows were last read.
+func (m *Member) ScannedAt() time.Time { return m.scans.at }
+
+// Over is the error of a worker that must end: another process has its name, or
+// another worker has found that records are lost.
+func (m *Member) Over() error { return cmp.Or(m.namesakeError(), m.lostRecords()) }
+
+// listen reads the stream's own row, and reports whether it is time to look at all.
+func (m *Member) listen(ctx context.Context) (bool, error) {
+	ctx, cancel := m.cfg.Worker.InTime(ctx)
+	defer cancel()
+	row, err := m.cfg.Store.Get(ctx, m.cfg.StreamARN)
+	if err != nil {
+		return false, err
+	}
+	m.scans.ownAt = time.Now()
+	m.scans.listenAt = m.scans.ownAt.Add(m.listenEvery())
+	if row.News != m.scans.news {
+		m.scans.news, m.scans.newsPending = row.News, true
+	}
+	if h := m.holding()[m.cfg.StreamARN]; h == nil {
+		m.Date(m.Own, row)
+		m.Own = row
+	}
+	m.Own.Lost = row.Lost
+	return m.mayElect() || !m.scans.ownAt.Before(m.scanAt()), nil
+}
+
+// lostRecords is the TrimmedError of another worker, heard of since this one began.
+func (m *Member) lostRecords() error {
+	if lost := m.Own.Lost; lost.Shard != "" && lost != m.scans.formerly {
+		return streamapi.Permanent(&streamapi.TrimmedError{StreamARN: m.cfg.StreamARN, Shard: lost.Shard, Checkpoint: lost.Checkpoint, Err: ErrAnnouncedLost})
+	}
+	return nil
+}
+
+// ErrAnnouncedLost is the cause of a TrimmedError that another worker has announced.
+var ErrAnnouncedLost = errors.New("another worker has found that")
+
+// SendNews lets others know that there is something to look at, if there is. It reports
+// whether there was.
+func (m *Member) SendNews(ctx context.Context) bool {
+	if !m.newsUnsent || ctx.Err() != nil {
+		return false
+	}
+	m.Announce(ctx, leases.Loss{})
+	return true
+}
+
+// Announce raises the news. If that fails, others notice at their next look.
+func (m *Member) Announce(ctx context.Context, lost leases.Loss) {
+	ctx, cancel := m.cfg.Worker.InTime(ctx)
+	defer cancel()
+	m.newsUnsent = false
+	if err := m.cfg.Store.Announce(ctx, m.cfg.StreamARN, lost); err != nil {
+		m.cfg.Logger.Warn("other workers could not be told to look at the leases", "error", err)
+	}
+}

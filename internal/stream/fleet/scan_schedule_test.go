@@ -1,0 +1,41 @@
+package fleet
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/stream/leases"
+)
+
+// A worker that watches scans again when a lease that was claimed meanwhile may have expired.
+func TestAClaimBringsTheNextLookForward(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New(Config{StreamARN: "stream", Worker: leases.Worker{Name: "w", Run: "1", Term: time.Minute}})
+		held := leases.Lease{Shard: "shard", Stream: "stream", Owner: "w", Run: "1", Term: time.Minute, Counter: 1, Checkpoint: leases.TrimHorizon}
+		m.See(nil, map[string]leases.Lease{"shard": held}, nil, nil)
+		time.Sleep(time.Second)
+		claimed := held
+		claimed.Owner, claimed.Run, claimed.Term, claimed.Counter = "next", "2", 5*time.Second, 2
+		m.Date(held, claimed)
+		if got := time.Until(m.scans.expiry); got != 5*time.Second {
+			t.Errorf("the next lease expires in %s", got)
+		}
+	})
+}
+
+// A process that comes back under its name finds the row by which the former one sought shards.
+func TestAFormerProcessOfTheNameThatSoughtIsNoNamesake(t *testing.T) {
+	m := New(Config{StreamARN: "stream", Worker: leases.Worker{Name: "w", Run: "2", Term: time.Minute}})
+	key := leases.SeekerKey("stream", "w")
+	sought := leases.Lease{Shard: key, Stream: "stream", Owner: "w", Run: "1", Term: time.Minute, Counter: 1, Checkpoint: leases.TrimHorizon}
+	m.See(nil, nil, map[string]leases.Lease{key: sought}, nil)
+	if err := m.Over(); err != nil {
+		t.Error(err)
+	}
+	sought.Run, sought.Counter = "3", 2
+	m.See(nil, map[string]leases.Lease{}, map[string]leases.Lease{key: sought}, nil)
+	if err := m.Over(); err == nil {
+		t.Error("another process seeks under the name since, and nothing is told")
+	}
+}

@@ -1,0 +1,163 @@
+package leases
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// The attributes of a lease row that the Kinesis Client Library has too.
+const (
+	attrKey        = "leaseKey"
+	attrOwner      = "leaseOwner"
+	attrCounter    = "leaseCounter"
+	attrCheckpoint = "checkpoint"
+	attrSwitches   = "ownerSwitchesSinceCheckpoint"
+	attrParent     = "parentShardId"
+	attrChildren   = "childShardIds"
+)
+
+// The attributes that it has not. streamName holds the stream's ARN.
+const (
+	attrStream     = "streamName"
+	attrWhole      = "foundWhole"
+	attrStart      = "startingSequenceNumber"
+	attrOrphan     = "parentGone"
+	attrEmptyPolls = "emptyPolls"
+	attrNewest     = "newestRecordTime" // seconds since 1970
+	attrTerm       = "leaseTerm"        // milliseconds
+	attrRun        = "ownerRun"
+	// Of a stream's own row only.
+	attrLabel        = "streamLabel"
+	attrPartitionKey = "partitionKey"
+	attrSortKey      = "sortKey"
+	attrNews         = "news"
+	attrLostShard    = "lostShard"
+	attrLostBehind   = "lostBehind"
+	attrLostNews     = "lostNews"
+)
+
+// atTimestamp is a checkpoint that the Kinesis Client Library knows and dynamill does not.
+const atTimestamp = "AT_TIMESTAMP"
+
+// termMax bounds the terms that rows say others have.
+const termMax = 24 * time.Hour
+
+func text(s string) ddb.AttributeValue { return &ddb.AttributeValueMemberS{Value: s} }
+func number(n int64) ddb.AttributeValue {
+	return &ddb.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+func leaseToItem(l Lease) map[string]ddb.AttributeValue {
+	item := map[string]ddb.AttributeValue{
+		attrKey:        text(l.Shard),
+		attrCounter:    number(l.Counter),
+		attrCheckpoint: text(l.Checkpoint),
+		attrSwitches:   number(l.Switches),
+	}
+	if !l.Unadopted {
+		item[attrWhole] = &ddb.AttributeValueMemberBOOL{Value: l.Whole}
+	}
+	for name, value := range map[string]string{
+		attrStream: l.Stream, attrOwner: l.Owner, attrRun: l.Run, attrStart: l.Start,
+		attrLostShard: l.Lost.Shard, attrLostBehind: l.Lost.Checkpoint,
+		attrLabel: l.Label, attrPartitionKey: l.PartitionKey, attrSortKey: l.SortKey,
+	} {
+		if value != "" {
+			item[name] = text(value)
+		}
+	}
+	if l.Orphan {
+		item[attrOrphan] = &ddb.AttributeValueMemberBOOL{Value: true}
+	}
+	for name, n := range map[string]int64{
+		attrEmptyPolls: l.EmptyPolls, attrTerm: l.Term.Milliseconds(), attrNews: l.News, attrLostNews: l.Lost.News,
+	} {
+		if n > 0 {
+			item[name] = number(n)
+		}
+	}
+	if !l.Newest.IsZero() {
+		item[attrNewest] = number(l.Newest.Unix())
+	}
+	if l.Parent != "" {
+		item[attrParent] = &ddb.AttributeValueMemberSS{Value: []string{l.Parent}}
+	}
+	if len(l.Children) > 0 {
+		item[attrChildren] = &ddb.AttributeValueMemberSS{Value: l.Children}
+	}
+	return item
+}
+
+// leaseFromItem refuses a row without a checkpoint: to take it for the start
+// or the end of the shard would both be guesses.
+func leaseFromItem(item map[string]ddb.AttributeValue) (Lease, error) {
+	l := Lease{
+		Shard:        textOf(item[attrKey]),
+		Stream:       textOf(item[attrStream]),
+		Owner:        textOf(item[attrOwner]),
+		Run:          textOf(item[attrRun]),
+		Checkpoint:   textOf(item[attrCheckpoint]),
+		Start:        textOf(item[attrStart]),
+		Whole:        truthOf(item[attrWhole]),
+		Orphan:       truthOf(item[attrOrphan]),
+		Unadopted:    item[attrWhole] == nil,
+		Label:        textOf(item[attrLabel]),
+		PartitionKey: textOf(item[attrPartitionKey]),
+		SortKey:      textOf(item[attrSortKey]),
+		Lost:         Loss{Shard: textOf(item[attrLostShard]), Checkpoint: textOf(item[attrLostBehind])},
+	}
+	if l.Shard == "" || l.Checkpoint == "" {
+		return Lease{}, permanentf("row %q has no %s or no %s", l.Shard, attrKey, attrCheckpoint)
+	}
+	if !l.OfStream() && (l.Checkpoint == Latest || l.Checkpoint == atTimestamp) {
+		l.Checkpoint = TrimHorizon // a shard that is opened anywhere else loses records
+	}
+	var term, newest int64
+	for name, to := range map[string]*int64{
+		attrCounter: &l.Counter, attrSwitches: &l.Switches, attrEmptyPolls: &l.EmptyPolls, attrNewest: &newest,
+		attrTerm: &term, attrNews: &l.News, attrLostNews: &l.Lost.News,
+	} {
+		av, ok := item[name]
+		if !ok && name != attrCounter {
+			continue
+		}
+		var err error
+		if *to, err = numberOf(av); err != nil {
+			return Lease{}, permanentf("row %q: %s: %w", l.Shard, name, err)
+		}
+	}
+	if newest != 0 {
+		l.Newest = time.Unix(newest, 0).UTC()
+	}
+	l.Term = time.Duration(max(0, min(term, termMax.Milliseconds()))) * time.Millisecond
+	if parents, ok := item[attrParent].(*ddb.AttributeValueMemberSS); ok && len(parents.Value) > 0 {
+		l.Parent = parents.Value[0] // a stream's shard has at most one parent
+	}
+	if children, ok := item[attrChildren].(*ddb.AttributeValueMemberSS); ok {
+		l.Children = children.Value
+	}
+	return l, nil
+}
+
+func textOf(av ddb.AttributeValue) string {
+	if s, ok := av.(*ddb.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+func numberOf(av ddb.AttributeValue) (int64, error) {
+	n, ok := av.(*ddb.AttributeValueMemberN)
+	if !ok {
+		return 0, errors.New("want a number")
+	}
+	return strconv.ParseInt(n.Value, 10, 64)
+}
+
+func truthOf(av ddb.AttributeValue) bool {
+	b, ok := av.(*ddb.AttributeValueMemberBOOL)
+	return ok && b.Value
+}

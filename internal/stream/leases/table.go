@@ -1,0 +1,188 @@
+package leases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Client is what the lease table needs of *dynamodb.Client.
+type Client interface {
+	CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, opts ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
+	DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, opts ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	Scan(ctx context.Context, in *dynamodb.ScanInput, opts ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+	PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+}
+
+var _ Client = (*dynamodb.Client)(nil)
+
+// tableCreateMax bounds the wait for a new lease table to become usable, which
+// is asked for each tableCreateEvery.
+const (
+	tableCreateMax   = 2 * time.Minute
+	tableCreateEvery = 500 * time.Millisecond
+)
+
+// Table keeps the leases in a DynamoDB table, one row a shard. Every write
+// of an owner raises its row's counter and is conditional on it.
+type Table struct {
+	client Client
+	table  string
+}
+
+var _ Store = (*Table)(nil)
+
+// NewTable returns the leases in the table of that name. Checkpoints say what
+// one state table knows, so each state table has a lease table of its own. Load
+// creates the table, on demand, if it does not exist.
+func NewTable(client Client, tableName string) *Table {
+	return &Table{client: client, table: tableName}
+}
+
+// Load reads every row, consistently. It creates the table if it is missing.
+func (t *Table) Load(ctx context.Context) ([]Lease, error) {
+	leases, err := t.scan(ctx)
+	var missing *ddb.ResourceNotFoundException
+	if !errors.As(err, &missing) {
+		return leases, err
+	}
+	if err := t.create(ctx); err != nil {
+		return nil, fmt.Errorf("creating lease table %s: %w", t.table, err)
+	}
+	return t.scan(ctx)
+}
+
+func (t *Table) scan(ctx context.Context) ([]Lease, error) {
+	var leases []Lease
+	in := &dynamodb.ScanInput{TableName: &t.table, ConsistentRead: aws.Bool(true)}
+	for {
+		out, err := t.client.Scan(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("reading lease table %s: %w", t.table, err)
+		}
+		for _, item := range out.Items {
+			lease, err := leaseFromItem(item)
+			if err != nil {
+				return nil, fmt.Errorf("reading lease table %s: %w", t.table, err)
+			}
+			leases = append(leases, lease)
+		}
+		if len(out.LastEvaluatedKey) == 0 {
+			return leases, nil
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}
+
+// Get reads one row, consistently.
+func (t *Table) Get(ctx context.Context, shard string) (Lease, error) {
+	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.table, Key: keyOf(shard), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return Lease{}, fmt.Errorf("reading lease %s: %w", shard, err)
+	}
+	if len(out.Item) == 0 {
+		return Lease{}, nil
+	}
+	return leaseFromItem(out.Item)
+}
+
+func keyOf(shard string) map[string]ddb.AttributeValue {
+	return map[string]ddb.AttributeValue{attrKey: text(shard)}
+}
+
+func (t *Table) create(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, tableCreateMax)
+	defer cancel()
+	_, err := t.client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName:            &t.table,
+		BillingMode:          ddb.BillingModePayPerRequest,
+		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: aws.String(attrKey), AttributeType: ddb.ScalarAttributeTypeS}},
+		KeySchema:            []ddb.KeySchemaElement{{AttributeName: aws.String(attrKey), KeyType: ddb.KeyTypeHash}},
+	})
+	var exists *ddb.ResourceInUseException
+	if err != nil && !errors.As(err, &exists) {
+		return err
+	}
+	for {
+		out, err := t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.table})
+		var notYet *ddb.ResourceNotFoundException
+		switch {
+		case err != nil && !errors.As(err, &notYet): // a new table may not be visible at once
+			return err
+		case err == nil && out.Table != nil && out.Table.TableStatus == ddb.TableStatusActive:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(tableCreateEvery):
+		}
+	}
+}
+
+// Create adds a row if the shard has none.
+func (t *Table) Create(ctx context.Context, lease Lease) (Lease, error) {
+	_, err := t.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                           &t.table,
+		Item:                                leaseToItem(lease),
+		ConditionExpression:                 aws.String("attribute_not_exists(#key)"),
+		ExpressionAttributeNames:            map[string]string{"#key": attrKey},
+		ReturnValuesOnConditionCheckFailure: ddb.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	var exists *ddb.ConditionalCheckFailedException
+	switch {
+	case errors.As(err, &exists) && len(exists.Item) > 0:
+		return leaseFromItem(exists.Item)
+	case err != nil:
+		return lease, fmt.Errorf("creating lease %s: %w", lease.Shard, err)
+	}
+	return lease, nil
+}
+
+// Delete removes one row.
+func (t *Table) Delete(ctx context.Context, lease Lease) error {
+	_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName:                 &t.table,
+		Key:                       keyOf(lease.Shard),
+		ConditionExpression:       aws.String("#counter = :counter"),
+		ExpressionAttributeNames:  map[string]string{"#counter": attrCounter},
+		ExpressionAttributeValues: map[string]ddb.AttributeValue{":counter": number(lease.Counter)},
+	})
+	var conflict *ddb.ConditionalCheckFailedException
+	if errors.As(err, &conflict) {
+		err = ErrLost
+	}
+	if err != nil {
+		return fmt.Errorf("deleting lease %s: %w", lease.Shard, err)
+	}
+	return nil
+}
+
+// Forget deletes every row of a stream.
+func (t *Table) Forget(ctx context.Context, streamARN string) error {
+	leases, err := t.Load(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range leases {
+		if l.Stream != streamARN {
+			continue
+		}
+		_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: &t.table,
+			Key:       keyOf(l.Shard),
+		})
+		if err != nil {
+			return fmt.Errorf("forgetting lease %s: %w", l.Shard, err)
+		}
+	}
+	return nil
+}

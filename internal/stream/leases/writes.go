@@ -1,0 +1,182 @@
+package leases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// The attributes that each write changes.
+var (
+	claimWrites   = []string{attrOwner, attrRun, attrTerm, attrCounter, attrSwitches, attrEmptyPolls}
+	renewWrites   = []string{attrCounter, attrTerm, attrEmptyPolls, attrNewest}
+	saveWrites    = append(slices.Clone(renewWrites), attrCheckpoint, attrSwitches, attrChildren, attrLabel, attrPartitionKey, attrSortKey)
+	releaseWrites = append(slices.Clone(saveWrites), attrOwner, attrRun)
+	adoptWrites   = []string{attrStream, attrParent, attrStart, attrWhole, attrOrphan}
+)
+
+// Claim makes worker the row's owner.
+func (t *Table) Claim(ctx context.Context, lease Lease, worker Worker) (Lease, error) {
+	mine := func(row Lease) bool { return worker.mayClaim(row, lease) }
+	return t.update(ctx, "claiming", lease, mine, claimWrites, func(row Lease) Lease { return row.claimedBy(worker) })
+}
+
+// Renew raises the counter.
+func (t *Table) Renew(ctx context.Context, lease Lease) (Lease, error) {
+	return t.update(ctx, "renewing", lease, lease.mine, renewWrites, func(row Lease) Lease { return row.renewed(lease) })
+}
+
+// Save writes what the owner has to say.
+func (t *Table) Save(ctx context.Context, lease Lease) (Lease, error) {
+	return t.update(ctx, "checkpointing", lease, lease.mine, saveWrites, func(row Lease) Lease { return row.saved(lease) })
+}
+
+// Release gives the row up.
+func (t *Table) Release(ctx context.Context, lease Lease) (Lease, error) {
+	return t.update(ctx, "releasing", lease, lease.mine, releaseWrites, func(row Lease) Lease { return row.released(lease) })
+}
+
+// Evict releases the row of an owner that is silent.
+func (t *Table) Evict(ctx context.Context, lease Lease) (Lease, error) {
+	nobody := func(Lease) bool { return false }
+	return t.update(ctx, "releasing for its owner", lease, nobody, releaseWrites, Lease.evicted)
+}
+
+// mine reports whether the row names the process that l names as its owner.
+func (l Lease) mine(row Lease) bool {
+	return l.Owner != "" && row.Owner == l.Owner && row.Run == l.Run
+}
+
+// update writes to the row if no other process has since it was read. A write of
+// this worker whose answer was lost may have raised the counter: the owner
+// tells, because each shard has one goroutine here: mine says whether it is this
+// process.
+func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(Lease) bool, writes []string, change func(Lease) Lease) (Lease, error) {
+	lost := ErrLost
+	for range updateAttemptsMax {
+		out, err := t.client.UpdateItem(ctx, t.updateInput(row, change(row), writes, ownerCondition(row)))
+		var conflict *ddb.ConditionalCheckFailedException
+		if !errors.As(err, &conflict) {
+			if err == nil {
+				return leaseFromItem(out.Attributes)
+			}
+			return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, err)
+		}
+		now, err := leaseFromItem(conflict.Item)
+		if err != nil {
+			break // deleted
+		}
+		if !mine(now) && !row.holds(now) {
+			lost, row = row.lostTo(now), now
+			break // another process has it
+		}
+		row = now
+	}
+	return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, lost)
+}
+
+// updateAttemptsMax: the second attempt knows the counter that the first one found; a
+// third would mean that another process keeps writing.
+const updateAttemptsMax = 2
+
+// ownerCondition says in which state the row must be: the counter alone begins anew
+// where the table was deleted and made again.
+func ownerCondition(row Lease) string {
+	if row.Owner == "" {
+		return "#counter = :counter AND attribute_not_exists(#owner)"
+	}
+	return "#counter = :counter AND #owner = :held"
+}
+
+// updateInput sets the named attributes as next has them, and removes those
+// that it has not.
+func (t *Table) updateInput(row, next Lease, writes []string, condition string) *dynamodb.UpdateItemInput {
+	names, values := map[string]string{}, map[string]ddb.AttributeValue{}
+	var set, remove []string
+	item := leaseToItem(next)
+	for i, name := range writes {
+		place := fmt.Sprintf("#w%d", i)
+		names[place] = name
+		if av, ok := item[name]; ok {
+			value := fmt.Sprintf(":w%d", i)
+			values[value] = av
+			set = append(set, place+" = "+value)
+		} else {
+			remove = append(remove, place)
+		}
+	}
+	expression := "SET " + strings.Join(set, ", ")
+	if len(remove) > 0 {
+		expression += " REMOVE " + strings.Join(remove, ", ")
+	}
+	for place, name := range map[string]string{"#counter": attrCounter, "#owner": attrOwner} {
+		if strings.Contains(condition, place) {
+			names[place] = name
+		}
+	}
+	for place, value := range map[string]ddb.AttributeValue{":counter": number(row.Counter), ":held": text(row.Owner)} {
+		if strings.Contains(condition, place) {
+			values[place] = value
+		}
+	}
+	return &dynamodb.UpdateItemInput{
+		TableName:                           &t.table,
+		Key:                                 keyOf(row.Shard),
+		UpdateExpression:                    &expression,
+		ConditionExpression:                 &condition,
+		ExpressionAttributeNames:            names,
+		ExpressionAttributeValues:           values,
+		ReturnValues:                        ddb.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: ddb.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}
+
+// Adopt writes what is known of the shard. The counter stays as it is: the row may have an owner.
+func (t *Table) Adopt(ctx context.Context, lease Lease) (Lease, error) {
+	in := t.updateInput(lease, lease.adopted(lease), adoptWrites, "attribute_exists(#key) AND attribute_not_exists(#whole)")
+	in.ExpressionAttributeNames["#key"], in.ExpressionAttributeNames["#whole"] = attrKey, attrWhole
+	out, err := t.client.UpdateItem(ctx, in)
+	var conflict *ddb.ConditionalCheckFailedException
+	switch {
+	case errors.As(err, &conflict) && len(conflict.Item) > 0: // another lister was faster
+		return leaseFromItem(conflict.Item)
+	case errors.As(err, &conflict):
+		return lease, fmt.Errorf("adopting lease %s: %w", lease.Shard, ErrLost)
+	case err != nil:
+		return lease, fmt.Errorf("adopting lease %s: %w", lease.Shard, err)
+	}
+	return leaseFromItem(out.Attributes)
+}
+
+// Announce raises the News of the stream's own row, whatever else it says.
+func (t *Table) Announce(ctx context.Context, streamARN string, lost Loss) error {
+	in := &dynamodb.UpdateItemInput{
+		TableName:                 &t.table,
+		Key:                       keyOf(streamARN),
+		UpdateExpression:          aws.String("ADD #news :one"),
+		ConditionExpression:       aws.String("attribute_exists(#key)"),
+		ExpressionAttributeNames:  map[string]string{"#news": attrNews, "#key": attrKey},
+		ExpressionAttributeValues: map[string]ddb.AttributeValue{":one": number(1)},
+	}
+	if lost.Shard != "" {
+		*in.UpdateExpression += " SET #lostNews = if_not_exists(#news, :zero) + :one, #lostShard = :shard, #lostBehind = :behind"
+		for place, name := range map[string]string{"#lostNews": attrLostNews, "#lostShard": attrLostShard, "#lostBehind": attrLostBehind} {
+			in.ExpressionAttributeNames[place] = name
+		}
+		for place, value := range map[string]ddb.AttributeValue{":zero": number(0), ":shard": text(lost.Shard), ":behind": text(lost.Checkpoint)} {
+			in.ExpressionAttributeValues[place] = value
+		}
+	}
+	_, err := t.client.UpdateItem(ctx, in)
+	var none *ddb.ConditionalCheckFailedException
+	if err != nil && !errors.As(err, &none) {
+		return fmt.Errorf("announcing news of stream %s: %w", streamARN, err)
+	}
+	return nil
+}

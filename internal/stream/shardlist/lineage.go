@@ -1,0 +1,229 @@
+package shardlist
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+)
+
+// MissingLists is how many lists in a row must lack a shard before it counts as lost, or its
+// row as useless: a list of many pages is not one moment's picture.
+const MissingLists = 3
+
+// Plan says what follows from a list of shards and the leases.
+type Plan struct {
+	Create  []leases.Lease    // rows for shards that have none, or an unadopted one, parents first
+	Read    []streamapi.Shard // to be read now, if no worker does already
+	waiting []string          // shards whose parent is not finished
+	Done    []leases.Lease    // rows that serve no worker any more, unless the list was incomplete
+	Missing []leases.Lease    // unfinished, yet the stream does not list them: lost, unless the list was incomplete
+}
+
+// PlanLineage decides which shards may be read. A shard may be read once its
+// parent is finished; a parent that the stream no longer lists and that no
+// lease names cannot hold anything back. leases holds the rows of this stream's
+// shards only; followed says whether all shards that the stream had at first
+// have, or had, rows. It is pure: same input, same plan, in order of shard ids.
+func PlanLineage(streamARN string, listed []streamapi.Shard, rows map[string]leases.Lease, followed bool) Plan {
+	var plan Plan
+	byID := make(map[string]streamapi.Shard, len(listed))
+	for _, s := range listed {
+		byID[s.ID] = s
+	}
+	lost := map[string]bool{}
+	for _, s := range InOrder(byID) {
+		lease, known := rows[s.ID]
+		if known && lease.Finished() {
+			continue
+		}
+		begun := known && lease.Checkpoint != leases.TrimHorizon
+		_, parentListed := byID[s.Parent]
+		parentLease, parentKnown := rows[s.Parent]
+		alone := !parentListed && !parentKnown
+		if !known || lease.Unadopted {
+			lease = rowOf(streamARN, s)
+			lease.Orphan = s.Parent != "" && alone
+			// With rows that show progress, a shard whose parent is unknown
+			// is the grandchild of one that was read: a generation between
+			// came and went unread. Its row is not made, so that this stays
+			// to be seen after a restart too.
+			if followed && lease.Orphan && !begun {
+				lost[s.Parent] = true
+				plan.waiting = append(plan.waiting, s.ID)
+				continue
+			}
+			plan.Create = append(plan.Create, lease)
+		}
+		switch {
+		case s.Parent == "",
+			parentKnown && parentLease.Finished(),
+			alone:
+			plan.Read = append(plan.Read, s)
+		default:
+			plan.waiting = append(plan.waiting, s.ID)
+		}
+	}
+	for id := range lost {
+		plan.Missing = append(plan.Missing, leases.Lease{Shard: id, Stream: streamARN, Checkpoint: leases.TrimHorizon})
+	}
+	for id, lease := range rows {
+		if _, ok := byID[id]; !ok && !lease.Finished() {
+			plan.Missing = append(plan.Missing, lease)
+		}
+	}
+	plan.Done = outlived(byID, rows)
+	slices.SortFunc(plan.Missing, leases.CompareShards)
+	return plan
+}
+
+// StrayParents returns the rows that another program has left of shards which
+// the stream has dropped and whose children are to be begun: that program did
+// not finish them, so that records are lost.
+func StrayParents(streamARN string, listed []streamapi.Shard, rows, strays map[string]leases.Lease) []leases.Lease {
+	gone := map[string]leases.Lease{}
+	for _, s := range listed {
+		l, known := rows[s.ID]
+		if parent, ok := strays[s.Parent]; ok && (!known || l.Unadopted) {
+			parent.Stream = streamARN
+			gone[s.Parent] = parent
+		}
+	}
+	for _, s := range listed {
+		delete(gone, s.ID)
+	}
+	return slices.SortedFunc(maps.Values(gone), leases.CompareShards)
+}
+
+// PlanPart plans rows for a part of the list: of shards whose parent has, or
+// gets, a row. Whether the others' parents are still to come shows at the end
+// of the list. So no row is made before that of a parent that is listed.
+func PlanPart(streamARN string, part []streamapi.Shard, rows map[string]leases.Lease) []leases.Lease {
+	byID := make(map[string]streamapi.Shard, len(part))
+	for _, s := range part {
+		byID[s.ID] = s
+	}
+	planned := map[string]bool{}
+	var create []leases.Lease
+	for _, s := range InOrder(byID) {
+		_, known := rows[s.ID]
+		_, parentKnown := rows[s.Parent]
+		if known || s.Parent != "" && !parentKnown && !planned[s.Parent] {
+			continue
+		}
+		planned[s.ID] = true
+		create = append(create, rowOf(streamARN, s))
+	}
+	return create
+}
+
+func rowOf(streamARN string, s streamapi.Shard) leases.Lease {
+	return leases.Lease{Shard: s.ID, Stream: streamARN, Parent: s.Parent, Start: s.Start, Checkpoint: leases.TrimHorizon}
+}
+
+// outlived returns the rows of finished shards that the stream has dropped and
+// whose children are finished too: no shard waits for them, and the children's
+// rows show that the stream was followed up to there.
+func outlived(byID map[string]streamapi.Shard, rows map[string]leases.Lease) []leases.Lease {
+	held, hasChild := map[string]bool{}, map[string]bool{}
+	for _, l := range rows {
+		hasChild[l.Parent] = true
+		held[l.Parent] = held[l.Parent] || !l.Finished()
+	}
+	for id, s := range byID {
+		if _, known := rows[id]; !known {
+			held[s.Parent] = true
+		}
+	}
+	var done []leases.Lease
+	for id, l := range rows {
+		if _, listed := byID[id]; !listed && l.Finished() && hasChild[id] && !held[id] {
+			done = append(done, l)
+		}
+	}
+	slices.SortFunc(done, leases.CompareShards)
+	return done
+}
+
+// HasProgress reports whether anything of the stream was done. Rows are all
+// made before the first shard is read, so that without progress a crash may
+// have left only some of them. What another program did says nothing of that.
+func HasProgress(rows map[string]leases.Lease) bool {
+	for _, l := range rows {
+		if l.Checkpoint != leases.TrimHorizon && !l.Unadopted {
+			return true
+		}
+	}
+	return false
+}
+
+// InOrder returns the shards parents first, else by id.
+func InOrder(byID map[string]streamapi.Shard) []streamapi.Shard {
+	ids := make([]string, 0, len(byID))
+	for id := range byID {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	ordered := make([]streamapi.Shard, 0, len(ids))
+	placed := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		// Walk up to the eldest ancestor that is not placed yet, then down.
+		var line []streamapi.Shard
+		for s, ok := byID[id]; ok && !placed[s.ID]; s, ok = byID[s.Parent] {
+			placed[s.ID] = true
+			line = append(line, s)
+		}
+		slices.Reverse(line)
+		ordered = append(ordered, line...)
+	}
+	return ordered
+}
+
+// ChildrenOf returns, by the parent's id, the ids of the listed children, in order.
+func ChildrenOf(listed []streamapi.Shard) map[string][]string {
+	children := map[string][]string{}
+	for _, s := range listed {
+		if s.Parent != "" {
+			children[s.Parent] = append(children[s.Parent], s.ID)
+		}
+	}
+	for _, ids := range children {
+		slices.Sort(ids)
+	}
+	return children
+}
+
+// ChildrenIn returns, by the parent's id, the ids of the children that have rows, in order.
+func ChildrenIn(rows map[string]leases.Lease) map[string][]string {
+	listed := make([]streamapi.Shard, 0, len(rows))
+	for _, l := range rows {
+		listed = append(listed, streamapi.Shard{ID: l.Shard, Parent: l.Parent})
+	}
+	return ChildrenOf(listed)
+}
+
+// Stranded returns the parents that rows wait for although neither the stream
+// nor the table has them: they were listed once and went unread.
+func Stranded(read []streamapi.Shard, rows map[string]leases.Lease) []leases.Lease {
+	var missing []leases.Lease
+	for _, s := range read {
+		if l, ok := rows[s.ID]; ok && !leases.MayBeRead(l, rows) {
+			missing = append(missing, leases.Lease{Shard: l.Parent, Stream: l.Stream, Checkpoint: leases.TrimHorizon})
+		}
+	}
+	return missing
+}
+
+// Childless returns the listed shards that are finished and of which no child
+// is known.
+func Childless(listed []streamapi.Shard, rows map[string]leases.Lease) []string {
+	children := ChildrenIn(rows)
+	var ids []string
+	for _, s := range listed {
+		if rows[s.ID].Finished() && len(children[s.ID]) == 0 {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}

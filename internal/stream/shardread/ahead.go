@@ -1,0 +1,208 @@
+package shardread
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// page is an answer of the stream, or the error that came instead.
+type page struct {
+	raw     []streams.Record // as it came; nil once it is decoded
+	records []change.Record
+	marks   []streamapi.Mark
+	count   int       // of records
+	end     bool      // the shard has no more than this
+	bytes   int64     // that it takes of the buffer
+	asked   time.Time // when the call began
+	applies int64     // batches applied by then
+	heard   time.Time // when the stream last gave an iterator or records; zero if it did not
+	err     error
+}
+
+// ahead fetches a shard's pages, in order, while those before are being
+// applied. At most one goroutine, so one call on a shard, is under way. It ends
+// where there is no use in going on: behind a page without records, at an
+// error, at the shard's end, with one full batch waiting, or without room for
+// reading ahead. The shard's own goroutine takes the pages and starts it again.
+type ahead struct {
+	cfg     *Config
+	shard   streamapi.Shard
+	arrived chan struct{} // holds a token when something has come
+
+	iterator *string // behind the last page; nil: to be opened. Of the goroutine while there is one
+
+	mu      sync.Mutex
+	pages   []*page // that are not taken yet
+	records int     // in pages
+	more    bool    // the last page had records, and more may follow
+	busy    bool    // the goroutine is there
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+}
+
+func newAhead(cfg *Config, shard streamapi.Shard) *ahead {
+	return &ahead{cfg: cfg, shard: shard, arrived: make(chan struct{}, 1), cancel: func() {}}
+}
+
+// start fetches, as soon as there is room, unless a page is there or on its
+// way. The caller has nothing in hand, so it is done up to from.
+func (a *ahead) start(ctx context.Context, from streamapi.Place) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy || len(a.pages) > 0 {
+		return
+	}
+	a.goOn(ctx, func(ctx context.Context) {
+		if err := a.cfg.Buffer.reserve(ctx); err != nil {
+			a.put(ctx, &page{err: err})
+			return
+		}
+		a.run(ctx, from)
+	})
+}
+
+// extend fetches more if that is of use, and possible right now.
+func (a *ahead) extend(ctx context.Context) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.busy && a.wanted() && a.cfg.Buffer.reserveAhead() {
+		a.goOn(ctx, func(ctx context.Context) { a.run(ctx, streamapi.Place{}) })
+	}
+}
+
+// wanted reports whether there may be more, and less than a batch waits.
+func (a *ahead) wanted() bool { return a.more && a.records < a.cfg.BatchMax }
+
+func (a *ahead) goOn(ctx context.Context, run func(context.Context)) {
+	ctx, a.cancel = context.WithCancel(ctx)
+	a.busy = true
+	a.wg.Go(func() { run(ctx) })
+}
+
+// run has the room of one page when it begins, and gives it back.
+func (a *ahead) run(ctx context.Context, from streamapi.Place) {
+	for a.put(ctx, a.fetch(ctx, from)) {
+	}
+}
+
+// put adds a page. It reports whether to go on, and has the room then.
+func (a *ahead) put(ctx context.Context, p *page) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pages, a.records = append(a.pages, p), a.records+p.count
+	a.more = p.err == nil && p.count > 0 && !p.end
+	a.busy = a.wanted() && ctx.Err() == nil && a.cfg.Buffer.reserveAhead()
+	if !a.busy {
+		a.cancel()
+	}
+	select {
+	case a.arrived <- struct{}{}:
+	default:
+	}
+	return a.busy
+}
+
+// fetch reads the page behind the iterator.
+func (a *ahead) fetch(ctx context.Context, from streamapi.Place) *page {
+	p := &page{asked: time.Now(), applies: a.cfg.Applies.Load()}
+	defer func() { a.cfg.Buffer.release(PageBytesMax - p.bytes) }()
+	if a.iterator == nil {
+		if a.iterator, p.err = streamapi.OpenShard(ctx, a.cfg.Streams, a.cfg.StreamARN, a.shard, from); p.err != nil {
+			return p
+		}
+		p.heard = time.Now()
+	}
+	out, err := a.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: a.iterator, Limit: aws.Int32(RecordsPageMax)})
+	if err != nil {
+		p.err = fmt.Errorf("reading shard %s: %w", a.shard.ID, err)
+		return p
+	}
+	p.raw, p.count, p.heard = out.Records, len(out.Records), time.Now()
+	p.bytes, p.end = bytesOf(out.Records), out.NextShardIterator == nil
+	a.iterator = out.NextShardIterator
+	return p
+}
+
+// first returns the first page, nil if none is there. It is decoded here, not
+// where it is fetched: the next one is on its way meanwhile.
+func (a *ahead) first() *page {
+	a.mu.Lock()
+	if len(a.pages) == 0 {
+		a.mu.Unlock()
+		return nil
+	}
+	p := a.pages[0]
+	a.mu.Unlock()
+	a.decode(p)
+	return p
+}
+
+// take removes the first page, which is the caller's then.
+func (a *ahead) take() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.records -= a.pages[0].count
+	a.pages[0] = nil // let go of its records
+	a.pages = a.pages[1:]
+}
+
+func (a *ahead) decode(p *page) {
+	if p.raw == nil {
+		return
+	}
+	var err error
+	if p.records, p.marks, err = a.cfg.Decoder.Records(p.raw); err != nil {
+		p.err = streamapi.Permanent(fmt.Errorf("shard %s: %w", a.shard.ID, err))
+		a.cfg.Buffer.release(p.bytes)
+		p.bytes = 0
+	}
+	p.raw = nil
+}
+
+// coming reports whether the next page is on its way, and not here.
+func (a *ahead) coming() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.busy && len(a.pages) == 0
+}
+
+// interrupt ends a call that is under way.
+func (a *ahead) interrupt() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cancel()
+}
+
+// drop ends the goroutine and forgets what is not taken: the shard is to be
+// opened anew then.
+func (a *ahead) drop() {
+	a.interrupt()
+	a.wg.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.pages {
+		a.cfg.Buffer.release(p.bytes)
+		a.reopen()
+	}
+	a.pages, a.records, a.more = nil, 0, false
+}
+
+// reopen lets the next call open the shard anew. Nothing is under way.
+func (a *ahead) reopen() { a.iterator = nil }
+
+// opened reports whether the next call goes on where the last one ended.
+func (a *ahead) opened() bool { return a.iterator != nil }
+
+// resume goes on where another one, which has ended, would have.
+func (a *ahead) resume(former *ahead) { a.iterator = former.iterator }

@@ -1,0 +1,194 @@
+package shardread
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+)
+
+const (
+	// gatherMax is how long a batch waits for the pages that follow, in a shard
+	// that is behind. Pages often hold few records, and a large batch costs less
+	// than many small ones.
+	gatherMax = 100 * time.Millisecond
+	// keepMax is how long a shard keeps what it has in hand while it waits to try
+	// again what failed.
+	keepMax = time.Second
+	// ownersBefore is how many owners may have ended without a checkpoint before the next one
+	// takes smaller batches. A worker that is stopped in good order writes one, so these crashed,
+	// or lost the lease, in their first batch.
+	ownersBefore = 2
+	// behindLeast is how old a shard's newest record is when the shard counts as
+	// behind: times of creation are floored to the second.
+	behindLeast = 2 * time.Second
+)
+
+var errShort = errors.New("processor returned fewer records done than it was given, and no error")
+
+// pick takes a page in hand.
+func (s *Reader) pick(p *page) {
+	s.reopened, s.end = false, p.end
+	s.handBytes += p.bytes
+	if len(p.records) == 0 {
+		return
+	}
+	if len(s.hand) == 0 {
+		s.hand = p.records
+		s.noteOldest()
+	} else {
+		s.hand = append(s.hand, p.records...)
+	}
+	s.front.hand(p.marks...)
+	s.NoteRead(p.records[0].Created)
+	s.streak++
+}
+
+// limitBatches makes the first batch small where the owners before this worker ended without a
+// checkpoint: a quarter of the records for each of them. Whatever ended them, be it memory or time, a
+// batch that is small enough gets done and saved. The limit grows by an eighth with each.
+func (s *Reader) limitBatches() {
+	s.batchMax = s.cfg.BatchMax
+	switches := s.Held.Lease().Switches
+	for n := switches; n > ownersBefore && s.batchMax > 1; n-- {
+		s.batchMax = max(1, s.batchMax/4)
+	}
+	if s.batchMax < s.cfg.BatchMax {
+		s.cfg.Logger.Warn("workers keep ending before they save a checkpoint of this shard: the next batch is smaller",
+			"shard", s.Info.ID, "owners_since_checkpoint", switches, "batch_max", s.batchMax)
+	}
+}
+
+// gather adds the pages that follow, as long as all fit into one batch. It
+// takes what is there; only in a shard that is behind it also waits, for a
+// moment, for what is on its way.
+func (s *Reader) gather(ctx context.Context) {
+	var enough <-chan time.Time
+	fits := func(p *page) bool {
+		return p.err == nil && len(p.records) > 0 && len(s.hand)+len(p.records) <= s.batchMax
+	}
+	for !s.end && len(s.hand) < s.batchMax {
+		s.ahead.extend(ctx)
+		if p := s.ahead.first(); p != nil && fits(p) {
+			s.ahead.take()
+			s.answered(p, 0)
+			s.pick(p)
+			continue
+		}
+		if !s.behind() || !s.ahead.coming() {
+			return
+		}
+		if enough == nil {
+			timer := time.NewTimer(gatherMax)
+			defer timer.Stop()
+			enough = timer.C
+		}
+		select {
+		case <-s.ahead.arrived:
+		case <-enough:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// behind reports whether more is to be expected behind what is in hand: not
+// where the record before came after an empty page, and not where it is new.
+func (s *Reader) behind() bool {
+	return s.streak > 1 && time.Since(s.hand[len(s.hand)-1].Created) > behindLeast
+}
+
+// apply gives one batch to the processor and takes over what it says.
+func (s *Reader) apply(ctx, work context.Context) (outcome, error) {
+	if result, err := s.awaitTurn(ctx, work); result != outcomeMore {
+		return result, err
+	}
+	if !s.Held.Trusted() {
+		<-s.cfg.Turns
+		return outcomeFatal, leases.ErrTrustOver
+	}
+	batch := s.hand[:min(len(s.hand), s.batchMax)]
+	done, err := s.cfg.Process(work, batch)
+	s.cfg.Applies.Add(1) // also where it failed: it may have written
+	<-s.cfg.Turns
+	if advanceErr := s.front.advance(done, len(batch)); advanceErr != nil {
+		return outcomeFatal, fmt.Errorf("shard %s: %w", s.Info.ID, advanceErr)
+	}
+	s.handAt = time.Now()
+	if s.hand = s.hand[done:]; len(s.hand) == 0 {
+		s.putDown()
+	}
+	s.noteOldest()
+	if done > 0 {
+		s.noteDone(batch[:done])
+		s.batchMax = min(s.batchMax+s.batchMax/8+1, s.cfg.BatchMax)
+		s.failing.Reset()
+	}
+	if err == nil && done < len(batch) {
+		err = errShort
+	}
+	if err != nil {
+		err = fmt.Errorf("processing records of shard %s: %w", s.Info.ID, err)
+		if streamapi.StopsReading(err) {
+			return outcomeFatal, err
+		}
+	}
+	if saveErr := s.saveIfDue(work); saveErr != nil {
+		return outcomeFatal, saveErr
+	}
+	if err != nil {
+		return outcomeRetry, err
+	}
+	return outcomeMore, nil
+}
+
+// awaitTurn waits until a batch of this shard may be processed, with
+// outcomeMore. The shard that waited before goes first, so no shard waits for more than
+// one batch of each other.
+func (s *Reader) awaitTurn(ctx, work context.Context) (outcome, error) {
+	for {
+		select {
+		case s.cfg.Turns <- struct{}{}:
+			err := context.Cause(ctx) // asked once: the next answer may be another
+			if err != nil {
+				<-s.cfg.Turns
+				return outcomeRetry, err
+			}
+			return outcomeMore, nil
+		case <-s.saveDue():
+			if err := s.saveIfDue(work); err != nil {
+				return outcomeFatal, err
+			}
+		case <-ctx.Done():
+			return outcomeRetry, context.Cause(ctx)
+		}
+	}
+}
+
+// putDown empties the hand.
+func (s *Reader) putDown() {
+	s.cfg.Buffer.release(s.handBytes)
+	s.hand, s.handBytes = nil, 0
+}
+
+// yield makes room for other shards while this one waits to try again what
+// failed: it forgets what it has read ahead, and what it has in hand if the wait
+// is long or others wait for room, to read it anew. Of what is so old that the
+// stream may not hold it much longer it forgets nothing.
+func (s *Reader) yield(wait time.Duration) {
+	if len(s.hand) == 0 || time.Since(s.hand[0].Created) > retention/2 {
+		return
+	}
+	s.ahead.drop()
+	if wait <= keepMax && !s.cfg.Buffer.short() {
+		return
+	}
+	s.first = s.front.forget()
+	s.ahead.reopen()
+	s.end = false
+	s.putDown()
+}

@@ -1,0 +1,82 @@
+package shardread
+
+import (
+	"context"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+)
+
+// finish marks the shard finished. It may be called again if it failed.
+func (s *Reader) finish(work context.Context) (outcome, error) {
+	s.forgetEmptyPolls()
+	s.mu.Lock()
+	children := s.children
+	s.mu.Unlock()
+	err := s.Held.Save(work, func(l *leases.Lease) { l.Checkpoint, l.Children = leases.ShardEnd, children })
+	switch {
+	case err == nil:
+		s.front.save(s.front.reached)
+		return outcomeEnded, nil
+	case streamapi.Classify(err) == streamapi.VerdictRetry:
+		return outcomeRetry, err
+	}
+	return outcomeFatal, err
+}
+
+// saveLeast is the least time that a waiting shard lets pass before a checkpoint: most
+// waits are shorter, and the next batch has more to write.
+const saveLeast = 100 * time.Millisecond
+
+// saveDue tells a shard that waits for room or a turn when a checkpoint is due; never if
+// all that is done is saved.
+func (s *Reader) saveDue() <-chan time.Time {
+	if _, unsaved := s.front.unsaved(); !unsaved {
+		return nil
+	}
+	return time.After(max(saveLeast, s.cfg.CheckpointInterval-time.Since(s.savedAt)))
+}
+
+// saveIfDue checkpoints at most once per CheckpointInterval, and after each batch while batches
+// are small because workers ended before they saved one. A write that may
+// succeed later is no reason to stop reading: what it would have said is said
+// by the next one.
+func (s *Reader) saveIfDue(work context.Context) error {
+	if s.batchMax == s.cfg.BatchMax && time.Since(s.savedAt) < s.cfg.CheckpointInterval {
+		return nil
+	}
+	err := s.save(work)
+	if err != nil && streamapi.Classify(err) == streamapi.VerdictRetry {
+		s.cfg.Logger.Warn("checkpoint failed, will retry", "shard", s.Info.ID, "error", err)
+		return nil
+	}
+	return err
+}
+
+func (s *Reader) save(work context.Context) error {
+	m, ok := s.front.unsaved()
+	if !ok {
+		return nil
+	}
+	s.savedAt = time.Now()
+	if err := s.Held.Save(work, checkpointOf(m)); err != nil {
+		return err
+	}
+	s.front.save(m)
+	s.mu.Lock()
+	s.progress.unsaved = false
+	s.mu.Unlock()
+	return nil
+}
+
+// checkpointOf makes the row name m, unless it says SHARD_END. The write of
+// SHARD_END may have taken effect although its reply was lost, so a later
+// write repeats it.
+func checkpointOf(m streamapi.Mark) func(*leases.Lease) {
+	return func(row *leases.Lease) {
+		if !row.Finished() {
+			row.Checkpoint = m.Sequence
+		}
+	}
+}

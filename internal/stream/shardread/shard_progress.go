@@ -1,0 +1,163 @@
+package shardread
+
+import (
+	"time"
+
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+)
+
+// idleFirst is the part of PollInterval that the first empty poll waits.
+const idleFirst = 10
+
+// idleRestart is the part of PollInterval that a draining reader waits at least
+// while the batches of other shards restart its count of polls. With the default
+// interval it makes about 5 calls per second to a shard.
+const idleRestart = 5
+
+// idleWait is short after the first empty poll and doubles up to PollInterval:
+// DynamoDB may answer with empty pages on its way to the next record. While the
+// reader drains, the wait begins anew after every batch of any shard. A closed
+// shard, which must only be read to its end, is never waited for longer. The
+// last fifth is drawn, so that shards which were opened together do not keep step.
+func (s *Reader) idleWait() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait := s.cfg.PollInterval / idleFirst
+	polls := s.progress.EmptyPolls
+	if s.cfg.Drains {
+		polls = s.progress.quietPolls
+	}
+	for i := 1; i < polls && wait < s.cfg.PollInterval && !s.closed; i++ {
+		wait *= 2
+	}
+	wait = min(wait, s.cfg.PollInterval)
+	switch {
+	case !s.cfg.Drains || s.closed:
+	case polls >= s.cfg.DrainPolls: // the shard waits for the others: when one applies something, this one counts anew soon
+		wait = min(wait, s.cfg.PollInterval*2/idleRestart)
+	case polls < s.progress.EmptyPolls: // others may often apply something: the calls to this shard stay below the limit
+		wait = max(wait, s.cfg.PollInterval/idleRestart)
+	}
+	return wait - time.Duration(s.random.Int64N(int64(wait/5)+1))
+}
+
+// Observe notes what the stream's list says of the shard. While a stream is
+// enabled a closed shard has children; an emulator's one shard that has an
+// ending sequence number and no child is open, whatever it is said to be.
+func (s *Reader) Observe(info streamapi.Shard, children []string, status streams.StreamStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = info.Closed && (len(children) > 0 || status != streams.StreamStatusEnabled)
+	s.children = children
+}
+
+// Note records a page that was read and done. applies is the count of applied
+// batches when the reader asked for the page.
+func (s *Reader) Note(empty bool, applies int64) {
+	s.mu.Lock()
+	s.progress.At = time.Now()
+	if now := s.cfg.Applies.Load(); s.progress.quietSince != now {
+		s.progress.quietPolls, s.progress.quietSince = 0, now
+	}
+	if empty {
+		s.progress.EmptyPolls++
+	}
+	if empty && applies == s.progress.quietSince {
+		s.progress.quietPolls++
+	}
+	idle := s.progress.quietPolls == s.cfg.DrainPolls
+	s.mu.Unlock()
+	if idle {
+		s.cfg.OnIdle()
+	}
+}
+
+func (s *Reader) noteDone(records []change.Record) {
+	_, unsaved := s.front.unsaved()
+	s.mu.Lock()
+	s.progress.At, s.progress.unsaved = time.Now(), unsaved
+	if created := records[len(records)-1].Created; created.After(s.progress.Newest) {
+		s.progress.Newest = created
+	}
+	s.mu.Unlock()
+	s.cfg.OnDone(len(records))
+}
+
+// noteOldest records which record in hand waits for the longest time. What is put down to be
+// read again still waits, so putDown does not call it.
+func (s *Reader) noteOldest() {
+	oldest := time.Time{}
+	if len(s.hand) > 0 {
+		oldest = s.hand[0].Created
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress.oldest = oldest
+}
+
+// OldestAge is the age of the oldest record that is not done. Where the next one is not read
+// yet, the age of the newest one that is done is an upper bound.
+func (p Progress) OldestAge() time.Duration {
+	if !p.oldest.IsZero() {
+		return max(0, time.Since(p.oldest))
+	}
+	return Lag(p.Newest, int64(p.EmptyPolls))
+}
+
+// NoteRead records that a page with records came. Until one of them is done,
+// the first stands for the shard's lag, so that a shard that is stuck shows.
+func (s *Reader) NoteRead(created time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress.EmptyPolls, s.progress.quietPolls = 0, 0
+	if s.progress.Newest.IsZero() {
+		s.progress.Newest = created
+	}
+}
+
+func (s *Reader) forgetEmptyPolls() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress.EmptyPolls, s.progress.quietPolls = 0, 0
+}
+
+// Snapshot is the progress at this moment.
+func (s *Reader) Snapshot() Progress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.progress
+}
+
+// Idle reports whether the shard is open and was empty for several polls since
+// any worker was last seen to apply records.
+func (s *Reader) Idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.closed && s.progress.quietPolls >= s.cfg.DrainPolls && s.progress.quietSince == s.cfg.Applies.Load()
+}
+
+// describe adds to the shard's row how far behind it is, for others to see.
+func (s *Reader) describe(row *leases.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row.EmptyPolls = int64(s.progress.EmptyPolls)
+	if s.closed || s.progress.unsaved {
+		row.EmptyPolls = 0 // it must be read to its end; what is done shows by the checkpoint
+	}
+	if s.progress.Newest.After(row.Newest) {
+		row.Newest = s.progress.Newest.UTC().Truncate(time.Second)
+	}
+}
+
+// Lag is the age of a shard's newest record done, unless nothing waits.
+func Lag(newest time.Time, emptyPolls int64) time.Duration {
+	if emptyPolls > 0 || newest.IsZero() {
+		return 0
+	}
+	return time.Since(newest)
+}
