@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/recordjson"
 	"github.com/dynamill/dynamill/replay"
@@ -181,8 +182,8 @@ func TestEveryValueIsArchivedAsExplainReadsIt(t *testing.T) {
 
 func TestFlagsOfTheArchiveAreChecked(t *testing.T) {
 	var options runOptions
-	options.leaseTerm, options.archiveGzip = leaseTermDefault, true
-	if err := options.check(func(string) bool { return false }); err == nil || !strings.Contains(err.Error(), "--archive-gzip has no meaning without --archive") {
+	options.LeaseTerm, options.ArchiveGzip = dynamill.LeaseTermDefault, true
+	if err := options.check(false); err == nil || !strings.Contains(err.Error(), "--archive-gzip has no meaning without --archive") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
@@ -21,8 +22,6 @@ type checkedTable struct {
 	ReadUnits float64         `json:"readUnits"`
 	Entities  []entityMatches `json:"entities"`
 	Unmatched unmatchedItems  `json:"unmatched"`
-
-	warnings []foundProblem
 }
 
 type entityMatches struct {
@@ -38,31 +37,28 @@ type unmatchedItems struct {
 }
 
 // checkTable compares the rule file with a table: its keys, and what its items are.
-func (a *app) checkTable(ctx context.Context, set *rules.Set) (*checkedTable, error) {
-	table, err := a.options.tableName(set)
+func checkTable(ctx context.Context, out *output, s *settings, set *rules.Set) (*checkedTable, []foundProblem, error) {
+	table, err := s.tableName(set)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	env, err := a.options.connect(ctx, table, a.logger(a.stderr))
+	work := sessionOf(out, s, set, table)
+	description, err := work.describe(ctx)
 	if err != nil {
-		return nil, err
-	}
-	description, err := env.describe(ctx)
-	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := projections.CheckTable(description, set); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tally := newMatchTally(set)
-	sample, err := sampleTable(ctx, env.tables, table, checkSample, func(item change.Item) error {
+	sample, err := sampleTable(ctx, work.env.tables, table, checkSample, func(item change.Item) error {
 		tally.count(item)
 		return nil
 	})
 	if err != nil {
-		return nil, env.classify(fmt.Errorf("reading a sample of table %q: %w", table, err))
+		return nil, nil, work.env.classify(fmt.Errorf("reading a sample of table %q: %w", table, err))
 	}
-	return newCheckedTable(table, aws.ToInt64(description.ItemCount), sample, tally), nil
+	return newCheckedTable(table, aws.ToInt64(description.ItemCount), sample, tally), tally.warnings(), nil
 }
 
 func newCheckedTable(table string, about int64, sample tableSample, tally *matchTally) *checkedTable {
@@ -76,46 +72,31 @@ func newCheckedTable(table string, about int64, sample tableSample, tally *match
 	for _, e := range tally.set.Entities {
 		c.Entities = append(c.Entities, entityMatches{e.Name, e.KeyText(), tally.matched[e], notNil(tally.set.RulesOf(e))})
 	}
-	if sample.items == 0 {
-		return c // an empty table says nothing about the rules
-	}
-	for _, e := range tally.unmet() {
-		c.warnings = append(c.warnings, tally.warning(e))
-	}
 	return c
 }
 
-// printTable says the same to people.
-func (a *app) printTable(c *checkedTable) error {
+// Text says the same to people.
+func (c *checkedTable) Text() string {
+	name := printable.Text(c.Table)
 	if c.Sampled == 0 {
-		return a.print("\ntable %s holds no items yet: run the check again when it does\n", c.Table)
+		return fmt.Sprintf("\ntable %s holds no items yet: run the check again when it does\n", name)
 	}
-	sampled := fmt.Sprintf("all %s", counted(c.Sampled, "item"))
+	sampled := "all " + printable.Counted(c.Sampled, "item")
 	if !c.Whole {
-		sampled = fmt.Sprintf("%s of about %s", counted(c.Sampled, "item"), grouped(c.About))
+		sampled = printable.Counted(c.Sampled, "item") + " of about " + printable.Grouped(c.About)
 	}
-	if err := a.print("\ntable %s: %s read, for %s read units\n", c.Table, sampled, fmt.Sprintf("%g", c.ReadUnits)); err != nil {
-		return err
-	}
-	var table columns
-	table.add("ENTITY", "ITEMS", "KEY")
+	table := newColumns("", "ENTITY", "ITEMS", "KEY")
 	for _, e := range c.Entities {
-		table.add(e.Entity, grouped(int64(e.Items)), e.Key)
+		table.add(e.Entity, printable.Grouped(e.Items), e.Key)
 	}
-	table.add("(none)", grouped(int64(c.Unmatched.Items)), "")
-	if err := table.writeTo(a.stdout); err != nil {
-		return err
-	}
+	table.add("(none)", printable.Grouped(c.Unmatched.Items), "")
+	text := fmt.Sprintf("\ntable %s: %s read, for %g read units\n%s", name, sampled, c.ReadUnits, table.Text())
 	if len(c.Unmatched.Examples) == 0 {
-		return nil
+		return text
 	}
-	if err := a.print("keys of items of no entity, such as:\n"); err != nil {
-		return err
-	}
+	examples := columns{indent: "  "}
 	for _, key := range c.Unmatched.Examples {
-		if err := a.print("  %s\n", key); err != nil {
-			return err
-		}
+		examples.add(key)
 	}
-	return nil
+	return text + "keys of items of no entity, such as:\n" + examples.Text()
 }

@@ -68,7 +68,7 @@ func TestCheckOfATableComparesItsKeys(t *testing.T) {
 	if code, stdout, stderr := w.call("check"); code != exitEnvironment || stdout != "" || !strings.Contains(stderr, "[pk, sk], but the rule file says [PK, SK]") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
-	w = connect(t)
+	w = newEmptyWorld(t)
 	w.table += "-numbers"
 	w.useRules(communityRules)
 	w.createTable("", change.KindString, change.KindNumber)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"log/slog"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -57,18 +56,6 @@ func (env *environment) classifyAll(errs []error) []error {
 		told[i] = env.classify(err)
 	}
 	return told
-}
-
-// explainedErrors puts the errors of AWS in a log into plain words.
-func explainedErrors(_ []string, attribute slog.Attr) slog.Attr {
-	err, ok := attribute.Value.Any().(error)
-	if !ok {
-		return attribute
-	}
-	if told := awserror.Explain(err, awserror.Place{}); told != nil {
-		return slog.String(attribute.Key, told.Error())
-	}
-	return attribute
 }
 
 func isSetup(err error) bool {

@@ -17,9 +17,9 @@ import (
 func TestColourFollowsTheFlagWhereThereIsNoTerminal(t *testing.T) {
 	for color, want := range map[string]bool{colorAuto: false, "": false, colorAlways: true, colorNever: false} {
 		var out bytes.Buffer
-		a := &app{stdout: printable.NewWriter(&out), stderr: printable.NewWriter(&out), options: options{color: color, logLevel: "info"}}
-		if err := a.printOutcome(progress.Green, "done \x1b[2J\n"); err != nil {
-			t.Fatal(err)
+		a := &output{stdout: printable.NewWriter(&out), stderr: printable.NewWriter(&out), color: color, logLevel: "info"}
+		if a.printOutcome(progress.Green, "done \x1b[2J\n"); a.failed != nil {
+			t.Fatal(a.failed)
 		}
 		a.logger(a.stderr).With("worker", "w").WithGroup("g").Warn("careful")
 		a.logger(a.stderr).Info("as usual")
@@ -44,7 +44,7 @@ func TestColourFollowsTheFlagWhereThereIsNoTerminal(t *testing.T) {
 
 func TestJSONIsNeverColoured(t *testing.T) {
 	var out bytes.Buffer
-	a := &app{stderr: printable.NewWriter(&out), options: options{color: colorAlways, logLevel: "info", json: true}}
+	a := &output{stderr: printable.NewWriter(&out), color: colorAlways, logLevel: "info", json: true}
 	a.logger(a.stderr).Log(t.Context(), slog.LevelError, "failed")
 	if strings.Contains(out.String(), "\x1b") || !strings.HasPrefix(out.String(), "{") {
 		t.Errorf("%q", out.String())
@@ -67,7 +67,7 @@ func TestAutoAsksForATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if (&app{options: options{color: colorAuto}}).coloured(file) {
+	if (&output{color: colorAuto}).coloured(file) {
 		t.Error("a file is coloured")
 	}
 }

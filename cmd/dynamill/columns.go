@@ -1,8 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"io"
+	"cmp"
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/printable"
@@ -11,12 +10,19 @@ import (
 // columnGap parts the columns of a table.
 const columnGap = "  "
 
-// columns is a table of text whose columns are aligned when it is written. A
-// long one may be written in parts: those that follow are at least as wide.
+// columns is a table of text whose columns are aligned when it is shown. A long one
+// may be shown in parts: those that follow are at least as wide.
 type columns struct {
 	indent string
 	rows   [][]string
 	widths []int
+}
+
+// newColumns begins a table with a first row.
+func newColumns(indent string, head ...string) *columns {
+	c := &columns{indent: indent}
+	c.add(head...)
+	return c
 }
 
 // add appends a row. Cells are made printable: keys and values come from the
@@ -29,8 +35,8 @@ func (c *columns) add(cells ...string) {
 	c.rows = append(c.rows, row)
 }
 
-// writeTo writes the rows and forgets them, with no spaces at the ends of lines.
-func (c *columns) writeTo(w io.Writer) error {
+// Text shows the rows and forgets them, with no spaces at the ends of lines.
+func (c *columns) Text() string {
 	for _, row := range c.rows {
 		for i, cell := range row {
 			if i == len(c.widths) {
@@ -41,18 +47,15 @@ func (c *columns) writeTo(w io.Writer) error {
 	}
 	var b strings.Builder
 	for _, row := range c.rows {
-		var line strings.Builder
-		line.WriteString(c.indent)
+		line := c.indent
 		for i, cell := range row {
-			line.WriteString(cell)
-			line.WriteString(strings.Repeat(" ", c.widths[i]-printable.Width(cell)))
-			line.WriteString(columnGap)
+			line += cell + strings.Repeat(" ", c.widths[i]-printable.Width(cell)) + columnGap
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	c.rows = nil
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("writing the result: %w", err)
-	}
-	return nil
+	return b.String()
 }
+
+// dash stands for what is not known or does not exist.
+func dash(text string) string { return cmp.Or(text, "-") }

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/agext/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 // noArguments refuses arguments. A group of commands takes its argument for the name
@@ -55,7 +58,7 @@ func plainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 			return noArguments(cmd, args)
 		}
 		if text := err.Error(); strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires ") { // cobra.ExactArgs and the like
-			return invalid("`%s` does not take %s: it is used as `%s`", cmd.CommandPath(), counted(len(args), "argument"), cmd.UseLine())
+			return invalid("`%s` does not take %s: it is used as `%s`", cmd.CommandPath(), printable.Counted(len(args), "argument"), cmd.UseLine())
 		}
 		return invalid("%w; `%s --help` shows how it is used", err, cmd.CommandPath())
 	}
@@ -141,41 +144,29 @@ func ownersOf(root *cobra.Command, flag string) (owners []string) {
 	return owners
 }
 
+// offered are the names that begin as typed, and that a shell takes as they are.
+func offered(names []string, typed string) []string {
+	return slices.DeleteFunc(names, func(name string) bool {
+		return !strings.HasPrefix(name, typed) || strings.ContainsFunc(name, func(r rune) bool {
+			return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("'\"`\\$", r)
+		})
+	})
+}
+
+// refusedLine is the error of a command line that cannot be used.
+func refusedLine(err error) error {
+	return invalid("%w; `dynamill --help` lists commands and flags", err)
+}
+
 // refuseHelp makes --help behind arguments that the command does not take an error.
-func (a *app) refuseHelp(root *cobra.Command) {
+func refuseHelp(root *cobra.Command, refused *error) {
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if given := cmd.Flags().Args(); len(given) > 0 {
-			if a.refusedHelp = cmd.ValidateArgs(given); a.refusedHelp != nil {
+			if *refused = cmd.ValidateArgs(given); *refused != nil {
 				return
 			}
 		}
 		help(cmd, args)
 	})
-}
-
-// helpCommand is cobra's help command, except that a command that does not exist is an error.
-func (a *app) helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND...]",
-		Short: "Shows the help of a command",
-		Long:  "Shows the help of a command, as --help behind it does.\n\n" + offline("nothing", "nothing").text(),
-		Example: "  dynamill help run\n" +
-			"  dynamill help parked retry",
-		ValidArgsFunction: completeCommands,
-		// The help of a command needs neither configuration nor environment.
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
-		RunE: func(cmd *cobra.Command, args []string) error {
-			found, rest, err := cmd.Root().Find(args)
-			if err != nil {
-				return refusedLine(err)
-			}
-			if len(rest) > 0 {
-				return noArguments(found, rest)
-			}
-			found.InitDefaultHelpFlag()
-			found.InitDefaultVersionFlag()
-			return found.Help()
-		},
-	}
 }

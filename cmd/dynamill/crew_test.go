@@ -35,7 +35,7 @@ type crew struct {
 }
 
 func newCrew(t *testing.T, p *population.Population, seed, n uint64) *crew {
-	w := connect(t)
+	w := newEmptyWorld(t)
 	w.useRules(p.File)
 	w.createTable("", p.PartitionKind, p.SortKind)
 	c := &crew{world: w, random: rand.New(rand.NewPCG(seed, 2*n+1))}

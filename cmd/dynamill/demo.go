@@ -31,7 +31,7 @@ func (a *app) demoCommand() *cobra.Command {
 			if !slices.Contains(names, example) {
 				return invalid("there is no example %q: choose one of %s", example, strings.Join(names, ", "))
 			}
-			err := demo.Run(cmd.Context(), example, printable.Under(a.stdout), a.coloured(a.stdout)) // it escapes what it shows itself
+			err := demo.Run(cmd.Context(), example, printable.Under(a.out.stdout), a.out.coloured(a.out.stdout)) // it escapes what it shows itself
 			switch {
 			case errors.Is(err, demo.ErrDrift):
 				return &failure{code: exitDrift, err: err}

@@ -80,7 +80,7 @@ func expectElectro(t *testing.T, command string, rules []missingReport, warnings
 
 func TestElectroDBKeysInLowerCaseAreTold(t *testing.T) {
 	t.Parallel()
-	w := connect(t)
+	w := newEmptyWorld(t)
 	w.useRules(electroRules)
 	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
 	w.put(electroTable()...)
@@ -176,7 +176,7 @@ func TestEmptyTableWarnsOfNothing(t *testing.T) {
 // and `status` tell, and a record of another entity is counted.
 func TestRunLogsWhatItMeets(t *testing.T) {
 	t.Parallel()
-	w := connect(t)
+	w := newEmptyWorld(t)
 	w.useRules(electroRules)
 	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
 	w.put(electroTable()...)

@@ -37,7 +37,7 @@ func TestAnEndHasItsExitCodeAndItsRemedyInFlags(t *testing.T) {
 		"a bug":                {cause, "the cause", exitFailed},
 		"a stop at the start":  {fmt.Errorf("%w: nothing was followed yet", errStopped), "nothing was followed yet; run again to go on", exitFailed},
 	} {
-		got := env.failure(nil, fmt.Errorf("following: %w", c.err))
+		got := runFailure(env, nil, fmt.Errorf("following: %w", c.err))
 		if !errors.Is(got, c.err) && !errors.As(got, new(*archive.WriteError)) || exitCode(got) != c.code || !strings.Contains(got.Error(), c.want) {
 			t.Errorf("%s: exit code %d, want %d; %v, want %q in it", name, exitCode(got), c.code, got, c.want)
 		}

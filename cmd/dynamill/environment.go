@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/dynamill/dynamill/internal/awserror"
@@ -44,17 +44,20 @@ type environment struct {
 	functions *lambda.Client
 	renewal   *renewal
 
-	items atomic.Int64 // of the table, as DynamoDB counted them some hours ago; 0 before describe
+	load func(ctx context.Context, local bool) (aws.Config, error) // reads the AWS configuration anew
 }
 
 // connect finds region and credentials and makes the clients. Nothing is sent
 // to DynamoDB yet.
-func (o *options) connect(ctx context.Context, table string, logger *slog.Logger) (*environment, error) {
+func connect(ctx context.Context, s *settings, table string, logger *slog.Logger) (*environment, error) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
-	env := &environment{table: table, stateTable: o.stateTableName(table), leaseTable: o.leaseTableName(table), endpoint: o.endpoint}
-	local := o.onLoopback()
-	cfg, err := config.LoadDefaultConfig(ctx, o.configOptions(local, logger)...)
+	env := &environment{table: table, stateTable: s.stateTableName(table), leaseTable: s.leaseTableName(table), endpoint: s.endpoint}
+	env.load = func(ctx context.Context, local bool) (aws.Config, error) {
+		return config.LoadDefaultConfig(ctx, configOptions(s.region, local, logger)...)
+	}
+	local := s.onLoopback()
+	cfg, err := env.load(ctx, local)
 	if err != nil {
 		return nil, env.configurationFailure(err)
 	}
@@ -67,12 +70,12 @@ func (o *options) connect(ctx context.Context, table string, logger *slog.Logger
 	env.region = cfg.Region
 	found, err := cfg.Credentials.Retrieve(ctx)
 	lookAgain := func(ctx context.Context) (aws.CredentialsProvider, error) {
-		again, err := config.LoadDefaultConfig(ctx, o.configOptions(local, logger)...)
+		again, err := env.load(ctx, local)
 		return again.Credentials, err
 	}
 	switch {
 	case err != nil && local:
-		logger.Debug("no AWS credentials found, using local ones", "endpoint", o.endpoint)
+		logger.Debug("no AWS credentials found, using local ones", "endpoint", s.endpoint)
 		standIn := credentials.NewStaticCredentialsProvider(localKey, localKey, "")
 		cfg.Credentials = standIn
 		lookAgain = func(context.Context) (aws.CredentialsProvider, error) { return standIn, nil }
@@ -85,23 +88,26 @@ func (o *options) connect(ctx context.Context, table string, logger *slog.Logger
 	env.renewal = &renewal{first: renewalFirst, last: renewalLast, credentials: newRenewable(cfg.Credentials, lookAgain)}
 	env.renewal.attach(&cfg)
 	awserror.Attach(&cfg, env.place())
-	env.tables = dynamodb.NewFromConfig(cfg, func(options *dynamodb.Options) {
-		options.BaseEndpoint = cmp.Or(endpointOrNil(o.endpoint), options.BaseEndpoint)
-	})
-	env.streams = dynamodbstreams.NewFromConfig(cfg, func(options *dynamodbstreams.Options) {
-		options.BaseEndpoint = cmp.Or(endpointOrNil(o.endpoint), options.BaseEndpoint)
-	})
 	env.functions = lambda.NewFromConfig(cfg)
+	env.tables = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { env.replaceEndpoint(&o.BaseEndpoint) })
+	env.streams = dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) { env.replaceEndpoint(&o.BaseEndpoint) })
 	return env, nil
 }
 
-func (o *options) configOptions(local bool, logger *slog.Logger) []func(*config.LoadOptions) error {
+// replaceEndpoint puts --endpoint, if it is given, before what the AWS configuration says.
+func (env *environment) replaceEndpoint(configured **string) {
+	if env.endpoint != "" {
+		*configured = &env.endpoint
+	}
+}
+
+func configOptions(region string, local bool, logger *slog.Logger) []func(*config.LoadOptions) error {
 	client := awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = connectTimeout }).
 		WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost, t.MaxIdleConns = connectionsMax, connectionsMax })
 	found := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithLogger(sdkLogger(logger))}
-	if o.region != "" {
-		found = append(found, config.WithRegion(o.region))
+	if region != "" {
+		found = append(found, config.WithRegion(region))
 	}
 	if local {
 		// An instance's role has no meaning to a server on this machine, and asking for it takes seconds.
@@ -118,11 +124,16 @@ func sdkLogger(logger *slog.Logger) logging.Logger {
 	})
 }
 
-func endpointOrNil(url string) *string {
-	if url == "" {
-		return nil
+// s3Client makes a client of S3, with the credentials and region of the AWS
+// configuration. --endpoint is DynamoDB's and not S3's.
+func (env *environment) s3Client(ctx context.Context) (*s3.Client, error) {
+	cfg, err := env.load(ctx, false)
+	if err != nil {
+		return nil, env.configurationFailure(err)
 	}
-	return aws.String(url)
+	cfg.Region = cmp.Or(cfg.Region, env.region)
+	awserror.Attach(&cfg, awserror.Place{Region: cfg.Region, Where: cfg.Region})
+	return s3.NewFromConfig(cfg), nil
 }
 
 // describe returns the table's description. The table must be there and in use.
@@ -134,18 +145,12 @@ func (env *environment) describe(ctx context.Context) (*types.TableDescription, 
 	if err != nil {
 		return nil, env.classify(err)
 	}
-	env.items.Store(aws.ToInt64(table.ItemCount))
 	return table, nil
 }
 
 // describeAnyStatus is describe for a table that need not be in use. The caller classifies the error.
 func (env *environment) describeAnyStatus(ctx context.Context) (*types.TableDescription, error) {
 	return following.Describe(ctx, env.tables, env.place())
-}
-
-// own are dynamill's own tables beside the table.
-func (env *environment) own() following.Tables {
-	return following.Tables{State: env.stateTable, Lease: env.leaseTable}
 }
 
 // where names the place that was asked: region, then endpoint or account if known.
@@ -157,4 +162,12 @@ func (env *environment) where() string {
 		return env.region + " (account " + env.account + ")"
 	}
 	return env.region
+}
+
+// checkOwner refuses a state table that is another table's than the one that was named.
+func (env *environment) checkOwner(owner string) error {
+	if owner == env.table {
+		return nil
+	}
+	return unsuited("state table %s is that of table %q, not of %q: check --table and --state-table", env.stateTable, owner, env.table)
 }

@@ -249,7 +249,7 @@ func TestErrorsAreClassifiedByTypeWhereverTheyAreWrapped(t *testing.T) {
 
 func TestLogsPutAWSErrorsIntoWords(t *testing.T) {
 	var out strings.Builder
-	logger := (&app{stderr: printable.NewWriter(&out), options: options{logLevel: "info"}}).logger(&out)
+	logger := (&output{stderr: printable.NewWriter(&out), logLevel: "info"}).logger(&out)
 	throttled := &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Scan", Err: &smithy.GenericAPIError{Code: "ThrottlingException", Message: "why"}}
 	logger.Warn("reading failed", "error", fmt.Errorf("page 3: %w", throttled), "plain", errors.New("as it is"))
 	for _, want := range []string{`error="page 3: AWS throttles dynamodb:Scan`, "why)", `plain="as it is"`} {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -57,21 +56,4 @@ func exitCode(err error) int {
 		return exitEnvironment
 	}
 	return exitFailed
-}
-
-// report writes the error to standard error and returns its exit code. Rule
-// problems are a list with source lines and carets: they stand as they are.
-func (a *app) report(err error) int {
-	var problems *rules.Problems
-	if errors.As(err, &problems) {
-		fmt.Fprintln(a.stderr, problems.Error())
-		return exitCode(err)
-	}
-	text := fmt.Sprintf("dynamill: %s\n", errorText(err))
-	if a.coloured(a.stderr) {
-		_ = progress.Paint(a.stderr, progress.Red, text)
-	} else {
-		fmt.Fprint(a.stderr, text)
-	}
-	return exitCode(err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 
+	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/health"
 	"github.com/dynamill/dynamill/internal/printable"
@@ -24,7 +25,7 @@ const (
 	// backlogTime bounds the reading of the stream in one look.
 	backlogTime = 5 * time.Second
 	// ownersTime bounds the wait until owners renew their leases: two default terms.
-	ownersTime = 2 * leaseTermDefault
+	ownersTime = 2 * dynamill.LeaseTermDefault
 )
 
 // followedLook finds out how a table is followed. Looks that follow one another share what the
@@ -35,22 +36,10 @@ type followedLook struct {
 	watch  health.Watch
 }
 
-// leaseRows are the rows of the lease table as they were read.
-type leaseRows struct {
-	exists bool // the table
-	rows   []streamreader.Lease
-}
-
-// readLeases reads the lease table, if there is one.
-func (env *environment) readLeases(ctx context.Context) (leaseRows, error) {
-	rows, exists, err := following.ReadLeases(ctx, env.tables, env.leaseTable)
-	return leaseRows{exists, rows}, err
-}
-
 // facts finds out everything except the facts of the state table, which the caller reads.
 func (l *followedLook) facts(ctx context.Context, leases leaseRows) (health.Facts, error) {
 	f := health.Facts{
-		LagMax: l.lagMax, LeaseTable: health.Existence{Name: l.env.leaseTable, There: leases.exists}, Remedies: l.env.remedies(),
+		LagMax: l.lagMax, LeaseTable: health.Existence{Name: l.env.leaseTable, There: leases.exists}, Remedies: remedies(l.env),
 	}
 	arn, err := l.stream(ctx, &f, leases.rows)
 	if err != nil {
@@ -72,7 +61,7 @@ func (l *followedLook) facts(ctx context.Context, leases leaseRows) (health.Fact
 		f.Shards[i].Rate = l.watch.Rate(s.ID)
 	}
 	if !anyAlive(f.Owners) {
-		f.Functions = l.env.functionsOf(ctx, arn)
+		f.Functions = functionsOf(ctx, l.env, arn)
 	}
 	return f, nil
 }
@@ -180,7 +169,7 @@ func unreadReason(err error) string {
 }
 
 // remedies are the sentences that name this table's commands.
-func (env *environment) remedies() health.Remedies {
+func remedies(env *environment) health.Remedies {
 	run := "dynamill run --table " + printable.Shell(env.table)
 	if env.stateTable != env.table+following.StateSuffix {
 		run += " --state-table " + printable.Shell(env.stateTable)
@@ -200,7 +189,7 @@ func (env *environment) remedies() health.Remedies {
 
 // asksLambda reports whether Lambda is asked for functions: at AWS, and where the environment names
 // an endpoint of Lambda (AWS_ENDPOINT_URL_LAMBDA, AWS_ENDPOINT_URL). DynamoDB Local knows no functions.
-func (env *environment) asksLambda() bool {
+func asksLambda(env *environment) bool {
 	if env.endpoint == "" || cmp.Or(os.Getenv("AWS_ENDPOINT_URL_LAMBDA"), os.Getenv("AWS_ENDPOINT_URL")) != "" {
 		return true
 	}

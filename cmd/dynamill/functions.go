@@ -21,8 +21,8 @@ const (
 
 // functionsOf lists the Lambda functions that are mapped to a stream. If Lambda refuses to list them, the
 // result gives the reason.
-func (env *environment) functionsOf(ctx context.Context, streamARN string) (found health.Functions) {
-	if streamARN == "" || !env.asksLambda() {
+func functionsOf(ctx context.Context, env *environment, streamARN string) (found health.Functions) {
+	if streamARN == "" || !asksLambda(env) {
 		return found
 	}
 	ctx, cancel := context.WithTimeout(ctx, functionsTime)

@@ -158,7 +158,7 @@ func TestInfraFlagsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := pflag.NewFlagSet("infra", pflag.ContinueOnError)
-	new(infraFlags).addTo(flags)
+	addInfraFlags(flags, &templateOptions{})
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !strings.Contains(string(document), "`--"+f.Name+"`") {
 			t.Errorf("docs/lambda.md does not tell of --%s", f.Name)

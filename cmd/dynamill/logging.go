@@ -3,27 +3,50 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
+func (o *output) level() (slog.Level, error) {
+	var level slog.Level
+	if o.logLevel != strings.TrimSpace(o.logLevel) || strings.ContainsAny(o.logLevel, "+-") {
+		return level, errors.New("want a plain level")
+	}
+	return level, level.UnmarshalText([]byte(o.logLevel))
+}
+
 // logger logs to w: as text, or as JSON with --json. Warnings and errors are
 // coloured where standard error may carry colours.
-func (a *app) logger(w io.Writer) *slog.Logger {
-	level, _ := a.options.level() // checked when the flags were read
+func (o *output) logger(w io.Writer) *slog.Logger {
+	level, _ := o.level() // checked when the flags were read
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: explainedErrors}
 	switch {
-	case a.options.json:
+	case o.json:
 		return slog.New(slog.NewJSONHandler(printable.NewJSONWriter(w), options))
-	case a.coloured(a.stderr):
+	case o.coloured(o.stderr):
 		line := &bytes.Buffer{}
 		return slog.New(&paintedHandler{Handler: slog.NewTextHandler(line, options), mu: &sync.Mutex{}, line: line, out: w})
 	}
 	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// explainedErrors puts the errors of AWS in a log into plain words.
+func explainedErrors(_ []string, attribute slog.Attr) slog.Attr {
+	err, ok := attribute.Value.Any().(error)
+	if !ok {
+		return attribute
+	}
+	if told := awserror.Explain(err, awserror.Place{}); told != nil {
+		return slog.String(attribute.Key, told.Error())
+	}
+	return attribute
 }
 
 // paintedHandler writes log lines in the colour of their level.

@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -27,13 +26,14 @@ func main() {
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{stdin: stdin, stdout: printable.NewWriter(stdout), stderr: printable.NewWriter(stderr), options: options{stdin: stdin}}
+	app := &app{settings: settings{stdin: stdin}, out: output{stdout: printable.NewWriter(stdout), stderr: printable.NewWriter(stderr)}}
 	root := app.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(app.stdout)
-	root.SetErr(app.stderr)
-	err := cmp.Or(root.ExecuteContext(ctx), app.refusedHelp)
+	root.SetOut(app.out.stdout)
+	root.SetErr(app.out.stderr)
+	err := root.ExecuteContext(ctx)
+	err = cmp.Or(app.out.failed, err, app.refusedHelp)
 	if err == nil {
 		return exitDone
 	}
@@ -41,22 +41,16 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	if !app.started && !errors.As(err, &known) {
 		err = refusedLine(laidOut{err}) // cobra refused the command line itself
 	}
-	return app.report(err)
-}
-
-// refusedLine is the error of a command line that cannot be used.
-func refusedLine(err error) error {
-	return invalid("%w; `dynamill --help` lists commands and flags", err)
+	return app.out.report(err)
 }
 
 // app is one call of the command: its streams and its flags.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer       // escape what could steer a terminal (internal/printable)
-	started        bool            // a command's own code has begun
-	refusedHelp    error           // of --help behind a command line that cannot be used
-	typed          map[string]bool // flags that stand on the command line itself
-	options        options
+	out         output
+	settings    settings
+	started     bool            // a command's own code has begun
+	refusedHelp error           // of --help behind a command line that cannot be used
+	typed       map[string]bool // flags that stand on the command line itself
 }
 
 const longHelp = `dynamill keeps derived data in a DynamoDB single table true.
@@ -105,7 +99,7 @@ func (a *app) rootCommand() *cobra.Command {
 			if err := configure(cmd, os.Getenv); err != nil {
 				return err
 			}
-			if err := a.options.check(); err != nil {
+			if err := a.checkOptions(); err != nil {
 				return err
 			}
 			a.started = true
@@ -115,40 +109,19 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	root.SetUsageTemplate(root.UsageTemplate() + exitCodeHelp)
 	root.SetFlagErrorFunc(flagError)
-	a.refuseHelp(root)
-	help := a.helpCommand()
+	refuseHelp(root, &a.refusedHelp)
+	help := helpCommand()
 	root.SetHelpCommand(help)
 	root.AddCommand(help)
 	addVersionFlag(root)
-	a.options.addTo(root.PersistentFlags())
+	a.addOptions(root.PersistentFlags())
 	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.planCommand(), a.runCommand(), a.replayCommand(), a.verifyCommand(), a.statusCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand(), a.completionCommand(), a.docsCommand())
 	eachCommand(root, func(cmd *cobra.Command) {
 		if cmd.Args != nil {
 			cmd.Args = plainArguments(cmd.Args)
 		}
 	})
-	addCosts(root)
+	addCosts(root, costs)
 	a.addCompletions(root)
 	return root
-}
-
-// print writes a result to standard output. Texts among the arguments are shown
-// within the line.
-func (a *app) print(format string, args ...any) error {
-	for i, arg := range args {
-		if text, ok := arg.(string); ok {
-			args[i] = printable.Text(text)
-		}
-	}
-	return writeText(a.stdout, fmt.Sprintf(format, args...))
-}
-
-// printText writes lines whose values are printable already.
-func (a *app) printText(text string) error { return writeText(a.stdout, text) }
-
-func writeText(w io.Writer, text string) error {
-	if _, err := io.WriteString(w, text); err != nil {
-		return fmt.Errorf("writing the result: %w", err)
-	}
-	return nil
 }

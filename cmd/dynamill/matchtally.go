@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -57,20 +58,27 @@ func (t *matchTally) unmet() []*rules.Entity {
 	return unmet
 }
 
+// warnings has one for each unmet entity. An empty table says nothing about the rules.
+func (t *matchTally) warnings() (all []foundProblem) {
+	if t.items > 0 {
+		for _, e := range t.unmet() {
+			all = append(all, t.warning(e))
+		}
+	}
+	return all
+}
+
 // warning says of an unmet entity which rules it concerns, and what may be wrong.
 func (t *matchTally) warning(e *rules.Entity) foundProblem {
 	names := t.set.RulesOf(e)
-	verb := "reads or writes"
-	if len(names) > 1 {
-		verb = "read or write"
-	}
 	w := foundProblem{
-		Code:    "entity.unmatched",
-		Message: fmt.Sprintf("none of %s is a %s, which %s %s", counted(t.items, "sampled item"), e.Name, strings.Join(names, ", "), verb),
+		Code: "entity.unmatched",
+		Message: fmt.Sprintf("none of %s is a %s, which %s %s", printable.Counted(t.items, "sampled item"), e.Name, strings.Join(names, ", "),
+			printable.Verb(len(names), "reads or writes", "read or write")),
 	}
 	switch n := t.keyed[e]; {
 	case n > 0:
-		w.Hint = fmt.Sprintf("its keys fit %s of no entity: a %s needs %s, too", counted(n, "sampled item"), e.Name, attributesOf(e))
+		w.Hint = fmt.Sprintf("its keys fit %s of no entity: a %s needs %s, too", printable.Counted(n, "sampled item"), e.Name, attributesOf(e))
 	case len(t.examples) > 0:
 		w.Hint = fmt.Sprintf("compare its keys, %s, with the table's: %s", e.KeyText(), strings.Join(sighting.KeyTexts(t.examples), ", "))
 	default:

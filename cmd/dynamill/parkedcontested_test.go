@@ -37,7 +37,7 @@ func contestedPost(user int) change.Item {
 // mirror item, and 50 posts have one id.
 func TestContestedTargetsAreListedAndLoggedOnce(t *testing.T) {
 	t.Parallel()
-	w := connect(t)
+	w := newEmptyWorld(t)
 	w.useRules(contestedRules)
 	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
 	w.put(contestedOrder(1))

@@ -75,14 +75,14 @@ func TestAPlanSaysWhatARuleFileWouldChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := planned(t, sim, plannedRules); !strings.Contains(p.text(), "unchanged  member-list\n             is still being seeded") || !p.Replay {
-		t.Errorf("while the rules are seeded:\n%s", p.text())
+	if p := planned(t, sim, plannedRules); !strings.Contains(p.Text(), "unchanged  member-list\n             is still being seeded") || !p.Replay {
+		t.Errorf("while the rules are seeded:\n%s", p.Text())
 	}
 	if err := engine.Seed(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if p := planned(t, sim, plannedRules); p.Summary != "nothing to do" || p.Replay {
-		t.Errorf("the same rules:\n%s", p.text())
+		t.Errorf("the same rules:\n%s", p.Text())
 	}
 	next := strings.NewReplacer(
 		"attributes: [role, joinedAt]", "attributes: [role]",
@@ -107,25 +107,25 @@ removed    member-name
              takes userName, avatar off every Member that still has it from the former rule; how many, only reading them tells
 4 rules to be carried out by ` + "`dynamill replay`" + `, which reads all items of the table (about 12,345 items, 3.5 MB)
 `
-	if diff := cmp.Diff(want, planned(t, sim, next).text()); diff != "" {
+	if diff := cmp.Diff(want, planned(t, sim, next).Text()); diff != "" {
 		t.Error(diff)
 	}
 	changing, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, next), ChangeRules: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := planned(t, sim, next); !strings.Contains(p.text(), "retiring   member-name\n             was changed or removed before") {
-		t.Errorf("while the former rules retire:\n%s", p.text())
+	if p := planned(t, sim, next); !strings.Contains(p.Text(), "retiring   member-name\n             was changed or removed before") {
+		t.Errorf("while the former rules retire:\n%s", p.Text())
 	}
 	if err := changing.Seed(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if p := planned(t, sim, next); p.Summary != "nothing to do" {
-		t.Errorf("after the change:\n%s", p.text())
+		t.Errorf("after the change:\n%s", p.Text())
 	}
 	spread := strings.Replace(next, `role == "member" }`, `role == "member", write_shards: 4 }`, 1)
-	if p := planned(t, sim, spread); p.Replay || !strings.Contains(p.text(), "write_shards: 4 instead of 1: nothing moves") {
-		t.Errorf("more write shards:\n%s", p.text())
+	if p := planned(t, sim, spread); p.Replay || !strings.Contains(p.Text(), "write_shards: 4 instead of 1: nothing moves") {
+		t.Errorf("more write shards:\n%s", p.Text())
 	}
 }
 

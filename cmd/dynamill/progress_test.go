@@ -57,7 +57,7 @@ func TestVerifyStateCountsScansThenDifferences(t *testing.T) {
 		"scanning  400 items and rows  0/s  items 200  state rows 200":                                              {Phase: "scanning", Items: 200, Rows: 200},
 		"looking again  [#####...............] 25%  1 of 4 differences  0/s  drift 1  items 50  state rows 100":     {Phase: "looking again", Items: 50, Rows: 100, Suspects: 4, Open: 3, Found: 1},
 	} {
-		w := &verifyWatch{message: "verifying", items: 100, rows: 200}
+		w := &verifyWatch{message: "verifying", counts: counts{items: 100, stateItems: 200}}
 		w.note(p)
 		var meter progress.Meter
 		s := w.state()

@@ -62,8 +62,7 @@ func profiled(t *testing.T, url string) (*environment, func(key string)) {
 	}
 	write("old")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", path)
-	o := &options{endpoint: url, region: "eu-west-1"}
-	env, err := o.connect(t.Context(), "app", slog.New(slog.DiscardHandler))
+	env, err := connect(t.Context(), &settings{endpoint: url, region: "eu-west-1"}, "app", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

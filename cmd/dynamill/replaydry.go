@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/rules"
@@ -34,10 +35,8 @@ type previewed struct {
 	ReadUnits  float64   `json:"readUnits"`  // of the scans
 	Rules      []preview `json:"rules"`
 	// NotForeseen rules read what others would write first.
-	NotForeseen []unforeseen    `json:"notForeseen"`
-	Matched     matchReport     `json:"matched"`
-	Missing     []missingReport `json:"missingTargets"`
-	Warnings    []string        `json:"warnings"`
+	NotForeseen []unforeseen `json:"notForeseen"`
+	seenReport
 
 	seen sightings
 }
@@ -50,55 +49,57 @@ type unforeseen struct {
 
 // dryRun says what a replay would change. It reads both tables and writes nothing.
 func (r *replayer) dryRun(ctx context.Context) error {
-	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{
-		Client: r.env.tables, Table: r.env.table, StateTable: r.env.stateTable, Rules: r.set, Names: r.options.rules, Logger: r.logger, Ahead: true,
-	})
+	ahead := r.auditConfig(r.options.rules)
+	ahead.Ahead = true
+	audit, err := projections.OpenAudit(ctx, ahead)
 	if err != nil {
-		return r.env.classify(fmt.Errorf("looking at table %q: %w", r.env.table, err))
+		return r.env.classify(fmt.Errorf("looking at table %q: %w", r.table, err))
 	}
 	pace := verify.NewReadPace(r.options.readRateMax)
-	items := &verify.Scan{Client: r.env.tables, TableName: r.env.table, Segments: min(r.options.segments, scanSegmentsMax), Pace: pace}
+	items := &verify.Scan{Client: r.env.tables, TableName: r.table, Segments: min(r.options.segments, scanSegmentsMax), Pace: pace}
 	rows := &verify.Scan{Client: r.env.tables, TableName: r.env.stateTable, Pace: pace}
-	byRule := map[string]*preview{}
+	result, byRule := previewed{Table: r.table, Rules: []preview{}}, map[string]*preview{}
+	watch := &verifyWatch{message: "looking what would change", counts: r.counts}
 	cfg := verify.Config{
-		Auditor: audit, Items: items, Ahead: true, Logger: r.logger,
+		Auditor: audit, Items: items, Ahead: true, Logger: r.logger, Progress: watch.note,
 		Found: func(found verify.Result) error {
-			p := byRule[found.Rule]
-			if p == nil {
-				p = &preview{Rule: found.Rule}
-				byRule[found.Rule] = p
+			if byRule[found.Rule] == nil {
+				byRule[found.Rule] = &preview{Rule: found.Rule}
 			}
-			p.Changes++
-			p.WriteUnits += found.WriteUnits
-			if len(p.Examples) < examplesMax {
-				p.Examples = append(p.Examples, exampleOf(found))
-			}
+			byRule[found.Rule].add(found)
+			result.Changes++
 			return nil
 		},
 	}
-	watch := &verifyWatch{message: "looking what would change", items: r.counts.items, rows: r.counts.stateItems}
-	cfg.Progress = watch.note
 	if r.counts.state {
 		cfg.Rows = rows
 	}
-	stop := progress.Start(ctx, r.status, r.logger, watch.state)
+	stop := progress.Start(ctx, r.screen, r.logger, watch.state)
 	summary, err := verify.Run(ctx, cfg)
-	var seen sightings
 	if err == nil {
-		seen, err = sightingsOfAudit(ctx, audit)
+		result.seen, err = sightingsOfAudit(ctx, audit)
 	}
 	stop()
 	if err != nil {
 		return r.env.classify(fmt.Errorf("looking what would change: %w", err))
 	}
-	result := previewed{Rules: []preview{}, Table: r.env.table, Items: summary.Items, WriteUnits: summary.WriteUnits, ReadUnits: items.ReadUnits() + rows.ReadUnits()}
-	result.seen, result.Matched, result.Missing, result.Warnings = seen, seen.matched(), seen.missing(), seen.Warnings(true)
-	for _, p := range slices.SortedFunc(maps.Values(byRule), func(a, b *preview) int { return cmp.Compare(a.Rule, b.Rule) }) {
-		result.Rules = append(result.Rules, *p)
-		result.Changes += p.Changes
+	result.Items, result.WriteUnits, result.ReadUnits = summary.Items, summary.WriteUnits, items.ReadUnits()+rows.ReadUnits()
+	result.seenReport = result.seen.report()
+	for _, rule := range slices.Sorted(maps.Keys(byRule)) {
+		result.Rules = append(result.Rules, *byRule[rule])
 	}
 	result.NotForeseen = r.notForeseen(func(rule string) bool { return byRule[rule] != nil })
-	return r.printPreview(result)
+	r.printResult(result)
+	return nil
+}
+
+// add takes a change in, and keeps the first ones as examples.
+func (p *preview) add(found verify.Result) {
+	p.Changes++
+	p.WriteUnits += found.WriteUnits
+	if len(p.Examples) < examplesMax {
+		p.Examples = append(p.Examples, exampleOf(found))
+	}
 }
 
 // notForeseen lists the rules that read what rules would write that would change
@@ -144,48 +145,30 @@ func feeds(writer, reader *rules.Rule) bool {
 
 // exampleOf says one change in a line: where, and from what to what.
 func exampleOf(found verify.Result) string {
-	where := string(found.Kind) + " "
-	switch {
-	case found.Item.Partition != "":
-		where += found.Item.String()
-	default:
-		where += found.Group
-	}
+	where := string(found.Kind) + " " + cmp.Or(found.Item.String(), found.Group)
 	if found.Attribute != "" {
 		where += "." + found.Attribute
 	}
 	return fmt.Sprintf("%s: %s → %s", where, cmp.Or(found.Found, "nothing"), cmp.Or(found.Expected, "nothing"))
 }
 
-func (r *replayer) printPreview(result previewed) error {
-	if r.app.options.json {
-		return r.app.printJSON(result)
+// Text says it to people.
+func (p previewed) Text() string {
+	text := p.seen.Text()
+	if p.Changes == 0 {
+		return text + fmt.Sprintf("a replay would change nothing: each of %s is as the rules ask for\n", printable.Counted(p.Items, "item"))
 	}
-	if err := r.app.printText(result.seen.text()); err != nil {
-		return err
-	}
-	if result.Changes == 0 {
-		return r.app.print("a replay would change nothing: each of %s is as the rules ask for\n", counted(int(result.Items), "item"))
-	}
-	var table columns
-	table.add("RULE", "CHANGES", "WRITE UNITS", "SUCH AS")
-	for _, p := range result.Rules {
-		for i, example := range p.Examples {
-			if i == 0 {
-				table.add(p.Rule, grouped(p.Changes), grouped(int64(p.WriteUnits+0.5)), example)
-			} else {
-				table.add("", "", "", example)
-			}
+	table := newColumns("", "RULE", "CHANGES", "WRITE UNITS", "SUCH AS")
+	for _, rule := range p.Rules {
+		table.add(rule.Rule, printable.Grouped(rule.Changes), printable.Rounded(rule.WriteUnits), rule.Examples[0])
+		for _, example := range rule.Examples[1:] {
+			table.add("", "", "", example)
 		}
 	}
-	if err := table.writeTo(r.app.stdout); err != nil {
-		return err
+	text += table.Text()
+	for _, rule := range p.NotForeseen {
+		text += printable.Text(fmt.Sprintf("not foreseen: %s, which reads what %s will write", rule.Rule, strings.Join(rule.Reads, ", "))) + "\n"
 	}
-	for _, rule := range result.NotForeseen {
-		if err := r.app.print("not foreseen: %s, which reads what %s will write\n", rule.Rule, strings.Join(rule.Reads, ", ")); err != nil {
-			return err
-		}
-	}
-	return r.app.print("a replay would change %s of %s, for about %s write units; what the stream has not brought yet is among them\n",
-		counted(int(result.Changes), "thing"), counted(int(result.Items), "item"), grouped(int64(result.WriteUnits+0.5)))
+	return text + fmt.Sprintf("a replay would change %s of %s, for about %s write units; what the stream has not brought yet is among them\n",
+		printable.Counted(p.Changes, "thing"), printable.Counted(p.Items, "item"), printable.Rounded(p.WriteUnits))
 }

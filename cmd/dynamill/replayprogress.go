@@ -9,7 +9,6 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/sighting"
-	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay"
 )
 
@@ -47,11 +46,10 @@ func (w *replayWatch) state() progress.State {
 	w.mu.Lock()
 	p := w.now
 	w.mu.Unlock()
-	v := replayState{Progress: p, total: w.total(p.Pass), unit: "items", about: true}
+	v := replayState{Progress: p, total: w.total(p.Pass), about: true, work: workOf(w.engine)}
 	if w.sourceItems > 0 {
 		v.total, v.about = w.sourceItems, false
 	}
-	v.writeUnits, v.writes = engineWrites(w.engine)
 	return v.shown()
 }
 
@@ -60,7 +58,7 @@ func (w *replayWatch) total(pass string) int64 {
 	switch {
 	case w.source != nil:
 		return 0
-	case w.engine.TableOf(pass) != w.env.table:
+	case w.engine.TableOf(pass) != w.table:
 		return w.counts.stateItems
 	}
 	return w.counts.items
@@ -69,11 +67,9 @@ func (w *replayWatch) total(pass string) int64 {
 // replayState is a replay at one moment.
 type replayState struct {
 	replay.Progress
-	total      int64 // items of the pass; 0: not known
-	about      bool
-	unit       string
-	writeUnits float64
-	writes     int64
+	total int64 // items of the pass; 0: not known
+	about bool
+	work  engineWork
 }
 
 // shown is the state for the terminal and the log.
@@ -82,14 +78,14 @@ func (v replayState) shown() progress.State {
 		return progress.State{Message: "replaying", Phase: "looking what there is to do"}
 	}
 	s := progress.State{
-		Message: "replaying", Phase: fmt.Sprintf("pass %d of %d", v.Number, v.Of), Done: v.PassItems, Unit: v.unit, Total: v.total, About: v.about,
+		Message: "replaying", Phase: fmt.Sprintf("pass %d of %d", v.Number, v.Of), Done: v.PassItems, Unit: "items", Total: v.total, About: v.about,
 		Notes: []string{
-			fmt.Sprintf("%s of %s pieces", grouped(int64(v.PiecesDone)), grouped(int64(v.Pieces))),
-			grouped(int64(v.writeUnits)) + " write units", grouped(int64(v.ReadUnits)) + " read units",
+			fmt.Sprintf("%s of %s pieces", printable.Grouped(v.PiecesDone), printable.Grouped(v.Pieces)),
+			printable.Grouped(int64(v.work.WriteUnits)) + " write units", printable.Grouped(int64(v.ReadUnits)) + " read units",
 		},
 		Attributes: []any{
 			"pass", v.Pass, "number", v.Number, "of", v.Of, "items", v.PassItems, "pieces", v.Pieces, "pieces_done", v.PiecesDone,
-			"writes", v.writes, "write_units", v.writeUnits, "read_units", v.ReadUnits,
+			"writes", v.work.Writes, "write_units", v.work.WriteUnits, "read_units", v.ReadUnits,
 		},
 	}
 	if s.Done > s.Total { // the count is of no use
@@ -99,14 +95,6 @@ func (v replayState) shown() progress.State {
 		s.Share = float64(v.PiecesDone) / float64(v.Pieces)
 	}
 	return s
-}
-
-// engineWrites is what the engine has written so far, in units and requests.
-func engineWrites(e *projections.Engine) (units float64, writes int64) {
-	for _, rule := range e.RuleStats() {
-		units += rule.WriteUnits
-	}
-	return units, e.Stats().Writes
 }
 
 // replayed is the result of `replay`.
@@ -123,12 +111,10 @@ type replayed struct {
 	ReadUnits  float64            `json:"readUnits"` // of the scan
 	Rules      map[string]float64 `json:"writeUnitsByRule,omitempty"`
 	Seconds    float64            `json:"seconds"`
-	Matched    matchReport        `json:"matched"`
-	Missing    []missingReport    `json:"missingTargets"`
-	Warnings   []string           `json:"warnings"`
+	seenReport
 }
 
-func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took time.Duration, watch *replayWatch) error {
+func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took time.Duration, watch *replayWatch) {
 	matches := r.engine.Matches()
 	whole := r.source == nil && matches.Pass != "" && matches.Looked >= watch.itemsLooked(matches.Pass)
 	found, err := sighting.LookAndRecord(ctx, r.engine, whole && r.options.whole())
@@ -141,42 +127,29 @@ func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took
 	if err != nil { // the replay is done all the same
 		r.logger.Warn("what is parked could not be counted", "error", err)
 	}
+	work := workOf(r.engine)
 	result := replayed{
-		Table: r.env.table, Source: "scan of " + r.env.table, Passes: totals.Passes, Items: totals.Items, Skipped: totals.Skipped, Parked: parked,
-		ReadUnits: totals.ReadUnits, Rules: unitsByRule(r.engine), Seconds: took.Round(time.Millisecond).Seconds(),
-		Matched: seen.matched(), Missing: seen.missing(), Warnings: seen.Warnings(true),
+		Table: r.table, Source: "scan of " + r.table, Passes: totals.Passes, Items: totals.Items, Skipped: totals.Skipped, Parked: parked,
+		Writes: work.Writes, WriteUnits: work.WriteUnits, ReadUnits: totals.ReadUnits, Rules: work.Rules,
+		Seconds: took.Round(time.Millisecond).Seconds(), seenReport: seen.report(),
 	}
 	if r.source != nil {
 		result.Source = r.source.Describe()
 	}
-	result.WriteUnits, result.Writes = engineWrites(r.engine)
-	if r.app.options.json {
-		return r.app.printJSON(result)
+	if r.json {
+		r.printJSON(result)
+		return
 	}
 	text := fmt.Sprintf("replayed the %s: %s in %s, %s (%s write units), in %s", result.Source, lookedAt(result.Items, result.Passes),
-		passes(result.Passes),
-		counted(int(result.Writes), "write"), grouped(int64(result.WriteUnits+0.5)), took.Round(100*time.Millisecond))
+		passes(result.Passes), printable.Counted(work.Writes, "write"), printable.Rounded(work.WriteUnits), took.Round(100*time.Millisecond))
 	if result.Skipped > 0 {
-		text += "; " + counted(int(result.Skipped), "torn line") + " skipped"
+		text += "; " + printable.Counted(result.Skipped, "torn line") + " skipped"
 	}
-	if result.Parked > 0 {
-		text += "; " + grouped(int64(result.Parked)) + " parked, see `dynamill parked list`"
+	if parked > 0 {
+		text += "; " + printable.Grouped(parked) + " parked, see `dynamill parked list`"
 	}
-	if err := r.app.printOutcome(outcomeColour(result.Parked), printable.Text(text)+"\n"); err != nil {
-		return err
-	}
-	return r.app.printText(seen.text())
-}
-
-// unitsByRule are the write units of the rules that wrote anything.
-func unitsByRule(e *projections.Engine) map[string]float64 {
-	units := map[string]float64{}
-	for _, rule := range e.RuleStats() {
-		if rule.WriteUnits > 0 {
-			units[rule.Rule] = rule.WriteUnits
-		}
-	}
-	return units
+	r.printOutcome(outcomeColour(parked), printable.Text(text)+"\n")
+	r.printText(seen.Text())
 }
 
 // openedText says that an unfinished replay was found, and what becomes of it.
@@ -189,22 +162,17 @@ func openedText(o replay.Opened) string {
 		place = fmt.Sprintf("pass %d of %d, ", o.Number, o.Of)
 	}
 	return fmt.Sprintf("goes on with the replay begun at %s: %s%s of %s pieces done; --restart begins anew", clock(o.Begun), place,
-		grouped(int64(o.PiecesDone)), grouped(int64(o.Pieces)))
+		printable.Grouped(o.PiecesDone), printable.Grouped(o.Pieces))
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-func passes(n int) string {
-	if n == 1 {
-		return "1 pass"
-	}
-	return fmt.Sprintf("%d passes", n)
-}
+func passes(n int) string { return fmt.Sprint(n, printable.Verb(n, " pass", " passes")) }
 
 // lookedAt counts the keys that a replay went over. Passes after the first go over rows of the state table, too.
 func lookedAt(n int64, passes int) string {
 	if passes > 1 {
-		return grouped(n) + " items and state rows"
+		return printable.Grouped(n) + " items and state rows"
 	}
-	return counted(int(n), "item")
+	return printable.Counted(n, "item")
 }

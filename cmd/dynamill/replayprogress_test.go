@@ -23,7 +23,7 @@ func TestReplayStateTellsWhatIsLeftOfThePass(t *testing.T) {
 			Pass: "derive/2/0", Number: 1, Of: 4, Pieces: 8, PiecesDone: 3, PassItems: 10_000,
 			Totals: replay.Totals{Items: 9_000, ReadUnits: 1234.5},
 		},
-		total: 20_000, about: true, unit: "items", writes: 12_000, writeUnits: 24_000,
+		total: 20_000, about: true, work: engineWork{Writes: 12_000, WriteUnits: 24_000},
 	}
 	exceeded := halfway
 	exceeded.total = 9_999
@@ -32,7 +32,7 @@ func TestReplayStateTellsWhatIsLeftOfThePass(t *testing.T) {
 		state replayState
 		line  string
 	}{
-		{"before the first page", replayState{unit: "items", total: 100}, "looking what there is to do"},
+		{"before the first page", replayState{total: 100}, "looking what there is to do"},
 		{"halfway", halfway, "pass 1 of 4  [##########..........] 50%  10,000 of about 20,000 items  2,000/s  5s left  3 of 8 pieces  24,000 write units  1,234 read units"},
 		{"the table has grown", exceeded, "pass 1 of 4  [#######.............] 38%  10,000 items  2,000/s  3 of 8 pieces  24,000 write units  1,234 read units"},
 	} {
@@ -51,7 +51,7 @@ func TestReplayStateTellsWhatIsLeftOfThePass(t *testing.T) {
 	shown := halfway.shown()
 	var out bytes.Buffer
 	for _, level := range []string{"warn", "info"} {
-		logger := (&app{options: options{logLevel: level, json: true}}).logger(&out)
+		logger := (&output{logLevel: level, json: true}).logger(&out)
 		if logger.Info("replaying", progress.Attributes(shown, meter.Add(time.Unix(5, 0), shown))...); level == "warn" && out.Len() > 0 {
 			t.Errorf("--log-level warn: %s", &out)
 		}
@@ -112,7 +112,7 @@ func TestAnEstimateTellsPassesOverTheStateTableFromOthers(t *testing.T) {
 }
 
 func TestHowAReplayFailedSaysWhatToDo(t *testing.T) {
-	r := &replayer{app: &app{}, env: &environment{table: "app"}}
+	r := &replayer{session: &session{settings: &settings{}, table: "app", env: &environment{table: "app"}}}
 	for code, want := range map[string]struct {
 		exit int
 		text string

@@ -18,14 +18,9 @@ import (
 // compare compares the rule file with the rules in force, and refuses a replay
 // that cannot bring into force what is not.
 func (r *replayer) compare(ctx context.Context) (*projections.Comparison, error) {
-	found, err := projections.Compare(ctx, r.env.tables, r.env.stateTable, r.set)
+	found, err := compareRules(ctx, r.session)
 	if err != nil {
-		return nil, r.env.classify(fmt.Errorf("comparing the rules with those in force in table %q: %w", r.env.table, err))
-	}
-	if found.Table != "" {
-		if err := r.env.checkOwner(found.Table); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	if changed := changedOf(found); changed != nil && !r.options.whole() {
 		return nil, invalid("%w (a whole one: leave out --rule and --from)", changed)
@@ -77,10 +72,8 @@ func changedOf(found *projections.Comparison) *projections.RulesChangedError {
 // open opens the engine, which registers the rules, changed ones if it was agreed
 // to replace those that were found.
 func (r *replayer) open(ctx context.Context, found *projections.Comparison, agreed bool) (*projections.Engine, error) {
-	cfg := projections.Config{
-		Client: r.env.tables, Table: r.env.table, StateTable: r.env.stateTable, Rules: r.set,
-		Logger: r.logger, Attach: !r.options.whole(), ChangeRules: agreed, AgreedEpoch: found.Epoch,
-	}
+	cfg := r.engineConfig()
+	cfg.Attach, cfg.ChangeRules, cfg.AgreedEpoch = !r.options.whole(), agreed, found.Epoch
 	if r.options.writeRateMax > 0 {
 		cfg.Limiter = pace.New(r.options.writeRateMax)
 	}
@@ -95,7 +88,7 @@ func (r *replayer) open(ctx context.Context, found *projections.Comparison, agre
 	}
 	engine, err := projections.Open(ctx, cfg)
 	if err != nil {
-		return nil, r.env.classify(fmt.Errorf("starting on table %q: %w", r.env.table, err))
+		return nil, r.env.classify(fmt.Errorf("starting on table %q: %w", r.table, err))
 	}
 	return engine, nil
 }
@@ -107,18 +100,18 @@ func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (ag
 	if changed == nil {
 		return false, nil
 	}
-	fmt.Fprint(r.status, newPlan(found, r.set, r.counts.items, r.counts.bytes).text())
+	fmt.Fprint(r.screen, newPlan(found, r.set, r.counts.items, r.counts.bytes).Text())
 	if r.options.yes {
 		return true, nil
 	}
-	in, ok := r.app.stdin.(io.Writer) // a file is both
-	if !ok || !progress.IsTerminal(in) || !r.status.Terminal() {
+	in, ok := r.settings.stdin.(io.Writer) // a file is both
+	if !ok || !progress.IsTerminal(in) || !r.screen.Terminal() {
 		return false, invalid("%w; with --yes it is carried out without asking", changed)
 	}
-	fmt.Fprint(r.status, "carry this out? [y/N] ")
+	fmt.Fprint(r.screen, "carry this out? [y/N] ")
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(r.app.stdin).ReadString('\n')
+		line, _ := bufio.NewReader(r.settings.stdin).ReadString('\n')
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()
 	select {

@@ -8,10 +8,6 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/replay"
 	"github.com/dynamill/dynamill/replay/objects"
 )
@@ -19,17 +15,24 @@ import (
 // openSource opens what --from names; a scan is made by the replay itself.
 func (r *replayer) openSource(ctx context.Context) (closeSource func(), err error) {
 	from := r.options.from
+	place := strings.TrimPrefix(strings.TrimPrefix(from, fromExport), fromArchive)
+	var client objects.S3Client // nil where the place is no bucket
+	if objects.OnS3(place) {
+		if client, err = r.env.s3Client(ctx); err != nil {
+			return nil, r.sourceFailure(err)
+		}
+	}
 	switch {
 	case from == fromScan:
 		return func() {}, nil
 	case from == fromParked:
-		r.source = replay.NewParked(r.env.table, parkedKeys{r})
+		r.source = replay.NewParked(r.table, parkedKeys{r})
 	case strings.HasPrefix(from, fromExport), strings.HasPrefix(from, fromS3):
-		r.source, err = r.openExport(ctx, strings.TrimPrefix(from, fromExport))
+		r.source, err = replay.OpenExport(ctx, replay.ExportConfig{Place: place, S3: client, Table: r.table, Keys: r.keys()})
 	case strings.HasPrefix(from, fromArchive):
-		r.source, err = r.openArchive(ctx, strings.TrimPrefix(from, fromArchive))
-	case from == fromKeys+"-":
-		r.source, err = replay.SpoolKeyList(stoppable{ctx, r.app.stdin}, "standard input", r.keys())
+		r.source, err = replay.OpenArchive(ctx, replay.ArchiveConfig{Place: place, S3: client, Table: r.table, Keys: r.keys()})
+	case from == fromKeys+standardInput:
+		r.source, err = replay.SpoolKeyList(stoppable{ctx, r.settings.stdin}, "standard input", r.keys())
 	default: // checkFrom lets nothing else through
 		r.source, err = replay.OpenKeyList(strings.TrimPrefix(from, fromKeys+"//"), r.keys())
 	}
@@ -102,47 +105,6 @@ func (r *replayer) sourceFailure(err error) error {
 		return told
 	}
 	return unsuited("%w", err)
-}
-
-func (r *replayer) openExport(ctx context.Context, place string) (replay.Source, error) {
-	client, err := r.s3Client(ctx, place)
-	if err != nil {
-		return nil, err
-	}
-	export, err := replay.OpenExport(ctx, replay.ExportConfig{Place: place, S3: client, Table: r.env.table, Keys: r.keys()})
-	if err != nil { // not a nil *Export within a Source that is none
-		return nil, err
-	}
-	return export, nil
-}
-
-func (r *replayer) openArchive(ctx context.Context, place string) (replay.Source, error) {
-	client, err := r.s3Client(ctx, place)
-	if err != nil {
-		return nil, err
-	}
-	archive, err := replay.OpenArchive(ctx, replay.ArchiveConfig{Place: place, S3: client, Table: r.env.table, Keys: r.keys()})
-	if err != nil {
-		return nil, err
-	}
-	return archive, nil
-}
-
-// s3Client makes a client of S3 for places that need one, with the credentials
-// and region of the AWS configuration. --endpoint is DynamoDB's and not S3's.
-func (r *replayer) s3Client(ctx context.Context, place string) (objects.S3Client, error) {
-	if !objects.OnS3(place) {
-		return nil, nil
-	}
-	cfg, err := config.LoadDefaultConfig(ctx, r.app.options.configOptions(false, r.logger)...)
-	if err != nil {
-		return nil, r.env.configurationFailure(err)
-	}
-	if cfg.Region == "" {
-		cfg.Region = r.env.region
-	}
-	awserror.Attach(&cfg, awserror.Place{Region: cfg.Region, Where: cfg.Region})
-	return s3.NewFromConfig(cfg), nil
 }
 
 // parkedKeys gives a replay the keys of what is parked, as soon as its engine is open.

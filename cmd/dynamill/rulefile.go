@@ -2,10 +2,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 
 	"github.com/dynamill/dynamill/rules"
@@ -18,17 +16,17 @@ const (
 )
 
 // load reads the rule file.
-func (o *options) load() (*rules.Set, error) {
-	src, err := o.readRules("--rules", o.rules)
+func (s *settings) load() (*rules.Set, error) {
+	src, err := s.readRules("--rules", s.rules)
 	if err != nil {
 		return nil, err
 	}
-	return rules.Load(shownFile(o.rules), src)
+	return rules.Load(shownFile(s.rules), src)
 }
 
 // loadFormer reads a rule file that was in force before.
-func (o *options) loadFormer(flag, name string) (*rules.Set, error) {
-	src, err := o.readRules(flag, name)
+func (s *settings) loadFormer(flag, name string) (*rules.Set, error) {
+	src, err := s.readRules(flag, name)
 	if err != nil {
 		return nil, err
 	}
@@ -37,10 +35,10 @@ func (o *options) loadFormer(flag, name string) (*rules.Set, error) {
 
 // readRules reads a rule file that a flag names, and a little more than a rule file
 // may have, so that a longer one is refused. A missing file is invalid input.
-func (o *options) readRules(flag, name string) ([]byte, error) {
-	in := o.stdin
+func (s *settings) readRules(flag, name string) ([]byte, error) {
+	in := s.stdin
 	if name == standardInput {
-		if err := o.claimStdin(flag + " " + name); err != nil {
+		if err := s.claimStdin(flag + " " + name); err != nil {
 			return nil, err
 		}
 	} else {
@@ -62,11 +60,11 @@ func (o *options) readRules(flag, name string) ([]byte, error) {
 }
 
 // claimStdin refuses a second reader of standard input: it would find nothing.
-func (o *options) claimStdin(reader string) error {
-	if o.stdinReader != "" {
-		return invalid("%s and %s both read standard input: give one of them a file", o.stdinReader, reader)
+func (s *settings) claimStdin(reader string) error {
+	if s.stdinReader != "" {
+		return invalid("%s and %s both read standard input: give one of them a file", s.stdinReader, reader)
 	}
-	o.stdinReader = reader
+	s.stdinReader = reader
 	return nil
 }
 
@@ -76,18 +74,4 @@ func shownFile(name string) string {
 		return "standard input"
 	}
 	return name
-}
-
-// logWarnings logs the first warning of the rule file in one line, which says where the others are.
-func logWarnings(logger *slog.Logger, set *rules.Set) {
-	all := set.Warnings()
-	if len(all) == 0 {
-		return
-	}
-	w := all[0]
-	attributes := []any{"code", w.Code, "place", fmt.Sprintf("%s:%d:%d", w.File, w.Line, w.Column), "hint", w.Hint}
-	if more := len(all) - 1; more > 0 {
-		attributes = append(attributes, "more", fmt.Sprintf("%d, see `dynamill check`", more))
-	}
-	logger.Warn(w.Message, attributes...)
 }

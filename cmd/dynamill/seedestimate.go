@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // seedEstimate is what `run` reads and writes when it seeds rules on a table
@@ -38,15 +37,16 @@ func (s *seedSample) Each(ctx context.Context, f func(change.Item) error) (err e
 }
 
 // estimateSeed judges a sample of the table as a dry run of replay judges all of it.
-func estimateSeed(ctx context.Context, client projections.Client, table, stateTable string, set *rules.Set, logger *slog.Logger, c counts) *seedEstimate {
-	sample := &seedSample{client: client, table: table}
-	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{Client: client, Table: table, StateTable: stateTable, Rules: set, Logger: logger, Ahead: true})
+func estimateSeed(ctx context.Context, cfg projections.AuditConfig, c counts) *seedEstimate {
+	cfg.Ahead = true
+	sample := &seedSample{client: cfg.Client, table: cfg.Table}
+	audit, err := projections.OpenAudit(ctx, cfg)
 	if err != nil {
 		return projectSeed(c, 0, false, 0, 0, err)
 	}
 	var writes int64
 	summary, err := verify.Run(ctx, verify.Config{
-		Auditor: audit, Items: sample, Ahead: true, Logger: logger,
+		Auditor: audit, Items: sample, Ahead: true, Logger: cfg.Logger,
 		Found: func(verify.Result) error { writes++; return nil },
 	})
 	if err != nil {
@@ -74,14 +74,15 @@ func projectSeed(c counts, sampled int64, whole bool, writes int64, units float6
 
 // text says it in a sentence.
 func (e *seedEstimate) text() string {
-	switch {
-	case e.NotSampled != "":
-		return fmt.Sprintf("it reads approximately %s (DynamoDB's own count, up to 6 hours old), for about %s read units a pass; how much it writes is unknown, because the table could not be sampled: %s",
-			counted(int(e.Items), "item"), grouped(e.ReadUnits), e.NotSampled)
-	case e.Exact:
-		return fmt.Sprintf("it reads %s, for about %s read units a pass, and makes %s, for about %s write units (all items were looked at)",
-			counted(int(e.Items), "item"), grouped(e.ReadUnits), counted(int(e.Writes), "write"), grouped(int64(e.WriteUnits+0.5)))
+	items := "approximately " + printable.Counted(e.Items, "item") + " (DynamoDB's own count, up to 6 hours old)"
+	writes := "about " + printable.Counted(e.Writes, "write")
+	from := "projected from a sample of " + printable.Counted(e.Sampled, "item")
+	if e.Exact {
+		items, writes, from = printable.Counted(e.Items, "item"), printable.Counted(e.Writes, "write"), "all items were looked at"
 	}
-	return fmt.Sprintf("it reads approximately %s (DynamoDB's own count, up to 6 hours old), for about %s read units a pass, and makes about %s, for about %s write units (projected from a sample of %s)",
-		counted(int(e.Items), "item"), grouped(e.ReadUnits), counted(int(e.Writes), "write"), grouped(int64(e.WriteUnits+0.5)), counted(int(e.Sampled), "item"))
+	reads := fmt.Sprintf("it reads %s, for about %s read units a pass", items, printable.Grouped(e.ReadUnits))
+	if e.NotSampled != "" {
+		return reads + "; how much it writes is unknown, because the table could not be sampled: " + e.NotSampled
+	}
+	return fmt.Sprintf("%s, and makes %s, for about %s write units (%s)", reads, writes, printable.Rounded(e.WriteUnits), from)
 }

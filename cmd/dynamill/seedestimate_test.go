@@ -76,11 +76,13 @@ func TestSeedEstimateIsWhatSeedingWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := estimateSeed(t.Context(), sim, "app", "app-dynamill", loaded(t, plannedRules), nil, counts{})
+	cfg := projections.AuditConfig{Client: sim, Table: "app", StateTable: "app-dynamill", Rules: loaded(t, plannedRules)}
+	e := estimateSeed(t.Context(), cfg, counts{})
 	if !e.Exact || e.Items != int64(len(community())) || e.Writes == 0 || e.WriteUnits == 0 || e.NotSampled != "" {
 		t.Fatalf("%+v", e)
 	}
-	denied := estimateSeed(t.Context(), noScan{sim}, "app", "app-dynamill", loaded(t, plannedRules), nil, counts{items: 7})
+	cfg.Client = noScan{sim}
+	denied := estimateSeed(t.Context(), cfg, counts{items: 7})
 	if denied.Items != 7 || denied.Exact || !strings.Contains(denied.text(), "could not be sampled: no permission") {
 		t.Errorf("without the permission: %+v", denied)
 	}

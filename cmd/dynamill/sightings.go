@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/projections"
 )
@@ -37,6 +38,13 @@ type missingReport struct {
 	OtherCase string   `json:"otherCase,omitempty"` // a key that exists and differs from one of the examples in letter case alone
 }
 
+// seenReport is, as JSON, what a command has seen of the table beside its result.
+type seenReport struct {
+	Matched  matchReport     `json:"matched"`
+	Missing  []missingReport `json:"missingTargets"`
+	Warnings []string        `json:"warnings"`
+}
+
 // sightings are what a command reports beside its result.
 type sightings struct {
 	sighting.Seen
@@ -49,22 +57,22 @@ func sightingsOfAudit(ctx context.Context, audit *projections.Audit) (sightings,
 	return sightings{sighting.Seen{Matches: audit.Matches(), Targets: targets, Whole: true}, true}, err
 }
 
-func (s sightings) matched() matchReport {
-	m := matchReport{
-		Entities: []entityMatchReport{}, UnmatchedItems: s.UnmatchedItems, UnmatchedRecords: s.UnmatchedRecords, Unmatched: sighting.KeyTexts(s.Unmatched), Whole: s.Whole,
+// report is what was seen as JSON.
+func (s sightings) report() seenReport {
+	r := seenReport{
+		Matched: matchReport{
+			Entities: []entityMatchReport{}, UnmatchedItems: s.UnmatchedItems, UnmatchedRecords: s.UnmatchedRecords,
+			Unmatched: sighting.KeyTexts(s.Unmatched), Whole: s.Whole,
+		},
+		Missing: []missingReport{}, Warnings: s.Warnings(true),
 	}
 	for _, e := range s.Entities {
-		m.Entities = append(m.Entities, entityMatchReport{e.Entity, e.Items, e.Records, e.KeyOnly})
+		r.Matched.Entities = append(r.Matched.Entities, entityMatchReport{e.Entity, e.Items, e.Records, e.KeyOnly})
 	}
-	return m
-}
-
-func (s sightings) missing() []missingReport {
-	all := []missingReport{}
 	for _, t := range s.Targets {
-		all = append(all, missingOf(t))
+		r.Missing = append(r.Missing, missingOf(t))
 	}
-	return all
+	return r
 }
 
 func missingOf(t projections.MissingTargets) missingReport {
@@ -75,9 +83,9 @@ func missingOf(t projections.MissingTargets) missingReport {
 	return m
 }
 
-// text is for people: one line for each entity, then examples that matched none, then missing targets,
+// Text is for people: one line for each entity, then examples that matched none, then missing targets,
 // then warnings.
-func (s sightings) text() string {
+func (s sightings) Text() string {
 	var b strings.Builder
 	if s.Items+s.Records > 0 {
 		s.writeEntities(&b)
@@ -98,7 +106,7 @@ func (s sightings) text() string {
 
 // writeEntities lists the entities with their items, if the command looked at items, and their records.
 func (s sightings) writeEntities(b *strings.Builder) {
-	table := columns{indent: "  "}
+	table := &columns{indent: "  "}
 	add := func(entity, items, records string) {
 		cells := []string{entity}
 		if s.itemsOnly || s.Pass != "" {
@@ -111,14 +119,14 @@ func (s sightings) writeEntities(b *strings.Builder) {
 	}
 	add("ENTITY", "ITEMS", "RECORDS")
 	for _, e := range s.Entities {
-		items := grouped(e.Items)
+		items := printable.Grouped(e.Items)
 		if e.KeyOnly > 0 {
-			items += fmt.Sprintf(" (%s by key alone)", grouped(e.KeyOnly))
+			items += fmt.Sprintf(" (%s by key alone)", printable.Grouped(e.KeyOnly))
 		}
-		add(e.Entity, items, grouped(e.Records))
+		add(e.Entity, items, printable.Grouped(e.Records))
 	}
-	add("(no entity)", grouped(s.UnmatchedItems), grouped(s.UnmatchedRecords))
-	_ = table.writeTo(b) // which never fails
+	add("(no entity)", printable.Grouped(s.UnmatchedItems), printable.Grouped(s.UnmatchedRecords))
+	b.WriteString(table.Text())
 	if s.Items > 0 && !s.Whole {
 		b.WriteString("  the items are those that this process looked at, not all of the table\n")
 	}

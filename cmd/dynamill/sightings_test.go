@@ -30,7 +30,7 @@ targets that do not exist
   rule lines: about 1 source points at 1 value of Order.orderId that does not exist: o1; none of its targets exists: compare its ` + "`by`" + ` with the table's keys` +
 		` (as a process has seen it since it started, 2026-01-04T00:00:00Z)
   ` + sighting.CaseRemedy + "\n  `dynamill verify` looks anew\n"
-	text := newStatus(found, inspectedLeases(), &rules.Set{}).text()
+	text := newStatus(found, inspectedLeases(), &rules.Set{}).Text()
 	if _, got, _ := strings.Cut(text, "\ntargets"); "\ntargets"+got != want {
 		t.Error(cmp.Diff(want, "\ntargets"+got))
 	}

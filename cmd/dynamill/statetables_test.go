@@ -66,7 +66,7 @@ func TestLeaseTableNameFollowsStateTableName(t *testing.T) {
 		{"app", "app-dynamill", "app-dynamill-leases"},
 		{"app", "team2", "team2-leases"},
 	} {
-		o := &options{stateTable: c.stateTable}
+		o := &settings{stateTable: c.stateTable}
 		if got := o.leaseTableName(c.table); got != c.want {
 			t.Errorf("table %s, state table %q: the lease table is %s, want %s", c.table, c.stateTable, got, c.want)
 		}

@@ -81,7 +81,7 @@ shards in lease table app-dynamill-leases
     shardId-4  -           at most 5s  4300        3
     shardId-5  host:2      0s          4400        4
 `
-	if diff := cmp.Diff(want, s.text()); diff != "" {
+	if diff := cmp.Diff(want, s.Text()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -146,7 +146,7 @@ parked: nothing
 
 shards: no lease table app-dynamill-leases, so no ` + "`dynamill run`" + ` has read the stream; with Lambda that is normal
 `
-	if diff := cmp.Diff(want, s.text()); diff != "" {
+	if diff := cmp.Diff(want, s.Text()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -172,8 +172,8 @@ func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
 			if s.Summary != c.summary || s.Live != (c.name == "live") {
 				t.Errorf("live %v, %q", s.Live, s.Summary)
 			}
-			if !strings.Contains(s.text(), c.says) {
-				t.Errorf("%q is not said:\n%s", c.says, s.text())
+			if !strings.Contains(s.Text(), c.says) {
+				t.Errorf("%q is not said:\n%s", c.says, s.Text())
 			}
 		})
 	}
@@ -202,7 +202,7 @@ rules
 
 fan-outs: none to be finished
 `
-	if text := s.text(); !strings.HasPrefix(text, want) {
+	if text := s.Text(); !strings.HasPrefix(text, want) {
 		t.Error(cmp.Diff(want, text))
 	}
 	if s.Live {
@@ -214,8 +214,8 @@ fan-outs: none to be finished
 	}
 	found.Rules = nil
 	s = newStatus(found, leasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "new", Fingerprint: "f4"}}})
-	if s.Live || s.Summary != "no rule is registered yet" || strings.Contains(s.text(), "\nseeding\n") {
-		t.Errorf("with none registered:\n%s", s.text())
+	if s.Live || s.Summary != "no rule is registered yet" || strings.Contains(s.Text(), "\nseeding\n") {
+		t.Errorf("with none registered:\n%s", s.Text())
 	}
 }
 

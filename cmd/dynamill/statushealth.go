@@ -20,15 +20,9 @@ type healthStatus struct {
 	Unknown   string `json:"waitingUnknown"`
 	Processes int    `json:"processes"`
 
-	Functions        []functionStatus     `json:"functions"`
+	Functions        []health.Function    `json:"functions"`
 	FunctionsUnknown string               `json:"functionsUnknown"`
 	Shards           []shardBacklogStatus `json:"shards"`
-}
-
-type functionStatus struct {
-	Name       string `json:"name"`
-	State      string `json:"state"`
-	LastResult string `json:"lastResult"`
 }
 
 // shardBacklogStatus is what waits in one shard.
@@ -47,7 +41,7 @@ func newHealthStatus(h health.Health, f health.Facts) healthStatus {
 	s := healthStatus{
 		State: string(h.State), Healthy: h.Healthy(), Line: h.Line(), Since: timeText(h.Since), Oldest: timeText(h.Waiting.Oldest),
 		AtLeast: h.Waiting.AtLeast, Unknown: h.Waiting.Unknown,
-		Functions: []functionStatus{}, FunctionsUnknown: f.Functions.Unknown, Shards: []shardBacklogStatus{},
+		Functions: append([]health.Function{}, f.Functions.List...), FunctionsUnknown: f.Functions.Unknown, Shards: []shardBacklogStatus{},
 	}
 	if h.LagKnown {
 		s.Lag, s.Waiting = wholeSeconds(h.Lag), &h.Waiting.Records
@@ -56,9 +50,6 @@ func newHealthStatus(h health.Health, f health.Facts) healthStatus {
 		if !o.Silent && !o.Unsure {
 			s.Processes++
 		}
-	}
-	for _, fn := range f.Functions.List {
-		s.Functions = append(s.Functions, functionStatus(fn))
 	}
 	for _, shard := range f.Shards {
 		one := shardBacklogStatus{

@@ -15,8 +15,8 @@ import (
 // line is the first line: how the table is followed.
 func (s *tableStatus) line() string { return s.Table + ": " + s.followed.Line() }
 
-// text is the status for people: the first line, the summary, and the sections.
-func (s *tableStatus) text() string {
+// Text is the status for people: the first line, the summary, and the sections.
+func (s *tableStatus) Text() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, printable.Text(s.line()))
 	if !s.registered {
@@ -33,16 +33,15 @@ func (s *tableStatus) text() string {
 
 func (s *tableStatus) writeRules(b *strings.Builder) {
 	b.WriteString("\nrules\n")
-	table := columns{indent: "  "}
-	table.add("NAME", "ID", "KIND", "STATE", "SINCE EPOCH")
+	table := newColumns("  ", "NAME", "ID", "KIND", "STATE", "SINCE EPOCH")
 	for _, r := range s.Rules {
 		since := "-"
 		if r.State != notRegistered {
 			since = strconv.Itoa(r.Epoch)
 		}
-		table.add(r.Name, cmp.Or(r.ID, "-"), cmp.Or(r.Kind, "-"), r.State, since)
+		table.add(r.Name, dash(r.ID), dash(r.Kind), r.State, since)
 	}
-	_ = table.writeTo(b) // which never fails
+	b.WriteString(table.Text())
 	for _, r := range s.Rules {
 		if r.State == notRegistered {
 			fmt.Fprintf(b, "  %s is %s: %s\n", printable.Text(r.Name), r.State, r.Note)
@@ -73,12 +72,12 @@ func (s *seedingStatus) line() string {
 	}
 	switch s.Phase {
 	case "clean":
-		return fmt.Sprintf("taking back what former rules wrote on items: %s so far", counted(int(s.Items), "item"))
+		return fmt.Sprintf("taking back what former rules wrote on items: %s so far", printable.Counted(s.Items, "item"))
 	case "sweep":
-		return fmt.Sprintf("taking back what former rules kept in the state table: %s so far", counted(int(s.Items), "row"))
+		return fmt.Sprintf("taking back what former rules kept in the state table: %s so far", printable.Counted(s.Items, "row"))
 	}
 	doing := map[string]string{"derive": "deriving what the items ask for", "show": "writing counts and sums"}[s.Phase]
-	return fmt.Sprintf("%s, for rules of %s: %s so far", cmp.Or(doing, printable.Text(s.Phase)), of, counted(int(s.Items), "item"))
+	return fmt.Sprintf("%s, for rules of %s: %s so far", cmp.Or(doing, printable.Text(s.Phase)), of, printable.Counted(s.Items, "item"))
 }
 
 func (s *tableStatus) writeTasks(b *strings.Builder) {
@@ -86,13 +85,12 @@ func (s *tableStatus) writeTasks(b *strings.Builder) {
 		b.WriteString("\nfan-outs: none to be finished\n")
 		return
 	}
-	fmt.Fprintf(b, "\nfan-outs: %s to be finished\n", grouped(int64(len(s.Tasks))))
-	table := columns{indent: "  "}
-	table.add("RULE", "PARENT", "CHILDREN SO FAR", "SINCE")
+	fmt.Fprintf(b, "\nfan-outs: %s to be finished\n", printable.Grouped(len(s.Tasks)))
+	table := newColumns("  ", "RULE", "PARENT", "CHILDREN SO FAR", "SINCE")
 	for _, t := range s.Tasks {
-		table.add(t.Rule, t.Parent, grouped(int64(t.Children)), cmp.Or(t.Since, "-"))
+		table.add(t.Rule, t.Parent, printable.Grouped(t.Children), dash(t.Since))
 	}
-	_ = table.writeTo(b)
+	b.WriteString(table.Text())
 }
 
 func (s *tableStatus) writeParked(b *strings.Builder) {
@@ -100,13 +98,12 @@ func (s *tableStatus) writeParked(b *strings.Builder) {
 		b.WriteString("\nparked: nothing\n")
 		return
 	}
-	fmt.Fprintf(b, "\nparked: %s, see `dynamill parked list`\n", grouped(int64(s.Parked.Total)))
-	table := columns{indent: "  "}
-	table.add("CODE", "NUMBER")
+	fmt.Fprintf(b, "\nparked: %s, see `dynamill parked list`\n", printable.Grouped(s.Parked.Total))
+	table := newColumns("  ", "CODE", "NUMBER")
 	for _, code := range slices.Sorted(maps.Keys(s.Parked.ByCode)) {
-		table.add(code, grouped(int64(s.Parked.ByCode[code])))
+		table.add(code, printable.Grouped(s.Parked.ByCode[code]))
 	}
-	_ = table.writeTo(b)
+	b.WriteString(table.Text())
 }
 
 func (s *tableStatus) writeShards(b *strings.Builder) {
@@ -131,14 +128,13 @@ func (s *tableStatus) writeShards(b *strings.Builder) {
 
 // writeStream lists the shards of one stream. A table may have had several.
 func (s *tableStatus) writeStream(b *strings.Builder, stream string) {
-	table := columns{indent: "    "}
-	table.add("SHARD", "OWNER", "LAG", "CHECKPOINT", "LEASE COUNTER")
+	table := newColumns("    ", "SHARD", "OWNER", "LAG", "CHECKPOINT", "LEASE COUNTER")
 	for _, shard := range s.Leases.Shards {
 		if shard.Stream == stream {
 			table.add(shard.Shard, shard.owner(), shard.lag(), shard.Checkpoint, strconv.FormatInt(shard.Counter, 10))
 		}
 	}
-	_ = table.writeTo(b)
+	b.WriteString(table.Text())
 }
 
 // owner names the process that reads the shard, and says if it seems dead.
@@ -146,7 +142,7 @@ func (s *shardStatus) owner() string {
 	if s.Silent {
 		return s.Owner + " (silent)"
 	}
-	return cmp.Or(s.Owner, "-")
+	return dash(s.Owner)
 }
 
 // lag says how far behind a shard is. If the stream was not looked at, one without an owner may be

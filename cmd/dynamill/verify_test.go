@@ -197,7 +197,7 @@ func TestVerifyLeavesNoTemporaryFiles(t *testing.T) {
 
 func TestWhatWasFoundIsShownAlsoWhereVerifyingFails(t *testing.T) {
 	var stdout strings.Builder
-	r, env := newVerifyReport(&app{stdout: &stdout}, 1), &environment{table: "app"}
+	r, env := newVerifyReport(&output{stdout: &stdout}, verifyOptions{limit: 1, share: 1}), &environment{table: "app"}
 	failed := errors.New("the scan broke off")
 	if err := r.breakOff(t.Context(), env, failed); !errors.Is(err, failed) || stdout.String() != "" {
 		t.Errorf("nothing was found: %v, %q", err, stdout.String())
@@ -232,7 +232,7 @@ func TestARuleThatIsBeingChangedIsNamedOnce(t *testing.T) {
 func TestADrawnSampleSeedIsANumberThatEveryReaderOfJSONHolds(t *testing.T) {
 	for range 1000 {
 		o := verifyOptions{sample: "1%", memory: verifyMemory, segments: 1, settle: verifySettle}
-		if err := o.check(func(string) bool { return false }, nil); err != nil {
+		if err := o.check(false, nil); err != nil {
 			t.Fatal(err)
 		}
 		if uint64(float64(o.sampleSeed)) != o.sampleSeed {

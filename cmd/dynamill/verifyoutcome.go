@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/replay/verify"
 )
 
@@ -46,13 +47,13 @@ func (v verifyFacts) open() []string {
 		if why == verify.WhyRecords && v.unfollowed {
 			remedy = noFollower
 		}
-		lines = append(lines, fmt.Sprintf("%s not decided: %s; %s", grouped(v.undecided[why]), why, remedy))
+		lines = append(lines, fmt.Sprintf("%s not decided: %s; %s", printable.Grouped(v.undecided[why]), why, remedy))
 	}
 	if v.unfollowed && len(v.undecided) > 0 && v.undecided[verify.WhyRecords] == 0 {
 		lines = append(lines, noFollower)
 	}
 	if v.parked > 0 {
-		lines = append(lines, fmt.Sprintf("%s left out, because it is parked: see `dynamill parked list`", grouped(v.parked)))
+		lines = append(lines, fmt.Sprintf("%s left out, because it is parked: see `dynamill parked list`", printable.Grouped(v.parked)))
 	}
 	if len(v.waiting) > 0 {
 		lines = append(lines, fmt.Sprintf("not all judged, as they are still being brought into force or taken back: %s; let `dynamill run` or `dynamill replay` finish that",
@@ -69,7 +70,7 @@ func (v verifyFacts) failure(repair bool) error {
 		if repair {
 			what = "left"
 		}
-		return &failure{exitDrift, fmt.Errorf("drift %s: %s", what, counted(int(v.drift), "difference"))}
+		return &failure{exitDrift, fmt.Errorf("drift %s: %s", what, printable.Counted(v.drift, "difference"))}
 	case outcomeUndecided:
 		return &failure{exitUndecided, fmt.Errorf("undecided: %s", strings.Join(v.open(), "; "))}
 	case outcomeClean:

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/replay/verify"
 )
 
@@ -26,22 +23,9 @@ type verifyWatch struct {
 	announced    bool // the wait
 	absence      bool // that no process applies the stream
 
-	items, rows int64 // of the two tables, as DynamoDB counted them some hours ago; 0: not known
+	counts counts // of the two tables
 
-	mu  sync.Mutex
-	now verify.Progress
-}
-
-// newVerifyWatch asks for the tables' counts. Without them no total is shown.
-func newVerifyWatch(ctx context.Context, env *environment, screen *progress.Screen, leases *leaseWatch) *verifyWatch {
-	count := func(table string) int64 {
-		out, err := env.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
-		if err != nil || out.Table == nil {
-			return 0
-		}
-		return aws.ToInt64(out.Table.ItemCount)
-	}
-	return &verifyWatch{message: "verifying", screen: screen, leases: leases, items: count(env.table), rows: count(env.stateTable)}
+	now atomic.Pointer[verify.Progress] // nil before the first report
 }
 
 // note takes what the verification reports.
@@ -49,17 +33,16 @@ func (w *verifyWatch) note(p verify.Progress) {
 	if p.Phase == verify.PhaseWaiting && w.screen != nil {
 		w.announce(p)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.now = p
+	w.now.Store(&p)
 }
 
 // state is how far the verification is now. The scans of both tables have a total,
 // and so has every later look at what they found.
 func (w *verifyWatch) state() progress.State {
-	w.mu.Lock()
-	p := w.now
-	w.mu.Unlock()
+	p := verify.Progress{}
+	if now := w.now.Load(); now != nil {
+		p = *now
+	}
 	s := progress.State{
 		Message: w.message, Phase: p.Phase,
 		Attributes: []any{"phase", p.Phase, "items", p.Items, "rows", p.Rows, "suspects", p.Suspects, "open", p.Open, "found", p.Found},
@@ -67,10 +50,10 @@ func (w *verifyWatch) state() progress.State {
 	if p.Phase == "" {
 		s.Phase = "opening both tables"
 	}
-	looked := []string{"items " + grouped(p.Items), "state rows " + grouped(p.Rows)}
+	looked := []string{"items " + printable.Grouped(p.Items), "state rows " + printable.Grouped(p.Rows)}
 	if p.Suspects == 0 {
 		s.Done, s.Unit, s.Notes = p.Items+p.Rows, "items and rows", looked
-		if total := w.items + w.rows; s.Done <= total {
+		if total := w.counts.items + w.counts.stateItems; s.Done <= total {
 			s.Total, s.About = total, true
 		}
 		return s
@@ -79,10 +62,10 @@ func (w *verifyWatch) state() progress.State {
 	if p.Phase == verify.PhaseWaiting {
 		s.Message = "waiting"
 		s.Attributes = []any{"open", p.Open, "left", p.WaitLeft.Round(time.Second), "for", awaited(p.Reasons), "found", p.Found}
-		s.Notes = []string{"waits " + p.WaitLeft.Round(time.Second).String() + " at most", "drift " + grouped(p.Found), awaited(p.Reasons)}
+		s.Notes = []string{"waits " + p.WaitLeft.Round(time.Second).String() + " at most", "drift " + printable.Grouped(p.Found), awaited(p.Reasons)}
 		return s
 	}
-	s.Notes = append([]string{"drift " + grouped(p.Found)}, looked...)
+	s.Notes = append([]string{"drift " + printable.Grouped(p.Found)}, looked...)
 	return s
 }
 
@@ -101,7 +84,7 @@ func (w *verifyWatch) announce(p verify.Progress) {
 // waitAnnouncement says what a wait is for and how long it may take.
 func waitAnnouncement(p verify.Progress, wait, settle time.Duration) string {
 	return fmt.Sprintf("%s to decide: waits up to %s (--wait) until each has stayed the same for %s (--settle) and records of the stream that may explain it are applied",
-		counted(int(p.Open), "difference"), wait, settle)
+		printable.Counted(p.Open, "difference"), wait, settle)
 }
 
 // awaited says how many differences wait, and for what.
@@ -112,7 +95,7 @@ func awaited(reasons map[string]int64) string {
 	}
 	parts := make([]string, 0, len(counts))
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, grouped(counts[what])+": "+what)
+		parts = append(parts, printable.Grouped(counts[what])+": "+what)
 	}
 	return strings.Join(parts, "; ")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,9 +54,7 @@ type verifySummary struct {
 	ReadUnits   float64          `json:"readUnits"`
 	WriteUnits  float64          `json:"writeUnitsToRepair"`
 	TempBytes   int64            `json:"temporaryBytes"`
-	Matched     matchReport      `json:"matched"`
-	Missing     []missingReport  `json:"missingTargets"`
-	Warnings    []string         `json:"warnings"`
+	seenReport
 }
 
 // verifyOpen is an undecided difference as JSON.
@@ -70,17 +69,14 @@ type verifyOpen struct {
 
 // verifyReport writes what is found: as JSON at once, as a table at the end.
 type verifyReport struct {
-	*app
-	limit         int
-	table         columns
+	*output
+	options       verifyOptions
+	table         *columns
 	more          int64    // found, and not printed
 	waiting       []string // rules that are not judged
-	rules         []string // of --rule
 	leases        leaseWatch
 	parkedEntries int // in the state table
 	streamless    bool
-	share         float64 // of --sample, if not all is judged
-	seed          *uint64 // of the sample; nil if all is judged
 	readUnits     func() float64
 	seen          sightings
 	blind         func() bool // nothing tells what of the stream is applied
@@ -89,20 +85,22 @@ type verifyReport struct {
 // headRows is how many rows a table has that nothing was found for.
 const headRows = 1
 
-func newVerifyReport(a *app, limit int) *verifyReport {
-	r := &verifyReport{app: a, limit: limit, readUnits: func() float64 { return 0 }, blind: func() bool { return false }}
-	r.table.add("RULE", "WHAT", "ITEM", "ATTRIBUTE", "EXPECTED", "FOUND", "")
-	return r
+func newVerifyReport(out *output, options verifyOptions) *verifyReport {
+	return &verifyReport{
+		output: out, options: options, table: newColumns("", "RULE", "WHAT", "ITEM", "ATTRIBUTE", "EXPECTED", "FOUND", ""),
+		readUnits: func() float64 { return 0 }, blind: func() bool { return false },
+	}
 }
 
 func (r *verifyReport) found(f verify.Result) error {
-	if r.options.json {
-		return r.printJSONLine(verifyFinding{
-			Type: "difference", Rule: f.Rule, Kind: string(f.Kind), What: string(f.What), Item: itemText(f.Finding), Group: f.Group, Attribute: f.Attribute,
+	if r.json {
+		r.printJSONLine(verifyFinding{
+			Type: "difference", Rule: f.Rule, Kind: string(f.Kind), What: string(f.What), Item: f.Item.String(), Group: f.Group, Attribute: f.Attribute,
 			Expected: f.Expected, Found: f.Found, Status: string(f.Status), Why: f.Why, WriteUnits: f.WriteUnits,
 		})
+		return r.failed
 	}
-	if r.limit > 0 && len(r.table.rows)-headRows >= r.limit {
+	if r.options.limit > 0 && len(r.table.rows)-headRows >= r.options.limit {
 		r.more++
 		return nil
 	}
@@ -110,23 +108,12 @@ func (r *verifyReport) found(f verify.Result) error {
 	if f.Status != verify.Drifted {
 		became = strings.TrimSuffix(string(f.Status)+": "+f.Why, ": ")
 	}
-	item := itemText(f.Finding)
-	if item == "" {
-		item = f.Group
-	}
-	r.table.add(f.Rule, string(f.What)+" "+string(f.Kind), item, orDash(f.Attribute), orDash(f.Expected), orDash(f.Found), became)
+	r.table.add(f.Rule, string(f.What)+" "+string(f.Kind), placeOf(f.Finding), dash(f.Attribute), dash(f.Expected), dash(f.Found), became)
 	return nil
 }
 
-// itemText is the item's key; "" if it is not about one.
-func itemText(f drift.Finding) string { return f.Item.String() }
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+// placeOf is the item's key, or the group of a finding that is not about an item.
+func placeOf(f drift.Finding) string { return cmp.Or(f.Item.String(), f.Group) }
 
 // facts returns the facts that decide the outcome.
 func (r *verifyReport) facts(s *verify.Summary) verifyFacts {
@@ -134,36 +121,49 @@ func (r *verifyReport) facts(s *verify.Summary) verifyFacts {
 }
 
 // end writes the table and the summary.
-func (r *verifyReport) end(s *verify.Summary) error {
-	byKind, all := map[string]int64{}, int64(0)
+func (r *verifyReport) end(s *verify.Summary) {
+	if r.json {
+		r.printJSONLine(r.result(s))
+		return
+	}
+	r.differences()
+	r.printOutcome(r.colour(s), r.summary(s))
+	r.printText(r.seen.Text())
+	if r.sampled() && len(r.seen.Targets) > 0 {
+		r.printText("the sources and targets are those of the sample\n")
+	}
+}
+
+// sampled reports whether not all is judged.
+func (r *verifyReport) sampled() bool { return r.options.share < 1 }
+
+// result is the outcome as JSON.
+func (r *verifyReport) result(s *verify.Summary) verifySummary {
+	became := r.facts(s)
+	result := verifySummary{
+		Type: "summary", Outcome: became.outcome(), Open: became.open(), Items: s.Items, Rows: s.Rows, Suspects: s.Suspects, Cleared: s.Cleared,
+		Parked: s.Parked, Entries: r.parkedEntries, Differences: differences(s), ByKind: map[string]int64{}, Repaired: s.Repaired,
+		NotRepaired: s.Unrepaired, Undecided: s.Undecided, Examples: []verifyOpen{}, NotJudged: notNil(r.waiting), OnlyRules: r.options.rules,
+		ReadUnits: r.readUnits(), WriteUnits: s.WriteUnits, TempBytes: s.TempBytes, seenReport: r.seen.report(),
+	}
+	if r.sampled() {
+		result.Sample, result.SampleSeed = r.options.share, &r.options.sampleSeed
+	}
 	for kind, n := range s.Found {
-		byKind[string(kind)] = n
+		result.ByKind[string(kind)] = n
+	}
+	for _, e := range s.Examples {
+		result.Examples = append(result.Examples, verifyOpen{e.Why, e.Rule, string(e.Kind), e.Item.String(), e.Group, e.Attribute})
+	}
+	return result
+}
+
+// differences is how many there are of all kinds.
+func differences(s *verify.Summary) (all int64) {
+	for _, n := range s.Found {
 		all += n
 	}
-	if r.options.json {
-		notLive := r.waiting
-		if notLive == nil {
-			notLive = []string{}
-		}
-		examples := []verifyOpen{}
-		for _, e := range s.Examples {
-			examples = append(examples, verifyOpen{Why: e.Why, Rule: e.Rule, Kind: string(e.Kind), Item: itemText(e.Finding), Group: e.Group, Attribute: e.Attribute})
-		}
-		became := r.facts(s)
-		return r.printJSONLine(verifySummary{
-			Type: "summary", Entries: r.parkedEntries, Outcome: became.outcome(), Open: became.open(), Examples: examples, OnlyRules: r.rules, Sample: r.share, Items: s.Items, Rows: s.Rows, Suspects: s.Suspects, Cleared: s.Cleared, Parked: s.Parked, Differences: all, ByKind: byKind,
-			Repaired: s.Repaired, NotRepaired: s.Unrepaired, Undecided: s.Undecided, NotJudged: notLive, SampleSeed: r.seed,
-			ReadUnits: r.readUnits(), WriteUnits: s.WriteUnits, TempBytes: s.TempBytes,
-			Matched: r.seen.matched(), Missing: r.seen.missing(), Warnings: r.seen.Warnings(true),
-		})
-	}
-	if err := r.differences(); err != nil {
-		return err
-	}
-	if err := r.printOutcome(r.colour(s), r.summary(s, all)); err != nil {
-		return err
-	}
-	return r.printText(r.met())
+	return all
 }
 
 // colour is that of a verification's outcome: clean is green only without a warning.
@@ -178,37 +178,34 @@ func (r *verifyReport) colour(s *verify.Summary) string {
 }
 
 // differences writes the table, if there is anything in it. With JSON every line is out already.
-func (r *verifyReport) differences() error {
+func (r *verifyReport) differences() {
 	if len(r.table.rows) == headRows {
-		return nil
+		return
 	}
-	if err := r.table.writeTo(r.stdout); err != nil {
-		return err
-	}
+	r.printText(r.table.Text())
 	if r.more > 0 {
-		if err := r.print("... %s more: --limit 0 or --json prints all\n", grouped(r.more)); err != nil {
-			return err
-		}
+		r.print("... %s more: --limit 0 or --json prints all\n", printable.Grouped(r.more))
 	}
-	return r.print("\n")
+	r.printText("\n")
 }
 
 // summary is the outcome for people.
-func (r *verifyReport) summary(s *verify.Summary, all int64) string {
+func (r *verifyReport) summary(s *verify.Summary) string {
 	var b strings.Builder
-	looked := "looked at " + counted(int(s.Items), "item") + " and " + counted(int(s.Rows), "row") + " of the state table"
-	if r.seed != nil {
-		looked += fmt.Sprintf(", judged a sample (--sample-seed %d)", *r.seed)
+	all := differences(s)
+	fmt.Fprintf(&b, "looked at %s and %s of the state table", printable.Counted(s.Items, "item"), printable.Counted(s.Rows, "row"))
+	if r.sampled() {
+		fmt.Fprintf(&b, ", judged a sample (--sample-seed %d)", r.options.sampleSeed)
 	}
-	fmt.Fprintf(&b, "%s; %s read units\n", looked, grouped(int64(r.readUnits()+0.5)))
+	fmt.Fprintf(&b, "; %s read units\n", printable.Rounded(r.readUnits()))
 	became := r.facts(s)
 	switch {
 	case all > 0:
 		var kinds []string
 		for _, kind := range slices.Sorted(maps.Keys(s.Found)) {
-			kinds = append(kinds, grouped(s.Found[kind])+" "+string(kind))
+			kinds = append(kinds, printable.Grouped(s.Found[kind])+" "+string(kind))
 		}
-		fmt.Fprintf(&b, "%s: %s\n", counted(int(all), "difference"), strings.Join(kinds, ", "))
+		fmt.Fprintf(&b, "%s: %s\n", printable.Counted(all, "difference"), strings.Join(kinds, ", "))
 	case became.outcome() == outcomeUndecided:
 		b.WriteString("undecided: whether everything derived is right could not be told\n")
 	default:
@@ -216,15 +213,15 @@ func (r *verifyReport) summary(s *verify.Summary, all int64) string {
 	}
 	switch {
 	case s.Repaired+s.Unrepaired > 0:
-		fmt.Fprintf(&b, "%s repaired, %s not\n", grouped(s.Repaired), grouped(s.Unrepaired))
+		fmt.Fprintf(&b, "%s repaired, %s not\n", printable.Grouped(s.Repaired), printable.Grouped(s.Unrepaired))
 	case all > 0:
-		fmt.Fprintf(&b, "`dynamill verify --repair` mends them, for about %s write units\n", grouped(int64(s.WriteUnits+0.5)))
+		fmt.Fprintf(&b, "`dynamill verify --repair` mends them, for about %s write units\n", printable.Rounded(s.WriteUnits))
 	}
 	for _, line := range became.open() {
 		b.WriteString(printable.Text(line) + "\n")
 	}
 	if r.parkedEntries > 0 && s.Parked == 0 {
-		fmt.Fprintf(&b, "%s parked or contested, which is not drift: see `dynamill parked list`\n", grouped(int64(r.parkedEntries)))
+		fmt.Fprintf(&b, "%s parked or contested, which is not drift: see `dynamill parked list`\n", printable.Grouped(r.parkedEntries))
 	}
 	b.WriteString(openExamples(s))
 	if s.NotDecided() > 0 && r.blind() {
@@ -236,23 +233,14 @@ func (r *verifyReport) summary(s *verify.Summary, all int64) string {
 	return b.String()
 }
 
-// met says for people what the rules met in the table.
-func (r *verifyReport) met() string {
-	text := r.seen.text()
-	if r.seed != nil && len(r.seen.Targets) > 0 {
-		text += "the sources and targets are those of the sample\n"
-	}
-	return text
-}
-
 // within says what a verification of not everything was confined to.
 func (r *verifyReport) within() string {
 	text := ""
-	if r.seed != nil {
-		text = " in the sample of " + strconv.FormatFloat(100*r.share, 'g', -1, 64) + "%"
+	if r.sampled() {
+		text = " in the sample of " + strconv.FormatFloat(100*r.options.share, 'g', -1, 64) + "%"
 	}
-	if len(r.rules) > 0 {
-		text += " of " + printable.Text(strings.Join(r.rules, ", "))
+	if len(r.options.rules) > 0 {
+		text += " of " + printable.Text(strings.Join(r.options.rules, ", "))
 	}
 	return text
 }
@@ -262,16 +250,9 @@ func openExamples(s *verify.Summary) string {
 	if len(s.Examples) == 0 {
 		return ""
 	}
-	var b strings.Builder
 	table := columns{indent: "  "}
 	for _, e := range s.Examples {
-		where := itemText(e.Finding)
-		if where == "" {
-			where = e.Group
-		}
-		table.add(e.Rule, string(e.Kind), where, orDash(e.Attribute), e.Why)
+		table.add(e.Rule, string(e.Kind), placeOf(e.Finding), dash(e.Attribute), e.Why)
 	}
-	b.WriteString("among what was not decided:\n")
-	_ = table.writeTo(&b)
-	return b.String()
+	return "among what was not decided:\n" + table.Text()
 }

@@ -14,7 +14,7 @@ import (
 // if the table has none. Where there is no lease table, because a function
 // follows the stream, nothing of it is known to be applied. The watch is shown
 // the leases at each reading.
-func (env *environment) unappliedStream(ctx context.Context, keys rules.Table, lagMax time.Duration, watch *leaseWatch) (*verify.Stream, error) {
+func unappliedStream(ctx context.Context, env *environment, keys rules.Table, lagMax time.Duration, watch *leaseWatch) (*verify.Stream, error) {
 	table, err := env.describe(ctx)
 	if err != nil {
 		return nil, err

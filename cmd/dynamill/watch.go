@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
@@ -22,45 +20,17 @@ const (
 	heightDefault    = 24                     // lines, where the terminal does not say
 )
 
-// watching is the flag --watch.
-type watching struct {
-	on       bool
-	interval time.Duration
-}
-
-func (w *watching) addTo(flags *pflag.FlagSet) {
-	flags.DurationVar(&w.interval, "watch", 0, "look again at this `interval` until stopped; --watch alone: every "+watchDefault.String())
-	flags.Lookup("watch").NoOptDefVal = watchDefault.String()
-}
-
-// arguments refuses any, and says how an interval is given: pflag takes none behind a space.
-func (w *watching) arguments(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if _, err := time.ParseDuration(args[0]); err == nil {
-		return fmt.Errorf("give the interval as --watch=%s", args[0])
-	}
-	return fmt.Errorf("`dynamill status` takes no argument %q", args[0])
-}
-
-func (w *watching) check(given bool) error {
-	if w.on = given; given && w.interval < watchIntervalMin {
-		return invalid("--watch=%s is too short: give at least %s", w.interval, watchIntervalMin)
-	}
-	return nil
-}
-
 // watchStatus looks again and again until a signal ends it, which is how it is meant to end.
-func (a *app) watchStatus(ctx context.Context, watch watching, take func(context.Context) (*tableStatus, error)) error {
+func watchStatus(ctx context.Context, out *output, interval time.Duration, take func(context.Context) (*tableStatus, error)) error {
 	ctx, release := stopOnSignals(ctx, func(string) {})
 	defer release()
-	ticker := time.NewTicker(watch.interval)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for first := true; ; first = false {
 		s, err := take(ctx)
 		if err == nil {
-			err = a.showAgain(s, first)
+			showAgain(out, s, first)
+			err = out.failed
 		}
 		switch {
 		case errors.Is(context.Cause(ctx), errStopped):
@@ -76,19 +46,21 @@ func (a *app) watchStatus(ctx context.Context, watch watching, take func(context
 }
 
 // showAgain redraws a terminal; elsewhere it appends: JSON as a line of its own.
-func (a *app) showAgain(s *tableStatus, first bool) error {
-	if a.options.json {
-		return a.printJSONLine(s)
+func showAgain(out *output, s *tableStatus, first bool) {
+	if out.json {
+		out.printJSONLine(s)
+		return
 	}
-	text := time.Now().UTC().Format(timeForm) + "  " + s.text()
-	if progress.IsTerminal(a.stdout) {
-		width, height := terminalSize(a.stdout)
-		return writeText(printable.Under(a.stdout), eraseScreen+printable.Lines(fitted(text, width, height)))
+	text := time.Now().UTC().Format(timeForm) + "  " + s.Text()
+	switch {
+	case progress.IsTerminal(out.stdout):
+		width, height := terminalSize(out.stdout)
+		out.printData(eraseScreen + printable.Lines(fitted(text, width, height)))
+	case first:
+		out.printText(text)
+	default:
+		out.printText("\n" + text)
 	}
-	if !first {
-		text = "\n" + text
-	}
-	return a.printText(text)
 }
 
 // eraseScreen goes to the first line and empties the screen (ECMA-48 CUP and ED).
@@ -107,7 +79,7 @@ func terminalSize(out io.Writer) (width, height int) {
 func fitted(text string, width, height int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if room := max(height-2, 1); len(lines) > room+1 {
-		lines = append(lines[:room:room], fmt.Sprintf("... %s more", counted(len(lines)-room, "line")))
+		lines = append(lines[:room:room], fmt.Sprintf("... %s more", printable.Counted(len(lines)-room, "line")))
 	}
 	for i, line := range lines {
 		if runes := []rune(line); len(runes) > width {

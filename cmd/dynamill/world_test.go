@@ -66,14 +66,14 @@ type world struct {
 // newWorld makes an empty table, with a stream of the given view type unless that is "".
 func newWorld(t *testing.T, view types.StreamViewType) *world {
 	t.Helper()
-	w := connect(t)
+	w := newEmptyWorld(t)
 	w.useRules(communityRules)
 	w.createTable(view, change.KindString, change.KindString)
 	return w
 }
 
 // connect names a table that is not there yet.
-func connect(t *testing.T) *world {
+func newEmptyWorld(t *testing.T) *world {
 	t.Helper()
 	server := emulator.Local(t)
 	return &world{

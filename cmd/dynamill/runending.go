@@ -25,8 +25,8 @@ type inFlags struct{ error }
 func (e inFlags) Error() string { return asFlags.Replace(e.error.Error()) }
 func (e inFlags) Unwrap() error { return e.error }
 
-// failure turns the end of the work into the sentence to be read. r is nil if nothing was followed.
-func (env *environment) failure(r *dynamill.Running, err error) error {
+// runFailure turns the end of the work into the sentence to be read. r is nil if nothing was followed.
+func runFailure(env *environment, r *dynamill.Running, err error) error {
 	switch {
 	case r == nil && (errors.Is(err, errDrainTimeout) || errors.Is(err, errStopped)):
 		return fmt.Errorf("%w; run again to go on", err)
@@ -58,13 +58,13 @@ func (env *environment) failure(r *dynamill.Running, err error) error {
 
 // unfinished says what a drain that was cut short has left.
 func unfinished(r *dynamill.Running) string {
-	now := snapshotOf(r.Status())
-	left := []string{fmt.Sprintf("the stream was applied up to %s ago", now.Lag.Round(time.Second))}
-	if now.Records == 0 {
-		left[0] = "no record was applied"
+	now := r.Status()
+	left := fmt.Sprintf("the stream was applied up to %s ago", now.Stream.Lag.Round(time.Second))
+	if now.Stream.Records == 0 {
+		left = "no record was applied"
 	}
-	if now.Seeding != "" {
-		left = append(left, "seeding was not finished ("+now.Seeding+")")
+	if seeding := seedText(now); seeding != "" {
+		left += ", seeding was not finished (" + seeding + ")"
 	}
-	return strings.Join(left, ", ")
+	return left
 }
