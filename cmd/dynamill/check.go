@@ -2,6 +2,9 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -21,7 +24,7 @@ func (a *app) checkCommand() *cobra.Command {
 			if err := a.nameRules(args); err != nil {
 				return err
 			}
-			return check(cmd.Context(), &a.out, &a.settings, a.typed["table"]) // a table of the environment or a file does not make check connect
+			return preview.Check(cmd.Context(), &a.out, &a.settings, a.typed["table"]) // a table of the environment or a file does not make check connect
 		},
 	}
 }
@@ -31,9 +34,9 @@ func (a *app) nameRules(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if a.typed["rules"] && a.settings.rules != args[0] {
-		return invalid("two rule files are given, %s and --rules %s: give one", args[0], a.settings.rules)
+	if a.typed["rules"] && a.settings.Rules != args[0] {
+		return ending.Invalid("two rule files are given, %s and --rules %s: give one", args[0], a.settings.Rules)
 	}
-	a.settings.rules = args[0]
+	a.settings.Rules = args[0]
 	return nil
 }

@@ -13,6 +13,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/template"
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
@@ -27,15 +35,15 @@ type completion = func(cmd *cobra.Command, args []string, typed string) ([]cobra
 // fixedChoices are the values of flags that take one of a few.
 var fixedChoices = map[string][]string{
 	"log-level": {"debug", "info", "warn", "error"},
-	"color":     {colorAuto, colorAlways, colorNever},
+	"color":     {output.ColorAuto, output.ColorAlways, output.ColorNever},
 	"arch":      {"arm64", "x86_64"},
 	"endpoint":  {"http://localhost:8000"},
 }
 
 // openChoices are suggestions for flags that take other values, too. Some are only the beginning of a value.
 var openChoices = map[string][]string{
-	"from":       {fromScan, fromExport, fromS3, fromArchive, fromKeys + "//", fromKeys + "-", fromParked},
-	"rules-from": {rulesInZip, rulesInline, "s3://", "ssm:"},
+	"from":       {replaying.FromScan, replaying.FromExport, replaying.FromS3, replaying.FromArchive, replaying.FromKeys + "//", replaying.FromKeys + "-", replaying.FromParked},
+	"rules-from": {template.RulesInZip, template.RulesInline, "s3://", "ssm:"},
 }
 
 func (a *app) completionCommand() *cobra.Command {
@@ -53,12 +61,12 @@ func (a *app) completionCommand() *cobra.Command {
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return invalid("name the shell: `dynamill completion bash`, or one of %s", strings.Join(shells, ", "))
+				return ending.Invalid("name the shell: `dynamill completion bash`, or one of %s", strings.Join(shells, ", "))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out, root := printable.Under(a.out.stdout), cmd.Root() // a script is data
+			out, root := printable.Under(a.out.Stdout), cmd.Root() // a script is data
 			var err error
 			switch args[0] {
 			case "bash":
@@ -82,14 +90,14 @@ func (a *app) completionCommand() *cobra.Command {
 // completed with files only if its value is one.
 func (a *app) addCompletions(root *cobra.Command) {
 	must(root.RegisterFlagCompletionFunc("table", a.offering(a.tableNames)))
-	eachCommand(root, func(cmd *cobra.Command) {
+	commandline.EachCommand(root, func(cmd *cobra.Command) {
 		local := func(flag *pflag.Flag) { a.addFlagCompletion(cmd, flag) }
 		cmd.PersistentFlags().VisitAll(local)
 		cmd.LocalNonPersistentFlags().VisitAll(local)
 		if cmd.ValidArgsFunction != nil || len(cmd.ValidArgs) > 0 {
 			return
 		}
-		switch path := pathBehindRoot(cmd); {
+		switch path := commandline.PathBehindRoot(cmd); {
 		case path == "check":
 			cmd.ValidArgsFunction = cobra.FixedCompletions([]cobra.Completion{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 		case path == "explain":
@@ -117,7 +125,7 @@ func (a *app) addFlagCompletion(cmd *cobra.Command, flag *pflag.Flag) {
 		complete = cobra.FixedCompletions(fixedChoices[flag.Name], cobra.ShellCompDirectiveNoFileComp)
 	case openChoices[flag.Name] != nil:
 		complete = cobra.FixedCompletions(openChoices[flag.Name], cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
-	case flag.Name == "rules", flag.Name == "former-rules", flag.Name == configurationFlag:
+	case flag.Name == "rules", flag.Name == "former-rules", flag.Name == commandline.ConfigurationFlag:
 		complete = cobra.FixedCompletions([]cobra.Completion{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 	case value == "folder":
 		complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
@@ -137,32 +145,32 @@ func must(err error) {
 // offering completes with names that are found in time, with the flags as a start of the command would have them.
 func (a *app) offering(find func(ctx context.Context, cmd *cobra.Command, args []string) []string) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if configure(cmd, os.Getenv) != nil || a.checkOptions() != nil {
+		if commandline.Configure(cmd, os.Getenv) != nil || a.checkOptions() != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, end := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer end()
-		a.out.stderr = printable.NewWriter(io.Discard)
-		return offered(find(ctx, cmd, args), typed), cobra.ShellCompDirectiveNoFileComp
+		a.out.Stderr = printable.NewWriter(io.Discard)
+		return commandline.Offered(find(ctx, cmd, args), typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // tableNames are the tables of the account, or of the endpoint.
 func (a *app) tableNames(ctx context.Context, _ *cobra.Command, _ []string) []string {
-	env, err := connect(ctx, &a.settings, "", slog.New(slog.DiscardHandler))
+	env, err := environment.Connect(ctx, &a.settings, "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil
 	}
-	return env.tableNames(ctx, completionsMax)
+	return env.TableNames(ctx, completionsMax)
 }
 
 // ruleNames are the names of the rule file.
 func (a *app) ruleNames(context.Context, *cobra.Command, []string) []string {
-	set, err := a.settings.load()
+	set, err := a.settings.Load()
 	if err != nil {
 		return nil
 	}
-	return ruleNames(set)
+	return session.RuleNames(set)
 }
 
 // parkedIDs are the ids of what is parked and is not typed yet, if --table or the rule file name the table.
@@ -170,6 +178,6 @@ func (a *app) parkedIDs(ctx context.Context, cmd *cobra.Command, args []string) 
 	if len(args) > 0 && cmd.Name() == "show" {
 		return nil
 	}
-	ids := parkedIDs(ctx, &a.out, &a.settings, cmd.Flags().Changed("rules"), completionsMax)
+	ids := parked.IDs(ctx, &a.out, &a.settings, cmd.Flags().Changed("rules"), completionsMax)
 	return slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(args, id) })
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/streamreader"
@@ -234,7 +235,7 @@ func (c *crew) end(p *process, by syscall.Signal) {
 		c.t.Errorf("%s says\n%s", p.name, said)
 	case status.Signaled() && status.Signal() == by && by == syscall.SIGKILL:
 		c.kills++
-	case by == syscall.SIGTERM && (status.Signaled() || p.ProcessState.ExitCode() == exitDone): // it may not have begun to listen
+	case by == syscall.SIGTERM && (status.Signaled() || p.ProcessState.ExitCode() == ending.ExitDone): // it may not have begun to listen
 		c.stops++
 	default:
 		c.t.Errorf("%s ended, %s:\n%s", p.name, p.ProcessState, said)

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/explain"
+)
 
 func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
@@ -12,6 +16,6 @@ func (a *app) explainCommand() *cobra.Command {
 		Example: "  dynamill explain record.json\n" +
 			"  aws dynamodbstreams get-records --shard-iterator \"$ITERATOR\" | dynamill explain -",
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return explain(&a.out, &a.settings, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return explain.Run(&a.out, &a.settings, args[0]) },
 	}
 }

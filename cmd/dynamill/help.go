@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 )
 
 // helpCommand is cobra's help command, except that a command that does not exist is an error.
@@ -11,7 +13,7 @@ func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND...]",
 		Short: "Shows the help of a command",
-		Long:  "Shows the help of a command, as --help behind it does.\n\n" + offline("nothing", "nothing").text(),
+		Long:  "Shows the help of a command, as --help behind it does.\n\n" + commandline.Offline("nothing", "nothing").Text(),
 		Example: "  dynamill help run\n" +
 			"  dynamill help parked retry",
 		ValidArgsFunction: completeCommands,
@@ -20,10 +22,10 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil {
-				return refusedLine(err)
+				return commandline.RefusedLine(err)
 			}
 			if len(rest) > 0 {
-				return noArguments(found, rest)
+				return commandline.NoArguments(found, rest)
 			}
 			found.InitDefaultHelpFlag()
 			found.InitDefaultVersionFlag()

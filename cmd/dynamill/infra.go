@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/template"
 	"github.com/dynamill/dynamill/infra"
 )
 
@@ -29,13 +31,13 @@ const infraExamples = `  dynamill infra sam --table app -o template.yaml        
   dynamill infra sam --table app --keep-state-table           # where dynamill run has made the state table already`
 
 func (a *app) infraCommand() *cobra.Command {
-	var o templateOptions
+	var o template.Options
 	command := &cobra.Command{
 		Use:     "infra",
 		Short:   "Writes a template that deploys the rules on AWS Lambda",
 		Long:    infraHelp,
 		Example: infraExamples,
-		Args:    noArguments,
+		Args:    commandline.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, one := range []struct {
@@ -55,7 +57,7 @@ func (a *app) infraCommand() *cobra.Command {
 			Long:    "Writes the deployment " + one.short + ".\n\n" + infraParts,
 			Example: one.example,
 			Args:    cobra.NoArgs,
-			RunE:    func(*cobra.Command, []string) error { return writeTemplate(&a.out, &a.settings, one.format, o) },
+			RunE:    func(*cobra.Command, []string) error { return template.Write(&a.out, &a.settings, one.format, o) },
 		}
 		addInfraFlags(sub.Flags(), &o)
 		command.AddCommand(sub)
@@ -66,7 +68,7 @@ func (a *app) infraCommand() *cobra.Command {
 
 // stateMachineCommand is for users with templates of their own.
 func (a *app) stateMachineCommand() *cobra.Command {
-	var o templateOptions
+	var o template.Options
 	command := &cobra.Command{
 		Use:   "state-machine",
 		Short: "Writes the definition of a replay's state machine alone",
@@ -75,25 +77,25 @@ func (a *app) stateMachineCommand() *cobra.Command {
 			"permissions that a template gives it, and ${Partition} for aws, aws-cn or aws-us-gov.",
 		Example: "  dynamill infra state-machine --table app --replay-concurrency 64 -o replay.asl.json",
 		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return writeStateMachine(&a.out, &a.settings, o) },
+		RunE:    func(*cobra.Command, []string) error { return template.WriteStateMachine(&a.out, &a.settings, o) },
 	}
 	addOutputFlags(command.Flags(), &o)
 	return command
 }
 
 // addOutputFlags adds the flags of every command below `infra`.
-func addOutputFlags(flags *pflag.FlagSet, o *templateOptions) {
-	flags.StringVarP(&o.output, "output", "o", "", "the `file` to write (default: standard output)")
+func addOutputFlags(flags *pflag.FlagSet, o *template.Options) {
+	flags.StringVarP(&o.Output, "output", "o", "", "the `file` to write (default: standard output)")
 	flags.IntVar(&o.ReplayConcurrency, "replay-concurrency", infra.DefaultReplayConcurrency, "the `number` of a replay's pieces that are worked off at once, up to 1000")
 }
 
-func addInfraFlags(flags *pflag.FlagSet, o *templateOptions) {
+func addInfraFlags(flags *pflag.FlagSet, o *template.Options) {
 	addOutputFlags(flags, o)
 	flags.StringVar(&o.Code, "code", "", "SAM and Terraform: the `zip` with the executable bootstrap, and with the rule file (see --rules-from;\n"+
 		"default: bin/lambda/dynamill-arm64.zip or, with --arch x86_64, -amd64.zip, as make lambda leaves them)")
-	flags.StringVar(&o.rulesFrom, "rules-from", rulesInZip, "the `place` where the function reads its rules: zip, inline (the template holds them),\n"+
+	flags.StringVar(&o.RulesFrom, "rules-from", template.RulesInZip, "the `place` where the function reads its rules: zip, inline (the template holds them),\n"+
 		"s3://BUCKET/KEY or ssm:NAME; filters and permissions follow from --rules all the same")
-	flags.StringVar(&o.former, "former-rules", "", "the rule `file` in force, which --rules replaces: the function takes back what it wrote, and needs its permissions")
+	flags.StringVar(&o.Former, "former-rules", "", "the rule `file` in force, which --rules replaces: the function takes back what it wrote, and needs its permissions")
 	flags.StringVar(&o.Architecture, "arch", infra.DefaultArchitecture, "the function's `architecture`: arm64 or x86_64")
 	flags.IntVar(&o.MemoryMB, "memory-size", infra.DefaultMemoryMB, "the function's memory in `MB`; more memory is also more CPU")
 	flags.DurationVar(&o.Timeout, "timeout", infra.DefaultTimeout, "the `duration` that one invocation may take, up to 15m")

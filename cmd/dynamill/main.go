@@ -17,6 +17,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
@@ -26,28 +30,28 @@ func main() {
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{settings: settings{stdin: stdin}, out: output{stdout: printable.NewWriter(stdout), stderr: printable.NewWriter(stderr)}}
+	app := &app{settings: settings.Settings{Stdin: stdin}, out: output.Output{Stdout: printable.NewWriter(stdout), Stderr: printable.NewWriter(stderr)}}
 	root := app.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(app.out.stdout)
-	root.SetErr(app.out.stderr)
+	root.SetOut(app.out.Stdout)
+	root.SetErr(app.out.Stderr)
 	err := root.ExecuteContext(ctx)
-	err = cmp.Or(app.out.failed, err, app.refusedHelp)
+	err = cmp.Or(app.out.Failed, err, app.refusedHelp)
 	if err == nil {
-		return exitDone
+		return ending.ExitDone
 	}
-	var known *failure
+	var known *ending.Failure
 	if !app.started && !errors.As(err, &known) {
-		err = refusedLine(laidOut{err}) // cobra refused the command line itself
+		err = commandline.RefusedLine(ending.LaidOut{Err: err}) // cobra refused the command line itself
 	}
-	return app.out.report(err)
+	return app.out.Report(err)
 }
 
 // app is one call of the command: its streams and its flags.
 type app struct {
-	out         output
-	settings    settings
+	out         output.Output
+	settings    settings.Settings
 	started     bool            // a command's own code has begun
 	refusedHelp error           // of --help behind a command line that cannot be used
 	typed       map[string]bool // flags that stand on the command line itself
@@ -86,7 +90,7 @@ func (a *app) rootCommand() *cobra.Command {
 		Short:         "Keeps derived data in a DynamoDB single table true",
 		Long:          longHelp,
 		Example:       rootExamples,
-		Args:          noArguments,
+		Args:          commandline.NoArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -96,7 +100,7 @@ func (a *app) rootCommand() *cobra.Command {
 			}
 			a.typed = map[string]bool{}
 			cmd.Flags().Visit(func(flag *pflag.Flag) { a.typed[flag.Name] = true })
-			if err := configure(cmd, os.Getenv); err != nil {
+			if err := commandline.Configure(cmd, os.Getenv); err != nil {
 				return err
 			}
 			if err := a.checkOptions(); err != nil {
@@ -108,20 +112,20 @@ func (a *app) rootCommand() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetUsageTemplate(root.UsageTemplate() + exitCodeHelp)
-	root.SetFlagErrorFunc(flagError)
-	refuseHelp(root, &a.refusedHelp)
+	root.SetFlagErrorFunc(commandline.FlagError)
+	commandline.RefuseHelp(root, &a.refusedHelp)
 	help := helpCommand()
 	root.SetHelpCommand(help)
 	root.AddCommand(help)
 	addVersionFlag(root)
 	a.addOptions(root.PersistentFlags())
 	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.planCommand(), a.runCommand(), a.replayCommand(), a.verifyCommand(), a.statusCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand(), a.completionCommand(), a.docsCommand())
-	eachCommand(root, func(cmd *cobra.Command) {
+	commandline.EachCommand(root, func(cmd *cobra.Command) {
 		if cmd.Args != nil {
-			cmd.Args = plainArguments(cmd.Args)
+			cmd.Args = commandline.PlainArguments(cmd.Args)
 		}
 	})
-	addCosts(root, costs)
+	commandline.AddCosts(root, costs)
 	a.addCompletions(root)
 	return root
 }

@@ -1,9 +1,14 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
+)
 
 func (a *app) parkedCommand() *cobra.Command {
-	parked := &cobra.Command{
+	group := &cobra.Command{
 		Use:   "parked",
 		Short: "Lists, shows, retries or discards what could not be applied",
 		Long: "An item that can have no effect under a rule as it is (a key variable that holds a #, a text where a number is\n" +
@@ -17,17 +22,17 @@ func (a *app) parkedCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	parked.AddCommand(
+	group.AddCommand(
 		a.parkedListCommand(),
 		a.parkedShowCommand(),
-		a.parkedChangeCommand(retryParked, "Applies parked items again, as they are now",
+		a.parkedChangeCommand(parked.Retry, "Applies parked items again, as they are now",
 			"Derives each item again from what it holds now. An entry whose item is good goes away;\none that is still bad stays, and the exit code is 1. A record that could not be read cannot be retried.\n"+
 				"Its entry is named as such, and stays."),
-		a.parkedChangeCommand(discardParked, "Forgets parked items without applying them",
+		a.parkedChangeCommand(parked.Discard, "Forgets parked items without applying them",
 			"Removes entries without applying anything and without asking. While an item is still bad, `verify` calls\n"+
 				"its entry missing, and a repair or a replay parks it again."),
 	)
-	return parked
+	return group
 }
 
 func (a *app) parkedShowCommand() *cobra.Command {
@@ -37,14 +42,14 @@ func (a *app) parkedShowCommand() *cobra.Command {
 		Example: "  dynamill parked show 'r1/USER#u1/GROUP#g1' --table app",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return showParked(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"), args[0])
+			return parked.Show(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"), args[0])
 		},
 	}
 }
 
-func (a *app) parkedChangeCommand(what parkedChange, short, long string) *cobra.Command {
+func (a *app) parkedChangeCommand(what parked.Action, short, long string) *cobra.Command {
 	var all bool
-	verb := what.verb
+	verb := what.Verb
 	command := &cobra.Command{
 		Use:     verb + " {ID... | --all}",
 		Short:   short,
@@ -53,12 +58,12 @@ func (a *app) parkedChangeCommand(what parkedChange, short, long string) *cobra.
 		Args:    cobra.ArbitraryArgs,
 		PreRunE: func(_ *cobra.Command, args []string) error { // by now environment and file have said what --all is
 			if all == (len(args) > 0) {
-				return invalid("give either IDs from `dynamill parked list` or --all")
+				return ending.Invalid("give either IDs from `dynamill parked list` or --all")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeParked(cmd.Context(), &a.out, &a.settings, what, args)
+			return parked.Change(cmd.Context(), &a.out, &a.settings, what, args)
 		},
 	}
 	command.Flags().BoolVar(&all, "all", false, verb+" everything that is parked")
@@ -74,7 +79,7 @@ func (a *app) parkedListCommand() *cobra.Command {
 		Example: "  dynamill parked list --table app\n  dynamill parked list --table app --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return listParked(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"))
+			return parked.List(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"))
 		},
 	}
 }

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
+)
 
 func (a *app) planCommand() *cobra.Command {
 	return &cobra.Command{
@@ -12,6 +16,8 @@ func (a *app) planCommand() *cobra.Command {
 			"and writes, projected from up to 2,000 items. It names a deleted state table or lease table. It writes nothing.",
 		Example: "  dynamill plan --table app\n  dynamill plan --rules new.yaml --table app --json",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return plan(cmd.Context(), &a.out, &a.settings) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return preview.ShowPlan(cmd.Context(), &a.out, &a.settings)
+		},
 	}
 }

@@ -5,14 +5,17 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynamill/dynamill"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/follow"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/status"
 )
 
-func addRunFlags(flags *pflag.FlagSet, o *runOptions) {
+func addRunFlags(flags *pflag.FlagSet, o *follow.Options) {
 	flags.BoolVar(&o.Drain, "drain", false, "end once new rules are seeded and every change up to then is applied")
-	flags.DurationVar(&o.drainTimeout, "drain-timeout", 0, "with --drain: give up after this `duration` (0: never)")
-	flags.StringVar(&o.listen, "listen", "", "serve /metrics, /healthz and /readyz at this `address`, such as 127.0.0.1:9464\n(default: nothing is served)")
-	flags.DurationVar(&o.readyLag, "ready-lag", readyLagDefault, "/readyz says no beyond this lag `duration` (0: lag does not count)")
-	flags.BoolVar(&o.profile, "pprof", false, "with --listen: serve /debug/pprof/ too")
+	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 0, "with --drain: give up after this `duration` (0: never)")
+	flags.StringVar(&o.Listen, "listen", "", "serve /metrics, /healthz and /readyz at this `address`, such as 127.0.0.1:9464\n(default: nothing is served)")
+	flags.DurationVar(&o.ReadyLag, "ready-lag", status.ReadyLagDefault, "/readyz says no beyond this lag `duration` (0: lag does not count)")
+	flags.BoolVar(&o.Profile, "pprof", false, "with --listen: serve /debug/pprof/ too")
 	flags.IntVar(&o.WriteRateMax, "max-write-rate", 0, "write at most this many write `units` per second (0: no bound)")
 	flags.StringVar(&o.Worker, "worker", "", "this process's `name`, which no other that shares the stream may have (default: host and a random part)")
 	flags.DurationVar(&o.LeaseTerm, "lease-term", dynamill.LeaseTermDefault, "after this `duration` the shards of a process that is not heard of go to others;\nothers go by it, whatever theirs is")
@@ -21,7 +24,7 @@ func addRunFlags(flags *pflag.FlagSet, o *runOptions) {
 }
 
 func (a *app) runCommand() *cobra.Command {
-	var options runOptions
+	var options follow.Options
 	command := &cobra.Command{
 		Use:   "run",
 		Short: "Follows the table's stream and keeps what the rules derive true",
@@ -34,15 +37,15 @@ func (a *app) runCommand() *cobra.Command {
 			"aborts; whatever a process leaves behind, the next one takes up, and nothing is applied twice.\n\n" +
 			"With --listen a state that only a person can end (the table is deleted, its stream disabled or replaced, records\n" +
 			"lost) does not end the process: it stays up and says so until it is stopped. docs/operations.md lists the\n" +
-			"states and the metrics.\n\n" + configurationHelp,
+			"states and the metrics.\n\n" + commandline.ConfigurationHelp,
 		Example: "  dynamill run --table app\n" +
 			"  dynamill run --table app --drain --drain-timeout 10m --json\n" +
 			"  dynamill run --table app --listen 127.0.0.1:9464 --max-write-rate 500\n" +
 			"  dynamill run --table app --endpoint http://localhost:8000",
 		Args:    cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.check(cmd.Flags().Changed("drain-timeout")) },
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.Check(cmd.Flags().Changed("drain-timeout")) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runTable(cmd.Context(), &a.out, &a.settings, options)
+			return follow.Run(cmd.Context(), &a.out, &a.settings, options)
 		},
 	}
 	addRunFlags(command.Flags(), &options)

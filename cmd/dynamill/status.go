@@ -6,13 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/status"
 )
 
-func addStatusFlags(flags *pflag.FlagSet, o *statusOptions) {
-	flags.DurationVar(&o.watch, "watch", 0, "look again at this `interval` until stopped; --watch alone: every "+watchDefault.String())
-	flags.Lookup("watch").NoOptDefVal = watchDefault.String()
-	flags.BoolVar(&o.check, "check", false, "print the first line only, and end with exit code 1 unless the table is followed")
-	flags.DurationVar(&o.lagMax, "ready-lag", readyLagDefault, "a lag beyond this `duration` is not healthy (0: lag does not count)")
+func addStatusFlags(flags *pflag.FlagSet, o *status.Options) {
+	flags.DurationVar(&o.Watch, "watch", 0, "look again at this `interval` until stopped; --watch alone: every "+status.WatchDefault.String())
+	flags.Lookup("watch").NoOptDefVal = status.WatchDefault.String()
+	flags.BoolVar(&o.Check, "check", false, "print the first line only, and end with exit code 1 unless the table is followed")
+	flags.DurationVar(&o.LagMax, "ready-lag", status.ReadyLagDefault, "a lag beyond this `duration` is not healthy (0: lag does not count)")
 }
 
 // noInterval refuses any argument, and says how an interval is given: pflag takes none behind a space.
@@ -38,7 +40,7 @@ name an owner, it reads them again until the owner renews one, for at most one a
 --ready-lag, and 3 if that cannot be found out: for cron jobs and containers' health checks.`
 
 func (a *app) statusCommand() *cobra.Command {
-	var options statusOptions
+	var options status.Options
 	command := &cobra.Command{
 		Use:   "status",
 		Short: "Shows whether the table is followed, and how rules, fan-outs, parked records and shards stand",
@@ -46,9 +48,9 @@ func (a *app) statusCommand() *cobra.Command {
 		Example: "  dynamill status --table app\n  dynamill status --table app --watch\n  dynamill status --table app --json\n" +
 			"  dynamill status --table app --check || echo 'app is not followed'",
 		Args:    noInterval,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.refuse(cmd.Flags().Changed("watch")) },
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.Refuse(cmd.Flags().Changed("watch")) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return showStatus(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"), options)
+			return status.Show(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"), options)
 		},
 	}
 	addStatusFlags(command.Flags(), &options)

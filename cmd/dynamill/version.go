@@ -1,10 +1,14 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/build"
+)
 
 // addVersionFlag makes --version say what the command says.
 func addVersionFlag(root *cobra.Command) {
-	root.Version = currentBuild().words()
+	root.Version = build.Current().Words()
 	root.SetVersionTemplate("{{.Version}}\n")
 }
 
@@ -15,7 +19,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  dynamill version\n  dynamill version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			a.out.printResult(currentBuild())
+			a.out.PrintResult(build.Current())
 			return nil
 		},
 	}

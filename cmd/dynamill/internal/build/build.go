@@ -1,0 +1,52 @@
+package build
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// revisionLength is how much of a revision is shown: enough to find it.
+const revisionLength = 12
+
+// build says what this binary was made from.
+type build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func Current() build {
+	b := build{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			b.Revision = setting.Value[:min(revisionLength, len(setting.Value))]
+		case "vcs.modified":
+			b.Modified = setting.Value == "true"
+		}
+	}
+	return b
+}
+
+// Text is the line for people.
+func (b build) Text() string { return b.Words() + "\n" }
+
+func (b build) Words() string {
+	text := "dynamill " + b.Version
+	if b.Revision != "" {
+		text += " " + b.Revision
+	}
+	if b.Modified {
+		text += " (modified)"
+	}
+	return text + " " + b.Go + " " + b.Platform
+}

@@ -1,0 +1,174 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/following"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Plan is the result of `plan`, as text and as JSON.
+type Plan struct {
+	Table      string        `json:"table"`
+	StateTable string        `json:"stateTable"`
+	Epoch      int           `json:"epoch"` // of the rules in force; 0 if there are none
+	Items      int64         `json:"items"` // about, in the table
+	Bytes      int64         `json:"bytes"`
+	Replay     bool          `json:"replay"` // something is to be replayed
+	Summary    string        `json:"summary"`
+	Lost       string        `json:"lost,omitempty"` // which of dynamill's tables was deleted, and what to do
+	Seed       *seedEstimate `json:"seed,omitempty"` // of a table on which nothing has run
+	Rules      []ruleChange  `json:"rules"`
+}
+
+type ruleChange struct {
+	Rule        string              `json:"rule"`
+	What        string              `json:"what"`
+	Former      string              `json:"former,omitempty"` // name, of a renamed rule
+	ID          string              `json:"id,omitempty"`
+	Differences []rules.FieldChange `json:"differences,omitempty"`
+	Details     []string            `json:"details,omitempty"`
+}
+
+// ShowPlan says what a rule file would change in the table.
+func ShowPlan(ctx context.Context, out *output.Output, s *settings.Settings) error {
+	w, err := session.New(out, s)
+	if err != nil {
+		return err
+	}
+	w.LogWarnings()
+	description, err := w.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := CompareRules(ctx, w)
+	if err != nil {
+		return err
+	}
+	p := NewPlan(found, w.Set, aws.ToInt64(description.ItemCount), aws.ToInt64(description.TableSizeBytes))
+	p.Table = w.Table
+	if err := p.addOrigins(ctx, w, description); err != nil {
+		return err
+	}
+	out.PrintResult(p)
+	return nil
+}
+
+// CompareRules compares the rule file with the rules in force.
+func CompareRules(ctx context.Context, w *session.Session) (*projections.Comparison, error) {
+	found, err := projections.Compare(ctx, w.Env.Tables, w.Env.StateTable, w.Set)
+	if err != nil {
+		return nil, w.Env.Classify(fmt.Errorf("comparing the rules with those in force in table %q: %w", w.Table, err))
+	}
+	if found.Table == "" {
+		return found, nil
+	}
+	return found, w.Env.CheckOwner(found.Table)
+}
+
+// addOrigins says of a table without rules in force what `run` does first, and
+// names a table of dynamill's own that was deleted.
+func (p *Plan) addOrigins(ctx context.Context, w *session.Session, table *types.TableDescription) error {
+	t, err := w.Env.Traces(ctx, aws.ToString(table.LatestStreamArn))
+	if err != nil {
+		return err
+	}
+	p.Lost = w.Env.LostText(t.Lost())
+	if t.Lost() == following.LostState {
+		p.Summary = "nothing can be carried out before that"
+		return nil
+	}
+	if t.Registered {
+		return nil
+	}
+	p.Seed = estimateSeed(ctx, w.AuditConfig(nil), environment.Counts{Items: p.Items, Bytes: p.Bytes})
+	p.Summary = fmt.Sprintf("nothing has run on this table yet: `dynamill run` creates %s and %s, and seeds %s: %s",
+		w.Env.StateTable, w.Env.LeaseTable, printable.Counted(len(w.Set.Rules), "rule"), p.Seed.text())
+	return nil
+}
+
+func NewPlan(found *projections.Comparison, set *rules.Set, items, bytes int64) *Plan {
+	p := &Plan{StateTable: found.StateTable, Epoch: found.Epoch, Items: items, Bytes: bytes, Rules: []ruleChange{}}
+	replayed := 0
+	for _, r := range found.Rules {
+		line := ruleChange{Rule: r.Name, What: string(r.What), Former: r.FormerName, ID: r.ID, Details: planDetails(r, set)}
+		if r.What == projections.RuleChanged && r.Former != nil {
+			line.Differences = rules.Compare(r.Former, r.Rule)
+		}
+		switch r.What {
+		case projections.RuleAdded, projections.RuleChanged, projections.RuleRemoved, projections.RuleRetiring:
+			replayed++
+		case projections.RuleUnchanged, projections.RuleRenamed, projections.RuleSpread:
+			if !r.Live {
+				replayed++
+			}
+		}
+		p.Rules = append(p.Rules, line)
+	}
+	p.Replay = replayed > 0
+	switch {
+	case found.Idle():
+		p.Summary = "nothing to do"
+	case replayed == 0:
+		p.Summary = "nothing to replay: it takes effect when a process starts with this file"
+	default:
+		p.Summary = fmt.Sprintf("%s to be carried out by `dynamill replay`, which reads all items of the table%s", printable.Counted(replayed, "rule"), sized(items, bytes))
+	}
+	return p
+}
+
+// sized is what DynamoDB says of a table's size, every six hours or so.
+func sized(items, bytes int64) string {
+	if items == 0 {
+		return ""
+	}
+	size := fmt.Sprintf("%d bytes", bytes)
+	for i, unit := range []string{"KB", "MB", "GB", "TB"} {
+		if n := float64(bytes) / float64(int64(1)<<(10*(i+1))); n >= 1 {
+			size = fmt.Sprintf("%.1f %s", n, unit)
+		}
+	}
+	return fmt.Sprintf(" (about %s items, %s)", printable.Grouped(items), size)
+}
+
+// Text is the plan as people read it: a line for each rule, and below it what that means.
+func (p *Plan) Text() string {
+	var b strings.Builder
+	for _, r := range p.Rules {
+		fmt.Fprintf(&b, "%-9s  %s", r.What, printable.Text(r.Rule))
+		if r.Former != "" {
+			fmt.Fprintf(&b, ", which was %s", printable.Text(r.Former))
+		}
+		b.WriteString("\n")
+		for _, d := range r.Differences {
+			fmt.Fprintf(&b, "             %s: %s becomes %s\n", d.Field, saidAs(d.Old), saidAs(d.New))
+		}
+		for _, line := range r.Details {
+			fmt.Fprintf(&b, "             %s\n", printable.Text(line))
+		}
+	}
+	if p.Lost != "" {
+		fmt.Fprintf(&b, "%s\n", printable.Text(p.Lost))
+	}
+	fmt.Fprintf(&b, "%s\n", printable.Text(p.Summary))
+	return b.String()
+}
+
+// saidAs shows what a rule file says, or that it says nothing.
+func saidAs(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	return "`" + printable.Text(text) + "`"
+}

@@ -1,0 +1,236 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
+	"github.com/dynamill/dynamill/internal/health"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// Report is the result of `status`, and as JSON what docs/operations.md says.
+type Report struct {
+	Table       string         `json:"table"`
+	StateTable  string         `json:"stateTable"`
+	Created     string         `json:"created"`
+	Incarnation string         `json:"incarnation"`
+	Epoch       int            `json:"epoch"`
+	Live        bool           `json:"live"`
+	Health      healthStatus   `json:"health"`
+	Summary     string         `json:"summary"`
+	Rules       []ruleStatus   `json:"rules"`
+	Seeding     *seedingStatus `json:"seeding"`
+	Tasks       []taskStatus   `json:"tasks"`
+	Parked      parkedStatus   `json:"parked"`
+	Leases      LeasesStatus   `json:"leases"`
+
+	Missing []recordedMissing `json:"missingTargets"`
+
+	seeded     bool // every registered rule is live, and shown
+	registered bool // there is a state table that says so
+	followed   health.Health
+}
+
+type ruleStatus struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Kind  string `json:"kind,omitempty"`
+	State string `json:"state"`
+	Epoch int    `json:"epoch"`
+	Note  string `json:"note,omitempty"`
+
+	live bool
+}
+
+type seedingStatus struct {
+	Phase string `json:"phase"`
+	Level int    `json:"level"`
+	Items int64  `json:"items"`
+}
+
+type taskStatus struct {
+	Rule     string `json:"rule"`
+	Parent   string `json:"parent"`
+	Children int    `json:"children"`
+	Since    string `json:"since"` // "" if the row does not say
+}
+
+type parkedStatus struct {
+	Total  int            `json:"total"`
+	ByCode map[string]int `json:"byCode"`
+}
+
+type LeasesStatus struct {
+	Table  string        `json:"table"`
+	Exists bool          `json:"exists"`
+	Shards []ShardStatus `json:"shards"`
+}
+
+type ShardStatus struct {
+	Shard      string `json:"shard"`
+	Stream     string `json:"stream"`
+	Owner      string `json:"owner"`
+	Checkpoint string `json:"checkpoint"`
+	Counter    int64  `json:"leaseCounter"`
+	Next       string `json:"next"`
+	Newest     string `json:"newest"` // "" if no record is done
+	Lag        *int64 `json:"lagSeconds"`
+	Silent     bool   `json:"ownerSilent"` // the owner has not renewed its lease for more than its term
+
+	looked bool // the lag is that of the stream behind the checkpoint, not of the row alone
+}
+
+// newShardStatus is what a row says at a moment. What the owner has done since
+// its last write it does not say.
+func newShardStatus(l streamreader.Lease, now time.Time) ShardStatus {
+	s := ShardStatus{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter, Next: l.Next}
+	if !l.Newest.IsZero() {
+		s.Newest = l.Newest.UTC().Format(parked.TimeForm)
+	}
+	switch {
+	case l.Finished():
+	case l.EmptyPolls > 0:
+		s.Lag = new(int64)
+	case !l.Newest.IsZero():
+		seconds := max(0, int64(now.Sub(l.Newest)/time.Second))
+		s.Lag = &seconds
+	}
+	return s
+}
+
+// unregisteredStatus is that of a table without a state table.
+func unregisteredStatus(env *environment.Environment) *Report {
+	return &Report{
+		Table: env.Table, StateTable: env.StateTable, Summary: "no rule is registered yet", Rules: []ruleStatus{}, Tasks: []taskStatus{},
+		Parked: parkedStatus{ByCode: map[string]int{}}, Leases: LeasesStatus{Table: env.LeaseTable, Shards: []ShardStatus{}},
+	}
+}
+
+func newLeasesStatus(table string, leases environment.LeaseRows, now time.Time) LeasesStatus {
+	s := LeasesStatus{Table: table, Exists: leases.Exists, Shards: []ShardStatus{}}
+	for _, l := range leases.Rows {
+		if !l.OfStream() {
+			s.Shards = append(s.Shards, newShardStatus(l, now))
+		}
+	}
+	slices.SortFunc(s.Shards, func(a, b ShardStatus) int {
+		return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Shard, b.Shard))
+	})
+	return s
+}
+
+func newStatus(found *projections.Inspection, leases LeasesStatus, set *rules.Set) *Report {
+	s := &Report{
+		Table: found.Table, StateTable: found.StateTable, Created: found.Created.UTC().Format(parked.TimeForm),
+		Incarnation: found.Incarnation, Epoch: found.Epoch, Rules: ruleStatuses(found.Rules, set.Rules), Tasks: []taskStatus{},
+		Parked: parkedStatus{ByCode: found.Parked}, Leases: leases, seeded: found.Live(), registered: true,
+		Missing: recordedMissingOf(found.Missing),
+	}
+	s.Live = s.seeded && s.registeredRules() == len(s.Rules)
+	if found.Seeding != nil {
+		s.Seeding = &seedingStatus{Phase: found.Seeding.Phase, Level: found.Seeding.Level, Items: found.Seeding.Items}
+	}
+	for _, t := range found.Tasks {
+		s.Tasks = append(s.Tasks, taskStatus{Rule: t.Rule, Parent: t.Parent.String(), Children: t.Children, Since: timeText(t.Since)})
+	}
+	for _, n := range found.Parked {
+		s.Parked.Total += n
+	}
+	s.Summary = s.summary()
+	return s
+}
+
+// ruleStatuses are the registered rules, and behind them those of the file that are not.
+func ruleStatuses(registered []projections.InspectedRule, file []*rules.Rule) []ruleStatus {
+	kinds, inForce, all := map[string]string{}, map[string]string{}, []ruleStatus{}
+	for _, r := range file {
+		kinds[r.Fingerprint] = report.KindName(r.Kind)
+	}
+	known := map[string]bool{}
+	for _, r := range registered {
+		if r.Former && r.Cleaned {
+			continue
+		}
+		line := ruleStatus{ID: r.ID, Name: r.Name, Kind: kinds[r.Fingerprint], State: r.State, Epoch: r.Epoch, live: r.Live}
+		if r.Former {
+			line.Note = preview.StillRetiring
+			all = append(all, line)
+			continue
+		}
+		if !r.Live {
+			line.Note = seedingNote
+		}
+		all = append(all, line)
+		known[r.Fingerprint], inForce[r.Name] = true, r.Fingerprint
+	}
+	for _, r := range file {
+		if known[r.Fingerprint] {
+			continue
+		}
+		line := ruleStatus{Name: r.Name, Kind: report.KindName(r.Kind), State: notRegistered, Note: unregisteredNote}
+		if old, named := inForce[r.Name]; named && kinds[old] == "" { // else that one is only renamed
+			line.Note = changedNote
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// notRegistered is the state of a rule that the file has and the registry has not.
+const notRegistered = "not registered"
+
+const (
+	unregisteredNote = "nothing has started with this rule file yet: start `dynamill run` with it, or deploy the function with it"
+	changedNote      = "it differs from the rule in force of its name, so nothing starts with this rule file: `dynamill plan` says what it would change, and `dynamill replay` carries it out"
+)
+
+const (
+	remedyRun   = "let `dynamill run` go on, or run `dynamill replay` once"
+	seedingNote = "shows no count or sum yet, and not all of its copies and mirror items: " + remedyRun
+)
+
+// registeredRules counts the rules that something has started with.
+func (s *Report) registeredRules() (n int) {
+	for _, r := range s.Rules {
+		if r.State != notRegistered {
+			n++
+		}
+	}
+	return n
+}
+
+// summary says in one line whether all rules are live, and what is not. Whether a process follows the
+// table is the first line's matter.
+func (s *Report) summary() string {
+	waiting := 0
+	for _, r := range s.Rules {
+		if !r.live {
+			waiting++
+		}
+	}
+	parts := []string{"all rules are live"}
+	switch {
+	case s.registeredRules() == 0:
+		parts[0] = "no rule is registered yet"
+	case waiting > 0:
+		parts[0] = printable.Grouped(waiting) + " of " + printable.Counted(len(s.Rules), "rule") + " not live yet"
+	case !s.Live:
+		parts[0] = "every rule is live, and counts and sums are still being written"
+	}
+	if len(s.Tasks) > 0 {
+		parts = append(parts, printable.Counted(len(s.Tasks), "fan-out")+" to be finished")
+	}
+	if s.Parked.Total > 0 {
+		parts = append(parts, printable.Grouped(s.Parked.Total)+" parked")
+	}
+	return strings.Join(parts, "; ")
+}
