@@ -108,15 +108,10 @@ func readConfiguration(path string, root *cobra.Command) (map[string][]string, e
 func FlagsOf(root *cobra.Command) map[string]bool {
 	known := map[string]bool{}
 	note := func(flag *pflag.Flag) { known[flag.Name] = known[flag.Name] || Configurable(flag.Name) }
-	var walk func(*cobra.Command)
-	walk = func(cmd *cobra.Command) {
+	EachCommand(root, func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(note)
 		cmd.PersistentFlags().VisitAll(note)
-		for _, sub := range cmd.Commands() {
-			walk(sub)
-		}
-	}
-	walk(root)
+	})
 	return known
 }
 

@@ -7,15 +7,18 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
+	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/health"
 	"github.com/dynamill/dynamill/internal/printable"
@@ -197,3 +200,94 @@ func asksLambda(env *environment.Environment) bool {
 	u, err := url.Parse(env.Endpoint)
 	return err == nil && (strings.HasSuffix(u.Hostname(), ".amazonaws.com") || strings.HasSuffix(u.Hostname(), ".amazonaws.com.cn"))
 }
+
+const (
+	functionsTime = 5 * time.Second
+	mappingsMax   = 100 // of one stream, which Lambda lets two functions read at once
+)
+
+// functionsOf lists the Lambda functions that are mapped to a stream. If Lambda refuses to list them, the
+// result gives the reason.
+func functionsOf(ctx context.Context, env *environment.Environment, streamARN string) (found health.Functions) {
+	if streamARN == "" || !asksLambda(env) {
+		return found
+	}
+	ctx, cancel := context.WithTimeout(ctx, functionsTime)
+	defer cancel()
+	pages := lambda.NewListEventSourceMappingsPaginator(env.Functions, &lambda.ListEventSourceMappingsInput{
+		EventSourceArn: &streamARN, MaxItems: aws.Int32(mappingsMax),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return health.Functions{Unknown: unlistedReason(err)}
+		}
+		for _, m := range page.EventSourceMappings {
+			found.List = append(found.List, health.Function{
+				Name: functionName(aws.ToString(m.FunctionArn)), State: aws.ToString(m.State),
+				LastResult: aws.ToString(m.LastProcessingResult),
+			})
+		}
+	}
+	return found
+}
+
+// functionName is the name in a function's ARN, with its alias or version.
+func functionName(arn string) string {
+	parts := strings.SplitN(arn, ":", 7)
+	return parts[len(parts)-1]
+}
+
+func unlistedReason(err error) string {
+	var refusal smithy.APIError
+	switch {
+	case refusedAction(err) != "":
+		return refusedAction(err)
+	case errors.As(err, &refusal):
+		return "Lambda answered " + refusal.ErrorCode()
+	}
+	return "Lambda did not answer"
+}
+
+// refusedAction is a phrase for an action that the credentials in use may not do; "" for any other error.
+func refusedAction(err error) string {
+	if told := awserror.Explain(err, awserror.Place{}); told == nil || told.Kind != awserror.Permission {
+		return ""
+	}
+	var operation *smithy.OperationError
+	if !errors.As(err, &operation) {
+		return "no permission"
+	}
+	service := "dynamodb"
+	if operation.ServiceID == lambda.ServiceID {
+		service = "lambda"
+	}
+	return "no permission for " + service + ":" + operation.OperationName
+}
+
+// Watch tells from several readings of the leases whether any process
+// follows a stream. It is safe for concurrent use.
+type Watch struct {
+	mu    sync.Mutex
+	watch health.Watch
+	last  time.Time // zero before the first reading
+}
+
+// Observe notes one reading of a stream's leases.
+func (w *Watch) Observe(leases []streamreader.Lease, stream string, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	leases = slices.DeleteFunc(slices.Clone(leases), func(l streamreader.Lease) bool { return l.Stream != stream })
+	w.watch.Look(now, watchedRows(leases))
+	w.last = now
+}
+
+// Unfollowed reports whether the readings show that no process follows the stream:
+// no lease has an owner, or each owner was silent for longer than its term allows.
+func (w *Watch) Unfollowed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.last.IsZero() && !anyAlive(w.watch.Owners(w.last))
+}
+
+const NoFollower = "no process applies the stream: start `dynamill run`"

@@ -3,6 +3,7 @@ package output
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"github.com/dynamill/dynamill/internal/printable"
 )
@@ -55,6 +56,14 @@ func (c *Columns) Text() string {
 	}
 	c.Rows = nil
 	return b.String()
+}
+
+// Time shows a time to the second, for people and as JSON; "" of the zero time.
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // Dash stands for what is not known or does not exist.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
@@ -15,9 +14,6 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/projections"
 )
-
-// TimeForm shows a time to the second; parked entries are looked at by people.
-const TimeForm = time.RFC3339
 
 // Entry is a parked (item, rule) as it is printed.
 type Entry struct {
@@ -57,7 +53,7 @@ func (e Entry) Text() string {
 func entryOf(p projections.Parked, claimantsMax int) Entry {
 	e := Entry{
 		ID: p.ID, Rule: p.Rule, Key: p.Key.String(), Code: p.Code, Reason: p.Reason,
-		Since: p.At.UTC().Format(TimeForm), Position: p.Position.String(), Raw: p.Raw,
+		Since: output.Time(p.At), Position: p.Position.String(), Raw: p.Raw,
 		Value: p.Value, ClaimantsTotal: len(p.Claimants),
 	}
 	for _, key := range p.Claimants[:min(len(p.Claimants), claimantsMax)] {

@@ -107,12 +107,12 @@ func summarize(rule *rules.Rule) ruleSummary {
 	s := ruleSummary{
 		Rule:   rule.Name,
 		Kind:   report.KindName(rule.Kind),
-		Reads:  []attributeNames{{rule.Source.Name, NotNil(rule.Reads)}},
-		Writes: attributeNames{rule.Target.Name, NotNil(rule.Writes)},
+		Reads:  []attributeNames{{rule.Source.Name, notNil(rule.Reads)}},
+		Writes: attributeNames{rule.Target.Name, notNil(rule.Writes)},
 	}
 	switch rule.Kind {
 	case rules.Copy:
-		s.Reads = append(s.Reads, attributeNames{rule.Target.Name, NotNil(rule.JoinReads)})
+		s.Reads = append(s.Reads, attributeNames{rule.Target.Name, notNil(rule.JoinReads)})
 		s.WriteUnits, s.Cost = 1, "1 WU per child and KB"
 		if !rule.Collection {
 			s.Cost += " + 1 WU per child that comes, goes or changes its parent"
@@ -132,8 +132,8 @@ func summarize(rule *rules.Rule) ruleSummary {
 	return s
 }
 
-// NotNil makes JSON say [] instead of null.
-func NotNil(names []string) []string {
+// notNil makes JSON say [] instead of null.
+func notNil(names []string) []string {
 	if names == nil {
 		return []string{}
 	}

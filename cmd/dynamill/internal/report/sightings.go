@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // matchReport counts, as JSON, the items and records that a command looked at, by their entities.
@@ -131,4 +132,35 @@ func (s Sightings) writeEntities(b *strings.Builder) {
 	if s.Items > 0 && !s.Whole {
 		b.WriteString("  the items are those that this process looked at, not all of the table\n")
 	}
+}
+
+// EngineWork is what an engine did for a command.
+type EngineWork struct {
+	Writes     int64              // requests
+	WriteUnits float64            // of all rules
+	Rules      map[string]float64 // write units of the rules that wrote anything
+}
+
+func WorkOf(e *projections.Engine) EngineWork {
+	w := EngineWork{Writes: e.Stats().Writes, Rules: map[string]float64{}}
+	for _, rule := range e.RuleStats() {
+		if w.WriteUnits += rule.WriteUnits; rule.WriteUnits > 0 {
+			w.Rules[rule.Rule] = rule.WriteUnits
+		}
+	}
+	return w
+}
+
+func KindName(kind rules.Kind) string {
+	switch kind {
+	case rules.Copy:
+		return "copy"
+	case rules.Mirror:
+		return "mirror"
+	case rules.Count:
+		return "count"
+	case rules.Sum:
+		return "sum"
+	}
+	return fmt.Sprintf("kind %d", kind)
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
@@ -112,4 +113,114 @@ func CheckRates(writeMax int, readMax float64) error {
 		return ending.Invalid("--read-rate %g is no rate: give read units per second", readMax)
 	}
 	return nil
+}
+
+// tableNameForm and tableNameMax are those of DynamoDB's table names (DynamoDB developer guide,
+// "Supported data types and naming rules").
+const tableNameMax = 255
+
+var tableNameForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+
+// checkNames refuses what can name neither table nor state table, before AWS is asked.
+func (s *Settings) checkNames(table string, set *rules.Set) error {
+	from := "--table"
+	switch table {
+	case os.Getenv(TableVariable):
+		from = TableVariable
+	case set.Table.Name:
+		from = "table.name in " + ShownFile(s.Rules)
+	}
+	if err := checkName(from, table); err != nil {
+		return err
+	}
+	leases := s.LeaseTableName(table)
+	switch {
+	case s.StateTable == "" && len(leases) > tableNameMax:
+		return ending.Invalid("the table's name is too long for those of a state table and a lease table to be made of it: give --state-table NAME")
+	case s.StateTable == table+StateSuffix+LeasesSuffix:
+		return ending.Invalid("--state-table %s is the table of checkpoints: give another name, or none", s.StateTable)
+	case leases == table:
+		return ending.Invalid("--state-table %s makes %s itself the table of checkpoints: give another name, or none", s.StateTable, table)
+	case len(leases) > tableNameMax:
+		return ending.Invalid("--state-table has %d characters: give a name of at most %d, because the table of checkpoints is named after it",
+			len(s.StateTable), tableNameMax-len(LeasesSuffix))
+	}
+	return checkName("--state-table", s.StateTableName(table))
+}
+
+func checkName(from, name string) error {
+	switch {
+	case tableNameForm.MatchString(name):
+		return nil
+	case strings.HasPrefix(name, "arn:"):
+		return ending.Invalid("%s is an ARN, %s: give the table's name alone, and its region with --region", from, name)
+	}
+	return ending.Invalid("%s %q is no table's name: that has 3 to 255 letters, digits, dots, hyphens and underscores", from, name)
+}
+
+const (
+	RuleFileDefault = "dynamill.yaml"
+	StandardInput   = "-" // as a file's name
+	byteOrderMark   = 3   // bytes that may stand before a rule file's text
+)
+
+// Load reads the rule file.
+func (s *Settings) Load() (*rules.Set, error) {
+	src, err := s.readRules("--rules", s.Rules)
+	if err != nil {
+		return nil, err
+	}
+	return rules.Load(ShownFile(s.Rules), src)
+}
+
+// LoadFormer reads a rule file that was in force before.
+func (s *Settings) LoadFormer(flag, name string) (*rules.Set, error) {
+	src, err := s.readRules(flag, name)
+	if err != nil {
+		return nil, err
+	}
+	return rules.LoadFormer(ShownFile(name), src)
+}
+
+// readRules reads a rule file that a flag names, and a little more than a rule file
+// may have, so that a longer one is refused. A missing file is invalid input.
+func (s *Settings) readRules(flag, name string) ([]byte, error) {
+	in := s.Stdin
+	if name == StandardInput {
+		if err := s.ClaimStdin(flag + " " + name); err != nil {
+			return nil, err
+		}
+	} else {
+		file, err := os.Open(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, ending.Invalid("there is no rule file %q: give it with %s FILE, or run dynamill where it is", name, flag)
+		case err != nil:
+			return nil, ending.Invalid("the rule file cannot be read: %w", err)
+		}
+		defer file.Close() //nolint:errcheck // it was only read
+		in = file
+	}
+	src, err := io.ReadAll(io.LimitReader(in, rules.FileBytesMax+byteOrderMark+1))
+	if err != nil {
+		return nil, ending.Invalid("the rule file cannot be read: %w", err)
+	}
+	return src, nil
+}
+
+// ClaimStdin refuses a second reader of standard input: it would find nothing.
+func (s *Settings) ClaimStdin(reader string) error {
+	if s.stdinReader != "" {
+		return ending.Invalid("%s and %s both read standard input: give one of them a file", s.stdinReader, reader)
+	}
+	s.stdinReader = reader
+	return nil
+}
+
+// ShownFile names a file in messages.
+func ShownFile(name string) string {
+	if name == StandardInput {
+		return "standard input"
+	}
+	return name
 }

@@ -2,16 +2,18 @@ package status
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/internal/health"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
@@ -92,17 +94,13 @@ type ShardStatus struct {
 // newShardStatus is what a row says at a moment. What the owner has done since
 // its last write it does not say.
 func newShardStatus(l streamreader.Lease, now time.Time) ShardStatus {
-	s := ShardStatus{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter, Next: l.Next}
-	if !l.Newest.IsZero() {
-		s.Newest = l.Newest.UTC().Format(parked.TimeForm)
-	}
+	s := ShardStatus{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter, Next: l.Next, Newest: output.Time(l.Newest)}
 	switch {
 	case l.Finished():
 	case l.EmptyPolls > 0:
 		s.Lag = new(int64)
 	case !l.Newest.IsZero():
-		seconds := max(0, int64(now.Sub(l.Newest)/time.Second))
-		s.Lag = &seconds
+		s.Lag = wholeSeconds(max(0, now.Sub(l.Newest)))
 	}
 	return s
 }
@@ -130,7 +128,7 @@ func newLeasesStatus(table string, leases environment.LeaseRows, now time.Time) 
 
 func newStatus(found *projections.Inspection, leases LeasesStatus, set *rules.Set) *Report {
 	s := &Report{
-		Table: found.Table, StateTable: found.StateTable, Created: found.Created.UTC().Format(parked.TimeForm),
+		Table: found.Table, StateTable: found.StateTable, Created: output.Time(found.Created),
 		Incarnation: found.Incarnation, Epoch: found.Epoch, Rules: ruleStatuses(found.Rules, set.Rules), Tasks: []taskStatus{},
 		Parked: parkedStatus{ByCode: found.Parked}, Leases: leases, seeded: found.Live(), registered: true,
 		Missing: recordedMissingOf(found.Missing),
@@ -140,7 +138,7 @@ func newStatus(found *projections.Inspection, leases LeasesStatus, set *rules.Se
 		s.Seeding = &seedingStatus{Phase: found.Seeding.Phase, Level: found.Seeding.Level, Items: found.Seeding.Items}
 	}
 	for _, t := range found.Tasks {
-		s.Tasks = append(s.Tasks, taskStatus{Rule: t.Rule, Parent: t.Parent.String(), Children: t.Children, Since: timeText(t.Since)})
+		s.Tasks = append(s.Tasks, taskStatus{Rule: t.Rule, Parent: t.Parent.String(), Children: t.Children, Since: output.Time(t.Since)})
 	}
 	for _, n := range found.Parked {
 		s.Parked.Total += n
@@ -233,4 +231,119 @@ func (s *Report) summary() string {
 		parts = append(parts, printable.Grouped(s.Parked.Total)+" parked")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// healthStatus says as JSON how the table is followed.
+type healthStatus struct {
+	State     string `json:"state"`
+	Healthy   bool   `json:"healthy"`
+	Line      string `json:"line"` // the first line's sentence, for people
+	Since     string `json:"since"`
+	Lag       *int64 `json:"lagSeconds"`      // null if it is not known
+	Oldest    string `json:"oldestUnapplied"` // "" if no record waits, or it is not known
+	Waiting   *int   `json:"waiting"`         // null if it is not known
+	AtLeast   bool   `json:"waitingAtLeast"`
+	Unknown   string `json:"waitingUnknown"`
+	Processes int    `json:"processes"`
+
+	Functions        []health.Function    `json:"functions"`
+	FunctionsUnknown string               `json:"functionsUnknown"`
+	Shards           []shardBacklogStatus `json:"shards"`
+}
+
+// shardBacklogStatus is what waits in one shard.
+type shardBacklogStatus struct {
+	Shard   string `json:"shard"`
+	Waiting int    `json:"waiting"`
+	AtLeast bool   `json:"waitingAtLeast"`
+	Oldest  string `json:"oldestUnapplied"`
+	Lag     *int64 `json:"lagSeconds"`
+	Lost    bool   `json:"lost"`
+	Skipped bool   `json:"skipped"`
+	Unknown string `json:"unknown"`
+}
+
+func newHealthStatus(h health.Health, f health.Facts) healthStatus {
+	s := healthStatus{
+		State: string(h.State), Healthy: h.Healthy(), Line: h.Line(), Since: output.Time(h.Since), Oldest: output.Time(h.Waiting.Oldest),
+		AtLeast: h.Waiting.AtLeast, Unknown: h.Waiting.Unknown,
+		Functions: append([]health.Function{}, f.Functions.List...), FunctionsUnknown: f.Functions.Unknown, Shards: []shardBacklogStatus{},
+	}
+	if h.LagKnown {
+		s.Lag, s.Waiting = wholeSeconds(h.Lag), &h.Waiting.Records
+	}
+	for _, o := range f.Owners {
+		if !o.Silent && !o.Unsure {
+			s.Processes++
+		}
+	}
+	for _, shard := range f.Shards {
+		one := shardBacklogStatus{
+			Shard: shard.ID, Waiting: shard.Records, AtLeast: shard.AtLeast, Oldest: output.Time(shard.Oldest),
+			Lost: shard.Lost, Skipped: shard.Skipped, Unknown: shard.Unknown,
+		}
+		switch {
+		case !shard.Oldest.IsZero():
+			one.Lag = wholeSeconds(max(0, f.Now.Sub(shard.Oldest)))
+		case shard.Unknown == "" && !shard.Lost && !shard.Skipped:
+			one.Lag = new(int64)
+		}
+		s.Shards = append(s.Shards, one)
+	}
+	return s
+}
+
+// correct sets right what the rows say with what was seen of the stream and of the owners: a row
+// keeps its owner, and the lag at the owner's last write, when that process is dead.
+func (s *LeasesStatus) correct(shards []shardBacklogStatus, owners []health.Owner) {
+	for i := range s.Shards {
+		row := &s.Shards[i]
+		for _, shard := range shards {
+			if shard.Shard == row.Shard && shard.Lag != nil {
+				row.Lag, row.looked = shard.Lag, true
+			}
+		}
+		row.Silent = slices.ContainsFunc(owners, func(o health.Owner) bool { return o.Silent && o.Name == row.Owner })
+	}
+}
+
+func wholeSeconds(d time.Duration) *int64 { return new(int64(d / time.Second)) }
+
+// recordedMissing is, as JSON, a rule whose sources point at items that do not exist, as a process wrote it down.
+type recordedMissing struct {
+	report.MissingReport
+	At    string `json:"at"`
+	Whole bool   `json:"whole"` // after a look at the whole table
+
+	text string
+}
+
+// recordedMissingOf are the rows of the state table, by rule.
+func recordedMissingOf(rows []projections.RecordedMissing) []recordedMissing {
+	all := []recordedMissing{}
+	for _, r := range rows {
+		all = append(all, recordedMissing{report.MissingOf(r.MissingTargets), output.Time(r.At), r.Whole, sighting.MissingText(r.MissingTargets)})
+	}
+	return all
+}
+
+// writeMissing lists the rules whose sources point at items that do not exist, and says from when that is.
+func writeMissing(b *strings.Builder, rows []recordedMissing) {
+	if len(rows) == 0 {
+		return
+	}
+	b.WriteString("\ntargets that do not exist\n")
+	remedy := false
+	for _, r := range rows {
+		seen := "as a process has seen it since it started"
+		if r.Whole {
+			seen = "after a look at the whole table"
+		}
+		fmt.Fprintf(b, "  %s (%s, %s)\n", r.text, seen, r.At)
+		remedy = remedy || r.OtherCase != ""
+	}
+	if remedy {
+		fmt.Fprintf(b, "  %s\n", sighting.CaseRemedy)
+	}
+	b.WriteString("  `dynamill verify` looks anew\n")
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/internal/drift"
@@ -147,7 +146,7 @@ func (r *verification) result(s *verify.Summary) Summary {
 	result := Summary{
 		Type: "summary", Outcome: became.outcome(), Open: became.open(), Items: s.Items, Rows: s.Rows, Suspects: s.Suspects, Cleared: s.Cleared,
 		Parked: s.Parked, Entries: r.parkedEntries, Differences: differences(s), ByKind: map[string]int64{}, Repaired: s.Repaired,
-		NotRepaired: s.Unrepaired, Undecided: s.Undecided, Examples: []open{}, NotJudged: preview.NotNil(r.waiting), OnlyRules: r.options.Rules,
+		NotRepaired: s.Unrepaired, Undecided: s.Undecided, Examples: []open{}, NotJudged: append([]string{}, r.waiting...), OnlyRules: r.options.Rules,
 		ReadUnits: r.readUnits(), WriteUnits: s.WriteUnits, TempBytes: s.TempBytes, Seen: r.seen.Report(),
 	}
 	if r.sampled() {
