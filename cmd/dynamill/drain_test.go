@@ -26,7 +26,7 @@ const (
 )
 
 // shards are those of `dynamill status`; none before anything has run.
-func (w *world) shards() []status.ShardStatus {
+func (w *world) shards() []status.Shard {
 	w.t.Helper()
 	code, stdout, stderr := w.call("status", "--json")
 	switch code {
@@ -36,7 +36,7 @@ func (w *world) shards() []status.ShardStatus {
 	default:
 		w.t.Fatalf("status: exit code %d, %s", code, stderr)
 	}
-	var s struct{ Leases status.LeasesStatus }
+	var s struct{ Leases status.Leases }
 	w.must(json.Unmarshal([]byte(stdout), &s))
 	return s.Leases.Shards
 }

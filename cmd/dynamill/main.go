@@ -1,10 +1,9 @@
 // Command dynamill keeps derived data in a DynamoDB single table true.
 //
-// It wires the rooms together and holds none of their logic: rules (the rule
-// file), projections (the engine), streamreader (the stream) and, for `demo`,
-// the simulated DynamoDB. It may import every room; nothing imports it. Results
-// go to standard output, progress and logs to standard error, and the exit code
-// says what kind of ending it was (failure.go).
+// It has one file for each command: flags, texts and wiring. What a command does lives in the rooms below
+// internal, which a test can call without a process. It may import every room; nothing imports it. Results
+// go to standard output, progress and logs to standard error, and the exit code says what kind of ending it
+// was (internal/ending).
 package main
 
 import (

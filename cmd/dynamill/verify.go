@@ -13,16 +13,16 @@ func addVerifyFlags(flags *pflag.FlagSet, o *verifying.Options) {
 	flags.StringArrayVar(&o.Rules, "rule", nil, "judge this rule only, by its `name`; may be given more than once (default: all)")
 	flags.StringVar(&o.Sample, "sample", "100%", "judge this `share` of the items, sums and mirror items, drawn at random; the tables are read whole all the same")
 	flags.Uint64Var(&o.SampleSeed, "sample-seed", 0, "draw the sample that this `number` drew before (default: another one every time)")
-	flags.StringVar(&o.Memory, "memory", verifying.VerifyMemory, "take about this `size` of memory; what is more goes to temporary files")
+	flags.StringVar(&o.Memory, "memory", verifying.MemoryDefault, "take about this `size` of memory; what is more goes to temporary files")
 	flags.StringVar(&o.TempDir, "temp-dir", "", "the `folder` for temporary files: about 150 bytes for each item and each row of the state table\n(default: the system's)")
 	flags.IntVar(&o.Segments, "segments", 4, "scan each table in this `number` of parallel segments")
 	flags.Float64Var(&o.ReadRateMax, "read-rate", 0, "scan each table with at most this many read `units` per second (0: no bound)")
 	flags.IntVar(&o.WriteRateMax, "rate", 0, "with --repair: write at most this many write `units` per second (0: no bound)")
-	flags.DurationVar(&o.Settle, "settle", verifying.VerifySettle, "count a difference as drift only if it stands this `duration`, and the stream does not explain it")
-	flags.DurationVar(&o.Wait, "wait", verifying.VerifyWait, "wait up to this `duration` for differences that cannot be decided yet, such as until the stream is applied;\n"+
+	flags.DurationVar(&o.Settle, "settle", verifying.SettleDefault, "count a difference as drift only if it stands this `duration`, and the stream does not explain it")
+	flags.DurationVar(&o.Wait, "wait", verifying.WaitDefault, "wait up to this `duration` for differences that cannot be decided yet, such as until the stream is applied;\n"+
 		"nothing is waited for where nothing differs")
 	flags.DurationVar(&o.LagMax, "lag-max", 0, "take records that are older than this `duration` for applied; for deployments without a lease table\n(0: none is, unless its checkpoint says so)")
-	flags.IntVar(&o.Limit, "limit", verifying.VerifyLimit, "print at most this `number` of differences; with --json all are printed (0: all)")
+	flags.IntVar(&o.Limit, "limit", verifying.LimitDefault, "print at most this `number` of differences; with --json all are printed (0: all)")
 }
 
 func (a *app) verifyCommand() *cobra.Command {

@@ -1,3 +1,4 @@
+// Package build says what this binary was made from. It imports the standard library only.
 package build
 
 import (
@@ -8,8 +9,8 @@ import (
 // revisionLength is how much of a revision is shown: enough to find it.
 const revisionLength = 12
 
-// build says what this binary was made from.
-type build struct {
+// Build says what this binary was made from.
+type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
@@ -17,8 +18,9 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-func Current() build {
-	b := build{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+// Current is what this binary was made from.
+func Current() Build {
+	b := Build{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -38,9 +40,10 @@ func Current() build {
 }
 
 // Text is the line for people.
-func (b build) Text() string { return b.Words() + "\n" }
+func (b Build) Text() string { return b.Words() + "\n" }
 
-func (b build) Words() string {
+// Words is the line without its end.
+func (b Build) Words() string {
 	text := "dynamill " + b.Version
 	if b.Revision != "" {
 		text += " " + b.Revision

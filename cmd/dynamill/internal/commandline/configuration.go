@@ -1,3 +1,6 @@
+// Package commandline is what every command line has beside its command: refusals that name what was
+// likely meant, values of flags from the environment and from a file, the block of costs in a help text,
+// and the pages that are made of the help. It imports ending and internal/printable.
 package commandline
 
 import (
@@ -14,12 +17,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// How values of flags are given beside the command line.
 const (
-	ConfigurationFlag   = "config"
+	ConfigurationFlag   = "config"    // names the file
 	configurationPrefix = "DYNAMILL_" // of the environment variable of every flag
 	configurationMax    = 1 << 20     // bytes of the file
 )
 
+// ConfigurationHelp says in a help text where values of flags come from.
 const ConfigurationHelp = `Every flag can be given in three ways, of which the first counts: on the command line; as environment variable
 DYNAMILL_ and its name (DYNAMILL_READY_LAG for --ready-lag); in the YAML file of --config or DYNAMILL_CONFIG, whose
 keys are the flags' names (ready-lag: 2m).`

@@ -20,6 +20,7 @@ type PageForm struct {
 	write              func(*cobra.Command, *bytes.Buffer) error
 }
 
+// The forms that there are.
 var (
 	ManPages      = PageForm{"man", "man", ".1", "-", manPage}
 	MarkdownPages = PageForm{"markdown", "Markdown", ".md", "_", func(cmd *cobra.Command, page *bytes.Buffer) error { return doc.GenMarkdown(cmd, page) }}
@@ -91,6 +92,7 @@ func Offline(reads, writes string) Cost {
 	return Cost{Reads: reads, Writes: writes, Costs: "nothing; it sends no AWS request"}
 }
 
+// The form of a block of costs.
 const (
 	costColumns = 110 // of a line of help
 	CostIndent  = "    "

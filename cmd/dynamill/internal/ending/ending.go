@@ -1,3 +1,5 @@
+// Package ending says how a command ends: its exit code, and the text of its error for a terminal. It
+// imports rules and projections, whose errors have exit codes of their own, and internal/printable.
 package ending
 
 import (

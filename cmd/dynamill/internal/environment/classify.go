@@ -59,6 +59,7 @@ func (env *Environment) ClassifyAll(errs []error) []error {
 	return told
 }
 
+// IsSetup reports whether a table cannot be used as it is.
 func IsSetup(err error) bool {
 	var setup *projections.SetupError
 	return errors.As(err, &setup)

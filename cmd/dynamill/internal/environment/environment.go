@@ -1,3 +1,6 @@
+// Package environment is what a command works in: the clients of AWS with their credentials and
+// endpoint, the table, and dynamill's own tables beside it. It puts errors of AWS into plain words with
+// their exit codes. It imports settings, ending, projections, streamreader and the rooms that read tables.
 package environment
 
 import (

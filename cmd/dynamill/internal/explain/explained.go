@@ -1,3 +1,5 @@
+// Package explain says what the stream records of a file would cause. It sends no request. It imports
+// output, settings, recordjson and projections.
 package explain
 
 import (

@@ -1,3 +1,5 @@
+// Package followed finds out whether and how a table is followed, from the lease rows, the stream and
+// Lambda's event source mappings; internal/health judges what it finds. It imports environment and writes nothing.
 package followed
 
 import (
@@ -290,4 +292,5 @@ func (w *Watch) Unfollowed() bool {
 	return !w.last.IsZero() && !anyAlive(w.watch.Owners(w.last))
 }
 
+// NoFollower is what to do where a Watch is unfollowed.
 const NoFollower = "no process applies the stream: start `dynamill run`"

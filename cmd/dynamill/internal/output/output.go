@@ -1,3 +1,6 @@
+// Package output is where a command writes: results as text, tables or JSON to standard output, errors
+// and logs to standard error. Values are escaped before they reach a terminal. A result that cannot be
+// written is kept as the command's error. It imports ending, progress and internal/printable.
 package output
 
 import (

@@ -20,6 +20,7 @@ type Action struct {
 	retries    bool // whether the entry may remain, which reading it again then tells
 }
 
+// The changes that there are.
 var (
 	Retry   = Action{"retry", "applied", (*projections.Engine).RetryParked, true}
 	Discard = Action{"discard", "discarded", (*projections.Engine).DiscardParked, false}

@@ -1,3 +1,5 @@
+// Package parked lists, shows, retries and discards what could not be applied. It imports session and
+// projections. Listing and showing need no rule file.
 package parked
 
 import (

@@ -1,3 +1,6 @@
+// Package preview says what a rule file finds in a table and would change there: the cost of each rule,
+// which items are of which entity, what differs from the rules in force, and what seeding takes. It
+// writes nothing to AWS. It imports session, report, projections and replay/verify.
 package preview
 
 import (
@@ -11,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/following"
@@ -99,6 +103,7 @@ func (p *Plan) addOrigins(ctx context.Context, w *session.Session, table *types.
 	return nil
 }
 
+// NewPlan says what comes of a comparison, for a table of about so many items and bytes.
 func NewPlan(found *projections.Comparison, set *rules.Set, items, bytes int64) *Plan {
 	p := &Plan{StateTable: found.StateTable, Epoch: found.Epoch, Items: items, Bytes: bytes, Rules: []ruleChange{}}
 	replayed := 0
@@ -176,7 +181,6 @@ func saidAs(text string) string {
 
 const (
 	stillSeeded    = "is still being seeded: `dynamill run`, or `dynamill replay`, goes on with it"
-	StillRetiring  = "was changed or removed before, and what it wrote is still being taken back: `dynamill replay`, or `dynamill run`, goes on with it"
 	fileNotKept    = "what it was cannot be told: it was registered by an earlier version, which kept no rule files; start `dynamill run` once with the file that is in force"
 	howManyUnknown = "; how many, only reading them tells"
 )
@@ -197,7 +201,7 @@ func planDetails(r projections.RuleChange, set *rules.Set) []string {
 		}
 		return moves(r.Former, nil, set)
 	case projections.RuleRetiring:
-		return []string{StillRetiring}
+		return []string{report.StillRetiring}
 	case projections.RuleRenamed:
 		return []string{"means what it meant: nothing moves"}
 	case projections.RuleSpread:

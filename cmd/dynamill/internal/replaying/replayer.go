@@ -1,3 +1,6 @@
+// Package replaying is what `replay` does beside package replay: it compares the rules with those in force,
+// asks before it changes any, opens the source, and says what it does and did. It imports preview,
+// verifying, whose progress a dry run shows, session and report.
 package replaying
 
 import (
@@ -179,6 +182,7 @@ type Options struct {
 	DryRun, Restart, Yes bool
 }
 
+// The values of --from, or how they begin.
 const (
 	FromScan    = "scan"
 	FromParked  = "parked"

@@ -1,3 +1,6 @@
+// Package report holds what the results of several commands have in common: the entities of the items
+// that a command looked at, targets that do not exist, and what the engine wrote. It imports output,
+// projections and internal/sighting.
 package report
 
 import (
@@ -77,6 +80,7 @@ func (s Sightings) Report() Seen {
 	return r
 }
 
+// MissingOf is one rule's missing targets as JSON.
 func MissingOf(t projections.MissingTargets) MissingReport {
 	m := MissingReport{Rule: t.Rule, Entity: t.Entity, Sources: t.Sources, Targets: t.Targets, About: t.About, All: t.All, Examples: t.Examples}
 	if t.OtherCase != nil {
@@ -134,6 +138,9 @@ func (s Sightings) writeEntities(b *strings.Builder) {
 	}
 }
 
+// StillRetiring says of a former rule that it is not taken back yet.
+const StillRetiring = "was changed or removed before, and what it wrote is still being taken back: `dynamill replay`, or `dynamill run`, goes on with it"
+
 // EngineWork is what an engine did for a command.
 type EngineWork struct {
 	Writes     int64              // requests
@@ -141,6 +148,7 @@ type EngineWork struct {
 	Rules      map[string]float64 // write units of the rules that wrote anything
 }
 
+// WorkOf asks an engine.
 func WorkOf(e *projections.Engine) EngineWork {
 	w := EngineWork{Writes: e.Stats().Writes, Rules: map[string]float64{}}
 	for _, rule := range e.RuleStats() {
@@ -151,6 +159,7 @@ func WorkOf(e *projections.Engine) EngineWork {
 	return w
 }
 
+// KindName is the word of the rule file for a kind.
 func KindName(kind rules.Kind) string {
 	switch kind {
 	case rules.Copy:

@@ -1,3 +1,5 @@
+// Package session opens table, rules, clients and log for a command in one way, and ends work at a
+// signal. It imports output, settings, environment and progress.
 package session
 
 import (
@@ -39,12 +41,13 @@ func New(out *output.Output, s *settings.Settings) (*Session, error) {
 	return Of(out, s, set, table), err
 }
 
-// Inspect is newSession for a command that needs no rules.
+// Inspect is New for a command that needs no rules.
 func Inspect(out *output.Output, s *settings.Settings, rulesGiven bool) (*Session, error) {
 	set, table, err := s.LoadForInspection(rulesGiven)
 	return Of(out, s, set, table), err
 }
 
+// Of is a session on a table whose rules are read already.
 func Of(out *output.Output, s *settings.Settings, set *rules.Set, table string) *Session {
 	screen := progress.NewScreen(out.Stderr)
 	return &Session{Output: out, Settings: s, Set: set, Table: table, Screen: screen, Logger: out.Logger(screen)}
@@ -76,7 +79,7 @@ func (s *Session) AuditConfig(names []string) projections.AuditConfig {
 	}
 }
 
-// Begin is newSession for work that takes long, on the named rules or on all. Signals end what is done
+// Begin is New for work that takes long, on the named rules or on all. Signals end what is done
 // with the returned context until end is called.
 func Begin(ctx context.Context, out *output.Output, s *settings.Settings, names []string) (working context.Context, w *Session, end func(), err error) {
 	if w, err = New(out, s); err != nil {
@@ -101,6 +104,7 @@ func checkRules(set *rules.Set, names []string) error {
 	return nil
 }
 
+// RuleNames are the names of a rule file's rules.
 func RuleNames(set *rules.Set) []string {
 	names := make([]string, len(set.Rules))
 	for i, rule := range set.Rules {
@@ -123,6 +127,7 @@ func (s *Session) LogWarnings() {
 	s.Logger.Warn(w.Message, attributes...)
 }
 
+// ErrStopped is the cause of a context that a signal ended.
 var ErrStopped = errors.New("stopped by a signal")
 
 // StopOnSignals ends the context at the first SIGINT or SIGTERM and the process

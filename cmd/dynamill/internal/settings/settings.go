@@ -1,3 +1,5 @@
+// Package settings holds the flags that mean the same in every command: it reads the rule file, and names
+// the table and dynamill's own tables. It imports ending, rules and internal/following.
 package settings
 
 import (
@@ -20,6 +22,7 @@ import (
 // TableVariable is the environment variable of --table.
 const TableVariable = "DYNAMILL_TABLE"
 
+// The suffixes of the names of dynamill's own tables.
 const (
 	StateSuffix  = following.StateSuffix // names the state table beside the user's table
 	LeasesSuffix = following.LeaseSuffix // names the table of leases and checkpoints beside the state table
@@ -94,6 +97,7 @@ func (s *Settings) LoadForInspection(rulesGiven bool) (*rules.Set, string, error
 	return nil, "", err
 }
 
+// StateTableName names the state table of a table.
 func (s *Settings) StateTableName(table string) string {
 	return cmp.Or(s.StateTable, table+StateSuffix)
 }
@@ -158,6 +162,7 @@ func checkName(from, name string) error {
 	return ending.Invalid("%s %q is no table's name: that has 3 to 255 letters, digits, dots, hyphens and underscores", from, name)
 }
 
+// How a rule file is named where no name is given, and where it is standard input.
 const (
 	RuleFileDefault = "dynamill.yaml"
 	StandardInput   = "-" // as a file's name

@@ -1,3 +1,5 @@
+// Package status says how a table is followed and what its state table holds: rules, seeding, fan-outs,
+// parked records, leases. It imports session, report, followed and internal/health, and writes nothing.
 package status
 
 import (
@@ -123,6 +125,7 @@ func take(ctx context.Context, env *environment.Environment, set *rules.Set, loo
 	return s, nil
 }
 
+// The intervals of --watch: without a value, and the shortest.
 const (
 	WatchDefault     = 2 * time.Second
 	watchIntervalMin = 100 * time.Millisecond // each look reads the tables, which costs

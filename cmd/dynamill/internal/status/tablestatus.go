@@ -9,7 +9,6 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/internal/health"
 	"github.com/dynamill/dynamill/internal/printable"
@@ -33,7 +32,7 @@ type Report struct {
 	Seeding     *seedingStatus `json:"seeding"`
 	Tasks       []taskStatus   `json:"tasks"`
 	Parked      parkedStatus   `json:"parked"`
-	Leases      LeasesStatus   `json:"leases"`
+	Leases      Leases         `json:"leases"`
 
 	Missing []recordedMissing `json:"missingTargets"`
 
@@ -71,13 +70,15 @@ type parkedStatus struct {
 	ByCode map[string]int `json:"byCode"`
 }
 
-type LeasesStatus struct {
-	Table  string        `json:"table"`
-	Exists bool          `json:"exists"`
-	Shards []ShardStatus `json:"shards"`
+// Leases are the rows of the lease table.
+type Leases struct {
+	Table  string  `json:"table"`
+	Exists bool    `json:"exists"`
+	Shards []Shard `json:"shards"`
 }
 
-type ShardStatus struct {
+// Shard is one shard of a stream, as its lease row tells.
+type Shard struct {
 	Shard      string `json:"shard"`
 	Stream     string `json:"stream"`
 	Owner      string `json:"owner"`
@@ -93,8 +94,8 @@ type ShardStatus struct {
 
 // newShardStatus is what a row says at a moment. What the owner has done since
 // its last write it does not say.
-func newShardStatus(l streamreader.Lease, now time.Time) ShardStatus {
-	s := ShardStatus{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter, Next: l.Next, Newest: output.Time(l.Newest)}
+func newShardStatus(l streamreader.Lease, now time.Time) Shard {
+	s := Shard{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter, Next: l.Next, Newest: output.Time(l.Newest)}
 	switch {
 	case l.Finished():
 	case l.EmptyPolls > 0:
@@ -109,24 +110,24 @@ func newShardStatus(l streamreader.Lease, now time.Time) ShardStatus {
 func unregisteredStatus(env *environment.Environment) *Report {
 	return &Report{
 		Table: env.Table, StateTable: env.StateTable, Summary: "no rule is registered yet", Rules: []ruleStatus{}, Tasks: []taskStatus{},
-		Parked: parkedStatus{ByCode: map[string]int{}}, Leases: LeasesStatus{Table: env.LeaseTable, Shards: []ShardStatus{}},
+		Parked: parkedStatus{ByCode: map[string]int{}}, Leases: Leases{Table: env.LeaseTable, Shards: []Shard{}},
 	}
 }
 
-func newLeasesStatus(table string, leases environment.LeaseRows, now time.Time) LeasesStatus {
-	s := LeasesStatus{Table: table, Exists: leases.Exists, Shards: []ShardStatus{}}
+func newLeasesStatus(table string, leases environment.LeaseRows, now time.Time) Leases {
+	s := Leases{Table: table, Exists: leases.Exists, Shards: []Shard{}}
 	for _, l := range leases.Rows {
 		if !l.OfStream() {
 			s.Shards = append(s.Shards, newShardStatus(l, now))
 		}
 	}
-	slices.SortFunc(s.Shards, func(a, b ShardStatus) int {
+	slices.SortFunc(s.Shards, func(a, b Shard) int {
 		return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Shard, b.Shard))
 	})
 	return s
 }
 
-func newStatus(found *projections.Inspection, leases LeasesStatus, set *rules.Set) *Report {
+func newStatus(found *projections.Inspection, leases Leases, set *rules.Set) *Report {
 	s := &Report{
 		Table: found.Table, StateTable: found.StateTable, Created: output.Time(found.Created),
 		Incarnation: found.Incarnation, Epoch: found.Epoch, Rules: ruleStatuses(found.Rules, set.Rules), Tasks: []taskStatus{},
@@ -160,7 +161,7 @@ func ruleStatuses(registered []projections.InspectedRule, file []*rules.Rule) []
 		}
 		line := ruleStatus{ID: r.ID, Name: r.Name, Kind: kinds[r.Fingerprint], State: r.State, Epoch: r.Epoch, live: r.Live}
 		if r.Former {
-			line.Note = preview.StillRetiring
+			line.Note = report.StillRetiring
 			all = append(all, line)
 			continue
 		}
@@ -295,7 +296,7 @@ func newHealthStatus(h health.Health, f health.Facts) healthStatus {
 
 // correct sets right what the rows say with what was seen of the stream and of the owners: a row
 // keeps its owner, and the lag at the owner's last write, when that process is dead.
-func (s *LeasesStatus) correct(shards []shardBacklogStatus, owners []health.Owner) {
+func (s *Leases) correct(shards []shardBacklogStatus, owners []health.Owner) {
 	for i := range s.Shards {
 		row := &s.Shards[i]
 		for _, shard := range shards {

@@ -139,7 +139,7 @@ func (s *Report) writeStream(b *strings.Builder, stream string) {
 }
 
 // owner names the process that reads the shard, and says if it seems dead.
-func (s *ShardStatus) owner() string {
+func (s *Shard) owner() string {
 	if s.Silent {
 		return s.Owner + " (silent)"
 	}
@@ -148,7 +148,7 @@ func (s *ShardStatus) owner() string {
 
 // lag says how far behind a shard is. If the stream was not looked at, one without an owner may be
 // less so than it seems: whether anything came after its newest record is not known.
-func (s *ShardStatus) lag() string {
+func (s *Shard) lag() string {
 	if s.Lag == nil {
 		return "-"
 	}

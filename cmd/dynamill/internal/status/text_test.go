@@ -30,8 +30,8 @@ func inspected() *projections.Inspection {
 	}
 }
 
-func inspectedLeases() LeasesStatus {
-	return LeasesStatus{Table: "app-dynamill-leases", Exists: true, Shards: []ShardStatus{
+func inspectedLeases() Leases {
+	return Leases{Table: "app-dynamill-leases", Exists: true, Shards: []Shard{
 		{Shard: "shardId-1", Stream: "arn:old", Checkpoint: "TRIM_HORIZON", Counter: 1},
 		{Shard: "shardId-2", Stream: "arn:new", Owner: "host:1", Checkpoint: "SHARD_END", Counter: 7},
 		{Shard: "shardId-3", Stream: "arn:new", Owner: "host:\x1b1", Checkpoint: "4200", Counter: 9, Lag: new(int64(75))},
@@ -126,7 +126,7 @@ func TestRowsOfADeadOwnerAreCorrected(t *testing.T) {
 func TestStatusSaysWhatIsNotThere(t *testing.T) {
 	found := inspected()
 	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
-	s := newStatus(found, LeasesStatus{Table: "app-dynamill-leases"}, &rules.Set{})
+	s := newStatus(found, Leases{Table: "app-dynamill-leases"}, &rules.Set{})
 	s.followed = health.Health{State: health.NothingRuns, Remedy: "start it"}
 	want := `app: nothing runs; start it
 all rules are live (state table app-dynamill, incarnation 5c8e, epoch 2)
@@ -178,7 +178,7 @@ func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
 func TestStatusTellsOfRulesThatAreNotRegistered(t *testing.T) {
 	found := inspected()
 	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
-	s := newStatus(found, LeasesStatus{Table: "app-dynamill-leases"}, &rules.Set{Rules: []*rules.Rule{
+	s := newStatus(found, Leases{Table: "app-dynamill-leases"}, &rules.Set{Rules: []*rules.Rule{
 		{Name: "renamed", Kind: rules.Count, Fingerprint: "f1"},
 		{Name: "comment-count", Kind: rules.Sum, Fingerprint: "f3"}, // beside the one that had the name
 		{Name: "new", Kind: rules.Copy, Fingerprint: "f4"},
@@ -203,12 +203,12 @@ fan-outs: none to be finished
 	if s.Live {
 		t.Error("live, although two rules are not registered")
 	}
-	s = newStatus(found, LeasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "comment-count", Fingerprint: "changed"}}})
+	s = newStatus(found, Leases{}, &rules.Set{Rules: []*rules.Rule{{Name: "comment-count", Fingerprint: "changed"}}})
 	if s.Live || len(s.Rules) != 2 || s.Rules[1].Note != changedNote {
 		t.Errorf("with a changed rule: live %v, %+v", s.Live, s.Rules)
 	}
 	found.Rules = nil
-	s = newStatus(found, LeasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "new", Fingerprint: "f4"}}})
+	s = newStatus(found, Leases{}, &rules.Set{Rules: []*rules.Rule{{Name: "new", Fingerprint: "f4"}}})
 	if s.Live || s.Summary != "no rule is registered yet" || strings.Contains(s.Text(), "\nseeding\n") {
 		t.Errorf("with none registered:\n%s", s.Text())
 	}

@@ -1,3 +1,5 @@
+// Package template writes the templates of package infra to a file or to standard output. It sends no request.
+// It imports output, settings and infra.
 package template
 
 import (

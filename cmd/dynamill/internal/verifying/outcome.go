@@ -15,6 +15,7 @@ import (
 // outcome is the result of a verification, in one word.
 type outcome string
 
+// The outcomes that there are.
 const (
 	outcomeClean     outcome = "clean"     // everything that was asked for was compared, and nothing drifts
 	outcomeDrift     outcome = "drift"     // at least one difference is proven, and is left

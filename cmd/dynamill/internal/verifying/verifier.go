@@ -1,3 +1,6 @@
+// Package verifying is what `verify` does beside package replay/verify: it wires tables, stream and engine to
+// a verification, shows how far it is, and turns what was found into a report and an exit code. It imports
+// session, report and followed.
 package verifying
 
 import (
@@ -123,12 +126,13 @@ func (m mender) Rederive(ctx context.Context, keys []change.Key) error {
 	return m.engine.Rederive(ctx, keys)
 }
 
+// Defaults and bounds of the flags of `verify`.
 const (
-	VerifySettle   = 10 * time.Second
-	VerifyWait     = 2 * time.Minute
-	VerifyMemory   = "128MB"
-	verifyMemoryLo = 16 << 20
-	VerifyLimit    = 100
+	SettleDefault = 10 * time.Second
+	WaitDefault   = 2 * time.Minute
+	MemoryDefault = "128MB"
+	memoryMin     = 16 << 20
+	LimitDefault  = 100
 )
 
 // Options are the flags of `verify`.
@@ -209,13 +213,13 @@ func sizeOf(text string) (int, error) {
 	}{{"GB", 1 << 30}, {"MB", 1 << 20}} {
 		if number, ok := strings.CutSuffix(text, unit.suffix); ok {
 			n, err := strconv.Atoi(number)
-			if err != nil || n <= 0 || n > 1<<20 || n*unit.bytes < verifyMemoryLo {
+			if err != nil || n <= 0 || n > 1<<20 || n*unit.bytes < memoryMin {
 				break
 			}
 			return n * unit.bytes, nil
 		}
 	}
-	return 0, fmt.Errorf("give a size such as %s, at least %dMB", VerifyMemory, verifyMemoryLo>>20)
+	return 0, fmt.Errorf("give a size such as %s, at least %dMB", MemoryDefault, memoryMin>>20)
 }
 
 // unappliedStream is the table's stream with how far `run` has applied it; nil
