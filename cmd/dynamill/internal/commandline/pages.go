@@ -2,6 +2,7 @@ package commandline
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -101,33 +102,20 @@ const (
 // Text is the block at the end of a command's description. Its indent makes it a
 // block in man pages, too.
 func (c Cost) Text() string {
-	creates := c.Creates
-	if creates == "" {
-		creates = "nothing"
-	}
-	var b strings.Builder
-	for _, line := range [][2]string{{"Reads:", c.Reads}, {"Writes:", c.Writes}, {"Creates:", creates}, {"Costs:", c.Costs}} {
-		const label = 10 // columns
-		indent := CostIndent + line[0] + strings.Repeat(" ", label-len(line[0]))
-		column := 0
-		for i, word := range strings.Fields(line[1]) {
-			switch {
-			case i == 0:
-				b.WriteString(indent)
-				column = len(indent)
-			case column+1+len(word) > costColumns:
-				b.WriteString("\n" + CostIndent + strings.Repeat(" ", label))
-				column = len(CostIndent) + label
-			default:
-				b.WriteString(" ")
-				column++
+	const label = 10 // columns
+	var lines []string
+	for _, block := range [][2]string{{"Reads:", c.Reads}, {"Writes:", c.Writes}, {"Creates:", cmp.Or(c.Creates, "nothing")}, {"Costs:", c.Costs}} {
+		line := fmt.Sprintf("%s%-*s", CostIndent, label-1, block[0])
+		for _, word := range strings.Fields(block[1]) {
+			if len(line)+1+len(word) > costColumns {
+				lines = append(lines, line)
+				line = strings.Repeat(" ", len(CostIndent)+label-1)
 			}
-			b.WriteString(word)
-			column += len(word)
+			line += " " + word
 		}
-		b.WriteString("\n")
+		lines = append(lines, line)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.Join(lines, "\n")
 }
 
 // AddCosts puts what each command reads, writes and costs into its help.

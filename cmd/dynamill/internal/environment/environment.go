@@ -66,10 +66,10 @@ func Connect(ctx context.Context, s *settings.Settings, table string, logger *sl
 	if err != nil {
 		return nil, env.configurationFailure(err)
 	}
-	if cfg.Region == "" && local {
+	switch {
+	case cfg.Region == "" && local:
 		cfg.Region = localRegion
-	}
-	if cfg.Region == "" {
+	case cfg.Region == "":
 		return nil, ending.Unsuited("no AWS region is set: give --region, or set AWS_REGION")
 	}
 	env.Region = cfg.Region

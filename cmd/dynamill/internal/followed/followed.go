@@ -162,16 +162,20 @@ func (l *Look) readBacklog(ctx context.Context, f *health.Facts, arn string, row
 	}
 }
 
-// unreadReason says in one phrase why the stream could not be read.
-func unreadReason(err error) string {
+// reason says in one phrase why a service did not tell what was asked; otherwise is said of any other error.
+func reason(err error, service, otherwise string) string {
 	var refusal smithy.APIError
-	switch {
-	case refusedAction(err) != "":
-		return refusedAction(err)
+	switch denied := refusedAction(err); {
+	case denied != "":
+		return denied
 	case errors.As(err, &refusal):
-		return "the stream answered " + refusal.ErrorCode()
+		return service + " answered " + refusal.ErrorCode()
 	}
-	return "the stream was not read to its end in " + backlogTime.String()
+	return otherwise
+}
+
+func unreadReason(err error) string {
+	return reason(err, "the stream", "the stream was not read to its end in "+backlogTime.String())
 }
 
 // remedies are the sentences that name this table's commands.
@@ -222,7 +226,7 @@ func functionsOf(ctx context.Context, env *environment.Environment, streamARN st
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return health.Functions{Unknown: unlistedReason(err)}
+			return health.Functions{Unknown: reason(err, "Lambda", "Lambda did not answer")}
 		}
 		for _, m := range page.EventSourceMappings {
 			found.List = append(found.List, health.Function{
@@ -238,17 +242,6 @@ func functionsOf(ctx context.Context, env *environment.Environment, streamARN st
 func functionName(arn string) string {
 	parts := strings.SplitN(arn, ":", 7)
 	return parts[len(parts)-1]
-}
-
-func unlistedReason(err error) string {
-	var refusal smithy.APIError
-	switch {
-	case refusedAction(err) != "":
-		return refusedAction(err)
-	case errors.As(err, &refusal):
-		return "Lambda answered " + refusal.ErrorCode()
-	}
-	return "Lambda did not answer"
 }
 
 // refusedAction is a phrase for an action that the credentials in use may not do; "" for any other error.
