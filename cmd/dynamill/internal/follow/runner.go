@@ -193,8 +193,7 @@ func printDrained(ctx context.Context, w *session.Session, r *dynamill.Running, 
 	if parked > 0 {
 		text += "; see `dynamill parked list`"
 	}
-	w.PrintOutcome(output.OutcomeColour(parked), text+"\n")
-	w.PrintText(seen.Text())
+	seen.PrintBehind(w.Output, text, parked)
 	return nil
 }
 

@@ -56,10 +56,15 @@ func (o *Output) PrintText(text string) { o.write(o.Stdout, text) }
 func (o *Output) PrintData(text string) { o.write(printable.Under(o.Stdout), text) }
 
 func (o *Output) write(w io.Writer, text string) {
-	if o.Failed != nil {
-		return
+	if o.Failed == nil {
+		_, err := io.WriteString(w, text)
+		o.fail(err)
 	}
-	if _, err := io.WriteString(w, text); err != nil {
+}
+
+// fail keeps the first error.
+func (o *Output) fail(err error) {
+	if err != nil && o.Failed == nil {
 		o.Failed = fmt.Errorf("writing the result: %w", err)
 	}
 }
@@ -79,9 +84,7 @@ func (o *Output) PrintJSON(result any) { o.PrintJSONPart("", "", result, "\n") }
 // PrintJSONLine writes a result as one line of JSON.
 func (o *Output) PrintJSONLine(result any) {
 	line, err := json.Marshal(result)
-	if err != nil {
-		o.Failed = errors.Join(o.Failed, fmt.Errorf("writing the result: %w", err))
-	}
+	o.fail(err)
 	o.write(printable.NewJSONWriter(o.Stdout), string(line)+"\n")
 }
 
@@ -91,9 +94,7 @@ func (o *Output) PrintJSONPart(before, indent string, part any, after string) {
 	encoder := json.NewEncoder(&b)
 	encoder.SetIndent(indent, "  ")
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(part); err != nil {
-		o.Failed = errors.Join(o.Failed, fmt.Errorf("writing the result: %w", err))
-	}
+	o.fail(encoder.Encode(part))
 	o.write(printable.NewJSONWriter(o.Stdout), before+strings.TrimSuffix(b.String(), "\n")+after)
 }
 
@@ -102,8 +103,8 @@ func (o *Output) PrintJSONPart(before, indent string, part any, after string) {
 func (o *Output) PrintOutcome(colour, text string) {
 	if !o.Coloured(o.Stdout) {
 		o.PrintText(text)
-	} else if err := progress.Paint(o.Stdout, colour, text); err != nil {
-		o.Failed = errors.Join(o.Failed, fmt.Errorf("writing the result: %w", err))
+	} else {
+		o.fail(progress.Paint(o.Stdout, colour, text))
 	}
 }
 
@@ -140,12 +141,4 @@ func (o *Output) Coloured(w io.Writer) bool {
 		return false
 	}
 	return progress.IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-// OutcomeColour is the colour of a result with so many parked records.
-func OutcomeColour(parked int) string {
-	if parked > 0 {
-		return progress.Yellow
-	}
-	return progress.Green
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/internal/printable"
@@ -150,8 +149,7 @@ func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took
 	if parked > 0 {
 		text += "; " + printable.Grouped(parked) + " parked, see `dynamill parked list`"
 	}
-	r.PrintOutcome(output.OutcomeColour(parked), printable.Text(text)+"\n")
-	r.PrintText(seen.Text())
+	seen.PrintBehind(r.Output, text, parked)
 }
 
 // openedText says that an unfinished replay was found, and what becomes of it.

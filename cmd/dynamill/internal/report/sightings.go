@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/projections"
@@ -108,6 +109,16 @@ func (s Sightings) Text() string {
 		fmt.Fprintf(&b, "warning: %s\n", warning)
 	}
 	return b.String()
+}
+
+// PrintBehind prints them behind the line that says how work ended, with so many parked records.
+func (s Sightings) PrintBehind(out *output.Output, line string, parked int) {
+	colour := progress.Green
+	if parked > 0 {
+		colour = progress.Yellow
+	}
+	out.PrintOutcome(colour, printable.Text(line)+"\n")
+	out.PrintText(s.Text())
 }
 
 // writeEntities lists the entities with their items, if the command looked at items, and their records.
