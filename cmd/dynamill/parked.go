@@ -63,7 +63,7 @@ func (a *app) parkedChangeCommand(what parked.Action, short, long string) *cobra
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return parked.Change(cmd.Context(), &a.out, &a.settings, what, args)
+			return parked.Change(cmd.Context(), &a.out, &a.settings, what, args, all)
 		},
 	}
 	command.Flags().BoolVar(&all, "all", false, verb+" everything that is parked")

@@ -50,9 +50,9 @@ func (o outcomes) Text() string {
 	return table.Text()
 }
 
-// Change does one thing to the entries of the given IDs; without any to all that are parked. It
-// finds all of them before it does anything to one.
-func Change(ctx context.Context, out *output.Output, s *settings.Settings, what Action, ids []string) error {
+// Change does one thing to the entries of the given IDs, or to all that are parked. It finds them
+// before it does anything to one.
+func Change(ctx context.Context, out *output.Output, s *settings.Settings, what Action, ids []string, all bool) error {
 	w, err := session.New(out, s)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func Change(ctx context.Context, out *output.Output, s *settings.Settings, what 
 		return w.Env.Classify(err)
 	}
 	var chosen []projections.Parked
-	if len(ids) == 0 {
+	if all {
 		err = engine.EachParked(ctx, func(page []projections.Parked) error {
 			for _, p := range page {
 				p.Claimants = nil // there may be many

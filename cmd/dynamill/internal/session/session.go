@@ -30,7 +30,7 @@ type Session struct {
 	Settings *settings.Settings
 	Set      *rules.Set // without rules where the command needs none and there is no rule file
 	Table    string
-	Env      *environment.Environment // nil before connect
+	Env      *environment.Environment // nil before Connect
 	Screen   *progress.Screen         // on standard error
 	Logger   *slog.Logger
 }
