@@ -38,7 +38,7 @@ type Config struct {
 	// the same time. Default: the host's name and a random part.
 	Worker string
 	// LeaseTerm is the time after which other processes take over the shards of this one if it is
-	// not heard of. From 1 s to 1 h; default 10 s.
+	// not heard of. From LeaseTermMin to LeaseTermMax; default LeaseTermDefault.
 	LeaseTerm time.Duration
 	// WriteRateMax bounds the write units per second that this process uses; 0: no bound.
 	WriteRateMax int
@@ -56,12 +56,13 @@ type Config struct {
 	Started func(*Running)
 }
 
-// The bounds of LeaseTerm. A lease is renewed three times in a term, and below a second a slow answer
+// The default and the bounds of LeaseTerm. A lease is renewed three times in a term, and below a second a slow answer
 // would end it. The shards of a process that died are not read for a term: an hour leaves 23 of the
 // 24 hours that the stream keeps its records.
 const (
-	leaseTermMin = time.Second
-	leaseTermMax = time.Hour
+	LeaseTermDefault = 10 * time.Second
+	LeaseTermMin     = time.Second
+	LeaseTermMax     = time.Hour
 )
 
 // complete checks a configuration and fills in the defaults.
@@ -78,12 +79,13 @@ func (c *Config) complete() error {
 	}
 	require(c.Table != "", "Table is missing")
 	require(c.Tables != nil && c.Streams != nil || c.AWS.Region != "", "AWS has no region, and Tables or Streams is missing")
-	require(c.LeaseTerm == 0 || c.LeaseTerm >= leaseTermMin && c.LeaseTerm <= leaseTermMax, "LeaseTerm is not between 1 s and 1 h")
+	require(c.LeaseTerm == 0 || c.LeaseTerm >= LeaseTermMin && c.LeaseTerm <= LeaseTermMax, "LeaseTerm is not between 1 s and 1 h")
 	require(c.WriteRateMax >= 0 && c.FanOutMax >= 0, "WriteRateMax and FanOutMax must not be negative")
 	require(!c.ArchiveGzip || c.Archive != "", "ArchiveGzip has no meaning without Archive")
 	if len(problems) > 0 {
 		return fmt.Errorf("config of Follow: %w", errors.Join(problems...))
 	}
+	c.LeaseTerm = cmp.Or(c.LeaseTerm, LeaseTermDefault)
 	c.StateTable = cmp.Or(c.StateTable, c.Table+following.StateSuffix)
 	c.LeaseTable = cmp.Or(c.LeaseTable, c.StateTable+following.LeaseSuffix)
 	if c.Logger == nil {

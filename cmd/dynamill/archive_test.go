@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/recordjson"
 	"github.com/dynamill/dynamill/replay"
 	"github.com/dynamill/dynamill/replay/archive"
@@ -115,7 +116,7 @@ func TestAnArchiveThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	file := filepath.Join(t.TempDir(), "file")
 	w.must(os.WriteFile(file, nil, 0o600))
-	if code, _, stderr := w.call("run", "--drain", "--archive", file); code != exitEnvironment || !strings.Contains(stderr, "--archive "+file+" cannot be used") {
+	if code, _, stderr := w.call("run", "--drain", "--archive", file); code != ending.ExitEnvironment || !strings.Contains(stderr, "--archive "+file+" cannot be used") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 
@@ -128,7 +129,7 @@ func TestAnArchiveThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	})
 	w.must(os.Remove(dir)) // which is empty, as the stream was
 	w.put(community()...)
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitEnvironment || !strings.Contains(stderr.String(), "the archive in "+dir+" cannot be written") {
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != ending.ExitEnvironment || !strings.Contains(stderr.String(), "the archive in "+dir+" cannot be written") {
 		t.Errorf("%v\n%s", err, stderr)
 	}
 	w.drain("--archive", dir, "--worker", "archivist")
@@ -176,13 +177,5 @@ func TestEveryValueIsArchivedAsExplainReadsIt(t *testing.T) {
 		if got.Key != want.Key || got.Position != want.Position || got.Expired != want.Expired || !same(got.Old, want.Old) || !same(got.New, want.New) {
 			t.Errorf("written %+v\nread    %+v", want, got)
 		}
-	}
-}
-
-func TestFlagsOfTheArchiveAreChecked(t *testing.T) {
-	var options runOptions
-	options.leaseTerm, options.archiveGzip = leaseTermDefault, true
-	if err := options.check(func(string) bool { return false }); err == nil || !strings.Contains(err.Error(), "--archive-gzip has no meaning without --archive") {
-		t.Errorf("error %v", err)
 	}
 }

@@ -2,30 +2,26 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
 )
 
 func TestCheckOfATableSaysWhichItemsMatch(t *testing.T) {
 	w := newWorld(t, "")
-	if code, stdout, stderr := w.call("check"); code != exitDone || stderr != "" || !strings.Contains(stdout, "table "+w.table+" holds no items yet") {
+	if code, stdout, stderr := w.call("check"); code != ending.ExitDone || stderr != "" || !strings.Contains(stdout, "table "+w.table+" holds no items yet") {
 		t.Fatalf("an empty table: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	w.put(item("USER#1", "PROFILE"), item("USER#2", "PROFILE"), item("USER#1", "GROUP#1"), item("GROUP#1", "METADATA"),
 		item("post#1", "metadata"), item("post#1", "comment#1#\x1b[31m"))
 	code, stdout, stderr := w.call("check")
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Fatalf("exit code %d:\n%s", code, stderr)
 	}
 	for _, want := range []string{
@@ -51,8 +47,8 @@ func TestCheckOfATableSaysWhichItemsMatch(t *testing.T) {
 	}
 
 	code, stdout, stderr = w.call("check", "--json")
-	var result checkResult
-	if err := json.Unmarshal([]byte(stdout), &result); err != nil || code != exitDone || stderr != "" {
+	var result preview.CheckResult
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil || code != ending.ExitDone || stderr != "" {
 		t.Fatalf("exit code %d, %v:\n%s", code, err, stderr)
 	}
 	table := result.Table
@@ -65,18 +61,18 @@ func TestCheckOfATableSaysWhichItemsMatch(t *testing.T) {
 func TestCheckOfATableComparesItsKeys(t *testing.T) {
 	w := newWorld(t, "")
 	w.must(os.WriteFile(w.rules, []byte(strings.NewReplacer("pk", "PK", "sk", "SK").Replace(communityRules)), 0o600))
-	if code, stdout, stderr := w.call("check"); code != exitEnvironment || stdout != "" || !strings.Contains(stderr, "[pk, sk], but the rule file says [PK, SK]") {
+	if code, stdout, stderr := w.call("check"); code != ending.ExitEnvironment || stdout != "" || !strings.Contains(stderr, "[pk, sk], but the rule file says [PK, SK]") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
-	w = connect(t)
+	w = newEmptyWorld(t)
 	w.table += "-numbers"
 	w.useRules(communityRules)
 	w.createTable("", change.KindString, change.KindNumber)
-	if code, _, stderr := w.call("check"); code != exitInvalid || !strings.Contains(stderr, "template.number") {
+	if code, _, stderr := w.call("check"); code != ending.ExitInvalid || !strings.Contains(stderr, "template.number") {
 		t.Errorf("with a number key: exit code %d:\n%s", code, stderr)
 	}
 	w.table = "there-is-no-such-table"
-	if code, _, stderr := w.call("check"); code != exitEnvironment || !strings.Contains(stderr, "does not exist") {
+	if code, _, stderr := w.call("check"); code != ending.ExitEnvironment || !strings.Contains(stderr, "does not exist") {
 		t.Errorf("without a table: exit code %d:\n%s", code, stderr)
 	}
 }
@@ -87,59 +83,8 @@ func TestWarningsAreLoggedOnce(t *testing.T) {
 	const warning = "$app is a constant here"
 	for _, args := range [][]string{{"plan"}, {"run", "--drain", "--drain-timeout", "2m"}, {"plan"}, {"replay"}, {"verify", "--settle", "1s", "--wait", "2s"}} {
 		code, stdout, stderr := w.call(args...)
-		if code != exitDone || strings.Count(stderr, warning) != 1 || strings.Contains(stdout, warning) {
+		if code != ending.ExitDone || strings.Count(stderr, warning) != 1 || strings.Contains(stdout, warning) {
 			t.Errorf("%v ended with exit code %d and said:\n%s%s", args, code, stdout, stderr)
 		}
 	}
-}
-
-// A rule file with placeholders that an earlier version registered can be replaced.
-func TestFormerRulesWithPlaceholdersCanBeReplaced(t *testing.T) {
-	const right = `version: 1
-table: { keys: [pk, sk] }
-entities:
-  User: { key: { pk: "USER#${userId}", sk: "PROFILE" } }
-  Post: { key: { pk: "USER#${userId}", sk: "POST#${postId}" } }
-rules:
-  posts: { count: Post, as: User.posts }
-`
-	sim := plannedTable(t)
-	registered := strings.Replace(right, `"POST#${postId}"`, `'POST#\<postId>'`, 1)
-	if _, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, registered)}); err != nil {
-		t.Fatal(err)
-	}
-	former := strings.ReplaceAll(registered, `\`, "")
-	if n := replaceText(t, sim, registered, former); n != 1 {
-		t.Fatalf("%d rows of the state table have the rule file", n)
-	}
-	p := planned(t, sim, right)
-	if len(p.Rules) != 1 || p.Rules[0].What != string(projections.RuleChanged) || len(p.Rules[0].Differences) != 1 {
-		t.Fatalf("the plan is %+v", p.Rules)
-	}
-	_, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, right), ChangeRules: true})
-	if err != nil {
-		t.Errorf("replacing the rules: %v", err)
-	}
-}
-
-// replaceText replaces a text attribute in the state table, and says how often.
-func replaceText(t *testing.T, sim *dynamosim.Sim, before, after string) (n int) {
-	t.Helper()
-	table := "app" + stateSuffix
-	page, err := sim.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, raw := range page.Items {
-		row := attributes.ItemFromTable(raw)
-		if row.Lookup("text").Text() != before {
-			continue
-		}
-		n++
-		raw["text"] = &types.AttributeValueMemberS{Value: after}
-		if _, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: raw}); err != nil {
-			t.Fatal(fmt.Errorf("writing the row: %w", err))
-		}
-	}
-	return n
 }

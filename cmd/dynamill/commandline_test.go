@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 )
 
 // TestUnusableCommandLinesNameTheNearest runs the built command with command lines
@@ -40,23 +42,11 @@ func TestUnusableCommandLinesNameTheNearest(t *testing.T) {
 	} {
 		cmd, stdout, stderr := commandOf(strings.Fields(line))
 		_ = cmd.Run()
-		if code := cmd.ProcessState.ExitCode(); code != exitInvalid || stdout.String() != "" {
-			t.Errorf("%s: exit code %d, standard output %q; want %d and none", line, code, stdout, exitInvalid)
+		if code := cmd.ProcessState.ExitCode(); code != ending.ExitInvalid || stdout.String() != "" {
+			t.Errorf("%s: exit code %d, standard output %q; want %d and none", line, code, stdout, ending.ExitInvalid)
 		}
 		if text := stderr.String(); !strings.Contains(text, want) || strings.Count(text, "\n") != 1 {
 			t.Errorf("%s: got %q, want one line with %q", line, text, want)
-		}
-	}
-}
-
-func TestNearestLeavesDistantWordsAlone(t *testing.T) {
-	names := []string{"check", "run", "replay", "verify"}
-	for word, want := range map[string]string{
-		"chekc": "check", "Run": "run", "rplay": "replay", "ver": "verify", "verfy": "verify",
-		"nonsense": "", "x": "", "": "", "zzz": "",
-	} {
-		if got := nearest(word, names); got != want {
-			t.Errorf("%q: got %q, want %q", word, got, want)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,14 +9,19 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/template"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/projections"
 )
 
 const (
@@ -31,15 +35,15 @@ type completion = func(cmd *cobra.Command, args []string, typed string) ([]cobra
 // fixedChoices are the values of flags that take one of a few.
 var fixedChoices = map[string][]string{
 	"log-level": {"debug", "info", "warn", "error"},
-	"color":     {colorAuto, colorAlways, colorNever},
+	"color":     {output.ColorAuto, output.ColorAlways, output.ColorNever},
 	"arch":      {"arm64", "x86_64"},
 	"endpoint":  {"http://localhost:8000"},
 }
 
 // openChoices are suggestions for flags that take other values, too. Some are only the beginning of a value.
 var openChoices = map[string][]string{
-	"from":       {fromScan, fromExport, fromS3, fromArchive, fromKeys + "//", fromKeys + "-", fromParked},
-	"rules-from": {rulesInZip, rulesInline, "s3://", "ssm:"},
+	"from":       {replaying.FromScan, replaying.FromExport, replaying.FromS3, replaying.FromArchive, replaying.FromKeys + "//", replaying.FromKeys + "-", replaying.FromParked},
+	"rules-from": {template.RulesInZip, template.RulesInline, "s3://", "ssm:"},
 }
 
 func (a *app) completionCommand() *cobra.Command {
@@ -57,12 +61,12 @@ func (a *app) completionCommand() *cobra.Command {
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return invalid("name the shell: `dynamill completion bash`, or one of %s", strings.Join(shells, ", "))
+				return ending.Invalid("name the shell: `dynamill completion bash`, or one of %s", strings.Join(shells, ", "))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out, root := printable.Under(a.stdout), cmd.Root() // a script is data
+			out, root := printable.Under(a.out.Stdout), cmd.Root() // a script is data
 			var err error
 			switch args[0] {
 			case "bash":
@@ -85,15 +89,15 @@ func (a *app) completionCommand() *cobra.Command {
 // addCompletions tells every command and flag what completes it. By default a flag is
 // completed with files only if its value is one.
 func (a *app) addCompletions(root *cobra.Command) {
-	must(root.RegisterFlagCompletionFunc("table", a.completeTables))
-	eachCommand(root, func(cmd *cobra.Command) {
+	must(root.RegisterFlagCompletionFunc("table", a.offering(a.tableNames)))
+	commandline.EachCommand(root, func(cmd *cobra.Command) {
 		local := func(flag *pflag.Flag) { a.addFlagCompletion(cmd, flag) }
 		cmd.PersistentFlags().VisitAll(local)
 		cmd.LocalNonPersistentFlags().VisitAll(local)
 		if cmd.ValidArgsFunction != nil || len(cmd.ValidArgs) > 0 {
 			return
 		}
-		switch path := pathBehindRoot(cmd); {
+		switch path := commandline.PathBehindRoot(cmd); {
 		case path == "check":
 			cmd.ValidArgsFunction = cobra.FixedCompletions([]cobra.Completion{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 		case path == "explain":
@@ -101,7 +105,7 @@ func (a *app) addCompletions(root *cobra.Command) {
 		case strings.HasPrefix(path, "docs "):
 			cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 		case path == "parked show", path == "parked retry", path == "parked discard":
-			cmd.ValidArgsFunction = a.completeParked
+			cmd.ValidArgsFunction = a.offering(a.parkedIDs)
 		default:
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
@@ -116,12 +120,12 @@ func (a *app) addFlagCompletion(cmd *cobra.Command, flag *pflag.Flag) {
 	value, _ := pflag.UnquoteUsage(flag)
 	switch {
 	case flag.Name == "rule":
-		complete = a.completeRules
+		complete = a.offering(a.ruleNames)
 	case fixedChoices[flag.Name] != nil:
 		complete = cobra.FixedCompletions(fixedChoices[flag.Name], cobra.ShellCompDirectiveNoFileComp)
 	case openChoices[flag.Name] != nil:
 		complete = cobra.FixedCompletions(openChoices[flag.Name], cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
-	case flag.Name == "rules", flag.Name == "former-rules", flag.Name == configurationFlag:
+	case flag.Name == "rules", flag.Name == "former-rules", flag.Name == commandline.ConfigurationFlag:
 		complete = cobra.FixedCompletions([]cobra.Completion{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 	case value == "folder":
 		complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
@@ -138,111 +142,42 @@ func must(err error) {
 	}
 }
 
-// configured reads environment and configuration file into the flags that are not
-// typed, as a start of the command would, and returns a context that ends in time.
-func (a *app) configured(cmd *cobra.Command) (ctx context.Context, end context.CancelFunc, ok bool) {
-	if configure(cmd, os.Getenv) != nil || a.options.check() != nil {
-		return nil, nil, false
-	}
-	ctx, end = context.WithTimeout(cmd.Context(), completionTimeout)
-	return ctx, end, true
-}
-
-// offered are the names that begin as typed.
-func offered(names []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	unfit := func(name string) bool {
-		return !strings.HasPrefix(name, typed) || strings.ContainsFunc(name, func(r rune) bool {
-			return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("'\"`\\$", r)
-		})
-	}
-	return slices.DeleteFunc(names, unfit), cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeTables offers the tables of the account, or of the endpoint. dynamill's own are
-// not offered.
-func (a *app) completeTables(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, end, ok := a.configured(cmd)
-	if !ok {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer end()
-	env, err := a.options.connect(ctx, "", slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	pages := dynamodb.NewListTablesPaginator(env.tables, &dynamodb.ListTablesInput{})
-	for pages.HasMorePages() && len(names) < completionsMax {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			break // what came in time is offered
+// offering completes with names that are found in time, with the flags as a start of the command would have them.
+func (a *app) offering(find func(ctx context.Context, cmd *cobra.Command, args []string) []string) completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if commandline.Configure(cmd, os.Getenv) != nil || a.checkOptions() != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		names = append(names, page.TableNames...)
+		ctx, end := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer end()
+		a.out.Stderr = printable.NewWriter(io.Discard)
+		return commandline.Offered(find(ctx, cmd, args), typed), cobra.ShellCompDirectiveNoFileComp
 	}
-	return offered(slices.DeleteFunc(names, func(name string) bool {
-		return strings.HasSuffix(name, stateSuffix) || strings.HasSuffix(name, stateSuffix+leasesSuffix)
-	}), typed)
 }
 
-// completeRules offers the names of the rule file.
-func (a *app) completeRules(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	_, end, ok := a.configured(cmd)
-	if !ok {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer end()
-	set, err := a.options.load()
+// tableNames are the tables of the account, or of the endpoint.
+func (a *app) tableNames(ctx context.Context, _ *cobra.Command, _ []string) []string {
+	env, err := environment.Connect(ctx, &a.settings, "", slog.New(slog.DiscardHandler))
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names := make([]string, len(set.Rules))
-	for i, rule := range set.Rules {
-		names[i] = rule.Name
-	}
-	return offered(names, typed)
-}
-
-var errEnough = errors.New("enough is read")
-
-// completeParked offers the ids of what is parked, if --table or the rule file name the table.
-func (a *app) completeParked(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, end, ok := a.configured(cmd)
-	if !ok || len(args) > 0 && cmd.Name() == "show" {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer end()
-	cmd.SetContext(ctx)
-	a.stderr = printable.NewWriter(io.Discard)
-	_, parked, err := a.inspectParked(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var ids []string
-	_ = parked.Each(ctx, func(page []projections.Parked) error {
-		for _, p := range page {
-			if !slices.Contains(args, p.ID) {
-				ids = append(ids, p.ID)
-			}
-		}
-		if len(ids) >= completionsMax {
-			return errEnough
-		}
 		return nil
-	})
-	return offered(ids, typed)
+	}
+	return env.TableNames(ctx, completionsMax)
 }
 
-// completeCommands offers the commands below those that are typed.
-func completeCommands(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	found, rest, err := cmd.Root().Find(args)
-	if err != nil || len(rest) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// ruleNames are the names of the rule file.
+func (a *app) ruleNames(context.Context, *cobra.Command, []string) []string {
+	set, err := a.settings.Load()
+	if err != nil {
+		return nil
 	}
-	var names []cobra.Completion
-	for _, sub := range found.Commands() {
-		if sub.IsAvailableCommand() && strings.HasPrefix(sub.Name(), typed) {
-			names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
-		}
+	return session.RuleNames(set)
+}
+
+// parkedIDs are the ids of what is parked and is not typed yet, if --table or the rule file name the table.
+func (a *app) parkedIDs(ctx context.Context, cmd *cobra.Command, args []string) []string {
+	if len(args) > 0 && cmd.Name() == "show" {
+		return nil
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	ids := parked.IDs(ctx, &a.out, &a.settings, cmd.Flags().Changed("rules"), completionsMax)
+	return slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(args, id) })
 }

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 )
 
 // configured returns the flags of a command line after environment and file had their say.
@@ -29,7 +32,7 @@ func configured(t *testing.T, file string, environment map[string]string, args .
 	if err := cmd.ParseFlags(rest); err != nil {
 		t.Fatal(err)
 	}
-	return cmd.Flags(), configure(cmd, func(name string) string { return environment[name] })
+	return cmd.Flags(), commandline.Configure(cmd, func(name string) string { return environment[name] })
 }
 
 func TestTheCommandLineComesFirstThenTheEnvironmentThenTheFile(t *testing.T) {
@@ -66,10 +69,10 @@ func TestAFileServesEveryCommandAndNoKeyIsGuessed(t *testing.T) {
 	}
 	for _, args := range [][]string{{"run"}, {"replay", "--from", "parked"}, {"verify"}} {
 		// All that is wrong is that there is no region.
-		if code, _, stderr := called(t, append(args, "--config", file, "--rules", ruleFile(t))...); code != exitEnvironment {
+		if code, _, stderr := called(t, append(args, "--config", file, "--rules", ruleFile(t))...); code != ending.ExitEnvironment {
 			t.Errorf("%v with a file for all: exit code %d, %s", args, code, stderr)
 		}
-		if code, _, stderr := called(t, append(args, "--rate", "1", "--segments", "1", "--rules", ruleFile(t), "--table", "app")...); code != exitInvalid {
+		if code, _, stderr := called(t, append(args, "--rate", "1", "--segments", "1", "--rules", ruleFile(t), "--table", "app")...); code != ending.ExitInvalid {
 			t.Errorf("%v with flags of no meaning: exit code %d, %s", args, code, stderr)
 		}
 	}
@@ -105,11 +108,11 @@ func TestAFileServesEveryCommandAndNoKeyIsGuessed(t *testing.T) {
 
 func TestEveryFlagCanComeFromTheEnvironmentAndFromAFile(t *testing.T) {
 	a := &app{}
-	for name := range flagsOf(a.rootCommand()) {
-		if !configurable(name) {
+	for name := range commandline.FlagsOf(a.rootCommand()) {
+		if !commandline.Configurable(name) {
 			continue
 		}
-		if variable := variableOf(name); strings.Trim(variable, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" {
+		if variable := commandline.VariableOf(name); strings.Trim(variable, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" {
 			t.Errorf("--%s would be %s, which is no name of a variable", name, variable)
 		}
 	}
@@ -117,18 +120,28 @@ func TestEveryFlagCanComeFromTheEnvironmentAndFromAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.yaml")
 	t.Setenv("DYNAMILL_CONFIG", path)
 	code, _, stderr := called(t, "check", "--rules", ruleFile(t))
-	if code != exitInvalid || !strings.Contains(stderr, "there is no configuration file") || !strings.Contains(stderr, path) {
+	if code != ending.ExitInvalid || !strings.Contains(stderr, "there is no configuration file") || !strings.Contains(stderr, path) {
 		t.Errorf("a file that is missing: exit code %d, %s", code, stderr)
 	}
 	if err := os.WriteFile(path, []byte("log-level: loud\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	code, _, stderr = called(t, "check", "--rules", ruleFile(t))
-	if code != exitInvalid || !strings.Contains(stderr, `--log-level "loud"`) {
+	if code != ending.ExitInvalid || !strings.Contains(stderr, `--log-level "loud"`) {
 		t.Errorf("a file with a bad level: exit code %d, %s", code, stderr)
 	}
 	code, stdout, _ := called(t, "run", "--help")
-	if code != exitDone || !strings.Contains(stdout, "DYNAMILL_READY_LAG") {
+	if code != ending.ExitDone || !strings.Contains(stdout, "DYNAMILL_READY_LAG") {
 		t.Errorf("run --help does not speak of the environment: exit code %d", code)
+	}
+}
+
+func TestColorRefusesOtherValues(t *testing.T) {
+	code, _, stderr := command(t, "version", "--color", "sometimes")
+	if code != ending.ExitInvalid || !strings.Contains(stderr, `--color "sometimes" is not one of auto, always, never`) {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	if code, _, stderr := command(t, "version", "--color", "sometimes", "--color", "never"); code != ending.ExitDone {
+		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }

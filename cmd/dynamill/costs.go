@@ -1,149 +1,78 @@
 package main
 
-import (
-	"strings"
-
-	"github.com/spf13/cobra"
-)
-
-// cost is what the help of a command says about its effects.
-type cost struct {
-	reads, writes, costs string
-	creates              string // "": nothing
-}
+import "github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 
 // costs has the cost of each command, by its path behind "dynamill". A test compares
 // the paths with the commands.
-var costs = map[string]cost{
+var costs = map[string]commandline.Cost{
 	"": {
-		reads: "nothing by itself; each command says what it reads", writes: "nothing by itself", costs: "nothing by itself",
+		Reads: "nothing by itself; each command says what it reads", Writes: "nothing by itself", Costs: "nothing by itself",
 	},
-	"version":    offline("nothing", "nothing"),
-	"completion": offline("nothing", "a script to standard output; the script calls dynamill, which sends ListTables where --table is completed"),
-	"demo":       offline("nothing", "nothing; the example's tables are in memory"),
+	"version":    commandline.Offline("nothing", "nothing"),
+	"completion": commandline.Offline("nothing", "a script to standard output; the script calls dynamill, which sends ListTables where --table is completed"),
+	"demo":       commandline.Offline("nothing", "nothing; the example's tables are in memory"),
 	"check": {
-		reads:  "the rule file; with --table also the description of the table and up to 1,000 of its items",
-		writes: "nothing", costs: "without --table nothing, and it sends no AWS request; with --table at most 8,192 read units",
+		Reads:  "the rule file; with --table also the description of the table and up to 1,000 of its items",
+		Writes: "nothing", Costs: "without --table nothing, and it sends no AWS request; with --table at most 8,192 read units",
 	},
-	"explain":  offline("the rule file and RECORD.json", "nothing"),
-	"docs":     offline("nothing", "nothing by itself; its commands write files"),
-	"docs man": offline("nothing", "one file for each command into DIR, over files of the same names"),
+	"explain":  commandline.Offline("the rule file and RECORD.json", "nothing"),
+	"docs":     commandline.Offline("nothing", "nothing by itself; its commands write files"),
+	"docs man": commandline.Offline("nothing", "one file for each command into DIR, over files of the same names"),
 
-	"docs markdown": offline("nothing", "one file for each command into DIR, over files of the same names"),
+	"docs markdown": commandline.Offline("nothing", "one file for each command into DIR, over files of the same names"),
 
-	"infra":                offline("nothing", "nothing by itself; its commands write a template"),
+	"infra":                commandline.Offline("nothing", "nothing by itself; its commands write a template"),
 	"infra sam":            templateCost,
 	"infra cloudformation": templateCost,
 	"infra terraform":      templateCost,
 	"infra state-machine":  templateCost,
 
 	"plan": {
-		reads:  "the rule file, the description of the table, the registry rows of the state table, and the lease table; of a table that dynamill never followed also up to 2,000 items",
-		writes: "nothing",
-		costs:  "some DescribeTable requests, and read units for a few rows; for the items at most 4,096, and more for the rows and items that they concern",
+		Reads:  "the rule file, the description of the table, the registry rows of the state table, and the lease table; of a table that dynamill never followed also up to 2,000 items",
+		Writes: "nothing",
+		Costs:  "some DescribeTable requests, and read units for a few rows; for the items at most 4,096, and more for the rows and items that they concern",
 	},
 	"run": {
-		reads:   "the rule file, the stream, the rows that the records concern; where rules are new, all items of the table once",
-		writes:  "the attributes and mirror items that the rules derive; its own rows in the state table and the lease table",
-		costs:   "for each change the write units that `dynamill check` lists by rule; read units for state rows and, with --archive, disk space",
-		creates: "the state table and the lease table where they are missing (on-demand capacity)",
+		Reads:   "the rule file, the stream, the rows that the records concern; where rules are new, all items of the table once",
+		Writes:  "the attributes and mirror items that the rules derive; its own rows in the state table and the lease table",
+		Costs:   "for each change the write units that `dynamill check` lists by rule; read units for state rows and, with --archive, disk space",
+		Creates: "the state table and the lease table where they are missing (on-demand capacity)",
 	},
 	"replay": {
-		reads:   "the rule file; all items of the table and all rows of the state table, or what --from and --rule choose; export files and archives",
-		writes:  "the attributes and mirror items that are not what the rules ask for; rows in the state table. With --dry-run: nothing",
-		costs:   "one read unit per 4 KB scanned (half with --eventually-consistent), read units for state rows, write units for what is changed",
-		creates: "the state table where it is missing",
+		Reads:   "the rule file; all items of the table and all rows of the state table, or what --from and --rule choose; export files and archives",
+		Writes:  "the attributes and mirror items that are not what the rules ask for; rows in the state table. With --dry-run: nothing",
+		Costs:   "one read unit per 4 KB scanned (half with --eventually-consistent), read units for state rows, write units for what is changed",
+		Creates: "the state table where it is missing",
 	},
 	"verify": {
-		reads:  "the rule file, all items of the table, all rows of the state table, the lease table and, for differences, the stream",
-		writes: "temporary files (--temp-dir). With --repair: the items and state rows that drifted",
-		costs:  "one read unit per 4 KB of the table and of the state table, and more for each difference; with --sample just as much. With --repair: write units for what it mends",
+		Reads:  "the rule file, all items of the table, all rows of the state table, the lease table and, for differences, the stream",
+		Writes: "temporary files (--temp-dir). With --repair: the items and state rows that drifted",
+		Costs:  "one read unit per 4 KB of the table and of the state table, and more for each difference; with --sample just as much. With --repair: write units for what it mends",
 	},
 	"status": {
-		reads:  "the lease table, the state table, the stream behind the checkpoints and, if no process runs, Lambda's event source mappings; the rule file if there is one",
-		writes: "nothing",
-		costs:  "read units for the leases, registry rows, tasks and parked records, and some GetRecords requests; again at every --watch",
+		Reads:  "the lease table, the state table, the stream behind the checkpoints and, if no process runs, Lambda's event source mappings; the rule file if there is one",
+		Writes: "nothing",
+		Costs:  "read units for the leases, registry rows, tasks and parked records, and some GetRecords requests; again at every --watch",
 	},
-	"parked": {reads: "nothing by itself; its commands read the state table", writes: "nothing by itself", costs: "nothing by itself"},
+	"parked": {Reads: "nothing by itself; its commands read the state table", Writes: "nothing by itself", Costs: "nothing by itself"},
 	"parked list": {
-		reads: "the parked records in the state table", writes: "nothing", costs: "some DescribeTable requests, and read units for the parked records",
+		Reads: "the parked records in the state table", Writes: "nothing", Costs: "some DescribeTable requests, and read units for the parked records",
 	},
 	"parked show": {
-		reads: "one parked record in the state table", writes: "nothing", costs: "some DescribeTable requests, and a few read units",
+		Reads: "one parked record in the state table", Writes: "nothing", Costs: "some DescribeTable requests, and a few read units",
 	},
 	"parked retry": {
-		reads:  "the rule file, the parked records, and the item of each with its state rows",
-		writes: "what the rules derive from these items; removes the entries that are applied",
-		costs:  "read and write units for each entry as for one change (`dynamill check`)",
+		Reads:  "the rule file, the parked records, and the item of each with its state rows",
+		Writes: "what the rules derive from these items; removes the entries that are applied",
+		Costs:  "read and write units for each entry as for one change (`dynamill check`)",
 	},
 	"parked discard": {
-		reads: "the rule file and the parked records", writes: "removes the chosen entries from the state table; the table stays as it is", costs: "some read units, and write units for each entry",
+		Reads: "the rule file and the parked records", Writes: "removes the chosen entries from the state table; the table stays as it is", Costs: "some read units, and write units for each entry",
 	},
 }
 
-// offline is the cost of a command that sends no AWS request.
-func offline(reads, writes string) cost {
-	return cost{reads: reads, writes: writes, costs: "nothing; it sends no AWS request"}
-}
-
-var templateCost = cost{
-	reads:  "the rule file (and that of --former-rules)",
-	writes: "the template, to standard output or to the file of --output",
-	costs:  "nothing; it sends no AWS request. The template's resources cost once you deploy them",
-}
-
-const (
-	costColumns = 110 // of a line of help
-	costIndent  = "    "
-)
-
-// text is the block at the end of a command's description. Its indent makes it a
-// block in man pages, too.
-func (c cost) text() string {
-	creates := c.creates
-	if creates == "" {
-		creates = "nothing"
-	}
-	var b strings.Builder
-	for _, line := range [][2]string{{"Reads:", c.reads}, {"Writes:", c.writes}, {"Creates:", creates}, {"Costs:", c.costs}} {
-		const label = 10 // columns
-		indent := costIndent + line[0] + strings.Repeat(" ", label-len(line[0]))
-		column := 0
-		for i, word := range strings.Fields(line[1]) {
-			switch {
-			case i == 0:
-				b.WriteString(indent)
-				column = len(indent)
-			case column+1+len(word) > costColumns:
-				b.WriteString("\n" + costIndent + strings.Repeat(" ", label))
-				column = len(costIndent) + label
-			default:
-				b.WriteString(" ")
-				column++
-			}
-			b.WriteString(word)
-			column += len(word)
-		}
-		b.WriteString("\n")
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// addCosts puts what each command reads, writes and costs into its help.
-func addCosts(root *cobra.Command) {
-	eachCommand(root, func(cmd *cobra.Command) {
-		found, ok := costs[pathBehindRoot(cmd)]
-		if !ok {
-			return
-		}
-		if cmd.Long == "" {
-			cmd.Long = cmd.Short + "."
-		}
-		cmd.Long += "\n\n" + found.text()
-	})
-}
-
-// pathBehindRoot is a command's path without the name of the program.
-func pathBehindRoot(cmd *cobra.Command) string {
-	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()), " ")
+var templateCost = commandline.Cost{
+	Reads:  "the rule file (and that of --former-rules)",
+	Writes: "the template, to standard output or to the file of --output",
+	Costs:  "nothing; it sends no AWS request. The template's resources cost once you deploy them",
 }

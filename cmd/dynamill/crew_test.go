@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/stream/leases"
@@ -35,7 +36,7 @@ type crew struct {
 }
 
 func newCrew(t *testing.T, p *population.Population, seed, n uint64) *crew {
-	w := connect(t)
+	w := newEmptyWorld(t)
 	w.useRules(p.File)
 	w.createTable("", p.PartitionKind, p.SortKind)
 	c := &crew{world: w, random: rand.New(rand.NewPCG(seed, 2*n+1))}
@@ -234,7 +235,7 @@ func (c *crew) end(p *process, by syscall.Signal) {
 		c.t.Errorf("%s says\n%s", p.name, said)
 	case status.Signaled() && status.Signal() == by && by == syscall.SIGKILL:
 		c.kills++
-	case by == syscall.SIGTERM && (status.Signaled() || p.ProcessState.ExitCode() == exitDone): // it may not have begun to listen
+	case by == syscall.SIGTERM && (status.Signaled() || p.ProcessState.ExitCode() == ending.ExitDone): // it may not have begun to listen
 		c.stops++
 	default:
 		c.t.Errorf("%s ended, %s:\n%s", p.name, p.ProcessState, said)

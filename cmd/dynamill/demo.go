@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/demo"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
@@ -29,12 +30,12 @@ func (a *app) demoCommand() *cobra.Command {
 				example = args[0]
 			}
 			if !slices.Contains(names, example) {
-				return invalid("there is no example %q: choose one of %s", example, strings.Join(names, ", "))
+				return ending.Invalid("there is no example %q: choose one of %s", example, strings.Join(names, ", "))
 			}
-			err := demo.Run(cmd.Context(), example, printable.Under(a.stdout), a.coloured(a.stdout)) // it escapes what it shows itself
+			err := demo.Run(cmd.Context(), example, printable.Under(a.out.Stdout), a.out.Coloured(a.out.Stdout)) // it escapes what it shows itself
 			switch {
 			case errors.Is(err, demo.ErrDrift):
-				return &failure{code: exitDrift, err: err}
+				return &ending.Failure{Code: ending.ExitDrift, Err: err}
 			case err != nil:
 				return fmt.Errorf("running the demo: %w", err)
 			}

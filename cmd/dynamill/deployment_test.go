@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 )
 
 const (
@@ -94,7 +97,7 @@ func TestTheSystemdUnitFitsTheCommand(t *testing.T) {
 		"Unit.StartLimitIntervalSec":       "0",
 		"Service.KillSignal":               "SIGTERM",
 		"Service.Restart":                  "on-failure",
-		"Service.RestartPreventExitStatus": strconv.Itoa(exitInvalid),
+		"Service.RestartPreventExitStatus": strconv.Itoa(ending.ExitInvalid),
 		"Service.DynamicUser":              "yes",
 		"Service.NoNewPrivileges":          "yes",
 		"Install.WantedBy":                 "multi-user.target",
@@ -173,8 +176,8 @@ func TestTheContainerIsOneStaticBinaryThatIsNotRoot(t *testing.T) {
 	}
 	for name := range environment {
 		known := false
-		for flag := range flagsOf((&app{}).rootCommand()) {
-			known = known || variableOf(flag) == name
+		for flag := range commandline.FlagsOf((&app{}).rootCommand()) {
+			known = known || commandline.VariableOf(flag) == name
 		}
 		if !known {
 			t.Errorf("ENV %s is the variable of no flag", name)

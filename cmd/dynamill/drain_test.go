@@ -13,6 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/follow"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/status"
 )
 
 const (
@@ -23,17 +26,17 @@ const (
 )
 
 // shards are those of `dynamill status`; none before anything has run.
-func (w *world) shards() []shardStatus {
+func (w *world) shards() []status.Shard {
 	w.t.Helper()
 	code, stdout, stderr := w.call("status", "--json")
 	switch code {
-	case exitDone:
-	case exitEnvironment:
+	case ending.ExitDone:
+	case ending.ExitEnvironment:
 		return nil
 	default:
 		w.t.Fatalf("status: exit code %d, %s", code, stderr)
 	}
-	var s struct{ Leases leasesStatus }
+	var s struct{ Leases status.Leases }
 	w.must(json.Unmarshal([]byte(stdout), &s))
 	return s.Leases.Shards
 }
@@ -86,7 +89,7 @@ func TestProcessesDrainBesideOneThatReads(t *testing.T) {
 		}
 	}
 	for _, out := range results {
-		var result drained
+		var result follow.Drained
 		if err := json.Unmarshal(out.Bytes(), &result); err != nil || result.Records != 0 {
 			t.Errorf("drained with %q, %v: want no record, for another process reads", out, err)
 		}

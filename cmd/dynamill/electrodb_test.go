@@ -10,6 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/follow"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
 )
 
 // electroRules join on the attribute employee, which holds the text as it was given.
@@ -54,9 +59,9 @@ func electroTable() []change.Item {
 }
 
 // expectElectro looks for the rules, with keys and remedy, in what a command said.
-func expectElectro(t *testing.T, command string, rules []missingReport, warnings []string) {
+func expectElectro(t *testing.T, command string, rules []report.MissingReport, warnings []string) {
 	t.Helper()
-	found := map[string]missingReport{}
+	found := map[string]report.MissingReport{}
 	for _, m := range rules {
 		found[m.Rule] = m
 	}
@@ -80,24 +85,24 @@ func expectElectro(t *testing.T, command string, rules []missingReport, warnings
 
 func TestElectroDBKeysInLowerCaseAreTold(t *testing.T) {
 	t.Parallel()
-	w := connect(t)
+	w := newEmptyWorld(t)
 	w.useRules(electroRules)
 	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
 	w.put(electroTable()...)
 
 	code, stdout, stderr := w.call("replay", "--dry-run", "--json")
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Fatalf("replay --dry-run: exit code %d, %s", code, stderr)
 	}
-	var foreseen previewed
+	var foreseen replaying.Previewed
 	w.must(json.Unmarshal([]byte(stdout), &foreseen))
 	expectElectro(t, "replay --dry-run", foreseen.Missing, foreseen.Warnings)
 
 	code, stdout, stderr = w.call("run", "--drain", "--json")
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Fatalf("run --drain: exit code %d, %s", code, stderr)
 	}
-	var result drained
+	var result follow.Drained
 	w.must(json.Unmarshal([]byte(stdout), &result))
 	expectElectro(t, "run --drain", result.Missing, result.Warnings)
 	for _, e := range result.Matched.Entities {
@@ -107,19 +112,19 @@ func TestElectroDBKeysInLowerCaseAreTold(t *testing.T) {
 	}
 
 	code, stdout, stderr = w.call("verify", "--json", "--settle", "100ms")
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Fatalf("verify: exit code %d, %s: what points at nothing is no drift", code, stderr)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	var summary verifySummary
+	var summary verifying.Summary
 	w.must(json.Unmarshal([]byte(lines[len(lines)-1]), &summary))
 	expectElectro(t, "verify", summary.Missing, summary.Warnings)
 
 	code, stdout, stderr = w.call("replay", "--json")
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Fatalf("replay: exit code %d, %s", code, stderr)
 	}
-	var again replayed
+	var again replaying.Replayed
 	w.must(json.Unmarshal([]byte(stdout), &again))
 	expectElectro(t, "replay", again.Missing, again.Warnings)
 
@@ -137,7 +142,7 @@ func TestRulesOfAnotherKeyStyleAreTold(t *testing.T) {
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.put(electroTable()...)
 	code, stdout, stderr := w.call("run", "--drain")
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Fatalf("run --drain: exit code %d, %s", code, stderr)
 	}
 	for _, part := range []string{"(no entity)  10", "warning: no item and no record is of any entity"} {
@@ -152,7 +157,7 @@ func TestRulesOfAnotherKeyStyleAreTold(t *testing.T) {
 	w.put(item("POST#p1", "METADATA"), item("POST#p1", "COMMENT#2025#c1", "userId", "u1"))
 	code, stdout, _ = w.call("replay")
 	for _, part := range []string{"warning: nothing is of the entity User, which the rules comment-author, member-name, user-comments need", "entity Group", "entity Membership"} {
-		if code != exitDone || !strings.Contains(stdout, part) {
+		if code != ending.ExitDone || !strings.Contains(stdout, part) {
 			t.Errorf("the replay does not say %q:\n%s", part, stdout)
 		}
 	}
@@ -166,7 +171,7 @@ func TestEmptyTableWarnsOfNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	for _, call := range [][]string{{"run", "--drain"}, {"verify", "--settle", "100ms"}, {"replay"}} {
-		if code, stdout, stderr := w.call(call...); code != exitDone || strings.Contains(stdout, "warning") {
+		if code, stdout, stderr := w.call(call...); code != ending.ExitDone || strings.Contains(stdout, "warning") {
 			t.Errorf("%v: exit code %d, %s%s", call, code, stdout, stderr)
 		}
 	}
@@ -176,7 +181,7 @@ func TestEmptyTableWarnsOfNothing(t *testing.T) {
 // and `status` tell, and a record of another entity is counted.
 func TestRunLogsWhatItMeets(t *testing.T) {
 	t.Parallel()
-	w := connect(t)
+	w := newEmptyWorld(t)
 	w.useRules(electroRules)
 	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
 	w.put(electroTable()...)
@@ -192,7 +197,7 @@ func TestRunLogsWhatItMeets(t *testing.T) {
 	})
 	code, stderr := p.stop()
 	for _, part := range []string{"msg=matched Employee=2 Task=7 Team=1 no_entity=0", "level=WARN msg=\"the key of Employee", "level=WARN msg=\"rule employee-tasks: 7 sources point"} {
-		if code != exitDone || !strings.Contains(stderr, part) {
+		if code != ending.ExitDone || !strings.Contains(stderr, part) {
 			t.Errorf("exit code %d, and the log lacks %q:\n%s", code, part, stderr)
 		}
 	}

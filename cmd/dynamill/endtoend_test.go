@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 )
 
 // community is a small table of base items.
@@ -198,23 +199,23 @@ func TestASmuggledKeyIsParkedAndTheRestGoesOn(t *testing.T) {
 	w.expect(map[string]string{"POST#1 METADATA commentCount": "3", "USER#123 PROFILE commentCount": "1", "POST#1 COMMENT#x#bad userName": ""})
 	_, _, text := w.call("run", "--drain")
 	code, stdout, stderr := w.call("run", "--drain")
-	if code != exitDone || !strings.Contains(stdout, "dynamill parked list") {
+	if code != ending.ExitDone || !strings.Contains(stdout, "dynamill parked list") {
 		t.Errorf("exit code %d, result %q: parked items are not mentioned\n%s%s", code, stdout, stderr, text)
 	}
 
 	ids := w.parkedIDs()
 	code, stdout, _ = w.call("parked", "show", ids[0])
-	if code != exitDone || !strings.Contains(stdout, "key.smuggled") || !strings.Contains(stdout, "123#PROFILE") {
+	if code != ending.ExitDone || !strings.Contains(stdout, "key.smuggled") || !strings.Contains(stdout, "123#PROFILE") {
 		t.Errorf("parked show: exit code %d, %s", code, stdout)
 	}
 	code, stdout, stderr = w.call("parked", "retry", "--all")
-	if code != exitFailed || !strings.Contains(stdout, "still parked") || !strings.Contains(stderr, "mend the items") {
+	if code != ending.ExitFailed || !strings.Contains(stdout, "still parked") || !strings.Contains(stderr, "mend the items") {
 		t.Errorf("parked retry of what is still bad: exit code %d, %s%s", code, stdout, stderr)
 	}
-	if code, stdout, stderr = w.call("parked", "discard", ids[0]); code != exitDone || !strings.Contains(stdout, "discarded") {
+	if code, stdout, stderr = w.call("parked", "discard", ids[0]); code != ending.ExitDone || !strings.Contains(stdout, "discarded") {
 		t.Errorf("parked discard: exit code %d, %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr = w.call("parked", "discard", ids[0]); code != exitInvalid || !strings.Contains(stderr, "nothing is parked under") {
+	if code, _, stderr = w.call("parked", "discard", ids[0]); code != ending.ExitInvalid || !strings.Contains(stderr, "nothing is parked under") {
 		t.Errorf("parked discard of what is gone: exit code %d, %s", code, stderr)
 	}
 
@@ -223,7 +224,7 @@ func TestASmuggledKeyIsParkedAndTheRestGoesOn(t *testing.T) {
 		t.Errorf("%d are parked after the item was mended: %v", result.Parked, w.parkedIDs())
 	}
 	w.expectTrue()
-	if code, stdout, _ = w.call("parked", "list"); code != exitDone || stdout != "nothing is parked\n" {
+	if code, stdout, _ = w.call("parked", "list"); code != ending.ExitDone || stdout != "nothing is parked\n" {
 		t.Errorf("parked list: exit code %d, %q", code, stdout)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"net"
@@ -14,12 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/credentials/ssocreds"
-	"github.com/aws/smithy-go"
-
-	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/objects"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 )
 
 const smallRules = `version: 1
@@ -42,7 +37,7 @@ func withoutAWS(t *testing.T) {
 	}
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	t.Setenv(tableVariable, "")
+	t.Setenv(settings.TableVariable, "")
 }
 
 func ruleFile(t *testing.T) string {
@@ -130,8 +125,8 @@ func TestAnUnsuitedTableEndsWithItsRemedy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := called(t, "run", "--drain", "--rules", rules, "--table", "app", "--endpoint", stub(t, c.status, c.body))
-			if code != exitEnvironment {
-				t.Errorf("exit code %d, want %d", code, exitEnvironment)
+			if code != ending.ExitEnvironment {
+				t.Errorf("exit code %d, want %d", code, ending.ExitEnvironment)
 			}
 			expectSentence(t, stderr, c.want...)
 			if stdout != "" {
@@ -179,8 +174,8 @@ func TestWithoutCredentialsRegionOrServerNothingIsTried(t *testing.T) {
 					t.Setenv(key, value)
 				}
 				code, _, stderr := called(t, append(append(command, "--rules", rules, "--table", "app"), c.args...)...)
-				if code != exitEnvironment {
-					t.Errorf("exit code %d, want %d", code, exitEnvironment)
+				if code != ending.ExitEnvironment {
+					t.Errorf("exit code %d, want %d", code, ending.ExitEnvironment)
 				}
 				expectSentence(t, stderr, c.want...)
 			})
@@ -200,71 +195,8 @@ func TestABadRuleFileEndsBeforeAnythingIsAsked(t *testing.T) {
 	}
 	for _, command := range [][]string{{"run"}, {"run", "--drain"}, {"parked", "list"}, {"parked", "retry", "--all"}} {
 		code, _, stderr := called(t, append(command, "--rules", bad, "--table", "app", "--endpoint", server.URL)...)
-		if code != exitInvalid || !strings.Contains(stderr, "Coment") {
+		if code != ending.ExitInvalid || !strings.Contains(stderr, "Coment") {
 			t.Errorf("%v: exit code %d, %s", command, code, stderr)
-		}
-	}
-}
-
-func TestErrorsAreClassifiedByTypeWhereverTheyAreWrapped(t *testing.T) {
-	env := &environment{table: "app", region: "eu-west-1"}
-	api := func(code string) error {
-		return &smithy.OperationError{ServiceID: "DynamoDB Streams", OperationName: "GetRecords", Err: &smithy.GenericAPIError{Code: code, Message: "why"}}
-	}
-	for name, c := range map[string]struct {
-		err  error
-		code int
-		want string
-	}{
-		"permission on a stream": {api("AccessDeniedException"), exitEnvironment, "dynamodb:GetRecords"},
-		"expired":                {api("ExpiredTokenException"), exitEnvironment, "expired"},
-		"gone":                   {api("ResourceNotFoundException"), exitEnvironment, "gone away"},
-		"a bug":                  {api("ValidationException"), exitFailed, "why"},
-		"AWS's own trouble":      {api("InternalServerError"), exitFailed, "why"},
-		"no such host":           {&net.DNSError{Err: "no such host", Name: "x"}, exitEnvironment, "cannot be reached"},
-		"a stop":                 {context.Canceled, exitFailed, "canceled"},
-		"setup of the engine":    {&projections.SetupError{Problem: "it is so", Remedy: "do this"}, exitEnvironment, "it is so: do this"},
-		"permission in setup": {&projections.SetupError{Problem: "p", Remedy: "r", Err: api("AccessDeniedException")},
-			exitEnvironment, "dynamodb:GetRecords"},
-		"changed rules":     {&projections.RulesChangedError{StateTable: "app-dynamill", Changed: []string{"r"}}, exitInvalid, "differs from the rules in force"},
-		"no answer in time": {&smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Scan", Err: context.DeadlineExceeded}, exitEnvironment, "did not answer dynamodb:Scan"},
-		"another deadline":  {context.DeadlineExceeded, exitFailed, "doing this: context deadline exceeded"},
-		"credentials gone":  {&missingError{errors.New("why")}, exitEnvironment, "no AWS credentials were found"},
-		"a role refused":    {&missingError{api("AccessDenied")}, exitEnvironment, "cannot be assumed"},
-		"no object":         {&objects.PermissionError{Place: "s3://b/k", Permissions: "s3:GetObject on it", Err: api("AccessDenied")}, exitEnvironment, "s3://b/k: the credentials lack s3:GetObject on it: allow"},
-		"throttled":         {api("ThrottlingException"), exitFailed, "AWS throttles"},
-		"another":           {errors.New("whatever AccessDeniedException says"), exitFailed, "whatever"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := env.classify(fmt.Errorf("doing this: %w", c.err))
-			if exitCode(got) != c.code || !strings.Contains(got.Error(), c.want) {
-				t.Errorf("exit code %d: %v; want %d and %q", exitCode(got), got, c.code, c.want)
-			}
-		})
-	}
-	if got := env.credentialsFailure(fmt.Errorf("x: %w", &ssocreds.InvalidTokenError{})); !strings.Contains(got.Error(), "aws sso login") {
-		t.Errorf("an expired SSO session is told as %v", got)
-	}
-}
-
-func TestLogsPutAWSErrorsIntoWords(t *testing.T) {
-	var out strings.Builder
-	logger := (&app{stderr: printable.NewWriter(&out), options: options{logLevel: "info"}}).logger(&out)
-	throttled := &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Scan", Err: &smithy.GenericAPIError{Code: "ThrottlingException", Message: "why"}}
-	logger.Warn("reading failed", "error", fmt.Errorf("page 3: %w", throttled), "plain", errors.New("as it is"))
-	for _, want := range []string{`error="page 3: AWS throttles dynamodb:Scan`, "why)", `plain="as it is"`} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("got %s, want %s in it", out.String(), want)
-		}
-	}
-}
-
-func TestARefusalThatLastsIsOfTheEnvironment(t *testing.T) {
-	env := &environment{table: "app", region: "eu-west-1"}
-	for _, code := range []string{"AccessDeniedException", "ExpiredTokenException", "ResourceNotFoundException"} {
-		err := env.classify(fmt.Errorf("following: %w", &smithy.GenericAPIError{Code: code}))
-		if exitCode(err) != exitEnvironment {
-			t.Errorf("%s: exit code %d", code, exitCode(err))
 		}
 	}
 }
@@ -272,7 +204,7 @@ func TestARefusalThatLastsIsOfTheEnvironment(t *testing.T) {
 func TestTheTableIsNamedByFlagThenEnvironmentThenRules(t *testing.T) {
 	withoutAWS(t)
 	code, _, stderr := called(t, "run", "--rules", ruleFile(t), "--endpoint", "http://127.0.0.1:1")
-	if code != exitInvalid || !strings.Contains(stderr, "no table is named") {
+	if code != ending.ExitInvalid || !strings.Contains(stderr, "no table is named") {
 		t.Errorf("without a name: exit code %d, %s", code, stderr)
 	}
 	endpoint := stub(t, 400, refusal("ResourceNotFoundException", ""))
@@ -285,9 +217,9 @@ func TestTheTableIsNamedByFlagThenEnvironmentThenRules(t *testing.T) {
 		"in-file":        {"--rules", named},
 		"in-flag":        {"--rules", named, "--table", "in-flag"},
 	} {
-		t.Setenv(tableVariable, "in-environment")
+		t.Setenv(settings.TableVariable, "in-environment")
 		if want == "in-file" {
-			t.Setenv(tableVariable, "")
+			t.Setenv(settings.TableVariable, "")
 		}
 		_, _, stderr := called(t, append([]string{"run", "--endpoint", endpoint}, args...)...)
 		expectSentence(t, stderr, fmt.Sprintf("table %q does not exist", want))
@@ -309,7 +241,7 @@ func TestAStateTableThatCannotBeDescribedIsNotTakenForNone(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	code, _, stderr := called(t, "replay", "--dry-run", "--rules", ruleFile(t), "--table", "app", "--endpoint", server.URL)
-	if code != exitEnvironment {
+	if code != ending.ExitEnvironment {
 		t.Errorf("exit code %d", code)
 	}
 	expectSentence(t, stderr, "no permission for dynamodb:DescribeTable")

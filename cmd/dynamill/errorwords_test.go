@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 )
 
 // answering serves DescribeTable of a table in use with a stream, and refuses every
@@ -45,13 +47,13 @@ func TestCommandsPutAWSErrorsIntoWords(t *testing.T) {
 		code   int
 		want   []string
 	}{
-		"no permission": {400, refusal("AccessDeniedException", "User: x is not authorized"), exitEnvironment,
+		"no permission": {400, refusal("AccessDeniedException", "User: x is not authorized"), ending.ExitEnvironment,
 			[]string{"no permission for dynamodb:", `on table "app-dynamill`, "allow this action in the IAM policy"}},
-		"expired":  {400, refusal("ExpiredTokenException", "The security token is expired"), exitEnvironment, []string{"credentials have expired: renew them"}},
-		"invalid":  {400, refusal("ValidationException", "One or more parameter values"), exitFailed, []string{"AWS refuses dynamodb:", "as invalid", "report this"}},
-		"throttle": {400, refusal("ThrottlingException", "Rate exceeded"), exitFailed, []string{"AWS throttles dynamodb:", "raise the capacity"}},
-		"trouble":  {500, refusal("InternalServerError", "Internal server error"), exitFailed, []string{"AWS itself failed at dynamodb:", "start again"}},
-		"a proxy":  {404, "not found", exitEnvironment, []string{"did not answer as DynamoDB does: check --endpoint"}},
+		"expired":  {400, refusal("ExpiredTokenException", "The security token is expired"), ending.ExitEnvironment, []string{"credentials have expired: renew them"}},
+		"invalid":  {400, refusal("ValidationException", "One or more parameter values"), ending.ExitFailed, []string{"AWS refuses dynamodb:", "as invalid", "report this"}},
+		"throttle": {400, refusal("ThrottlingException", "Rate exceeded"), ending.ExitFailed, []string{"AWS throttles dynamodb:", "raise the capacity"}},
+		"trouble":  {500, refusal("InternalServerError", "Internal server error"), ending.ExitFailed, []string{"AWS itself failed at dynamodb:", "start again"}},
+		"a proxy":  {404, "not found", ending.ExitEnvironment, []string{"did not answer as DynamoDB does: check --endpoint"}},
 	} {
 		endpoint := answering(t, c.status, c.body)
 		for _, command := range commands {

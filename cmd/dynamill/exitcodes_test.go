@@ -7,17 +7,19 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 )
 
-// ending is one situation in which the built command ends with one exit code.
-type ending struct {
+// situation is one in which the built command ends with one exit code.
+type situation struct {
 	command, situation string
 	code               int
 	args               []string
 }
 
 // endingsWithoutTable are those that need no table.
-func endingsWithoutTable(t *testing.T) []ending {
+func endingsWithoutTable(t *testing.T) []situation {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		name = filepath.Join(dir, name)
@@ -33,39 +35,39 @@ func endingsWithoutTable(t *testing.T) []ending {
 	noRecord := file("no-record.json", "no record")
 	here := []string{"--rules", rules, "--table", "app"}
 	broken := answering(t, 400, refusal("ValidationException", "a test"))
-	all := []ending{
-		{"check", "rules are right", exitDone, []string{"check", "--rules", rules}},
-		{"explain", "a record", exitDone, []string{"explain", record, "--rules", rules}},
-		{"explain", "no record", exitInvalid, []string{"explain", noRecord, "--rules", rules}},
-		{"version", "always", exitDone, []string{"version"}},
-		{"help", "a command", exitDone, []string{"help", "run"}},
-		{"help", "no command", exitInvalid, []string{"help", "nonsense"}},
-		{"demo", "an example", exitDone, []string{"demo"}},
-		{"demo", "no example", exitInvalid, []string{"demo", "nonsense"}},
-		{"completion", "a shell", exitDone, []string{"completion", "zsh"}},
-		{"completion", "no shell", exitInvalid, []string{"completion", "nonsense"}},
-		{"docs", "a folder", exitDone, []string{"docs", "man", filepath.Join(dir, "man")}},
-		{"docs", "a file in the place of the folder", exitFailed, []string{"docs", "man", record}},
-		{"infra", "a template", exitDone, append([]string{"infra", "sam"}, here...)},
-		{"infra", "a folder that is missing", exitFailed, append([]string{"infra", "sam", "-o", filepath.Join(dir, "none", "x")}, here...)},
-		{"infra", "a size that is wrong", exitInvalid, append([]string{"infra", "sam", "--memory-size", "0"}, here...)},
+	all := []situation{
+		{"check", "rules are right", ending.ExitDone, []string{"check", "--rules", rules}},
+		{"explain", "a record", ending.ExitDone, []string{"explain", record, "--rules", rules}},
+		{"explain", "no record", ending.ExitInvalid, []string{"explain", noRecord, "--rules", rules}},
+		{"version", "always", ending.ExitDone, []string{"version"}},
+		{"help", "a command", ending.ExitDone, []string{"help", "run"}},
+		{"help", "no command", ending.ExitInvalid, []string{"help", "nonsense"}},
+		{"demo", "an example", ending.ExitDone, []string{"demo"}},
+		{"demo", "no example", ending.ExitInvalid, []string{"demo", "nonsense"}},
+		{"completion", "a shell", ending.ExitDone, []string{"completion", "zsh"}},
+		{"completion", "no shell", ending.ExitInvalid, []string{"completion", "nonsense"}},
+		{"docs", "a folder", ending.ExitDone, []string{"docs", "man", filepath.Join(dir, "man")}},
+		{"docs", "a file in the place of the folder", ending.ExitFailed, []string{"docs", "man", record}},
+		{"infra", "a template", ending.ExitDone, append([]string{"infra", "sam"}, here...)},
+		{"infra", "a folder that is missing", ending.ExitFailed, append([]string{"infra", "sam", "-o", filepath.Join(dir, "none", "x")}, here...)},
+		{"infra", "a size that is wrong", ending.ExitInvalid, append([]string{"infra", "sam", "--memory-size", "0"}, here...)},
 	}
 	for _, line := range []string{"check", "explain " + record, "infra sam", "infra state-machine", "plan", "run", "run --drain", "replay", "replay --dry-run", "verify", "parked retry --all", "parked discard --all"} {
 		args := strings.Fields(line)
-		all = append(all, ending{line, "rules are wrong", exitInvalid, append(args, "--rules", bad, "--table", "app", "--endpoint", "http://127.0.0.1:1")})
+		all = append(all, situation{line, "rules are wrong", ending.ExitInvalid, append(args, "--rules", bad, "--table", "app", "--endpoint", "http://127.0.0.1:1")})
 	}
 	for _, line := range commandPaths() {
 		all = append(all,
-			ending{line, "a flag that does not exist", exitInvalid, append(strings.Fields(line), "--nonsense")},
-			ending{line, "--help", exitDone, append(strings.Fields(line), "--help")})
+			situation{line, "a flag that does not exist", ending.ExitInvalid, append(strings.Fields(line), "--nonsense")},
+			situation{line, "--help", ending.ExitDone, append(strings.Fields(line), "--help")})
 	}
 	for _, line := range []string{"plan", "run", "run --drain", "replay", "replay --dry-run", "verify", "status", "parked list", "parked show x", "parked retry --all", "parked discard --all"} {
 		args := append(strings.Fields(line), here...)
 		all = append(all,
-			ending{line, "the table's name is wrong", exitInvalid, append(strings.Fields(line), "--rules", rules, "--table", "a/b")},
-			ending{line, "no server is reached", exitEnvironment, append(args[:len(args):len(args)], "--endpoint", "http://127.0.0.1:1")},
-			ending{line, "no region is set", exitEnvironment, append(args[:len(args):len(args)], "--region", "")},
-			ending{line, "AWS refuses a call as invalid", exitFailed, append(args[:len(args):len(args)], "--endpoint", broken)})
+			situation{line, "the table's name is wrong", ending.ExitInvalid, append(strings.Fields(line), "--rules", rules, "--table", "a/b")},
+			situation{line, "no server is reached", ending.ExitEnvironment, append(args[:len(args):len(args)], "--endpoint", "http://127.0.0.1:1")},
+			situation{line, "no region is set", ending.ExitEnvironment, append(args[:len(args):len(args)], "--region", "")},
+			situation{line, "AWS refuses a call as invalid", ending.ExitFailed, append(args[:len(args):len(args)], "--endpoint", broken)})
 	}
 	return all
 }
@@ -84,7 +86,7 @@ func TestExitCodesWithoutTable(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != e.code {
 				t.Errorf("exit code %d, want %d: %s", code, e.code, stderr)
 			}
-			if e.code != exitDone && stderr.Len() == 0 {
+			if e.code != ending.ExitDone && stderr.Len() == 0 {
 				t.Errorf("it ended with %d in silence", e.code)
 			}
 		})
@@ -112,22 +114,22 @@ func TestExitCodesOnATable(t *testing.T) {
 		}
 	}
 	line := strings.Fields
-	expect(&missing, "there is no table", exitEnvironment, line("run --drain"), line("run"), line("plan"), line("replay"), line("verify"), line("status"), line("parked list"))
-	expect(w, "nothing has run", exitEnvironment, verify(), line("status"), line("parked list"), line("parked show x"), line("parked retry --all"), line("parked discard --all"))
-	expect(w, "nothing has run", exitDone, line("plan"), line("replay --dry-run"))
-	expect(w, "the time is too short", exitFailed, line("run --drain --drain-timeout 1ms"))
-	expect(w, "all is well", exitDone, line("run --drain"), line("plan"), line("status"), line("parked list"), line("replay"), line("replay --dry-run"))
-	expect(w, "the folder of the archive is a file", exitEnvironment, []string{"run", "--drain", "--archive", changed.rules})
-	expect(&changed, "a rule is changed", exitInvalid, line("run --drain"), line("replay"))
-	expect(&changed, "a rule is changed", exitDone, line("plan"))
-	expect(w, "an id is not parked", exitInvalid, line("parked show none"), line("parked retry none"), line("parked discard none"))
-	expect(w, "an entry is still bad", exitFailed, line("parked retry --all"))
-	expect(w, "an entry is parked", exitDone, []string{"parked", "show", w.parked()[0].ID})
-	expect(w, "nothing drifts", exitDone, verify())
+	expect(&missing, "there is no table", ending.ExitEnvironment, line("run --drain"), line("run"), line("plan"), line("replay"), line("verify"), line("status"), line("parked list"))
+	expect(w, "nothing has run", ending.ExitEnvironment, verify(), line("status"), line("parked list"), line("parked show x"), line("parked retry --all"), line("parked discard --all"))
+	expect(w, "nothing has run", ending.ExitDone, line("plan"), line("replay --dry-run"))
+	expect(w, "the time is too short", ending.ExitFailed, line("run --drain --drain-timeout 1ms"))
+	expect(w, "all is well", ending.ExitDone, line("run --drain"), line("plan"), line("status"), line("parked list"), line("replay"), line("replay --dry-run"))
+	expect(w, "the folder of the archive is a file", ending.ExitEnvironment, []string{"run", "--drain", "--archive", changed.rules})
+	expect(&changed, "a rule is changed", ending.ExitInvalid, line("run --drain"), line("replay"))
+	expect(&changed, "a rule is changed", ending.ExitDone, line("plan"))
+	expect(w, "an id is not parked", ending.ExitInvalid, line("parked show none"), line("parked retry none"), line("parked discard none"))
+	expect(w, "an entry is still bad", ending.ExitFailed, line("parked retry --all"))
+	expect(w, "an entry is parked", ending.ExitDone, []string{"parked", "show", w.parked()[0].ID})
+	expect(w, "nothing drifts", ending.ExitDone, verify())
 	w.set1("POST#1", "COMMENT#1#1", "userName", "another")
-	expect(w, "something drifts", exitDrift, verify())
-	expect(w, "something drifts and is mended", exitDone, verify("--repair"), verify())
-	expect(w, "an entry is discarded", exitDone, line("parked discard --all"))
+	expect(w, "something drifts", ending.ExitDrift, verify())
+	expect(w, "something drifts and is mended", ending.ExitDone, verify("--repair"), verify())
+	expect(w, "an entry is discarded", ending.ExitDone, line("parked discard --all"))
 	without := newWorld(t, "")
-	expect(without, "the table has no stream", exitEnvironment, line("run"), line("run --drain"))
+	expect(without, "the table has no stream", ending.ExitEnvironment, line("run"), line("run --drain"))
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/status"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -61,7 +64,7 @@ func (w *world) runs(args ...string) *exec.Cmd {
 	w.t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended
 	eventually(w.t, "a process follows the table", func() bool {
 		code, line := w.check()
-		return code == exitDone && strings.HasPrefix(line, "following: ")
+		return code == ending.ExitDone && strings.HasPrefix(line, "following: ")
 	})
 	eventually(w.t, "the rules are live and no record waits", func() bool { // seeding writes records of its own
 		s := w.status()
@@ -75,7 +78,7 @@ func TestCheckTellsWhetherATableIsFollowed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.put(community()...)
-	line := w.expectCheck("before anything was started", exitFailed, "not started: nothing was ever started on this table")
+	line := w.expectCheck("before anything was started", ending.ExitFailed, "not started: nothing was ever started on this table")
 	expectParts(t, line, "dynamill run --table "+w.table)
 	if tables := w.tables(); len(tables) != 1 {
 		t.Errorf("tables %v: the check made one", tables)
@@ -86,7 +89,7 @@ func TestCheckTellsWhetherATableIsFollowed(t *testing.T) {
 	began := time.Now()
 	_ = killed.Wait()
 	w.put(item("USER#late", "PROFILE", "name", "Late"))
-	line = w.expectCheck("after a kill", exitFailed, "nothing runs: 1 record waits, the oldest since ")
+	line = w.expectCheck("after a kill", ending.ExitFailed, "nothing runs: 1 record waits, the oldest since ")
 	if took := time.Since(began); took > 2*checkTerm {
 		t.Errorf("it took %s to tell, longer than two terms", took)
 	}
@@ -103,7 +106,7 @@ func TestCheckTellsWhetherATableIsFollowed(t *testing.T) {
 	}
 	w.must(stopped.Process.Signal(syscall.SIGTERM))
 	w.must(stopped.Wait())
-	w.expectCheck("after a stop", exitFailed, "nothing runs: no record waits, the newest record applied is of ")
+	w.expectCheck("after a stop", ending.ExitFailed, "nothing runs: no record waits, the newest record applied is of ")
 }
 
 // A process that may write one unit in a second falls behind.
@@ -118,10 +121,10 @@ func TestCheckTellsALagBeyondItsBound(t *testing.T) {
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	eventually(t, "the lag is beyond a second", func() bool {
 		code, line := w.check("--ready-lag", "1s")
-		return code == exitFailed && strings.HasPrefix(line, "catching up: lag ")
+		return code == ending.ExitFailed && strings.HasPrefix(line, "catching up: lag ")
 	})
-	w.expectCheck("with a bound of a day", exitDone, "following: lag ", "--ready-lag", "24h")
-	w.expectCheck("without a bound", exitDone, "following: lag ", "--ready-lag", "0")
+	w.expectCheck("with a bound of a day", ending.ExitDone, "following: lag ", "--ready-lag", "24h")
+	w.expectCheck("without a bound", ending.ExitDone, "following: lag ", "--ready-lag", "0")
 }
 
 func TestCheckTellsWhatIsLost(t *testing.T) {
@@ -131,13 +134,13 @@ func TestCheckTellsWhatIsLost(t *testing.T) {
 	w.drain()
 	w.dropTable(w.leaseTableName())
 	// A state table of less than a day: the stream still holds all since then.
-	w.expectCheck("without a lease table", exitFailed, "nothing runs: there is no lease table "+w.leaseTableName())
+	w.expectCheck("without a lease table", ending.ExitFailed, "nothing runs: there is no lease table "+w.leaseTableName())
 	w.drain()
-	w.dropTable(w.table + stateSuffix)
-	line := w.expectCheck("without a state table", exitFailed, "records lost: the state table "+w.table+stateSuffix+" is missing")
+	w.dropTable(w.table + settings.StateSuffix)
+	line := w.expectCheck("without a state table", ending.ExitFailed, "records lost: the state table "+w.table+settings.StateSuffix+" is missing")
 	expectParts(t, line, "delete the lease table", "Starting over")
 	code, stdout, stderr := w.call("status")
-	if code != exitEnvironment || stdout != "" || !strings.Contains(stderr, "records lost: ") {
+	if code != ending.ExitEnvironment || stdout != "" || !strings.Contains(stderr, "records lost: ") {
 		t.Errorf("status without a state table: exit code %d, %q, %s", code, stdout, stderr)
 	}
 
@@ -148,9 +151,9 @@ func TestCheckTellsWhatIsLost(t *testing.T) {
 		TableName: &other.table, StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(false)},
 	})
 	other.must(err)
-	other.expectCheck("with the stream switched off", exitFailed, "records lost: the table has no stream any more")
+	other.expectCheck("with the stream switched off", ending.ExitFailed, "records lost: the table has no stream any more")
 	other.enableStream()
-	other.expectCheck("with another stream", exitFailed, "records lost: the table has another stream than the one that was followed")
+	other.expectCheck("with another stream", ending.ExitFailed, "records lost: the table has another stream than the one that was followed")
 }
 
 // TestCheckAsksLambdaWhereNoProcessRuns answers for Lambda as its API reference says (ListEventSourceMappings).
@@ -181,11 +184,11 @@ func TestCheckAsksLambdaWhereNoProcessRuns(t *testing.T) {
 		code   int
 		begins string
 	}{
-		{fmt.Sprintf(mapping, "Enabled", "OK"), exitDone, "following: function app-dynamill, its event source mapping is Enabled, last result: OK"},
-		{fmt.Sprintf(mapping, "Enabled", "PROBLEM: Function call failed"), exitFailed, "failing: the last invocation of function app-dynamill failed"},
-		{fmt.Sprintf(mapping, "Disabled", "OK"), exitFailed, "nothing runs: there is no lease table"},
-		{`{"EventSourceMappings": []}`, exitFailed, "nothing runs: there is no lease table"},
-		{"", exitEnvironment, "not known: there is no lease table"},
+		{fmt.Sprintf(mapping, "Enabled", "OK"), ending.ExitDone, "following: function app-dynamill, its event source mapping is Enabled, last result: OK"},
+		{fmt.Sprintf(mapping, "Enabled", "PROBLEM: Function call failed"), ending.ExitFailed, "failing: the last invocation of function app-dynamill failed"},
+		{fmt.Sprintf(mapping, "Disabled", "OK"), ending.ExitFailed, "nothing runs: there is no lease table"},
+		{`{"EventSourceMappings": []}`, ending.ExitFailed, "nothing runs: there is no lease table"},
+		{"", ending.ExitEnvironment, "not known: there is no lease table"},
 	} {
 		mu.Lock()
 		answer = c.answer
@@ -217,7 +220,7 @@ func TestWatchedStatusRefreshesItsFirstLine(t *testing.T) {
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	shows := func(state string) func() bool {
 		return func() bool {
-			var s tableStatus
+			var s status.Report
 			if lines := out.lines(); len(lines) > 1 {
 				w.must(json.Unmarshal([]byte(lines[len(lines)-2]), &s))
 			}

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 )
 
 // commandPaths names all commands behind "dynamill".
 func commandPaths() (paths []string) {
-	eachCommand((&app{}).rootCommand(), func(cmd *cobra.Command) { paths = append(paths, pathBehindRoot(cmd)) })
+	commandline.EachCommand((&app{}).rootCommand(), func(cmd *cobra.Command) { paths = append(paths, commandline.PathBehindRoot(cmd)) })
 	return paths
 }
 
@@ -27,7 +29,7 @@ func TestHelpOfEachCommandHasExampleAndCost(t *testing.T) {
 		}
 		text := stdout.String()
 		for _, label := range []string{"Reads:", "Writes:", "Creates:", "Costs:"} {
-			if n := strings.Count(text, "\n"+costIndent+label+" "); n != 1 {
+			if n := strings.Count(text, "\n"+commandline.CostIndent+label+" "); n != 1 {
 				t.Errorf("%s: help has %d lines with %s, want 1", path, n, label)
 			}
 		}
@@ -46,7 +48,7 @@ func TestHelpOfEachCommandHasExampleAndCost(t *testing.T) {
 		if !slices.Contains(paths, path) {
 			t.Errorf("there is a cost of %q, which is not a command", path)
 		}
-		if c.reads == "" || c.writes == "" || c.costs == "" {
+		if c.Reads == "" || c.Writes == "" || c.Costs == "" {
 			t.Errorf("the cost of %q is not complete: %+v", path, c)
 		}
 	}

@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/template"
 )
 
 const groupsRules = "../../examples/groups/dynamill.yaml"
@@ -27,13 +31,13 @@ func TestInfraWritesWhatTheLibraryMakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, stdout, stderr := command(t, "infra", format, "--rules", groupsRules, "--table", "groups")
-		if code != exitDone || stdout != string(want) || stderr != "" {
+		if code != ending.ExitDone || stdout != string(want) || stderr != "" {
 			t.Errorf("infra %s: exit code %d, %q on standard error, or another template than infra's golden file", format, code, stderr)
 		}
 		output := filepath.Join(t.TempDir(), file)
 		code, stdout, _ = command(t, "infra", format, "--rules", groupsRules, "--table", "groups", "-o", output)
 		got, err := os.ReadFile(output)
-		if code != exitDone || stdout != "" || err != nil || !bytes.Equal(got, want) {
+		if code != ending.ExitDone || stdout != "" || err != nil || !bytes.Equal(got, want) {
 			t.Errorf("infra %s -o: exit code %d, %d bytes on standard output, %v, or another template", format, code, len(stdout), err)
 		}
 	}
@@ -43,7 +47,7 @@ func TestInfraFlagsReachTheTemplate(t *testing.T) {
 	code, stdout, stderr := command(t, "infra", "sam", "--rules", groupsRules, "--table", "app", "--state-table", "memory", "--arch", "x86_64",
 		"--memory-size", "1024", "--timeout", "5m", "--batch-size", "50", "--window", "2s", "--parallelization", "7", "--retention", "14",
 		"--alarm-topic", "arn:aws:sns:eu-west-1:123456789012:pager", "--code", "build/function.zip", "--no-backups")
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	for _, want := range []string{
@@ -78,7 +82,7 @@ func TestInfraSetsUpWhereTheFunctionReadsItsRules(t *testing.T) {
 		"ssm:/app/rules":      {"DYNAMILL_RULES: 'ssm:/app/rules'\n", "Action: 'ssm:GetParameter'\n", ":parameter/app/rules'\n"},
 	} {
 		code, stdout, stderr := command(t, "infra", "sam", "--rules", writeRules(t, "a rule.yaml", oneLine), "--table", "app", "--rules-from", from)
-		if code != exitDone || stderr != "" {
+		if code != ending.ExitDone || stderr != "" {
 			t.Errorf("--rules-from %s: exit code %d, %s", from, code, stderr)
 		}
 		for _, w := range want {
@@ -93,7 +97,7 @@ func TestInfraSetsUpWhereTheFunctionReadsItsRules(t *testing.T) {
 }
 
 func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
-	t.Setenv(tableVariable, "")
+	t.Setenv(settings.TableVariable, "")
 	rules := []string{"--rules", groupsRules, "--table", "app"}
 	text, err := os.ReadFile(groupsRules)
 	if err != nil {
@@ -132,21 +136,21 @@ func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
 		{append(rules, "--former-rules", "nowhere.yaml"), "give it with --former-rules FILE"},
 	} {
 		code, stdout, stderr := command(t, append([]string{"infra", "sam"}, c.args...)...)
-		if code != exitInvalid || stdout != "" || !strings.Contains(stderr, c.want) {
+		if code != ending.ExitInvalid || stdout != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("%v: exit code %d, %d bytes on standard output, %q; want an error about %q", c.args, code, len(stdout), stderr, c.want)
 		}
 	}
-	if code, _, stderr := command(t, append([]string{"infra", "cloudformation", "--code", "x.zip"}, rules...)...); code != exitInvalid || !strings.Contains(stderr, "CodeBucket and CodeKey") {
+	if code, _, stderr := command(t, append([]string{"infra", "cloudformation", "--code", "x.zip"}, rules...)...); code != ending.ExitInvalid || !strings.Contains(stderr, "CodeBucket and CodeKey") {
 		t.Errorf("cloudformation --code: exit code %d, %s", code, stderr)
 	}
-	if code, _, stderr := command(t, append([]string{"infra", "pulumi"}, rules...)...); code != exitInvalid || !strings.Contains(stderr, "cloudformation, sam, state-machine, terraform") {
+	if code, _, stderr := command(t, append([]string{"infra", "pulumi"}, rules...)...); code != ending.ExitInvalid || !strings.Contains(stderr, "cloudformation, sam, state-machine, terraform") {
 		t.Errorf("an unknown format: exit code %d, %s", code, stderr)
 	}
 }
 
 func TestInfraSaysWhatItCannotWrite(t *testing.T) {
 	code, _, stderr := command(t, "infra", "sam", "--rules", groupsRules, "--table", "app", "-o", filepath.Join(t.TempDir(), "no", "such", "folder"))
-	if code != exitFailed || !strings.Contains(stderr, "writing the template") {
+	if code != ending.ExitFailed || !strings.Contains(stderr, "writing the template") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -158,7 +162,7 @@ func TestInfraFlagsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := pflag.NewFlagSet("infra", pflag.ContinueOnError)
-	new(infraFlags).addTo(flags)
+	addInfraFlags(flags, &template.Options{})
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !strings.Contains(string(document), "`--"+f.Name+"`") {
 			t.Errorf("docs/lambda.md does not tell of --%s", f.Name)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/projections"
@@ -205,7 +206,7 @@ func (c *crew) retryParked() {
 	if len(retry) == 2 {
 		return
 	}
-	if code, _, stderr := c.call(retry...); code != exitDone && !strings.Contains(stderr, "still parked") {
+	if code, _, stderr := c.call(retry...); code != ending.ExitDone && !strings.Contains(stderr, "still parked") {
 		c.t.Errorf("parked retry: exit code %d, %s", code, stderr)
 	}
 	c.drain()

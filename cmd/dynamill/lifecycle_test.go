@@ -10,16 +10,19 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
 )
 
 // parked lists what is parked, as a script would.
-func (w *world) parked() []parkedEntry {
+func (w *world) parked() []parked.Entry {
 	w.t.Helper()
 	code, stdout, stderr := w.call("parked", "list", "--json")
-	if code != exitDone {
+	if code != ending.ExitDone {
 		w.t.Fatalf("parked list: exit code %d, %s", code, stderr)
 	}
-	var listed struct{ Parked []parkedEntry }
+	var listed struct{ Parked []parked.Entry }
 	w.must(json.Unmarshal([]byte(stdout), &listed))
 	return listed.Parked
 }
@@ -79,12 +82,12 @@ func TestADrainThatTakesTooLongSaysWhatIsLeft(t *testing.T) {
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.put(community()...)
 	code, stdout, stderr := w.call("run", "--drain", "--drain-timeout", "400ms")
-	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "not drained within --drain-timeout") {
+	if code != ending.ExitFailed || stdout != "" || !strings.Contains(stderr, "not drained within --drain-timeout") {
 		t.Errorf("exit code %d, %q, %s", code, stdout, stderr)
 	}
 	// The tables are there now, and seeding takes longer than this.
 	code, _, stderr = w.call("run", "--drain", "--drain-timeout", "1s")
-	if code != exitFailed || !strings.Contains(stderr, "seeding was not finished") {
+	if code != ending.ExitFailed || !strings.Contains(stderr, "seeding was not finished") {
 		t.Errorf("while it seeds: exit code %d, %s", code, stderr)
 	}
 	w.drain()
@@ -99,8 +102,8 @@ func TestChangedRulesAreRefused(t *testing.T) {
 	before := w.items()
 	w.must(os.WriteFile(w.rules, []byte(strings.Replace(communityRules, `role != "banned"`, `role == "admin"`, 1)), 0o600))
 	code, _, stderr := w.call("run", "--drain")
-	if code != exitInvalid {
-		t.Errorf("exit code %d, want %d", code, exitInvalid)
+	if code != ending.ExitInvalid {
+		t.Errorf("exit code %d, want %d", code, ending.ExitInvalid)
 	}
 	expectSentence(t, stderr, "member-count", "differs from the rules in force")
 	w.must(os.WriteFile(w.rules, []byte(communityRules), 0o600))
@@ -121,14 +124,14 @@ func TestAnotherStreamThanBeforeIsNotFollowedInSilence(t *testing.T) {
 	})
 	w.must(err)
 	code, _, stderr := w.call("run", "--drain")
-	if code != exitEnvironment {
+	if code != ending.ExitEnvironment {
 		t.Errorf("without a stream: exit code %d", code)
 	}
 	expectSentence(t, stderr, "has no stream", "StreamViewType=NEW_AND_OLD_IMAGES")
 	w.delete("USER#123", "GROUP#dev") // no record tells of it
 	w.enableStream()
 	code, _, stderr = w.call("run", "--drain")
-	if code != exitFailed || !strings.Contains(stderr, "had another stream before") {
+	if code != ending.ExitFailed || !strings.Contains(stderr, "had another stream before") {
 		t.Errorf("after a gap: exit code %d, %s", code, stderr)
 	}
 	_, err = w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.leaseTableName())}) // the remedy
@@ -150,7 +153,7 @@ func TestARealTableThatIsUnsuitedEndsWithExitCode3(t *testing.T) {
 		"has no stream": withoutStream, "carries KEYS_ONLY": withKeys, "does not exist in us-east-1": &missing,
 	} {
 		code, _, stderr := w.call("run", "--drain")
-		if code != exitEnvironment {
+		if code != ending.ExitEnvironment {
 			t.Errorf("%s: exit code %d", want, code)
 		}
 		expectSentence(t, stderr, want)
@@ -161,7 +164,7 @@ func TestARealTableThatIsUnsuitedEndsWithExitCode3(t *testing.T) {
 		}
 	}
 	code, _, stderr := withoutStream.call("parked", "list")
-	if code != exitEnvironment || !strings.Contains(stderr, "state table") {
+	if code != ending.ExitEnvironment || !strings.Contains(stderr, "state table") {
 		t.Errorf("parked list without a state table: exit code %d, %s", code, stderr)
 	}
 }

@@ -7,6 +7,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 )
 
 func (w *world) exists(name string) bool {
@@ -27,11 +30,11 @@ func TestDeletedTablesAreNamed(t *testing.T) {
 
 	w.dropTable(w.leaseTableName())
 	lost := "the lease table " + w.leaseTableName() + " was deleted"
-	if code, stdout, stderr := w.call("plan"); code != exitDone || !strings.Contains(stdout, lost) || !strings.Contains(stdout, "nothing to do") {
+	if code, stdout, stderr := w.call("plan"); code != ending.ExitDone || !strings.Contains(stdout, lost) || !strings.Contains(stdout, "nothing to do") {
 		t.Errorf("plan without the lease table: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	code, _, stderr := w.call("run", "--drain", "--drain-timeout", "4m")
-	if code != exitDone || !strings.Contains(stderr, lost) || !strings.Contains(stderr, "replay --restart") {
+	if code != ending.ExitDone || !strings.Contains(stderr, lost) || !strings.Contains(stderr, "replay --restart") {
 		t.Errorf("run without the lease table: exit code %d\n%s", code, stderr)
 	}
 	w.expectTrue()
@@ -39,17 +42,17 @@ func TestDeletedTablesAreNamed(t *testing.T) {
 		t.Errorf("plan after that: %s", stdout)
 	}
 
-	w.dropTable(w.table + stateSuffix)
-	lost = "the state table " + w.table + stateSuffix + " was deleted"
-	if code, stdout, stderr := w.call("plan"); code != exitDone || !strings.Contains(stdout, lost) || strings.Contains(stdout, "carried out by") {
+	w.dropTable(w.table + settings.StateSuffix)
+	lost = "the state table " + w.table + settings.StateSuffix + " was deleted"
+	if code, stdout, stderr := w.call("plan"); code != ending.ExitDone || !strings.Contains(stdout, lost) || strings.Contains(stdout, "carried out by") {
 		t.Errorf("plan without the state table: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	for _, args := range [][]string{{"run", "--drain"}, {"replay", "--yes"}, {"verify"}, {"parked", "list"}} {
 		code, _, stderr := w.call(args...)
-		if code != exitEnvironment || !strings.Contains(stderr, lost) || !strings.Contains(stderr, w.leaseTableName()) {
+		if code != ending.ExitEnvironment || !strings.Contains(stderr, lost) || !strings.Contains(stderr, w.leaseTableName()) {
 			t.Errorf("%v without the state table: exit code %d\n%s", args, code, stderr)
 		}
-		if w.exists(w.table + stateSuffix) {
+		if w.exists(w.table + settings.StateSuffix) {
 			t.Fatalf("%v made the deleted state table anew", args)
 		}
 	}
@@ -64,10 +67,10 @@ func TestStateWithoutLeasesIsNoLossBesideAFunction(t *testing.T) {
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.put(community()...)
 	w.replay()
-	if code, stdout, stderr := w.call("plan"); code != exitDone || strings.Contains(stdout+stderr, "deleted") {
+	if code, stdout, stderr := w.call("plan"); code != ending.ExitDone || strings.Contains(stdout+stderr, "deleted") {
 		t.Errorf("plan: exit code %d\n%s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := w.call("run", "--drain", "--drain-timeout", "4m"); code != exitDone || strings.Contains(stderr, "deleted") {
+	if code, _, stderr := w.call("run", "--drain", "--drain-timeout", "4m"); code != ending.ExitDone || strings.Contains(stderr, "deleted") {
 		t.Errorf("run: exit code %d\n%s", code, stderr)
 	}
 }

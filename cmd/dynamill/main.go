@@ -1,23 +1,25 @@
 // Command dynamill keeps derived data in a DynamoDB single table true.
 //
-// It wires the rooms together and holds none of their logic: rules (the rule
-// file), projections (the engine), streamreader (the stream) and, for `demo`,
-// the simulated DynamoDB. It may import every room; nothing imports it. Results
-// go to standard output, progress and logs to standard error, and the exit code
-// says what kind of ending it was (failure.go).
+// It has one file for each command: flags, texts and wiring. What a command does lives in the rooms below
+// internal, which a test can call without a process. It may import every room; nothing imports it. Results
+// go to standard output, progress and logs to standard error, and the exit code says what kind of ending it
+// was (internal/ending).
 package main
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
@@ -27,36 +29,31 @@ func main() {
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{stdin: stdin, stdout: printable.NewWriter(stdout), stderr: printable.NewWriter(stderr), options: options{stdin: stdin}}
+	app := &app{settings: settings.Settings{Stdin: stdin}, out: output.Output{Stdout: printable.NewWriter(stdout), Stderr: printable.NewWriter(stderr)}}
 	root := app.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(app.stdout)
-	root.SetErr(app.stderr)
-	err := cmp.Or(root.ExecuteContext(ctx), app.refusedHelp)
+	root.SetOut(app.out.Stdout)
+	root.SetErr(app.out.Stderr)
+	err := root.ExecuteContext(ctx)
+	err = cmp.Or(app.out.Failed, err, app.refusedHelp)
 	if err == nil {
-		return exitDone
+		return ending.ExitDone
 	}
-	var known *failure
+	var known *ending.Failure
 	if !app.started && !errors.As(err, &known) {
-		err = refusedLine(laidOut{err}) // cobra refused the command line itself
+		err = commandline.RefusedLine(ending.LaidOut{Err: err}) // cobra refused the command line itself
 	}
-	return app.report(err)
-}
-
-// refusedLine is the error of a command line that cannot be used.
-func refusedLine(err error) error {
-	return invalid("%w; `dynamill --help` lists commands and flags", err)
+	return app.out.Report(err)
 }
 
 // app is one call of the command: its streams and its flags.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer       // escape what could steer a terminal (internal/printable)
-	started        bool            // a command's own code has begun
-	refusedHelp    error           // of --help behind a command line that cannot be used
-	typed          map[string]bool // flags that stand on the command line itself
-	options        options
+	out         output.Output
+	settings    settings.Settings
+	started     bool            // a command's own code has begun
+	refusedHelp error           // of --help behind a command line that cannot be used
+	typed       map[string]bool // flags that stand on the command line itself
 }
 
 const longHelp = `dynamill keeps derived data in a DynamoDB single table true.
@@ -92,7 +89,7 @@ func (a *app) rootCommand() *cobra.Command {
 		Short:         "Keeps derived data in a DynamoDB single table true",
 		Long:          longHelp,
 		Example:       rootExamples,
-		Args:          noArguments,
+		Args:          commandline.NoArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -102,10 +99,10 @@ func (a *app) rootCommand() *cobra.Command {
 			}
 			a.typed = map[string]bool{}
 			cmd.Flags().Visit(func(flag *pflag.Flag) { a.typed[flag.Name] = true })
-			if err := configure(cmd, os.Getenv); err != nil {
+			if err := commandline.Configure(cmd, os.Getenv); err != nil {
 				return err
 			}
-			if err := a.options.check(); err != nil {
+			if err := a.checkOptions(); err != nil {
 				return err
 			}
 			a.started = true
@@ -114,41 +111,38 @@ func (a *app) rootCommand() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetUsageTemplate(root.UsageTemplate() + exitCodeHelp)
-	root.SetFlagErrorFunc(flagError)
-	a.refuseHelp(root)
-	help := a.helpCommand()
+	root.SetFlagErrorFunc(commandline.FlagError)
+	commandline.RefuseHelp(root, &a.refusedHelp)
+	help := helpCommand()
 	root.SetHelpCommand(help)
 	root.AddCommand(help)
 	addVersionFlag(root)
-	a.options.addTo(root.PersistentFlags())
+	a.addOptions(root.PersistentFlags())
 	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.planCommand(), a.runCommand(), a.replayCommand(), a.verifyCommand(), a.statusCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand(), a.completionCommand(), a.docsCommand())
-	eachCommand(root, func(cmd *cobra.Command) {
+	commandline.EachCommand(root, func(cmd *cobra.Command) {
 		if cmd.Args != nil {
-			cmd.Args = plainArguments(cmd.Args)
+			cmd.Args = commandline.PlainArguments(cmd.Args)
 		}
 	})
-	addCosts(root)
+	commandline.AddCosts(root, costs)
 	a.addCompletions(root)
 	return root
 }
 
-// print writes a result to standard output. Texts among the arguments are shown
-// within the line.
-func (a *app) print(format string, args ...any) error {
-	for i, arg := range args {
-		if text, ok := arg.(string); ok {
-			args[i] = printable.Text(text)
-		}
-	}
-	return writeText(a.stdout, fmt.Sprintf(format, args...))
+// addOptions adds the flags that mean the same in every command.
+func (a *app) addOptions(flags *pflag.FlagSet) {
+	s, o := &a.settings, &a.out
+	flags.String(commandline.ConfigurationFlag, "", "a YAML `file` of flags that neither the command line nor the environment gives\n(default: $"+commandline.VariableOf(commandline.ConfigurationFlag)+")")
+	flags.StringVar(&s.Rules, "rules", settings.RuleFileDefault, "the rule `file`; - reads standard input")
+	flags.StringVar(&s.Table, "table", "", "the table's `name` (default: table.name in the rule file)")
+	flags.StringVar(&s.StateTable, "state-table", "", "the `name` of the table for dynamill's own state (default: TABLE-dynamill); the lease table\nhas this name with -leases behind it")
+	flags.StringVar(&s.Endpoint, "endpoint", "", "`URL` of DynamoDB and its streams, instead of AWS's own; on a loopback\n"+
+		"address local dummy credentials and region us-east-1 stand in where none are set,\nso that DynamoDB Local just works")
+	flags.StringVar(&s.Region, "region", "", "the AWS `region` (default: that of the AWS configuration)")
+	flags.BoolVar(&o.JSON, "json", false, "write results and logs as JSON")
+	flags.StringVar(&o.LogLevel, "log-level", "info", "the least `level` that is logged: debug, info, warn or error")
+	flags.StringVar(&o.Color, "color", output.ColorAuto, "`when` to colour: auto (on a terminal, unless NO_COLOR is set or TERM is dumb), always or never;\nstandard output and standard error each for itself")
 }
 
-// printText writes lines whose values are printable already.
-func (a *app) printText(text string) error { return writeText(a.stdout, text) }
-
-func writeText(w io.Writer, text string) error {
-	if _, err := io.WriteString(w, text); err != nil {
-		return fmt.Errorf("writing the result: %w", err)
-	}
-	return nil
-}
+// checkOptions refuses values that no command could use.
+func (a *app) checkOptions() error { return cmp.Or(a.out.Check(), a.settings.Check()) }

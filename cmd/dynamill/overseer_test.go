@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +13,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -23,10 +21,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/monitor"
-	"github.com/dynamill/dynamill/streamreader"
 )
 
 // watched is a `run --listen` at work.
@@ -123,7 +119,7 @@ func TestARunShowsHowItIs(t *testing.T) {
 		}
 	}
 	code, stderr := p.stop()
-	if code != exitDone || !strings.Contains(stderr, "msg=state state=") || !strings.Contains(stderr, "/metrics") ||
+	if code != ending.ExitDone || !strings.Contains(stderr, "msg=state state=") || !strings.Contains(stderr, "/metrics") ||
 		!strings.Contains(stderr, "state=stopped") {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
@@ -143,17 +139,17 @@ func TestWhatOnlyAPersonCanEndStaysVisible(t *testing.T) {
 		remedy  string
 		code    int
 	}{
-		"the stream is disabled": {disable, monitor.StreamDisabled, "aws dynamodb update-table", exitEnvironment},
-		"the stream is replaced": {func(w *world) { disable(w); w.enableStream() }, monitor.StreamReplaced, "`dynamill replay --restart`", exitFailed},
+		"the stream is disabled": {disable, monitor.StreamDisabled, "aws dynamodb update-table", ending.ExitEnvironment},
+		"the stream is replaced": {func(w *world) { disable(w); w.enableStream() }, monitor.StreamReplaced, "`dynamill replay --restart`", ending.ExitFailed},
 		"the state table is deleted": {func(w *world) {
 			_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.table + "-dynamill")})
 			w.must(err)
 			w.put(item("USER#9", "GROUP#dev", "role", "member"))
-		}, monitor.TableDeleted, "state table", exitEnvironment},
+		}, monitor.TableDeleted, "state table", ending.ExitEnvironment},
 		"the table is deleted": {func(w *world) {
 			_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &w.table})
 			w.must(err)
-		}, monitor.TableDeleted, "check --table", exitEnvironment},
+		}, monitor.TableDeleted, "check --table", ending.ExitEnvironment},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +220,7 @@ func TestExpiredCredentialsDoNotEndARun(t *testing.T) {
 	eventually(t, "what was written meanwhile is counted", func() bool {
 		return w.items()["GROUP#dev METADATA"].Lookup("memberCount").Text() == "3"
 	})
-	if code, stderr := p.stop(); code != exitDone || !strings.Contains(stderr, "aws sso login") {
+	if code, stderr := p.stop(); code != ending.ExitDone || !strings.Contains(stderr, "aws sso login") {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
 	w.drain()
@@ -239,7 +235,7 @@ func TestAnAddressInUseEndsTheRunAtOnce(t *testing.T) {
 	}
 	defer listener.Close()
 	code, _, stderr := called(t, "run", "--rules", ruleFile(t), "--table", "app", "--listen", listener.Addr().String())
-	if code != exitEnvironment {
+	if code != ending.ExitEnvironment {
 		t.Errorf("exit code %d", code)
 	}
 	expectSentence(t, stderr, "choose another --listen", listener.Addr().String())
@@ -260,51 +256,9 @@ func TestFlagsOfARunThatMakeNoSenseAreRefused(t *testing.T) {
 		"--worker=" + strings.Repeat("w", 257): "--worker has 257 bytes",
 	} {
 		code, _, stderr := called(t, "run", flags, "--rules", ruleFile(t), "--table", "app")
-		if code != exitInvalid || !strings.Contains(stderr, want) {
+		if code != ending.ExitInvalid || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", flags, code, stderr)
 		}
-	}
-}
-
-func TestAProcessSpeaksOfItsOwnLagAndOfShardsThatNobodyReads(t *testing.T) {
-	got := shardsOf(streamreader.Stats{Shards: []streamreader.ShardStats{
-		{ID: "mine", Owner: "me", Mine: true, Lag: time.Second}, {ID: "theirs", Owner: "other", Lag: time.Minute},
-		{ID: "vacant", Lag: time.Hour}, {ID: "child", Waiting: true},
-	}})
-	want := []monitor.Shard{
-		{ID: "mine", Owner: "me", Lag: time.Second, LagRecords: -1}, {ID: "theirs", Owner: "other", Lag: -1, OldestAge: -1, LagRecords: -1},
-		{ID: "vacant", Lag: -1, OldestAge: -1, LagRecords: -1}, {ID: "child", Waits: true, Lag: -1, OldestAge: -1, LagRecords: -1},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestThrottlesAndAHeldWriteRateAreNamedForAWhile(t *testing.T) {
-	var log bytes.Buffer
-	o := &overseer{logger: slog.New(slog.NewTextHandler(&log, nil))}
-	now := time.Now()
-	if o.heldBack(now) {
-		t.Error("held back from the start")
-	}
-	o.look()
-	o.noteHeldBack(monitor.Sample{At: now, WriteWait: watchInterval})
-	if !o.heldBack(now) || o.heldBack(now.Add(throttledHold)) {
-		t.Error("a second of waiting is not noted, or for ever")
-	}
-	if log.Len() > 0 {
-		t.Errorf("a state that is starting all the time is logged: %s", &log)
-	}
-	o.holder.End(monitor.RecordsLost, "do this")
-	o.look()
-	o.look()
-	if said := log.String(); strings.Count(said, "records lost") != 1 || !strings.Contains(said, "level=ERROR") || !strings.Contains(said, "do this") {
-		t.Errorf("the log says\n%s", said)
-	}
-	o.reminded = o.reminded.Add(-remindedEvery)
-	o.look()
-	if said := log.String(); strings.Count(said, "records lost") != 2 {
-		t.Errorf("nobody is reminded\n%s", said)
 	}
 }
 
@@ -320,23 +274,7 @@ func TestASecondSignalAbortsAtOnce(t *testing.T) {
 	w.must(p.cmd.Process.Signal(os.Interrupt))
 	began := time.Now()
 	_ = p.cmd.Wait()
-	if code := p.cmd.ProcessState.ExitCode(); code != exitFailed || time.Since(began) > 5*time.Second || !strings.Contains(p.stderr.String(), "aborted") {
+	if code := p.cmd.ProcessState.ExitCode(); code != ending.ExitFailed || time.Since(began) > 5*time.Second || !strings.Contains(p.stderr.String(), "aborted") {
 		t.Errorf("exit code %d after %s\n%s", code, time.Since(began), p.stderr)
-	}
-}
-
-func TestAnEndIsSaidOnceWhoeverLooks(t *testing.T) {
-	for range 500 { // the race detector has to come by at the moment
-		var said bytes.Buffer // a slog handler writes one record at a time
-		o := &overseer{logger: slog.New(slog.NewTextHandler(&said, nil))}
-		o.holder.End(monitor.StreamDisabled, "enable it")
-		var looks sync.WaitGroup
-		for range 2 { // the watch, and the end of the run
-			looks.Go(o.look)
-		}
-		looks.Wait()
-		if n := strings.Count(said.String(), "enable it"); n != 1 {
-			t.Fatalf("it was said %d times", n)
-		}
 	}
 }

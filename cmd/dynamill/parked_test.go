@@ -16,6 +16,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -24,20 +26,20 @@ func (w *world) parkedWithoutRules() {
 	w.t.Helper()
 	table := []string{"--table", w.table, "--endpoint", w.endpoint}
 	code, stdout, stderr := w.callWith(append([]string{"parked", "list", "--json"}, table...))
-	var listed struct{ Parked []parkedEntry }
-	if err := json.Unmarshal([]byte(stdout), &listed); code != exitDone || err != nil || len(listed.Parked) == 0 {
+	var listed struct{ Parked []parked.Entry }
+	if err := json.Unmarshal([]byte(stdout), &listed); code != ending.ExitDone || err != nil || len(listed.Parked) == 0 {
 		w.t.Fatalf("parked list: exit code %d, %v, %s%s", code, err, stdout, stderr)
 	}
 	first := listed.Parked[0]
 	code, stdout, stderr = w.callWith(append([]string{"parked", "show", first.ID}, table...))
-	if code != exitDone || !strings.Contains(stdout, first.Reason) {
+	if code != ending.ExitDone || !strings.Contains(stdout, first.Reason) {
 		w.t.Errorf("parked show: exit code %d, %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr = w.callWith(append([]string{"parked", "show", "nothing"}, table...)); code != exitInvalid {
+	if code, _, stderr = w.callWith(append([]string{"parked", "show", "nothing"}, table...)); code != ending.ExitInvalid {
 		w.t.Errorf("parked show of nothing: exit code %d, %s", code, stderr)
 	}
 	code, _, stderr = w.callWith([]string{"parked", "list", "--table", w.table, "--state-table", w.table + "-other", "--endpoint", w.endpoint})
-	if code != exitEnvironment || !strings.Contains(stderr, "no state table") {
+	if code != ending.ExitEnvironment || !strings.Contains(stderr, "no state table") {
 		w.t.Errorf("without a state table: exit code %d, %s", code, stderr)
 	}
 }
@@ -87,7 +89,7 @@ func TestLargeParkedRecordsAreNotReadToListThem(t *testing.T) {
 	} {
 		answered.Store(0)
 		code, stdout, stderr := w.call(strings.Fields(c.args)...)
-		if code != exitDone || !strings.Contains(stdout, c.want) {
+		if code != ending.ExitDone || !strings.Contains(stdout, c.want) {
 			t.Errorf("%s: exit code %d, want %q in\n%s%s", c.args, code, c.want, stdout, stderr)
 		}
 		if n := answered.Load(); n > answerBytesMax {
@@ -95,54 +97,9 @@ func TestLargeParkedRecordsAreNotReadToListThem(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := w.call("parked", "show", "record/9", "--json")
-	var shown parkedEntry
-	if err := json.Unmarshal([]byte(stdout), &shown); err != nil || code != exitDone || len(shown.Raw) != recordBytes {
+	var shown parked.Entry
+	if err := json.Unmarshal([]byte(stdout), &shown); err != nil || code != ending.ExitDone || len(shown.Raw) != recordBytes {
 		t.Errorf("parked show: exit code %d, %v, %d bytes of the record; want %d\n%s", code, err, len(shown.Raw), recordBytes, stderr)
-	}
-}
-
-// TestParkedListIsOneJSONValue compares the list that is printed in parts with
-// what printJSON prints.
-func TestParkedListIsOneJSONValue(t *testing.T) {
-	for n := range 3 {
-		var parts, whole strings.Builder
-		list := parkedList{app: &app{stdout: &parts, options: options{json: true}}}
-		entries := make([]parkedEntry, n)
-		for i := range entries {
-			entries[i] = parkedEntry{ID: fmt.Sprint("r/<", i, ">"), Reason: "a\x1b[31m"}
-			if err := list.add(entries[i]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := list.end(); err != nil {
-			t.Fatal(err)
-		}
-		if err := (&app{stdout: &whole}).printJSON(map[string]any{"parked": entries}); err != nil {
-			t.Fatal(err)
-		}
-		if parts.String() != whole.String() {
-			t.Errorf("%d entries are printed as\n%s\nwant\n%s", n, parts.String(), whole.String())
-		}
-	}
-}
-
-func TestParkedListIsAlignedInParts(t *testing.T) {
-	var out strings.Builder
-	list := parkedList{app: &app{stdout: &out}}
-	for i := range 2*listedAtOnce + 1 {
-		if err := list.add(parkedEntry{ID: fmt.Sprintf("r/%06d", i), Rule: "r", Reason: "x"}); err != nil {
-			t.Fatal(err)
-		}
-		if len(list.table.rows) >= listedAtOnce {
-			t.Fatalf("%d lines are held", len(list.table.rows))
-		}
-	}
-	if err := list.end(); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 2*listedAtOnce+2 || len(lines[1]) != len(lines[len(lines)-1]) {
-		t.Errorf("%d lines, of which the last is %q", len(lines), lines[len(lines)-1])
 	}
 }
 
@@ -155,13 +112,13 @@ func TestARecordThatCannotBeReadIsNotRetried(t *testing.T) {
 	w.must(err)
 	w.must(engine.ParkRecord(t.Context(), "1", "record.value", "the number is none", []byte("{}")))
 	code, stdout, stderr := w.call("parked", "retry", "--all")
-	if code != exitDone || !strings.Contains(stdout, "cannot be retried  record/1  a record that could not be read: discard it") {
+	if code != ending.ExitDone || !strings.Contains(stdout, "cannot be retried  record/1  a record that could not be read: discard it") {
 		t.Errorf("parked retry: exit code %d, %s%s", code, stdout, stderr)
 	}
 	if ids := w.parkedIDs(); len(ids) != 1 {
 		t.Errorf("parked are %v", ids)
 	}
-	if code, stdout, stderr = w.call("parked", "discard", "record/1"); code != exitDone || len(w.parkedIDs()) != 0 {
+	if code, stdout, stderr = w.call("parked", "discard", "record/1"); code != ending.ExitDone || len(w.parkedIDs()) != 0 {
 		t.Errorf("parked discard: exit code %d, %s%s", code, stdout, stderr)
 	}
 }

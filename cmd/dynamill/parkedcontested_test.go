@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
 )
 
 const contestedRules = `version: 1
@@ -37,7 +39,7 @@ func contestedPost(user int) change.Item {
 // mirror item, and 50 posts have one id.
 func TestContestedTargetsAreListedAndLoggedOnce(t *testing.T) {
 	t.Parallel()
-	w := connect(t)
+	w := newEmptyWorld(t)
 	w.useRules(contestedRules)
 	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
 	w.put(contestedOrder(1))
@@ -54,17 +56,17 @@ func TestContestedTargetsAreListedAndLoggedOnce(t *testing.T) {
 	if n := strings.Count(stdout, "\n"); n != 3 || !strings.Contains(stdout, "50 items have the unique value \"p\": USER#000/POST#1, USER#001/POST#1, USER#002/POST#1 and 47 more. USER#000/POST#1 wins") {
 		t.Errorf("parked list has %d lines, want 3:\n%s", n, stdout)
 	}
-	if code, stdout, stderr := w.call("parked", "show", "contested:@Post/p"); code != exitDone || strings.Count(stdout, "\nclaimant ") != 50 {
+	if code, stdout, stderr := w.call("parked", "show", "contested:@Post/p"); code != ending.ExitDone || strings.Count(stdout, "\nclaimant ") != 50 {
 		t.Errorf("parked show: exit code %d, want 50 claimants\n%s%s", code, stdout, stderr)
 	}
-	if code, stdout, stderr := w.call("verify"); code != exitDone || !strings.Contains(stdout, "2 parked or contested, which is not drift") {
+	if code, stdout, stderr := w.call("verify"); code != ending.ExitDone || !strings.Contains(stdout, "2 parked or contested, which is not drift") {
 		t.Errorf("verify: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	for customer := range 100 {
 		w.put(contestedOrder(100 + customer))
 	}
 	code, _, stderr := w.call("run", "--drain")
-	if n := strings.Count(stderr, "several items claim one target"); code != exitDone || n != 1 {
+	if n := strings.Count(stderr, "several items claim one target"); code != ending.ExitDone || n != 1 {
 		t.Errorf("run --drain over 100 records: exit code %d, %d lines of the contested target, want 1\n%s", code, n, stderr)
 	}
 	w.expectContested("contested:order-by-id/ORDER#a/METADATA", "CUSTOMER#001/ORDER#a", "mirror.contested", 102)
@@ -79,8 +81,8 @@ func TestContestedTargetsAreListedAndLoggedOnce(t *testing.T) {
 func (w *world) expectContested(id, winner, code string, claimants int) {
 	w.t.Helper()
 	exit, stdout, stderr := w.call("parked", "list", "--json")
-	var listed struct{ Parked []parkedEntry }
-	if err := json.Unmarshal([]byte(stdout), &listed); exit != exitDone || err != nil {
+	var listed struct{ Parked []parked.Entry }
+	if err := json.Unmarshal([]byte(stdout), &listed); exit != ending.ExitDone || err != nil {
 		w.t.Fatalf("parked list: exit code %d, %v, %s%s", exit, err, stdout, stderr)
 	}
 	lines := 0
@@ -89,7 +91,7 @@ func (w *world) expectContested(id, winner, code string, claimants int) {
 			continue
 		}
 		lines++
-		if e.Winner != winner || e.Code != code || e.ClaimantsTotal != claimants || len(e.Claimants) != min(claimants, listedClaimantsMax) {
+		if e.Winner != winner || e.Code != code || e.ClaimantsTotal != claimants || len(e.Claimants) != min(claimants, parked.ListedClaimantsMax) {
 			w.t.Errorf("%s: %+v, want %s with %d claimants, of which %s wins", id, e, code, claimants, winner)
 		}
 	}
@@ -105,7 +107,7 @@ func (w *world) expectParkedCodes(want map[string]int) {
 	var status struct {
 		Parked struct{ ByCode map[string]int }
 	}
-	if err := json.Unmarshal([]byte(stdout), &status); exit != exitDone || err != nil {
+	if err := json.Unmarshal([]byte(stdout), &status); exit != ending.ExitDone || err != nil {
 		w.t.Fatalf("status: exit code %d, %v, %s%s", exit, err, stdout, stderr)
 	}
 	if fmt.Sprint(status.Parked.ByCode) != fmt.Sprint(want) {

@@ -2,51 +2,19 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
-	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
-
-const plannedRules = `
-version: 1
-table: { keys: [pk, sk] }
-entities:
-  User:       { key: { pk: "USER#${userId}",   sk: "PROFILE" } }
-  Group:      { key: { pk: "GROUP#${groupId}", sk: "METADATA" } }
-  Membership: { key: { pk: "USER#${userId}",   sk: "GROUP#${groupId}" } }
-  Member:     { key: { pk: "GROUP#${groupId}", sk: "USER#${userId}" } }
-rules:
-  member-list:  { mirror: Membership, as: Member, attributes: [role, joinedAt] }
-  member-name:  { copy: [name as userName, avatar], from: User, to: Member }
-  member-count: { count: Membership, as: Group.memberCount, where: role != "banned" }
-  admin-count:  { count: Member, as: Group.adminCount, where: role == "admin" }
-`
-
-// plannedTable is a table on which plannedRules are seeded.
-func plannedTable(t *testing.T) *dynamosim.Sim {
-	t.Helper()
-	sim := dynamosim.New(dynamosim.Options{})
-	in := &dynamodb.CreateTableInput{TableName: ptr("app"), BillingMode: types.BillingModePayPerRequest}
-	for name, role := range map[string]types.KeyType{"pk": types.KeyTypeHash, "sk": types.KeyTypeRange} {
-		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: ptr(name), AttributeType: types.ScalarAttributeTypeS})
-		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: ptr(name), KeyType: role})
-	}
-	if in.KeySchema[0].KeyType != types.KeyTypeHash {
-		in.KeySchema[0], in.KeySchema[1] = in.KeySchema[1], in.KeySchema[0]
-	}
-	if _, err := sim.CreateTable(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
-	return sim
-}
 
 func loaded(t *testing.T, text string) *rules.Set {
 	t.Helper()
@@ -55,78 +23,6 @@ func loaded(t *testing.T, text string) *rules.Set {
 		t.Fatal(err)
 	}
 	return set
-}
-
-func planned(t *testing.T, sim *dynamosim.Sim, text string) *rulePlan {
-	t.Helper()
-	found, err := projections.Compare(t.Context(), sim, "app-dynamill", loaded(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newPlan(found, loaded(t, text), 12345, 3<<20+1<<19)
-}
-
-func TestAPlanSaysWhatARuleFileWouldChange(t *testing.T) {
-	sim := plannedTable(t)
-	if p := planned(t, sim, plannedRules); p.Epoch != 0 || !p.Replay || p.Rules[0].What != "added" {
-		t.Errorf("before anything ran: %+v", p)
-	}
-	engine, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, plannedRules)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := planned(t, sim, plannedRules); !strings.Contains(p.text(), "unchanged  member-list\n             is still being seeded") || !p.Replay {
-		t.Errorf("while the rules are seeded:\n%s", p.text())
-	}
-	if err := engine.Seed(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if p := planned(t, sim, plannedRules); p.Summary != "nothing to do" || p.Replay {
-		t.Errorf("the same rules:\n%s", p.text())
-	}
-	next := strings.NewReplacer(
-		"attributes: [role, joinedAt]", "attributes: [role]",
-		"admin-count:", "admins:",
-		`role != "banned"`, `role == "member"`,
-		"  member-name:  { copy: [name as userName, avatar], from: User, to: Member }\n", "  group-name: { copy: name as groupName, from: Group, to: Membership }\n",
-	).Replace(plannedRules)
-	want := `changed    member-list
-             attributes: ` + "`joinedAt, role` becomes `role`" + `
-             rewrites the Member items in place, and deletes those that it does not ask for any more, with all that is on them; how many, only reading them tells
-             takes joinedAt off them
-             needs replay: writes Member items for Membership, as they come by
-added      group-name
-             needs replay: writes groupName on every Membership, as it comes by
-changed    member-count
-             where: ` + "`role != \"banned\"` becomes `role == \"member\"`" + `
-             overwrites memberCount on every Group
-             needs replay: reads every Membership, then shows memberCount on every Group; what stands there is shown until then
-renamed    admins, which was admin-count
-             means what it meant: nothing moves
-removed    member-name
-             takes userName, avatar off every Member that still has it from the former rule; how many, only reading them tells
-4 rules to be carried out by ` + "`dynamill replay`" + `, which reads all items of the table (about 12,345 items, 3.5 MB)
-`
-	if diff := cmp.Diff(want, planned(t, sim, next).text()); diff != "" {
-		t.Error(diff)
-	}
-	changing, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, next), ChangeRules: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := planned(t, sim, next); !strings.Contains(p.text(), "retiring   member-name\n             was changed or removed before") {
-		t.Errorf("while the former rules retire:\n%s", p.text())
-	}
-	if err := changing.Seed(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if p := planned(t, sim, next); p.Summary != "nothing to do" {
-		t.Errorf("after the change:\n%s", p.text())
-	}
-	spread := strings.Replace(next, `role == "member" }`, `role == "member", write_shards: 4 }`, 1)
-	if p := planned(t, sim, spread); p.Replay || !strings.Contains(p.text(), "write_shards: 4 instead of 1: nothing moves") {
-		t.Errorf("more write shards:\n%s", p.text())
-	}
 }
 
 func TestAPlanOfATable(t *testing.T) {
@@ -138,12 +34,12 @@ func TestAPlanOfATable(t *testing.T) {
 		"  member-list:    { mirror: Membership, as: Member, attributes: [role, joinedAt] }\n", "").Replace(communityRules)
 	w.must(os.WriteFile(w.rules, []byte(next), 0o600))
 	code, stdout, stderr := w.call("plan")
-	if code != exitDone || !strings.Contains(stdout, "changed    member-count") || !strings.Contains(stdout, "2 rules to be carried out") || !strings.Contains(stdout, "removed    member-list") {
+	if code != ending.ExitDone || !strings.Contains(stdout, "changed    member-count") || !strings.Contains(stdout, "2 rules to be carried out") || !strings.Contains(stdout, "removed    member-list") {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = w.call("plan", "--json")
-	var p rulePlan
-	if err := json.Unmarshal([]byte(stdout), &p); code != exitDone || err != nil || !p.Replay || p.Table != w.table {
+	var p preview.Plan
+	if err := json.Unmarshal([]byte(stdout), &p); code != ending.ExitDone || err != nil || !p.Replay || p.Table != w.table {
 		t.Errorf("exit code %d, %v: %s%s", code, err, stdout, stderr)
 	}
 	engine, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: loaded(t, next), ChangeRules: true})
@@ -159,5 +55,31 @@ func TestAPlanOfATable(t *testing.T) {
 				t.Errorf("%s still has %s", key, name)
 			}
 		}
+	}
+}
+
+func TestAPlanOfAFreshTableSaysWhatSeedingCosts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w.put(community()...)
+	code, stdout, stderr := w.call("plan")
+	for _, want := range []string{"nothing has run on this table yet", "creates " + w.table + settings.StateSuffix + " and " + w.leaseTableName(),
+		fmt.Sprintf("it reads %d items", len(community())), "write units", "added"} {
+		if code != ending.ExitDone || !strings.Contains(stdout, want) {
+			t.Errorf("exit code %d, lacks %q:\n%s%s", code, want, stdout, stderr)
+		}
+	}
+	var p preview.Plan
+	_, stdout, _ = w.call("plan", "--json")
+	w.must(json.Unmarshal([]byte(stdout), &p))
+	if p.Seed == nil || p.Seed.Sampled != int64(len(community())) || p.Seed.WriteUnits == 0 || !p.Replay {
+		t.Errorf("as JSON: %s", stdout)
+	}
+	if w.exists(w.table+settings.StateSuffix) || w.exists(w.leaseTableName()) {
+		t.Error("plan made a table")
+	}
+	w.drain()
+	if _, stdout, _ = w.call("plan"); !strings.HasSuffix(stdout, "nothing to do\n") {
+		t.Errorf("after the rules are seeded: %s", stdout)
 	}
 }

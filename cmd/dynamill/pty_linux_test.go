@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 )
 
 // terminal is a pseudo terminal, and everything that was shown on it.
@@ -156,20 +157,20 @@ func TestBarMovesOnTerminal(t *testing.T) {
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.put(community()...)
 	w.fill(1100)
-	shown := w.onTerminal(exitDone, nil, "run", "--drain")
+	shown := w.onTerminal(ending.ExitDone, nil, "run", "--drain")
 	expectLines(t, shown, "draining  1,", " records  ", "lag ", "writes ")
 	if !strings.Contains(shown, inGreen+"drained: ") {
 		t.Errorf("the result is not green in\n%q", shown)
 	}
-	expectLines(t, w.onTerminal(exitDone, nil, slowReplay...), "pass 1 of ", "  [", "] ", "% ", " of about 1,1", "/s", " left")
-	for _, plain := range []string{w.onTerminal(exitDone, []string{"NO_COLOR=1"}, "run", "--drain"), w.onTerminal(exitDone, nil, "run", "--drain", "--color", "never")} {
+	expectLines(t, w.onTerminal(ending.ExitDone, nil, slowReplay...), "pass 1 of ", "  [", "] ", "% ", " of about 1,1", "/s", " left")
+	for _, plain := range []string{w.onTerminal(ending.ExitDone, []string{"NO_COLOR=1"}, "run", "--drain"), w.onTerminal(ending.ExitDone, nil, "run", "--drain", "--color", "never")} {
 		if rest := strings.ReplaceAll(plain, erased, ""); strings.Contains(rest, anyStart) {
 			t.Errorf("it is coloured:\n%q", plain)
 		}
 		expectLines(t, plain, "draining")
 	}
 	w.set1("GROUP#dev", "METADATA", "memberCount", "9")
-	shown = w.onTerminal(exitDrift, nil, "verify", "--settle", "1s", "--lag-max", "1ms")
+	shown = w.onTerminal(ending.ExitDrift, nil, "verify", "--settle", "1s", "--lag-max", "1ms")
 	expectLines(t, shown, "  [", "0 of 1 differences", "drift 0")
 	if !strings.Contains(shown, inRed+"dynamill: drift found") {
 		t.Errorf("the drift is not red in\n%q", shown)
@@ -183,8 +184,8 @@ func TestNothingMovesWithoutTerminal(t *testing.T) {
 	w.fill(1100)
 	commands := [][]string{{"run", "--drain"}, slowReplay, {"verify", "--settle", "1s"}}
 	for _, args := range commands {
-		w.expectOutput(exitDone, args...)
-		w.expectOutput(exitDone, append([]string{"--json"}, args...)...)
+		w.expectOutput(ending.ExitDone, args...)
+		w.expectOutput(ending.ExitDone, append([]string{"--json"}, args...)...)
 	}
 	_, stdout, stderr := w.call("run", "--drain", "--color", "always")
 	if !strings.HasPrefix(stdout, inGreen) || strings.Contains(stdout+stderr, "\r") || strings.Contains(stdout+stderr, "\x1b[K") {
@@ -193,7 +194,7 @@ func TestNothingMovesWithoutTerminal(t *testing.T) {
 	cmd, out, _ := w.command("run", "--drain")
 	cmd.Stderr = nil // the terminal's
 	shown, code := openTerminal(t, 120).run(cmd)
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 	expectLines(t, shown, "draining")
@@ -207,7 +208,7 @@ func TestSlowReplayLogsEveryTenSecondsWithoutTerminal(t *testing.T) {
 	w.drain()
 	code, _, stderr := w.call("replay", "--segments", "1", "--read-rate", "5")
 	expectHarmless(t, "replay", stderr)
-	if code != exitDone || !strings.Contains(stderr, "level=INFO msg=replaying pass=") || !strings.Contains(stderr, " items_per_second=") {
+	if code != ending.ExitDone || !strings.Contains(stderr, "level=INFO msg=replaying pass=") || !strings.Contains(stderr, " items_per_second=") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	if strings.Contains(stderr, "{") {
@@ -227,7 +228,7 @@ func TestSignalLeavesNoLineOnTerminal(t *testing.T) {
 	time.Sleep(time.Second)
 	w.must(cmd.Process.Signal(syscall.SIGINT))
 	shown, code := p.end(cmd)
-	if code != exitDone || !strings.Contains(shown, erased+"stopping: ") {
+	if code != ending.ExitDone || !strings.Contains(shown, erased+"stopping: ") {
 		t.Errorf("exit code %d:\n%q", code, shown)
 	}
 	if last := shown[strings.LastIndex(shown, erased)+len(erased):]; strings.HasPrefix(last, "following") {

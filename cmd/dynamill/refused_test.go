@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 )
 
 // selfMirrorRules would put a mirror item on the key of its own source.
@@ -33,8 +34,8 @@ func TestMirrorOntoItsOwnSourceIsRefused(t *testing.T) {
 			args = []string{"check", "--rules", w.rules}
 		}
 		code, stdout, stderr := w.callWith(args)
-		if code != exitInvalid || !strings.Contains(stdout+stderr, "mirror.overlap") || !strings.Contains(stdout+stderr, "POST#x / META") {
-			t.Errorf("%s: exit code %d, want %d and the problem\n%s%s", command[0], code, exitInvalid, stdout, stderr)
+		if code != ending.ExitInvalid || !strings.Contains(stdout+stderr, "mirror.overlap") || !strings.Contains(stdout+stderr, "POST#x / META") {
+			t.Errorf("%s: exit code %d, want %d and the problem\n%s%s", command[0], code, ending.ExitInvalid, stdout, stderr)
 		}
 	}
 	w.expect(map[string]string{"POST#1 META kind": "draft", "POST#1 META title": "A"})
@@ -120,7 +121,7 @@ func TestRefusedWritesAreSetAsideAndTheRestGoesOn(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := w.call("parked", "list")
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Fatalf("parked list ended with %d: %s", code, stderr)
 	}
 	parked := slices.DeleteFunc(strings.Split(stdout, "\n"), func(line string) bool {
@@ -130,7 +131,7 @@ func TestRefusedWritesAreSetAsideAndTheRestGoesOn(t *testing.T) {
 		t.Errorf("parked are\n%s", stdout)
 	}
 	code, stdout, stderr = w.call("verify")
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Errorf("verify ended with %d:\n%s%s", code, stdout, stderr)
 	}
 }

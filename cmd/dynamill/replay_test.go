@@ -16,18 +16,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
 // replay runs `replay`, which must end well, and returns its result.
-func (w *world) replay(flags ...string) replayed {
+func (w *world) replay(flags ...string) replaying.Replayed {
 	w.t.Helper()
 	code, stdout, stderr := w.call(append([]string{"replay", "--json"}, flags...)...)
-	if code != exitDone {
+	if code != ending.ExitDone {
 		w.t.Fatalf("replay ended with exit code %d:\n%s", code, stderr)
 	}
-	var result replayed
+	var result replaying.Replayed
 	w.must(json.Unmarshal([]byte(stdout), &result))
 	return result
 }
@@ -46,7 +48,7 @@ func TestAReplayMendsWhatNoRecordTellsOf(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := w.call("replay")
-	if code != exitDone || !strings.Contains(stdout, " 0 writes ") || !strings.Contains(stderr, "read units") {
+	if code != ending.ExitDone || !strings.Contains(stdout, " 0 writes ") || !strings.Contains(stderr, "read units") {
 		t.Errorf("exit code %d, %q\n%s", code, stdout, stderr)
 	}
 
@@ -57,7 +59,7 @@ func TestAReplayMendsWhatNoRecordTellsOf(t *testing.T) {
 	w.set1("USER#456", "PROFILE", "name", "Janet")
 	code, stdout, stderr = w.call("replay", "--dry-run")
 	for _, rule := range []string{"member-list", "comment-count", "comment-author", "member-name"} {
-		if code != exitDone || !strings.Contains(stdout, rule) {
+		if code != ending.ExitDone || !strings.Contains(stdout, rule) {
 			t.Errorf("dry run: exit code %d, nothing of %s in\n%s%s", code, rule, stdout, stderr)
 		}
 	}
@@ -66,7 +68,7 @@ func TestAReplayMendsWhatNoRecordTellsOf(t *testing.T) {
 	w.drain() // what a replay writes is a change like any other to rules that read it
 	w.expectTrue()
 	w.expect(map[string]string{"GROUP#dev USER#123 role": "admin", "POST#1 METADATA commentCount": "2", "GROUP#ops USER#456 role": "", "GROUP#dev USER#456 userName": "Janet"})
-	if code, stdout, _ = w.call("replay", "--dry-run"); code != exitDone || !strings.Contains(stdout, "would change nothing") {
+	if code, stdout, _ = w.call("replay", "--dry-run"); code != ending.ExitDone || !strings.Contains(stdout, "would change nothing") {
 		t.Errorf("a dry run of what is right: exit code %d, %s", code, stdout)
 	}
 	if _, stdout, _ = w.call("replay", "--dry-run", "--json"); !strings.Contains(stdout, `"rules": []`) {
@@ -104,7 +106,7 @@ func TestAReplayTakesKeysFromElsewhere(t *testing.T) {
 	if result := w.replay("--from", "parked"); result.Items == 0 || result.Parked == 0 {
 		t.Errorf("a replay of what is still bad says %+v", result)
 	}
-	if code, stdout, _ := w.call("replay", "--rule", "comment-author"); code != exitDone || !strings.Contains(stdout, "; 2 parked, see `dynamill parked list`") {
+	if code, stdout, _ := w.call("replay", "--rule", "comment-author"); code != ending.ExitDone || !strings.Contains(stdout, "; 2 parked, see `dynamill parked list`") {
 		t.Errorf("a replay of what is still bad: exit code %d, %s", code, stdout)
 	}
 	for _, c := range []struct {
@@ -112,13 +114,13 @@ func TestAReplayTakesKeysFromElsewhere(t *testing.T) {
 		flags []string
 		says  string
 	}{
-		{exitInvalid, []string{"--from", "nowhere"}, "is no source"},
-		{exitInvalid, []string{"--from", "keys:///not/there"}, "no such file"},
-		{exitInvalid, []string{"--from", "archive:///not/there"}, "no archive"},
-		{exitInvalid, []string{"--from", "export:///not/there"}, "not/there"},
-		{exitInvalid, []string{"--rule", "nobodys"}, "the rules are comment-author,"},
-		{exitInvalid, []string{"--from", "parked", "--segments", "3"}, "only a scan has segments"},
-		{exitInvalid, []string{"--parallel", "0"}, "between 1 and"},
+		{ending.ExitInvalid, []string{"--from", "nowhere"}, "is no source"},
+		{ending.ExitInvalid, []string{"--from", "keys:///not/there"}, "no such file"},
+		{ending.ExitInvalid, []string{"--from", "archive:///not/there"}, "no archive"},
+		{ending.ExitInvalid, []string{"--from", "export:///not/there"}, "not/there"},
+		{ending.ExitInvalid, []string{"--rule", "nobodys"}, "the rules are comment-author,"},
+		{ending.ExitInvalid, []string{"--from", "parked", "--segments", "3"}, "only a scan has segments"},
+		{ending.ExitInvalid, []string{"--parallel", "0"}, "between 1 and"},
 	} {
 		if code, _, stderr := w.call(append([]string{"replay"}, c.flags...)...); code != c.code || !strings.Contains(stderr, c.says) {
 			t.Errorf("replay %v: exit code %d, %s", c.flags, code, stderr)
@@ -134,11 +136,11 @@ func TestChangedRulesAreCarriedOutOnlyWhereThatIsAskedFor(t *testing.T) {
 	changed := strings.Replace(communityRules, "  comment-count:  { count: Comment, as: Post.commentCount }\n", "", 1)
 	w.useRules(strings.Replace(changed, `where: role != "banned", `, "", 1))
 	code, _, stderr := w.call("replay")
-	if code != exitInvalid || !strings.Contains(stderr, "dynamill plan") || !strings.Contains(stderr, "--yes") || !strings.Contains(stderr, "comment-count") {
+	if code != ending.ExitInvalid || !strings.Contains(stderr, "dynamill plan") || !strings.Contains(stderr, "--yes") || !strings.Contains(stderr, "comment-count") {
 		t.Errorf("without --yes: exit code %d, %s", code, stderr)
 	}
 	w.expect(map[string]string{"POST#1 METADATA commentCount": "2", "GROUP#ops METADATA memberCount": ""})
-	if code, _, stderr = w.call("replay", "--yes", "--rule", "member-list"); code != exitInvalid || !strings.Contains(stderr, "leave out --rule") {
+	if code, _, stderr = w.call("replay", "--yes", "--rule", "member-list"); code != ending.ExitInvalid || !strings.Contains(stderr, "leave out --rule") {
 		t.Errorf("of one rule alone: exit code %d, %s", code, stderr)
 	}
 	w.replay("--yes")
@@ -227,7 +229,7 @@ func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 			switch {
 			case status.Signaled():
 				killed++
-			case p.ProcessState.ExitCode() != exitDone:
+			case p.ProcessState.ExitCode() != ending.ExitDone:
 				t.Fatalf("a replay ended by itself: %s\n%s", p.ProcessState, strings.Join(p.stderr.lines(), ""))
 			default:
 				ended++
@@ -248,7 +250,7 @@ func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 	if again.Writes != 0 {
 		t.Errorf("a replay of what is right says %+v", again)
 	}
-	if code, stdout, stderr := w.call("verify"); code != exitDone {
+	if code, stdout, stderr := w.call("verify"); code != ending.ExitDone {
 		t.Errorf("verify: exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
@@ -354,14 +356,14 @@ func TestAReplayStopsAfterThePagesInHand(t *testing.T) {
 	if took := time.Since(stopped); took > replayStopMax {
 		t.Errorf("it took %s to stop", took)
 	}
-	if text := strings.Join(said.lines(), ""); cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(text, "the same command goes on from there") {
+	if text := strings.Join(said.lines(), ""); cmd.ProcessState.ExitCode() != ending.ExitFailed || !strings.Contains(text, "the same command goes on from there") {
 		t.Fatalf("%s\n%s", cmd.ProcessState, text)
 	}
 	if pieces, owned := held(); pieces == 0 || owned > 0 {
 		t.Errorf("of %d pieces %d were not given up", pieces, owned)
 	}
 	code, _, stderr := w.call("replay")
-	if code != exitDone || !strings.Contains(stderr, "goes on with the replay begun at ") || !strings.Contains(stderr, "--restart begins anew") {
+	if code != ending.ExitDone || !strings.Contains(stderr, "goes on with the replay begun at ") || !strings.Contains(stderr, "--restart begins anew") {
 		t.Errorf("the same command: exit code %d\n%s", code, stderr)
 	}
 	w.expectTrue()

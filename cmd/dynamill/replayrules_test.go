@@ -14,6 +14,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -23,7 +25,7 @@ func TestARefusedReplayRegistersNothing(t *testing.T) {
 	w.put(community()...)
 	refused := func(says string, flags ...string) {
 		t.Helper()
-		if code, _, stderr := w.call(append([]string{"replay"}, flags...)...); code != exitInvalid || !strings.Contains(stderr, says) {
+		if code, _, stderr := w.call(append([]string{"replay"}, flags...)...); code != ending.ExitInvalid || !strings.Contains(stderr, says) {
 			t.Errorf("replay %v: exit code %d, %s", flags, code, stderr)
 		}
 	}
@@ -65,12 +67,12 @@ func TestADryRunSaysWhatItDoesNotForesee(t *testing.T) {
 	w := newWorld(t, "")
 	w.put(community()...)
 	code, stdout, stderr := w.call("replay", "--dry-run")
-	if code != exitDone || !strings.Contains(stdout, "not foreseen: member-name, which reads what member-list will write\n") || strings.Count(stdout, "not foreseen") != 1 {
+	if code != ending.ExitDone || !strings.Contains(stdout, "not foreseen: member-name, which reads what member-list will write\n") || strings.Count(stdout, "not foreseen") != 1 {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = w.call("replay", "--dry-run", "--json")
-	var result previewed
-	if err := json.Unmarshal([]byte(stdout), &result); code != exitDone || err != nil {
+	var result replaying.Previewed
+	if err := json.Unmarshal([]byte(stdout), &result); code != ending.ExitDone || err != nil {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, stdout, stderr)
 	}
 	if len(result.NotForeseen) != 1 || result.NotForeseen[0].Rule != "member-name" || result.WriteUnits == 0 || result.ReadUnits == 0 {
@@ -89,7 +91,7 @@ func TestAReplaySaysWhatItBringsIntoForce(t *testing.T) {
 	w.put(community()...)
 	says := func(want, not string, flags ...string) {
 		t.Helper()
-		if code, _, stderr := w.call(append([]string{"replay", "--yes"}, flags...)...); code != exitDone || !strings.Contains(stderr, want) || not != "" && strings.Contains(stderr, not) {
+		if code, _, stderr := w.call(append([]string{"replay", "--yes"}, flags...)...); code != ending.ExitDone || !strings.Contains(stderr, want) || not != "" && strings.Contains(stderr, not) {
 			t.Errorf("replay %v: exit code %d, want %q and not %q in\n%s", flags, code, want, not, stderr)
 		}
 	}
@@ -130,7 +132,7 @@ func TestAReplayThatWaitsForStandardInputCanBeStopped(t *testing.T) {
 		_ = cmd.Process.Kill()
 		t.Fatal("it still reads")
 	}
-	if text := strings.Join(said.lines(), ""); cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(text, "stopped before anything was replayed") {
+	if text := strings.Join(said.lines(), ""); cmd.ProcessState.ExitCode() != ending.ExitFailed || !strings.Contains(text, "stopped before anything was replayed") {
 		t.Errorf("%s\n%s", cmd.ProcessState, text)
 	}
 	if n := spooled(); n > 0 {
@@ -163,7 +165,7 @@ func TestABucketThatCannotBeReadSaysWhatToCheck(t *testing.T) {
 		cmd, _, stderr := w.command("replay", "--from", from)
 		cmd.Env = append(cmd.Env, "AWS_ENDPOINT_URL_S3="+server.URL)
 		_ = cmd.Run()
-		if text := stderr.String(); cmd.ProcessState.ExitCode() != exitEnvironment || !strings.Contains(text, "AccessDenied") || !strings.Contains(text, "the credentials lack "+lacks) {
+		if text := stderr.String(); cmd.ProcessState.ExitCode() != ending.ExitEnvironment || !strings.Contains(text, "AccessDenied") || !strings.Contains(text, "the credentials lack "+lacks) {
 			t.Errorf("%s: %s\n%s", from, cmd.ProcessState, text)
 		}
 	}

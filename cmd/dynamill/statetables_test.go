@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 )
 
 const wordCountRules = `version: 1
@@ -31,7 +33,7 @@ func TestTwoStateTablesEachDrainEveryRecord(t *testing.T) {
 	other.rules = filepath.Join(t.TempDir(), "other.yaml")
 	other.useRules(wordCountRules)
 	otherState := w.table + "-team2"
-	w.deleteAfterwards(otherState, otherState+leasesSuffix)
+	w.deleteAfterwards(otherState, otherState+settings.LeasesSuffix)
 
 	w.put(item("POST#1", "METADATA"))
 	w.drain()
@@ -51,25 +53,12 @@ func TestTwoStateTablesEachDrainEveryRecord(t *testing.T) {
 	w.expect(map[string]string{"POST#1 METADATA commentCount": "5", "POST#1 METADATA longComments": "2"})
 
 	code, stdout, stderr := other.call("status", "--state-table", otherState)
-	if code != exitDone || !strings.Contains(stdout, "shards in lease table "+otherState+leasesSuffix) {
+	if code != ending.ExitDone || !strings.Contains(stdout, "shards in lease table "+otherState+settings.LeasesSuffix) {
 		t.Errorf("status: exit code %d, want it to name the lease table of its state table\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = other.call("verify", "--state-table", otherState)
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Errorf("verify: exit code %d\n%s%s", code, stdout, stderr)
-	}
-}
-
-func TestLeaseTableNameFollowsStateTableName(t *testing.T) {
-	for _, c := range []struct{ table, stateTable, want string }{
-		{"app", "", "app-dynamill-leases"},
-		{"app", "app-dynamill", "app-dynamill-leases"},
-		{"app", "team2", "team2-leases"},
-	} {
-		o := &options{stateTable: c.stateTable}
-		if got := o.leaseTableName(c.table); got != c.want {
-			t.Errorf("table %s, state table %q: the lease table is %s, want %s", c.table, c.stateTable, got, c.want)
-		}
 	}
 }
 
@@ -86,8 +75,8 @@ func TestStateTableNameThatLeavesNoLeaseTableIsRefused(t *testing.T) {
 			args = append(args, "--state-table", c.stateTable)
 		}
 		code, _, stderr := called(t, args...)
-		if code != exitInvalid {
-			t.Errorf("table %s, state table %s: exit code %d, want %d", c.table, c.stateTable, code, exitInvalid)
+		if code != ending.ExitInvalid {
+			t.Errorf("table %s, state table %s: exit code %d, want %d", c.table, c.stateTable, code, ending.ExitInvalid)
 		}
 		expectSentence(t, stderr, c.want)
 	}

@@ -4,321 +4,27 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
-	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/health"
-	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/status"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
 )
 
-// inspected is a state table in the middle of its work.
-func inspected() *projections.Inspection {
-	return &projections.Inspection{
-		StateTable: "app-dynamill", Table: "app", Incarnation: "5c8e", Epoch: 2, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Rules: []projections.InspectedRule{
-			{ID: "comment-count", Name: "comment-count", Fingerprint: "f1", State: "live", Live: true, Epoch: 1},
-			{ID: "order-total", Name: "total", Fingerprint: "f2", State: "seeding", Epoch: 2},
-		},
-		Seeding: &projections.InspectedSeeding{Phase: "derive", Level: 1, Items: 12500},
-		Tasks:   []projections.InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#1", Sort: "PROFILE"}, Children: 3000, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
-		Parked:  map[string]int{"value.type": 2, "key.smuggled": 1},
-	}
-}
-
-func inspectedLeases() leasesStatus {
-	return leasesStatus{Table: "app-dynamill-leases", Exists: true, Shards: []shardStatus{
-		{Shard: "shardId-1", Stream: "arn:old", Checkpoint: "TRIM_HORIZON", Counter: 1},
-		{Shard: "shardId-2", Stream: "arn:new", Owner: "host:1", Checkpoint: "SHARD_END", Counter: 7},
-		{Shard: "shardId-3", Stream: "arn:new", Owner: "host:\x1b1", Checkpoint: "4200", Counter: 9, Lag: ptr(int64(75))},
-		{Shard: "shardId-4", Stream: "arn:new", Checkpoint: "4300", Counter: 3, Lag: ptr(int64(5))},
-		{Shard: "shardId-5", Stream: "arn:new", Owner: "host:2", Checkpoint: "4400", Counter: 4, Lag: ptr(int64(0))},
-	}}
-}
-
-// kindOf returns the kind of a word.
-func kindOf(word string) rules.Kind {
-	return projections.Kinds[slices.IndexFunc(projections.Kinds, func(k rules.Kind) bool { return k.Word() == word })]
-}
-
-func TestStatusIsReadable(t *testing.T) {
-	s := newStatus(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Fingerprint: "f1"}}})
-	s.followed = health.Health{State: health.Following, Reason: "lag 2s"}
-	want := `app: following: lag 2s
-1 of 2 rules not live yet; 1 fan-out to be finished; 3 parked (state table app-dynamill, incarnation 5c8e, epoch 2)
-
-rules
-  NAME           ID             KIND   STATE    SINCE EPOCH
-  comment-count  comment-count  count  live     1
-  total          order-total    -      seeding  2
-
-seeding
-  deriving what the items ask for, for rules of level 1: 12,500 items so far
-  a rule that is not live shows no count or sum yet, and not all of its copies and mirror items: ` +
-		"let `dynamill run` go on, or run `dynamill replay` once" + `
-
-fan-outs: 1 to be finished
-  RULE            PARENT          CHILDREN SO FAR  SINCE
-  comment-author  USER#1/PROFILE  3,000            2026-01-02T03:04:05Z
-
-parked: 3, see ` + "`dynamill parked list`" + `
-  CODE          NUMBER
-  key.smuggled  1
-  value.type    2
-
-shards in lease table app-dynamill-leases
-  arn:old
-    SHARD      OWNER  LAG  CHECKPOINT    LEASE COUNTER
-    shardId-1  -      -    TRIM_HORIZON  1
-  arn:new
-    SHARD      OWNER       LAG         CHECKPOINT  LEASE COUNTER
-    shardId-2  host:1      -           SHARD_END   7
-    shardId-3  host:\x1b1  1m15s       4200        9
-    shardId-4  -           at most 5s  4300        3
-    shardId-5  host:2      0s          4400        4
-`
-	if diff := cmp.Diff(want, s.text()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestARowTellsTheLagOfItsShard(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	newest := now.Add(-75 * time.Second)
-	for name, c := range map[string]struct {
-		row    leases.Lease
-		newest string
-		lag    *int64
-	}{
-		"nothing is done":     {leases.Lease{Checkpoint: leases.TrimHorizon}, "", nil},
-		"everything is done":  {leases.Lease{Checkpoint: leases.ShardEnd, Newest: newest}, "2026-01-02T03:02:50Z", nil},
-		"nothing waits":       {leases.Lease{Checkpoint: "1", Newest: newest, EmptyPolls: 1}, "2026-01-02T03:02:50Z", ptr(int64(0))},
-		"nothing has come":    {leases.Lease{Checkpoint: leases.TrimHorizon, EmptyPolls: 1}, "", ptr(int64(0))},
-		"something waits":     {leases.Lease{Checkpoint: "1", Newest: newest}, "2026-01-02T03:02:50Z", ptr(int64(75))},
-		"clocks do not agree": {leases.Lease{Checkpoint: "1", Newest: now.Add(time.Minute)}, "2026-01-02T03:05:05Z", ptr(int64(0))},
-	} {
-		s := newShardStatus(c.row, now)
-		if s.Newest != c.newest || (s.Lag == nil) != (c.lag == nil) || s.Lag != nil && *s.Lag != *c.lag {
-			t.Errorf("%s: newest %q, lag %s", name, s.Newest, s.lag())
-		}
-	}
-}
-
-func TestRowsOfADeadOwnerAreCorrected(t *testing.T) {
-	leases := inspectedLeases()
-	leases.correct(
-		[]shardBacklogStatus{{Shard: "shardId-3"}, {Shard: "shardId-4", Lag: ptr(int64(0))}, {Shard: "shardId-5", Waiting: 1, Lag: ptr(int64(45))}},
-		[]health.Owner{{Name: "host:2", Silent: true}, {Name: "host:\x1b1", Unsure: true}},
-	)
-	s := tableStatus{Leases: leases}
-	var b strings.Builder
-	s.writeStream(&b, "arn:new")
-	want := `    SHARD      OWNER            LAG    CHECKPOINT  LEASE COUNTER
-    shardId-2  host:1           -      SHARD_END   7
-    shardId-3  host:\x1b1       1m15s  4200        9
-    shardId-4  -                0s     4300        3
-    shardId-5  host:2 (silent)  45s    4400        4
-`
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestStatusSaysWhatIsNotThere(t *testing.T) {
-	found := inspected()
-	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
-	s := newStatus(found, leasesStatus{Table: "app-dynamill-leases"}, &rules.Set{})
-	s.followed = health.Health{State: health.NothingRuns, Remedy: "start it"}
-	want := `app: nothing runs; start it
-all rules are live (state table app-dynamill, incarnation 5c8e, epoch 2)
-
-rules
-  NAME           ID             KIND  STATE  SINCE EPOCH
-  comment-count  comment-count  -     live   1
-
-fan-outs: none to be finished
-
-parked: nothing
-
-shards: no lease table app-dynamill-leases, so no ` + "`dynamill run`" + ` has read the stream; with Lambda that is normal
-`
-	if diff := cmp.Diff(want, s.text()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		rules   int // of inspected's
-		seeding *projections.InspectedSeeding
-		summary string
-		says    string
-	}{
-		{"no rule", 0, nil, "no rule is registered yet", "NAME"},
-		{"not begun", 2, nil, "1 of 2 rules not live yet", "not begun, or at the first items"},
-		{"shown", 1, &projections.InspectedSeeding{Phase: "show", Level: -1, Items: 1},
-			"every rule is live, and counts and sums are still being written", "writing counts and sums, for rules of all levels: 1 item so far"},
-		{"live", 1, nil, "all rules are live", "comment-count"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			found := inspected()
-			found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:c.rules], c.seeding, nil, nil
-			s := newStatus(found, inspectedLeases(), &rules.Set{})
-			if s.Summary != c.summary || s.Live != (c.name == "live") {
-				t.Errorf("live %v, %q", s.Live, s.Summary)
-			}
-			if !strings.Contains(s.text(), c.says) {
-				t.Errorf("%q is not said:\n%s", c.says, s.text())
-			}
-		})
-	}
-}
-
-// A file that nothing has started with is not live, whatever is registered.
-func TestStatusTellsOfRulesThatAreNotRegistered(t *testing.T) {
-	found := inspected()
-	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
-	s := newStatus(found, leasesStatus{Table: "app-dynamill-leases"}, &rules.Set{Rules: []*rules.Rule{
-		{Name: "renamed", Kind: kindOf("count"), Fingerprint: "f1"},
-		{Name: "comment-count", Kind: kindOf("sum"), Fingerprint: "f3"}, // beside the one that had the name
-		{Name: "new", Kind: kindOf("copy"), Fingerprint: "f4"},
-	}})
-	s.followed.State = health.NotStarted
-	want := `app: not started
-2 of 3 rules not live yet (state table app-dynamill, incarnation 5c8e, epoch 2)
-
-rules
-  NAME           ID             KIND   STATE           SINCE EPOCH
-  comment-count  comment-count  count  live            1
-  comment-count  -              sum    not registered  -
-  new            -              copy   not registered  -
-  comment-count is not registered: ` + unregisteredNote + `
-  new is not registered: ` + unregisteredNote + `
-
-fan-outs: none to be finished
-`
-	if text := s.text(); !strings.HasPrefix(text, want) {
-		t.Error(cmp.Diff(want, text))
-	}
-	if s.Live {
-		t.Error("live, although two rules are not registered")
-	}
-	s = newStatus(found, leasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "comment-count", Kind: kindOf("count"), Fingerprint: "changed"}}})
-	if s.Live || len(s.Rules) != 2 || s.Rules[1].Note != changedNote {
-		t.Errorf("with a changed rule: live %v, %+v", s.Live, s.Rules)
-	}
-	found.Rules = nil
-	s = newStatus(found, leasesStatus{}, &rules.Set{Rules: []*rules.Rule{{Name: "new", Kind: kindOf("copy"), Fingerprint: "f4"}}})
-	if s.Live || s.Summary != "no rule is registered yet" || strings.Contains(s.text(), "\nseeding\n") {
-		t.Errorf("with none registered:\n%s", s.text())
-	}
-}
-
-// docs/operations.md names every field of the JSON, and no other.
-func TestStatusFieldsAreDocumented(t *testing.T) {
-	documented := documentedFields(t)
-	all := inspected()
-	all.Missing = inspectedMissing()
-	shown := newStatus(all, inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Fingerprint: "f1"}}})
-	shown.Health = newHealthStatus(health.Health{}, health.Facts{
-		Shards: []health.Shard{{ID: "s1"}}, Functions: health.Functions{List: []health.Function{{Name: "fn"}}},
-	})
-	raw, err := json.Marshal(shown)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var whole any
-	if err := json.Unmarshal(raw, &whole); err != nil {
-		t.Fatal(err)
-	}
-	there := map[string]bool{}
-	var visit func(path string, v any)
-	visit = func(path string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			if path == "parked.byCode" {
-				return // its names are codes
-			}
-			for name, inner := range v {
-				path := strings.TrimPrefix(path+"."+name, ".")
-				if _, list := inner.([]any); list {
-					path += "[]"
-				}
-				there[path] = true
-				visit(path, inner)
-			}
-		case []any:
-			for _, inner := range v {
-				visit(path, inner)
-			}
-		}
-	}
-	visit("", whole)
-	if diff := cmp.Diff(documented, there); diff != "" {
-		t.Errorf("fields that docs/operations.md names, and those there are (-documented +there):\n%s", diff)
-	}
-}
-
-// documentedFields are those in the first column of the table of JSON fields.
-func documentedFields(t *testing.T) map[string]bool {
-	t.Helper()
-	document, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, found := strings.Cut(string(document), "| field | holds |\n|---|---|\n")
-	if !found {
-		t.Fatal("docs/operations.md has no table of fields")
-	}
-	fields := map[string]bool{}
-	for line := range strings.Lines(table) {
-		if !strings.HasPrefix(line, "|") {
-			break
-		}
-		for i, part := range strings.Split(strings.Split(line, "|")[1], "`") {
-			if i%2 == 1 {
-				fields[part] = true
-			}
-		}
-	}
-	return fields
-}
-
-func TestAScreenIsNeverOverfull(t *testing.T) {
-	for _, c := range []struct {
-		text          string
-		width, height int
-		want          string
-	}{
-		{"a\nb\nc\n", 80, 4, "a\nb\nc\n"},
-		{"a\nb\nc\nd\n", 80, 4, "a\nb\n... 2 lines more\n"},
-		{"wörtlich\n", 4, 24, "wört\n"},
-		{"a\nb\nc\n", 80, 1, "a\n... 2 lines more\n"},
-	} {
-		if got := fitted(c.text, c.width, c.height); got != c.want {
-			t.Errorf("%q on %d by %d is %q, want %q", c.text, c.width, c.height, got, c.want)
-		}
-	}
-}
-
-func (w *world) status(args ...string) tableStatus {
+func (w *world) status(args ...string) status.Report {
 	w.t.Helper()
 	code, stdout, stderr := w.call(append([]string{"status", "--json"}, args...)...)
-	if code != exitDone {
+	if code != ending.ExitDone {
 		w.t.Fatalf("status: exit code %d, %s", code, stderr)
 	}
-	var s tableStatus
+	var s status.Report
 	w.must(json.Unmarshal([]byte(stdout), &s))
 	return s
 }
@@ -343,7 +49,7 @@ func TestStatusFollowsATableFromNothingToLive(t *testing.T) {
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.put(community()...)
 	code, stdout, stderr := w.call("status")
-	if code != exitEnvironment || stdout != "" {
+	if code != ending.ExitEnvironment || stdout != "" {
 		t.Errorf("before anything ran: exit code %d, %q", code, stdout)
 	}
 	expectSentence(t, stderr, "no state table "+w.table+"-dynamill", "dynamill run")
@@ -393,14 +99,14 @@ func (w *world) statusWithoutRules() {
 	w.t.Helper()
 	args := []string{"status", "--table", w.table, "--endpoint", w.endpoint}
 	code, stdout, stderr := w.callWith(args)
-	if code != exitDone || !strings.HasPrefix(stdout, w.table+": nothing runs: no record waits, ") || !strings.Contains(stdout, "\nall rules are live; ") {
+	if code != ending.ExitDone || !strings.HasPrefix(stdout, w.table+": nothing runs: no record waits, ") || !strings.Contains(stdout, "\nall rules are live; ") {
 		w.t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := w.callWith(append(args, "--rules", w.rules)); code != exitInvalid || !strings.Contains(stderr, "no rule file") {
+	if code, _, stderr := w.callWith(append(args, "--rules", w.rules)); code != ending.ExitInvalid || !strings.Contains(stderr, "no rule file") {
 		w.t.Errorf("with a rule file that is not there: exit code %d, %s", code, stderr)
 	}
 	code, _, stderr = w.callWith([]string{"status", "--table", w.table + "x", "--state-table", w.table + "-dynamill", "--endpoint", w.endpoint})
-	if code != exitEnvironment || !strings.Contains(stderr, "check --table and --state-table") {
+	if code != ending.ExitEnvironment || !strings.Contains(stderr, "check --table and --state-table") {
 		w.t.Errorf("with another table's state: exit code %d, %s", code, stderr)
 	}
 }
@@ -433,7 +139,7 @@ func TestStatusIsWatchedUntilASignal(t *testing.T) {
 	var out pipe
 	cmd.Stdout = &out
 	w.must(cmd.Start())
-	last := func() (s tableStatus) {
+	last := func() (s status.Report) {
 		if lines := out.lines(); len(lines) > 1 {
 			w.must(json.Unmarshal([]byte(lines[len(lines)-2]), &s))
 		}
@@ -449,7 +155,7 @@ func TestStatusIsWatchedUntilASignal(t *testing.T) {
 }
 
 func TestStatusRefusesWhatItCannotLookAt(t *testing.T) {
-	t.Setenv(tableVariable, "")
+	t.Setenv(settings.TableVariable, "")
 	broken := t.TempDir() + "/dynamill.yaml"
 	if err := os.WriteFile(broken, []byte("version: 7\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -459,16 +165,16 @@ func TestStatusRefusesWhatItCannotLookAt(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, exitInvalid, "no table is named: give --table"},
-		{[]string{"--rules", broken, "--table", "app"}, exitInvalid, "version"},
-		{[]string{"--table", "app", "--watch=50ms"}, exitInvalid, "too short"},
-		{[]string{"--table", "app", "--watch", "--check"}, exitInvalid, "leave out --watch"},
-		{[]string{"--table", "app", "--check", "--ready-lag=-1s"}, exitInvalid, "negative"},
-		{[]string{"--table", "app", "--watch=0"}, exitInvalid, "too short"},
-		{[]string{"--table", "app", "--watch", "5s"}, exitInvalid, "--watch=5s"},
-		{[]string{"--table", "app", "surplus"}, exitInvalid, `no argument "surplus"`},
-		{[]string{"--table", "app", "--check", "--endpoint", "http://127.0.0.1:1"}, exitEnvironment, "http://127.0.0.1:1 cannot be reached"},
-		{[]string{"--table", "app", "--endpoint", "http://127.0.0.1:1"}, exitEnvironment, "http://127.0.0.1:1 cannot be reached"},
+		{nil, ending.ExitInvalid, "no table is named: give --table"},
+		{[]string{"--rules", broken, "--table", "app"}, ending.ExitInvalid, "version"},
+		{[]string{"--table", "app", "--watch=50ms"}, ending.ExitInvalid, "too short"},
+		{[]string{"--table", "app", "--watch", "--check"}, ending.ExitInvalid, "leave out --watch"},
+		{[]string{"--table", "app", "--check", "--ready-lag=-1s"}, ending.ExitInvalid, "negative"},
+		{[]string{"--table", "app", "--watch=0"}, ending.ExitInvalid, "too short"},
+		{[]string{"--table", "app", "--watch", "5s"}, ending.ExitInvalid, "--watch=5s"},
+		{[]string{"--table", "app", "surplus"}, ending.ExitInvalid, `no argument "surplus"`},
+		{[]string{"--table", "app", "--check", "--endpoint", "http://127.0.0.1:1"}, ending.ExitEnvironment, "http://127.0.0.1:1 cannot be reached"},
+		{[]string{"--table", "app", "--endpoint", "http://127.0.0.1:1"}, ending.ExitEnvironment, "http://127.0.0.1:1 cannot be reached"},
 	} {
 		code, stdout, stderr := command(t, append([]string{"status"}, c.args...)...)
 		if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {

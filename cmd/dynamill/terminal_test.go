@@ -14,6 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -104,54 +107,54 @@ func TestNoCommandLetsDataSteerTheTerminal(t *testing.T) {
 	broken := w.file("broken.json", `{"eventName": "`+hostile+`", "dynamodb": {}}`)
 	keys := w.file("keys.txt", "{\"pk\": \"\x1b[31m\nFAKE\n\"\x1b[2J\n"+string(key)+"\n\xff\n")
 
-	w.expectOutput(exitDone, "check")
-	w.expectOutput(exitDone, "explain", record)
-	w.expectOutput(exitDone, "explain", known)
-	w.expectOutput(exitInvalid, "explain", broken)
-	w.expectOutput(exitInvalid, "explain", w.file("none"+hostile, "{"))
-	w.expectOutput(exitInvalid, "none"+hostile)
-	w.expectOutput(exitInvalid, "plan", "--none"+hostile)
-	w.expectOutput(exitDone, "plan")
-	w.expectOutput(exitDone, "run", "--drain", "--worker", "w"+hostile, "--log-level", "debug")
+	w.expectOutput(ending.ExitDone, "check")
+	w.expectOutput(ending.ExitDone, "explain", record)
+	w.expectOutput(ending.ExitDone, "explain", known)
+	w.expectOutput(ending.ExitInvalid, "explain", broken)
+	w.expectOutput(ending.ExitInvalid, "explain", w.file("none"+hostile, "{"))
+	w.expectOutput(ending.ExitInvalid, "none"+hostile)
+	w.expectOutput(ending.ExitInvalid, "plan", "--none"+hostile)
+	w.expectOutput(ending.ExitDone, "plan")
+	w.expectOutput(ending.ExitDone, "run", "--drain", "--worker", "w"+hostile, "--log-level", "debug")
 	engine, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set})
 	w.must(err)
 	w.must(engine.ParkRecord(t.Context(), "1"+hostile, "record.value"+hostile, "no value: "+hostile, []byte("{"+hostile+"\xff")))
 
-	w.expectOutput(exitDone, "status")
-	w.expectOutput(exitDone, "parked", "list")
-	parked := w.parked()
-	for _, p := range parked {
-		w.expectOutput(exitDone, "parked", "show", p.ID)
-		w.expectOutput(exitDone, "parked", "show", p.ID, "--json")
+	w.expectOutput(ending.ExitDone, "status")
+	w.expectOutput(ending.ExitDone, "parked", "list")
+	entries := w.parked()
+	for _, p := range entries {
+		w.expectOutput(ending.ExitDone, "parked", "show", p.ID)
+		w.expectOutput(ending.ExitDone, "parked", "show", p.ID, "--json")
 	}
-	if !slices.ContainsFunc(parked, func(p parkedEntry) bool { return strings.Contains(p.Reason, hostile) && p.ID == "record/1"+hostile }) {
-		t.Errorf("as JSON the true text is not among %+q", fmt.Sprint(parked))
+	if !slices.ContainsFunc(entries, func(p parked.Entry) bool { return strings.Contains(p.Reason, hostile) && p.ID == "record/1"+hostile }) {
+		t.Errorf("as JSON the true text is not among %+q", fmt.Sprint(entries))
 	}
-	w.expectOutput(exitInvalid, "parked", "show", "none"+hostile)
-	w.expectOutput(exitFailed, "parked", "retry", "--all")
+	w.expectOutput(ending.ExitInvalid, "parked", "show", "none"+hostile)
+	w.expectOutput(ending.ExitFailed, "parked", "retry", "--all")
 	w.hostileDrift()
-	w.expectOutput(exitDrift, "verify", "--lag-max", "1ms", "--settle", "1s")
-	w.expectOutput(exitDrift, "verify", "--lag-max", "1ms", "--settle", "1s", "--json")
-	w.expectOutput(exitDone, "replay", "--dry-run")
-	w.expectOutput(exitInvalid, "replay", "--from", "keys://"+keys)
-	w.expectOutput(exitDone, "replay", "--from", "parked")
-	w.expectOutput(exitDone, "replay")
-	w.expectOutput(exitDone, "replay", "--json")
-	w.expectOutput(exitDone, "verify", "--lag-max", "1ms", "--settle", "1s", "--repair")
+	w.expectOutput(ending.ExitDrift, "verify", "--lag-max", "1ms", "--settle", "1s")
+	w.expectOutput(ending.ExitDrift, "verify", "--lag-max", "1ms", "--settle", "1s", "--json")
+	w.expectOutput(ending.ExitDone, "replay", "--dry-run")
+	w.expectOutput(ending.ExitInvalid, "replay", "--from", "keys://"+keys)
+	w.expectOutput(ending.ExitDone, "replay", "--from", "parked")
+	w.expectOutput(ending.ExitDone, "replay")
+	w.expectOutput(ending.ExitDone, "replay", "--json")
+	w.expectOutput(ending.ExitDone, "verify", "--lag-max", "1ms", "--settle", "1s", "--repair")
 
 	other := w.under(changed)
-	other.expectOutput(exitDone, "plan")
-	other.expectOutput(exitDone, "plan", "--json")
-	other.expectOutput(exitInvalid, "run", "--drain")
-	other.expectOutput(exitInvalid, "replay")
-	other.expectOutput(exitDone, "replay", "--yes")
-	other.expectOutput(exitDone, "status", "--json")
-	other.expectOutput(exitDone, "parked", "discard", "--all")
+	other.expectOutput(ending.ExitDone, "plan")
+	other.expectOutput(ending.ExitDone, "plan", "--json")
+	other.expectOutput(ending.ExitInvalid, "run", "--drain")
+	other.expectOutput(ending.ExitInvalid, "replay")
+	other.expectOutput(ending.ExitDone, "replay", "--yes")
+	other.expectOutput(ending.ExitDone, "status", "--json")
+	other.expectOutput(ending.ExitDone, "parked", "discard", "--all")
 	for _, wrong := range []string{
 		strings.ReplaceAll(hostileRules, "attributes:", `"att`+hostileYAML+`":`), strings.ReplaceAll(hostileRules, "from: User", `from: "`+hostileYAML+`"`),
 		strings.ReplaceAll(hostileRules, "role != ", "role ! \x1b[31m "), hostileRules + "  - \x1b[2J\r\n", hostileRules + "\xff",
 	} {
-		w.under(w.file("wrong"+hostile+".yaml", wrong)).expectOutput(exitInvalid, "check")
+		w.under(w.file("wrong"+hostile+".yaml", wrong)).expectOutput(ending.ExitInvalid, "check")
 	}
 }
 
@@ -164,7 +167,7 @@ func (w *world) under(rules string) *world {
 
 func TestDemoDoesNotSteerWhereThereIsNoTerminal(t *testing.T) {
 	code, stdout, stderr := command(t, "demo")
-	if code != exitDone {
+	if code != ending.ExitDone {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	expectHarmless(t, "demo", stdout+stderr)
@@ -180,12 +183,12 @@ func (w *world) read(file string) string {
 // hostileDrift makes what is derived wrong, in ways that no record tells of.
 func (w *world) hostileDrift() {
 	w.t.Helper()
-	rows, err := w.scan(w.table + stateSuffix)
+	rows, err := w.scan(w.table + settings.StateSuffix)
 	w.must(err)
 	forgotten := 0
 	for _, row := range rows {
 		if pk := row["pk"].Text(); strings.HasPrefix(pk, "item/") || strings.HasPrefix(pk, "references/") {
-			w.forget(w.table+stateSuffix, pk, row["sk"].Text())
+			w.forget(w.table+settings.StateSuffix, pk, row["sk"].Text())
 			forgotten++
 		}
 	}

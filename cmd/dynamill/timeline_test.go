@@ -11,7 +11,6 @@ import (
 
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/streamreader"
 )
 
 const (
@@ -78,7 +77,7 @@ func (v *voice) Write(b []byte) (int, error) {
 }
 
 // watch notes every change of a lease until ctx ends, and when it could not look.
-func (l *timeline) watch(ctx context.Context, client streamreader.LeaseClient, table string) {
+func (l *timeline) watch(ctx context.Context, client leases.Client, table string) {
 	known := map[string]leases.Lease{}
 	for last := time.Now(); ctx.Err() == nil; {
 		if pause := time.Since(last); pause > lateMin+rowsEvery {

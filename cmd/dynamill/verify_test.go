@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -12,25 +10,25 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/drift"
-	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/replay/verify"
 )
 
 // verifies runs `verify` and returns its differences and summary.
-func (w *world) verifies(wantCode int, flags ...string) ([]verifyFinding, verifySummary) {
+func (w *world) verifies(wantCode int, flags ...string) ([]verifying.Finding, verifying.Summary) {
 	w.t.Helper()
 	code, stdout, stderr := w.call(append([]string{"verify", "--json", "--settle", "1s", "--wait", "3s", "--temp-dir", w.t.TempDir()}, flags...)...)
 	if code != wantCode {
 		w.t.Fatalf("verify %v ended with exit code %d, want %d:\n%s\n%s", flags, code, wantCode, stdout, stderr)
 	}
-	var found []verifyFinding
-	var summary verifySummary
+	var found []verifying.Finding
+	var summary verifying.Summary
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	for _, line := range lines[:len(lines)-1] {
-		var f verifyFinding
+		var f verifying.Finding
 		w.must(json.Unmarshal([]byte(line), &f))
 		found = append(found, f)
 	}
@@ -47,24 +45,24 @@ func (w *world) forget(table, pk, sk string) {
 func TestDriftIsFoundAndMended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
-	if code, _, stderr := w.call("verify"); code != exitEnvironment {
+	if code, _, stderr := w.call("verify"); code != ending.ExitEnvironment {
 		t.Errorf("verify before anything ran: exit code %d, %s", code, stderr)
 	}
 	w.put(community()...)
 	w.drain()
-	if _, summary := w.verifies(exitDone); summary.NotRepaired+summary.Differences > 0 || summary.Items == 0 || summary.ReadUnits == 0 {
+	if _, summary := w.verifies(ending.ExitDone); summary.NotRepaired+summary.Differences > 0 || summary.Items == 0 || summary.ReadUnits == 0 {
 		t.Errorf("nothing is wrong, but: %+v", summary)
 	}
 
 	// Not applied yet is no drift.
 	w.set1("USER#456", "PROFILE", "name", "Janet")
 	w.delete("USER#123", "GROUP#dev")
-	found, summary := w.verifies(exitUndecided)
-	if len(found) > 0 || summary.Outcome != outcomeUndecided || len(summary.Examples) == 0 || summary.Undecided["the stream holds records of it that are not applied yet"] == 0 {
+	found, summary := w.verifies(ending.ExitUndecided)
+	if len(found) > 0 || summary.Outcome != verifying.OutcomeUndecided || len(summary.Examples) == 0 || summary.Undecided["the stream holds records of it that are not applied yet"] == 0 {
 		t.Errorf("what is only late: %+v, %+v", found, summary)
 	}
 	w.drain()
-	w.verifies(exitDone)
+	w.verifies(ending.ExitDone)
 
 	// Drift: in the state table, and in the table by records that count as applied.
 	w.forget(w.table+"-dynamill", "item/USER#456%2FGROUP#ops", "entry") // no such row
@@ -73,7 +71,7 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 	w.set1("GROUP#dev", "METADATA", "memberCount", "many")
 	w.delete("GROUP#dev", "USER#456")
 	w.set1("POST#1", "COMMENT#2025-01-02T11:00:00Z#c2", "userName", "Jim")
-	found, _ = w.verifies(exitDrift, "--lag-max", "1ms")
+	found, _ = w.verifies(ending.ExitDrift, "--lag-max", "1ms")
 	places := map[string]bool{}
 	for _, f := range found {
 		places[f.Kind+" "+f.Item] = true
@@ -92,19 +90,19 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 		t.Errorf("found, too: %v", places)
 	}
 	code, stdout, _ := w.call("verify", "--settle", "1s", "--lag-max", "1ms", "--limit", "1")
-	if code != exitDrift || !strings.Contains(stdout, "RULE") || !strings.Contains(stdout, "more: --limit 0") || !strings.Contains(stdout, "verify --repair") {
+	if code != ending.ExitDrift || !strings.Contains(stdout, "RULE") || !strings.Contains(stdout, "more: --limit 0") || !strings.Contains(stdout, "verify --repair") {
 		t.Errorf("as a table, exit code %d:\n%s", code, stdout)
 	}
-	if found, _ := w.verifies(exitDrift, "--lag-max", "1ms", "--rule", "member-list"); len(found) != 2 || found[0].Rule != "member-list" {
+	if found, _ := w.verifies(ending.ExitDrift, "--lag-max", "1ms", "--rule", "member-list"); len(found) != 2 || found[0].Rule != "member-list" {
 		t.Errorf("of one rule: %+v", found) // its mirror item and its ledger entry
 	}
 
-	if _, summary := w.verifies(exitDone, "--lag-max", "1ms", "--repair"); summary.Repaired == 0 || summary.NotRepaired > 0 {
+	if _, summary := w.verifies(ending.ExitDone, "--lag-max", "1ms", "--repair"); summary.Repaired == 0 || summary.NotRepaired > 0 {
 		t.Errorf("repaired: %+v", summary)
 	}
-	w.verifies(exitDone, "--lag-max", "1ms")
+	w.verifies(ending.ExitDone, "--lag-max", "1ms")
 	w.drain()
-	w.verifies(exitDone)
+	w.verifies(ending.ExitDone)
 	w.expectTrue()
 
 	// Without a lease table, as beside a Lambda function, nothing is known to be applied.
@@ -112,7 +110,7 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 	w.must(err)
 	w.set1("POST#1", "COMMENT#2025-01-02T11:00:00Z#c2", "userName", "Jim")
 	code, stdout, stderr := w.call("verify", "--settle", "1s")
-	if code != exitUndecided || strings.Contains(stdout+stderr, "no drift") || !strings.Contains(stdout, "undecided: ") || !strings.Contains(stdout, "1 not decided") || !strings.Contains(stdout, "--lag-max") {
+	if code != ending.ExitUndecided || strings.Contains(stdout+stderr, "no drift") || !strings.Contains(stdout, "undecided: ") || !strings.Contains(stdout, "1 not decided") || !strings.Contains(stdout, "--lag-max") {
 		t.Errorf("without a lease table: exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
@@ -125,10 +123,10 @@ func TestVerifyOfAnUnappliedStreamIsUndecided(t *testing.T) {
 	w.put(community()...)
 	w.drain()
 	begun := time.Now()
-	if code, stdout, stderr := w.call("verify"); code != exitDone || !strings.Contains(stdout, "no drift\n") || time.Since(begun) > verifySettle {
+	if code, stdout, stderr := w.call("verify"); code != ending.ExitDone || !strings.Contains(stdout, "no drift\n") || time.Since(begun) > verifying.SettleDefault {
 		t.Errorf("everything is right: exit code %d after %s, want no wait\n%s%s", code, time.Since(begun), stdout, stderr)
 	}
-	if code, stdout, _ := w.call("verify", "--sample", "50%", "--rule", "member-list"); code != exitDone || !strings.Contains(stdout, "no drift in the sample of 50% of member-list\n") {
+	if code, stdout, _ := w.call("verify", "--sample", "50%", "--rule", "member-list"); code != ending.ExitDone || !strings.Contains(stdout, "no drift in the sample of 50% of member-list\n") {
 		t.Errorf("a sample of one rule: exit code %d\n%s", code, stdout)
 	}
 
@@ -138,10 +136,10 @@ func TestVerifyOfAnUnappliedStreamIsUndecided(t *testing.T) {
 	begun = time.Now()
 	code, stdout, stderr := w.call("verify", "--settle", "1s", "--wait", wait.String())
 	took := time.Since(begun)
-	if code != exitUndecided || took < wait/2 || took > 2*wait {
-		t.Errorf("exit code %d after %s, want %d within --wait %s", code, took, exitUndecided, wait)
+	if code != ending.ExitUndecided || took < wait/2 || took > 2*wait {
+		t.Errorf("exit code %d after %s, want %d within --wait %s", code, took, ending.ExitUndecided, wait)
 	}
-	for _, want := range []string{"waits up to 5s (--wait)", noFollower, "dynamill: undecided: ", verify.WhyRecords} {
+	for _, want := range []string{"waits up to 5s (--wait)", followed.NoFollower, "dynamill: undecided: ", verify.WhyRecords} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("standard error lacks %q:\n%s", want, stderr)
 		}
@@ -149,7 +147,7 @@ func TestVerifyOfAnUnappliedStreamIsUndecided(t *testing.T) {
 	if strings.Contains(stdout+stderr, "no drift") || strings.Contains(stdout, "difference") || !strings.Contains(stdout, "undecided: ") || !strings.Contains(stdout, "member-name") {
 		t.Errorf("drift is claimed or denied, or no example is named:\n%s%s", stdout, stderr)
 	}
-	if _, summary := w.verifies(exitUndecided, "--wait", "0s"); summary.Differences != 0 || len(summary.Open) != 2 || !strings.Contains(summary.Open[0], "--settle") || summary.Open[1] != noFollower {
+	if _, summary := w.verifies(ending.ExitUndecided, "--wait", "0s"); summary.Differences != 0 || len(summary.Open) != 2 || !strings.Contains(summary.Open[0], "--settle") || summary.Open[1] != followed.NoFollower {
 		t.Errorf("without a wait: %+v", summary)
 	}
 }
@@ -161,23 +159,13 @@ func TestVerifyRefusesWhatMakesNoSense(t *testing.T) {
 		{"--segments", "0"}, {"--read-rate", "-1"}, {"--read-rate", "nan"}, {"--rate", "-1", "--repair"}, {"--rate", "5"}, {"--settle", "0s"}, {"--wait", "-1s"}, {"--limit", "-1"},
 	} {
 		code, _, stderr := called(t, append([]string{"verify", "--rules", ruleFile(t), "--table", "app"}, flags...)...)
-		if code != exitInvalid || !strings.Contains(stderr, flags[0]) {
+		if code != ending.ExitInvalid || !strings.Contains(stderr, flags[0]) {
 			t.Errorf("%v: exit code %d, %s", flags, code, stderr)
 		}
 	}
 	code, _, stderr := called(t, "verify", "--rules", ruleFile(t), "--table", "app", "--rule", "nobodys")
-	if code != exitInvalid || !strings.Contains(stderr, `there is no rule "nobodys": the rules are `) {
+	if code != ending.ExitInvalid || !strings.Contains(stderr, `there is no rule "nobodys": the rules are `) {
 		t.Errorf("a rule that there is not: exit code %d, %s", code, stderr)
-	}
-}
-
-func TestCheckpointsAreThoseOfTheStream(t *testing.T) {
-	got := checkpointsOf([]leases.Lease{
-		{Shard: "arn", Stream: "arn", Checkpoint: leases.Latest}, {Shard: "other", Stream: "old", Checkpoint: "5"},
-		{Shard: "a", Stream: "arn", Checkpoint: leases.TrimHorizon}, {Shard: "b", Stream: "arn", Checkpoint: "7"}, {Shard: "c", Stream: "arn", Checkpoint: leases.ShardEnd},
-	}, "arn")
-	if len(got) != 3 || got["a"].After != "" || got["b"].After != "7" || got["b"].Done || !got["c"].Done {
-		t.Errorf("%+v", got)
 	}
 }
 
@@ -187,32 +175,11 @@ func TestVerifyLeavesNoTemporaryFiles(t *testing.T) {
 	w.put(community()...)
 	w.drain()
 	folder := t.TempDir()
-	if code, _, stderr := w.call("verify", "--temp-dir", folder); code != exitDone {
+	if code, _, stderr := w.call("verify", "--temp-dir", folder); code != ending.ExitDone {
 		t.Fatalf("exit code %d, %s", code, stderr)
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 		t.Errorf("left: %v (%v)", left, err)
-	}
-}
-
-func TestWhatWasFoundIsShownAlsoWhereVerifyingFails(t *testing.T) {
-	var stdout strings.Builder
-	r, env := newVerifyReport(&app{stdout: &stdout}, 1), &environment{table: "app"}
-	failed := errors.New("the scan broke off")
-	if err := r.breakOff(t.Context(), env, failed); !errors.Is(err, failed) || stdout.String() != "" {
-		t.Errorf("nothing was found: %v, %q", err, stdout.String())
-	}
-	for _, item := range []string{"a", "b", "c"} {
-		found := verify.Result{Finding: drift.Finding{Rule: "r", Item: change.Key{Partition: item, Sort: "x"}}, Status: verify.Repaired}
-		if err := r.found(found); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stopped, stop := context.WithCancelCause(t.Context())
-	stop(errStopped)
-	if err := r.breakOff(stopped, env, stopped.Err()); !strings.Contains(err.Error(), "stopped before") || !strings.Contains(stdout.String(), "a/x") || strings.Contains(stdout.String(), "b/x") ||
-		!strings.Contains(stdout.String(), "... 2 more: --limit 0") {
-		t.Errorf("%v\n%s", err, stdout.String())
 	}
 }
 
@@ -224,19 +191,7 @@ func TestARuleThatIsBeingChangedIsNamedOnce(t *testing.T) {
 	w.useRules(strings.Replace(communityRules, `where: role != "banned", `, "", 1))
 	_, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set, ChangeRules: true, AgreedEpoch: 1})
 	w.must(err)
-	if _, summary := w.verifies(exitUndecided); summary.Outcome != outcomeUndecided || len(summary.NotJudged) != 1 || summary.NotJudged[0] != "member-count" {
+	if _, summary := w.verifies(ending.ExitUndecided); summary.Outcome != verifying.OutcomeUndecided || len(summary.NotJudged) != 1 || summary.NotJudged[0] != "member-count" {
 		t.Errorf("not judged are %v", summary.NotJudged)
-	}
-}
-
-func TestADrawnSampleSeedIsANumberThatEveryReaderOfJSONHolds(t *testing.T) {
-	for range 1000 {
-		o := verifyOptions{sample: "1%", memory: verifyMemory, segments: 1, settle: verifySettle}
-		if err := o.check(func(string) bool { return false }, nil); err != nil {
-			t.Fatal(err)
-		}
-		if uint64(float64(o.sampleSeed)) != o.sampleSeed {
-			t.Fatalf("%d is another number as a float", o.sampleSeed)
-		}
 	}
 }

@@ -20,6 +20,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/follow"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/sim/emulator"
@@ -67,14 +70,14 @@ type world struct {
 // newWorld makes an empty table, with a stream of the given view type unless that is "".
 func newWorld(t *testing.T, view types.StreamViewType) *world {
 	t.Helper()
-	w := connect(t)
+	w := newEmptyWorld(t)
 	w.useRules(communityRules)
 	w.createTable(view, change.KindString, change.KindString)
 	return w
 }
 
 // connect names a table that is not there yet.
-func connect(t *testing.T) *world {
+func newEmptyWorld(t *testing.T) *world {
 	t.Helper()
 	server := emulator.Local(t)
 	return &world{
@@ -104,7 +107,7 @@ func (w *world) createTable(view types.StreamViewType, partition, sort change.Ki
 	}
 	_, err := w.client.CreateTable(w.t.Context(), in)
 	w.must(err)
-	w.deleteAfterwards(w.table, w.table+stateSuffix, w.leaseTableName())
+	w.deleteAfterwards(w.table, w.table+settings.StateSuffix, w.leaseTableName())
 }
 
 // deleteAfterwards deletes tables when the test ends, if they are there by then.
@@ -121,7 +124,9 @@ func (w *world) deleteAfterwards(tables ...string) {
 }
 
 // leaseTableName names the lease table beside the default state table.
-func (w *world) leaseTableName() string { return w.table + stateSuffix + leasesSuffix }
+func (w *world) leaseTableName() string {
+	return w.table + settings.StateSuffix + settings.LeasesSuffix
+}
 
 func (w *world) must(err error) {
 	w.t.Helper()
@@ -292,13 +297,13 @@ func (w *world) callWith(args []string) (code int, stdout, stderr string) {
 }
 
 // drain runs `run --drain`, which must end well, and returns its result.
-func (w *world) drain(flags ...string) drained {
+func (w *world) drain(flags ...string) follow.Drained {
 	w.t.Helper()
 	code, stdout, stderr := w.call(append([]string{"run", "--drain", "--drain-timeout", "4m", "--json"}, flags...)...)
-	if code != exitDone {
+	if code != ending.ExitDone {
 		w.t.Fatalf("run --drain ended with exit code %d:\n%s", code, stderr)
 	}
-	var result drained
+	var result follow.Drained
 	w.must(json.Unmarshal([]byte(stdout), &result))
 	return result
 }

@@ -169,6 +169,19 @@ func TestBreachesAreFound(t *testing.T) {
 			graph: imports{"./examples/forum": {"./cmd/dynamill/internal/flags"}, "./cmd/dynamill": {"./cmd/dynamill/internal/flags"}},
 			want:  []string{"./examples/forum -> ./cmd/dynamill/internal/flags"},
 		},
+		"a room of the command imports one beside it, and one above it": {
+			graph: imports{
+				"./cmd/dynamill":                    {"./cmd/dynamill/internal/status"},
+				"./cmd/dynamill/internal/status":    {"./cmd/dynamill/internal/parked", "./cmd/dynamill/internal/output"},
+				"./cmd/dynamill/internal/output":    {"./cmd/dynamill/internal/ending"},
+				"./cmd/dynamill/internal/followed":  {"./cmd/dynamill/internal/replaying"},
+				"./cmd/dynamill/internal/replaying": {"./cmd/dynamill/internal/verifying"},
+			},
+			want: []string{
+				"./cmd/dynamill/internal/followed -> ./cmd/dynamill/internal/replaying",
+				"./cmd/dynamill/internal/status -> ./cmd/dynamill/internal/parked",
+			},
+		},
 		"the library's door opens on the rooms": {
 			graph: imports{rootPackage: {"./projections", "./streamreader", "./handlers", "./replay", "./internal/pace"}, "./cmd/dynamill": {rootPackage}, "./examples": {rootPackage}},
 		},

@@ -40,8 +40,29 @@ var engine = []string{"./projections", "./streamreader", "./internal/stream", ".
 // proofRooms lists what only the proof of the promises needs.
 var proofRooms = []string{"./internal/proof/histories", "./internal/proof/adversary", "./internal/proof/population", "./internal/proof/mutants"}
 
+// command is where the rooms of the command dynamill are.
+const command = "./cmd/dynamill/internal/"
+
+// commandLevels are the rooms of the command from the bottom up. A room may import those below its level only.
+var commandLevels = [][]string{
+	{command + "build", command + "demo", command + "ending", command + "progress", command + "recordjson"},
+	{command + "commandline", command + "output", command + "settings"},
+	{command + "environment", command + "explain", command + "report", command + "template"},
+	{command + "followed", command + "session"},
+	{command + "follow", command + "parked", command + "preview", command + "status", command + "verifying"},
+	{command + "replaying"},
+}
+
+// levelled has an arrow for each level, which forbids its own other rooms and the levels above.
+func levelled(levels [][]string, why string) (arrows []arrow) {
+	for i, rooms := range levels {
+		arrows = append(arrows, arrow{from: rooms, to: slices.Concat(levels[i:]...), why: why})
+	}
+	return arrows
+}
+
 // arrows are the layout's rules for code that is not a test.
-var arrows = []arrow{
+var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses what is below it, so that a test can call each without a process"), []arrow{
 	{
 		from: []string{"./change"}, to: []string{"."},
 		why: "change holds the words that every room shares; it must be usable without any of them",
@@ -180,7 +201,7 @@ var arrows = []arrow{
 		from: []string{"."}, except: []string{"./cmd"}, to: []string{"./cmd"},
 		why: "cmd holds flags, texts and displays; what a room needs from it belongs into a room",
 	},
-}
+})
 
 // imports maps each package of the module to what its files import.
 type imports map[string][]string
@@ -252,7 +273,7 @@ func local(importPath string) string {
 }
 
 // room is the part of a package's folder that the layout names: "./cmd",
-// "./internal/health", "./internal/sim/dynamosim", "./projections/internal/plan".
+// "./cmd/dynamill/internal/output", "./internal/sim/dynamosim", "./projections/internal/plan".
 func room(pkg string) string {
 	parts := strings.Split(pkg, "/")
 	depth := 2

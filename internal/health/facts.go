@@ -66,9 +66,9 @@ type Functions struct {
 
 // Function is a Lambda function that is mapped to the stream.
 type Function struct {
-	Name       string
-	State      string // as Lambda says it: Enabled, Disabled, Creating ...
-	LastResult string // as Lambda says it; "" if it says nothing
+	Name       string `json:"name"`
+	State      string `json:"state"`      // as Lambda says it: Enabled, Disabled, Creating ...
+	LastResult string `json:"lastResult"` // as Lambda says it; "" if it says nothing
 }
 
 // Remedies are sentences that name the table's own commands.

@@ -15,10 +15,12 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/examples"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/workbench"
 	"github.com/dynamill/dynamill/projections"
@@ -182,7 +184,7 @@ func (p *play) crash(ctx context.Context, after int, before snapshot) (snapshot,
 	drift := oracle.Drift(p.ex.Set, slices.Collect(maps.Values(left)))
 	p.paper.say(6, ink("  !!  ", badNews), ink(fmt.Sprintf(
 		"The process is dead after %s, with %s left. Another one takes over from the last checkpoint:",
-		several(after, "write"), several(len(drift), "wrong value")), badNews))
+		printable.Counted(after, "write"), printable.Counted(len(drift), "wrong value")), badNews))
 	return left, nil
 }
 
@@ -201,7 +203,7 @@ func (p *play) verify(ctx context.Context) error {
 	p.paper.say(2, ink("Cost: ", heading), ink(fmt.Sprintf(
 		"application %s wu; dynamill %s wu in the table, %s in its state table; %s.",
 		units(p.total.Application), units(p.total.Table), units(p.total.State),
-		several(p.total.Records, "stream record")), plain))
+		printable.Counted(p.total.Records, "stream record")), plain))
 	drift := oracle.Drift(p.ex.Set, slices.Collect(maps.Values(end)))
 	if len(drift) == 0 {
 		p.paper.say(2, ink("Check: ", heading), ink(fmt.Sprintf("all %d items computed anew from scratch: no drift.", len(end)), goodNews))
@@ -211,7 +213,7 @@ func (p *play) verify(ctx context.Context) error {
 	for _, d := range drift {
 		p.paper.say(4, ink("  ", plain), ink(d.String(), badNews))
 	}
-	return fmt.Errorf("example %s: %w: %s", p.ex.Name, ErrDrift, several(len(drift), "difference"))
+	return fmt.Errorf("example %s: %w: %s", p.ex.Name, ErrDrift, printable.Counted(len(drift), "difference"))
 }
 
 // look reads the whole table.
@@ -250,6 +252,9 @@ func (p *play) written(w examples.Write, before snapshot) {
 	}
 	p.paper.columns(p.view.marked(mark, users, key), 2+markWidth+p.view.indent(), parts, 2)
 }
+
+// units shows write units without needless decimals.
+func units(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func (p *play) title(title, text string) {
 	p.paper.say(3, ink(title+": ", heading), ink(text, plain))

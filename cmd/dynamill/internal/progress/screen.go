@@ -1,18 +1,35 @@
 package progress
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
-// WidthDefault is the columns of a terminal that does not say how many it has.
-const WidthDefault = 80
+// The size of a terminal that does not say how large it is.
+const (
+	widthDefault  = 80
+	heightDefault = 24
+)
+
+// Size is how many columns and lines a terminal has.
+func Size(w io.Writer) (width, height int) {
+	if file, ok := printable.Under(w).(*os.File); ok {
+		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
+			return width, height
+		}
+	}
+	return widthDefault, heightDefault
+}
 
 // IsTerminal reports whether a writer, or the one below a printable.Writer, is a terminal.
 func IsTerminal(w io.Writer) bool {
@@ -34,16 +51,8 @@ type Screen struct {
 
 // NewScreen returns the Screen of an output.
 func NewScreen(out io.Writer) *Screen {
-	s := &Screen{out: out, raw: printable.Under(out), terminal: IsTerminal(out), width: func() int { return WidthDefault }}
-	if file, ok := s.raw.(*os.File); ok && s.terminal {
-		s.width = func() int {
-			if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
-				return columns
-			}
-			return WidthDefault
-		}
-	}
-	return s
+	width := func() int { columns, _ := Size(out); return columns }
+	return &Screen{out: out, raw: printable.Under(out), terminal: IsTerminal(out), width: width}
 }
 
 // Terminal reports whether the Screen shows a line.
@@ -94,4 +103,89 @@ func (s *Screen) above(write func() error) error {
 		_, err = io.WriteString(s.raw, s.shown)
 	}
 	return err
+}
+
+// The colours, as ECMA-48 sequences (SGR) of the eight that every terminal has.
+const (
+	Red    = "\x1b[31m"
+	Green  = "\x1b[32m"
+	Yellow = "\x1b[33m"
+
+	plain = "\x1b[0m"
+)
+
+// painted is a text in a colour. It escapes the text, so that a value in it cannot
+// steer the terminal. No colour reaches over a line break.
+func painted(colour, text string) string {
+	text = printable.Lines(text)
+	if colour == "" {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, ended := strings.CutSuffix(line, "\n")
+		if line != "" {
+			b.WriteString(colour + line + plain)
+		}
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// Paint writes a text in a colour to the writer below a printable.Writer.
+func Paint(w io.Writer, colour, text string) error {
+	_, err := io.WriteString(printable.Under(w), painted(colour, text))
+	return err
+}
+
+const (
+	screenInterval = 250 * time.Millisecond // of the line on a terminal
+	logInterval    = 10 * time.Second       // of the log line elsewhere
+)
+
+// Show shows a command's states until ctx ends: on a terminal as one line that is
+// written over, elsewhere as a log line every ten seconds. It takes the states from
+// one goroutine.
+func Show(ctx context.Context, screen *Screen, logger *slog.Logger, take func() State) {
+	interval := logInterval
+	if screen.terminal {
+		interval = screenInterval
+	}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	var meter Meter
+	meter.Add(time.Now(), take())
+	for {
+		select {
+		case <-ctx.Done():
+			screen.Show("")
+			return
+		case at := <-ticker.C:
+			s := take()
+			e := meter.Add(at, s)
+			switch {
+			case screen.terminal:
+				screen.Show(Line(s, e, screen.Width()))
+			case !s.Unchanged:
+				logger.Info(s.Message, Attributes(s, e)...)
+			}
+		}
+	}
+}
+
+// Start is Show beside the caller's own work. The returned function ends it and
+// takes the line away.
+func Start(ctx context.Context, screen *Screen, logger *slog.Logger, take func() State) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		Show(ctx, screen, logger, take)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }

@@ -25,10 +25,6 @@ const RecordsMax = 10_000
 // labelUnknown stands for the stream label where a record does not name its stream.
 const labelUnknown = "unknown"
 
-type file struct {
-	Records []json.RawMessage
-}
-
 type record struct {
 	EventName      string
 	EventSourceARN string
@@ -91,14 +87,15 @@ func split(src []byte) ([]json.RawMessage, error) {
 	if err := json.Unmarshal(whole, &fields); err != nil {
 		return nil, err
 	}
-	if _, wrapped := fields["Records"]; !wrapped {
+	wrapped, ok := fields["Records"]
+	if !ok {
 		return []json.RawMessage{whole}, nil
 	}
-	var f file
-	if err := json.Unmarshal(whole, &f); err != nil {
-		return nil, fmt.Errorf("field Records: want a list of records")
+	var list []json.RawMessage
+	if err := json.Unmarshal(wrapped, &list); err != nil {
+		return nil, errors.New("field Records: want a list of records")
 	}
-	return f.Records, nil
+	return list, nil
 }
 
 func decodeRecord(raw json.RawMessage, table Table) (change.Record, error) {

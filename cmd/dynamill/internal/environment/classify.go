@@ -1,0 +1,91 @@
+package environment
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/ssocreds"
+	"github.com/aws/smithy-go"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/objects"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Place is where the calls of this environment go.
+func (env *Environment) Place() awserror.Place {
+	return awserror.Place{Table: env.Table, Where: env.Where(), Region: env.Region, Endpoint: env.Endpoint}
+}
+
+// Classify turns an error from AWS into plain words with its remedy, and gives it the
+// exit code of its cause; any other error stays as it is.
+func (env *Environment) Classify(err error) error {
+	var (
+		known    *ending.Failure
+		problems *rules.Problems
+		changed  *projections.RulesChangedError
+		missing  *missingError
+		lacking  *objects.PermissionError
+	)
+	switch {
+	case errors.As(err, &known):
+		return known // the sentence alone, without what was being done
+	case err == nil, errors.As(err, &problems), errors.As(err, &changed):
+		return err
+	case errors.As(err, &missing):
+		return env.credentialsFailure(missing)
+	case errors.As(err, &lacking):
+		return ending.Unsuited("%w", err) // it names the remedy itself
+	}
+	told := awserror.Explain(err, env.Place())
+	switch {
+	case told == nil, told.Kind == awserror.Missing && IsSetup(err):
+		return err
+	case told.Kind.Environment():
+		return ending.Unsuited("%w", told)
+	}
+	return told
+}
+
+// ClassifyAll classifies each of several errors.
+func (env *Environment) ClassifyAll(errs []error) []error {
+	told := make([]error, len(errs))
+	for i, err := range errs {
+		told[i] = env.Classify(err)
+	}
+	return told
+}
+
+// IsSetup reports whether a table cannot be used as it is.
+func IsSetup(err error) bool {
+	var setup *projections.SetupError
+	return errors.As(err, &setup)
+}
+
+// configurationFailure is the sentence for AWS configuration files that cannot be used.
+func (env *Environment) configurationFailure(err error) error {
+	var missing config.SharedConfigProfileNotExistError
+	if errors.As(err, &missing) {
+		return ending.Unsuited("the AWS profile %q does not exist: check AWS_PROFILE and ~/.aws/config", missing.Profile)
+	}
+	return ending.Unsuited("the AWS configuration cannot be used: check ~/.aws/config and the AWS_ variables (%w)", err)
+}
+
+// credentialsFailure is the sentence for credentials that cannot be had.
+func (env *Environment) credentialsFailure(err error) error {
+	var session *ssocreds.InvalidTokenError
+	var refusal smithy.APIError
+	switch {
+	case errors.As(err, &session):
+		return ending.Unsuited("the AWS SSO session has expired: run `aws sso login` and start again (%w)", err)
+	case errors.As(err, &refusal) && slices.Contains(awserror.ExpiredCodes, refusal.ErrorCode()):
+		return ending.Unsuited("the AWS credentials have expired: renew them (for example with `aws sso login`) and start again (%w)", err)
+	case errors.As(err, &refusal) && slices.Contains(awserror.PermissionCodes, refusal.ErrorCode()):
+		return ending.Unsuited("the role of the AWS profile cannot be assumed: check role_arn in ~/.aws/config, and the role's trust policy (%w)", err)
+	}
+	return ending.Unsuited("no AWS credentials were found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; "+
+		"for DynamoDB Local, --endpoint http://localhost:8000 needs none (%w)", err)
+}

@@ -1,0 +1,139 @@
+// Package explain says what the stream records of a file would cause. It sends no request. It imports
+// output, settings, recordjson and projections.
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/recordjson"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/projections"
+)
+
+// recordFileMax bounds what `explain` reads (bytes); a Lambda payload has at most 6 MB.
+const recordFileMax = 16 << 20
+
+// explained is the result of `explain`.
+type explained struct {
+	Records []explainedRecord `json:"records"`
+}
+
+// explainedRecord is what `explain` says of one record.
+type explainedRecord struct {
+	Key       string          `json:"key"`
+	Event     string          `json:"event"`
+	Old       string          `json:"oldEntity,omitempty"`
+	New       string          `json:"newEntity,omitempty"`
+	Unmatched bool            `json:"unmatched"`
+	Lines     []explainedLine `json:"rules"`
+}
+
+type explainedLine struct {
+	Rule   string `json:"rule"`
+	Effect string `json:"effect"`
+	Write  string `json:"write"`
+}
+
+// Run says what the records of a file would cause.
+func Run(out *output.Output, s *settings.Settings, file string) error {
+	set, err := s.Load()
+	if err != nil {
+		return err
+	}
+	src, err := readRecords(s, file)
+	if err != nil {
+		return err
+	}
+	records, err := recordjson.Decode(src, recordjson.Table{Partition: set.Table.PartitionKey, Sort: set.Table.SortKey})
+	if err != nil {
+		return ending.Invalid("%s: %w", file, err)
+	}
+	result := explained{make([]explainedRecord, len(records))}
+	for i, record := range records {
+		result.Records[i] = explainedRecordOf(record, projections.Explain(set, record))
+	}
+	out.PrintResult(result)
+	return nil
+}
+
+func readRecords(s *settings.Settings, name string) ([]byte, error) {
+	in := s.Stdin
+	if name == settings.StandardInput {
+		if err := s.ClaimStdin("the record file " + name); err != nil {
+			return nil, err
+		}
+	} else {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, ending.Invalid("the record file cannot be read: %w", err)
+		}
+		defer file.Close() //nolint:errcheck // it was only read
+		in = file
+	}
+	src, err := io.ReadAll(io.LimitReader(in, recordFileMax+1))
+	if err != nil {
+		return nil, ending.Invalid("the record file cannot be read: %w", err)
+	}
+	if len(src) > recordFileMax {
+		return nil, ending.Invalid("%s is larger than %d MB: give fewer records", name, recordFileMax>>20)
+	}
+	return src, nil
+}
+
+func explainedRecordOf(record change.Record, e projections.Explanation) explainedRecord {
+	out := explainedRecord{
+		Key: record.Key.String(), Event: eventOf(record), Old: e.Old, New: e.New,
+		Unmatched: e.Unmatched, Lines: make([]explainedLine, len(e.Lines)),
+	}
+	for i, line := range e.Lines {
+		out.Lines[i] = explainedLine{line.Rule, line.Effect, line.Write}
+	}
+	return out
+}
+
+func eventOf(record change.Record) string {
+	switch {
+	case record.Old == nil:
+		return "INSERT"
+	case record.New == nil && record.Expired:
+		return "REMOVE (time to live)"
+	case record.New == nil:
+		return "REMOVE"
+	}
+	return "MODIFY"
+}
+
+// Text says it to people: a paragraph for each record.
+func (e explained) Text() string {
+	paragraphs := make([]string, len(e.Records))
+	for i, r := range e.Records {
+		table := output.Columns{Indent: "  "}
+		for _, line := range r.Lines {
+			table.Add(line.Rule, line.Effect, line.Write)
+		}
+		paragraphs[i] = printable.Text(r.Event+" "+r.Key+": "+r.entity()) + "\n" + table.Text()
+		if len(r.Lines) == 0 && !r.Unmatched {
+			paragraphs[i] += "  no rule reads what changed: nothing is written\n"
+		}
+	}
+	return strings.Join(paragraphs, "\n")
+}
+
+// entity says what the item is, and was if that differs.
+func (r explainedRecord) entity() string {
+	switch {
+	case r.Unmatched:
+		return "no entity of the rule file: ignored"
+	case r.Old != "" && r.New != "" && r.Old != r.New:
+		return fmt.Sprintf("%s, before: %s", r.New, r.Old)
+	}
+	return cmp.Or(r.New, r.Old)
+}

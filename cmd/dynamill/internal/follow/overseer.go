@@ -1,0 +1,228 @@
+package follow
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynamill/dynamill"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/internal/monitor"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+const (
+	watchInterval = time.Second      // between two looks at the state
+	throttledHold = 10 * time.Second // how long the last throttle keeps the state's name
+	remindedEvery = time.Minute      // of a state that waits for a person
+
+	unfinishedEvery = time.Minute      // between two readings of what is parked and which tasks are left
+	unfinishedSoon  = time.Second      // until there is something to read
+	unfinishedTime  = 20 * time.Second // of one reading
+)
+
+// overseer knows how a run is: for the log, for metrics and for readiness.
+type overseer struct {
+	holder  monitor.Holder
+	lagMax  time.Duration
+	logger  *slog.Logger
+	running atomic.Pointer[dynamill.Running] // nil until something is followed
+
+	unfinished atomic.Pointer[monitor.Unfinished] // nil until it was read
+
+	mu        sync.Mutex
+	throttles int64         // at the last look
+	waited    time.Duration // for the write rate, at the last look
+	throttled time.Time     // when writes were last found to be held back
+	reminded  time.Time     // when the state was last said
+}
+
+// work is what the run shows of itself, and the state that follows from it. The
+// sample is complete but for its status.
+func (o *overseer) work() (monitor.Sample, monitor.Facts) {
+	sample := monitor.Sample{At: time.Now(), Unfinished: o.unfinished.Load()}
+	r := o.running.Load()
+	if r == nil {
+		return sample, monitor.Facts{}
+	}
+	now := r.Status()
+	read, done := now.Stream, now.Engine
+	sample.Read, sample.WriteWait, sample.TaskPieces = now.Read, now.WriteWait, now.TaskPieces
+	sample.Lag, sample.OldestAge, sample.LastProgress = read.Lag, read.OldestAge, read.LastProgress
+	sample.Open, sample.Waiting, sample.Finished, sample.Applied = read.Open, read.Waiting, read.Finished, read.Records
+	sample.Shards, sample.LeaseMoves = shardsOf(read), read.LeaseMoves
+	sample.Relevant, sample.Unmatched, sample.Parked, sample.Heals = done.Relevant, done.Unmatched, done.Parked, done.Heals
+	sample.WriteRequests, sample.Transactions, sample.Tasks = done.Writes, done.Transactions, done.Tasks
+	sample.Retries, sample.Conflicts, sample.Throttles = done.Retries, done.Conflicts, done.Throttles
+	for _, rule := range r.Engine.RuleStats() {
+		sample.Rules = append(sample.Rules, monitor.Rule{Name: rule.Rule, Writes: rule.Writes, WriteUnits: rule.WriteUnits})
+	}
+	return sample, monitor.Facts{
+		Started:   !read.LastProgress.IsZero(),
+		Skipped:   len(read.Skipped) > 0,
+		Seeding:   now.Seeding,
+		CaughtUp:  read.CaughtUp && (o.lagMax <= 0 || read.Lag <= o.lagMax),
+		Throttled: o.heldBack(sample.At),
+	}
+}
+
+// shardsOf are the shards that are not finished. How far another process is
+// with its own it shows itself; that no process reads a shard, each of them shows.
+func shardsOf(read streamreader.Stats) []monitor.Shard {
+	shards := make([]monitor.Shard, len(read.Shards))
+	for i, s := range read.Shards {
+		shards[i] = monitor.Shard{ID: s.ID, Owner: s.Owner, Waits: s.Waiting, Lag: -1, OldestAge: -1, LagRecords: -1}
+		if s.Mine {
+			shards[i].Lag, shards[i].OldestAge = s.Lag, s.OldestAge
+		}
+	}
+	return shards
+}
+
+func (o *overseer) heldBack(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.throttled.IsZero() && now.Sub(o.throttled) < throttledHold
+}
+
+// sample is how things are now.
+func (o *overseer) sample() monitor.Sample {
+	sample, facts := o.work()
+	sample.Status = o.holder.Status(facts, sample.At)
+	r := o.running.Load()
+	if r == nil {
+		return sample
+	}
+	for _, entity := range r.Engine.Matches().Entities {
+		sample.Entities = append(sample.Entities, monitor.Entity{Name: entity.Entity, Records: entity.Records})
+	}
+	for _, t := range r.Engine.MissingTargets() {
+		sample.Missing = append(sample.Missing, monitor.Missing{Rule: t.Rule, Targets: t.Targets, Sources: t.Sources})
+	}
+	return sample
+}
+
+// watch looks at the state until ctx ends, and says what changes.
+func (o *overseer) watch(ctx context.Context) {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			o.look()
+		}
+	}
+}
+
+// look notes whether writes were held back since the last look, and logs the
+// state when it has changed or has waited long for a person.
+func (o *overseer) look() {
+	sample, _ := o.work()
+	o.noteHeldBack(sample)
+	_, facts := o.work()
+	o.mu.Lock()
+	status, changed := o.holder.Note(facts, sample.At)
+	waits := status.State.Urgent() || status.State.Ended()
+	say := changed || waits && sample.At.Sub(o.reminded) >= remindedEvery
+	if say {
+		o.reminded = sample.At
+	}
+	o.mu.Unlock()
+	if !say {
+		return
+	}
+	attributes := []any{"state", string(status.State)}
+	if status.Remedy != "" {
+		attributes = append(attributes, "remedy", status.Remedy)
+	}
+	if status.State.Urgent() {
+		o.logger.Error("state", attributes...)
+		return
+	}
+	o.logger.Info("state", attributes...)
+}
+
+// noteHeldBack notes whether writes were held back since the last sample.
+func (o *overseer) noteHeldBack(sample monitor.Sample) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if sample.Throttles > o.throttles || sample.WriteWait-o.waited > watchInterval/2 {
+		o.throttled = sample.At
+	}
+	o.throttles, o.waited = sample.Throttles, sample.WriteWait
+}
+
+// watchUnfinished reads the state table until ctx ends, for metrics.
+func (o *overseer) watchUnfinished(ctx context.Context) {
+	for {
+		wait := unfinishedSoon
+		if r := o.running.Load(); r != nil {
+			wait = unfinishedEvery
+			o.readUnfinished(ctx, r)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (o *overseer) readUnfinished(ctx context.Context, r *dynamill.Running) {
+	reading, cancel := context.WithTimeout(ctx, unfinishedTime)
+	defer cancel()
+	found, err := r.Engine.Unfinished(reading)
+	switch {
+	case err == nil:
+		o.unfinished.Store(&monitor.Unfinished{Parked: found.Parked, Tasks: found.Tasks, OldestTask: found.OldestTask})
+	case ctx.Err() == nil:
+		o.logger.Warn("parked records and tasks could not be counted for /metrics, will retry", "error", err)
+	}
+}
+
+// oversee starts the watching, and the serving if an address is given. Both end with the returned function.
+func (o *overseer) oversee(ctx context.Context, listen string, profile bool) (end func(), err error) {
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var server *monitor.Server
+	if listen != "" {
+		server, err = monitor.Listen(ctx, listen, monitor.Config{Take: o.sample, LagMax: o.lagMax, Profile: profile})
+		if err != nil {
+			stop()
+			return nil, ending.Unsuited("metrics cannot be served at %s: choose another --listen (%w)", listen, err)
+		}
+		o.logger.Info("serving /metrics, /healthz and /readyz", "address", server.Addr())
+	}
+	stopped := context.AfterFunc(ctx, func() { o.holder.End(monitor.Stopped, "") })
+	var watcher sync.WaitGroup
+	watcher.Go(func() { o.watch(watching) })
+	if listen != "" {
+		watcher.Go(func() { o.watchUnfinished(watching) })
+	}
+	return func() {
+		stopped()
+		stop()
+		watcher.Wait()
+		if ctx.Err() != nil {
+			o.look() // the last word is how it ended
+		}
+		if server != nil {
+			if err := server.Close(); err != nil {
+				o.logger.Warn("the server of metrics did not close", "error", err)
+			}
+		}
+	}, nil
+}
+
+// ended says why there is nothing more to be done, until a person who watches
+// the state stops the process: a supervisor that starts it again and again
+// would show nothing but restarts.
+func (o *overseer) ended(ctx context.Context, ended *dynamill.EndedError, err error) {
+	o.holder.End(monitor.State(ended.State), ended.Remedy)
+	o.look()
+	o.logger.Error("nothing is followed any more; stays up to say so until it is stopped", "error", err.Error())
+	<-ctx.Done()
+}

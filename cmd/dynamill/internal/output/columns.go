@@ -1,0 +1,70 @@
+package output
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/printable"
+)
+
+// columnGap parts the columns of a table.
+const columnGap = "  "
+
+// Columns is a table of text whose columns are aligned when it is shown. A long one
+// may be shown in parts: those that follow are at least as wide.
+type Columns struct {
+	Indent string
+	Rows   [][]string
+	widths []int
+}
+
+// NewColumns begins a table with a first row.
+func NewColumns(indent string, head ...string) *Columns {
+	c := &Columns{Indent: indent}
+	c.Add(head...)
+	return c
+}
+
+// Add appends a row. Cells are made printable: keys and values come from the
+// table's users and must not steer the terminal.
+func (c *Columns) Add(cells ...string) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = printable.Text(cell)
+	}
+	c.Rows = append(c.Rows, row)
+}
+
+// Text shows the rows and forgets them, with no spaces at the ends of lines.
+func (c *Columns) Text() string {
+	for _, row := range c.Rows {
+		for i, cell := range row {
+			if i == len(c.widths) {
+				c.widths = append(c.widths, 0)
+			}
+			c.widths[i] = max(c.widths[i], printable.Width(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range c.Rows {
+		line := c.Indent
+		for i, cell := range row {
+			line += cell + strings.Repeat(" ", c.widths[i]-printable.Width(cell)) + columnGap
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	c.Rows = nil
+	return b.String()
+}
+
+// Time shows a time to the second, for people and as JSON; "" of the zero time.
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// Dash stands for what is not known or does not exist.
+func Dash(text string) string { return cmp.Or(text, "-") }

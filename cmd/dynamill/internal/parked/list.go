@@ -1,0 +1,190 @@
+// Package parked lists, shows, retries and discards what could not be applied. It imports session and
+// projections. Listing and showing need no rule file.
+package parked
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/projections"
+)
+
+// Entry is a parked (item, rule) as it is printed.
+type Entry struct {
+	ID       string `json:"id"`
+	Rule     string `json:"rule"`
+	Key      string `json:"key"`
+	Code     string `json:"code"`
+	Reason   string `json:"reason"`
+	Since    string `json:"since"`
+	Position string `json:"position,omitempty"`
+	Raw      string `json:"raw,omitempty"`
+
+	Value          string   `json:"value,omitempty"`          // the unique value that several items have
+	Winner         string   `json:"winner,omitempty"`         // of a contested target
+	Claimants      []string `json:"claimants,omitempty"`      // of a contested target: all, or the first ones
+	ClaimantsTotal int      `json:"claimantsTotal,omitempty"` // how many there are
+}
+
+// Text says it to people.
+func (e Entry) Text() string {
+	var table output.Columns
+	for _, line := range [][2]string{
+		{"id", printable.Shell(e.ID)}, {"rule", e.Rule}, {"key", e.Key}, {"code", e.Code},
+		{"reason", e.Reason}, {"since", e.Since}, {"position", e.Position}, {"raw", e.Raw}, {"value", e.Value}, {"winner", e.Winner},
+	} {
+		if line[1] != "" {
+			table.Add(line[0], line[1])
+		}
+	}
+	for _, claimant := range e.Claimants {
+		table.Add("claimant", claimant)
+	}
+	return table.Text()
+}
+
+// entryOf is a parked entry with at most so many claimants.
+func entryOf(p projections.Parked, claimantsMax int) Entry {
+	e := Entry{
+		ID: p.ID, Rule: p.Rule, Key: p.Key.String(), Code: p.Code, Reason: p.Reason,
+		Since: output.Time(p.At), Position: p.Position.String(), Raw: p.Raw,
+		Value: p.Value, ClaimantsTotal: len(p.Claimants),
+	}
+	for _, key := range p.Claimants[:min(len(p.Claimants), claimantsMax)] {
+		e.Claimants = append(e.Claimants, key.String())
+	}
+	if len(e.Claimants) > 0 {
+		e.Winner = e.Claimants[0]
+	}
+	return e
+}
+
+// inspect begins to read what is parked, and needs no rules for it.
+func inspect(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool) (*session.Session, *projections.ParkedInspection, error) {
+	w, err := session.Inspect(out, s, rulesGiven)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := w.Describe(ctx); err != nil {
+		return nil, nil, err
+	}
+	parked, err := projections.InspectParked(ctx, w.Env.Tables, w.Env.StateTable)
+	if err != nil {
+		return nil, nil, w.Env.Classify(fmt.Errorf("looking what is parked: %w", w.Env.TellLostState(ctx, err)))
+	}
+	return w, parked, w.Env.CheckOwner(parked.Table)
+}
+
+// Show prints one entry.
+func Show(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool, id string) error {
+	w, parked, err := inspect(ctx, out, s, rulesGiven)
+	if err != nil {
+		return err
+	}
+	found, err := parked.Find(ctx, id)
+	if err != nil {
+		return failureOf(w.Env, id, err)
+	}
+	out.PrintResult(entryOf(found, math.MaxInt))
+	return nil
+}
+
+// failureOf turns the end of a search for an id into the sentence to be read.
+func failureOf(env *environment.Environment, id string, err error) error {
+	if errors.Is(err, projections.ErrNotParked) {
+		return ending.Invalid("nothing is parked under %s: `dynamill parked list` shows the IDs", printable.Shell(id))
+	}
+	return env.Classify(err)
+}
+
+var errEnough = errors.New("enough is read")
+
+// IDs lists at least so many ids if there are as many. Without an answer it has none.
+func IDs(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool, least int) (ids []string) {
+	_, parked, err := inspect(ctx, out, s, rulesGiven)
+	if err != nil {
+		return nil
+	}
+	_ = parked.Each(ctx, func(page []projections.Parked) error {
+		for _, p := range page {
+			ids = append(ids, p.ID)
+		}
+		if len(ids) >= least {
+			return errEnough
+		}
+		return nil
+	})
+	return ids
+}
+
+// listedAtOnce is how many lines of a list are held, and aligned with each
+// other. Thousands may be parked when a rule is wrong.
+const listedAtOnce = 1_000
+
+// ListedClaimantsMax is how many claimants of a contested target a list names.
+const ListedClaimantsMax = 3
+
+// List prints what is parked while it is read.
+func List(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool) error {
+	w, parked, err := inspect(ctx, out, s, rulesGiven)
+	if err != nil {
+		return err
+	}
+	list := list{Output: out}
+	err = parked.Each(ctx, func(page []projections.Parked) error {
+		for _, p := range page {
+			list.add(entryOf(p, ListedClaimantsMax))
+		}
+		return out.Failed
+	})
+	if err == nil {
+		list.end()
+	}
+	return w.Env.Classify(err)
+}
+
+// list is a list of parked entries that is being printed.
+type list struct {
+	*output.Output
+	table  output.Columns
+	listed int
+}
+
+func (l *list) add(e Entry) {
+	l.listed++
+	switch {
+	case l.JSON && l.listed == 1:
+		l.PrintJSONPart("{\n  \"parked\": [\n    ", "    ", e, "")
+		return
+	case l.JSON:
+		l.PrintJSONPart(",\n    ", "    ", e, "")
+		return
+	case l.listed == 1:
+		l.table.Add("ID", "RULE", "KEY", "CODE", "SINCE", "REASON")
+	}
+	l.table.Add(printable.Shell(e.ID), e.Rule, e.Key, e.Code, e.Since, e.Reason)
+	if len(l.table.Rows) >= listedAtOnce {
+		l.PrintText(l.table.Text())
+	}
+}
+
+func (l *list) end() {
+	switch {
+	case l.JSON && l.listed == 0:
+		l.PrintText("{\n  \"parked\": []\n}\n")
+	case l.JSON:
+		l.PrintText("\n  ]\n}\n")
+	case l.listed == 0:
+		l.PrintText("nothing is parked\n")
+	default:
+		l.PrintText(l.table.Text())
+	}
+}

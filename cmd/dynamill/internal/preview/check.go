@@ -1,0 +1,140 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// ruleSummary is what `check` says of one rule.
+type ruleSummary struct {
+	Rule        string           `json:"rule"`
+	Kind        string           `json:"kind"`
+	Reads       []attributeNames `json:"reads"`
+	Writes      attributeNames   `json:"writes"`
+	WriteShards int              `json:"writeShards,omitempty"`
+	WriteUnits  int              `json:"writeUnitsPerChange"` // for items of up to 1 KB, beside what a batch shares
+	Cost        string           `json:"cost"`
+}
+
+// attributeNames names attributes of one entity. The key is always read and is not among them.
+type attributeNames struct {
+	Entity     string   `json:"entity"`
+	Attributes []string `json:"attributes"`
+}
+
+func (n attributeNames) String() string {
+	if len(n.Attributes) == 0 {
+		return n.Entity
+	}
+	return n.Entity + "(" + strings.Join(n.Attributes, ", ") + ")"
+}
+
+// foundProblem is a problem or a warning in JSON. Those of a table have no place.
+type foundProblem struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// CheckResult is the result of `check` in JSON.
+type CheckResult struct {
+	Rules    []ruleSummary  `json:"rules"`
+	Warnings []foundProblem `json:"warnings"`
+	Table    *checkedTable  `json:"table,omitempty"`
+}
+
+// Check says what the rules of a file do and cost, and with withTable what a table's items are of.
+func Check(ctx context.Context, out *output.Output, s *settings.Settings, withTable bool) error {
+	set, err := s.Load()
+	if err != nil {
+		return err
+	}
+	result := CheckResult{Rules: make([]ruleSummary, len(set.Rules)), Warnings: []foundProblem{}}
+	for i, rule := range set.Rules {
+		result.Rules[i] = summarize(rule)
+	}
+	for _, w := range set.Warnings() {
+		result.Warnings = append(result.Warnings, foundProblem{w.File, w.Line, w.Column, w.Code, w.Message, w.Hint})
+	}
+	ofTable := []foundProblem{}
+	if withTable {
+		if result.Table, ofTable, err = checkTable(ctx, out, s, set); err != nil {
+			return err
+		}
+		result.Warnings = append(result.Warnings, ofTable...)
+	}
+	if out.JSON {
+		out.PrintJSON(result)
+		return nil
+	}
+	for _, w := range set.Warnings() {
+		fmt.Fprint(out.Stderr, w.String())
+	}
+	out.PrintText(result.Text())
+	for _, w := range ofTable {
+		fmt.Fprintf(out.Stderr, "warning: %s: %s\n    hint: %s\n", w.Code, printable.Text(w.Message), printable.Text(w.Hint))
+	}
+	return nil
+}
+
+// Text is the result for people, without the warnings.
+func (r CheckResult) Text() string {
+	table := output.NewColumns("", "RULE", "KIND", "READS", "WRITES", "COST")
+	for _, s := range r.Rules {
+		reads := make([]string, len(s.Reads))
+		for i, r := range s.Reads {
+			reads[i] = r.String()
+		}
+		table.Add(s.Rule, s.Kind, strings.Join(reads, ", "), s.Writes.String(), s.Cost)
+	}
+	if r.Table == nil {
+		return table.Text()
+	}
+	return table.Text() + r.Table.Text()
+}
+
+func summarize(rule *rules.Rule) ruleSummary {
+	s := ruleSummary{
+		Rule:   rule.Name,
+		Kind:   rule.Kind.Word(),
+		Reads:  []attributeNames{{rule.Source.Name, notNil(rule.Reads)}},
+		Writes: attributeNames{rule.Target.Name, notNil(rule.Writes)},
+	}
+	switch {
+	case rule.HasParent():
+		s.Reads = append(s.Reads, attributeNames{rule.Target.Name, notNil(rule.JoinReads)})
+		s.WriteUnits, s.Cost = 1, "1 WU per child and KB"
+		if !rule.Collection {
+			s.Cost += " + 1 WU per child that comes, goes or changes its parent"
+		}
+	case rule.MakesItems():
+		s.WriteUnits, s.Cost = 4, "2 + 2 WU per change"
+		if !rule.Injective {
+			s.WriteUnits, s.Cost = 6, "2 + 2 WU per change + 2 WU for its claim"
+		}
+	case rule.Displays():
+		s.WriteShards = rule.Suffixes()
+		s.WriteUnits, s.Cost = 2, "2 WU per change + roll-up once per batch and target"
+		if rule.Suffixes() > 1 {
+			s.Cost += fmt.Sprintf(", %d write shards", rule.Suffixes())
+		}
+	}
+	return s
+}
+
+// notNil makes JSON say [] instead of null.
+func notNil(names []string) []string {
+	if names == nil {
+		return []string{}
+	}
+	return names
+}

@@ -1,0 +1,178 @@
+package replaying
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/verify"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// examplesMax is how many examples of each rule a dry run shows.
+const examplesMax = 3
+
+// rulePreview is what a replay would change of one rule.
+type rulePreview struct {
+	Rule       string   `json:"rule"`
+	Changes    int64    `json:"changes"`
+	WriteUnits float64  `json:"writeUnits"`
+	Examples   []string `json:"examples"`
+}
+
+// Previewed is the result of `replay --dry-run`.
+type Previewed struct {
+	Table      string        `json:"table"`
+	Items      int64         `json:"items"`
+	Changes    int64         `json:"changes"`
+	WriteUnits float64       `json:"writeUnits"` // about
+	ReadUnits  float64       `json:"readUnits"`  // of the scans
+	Rules      []rulePreview `json:"rules"`
+	// NotForeseen rules read what others would write first.
+	NotForeseen []unforeseen `json:"notForeseen"`
+	report.Seen
+
+	seen report.Sightings
+}
+
+// unforeseen is a rule of which a dry run cannot tell all.
+type unforeseen struct {
+	Rule  string   `json:"rule"`
+	Reads []string `json:"reads"` // rules that write what it reads
+}
+
+// dryRun says what a replay would change. It reads both tables and writes nothing.
+func (r *replayer) dryRun(ctx context.Context) error {
+	ahead := r.AuditConfig(r.options.Rules)
+	ahead.Ahead = true
+	audit, err := projections.OpenAudit(ctx, ahead)
+	if err != nil {
+		return r.Env.Classify(fmt.Errorf("looking at table %q: %w", r.Table, err))
+	}
+	pace := verify.NewReadPace(r.options.ReadRateMax)
+	items := &verify.Scan{Client: r.Env.Tables, TableName: r.Table, Segments: min(r.options.Segments, verifying.ScanSegmentsMax), Pace: pace}
+	rows := &verify.Scan{Client: r.Env.Tables, TableName: r.Env.StateTable, Pace: pace}
+	result, byRule := Previewed{Table: r.Table, Rules: []rulePreview{}}, map[string]*rulePreview{}
+	watch := &verifying.Watch{Message: "looking what would change", Counts: r.counts}
+	cfg := verify.Config{
+		Auditor: audit, Items: items, Ahead: true, Logger: r.Logger, Progress: watch.Note,
+		Found: func(found verify.Result) error {
+			if byRule[found.Rule] == nil {
+				byRule[found.Rule] = &rulePreview{Rule: found.Rule}
+			}
+			byRule[found.Rule].add(found)
+			result.Changes++
+			return nil
+		},
+	}
+	if r.counts.State {
+		cfg.Rows = rows
+	}
+	stop := progress.Start(ctx, r.Screen, r.Logger, watch.State)
+	summary, err := verify.Run(ctx, cfg)
+	if err == nil {
+		result.seen, err = report.SightingsOfAudit(ctx, audit)
+	}
+	stop()
+	if err != nil {
+		return r.Env.Classify(fmt.Errorf("looking what would change: %w", err))
+	}
+	result.Items, result.WriteUnits, result.ReadUnits = summary.Items, summary.WriteUnits, items.ReadUnits()+rows.ReadUnits()
+	result.Seen = result.seen.Report()
+	for _, rule := range slices.Sorted(maps.Keys(byRule)) {
+		result.Rules = append(result.Rules, *byRule[rule])
+	}
+	result.NotForeseen = r.notForeseen(func(rule string) bool { return byRule[rule] != nil })
+	r.PrintResult(result)
+	return nil
+}
+
+// add takes a change in, and keeps the first ones as examples.
+func (p *rulePreview) add(found verify.Result) {
+	p.Changes++
+	p.WriteUnits += found.WriteUnits
+	if len(p.Examples) < examplesMax {
+		p.Examples = append(p.Examples, exampleOf(found))
+	}
+}
+
+// notForeseen lists the rules that read what rules would write that would change
+// something, or cannot be foreseen themselves.
+func (r *replayer) notForeseen(changes func(rule string) bool) []unforeseen {
+	found := map[string][]string{}
+	for more := true; more; {
+		more = false
+		for _, reader := range r.Set.Rules {
+			if len(r.options.Rules) > 0 && !slices.Contains(r.options.Rules, reader.Name) {
+				continue
+			}
+			for _, writer := range r.Set.Rules {
+				moves := changes(writer.Name) || found[writer.Name] != nil
+				if moves && feeds(writer, reader) && !slices.Contains(found[reader.Name], writer.Name) {
+					found[reader.Name] = append(found[reader.Name], writer.Name)
+					more = true
+				}
+			}
+		}
+	}
+	list := []unforeseen{}
+	for _, rule := range r.Set.Rules {
+		if reads := found[rule.Name]; reads != nil {
+			list = append(list, unforeseen{rule.Name, reads})
+		}
+	}
+	return list
+}
+
+// feeds reports whether one rule writes what another depends on: items that it
+// reads or writes on, or attributes that it reads of them.
+func feeds(writer, reader *rules.Rule) bool {
+	if writer == reader {
+		return false
+	}
+	reads := func(of *rules.Entity, attributes []string) bool {
+		return preview.SameItems(writer.Target, of) && (writer.MakesItems() ||
+			slices.ContainsFunc(writer.Writes, func(name string) bool { return slices.Contains(attributes, name) }))
+	}
+	return reads(reader.Source, reader.Reads) || !reader.MakesItems() && reads(reader.Target, reader.JoinReads)
+}
+
+// exampleOf says one change in a line: where, and from what to what.
+func exampleOf(found verify.Result) string {
+	where := string(found.Kind) + " " + cmp.Or(found.Item.String(), found.Group)
+	if found.Attribute != "" {
+		where += "." + found.Attribute
+	}
+	return fmt.Sprintf("%s: %s → %s", where, cmp.Or(found.Found, "nothing"), cmp.Or(found.Expected, "nothing"))
+}
+
+// Text says it to people.
+func (p Previewed) Text() string {
+	text := p.seen.Text()
+	if p.Changes == 0 {
+		return text + fmt.Sprintf("a replay would change nothing: each of %s is as the rules ask for\n", printable.Counted(p.Items, "item"))
+	}
+	table := output.NewColumns("", "RULE", "CHANGES", "WRITE UNITS", "SUCH AS")
+	for _, rule := range p.Rules {
+		table.Add(rule.Rule, printable.Grouped(rule.Changes), printable.Rounded(rule.WriteUnits), rule.Examples[0])
+		for _, example := range rule.Examples[1:] {
+			table.Add("", "", "", example)
+		}
+	}
+	text += table.Text()
+	for _, rule := range p.NotForeseen {
+		text += printable.Text(fmt.Sprintf("not foreseen: %s, which reads what %s will write", rule.Rule, strings.Join(rule.Reads, ", "))) + "\n"
+	}
+	return text + fmt.Sprintf("a replay would change %s of %s, for about %s write units; what the stream has not brought yet is among them\n",
+		printable.Counted(p.Changes, "thing"), printable.Counted(p.Items, "item"), printable.Rounded(p.WriteUnits))
+}

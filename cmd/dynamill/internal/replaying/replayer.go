@@ -1,0 +1,304 @@
+// Package replaying is what `replay` does beside package replay: it compares the rules with those in force,
+// asks before it changes any, opens the source, and says what it does and did. It imports preview,
+// verifying, whose progress a dry run shows, session and report.
+package replaying
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay"
+)
+
+// throttles tells refusals of a table that is asked for more than its capacity.
+var throttles = retry.IsErrorThrottles(retry.DefaultThrottles)
+
+// Run applies the rules to what is in the table.
+func Run(ctx context.Context, out *output.Output, s *settings.Settings, options Options) error {
+	ctx, w, end, err := session.Begin(ctx, out, s, options.Rules)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := w.Connect(ctx); err != nil {
+		return err
+	}
+	r := &replayer{Session: w, options: options}
+	err = r.run(ctx)
+	if err != nil && !r.begun && errors.Is(context.Cause(ctx), session.ErrStopped) {
+		return errors.New("stopped before anything was replayed")
+	}
+	return err
+}
+
+// replayer is one call of `replay`.
+type replayer struct {
+	*session.Session
+	options Options
+	engine  *projections.Engine
+	source  replay.Source // nil: a scan of the whole table
+	// sourceItems is how many items the source says that it has; 0: not known.
+	sourceItems int64
+	counts      environment.Counts
+	begun       bool
+}
+
+// run does all that only reads, and can refuse, before it opens the engine, which
+// registers the rules.
+func (r *replayer) run(ctx context.Context) error {
+	var err error
+	if r.counts, err = environment.CountsOf(ctx, r.Env); err != nil {
+		return err
+	}
+	if r.options.DryRun {
+		return r.dryRun(ctx)
+	}
+	found, err := r.compare(ctx)
+	if err != nil {
+		return err
+	}
+	closeSource, err := r.openSource(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeSource()
+	if r.sourceItems, err = itemsOf(ctx, r.source); err != nil {
+		return r.sourceFailure(err)
+	}
+	agreed, err := r.agree(ctx, found)
+	if err != nil {
+		return err
+	}
+	if r.engine, err = r.open(ctx, found, agreed); err != nil {
+		return err
+	}
+	return r.work(ctx)
+}
+
+// work replays, with the rules registered.
+func (r *replayer) work(ctx context.Context) error {
+	pass, left, err := r.engine.Aim(ctx)
+	if err != nil {
+		return r.Env.Classify(fmt.Errorf("looking what the rules need: %w", err))
+	}
+	if left > 0 { // also where another process has just registered them
+		if err := r.refusePending(r.engine.RulesOf(pass)); err != nil {
+			return err
+		}
+	}
+	if !r.options.whole() {
+		left = 0 // it brings nothing into force
+	}
+	if err := r.announce(ctx, left); err != nil {
+		return err
+	}
+	r.begun = true
+	began := time.Now()
+	watch := newWatch(r)
+	stop := progress.Start(context.WithoutCancel(ctx), r.Screen, r.Logger, watch.state)
+	totals, err := replay.Run(ctx, r.config(watch.note))
+	stop()
+	if err != nil {
+		return r.failure(ctx, totals, err)
+	}
+	r.printReplayed(context.WithoutCancel(ctx), totals, time.Since(began), watch)
+	return nil
+}
+
+func (r *replayer) config(report func(replay.Progress)) replay.Config {
+	pace := replay.NewReadPace(r.options.ReadRateMax)
+	stateTable := r.engine.Describe().StateTable
+	return replay.Config{
+		Engine: r.engine, State: r.Env.Tables, StateTable: stateTable, Source: r.source, Rules: r.options.Rules,
+		Version: replay.VersionOf(r.Set), Parallel: r.options.Parallel, Restart: r.options.Restart, Report: report,
+		Opened: func(o replay.Opened) { fmt.Fprintln(r.Screen, openedText(o)) },
+		ScanOf: func(table string) replay.ScanConfig {
+			keys := r.keys()
+			if table == stateTable {
+				keys = replay.StateKeys
+			}
+			return replay.ScanConfig{
+				Client: r.Env.Tables, Table: table, Keys: keys, Segments: r.options.Segments,
+				EventuallyConsistent: r.options.EventuallyConsistent, Pace: pace,
+			}
+		},
+	}
+}
+
+func (r *replayer) keys() replay.KeyNames {
+	return replay.KeyNames{Partition: r.Set.Table.PartitionKey, Sort: r.Set.Table.SortKey}
+}
+
+// failure turns the end of a replay into the sentence to be read.
+func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error) error {
+	if errors.Is(context.Cause(ctx), session.ErrStopped) {
+		return fmt.Errorf("stopped after %s: the same command goes on from there", printable.Counted(totals.Items, "item"))
+	}
+	var (
+		pieces *replay.PiecesError
+		known  *ending.Failure
+	)
+	switch {
+	case errors.As(err, &pieces):
+		if found := r.Env.Classify(err); errors.As(found, &known) {
+			return found
+		}
+		remedy := ""
+		if throttles.IsErrorThrottle(err) == aws.TrueTernary {
+			remedy = "; --rate and --read-rate have them ask for less"
+		}
+		told := &replay.PiecesError{Source: pieces.Source, Pieces: pieces.Pieces, Errors: r.Env.ClassifyAll(pieces.Errors)}
+		return fmt.Errorf("%w\nthe same command tries them again%s", told, remedy)
+	case errors.Is(err, projections.ErrEpochMoved):
+		return ending.Invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force", settings.ShownFile(r.Settings.Rules))
+	}
+	return r.Env.Classify(fmt.Errorf("replaying: %w; the same command goes on from there", err))
+}
+
+// Options are the flags of `replay`.
+type Options struct {
+	From                 string
+	Rules                []string
+	Segments, Parallel   int
+	WriteRateMax         int     // write units per second; 0: no bound
+	ReadRateMax          float64 // read units per second; 0: no bound
+	EventuallyConsistent bool
+	DryRun, Restart, Yes bool
+}
+
+// The values of --from, or how they begin.
+const (
+	FromScan    = "scan"
+	FromParked  = "parked"
+	FromExport  = "export://"
+	FromS3      = "s3://"
+	FromArchive = "archive://"
+	FromKeys    = "keys:"
+
+	parallelMax = 64 // the engine itself works on several items of a page at a time
+)
+
+// Check refuses what makes no sense together. What a file says to several commands
+// one of them may have no use for.
+func (o *Options) Check(s *settings.Settings, segmentsTyped bool) error {
+	if o.From == FromKeys+settings.StandardInput {
+		if err := s.ClaimStdin("--from " + o.From); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.Segments < 0:
+		return ending.Invalid("--segments %d is negative: give a number of segments, or none", o.Segments)
+	case o.Segments > replay.ScanSegmentsLimit:
+		return ending.Invalid("--segments %d is more than DynamoDB's limit of %d", o.Segments, replay.ScanSegmentsLimit)
+	case o.Segments > 0 && o.From != FromScan && segmentsTyped:
+		return ending.Invalid("--segments has no meaning with --from %s: only a scan has segments", o.From)
+	case o.EventuallyConsistent && o.From != FromScan:
+		return ending.Invalid("--eventually-consistent has no meaning with --from %s: only a scan reads the table", o.From)
+	case o.Parallel < 1 || o.Parallel > parallelMax:
+		return ending.Invalid("--parallel %d is not between 1 and %d", o.Parallel, parallelMax)
+	case o.DryRun && o.From != FromScan:
+		return ending.Invalid("--dry-run looks at the whole table: it has no meaning with --from %s", o.From)
+	}
+	return cmp.Or(settings.CheckRates(o.WriteRateMax, o.ReadRateMax), o.checkFrom())
+}
+
+// checkFrom refuses what is not of the form of a source.
+func (o *Options) checkFrom() error {
+	place := o.From
+	switch {
+	case place == FromScan, place == FromParked, place == FromKeys+"-":
+		return nil
+	case strings.HasPrefix(place, FromS3):
+	default:
+		scheme, rest, _ := strings.Cut(place, "://")
+		if place = rest; !slices.Contains([]string{FromExport, FromArchive, FromKeys + "//"}, scheme+"://") {
+			return ending.Invalid("--from %s is no source: give scan, export://PATH, s3://BUCKET/PREFIX, archive://PATH, keys://FILE, keys:- or parked", o.From)
+		}
+	}
+	if bucket, onS3 := strings.CutPrefix(place, FromS3); place == "" || onS3 && (bucket == "" || bucket[0] == '/') {
+		return ending.Invalid("--from %s names no place: give a path, or s3://BUCKET/PREFIX", o.From)
+	}
+	return nil
+}
+
+// whole reports whether the replay goes over all there is.
+func (o *Options) whole() bool { return o.From == FromScan && len(o.Rules) == 0 }
+
+// passesOver says how many passes go over the items, and how many over the state
+// table: the last one, where former rules are taken back or everything is in force.
+func (r *replayer) passesOver(left int, formers bool) (items, state int64) {
+	switch {
+	case left > 0 && formers:
+		return int64(left) - 1, 1
+	case left > 0:
+		return int64(left), 0
+	case r.options.whole():
+		return 1, 1
+	}
+	return 1, 0
+}
+
+// announce says, before anything is read or written at length, what will be
+// done and what it takes as far as that can be told.
+func (r *replayer) announce(ctx context.Context, left int) error {
+	description, items := r.engine.Describe(), r.counts.Items
+	facts := output.Columns{}
+	facts.Add("table", r.Table+" in "+r.Env.Where())
+	facts.Add("state", description.StateTable)
+	if r.source == nil {
+		facts.Add("source", "scan of "+r.Table)
+	} else {
+		pieces, err := r.source.Pieces(ctx)
+		if err != nil {
+			return fmt.Errorf("listing the pieces of the %s: %w", r.source.Describe(), err)
+		}
+		items = 0
+		for _, p := range pieces {
+			items += p.Items
+		}
+		facts.Add("source", r.source.Describe()+", "+printable.Counted(len(pieces), "piece"))
+	}
+	switch {
+	case left > 0:
+		facts.Add("does", "brings rules into force in "+passes(left)+": "+strings.Join(r.bringing(), ", "))
+	case r.options.whole():
+		facts.Add("does", "brings every item to what the rules ask for, then cleans up after items that have vanished")
+	default:
+		facts.Add("does", "brings items to what the rules ask for")
+	}
+	if r.source == nil {
+		facts.Add("items", fmt.Sprintf("about %s, %.1f MB (DynamoDB's own count, up to 6 hours old)", printable.Grouped(items), float64(r.counts.Bytes)/1e6))
+	} else if items > 0 {
+		facts.Add("items", "about "+printable.Grouped(items))
+	}
+	over, sweeps := r.passesOver(left, len(description.FormerRules) > 0)
+	e := r.counts.Estimate(over, sweeps, items, r.source == nil, r.options.EventuallyConsistent)
+	if total := e.Scan + e.Look + e.Sweep; total > 0 {
+		facts.Add("reads", fmt.Sprintf("about %s read units: %s to scan, %s to look at each item and its ledger entry, %s to sweep; more where copies and mirrors are checked",
+			printable.Grouped(total), printable.Grouped(e.Scan), printable.Grouped(e.Look), printable.Grouped(e.Sweep)))
+	}
+	if left > 0 {
+		facts.Add("writes", "what the rules ask for and does not stand there yet")
+	} else {
+		facts.Add("writes", "none where all is right")
+	}
+	fmt.Fprint(r.Screen, facts.Text())
+	return nil
+}

@@ -1,0 +1,142 @@
+package replaying
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/projections"
+)
+
+// compare compares the rule file with the rules in force, and refuses a replay
+// that cannot bring into force what is not.
+func (r *replayer) compare(ctx context.Context) (*projections.Comparison, error) {
+	found, err := preview.CompareRules(ctx, r.Session)
+	if err != nil {
+		return nil, err
+	}
+	if changed := changedOf(found); changed != nil && !r.options.whole() {
+		return nil, ending.Invalid("%w (a whole one: leave out --rule and --from)", changed)
+	}
+	return found, r.refusePending(pendingOf(found))
+}
+
+// pendingOf names the rules that are not in force yet, or are not taken back.
+func pendingOf(found *projections.Comparison) (names []string) {
+	for _, rule := range found.Rules {
+		if !rule.Live {
+			names = append(names, rule.Name)
+		}
+	}
+	return names
+}
+
+// refusePending refuses a replay that leaves rules as they are: those that are not in force.
+func (r *replayer) refusePending(rules []string) error {
+	switch {
+	case len(rules) == 0:
+		return nil
+	case len(r.options.Rules) > 0:
+		return ending.Invalid("rules are brought into force together, and not in force yet are %s: run `dynamill replay` without --rule first", strings.Join(rules, ", "))
+	case r.options.EventuallyConsistent:
+		return ending.Invalid("rules are brought into force by a consistent scan only, and not in force yet are %s: leave out --eventually-consistent", strings.Join(rules, ", "))
+	}
+	return nil
+}
+
+// changedOf names what the rule file changes or removes of the rules in force; nil if nothing.
+func changedOf(found *projections.Comparison) *projections.RulesChangedError {
+	changed := &projections.RulesChangedError{StateTable: found.StateTable}
+	for _, rule := range found.Rules {
+		switch rule.What {
+		case projections.RuleChanged:
+			changed.Changed = append(changed.Changed, rule.Name)
+		case projections.RuleRemoved:
+			changed.Removed = append(changed.Removed, rule.Name)
+		case projections.RuleUnchanged, projections.RuleRenamed, projections.RuleSpread, projections.RuleAdded, projections.RuleRetiring:
+		}
+	}
+	if len(changed.Changed)+len(changed.Removed) == 0 {
+		return nil
+	}
+	return changed
+}
+
+// open opens the engine, which registers the rules, changed ones if it was agreed
+// to replace those that were found.
+func (r *replayer) open(ctx context.Context, found *projections.Comparison, agreed bool) (*projections.Engine, error) {
+	cfg := r.EngineConfig()
+	cfg.Attach, cfg.ChangeRules, cfg.AgreedEpoch = !r.options.whole(), agreed, found.Epoch
+	if r.options.WriteRateMax > 0 {
+		cfg.Limiter = pace.New(r.options.WriteRateMax)
+	}
+	if r.options.whole() { // the only replay that would make a state table
+		table, err := r.Env.Describe(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.Env.RefuseLostState(ctx, aws.ToString(table.LatestStreamArn)); err != nil {
+			return nil, err
+		}
+	}
+	engine, err := projections.Open(ctx, cfg)
+	if err != nil {
+		return nil, r.Env.Classify(fmt.Errorf("starting on table %q: %w", r.Table, err))
+	}
+	return engine, nil
+}
+
+// agree says what changed rules mean for the table, if there are any, and has
+// the user agree to it.
+func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (agreed bool, err error) {
+	changed := changedOf(found)
+	if changed == nil {
+		return false, nil
+	}
+	fmt.Fprint(r.Screen, preview.NewPlan(found, r.Set, r.counts.Items, r.counts.Bytes).Text())
+	if r.options.Yes {
+		return true, nil
+	}
+	in, ok := r.Settings.Stdin.(io.Writer) // a file is both
+	if !ok || !progress.IsTerminal(in) || !r.Screen.Terminal() {
+		return false, ending.Invalid("%w; with --yes it is carried out without asking", changed)
+	}
+	fmt.Fprint(r.Screen, "carry this out? [y/N] ")
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(r.Settings.Stdin).ReadString('\n')
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case text := <-answer:
+		if text == "y" || text == "yes" {
+			return true, nil
+		}
+	}
+	return false, ending.Invalid("nothing was changed: `dynamill plan` says more about what the rule file would change")
+}
+
+// bringing names the rules that are not in force yet, and those that are taken back.
+func (r *replayer) bringing() []string {
+	d := r.engine.Describe()
+	names := slices.Clone(d.NewRules)
+	for _, former := range d.FormerRules {
+		if i := slices.Index(names, former); i >= 0 {
+			names[i] = former + " (changed)"
+		} else {
+			names = append(names, former+" (taken back)")
+		}
+	}
+	return names
+}

@@ -1,0 +1,129 @@
+package replaying
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/replay"
+	"github.com/dynamill/dynamill/replay/objects"
+)
+
+// openSource opens what --from names; a scan is made by the replay itself.
+func (r *replayer) openSource(ctx context.Context) (closeSource func(), err error) {
+	from := r.options.From
+	place := strings.TrimPrefix(strings.TrimPrefix(from, FromExport), FromArchive)
+	var client objects.S3Client // nil where the place is no bucket
+	if objects.OnS3(place) {
+		if client, err = r.Env.S3Client(ctx); err != nil {
+			return nil, r.sourceFailure(err)
+		}
+	}
+	switch {
+	case from == FromScan:
+		return func() {}, nil
+	case from == FromParked:
+		r.source = replay.NewParked(r.Table, parkedKeys{r})
+	case strings.HasPrefix(from, FromExport), strings.HasPrefix(from, FromS3):
+		r.source, err = replay.OpenExport(ctx, replay.ExportConfig{Place: place, S3: client, Table: r.Table, Keys: r.keys()})
+	case strings.HasPrefix(from, FromArchive):
+		r.source, err = replay.OpenArchive(ctx, replay.ArchiveConfig{Place: place, S3: client, Table: r.Table, Keys: r.keys()})
+	case from == FromKeys+settings.StandardInput:
+		r.source, err = replay.SpoolKeyList(stoppable{ctx, r.Settings.Stdin}, "standard input", r.keys())
+	default: // checkFrom lets nothing else through
+		r.source, err = replay.OpenKeyList(strings.TrimPrefix(from, FromKeys+"//"), r.keys())
+	}
+	if err != nil {
+		return nil, r.sourceFailure(err)
+	}
+	return func() {
+		if closer, ok := r.source.(io.Closer); ok {
+			_ = closer.Close()
+		}
+	}, nil
+}
+
+// itemsOf is how many items an export has by its manifest; 0 if it does not say, and
+// of other sources.
+func itemsOf(ctx context.Context, source replay.Source) (items int64, err error) {
+	export, ok := source.(*replay.Export)
+	if !ok {
+		return 0, nil
+	}
+	pieces, err := export.Pieces(ctx)
+	for _, p := range pieces {
+		if p.Items == 0 {
+			return 0, err // an empty file counts as one that does not say
+		}
+		items += p.Items
+	}
+	return items, err
+}
+
+// stoppable reads what may keep one waiting for ever, until the context ends.
+type stoppable struct {
+	ctx context.Context //nolint:containedctx // a Reader is given none
+	in  io.Reader
+}
+
+func (s stoppable) Read(into []byte) (int, error) {
+	type answer struct {
+		text []byte
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		own := make([]byte, len(into)) // into is not ours any more once the context has ended
+		n, err := s.in.Read(own)
+		answers <- answer{own[:n], err}
+	}()
+	select {
+	case <-s.ctx.Done():
+		return 0, context.Cause(s.ctx)
+	case a := <-answers:
+		return copy(into, a.text), a.err
+	}
+}
+
+// sourceFailure tells what is wrong with a source from what keeps one from reading it.
+func (r *replayer) sourceFailure(err error) error {
+	var (
+		known   *ending.Failure
+		damaged *replay.ExportError
+	)
+	err = fmt.Errorf("--from %s: %w", r.options.From, err)
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist), !strings.Contains(r.options.From, FromS3):
+		return ending.Invalid("%w", err)
+	}
+	if told := r.Env.Classify(err); told != err { //nolint:errorlint // classify returns this very error if it does not know it
+		return told
+	}
+	return ending.Unsuited("%w", err)
+}
+
+// parkedKeys gives a replay the keys of what is parked, as soon as its engine is open.
+type parkedKeys struct{ *replayer }
+
+// CountParked counts what is parked.
+func (p parkedKeys) CountParked(ctx context.Context) (int, error) { return p.engine.CountParked(ctx) }
+
+// ParkedKeys lists a page of them.
+func (p parkedKeys) ParkedKeys(ctx context.Context, behind string, limit int) (page replay.ParkedPage, err error) {
+	parked, more, err := p.engine.ParkedBehind(ctx, behind, limit)
+	if err != nil {
+		return page, err
+	}
+	page.More = more
+	for _, record := range parked {
+		page.Keys, page.Next = append(page.Keys, record.Key), record.ID
+	}
+	return page, nil
+}

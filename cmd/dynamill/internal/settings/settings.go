@@ -1,0 +1,232 @@
+// Package settings holds the flags that mean the same in every command: it reads the rule file, and names
+// the table and dynamill's own tables. It imports ending, rules and internal/following.
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/internal/following"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// TableVariable is the environment variable of --table.
+const TableVariable = "DYNAMILL_TABLE"
+
+// The suffixes of the names of dynamill's own tables.
+const (
+	StateSuffix  = following.StateSuffix // names the state table beside the user's table
+	LeasesSuffix = following.LeaseSuffix // names the table of leases and checkpoints beside the state table
+)
+
+// Settings are the flags that mean the same in every command: where the rules and the tables are.
+type Settings struct {
+	Rules, Table, StateTable, Endpoint, Region string
+
+	Stdin       io.Reader
+	stdinReader string // what reads standard input; "" if nothing does yet
+}
+
+// Check refuses values that no command could use.
+func (s *Settings) Check() error {
+	u, err := url.Parse(s.Endpoint)
+	if s.Endpoint != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
+		return fmt.Errorf("--endpoint %q is not a URL like http://localhost:8000", s.Endpoint)
+	}
+	return nil
+}
+
+// OnLoopback reports whether the endpoint is on this very machine.
+func (s *Settings) OnLoopback() bool {
+	u, err := url.Parse(s.Endpoint)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
+}
+
+// TableName returns the table to work on: --table, else the rule file's.
+func (s *Settings) TableName(set *rules.Set) (string, error) {
+	if name := cmp.Or(s.Table, set.Table.Name); name != "" {
+		return name, s.checkNames(name, set)
+	}
+	return "", ending.Invalid("no table is named: give --table NAME, `name:` under `table:` in %s, or set %s", ShownFile(s.Rules), TableVariable)
+}
+
+// LoadForTable reads the rule file and names the table to work on.
+func (s *Settings) LoadForTable() (*rules.Set, string, error) {
+	set, err := s.Load()
+	if err != nil {
+		return nil, "", err
+	}
+	table, err := s.TableName(set)
+	return set, table, err
+}
+
+// LoadForInspection names the table that a command looks at which needs no rules. The rules
+// are those of the file if there is one that can be read; without it a table must be
+// named otherwise.
+func (s *Settings) LoadForInspection(rulesGiven bool) (*rules.Set, string, error) {
+	set, err := s.Load()
+	if err == nil {
+		table, err := s.TableName(set)
+		return set, table, err
+	}
+	_, statErr := os.Stat(s.Rules)
+	missing := errors.Is(statErr, fs.ErrNotExist)
+	switch {
+	case rulesGiven:
+		return nil, "", err
+	case s.Table != "":
+		set = &rules.Set{}
+		return set, s.Table, s.checkNames(s.Table, set)
+	case missing:
+		return nil, "", ending.Invalid("no table is named: give --table NAME, set %s, or run dynamill where the rule file is", TableVariable)
+	}
+	return nil, "", err
+}
+
+// StateTableName names the state table of a table.
+func (s *Settings) StateTableName(table string) string {
+	return cmp.Or(s.StateTable, table+StateSuffix)
+}
+
+// LeaseTableName names the table of leases and checkpoints. It follows the state
+// table: a checkpoint says what one state table knows, and another must not skip it.
+func (s *Settings) LeaseTableName(table string) string {
+	return s.StateTableName(table) + LeasesSuffix
+}
+
+// CheckRates refuses what no --rate and no --read-rate can be.
+func CheckRates(writeMax int, readMax float64) error {
+	switch {
+	case writeMax < 0:
+		return ending.Invalid("--rate %d is negative: give write units per second", writeMax)
+	case !(readMax >= 0): // or no number
+		return ending.Invalid("--read-rate %g is no rate: give read units per second", readMax)
+	}
+	return nil
+}
+
+// tableNameForm and tableNameMax are those of DynamoDB's table names (DynamoDB developer guide,
+// "Supported data types and naming rules").
+const tableNameMax = 255
+
+var tableNameForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+
+// checkNames refuses what can name neither table nor state table, before AWS is asked.
+func (s *Settings) checkNames(table string, set *rules.Set) error {
+	from := "--table"
+	switch table {
+	case os.Getenv(TableVariable):
+		from = TableVariable
+	case set.Table.Name:
+		from = "table.name in " + ShownFile(s.Rules)
+	}
+	if err := checkName(from, table); err != nil {
+		return err
+	}
+	leases := s.LeaseTableName(table)
+	switch {
+	case s.StateTable == "" && len(leases) > tableNameMax:
+		return ending.Invalid("the table's name is too long for those of a state table and a lease table to be made of it: give --state-table NAME")
+	case s.StateTable == table+StateSuffix+LeasesSuffix:
+		return ending.Invalid("--state-table %s is the table of checkpoints: give another name, or none", s.StateTable)
+	case leases == table:
+		return ending.Invalid("--state-table %s makes %s itself the table of checkpoints: give another name, or none", s.StateTable, table)
+	case len(leases) > tableNameMax:
+		return ending.Invalid("--state-table has %d characters: give a name of at most %d, because the table of checkpoints is named after it",
+			len(s.StateTable), tableNameMax-len(LeasesSuffix))
+	}
+	return checkName("--state-table", s.StateTableName(table))
+}
+
+func checkName(from, name string) error {
+	switch {
+	case tableNameForm.MatchString(name):
+		return nil
+	case strings.HasPrefix(name, "arn:"):
+		return ending.Invalid("%s is an ARN, %s: give the table's name alone, and its region with --region", from, name)
+	}
+	return ending.Invalid("%s %q is no table's name: that has 3 to 255 letters, digits, dots, hyphens and underscores", from, name)
+}
+
+// How a rule file is named where no name is given, and where it is standard input.
+const (
+	RuleFileDefault = "dynamill.yaml"
+	StandardInput   = "-" // as a file's name
+	byteOrderMark   = 3   // bytes that may stand before a rule file's text
+)
+
+// Load reads the rule file.
+func (s *Settings) Load() (*rules.Set, error) {
+	src, err := s.readRules("--rules", s.Rules)
+	if err != nil {
+		return nil, err
+	}
+	return rules.Load(ShownFile(s.Rules), src, projections.Kinds)
+}
+
+// LoadFormer reads a rule file that was in force before.
+func (s *Settings) LoadFormer(flag, name string) (*rules.Set, error) {
+	src, err := s.readRules(flag, name)
+	if err != nil {
+		return nil, err
+	}
+	return rules.LoadFormer(ShownFile(name), src, projections.Kinds)
+}
+
+// readRules reads a rule file that a flag names, and a little more than a rule file
+// may have, so that a longer one is refused. A missing file is invalid input.
+func (s *Settings) readRules(flag, name string) ([]byte, error) {
+	in := s.Stdin
+	if name == StandardInput {
+		if err := s.ClaimStdin(flag + " " + name); err != nil {
+			return nil, err
+		}
+	} else {
+		file, err := os.Open(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, ending.Invalid("there is no rule file %q: give it with %s FILE, or run dynamill where it is", name, flag)
+		case err != nil:
+			return nil, ending.Invalid("the rule file cannot be read: %w", err)
+		}
+		defer file.Close() //nolint:errcheck // it was only read
+		in = file
+	}
+	src, err := io.ReadAll(io.LimitReader(in, rules.FileBytesMax+byteOrderMark+1))
+	if err != nil {
+		return nil, ending.Invalid("the rule file cannot be read: %w", err)
+	}
+	return src, nil
+}
+
+// ClaimStdin refuses a second reader of standard input: it would find nothing.
+func (s *Settings) ClaimStdin(reader string) error {
+	if s.stdinReader != "" {
+		return ending.Invalid("%s and %s both read standard input: give one of them a file", s.stdinReader, reader)
+	}
+	s.stdinReader = reader
+	return nil
+}
+
+// ShownFile names a file in messages.
+func ShownFile(name string) string {
+	if name == StandardInput {
+		return "standard input"
+	}
+	return name
+}

@@ -1,0 +1,261 @@
+package verifying
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/replay/verify"
+)
+
+// Finding is one difference as JSON.
+type Finding struct {
+	Type       string  `json:"type"` // "difference"
+	Rule       string  `json:"rule"`
+	Kind       string  `json:"kind"`
+	What       string  `json:"what"`
+	Item       string  `json:"item,omitempty"`
+	Group      string  `json:"group,omitempty"`
+	Attribute  string  `json:"attribute,omitempty"`
+	Expected   string  `json:"expected"`
+	Found      string  `json:"found"`
+	Status     string  `json:"status"`
+	Why        string  `json:"why,omitempty"`
+	WriteUnits float64 `json:"writeUnits"`
+}
+
+// Summary is the outcome as JSON.
+type Summary struct {
+	Type        string           `json:"type"` // "summary"
+	Outcome     outcome          `json:"outcome"`
+	Open        []string         `json:"open"` // what was not decided or not compared, and what helps
+	Items       int64            `json:"items"`
+	Rows        int64            `json:"stateRows"`
+	Suspects    int64            `json:"suspects"`
+	Cleared     int64            `json:"cleared"`
+	Parked      int64            `json:"parked"`        // differences that are left out
+	Entries     int              `json:"parkedEntries"` // in the state table, contested targets among them
+	Differences int64            `json:"differences"`
+	ByKind      map[string]int64 `json:"byKind"`
+	Repaired    int64            `json:"repaired"`
+	NotRepaired int64            `json:"notRepaired"`
+	Undecided   map[string]int64 `json:"undecided"`
+	Examples    []open           `json:"undecidedExamples"`
+	NotJudged   []string         `json:"rulesNotLive"`
+	OnlyRules   []string         `json:"onlyRules,omitempty"` // of --rule
+	Sample      float64          `json:"sample,omitempty"`    // the share that was judged, if not all was
+	SampleSeed  *uint64          `json:"sampleSeed,omitempty"`
+	ReadUnits   float64          `json:"readUnits"`
+	WriteUnits  float64          `json:"writeUnitsToRepair"`
+	TempBytes   int64            `json:"temporaryBytes"`
+	report.Seen
+}
+
+// open is an undecided difference as JSON.
+type open struct {
+	Why       string `json:"why"`
+	Rule      string `json:"rule"`
+	Kind      string `json:"kind"`
+	Item      string `json:"item,omitempty"`
+	Group     string `json:"group,omitempty"`
+	Attribute string `json:"attribute,omitempty"`
+}
+
+// verification writes what is found: as JSON at once, as a table at the end.
+type verification struct {
+	*output.Output
+	options       Options
+	table         *output.Columns
+	more          int64    // found, and not printed
+	waiting       []string // rules that are not judged
+	leases        followed.Watch
+	parkedEntries int // in the state table
+	streamless    bool
+	readUnits     func() float64
+	seen          report.Sightings
+	blind         func() bool // nothing tells what of the stream is applied
+}
+
+// headRows is how many rows a table has that nothing was found for.
+const headRows = 1
+
+func newVerification(out *output.Output, options Options) *verification {
+	return &verification{
+		Output: out, options: options, table: output.NewColumns("", "RULE", "WHAT", "ITEM", "ATTRIBUTE", "EXPECTED", "FOUND", ""),
+		readUnits: func() float64 { return 0 }, blind: func() bool { return false },
+	}
+}
+
+func (r *verification) found(f verify.Result) error {
+	if r.JSON {
+		r.PrintJSONLine(Finding{
+			Type: "difference", Rule: f.Rule, Kind: string(f.Kind), What: string(f.What), Item: f.Item.String(), Group: f.Group, Attribute: f.Attribute,
+			Expected: f.Expected, Found: f.Found, Status: string(f.Status), Why: f.Why, WriteUnits: f.WriteUnits,
+		})
+		return r.Failed
+	}
+	if r.options.Limit > 0 && len(r.table.Rows)-headRows >= r.options.Limit {
+		r.more++
+		return nil
+	}
+	became := ""
+	if f.Status != verify.Drifted {
+		became = strings.TrimSuffix(string(f.Status)+": "+f.Why, ": ")
+	}
+	r.table.Add(f.Rule, string(f.What)+" "+string(f.Kind), placeOf(f.Finding), output.Dash(f.Attribute), output.Dash(f.Expected), output.Dash(f.Found), became)
+	return nil
+}
+
+// placeOf is the item's key, or the group of a finding that is not about an item.
+func placeOf(f drift.Finding) string { return cmp.Or(f.Item.String(), f.Group) }
+
+// facts returns the facts that decide the outcome.
+func (r *verification) facts(s *verify.Summary) facts {
+	return facts{drift: s.Drift(), undecided: s.Undecided, parked: s.Parked, waiting: r.waiting, unfollowed: r.leases.Unfollowed()}
+}
+
+// end writes the table and the summary.
+func (r *verification) end(s *verify.Summary) {
+	if r.JSON {
+		r.PrintJSONLine(r.result(s))
+		return
+	}
+	r.differences()
+	r.PrintOutcome(r.colour(s), r.summary(s))
+	r.PrintText(r.seen.Text())
+	if r.sampled() && len(r.seen.Targets) > 0 {
+		r.PrintText("the sources and targets are those of the sample\n")
+	}
+}
+
+// sampled reports whether not all is judged.
+func (r *verification) sampled() bool { return r.options.share < 1 }
+
+// result is the outcome as JSON.
+func (r *verification) result(s *verify.Summary) Summary {
+	became := r.facts(s)
+	result := Summary{
+		Type: "summary", Outcome: became.outcome(), Open: became.open(), Items: s.Items, Rows: s.Rows, Suspects: s.Suspects, Cleared: s.Cleared,
+		Parked: s.Parked, Entries: r.parkedEntries, Differences: differences(s), ByKind: map[string]int64{}, Repaired: s.Repaired,
+		NotRepaired: s.Unrepaired, Undecided: s.Undecided, Examples: []open{}, NotJudged: append([]string{}, r.waiting...), OnlyRules: r.options.Rules,
+		ReadUnits: r.readUnits(), WriteUnits: s.WriteUnits, TempBytes: s.TempBytes, Seen: r.seen.Report(),
+	}
+	if r.sampled() {
+		result.Sample, result.SampleSeed = r.options.share, &r.options.SampleSeed
+	}
+	for kind, n := range s.Found {
+		result.ByKind[string(kind)] = n
+	}
+	for _, e := range s.Examples {
+		result.Examples = append(result.Examples, open{e.Why, e.Rule, string(e.Kind), e.Item.String(), e.Group, e.Attribute})
+	}
+	return result
+}
+
+// differences is how many there are of all kinds.
+func differences(s *verify.Summary) (all int64) {
+	for _, n := range s.Found {
+		all += n
+	}
+	return all
+}
+
+// colour is that of a verification's outcome: clean is green only without a warning.
+func (r *verification) colour(s *verify.Summary) string {
+	switch outcome := r.facts(s).outcome(); {
+	case outcome == outcomeDrift:
+		return progress.Red
+	case outcome == OutcomeUndecided, len(r.seen.Warnings(true)) > 0:
+		return progress.Yellow
+	}
+	return progress.Green
+}
+
+// differences writes the table, if there is anything in it. With JSON every line is out already.
+func (r *verification) differences() {
+	if len(r.table.Rows) == headRows {
+		return
+	}
+	r.PrintText(r.table.Text())
+	if r.more > 0 {
+		r.Print("... %s more: --limit 0 or --json prints all\n", printable.Grouped(r.more))
+	}
+	r.PrintText("\n")
+}
+
+// summary is the outcome for people.
+func (r *verification) summary(s *verify.Summary) string {
+	var b strings.Builder
+	all := differences(s)
+	fmt.Fprintf(&b, "looked at %s and %s of the state table", printable.Counted(s.Items, "item"), printable.Counted(s.Rows, "row"))
+	if r.sampled() {
+		fmt.Fprintf(&b, ", judged a sample (--sample-seed %d)", r.options.SampleSeed)
+	}
+	fmt.Fprintf(&b, "; %s read units\n", printable.Rounded(r.readUnits()))
+	became := r.facts(s)
+	switch {
+	case all > 0:
+		var kinds []string
+		for _, kind := range slices.Sorted(maps.Keys(s.Found)) {
+			kinds = append(kinds, printable.Grouped(s.Found[kind])+" "+string(kind))
+		}
+		fmt.Fprintf(&b, "%s: %s\n", printable.Counted(all, "difference"), strings.Join(kinds, ", "))
+	case became.outcome() == OutcomeUndecided:
+		b.WriteString("undecided: whether everything derived is right could not be told\n")
+	default:
+		b.WriteString("no drift" + r.within() + "\n")
+	}
+	switch {
+	case s.Repaired+s.Unrepaired > 0:
+		fmt.Fprintf(&b, "%s repaired, %s not\n", printable.Grouped(s.Repaired), printable.Grouped(s.Unrepaired))
+	case all > 0:
+		fmt.Fprintf(&b, "`dynamill verify --repair` mends them, for about %s write units\n", printable.Rounded(s.WriteUnits))
+	}
+	for _, line := range became.open() {
+		b.WriteString(printable.Text(line) + "\n")
+	}
+	if r.parkedEntries > 0 && s.Parked == 0 {
+		fmt.Fprintf(&b, "%s parked or contested, which is not drift: see `dynamill parked list`\n", printable.Grouped(r.parkedEntries))
+	}
+	b.WriteString(openExamples(s))
+	if s.NotDecided() > 0 && r.blind() {
+		b.WriteString("there is no lease table, as where a Lambda function follows the stream\n")
+	}
+	if r.streamless && all > 0 {
+		b.WriteString("the table has no stream: whether a difference would still have been corrected could not be told\n")
+	}
+	return b.String()
+}
+
+// within says what a verification of not everything was confined to.
+func (r *verification) within() string {
+	text := ""
+	if r.sampled() {
+		text = " in the sample of " + strconv.FormatFloat(100*r.options.share, 'g', -1, 64) + "%"
+	}
+	if len(r.options.Rules) > 0 {
+		text += " of " + printable.Text(strings.Join(r.options.Rules, ", "))
+	}
+	return text
+}
+
+// openExamples names some of what was not decided, below its reason.
+func openExamples(s *verify.Summary) string {
+	if len(s.Examples) == 0 {
+		return ""
+	}
+	table := output.Columns{Indent: "  "}
+	for _, e := range s.Examples {
+		table.Add(e.Rule, string(e.Kind), placeOf(e.Finding), output.Dash(e.Attribute), e.Why)
+	}
+	return "among what was not decided:\n" + table.Text()
+}

@@ -1,0 +1,265 @@
+// Package verifying is what `verify` does beside package replay/verify: it wires tables, stream and engine to
+// a verification, shows how far it is, and turns what was found into a report and an exit code. It imports
+// session, report and followed.
+package verifying
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/following"
+	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/replay/verify"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Run compares what is derived with what it should be, and mends it if asked to.
+func Run(ctx context.Context, out *output.Output, s *settings.Settings, options Options) error {
+	ctx, w, end, err := session.Begin(ctx, out, s, options.Rules)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := w.Connect(ctx); err != nil {
+		return err
+	}
+	v := newVerification(out, options)
+	summary, err := v.judge(ctx, w)
+	if err != nil {
+		return v.breakOff(ctx, w.Env, err)
+	}
+	v.end(summary)
+	return v.facts(summary).failure(options.Repair)
+}
+
+// breakOff says why not everything was verified. What was found by then is worth
+// knowing, and what was mended of it is written nowhere else.
+func (r *verification) breakOff(ctx context.Context, env *environment.Environment, err error) error {
+	r.differences()
+	if errors.Is(context.Cause(ctx), session.ErrStopped) {
+		return errors.New("stopped before everything was verified: what was found so far may not be all")
+	}
+	return env.Classify(fmt.Errorf("verifying table %q: %w", env.Table, env.TellLostState(ctx, err)))
+}
+
+// judge wires everything together.
+func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.Summary, error) {
+	options := r.options
+	audit, err := projections.OpenAudit(ctx, w.AuditConfig(options.Rules))
+	if err != nil {
+		return nil, err
+	}
+	r.waiting = judgedRules(audit.Waiting(), options.Rules)
+	reading := verify.NewReadPace(options.ReadRateMax)
+	items := &verify.Scan{Client: w.Env.Tables, TableName: w.Table, Segments: options.Segments, Pace: reading}
+	rows := &verify.Scan{Client: w.Env.Tables, TableName: w.Env.StateTable, Segments: options.Segments, Pace: reading}
+	r.readUnits = func() float64 { return items.ReadUnits() + rows.ReadUnits() }
+	cfg := verify.Config{
+		Auditor: audit, Items: items, Rows: rows, Logger: w.Logger, MemoryBytes: options.memoryBytes, TempDir: options.TempDir,
+		Settle: options.Settle, Wait: options.waitOrNone(), Sample: options.share, SampleSeed: options.SampleSeed, Found: r.found,
+	}
+	stream, err := unappliedStream(ctx, w.Env, w.Set.Table, options.LagMax, &r.leases)
+	if err != nil {
+		return nil, err
+	}
+	if stream != nil {
+		cfg.Pending, r.blind = stream, stream.Blind
+	}
+	r.streamless = stream == nil
+	if options.Repair {
+		engineConfig := w.EngineConfig()
+		engineConfig.Attach = true
+		if options.WriteRateMax > 0 {
+			engineConfig.Limiter = pace.New(options.WriteRateMax)
+		}
+		engine, err := projections.Open(ctx, engineConfig)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Mender = mender{audit, engine}
+	}
+	watch := &Watch{Message: "verifying", screen: w.Screen, leases: &r.leases, wait: options.Wait, settle: options.Settle}
+	watch.Counts, _ = environment.CountsOf(ctx, w.Env) // without them no total is shown
+	cfg.Progress = watch.Note
+	stop := progress.Start(ctx, w.Screen, w.Logger, watch.State)
+	defer stop()
+	summary, err := verify.Run(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	inspected, err := projections.Inspect(ctx, w.Env.Tables, w.Env.StateTable)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range inspected.Parked {
+		r.parkedEntries += n
+	}
+	r.seen, err = report.SightingsOfAudit(ctx, audit)
+	return summary, err
+}
+
+// mender mends with an engine what rederiving can mend, and with the audit the rest.
+type mender struct {
+	*projections.Audit
+	engine *projections.Engine
+}
+
+// Rederive brings items' effects to what the items ask for.
+func (m mender) Rederive(ctx context.Context, keys []change.Key) error {
+	return m.engine.Rederive(ctx, keys)
+}
+
+// Defaults and bounds of the flags of `verify`.
+const (
+	SettleDefault = 10 * time.Second
+	WaitDefault   = 2 * time.Minute
+	MemoryDefault = "128MB"
+	memoryMin     = 16 << 20
+	LimitDefault  = 100
+)
+
+// Options are the flags of `verify`.
+type Options struct {
+	Repair       bool
+	Rules        []string
+	Sample       string
+	SampleSeed   uint64
+	Memory       string
+	TempDir      string
+	Segments     int
+	ReadRateMax  float64
+	WriteRateMax int
+	Settle, Wait time.Duration
+	LagMax       time.Duration
+	Limit        int
+	share        float64 // of --sample
+	memoryBytes  int
+}
+
+// Check refuses what makes no sense, and reads what is not read by then.
+func (o *Options) Check(seedGiven bool, typed map[string]bool) (err error) {
+	if o.share, err = shareOf(o.Sample); err != nil {
+		return ending.Invalid("--sample %q: %w", o.Sample, err)
+	}
+	if o.memoryBytes, err = sizeOf(o.Memory); err != nil {
+		return ending.Invalid("--memory %q: %w", o.Memory, err)
+	}
+	if !seedGiven {
+		o.SampleSeed = rand.Uint64N(1 << 53) // what reads the summary as JSON may hold numbers as floats, as jq does
+	}
+	if info, err := os.Stat(o.TempDir); o.TempDir != "" && (err != nil || !info.IsDir()) {
+		return ending.Invalid("--temp-dir %q is no folder: make it first", o.TempDir)
+	}
+	switch {
+	case typed["segments"] && (o.Segments < 1 || o.Segments > ScanSegmentsMax):
+		return ending.Invalid("--segments %d: give a number from 1 to %d", o.Segments, ScanSegmentsMax)
+	case typed["rate"] && !o.Repair: // of a file it may be replay's
+		return ending.Invalid("--rate has no meaning without --repair: add --repair")
+	case o.Settle <= 0 || o.Wait < 0 || o.LagMax < 0:
+		return ending.Invalid("--settle, --wait and --lag-max want durations such as 30s")
+	case o.Limit < 0:
+		return ending.Invalid("--limit %d is negative: give a number, or 0 for all", o.Limit)
+	}
+	o.Segments = min(o.Segments, ScanSegmentsMax) // of a file it may be replay's, which works off few of its segments at a time
+	return settings.CheckRates(o.WriteRateMax, o.ReadRateMax)
+}
+
+// waitOrNone is --wait for package verify, in which 0 stands for a default.
+func (o *Options) waitOrNone() time.Duration {
+	if o.Wait == 0 {
+		return -1
+	}
+	return o.Wait
+}
+
+// ScanSegmentsMax is in how many segments a table is scanned at once.
+const ScanSegmentsMax = 1000
+
+// shareOf reads 1% or 0.01.
+func shareOf(text string) (float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	share, err := strconv.ParseFloat(number, 64)
+	if percent {
+		share /= 100
+	}
+	if err != nil || !(share > 0 && share <= 1) {
+		return 0, errors.New("give a share such as 1%")
+	}
+	return share, nil
+}
+
+// sizeOf reads 128MB or 1GB.
+func sizeOf(text string) (int, error) {
+	for _, unit := range []struct {
+		suffix string
+		bytes  int
+	}{{"GB", 1 << 30}, {"MB", 1 << 20}} {
+		if number, ok := strings.CutSuffix(text, unit.suffix); ok {
+			n, err := strconv.Atoi(number)
+			if err != nil || n <= 0 || n > 1<<20 || n*unit.bytes < memoryMin {
+				break
+			}
+			return n * unit.bytes, nil
+		}
+	}
+	return 0, fmt.Errorf("give a size such as %s, at least %dMB", MemoryDefault, memoryMin>>20)
+}
+
+// unappliedStream is the table's stream with how far `run` has applied it; nil
+// if the table has none. Where there is no lease table, because a function
+// follows the stream, nothing of it is known to be applied. The watch is shown
+// the leases at each reading.
+func unappliedStream(ctx context.Context, env *environment.Environment, keys rules.Table, lagMax time.Duration, watch *followed.Watch) (*verify.Stream, error) {
+	table, err := env.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	arn := following.EnabledStream(table)
+	if arn == "" {
+		return nil, nil
+	}
+	return &verify.Stream{
+		Client: env.Streams, ARN: arn, PartitionKey: keys.PartitionKey, SortKey: keys.SortKey, LagMax: lagMax,
+		Checkpoints: func(ctx context.Context) (map[string]verify.Checkpoint, error) {
+			leases, err := env.ReadLeases(ctx)
+			if err != nil || !leases.Exists {
+				return nil, err
+			}
+			watch.Observe(leases.Rows, arn, time.Now())
+			return checkpointsOf(leases.Rows, arn), nil
+		},
+	}, nil
+}
+
+// checkpointsOf are the checkpoints of one stream's shards.
+func checkpointsOf(rows []leases.Lease, stream string) map[string]verify.Checkpoint {
+	found := map[string]verify.Checkpoint{}
+	for _, l := range rows {
+		if !l.OfShard() || l.Stream != stream {
+			continue
+		}
+		c := verify.Checkpoint{After: l.Checkpoint, Done: l.Finished()}
+		if l.Checkpoint == leases.TrimHorizon {
+			c.After = ""
+		}
+		found[l.Shard] = c
+	}
+	return found
+}
