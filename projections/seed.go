@@ -90,7 +90,7 @@ func (e *Engine) aimed(ctx context.Context) (state.Cursor, int, error) {
 
 // readSeeding reads the cursor, and which rules are live, as they were at one moment.
 func (e *Engine) readSeeding(ctx context.Context) (cursor state.Cursor, err error) {
-	err = e.underRegistry(ctx, func() error {
+	err = e.registry.Under(ctx, func() error {
 		cursor, err = e.readCursor(ctx)
 		return err
 	})

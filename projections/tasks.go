@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
@@ -92,11 +93,11 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 		}
 		for i := range tasks {
 			t := tasks[(i+e.suffix)%len(tasks)] // not every worker at the same one
-			switch err := e.underRegistry(ctx, func() error { return e.workPiece(ctx, t) }); {
+			switch err := e.registry.Under(ctx, func() error { return e.workPiece(ctx, t) }); {
 			case err == nil:
 				pieces++
 			case errors.Is(err, errTaskMoved):
-			case ctx.Err() != nil || errors.Is(err, ErrEpochMoved):
+			case ctx.Err() != nil || errors.Is(err, registry.ErrEpochMoved):
 				return pieces, ended(err)
 			default:
 				failed[t.Row] = fmt.Errorf("working off the fan-out of %s: %w", t.Parent.Key, err)
