@@ -43,7 +43,7 @@ func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", state.LeasesAttribute, table.Text(leaseTable))
 	sameState := c.Format("%n = %v", "incarnation", table.Text(e.planner.Incarnation))
-	_, err = e.tables.Update(ctx, "", "noting the lease table in the registry", e.tables.StateUpdate(state.TableKey(), set, sameState, c))
+	_, err = e.tables.UpdateState(ctx, "", "noting the lease table in the registry", state.TableKey(), set, sameState, c)
 	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return registry.ErrEpochMoved
 	}

@@ -42,7 +42,8 @@ type Parked struct {
 
 func (e *Engine) parkedRow(ruleID string, item change.Key, position change.Position, why *rules.ItemError) table.Row {
 	return state.Parked{
-		ID: state.ParkedID(ruleID, item), Rule: ruleID, Item: item, Code: why.Code, Reason: why.Reason, Position: position, At: e.now(), Parking: state.NewID(),
+		ID: state.ParkedID(ruleID, item), Rule: ruleID, Item: item, Code: why.Code, Reason: why.Reason, Position: position,
+		At: e.now(), Parking: state.NewID(),
 	}.Row()
 }
 

@@ -172,7 +172,9 @@ func (e *Engine) seedPass(ctx context.Context, cursor *state.Cursor, report func
 		scanned.Attributes = append(scanned.Attributes, e.tables.SortKey)
 	}
 	for {
-		page, err := table.Attempt(ctx, e.tables.Reader, "scanning the table", func() (tablescan.Page, error) { return scanned.Read(ctx, 0, cursor.Last, seedPageMax) })
+		page, err := table.Attempt(ctx, e.tables.Reader, "scanning the table", func() (tablescan.Page, error) {
+			return scanned.Read(ctx, 0, cursor.Last, seedPageMax)
+		})
 		if err != nil {
 			return err
 		}

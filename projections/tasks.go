@@ -31,7 +31,8 @@ func (e *Engine) putTask(ctx context.Context, t state.Task) error {
 		below = "<="
 	}
 	c := table.NewExpression()
-	err := e.tables.PutState(ctx, t.Parent.ID, "keeping the rest of a fan-out of "+t.Parent.Key.String(), state.TaskRow(t, e.now()), state.CopiedBefore(c, t.Parent.Binding, below, t.At), c)
+	condition := state.CopiedBefore(c, t.Parent.Binding, below, t.At)
+	err := e.tables.PutState(ctx, t.Parent.ID, "keeping the rest of a fan-out of "+t.Parent.Key.String(), state.TaskRow(t, e.now()), condition, c)
 	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return nil
 	}
@@ -154,7 +155,8 @@ func (e *Engine) saveTask(ctx context.Context, t state.Task) error {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.Cursor}, "children", table.Number(int64(t.Children)))
 	set += c.Format(", %n = %v, %n = %v", "referring", table.Number(int64(t.Referring)), "changes", table.Number(t.Changes+1))
-	ok, err := e.tables.Update(ctx, t.Parent.ID, "saving the place of a fan-out of "+t.Parent.Key.String(), e.tables.StateUpdate(state.TaskKey(t), set, state.TaskIs(c, t), c))
+	doing := "saving the place of a fan-out of " + t.Parent.Key.String()
+	ok, err := e.tables.UpdateState(ctx, t.Parent.ID, doing, state.TaskKey(t), set, state.TaskIs(c, t), c)
 	if err == nil && !ok {
 		return errTaskMoved
 	}

@@ -138,7 +138,8 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 		id := FreeName(r.Name, taken)
 		taken[id] = true
 		row := state.Rule{
-			Name: r.Name, Fingerprint: r.Fingerprint, State: state.Seeding, Epoch: reg.Planner.Epoch + 1, File: textName(set.Text()), WriteShardsMax: r.WriteShards,
+			Name: r.Name, Fingerprint: r.Fingerprint, State: state.Seeding, Epoch: reg.Planner.Epoch + 1,
+			File: textName(set.Text()), WriteShardsMax: r.WriteShards,
 		}
 		if r.ByUnique {
 			if locators[r.Target.Name] == "" {
@@ -164,8 +165,7 @@ func (reg *Registry) renameRules(ctx context.Context, m Matched) error {
 	for _, r := range m.renamed {
 		c := table.NewExpression()
 		set := c.Format("SET %n = %v", "name", table.Text(r.Name))
-		in := reg.tables.StateUpdate(state.RuleKey(m.IDs[r]), set, "attribute_exists(pk)", c)
-		if _, err := reg.tables.Update(ctx, "", "renaming a rule in the registry", in); err != nil {
+		if _, err := reg.tables.UpdateState(ctx, "", "renaming a rule in the registry", state.RuleKey(m.IDs[r]), set, "attribute_exists(pk)", c); err != nil {
 			return err
 		}
 	}

@@ -244,8 +244,7 @@ func (reg *Registry) Outgrow(ctx context.Context, v plan.Version) error {
 	}
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "epoch", table.Number(int64(above)))
-	_, err := reg.tables.Update(ctx, "", "raising the rules epoch above that of a lost state table",
-		reg.tables.StateUpdate(state.TableKey(), set, reg.RulesStand(c), c))
+	_, err := reg.tables.UpdateState(ctx, "", "raising the rules epoch above that of a lost state table", state.TableKey(), set, reg.RulesStand(c), c)
 	if err != nil {
 		return err
 	}
