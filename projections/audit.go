@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
@@ -56,7 +57,7 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	ts := table.New(cfg.Client, nil, cfg.Table, cfg.StateTable)
 	a := &Audit{ruleReader: ruleReader{reader: ts.Reader}, tables: ts}
 	a.planner = &plan.Planner{CanExist: a.tables.CanExist}
-	tableID, err := describeTable(ctx, a.tables, cfg.Rules)
+	tableID, err := registry.Describe(ctx, a.tables, cfg.Rules)
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +113,12 @@ func (a *Audit) checkEpoch(ctx context.Context) error {
 	if a.planner.Incarnation == "" {
 		return nil
 	}
-	own, err := a.readTableItem(ctx)
+	own, err := registry.ReadTable(ctx, a.tables.Reader)
 	if err != nil {
 		return err
 	}
 	if !own.Is(a.planner.Incarnation, a.planner.Epoch) {
-		return ErrEpochMoved
+		return registry.ErrEpochMoved
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (m
 	if err != nil {
 		return nil, fmt.Errorf("state table %s: %w", a.tables.StateTable, err)
 	}
-	own, known, err := a.readRegistry(ctx)
+	own, known, err := registry.Read(ctx, a.tables.Reader)
 	switch {
 	case err != nil:
 		return nil, err
@@ -142,29 +143,24 @@ func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (m
 		return nil, nil
 	case own == nil:
 		return nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", a.tables.StateTable), Remedy: notRunYet}
-	case own.ID != tableID:
-		return nil, &table.SetupError{
-			Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", a.tables.StateTable, own.Name, own.ID, a.tables.Table, tableID),
-			Remedy:  "name another one with --state-table, or delete it if that table is gone",
-		}
 	}
 	a.planner.Incarnation, a.planner.Epoch = own.Incarnation, own.Epoch
-	return known, nil
+	return known, registry.CheckOwner(a.tables, own, tableID)
 }
 
 // bind binds the rules to what the registry knows of them, and looks up former
 // ones. Of rules that are not in force yet it makes what they will be.
 func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]state.Rule) error {
-	m := matchRules(cfg.Rules, known)
-	if !cfg.Ahead && len(m.retire) > 0 {
-		return m.refusal(a.tables.StateTable, known)
+	m := registry.Match(cfg.Rules, known)
+	if !cfg.Ahead && len(m.Retire) > 0 {
+		return m.Refusal(a.tables.StateTable, known)
 	}
-	if !cfg.Ahead && len(m.fresh) > 0 {
+	if !cfg.Ahead && len(m.Fresh) > 0 {
 		return &table.SetupError{
-			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.fresh[0].Name, a.tables.Table), Remedy: "start `dynamill run` or `dynamill replay` with this rule file first",
+			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.Fresh[0].Name, a.tables.Table), Remedy: "start `dynamill run` or `dynamill replay` with this rule file first",
 		}
 	}
-	formers, err := a.readFormers(ctx, known, m.retire)
+	formers, err := registry.ReadFormers(ctx, a.tables.Reader, cfg.Rules.Kinds(), known, m.Retire)
 	if err != nil {
 		return err
 	}
@@ -172,11 +168,11 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]stat
 	for id := range known {
 		taken[id] = true
 	}
-	for _, r := range m.fresh {
-		m.ids[r] = freeName(r.Name, taken)
-		taken[m.ids[r]] = true
+	for _, r := range m.Fresh {
+		m.IDs[r] = registry.FreeName(r.Name, taken)
+		taken[m.IDs[r]] = true
 	}
-	a.planner.Bindings = plan.Bind(cfg.Rules, m.ids)
+	a.planner.Bindings = plan.Bind(cfg.Rules, m.IDs)
 	a.planner.AddFormer(formers...)
 	for _, b := range formers {
 		b.Retired.Store(cfg.Ahead || b.Cleaned.Load()) // what is being taken back is not judged
@@ -191,10 +187,7 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]stat
 		if !registered {
 			continue
 		}
-		b.Epoch, b.Suffixes = item.Epoch, item.WriteShardsMax
-		if locator := item.Locator; locator != "" {
-			a.planner.Locate(r.Target, locator)
-		}
+		registry.BindRule(a.planner, b, item)
 		if !b.Live.Load() {
 			a.waiting = append(a.waiting, r.Name)
 		}

@@ -79,7 +79,8 @@ func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
 	if _, ok := left["rederived"]; !ok {
 		set += " REMOVE " + c.Name("rederived")
 	}
-	return a.mended(a.tables.Transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), nil, []ddb.TransactWriteItem{a.tables.UpdatePart(key, set, condition, c)}))
+	items := []ddb.TransactWriteItem{a.tables.UpdatePart(key, set, condition, c)}
+	return a.mended(a.tables.Transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), nil, items))
 }
 
 // mended says what became of a mending transaction.

@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/sim/emulator"
+	"github.com/dynamill/dynamill/projections/internal/state"
 )
 
 // What counting and copying may cost (docs/performance.md).
@@ -184,7 +185,7 @@ func TestExactCapacityOfCounting(t *testing.T) {
 		return
 	}
 	client := dynamodb.NewFromConfig(server.Config(t))
-	table := "bench-" + randomID()
+	table := "bench-" + state.NewID()
 	ctx := t.Context()
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: &table, BillingMode: ddb.BillingModePayPerRequest,

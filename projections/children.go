@@ -107,7 +107,7 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *copies.Fill) er
 		set += c.Format(", %n = %v", "child", table.Text(id.Key.String()))
 	}
 	condition := state.CopiedBefore(c, id.Binding, "<", at)
-	_, err := e.tables.Update(ctx, id.ID, "putting a reference to "+f.Parent.String(), e.tables.StateUpdate(key, set, condition, c))
+	_, err := e.tables.UpdateState(ctx, id.ID, "putting a reference to "+f.Parent.String(), key, set, condition, c)
 	return err
 }
 
@@ -194,7 +194,8 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *copies.Fill
 		}
 		c := table.NewExpression()
 		condition := c.Format("%n < %v", "at", table.Text(string(plan.VersionAt(id.Epoch, f.Position))))
-		if err := e.tables.DeleteState(ctx, id.ID, "dropping a reference to "+parent.String(), state.ReferenceKey(id.Binding, parent, id.Key), condition, c); err != nil {
+		key := state.ReferenceKey(id.Binding, parent, id.Key)
+		if err := e.tables.DeleteState(ctx, id.ID, "dropping a reference to "+parent.String(), key, condition, c); err != nil {
 			return err
 		}
 	}

@@ -3,10 +3,14 @@
 //
 // Its pure half is package plan, in internal/plan: records in, intended
 // changes out. This package is the writing half, which applies them: ledger
-// transactions (entries.go, actions.go, ledger.go), mirror items with claims
+// transactions (ledger.go, actions.go), mirror items with claims
 // (claims.go), their healing (mirrors.go), copies (children.go, parents.go,
 // fanout.go, tasks.go) and roll-ups (rollup.go). Process is for drivers that follow a stream; Rederive
 // is for seeding, retries and repair.
+//
+// Below it, in internal, requests are sent by package table, rows of the state
+// table are package state's, items are written through package target, the rules
+// in force are package registry's, and package sightings tells what was seen.
 //
 // A run can be done over as it was: no request, and no order of requests,
 // depends on the order of a map. Of calls that are under way together, which

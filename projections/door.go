@@ -1,10 +1,16 @@
 package projections
 
 import (
+	"context"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // StampPrefix begins the name of every attribute in which the engine leaves a stamp.
@@ -30,6 +36,42 @@ type (
 	EntityMatches = sightings.EntityMatches
 	// CaseMismatch is an attribute whose text differs in letter case alone from what rules compare it with.
 	CaseMismatch = sightings.CaseMismatch
+	// Description is what Open found and did, for the operator.
+	Description = registry.Description
+	// RulesChangedError says that the rule file differs from the rules in force.
+	RulesChangedError = registry.RulesChangedError
+	// Comparison is what a rule file would change in a table.
+	Comparison = registry.Comparison
+	// RuleChange is one rule of a Comparison.
+	RuleChange = registry.RuleChange
 	// RecordedMissing is what the state table says of one rule's missing targets.
 	RecordedMissing = state.RecordedMissing
 )
+
+// What can become of a rule under another rule file. Those that are retiring are changed or
+// removed already, and what they wrote is still to be taken back.
+const (
+	RuleUnchanged = registry.RuleUnchanged
+	RuleRenamed   = registry.RuleRenamed
+	RuleSpread    = registry.RuleSpread // over more write_shards
+	RuleAdded     = registry.RuleAdded
+	RuleChanged   = registry.RuleChanged
+	RuleRemoved   = registry.RuleRemoved
+	RuleRetiring  = registry.RuleRetiring
+)
+
+// ErrEpochMoved is returned by Process when another process has registered
+// newer rules. The records are not done; the process must stop and be started
+// again with the new rule file.
+var ErrEpochMoved = registry.ErrEpochMoved
+
+// Compare says what a rule file would change against the rules in force. It writes
+// nothing. Where there is no state table, or nothing in it, every rule is new.
+func Compare(ctx context.Context, client InspectClient, stateTable string, set *rules.Set) (*registry.Comparison, error) {
+	return registry.Compare(ctx, table.NewReader(client, stateTable), set)
+}
+
+// CheckTable compares the rule file's keys with those of the table that it is for,
+// as Open does: names, types, and templates that must give a number. The error is
+// a *SetupError or a *rules.Problems.
+func CheckTable(t *ddb.TableDescription, set *rules.Set) error { return registry.CheckTable(t, set) }

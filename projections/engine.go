@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
+	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/projections/internal/target"
 	"github.com/dynamill/dynamill/rules"
@@ -69,7 +71,7 @@ type Engine struct {
 	targets      target.Writer
 	logger       *slog.Logger
 	counters     counters
-	lives        atomic.Int64 // times that rules went live, as last seen in the registry
+	registry     *registry.Registry
 	now          func() time.Time
 	healsMax     int64
 	fanOutMax    int
@@ -78,16 +80,7 @@ type Engine struct {
 	slots        slots
 	seen         *sightings.Observer
 	missing      map[*plan.Binding]*sightings.Missing // of every rule but mirrors; the map does not change
-	description  Description
 	contentions  contentionLog
-}
-
-// Description is what Open found and did, for the operator.
-type Description struct {
-	StateTable        string
-	StateTableCreated bool
-	NewRules          []string // to be seeded
-	FormerRules       []string // changed or removed: what they wrote is to be taken back
 }
 
 type counters struct {
@@ -141,21 +134,22 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if e.tables.StateTable == e.tables.Table {
 		return nil, &table.SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.tables.Table), Remedy: "name another one with --state-table"}
 	}
-	tableID, err := describeTable(ctx, e.tables, cfg.Rules)
+	var err error
+	e.registry, err = registry.Open(ctx, ts, registry.Options{
+		Rules: cfg.Rules, ChangeRules: cfg.ChangeRules, AgreedEpoch: cfg.AgreedEpoch, Attach: cfg.Attach, Now: cfg.Now,
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := e.openRegistry(ctx, cfg, tableID); err != nil {
-		return nil, err
-	}
+	e.planner = e.registry.Planner
 	e.missing = sightings.NewMissing(e.planner.Bindings)
-	e.seen = sightings.New(e.tables, e.planner, e.missing, cfg.Now, randomID())
+	e.seen = sightings.New(e.tables, e.planner, e.missing, cfg.Now, state.NewID())
 	return e, nil
 }
 
 func workerSuffix(worker string) int {
 	if worker == "" {
-		worker = randomID()
+		worker = state.NewID()
 	}
 	h := fnv.New32a()
 	h.Write([]byte(worker))
@@ -163,7 +157,7 @@ func workerSuffix(worker string) int {
 }
 
 // Describe returns what Open found and did.
-func (e *Engine) Describe() Description { return e.description }
+func (e *Engine) Describe() registry.Description { return e.registry.Found }
 
 // Stats returns the counts so far.
 func (e *Engine) Stats() Stats {

@@ -9,6 +9,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -195,7 +196,7 @@ func TestRulesUnderARunningTable(t *testing.T) {
 	open := func(text string) (*Engine, error) {
 		return Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, text)})
 	}
-	var refused *RulesChangedError
+	var refused *registry.RulesChangedError
 	if _, err := open(strings.Replace(socialRules, `role != "banned"`, `role != "gone"`, 1)); !errors.As(err, &refused) || len(refused.Changed) != 1 || refused.Changed[0] != "member-count" {
 		t.Errorf("a changed rule: %v", err)
 	}
@@ -216,7 +217,7 @@ func TestRulesUnderARunningTable(t *testing.T) {
 	}
 	done, err := old.Process(w.ctx, irrelevant)
 	var stop interface{ StopReading() bool }
-	if done != 0 || !errors.Is(err, ErrEpochMoved) || !errors.As(err, &stop) || !stop.StopReading() {
+	if done != 0 || !errors.Is(err, registry.ErrEpochMoved) || !errors.As(err, &stop) || !stop.StopReading() {
 		t.Errorf("a worker that does not know the added rule: done %d, %v", done, err)
 	}
 }

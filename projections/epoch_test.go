@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 )
 
 var (
@@ -54,7 +55,7 @@ func TestAnEngineOfOlderRulesTakesNoEffectOfNewerRulesAway(t *testing.T) {
 	w.expect(group1, "memberCount", change.Number("1"))
 
 	w.delete(change.Key{Partition: "GROUP#g1", Sort: "USER#u1"}) // which makes an engine write the mirror item again
-	if _, err := old.Process(w.ctx, w.records()[from:]); !errors.Is(err, ErrEpochMoved) {
+	if _, err := old.Process(w.ctx, w.records()[from:]); !errors.Is(err, registry.ErrEpochMoved) {
 		t.Errorf("processing with older rules: %v, want ErrEpochMoved", err)
 	}
 	from = w.drain(e, from)
@@ -74,7 +75,7 @@ func TestSeedingWithOlderRulesTakesNoEffectOfNewerRulesAway(t *testing.T) {
 	from := w.drain(e, 0)
 	w.expect(group1, "memberCount", change.Number("1"))
 
-	if err := old.Seed(w.ctx, nil); !errors.Is(err, ErrEpochMoved) {
+	if err := old.Seed(w.ctx, nil); !errors.Is(err, registry.ErrEpochMoved) {
 		t.Errorf("seeding with older rules: %v, want ErrEpochMoved", err)
 	}
 	from = w.drain(e, from)

@@ -7,6 +7,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
@@ -22,8 +23,7 @@ type Origins struct {
 // ReadOrigins reads a state table and writes nothing. A table that is missing or
 // empty has no Origins.
 func ReadOrigins(ctx context.Context, client table.InspectClient, stateTable string) (Origins, error) {
-	rd := &ruleReader{reader: table.NewReader(client, stateTable)}
-	own, err := rd.readTableItem(ctx)
+	own, err := registry.ReadTable(ctx, table.NewReader(client, stateTable))
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		return Origins{}, nil
 	}
@@ -36,16 +36,16 @@ func ReadOrigins(ctx context.Context, client table.InspectClient, stateTable str
 // NoteFollowed notes in the registry that processes follow the stream with a
 // lease table. That table must exist, so that a crash leaves no note without one.
 func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
-	own, err := e.readTableItem(ctx)
+	own, err := registry.ReadTable(ctx, e.tables.Reader)
 	if err != nil || own != nil && own.Leases == leaseTable {
 		return err
 	}
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", state.LeasesAttribute, table.Text(leaseTable))
 	sameState := c.Format("%n = %v", "incarnation", table.Text(e.planner.Incarnation))
-	_, err = e.tables.Update(ctx, "", "noting the lease table in the registry", e.tables.StateUpdate(state.TableKey(), set, sameState, c))
+	_, err = e.tables.UpdateState(ctx, "", "noting the lease table in the registry", state.TableKey(), set, sameState, c)
 	if err != nil && awscall.Classify(err) == awscall.Condition {
-		return ErrEpochMoved
+		return registry.ErrEpochMoved
 	}
 	return err
 }

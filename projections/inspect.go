@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
@@ -91,7 +92,7 @@ func Inspect(ctx context.Context, client table.InspectClient, stateTable string)
 // beginInspection reads the registry, and returns a reader of the state table and what is found so far.
 func beginInspection(ctx context.Context, client table.InspectClient, stateTable string) (*ruleReader, *Inspection, error) {
 	rd := &ruleReader{table.NewReader(client, stateTable), &plan.Planner{}}
-	own, known, err := rd.readRegistry(ctx)
+	own, known, err := registry.Read(ctx, rd.reader)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("there is no state table %s", stateTable), Remedy: notRunYet, Err: err}
 	}

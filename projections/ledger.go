@@ -364,6 +364,6 @@ func (e *Engine) clearDue(ctx context.Context, mv *plan.Move) error {
 	c := table.NewExpression()
 	remove := "REMOVE " + c.Name("due")
 	condition := state.EntryIs(c, mv.MarkedEntry())
-	_, err := e.tables.Update(ctx, "", "clearing a due mark", e.tables.StateUpdate(state.EntryKey(mv.Key), remove, condition, c))
+	_, err := e.tables.UpdateState(ctx, "", "clearing a due mark", state.EntryKey(mv.Key), remove, condition, c)
 	return err
 }

@@ -54,7 +54,8 @@ func (e *Engine) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Versi
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v REMOVE %n", "at", table.Text(string(v)), "ttl")
 	condition := state.CopiedBefore(c, id.Binding, "<=", v)
-	return e.tables.Update(ctx, id.ID, "raising the position of parent "+id.Key.String(), e.tables.StateUpdate(state.ParentKey(id.Binding, id.Key), set, condition, c))
+	key := state.ParentKey(id.Binding, id.Key)
+	return e.tables.UpdateState(ctx, id.ID, "raising the position of parent "+id.Key.String(), key, set, condition, c)
 }
 
 // retireParent lets the position of a deleted parent without children expire.
@@ -62,7 +63,8 @@ func (e *Engine) retireParent(ctx context.Context, id plan.ItemRule, v plan.Vers
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "ttl", table.Number(e.now().Add(tombstoneTTL).Unix()))
 	condition := c.Format("%n = %v", "at", table.Text(string(v)))
-	_, err := e.tables.Update(ctx, id.ID, "retiring the position of parent "+id.Key.String(), e.tables.StateUpdate(state.ParentKey(id.Binding, id.Key), set, condition, c))
+	key := state.ParentKey(id.Binding, id.Key)
+	_, err := e.tables.UpdateState(ctx, id.ID, "retiring the position of parent "+id.Key.String(), key, set, condition, c)
 	return err
 }
 

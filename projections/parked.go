@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,6 +16,9 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
+
+// ErrNotParked is returned for an id under which nothing is parked.
+var ErrNotParked = errors.New("nothing is parked under this id")
 
 // Parked is an (item, rule) that is set aside because it can never succeed as it is.
 type Parked struct {
@@ -38,7 +42,8 @@ type Parked struct {
 
 func (e *Engine) parkedRow(ruleID string, item change.Key, position change.Position, why *rules.ItemError) table.Row {
 	return state.Parked{
-		ID: state.ParkedID(ruleID, item), Rule: ruleID, Item: item, Code: why.Code, Reason: why.Reason, Position: position, At: e.now(), Parking: randomID(),
+		ID: state.ParkedID(ruleID, item), Rule: ruleID, Item: item, Code: why.Code, Reason: why.Reason, Position: position,
+		At: e.now(), Parking: state.NewID(),
 	}.Row()
 }
 
@@ -73,7 +78,7 @@ const rawBytesMax = 300 << 10
 func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []byte) error {
 	text := strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd") // which may be three times as long
 	record := state.Parked{
-		ID: recordID + id, Code: code, Reason: reason, At: e.now(), Parking: randomID(),
+		ID: recordID + id, Code: code, Reason: reason, At: e.now(), Parking: state.NewID(),
 		Raw: strings.ToValidUTF8(text[:min(len(text), rawBytesMax)], ""),
 	}
 	err := e.tables.PutState(ctx, "", "parking record "+id, record.Row(), "", table.NewExpression())

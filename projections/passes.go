@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/rules"
@@ -81,7 +82,7 @@ func parsePass(text string) (pass, error) {
 // it. One of newer rules is not this engine's to work off.
 func (e *Engine) isOver(p pass) (bool, error) {
 	if p.epoch > e.planner.Epoch {
-		return false, ErrEpochMoved
+		return false, registry.ErrEpochMoved
 	}
 	return p.epoch > 0 && p.epoch < e.planner.Epoch, nil
 }
@@ -137,7 +138,7 @@ func (e *Engine) workPass(ctx context.Context, p pass, keys []change.Key) error 
 	case state.PhaseDerive:
 		return e.rederivePage(ctx, p, keys, e.derives, plan.Sources)
 	case state.PhaseShow:
-		return e.underRegistry(ctx, func() error { return e.showKeys(ctx, p, keys) })
+		return e.registry.Under(ctx, func() error { return e.showKeys(ctx, p, keys) })
 	case state.PhaseRederive:
 		concerns, err := e.concern(p.rules)
 		if err != nil {
@@ -145,9 +146,9 @@ func (e *Engine) workPass(ctx context.Context, p pass, keys []change.Key) error 
 		}
 		return e.rederivePage(ctx, p, keys, concerns, plan.Itself)
 	case state.PhaseClean:
-		return e.underRegistry(ctx, func() error { return e.clean(ctx, keys) })
+		return e.registry.Under(ctx, func() error { return e.clean(ctx, keys) })
 	case state.PhaseSweep:
-		return e.underRegistry(ctx, func() error { return e.sweep(ctx, keys) })
+		return e.registry.Under(ctx, func() error { return e.sweep(ctx, keys) })
 	}
 	return fmt.Errorf("pass %q: %w", p, ErrUnknownPass)
 }

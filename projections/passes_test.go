@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -94,7 +95,7 @@ func TestADriverOfItsOwnBringsRulesIntoForce(t *testing.T) {
 		}
 	}
 	w.expectNoDrift()
-	if err := e.Work(w.ctx, "derive/2/0", nil); !errors.Is(err, ErrEpochMoved) {
+	if err := e.Work(w.ctx, "derive/2/0", nil); !errors.Is(err, registry.ErrEpochMoved) {
 		t.Errorf("working off a pass of newer rules: %v", err)
 	}
 	if err := e.Work(w.ctx, "rederive/no-rule", nil); !errors.Is(err, ErrUnknownPass) {

@@ -19,7 +19,7 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 	}
 	var pl *plan.Changes
 	var w *work
-	err = e.underRegistry(ctx, func() error {
+	err = e.registry.Under(ctx, func() error {
 		pl = e.planner.Plan(records)
 		w = e.newWork(len(records))
 		defer w.release()

@@ -59,7 +59,7 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 	for chunk := range slices.Chunk(keys, table.BatchGetMax) {
 		again := false
 		var done *rederived
-		err := e.underRegistry(ctx, func() (err error) {
+		err := e.registry.Under(ctx, func() (err error) {
 			done, err = e.rederiveChunk(ctx, chunk, sc, lates, again)
 			again = true
 			return err
@@ -161,7 +161,7 @@ func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, er
 func (e *Engine) ownEntry(ctx context.Context, r table.Row) (*plan.Entry, error) {
 	ent, err := state.ReadEntry(e.planner, r)
 	if err == nil && ent != nil && ent.At >= plan.VersionAt(e.planner.Epoch+1, change.Position{}) {
-		return nil, e.outgrow(ctx, ent.At)
+		return nil, e.registry.Outgrow(ctx, ent.At)
 	}
 	return ent, err
 }

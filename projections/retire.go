@@ -23,7 +23,7 @@ import (
 func (e *Engine) turn(ctx context.Context, doing string, from, to state.Cursor, rows []ddb.TransactWriteItem) error {
 	c := table.NewExpression()
 	raise := c.Format("ADD %n %v", "live", table.Number(1))
-	same := e.rulesStand(c)
+	same := e.registry.RulesStand(c)
 	items := []ddb.TransactWriteItem{e.tables.UpdatePart(state.TableKey(), raise, same, c)}
 	c = table.NewExpression()
 	unmoved := state.CursorIs(c, from)
@@ -63,7 +63,7 @@ func (e *Engine) goLive(ctx context.Context, cursor state.Cursor) error {
 	var rows []ddb.TransactWriteItem
 	for _, r := range e.planner.Set.Rules {
 		if b := e.planner.Of(r); r.Level == cursor.Level && !b.Live.Load() {
-			rows = append(rows, e.ruleWrite(b.ID, "state", table.Text(state.Live)))
+			rows = append(rows, e.registry.RuleWrite(b.ID, "state", table.Text(state.Live)))
 		}
 	}
 	through := show
@@ -81,7 +81,7 @@ func (e *Engine) retire(ctx context.Context, cursor state.Cursor) error {
 	var rows []ddb.TransactWriteItem
 	for _, b := range e.planner.Formers() {
 		if !b.Retired.Load() {
-			rows = append(rows, e.ruleWrite(b.ID, "state", table.Text(state.Retired)))
+			rows = append(rows, e.registry.RuleWrite(b.ID, "state", table.Text(state.Retired)))
 		}
 	}
 	return e.turns(ctx, "retiring rules", cursor, state.Cursor{}, state.Cursor{Level: state.EveryLevel, Phase: state.PhaseClean}, rows)
@@ -94,7 +94,7 @@ func (e *Engine) endFormers(ctx context.Context, cursor state.Cursor) error {
 	var rows []ddb.TransactWriteItem
 	for _, b := range e.planner.Formers() {
 		if b.Retired.Load() && !b.Cleaned.Load() {
-			rows = append(rows, e.ruleWrite(b.ID, "cleaned", table.Number(int64(e.planner.Epoch))))
+			rows = append(rows, e.registry.RuleWrite(b.ID, "cleaned", table.Number(int64(e.planner.Epoch))))
 		}
 	}
 	return e.turns(ctx, "ending former rules", cursor, cursor, state.Cursor{}, rows)

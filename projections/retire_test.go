@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -127,7 +128,7 @@ func TestARuleThatChangesMovesWhatItWrote(t *testing.T) {
 				from := w.drain(w.seeded(), 0)
 				w.expectTrue()
 				next := withRule(t, socialRules, to.rule, to.line)
-				if _, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, next)}); !errors.As(err, new(*RulesChangedError)) {
+				if _, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, next)}); !errors.As(err, new(*registry.RulesChangedError)) {
 					t.Fatalf("opening with changed rules: %v", err)
 				}
 				e := w.changing(next, nil)

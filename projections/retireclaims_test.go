@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -70,7 +71,7 @@ func TestAChangeIsCarriedOutOnlyAgainstTheRulesThatWereCompared(t *testing.T) {
 	}
 	w.changing(withRule(t, socialRules, "comment-author", `comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`), nil)
 	cfg := Config{Client: w.sim, Table: "app", Rules: next, ChangeRules: true, AgreedEpoch: found.Epoch}
-	if _, err := Open(w.ctx, cfg); !errors.As(err, new(*RulesChangedError)) {
+	if _, err := Open(w.ctx, cfg); !errors.As(err, new(*registry.RulesChangedError)) {
 		t.Fatalf("agreed to another change: %v", err)
 	}
 	if found, err = Compare(w.ctx, w.sim, "app-dynamill", next); err != nil {
@@ -117,7 +118,7 @@ func TestWhoOnlyAttachesSpreadsNothing(t *testing.T) {
 	if setup := new(table.SetupError); !errors.As(err, &setup) || !strings.Contains(setup.Problem, "write_shards of rule n are not in force") {
 		t.Errorf("attaching with more write shards: %v", err)
 	}
-	if err := running.checkRegistry(w.ctx); err != nil {
+	if err := running.registry.Under(w.ctx, func() error { return nil }); err != nil {
 		t.Errorf("who follows the stream is told: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -16,8 +17,8 @@ var comment1 = change.Key{Partition: "POST#p1", Sort: "COMMENT#cu1"}
 // late has a worker of older rules apply records, which it reports as not done.
 func (w *world) late(e *Engine, records []change.Record) {
 	w.t.Helper()
-	if _, err := e.Process(w.ctx, records); !errors.Is(err, ErrEpochMoved) {
-		w.t.Fatalf("a worker of older rules: %v, want %v", err, ErrEpochMoved)
+	if _, err := e.Process(w.ctx, records); !errors.Is(err, registry.ErrEpochMoved) {
+		w.t.Fatalf("a worker of older rules: %v, want %v", err, registry.ErrEpochMoved)
 	}
 }
 

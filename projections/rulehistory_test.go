@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -73,7 +74,7 @@ func (h *ruleHistory) act() {
 func (h *ruleHistory) sleep() {
 	f := &faulty{Client: h.sim, around: passAll}
 	e, err := Open(h.ctx, Config{Client: f, Table: "app", Rules: loadRules(h.t, h.file)})
-	if errors.As(err, new(*RulesChangedError)) {
+	if errors.As(err, new(*registry.RulesChangedError)) {
 		return // the new ones are not registered yet
 	}
 	if err != nil {
@@ -111,7 +112,7 @@ func (h *ruleHistory) wake() {
 		return nil
 	})
 	_, err := sl.e.Process(h.ctx, sl.records)
-	if err != nil && !errors.Is(err, errCrash) && !errors.Is(err, ErrEpochMoved) {
+	if err != nil && !errors.Is(err, errCrash) && !errors.Is(err, registry.ErrEpochMoved) {
 		h.t.Error(err)
 	}
 	if h.chance(3) {
@@ -119,7 +120,7 @@ func (h *ruleHistory) wake() {
 	} else if h.chance(3) {
 		err = sl.e.Seed(h.ctx, nil)
 	}
-	if err != nil && !errors.Is(err, errCrash) && !errors.Is(err, ErrEpochMoved) {
+	if err != nil && !errors.Is(err, errCrash) && !errors.Is(err, registry.ErrEpochMoved) {
 		h.t.Error(err)
 	}
 }

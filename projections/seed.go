@@ -90,7 +90,7 @@ func (e *Engine) aimed(ctx context.Context) (state.Cursor, int, error) {
 
 // readSeeding reads the cursor, and which rules are live, as they were at one moment.
 func (e *Engine) readSeeding(ctx context.Context) (cursor state.Cursor, err error) {
-	err = e.underRegistry(ctx, func() error {
+	err = e.registry.Under(ctx, func() error {
 		cursor, err = e.readCursor(ctx)
 		return err
 	})
@@ -172,7 +172,9 @@ func (e *Engine) seedPass(ctx context.Context, cursor *state.Cursor, report func
 		scanned.Attributes = append(scanned.Attributes, e.tables.SortKey)
 	}
 	for {
-		page, err := table.Attempt(ctx, e.tables.Reader, "scanning the table", func() (tablescan.Page, error) { return scanned.Read(ctx, 0, cursor.Last, seedPageMax) })
+		page, err := table.Attempt(ctx, e.tables.Reader, "scanning the table", func() (tablescan.Page, error) {
+			return scanned.Read(ctx, 0, cursor.Last, seedPageMax)
+		})
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
@@ -66,7 +67,7 @@ func TestNothingGoesLiveInAStateTableThatCameAnew(t *testing.T) {
 	w.put(change.Item{"pk": s("USER#u1"), "sk": s("GROUP#g"), "role": s("x")})
 	w.engine(nil) // registers
 	e := w.engine(w.whenWriting("table", func() { w.loseState(listRules) }))
-	if err := e.Seed(w.ctx, nil); !errors.Is(err, ErrEpochMoved) {
+	if err := e.Seed(w.ctx, nil); !errors.Is(err, registry.ErrEpochMoved) {
 		t.Errorf("seeding in a state table that is another one: %v", err)
 	}
 	for id, state := range w.states() {
@@ -107,7 +108,7 @@ func TestNoPlaceOfALostStateTableIsGoneOnFrom(t *testing.T) {
 	from := len(w.records())
 	var now *Engine
 	e := w.engine(w.whenWriting("seeding", func() { now = w.loseState(file) }))
-	if err := e.Seed(w.ctx, nil); !errors.Is(err, ErrEpochMoved) {
+	if err := e.Seed(w.ctx, nil); !errors.Is(err, registry.ErrEpochMoved) {
 		t.Errorf("seeding in a state table that is another one: %v", err)
 	}
 	if err := now.Seed(w.ctx, nil); err != nil {
@@ -139,7 +140,7 @@ func TestWhatAWorkerOfALostStateTableWritesLateIsOutgrown(t *testing.T) {
 			w.update(change.Key{Partition: "USER#u1", Sort: "PROFILE"}, change.Item{"name": s("Changed")})
 			w.late(older, w.records()[from:])
 			_, failure := e.Process(w.ctx, w.records()[from:])
-			if failure = errors.Join(failure, e.Seed(w.ctx, nil)); !errors.Is(failure, ErrEpochMoved) {
+			if failure = errors.Join(failure, e.Seed(w.ctx, nil)); !errors.Is(failure, registry.ErrEpochMoved) {
 				t.Fatalf("who finds an entry of a higher epoch: %v", failure)
 			}
 			e = w.seeded() // started again

@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
+	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
@@ -31,7 +32,8 @@ func (e *Engine) putTask(ctx context.Context, t state.Task) error {
 		below = "<="
 	}
 	c := table.NewExpression()
-	err := e.tables.PutState(ctx, t.Parent.ID, "keeping the rest of a fan-out of "+t.Parent.Key.String(), state.TaskRow(t, e.now()), state.CopiedBefore(c, t.Parent.Binding, below, t.At), c)
+	condition := state.CopiedBefore(c, t.Parent.Binding, below, t.At)
+	err := e.tables.PutState(ctx, t.Parent.ID, "keeping the rest of a fan-out of "+t.Parent.Key.String(), state.TaskRow(t, e.now()), condition, c)
 	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return nil
 	}
@@ -93,11 +95,11 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 		}
 		for i := range tasks {
 			t := tasks[(i+e.suffix)%len(tasks)] // not every worker at the same one
-			switch err := e.underRegistry(ctx, func() error { return e.workPiece(ctx, t) }); {
+			switch err := e.registry.Under(ctx, func() error { return e.workPiece(ctx, t) }); {
 			case err == nil:
 				pieces++
 			case errors.Is(err, errTaskMoved):
-			case ctx.Err() != nil || errors.Is(err, ErrEpochMoved):
+			case ctx.Err() != nil || errors.Is(err, registry.ErrEpochMoved):
 				return pieces, ended(err)
 			default:
 				failed[t.Row] = fmt.Errorf("working off the fan-out of %s: %w", t.Parent.Key, err)
@@ -154,7 +156,8 @@ func (e *Engine) saveTask(ctx context.Context, t state.Task) error {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.Cursor}, "children", table.Number(int64(t.Children)))
 	set += c.Format(", %n = %v, %n = %v", "referring", table.Number(int64(t.Referring)), "changes", table.Number(t.Changes+1))
-	ok, err := e.tables.Update(ctx, t.Parent.ID, "saving the place of a fan-out of "+t.Parent.Key.String(), e.tables.StateUpdate(state.TaskKey(t), set, state.TaskIs(c, t), c))
+	doing := "saving the place of a fan-out of " + t.Parent.Key.String()
+	ok, err := e.tables.UpdateState(ctx, t.Parent.ID, doing, state.TaskKey(t), set, state.TaskIs(c, t), c)
 	if err == nil && !ok {
 		return errTaskMoved
 	}

@@ -106,6 +106,17 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 		why: "what was seen is told, whatever is written",
 	},
 	{
+		from: []string{"./projections/internal/registry"}, to: []string{"./projections/internal/target", "./projections/internal/sightings"},
+		why: "which rules are in force does not hang on what they write",
+	},
+	{
+		from: []string{"./projections/internal/plan", "./projections/internal/audit"},
+		to: []string{
+			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry",
+		},
+		why: "the pure halves work without the rooms that send requests",
+	},
+	{
 		from: []string{"./projections"}, to: []string{"./streamreader", "./internal/stream", "./handlers", "./replay", "./infra"},
 		why: "the engine serves every driver alike and knows none of them",
 	},

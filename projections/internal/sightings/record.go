@@ -115,7 +115,8 @@ func (o *Observer) recordOne(ctx context.Context, b *plan.Binding, t state.Missi
 		condition = c.Format("attribute_not_exists(%n) OR %n = %v OR %n <= %v OR %n < %v", table.PK, "by", table.Text(o.process),
 			"targets", table.Number(t.Targets), "at", table.Text(now.Add(-missingStale).UTC().Format(time.RFC3339)))
 	}
-	err := o.tables.PutState(ctx, b.ID, "noting missing targets", state.MissingRow(b.ID, o.process, state.RecordedMissing{MissingTargets: t, At: now, Whole: whole}), condition, c)
+	row := state.MissingRow(b.ID, o.process, state.RecordedMissing{MissingTargets: t, At: now, Whole: whole})
+	err := o.tables.PutState(ctx, b.ID, "noting missing targets", row, condition, c)
 	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return nil // another process knows of more
 	}

@@ -1,6 +1,9 @@
 package state
 
 import (
+	"crypto/rand"
+	"encoding/hex"
+
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
@@ -15,4 +18,11 @@ func escape(text string) string { return change.Key{Partition: text}.String() }
 func CountOf(v ddb.AttributeValue) int64 {
 	n, _ := plan.ReadCount(attributes.FromTable(v))
 	return n
+}
+
+// NewID draws a name at random: of a state table's incarnation, of a parking, of a process.
+func NewID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(b[:])
 }

@@ -47,7 +47,8 @@ func (p Parked) Row() table.Row {
 // ReadParked decodes a row of what is parked.
 func ReadParked(r table.Row) Parked {
 	p := Parked{
-		ID: cmp.Or(table.TextOf(r["id"]), table.TextOf(r[table.SK])), Rule: table.TextOf(r["rule"]), Item: change.ParseKey(table.TextOf(r["item"])),
+		ID: cmp.Or(table.TextOf(r["id"]), table.TextOf(r[table.SK])), Rule: table.TextOf(r["rule"]),
+		Item: change.ParseKey(table.TextOf(r["item"])),
 		Code: table.TextOf(r["code"]), Reason: table.TextOf(r["reason"]), Raw: table.TextOf(r["raw"]), Parking: table.TextOf(r["parking"]),
 	}
 	p.Position, _ = change.ParsePosition(table.TextOf(r["position"]))

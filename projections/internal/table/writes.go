@@ -10,9 +10,10 @@ import (
 	"github.com/dynamill/dynamill/internal/awscall"
 )
 
-// Update sends one UpdateItem for a rule. It reports false if its condition failed.
-func (ts *Tables) Update(ctx context.Context, rule, doing string, in *dynamodb.UpdateItemInput) (bool, error) {
-	_, err := ts.UpdateItem(ctx, rule, doing, in)
+// UpdateState sends one UpdateItem to the state table for a rule; condition "" for none. It reports
+// false if the condition failed.
+func (ts *Tables) UpdateState(ctx context.Context, rule, doing string, key Key, update, condition string, c *Expression) (bool, error) {
+	_, err := ts.UpdateItem(ctx, rule, doing, ts.StateUpdate(key, update, condition, c))
 	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return false, nil
 	}

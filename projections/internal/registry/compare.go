@@ -1,4 +1,4 @@
-package projections
+package registry
 
 import (
 	"cmp"
@@ -58,25 +58,24 @@ func (c *Comparison) Idle() bool {
 
 // Compare says what a rule file would change against the rules in force. It writes
 // nothing. Where there is no state table, or nothing in it, every rule is new.
-func Compare(ctx context.Context, client table.InspectClient, stateTable string, set *rules.Set) (*Comparison, error) {
-	rd := &ruleReader{reader: table.NewReader(client, stateTable)}
-	found := &Comparison{StateTable: stateTable}
-	own, known, err := rd.readRegistry(ctx)
+func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison, error) {
+	found := &Comparison{StateTable: rd.StateTable}
+	own, known, err := Read(ctx, rd)
 	if missing := new(ddb.ResourceNotFoundException); err != nil && !errors.As(err, &missing) {
 		return nil, err
 	}
 	if own != nil {
 		found.Table, found.Epoch = own.Name, own.Epoch
 	}
-	m := matchRules(set, known)
+	m := Match(set, known)
 	former := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
-		return known[id].InForce() && !slices.Contains(m.retire, id) || known[id].Cleaned
+		return known[id].InForce() && !slices.Contains(m.Retire, id) || known[id].Cleaned
 	})
-	compiled, err := rd.compileRegistered(ctx, known, former)
+	compiled, err := compileRegistered(ctx, rd, set.Kinds(), known, former)
 	if err != nil {
 		return nil, err
 	}
-	retire := slices.Clone(m.retire)
+	retire := slices.Clone(m.Retire)
 	for _, r := range set.Rules {
 		found.Rules = append(found.Rules, compareRule(r, m, known, compiled, &retire))
 	}
@@ -96,8 +95,8 @@ func Compare(ctx context.Context, client table.InspectClient, stateTable string,
 
 // compareRule says what becomes of a rule of the file. A rule in force of the same
 // name that means something else is taken from those that retire.
-func compareRule(r *rules.Rule, m matched, known map[string]state.Rule, compiled map[string]*rules.Rule, retire *[]string) RuleChange {
-	c := RuleChange{What: RuleUnchanged, Name: r.Name, ID: m.ids[r], Rule: r}
+func compareRule(r *rules.Rule, m Matched, known map[string]state.Rule, compiled map[string]*rules.Rule, retire *[]string) RuleChange {
+	c := RuleChange{What: RuleUnchanged, Name: r.Name, ID: m.IDs[r], Rule: r}
 	if item, ok := known[c.ID]; ok {
 		c.Live, c.Shards = item.State == state.Live, item.WriteShardsMax
 		if name := item.Name; name != r.Name {

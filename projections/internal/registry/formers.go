@@ -1,4 +1,4 @@
-package projections
+package registry
 
 import (
 	"cmp"
@@ -28,16 +28,16 @@ func textName(text string) string {
 }
 
 // textWrite keeps a rule file. The same text is always under the same key.
-func (e *Engine) textWrite(set *rules.Set) ddb.TransactWriteItem {
-	return e.tables.PutPart(state.FileRow(textName(set.Text()), set.Text()), "", table.NewExpression())
+func textWrite(rd *table.Reader, set *rules.Set) ddb.TransactWriteItem {
+	return rd.PutPart(state.FileRow(textName(set.Text()), set.Text()), "", table.NewExpression())
 }
 
-// readFormers compiles the registered rules that are not in force any more, or are about to retire.
-func (rd *ruleReader) readFormers(ctx context.Context, known map[string]state.Rule, retire []string) ([]*plan.Binding, error) {
+// ReadFormers compiles the registered rules that are not in force any more, or are about to retire.
+func ReadFormers(ctx context.Context, rd *table.Reader, kinds []rules.Kind, known map[string]state.Rule, retire []string) ([]*plan.Binding, error) {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
 		return known[id].InForce() && !slices.Contains(retire, id)
 	})
-	compiled, err := rd.compileRegistered(ctx, known, ids)
+	compiled, err := compileRegistered(ctx, rd, kinds, known, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func newFormer(r *rules.Rule, id string, item state.Rule) *plan.Binding {
 
 // compileRegistered compiles registered rules from the files that are kept of
 // them. One whose file is not kept, or cannot be read by this version, is missing.
-func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]state.Rule, ids []string) (map[string]*rules.Rule, error) {
+func compileRegistered(ctx context.Context, rd *table.Reader, kinds []rules.Kind, known map[string]state.Rule, ids []string) (map[string]*rules.Rule, error) {
 	var keys []table.Key
 	for _, id := range ids {
 		if name := known[id].File; name != "" {
@@ -80,15 +80,15 @@ func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]st
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	rows, err := rd.reader.ReadState(ctx, "reading former rule files", keys)
+	rows, err := rd.ReadState(ctx, "reading former rule files", keys)
 	if err != nil {
 		return nil, err
 	}
 	sets := map[table.Key]*rules.Set{}
 	for key, r := range rows {
-		set, err := rules.LoadFormer("former rules", []byte(state.FileText(r)), Kinds)
+		set, err := rules.LoadFormer("former rules", []byte(state.FileText(r)), kinds)
 		if err == nil {
-			err = rd.checkKinds(set)
+			err = checkKinds(rd, set)
 		}
 		if err == nil {
 			sets[key] = set
@@ -104,7 +104,7 @@ func (rd *ruleReader) compileRegistered(ctx context.Context, known map[string]st
 }
 
 // checkKinds tells a former set how the table's keys are written.
-func (rd *ruleReader) checkKinds(set *rules.Set) error {
+func checkKinds(rd *table.Reader, set *rules.Set) error {
 	kind := func(number bool) change.Kind {
 		if number {
 			return change.KindNumber
@@ -113,9 +113,9 @@ func (rd *ruleReader) checkKinds(set *rules.Set) error {
 	}
 	sort := change.KindAbsent
 	if set.Table.SortKey != "" {
-		sort = kind(rd.reader.SortN)
+		sort = kind(rd.SortN)
 	}
-	return set.CheckKeys(kind(rd.reader.PartitionN), sort)
+	return set.CheckKeys(kind(rd.PartitionN), sort)
 }
 
 // ruleOf is the registered rule in the set that it came from: a file has no two

@@ -1,4 +1,4 @@
-package projections
+package registry
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 
 // CheckTable compares the rule file's keys with those of the table that it is for,
 // as Open does: names, types, and templates that must give a number. The error is
-// a *SetupError or a *rules.Problems.
+// a *table.SetupError or a *rules.Problems.
 func CheckTable(t *ddb.TableDescription, set *rules.Set) error {
 	return checkKeys(aws.ToString(t.TableName), table.SchemaOf(t), set)
 }
 
-// describeTable learns the user table's keys, checks the rules against them, and returns the table's id.
-func describeTable(ctx context.Context, ts *table.Tables, set *rules.Set) (id string, err error) {
+// Describe learns the user table's keys, checks the rules against them, and returns the table's id.
+func Describe(ctx context.Context, ts *table.Tables, set *rules.Set) (id string, err error) {
 	keys, id, err := ts.Describe(ctx)
 	if err != nil {
 		return "", err

@@ -1,7 +1,6 @@
-package projections
+package registry
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -37,6 +36,3 @@ func (epochMovedError) Error() string {
 
 // StopReading tells a stream reader that trying again is of no use.
 func (epochMovedError) StopReading() bool { return true }
-
-// ErrNotParked is returned for an id under which nothing is parked.
-var ErrNotParked = errors.New("nothing is parked under this id")

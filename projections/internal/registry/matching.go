@@ -1,4 +1,4 @@
-package projections
+package registry
 
 import (
 	"fmt"
@@ -9,23 +9,23 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// matched is how the rules of a file stand to those of the registry.
-type matched struct {
-	ids            map[*rules.Rule]string
-	fresh, renamed []*rules.Rule
-	retire         []string // ids of rules in force that are not in the file any more, sorted
+// Matched is how the rules of a file stand to those of the registry.
+type Matched struct {
+	IDs            map[*rules.Rule]string
+	Fresh, renamed []*rules.Rule
+	Retire         []string // ids of rules in force that are not in the file any more, sorted
 }
 
-// matchRules finds each rule of the file among those in force that mean the same. One that
+// Match finds each rule of the file among those in force that mean the same. One that
 // has its name comes first; any other means that the rule was renamed.
-func matchRules(set *rules.Set, known map[string]state.Rule) matched {
-	m := matched{ids: map[*rules.Rule]string{}}
+func Match(set *rules.Set, known map[string]state.Rule) Matched {
+	m := Matched{IDs: map[*rules.Rule]string{}}
 	used := map[string]bool{}
 	inOrder := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool { return !known[id].InForce() })
 	find := func(r *rules.Rule, named func(state.Rule) bool) bool {
 		for _, id := range inOrder {
 			if item := known[id]; !used[id] && item.Fingerprint == r.Fingerprint && named(item) {
-				m.ids[r], used[id] = id, true
+				m.IDs[r], used[id] = id, true
 				return true
 			}
 		}
@@ -41,19 +41,19 @@ func matchRules(set *rules.Set, known map[string]state.Rule) matched {
 		if find(r, func(state.Rule) bool { return true }) {
 			m.renamed = append(m.renamed, r)
 		} else {
-			m.fresh = append(m.fresh, r)
+			m.Fresh = append(m.Fresh, r)
 		}
 	}
-	m.retire = slices.DeleteFunc(inOrder, func(id string) bool { return used[id] })
+	m.Retire = slices.DeleteFunc(inOrder, func(id string) bool { return used[id] })
 	return m
 }
 
-// refusal says what of the rules in force the file changes or removes.
-func (m matched) refusal(stateTable string, known map[string]state.Rule) *RulesChangedError {
+// Refusal says what of the rules in force the file changes or removes.
+func (m Matched) Refusal(stateTable string, known map[string]state.Rule) *RulesChangedError {
 	refused := &RulesChangedError{StateTable: stateTable}
-	for _, id := range m.retire {
+	for _, id := range m.Retire {
 		name := known[id].Name
-		if slices.ContainsFunc(m.fresh, func(r *rules.Rule) bool { return r.Name == name }) {
+		if slices.ContainsFunc(m.Fresh, func(r *rules.Rule) bool { return r.Name == name }) {
 			refused.Changed = append(refused.Changed, name)
 		} else {
 			refused.Removed = append(refused.Removed, name)
@@ -65,17 +65,17 @@ func (m matched) refusal(stateTable string, known map[string]state.Rule) *RulesC
 }
 
 // spread are the rules with more write suffixes than ever before.
-func (m matched) spread(set *rules.Set, known map[string]state.Rule) (more []*rules.Rule) {
+func (m Matched) spread(set *rules.Set, known map[string]state.Rule) (more []*rules.Rule) {
 	for _, r := range set.Rules {
-		if item, ok := known[m.ids[r]]; ok && r.Suffixes() > item.WriteShardsMax {
+		if item, ok := known[m.IDs[r]]; ok && r.Suffixes() > item.WriteShardsMax {
 			more = append(more, r)
 		}
 	}
 	return more
 }
 
-// freeName is a name where it is not taken, else with a number behind it.
-func freeName(name string, taken map[string]bool) string {
+// FreeName is a name where it is not taken, else with a number behind it.
+func FreeName(name string, taken map[string]bool) string {
 	free := name
 	for n := 2; taken[free]; n++ {
 		free = fmt.Sprintf("%s-%d", name, n)
