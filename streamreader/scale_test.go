@@ -162,6 +162,38 @@ func TestTheFirstRecordOfEveryShardIsReadWithinAMinute(t *testing.T) {
 	})
 }
 
+// All newcomers get their share together, not one after the other.
+func TestAWorkerThatHasAllSoonHasItsShare(t *testing.T) {
+	const shards, workers = 400, 10
+	synctest.Test(t, func(t *testing.T) {
+		stream, db := newWideStream(shards), dynamosim.New(dynamosim.Options{})
+		processor := processorFunc(func(_ context.Context, records []change.Record) (int, error) { return len(records), nil })
+		ctx, cancel := context.WithCancel(t.Context())
+		var readers []*Reader
+		ended := make(chan error, workers)
+		for i := range workers {
+			r := newTestReader(t, stream, NewLeaseTable(db, "leases"), processor, func(cfg *Config) { cfg.WorkerID = fmt.Sprintf("worker%02d", i) })
+			readers = append(readers, r)
+			go func() { ended <- r.Run(ctx) }()
+			if i == 0 {
+				time.Sleep(20 * time.Second)
+			}
+		}
+		time.Sleep(15 * time.Second)
+		for i, r := range readers {
+			if open := r.Stats().Open; open != shards/workers {
+				t.Errorf("worker %d has %d shards 15 s after nine have joined the first, want %d", i, open, shards/workers)
+			}
+		}
+		cancel()
+		for range workers {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 func setting(t *testing.T, name string, otherwise int) int {
 	text := os.Getenv(name)
 	if text == "" {

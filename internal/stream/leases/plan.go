@@ -170,9 +170,8 @@ func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease) {
 	slices.SortFunc(workers, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(loads[b]), len(loads[a])), cmp.Compare(a, b))
 	})
-	// The workers in need divide the vacant shards in order: each has a row of places.
-	from, to, places := 0, 0, 0 // from, to: this worker's
-	wanted := 0                 // shards that seekers are to be given now
+	needs := make(map[string]int, len(workers))
+	wanted := 0 // shards that seekers are to be given now
 	var surplus []Lease
 	for i, w := range workers {
 		target, held := total/len(workers), loads[w]
@@ -180,10 +179,7 @@ func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease) {
 			target++
 		}
 		need := max(0, target-len(held))
-		if w == in.Worker {
-			from, to = places, places+need
-		}
-		places += need
+		needs[w] = need
 		if in.seeks(w) {
 			wanted += min(need, max(1, len(held)))
 		}
@@ -191,13 +187,24 @@ func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease) {
 			surplus = append(surplus, held[target:]...)
 		}
 	}
-	in.take(plan, vacant, from, to)
+	// The workers in need take turns at the vacant shards, and then at the surplus.
+	mine := make([]bool, 0, total)
+	for left := true; left; {
+		left = false
+		for _, w := range workers {
+			if needs[w] > 0 {
+				needs[w]--
+				left, mine = true, append(mine, w == in.Worker)
+			}
+		}
+	}
+	in.take(plan, vacant, mine)
 	for i, l := range surplus {
 		if l.Owner == "" || l.Finished() {
 			continue // its owner keeps the place for a child
 		}
 		place := i + len(vacant)
-		plan.Seek = plan.Seek || from <= place && place < to
+		plan.Seek = plan.Seek || mine[place]
 		if l.Owner == in.Worker && wanted > 0 {
 			plan.Surplus = true
 			if place < wanted {
@@ -217,10 +224,10 @@ func (in Input) seeks(worker string) bool {
 
 // take plans to claim the vacant shards at this worker's places, and others that are left lying:
 // their taker may be dead, or see another picture.
-func (in Input) take(plan *Plan, vacant []Lease, from, to int) {
-	for _, mine := range []bool{true, false} {
+func (in Input) take(plan *Plan, vacant []Lease, mine []bool) {
+	for _, first := range []bool{true, false} {
 		for i, l := range vacant {
-			if len(plan.Take) < in.TakeMax && (from <= i && i < to) == mine && (mine || in.leftLying(l)) {
+			if len(plan.Take) < in.TakeMax && mine[i] == first && (first || in.leftLying(l)) {
 				plan.Take = append(plan.Take, l)
 			}
 		}
