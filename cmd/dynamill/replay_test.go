@@ -244,11 +244,12 @@ func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 	c.end(c.workers[0], syscall.SIGKILL)
 	c.drain()
 	w.expectTrue()
-	w.expectAudit()
+	w.expectAudit(oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks)
 	t.Logf("%d items, %d writes of the application, %d replays came to their end before, %s until the last kill; the last replay: %+v", len(base), c.app.writes, ended, took.Round(time.Millisecond), result)
-	again := w.replay()
-	if again.Writes != 0 {
-		t.Errorf("a replay of what is right says %+v", again)
+	rest := w.replay() // of what the application changed beside the last one, references and due marks may be left
+	w.expectAudit(oracle.ExpiringPositions)
+	if again := w.replay(); again.Writes != 0 {
+		t.Errorf("a replay of what is right says %+v; the one before wrote %d", again, rest.Writes)
 	}
 	if code, stdout, stderr := w.call("verify"); code != ending.ExitDone {
 		t.Errorf("verify: exit code %d\n%s%s", code, stdout, stderr)
@@ -273,13 +274,13 @@ func (c *crew) startReplay(flags ...string) *process {
 }
 
 // expectAudit compares the state table with what the items ask for.
-func (w *world) expectAudit() {
+func (w *world) expectAudit(except ...oracle.Exception) {
 	w.t.Helper()
 	items, err := w.scan(w.table)
 	w.must(err)
 	state, err := w.scan(w.table + "-dynamill")
 	w.must(err)
-	for i, d := range oracle.Audit(w.set, items, state, time.Now(), oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks) {
+	for i, d := range oracle.Audit(w.set, items, state, time.Now(), except...) {
 		w.t.Errorf("state table: %s", d)
 		if i == problemsMax {
 			w.t.Fatal("and more")
