@@ -7,16 +7,16 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-// Family is what a family of rule kinds tells an audit of its rules: facts about what
+// Family is what a kind of rule tells an audit of its rules: facts about what
 // they derive, beside those about the ledger's entries, and what is suspect in them.
 type Family interface {
 	// Facts are what an item says of a rule.
 	Facts(a *Auditor, b *plan.Binding, s *Subject, emit func(drift.Fact))
 	// EffectFacts are what an effect that an item asks for says of what several items make together.
 	EffectFacts(a *Auditor, b *plan.Binding, source change.Key, f plan.Effect, emit func(drift.Fact))
-	// RowFacts are what a row of the state table says of the family's rules.
+	// RowFacts are what a row of the state table says of the rules of this kind.
 	RowFacts(a *Auditor, r Row, emit func(drift.Fact))
-	// Case judges facts about one thing of a kind that the family has; nil for every other kind.
+	// Case judges facts about one thing of a sort that the kind's family has; nil for every other sort.
 	Case(j *Judge) Case
 	// Combine adds up two facts of one thing, part and tag where they are the family's
 	// and amounts; false otherwise.

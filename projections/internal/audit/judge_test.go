@@ -32,7 +32,12 @@ rules:
 
 func newAuditor(t *testing.T) *audit.Auditor {
 	t.Helper()
-	set, err := rules.Load("test", []byte(testRules), kinds.All)
+	return auditorOf(t, testRules)
+}
+
+func auditorOf(t *testing.T, text string) *audit.Auditor {
+	t.Helper()
+	set, err := rules.Load("test", []byte(text), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,6 +275,25 @@ func TestSumsBeyondEveryNumberAreNotJudged(t *testing.T) {
 	}
 	if _, ok := a.Combine(audit.About(audit.AboutEntry, "", "C#1/COMMENT"), audit.TagHave, "1", "1"); ok {
 		t.Error("facts that are no amounts were added up")
+	}
+}
+
+// TestRowTellsItsFactsOnce has two kinds of one family in the rule file.
+func TestRowTellsItsFactsOnce(t *testing.T) {
+	text := testRules + "  votes: { sum: votes, of: Comment, as: Post.votes, by: postId }\n"
+	a := auditorOf(t, text)
+	for name, c := range map[string]struct {
+		row  change.Item
+		want int
+	}{
+		"an accumulator": {change.Item{"pk": change.String("sum/comments/p/0"), "sk": change.String("accumulator"), "value": change.Number("2")}, 1},
+		"a locator":      {change.Item{"pk": change.String("locator/Post/p"), "sk": change.String("locator"), "changes": change.Number("2")}, 2}, // one for each rule
+	} {
+		told := 0
+		a.RowFacts(c.row, func(drift.Fact) { told++ })
+		if told != c.want {
+			t.Errorf("%s tells %d facts, want %d", name, told, c.want)
+		}
 	}
 }
 

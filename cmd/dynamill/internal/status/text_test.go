@@ -208,12 +208,12 @@ fan-outs: none to be finished
 	if s.Live {
 		t.Error("live, although two rules are not registered")
 	}
-	s = newStatus(found, Leases{}, &rules.Set{Rules: []*rules.Rule{{Name: "comment-count", Fingerprint: "changed"}}})
+	s = newStatus(found, Leases{}, &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Name: "comment-count", Fingerprint: "changed"}}})
 	if s.Live || len(s.Rules) != 2 || s.Rules[1].Note != changedNote {
 		t.Errorf("with a changed rule: live %v, %+v", s.Live, s.Rules)
 	}
 	found.Rules = nil
-	s = newStatus(found, Leases{}, &rules.Set{Rules: []*rules.Rule{{Name: "new", Fingerprint: "f4"}}})
+	s = newStatus(found, Leases{}, &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Name: "new", Fingerprint: "f4"}}})
 	if s.Live || s.Summary != "no rule is registered yet" || strings.Contains(s.Text(), "\nseeding\n") {
 		t.Errorf("with none registered:\n%s", s.Text())
 	}
@@ -224,7 +224,7 @@ func TestStatusFieldsAreDocumented(t *testing.T) {
 	documented := documentedFields(t)
 	all := inspected()
 	all.Missing = inspectedMissing()
-	shown := newStatus(all, inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Fingerprint: "f1"}}})
+	shown := newStatus(all, inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Fingerprint: "f1"}}})
 	shown.Health = newHealthStatus(health.Health{}, health.Facts{
 		Shards: []health.Shard{{ID: "s1"}}, Functions: health.Functions{List: []health.Function{{Name: "fn"}}},
 	})

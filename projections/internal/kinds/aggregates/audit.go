@@ -46,24 +46,25 @@ func (*kind) EffectFacts(a *audit.Auditor, b *plan.Binding, _ change.Key, f plan
 }
 
 // RowFacts implements audit.Family.
-func (*kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
+func (k *kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
 	switch r.Kind {
 	case "sum":
-		factOfAccumulator(a, r, emit)
+		if b := a.ByID(r.ID); b != nil && b.Rule.Kind == k {
+			factOfAccumulator(a, b, r, emit)
+		}
 	case "locator": // its changes are counted in what displays a sum by it
 		value, changes := change.ParseKey(r.Name).Partition, r.Item["changes"].Text()
 		for _, rule := range a.Set.Rules {
-			if b := a.Of(rule); rule.ByUnique && b.Locator == r.ID && a.Shows(b) && changes != "" {
+			if b := a.Of(rule); rule.Kind == k && rule.ByUnique && b.Locator == r.ID && a.Shows(b) && changes != "" {
 				emit(drift.Fact{About: audit.About(audit.AboutSum, b.ID, value), Tag: audit.TagHave, Data: counted("0", changes)})
 			}
 		}
 	}
 }
 
-func factOfAccumulator(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
-	b := a.ByID(r.ID)
+func factOfAccumulator(a *audit.Auditor, b *plan.Binding, r audit.Row, emit func(drift.Fact)) {
 	at := strings.LastIndex(r.Name, "/")
-	if b == nil || at < 0 || !a.Shows(b) {
+	if at < 0 || !a.Shows(b) {
 		return
 	}
 	about, value := audit.About(audit.AboutSum, r.ID, change.ParseKey(r.Name[:at]).Partition), r.Item["value"].Text()
