@@ -277,7 +277,7 @@ func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target chan
 	return err
 }
 
-// TakeOff takes what former rules, or rules of a former entity, wrote off items that
+// takeOff takes what former rules, or rules of a former entity, wrote off items that
 // still carry it. Should an item be what it was again by now, the record of this
 // write heals it.
 func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {

@@ -70,7 +70,7 @@ func (w *world) createKeyed(table, partition string) {
 	}
 }
 
-// SortKind is the type of the table's sort key: one called n is a number.
+// sortKind is the type of the table's sort key: one called n is a number.
 func sortKind(set *rules.Set) change.Kind {
 	switch set.Table.SortKey {
 	case "":
@@ -266,7 +266,7 @@ func (w *world) expectNoDrift() {
 	}
 }
 
-// PutState writes a row of the state table.
+// putState writes a row of the state table.
 func (w *world) putState(row change.Item) {
 	w.t.Helper()
 	if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(row)}); err != nil {

@@ -112,7 +112,7 @@ func (o *Options) zero() (names []string) {
 	return names
 }
 
-// RulesFrom says to the library what --rules-from means.
+// rulesFrom says to the library what --rules-from means.
 func rulesFrom(flag string, set *rules.Set) (string, error) {
 	switch {
 	case flag == RulesInZip:
