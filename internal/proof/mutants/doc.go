@@ -14,7 +14,7 @@
 // protect. Each guard begins with its name and one sentence. Its changes follow:
 //
 //	guard Frontier: a checkpoint never passes a record that is not done
-//	@@ streamreader/frontier.go
+//	@@ internal/stream/shardread/frontier.go
 //	-	for _, m := range f.pending[:done] {
 //	+	reached := done
 //	+	if switches.Off("Frontier") {
