@@ -19,7 +19,7 @@ func (e *Engine) actionWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem
 	case plan.AddLocator, plan.RemoveLocator:
 		return e.locatorWrite(mv, a)
 	case plan.Park:
-		return e.tables.PutPart(e.parkedRow(a.ID, a.Target, mv.Position, a.Effect.Parked), "", table.NewExpression())
+		return e.tables.PutPart(e.host.ParkedRow(a.ID, a.Target, mv.Position, a.Effect.Parked), "", table.NewExpression())
 	case plan.Unpark:
 		return e.tables.DeletePart(state.ParkedKey(state.ParkedID(a.ID, a.Target)), "", table.NewExpression())
 	}

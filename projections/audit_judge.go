@@ -232,7 +232,7 @@ func (s *auditRead) judgeCopy(sus drift.Suspect) drift.Reading {
 	parentKey, refers, readable := s.reference(sus)
 	want := make([]change.Value, len(b.Rule.Attributes))
 	if refers {
-		parent := s.parentItem(b, parentKey, s.items)
+		parent := copies.ParentIn(s.planner, b, parentKey, s.items)
 		want = copies.Of(b.Rule).Given(table.Image(parent))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(parentKey))
 		reading.Suspect.Group = parentKey.String()

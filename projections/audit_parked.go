@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
@@ -42,7 +43,7 @@ func (s *auditRead) parkingAsked(sus drift.Suspect) string {
 		}
 		return ""
 	}
-	if bad := s.badChild(s.childOf(sus), s.items[sus.Item]); bad != nil {
+	if bad := copies.BadChild(s.planner, s.childOf(sus), s.items[sus.Item]); bad != nil {
 		return bad.Code
 	}
 	return ""
@@ -87,7 +88,7 @@ func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) 
 		}
 		items = append(items, check)
 	case a.tables.CanExist(r.Suspect.Item):
-		items = append(items, a.stillNamed(child, s.items[r.Suspect.Item]))
+		items = append(items, copies.StillNamed(a.tables.Reader, child, s.items[r.Suspect.Item]))
 	}
 	return a.mended(a.tables.Transact(ctx, "clearing what is parked of "+r.Suspect.Item.String(), []string{r.Suspect.Rule}, items))
 }

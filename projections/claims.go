@@ -143,7 +143,7 @@ func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target chang
 		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
 			return table.Lost, nil
 		}
-		return table.Settled, e.parkRefused(ctx, b, target, err)
+		return table.Settled, e.host.ParkRefused(ctx, b, target, err)
 	})
 }
 

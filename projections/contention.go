@@ -66,7 +66,7 @@ func (e *Engine) settleContention(ctx context.Context, cs contestedSet) error {
 		return nil // the set changed since: the worker that changed it settles this
 	}
 	if err == nil && contested {
-		e.counters.Parked.Add(1)
+		e.host.Counters.Parked.Add(1)
 	}
 	return err
 }
@@ -77,7 +77,7 @@ func (e *Engine) listingWrite(cs contestedSet, contested bool) ddb.TransactWrite
 		return e.tables.DeletePart(state.ParkedKey(cs.RowID()), "", table.NewExpression())
 	}
 	r := state.Parked{
-		ID: cs.RowID(), Rule: cs.ID, Item: cs.Target, Value: cs.Value, Code: cs.Code(), At: e.now(), Parking: state.NewID(),
+		ID: cs.RowID(), Rule: cs.ID, Item: cs.Target, Value: cs.Value, Code: cs.Code(), At: e.host.Now(), Parking: state.NewID(),
 		Reason: "several items claim it, and the one with the smallest key wins",
 	}.Row()
 	return e.tables.PutPart(r, "", table.NewExpression())

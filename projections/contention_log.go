@@ -52,17 +52,17 @@ func (l *contentionLog) admit(id string, now time.Time) contentionNews {
 
 // logContention logs that several items claim one target, and which of them wins.
 func (e *Engine) logContention(ctx context.Context, cs contestedSet) {
-	switch e.contentions.admit(cs.RowID(), e.now()) {
+	switch e.contentions.admit(cs.RowID(), e.host.Now()) {
 	case contentionNew:
 		what := slog.String("target", cs.Target.String())
 		if cs.Value != "" {
 			what = slog.String("value", cs.Value)
 		}
-		e.logger.WarnContext(ctx, "several items claim one target; the smallest key wins", "rule", e.ruleName(cs.ID), what,
+		e.host.Logger.WarnContext(ctx, "several items claim one target; the smallest key wins", "rule", e.ruleName(cs.ID), what,
 			"claimants", len(cs.claimants), "among_them", claimantsText(cs.claimants), "winner", cs.claimants[0],
 			"remedy", contentionRemedy(cs.ContestedTarget), "code", cs.Code())
 	case contentionOthers:
-		e.logger.WarnContext(ctx, "further targets are contested, and not logged before the hour is over: `dynamill parked list` shows them all",
+		e.host.Logger.WarnContext(ctx, "further targets are contested, and not logged before the hour is over: `dynamill parked list` shows them all",
 			"logged", contentionLogMax)
 	}
 }

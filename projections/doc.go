@@ -4,8 +4,8 @@
 // Its pure half is package plan, in internal/plan: records in, intended
 // changes out. This package is the writing half, which applies them: ledger
 // transactions (ledger.go, actions.go), mirror items with claims
-// (claims.go), their healing (mirrors.go), copies (children.go, parents.go,
-// fanout.go, tasks.go) and roll-ups (rollup.go). Process is for drivers that follow a stream; Rederive
+// (claims.go), their healing (mirrors.go), roll-ups (rollup.go) and tasks (tasks.go). Copies stand with their kind
+// (internal/kinds/copies). Process is for drivers that follow a stream; Rederive
 // is for seeding, retries and repair.
 //
 // Below it, in internal, requests are sent by package table, rows of the state

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
@@ -18,17 +19,11 @@ import (
 )
 
 const (
-	// tombstoneTTL is how long the ledger remembers an item without effects.
-	// Streams keep records for 24 hours (DynamoDB developer guide), so eight
-	// days leave a week for records that were set aside.
-	tombstoneTTL = 8 * 24 * time.Hour
-
 	// healsMaxDefault bounds how often the engine corrects one rule's attributes on
 	// one item within healWindow. It is far above what an application's own
 	// whole-item puts cause, batch by batch, and far below what two programs
 	// that answer each other reach.
 	healsMaxDefault = 300
-	healWindow      = 10 * time.Minute
 )
 
 // Config says what an Engine works on.
@@ -68,23 +63,13 @@ type ruleReader struct {
 type Engine struct {
 	ruleReader
 	tables       *table.Tables
-	targets      target.Writer
-	logger       *slog.Logger
-	counters     counters
+	host         *host.Host // as the kinds of rules see the engine
 	registry     *registry.Registry
-	now          func() time.Time
-	healsMax     int64
-	fanOutMax    int
 	taskProgress func(TaskProgress) // nil: nothing is told
 	suffix       int
 	slots        slots
 	seen         *sightings.Observer
-	missing      map[*plan.Binding]*sightings.Missing // of every rule but mirrors; the map does not change
 	contentions  contentionLog
-}
-
-type counters struct {
-	Records, Relevant, Unmatched, Rollups, Copies, Mirrors, Parked, Heals, Tasks atomic.Int64
 }
 
 // Stats are counts since Open.
@@ -127,10 +112,10 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	ts := table.New(cfg.Client, cfg.Limiter, cfg.Table, cfg.StateTable)
 	e := &Engine{
-		ruleReader: ruleReader{reader: ts.Reader}, tables: ts, logger: cfg.Logger,
-		now: cfg.Now, healsMax: int64(cfg.HealsMax), fanOutMax: cfg.FanOutMax, taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
+		ruleReader: ruleReader{reader: ts.Reader}, tables: ts, taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
+		host: &host.Host{Tables: ts, Logger: cfg.Logger, Now: cfg.Now, HealsMax: int64(cfg.HealsMax), FanOutMax: cfg.FanOutMax},
 	}
-	e.targets = target.Writer{Tables: ts, ParkRefused: e.parkRefused}
+	e.host.Targets = target.Writer{Tables: ts, ParkRefused: e.host.ParkRefused}
 	if e.tables.StateTable == e.tables.Table {
 		return nil, &table.SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.tables.Table), Remedy: "name another one with --state-table"}
 	}
@@ -141,9 +126,9 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.planner = e.registry.Planner
-	e.missing = sightings.NewMissing(e.planner.Bindings)
-	e.seen = sightings.New(e.tables, e.planner, e.missing, cfg.Now, state.NewID())
+	e.planner, e.host.Planner = e.registry.Planner, e.registry.Planner
+	e.host.Missing = sightings.NewMissing(e.planner.Bindings)
+	e.seen = sightings.New(e.tables, e.planner, e.host.Missing, cfg.Now, state.NewID())
 	return e, nil
 }
 
@@ -161,7 +146,7 @@ func (e *Engine) Describe() registry.Description { return e.registry.Found }
 
 // Stats returns the counts so far.
 func (e *Engine) Stats() Stats {
-	c, sent := &e.counters, &e.tables.Counters
+	c, sent := &e.host.Counters, &e.tables.Counters
 	return Stats{
 		Records: c.Records.Load(), Relevant: c.Relevant.Load(), Unmatched: c.Unmatched.Load(),
 		Transactions: sent.Transactions.Load(), Writes: sent.Writes.Load(), Rollups: c.Rollups.Load(),

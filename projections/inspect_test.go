@@ -128,10 +128,10 @@ func TestInspectionListsTasks(t *testing.T) {
 	e := open(w.sim)
 	from := w.drain(e, 0)
 	w.rename("Bob")
-	before := e.now().UTC().Truncate(time.Second)
+	before := e.host.Now().UTC().Truncate(time.Second)
 	w.drain(e, from)
 	found := w.inspect().Tasks
-	if len(found) != 1 || found[0].Since.Before(before) || found[0].Since.After(e.now()) {
+	if len(found) != 1 || found[0].Since.Before(before) || found[0].Since.After(e.host.Now()) {
 		t.Fatalf("%+v, want one task that is kept since %s", found, before)
 	}
 	want := []InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#u1", Sort: "PROFILE"}, Children: 5, Since: found[0].Since}}

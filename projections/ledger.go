@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
@@ -143,10 +144,10 @@ func (e *Engine) noteApplied(ctx context.Context, parts []part) {
 	for _, p := range parts {
 		switch p.kind {
 		case plan.UpsertMirror, plan.DeleteMirror, plan.ReleaseMirror:
-			e.counters.Mirrors.Add(1)
+			e.host.Counters.Mirrors.Add(1)
 		case plan.Park:
 			if !p.action.Again {
-				e.noteParked(ctx, p.id, p.target, p.action.Effect.Parked)
+				e.host.NoteParked(ctx, p.id, p.target, p.action.Effect.Parked)
 			}
 		}
 	}
@@ -178,7 +179,7 @@ func (e *Engine) assemble(pk *plan.Pack, suffix int) ([]ddb.TransactWriteItem, [
 // entryWrite is the ledger half of the move's transaction: the entry, compared and swapped.
 func (e *Engine) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 	c := table.NewExpression()
-	put := e.tables.PutPart(state.EntryRow(mv, e.planner.Epoch, e.now().Add(tombstoneTTL)), state.EntryUnmoved(c, mv), c)
+	put := e.tables.PutPart(state.EntryRow(mv, e.planner.Epoch, e.host.Now().Add(host.TombstoneTTL)), state.EntryUnmoved(c, mv), c)
 	put.Put.ReturnValuesOnConditionCheckFailure = table.AllOld
 	return put
 }
@@ -313,7 +314,7 @@ func (e *Engine) reject(ctx context.Context, mv *plan.Move, id, reason string, s
 		return false, err
 	}
 	if f, asked := mv.New[id]; asked && f.Kind != plan.Parked {
-		why := writeRejected(reason)
+		why := host.WriteRejected(reason)
 		if f.Kind == plan.Contribution {
 			why = plan.Overflow("the sum with the contribution " + f.Amount.String()).Parked
 		}
@@ -322,7 +323,7 @@ func (e *Engine) reject(ctx context.Context, mv *plan.Move, id, reason string, s
 		return mv.First < 0 && mv.Idle(), nil
 	}
 	why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses to take back what the item caused before: " + reason}
-	if err := e.parkID(ctx, id, mv.Key, mv.Position, why); err != nil {
+	if err := e.host.ParkID(ctx, id, mv.Key, mv.Position, why); err != nil {
 		return false, err
 	}
 	mv.Replace(id, mv.Old[id])

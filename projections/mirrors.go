@@ -16,7 +16,7 @@ func (w *work) heal(ctx context.Context, pl *plan.Changes) {
 	right, err := w.alreadyRight(ctx, &plan.PartOf[mirrors.Changes](pl).Heals)
 	if err != nil {
 		for _, h := range plan.PartOf[mirrors.Changes](pl).Heals.All() {
-			w.failed(h.First, err)
+			w.Failed(h.First, err)
 		}
 		return
 	}
@@ -24,11 +24,11 @@ func (w *work) heal(ctx context.Context, pl *plan.Changes) {
 		if right[id] {
 			continue
 		}
-		allowed, err := w.mayHeal(ctx, id.Binding, id.Key, h.Contested)
+		allowed, err := w.host.MayHeal(ctx, id.Binding, id.Key, h.Contested)
 		if err == nil && allowed {
 			err = w.healTarget(ctx, pl, id, h)
 		}
-		w.ended(ctx, h.First, id.Binding, id.Key, err)
+		w.Ended(ctx, h.First, id.Binding, id.Key, err)
 	}
 }
 
@@ -131,28 +131,6 @@ func (w *work) healTarget(ctx context.Context, pl *plan.Changes, id plan.ItemRul
 		pl.AddRollups(mv, h.First)
 	}
 	return failure
-}
-
-// mayHeal counts one correction of what the engine had written, and reports
-// whether it stays within the bound. Beyond it, another program fights for the
-// attribute: the (item, rule) is parked.
-func (e *Engine) mayHeal(ctx context.Context, b *plan.Binding, item change.Key, contested bool) (bool, error) {
-	if !contested {
-		return true, nil
-	}
-	n, err := e.countHeal(ctx, b, item)
-	if err != nil {
-		return false, err
-	}
-	if n <= e.healsMax {
-		e.counters.Heals.Add(1)
-		return true, nil
-	}
-	if n == e.healsMax+1 {
-		e.logger.ErrorContext(ctx, "another program keeps overwriting a derived attribute: healing stops for a while",
-			"rule", b.Rule.Name, "item", item.String(), "corrections", e.healsMax, "within", healWindow)
-	}
-	return false, e.park(ctx, b, item, contestedReason(b, e.healsMax))
 }
 
 // inForceMirror is a mirror item that a move's ledger entry has in force and the item still asks for.

@@ -86,7 +86,7 @@ func TestMissingTargetsFollowRecords(t *testing.T) {
 	w.delete(keyIn(missingComment("c4", "p1")))
 	w.drain(e, from)
 	expectMissing(t, e.MissingTargets(), nil)
-	for _, m := range e.missing {
+	for _, m := range e.host.Missing {
 		if !m.Found.Load() {
 			t.Errorf("rule %s has found no target", m.Rule.Rule.Name)
 		}

@@ -8,7 +8,7 @@ import (
 
 // noteRollupTarget notes whether the target of a roll-up exists.
 func (e *Engine) noteRollupTarget(g plan.GroupRef, t total, there bool) {
-	m := e.missing[g.Binding]
+	m := e.host.Missing[g.Binding]
 	switch {
 	case there && t.value.IsZero():
 		m.Forget(g.Group) // perhaps no source points at it
@@ -28,7 +28,7 @@ func (e *Engine) noteRollupTarget(g plan.GroupRef, t total, there bool) {
 
 // noteSources names the sources of sums whose targets are missing, by the moves that were applied.
 func (w *work) noteSources(moves []*plan.Move) {
-	for b, m := range w.missing {
+	for b, m := range w.host.Missing {
 		if b.Rule.Kind != aggregates.Sum || m.None() {
 			continue
 		}

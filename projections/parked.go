@@ -3,18 +3,13 @@ package projections
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/audit"
-	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // ErrNotParked is returned for an id under which nothing is parked.
@@ -40,31 +35,6 @@ type Parked struct {
 	contested *audit.ContestedTarget // nil for every other entry
 }
 
-func (e *Engine) parkedRow(ruleID string, item change.Key, position change.Position, why *rules.ItemError) table.Row {
-	return state.Parked{
-		ID: state.ParkedID(ruleID, item), Rule: ruleID, Item: item, Code: why.Code, Reason: why.Reason, Position: position,
-		At: e.now(), Parking: state.NewID(),
-	}.Row()
-}
-
-// park sets an (item, rule) aside that no record is to blame for.
-func (e *Engine) park(ctx context.Context, b *plan.Binding, item change.Key, why *rules.ItemError) error {
-	return e.parkID(ctx, b.ID, item, change.Position{}, why)
-}
-
-func (e *Engine) parkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
-	err := e.tables.PutState(ctx, ruleID, "parking "+item.String(), e.parkedRow(ruleID, item, position, why), "", table.NewExpression())
-	if err == nil {
-		e.noteParked(ctx, ruleID, item, why)
-	}
-	return err
-}
-
-func (e *Engine) noteParked(ctx context.Context, ruleID string, item change.Key, why *rules.ItemError) {
-	e.counters.Parked.Add(1)
-	e.logger.WarnContext(ctx, "parked", "rule", ruleID, "item", item.String(), "code", why.Code, "reason", why.Reason)
-}
-
 // recordID begins the id of a parked record that could not be read.
 const recordID = "record/"
 
@@ -78,13 +48,13 @@ const rawBytesMax = 300 << 10
 func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []byte) error {
 	text := strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd") // which may be three times as long
 	record := state.Parked{
-		ID: recordID + id, Code: code, Reason: reason, At: e.now(), Parking: state.NewID(),
+		ID: recordID + id, Code: code, Reason: reason, At: e.host.Now(), Parking: state.NewID(),
 		Raw: strings.ToValidUTF8(text[:min(len(text), rawBytesMax)], ""),
 	}
 	err := e.tables.PutState(ctx, "", "parking record "+id, record.Row(), "", table.NewExpression())
 	if err == nil {
-		e.counters.Parked.Add(1)
-		e.logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)
+		e.host.Counters.Parked.Add(1)
+		e.host.Logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)
 	}
 	return err
 }
@@ -125,23 +95,4 @@ func (e *Engine) DiscardParked(ctx context.Context, id string) error {
 		return err
 	}
 	return e.unpark(ctx, id, "")
-}
-
-func contestedReason(b *plan.Binding, limit int64) *rules.ItemError {
-	return &rules.ItemError{Code: "heal.contested", Reason: fmt.Sprintf(
-		"another program overwrote what rule %s writes here more than %d times in %s: find it, then retry", b.Rule.Name, limit, healWindow)}
-}
-
-// countHeal counts a correction of one rule on one item in the current window.
-func (e *Engine) countHeal(ctx context.Context, b *plan.Binding, item change.Key) (int64, error) {
-	now := e.now()
-	c := table.NewExpression()
-	update := c.Format("SET %n = %v ADD %n %v", "ttl", table.Number(now.Add(2*healWindow).Unix()), "corrections", table.Number(1))
-	in := e.tables.StateUpdate(state.HealsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
-	in.ReturnValues = ddb.ReturnValueUpdatedNew
-	out, err := e.tables.UpdateItem(ctx, b.ID, "counting a correction", in)
-	if err != nil {
-		return 0, err
-	}
-	return table.NumberOf(out.Attributes["corrections"]), nil
 }

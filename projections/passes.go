@@ -275,5 +275,5 @@ func (e *Engine) showKeys(ctx context.Context, p pass, keys []change.Key) error 
 	defer w.release()
 	w.rollUp(ctx, pl)
 	w.bare(ctx, &plan.PartOf[aggregates.Changes](pl).Bares)
-	return w.err
+	return w.Err
 }

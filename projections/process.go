@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
-	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -29,43 +29,31 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 	if err != nil {
 		return 0, err
 	}
-	e.counters.Records.Add(int64(w.done))
-	e.counters.Relevant.Add(int64(pl.Relevant))
+	e.host.Counters.Records.Add(int64(w.Done))
+	e.host.Counters.Relevant.Add(int64(pl.Relevant))
 	seen := pl.Seen
-	if w.done < len(records) { // the others come again
-		seen = e.planner.See(records[:w.done])
+	if w.Done < len(records) { // the others come again
+		seen = e.planner.See(records[:w.Done])
 	}
-	e.counters.Unmatched.Add(seen.Unmatched)
+	e.host.Counters.Unmatched.Add(seen.Unmatched)
 	e.seen.AddRecords(seen)
-	return w.done, w.err
+	return w.Done, w.Err
 }
 
 // work is the application of one plan. A part that fails holds up the record
 // that asked for it first, and with it every later one; the other parts go on.
 type work struct {
 	*Engine
+	*host.Run
 	suffix  int
 	release func()
 
-	done    int
-	err     error
 	waiting []*plan.Move // whose due marks wait only for rules that are not live
 }
 
 func (e *Engine) newWork(records int) *work {
 	slot, release := e.slots.take()
-	return &work{Engine: e, suffix: e.suffix + slot, release: release, done: records}
-}
-
-// failed notes that the part first asked for by a record did not succeed. Of
-// several failures the one of the first record counts, and of that the one that was noted first.
-func (w *work) failed(first int, err error) {
-	if err == nil {
-		return
-	}
-	if w.err == nil || first < w.done {
-		w.done, w.err = max(0, min(first, w.done)), err
-	}
+	return &work{Engine: e, Run: &host.Run{Host: e.host, Done: records}, suffix: e.suffix + slot, release: release}
 }
 
 // run applies the parts of a plan one after the other. Their order is an
@@ -77,8 +65,7 @@ func (w *work) run(ctx context.Context, pl *plan.Changes) {
 	}
 	w.moves(ctx, pl, moves)
 	w.heal(ctx, pl)
-	w.fanOut(ctx, &plan.PartOf[copies.Changes](pl).FanOuts)
-	w.fill(ctx, &plan.PartOf[copies.Changes](pl).Fills)
+	w.applyKinds(ctx, pl)
 	w.rollUp(ctx, pl)
 	w.noteSources(moves)
 	w.bare(ctx, &plan.PartOf[aggregates.Changes](pl).Bares)
@@ -93,12 +80,21 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes, moves []*plan.Move) 
 	broken := map[*plan.Move]bool{}
 	w.applyMoves(ctx, moves, w.suffix, func(mv *plan.Move, err error) {
 		broken[mv] = true
-		w.failed(mv.First, err)
+		w.Failed(mv.First, err)
 	})
 	for _, mv := range moves {
 		if broken[mv] {
 			continue
 		}
 		pl.AddRollups(mv, mv.First)
+	}
+}
+
+// applyKinds has each kind apply what it planned by itself.
+func (w *work) applyKinds(ctx context.Context, pl *plan.Changes) {
+	for _, k := range Kinds {
+		if k, ok := k.(host.Kind); ok {
+			k.Apply(ctx, w.Run, pl)
+		}
 	}
 }

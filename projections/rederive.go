@@ -6,7 +6,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
-	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
@@ -46,7 +45,7 @@ func (e *Engine) trust(ctx context.Context, key change.Key, late *plan.Late) err
 		return err
 	}
 	if !e.tables.KnowsStream(late.Position) {
-		e.logger.WarnContext(ctx, "a record is of no stream of this table: its position counts for nothing",
+		e.host.Logger.WarnContext(ctx, "a record is of no stream of this table: its position counts for nothing",
 			"item", key.String(), "position", late.Position.String())
 		late.Position = change.Position{}
 	}
@@ -134,13 +133,12 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	defer w.release()
 	w.moves(ctx, pl, slices.DeleteFunc(slices.Clone(moves), (*plan.Move).Idle))
 	w.heal(ctx, pl)
-	w.refill(ctx, plan.PartOf[copies.Changes](pl).Refills)
-	w.fill(ctx, &plan.PartOf[copies.Changes](pl).Fills)
+	w.applyKinds(ctx, pl)
 	w.rollUp(ctx, pl)
 	w.noteSources(moves)
 	w.bare(ctx, &plan.PartOf[aggregates.Changes](pl).Bares)
 	w.takeOff(ctx, &pl.Leftovers)
-	return &rederived{items, moves, pl, w.waiting}, w.err
+	return &rederived{items, moves, pl, w.waiting}, w.Err
 }
 
 // readMoveOf reads an item's ledger entry, then the item.

@@ -121,7 +121,7 @@ func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
 	w := e.newWork(0)
 	defer w.release()
 	w.takeOff(ctx, &pl.Leftovers)
-	return w.err
+	return w.Err
 }
 
 // dropWhole deletes an item that the engine made for a retired mirror rule (promise 8: it
@@ -134,6 +134,6 @@ func (w *work) dropWhole(ctx context.Context, id plan.ItemRule, left *plan.Lefto
 	for _, b := range left.Unless {
 		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(own))
 	}
-	w.counters.Mirrors.Add(1)
+	w.host.Counters.Mirrors.Add(1)
 	return w.tables.DeleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
 }

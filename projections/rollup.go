@@ -42,7 +42,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 		}
 	}
 	for g, err := range w.settleLocators(ctx, moved) {
-		w.failed(pl.Rollups.Of(g).First, err)
+		w.Failed(pl.Rollups.Of(g).First, err)
 	}
 	slices.SortFunc(due, func(a, b plan.GroupRef) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Group, b.Group))
@@ -50,7 +50,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	totals, err := w.readTotals(ctx, due)
 	if err != nil {
 		for _, g := range due {
-			w.failed(pl.Rollups.Of(g).First, err)
+			w.Failed(pl.Rollups.Of(g).First, err)
 		}
 		return
 	}
@@ -73,7 +73,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 			continue
 		}
 		ru := pl.Rollups.Of(due[i])
-		w.failed(ru.First, err)
+		w.Failed(ru.First, err)
 		for _, mv := range ru.Marks {
 			unsettled[mv] = true
 		}
@@ -100,7 +100,7 @@ func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, unsettled map[*
 				continue
 			}
 			seen[mv] = true
-			w.failed(mv.First, w.clearDue(ctx, mv))
+			w.Failed(mv.First, w.clearDue(ctx, mv))
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 			continue // its own record or scan shows it; or the locator's row is damaged
 		}
 		if t.err != nil {
-			if err := e.park(ctx, g.Binding, target, t.err); err != nil {
+			if err := e.host.Park(ctx, g.Binding, target, t.err); err != nil {
 				return err
 			}
 			continue
@@ -194,7 +194,7 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 			e.noteRollupTarget(g, t, true)
 			continue
 		}
-		allowed, err := e.mayHeal(ctx, g.Binding, target, ru.Contested[target])
+		allowed, err := e.host.MayHeal(ctx, g.Binding, target, ru.Contested[target])
 		if err == nil && allowed {
 			err = write(ctx, g, t, target)
 		}
@@ -208,12 +208,12 @@ func (e *Engine) show(ctx context.Context, g plan.GroupRef, t total, ru *plan.Ro
 // showOn writes the total on a target that shows nothing later.
 func (e *Engine) showOn(ctx context.Context, g plan.GroupRef, t total, key change.Key) error {
 	w := e.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, change.Number(t.value.String()))
-	ended, standing, err := e.targets.Write(ctx, w)
+	ended, standing, err := e.host.Targets.Write(ctx, w)
 	switch {
 	case err != nil || ended == target.Refused:
 		return err
 	case ended == target.Written:
-		e.counters.Rollups.Add(1)
+		e.host.Counters.Rollups.Add(1)
 	}
 	e.noteRollupTarget(g, t, ended == target.Written || e.isTarget(g, key, standing))
 	return nil
@@ -273,7 +273,7 @@ func (e *Engine) totalStamp(g plan.GroupRef, t total, target change.Key, value c
 // hide takes the attribute off an item that lost its unique value to another.
 // The stamp stays: it keeps a sleeper from showing there what was true before.
 func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target change.Key) error {
-	_, _, err := e.targets.Write(ctx, e.totalWrite("taking "+g.Rule.Name+" off "+target.String(), g, t, target, change.Value{}))
+	_, _, err := e.host.Targets.Write(ctx, e.totalWrite("taking "+g.Rule.Name+" off "+target.String(), g, t, target, change.Value{}))
 	return err
 }
 
@@ -282,7 +282,7 @@ func (e *Engine) hide(ctx context.Context, g plan.GroupRef, t total, target chan
 // write heals it.
 func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
-		w.ended(ctx, left.First, id.Binding, id.Key, w.takeOffOne(ctx, id, left))
+		w.Ended(ctx, left.First, id.Binding, id.Key, w.takeOffOne(ctx, id, left))
 	}
 }
 
@@ -292,7 +292,7 @@ func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Left
 		if left.Whole {
 			return table.Settled, w.dropWhole(ctx, id, left)
 		}
-		ended, standing, err := w.targets.Write(ctx, w.takeOffNames(id, left))
+		ended, standing, err := w.host.Targets.Write(ctx, w.takeOffNames(id, left))
 		if err != nil || ended != target.RaceLost || standing == nil {
 			return table.Settled, err
 		}
@@ -321,14 +321,14 @@ func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *target.Write
 // bare takes the attribute off items that have no unique value, and so display nothing.
 func (w *work) bare(ctx context.Context, bares *plan.Asked[plan.ItemRule, aggregates.Bare]) {
 	for id, ba := range bares.All() {
-		allowed, err := w.mayHeal(ctx, id.Binding, id.Key, ba.Contested)
+		allowed, err := w.host.MayHeal(ctx, id.Binding, id.Key, ba.Contested)
 		if err == nil && allowed {
 			t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
 			t.TakeOff(id.Rule.Writes[0], id.Stamp)
 			t.Condition = target.StillEntity(w.tables.Reader, t.Expression, id.Rule.Target)
 			t.Holds(ba.Last, id.Rule.Target.Unique)
-			_, _, err = w.targets.Write(ctx, t)
+			_, _, err = w.host.Targets.Write(ctx, t)
 		}
-		w.failed(ba.First, err)
+		w.Failed(ba.First, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
@@ -143,7 +144,7 @@ func (e *Engine) sweepReferences(ctx context.Context, rows []table.Row) error {
 				return nil
 			}
 		}
-		return e.pruneReference(ctx, id, rows[i])
+		return copies.PruneReference(ctx, e.tables, id, rows[i])
 	})
 }
 

@@ -110,9 +110,15 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 		why: "which rules are in force does not hang on what they write",
 	},
 	{
+		from: []string{"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry"},
+		to:   []string{"./projections/internal/host"},
+		why:  "the host of the kinds stands on the rooms that send requests",
+	},
+	{
 		from: []string{"./projections/internal/plan", "./projections/internal/audit"},
 		to: []string{
 			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry",
+			"./projections/internal/host",
 		},
 		why: "the pure halves work without the rooms that send requests",
 	},

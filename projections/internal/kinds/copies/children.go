@@ -1,4 +1,4 @@
-package projections
+package copies
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
@@ -22,10 +21,10 @@ const fillsAtOnce = 50
 
 // fill brings children to what their parents say: reference first, then the
 // parent's position and the child's stamp, then the parent, then the write.
-func (w *work) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, copies.Fill]) {
+func (w run) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, Fill]) {
 	for chunk := range slices.Chunk(children.Keys(), fillsAtOnce) {
 		if err := w.markSettled(ctx, chunk, children); err != nil {
-			w.failed(children.Of(chunk[0]).First, err)
+			w.Failed(children.Of(chunk[0]).First, err)
 			continue
 		}
 		w.onChildren(ctx, chunk, children, w.refer)
@@ -36,7 +35,7 @@ func (w *work) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, cop
 			}
 		}
 		if err := w.fillChunk(ctx, open, children); err != nil {
-			w.failed(children.Of(chunk[0]).First, err)
+			w.Failed(children.Of(chunk[0]).First, err)
 			continue
 		}
 		w.onChildren(ctx, chunk, children, w.afterFill)
@@ -45,7 +44,7 @@ func (w *work) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, cop
 
 // markSettled finds children, filled without a record, whose reference or parking
 // stands already: putting it again would change nothing.
-func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, copies.Fill]) error {
+func (w run) markSettled(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill]) error {
 	at := map[plan.ItemRule]table.Key{}
 	var keys []table.Key
 	for _, id := range ids {
@@ -66,7 +65,7 @@ func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *p
 	if len(keys) == 0 {
 		return nil
 	}
-	rows, err := w.tables.ReadState(ctx, "reading references", keys)
+	rows, err := w.Tables.ReadState(ctx, "reading references", keys)
 	for id, key := range at {
 		if f := children.Of(id); rows[key] != nil {
 			f.Settled = f.Bad == nil || table.TextOf(rows[key]["code"]) == f.Bad.Code
@@ -76,19 +75,19 @@ func (w *work) markSettled(ctx context.Context, ids []plan.ItemRule, children *p
 }
 
 // onChildren takes one step with several children at once.
-func (w *work) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, copies.Fill], step func(context.Context, plan.ItemRule, *copies.Fill) error) {
+func (w run) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill], step func(context.Context, plan.ItemRule, *Fill) error) {
 	errs := table.Every(ctx, len(ids), func(ctx context.Context, i int) error {
 		return step(ctx, ids[i], children.Of(ids[i]))
 	})
 	for i, err := range errs {
-		w.ended(ctx, children.Of(ids[i]).First, ids[i].Binding, ids[i].Key, err)
+		w.Ended(ctx, children.Of(ids[i]).First, ids[i].Binding, ids[i].Key, err)
 	}
 }
 
 // refer puts the child's reference, or parks a child whose parent cannot be named.
-func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *copies.Fill) error {
+func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill) error {
 	if (f.Bad != nil || f.WasBad) && !f.Settled {
-		if err := e.settleParking(ctx, id, f); err != nil {
+		if err := w.settleParking(ctx, id, f); err != nil {
 			return err
 		}
 	}
@@ -107,7 +106,7 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *copies.Fill) er
 		set += c.Format(", %n = %v", "child", table.Text(id.Key.String()))
 	}
 	condition := state.CopiedBefore(c, id.Binding, "<", at)
-	_, err := e.tables.UpdateState(ctx, id.ID, "putting a reference to "+f.Parent.String(), key, set, condition, c)
+	_, err := w.Tables.UpdateState(ctx, id.ID, "putting a reference to "+f.Parent.String(), key, set, condition, c)
 	return err
 }
 
@@ -115,22 +114,22 @@ func (e *Engine) refer(ctx context.Context, id plan.ItemRule, f *copies.Fill) er
 // parked of one that can, by the child as it is now: in one transaction with a
 // check that it is so, for a write that is late must not park what a good
 // record has cleared, nor the other way round.
-func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *copies.Fill) error {
+func (w run) settleParking(ctx context.Context, id plan.ItemRule, f *Fill) error {
 	return table.Contend(ctx, "parking or clearing "+id.Key.String(), func() (table.Round, error) {
-		items, err := e.tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
+		items, err := w.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		if err != nil {
 			return table.Lost, err
 		}
 		child := items[id.Key]
 		pid := state.ParkedID(id.ID, id.Key)
-		write := e.tables.DeletePart(state.ParkedKey(pid), "", table.NewExpression())
-		bad := e.badChild(id, child)
+		write := w.Tables.DeletePart(state.ParkedKey(pid), "", table.NewExpression())
+		bad := BadChild(w.Planner, id, child)
 		if bad != nil {
-			write = e.tables.PutPart(e.parkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
+			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
 		}
-		err = e.tables.Transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID}, []ddb.TransactWriteItem{write, e.stillNamed(id, child)})
+		err = w.Tables.Transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID}, []ddb.TransactWriteItem{write, StillNamed(w.Tables.Reader, id, child)})
 		if err == nil && bad != nil {
-			e.noteParked(ctx, id.ID, id.Key, bad)
+			w.NoteParked(ctx, id.ID, id.Key, bad)
 		}
 		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) {
 			return table.Lost, nil
@@ -139,25 +138,25 @@ func (e *Engine) settleParking(ctx context.Context, id plan.ItemRule, f *copies.
 	})
 }
 
-// badChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
-func (rd *ruleReader) badChild(id plan.ItemRule, child change.Item) *rules.ItemError {
+// BadChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
+func BadChild(p *plan.Planner, id plan.ItemRule, child change.Item) *rules.ItemError {
 	if child == nil {
 		return nil
 	}
-	m, ok := rd.planner.Set.Identify(id.Key, child)
+	m, ok := p.Set.Identify(id.Key, child)
 	if !ok || m.Entity != id.Rule.Target {
 		return nil
 	}
-	_, _, bad := copies.ReferenceIn(id.Rule, &m, child)
+	_, _, bad := ReferenceIn(id.Rule, &m, child)
 	return bad
 }
 
-// stillNamed checks that an item names its entity and its parent as it did when it was read.
-func (rd *ruleReader) stillNamed(id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
+// StillNamed checks that an item names its entity and its parent as it did when it was read.
+func StillNamed(rd *table.Reader, id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
 	c := table.NewExpression()
-	condition := c.Format("attribute_not_exists(%n)", rd.reader.PartitionKey)
+	condition := c.Format("attribute_not_exists(%n)", rd.PartitionKey)
 	if seen != nil {
-		condition = c.Format("attribute_exists(%n)", rd.reader.PartitionKey)
+		condition = c.Format("attribute_exists(%n)", rd.PartitionKey)
 		names := slices.Clone(id.Rule.JoinReads)
 		for _, eq := range id.Rule.Target.Equals {
 			names = append(names, eq.Attribute)
@@ -167,18 +166,18 @@ func (rd *ruleReader) stillNamed(id plan.ItemRule, seen change.Item) ddb.Transac
 		}
 	}
 	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-		TableName: &rd.reader.Table, Key: rd.reader.ItemKey(id.Key), ConditionExpression: &condition,
+		TableName: &rd.Table, Key: rd.ItemKey(id.Key), ConditionExpression: &condition,
 		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
 	}}
 }
 
 // afterFill drops the references to parents that the child referred to before,
 // and takes off copies that have no parent any more.
-func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *copies.Fill) error {
+func (w run) afterFill(ctx context.Context, id plan.ItemRule, f *Fill) error {
 	if !f.Refers && !f.Gone && f.Bad == nil {
-		allowed, err := e.mayHeal(ctx, id.Binding, id.Key, f.Contested)
+		allowed, err := w.MayHeal(ctx, id.Binding, id.Key, f.Contested)
 		if err == nil && allowed {
-			err = e.strip(ctx, id)
+			err = w.strip(ctx, id)
 		}
 		if err != nil {
 			return err
@@ -188,14 +187,14 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *copies.Fill
 		if f.Refers && parent == f.Parent {
 			continue
 		}
-		e.missing[id.Binding].AdjustSources(parent.String(), func(p *sightings.Pointers) { p.Remove(id.Key) })
+		w.Missing[id.Binding].AdjustSources(parent.String(), func(p *sightings.Pointers) { p.Remove(id.Key) })
 		if id.Rule.Collection {
 			continue
 		}
 		c := table.NewExpression()
 		condition := c.Format("%n < %v", "at", table.Text(string(plan.VersionAt(id.Epoch, f.Position))))
 		key := state.ReferenceKey(id.Binding, parent, id.Key)
-		if err := e.tables.DeleteState(ctx, id.ID, "dropping a reference to "+parent.String(), key, condition, c); err != nil {
+		if err := w.Tables.DeleteState(ctx, id.ID, "dropping a reference to "+parent.String(), key, condition, c); err != nil {
 			return err
 		}
 	}
@@ -203,7 +202,7 @@ func (e *Engine) afterFill(ctx context.Context, id plan.ItemRule, f *copies.Fill
 }
 
 // fillChunk reads positions and children, then parents, then writes.
-func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.Asked[plan.ItemRule, copies.Fill]) error {
+func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill]) error {
 	return table.Contend(ctx, "filling children", func() (table.Round, error) {
 		if len(open) == 0 {
 			return table.Settled, nil
@@ -215,11 +214,11 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 			keys = append(keys, id.Key)
 			parents = append(parents, children.Of(id).Parent)
 		}
-		items, at, err := w.tables.ReadBoth(ctx, "reading children and their parents' positions", keys, positions)
+		items, at, err := w.Tables.ReadBoth(ctx, "reading children and their parents' positions", keys, positions)
 		if err != nil {
 			return table.Lost, err
 		}
-		sources, err := w.tables.ReadItems(ctx, "reading parents", parents)
+		sources, err := w.Tables.ReadItems(ctx, "reading parents", parents)
 		if err != nil {
 			return table.Lost, err
 		}
@@ -227,12 +226,12 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 		errs := table.Every(ctx, len(open), func(ctx context.Context, i int) (err error) {
 			id, f := open[i], children.Of(open[i])
 			v := state.CopiedAt(id.Binding, at[state.ParentKey(id.Binding, f.Parent)])
-			again[i], err = w.fillChild(ctx, id, f, items[id.Key], table.Image(w.parentItem(id.Binding, f.Parent, sources)), v)
+			again[i], err = w.fillChild(ctx, id, f, items[id.Key], table.Image(ParentIn(w.Planner, id.Binding, f.Parent, sources)), v)
 			return err
 		})
 		var rest []plan.ItemRule
 		for i, id := range open {
-			w.ended(ctx, children.Of(id).First, id.Binding, id.Key, errs[i])
+			w.Ended(ctx, children.Of(id).First, id.Binding, id.Key, errs[i])
 			if again[i] {
 				rest = append(rest, id)
 			}
@@ -242,13 +241,13 @@ func (w *work) fillChunk(ctx context.Context, open []plan.ItemRule, children *pl
 	})
 }
 
-// parentItem is the parent, provided that the item under its key is of the parent's entity.
-func (rd *ruleReader) parentItem(b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
+// ParentIn is the parent, provided that the item under its key is of the parent's entity.
+func ParentIn(p *plan.Planner, b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
 	it, ok := items[key]
 	if !ok {
 		return nil
 	}
-	m, ok := rd.planner.Set.Identify(key, it)
+	m, ok := p.Set.Identify(key, it)
 	if !ok || m.Entity != b.Rule.Source {
 		return nil
 	}
@@ -259,28 +258,28 @@ func (rd *ruleReader) parentItem(b *plan.Binding, key change.Key, items map[chan
 // as new as its position, so what is written is later than what a fan-out of that
 // position writes, and no fill has the version of another. It reports true if
 // the child moved meanwhile.
-func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *copies.Fill, child change.Item, parent change.Image, at plan.Version) (bool, error) {
+func (w run) fillChild(ctx context.Context, id plan.ItemRule, f *Fill, child change.Item, parent change.Image, at plan.Version) (bool, error) {
 	if !w.refersTo(parentWrite{b: id.Binding, parent: f.Parent}, id.Key, table.Image(child)) {
 		f.Stray = true // a later record of the child says so
 		return false, nil
 	}
 	if parent != nil {
-		w.missing[id.Binding].NoteTarget(f.Parent.String())
+		w.Missing[id.Binding].NoteTarget(f.Parent.String())
 	} else {
-		w.missing[id.Binding].NoteMissing(f.Parent.String(), func(p *sightings.Pointers) { p.Add(id.Key) })
+		w.Missing[id.Binding].NoteMissing(f.Parent.String(), func(p *sightings.Pointers) { p.Add(id.Key) })
 	}
 	if at == "" {
 		at = plan.VersionAt(id.Epoch, change.Position{})
 	}
-	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.Rederived(1), values: copies.Of(id.Rule).Given(parent)}
-	context := plan.StampContext(w.planner.Incarnation, id.Key, f.Parent.String())
+	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.Rederived(1), values: Of(id.Rule).Given(parent)}
+	context := plan.StampContext(w.Planner.Incarnation, id.Key, f.Parent.String())
 	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
 		if digest := id.Family.Digest(pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
 			return false, nil // it has what the parent says
 		}
 		pw.version = max(pw.version, s.Version.NextRederived())
 	}
-	if allowed, err := w.mayHeal(ctx, id.Binding, id.Key, f.Contested); err != nil || !allowed {
+	if allowed, err := w.MayHeal(ctx, id.Binding, id.Key, f.Contested); err != nil || !allowed {
 		return false, err
 	}
 	f.Contested = false
@@ -290,16 +289,16 @@ func (w *work) fillChild(ctx context.Context, id plan.ItemRule, f *copies.Fill, 
 
 // writeChild writes a parent's state on a child that was read, trying again
 // with the child as it is as often as it moves. It reports whether the child refers to the parent.
-func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (refers bool, err error) {
+func (w run) writeChild(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (refers bool, err error) {
 	err = table.Contend(ctx, "copying to "+key.String(), func() (table.Round, error) {
-		if refers = e.refersTo(pw, key, child); !refers {
+		if refers = w.refersTo(pw, key, child); !refers {
 			return table.Settled, nil
 		}
-		context := plan.StampContext(e.planner.Incarnation, key, pw.parent.String())
+		context := plan.StampContext(w.Planner.Incarnation, key, pw.parent.String())
 		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) {
 			return table.Settled, nil // a later state of the parent is there already
 		}
-		ended, standing, err := e.writeCopies(ctx, pw, key, child)
+		ended, standing, err := w.writeCopies(ctx, pw, key, child)
 		child = standing
 		return table.SettledIf(ended != target.RaceLost), err
 	})
@@ -307,11 +306,11 @@ func (e *Engine) writeChild(ctx context.Context, pw parentWrite, key change.Key,
 }
 
 // refersTo reports whether an item is a child of the parent.
-func (rd *ruleReader) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
+func (w run) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
 	if child == nil {
 		return false
 	}
-	m, ok := rd.planner.Set.Identify(key, child)
+	m, ok := w.Planner.Set.Identify(key, child)
 	if !ok || m.Entity != pw.b.Rule.Target {
 		return false
 	}
@@ -321,28 +320,28 @@ func (rd *ruleReader) refersTo(pw parentWrite, key change.Key, child change.Imag
 
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
 // moved since it was read, standing is the child as it is.
-func (e *Engine) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome, standing change.Image, err error) {
-	s := plan.Stamp{Context: plan.StampContext(e.planner.Incarnation, key, pw.parent.String()), Version: pw.version, Digest: pw.b.Family.Digest(pw.values)}
+func (w run) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome, standing change.Image, err error) {
+	s := plan.Stamp{Context: plan.StampContext(w.Planner.Incarnation, key, pw.parent.String()), Version: pw.version, Digest: pw.b.Family.Digest(pw.values)}
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
 		return target.Written, nil, nil
 	}
-	ended, standing, err = e.targets.Write(ctx, e.copyWrite(pw, key, child, s))
+	ended, standing, err = w.Targets.Write(ctx, w.copyWrite(pw, key, child, s))
 	if ended == target.Written {
-		e.counters.Copies.Add(1)
+		w.Counters.Copies.Add(1)
 	}
 	return ended, standing, err
 }
 
 // strip takes copies and stamp off a child that refers to no parent, if that is still so.
-func (e *Engine) strip(ctx context.Context, id plan.ItemRule) error {
+func (w run) strip(ctx context.Context, id plan.ItemRule) error {
 	doing := "taking copies off " + id.Key.String()
 	return table.Contend(ctx, doing, func() (table.Round, error) {
-		items, err := e.tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
+		items, err := w.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		child := items[id.Key]
 		if err != nil || child == nil {
 			return table.Settled, err
 		}
-		m, ok := e.planner.Set.Identify(id.Key, child)
+		m, ok := w.Planner.Set.Identify(id.Key, child)
 		if !ok || m.Entity != id.Rule.Target {
 			return table.Settled, nil
 		}
@@ -357,8 +356,8 @@ func (e *Engine) strip(ctx context.Context, id plan.ItemRule) error {
 		}
 		t := target.On(id.Binding, doing, id.Key)
 		t.TakeOff(names...)
-		e.unmoved(t, child)
-		ended, _, err := e.targets.Write(ctx, t)
+		w.unmoved(t, child)
+		ended, _, err := w.Targets.Write(ctx, t)
 		return table.SettledIf(ended != target.RaceLost), err
 	})
 }
