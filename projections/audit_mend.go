@@ -36,7 +36,7 @@ func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 		return false, err
 	}
 	t := totals[g]
-	if strconv.FormatInt(t.operations, 10) != r.Fix.Seen {
+	if strconv.FormatInt(t.Operations, 10) != r.Fix.Seen {
 		return false, nil
 	}
 	ahead, stuck, err := a.shownAhead(ctx, g, r.Fix.Keys)
@@ -45,7 +45,7 @@ func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 	}
 	key, c := state.AccumulatorKey(g, 0), table.NewExpression()
 	condition := table.Whole(c.Same("operations", attributes.FromTable(t.rows[key]["operations"])))
-	add := c.Format("ADD %n %v, %n %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", table.Number(max(1, ahead-t.operations)))
+	add := c.Format("ADD %n %v, %n %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", table.Number(max(1, ahead-t.Operations)))
 	items := []ddb.TransactWriteItem{a.tables.UpdatePart(key, add, condition, c)}
 	for _, torn := range t.torn[:min(len(t.torn), setChecksMax)] {
 		operations := state.CountOf(t.rows[torn]["operations"])
@@ -56,7 +56,7 @@ func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
 			items = append(items, a.tables.UpdatePart(torn, reset, condition, c))
 			continue
 		}
-		set := c.Format("SET %n = %v, %n = %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", table.Number(operations+max(1, ahead-t.operations)))
+		set := c.Format("SET %n = %v, %n = %v", "value", &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, "operations", table.Number(operations+max(1, ahead-t.Operations)))
 		items[0] = a.tables.UpdatePart(key, set, condition, c)
 	}
 	items = append(items, stuck[:min(len(stuck), plan.TransactActionsMax-len(items))]...)

@@ -34,7 +34,7 @@ func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int
 			return nil, err
 		}
 		for _, sus := range chunk {
-			all = append(all, totals[a.groupOf(sus)].operations)
+			all = append(all, totals[a.groupOf(sus)].Operations)
 		}
 	}
 	return all, nil
@@ -42,7 +42,7 @@ func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int
 
 // auditTotal is an aggregate's accumulators added up, but for those that are torn.
 type auditTotal struct {
-	total
+	aggregates.Total
 	rows map[table.Key]table.Row
 	torn []table.Key
 }
@@ -58,7 +58,7 @@ func (a *Audit) totalsOf(ctx context.Context, suspects []drift.Suspect) (map[pla
 	if a.planner.Incarnation == "" || len(groups) == 0 {
 		return totals, nil
 	}
-	rows, err := a.tables.ReadState(ctx, "reading accumulators", totalKeys(groups))
+	rows, err := a.tables.ReadState(ctx, "reading accumulators", aggregates.TotalKeys(groups))
 	for _, g := range groups {
 		totals[g] = auditTotalOf(g, rows)
 	}
@@ -79,7 +79,7 @@ func auditTotalOf(g plan.GroupRef, rows map[table.Key]table.Row) auditTotal {
 			rows[key] = table.Row{"value": table.Number(0), "operations": table.Number(state.CountOf(rows[key]["operations"]))}
 		}
 	}
-	t.total = addUp(g, rows)
+	t.Total = aggregates.AddUp(g, rows)
 	return t
 }
 
@@ -112,7 +112,7 @@ func (s *auditRead) readSums(ctx context.Context, chunk []drift.Suspect, want ma
 		t := totals[s.groupOf(sus)]
 		sum, known := want[sus.GroupID()]
 		readings[i] = s.judgeSum(sus, t, sum, known)
-		if ops, counted := before[sus.GroupID()]; counted && ops != t.operations {
+		if ops, counted := before[sus.GroupID()]; counted && ops != t.Operations {
 			readings[i].Waiting = "it is changing too fast to be judged"
 		}
 	}
@@ -122,19 +122,19 @@ func (s *auditRead) readSums(ctx context.Context, chunk []drift.Suspect, want ma
 func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known bool) drift.Reading {
 	b := s.planner.ByID(sus.Rule)
 	reading := drift.Reading{
-		Suspect: sus, Concerns: []string{audit.SumToken(sus.Rule, sus.Group)}, Fix: drift.Fix{Keys: t.targets, Seen: strconv.FormatInt(t.operations, 10)},
+		Suspect: sus, Concerns: []string{audit.SumToken(sus.Rule, sus.Group)}, Fix: drift.Fix{Keys: t.Targets, Seen: strconv.FormatInt(t.Operations, 10)},
 	}
 	if b.Rule.ByUnique {
 		reading.Concerns = append(reading.Concerns, audit.LocatorToken(plan.LocatorID(b.Locator), sus.Group))
 	}
-	if t.err != nil {
+	if t.Err != nil {
 		return reading // no number holds it: that is parked
 	}
 	if !known {
-		sum = t.value.String()
+		sum = t.Value.String()
 	}
 	if sus.Kind == drift.Sum {
-		reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(t.value.String()), change.String(sum), change.Number(strconv.Itoa(len(t.torn))))
+		reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(t.Value.String()), change.String(sum), change.Number(strconv.Itoa(len(t.torn))))
 		s.compareSum(&reading, b, t, sum)
 		return reading
 	}
@@ -147,7 +147,7 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known 
 	}
 	group, has, err := aggregates.Of(b.Rule).GroupOf(&m, item)
 	shower := s.shower(b, sus, t)
-	reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.changes, 10)), ruleValue(b, item), change.String(group), change.String(shower.String()))
+	reading.State = change.Digest(change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.Changes, 10)), ruleValue(b, item), change.String(group), change.String(shower.String()))
 	switch {
 	case err != nil || has && group != sus.Group: // another group's: that one is judged
 	case !has:
@@ -157,9 +157,9 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known 
 	default:
 		reading.Findings = aggregates.CompareDisplay(b, sus.Item, sus.Group, item, aggregates.SumText(sum))
 	}
-	lacks, _ := aggregates.Lacks(sum, t.value.String()) // mending that raises the count, too
-	if count := aggregates.CountShown(s.auditor, b, sus.Item, sus.Group, item); sus.Group != "" && lacks == "" && count > t.operations+t.changes {
-		reading.Findings = append(reading.Findings, aggregates.StampAhead(b, sus.Item, sus.Group, t.operations+t.changes, item))
+	lacks, _ := aggregates.Lacks(sum, t.Value.String()) // mending that raises the count, too
+	if count := aggregates.CountShown(s.auditor, b, sus.Item, sus.Group, item); sus.Group != "" && lacks == "" && count > t.Operations+t.Changes {
+		reading.Findings = append(reading.Findings, aggregates.StampAhead(b, sus.Item, sus.Group, t.Operations+t.Changes, item))
 		reading.Fix.Lacks = "0" // it is the count that has to be raised, or the stamp that goes
 	}
 	return reading
@@ -167,7 +167,7 @@ func (s *auditRead) judgeSum(sus drift.Suspect, t auditTotal, sum string, known 
 
 // rivals are the items that may display a sum in place of a suspect.
 func rivals(sus drift.Suspect, t auditTotal) []change.Key {
-	all := slices.Clone(t.targets[:min(len(t.targets), 1)])
+	all := slices.Clone(t.Targets[:min(len(t.Targets), 1)])
 	for _, first := range sus.Members {
 		all = append(all, change.ParseKey(first))
 	}
@@ -191,16 +191,16 @@ func (s *auditRead) shower(b *plan.Binding, sus drift.Suspect, t auditTotal) cha
 }
 
 func (s *auditRead) compareSum(reading *drift.Reading, b *plan.Binding, t auditTotal, sum string) {
-	lacks, ok := aggregates.Lacks(sum, t.value.String())
+	lacks, ok := aggregates.Lacks(sum, t.Value.String())
 	if !ok || lacks == "" && len(t.torn) == 0 {
 		return
 	}
 	f := drift.Finding{
 		Rule: b.Rule.Name, Kind: drift.Sum, What: drift.Wrong, Group: reading.Suspect.Group, Attribute: b.Rule.Writes[0],
-		Expected: sum, Found: t.value.String(), WriteUnits: table.TransactionUnitsMin,
+		Expected: sum, Found: t.Value.String(), WriteUnits: table.TransactionUnitsMin,
 	}
-	if len(t.targets) > 0 {
-		f.Item = t.targets[0]
+	if len(t.Targets) > 0 {
+		f.Item = t.Targets[0]
 	}
 	if len(t.torn) > 0 {
 		r := attributes.ItemFromTable(t.rows[t.torn[0]])

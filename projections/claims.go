@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
@@ -42,6 +43,14 @@ func (e *Engine) readClaims(ctx context.Context, b *plan.Binding, target change.
 		return claimSet{}, state.TornError(rows[key], "no number of changes")
 	}
 	return claimSet{state.ReadSet(rows[key], false), table.TextOf(rows[parked]["code"]) == plan.OccupiedCode}, nil
+}
+
+// claimed returns the claims of a mirror item as a set.
+func (cs claimSet) claimed(b *plan.Binding, target change.Key) host.Contested {
+	return host.Contested{
+		ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, Set: state.ClaimsKey(b, target),
+		Claimants: cs.Sources, Changes: cs.Changes, Listed: cs.Listed,
+	}
 }
 
 // applyClaimed sends the transaction of one move that has mirrors with claims.
@@ -124,7 +133,7 @@ func (e *Engine) deriveTarget(ctx context.Context, b *plan.Binding, target chang
 		if err != nil {
 			return table.Lost, err
 		}
-		if err := e.settleContention(ctx, found.claimed(b, target)); err != nil {
+		if err := e.host.SettleContention(ctx, found.claimed(b, target)); err != nil {
 			return table.Lost, err
 		}
 		items, err := e.tables.ReadItems(ctx, "reading mirror item "+target.String(), []change.Key{target})

@@ -69,7 +69,6 @@ type Engine struct {
 	suffix       int
 	slots        slots
 	seen         *sightings.Observer
-	contentions  contentionLog
 }
 
 // Stats are counts since Open.

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
+	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
@@ -121,7 +122,7 @@ func readContested(e *Engine, r table.Row, target audit.ContestedTarget) {
 	state.SetKey(target)
 	target.RowID()
 	for _, locator := range []bool{false, true} {
-		contentionReason(target, state.ReadSet(r, locator).Sources)
+		host.ContentionReason(target, state.ReadSet(r, locator).Sources)
 	}
 }
 
@@ -150,8 +151,8 @@ func readRow(a *Audit, e *Engine, r table.Row) {
 	for _, rule := range e.planner.Set.Rules {
 		b := e.planner.Of(rule)
 		state.CopiedAt(b, r)
-		t := addUp(plan.GroupRef{Binding: b, Group: item["item"].Text()}, map[table.Key]table.Row{table.KeyOf(r): r})
-		if t.operations < 0 || t.changes < 0 {
+		t := aggregates.AddUp(plan.GroupRef{Binding: b, Group: item["item"].Text()}, map[table.Key]table.Row{table.KeyOf(r): r})
+		if t.Operations < 0 || t.Changes < 0 {
 			panic("a negative count")
 		}
 		aggregates.CountShown(a.auditor, b, change.Key{}, "", item)

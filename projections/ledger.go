@@ -352,7 +352,7 @@ func (e *Engine) tryElsewhere(ctx context.Context, mv *plan.Move, id string, suf
 	mv.Consolidated = true
 	for _, f := range []plan.Effect{mv.Old[id], mv.New[id]} {
 		if f.Kind == plan.Contribution {
-			if err := e.consolidate(ctx, plan.GroupRef{Binding: b, Group: f.Group}, suffix); err != nil {
+			if err := gathererOf(b.Rule).MakeRoom(ctx, e.host, plan.GroupRef{Binding: b, Group: f.Group}, suffix); err != nil {
 				return false, err
 			}
 		}

@@ -3,8 +3,6 @@ package projections
 import (
 	"cmp"
 	"slices"
-
-	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
 // EngineRule stands in RuleStats for writes that serve no rule alone: the
@@ -41,15 +39,7 @@ func (e *Engine) RuleStats() []RuleStats {
 	return all
 }
 
-func (rd *ruleReader) ruleName(id string) string {
-	if b := cmp.Or(rd.planner.ByID(id), rd.planner.Former(id)); b != nil {
-		return b.Rule.Name
-	}
-	if locator, ok := plan.LocatorIn(id); ok {
-		return "unique " + locator
-	}
-	return cmp.Or(id, EngineRule)
-}
+func (rd *ruleReader) ruleName(id string) string { return cmp.Or(rd.planner.NameOf(id), EngineRule) }
 
 // ownersOf names the rule of each action of a ledger transaction.
 func ownersOf(parts []part) []string {

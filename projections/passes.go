@@ -273,7 +273,6 @@ func (e *Engine) showKeys(ctx context.Context, p pass, keys []change.Key) error 
 	}
 	w := e.newWork(0)
 	defer w.release()
-	w.rollUp(ctx, pl)
-	w.bare(ctx, &plan.PartOf[aggregates.Changes](pl).Bares)
+	w.rollUp(ctx, pl, nil)
 	return w.Err
 }

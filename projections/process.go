@@ -5,7 +5,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/host"
-	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
@@ -66,9 +65,7 @@ func (w *work) run(ctx context.Context, pl *plan.Changes) {
 	w.moves(ctx, pl, moves)
 	w.heal(ctx, pl)
 	w.applyKinds(ctx, pl)
-	w.rollUp(ctx, pl)
-	w.noteSources(moves)
-	w.bare(ctx, &plan.PartOf[aggregates.Changes](pl).Bares)
+	w.rollUp(ctx, pl, moves)
 	w.takeOff(ctx, &pl.Leftovers)
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
@@ -134,9 +133,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	w.moves(ctx, pl, slices.DeleteFunc(slices.Clone(moves), (*plan.Move).Idle))
 	w.heal(ctx, pl)
 	w.applyKinds(ctx, pl)
-	w.rollUp(ctx, pl)
-	w.noteSources(moves)
-	w.bare(ctx, &plan.PartOf[aggregates.Changes](pl).Bares)
+	w.rollUp(ctx, pl, moves)
 	w.takeOff(ctx, &pl.Leftovers)
 	return &rederived{items, moves, pl, w.waiting}, w.Err
 }

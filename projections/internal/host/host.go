@@ -30,6 +30,8 @@ type Host struct {
 	HealsMax  int64 // corrections of one rule's attributes on one item in ten minutes
 	FanOutMax int   // children that a fan-out writes at once; the rest becomes a task
 	Counters  Counters
+
+	contentions contentionLog
 }
 
 // Counters count what the engine does.
@@ -41,6 +43,25 @@ type Counters struct {
 type Kind interface {
 	// Apply applies the kind's part of a plan.
 	Apply(ctx context.Context, r *Run, pl *plan.Changes)
+}
+
+// Gathering is a kind of rule of which several sources make one thing together.
+type Gathering interface {
+	// Gatherer brings these things up to date; kinds of one family have the same one.
+	Gatherer() Gatherer
+}
+
+// Gatherer brings up to date what several sources make together.
+type Gatherer interface {
+	// RollUp brings groups up to date after the moves that touched them, as pl asks for it. It returns
+	// an error or nil for each.
+	RollUp(ctx context.Context, r *Run, groups []plan.GroupRef, pl *plan.Changes) []error
+	// Wait settles what does not wait for the rules of groups to go live. It returns what failed.
+	Wait(ctx context.Context, r *Run, groups []plan.GroupRef) map[plan.GroupRef]error
+	// MakeRoom brings together what the sources of a group added under several suffixes, in that of the caller.
+	MakeRoom(ctx context.Context, h *Host, g plan.GroupRef, suffix int) error
+	// Finish applies the rest of a plan, once its groups are rolled up.
+	Finish(ctx context.Context, r *Run, pl *plan.Changes, moves []*plan.Move)
 }
 
 // Run is the application of one plan. A part that fails holds up the record that asked for

@@ -44,6 +44,17 @@ func (bs *Bindings) Of(r *rules.Rule) *Binding { return bs.byRule[r] }
 // ByID is the binding under an id of the registry; nil if no rule in force has it.
 func (bs *Bindings) ByID(id string) *Binding { return bs.byID[id] }
 
+// NameOf is the name of a rule, in force or not, by its id, or of a locator; the id itself if no rule has it.
+func (bs *Bindings) NameOf(id string) string {
+	if b := cmp.Or(bs.ByID(id), bs.Former(id)); b != nil {
+		return b.Rule.Name
+	}
+	if locator, ok := LocatorIn(id); ok {
+		return "unique " + locator
+	}
+	return id
+}
+
 // Former is the binding of a rule that is not in force any more; nil if there is none of this id.
 func (bs *Bindings) Former(id string) *Binding {
 	if i := slices.IndexFunc(bs.formers, func(b *Binding) bool { return b.ID == id }); i >= 0 {

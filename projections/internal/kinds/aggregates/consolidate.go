@@ -1,4 +1,4 @@
-package projections
+package aggregates
 
 import (
 	"context"
@@ -9,31 +9,32 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
-// consolidate moves the whole sum of an aggregate into the accumulator of one write
+// MakeRoom implements host.Gatherer: it moves the whole sum of an aggregate into the accumulator of one write
 // suffix. If one suffix took amounts and another gave them back, both hold values that
 // cancel each other. Then neither has digits left for a new amount. It does nothing if
 // another worker changes an accumulator meanwhile, or if no DynamoDB number holds the sum.
-func (e *Engine) consolidate(ctx context.Context, g plan.GroupRef, suffix int) error {
+func (gatherer) MakeRoom(ctx context.Context, r *host.Host, g plan.GroupRef, suffix int) error {
 	var keys []table.Key
 	for i := range g.Suffixes {
 		keys = append(keys, state.AccumulatorKey(g, i))
 	}
-	rows, err := e.tables.ReadState(ctx, "reading accumulators", keys)
+	rows, err := r.Tables.ReadState(ctx, "reading accumulators", keys)
 	if err != nil {
 		return err
 	}
-	total := addUp(g, rows)
+	sum := AddUp(g, rows)
 	into := state.AccumulatorKey(g, suffix%g.Rule.Suffixes())
 	var items []ddb.TransactWriteItem
 	for _, key := range keys {
 		value := decimal.New(0)
 		if key == into {
-			value = total.value
+			value = sum.Value
 		}
 		held, err := decimal.Parse(table.TextOf(rows[key]["value"]))
 		if rows[key] == nil && key != into || err == nil && held.String() == value.String() {
@@ -42,12 +43,12 @@ func (e *Engine) consolidate(ctx context.Context, g plan.GroupRef, suffix int) e
 		c := table.NewExpression()
 		condition := table.Whole(c.Same("operations", attributes.FromTable(rows[key]["operations"])))
 		set := c.Format("SET %n = %v ADD %n %v", "value", attributes.ToTable(change.Number(value.String())), "operations", table.Number(1))
-		items = append(items, e.tables.UpdatePart(key, set, condition, c))
+		items = append(items, r.Tables.UpdatePart(key, set, condition, c))
 	}
-	if total.err != nil || len(items) == 0 || len(items) > plan.TransactActionsMax {
+	if sum.Err != nil || len(items) == 0 || len(items) > plan.TransactActionsMax {
 		return nil
 	}
-	err = e.tables.Transact(ctx, "bringing the accumulators of "+g.Group+" together", []string{g.ID}, items)
+	err = r.Tables.Transact(ctx, "bringing the accumulators of "+g.Group+" together", []string{g.ID}, items)
 	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
 		return nil
 	}

@@ -1,16 +1,15 @@
-package projections
+package aggregates
 
 import (
-	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 )
 
 // noteRollupTarget notes whether the target of a roll-up exists.
-func (e *Engine) noteRollupTarget(g plan.GroupRef, t total, there bool) {
-	m := e.host.Missing[g.Binding]
+func (r run) noteRollupTarget(g plan.GroupRef, t Total, there bool) {
+	m := r.Missing[g.Binding]
 	switch {
-	case there && t.value.IsZero():
+	case there && t.Value.IsZero():
 		m.Forget(g.Group) // perhaps no source points at it
 		return
 	case there:
@@ -18,7 +17,7 @@ func (e *Engine) noteRollupTarget(g plan.GroupRef, t total, there bool) {
 		return
 	}
 	m.NoteMissing(g.Group, func(p *sightings.Pointers) {
-		if n, ok := t.value.Int64(); ok && g.Rule.Kind == aggregates.Count {
+		if n, ok := t.Value.Int64(); ok && g.Rule.Kind == Count {
 			p.Count(n) // a count is the number of its sources
 		} else if p.All() == 0 {
 			p.Count(1) // of a sum at least one, until noteSources names them
@@ -27,9 +26,9 @@ func (e *Engine) noteRollupTarget(g plan.GroupRef, t total, there bool) {
 }
 
 // noteSources names the sources of sums whose targets are missing, by the moves that were applied.
-func (w *work) noteSources(moves []*plan.Move) {
-	for b, m := range w.host.Missing {
-		if b.Rule.Kind != aggregates.Sum || m.None() {
+func (r run) noteSources(moves []*plan.Move) {
+	for b, m := range r.Missing {
+		if b.Rule.Kind != Sum || m.None() {
 			continue
 		}
 		for _, mv := range moves {

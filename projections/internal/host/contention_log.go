@@ -1,4 +1,4 @@
-package projections
+package host
 
 import (
 	"context"
@@ -15,7 +15,7 @@ const (
 )
 
 // contentionLog decides which contested targets a process logs: each at most once an
-// hour, and at most contentionLogMax of them. It is safe for concurrent use.
+// hour, and at most contentionLogMax of them. It is safe for concurrent ush.
 type contentionLog struct {
 	mu     sync.Mutex
 	since  time.Time       // the hour's begin
@@ -51,18 +51,18 @@ func (l *contentionLog) admit(id string, now time.Time) contentionNews {
 }
 
 // logContention logs that several items claim one target, and which of them wins.
-func (e *Engine) logContention(ctx context.Context, cs contestedSet) {
-	switch e.contentions.admit(cs.RowID(), e.host.Now()) {
+func (h *Host) logContention(ctx context.Context, cs Contested) {
+	switch h.contentions.admit(cs.RowID(), h.Now()) {
 	case contentionNew:
 		what := slog.String("target", cs.Target.String())
 		if cs.Value != "" {
 			what = slog.String("value", cs.Value)
 		}
-		e.host.Logger.WarnContext(ctx, "several items claim one target; the smallest key wins", "rule", e.ruleName(cs.ID), what,
-			"claimants", len(cs.claimants), "among_them", claimantsText(cs.claimants), "winner", cs.claimants[0],
+		h.Logger.WarnContext(ctx, "several items claim one target; the smallest key wins", "rule", h.Planner.NameOf(cs.ID), what,
+			"claimants", len(cs.Claimants), "among_them", claimantsText(cs.Claimants), "winner", cs.Claimants[0],
 			"remedy", contentionRemedy(cs.ContestedTarget), "code", cs.Code())
 	case contentionOthers:
-		e.host.Logger.WarnContext(ctx, "further targets are contested, and not logged before the hour is over: `dynamill parked list` shows them all",
+		h.Logger.WarnContext(ctx, "further targets are contested, and not logged before the hour is over: `dynamill parked list` shows them all",
 			"logged", contentionLogMax)
 	}
 }
