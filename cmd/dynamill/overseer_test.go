@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -29,6 +28,7 @@ import (
 type watched struct {
 	t      *testing.T
 	cmd    *exec.Cmd
+	ended  chan struct{} // closed when the process has ended
 	stderr *bytes.Buffer // only to be read when the process has ended
 	url    string
 }
@@ -42,8 +42,12 @@ func (w *world) runWatched(args ...string) *watched {
 	w.must(listener.Close())
 	cmd, _, stderr := w.command(append([]string{"run", "--listen", address}, args...)...)
 	w.must(cmd.Start())
-	p := &watched{t: w.t, cmd: cmd, stderr: stderr, url: "http://" + address}
-	w.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	p := &watched{t: w.t, cmd: cmd, ended: make(chan struct{}), stderr: stderr, url: "http://" + address}
+	go func() {
+		defer close(p.ended)
+		_ = cmd.Wait() // the exit code tells
+	}()
+	w.t.Cleanup(func() { _ = cmd.Process.Kill(); <-p.ended })
 	return p
 }
 
@@ -65,12 +69,16 @@ func (p *watched) get(path string) (int, string) {
 // readyzSays waits until /readyz answers with this status and text.
 func (p *watched) readyzSays(status int, text string) {
 	p.t.Helper()
-	got := ""
+	said := ""
 	eventually(p.t, "/readyz says "+text, func() bool {
+		select {
+		case <-p.ended:
+			p.t.Fatalf("the process has ended; /readyz said %q, not %s\n%s", said, text, p.stderr)
+		default:
+		}
 		code, body := p.get("/readyz")
-		got = body
-		if p.cmd.Process.Signal(syscall.Signal(0)) != nil {
-			p.t.Fatalf("the process has ended; /readyz said %s", got)
+		if code != 0 {
+			said = body
 		}
 		return code == status && strings.Contains(body, text)
 	})
@@ -83,10 +91,7 @@ func (p *watched) stop() (int, string) {
 		p.t.Fatal(err)
 	}
 	began := time.Now()
-	var ended *exec.ExitError
-	if err := p.cmd.Wait(); err != nil && !errors.As(err, &ended) {
-		p.t.Fatal(err)
-	}
+	<-p.ended
 	if took := time.Since(began); took > 10*time.Second {
 		p.t.Errorf("stopping took %s", took)
 	}
@@ -268,12 +273,14 @@ func TestASecondSignalAbortsAtOnce(t *testing.T) {
 	w.put(community()...)
 	// A unit a second: what is in flight takes longer than the test waits.
 	p := w.runWatched("--max-write-rate", "1")
-	eventually(t, "writes wait", func() bool { return p.metric(`dynamill_state\{state="throttled"\} 1`) })
+	eventually(t, "a batch's writes wait", func() bool { // a start whose writes wait would end at the first signal
+		return p.metric(`dynamill_state\{state="throttled"\} 1`) && p.metric(`dynamill_records_read_total [1-9]\d*`)
+	})
 	w.must(p.cmd.Process.Signal(syscall.SIGTERM))
 	p.readyzSays(http.StatusServiceUnavailable, "state: stopped")
 	w.must(p.cmd.Process.Signal(os.Interrupt))
 	began := time.Now()
-	_ = p.cmd.Wait()
+	<-p.ended
 	if code := p.cmd.ProcessState.ExitCode(); code != ending.ExitFailed || time.Since(began) > 5*time.Second || !strings.Contains(p.stderr.String(), "aborted") {
 		t.Errorf("exit code %d after %s\n%s", code, time.Since(began), p.stderr)
 	}
