@@ -333,7 +333,10 @@ func (l *life) retryParked() error {
 				continue
 			}
 			again = true
-			err = errors.Join(err, e.RetryParked(ctx, p.ID))
+			// A retry brings the whole item up to date, and so clears what other rules parked of it.
+			if failed := e.RetryParked(ctx, p.ID); !errors.Is(failed, projections.ErrNotParked) {
+				err = errors.Join(err, failed)
+			}
 		}
 		return err
 	})
