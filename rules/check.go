@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -125,7 +126,7 @@ func (c *checker) entity(decl *entityDecl) *checkedEntity {
 	c.templates(e)
 	c.equals(e)
 	if u := decl.unique; u.Given() {
-		e.unique = ref{slot: indexOf(e.shape.variables, u.text), attribute: u.text}
+		e.unique = ref{slot: slices.Index(e.shape.variables, u.text), attribute: u.text}
 		c.reserved(u)
 		if c.isKey(u.text) {
 			c.add(u.place, "entity.unique", "name a variable of the key, or another attribute", "%s is the table's key, not an id of %s", u.text, decl.name.text)

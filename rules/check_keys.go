@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/dynamill/dynamill/rules/internal/templates"
 )
 
 // otherKeyNames reports a file whose entities all have the same keys, and the
@@ -59,9 +61,9 @@ func (c *checker) templates(e *checkedEntity) {
 			e.broken = true
 			continue
 		}
-		t, bad := parseTemplate(w.text, &e.shape.variables)
+		t, bad := templates.Parse(w.text, &e.shape.variables)
 		if bad != nil {
-			c.add(c.locate(w.node, bad.offset, bad.length), bad.code, bad.hint, "%s", bad.message)
+			c.add(c.locate(w.node, bad.Offset, bad.Length), bad.Code, bad.Hint, "%s", bad.Message)
 			e.broken = true
 		}
 		if i == 0 {

@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/rules/expr"
@@ -182,7 +183,7 @@ func (c *checker) join(r *checkedRule) {
 	variables := theirs.shape.variables
 	r.join = join{fill: make([]ref, len(variables)), unique: nowhere}
 	for slot, name := range variables {
-		r.join.fill[slot] = ref{slot: indexOf(ours.shape.variables, name)}
+		r.join.fill[slot] = ref{slot: slices.Index(ours.shape.variables, name)}
 	}
 	only, known := len(r.decl.by) == 1, true
 	for _, pair := range r.decl.by {
@@ -211,8 +212,8 @@ func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joi
 		c.add(pair.ours.place, "rule.join_key", "name a variable of "+ours.decl.name.text+"'s key template: "+strings.Join(ours.shape.variables, ", "),
 			"%s is a whole key; a join needs one of its parts", pair.ours.text)
 	}
-	from := ref{slot: indexOf(ours.shape.variables, pair.ours.text), attribute: pair.ours.text}
-	slot := indexOf(theirs.shape.variables, pair.theirs.text)
+	from := ref{slot: slices.Index(ours.shape.variables, pair.ours.text), attribute: pair.ours.text}
+	slot := slices.Index(theirs.shape.variables, pair.theirs.text)
 	isUnique := pair.theirs.text == theirs.decl.unique.text
 	if isUnique {
 		r.join.unique = from
@@ -264,7 +265,7 @@ func (c *checker) unfilled(r *checkedRule, theirs, ours *checkedEntity, missing 
 	}
 	names := missing
 	for _, pair := range r.decl.by { // keep what is there already
-		if pair.theirs.text == pair.ours.text && indexOf(names, pair.theirs.text) < 0 && indexOf(theirs.shape.variables, pair.theirs.text) >= 0 {
+		if pair.theirs.text == pair.ours.text && slices.Index(names, pair.theirs.text) < 0 && slices.Index(theirs.shape.variables, pair.theirs.text) >= 0 {
 			names = append([]string{pair.theirs.text}, names...)
 		}
 	}

@@ -95,8 +95,8 @@ func collects(r *Rule) bool {
 			return false
 		}
 	}
-	for _, p := range r.Target.shape.partition.parts {
-		if p.slot != literalPart && !slices.ContainsFunc(r.join.fill, func(from ref) bool { return from.slot == p.slot }) {
+	for _, slot := range r.Target.shape.partition.Slots() {
+		if !slices.ContainsFunc(r.join.fill, func(from ref) bool { return from.slot == slot }) {
 			return false
 		}
 	}
@@ -159,7 +159,7 @@ func (s *Set) fingerprint(r *Rule) string {
 }
 
 func (e *Entity) describe(b *strings.Builder) {
-	fmt.Fprintf(b, "entity %q %q %q", e.shape.partition.meaning(e.shape.variables), e.shape.sort.meaning(e.shape.variables), e.Unique)
+	fmt.Fprintf(b, "entity %q %q %q", e.shape.partition.Meaning(e.shape.variables), e.shape.sort.Meaning(e.shape.variables), e.Unique)
 	var lines []string
 	for _, eq := range e.Equals {
 		lines = append(lines, fmt.Sprintf(" %q=%s", eq.Attribute, Canonical(eq.Value)))

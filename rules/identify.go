@@ -2,11 +2,19 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/rules/internal/templates"
+)
+
+// Bounds of keys (DynamoDB developer guide, "Quotas": partition and sort key length).
+const (
+	partitionBytesMax = 2048
+	sortBytesMax      = 1024
 )
 
 // keyKinds holds the table's real key types, once CheckKeys has told them.
@@ -19,7 +27,7 @@ type keyKinds struct {
 
 // shape is what an entity's keys look like.
 type shape struct {
-	partition, sort template
+	partition, sort templates.Template
 	hasSort         bool
 	variables       []string // by slot
 	kinds           *keyKinds
@@ -61,18 +69,18 @@ func (e *Entity) equal(img change.Image) bool {
 }
 
 func (sh *shape) match(key change.Key, vars *[VariablesMax]string) bool {
-	if !sh.partition.match(key.Partition, vars) {
+	if !sh.partition.Match(key.Partition, vars) {
 		return false
 	}
 	if !sh.hasSort {
 		return key.Sort == ""
 	}
-	return sh.sort.match(key.Sort, vars)
+	return sh.sort.Match(key.Sort, vars)
 }
 
 // Var returns the value of a variable of the entity's key; false if it has none of that name.
 func (m *Match) Var(name string) (string, bool) {
-	slot := indexOf(m.Entity.shape.variables, name)
+	slot := slices.Index(m.Entity.shape.variables, name)
 	if slot < 0 {
 		return "", false
 	}
@@ -83,9 +91,9 @@ func (m *Match) Var(name string) (string, bool) {
 func (m *Match) Key() change.Key {
 	sh := &m.Entity.shape
 	var key change.Key
-	key.Partition, _ = sh.partition.render(&m.vars)
+	key.Partition, _ = sh.partition.Render(&m.vars)
 	if sh.hasSort {
-		key.Sort, _ = sh.sort.render(&m.vars)
+		key.Sort, _ = sh.sort.Render(&m.vars)
 	}
 	return key
 }
@@ -137,21 +145,14 @@ func (e *Entity) smuggled(vars, back *[VariablesMax]string, blame func(slot int)
 
 // rests reports whether every place of the variable takes the rest of its key.
 func (sh *shape) rests(slot int) bool {
-	for _, t := range [...]*template{&sh.partition, &sh.sort} {
-		for _, p := range t.parts {
-			if p.slot == slot && !p.rest {
-				return false
-			}
-		}
-	}
-	return true
+	return sh.partition.Rests(slot) && sh.sort.Rests(slot)
 }
 
 func (sh *shape) text() string {
 	if !sh.hasSort {
-		return sh.partition.text
+		return sh.partition.Text
 	}
-	return sh.partition.text + " / " + sh.sort.text
+	return sh.partition.Text + " / " + sh.sort.Text
 }
 
 // normalize brings the variables that are whole number keys to DynamoDB's form of numbers.
@@ -161,12 +162,15 @@ func (sh *shape) normalize(vars *[VariablesMax]string, blame func(slot int) stri
 	}
 	for _, key := range [...]struct {
 		kind change.Kind
-		t    *template
+		t    *templates.Template
 	}{{sh.kinds.partition, &sh.partition}, {sh.kinds.sort, &sh.sort}} {
-		if key.kind != change.KindNumber || !key.t.single() {
+		slot, single := -1, false
+		if key.kind == change.KindNumber {
+			slot, single = key.t.Single()
+		}
+		if !single {
 			continue
 		}
-		slot := key.t.parts[0].slot
 		number, err := decimal.Parse(vars[slot])
 		if err != nil {
 			return &ItemError{Code: "value.type", Reason: fmt.Sprintf(
@@ -196,20 +200,21 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 		}
 		return &found
 	}
-	check := func(attribute string, kind change.Kind, of func(*shape) *template) {
+	check := func(attribute string, kind change.Kind, of func(*shape) *templates.Template) {
 		if kind == change.KindBinary {
 			say("table.binary_key", "", "the table's key %s is binary: only strings and numbers are supported", attribute)
 		}
 		for _, e := range s.Entities {
-			if t := of(&e.shape); kind == change.KindNumber && !t.single() {
+			t := of(&e.shape)
+			if _, single := t.Single(); kind == change.KindNumber && !single {
 				say("template.number", "use a single variable, as in \"${x}\"",
-					"the table's key %s is a number, which %s's template %q cannot give", attribute, e.Name, t.text)
+					"the table's key %s is a number, which %s's template %q cannot give", attribute, e.Name, t.Text)
 			}
 		}
 	}
-	check(s.Table.PartitionKey, partition, func(sh *shape) *template { return &sh.partition })
+	check(s.Table.PartitionKey, partition, func(sh *shape) *templates.Template { return &sh.partition })
 	if s.Table.SortKey != "" {
-		check(s.Table.SortKey, sort, func(sh *shape) *template { return &sh.sort })
+		check(s.Table.SortKey, sort, func(sh *shape) *templates.Template { return &sh.sort })
 	}
 	if len(found.List) > 0 {
 		return &found
@@ -245,8 +250,14 @@ func (r *Rule) heedNumbers() {
 
 // number reports whether a variable is a whole number key.
 func (sh *shape) number(slot int) bool {
-	return sh.kinds.partition == change.KindNumber && sh.partition.single() && sh.partition.parts[0].slot == slot ||
-		sh.hasSort && sh.kinds.sort == change.KindNumber && sh.sort.single() && sh.sort.parts[0].slot == slot
+	whole := func(kind change.Kind, t *templates.Template) bool {
+		if kind != change.KindNumber {
+			return false
+		}
+		of, single := t.Single()
+		return single && of == slot
+	}
+	return whole(sh.kinds.partition, &sh.partition) || sh.hasSort && whole(sh.kinds.sort, &sh.sort)
 }
 
 // quote shows a value in a sentence, cut where it is long.

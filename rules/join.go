@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -174,15 +175,15 @@ func (r *Rule) CollectionOf(parent change.Key) (partition, sortPrefix string, ok
 		child[from.slot] = vars[slot]
 	}
 	sh := &r.Target.shape
-	if partition, ok = sh.partition.render(&child); !ok {
+	if partition, ok = sh.partition.Render(&child); !ok {
 		return "", "", false
 	}
 	back := child
-	if !sh.partition.match(partition, &back) || back != child {
+	if !sh.partition.Match(partition, &back) || back != child {
 		return "", "", false
 	}
 	if sh.hasSort && (sh.kinds == nil || sh.kinds.sort != change.KindNumber) {
-		sortPrefix, _ = sh.sort.render(&child)
+		sortPrefix, _ = sh.sort.Render(&child)
 	}
 	if len(partition) > partitionBytesMax || len(sortPrefix) > sortBytesMax {
 		return "", "", false // no child's key is so long
@@ -213,7 +214,7 @@ func (e *Entity) Value(name string, m *Match, img change.Image) change.Value {
 			return value
 		}
 	}
-	if slot := indexOf(e.shape.variables, name); slot >= 0 {
+	if slot := slices.Index(e.shape.variables, name); slot >= 0 {
 		return change.String(m.vars[slot])
 	}
 	return change.Value{}
@@ -222,7 +223,7 @@ func (e *Entity) Value(name string, m *Match, img change.Image) change.Value {
 // ValueOf is Value for an item that may not have been matched.
 func (e *Entity) ValueOf(name string, item change.Image) change.Value {
 	value := item.Lookup(name)
-	slot := indexOf(e.shape.variables, name)
+	slot := slices.Index(e.shape.variables, name)
 	if value.Kind() != change.KindAbsent || slot < 0 {
 		return value
 	}

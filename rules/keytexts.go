@@ -1,5 +1,7 @@
 package rules
 
+import "github.com/dynamill/dynamill/rules/internal/templates"
+
 // KeyText says what is fixed about the text of one key attribute of an
 // entity's items, whatever values the variables have.
 type KeyText struct {
@@ -14,20 +16,12 @@ type KeyText struct {
 // no way, such as "${x}", may also be a number.
 func (e *Entity) KeyTexts() (partition, sort KeyText) {
 	if e.shape.hasSort {
-		sort = e.shape.sort.fixed()
+		sort = keyText(&e.shape.sort)
 	}
-	return e.shape.partition.fixed(), sort
+	return keyText(&e.shape.partition), sort
 }
 
-func (t *template) fixed() KeyText {
-	first, last := t.parts[0], t.parts[len(t.parts)-1]
-	var k KeyText
-	if first.slot == literalPart {
-		k.Prefix = first.literal
-	}
-	if last.slot == literalPart {
-		k.Suffix = last.literal
-	}
-	k.Exact = len(t.parts) == 1 && first.slot == literalPart
-	return k
+func keyText(t *templates.Template) KeyText {
+	prefix, suffix, exact := t.Fixed()
+	return KeyText{Exact: exact, Prefix: prefix, Suffix: suffix}
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -51,7 +52,7 @@ func (e *Entity) OtherCases(key change.Key) []change.Key {
 // attribute: where the two differ in letter case, the rule finds nothing.
 func (r *Rule) JoinsAcrossCase(e *Entity, variable string) bool {
 	theirs, ours := r.sides()
-	slot := indexOf(e.shape.variables, variable)
+	slot := slices.Index(e.shape.variables, variable)
 	if slot < 0 {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/rules/internal/templates"
 )
 
 // fileParser turns YAML nodes into declarations: it knows which keys there are
@@ -169,7 +170,7 @@ func (p fileParser) entities(n *node, f *fileDecl) {
 	}
 	for _, entry := range n.fields {
 		e := entityDecl{name: Word{place: entry.place, text: entry.name, node: entry.value}}
-		if !isName(entry.name) {
+		if !templates.IsName(entry.name) {
 			p.add(entry.place, "entity.name", "a name has letters, digits and _, and begins with a letter",
 				"%q cannot be an entity's name", entry.name)
 		}

@@ -5,10 +5,11 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/rules/expr"
+	"github.com/dynamill/dynamill/rules/internal/templates"
 )
 
 // VariablesMax is the most variables that one entity's key may have.
-const VariablesMax = 8
+const VariablesMax = templates.VariablesMax
 
 // Set is a compiled rule file. It is immutable and safe for concurrent use.
 type Set struct {

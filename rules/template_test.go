@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules/internal/templates"
 )
 
 // anyShape draws an entity's key templates.
@@ -16,7 +17,7 @@ func anyShape(t *rapid.T) shape {
 	var sh shape
 	names := []string{"a", "b", "c", "tag"}
 	literal := rapid.SampledFrom([]string{"#", "A#", "-", "x", "#COUNT", "USER#", "ab", "é#", `\<`, `\{`, `\}`, `\\`, `\$`, `\${`, `\`, "<x>", "%x", "{"})
-	one := func(label string) template {
+	one := func(label string) templates.Template {
 		var text strings.Builder
 		variable := rapid.Bool().Draw(t, label+" begins with a variable")
 		n := rapid.IntRange(1, 5).Draw(t, label+" parts")
@@ -30,9 +31,9 @@ func anyShape(t *rapid.T) shape {
 			}
 			variable = !variable
 		}
-		parsed, err := parseTemplate(text.String(), &sh.variables)
+		parsed, err := templates.Parse(text.String(), &sh.variables)
 		if err != nil {
-			t.Fatalf("%q: %s", text.String(), err.message)
+			t.Fatalf("%q: %s", text.String(), err.Message)
 		}
 		return parsed
 	}
@@ -98,9 +99,9 @@ func TestNoTextFitsTwoTemplatesThatDoNotOverlap(t *testing.T) {
 	for _, text := range []string{"a", "a#", "#a", "aa", "a-a#", "${x}", "${x...}", "a${x}", "${x}a", "${x}#", "#${x}", "#${x...}", "a#${x}", "${x}#${y}",
 		"${x}-${y}", "${x}#${y...}", "a${x}-${y}", "${x}a${y}#", "${x}aa${y}", "${x}-${y...}", "${x}#${y}#${z}", "${x}#a#${z}", "-${x}-", "${x}#-"} {
 		var sh shape
-		var err *templateError
-		if sh.partition, err = parseTemplate(text, &sh.variables); err != nil {
-			t.Fatal(text, err.message)
+		var err *templates.Fault
+		if sh.partition, err = templates.Parse(text, &sh.variables); err != nil {
+			t.Fatal(text, err.Message)
 		}
 		shapes = append(shapes, sh)
 	}
@@ -110,7 +111,7 @@ func TestNoTextFitsTwoTemplatesThatDoNotOverlap(t *testing.T) {
 			fit := ""
 			for _, text := range texts {
 				var va, vb [VariablesMax]string
-				if a.partition.match(text, &va) && b.partition.match(text, &vb) {
+				if a.partition.Match(text, &va) && b.partition.Match(text, &vb) {
 					fit = text
 					break
 				}
@@ -146,8 +147,8 @@ func TestOverlapsAreDecidedExactly(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s and %s", tt.a, tt.b), func(t *testing.T) {
 			var a, b shape
-			a.partition, _ = parseTemplate(tt.a, &a.variables)
-			b.partition, _ = parseTemplate(tt.b, &b.variables)
+			a.partition, _ = templates.Parse(tt.a, &a.variables)
+			b.partition, _ = templates.Parse(tt.b, &b.variables)
 			budget := overlapStepsMax
 			example, overlap := overlapping(&a, &b, &budget)
 			if overlap != (tt.example != "") || example != tt.example {

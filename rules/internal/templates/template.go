@@ -1,17 +1,18 @@
-package rules
+// Package templates reads the templates of keys: it parses keys by them, renders keys, and
+// compares templates. It knows nothing of entities and rules.
+package templates
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Bounds of key templates. A partition key has at most 2048 bytes and a sort
-// key 1024 (DynamoDB developer guide, "Quotas": partition and sort key length).
-const (
-	partitionBytesMax = 2048
-	sortBytesMax      = 1024
-	templateBytesMax  = 256
-)
+// textBytesMax bounds a template's text.
+const textBytesMax = 256
+
+// VariablesMax is the most variables that one entity's key may have.
+const VariablesMax = 8
 
 // literalPart is the slot of a part that is no variable.
 const literalPart = -1
@@ -23,30 +24,30 @@ type part struct {
 	rest    bool // a last variable that takes what is left, # included
 }
 
-// template is the compiled form of one key attribute's text, such as
+// Template is the compiled form of one key attribute's text, such as
 // "COMMENT#${createdAt}#${commentId}". Between two variables there is always a literal.
-type template struct {
-	text  string
+type Template struct {
+	Text  string // as the file has it
 	parts []part
 }
 
-// templateError is a fault in a template's text.
-type templateError struct {
-	offset, length      int // bytes in the text
-	code, message, hint string
+// Fault is a fault in a template's text.
+type Fault struct {
+	Offset, Length      int // bytes in the text
+	Code, Message, Hint string
 }
 
-// parseTemplate reads text. Variables get slots in *variables, by name, which
+// Parse reads text. Variables get slots in *variables, by name, which
 // it extends: the partition and the sort template of an entity share them. A
 // placeholder of another tool is a constant here; the checker refuses it before.
-func parseTemplate(text string, variables *[]string) (template, *templateError) {
-	t := template{text: text}
+func Parse(text string, variables *[]string) (Template, *Fault) {
+	t := Template{Text: text}
 	if text == "" {
-		return t, &templateError{code: "template.empty", message: "a key template cannot be empty: DynamoDB stores no empty keys"}
+		return t, &Fault{Code: "template.empty", Message: "a key template cannot be empty: DynamoDB stores no empty keys"}
 	}
-	if len(text) > templateBytesMax {
-		return t, &templateError{length: len(text), code: "template.too_long",
-			message: fmt.Sprintf("this key template has %d bytes; at most %d are allowed", len(text), templateBytesMax)}
+	if len(text) > textBytesMax {
+		return t, &Fault{Length: len(text), Code: "template.too_long",
+			Message: fmt.Sprintf("this key template has %d bytes; at most %d are allowed", len(text), textBytesMax)}
 	}
 	var literal []byte
 	flush := func() {
@@ -61,12 +62,12 @@ func parseTemplate(text string, variables *[]string) (template, *templateError) 
 			at += length
 			continue
 		}
-		if strings.HasPrefix(text[at:], variableMark) {
+		if strings.HasPrefix(text[at:], VariableMark) {
 			flush()
 			end := strings.IndexByte(text[at:], '}')
 			if end < 0 {
-				return t, &templateError{offset: at, length: len(text) - at, code: "template.unclosed",
-					message: fmt.Sprintf("the variable that begins here has no closing }: %q", text[at:])}
+				return t, &Fault{Offset: at, Length: len(text) - at, Code: "template.unclosed",
+					Message: fmt.Sprintf("the variable that begins here has no closing }: %q", text[at:])}
 			}
 			if err := t.addVariable(text, at, end+1, variables); err != nil {
 				return t, err
@@ -75,8 +76,8 @@ func parseTemplate(text string, variables *[]string) (template, *templateError) 
 			continue
 		}
 		if strayBrace(text, at, len(literal) == 0 && len(t.parts) > 0) {
-			return t, &templateError{offset: at, length: 1, code: "template.brace", message: "a brace outside ${...}",
-				hint: fmt.Sprintf(`write a variable as ${name}; a brace that is part of the key has a backslash before it: \%c`, text[at])}
+			return t, &Fault{Offset: at, Length: 1, Code: "template.brace", Message: "a brace outside ${...}",
+				Hint: fmt.Sprintf(`write a variable as ${name}; a brace that is part of the key has a backslash before it: \%c`, text[at])}
 		}
 		literal = append(literal, text[at])
 		at++
@@ -85,8 +86,8 @@ func parseTemplate(text string, variables *[]string) (template, *templateError) 
 	return t, nil
 }
 
-// variableMark begins a variable in a template.
-const variableMark = "${"
+// VariableMark begins a variable in a template.
+const VariableMark = "${"
 
 // escapable are the characters that a backslash keeps as they are. Before any
 // other character a backslash is a backslash.
@@ -98,8 +99,8 @@ func escaped(text string) (kept string, length int) {
 	switch {
 	case len(text) < 2 || text[0] != '\\' || strings.IndexByte(escapable, text[1]) < 0:
 		return "", 0
-	case strings.HasPrefix(text[1:], variableMark):
-		return variableMark, 1 + len(variableMark)
+	case strings.HasPrefix(text[1:], VariableMark):
+		return VariableMark, 1 + len(VariableMark)
 	}
 	return text[1:2], 2
 }
@@ -109,7 +110,7 @@ func escaped(text string) (kept string, length int) {
 func strayBrace(text string, at int, behindVariable bool) bool {
 	switch text[at] {
 	case '{':
-		return at+1 < len(text) && isName(text[at+1:at+2])
+		return at+1 < len(text) && IsName(text[at+1:at+2])
 	case '}':
 		return behindVariable
 	}
@@ -117,13 +118,13 @@ func strayBrace(text string, at int, behindVariable bool) bool {
 }
 
 // addVariable adds the variable that stands at text[at:at+length], its ${ and } included.
-func (t *template) addVariable(text string, at, length int, variables *[]string) *templateError {
+func (t *Template) addVariable(text string, at, length int, variables *[]string) *Fault {
 	name := text[at+2 : at+length-1]
-	fail := func(code, hint, message string, args ...any) *templateError {
-		return &templateError{offset: at, length: length, code: code, message: fmt.Sprintf(message, args...), hint: hint}
+	fail := func(code, hint, message string, args ...any) *Fault {
+		return &Fault{Offset: at, Length: length, Code: code, Message: fmt.Sprintf(message, args...), Hint: hint}
 	}
 	name, rest := strings.CutSuffix(name, "...")
-	if !isName(name) {
+	if !IsName(name) {
 		return fail("template.variable", "a name has letters, digits and _, and begins with a letter, as in ${userId}",
 			"%q is not a variable's name", name)
 	}
@@ -135,7 +136,7 @@ func (t *template) addVariable(text string, at, length int, variables *[]string)
 		return fail("template.adjacent", "put a # between them",
 			"${%s} follows another variable at once, so nobody can tell where one ends", name)
 	}
-	slot := indexOf(*variables, name)
+	slot := slices.Index(*variables, name)
 	if slot < 0 {
 		if len(*variables) == VariablesMax {
 			return fail("template.variables", "", "a key has at most %d variables", VariablesMax)
@@ -147,10 +148,10 @@ func (t *template) addVariable(text string, at, length int, variables *[]string)
 	return nil
 }
 
-// meaning is one text for all templates of one meaning, however they are escaped.
+// Meaning is one text for all templates of one meaning, however they are escaped.
 // Only the braces of constants have a backslash in it. So it is the text itself
 // for a template that needs no escape, and no constant reads as a variable.
-func (t *template) meaning(variables []string) string {
+func (t *Template) Meaning(variables []string) string {
 	var b strings.Builder
 	braces := strings.NewReplacer("{", `\{`, "}", `\}`)
 	for _, p := range t.parts {
@@ -166,7 +167,8 @@ func (t *template) meaning(variables []string) string {
 	return b.String()
 }
 
-func isName(s string) bool {
+// IsName reports whether a text can name a variable or an entity.
+func IsName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
@@ -177,18 +179,9 @@ func isName(s string) bool {
 	return s != ""
 }
 
-func indexOf(names []string, name string) int {
-	for i, n := range names {
-		if n == name {
-			return i
-		}
-	}
-	return -1
-}
-
-// match parses text. It binds free variables (those whose value is "") and
+// Match parses text. It binds free variables (those whose value is "") and
 // requires bound ones to agree. It allocates nothing: values are parts of text.
-func (t *template) match(text string, vars *[VariablesMax]string) bool {
+func (t *Template) Match(text string, vars *[VariablesMax]string) bool {
 	for i := range t.parts {
 		p := &t.parts[i]
 		if p.slot == literalPart {
@@ -218,7 +211,7 @@ func (t *template) match(text string, vars *[VariablesMax]string) bool {
 // valueEnd says where the value of the variable at part i ends in text, which
 // begins with it: at the first occurrence of the literal that follows, or at
 // the end. A value has at least one byte; less than 1 means there is none.
-func (t *template) valueEnd(i int, text string) int {
+func (t *Template) valueEnd(i int, text string) int {
 	if text == "" {
 		return -1
 	}
@@ -235,9 +228,9 @@ func (t *template) valueEnd(i int, text string) int {
 	return next + 1
 }
 
-// render writes the values into the template. ok is false if one of them is
+// Render writes the values into the template. ok is false if one of them is
 // missing; text is then the longest prefix that is determined.
-func (t *template) render(vars *[VariablesMax]string) (text string, ok bool) {
+func (t *Template) Render(vars *[VariablesMax]string) (text string, ok bool) {
 	if len(t.parts) == 1 && t.parts[0].slot == literalPart {
 		return t.parts[0].literal, true
 	}
@@ -255,5 +248,31 @@ func (t *template) render(vars *[VariablesMax]string) (text string, ok bool) {
 	return b.String(), true
 }
 
-// single reports whether the template is one ${x} and nothing else, which is what a number key needs.
-func (t *template) single() bool { return len(t.parts) == 1 && t.parts[0].slot != literalPart }
+// Single returns the slot of the one variable that is the whole template, which is what a
+// number key needs. It reports false of any other template.
+func (t *Template) Single() (slot int, ok bool) {
+	return t.parts[0].slot, len(t.parts) == 1 && t.parts[0].slot != literalPart
+}
+
+// Slots returns the slots of the variables, in their order.
+func (t *Template) Slots() []int {
+	var slots []int
+	for _, p := range t.parts {
+		if p.slot != literalPart {
+			slots = append(slots, p.slot)
+		}
+	}
+	return slots
+}
+
+// Rests reports whether each place of the variable takes the rest of the text.
+func (t *Template) Rests(slot int) bool {
+	return !slices.ContainsFunc(t.parts, func(p part) bool { return p.slot == slot && !p.rest })
+}
+
+// Fixed returns what each text of the template begins and ends with. It reports
+// whether the text is always the prefix.
+func (t *Template) Fixed() (prefix, suffix string, always bool) {
+	first, last := t.parts[0], t.parts[len(t.parts)-1]
+	return first.literal, last.literal, len(t.parts) == 1 && first.slot == literalPart
+}

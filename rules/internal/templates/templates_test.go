@@ -1,10 +1,8 @@
-package rules
+package templates
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/dynamill/dynamill/change"
 )
 
 func TestPlaceholdersAreToldFromConstants(t *testing.T) {
@@ -54,7 +52,7 @@ func TestPlaceholdersAreToldFromConstants(t *testing.T) {
 		{`\${userId}`, "", false},
 		{`\\<userId>`, `\\${userId}`, true}, // the backslash is a backslash
 	} {
-		found := placeholdersIn(tt.template)
+		found := Placeholders(tt.template)
 		if (len(found) > 0) != (tt.corrected != "") {
 			t.Errorf("%q: found %+v", tt.template, found)
 			continue
@@ -62,45 +60,15 @@ func TestPlaceholdersAreToldFromConstants(t *testing.T) {
 		if len(found) == 0 {
 			continue
 		}
-		if got := corrected(tt.template, found); got != tt.corrected || found[0].certain != tt.certain {
-			t.Errorf("%q is corrected to %q, certain %t; want %q, %t", tt.template, got, found[0].certain, tt.corrected, tt.certain)
+		if got := Corrected(tt.template, found); got != tt.corrected || found[0].Certain != tt.certain {
+			t.Errorf("%q is corrected to %q, certain %t; want %q, %t", tt.template, got, found[0].Certain, tt.corrected, tt.certain)
 		}
-		kept := keptAsText(tt.template, true)
-		parsed, err := parseTemplate(kept, &[]string{})
-		if err != nil || len(placeholdersIn(kept)) > 0 {
+		kept := KeptAsText(tt.template, true)
+		parsed, err := Parse(kept, &[]string{})
+		if err != nil || len(Placeholders(kept)) > 0 {
 			t.Errorf("%q, which should keep %q, is refused", kept, tt.template)
-		} else if !strings.Contains(tt.template, "${") && parsed.parts[0].literal != strings.ReplaceAll(tt.template, `\\`, `\`) {
-			t.Errorf("%q keeps %q, want %q", kept, parsed.parts[0].literal, tt.template)
-		}
-	}
-}
-
-func TestBackslashKeepsACharacter(t *testing.T) {
-	for _, tt := range []struct{ template, key string }{
-		{`A#\<id>`, "A#<id>"},
-		{`A#\{id}`, "A#{id}"},
-		{`A#\%id%`, "A#%id%"},
-		{`\$service#\:id`, "$service#:id"},
-		{`\${id}`, "${id}"},
-		{`\{\}\>`, "{}>"},
-		{`a\\b`, `a\b`},
-		{`a\b\`, `a\b\`}, // before another character, and at the end, it is a backslash
-		{"{", "{"},
-		{"a}b", "a}b"},
-	} {
-		sh := shape{}
-		var err *templateError
-		if sh.partition, err = parseTemplate(tt.template, &sh.variables); err != nil {
-			t.Errorf("%q: %s", tt.template, err.message)
-			continue
-		}
-		e := &Entity{Name: "E", shape: sh}
-		m := Match{Entity: e}
-		if got := m.Key().Partition; got != tt.key {
-			t.Errorf("%q renders as %q, want %q", tt.template, got, tt.key)
-		}
-		if !e.HasKey(change.Key{Partition: tt.key}) {
-			t.Errorf("%q does not match %q", tt.template, tt.key)
+		} else if text, _, always := parsed.Fixed(); !strings.Contains(tt.template, "${") && (!always || text != strings.ReplaceAll(tt.template, `\\`, `\`)) {
+			t.Errorf("%q keeps %q, want %q", kept, text, tt.template)
 		}
 	}
 }
@@ -110,11 +78,11 @@ func TestBackslashKeepsACharacter(t *testing.T) {
 func TestTemplatesOfOneMeaningHaveOneText(t *testing.T) {
 	meaning := func(text string) string {
 		var variables []string
-		parsed, err := parseTemplate(text, &variables)
+		parsed, err := Parse(text, &variables)
 		if err != nil {
-			t.Fatal(text, err.message)
+			t.Fatal(text, err.Message)
 		}
-		return parsed.meaning(variables)
+		return parsed.Meaning(variables)
 	}
 	for _, text := range []string{"USER#${userId}", "a${x...}", "100%", `a\b`, "$service_${x}#:y", "<a>"} {
 		if got := meaning(text); got != text {
