@@ -7,13 +7,15 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/rules/expr"
+	"github.com/dynamill/dynamill/rules/internal/document"
 )
 
 // Bounds of a rule file. actionsMax: DynamoDB API, TransactWriteItems.
 const (
-	EntitiesMax = 200
-	RulesMax    = 500
-	actionsMax  = 100
+	FileBytesMax = document.FileBytesMax
+	EntitiesMax  = 200
+	RulesMax     = 500
+	actionsMax   = 100
 )
 
 // reservedPrefix begins the names of the engine's own attributes.
@@ -59,7 +61,7 @@ func (r *checkedRule) sides() (theirs, ours *checkedEntity) {
 // checker finds the problems of a file. What it adds to findings names the
 // place; what it returns is of use only if there are none.
 type checker struct {
-	*document
+	fileParser
 	file   *fileDecl
 	out    checked
 	former bool // placeholders of other tools are constants
@@ -68,8 +70,8 @@ type checker struct {
 	unknown     map[string][]Word // names of entities that there are not, where rules have them
 }
 
-func check(d *document, file *fileDecl, former bool) *checked {
-	c := &checker{document: d, file: file, out: checked{table: &file.table}, former: former, unknown: map[string][]Word{}}
+func check(p fileParser, file *fileDecl, former bool) *checked {
+	c := &checker{fileParser: p, file: file, out: checked{table: &file.table}, former: former, unknown: map[string][]Word{}}
 	c.table()
 	c.otherKeyNames()
 	for i := range file.entities {
@@ -97,7 +99,7 @@ func (c *checker) table() {
 	}
 	for _, k := range c.file.table.keys {
 		if k.text == c.file.table.typeAttribute.text {
-			c.add(c.file.table.typeAttribute.place, "table.type", "name the attribute that holds each item's entity name, or drop `type`",
+			c.Add(c.file.table.typeAttribute.at, "table.type", "name the attribute that holds each item's entity name, or drop `type`",
 				"the type attribute is the key %s", k.text)
 		}
 	}
@@ -106,7 +108,7 @@ func (c *checker) table() {
 // reserved reports an attribute that is the engine's own.
 func (c *checker) reserved(w Word) {
 	if strings.HasPrefix(w.text, reservedPrefix) {
-		c.add(w.place, "rule.reserved_attribute", "choose another name",
+		c.Add(w.at, "rule.reserved_attribute", "choose another name",
 			"%q is reserved: dynamill keeps its stamps in attributes that begin with %s", w.text, reservedPrefix)
 	}
 }
@@ -129,7 +131,7 @@ func (c *checker) entity(decl *entityDecl) *checkedEntity {
 		e.unique = ref{slot: slices.Index(e.shape.variables, u.text), attribute: u.text}
 		c.reserved(u)
 		if c.isKey(u.text) {
-			c.add(u.place, "entity.unique", "name a variable of the key, or another attribute", "%s is the table's key, not an id of %s", u.text, decl.name.text)
+			c.Add(u.at, "entity.unique", "name a variable of the key, or another attribute", "%s is the table's key, not an id of %s", u.text, decl.name.text)
 		}
 	}
 	return e
@@ -142,7 +144,7 @@ func (c *checker) equals(e *checkedEntity) {
 	for _, m := range e.decl.match {
 		c.reserved(m.Name)
 		if c.isKey(m.Name.text) {
-			c.add(m.Name.place, "entity.match", "the key template says what the key is", "%s is a key of the table and cannot be matched on", m.Name.text)
+			c.Add(m.Name.at, "entity.match", "the key template says what the key is", "%s is a key of the table and cannot be matched on", m.Name.text)
 		}
 		if m.Name.text == typed {
 			typed = ""
@@ -164,7 +166,7 @@ func (c *checker) ambiguous() {
 			}
 			example, overlap := overlapping(&a.shape, &b.shape, &budget)
 			if budget <= 0 {
-				c.add(b.decl.name.place, "entity.too_complex", "make the templates shorter", "it takes too long to tell whether these entities can be told apart")
+				c.Add(b.decl.name.at, "entity.too_complex", "make the templates shorter", "it takes too long to tell whether these entities can be told apart")
 				return
 			}
 			if overlap {
@@ -180,9 +182,9 @@ func (c *checker) sayAmbiguous(a, b *checkedEntity, example string) {
 	if example != "" {
 		example = ": an item with the key " + example + " could be either"
 	}
-	c.add(b.decl.name.place, "entity.ambiguous",
+	c.Add(b.decl.name.at, "entity.ambiguous",
 		fmt.Sprintf("change a template; or give each a `match` of its own, as in `match: { kind: %s }`; or name the table's `type` attribute", strings.ToLower(bn)),
-		"%s and %s (line %d) cannot be told apart%s", bn, an, a.decl.name.line, example)
+		"%s and %s (line %d) cannot be told apart%s", bn, an, a.decl.name.at.Line, example)
 }
 
 // contradict reports whether no item can have both lists of attributes.

@@ -98,23 +98,23 @@ func (c *checker) twoWriters() {
 		if r.traits.MakesItems {
 			items := fact{r.target, existence}
 			if w, twice := first[items]; twice {
-				c.add(r.decl.target.place, "rule.two_writers", "let each rule make items of an entity of its own",
+				c.Add(r.decl.target.at, "rule.two_writers", "let each rule make items of an entity of its own",
 					"%s are made by rule %s (line %d) already", items, w.rule.decl.name.text, w.line)
 				continue
 			}
-			first[items] = writer{r, r.decl.name.line}
+			first[items] = writer{r, r.decl.name.at.Line}
 		}
 		for _, wr := range r.writes {
 			attribute := fact{r.target, wr.as.text}
 			w, twice := first[attribute]
 			switch {
 			case twice && w.rule == r:
-				c.add(wr.as.place, "rule.two_writers", "name it once", "this rule writes %s twice", attribute)
+				c.Add(wr.as.at, "rule.two_writers", "name it once", "this rule writes %s twice", attribute)
 			case twice:
-				c.add(wr.as.place, "rule.two_writers", "give one of them another attribute",
+				c.Add(wr.as.at, "rule.two_writers", "give one of them another attribute",
 					"%s is written by rule %s (line %d) already", attribute, w.rule.decl.name.text, w.line)
 			default:
-				first[attribute] = writer{r, wr.as.line}
+				first[attribute] = writer{r, wr.as.at.Line}
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func (c *checker) sayCircle(via []map[int]fact, circle []int) {
 		why = append(why, fmt.Sprintf("%s %s %s, which %s reads", name(k), verb, via[next][k], name(next)))
 	}
 	names = append(names, name(circle[0]))
-	c.add(c.out.rules[circle[0]].decl.name.place, "rule.circle", strings.Join(why, "; "),
+	c.Add(c.out.rules[circle[0]].decl.name.at, "rule.circle", strings.Join(why, "; "),
 		"rules feed each other in a circle: %s", strings.Join(names, " -> "))
 }
 
@@ -244,7 +244,7 @@ func (c *checker) actions() {
 	}
 	for _, e := range c.out.entities {
 		if n := total[e] + 1; n > actionsMax {
-			c.add(e.decl.name.place, "rule.too_many_effects", "drop some "+c.kinds.heavy()+" of it",
+			c.Add(e.decl.name.at, "rule.too_many_effects", "drop some "+c.kinds.heavy()+" of it",
 				"one change of a %s could need %d writes in one transaction; DynamoDB allows %d", e.decl.name.text, n, actionsMax)
 		}
 	}

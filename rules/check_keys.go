@@ -28,7 +28,7 @@ func (c *checker) otherKeyNames() {
 		return
 	}
 	c.keysRefused = true
-	c.add(c.file.table.keys[0].place, "entity.key",
+	c.Add(c.file.table.keys[0].at, "entity.key",
 		fmt.Sprintf("if the table's own key attributes are %s, write `keys: [%s]`; otherwise rename them in the entities", strings.Join(names, " and "), strings.Join(names, ", ")),
 		"the table's keys are %s here, but the entities have %s", strings.Join(table, " and "), strings.Join(names, " and "))
 }
@@ -63,7 +63,7 @@ func (c *checker) templates(e *checkedEntity) {
 		}
 		t, bad := templates.Parse(w.text, &e.shape.variables)
 		if bad != nil {
-			c.add(c.locate(w.node, bad.Offset, bad.Length), bad.Code, bad.Hint, "%s", bad.Message)
+			c.Add(c.Locate(w.node, bad.Offset, bad.Length), bad.Code, bad.Hint, "%s", bad.Message)
 			e.broken = true
 		}
 		if i == 0 {
@@ -86,13 +86,13 @@ func (c *checker) givesTablesKeys(e *checkedEntity) bool {
 		}
 	}
 	if len(foreign) > 0 {
-		c.add(foreign[0].place, "entity.key", "the table's keys are "+joinWords(keys),
+		c.Add(foreign[0].at, "entity.key", "the table's keys are "+joinWords(keys),
 			"the table has no key attribute %s, which the key of %s gives", joinWords(foreign), name)
 		return false
 	}
 	for _, k := range keys {
 		if !slices.ContainsFunc(e.decl.key, func(f fieldWord) bool { return f.name.text == k.text }) {
-			c.add(e.decl.name.place, "entity.key", fmt.Sprintf("add `%s: \"...\"` to its key", k.text),
+			c.Add(e.decl.name.at, "entity.key", fmt.Sprintf("add `%s: \"...\"` to its key", k.text),
 				"the key of %s does not give %s, which is a key of the table", name, k.text)
 			return false
 		}

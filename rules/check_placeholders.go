@@ -65,7 +65,7 @@ func (c *checker) reportPlaceholders(w Word, found []templates.Placeholder) {
 		all = all || !p.Certain
 	}
 	marked := w.text[first.Offset : first.Offset+first.Length]
-	c.add(c.locate(w.node, first.Offset, first.Length), "template.placeholder",
+	c.Add(c.Locate(w.node, first.Offset, first.Length), "template.placeholder",
 		fmt.Sprintf("write %s; if the key itself holds %s, keep it with a backslash: %s", yamlText(templates.Corrected(w.text, found)), marked, yamlText(templates.KeptAsText(w.text, all))),
 		"%s is a placeholder of another tool and a constant here: a variable is written ${%s}", marked, first.Name)
 }
@@ -132,7 +132,7 @@ func (c *checker) warnUncertain() {
 		} else if w.more > 1 {
 			others = fmt.Sprintf("; it stands in %d more places", w.more)
 		}
-		c.warn(c.locate(w.key.node, w.Offset, w.Length), "template.placeholder",
+		c.Warn(c.Locate(w.key.node, w.Offset, w.Length), "template.placeholder",
 			fmt.Sprintf("if it is a variable, write %s; if the keys hold %s, keep it with a backslash: %s",
 				yamlText(templates.Corrected(text, []templates.Placeholder{w.Placeholder})), marked, yamlText(templates.KeptAsText(text, true))),
 			"%s is a constant here, not a variable%s", marked, others)

@@ -30,7 +30,7 @@ func (c *checker) places() {
 			}
 			example, overlap := overlapping(&r.target.shape, &e.shape, &budget)
 			if budget <= 0 {
-				c.add(r.decl.target.place, "entity.too_complex", "make the templates shorter",
+				c.Add(r.decl.target.at, "entity.too_complex", "make the templates shorter",
 					"it takes too long to tell whether %s items have keys of their own", r.target.decl.name.text)
 				return
 			}
@@ -50,7 +50,7 @@ func (c *checker) sayOverlap(r *checkedRule, e *checkedEntity, example string) {
 	if example != "" {
 		example = ", " + example
 	}
-	whose := fmt.Sprintf("a %s item (line %d)", other, e.decl.name.line)
+	whose := fmt.Sprintf("a %s item (line %d)", other, e.decl.name.at.Line)
 	if e == r.source {
 		whose += ", which it " + r.decl.kind.Word() + "s"
 	}
@@ -58,7 +58,7 @@ func (c *checker) sayOverlap(r *checkedRule, e *checkedEntity, example string) {
 	if len(c.file.table.keys) < 2 {
 		hint = fmt.Sprintf("give %s a key that no other entity has, for instance one that begins with %s#", target, strings.ToUpper(target))
 	}
-	c.add(r.decl.target.place, r.decl.kind.Word()+".overlap", hint,
+	c.Add(r.decl.target.at, r.decl.kind.Word()+".overlap", hint,
 		"%s item of %s can have the key of %s%s: one would replace the other", r.traits.Noun, target, whose, example)
 }
 
@@ -66,13 +66,13 @@ func (c *checker) sayOverlap(r *checkedRule, e *checkedEntity, example string) {
 func (c *checker) widths() {
 	for _, r := range c.out.rules {
 		if n := len(r.writes); n > AttributesMax {
-			c.add(r.decl.name.place, "rule.too_many_attributes", "split it into several rules",
+			c.Add(r.decl.name.at, "rule.too_many_attributes", "split it into several rules",
 				"rule %s writes %d attributes; at most %d are allowed, since DynamoDB bounds the length of a condition", r.decl.name.text, n, AttributesMax)
 		}
 	}
 	for _, e := range c.out.entities {
 		if n := len(e.equals); n > MatchesMax {
-			c.add(e.decl.name.place, "entity.too_many_matches", "tell the entity by fewer attributes",
+			c.Add(e.decl.name.at, "entity.too_many_matches", "tell the entity by fewer attributes",
 				"items of %s are told by %d attributes; at most %d are allowed", e.decl.name.text, n, MatchesMax)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/rules/expr"
+	"github.com/dynamill/dynamill/rules/internal/spelling"
 )
 
 // rule checks one rule by itself; nil if its entities are unknown or broken.
@@ -55,11 +56,11 @@ func (c *checker) sayUnknown() {
 	for _, name := range sortedKeys(c.unknown) {
 		places, also := c.unknown[name], ""
 		if n := len(places) - 1; n == 1 {
-			also = fmt.Sprintf("; line %d names it, too", places[1].line)
+			also = fmt.Sprintf("; line %d names it, too", places[1].at.Line)
 		} else if n > 1 {
-			also = fmt.Sprintf("; %d more places name it, the next in line %d", n, places[1].line)
+			also = fmt.Sprintf("; %d more places name it, the next in line %d", n, places[1].at.Line)
 		}
-		c.add(places[0].place, "rule.unknown_entity", didYouMean(name, names), "there is no entity %q%s", name, also)
+		c.Add(places[0].at, "rule.unknown_entity", spelling.DidYouMean(name, names), "there is no entity %q%s", name, also)
 	}
 }
 
@@ -74,12 +75,12 @@ func (c *checker) expression(w Word, field, want string, typ expr.Type) *expr.Pr
 		return nil
 	}
 	if t := program.Type(); t != typ && t != expr.Any {
-		c.add(c.locate(w.node, 0, len(w.text)), "expr.type", "", "%s must be %s; this is %s", field, want, t)
+		c.Add(c.Locate(w.node, 0, len(w.text)), "expr.type", "", "%s must be %s; this is %s", field, want, t)
 		return nil
 	}
 	for _, name := range program.Reads() {
 		if strings.HasPrefix(name, reservedPrefix) {
-			c.add(c.locate(w.node, 0, len(w.text)), "rule.reserved_attribute", "read an attribute of your own",
+			c.Add(c.Locate(w.node, 0, len(w.text)), "rule.reserved_attribute", "read an attribute of your own",
 				"%q is reserved: dynamill keeps its stamps in attributes that begin with %s", name, reservedPrefix)
 		}
 	}
@@ -89,28 +90,28 @@ func (c *checker) expression(w Word, field, want string, typ expr.Type) *expr.Pr
 func (c *checker) badExpression(w Word, field string, err error) {
 	var bad *expr.Error
 	if !errors.As(err, &bad) {
-		c.add(w.place, "expr.syntax", "", "%v", err)
+		c.Add(w.at, "expr.syntax", "", "%v", err)
 		return
 	}
-	if comment, cut := c.comments[w.line]; cut && !w.node.quoted && bad.Offset+bad.Length >= len(w.text)-1 {
-		c.add(comment, "yaml.comment", "put the whole expression in quotes: single ones, if it has double quotes inside",
+	if comment, cut := c.Cut(w.at.Line); cut && !w.node.Quoted && bad.Offset+bad.Length >= len(w.text)-1 {
+		c.Add(comment, "yaml.comment", "put the whole expression in quotes: single ones, if it has double quotes inside",
 			"to YAML, everything from this # on is a comment, so that %s is only: %s", field, w.text)
 		return
 	}
 	if c.cutByComma(w) && bad.Offset+bad.Length >= len(w.text)-1 {
-		c.add(c.locate(w.node, bad.Offset, bad.Length), "yaml.flow", "put the whole expression in single quotes",
+		c.Add(c.Locate(w.node, bad.Offset, bad.Length), "yaml.flow", "put the whole expression in single quotes",
 			"inside { }, a comma ends a value without quotes, so that %s is only: %s", field, w.text)
 		return
 	}
-	c.add(c.locate(w.node, bad.Offset, bad.Length), bad.Code, bad.Hint, "%s", bad.Message)
+	c.Add(c.Locate(w.node, bad.Offset, bad.Length), bad.Code, bad.Hint, "%s", bad.Message)
 }
 
 // cutByComma reports whether the expression has an open quote and a comma follows it in the file.
 func (c *checker) cutByComma(w Word) bool {
-	if w.node.quoted || strings.Count(w.text, `"`)%2 == 0 {
+	if w.node.Quoted || strings.Count(w.text, `"`)%2 == 0 {
 		return false
 	}
-	_, after, found := strings.Cut(c.lines[w.line-1], w.text)
+	_, after, found := strings.Cut(c.Line(w.at.Line), w.text)
 	return found && strings.HasPrefix(strings.TrimSpace(after), ",")
 }
 
@@ -129,7 +130,7 @@ func (c *checker) attributes(r *checkedRule) {
 	}
 	if r.traits.MakesItems && r.target != nil {
 		for _, eq := range r.target.equals {
-			r.writes = append(r.writes, written{as: Word{place: r.decl.at, text: eq.Attribute}, constant: eq.Value})
+			r.writes = append(r.writes, written{as: Word{at: r.decl.at, text: eq.Attribute}, constant: eq.Value})
 		}
 	}
 	r.decl.kind.Check(r.decl)
@@ -139,7 +140,7 @@ func (c *checker) attributes(r *checkedRule) {
 func (c *checker) plainAttribute(w Word) {
 	c.reserved(w)
 	if strings.Contains(w.text, ".") {
-		c.add(w.place, "rule.nested_attribute", "name the whole attribute: "+w.text[:strings.IndexByte(w.text, '.')],
+		c.Add(w.at, "rule.nested_attribute", "name the whole attribute: "+w.text[:strings.IndexByte(w.text, '.')],
 			"%q would be inside another attribute; rules read and write whole ones", w.text)
 	}
 }
@@ -151,7 +152,7 @@ func (c *checker) writable(r *checkedRule, w Word) bool {
 		if r.traits.MakesItems {
 			hint = fmt.Sprintf("drop it: the key of %s item comes from its entity's template", r.traits.Noun)
 		}
-		c.add(w.place, "rule.writes_key", hint, "%s is a key of the table", w.text)
+		c.Add(w.at, "rule.writes_key", hint, "%s is a key of the table", w.text)
 		return false
 	}
 	if r.target == nil {
@@ -166,11 +167,11 @@ func (c *checker) writable(r *checkedRule, w Word) bool {
 		if r.traits.MakesItems {
 			hint = fmt.Sprintf("drop it: %s items get it by themselves", r.decl.kind.Word())
 		}
-		c.add(w.place, "rule.writes_match", hint, "%s is what items are known as %s by", w.text, name)
+		c.Add(w.at, "rule.writes_match", hint, "%s is what items are known as %s by", w.text, name)
 		return false
 	}
 	if u := r.target.unique; !r.traits.MakesItems && u.isAttribute() && u.attribute == w.text {
-		c.add(w.place, "rule.writes_unique", "choose another attribute", "%s is the id that %s items are found by", w.text, name)
+		c.Add(w.at, "rule.writes_unique", "choose another attribute", "%s is the id that %s items are found by", w.text, name)
 		return false
 	}
 	return true
@@ -209,7 +210,7 @@ func (c *checker) join(r *checkedRule) {
 func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joinPair) bool {
 	c.plainAttribute(pair.ours)
 	if c.isKey(pair.ours.text) {
-		c.add(pair.ours.place, "rule.join_key", "name a variable of "+ours.decl.name.text+"'s key template: "+strings.Join(ours.shape.variables, ", "),
+		c.Add(pair.ours.at, "rule.join_key", "name a variable of "+ours.decl.name.text+"'s key template: "+strings.Join(ours.shape.variables, ", "),
 			"%s is a whole key; a join needs one of its parts", pair.ours.text)
 	}
 	from := ref{slot: slices.Index(ours.shape.variables, pair.ours.text), attribute: pair.ours.text}
@@ -232,11 +233,11 @@ func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joi
 	if theirs.decl.unique.Given() {
 		known = append(known, theirs.decl.unique.text)
 	}
-	hint := didYouMean(pair.theirs.text, known)
-	if pair.theirs.place == pair.ours.place && len(known) > 0 && !strings.HasPrefix(hint, "did you mean") {
+	hint := spelling.DidYouMean(pair.theirs.text, known)
+	if pair.theirs.at == pair.ours.at && len(known) > 0 && !strings.HasPrefix(hint, "did you mean") {
 		hint = fmt.Sprintf("if %s of %s holds %s, write `by: { %s: %s }`", pair.ours.text, ours.decl.name.text, known[0], known[0], pair.ours.text)
 	}
-	c.add(pair.theirs.place, "rule.unknown_variable", hint, "%s's key has no variable %q", theirs.decl.name.text, pair.theirs.text)
+	c.Add(pair.theirs.at, "rule.unknown_variable", hint, "%s's key has no variable %q", theirs.decl.name.text, pair.theirs.text)
 	return false
 }
 
@@ -247,7 +248,7 @@ func (c *checker) uniqueAllowed(r *checkedRule, theirs, ours *checkedEntity) {
 		return
 	}
 	named := strings.NewReplacer("{items}", ours.decl.name.text, "{variables}", strings.Join(theirs.shape.variables, ", "))
-	c.add(r.decl.placeOf("by"), "rule."+r.decl.kind.Word()+"_by_unique", named.Replace(whole.Hint),
+	c.Add(r.decl.placeOf("by"), "rule."+r.decl.kind.Word()+"_by_unique", named.Replace(whole.Hint),
 		"%s; %s alone is not the key of %s", whole.Reason, theirs.decl.unique.text, theirs.decl.name.text)
 }
 
@@ -288,5 +289,5 @@ func (c *checker) unfilled(r *checkedRule, theirs, ours *checkedEntity, missing 
 	if r.decl.hasBy {
 		at = r.decl.placeOf("by")
 	}
-	c.add(at, "key.unfilled", hint, "%s's key needs %s; %s's key has %s", tn, strings.Join(missing, ", "), on, have)
+	c.Add(at, "key.unfilled", hint, "%s's key needs %s; %s's key has %s", tn, strings.Join(missing, ", "), on, have)
 }

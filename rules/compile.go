@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules/internal/document"
 )
 
 // Load parses, checks and compiles a rule file that may have rules of these kinds.
@@ -24,17 +25,17 @@ func LoadFormer(filename string, src []byte, kinds []Kind) (*Set, error) {
 }
 
 func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) {
-	d := readDocument(filename, src, kinds)
-	if d.root == nil {
-		return nil, d.problems()
+	p := fileParser{kinds: kinds}
+	p.Document = document.Read(filename, src, p.kinds.smallestFile())
+	if p.Root == nil {
+		return nil, problemsOf(&p.Findings)
 	}
-	file := fileParser{d}.file()
-	ok := check(d, file, former)
-	if err := d.problems(); err != nil {
+	ok := check(p, p.file(), former)
+	if err := problemsOf(&p.Findings); err != nil {
 		return nil, err
 	}
 	set := compile(filename, ok)
-	set.text, set.given, set.warnings = string(src), kinds, sortedByPlace(d.warnings)
+	set.text, set.given, set.warnings = string(src), kinds, problemList(p.Warnings())
 	return set, nil
 }
 

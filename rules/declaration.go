@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/rules/internal/document"
+	"github.com/dynamill/dynamill/rules/internal/spelling"
 )
 
 // Declaration is one rule of a file, as its kind reads and checks it. What a
@@ -15,9 +17,9 @@ type Declaration struct {
 	parser fileParser
 	name   Word
 	kind   Kind
-	at     place // of the key that gives the kind
-	keys   []field
-	values map[string]*node
+	at     document.Place // of the key that gives the kind
+	keys   []document.Field
+	values map[string]*document.Node
 
 	source, target Word // entities
 	writes         []written
@@ -49,13 +51,13 @@ func (w Word) Text() string { return w.text }
 func (w Word) Given() bool { return w.text != "" }
 
 // Report adds a problem at a word of the file.
-func (d *Declaration) Report(at Word, code, hint, message string, args ...any) {
-	d.parser.add(at.place, code, hint, message, args...)
+func (d *Declaration) Report(w Word, code, hint, message string, args ...any) {
+	d.parser.Add(w.at, code, hint, message, args...)
 }
 
 // ReportUnknown adds a problem at a word of the file that is none of the known ones.
-func (d *Declaration) ReportUnknown(at Word, code string, known []string, message string, args ...any) {
-	d.Report(at, code, didYouMean(at.text, known), message, args...)
+func (d *Declaration) ReportUnknown(w Word, code string, known []string, message string, args ...any) {
+	d.Report(w, code, spelling.DidYouMean(w.text, known), message, args...)
 }
 
 // readDisplay takes the target apart into an entity and its one attribute that the rule writes.
@@ -93,12 +95,12 @@ func (d *Declaration) Constants(key string) []Constant {
 // Whole reads a whole number from 1 to most. It is 1 where the file does not say it.
 func (d *Declaration) Whole(key string, most int, hint string) int {
 	n := d.values[key]
-	if n == nil || n.kind == badNode {
+	if n == nil || n.Kind == document.BadNode {
 		return 1
 	}
-	number, err := strconv.Atoi(n.text)
-	if n.kind != scalarNode || err != nil || number < 1 || number > most {
-		d.parser.add(n.place, "rule."+key, hint, "%s must be a whole number from 1 to %d", key, most)
+	number, err := strconv.Atoi(n.Text)
+	if n.Kind != document.ScalarNode || err != nil || number < 1 || number > most {
+		d.parser.Add(n.Place, "rule."+key, hint, "%s must be a whole number from 1 to %d", key, most)
 		return 1
 	}
 	return number
@@ -114,11 +116,11 @@ func (d *Declaration) Writes() []string {
 }
 
 // placeOf is the place of the rule's key, or of the rule's name where it has no such key.
-func (d *Declaration) placeOf(key string) place {
+func (d *Declaration) placeOf(key string) document.Place {
 	for _, f := range d.keys {
-		if f.name == key {
-			return f.place
+		if f.Name == key {
+			return f.Place
 		}
 	}
-	return d.name.place
+	return d.name.at
 }

@@ -1,13 +1,15 @@
 package rules
 
+import "github.com/dynamill/dynamill/rules/internal/document"
+
 // What a rule file says, with places, before anything is checked against
 // anything else.
 type (
 	// Word is a text with its place.
 	Word struct {
-		place
+		at   document.Place
 		text string
-		node *node // the whole value that it is part of
+		node *document.Node // the whole value that it is part of
 	}
 	fileDecl struct {
 		table    tableDecl

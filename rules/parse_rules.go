@@ -3,27 +3,30 @@ package rules
 import (
 	"slices"
 	"strings"
+
+	"github.com/dynamill/dynamill/rules/internal/document"
+	"github.com/dynamill/dynamill/rules/internal/spelling"
 )
 
-func (p fileParser) rules(n *node, f *fileDecl) {
-	if n.empty() {
-		p.addExample(n.place, "file.missing", "name a rule and say what it does, as in:", p.kinds.smallestRules(), "the file has no rules: nothing is derived from anything")
+func (p fileParser) rules(n *document.Node, f *fileDecl) {
+	if n.Empty() {
+		p.AddExample(n.Place, "file.missing", "name a rule and say what it does, as in:", p.kinds.smallestRules(), "the file has no rules: nothing is derived from anything")
 		return
 	}
-	if n.kind != mappingNode {
+	if n.Kind != document.MappingNode {
 		p.wrongNode(n, "rules", "a mapping from names to rules, as in `"+p.kinds.example()+"`")
 		return
 	}
-	if len(n.fields) > RulesMax {
-		p.add(n.place, "file.too_many", "", "there are %d rules; at most %d are allowed", len(n.fields), RulesMax)
+	if len(n.Fields) > RulesMax {
+		p.Add(n.Place, "file.too_many", "", "there are %d rules; at most %d are allowed", len(n.Fields), RulesMax)
 		return
 	}
-	for _, entry := range n.fields {
-		if !isRuleName(entry.name) {
-			p.add(entry.place, "rule.name", "a name has up to 64 letters, digits, - and _", "%q cannot be a rule's name", entry.name)
+	for _, entry := range n.Fields {
+		if !isRuleName(entry.Name) {
+			p.Add(entry.Place, "rule.name", "a name has up to 64 letters, digits, - and _", "%q cannot be a rule's name", entry.Name)
 		}
-		if entry.value.kind != mappingNode {
-			p.wrongNode(entry.value, "rule "+entry.name, "a mapping")
+		if entry.Value.Kind != document.MappingNode {
+			p.wrongNode(entry.Value, "rule "+entry.Name, "a mapping")
 			continue
 		}
 		if d := p.rule(entry); d != nil {
@@ -38,19 +41,19 @@ func isRuleName(s string) bool {
 }
 
 // rule reads one rule; nil if it cannot be read further.
-func (p fileParser) rule(entry field) *Declaration {
-	d := &Declaration{parser: p, name: Word{place: entry.place, text: entry.name}, keys: entry.value.fields, values: map[string]*node{}}
+func (p fileParser) rule(entry document.Field) *Declaration {
+	d := &Declaration{parser: p, name: Word{at: entry.Place, text: entry.Name}, keys: entry.Value.Fields, values: map[string]*document.Node{}}
 	for _, f := range d.keys {
-		d.values[f.name] = f.value
-		kind := p.kinds.named(f.name)
+		d.values[f.Name] = f.Value
+		kind := p.kinds.named(f.Name)
 		if kind == nil || isPlanned(kind) {
 			continue
 		}
 		if d.kind != nil {
-			p.add(f.place, "rule.two_kinds", "make two rules of it", "a rule does one thing; this one has %s already", d.kind.Word())
+			p.Add(f.Place, "rule.two_kinds", "make two rules of it", "a rule does one thing; this one has %s already", d.kind.Word())
 			return nil
 		}
-		d.kind, d.at = kind, f.place
+		d.kind, d.at = kind, f.Place
 	}
 	if d.kind == nil {
 		p.noKind(d)
@@ -83,19 +86,19 @@ func (p fileParser) rule(entry field) *Declaration {
 func (p fileParser) noKind(d *Declaration) {
 	words := p.kinds.words()
 	for _, f := range d.keys {
-		if p.kinds.named(f.name) != nil {
-			p.add(f.place, "rule.later_kind", "there are "+enumerate(words, "and"), "%s is planned, but this version does not know it", f.name)
+		if p.kinds.named(f.Name) != nil {
+			p.Add(f.Place, "rule.later_kind", "there are "+enumerate(words, "and"), "%s is planned, but this version does not know it", f.Name)
 			return
 		}
-		if !p.kinds.hasKey(f.name) {
-			p.add(f.place, "rule.unknown_field", didYouMean(f.name, words), "a rule has no field %q", f.name)
+		if !p.kinds.hasKey(f.Name) {
+			p.Add(f.Place, "rule.unknown_field", spelling.DidYouMean(f.Name, words), "a rule has no field %q", f.Name)
 			return
 		}
 	}
 	for i, word := range words {
 		words[i] = "`" + word + "`"
 	}
-	p.add(d.name.place, "rule.kind", "a rule has one of "+enumerate(words, "and"), "rule %s does not say what it does", d.name.text)
+	p.Add(d.name.at, "rule.kind", "a rule has one of "+enumerate(words, "and"), "rule %s does not say what it does", d.name.text)
 }
 
 // rightKeys reports keys that the kind does not have, and required ones that
@@ -105,15 +108,15 @@ func (p fileParser) rightKeys(d *Declaration) bool {
 	allowed := traits.keyNames()
 	for _, f := range d.keys {
 		switch {
-		case f.name == d.kind.Word() || traits.hasKey(f.name):
-		case p.kinds.hasKey(f.name):
-			p.add(f.place, "rule.field_of_other_kind", "it has "+strings.Join(allowed, ", "), "%s has no `%s`", traits.Noun, f.name)
-		case f.value.kind == nullNode && strings.Count(f.name, `"`)%2 == 1:
+		case f.Name == d.kind.Word() || traits.hasKey(f.Name):
+		case p.kinds.hasKey(f.Name):
+			p.Add(f.Place, "rule.field_of_other_kind", "it has "+strings.Join(allowed, ", "), "%s has no `%s`", traits.Noun, f.Name)
+		case f.Value.Kind == document.NullNode && strings.Count(f.Name, `"`)%2 == 1:
 			if !d.cutExpression() { // otherwise the checker reports the expression that the comma has ended
-				p.add(f.place, "yaml.flow", "put the whole expression in single quotes", "inside { }, the comma before this has ended the expression")
+				p.Add(f.Place, "yaml.flow", "put the whole expression in single quotes", "inside { }, the comma before this has ended the expression")
 			}
 		default:
-			p.add(f.place, "rule.unknown_field", didYouMean(f.name, allowed), "%s has no field %q", traits.Noun, f.name)
+			p.Add(f.Place, "rule.unknown_field", spelling.DidYouMean(f.Name, allowed), "%s has no field %q", traits.Noun, f.Name)
 		}
 	}
 	complete := true
@@ -123,7 +126,7 @@ func (p fileParser) rightKeys(d *Declaration) bool {
 		}
 		complete = false
 		if !p.misspelt(d, key.Name) {
-			p.add(d.at, "rule.missing_field", key.Hint, "rule %s has no `%s`", d.name.text, key.Name)
+			p.Add(d.at, "rule.missing_field", key.Hint, "rule %s has no `%s`", d.name.text, key.Name)
 		}
 	}
 	return complete
@@ -131,8 +134,8 @@ func (p fileParser) rightKeys(d *Declaration) bool {
 
 // cutExpression reports whether an expression of the rule ends inside a string.
 func (d *Declaration) cutExpression() bool {
-	cut := func(n *node) bool {
-		return n != nil && n.kind == scalarNode && !n.quoted && strings.Count(n.text, `"`)%2 == 1
+	cut := func(n *document.Node) bool {
+		return n != nil && n.Kind == document.ScalarNode && !n.Quoted && strings.Count(n.Text, `"`)%2 == 1
 	}
 	return cut(d.values["where"]) ||
 		slices.ContainsFunc(d.kind.Traits().Expressions, func(e Expression) bool { return cut(d.values[e.Key]) })
@@ -140,35 +143,35 @@ func (d *Declaration) cutExpression() bool {
 
 // misspelt reports whether an unknown field of the rule was probably meant to be this key.
 func (p fileParser) misspelt(d *Declaration, key string) bool {
-	return slices.ContainsFunc(d.keys, func(f field) bool {
-		return !p.kinds.hasKey(f.name) && f.name != d.kind.Word() && near(f.name, key)
+	return slices.ContainsFunc(d.keys, func(f document.Field) bool {
+		return !p.kinds.hasKey(f.Name) && f.Name != d.kind.Word() && spelling.Near(f.Name, key)
 	})
 }
 
 // expression reads an expression: a text, or a bare true, false or number.
-func (p fileParser) expression(n *node, what string) Word {
+func (p fileParser) expression(n *document.Node, what string) Word {
 	if n == nil {
 		return Word{}
 	}
-	if n.kind == mappingNode || n.kind == listNode {
-		p.add(n.place, "yaml.flow", "put the whole expression in single quotes", "to YAML, this is %s, not an expression", n.describe())
-		return Word{place: n.place}
+	if n.Kind == document.MappingNode || n.Kind == document.ListNode {
+		p.Add(n.Place, "yaml.flow", "put the whole expression in single quotes", "to YAML, this is %s, not an expression", n.Describe())
+		return Word{at: n.Place}
 	}
 	w := p.word(n, what)
 	if w.Given() {
-		w.text = n.text // as it is: places count from its beginning
+		w.text = n.Text // as it is: places count from its beginning
 	}
 	return w
 }
 
 // pairs reads "a as b", "a", or a list of these.
-func (p fileParser) pairs(n *node, what string) []written {
+func (p fileParser) pairs(n *document.Node, what string) []written {
 	var ps []written
-	if n.kind == listNode && len(n.items) == 0 {
-		p.add(n.place, "yaml.shape", "", "%s is an empty list", what)
+	if n.Kind == document.ListNode && len(n.Items) == 0 {
+		p.Add(n.Place, "yaml.shape", "", "%s is an empty list", what)
 	}
-	if n.kind == mappingNode {
-		p.add(n.place, "rule.pair", "write `name as userName`; several go into a list: [name as userName, avatar]",
+	if n.Kind == document.MappingNode {
+		p.Add(n.Place, "rule.pair", "write `name as userName`; several go into a list: [name as userName, avatar]",
 			"%s must be a text or a list of texts; this is a mapping", what)
 		return nil
 	}
@@ -181,7 +184,7 @@ func (p fileParser) pairs(n *node, what string) []written {
 			at := strings.LastIndex(w.text, fields[2])
 			ps = append(ps, written{as: w.within(at, len(fields[2])), from: w.within(0, len(fields[0]))})
 		default:
-			p.add(w.place, "rule.pair", "write `name as userName`; several go into a list: [name as userName, avatar]",
+			p.Add(w.at, "rule.pair", "write `name as userName`; several go into a list: [name as userName, avatar]",
 				"%q is neither an attribute nor `one as another`", w.text)
 		}
 	}
@@ -189,17 +192,17 @@ func (p fileParser) pairs(n *node, what string) []written {
 }
 
 // by reads a name, a list of names, or a mapping {theirs: ours}.
-func (p fileParser) by(n *node) []joinPair {
+func (p fileParser) by(n *document.Node) []joinPair {
 	var pairs []joinPair
-	if n.kind != mappingNode {
+	if n.Kind != document.MappingNode {
 		for _, w := range p.words(n, "by") {
 			pairs = append(pairs, joinPair{w, w})
 		}
 		return pairs
 	}
-	for _, f := range n.fields {
-		if ours := p.word(f.value, "by"); ours.Given() {
-			pairs = append(pairs, joinPair{Word{place: f.place, text: f.name}, ours})
+	for _, f := range n.Fields {
+		if ours := p.word(f.Value, "by"); ours.Given() {
+			pairs = append(pairs, joinPair{Word{at: f.Place, text: f.Name}, ours})
 		}
 	}
 	return pairs

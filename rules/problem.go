@@ -1,14 +1,11 @@
 package rules
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/rules/internal/spelling"
+	"github.com/dynamill/dynamill/rules/internal/document"
 )
 
 // Problem is one finding in a rule file.
@@ -84,101 +81,18 @@ func (p *Problems) Error() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// place is where something stands in the file.
-type place struct {
-	line, column, length int // from 1, in characters
-}
-
-// problemsMax is how many problems are collected: more are not read at once.
-const problemsMax = 200
-
-// findings collects the problems of one file, up to problemsMax.
-type findings struct {
-	file  string
-	lines []string
-	list  []Problem
-
-	warnings []Problem
-}
-
-func (f *findings) add(at place, code, hint, message string, args ...any) {
-	if len(f.list) < problemsMax {
-		f.list = append(f.list, f.finding(at, code, hint, message, args...))
+// problemsOf returns the problems of a file as an error; nil if there are none.
+func problemsOf(f *document.Findings) error {
+	if list := f.Problems(); len(list) > 0 {
+		return &Problems{List: problemList(list)}
 	}
+	return nil
 }
 
-// addExample is add for a hint that speaks of the example below it.
-func (f *findings) addExample(at place, code, hint, example, message string, args ...any) {
-	if len(f.list) < problemsMax {
-		p := f.finding(at, code, hint, message, args...)
-		p.Example = example
-		f.list = append(f.list, p)
+func problemList(findings []document.Finding) []Problem {
+	list := make([]Problem, len(findings))
+	for i, f := range findings {
+		list[i] = Problem(f)
 	}
-}
-
-// warn is add for a finding that does not keep the file from being used.
-func (f *findings) warn(at place, code, hint, message string, args ...any) {
-	if len(f.warnings) < problemsMax {
-		p := f.finding(at, code, hint, message, args...)
-		p.Warning = true
-		f.warnings = append(f.warnings, p)
-	}
-}
-
-func (f *findings) finding(at place, code, hint, message string, args ...any) Problem {
-	p := Problem{File: f.file, Line: at.line, Column: at.column, Length: at.length, Code: code,
-		Message: fmt.Sprintf(message, args...), Hint: hint}
-	if at.line >= 1 && at.line <= len(f.lines) {
-		p.Source = f.lines[at.line-1]
-		left := utf8.RuneCountInString(p.Source) - (at.column - 1)
-		p.Length = max(1, min(p.Length, left))
-	}
-	return p
-}
-
-// problems returns the problems, sorted by place; nil if there are none.
-func (f *findings) problems() error {
-	if len(f.list) == 0 {
-		return nil
-	}
-	return &Problems{List: sortedByPlace(f.list)}
-}
-
-func sortedByPlace(list []Problem) []Problem {
-	slices.SortStableFunc(list, func(a, b Problem) int {
-		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
-	})
 	return list
-}
-
-// didYouMean returns a hint that names the candidate nearest to word, or, if
-// none is near, lists them; "" if there are none.
-func didYouMean(word string, candidates []string) string {
-	best, bestDistance := "", nearMax(word)+1
-	for _, c := range candidates {
-		if d := spelling.Distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
-	if best != "" {
-		return "did you mean " + best + "?"
-	}
-	const listedMax = 12
-	switch {
-	case len(candidates) == 0:
-		return ""
-	case len(candidates) > listedMax:
-		return "there are " + strings.Join(candidates[:listedMax], ", ") + " and others"
-	case len(candidates) == 1:
-		return "there is only " + candidates[0]
-	}
-	return "there are " + strings.Join(candidates, ", ")
-}
-
-// nearMax is how many edits a misspelling of the word may be away.
-func nearMax(word string) int { return len(word)/3 + 1 }
-
-// near reports whether word could be a misspelling of name.
-func near(word, name string) bool {
-	return spelling.Distance(strings.ToLower(word), strings.ToLower(name)) <= nearMax(word)
 }

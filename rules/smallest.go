@@ -5,8 +5,6 @@ const (
 	smallestEntities = `entities:
   Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
   Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }`
-
-	smallestFileHint = "this is a whole rule file:"
 )
 
 func (l kindList) smallestRules() string { return "rules:\n  " + l.example() }

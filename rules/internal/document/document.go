@@ -1,4 +1,7 @@
-package rules
+// Package document reads the YAML of a rule file into nodes that know their places, and collects
+// the problems of the file. It explains what people who write YAML stumble on. It knows nothing
+// of tables, entities and rules.
+package document
 
 import (
 	"bytes"
@@ -23,67 +26,70 @@ const (
 	columnMax    = 512    // where a line's first token may stand: bounds the nesting by indentation
 )
 
-type nodeKind uint8
+// NodeKind is the kind of a Node.
+type NodeKind uint8
 
+// The kinds of nodes.
 const (
-	nullNode nodeKind = iota
-	scalarNode
-	listNode
-	mappingNode
-	badNode // a problem has been reported here already
+	NullNode NodeKind = iota
+	ScalarNode
+	ListNode
+	MappingNode
+	BadNode // a problem has been reported here already
 )
 
-// node is a YAML value with its place. It is all that the rest of the package
-// knows of YAML.
-type node struct {
-	place
-	kind   nodeKind
-	text   string // of a scalar, as its style reads
-	quoted bool   // a scalar in quotes or a block: always a text
-	fields []field
-	items  []*node
+// Node is a YAML value with its place. It is all that package rules knows of YAML.
+type Node struct {
+	Place
+	Kind   NodeKind
+	Text   string // of a scalar, as its style reads
+	Quoted bool   // a scalar in quotes or a block: always a text
+	Fields []Field
+	Items  []*Node
 }
 
-type field struct {
-	place
-	name  string
-	value *node
+// Field is one name of a mapping, with its value.
+type Field struct {
+	Place
+	Name  string
+	Value *Node
 }
 
-// empty reports whether nothing stands where a mapping belongs.
-func (n *node) empty() bool {
-	return n.kind == nullNode || n.kind == mappingNode && len(n.fields) == 0
+// Empty reports whether nothing stands where a mapping belongs.
+func (n *Node) Empty() bool {
+	return n.Kind == NullNode || n.Kind == MappingNode && len(n.Fields) == 0
 }
 
-func (n *node) describe() string {
-	return [...]string{"nothing", "a single value", "a list", "a mapping", "a fault"}[n.kind]
+// Describe names the kind for a sentence.
+func (n *Node) Describe() string {
+	return [...]string{"nothing", "a single value", "a list", "a mapping", "a fault"}[n.Kind]
 }
 
-// document is a rule file's YAML, read.
-type document struct {
-	findings
-	kinds    kindList
-	root     *node
-	comments map[int]place // by line: comments that follow something
+// Document is a rule file's YAML, read.
+type Document struct {
+	Findings
+	Root     *Node
+	example  string        // a whole file, for problems of files that say nothing
+	comments map[int]Place // by line: comments that follow something
 }
 
-// readDocument parses the YAML. Problems go to the document's findings; root
-// is nil if there is nothing to go on with.
-func readDocument(filename string, src []byte, kinds []Kind) *document {
-	d := &document{findings: findings{file: filename}, kinds: kinds, comments: map[int]place{}}
+// Read parses the YAML. Problems go to the document's findings; a file that says nothing
+// is shown the example, a whole file. Root is nil if there is nothing to go on with.
+func Read(filename string, src []byte, example string) *Document {
+	d := &Document{Findings: Findings{file: filename}, example: example, comments: map[int]Place{}}
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	if len(src) > FileBytesMax {
-		d.add(place{}, "file.too_long", "", "the file has more than the %d bytes that are allowed", FileBytesMax)
+		d.Add(Place{}, "file.too_long", "", "the file has more than the %d bytes that are allowed", FileBytesMax)
 		return d
 	}
 	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	if !utf8.Valid(src) || bytes.IndexByte(src, 0) >= 0 || bytes.IndexByte(src, '\r') >= 0 {
-		d.add(place{}, "file.not_text", "save the file as UTF-8 text", "this is not a UTF-8 text file")
+		d.Add(Place{}, "file.not_text", "save the file as UTF-8 text", "this is not a UTF-8 text file")
 		return d
 	}
 	d.lines = strings.Split(string(src), "\n")
 	if d.empty() {
-		d.addExample(place{}, "file.empty", smallestFileHint, d.kinds.smallestFile(), "the file is empty: it says nothing of the table, its entities and its rules")
+		d.AddExample(Place{}, "file.empty", ExampleHint, d.example, "the file is empty: it says nothing of the table, its entities and its rules")
 		return d
 	}
 	tokens, ok := d.tokenize(string(src))
@@ -99,7 +105,7 @@ func readDocument(filename string, src []byte, kinds []Kind) *document {
 	return d
 }
 
-func (d *document) empty() bool {
+func (d *Document) empty() bool {
 	for _, line := range d.lines {
 		line = strings.TrimSpace(line)
 		if line != "" && !strings.HasPrefix(line, "#") && line != "---" {
@@ -122,20 +128,20 @@ func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
 
 // tokenize splits the text into tokens, and refuses what a recursive parser
 // could not bear.
-func (d *document) tokenize(src string) (tokens token.Tokens, ok bool) {
+func (d *Document) tokenize(src string) (tokens token.Tokens, ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			d.add(place{}, "yaml.syntax", "", "this is not YAML that can be read (%v)", r)
+			d.Add(Place{}, "yaml.syntax", "", "this is not YAML that can be read (%v)", r)
 			ok = false
 		}
 	}()
 	if at, tab := d.tabbedLine(); tab {
-		d.add(at, "yaml.tab", "use spaces", "YAML does not allow tabs for indentation")
+		d.Add(at, "yaml.tab", "use spaces", "YAML does not allow tabs for indentation")
 		return nil, false
 	}
 	tokens = lexer.Tokenize(src)
 	if len(tokens) > tokensMax {
-		d.add(tokenPlace(tokens[tokensMax]), "file.too_long", "", "the file has more than %d names, values and signs up to here", tokensMax)
+		d.Add(tokenPlace(tokens[tokensMax]), "file.too_long", "", "the file has more than %d names, values and signs up to here", tokensMax)
 		return nil, false
 	}
 	depth, sameLine, line := 0, 0, 0
@@ -144,7 +150,7 @@ func (d *document) tokenize(src string) (tokens token.Tokens, ok bool) {
 		if t.Position.Line != line {
 			line, sameLine = t.Position.Line, 0
 			if t.Type != token.CommentType && t.Position.Column > columnMax {
-				d.add(at, "file.nesting", "", "this is indented by more than %d characters", columnMax)
+				d.Add(at, "file.nesting", "", "this is indented by more than %d characters", columnMax)
 				return nil, false
 			}
 		}
@@ -162,7 +168,7 @@ func (d *document) tokenize(src string) (tokens token.Tokens, ok bool) {
 			}
 		}
 		if depth > nestingMax || sameLine > nestingMax {
-			d.add(at, "file.nesting", "", "lists and mappings are nested more than %d deep here", nestingMax)
+			d.Add(at, "file.nesting", "", "lists and mappings are nested more than %d deep here", nestingMax)
 			return nil, false
 		}
 	}
@@ -170,21 +176,21 @@ func (d *document) tokenize(src string) (tokens token.Tokens, ok bool) {
 }
 
 // tabbedLine finds the first line that is indented with a tab.
-func (d *document) tabbedLine() (place, bool) {
+func (d *Document) tabbedLine() (Place, bool) {
 	for i, line := range d.lines {
 		blank := len(line) - len(strings.TrimLeft(line, " \t"))
 		tab := strings.IndexByte(line[:blank], '\t')
 		if tab >= 0 && blank < len(line) && line[blank] != '#' {
-			return place{i + 1, tab + 1, 1}, true
+			return Place{i + 1, tab + 1, 1}, true
 		}
 	}
-	return place{}, false
+	return Place{}, false
 }
 
 // syntaxProblem reports a syntax error of the YAML package, in the words of
 // the trap if the line holds one.
-func (d *document) syntaxProblem(err error) {
-	at := place{line: 1, column: 1, length: 1}
+func (d *Document) syntaxProblem(err error) {
+	at := Place{Line: 1, Column: 1, Length: 1}
 	var message string
 	var syntax *yaml.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -192,7 +198,7 @@ func (d *document) syntaxProblem(err error) {
 	} else if message = syntax.Message; syntax.Token != nil {
 		at = tokenPlace(syntax.Token)
 	}
-	for _, line := range [...]int{at.line, at.line - 1} {
+	for _, line := range [...]int{at.Line, at.Line - 1} {
 		if d.trap(line) {
 			return
 		}
@@ -209,17 +215,17 @@ func (d *document) syntaxProblem(err error) {
 	case strings.HasPrefix(message, "value is not allowed"):
 		hint = "the fields of one mapping begin in the same column"
 	}
-	d.add(at, "yaml.syntax", hint, "%s", message)
+	d.Add(at, "yaml.syntax", hint, "%s", message)
 }
 
 // tokenPlace returns where a token's own text begins, and its width on its first line.
-func tokenPlace(t *token.Token) place {
+func tokenPlace(t *token.Token) Place {
 	width := len([]rune(strings.SplitN(strings.TrimSpace(t.Origin), "\n", 2)[0]))
-	return place{t.Position.Line, t.Position.Column, max(1, width)}
+	return Place{t.Position.Line, t.Position.Column, max(1, width)}
 }
 
 // readFile turns the YAML package's tree into nodes.
-func (d *document) readFile(file *ast.File) {
+func (d *Document) readFile(file *ast.File) {
 	var bodies []ast.Node
 	for _, doc := range file.Docs {
 		if doc.Body != nil && doc.Body.Type() != ast.CommentType && doc.Body.Type() != ast.DirectiveType {
@@ -227,28 +233,28 @@ func (d *document) readFile(file *ast.File) {
 		}
 	}
 	if len(bodies) == 0 {
-		d.addExample(place{}, "file.empty", smallestFileHint, d.kinds.smallestFile(), "the file is empty: it says nothing of the table, its entities and its rules")
+		d.AddExample(Place{}, "file.empty", ExampleHint, d.example, "the file is empty: it says nothing of the table, its entities and its rules")
 		return
 	}
 	if len(bodies) > 1 {
-		d.add(d.read(bodies[1]).place, "file.documents", "put everything into one document, without ---",
+		d.Add(d.read(bodies[1]).Place, "file.documents", "put everything into one document, without ---",
 			"a second YAML document begins here; a rule file is one")
 	}
 	root := d.read(bodies[0])
-	if root.kind != mappingNode {
-		if root.kind != badNode {
-			d.addExample(root.place, "file.not_yaml", smallestFileHint, d.kinds.smallestFile(),
-				"this is %s, not a rule file", root.describe())
+	if root.Kind != MappingNode {
+		if root.Kind != BadNode {
+			d.AddExample(root.Place, "file.not_yaml", ExampleHint, d.example,
+				"this is %s, not a rule file", root.Describe())
 		}
 		return
 	}
-	d.root = root
+	d.Root = root
 }
 
 // read turns one node of the YAML package's tree into a node.
-func (d *document) read(n ast.Node) *node {
+func (d *Document) read(n ast.Node) *Node {
 	if n == nil {
-		return &node{kind: nullNode}
+		return &Node{Kind: NullNode}
 	}
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -256,66 +262,78 @@ func (d *document) read(n ast.Node) *node {
 	case *ast.MappingValueNode:
 		return d.readMapping([]*ast.MappingValueNode{n}, n.Key.GetToken())
 	case *ast.SequenceNode:
-		list := &node{place: tokenPlace(n.GetToken()), kind: listNode}
+		list := &Node{Place: tokenPlace(n.GetToken()), Kind: ListNode}
 		for _, item := range n.Values {
-			list.items = append(list.items, d.read(item))
+			list.Items = append(list.Items, d.read(item))
 		}
 		return list
 	case *ast.LiteralNode:
 		at := tokenPlace(n.Start)
-		return &node{place: at, kind: scalarNode, text: n.Value.Value, quoted: true}
+		return &Node{Place: at, Kind: ScalarNode, Text: n.Value.Value, Quoted: true}
 	case *ast.StringNode:
 		t := n.GetToken()
 		quoted := t.Type == token.SingleQuoteType || t.Type == token.DoubleQuoteType
-		return &node{place: tokenPlace(t), kind: scalarNode, text: n.Value, quoted: quoted}
+		return &Node{Place: tokenPlace(t), Kind: ScalarNode, Text: n.Value, Quoted: quoted}
 	case *ast.NullNode:
 		return d.readNull(n)
 	case *ast.TagNode, *ast.AliasNode, *ast.AnchorNode, *ast.MergeKeyNode:
 		return d.reject(n)
 	}
 	t := n.GetToken()
-	return &node{place: tokenPlace(t), kind: scalarNode, text: t.Value}
+	return &Node{Place: tokenPlace(t), Kind: ScalarNode, Text: t.Value}
 }
 
-func (d *document) readNull(n *ast.NullNode) *node {
+func (d *Document) readNull(n *ast.NullNode) *Node {
 	at := tokenPlace(n.GetToken())
-	if comment, cut := d.comments[at.line]; cut && n.GetToken().Type == token.ImplicitNullType {
-		d.add(comment, "yaml.comment", "put the value in quotes",
+	if comment, cut := d.comments[at.Line]; cut && n.GetToken().Type == token.ImplicitNullType {
+		d.Add(comment, "yaml.comment", "put the value in quotes",
 			"the value is missing: to YAML, everything from this # on is a comment")
-		return &node{place: at, kind: badNode}
+		return &Node{Place: at, Kind: BadNode}
 	}
-	return &node{place: at, kind: nullNode}
+	return &Node{Place: at, Kind: NullNode}
 }
 
 // readMapping reads a mapping's pairs. Keys that stand twice are reported, and the first one counts.
-func (d *document) readMapping(values []*ast.MappingValueNode, start *token.Token) *node {
-	m := &node{place: tokenPlace(start), kind: mappingNode}
+func (d *Document) readMapping(values []*ast.MappingValueNode, start *token.Token) *Node {
+	m := &Node{Place: tokenPlace(start), Kind: MappingNode}
 	if len(values) > 0 {
-		if key := tokenPlace(values[0].Key.GetToken()); m.line != key.line || m.column > key.column {
-			m.place = key
+		if key := tokenPlace(values[0].Key.GetToken()); m.Line != key.Line || m.Column > key.Column {
+			m.Place = key
 		}
 	}
 	seen := map[string]int{}
 	for _, pair := range values {
 		key := d.read(pair.Key)
-		if _, merge := pair.Key.(*ast.MergeKeyNode); merge || key.kind == badNode {
+		if _, merge := pair.Key.(*ast.MergeKeyNode); merge || key.Kind == BadNode {
 			continue
 		}
-		if key.kind == nullNode {
-			key.text = "null"
+		if key.Kind == NullNode {
+			key.Text = "null"
 		}
-		if first, twice := seen[key.text]; twice {
-			d.add(key.place, "yaml.duplicate_key", "rename one of them, or drop it",
-				"%q stands here for the second time; the first is in line %d", key.text, first)
+		if first, twice := seen[key.Text]; twice {
+			d.Add(key.Place, "yaml.duplicate_key", "rename one of them, or drop it",
+				"%q stands here for the second time; the first is in line %d", key.Text, first)
 			d.read(pair.Value)
 			continue
 		}
-		seen[key.text] = key.line
+		seen[key.Text] = key.Line
 		value := d.read(pair.Value)
-		if value.kind == nullNode || value.line == 0 {
-			value.place = key.place
+		if value.Kind == NullNode || value.Line == 0 {
+			value.Place = key.Place
 		}
-		m.fields = append(m.fields, field{place: key.place, name: key.text, value: value})
+		m.Fields = append(m.Fields, Field{Place: key.Place, Name: key.Text, Value: value})
 	}
 	return m
 }
+
+// Cut is the place of the comment that follows something in a line. It reports whether there is one.
+func (d *Document) Cut(line int) (Place, bool) {
+	at, cut := d.comments[line]
+	return at, cut
+}
+
+// Line is one line of the file, from 1.
+func (d *Document) Line(n int) string { return d.lines[n-1] }
+
+// ExampleHint is the hint of problems that show the whole example.
+const ExampleHint = "this is a whole rule file:"

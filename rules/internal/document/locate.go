@@ -1,21 +1,21 @@
-package rules
+package document
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// locate finds the place in the file of a part of a scalar's text, given in
+// Locate finds the place in the file of a part of a scalar's text, given in
 // bytes of the text. It follows the text through the file's lines: blanks may
 // have been folded, quotes doubled, characters escaped. Where it loses the
 // trail it returns the whole scalar.
-func (d *document) locate(n *node, offset, length int) place {
-	w := walker{lines: d.lines, line: n.line - 1, style: ' '}
-	if n.text == "" || n.line < 1 || n.line > len(d.lines) {
-		return n.place
+func (d *Document) Locate(n *Node, offset, length int) Place {
+	w := walker{lines: d.lines, line: n.Line - 1, style: ' '}
+	if n.Text == "" || n.Line < 1 || n.Line > len(d.lines) {
+		return n.Place
 	}
-	w.column = len(prefixRunes(d.lines[w.line], n.column-1))
-	if n.quoted && w.column < len(d.lines[w.line]) {
+	w.column = len(prefixRunes(d.lines[w.line], n.Column-1))
+	if n.Quoted && w.column < len(d.lines[w.line]) {
 		w.style = d.lines[w.line][w.column]
 		if w.style == '|' || w.style == '>' {
 			w.line, w.column = w.line+1, 0
@@ -23,23 +23,23 @@ func (d *document) locate(n *node, offset, length int) place {
 			w.column++
 		}
 	}
-	offset = min(max(offset, 0), len(n.text))
-	if !w.follow(n.text[:offset]) {
-		return n.place
+	offset = min(max(offset, 0), len(n.Text))
+	if !w.follow(n.Text[:offset]) {
+		return n.Place
 	}
-	if offset < len(n.text) && !isBlank(n.text[offset]) {
+	if offset < len(n.Text) && !isBlank(n.Text[offset]) {
 		w.skipBlanks()
 	}
 	at := w.place()
 	start := w
-	if !w.follow(n.text[offset:min(len(n.text), offset+length)]) {
-		return n.place
+	if !w.follow(n.Text[offset:min(len(n.Text), offset+length)]) {
+		return n.Place
 	}
-	at.length = 1
+	at.Length = 1
 	if w.line == start.line && w.column > start.column {
-		at.length = utf8.RuneCountInString(d.lines[w.line][start.column:w.column])
+		at.Length = utf8.RuneCountInString(d.lines[w.line][start.column:w.column])
 	} else if w.line > start.line {
-		at.length = utf8.RuneCountInString(d.lines[start.line][start.column:])
+		at.Length = utf8.RuneCountInString(d.lines[start.line][start.column:])
 	}
 	return at
 }
@@ -63,12 +63,12 @@ type walker struct {
 	style        byte // ' ' plain, ' or " quoted, | or > block
 }
 
-func (w *walker) place() place {
+func (w *walker) place() Place {
 	if w.line >= len(w.lines) {
 		last := len(w.lines) - 1
-		return place{last + 1, utf8.RuneCountInString(w.lines[last]) + 1, 1}
+		return Place{last + 1, utf8.RuneCountInString(w.lines[last]) + 1, 1}
 	}
-	return place{w.line + 1, utf8.RuneCountInString(w.lines[w.line][:w.column]) + 1, 1}
+	return Place{w.line + 1, utf8.RuneCountInString(w.lines[w.line][:w.column]) + 1, 1}
 }
 
 func (w *walker) skipBlanks() {

@@ -1,4 +1,4 @@
-package rules
+package document
 
 import (
 	"strings"
@@ -9,39 +9,39 @@ import (
 )
 
 // reject reports YAML that a rule file has no use for, but that people write by accident.
-func (d *document) reject(n ast.Node) *node {
+func (d *Document) reject(n ast.Node) *Node {
 	at := tokenPlace(n.GetToken())
 	switch n := n.(type) {
 	case *ast.TagNode:
 		tag := n.GetToken().Value
-		at.length = utf8.RuneCountInString(tag)
+		at.Length = utf8.RuneCountInString(tag)
 		if strings.HasPrefix(tag, "!!") {
-			d.add(at, "yaml.tag", "drop it", "%s is a YAML tag; rule files have none", tag)
+			d.Add(at, "yaml.tag", "drop it", "%s is a YAML tag; rule files have none", tag)
 			break
 		}
-		d.add(at, "yaml.tag", "put the whole value in quotes, as in '"+strings.TrimSpace(d.restOfValue(at))+"'",
+		d.Add(at, "yaml.tag", "put the whole value in quotes, as in '"+strings.TrimSpace(d.restOfValue(at))+"'",
 			"to YAML, %s is a tag and no part of the value", tag)
 	case *ast.AliasNode:
-		d.add(at, "yaml.alias", "put the whole value in quotes, as in '"+strings.TrimSpace(d.restOfValue(at))+"'",
+		d.Add(at, "yaml.alias", "put the whole value in quotes, as in '"+strings.TrimSpace(d.restOfValue(at))+"'",
 			"to YAML, a value that begins with * is an alias; rule files have none")
 	case *ast.AnchorNode:
-		d.add(at, "yaml.alias", "if it is meant as text, put it in quotes", "to YAML, a value that begins with & is an anchor; rule files have none")
+		d.Add(at, "yaml.alias", "if it is meant as text, put it in quotes", "to YAML, a value that begins with & is an anchor; rule files have none")
 	default:
-		d.add(at, "yaml.alias", "write the fields out", "to YAML, << merges an alias; rule files have none")
+		d.Add(at, "yaml.alias", "write the fields out", "to YAML, << merges an alias; rule files have none")
 	}
-	return &node{place: at, kind: badNode}
+	return &Node{Place: at, Kind: BadNode}
 }
 
 // restOfValue returns the text of a line from a place to where its value seems to end.
-func (d *document) restOfValue(at place) string {
-	if at.line < 1 || at.line > len(d.lines) {
+func (d *Document) restOfValue(at Place) string {
+	if at.Line < 1 || at.Line > len(d.lines) {
 		return ""
 	}
-	runes := []rune(d.lines[at.line-1])
-	if at.column-1 > len(runes) {
+	runes := []rune(d.lines[at.Line-1])
+	if at.Column-1 > len(runes) {
 		return ""
 	}
-	rest := string(runes[max(0, at.column-1):])
+	rest := string(runes[max(0, at.Column-1):])
 	end := len(rest)
 	for _, stop := range []string{" #", ", ", " }", "]", "'"} {
 		if i := strings.Index(rest, stop); i > 0 && i < end {
@@ -53,16 +53,16 @@ func (d *document) restOfValue(at place) string {
 
 // trap looks a line that is no YAML over for what people stumble on. It
 // reports what it finds and returns false if it found nothing.
-func (d *document) trap(line int) bool {
+func (d *Document) trap(line int) bool {
 	if line < 1 || line > len(d.lines) {
 		return false
 	}
 	text, bare := d.lines[line-1], maskQuoted(d.lines[line-1])
-	at := func(offset, length int) place {
-		return place{line, utf8.RuneCountInString(text[:offset]) + 1, length}
+	at := func(offset, length int) Place {
+		return Place{line, utf8.RuneCountInString(text[:offset]) + 1, length}
 	}
 	if i := strings.Index(bare, "${"); i >= 0 {
-		d.add(at(i, 2), "yaml.flow", `put the whole value in quotes, as in "USER#${userId}"`,
+		d.Add(at(i, 2), "yaml.flow", `put the whole value in quotes, as in "USER#${userId}"`,
 			"to YAML, this { begins a mapping")
 		return true
 	}
@@ -71,7 +71,7 @@ func (d *document) trap(line int) bool {
 			continue
 		}
 		if bare[i+1] == '#' && i > 0 && strings.Count(bare[:i], "{") > strings.Count(bare[:i], "}") {
-			d.add(at(i+1, 1), "yaml.comment", "put the value in quotes, or move the comment to its own line",
+			d.Add(at(i+1, 1), "yaml.comment", "put the value in quotes, or move the comment to its own line",
 				"to YAML, everything from this # on is a comment, the closing } too")
 			return true
 		}
@@ -83,28 +83,28 @@ func (d *document) trap(line int) bool {
 }
 
 // badStart reports a value, masked, that begins with what YAML takes for something else.
-func (d *document) badStart(at place, value string) bool {
+func (d *Document) badStart(at Place, value string) bool {
 	hint := "put the whole value in quotes, as in '" + strings.TrimSpace(d.restOfValue(at)) + "'"
 	switch value[0] {
 	case '!':
-		d.add(at, "yaml.tag", hint, "to YAML, a value that begins with ! is a tag")
+		d.Add(at, "yaml.tag", hint, "to YAML, a value that begins with ! is a tag")
 	case '*':
-		d.add(at, "yaml.alias", hint, "to YAML, a value that begins with * is an alias; rule files have none")
+		d.Add(at, "yaml.alias", hint, "to YAML, a value that begins with * is an alias; rule files have none")
 	case '&':
-		d.add(at, "yaml.alias", hint, "to YAML, a value that begins with & is an anchor; rule files have none")
+		d.Add(at, "yaml.alias", hint, "to YAML, a value that begins with & is an anchor; rule files have none")
 	case '`', '@', '%':
-		d.add(at, "yaml.syntax", hint, "a value cannot begin with %c", value[0])
+		d.Add(at, "yaml.syntax", hint, "a value cannot begin with %c", value[0])
 	case '>', '|':
 		header := strings.TrimSpace(strings.TrimLeft(value[1:], "+-0123456789"))
 		if header == "" || header[0] == '#' {
 			return false
 		}
-		d.add(at, "yaml.syntax", hint, "to YAML, %c begins a block of lines", value[0])
+		d.Add(at, "yaml.syntax", hint, "to YAML, %c begins a block of lines", value[0])
 	case '_':
 		if !afterQuotes(value) {
 			return false
 		}
-		d.add(at, "yaml.syntax", `put the whole value in single quotes, as in '"a" == b'`,
+		d.Add(at, "yaml.syntax", `put the whole value in single quotes, as in '"a" == b'`,
 			"to YAML, the value ends with its closing quote, and something follows")
 	default:
 		return false
@@ -114,38 +114,38 @@ func (d *document) badStart(at place, value string) bool {
 
 // cutTemplate reports a comment that was meant as a part of a key: one whose
 // first word holds a variable, behind a value without quotes.
-func (d *document) cutTemplate(comment *token.Token, at place) {
+func (d *Document) cutTemplate(comment *token.Token, at Place) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(comment.Value, "#"), " ")
 	before := comment.Prev
 	if !strings.Contains(first, "${") || before.Type != token.StringType && before.Type != token.MappingValueType {
 		return
 	}
-	d.add(at, "yaml.comment", `put the whole value in quotes, as in "USER#${userId}"`,
+	d.Add(at, "yaml.comment", `put the whole value in quotes, as in "USER#${userId}"`,
 		"to YAML, everything from this # on is a comment and no part of the key")
 }
 
 // flowTrap says what is wrong inside { }, where the YAML package only says
 // that something else was expected. False if it cannot tell.
-func (d *document) flowTrap(at place) bool {
-	line := d.lines[min(at.line, len(d.lines))-1]
-	offset := len(prefixRunes(line, at.column-1))
+func (d *Document) flowTrap(at Place) bool {
+	line := d.lines[min(at.Line, len(d.lines))-1]
+	offset := len(prefixRunes(line, at.Column-1))
 	if offset < len(line) && (line[offset] == '[' || line[offset] == '{') && offset > 0 && !endsWithColon(line[:offset]) {
-		d.add(place{at.line, at.column, 1}, "yaml.flow", "put the whole value in single quotes",
+		d.Add(Place{at.Line, at.Column, 1}, "yaml.flow", "put the whole value in single quotes",
 			"inside { }, a %c within a value without quotes begins a value of its own", line[offset])
 		return true
 	}
 	for n := 1; n <= len(d.lines); n++ {
 		bare := maskQuoted(d.lines[n-1])
 		if cut := strings.Index(bare, " #"); cut >= 0 && endsWithColon(bare[:cut]) && strings.Contains(bare[:cut], "{") {
-			d.add(place{n, utf8.RuneCountInString(d.lines[n-1][:cut]) + 2, 1}, "yaml.comment", "put the value in quotes",
+			d.Add(Place{n, utf8.RuneCountInString(d.lines[n-1][:cut]) + 2, 1}, "yaml.comment", "put the value in quotes",
 				"to YAML, everything from this # on is a comment, the closing } too")
 			return true
 		}
 	}
-	for n := at.line - 1; n > 0 && n >= at.line-2; n-- {
+	for n := at.Line - 1; n > 0 && n >= at.Line-2; n-- {
 		bare := maskQuoted(d.lines[n-1])
 		if open := strings.IndexByte(bare, '{'); open >= 0 && strings.Count(bare, "{") > strings.Count(bare, "}") {
-			d.add(place{n, utf8.RuneCountInString(d.lines[n-1][:open]) + 1, 1}, "yaml.flow", "close it with }",
+			d.Add(Place{n, utf8.RuneCountInString(d.lines[n-1][:open]) + 1, 1}, "yaml.flow", "close it with }",
 				"this line opens more { than it closes")
 			return true
 		}
