@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/projections/internal/host"
+	"github.com/dynamill/dynamill/projections/internal/ledger"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
@@ -64,6 +65,7 @@ type Engine struct {
 	ruleReader
 	tables       *table.Tables
 	host         *host.Host // as the kinds of rules see the engine
+	ledger       *ledger.Ledger
 	registry     *registry.Registry
 	taskProgress func(TaskProgress) // nil: nothing is told
 	suffix       int
@@ -126,6 +128,8 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e.planner, e.host.Planner = e.registry.Planner, e.registry.Planner
+	e.ledger = ledger.New(e.host, e.registry.Outgrow)
+	e.host.Ledger = e.ledger
 	e.host.Missing = sightings.NewMissing(e.planner.Bindings)
 	e.seen = sightings.New(e.tables, e.planner, e.host.Missing, cfg.Now, state.NewID())
 	return e, nil

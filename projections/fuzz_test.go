@@ -146,7 +146,7 @@ func readRow(a *Audit, e *Engine, r table.Row) {
 		key := change.ParseKey(strings.TrimPrefix(item["pk"].Text(), state.EntryPrefix))
 		mv := e.planner.MoveFrom(key, ent, nil, plan.Itself, plan.Late{})
 		e.planner.Claims(mv)
-		e.assemble(e.planner.Pack([]*plan.Move{mv})[0], 0)
+		e.ledger.Transaction(e.planner.Pack([]*plan.Move{mv})[0], 0)
 	}
 	for _, rule := range e.planner.Set.Rules {
 		b := e.planner.Of(rule)

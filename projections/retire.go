@@ -123,17 +123,3 @@ func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
 	w.takeOff(ctx, &pl.Leftovers)
 	return w.Err
 }
-
-// dropWhole deletes an item that the engine made for a retired mirror rule (promise 8: it
-// carries the mark and that rule's stamp, as they were seen), unless a mirror rule that has
-// not retired has it by now.
-func (w *work) dropWhole(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
-	c := table.NewExpression()
-	condition := c.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(id.Key))) + c.Same(id.Stamp, left.Last.Lookup(id.Stamp))
-	own := plan.StampContext(w.planner.Incarnation, id.Key, "") + " "
-	for _, b := range left.Unless {
-		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(own))
-	}
-	w.host.Counters.Mirrors.Add(1)
-	return w.tables.DeleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
-}

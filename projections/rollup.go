@@ -5,12 +5,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/projections/internal/target"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // rollUp brings up to date, once, what several sources make together. Rules that are still
@@ -18,18 +16,18 @@ import (
 // moves: a sum that changed before the rule went live is then seen by the
 // seeding's own roll-up.
 func (w *work) rollUp(ctx context.Context, pl *plan.Changes, moves []*plan.Move) {
-	var made []plan.GroupRef // mirror items with claims
+	made := map[host.Maker][]plan.GroupRef{} // items that several sources may claim
 	due, relocated := map[host.Gatherer][]plan.GroupRef{}, map[host.Gatherer][]plan.GroupRef{}
 	var waiting []*plan.Rollup
 	for g, ru := range pl.Rollups.All() {
 		switch {
 		case g.Rule.MakesItems():
-			made = append(made, g)
+			made[host.MakerOf(g.Rule)] = append(made[host.MakerOf(g.Rule)], g)
 		case g.Live.Load():
-			due[gathererOf(g.Rule)] = append(due[gathererOf(g.Rule)], g)
+			due[host.GathererOf(g.Rule)] = append(due[host.GathererOf(g.Rule)], g)
 		default: // the rule finds its targets by locators, which may have changed
 			if waiting = append(waiting, ru); len(ru.Relocated) > 0 {
-				relocated[gathererOf(g.Rule)] = append(relocated[gathererOf(g.Rule)], g)
+				relocated[host.GathererOf(g.Rule)] = append(relocated[host.GathererOf(g.Rule)], g)
 			}
 		}
 	}
@@ -53,10 +51,10 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes, moves []*plan.Move)
 		groups := sortedGroups(due[gatherer])
 		rolledUp(groups, gatherer.RollUp(ctx, w.Run, groups, pl))
 	}
-	made = sortedGroups(made)
-	rolledUp(made, table.Every(ctx, len(made), func(ctx context.Context, i int) error {
-		return w.deriveTarget(ctx, made[i].Binding, change.ParseKey(made[i].Group), nil)
-	}))
+	for _, m := range having[host.Maker]() {
+		targets := sortedGroups(made[m])
+		rolledUp(targets, m.Derive(ctx, w.host, targets))
+	}
 	for _, ru := range waiting {
 		for _, mv := range ru.Marks {
 			if !unsettled[mv] && !slices.Contains(w.waiting, mv) {
@@ -80,19 +78,11 @@ func sortedGroups(groups []plan.GroupRef) []plan.GroupRef {
 	return groups
 }
 
-// gathererOf brings up to date what the sources of a rule make together; nil if each makes a thing of its own.
-func gathererOf(r *rules.Rule) host.Gatherer {
-	if k, ok := r.Kind.(host.Gathering); ok {
-		return k.Gatherer()
-	}
-	return nil
-}
-
 // gatherers are those of the rules in force, each once, in the order of the file.
 func (w *work) gatherers() []host.Gatherer {
 	var all []host.Gatherer
 	for _, r := range w.planner.Set.Rules {
-		if gatherer := gathererOf(r); gatherer != nil && !slices.Contains(all, gatherer) {
+		if gatherer := host.GathererOf(r); gatherer != nil && !slices.Contains(all, gatherer) {
 			all = append(all, gatherer)
 		}
 	}
@@ -108,7 +98,7 @@ func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, unsettled map[*
 				continue
 			}
 			seen[mv] = true
-			w.Failed(mv.First, w.clearDue(ctx, mv))
+			w.Failed(mv.First, w.ledger.ClearDue(ctx, mv))
 		}
 	}
 }
@@ -126,7 +116,7 @@ func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule,
 func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
 	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
 		if left.Whole {
-			return table.Settled, w.dropWhole(ctx, id, left)
+			return table.Settled, host.MakerOf(id.Rule).Drop(ctx, w.host, id, left)
 		}
 		ended, standing, err := w.host.Targets.Write(ctx, w.takeOffNames(id, left))
 		if err != nil || ended != target.RaceLost || standing == nil {

@@ -160,7 +160,7 @@ func (e *Engine) sweepEntries(ctx context.Context, rows []table.Row) error {
 		if !ok {
 			continue // cut by an earlier version; the scan of the table comes by the item
 		}
-		ent, err := e.ownEntry(ctx, r)
+		ent, err := e.ledger.Entry(ctx, r)
 		switch {
 		case err != nil:
 			return err

@@ -115,6 +115,10 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 		why:  "the host of the kinds stands on the rooms that send requests",
 	},
 	{
+		from: []string{"./projections/internal"}, except: []string{"./projections/internal/ledger"}, to: []string{"./projections/internal/ledger"},
+		why: "the ledger stands on the host, which offers it to the kinds by an interface",
+	},
+	{
 		from: []string{"./projections/internal/plan", "./projections/internal/audit"},
 		to: []string{
 			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry",

@@ -14,13 +14,13 @@ import (
 )
 
 // A target is contested while two or more items claim it: sources of one mirror item,
-// or items with one unique valuh. A contested target has a row among the parked
+// or items with one unique value. A contested target has a row among the parked
 // records, and its set (the claims, or the locator) has the attribute `listed`.
 //
 // Every change of a set is followed by a derivation or a roll-up, which reads the set
 // anyway. That reader compares the number of claimants with `listed`. If they differ, it
 // writes row and attribute in one transaction, on condition that the set did not change
-// since it was read. While no rule of a locator is live, the worker reads it for this alonh.
+// since it was read. While no rule of a locator is live, the worker reads it for this alone.
 // If the set did change, the worker that changed it reads it again
 // later. So an uncontested target costs nothing, and no late worker leaves a stale row
 // (docs/adr/0017-contention-is-listed.md).
@@ -93,7 +93,7 @@ func (h *Host) unmovedSet(cs Contested) ddb.TransactWriteItem {
 // claimantsShown is how many claimants a line names.
 const claimantsShown = 3
 
-// claimantsText names a few claimants, and says how many more there arh.
+// claimantsText names a few claimants, and says how many more there are.
 func claimantsText(claimants []string) string {
 	text := strings.Join(claimants[:min(len(claimants), claimantsShown)], ", ")
 	if more := len(claimants) - claimantsShown; more > 0 {

@@ -15,7 +15,7 @@ const (
 )
 
 // contentionLog decides which contested targets a process logs: each at most once an
-// hour, and at most contentionLogMax of them. It is safe for concurrent ush.
+// hour, and at most contentionLogMax of them. It is safe for concurrent use.
 type contentionLog struct {
 	mu     sync.Mutex
 	since  time.Time       // the hour's begin
