@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
+	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
@@ -267,7 +267,7 @@ func (e *Engine) showKeys(ctx context.Context, p pass, keys []change.Key) error 
 		}
 		for _, rule := range m.Entity.Displays {
 			if c.IsFor(rule) {
-				aggregates.Display(pl, e.planner.Of(rule), key, &m, items[key])
+				host.GathererOf(rule).Display(pl, e.planner.Of(rule), key, &m, items[key])
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
-	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
+	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
@@ -20,17 +20,22 @@ import (
 
 // swept are rows of the state table, by what a sweep does with them.
 type swept struct {
-	entries, references, named []table.Key // to be read first; named: rows whose rule is an attribute
-	dead                       []table.Key // of retired rules
+	entries, named []table.Key            // to be read first; named: rows whose rule is an attribute
+	kept           map[string][]table.Key // by the words of host.Sweepers: of rules in force, to be read first
+	dead           []table.Key            // of retired rules
 }
 
 // sweep looks at rows of the state table, given by pk and sk.
 func (e *Engine) sweep(ctx context.Context, keys []change.Key) error {
-	var s swept
+	s := swept{kept: map[string][]table.Key{}}
 	for _, k := range keys {
 		e.sort(&s, table.Key{Partition: k.Partition, Sort: k.Sort})
 	}
-	rows, err := e.tables.ReadState(ctx, "reading rows to sweep", slices.Concat(s.entries, s.references, s.named))
+	read := slices.Clone(s.entries)
+	for _, sweeper := range having[host.Sweeper]() {
+		read = append(read, s.kept[sweeper.Swept()]...)
+	}
+	rows, err := e.tables.ReadState(ctx, "reading rows to sweep", append(read, s.named...))
 	if err != nil {
 		return err
 	}
@@ -48,8 +53,10 @@ func (e *Engine) sweep(ctx context.Context, keys []change.Key) error {
 	if err != nil {
 		return err
 	}
-	if err := e.sweepReferences(ctx, rowsOf(rows, s.references)); err != nil {
-		return err
+	for _, sweeper := range having[host.Sweeper]() {
+		if err := sweeper.Sweep(ctx, e.host, rowsOf(rows, s.kept[sweeper.Swept()])); err != nil {
+			return err
+		}
 	}
 	if err := e.sweepEntries(ctx, rowsOf(rows, s.entries)); err != nil {
 		return err
@@ -76,23 +83,35 @@ func (e *Engine) sort(s *swept, key table.Key) {
 		s.entries = append(s.entries, key)
 	case state.ParkedPartition, state.TasksPartition:
 		s.named = append(s.named, key)
-	case "references":
-		if e.retiredID(id) {
-			s.dead = append(s.dead, key)
-		} else if e.planner.ByID(id) != nil {
-			s.references = append(s.references, key)
-		}
 	case state.MissingPartition:
 		if e.retiredID(key.Sort) {
-			s.dead = append(s.dead, key)
-		}
-	case "sum", "claims", "parent", "heals":
-		if e.retiredID(id) {
 			s.dead = append(s.dead, key)
 		}
 	case "locator":
 		if e.retiredLocator(id) {
 			s.dead = append(s.dead, key)
+		}
+	case state.HealsRows:
+		if e.retiredID(id) {
+			s.dead = append(s.dead, key)
+		}
+	default:
+		e.sortKept(s, kind, id, key)
+	}
+}
+
+// sortKept does so for a row that a kind of rule keeps.
+func (e *Engine) sortKept(s *swept, word, id string, key table.Key) {
+	for _, keeper := range having[host.Keeper]() {
+		if !slices.Contains(keeper.Rows(), word) {
+			continue
+		}
+		sweeper, sweeps := keeper.(host.Sweeper)
+		switch {
+		case e.retiredID(id):
+			s.dead = append(s.dead, key)
+		case sweeps && sweeper.Swept() == word && e.planner.ByID(id) != nil:
+			s.kept[word] = append(s.kept[word], key)
 		}
 	}
 }
@@ -119,33 +138,6 @@ func (e *Engine) retiredLocator(locator string) bool {
 		}
 	}
 	return retired && !e.planner.Locates(locator)
-}
-
-// sweepReferences prunes references whose child is gone or refers elsewhere.
-func (e *Engine) sweepReferences(ctx context.Context, rows []table.Row) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	children := make([]change.Key, len(rows))
-	for i, r := range rows {
-		children[i] = state.ReferenceChild(r)
-	}
-	items, err := e.tables.ReadItems(ctx, "reading the children of references", children)
-	if err != nil {
-		return err
-	}
-	return table.Each(ctx, len(rows), func(ctx context.Context, i int) error {
-		_, rest, _ := strings.Cut(table.TextOf(rows[i][table.PK]), "/")
-		id, _, _ := strings.Cut(rest, "/")
-		b, child := e.planner.ByID(id), children[i]
-		if m, ok := e.planner.Set.Identify(child, items[child]); ok && items[child] != nil && m.Entity == b.Rule.Target {
-			parent, refers, err := b.Rule.ParentKey(&m, items[child])
-			if err == nil && refers && state.ReferenceKey(b, parent, child) == table.KeyOf(rows[i]) {
-				return nil
-			}
-		}
-		return copies.PruneReference(ctx, e.tables, id, rows[i])
-	})
 }
 
 // sweepEntries rederives the items of ledger entries that hold a due mark, or other

@@ -7,6 +7,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -43,6 +45,8 @@ type Gatherer interface {
 	MakeRoom(ctx context.Context, h *Host, g plan.GroupRef, suffix int) error
 	// Finish applies the rest of a plan, once its groups are rolled up.
 	Finish(ctx context.Context, r *Run, pl *plan.Changes, moves []*plan.Move)
+	// Display plans what an item displays under a rule, as the item is now.
+	Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image)
 }
 
 // Maker is a kind of rule that makes items.
@@ -65,6 +69,28 @@ type Maker interface {
 func MakerOf(r *rules.Rule) Maker {
 	m, _ := r.Kind.(Maker)
 	return m
+}
+
+// Postponer is a kind of rule that leaves the rest of large work as tasks in the state table.
+type Postponer interface {
+	// WorkPiece works off the next piece of a task, and tells of it once it is done. It returns
+	// ErrTaskMoved if another process has worked on the task since it was read.
+	WorkPiece(ctx context.Context, h *Host, t state.Task, tell func(state.Task)) error
+}
+
+// Keeper is a kind of rule that keeps rows of its own in the state table.
+type Keeper interface {
+	// Rows are the words with which the partition keys of these rows begin. The rule's id follows.
+	Rows() []string
+}
+
+// Sweeper is a Keeper whose rows may outlive what they tell of.
+type Sweeper interface {
+	Keeper
+	// Swept is the word of the rows that may.
+	Swept() string
+	// Sweep deletes those of the rows, all of rules in force, that do.
+	Sweep(ctx context.Context, h *Host, rows []table.Row) error
 }
 
 // Ledger holds the effects in force of every item.

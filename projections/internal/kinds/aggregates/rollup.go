@@ -19,6 +19,11 @@ import (
 // run is the application of what rules ask for that add up.
 type run struct{ *host.Run }
 
+var (
+	_ host.Gathering = (*kind)(nil)
+	_ host.Keeper    = (*kind)(nil)
+)
+
 // Gatherer implements host.Gathering.
 func (*kind) Gatherer() host.Gatherer { return gatherer{} }
 

@@ -21,6 +21,9 @@ import (
 // afterwards, like a roll-up, because a source that loses or drops a claim cannot know
 // what the winner asks for.
 
+// Rows implements host.Keeper.
+func (kind) Rows() []string { return []string{state.ClaimsRows} }
+
 // claimSet is a target's claims item as it was read.
 type claimSet struct {
 	state.Set

@@ -10,6 +10,11 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
+var (
+	_ host.Maker  = kind{}
+	_ host.Keeper = kind{}
+)
+
 // maker makes the items of mirror rules.
 type maker struct{ *host.Host }
 
