@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/ledger"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/registry"
+	"github.com/dynamill/dynamill/projections/internal/seeding"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
@@ -60,6 +61,11 @@ type ruleReader struct {
 	planner *plan.Planner
 }
 
+// readCursor reads the stored cursor of seeding.
+func (rd *ruleReader) readCursor(ctx context.Context) (state.Cursor, error) {
+	return seeding.ReadCursor(ctx, rd.reader, rd.planner)
+}
+
 // Engine applies a rule set to one table. It is safe for concurrent use.
 type Engine struct {
 	ruleReader
@@ -67,6 +73,7 @@ type Engine struct {
 	host         *host.Host // as the kinds of rules see the engine
 	ledger       *ledger.Ledger
 	registry     *registry.Registry
+	seeding      *seeding.Seeding
 	taskProgress func(TaskProgress) // nil: nothing is told
 	suffix       int
 	slots        slots
@@ -130,6 +137,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	e.planner, e.host.Planner = e.registry.Planner, e.registry.Planner
 	e.ledger = ledger.New(e.host, e.registry.Outgrow)
 	e.host.Ledger = e.ledger
+	e.seeding = &seeding.Seeding{Tables: ts, Planner: e.planner, Registry: e.registry}
 	e.host.Missing = sightings.NewMissing(e.planner.Bindings)
 	e.seen = sightings.New(e.tables, e.planner, e.host.Missing, cfg.Now, state.NewID())
 	return e, nil

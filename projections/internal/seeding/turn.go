@@ -1,11 +1,10 @@
-package projections
+package seeding
 
 import (
 	"context"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
@@ -20,18 +19,18 @@ import (
 
 // turn is a step of the registry under the cursor: neither it nor the rules have moved since it was read.
 // The counter of lives tells every engine to look at the rules again.
-func (e *Engine) turn(ctx context.Context, doing string, from, to state.Cursor, rows []ddb.TransactWriteItem) error {
+func (s *Seeding) turn(ctx context.Context, doing string, from, to state.Cursor, rows []ddb.TransactWriteItem) error {
 	c := table.NewExpression()
 	raise := c.Format("ADD %n %v", "live", table.Number(1))
-	same := e.registry.RulesStand(c)
-	items := []ddb.TransactWriteItem{e.tables.UpdatePart(state.TableKey(), raise, same, c)}
+	same := s.Registry.RulesStand(c)
+	items := []ddb.TransactWriteItem{s.Tables.UpdatePart(state.TableKey(), raise, same, c)}
 	c = table.NewExpression()
 	unmoved := state.CursorIs(c, from)
 	to.Changes = from.Changes
-	items = append(items, e.tables.PutPart(to.Row(e.planner), unmoved, c))
-	err := e.tables.Transact(ctx, doing, nil, append(items, rows...))
+	items = append(items, s.Tables.PutPart(to.Row(s.Planner), unmoved, c))
+	err := s.Tables.Transact(ctx, doing, nil, append(items, rows...))
 	if err != nil && awscall.Classify(err) == awscall.Canceled {
-		return errCursorMoved // or the epoch, which reading it again tells
+		return ErrCursorMoved // or the epoch, which reading it again tells
 	}
 	return err
 }
@@ -41,85 +40,61 @@ const turnRowsMax = plan.TransactActionsMax - 2
 
 // turns is turn with any number of rows: before the last step the cursor stands at through,
 // from where all is done again that a crash leaves undone.
-func (e *Engine) turns(ctx context.Context, doing string, from, through, to state.Cursor, rows []ddb.TransactWriteItem) error {
+func (s *Seeding) turns(ctx context.Context, doing string, from, through, to state.Cursor, rows []ddb.TransactWriteItem) error {
 	for ; len(rows) > turnRowsMax; rows = rows[turnRowsMax:] {
-		if err := e.turn(ctx, doing, from, through, rows[:turnRowsMax]); err != nil {
+		if err := s.turn(ctx, doing, from, through, rows[:turnRowsMax]); err != nil {
 			return err
 		}
 		through.Changes = state.Raised(from.Changes)
 		from = through
 	}
-	return e.turn(ctx, doing, from, to, rows)
+	return s.turn(ctx, doing, from, to, rows)
 }
 
 // goLive turns the cursor to showing and marks a level's rules live, at once. A worker that
 // applies records looks at the registry afterwards: either it finds the rules
 // live and rolls up, or the scan that follows here sees what it applied.
-func (e *Engine) goLive(ctx context.Context, cursor state.Cursor) error {
+func (s *Seeding) goLive(ctx context.Context, cursor state.Cursor) error {
 	show := state.Cursor{Level: cursor.Level, Phase: state.PhaseShow}
-	if !e.showsAnything(show) {
+	if !s.showsAnything(show) {
 		show = state.Cursor{}
 	}
 	var rows []ddb.TransactWriteItem
-	for _, r := range e.planner.Set.Rules {
-		if b := e.planner.Of(r); r.Level == cursor.Level && !b.Live.Load() {
-			rows = append(rows, e.registry.RuleWrite(b.ID, "state", table.Text(state.Live)))
+	for _, r := range s.Planner.Set.Rules {
+		if b := s.Planner.Of(r); r.Level == cursor.Level && !b.Live.Load() {
+			rows = append(rows, s.Registry.RuleWrite(b.ID, "state", table.Text(state.Live)))
 		}
 	}
 	through := show
 	if through.Phase == state.PhaseShow { // a worker that shows meanwhile what is live by then must not end what shows the rest
 		through.Level = state.EveryLevel
 	}
-	return e.turns(ctx, "bringing rules to life", cursor, through, show, rows)
+	return s.turns(ctx, "bringing rules to life", cursor, through, show, rows)
 }
 
 // retire turns the cursor to cleaning and marks former rules retired, at once. As with
 // going live, a worker that applies records looks at the registry afterwards: either it
 // finds the rules retired, and takes back what its records tell of, or what they
 // tell of was written before, and the scan that follows here sees it.
-func (e *Engine) retire(ctx context.Context, cursor state.Cursor) error {
+func (s *Seeding) retire(ctx context.Context, cursor state.Cursor) error {
 	var rows []ddb.TransactWriteItem
-	for _, b := range e.planner.Formers() {
+	for _, b := range s.Planner.Formers() {
 		if !b.Retired.Load() {
-			rows = append(rows, e.registry.RuleWrite(b.ID, "state", table.Text(state.Retired)))
+			rows = append(rows, s.Registry.RuleWrite(b.ID, "state", table.Text(state.Retired)))
 		}
 	}
-	return e.turns(ctx, "retiring rules", cursor, state.Cursor{}, state.Cursor{Level: state.EveryLevel, Phase: state.PhaseClean}, rows)
+	return s.turns(ctx, "retiring rules", cursor, state.Cursor{}, state.Cursor{Level: state.EveryLevel, Phase: state.PhaseClean}, rows)
 }
 
 // endFormers notes that nothing is left of retired rules. What a worker that slept
 // writes for them later is taken back by its record; what it adds to the state table
 // is never read, and goes with the next sweep.
-func (e *Engine) endFormers(ctx context.Context, cursor state.Cursor) error {
+func (s *Seeding) endFormers(ctx context.Context, cursor state.Cursor) error {
 	var rows []ddb.TransactWriteItem
-	for _, b := range e.planner.Formers() {
+	for _, b := range s.Planner.Formers() {
 		if b.Retired.Load() && !b.Cleaned.Load() {
-			rows = append(rows, e.registry.RuleWrite(b.ID, "cleaned", table.Number(int64(e.planner.Epoch))))
+			rows = append(rows, s.Registry.RuleWrite(b.ID, "cleaned", table.Number(int64(s.Planner.Epoch))))
 		}
 	}
-	return e.turns(ctx, "ending former rules", cursor, cursor, state.Cursor{}, rows)
-}
-
-// clean takes back what retired rules left on items.
-func (e *Engine) clean(ctx context.Context, keys []change.Key) error {
-	var wrote []change.Key
-	for _, k := range keys {
-		if e.planner.WroteAt(k) {
-			wrote = append(wrote, k)
-		}
-	}
-	items, err := e.tables.ReadItems(ctx, "reading items to clean", wrote)
-	if err != nil {
-		return err
-	}
-	pl := &plan.Changes{}
-	for _, k := range wrote {
-		if items[k] != nil {
-			e.planner.Formerly(pl, k, items[k])
-		}
-	}
-	w := e.newWork(0)
-	defer w.release()
-	w.takeOff(ctx, &pl.Leftovers)
-	return w.Err
+	return s.turns(ctx, "ending former rules", cursor, cursor, state.Cursor{}, rows)
 }
