@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/ledger"
 	"github.com/dynamill/dynamill/projections/internal/plan"
@@ -15,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/seeding"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/sweep"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/projections/internal/target"
 	"github.com/dynamill/dynamill/rules"
@@ -74,6 +76,7 @@ type Engine struct {
 	ledger       *ledger.Ledger
 	registry     *registry.Registry
 	seeding      *seeding.Seeding
+	sweep        *sweep.Sweep
 	taskProgress func(TaskProgress) // nil: nothing is told
 	suffix       int
 	slots        slots
@@ -138,6 +141,9 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	e.ledger = ledger.New(e.host, e.registry.Outgrow)
 	e.host.Ledger = e.ledger
 	e.seeding = &seeding.Seeding{Tables: ts, Planner: e.planner, Registry: e.registry}
+	e.sweep = &sweep.Sweep{Host: e.host, Kinds: Kinds, Entry: e.ledger.Entry, Rederive: func(ctx context.Context, items []change.Key) error {
+		return e.rederive(ctx, items, plan.Itself, nil, nil)
+	}}
 	e.host.Missing = sightings.NewMissing(e.planner.Bindings)
 	e.seen = sightings.New(e.tables, e.planner, e.host.Missing, cfg.Now, state.NewID())
 	return e, nil

@@ -129,7 +129,7 @@ func readContested(e *Engine, r table.Row, target audit.ContestedTarget) {
 func readRow(a *Audit, e *Engine, r table.Row) {
 	item := attributes.ItemFromTable(r)
 	a.Contributions(item, func(drift.Amount) {})
-	e.sort(&swept{kept: map[string][]table.Key{}}, table.KeyOf(r))
+	e.sweep.Sort([]change.Key{{Partition: item["pk"].Text(), Sort: item["sk"].Text()}})
 	state.EntryItem(r)
 	state.ReferenceChild(r)
 	state.ReadTask(e.reader, e.planner, r)

@@ -70,7 +70,7 @@ func (e *Engine) workPass(ctx context.Context, p seeding.Pass, keys []change.Key
 	case state.PhaseClean:
 		return e.registry.Under(ctx, func() error { return e.newWork(0).clean(ctx, keys) })
 	case state.PhaseSweep:
-		return e.registry.Under(ctx, func() error { return e.sweep(ctx, keys) })
+		return e.registry.Under(ctx, func() error { return e.sweep.Work(ctx, keys) })
 	}
 	return fmt.Errorf("pass %q: %w", p, seeding.ErrUnknownPass)
 }

@@ -88,14 +88,14 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes, moves []*plan.Move) 
 
 // heal has items that rules make brought back to what their sources ask for.
 func (w *work) heal(ctx context.Context, pl *plan.Changes) {
-	for _, m := range having[host.Maker]() {
+	for _, m := range host.Having[host.Maker](Kinds) {
 		m.Heal(ctx, w.Run, pl)
 	}
 }
 
 // applyKinds has each kind apply what it planned by itself.
 func (w *work) applyKinds(ctx context.Context, pl *plan.Changes) {
-	for _, k := range having[host.Kind]() {
+	for _, k := range host.Having[host.Kind](Kinds) {
 		k.Apply(ctx, w.Run, pl)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/host"
+	"github.com/dynamill/dynamill/projections/internal/ledger"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
@@ -65,7 +66,7 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 		})
 		// Rules that are not live now, after all was moved, are still to be shown by a scan.
 		if err == nil {
-			err = e.clearWaiting(ctx, done.waiting)
+			err = done.clearMarks(ctx, e.ledger)
 		}
 		if err != nil {
 			return err
@@ -77,21 +78,22 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 	return nil
 }
 
-func (e *Engine) clearWaiting(ctx context.Context, waiting []*plan.Move) error {
-	for _, mv := range waiting {
-		if err := e.ledger.ClearDue(ctx, mv); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // rederived is how a few items were rederived.
 type rederived struct {
 	items   map[change.Key]change.Item
 	moves   []*plan.Move // of every item
 	plan    *plan.Changes
 	waiting []*plan.Move // whose due marks wait for rules that are not live
+}
+
+// clearMarks clears the due marks that wait.
+func (r *rederived) clearMarks(ctx context.Context, l *ledger.Ledger) error {
+	for _, mv := range r.waiting {
+		if err := l.ClearDue(ctx, mv); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rederiveChunk rederives a few items; again, if rules went live since it did so
@@ -126,7 +128,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 		}
 		moves = append(moves, mv)
 	}
-	for _, m := range having[host.Maker]() {
+	for _, m := range host.Having[host.Maker](Kinds) {
 		if err := m.Restore(ctx, e.host, moves); err != nil {
 			return nil, err
 		}

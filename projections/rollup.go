@@ -49,7 +49,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes, moves []*plan.Move)
 		groups := sortedGroups(due[gatherer])
 		rolledUp(groups, gatherer.RollUp(ctx, w.Run, groups, pl))
 	}
-	for _, m := range having[host.Maker]() {
+	for _, m := range host.Having[host.Maker](Kinds) {
 		targets := sortedGroups(made[m])
 		rolledUp(targets, m.Derive(ctx, w.host, targets))
 	}

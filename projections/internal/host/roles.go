@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"reflect"
+	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -11,6 +13,20 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/rules"
 )
+
+// Having returns, of some kinds, the families of kinds that have a role. The kinds of one family are of one type: the first
+// of them acts for the family.
+func Having[Role any](kinds []rules.Kind) []Role {
+	var roles []Role
+	var seen []reflect.Type
+	for _, k := range kinds {
+		role, has := k.(Role)
+		if family := reflect.TypeOf(k); has && !slices.Contains(seen, family) {
+			seen, roles = append(seen, family), append(roles, role)
+		}
+	}
+	return roles
+}
 
 // Kind is a kind of rule that applies by itself what it planned by itself.
 type Kind interface {
