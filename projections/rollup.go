@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // rollUp brings up to date, once, what several sources make together. Rules that are still
@@ -42,14 +43,15 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes, moves []*plan.Move)
 			}
 		}
 	}
-	for _, gatherer := range w.gatherers() {
+	gatherers := inForce(w.planner.Set, host.GathererOf)
+	for _, gatherer := range gatherers {
 		for g, err := range gatherer.Wait(ctx, w.Run, relocated[gatherer]) {
 			w.Failed(pl.Rollups.Of(g).First, err)
 		}
 		groups := sortedGroups(due[gatherer])
 		rolledUp(groups, gatherer.RollUp(ctx, w.Run, groups, pl))
 	}
-	for _, m := range host.Having[host.Maker](Kinds) {
+	for _, m := range inForce(w.planner.Set, host.MakerOf) {
 		targets := sortedGroups(made[m])
 		rolledUp(targets, m.Derive(ctx, w.host, targets))
 	}
@@ -64,7 +66,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes, moves []*plan.Move)
 		unsettled[mv] = true
 	}
 	w.clearMarks(ctx, pl, unsettled)
-	for _, gatherer := range w.gatherers() {
+	for _, gatherer := range gatherers {
 		gatherer.Finish(ctx, w.Run, pl, moves)
 	}
 }
@@ -76,12 +78,13 @@ func sortedGroups(groups []plan.GroupRef) []plan.GroupRef {
 	return groups
 }
 
-// gatherers are those of the rules in force, each once, in the order of the file.
-func (w *work) gatherers() []host.Gatherer {
-	var all []host.Gatherer
-	for _, r := range w.planner.Set.Rules {
-		if gatherer := host.GathererOf(r); gatherer != nil && !slices.Contains(all, gatherer) {
-			all = append(all, gatherer)
+// inForce are the roles of the rules in force, each once, in the order of the file.
+func inForce[Role comparable](set *rules.Set, of func(*rules.Rule) Role) []Role {
+	var none Role
+	var all []Role
+	for _, r := range set.Rules {
+		if role := of(r); role != none && !slices.Contains(all, role) {
+			all = append(all, role)
 		}
 	}
 	return all

@@ -65,7 +65,7 @@ type Gatherer interface {
 	Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image)
 }
 
-// Maker is a kind of rule that makes items.
+// Maker is a kind of rule that makes items. Of a family, the first kind heals and restores for all.
 type Maker interface {
 	// Write is an action on an item that a rule makes, as a part of a transaction; v is its version.
 	Write(h *Host, a plan.Action, v plan.Version) ddb.TransactWriteItem

@@ -30,11 +30,21 @@ type claimSet struct {
 	parked bool // the rule is parked on the target
 }
 
+// parkedKey is the key of what is parked of a rule on a target.
+func parkedKey(b *plan.Binding, target change.Key) table.Key {
+	return state.ParkedKey(state.ParkedID(b.ID, target))
+}
+
+// isParked reports whether rows that were read say that a rule is parked on an occupied target.
+func isParked(rows map[table.Key]table.Row, b *plan.Binding, target change.Key) bool {
+	return table.TextOf(rows[parkedKey(b, target)]["code"]) == plan.OccupiedCode
+}
+
 func (m maker) readClaims(ctx context.Context, b *plan.Binding, target change.Key) (claimSet, error) {
-	key, parked := state.ClaimsKey(b, target), state.ParkedKey(state.ParkedID(b.ID, target))
+	key := state.ClaimsKey(b, target)
 	keys := []table.Key{key}
 	if len(b.Rule.Target.Equals) > 0 { // otherwise no item there is of another entity
-		keys = append(keys, parked)
+		keys = append(keys, parkedKey(b, target))
 	}
 	rows, err := m.Tables.ReadState(ctx, "reading the claims of "+target.String(), keys)
 	if err != nil {
@@ -43,7 +53,7 @@ func (m maker) readClaims(ctx context.Context, b *plan.Binding, target change.Ke
 	if audit.TornSet(attributes.ItemFromTable(rows[key])) {
 		return claimSet{}, state.TornError(rows[key], "no number of changes")
 	}
-	return claimSet{state.ReadSet(rows[key], false), table.TextOf(rows[parked]["code"]) == plan.OccupiedCode}, nil
+	return claimSet{state.ReadSet(rows[key], false), isParked(rows, b, target)}, nil
 }
 
 // claimed returns the claims of a mirror item as a set.

@@ -54,7 +54,7 @@ func (m maker) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 			keys = append(keys, state.EntryKey(source))
 		}
 		if h.Freed || plan.PlaceOf(id.Binding, id.Key, h.Last) == plan.PlaceOccupied {
-			keys = append(keys, state.ParkedKey(state.ParkedID(id.ID, id.Key)))
+			keys = append(keys, parkedKey(id.Binding, id.Key))
 		}
 	}
 	rows, err := m.Tables.ReadState(ctx, "reading the ledger entries of mirror items", keys)
@@ -66,7 +66,7 @@ func (m maker) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 		source, ok := sources[id]
 		if !ok {
 			claims := rows[state.ClaimsKey(id.Binding, id.Key)]
-			parked := rows[state.ParkedKey(state.ParkedID(id.ID, id.Key))] != nil
+			parked := rows[parkedKey(id.Binding, id.Key)] != nil
 			result[id] = id.Claimed() && len(table.TextsOf(claims["sources"])) == 0 && !parked && m.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
 			continue
 		}
@@ -81,8 +81,7 @@ func (m maker) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 		if f.Kind != plan.Mirrored || f.Target != id.Key {
 			f = plan.Effect{}
 		}
-		parked := table.TextOf(rows[state.ParkedKey(state.ParkedID(id.ID, id.Key))]["code"]) == plan.OccupiedCode
-		result[id] = m.isRight(id.Binding, f, h, id.Key, parked)
+		result[id] = m.isRight(id.Binding, f, h, id.Key, isParked(rows, id.Binding, id.Key))
 	}
 	return result, nil
 }

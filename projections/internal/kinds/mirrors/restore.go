@@ -36,7 +36,7 @@ func (kind) Restore(ctx context.Context, h *host.Host, moves []*plan.Move) error
 				rows = append(rows, state.ClaimsKey(b, f.Target))
 			}
 			if len(b.Rule.Target.Equals) > 0 {
-				rows = append(rows, state.ParkedKey(state.ParkedID(b.ID, f.Target)))
+				rows = append(rows, parkedKey(b, f.Target))
 			}
 		}
 	}
@@ -60,7 +60,6 @@ func (kind) Restore(ctx context.Context, h *host.Host, moves []*plan.Move) error
 // stands reports whether a mirror item is as its source's ledger entry has it. One
 // that another source has won is that source's to look at.
 func (m maker) stands(ch inForceMirror, img change.Image, rows map[table.Key]table.Row) bool {
-	parked := table.TextOf(rows[state.ParkedKey(state.ParkedID(ch.b.ID, ch.f.Target))]["code"]) == plan.OccupiedCode
 	f := ch.f
 	if ch.b.Claimed() {
 		claims := rows[state.ClaimsKey(ch.b, f.Target)]
@@ -73,5 +72,5 @@ func (m maker) stands(ch inForceMirror, img change.Image, rows map[table.Key]tab
 		}
 		f.Expired = table.TextOf(claims["expired"]) == f.Digest && img == nil
 	}
-	return m.isRight(ch.b, f, &Heal{Last: img, Repark: ch.mv.Repark}, ch.f.Target, parked)
+	return m.isRight(ch.b, f, &Heal{Last: img, Repark: ch.mv.Repark}, ch.f.Target, isParked(rows, ch.b, ch.f.Target))
 }
