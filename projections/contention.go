@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
@@ -51,22 +49,4 @@ func (rd *ruleReader) readClaimantsOf(ctx context.Context, page []Parked) error 
 		page[i].Reason = host.ContentionReason(*t, set.Sources)
 	}
 	return nil
-}
-
-// relist deletes the row of a listed target if the target is no longer contested.
-func (e *Engine) relist(ctx context.Context, t audit.ContestedTarget) error {
-	key := state.SetKey(t)
-	rows, err := e.tables.ReadState(ctx, "reading the claimants of "+t.Text(), []table.Key{key})
-	if err != nil || audit.TornSet(attributes.ItemFromTable(rows[key])) {
-		return err
-	}
-	found := state.ReadSet(rows[key], t.Value != "")
-	if len(found.Sources) > 1 {
-		return nil
-	}
-	cs := host.Contested{ContestedTarget: t, Set: key, Claimants: found.Sources, Changes: found.Changes, Listed: true}
-	if rows[key] == nil {
-		return e.unpark(ctx, t.RowID(), "")
-	}
-	return e.host.SettleContention(ctx, cs)
 }

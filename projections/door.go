@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/registry"
+	"github.com/dynamill/dynamill/projections/internal/seeding"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
@@ -64,6 +65,9 @@ const (
 // newer rules. The records are not done; the process must stop and be started
 // again with the new rule file.
 var ErrEpochMoved = registry.ErrEpochMoved
+
+// ErrUnknownPass is returned for a text that names no pass, or a rule that there is not.
+var ErrUnknownPass = seeding.ErrUnknownPass
 
 // Compare says what a rule file would change against the rules in force. It writes
 // nothing. Where there is no state table, or nothing in it, every rule is new.

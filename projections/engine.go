@@ -8,11 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/host"
+	"github.com/dynamill/dynamill/projections/internal/ledger"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/registry"
+	"github.com/dynamill/dynamill/projections/internal/seeding"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
+	"github.com/dynamill/dynamill/projections/internal/sweep"
 	"github.com/dynamill/dynamill/projections/internal/table"
 	"github.com/dynamill/dynamill/projections/internal/target"
 	"github.com/dynamill/dynamill/rules"
@@ -59,12 +63,20 @@ type ruleReader struct {
 	planner *plan.Planner
 }
 
+// readCursor reads the stored cursor of seeding.
+func (rd *ruleReader) readCursor(ctx context.Context) (state.Cursor, error) {
+	return seeding.ReadCursor(ctx, rd.reader, rd.planner)
+}
+
 // Engine applies a rule set to one table. It is safe for concurrent use.
 type Engine struct {
 	ruleReader
 	tables       *table.Tables
 	host         *host.Host // as the kinds of rules see the engine
+	ledger       *ledger.Ledger
 	registry     *registry.Registry
+	seeding      *seeding.Seeding
+	sweep        *sweep.Sweep
 	taskProgress func(TaskProgress) // nil: nothing is told
 	suffix       int
 	slots        slots
@@ -126,6 +138,12 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e.planner, e.host.Planner = e.registry.Planner, e.registry.Planner
+	e.ledger = ledger.New(e.host, e.registry.Outgrow)
+	e.host.Ledger = e.ledger
+	e.seeding = &seeding.Seeding{Tables: ts, Planner: e.planner, Registry: e.registry}
+	e.sweep = &sweep.Sweep{Host: e.host, Kinds: Kinds, Entry: e.ledger.Entry, Rederive: func(ctx context.Context, items []change.Key) error {
+		return e.rederive(ctx, items, plan.Itself, nil, nil)
+	}}
 	e.host.Missing = sightings.NewMissing(e.planner.Bindings)
 	e.seen = sightings.New(e.tables, e.planner, e.host.Missing, cfg.Now, state.NewID())
 	return e, nil

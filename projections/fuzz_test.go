@@ -12,7 +12,6 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/host"
-	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
@@ -130,7 +129,7 @@ func readContested(e *Engine, r table.Row, target audit.ContestedTarget) {
 func readRow(a *Audit, e *Engine, r table.Row) {
 	item := attributes.ItemFromTable(r)
 	a.Contributions(item, func(drift.Amount) {})
-	e.sort(&swept{}, table.KeyOf(r))
+	e.sweep.Sort([]change.Key{{Partition: item["pk"].Text(), Sort: item["sk"].Text()}})
 	state.EntryItem(r)
 	state.ReferenceChild(r)
 	state.ReadTask(e.reader, e.planner, r)
@@ -146,16 +145,11 @@ func readRow(a *Audit, e *Engine, r table.Row) {
 		key := change.ParseKey(strings.TrimPrefix(item["pk"].Text(), state.EntryPrefix))
 		mv := e.planner.MoveFrom(key, ent, nil, plan.Itself, plan.Late{})
 		e.planner.Claims(mv)
-		e.assemble(e.planner.Pack([]*plan.Move{mv})[0], 0)
+		e.ledger.Transaction(e.planner.Pack([]*plan.Move{mv})[0], 0)
 	}
 	for _, rule := range e.planner.Set.Rules {
 		b := e.planner.Of(rule)
 		state.CopiedAt(b, r)
-		t := aggregates.AddUp(plan.GroupRef{Binding: b, Group: item["item"].Text()}, map[table.Key]table.Row{table.KeyOf(r): r})
-		if t.Operations < 0 || t.Changes < 0 {
-			panic("a negative count")
-		}
-		aggregates.CountShown(a.auditor, b, change.Key{}, "", item)
 	}
 	audit.TornSet(item)
 	audit.TornTask(e.planner, item)

@@ -116,9 +116,9 @@ func TestTornSeedingCursorBeginsAnew(t *testing.T) {
 			w := newWorld(t, socialRules)
 			w.social()
 			e := w.engine(w.sim)
-			cursor, _, err := e.aimed(w.ctx)
+			cursor, _, err := e.seeding.Aimed(w.ctx)
 			if err == nil {
-				err = e.saveCursor(w.ctx, &cursor)
+				err = e.seeding.Save(w.ctx, &cursor)
 			}
 			if err != nil {
 				t.Fatal(err)

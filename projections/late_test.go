@@ -13,7 +13,6 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
 )
 
 // unreadable is a record as a driver has it that could read only its key and position.
@@ -227,7 +226,7 @@ func TestARederivedParentOfManyLeavesATask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := copies.WorkPiece(w.ctx, e.host, tasks[0], e.tellTask); err != nil {
+	if err := e.workPiece(w.ctx, tasks[0]); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.named("Ann"); n != 10 {

@@ -40,12 +40,3 @@ func (e *Engine) RuleStats() []RuleStats {
 }
 
 func (rd *ruleReader) ruleName(id string) string { return cmp.Or(rd.planner.NameOf(id), EngineRule) }
-
-// ownersOf names the rule of each action of a ledger transaction.
-func ownersOf(parts []part) []string {
-	owners := make([]string, len(parts))
-	for i, p := range parts {
-		owners[i] = p.id
-	}
-	return owners
-}

@@ -59,15 +59,6 @@ func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []
 	return err
 }
 
-// unpark clears what is parked under an id; with a parking, only if it was not parked again since.
-func (e *Engine) unpark(ctx context.Context, id, parking string) error {
-	c, condition := table.NewExpression(), ""
-	if parking != "" {
-		condition = c.Format("%n = %v", "parking", table.Text(parking))
-	}
-	return e.tables.DeleteState(ctx, "", "clearing what was parked", state.ParkedKey(id), condition, c)
-}
-
 // RetryParked rederives the item. What was parked goes away if the item is
 // good now. Otherwise it stays with its new reason, as does a record that could not be read. A contested
 // target stays listed while several items claim it. It returns ErrNotParked for an unknown id.
@@ -77,7 +68,7 @@ func (e *Engine) RetryParked(ctx context.Context, id string) error {
 		return err
 	}
 	if p.contested != nil {
-		return e.relist(ctx, *p.contested)
+		return e.host.SettleListed(ctx, *p.contested)
 	}
 	if p.Key == (change.Key{}) {
 		return nil // a record that cannot be read stays so
@@ -85,7 +76,7 @@ func (e *Engine) RetryParked(ctx context.Context, id string) error {
 	if err := e.Rederive(ctx, []change.Key{p.Key}); err != nil {
 		return err
 	}
-	return e.unpark(ctx, id, p.parking)
+	return e.host.Unpark(ctx, id, p.parking)
 }
 
 // DiscardParked forgets what is parked under an id, and does nothing else: the
@@ -94,5 +85,5 @@ func (e *Engine) DiscardParked(ctx context.Context, id string) error {
 	if _, err := e.FindParked(ctx, id); err != nil {
 		return err
 	}
-	return e.unpark(ctx, id, "")
+	return e.host.Unpark(ctx, id, "")
 }

@@ -61,19 +61,6 @@ func (w *world) replay(e *Engine) []string {
 	}
 }
 
-func TestPassesReadBackAsTheyAreWritten(t *testing.T) {
-	for _, text := range []string{"derive/3/0", "show/3/-1", "clean/12", "sweep/12", "sweep", "rederive", "rederive/a,b"} {
-		if p, err := parsePass(text); err != nil || p.String() != text {
-			t.Errorf("%q reads as %q, %v", text, p, err)
-		}
-	}
-	for _, text := range []string{"", "derive", "derive/1", "derive/1/x", "derive/01/0", "clean", "clean/x", "show/1/2/3", "other/1"} {
-		if p, err := parsePass(text); !errors.Is(err, ErrUnknownPass) {
-			t.Errorf("%q reads as %q, %v", text, p, err)
-		}
-	}
-}
-
 func TestADriverOfItsOwnBringsRulesIntoForce(t *testing.T) {
 	w := newWorld(t, socialRules)
 	w.putGroup()

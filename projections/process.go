@@ -44,7 +44,6 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 type work struct {
 	*Engine
 	*host.Run
-	suffix  int
 	release func()
 
 	waiting []*plan.Move // whose due marks wait only for rules that are not live
@@ -52,7 +51,7 @@ type work struct {
 
 func (e *Engine) newWork(records int) *work {
 	slot, release := e.slots.take()
-	return &work{Engine: e, Run: &host.Run{Host: e.host, Done: records}, suffix: e.suffix + slot, release: release}
+	return &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix + slot, Done: records}, release: release}
 }
 
 // run applies the parts of a plan one after the other. Their order is an
@@ -75,7 +74,7 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes, moves []*plan.Move) 
 		return
 	}
 	broken := map[*plan.Move]bool{}
-	w.applyMoves(ctx, moves, w.suffix, func(mv *plan.Move, err error) {
+	w.ledger.Apply(ctx, moves, w.Suffix, func(mv *plan.Move, err error) {
 		broken[mv] = true
 		w.Failed(mv.First, err)
 	})
@@ -87,11 +86,16 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes, moves []*plan.Move) 
 	}
 }
 
+// heal has items that rules make brought back to what their sources ask for.
+func (w *work) heal(ctx context.Context, pl *plan.Changes) {
+	for _, m := range host.Having[host.Maker](Kinds) {
+		m.Heal(ctx, w.Run, pl)
+	}
+}
+
 // applyKinds has each kind apply what it planned by itself.
 func (w *work) applyKinds(ctx context.Context, pl *plan.Changes) {
-	for _, k := range Kinds {
-		if k, ok := k.(host.Kind); ok {
-			k.Apply(ctx, w.Run, pl)
-		}
+	for _, k := range host.Having[host.Kind](Kinds) {
+		k.Apply(ctx, w.Run, pl)
 	}
 }

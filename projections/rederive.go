@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/host"
+	"github.com/dynamill/dynamill/projections/internal/ledger"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/sightings"
 	"github.com/dynamill/dynamill/projections/internal/state"
@@ -64,7 +66,7 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 		})
 		// Rules that are not live now, after all was moved, are still to be shown by a scan.
 		if err == nil {
-			err = e.clearWaiting(ctx, done.waiting)
+			err = done.clearMarks(ctx, e.ledger)
 		}
 		if err != nil {
 			return err
@@ -76,21 +78,22 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 	return nil
 }
 
-func (e *Engine) clearWaiting(ctx context.Context, waiting []*plan.Move) error {
-	for _, mv := range waiting {
-		if err := e.clearDue(ctx, mv); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // rederived is how a few items were rederived.
 type rederived struct {
 	items   map[change.Key]change.Item
 	moves   []*plan.Move // of every item
 	plan    *plan.Changes
 	waiting []*plan.Move // whose due marks wait for rules that are not live
+}
+
+// clearMarks clears the due marks that wait.
+func (r *rederived) clearMarks(ctx context.Context, l *ledger.Ledger) error {
+	for _, mv := range r.waiting {
+		if err := l.ClearDue(ctx, mv); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rederiveChunk rederives a few items; again, if rules went live since it did so
@@ -111,7 +114,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	pl := &plan.Changes{}
 	var moves []*plan.Move
 	for _, key := range keys {
-		ent, err := e.ownEntry(ctx, rows[state.EntryKey(key)])
+		ent, err := e.ledger.Entry(ctx, rows[state.EntryKey(key)])
 		if err != nil {
 			return nil, err
 		}
@@ -125,8 +128,10 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 		}
 		moves = append(moves, mv)
 	}
-	if err := e.checkMirrors(ctx, moves); err != nil {
-		return nil, err
+	for _, m := range host.Having[host.Maker](Kinds) {
+		if err := m.Restore(ctx, e.host, moves); err != nil {
+			return nil, err
+		}
 	}
 	w := e.newWork(0)
 	defer w.release()
@@ -136,35 +141,4 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	w.rollUp(ctx, pl, moves)
 	w.takeOff(ctx, &pl.Leftovers)
 	return &rederived{items, moves, pl, w.waiting}, w.Err
-}
-
-// readMoveOf reads an item's ledger entry, then the item.
-func (e *Engine) readMoveOf(ctx context.Context, key change.Key) (*plan.Move, error) {
-	rows, err := e.tables.ReadState(ctx, "reading the ledger entry of "+key.String(), []table.Key{state.EntryKey(key)})
-	if err != nil {
-		return nil, err
-	}
-	ent, err := e.ownEntry(ctx, rows[state.EntryKey(key)])
-	if err != nil {
-		return nil, err
-	}
-	return e.readMove(ctx, key, ent, plan.Everything, plan.Late{})
-}
-
-// ownEntry decodes an entry that a move is to start from. One that newer rules
-// have written is not ours to swap: it would lose what only they ask for.
-func (e *Engine) ownEntry(ctx context.Context, r table.Row) (*plan.Entry, error) {
-	ent, err := state.ReadEntry(e.planner, r)
-	if err == nil && ent != nil && ent.At >= plan.VersionAt(e.planner.Epoch+1, change.Position{}) {
-		return nil, e.registry.Outgrow(ctx, ent.At)
-	}
-	return ent, err
-}
-
-func (e *Engine) readMove(ctx context.Context, key change.Key, ent *plan.Entry, sc plan.Scope, late plan.Late) (*plan.Move, error) {
-	items, err := e.tables.ReadItems(ctx, "reading "+key.String(), []change.Key{key})
-	if err != nil {
-		return nil, err
-	}
-	return e.planner.MoveFrom(key, ent, table.Image(items[key]), sc, late), nil
 }

@@ -5,11 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/plan"
-	"github.com/dynamill/dynamill/projections/internal/table"
-	"github.com/dynamill/dynamill/projections/internal/target"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -18,18 +15,18 @@ import (
 // moves: a sum that changed before the rule went live is then seen by the
 // seeding's own roll-up.
 func (w *work) rollUp(ctx context.Context, pl *plan.Changes, moves []*plan.Move) {
-	var made []plan.GroupRef // mirror items with claims
+	made := map[host.Maker][]plan.GroupRef{} // items that several sources may claim
 	due, relocated := map[host.Gatherer][]plan.GroupRef{}, map[host.Gatherer][]plan.GroupRef{}
 	var waiting []*plan.Rollup
 	for g, ru := range pl.Rollups.All() {
 		switch {
 		case g.Rule.MakesItems():
-			made = append(made, g)
+			made[host.MakerOf(g.Rule)] = append(made[host.MakerOf(g.Rule)], g)
 		case g.Live.Load():
-			due[gathererOf(g.Rule)] = append(due[gathererOf(g.Rule)], g)
+			due[host.GathererOf(g.Rule)] = append(due[host.GathererOf(g.Rule)], g)
 		default: // the rule finds its targets by locators, which may have changed
 			if waiting = append(waiting, ru); len(ru.Relocated) > 0 {
-				relocated[gathererOf(g.Rule)] = append(relocated[gathererOf(g.Rule)], g)
+				relocated[host.GathererOf(g.Rule)] = append(relocated[host.GathererOf(g.Rule)], g)
 			}
 		}
 	}
@@ -46,17 +43,18 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes, moves []*plan.Move)
 			}
 		}
 	}
-	for _, gatherer := range w.gatherers() {
+	gatherers := inForce(w.planner.Set, host.GathererOf)
+	for _, gatherer := range gatherers {
 		for g, err := range gatherer.Wait(ctx, w.Run, relocated[gatherer]) {
 			w.Failed(pl.Rollups.Of(g).First, err)
 		}
 		groups := sortedGroups(due[gatherer])
 		rolledUp(groups, gatherer.RollUp(ctx, w.Run, groups, pl))
 	}
-	made = sortedGroups(made)
-	rolledUp(made, table.Every(ctx, len(made), func(ctx context.Context, i int) error {
-		return w.deriveTarget(ctx, made[i].Binding, change.ParseKey(made[i].Group), nil)
-	}))
+	for _, m := range inForce(w.planner.Set, host.MakerOf) {
+		targets := sortedGroups(made[m])
+		rolledUp(targets, m.Derive(ctx, w.host, targets))
+	}
 	for _, ru := range waiting {
 		for _, mv := range ru.Marks {
 			if !unsettled[mv] && !slices.Contains(w.waiting, mv) {
@@ -68,7 +66,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes, moves []*plan.Move)
 		unsettled[mv] = true
 	}
 	w.clearMarks(ctx, pl, unsettled)
-	for _, gatherer := range w.gatherers() {
+	for _, gatherer := range gatherers {
 		gatherer.Finish(ctx, w.Run, pl, moves)
 	}
 }
@@ -80,20 +78,13 @@ func sortedGroups(groups []plan.GroupRef) []plan.GroupRef {
 	return groups
 }
 
-// gathererOf brings up to date what the sources of a rule make together; nil if each makes a thing of its own.
-func gathererOf(r *rules.Rule) host.Gatherer {
-	if k, ok := r.Kind.(host.Gathering); ok {
-		return k.Gatherer()
-	}
-	return nil
-}
-
-// gatherers are those of the rules in force, each once, in the order of the file.
-func (w *work) gatherers() []host.Gatherer {
-	var all []host.Gatherer
-	for _, r := range w.planner.Set.Rules {
-		if gatherer := gathererOf(r); gatherer != nil && !slices.Contains(all, gatherer) {
-			all = append(all, gatherer)
+// inForce are the roles of the rules in force, each once, in the order of the file.
+func inForce[Role comparable](set *rules.Set, of func(*rules.Rule) Role) []Role {
+	var none Role
+	var all []Role
+	for _, r := range set.Rules {
+		if role := of(r); role != none && !slices.Contains(all, role) {
+			all = append(all, role)
 		}
 	}
 	return all
@@ -108,48 +99,7 @@ func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, unsettled map[*
 				continue
 			}
 			seen[mv] = true
-			w.Failed(mv.First, w.clearDue(ctx, mv))
+			w.Failed(mv.First, w.ledger.ClearDue(ctx, mv))
 		}
 	}
-}
-
-// takeOff takes what former rules, or rules of a former entity, wrote off items that
-// still carry it. Should an item be what it was again by now, the record of this
-// write heals it.
-func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
-	for id, left := range leftovers.All() {
-		w.Ended(ctx, left.First, id.Binding, id.Key, w.takeOffOne(ctx, id, left))
-	}
-}
-
-// takeOffOne judges the item anew if another writer has changed it meanwhile.
-func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
-	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
-		if left.Whole {
-			return table.Settled, w.dropWhole(ctx, id, left)
-		}
-		ended, standing, err := w.host.Targets.Write(ctx, w.takeOffNames(id, left))
-		if err != nil || ended != target.RaceLost || standing == nil {
-			return table.Settled, err
-		}
-		left = w.planner.Again(id, left, standing)
-		return table.SettledIf(left == nil), nil
-	})
-}
-
-// takeOffNames takes attributes and stamp off an item, or puts back what was there
-// before, if it holds in them what was seen.
-func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *target.Write {
-	t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
-	t.Condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)
-	t.Holds(left.Last, id.Stamp)
-	for _, b := range left.Beside {
-		t.Holds(left.Last, b.Stamp)
-	}
-	t.Holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them
-	t.TakeOff(id.Stamp)
-	for _, name := range left.Names {
-		t.Put(name, left.Back[name])
-	}
-	return t
 }

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/tablescan"
+	"github.com/dynamill/dynamill/projections/internal/seeding"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // Seeding brings rules that are new to a table into force over all items that
@@ -18,7 +17,7 @@ import (
 // others write are seeded after them, level by level: the items that a level's
 // rules write are in the table when the next level's scan begins. Each level
 // takes a scan that derives and, once that is complete, a scan that shows.
-// Then what former rules wrote is taken back: retire.go.
+// Then what former rules wrote is taken back: package seeding, and clean.go.
 
 // SeedProgress is how far seeding has come.
 type SeedProgress struct {
@@ -40,7 +39,7 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 		progress = func(SeedProgress) {}
 	}
 	for done := 0; ; {
-		cursor, left, err := e.aimed(ctx)
+		cursor, left, err := e.seeding.Aimed(ctx)
 		if err != nil {
 			return fmt.Errorf("seeding: %w", err)
 		}
@@ -50,120 +49,28 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 			}
 			return nil
 		}
-		names := e.namesOf(e.passOf(cursor))
+		names := e.seeding.PassOf(cursor).RuleNames(e.planner)
 		err = e.seedPass(ctx, &cursor, func(items int64) {
 			progress(SeedProgress{Rules: names, Pass: done + 1, Passes: done + left, Items: items})
 		})
 		if err == nil {
 			if cursor.Phase == state.PhaseDerive {
-				e.seen.EndSeeding(e.passOf(cursor).String(), cursor.Items)
+				e.seen.EndSeeding(e.seeding.PassOf(cursor).String(), cursor.Items)
 			}
-			err = e.endPass(ctx, cursor)
+			err = e.seeding.End(ctx, cursor)
 		}
 		switch {
 		case err == nil:
 			done++
-		case !errors.Is(err, errCursorMoved):
+		case !errors.Is(err, seeding.ErrCursorMoved):
 			return fmt.Errorf("seeding: %w", err)
 		}
 	}
 }
 
-// aimed reads where seeding stands, and turns the cursor to the pass that is to be
-// worked off. It returns how many are left with it. Retiring takes no pass: it is
-// done on the way.
-func (e *Engine) aimed(ctx context.Context) (state.Cursor, int, error) {
-	for {
-		cursor, err := e.readSeeding(ctx)
-		if err != nil {
-			return cursor, 0, err
-		}
-		left := e.aim(&cursor)
-		if cursor.Phase != state.PhaseRetire {
-			return cursor, left, nil
-		}
-		if err := e.retire(ctx, cursor); err != nil && !errors.Is(err, errCursorMoved) {
-			return cursor, 0, err
-		}
-	}
-}
-
-// readSeeding reads the cursor, and which rules are live, as they were at one moment.
-func (e *Engine) readSeeding(ctx context.Context) (cursor state.Cursor, err error) {
-	err = e.registry.Under(ctx, func() error {
-		cursor, err = e.readCursor(ctx)
-		return err
-	})
-	return cursor, err
-}
-
-// aim turns the cursor to the next pass, unless it is in the middle of it, and
-// returns how many are left: none if everything is live and shown, and nothing is
-// left of former rules.
-func (e *Engine) aim(cursor *state.Cursor) int {
-	var levels []int
-	for _, r := range e.planner.Set.Rules {
-		if !e.planner.Of(r).Live.Load() && !slices.Contains(levels, r.Level) {
-			levels = append(levels, r.Level)
-		}
-	}
-	slices.Sort(levels)
-	left := len(levels)
-	for _, level := range levels {
-		if e.showsAnything(state.Cursor{Level: level}) {
-			left++
-		}
-	}
-	retiring, uncleaned := e.formersLeft()
-	if retiring || uncleaned {
-		left += 2
-	}
-	start := func(phase state.Phase, level int) {
-		if cursor.Phase != phase || cursor.Level != level {
-			*cursor = state.Cursor{Level: level, Phase: phase, Changes: cursor.Changes}
-		}
-	}
-	switch {
-	case cursor.Phase == state.PhaseShow && e.showsAnything(*cursor):
-		left++
-	case len(levels) > 0:
-		start(state.PhaseDerive, levels[0])
-	case retiring:
-		start(state.PhaseRetire, state.EveryLevel)
-	case uncleaned && cursor.Phase == state.PhaseSweep:
-		left--
-	case uncleaned:
-		start(state.PhaseClean, state.EveryLevel)
-	}
-	return left
-}
-
-// formersLeft reports whether former rules are still to retire, and whether what
-// retired ones wrote is still to be taken back.
-func (e *Engine) formersLeft() (retiring, uncleaned bool) {
-	for _, b := range e.planner.Formers() {
-		retiring = retiring || !b.Retired.Load()
-		uncleaned = uncleaned || b.Retired.Load() && !b.Cleaned.Load()
-	}
-	return retiring, uncleaned
-}
-
-// endPass ends the cursor's pass, provided that the cursor has not moved.
-func (e *Engine) endPass(ctx context.Context, cursor state.Cursor) error {
-	switch cursor.Phase {
-	case state.PhaseDerive:
-		return e.goLive(ctx, cursor)
-	case state.PhaseClean:
-		return e.storeCursor(ctx, state.Cursor{Level: state.EveryLevel, Phase: state.PhaseSweep, Changes: cursor.Changes})
-	case state.PhaseSweep:
-		return e.endFormers(ctx, cursor)
-	}
-	return e.dropCursor(ctx, cursor)
-}
-
 // seedPass goes over a table once, from the cursor on.
 func (e *Engine) seedPass(ctx context.Context, cursor *state.Cursor, report func(int64)) error {
-	p := e.passOf(*cursor)
+	p := e.seeding.PassOf(*cursor)
 	scanned := &tablescan.Table{Client: e.tables.Client, TableName: e.TableOf(p.String()), Segments: 1, Attributes: []string{e.tables.PartitionKey}}
 	keyOf := e.tables.KeyOf
 	if scanned.TableName == e.tables.StateTable {
@@ -190,7 +97,7 @@ func (e *Engine) seedPass(ctx context.Context, cursor *state.Cursor, report func
 		if cursor.Last = page.Next; cursor.Last == nil {
 			return nil
 		}
-		if err := e.saveCursor(ctx, cursor); err != nil {
+		if err := e.seeding.Save(ctx, cursor); err != nil {
 			return err
 		}
 	}
@@ -199,10 +106,4 @@ func (e *Engine) seedPass(ctx context.Context, cursor *state.Cursor, report func
 // stateRowKey is the key of a row of the state table, as drivers are given it.
 func stateRowKey(r table.Row) change.Key {
 	return change.Key{Partition: table.TextOf(r[table.PK]), Sort: table.TextOf(r[table.SK])}
-}
-
-func (e *Engine) showsAnything(cursor state.Cursor) bool {
-	return slices.ContainsFunc(e.planner.Set.Entities, func(ent *rules.Entity) bool {
-		return slices.ContainsFunc(ent.Displays, cursor.IsFor)
-	})
 }

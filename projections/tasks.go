@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
+	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
@@ -42,11 +42,20 @@ type TaskProgress struct {
 	Children int // looked at so far
 }
 
-// tellTask reports a piece that is done.
-func (e *Engine) tellTask(t state.Task) {
-	if e.taskProgress != nil {
-		e.taskProgress(TaskProgress{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.Children})
+// workPiece works off the next piece of a task. A task of which no rule in force asks for anything ends.
+func (e *Engine) workPiece(ctx context.Context, t state.Task) error {
+	if t.Torn != nil {
+		return t.Torn
 	}
+	postponer, postpones := t.Parent.Rule.Kind.(host.Postponer)
+	if t.Parent.Former || !postpones {
+		return e.host.EndTask(ctx, t)
+	}
+	return postponer.WorkPiece(ctx, e.host, t, func(t state.Task) {
+		if e.taskProgress != nil {
+			e.taskProgress(TaskProgress{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.Children})
+		}
+	})
 }
 
 // WorkTasks works off what large fan-outs have left, piece by piece and in
@@ -68,10 +77,10 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 		}
 		for i := range tasks {
 			t := tasks[(i+e.suffix)%len(tasks)] // not every worker at the same one
-			switch err := e.registry.Under(ctx, func() error { return copies.WorkPiece(ctx, e.host, t, e.tellTask) }); {
+			switch err := e.registry.Under(ctx, func() error { return e.workPiece(ctx, t) }); {
 			case err == nil:
 				pieces++
-			case errors.Is(err, copies.ErrTaskMoved):
+			case errors.Is(err, host.ErrTaskMoved):
 			case ctx.Err() != nil || errors.Is(err, registry.ErrEpochMoved):
 				return pieces, ended(err)
 			default:

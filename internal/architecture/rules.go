@@ -115,6 +115,18 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 		why:  "the host of the kinds stands on the rooms that send requests",
 	},
 	{
+		from: []string{"./projections/internal"}, to: []string{"./projections/internal/seeding", "./projections/internal/sweep"},
+		why: "which pass comes next, and what a sweep finds, is asked by the package that works off its items alone",
+	},
+	{
+		from: []string{"./projections/internal/seeding"}, to: []string{"./projections/internal/host", "./projections/internal/target", "./projections/internal/sightings"},
+		why: "which pass comes next does not hang on what a pass writes",
+	},
+	{
+		from: []string{"./projections/internal"}, to: []string{"./projections/internal/ledger"},
+		why: "the ledger stands on the host, which offers it to the kinds by an interface",
+	},
+	{
 		from: []string{"./projections/internal/plan", "./projections/internal/audit"},
 		to: []string{
 			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry",

@@ -8,6 +8,7 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/state"
 	"github.com/dynamill/dynamill/projections/internal/table"
@@ -57,6 +58,24 @@ func (h *Host) SettleContention(ctx context.Context, cs Contested) error {
 		h.Counters.Parked.Add(1)
 	}
 	return err
+}
+
+// SettleListed deletes the row of a listed target if the target is no longer contested.
+func (h *Host) SettleListed(ctx context.Context, t audit.ContestedTarget) error {
+	key := state.SetKey(t)
+	rows, err := h.Tables.ReadState(ctx, "reading the claimants of "+t.Text(), []table.Key{key})
+	if err != nil || audit.TornSet(attributes.ItemFromTable(rows[key])) {
+		return err
+	}
+	found := state.ReadSet(rows[key], t.Value != "")
+	if len(found.Sources) > 1 {
+		return nil
+	}
+	cs := Contested{ContestedTarget: t, Set: key, Claimants: found.Sources, Changes: found.Changes, Listed: true}
+	if rows[key] == nil {
+		return h.Unpark(ctx, t.RowID(), "")
+	}
+	return h.SettleContention(ctx, cs)
 }
 
 // listingWrite puts the row of a contested target, or deletes it.

@@ -23,6 +23,7 @@ type Host struct {
 	Tables  *table.Tables
 	Planner *plan.Planner
 	Targets target.Writer
+	Ledger  Ledger
 	Missing map[*plan.Binding]*sightings.Missing // of every rule that makes no items; the map does not change
 	Logger  *slog.Logger
 	Now     func() time.Time
@@ -39,37 +40,13 @@ type Counters struct {
 	Records, Relevant, Unmatched, Rollups, Copies, Mirrors, Parked, Heals, Tasks atomic.Int64
 }
 
-// Kind is a kind of rule that applies by itself what it planned by itself.
-type Kind interface {
-	// Apply applies the kind's part of a plan.
-	Apply(ctx context.Context, r *Run, pl *plan.Changes)
-}
-
-// Gathering is a kind of rule of which several sources make one thing together.
-type Gathering interface {
-	// Gatherer brings these things up to date; kinds of one family have the same one.
-	Gatherer() Gatherer
-}
-
-// Gatherer brings up to date what several sources make together.
-type Gatherer interface {
-	// RollUp brings groups up to date after the moves that touched them, as pl asks for it. It returns
-	// an error or nil for each.
-	RollUp(ctx context.Context, r *Run, groups []plan.GroupRef, pl *plan.Changes) []error
-	// Wait settles what does not wait for the rules of groups to go live. It returns what failed.
-	Wait(ctx context.Context, r *Run, groups []plan.GroupRef) map[plan.GroupRef]error
-	// MakeRoom brings together what the sources of a group added under several suffixes, in that of the caller.
-	MakeRoom(ctx context.Context, h *Host, g plan.GroupRef, suffix int) error
-	// Finish applies the rest of a plan, once its groups are rolled up.
-	Finish(ctx context.Context, r *Run, pl *plan.Changes, moves []*plan.Move)
-}
-
 // Run is the application of one plan. A part that fails holds up the record that asked for
 // it first, and with it every later one; the other parts go on.
 type Run struct {
 	*Host
-	Done int // records before the first one that is held up
-	Err  error
+	Suffix int // the write suffix of accumulators
+	Done   int // records before the first one that is held up
+	Err    error
 }
 
 // Failed notes that the part first asked for by a record did not succeed. Of several

@@ -47,6 +47,15 @@ func (h *Host) NoteParked(ctx context.Context, ruleID string, item change.Key, w
 	h.Logger.WarnContext(ctx, "parked", "rule", ruleID, "item", item.String(), "code", why.Code, "reason", why.Reason)
 }
 
+// Unpark clears what is parked under an id; with a parking, only if it was not parked again since.
+func (h *Host) Unpark(ctx context.Context, id, parking string) error {
+	c, condition := table.NewExpression(), ""
+	if parking != "" {
+		condition = c.Format("%n = %v", "parking", table.Text(parking))
+	}
+	return h.Tables.DeleteState(ctx, "", "clearing what was parked", state.ParkedKey(id), condition, c)
+}
+
 // ParkRefused parks the (item, rule) if DynamoDB refuses its write for good, and returns every other error.
 func (h *Host) ParkRefused(ctx context.Context, b *plan.Binding, item change.Key, err error) error {
 	if reason := table.Refusal(err); reason != "" {

@@ -99,6 +99,30 @@ func (bs *Bindings) Locates(locator string) bool {
 	return slices.ContainsFunc(bs.Set.Entities, func(e *rules.Entity) bool { return e.Located && bs.LocatorOf(e) == locator })
 }
 
+// RetiredID reports whether what belongs to a rule, or to a locator with its mark, belongs to a retired one.
+// What is not known at all may be of newer rules.
+func (bs *Bindings) RetiredID(id string) bool {
+	if locator, ok := LocatorIn(id); ok {
+		return bs.RetiredLocator(locator)
+	}
+	b := bs.Former(id)
+	return b != nil && b.Retired.Load()
+}
+
+// RetiredLocator reports whether only retired rules found items by a locator.
+func (bs *Bindings) RetiredLocator(locator string) bool {
+	retired := false
+	for _, b := range bs.Formers() {
+		if b.Locator == locator {
+			retired = true
+			if !b.Retired.Load() {
+				return false
+			}
+		}
+	}
+	return retired && !bs.Locates(locator)
+}
+
 // Bind binds the rules of a set, whose kinds are each of a Family, to the ids that the registry knows them by.
 func Bind(set *rules.Set, ids map[*rules.Rule]string) *Bindings {
 	bs := &Bindings{Set: set, byRule: map[*rules.Rule]*Binding{}, byID: map[string]*Binding{}, locators: map[string]string{}}

@@ -126,3 +126,10 @@ func (p *Planner) raise(mv *Move, ent *Entry) {
 func (p *Planner) feedsLedger(key change.Key) bool {
 	return slices.ContainsFunc(p.Set.Entities, func(e *rules.Entity) bool { return FeedsLedger(e) && e.HasKey(key) })
 }
+
+// Derives reports whether deriving looks at items with a key.
+func (p *Planner) Derives(key change.Key) bool {
+	return slices.ContainsFunc(p.Set.Entities, func(ent *rules.Entity) bool {
+		return (FeedsLedger(ent) || len(ent.Children) > 0) && ent.HasKey(key)
+	})
+}

@@ -139,6 +139,14 @@ func (mv *Move) At(epoch int) (Version, int64) {
 	return mv.Entry.At.UnderEpoch(epoch), mv.Entry.Rederived + 1
 }
 
+// Version is the version of a write that goes with the move's ledger entry.
+func (mv *Move) Version() Version {
+	if at, rederived := mv.At(mv.To.RulesEpoch()); rederived > 0 {
+		return at.Rederived(rederived)
+	}
+	return mv.To
+}
+
 // Advance starts the rest of the move from the entry that the last transaction wrote.
 // It reports false if nothing is left to do.
 func (mv *Move) Advance(epoch int) bool {

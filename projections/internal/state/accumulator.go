@@ -8,9 +8,12 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
+// AccumulatorRows begins the partition keys of accumulators.
+const AccumulatorRows = "sum"
+
 // AccumulatorKey is the key of an accumulator of an aggregate: that of one write suffix.
 func AccumulatorKey(g plan.GroupRef, suffix int) table.Key {
-	return table.NewKey("sum/"+g.ID+"/"+escape(g.Group)+"/"+strconv.Itoa(suffix), "accumulator")
+	return table.NewKey(AccumulatorRows+"/"+g.ID+"/"+escape(g.Group)+"/"+strconv.Itoa(suffix), "accumulator")
 }
 
 // ReadAccumulator reads an accumulator; the error says that its value is no decimal.

@@ -8,7 +8,10 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
+// HealsRows begins the partition keys of counts of corrections.
+const HealsRows = "heals"
+
 // HealsKey is the key of the row that counts the corrections of one rule on one item in a window of time.
 func HealsKey(b *plan.Binding, item change.Key, window int64) table.Key {
-	return table.NewKey("heals/"+b.ID+"/"+item.String(), strconv.FormatInt(window, 10))
+	return table.NewKey(HealsRows+"/"+b.ID+"/"+item.String(), strconv.FormatInt(window, 10))
 }

@@ -6,9 +6,12 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
+// ParentRows begins the partition keys of parents' positions.
+const ParentRows = "parent"
+
 // ParentKey is the key of the position up to which a copy rule has seen a parent.
 func ParentKey(b *plan.Binding, parent change.Key) table.Key {
-	return table.NewKey("parent/"+b.ID+"/"+parent.String(), "position")
+	return table.NewKey(ParentRows+"/"+b.ID+"/"+parent.String(), "position")
 }
 
 // CopiedAt is the version of a row that belongs to a copy rule; "" if there is none.

@@ -6,9 +6,12 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
+// ReferenceRows begins the partition keys of references.
+const ReferenceRows = "references"
+
 // ReferenceKey is the key of the reference that a child has put at its parent.
 func ReferenceKey(b *plan.Binding, parent, child change.Key) table.Key {
-	return table.NewKey("references/"+b.ID+"/"+parent.String(), child.String())
+	return table.NewKey(ReferenceRows+"/"+b.ID+"/"+parent.String(), child.String())
 }
 
 // ReferenceChild is the child that a reference names; long keys are kept beside their hash.

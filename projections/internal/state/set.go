@@ -65,11 +65,14 @@ func ReadSet(r table.Row, locator bool) Set {
 	}
 }
 
+// ClaimsRows begins the partition keys of claims.
+const ClaimsRows = "claims"
+
 // ClaimsKey is the key of the claims of a mirror item.
 func ClaimsKey(b *plan.Binding, target change.Key) table.Key { return claimsKeyOf(b.ID, target) }
 
 func claimsKeyOf(ruleID string, target change.Key) table.Key {
-	return table.NewKey("claims/"+ruleID+"/"+target.String(), "claims")
+	return table.NewKey(ClaimsRows+"/"+ruleID+"/"+target.String(), "claims")
 }
 
 // LocatorKey is the key of the items that have one unique value.

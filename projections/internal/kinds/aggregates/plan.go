@@ -83,12 +83,12 @@ func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 // Rederive implements plan.Family.
 func (*kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	if it.Image != nil && it.Scope >= plan.Itself && it.Match.Entity == b.Rule.Target {
-		Display(pl, b, it.Key, &it.Match, it.Image)
+		gatherer{}.Display(pl, b, it.Key, &it.Match, it.Image)
 	}
 }
 
-// Display plans what one item displays under a rule, as it is now.
-func Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
+// Display implements host.Gatherer.
+func (gatherer) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
 	present := displays(b, img)
 	group, ok, err := Of(b.Rule).GroupOf(m, img)
 	if err != nil || !ok {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"slices"
 
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/plan"
@@ -16,10 +19,27 @@ import (
 // run is the application of what rules ask for that add up.
 type run struct{ *host.Run }
 
+var (
+	_ host.Gathering = (*kind)(nil)
+	_ host.Keeper    = (*kind)(nil)
+)
+
 // Gatherer implements host.Gathering.
 func (*kind) Gatherer() host.Gatherer { return gatherer{} }
 
 type gatherer struct{}
+
+// Contribute implements host.Gatherer: it adds to one accumulator. The count of
+// operations tells a later sum from an earlier one.
+func (gatherer) Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
+	suffix %= s.Group.Rule.Suffixes()
+	if shift > 0 {
+		suffix = (suffix + shift) % s.Group.Suffixes
+	}
+	c := table.NewExpression()
+	update := c.Format("ADD %n %v, %n %v", "value", attributes.ToTable(change.Number(s.Delta.String())), "operations", table.Number(1))
+	return h.Tables.UpdatePart(state.AccumulatorKey(s.Group, suffix), update, "", c)
+}
 
 // RollUp implements host.Gatherer: each group's total is read and shown.
 func (gatherer) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {

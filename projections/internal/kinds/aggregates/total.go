@@ -19,6 +19,9 @@ type Total struct {
 	Err        *rules.ItemError
 }
 
+// Rows implements host.Keeper.
+func (*kind) Rows() []string { return []string{state.AccumulatorRows} }
+
 // TotalKeys are the rows that aggregates are added up from.
 func TotalKeys(groups []plan.GroupRef) (keys []table.Key) {
 	for _, g := range groups {

@@ -20,6 +20,12 @@ import (
 // run is the application of what copy rules ask for.
 type run struct{ *host.Run }
 
+var (
+	_ host.Kind      = kind{}
+	_ host.Postponer = kind{}
+	_ host.Sweeper   = kind{}
+)
+
 // Apply implements host.Kind: parents go before children.
 func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	w, asked := run{r}, plan.PartOf[Changes](pl)
