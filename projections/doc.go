@@ -11,7 +11,8 @@
 //
 // Below it, in internal, requests are sent by package table, rows of the state
 // table are package state's, items are written through package target, the rules
-// in force are package registry's, and package sightings tells what was seen.
+// in force are package registry's, and package sightings tells what was seen. An Audit
+// is the door to package auditing, which reads, judges and mends.
 //
 // A run can be done over as it was: no request, and no order of requests,
 // depends on the order of a map. Of calls that are under way together, which

@@ -59,7 +59,7 @@ func WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func(state.
 	if err != nil {
 		return err
 	}
-	parent := table.Image(ParentIn(w.Planner, t.Parent.Binding, t.Parent.Key, items))
+	parent := table.Image(parentIn(w.Planner, t.Parent.Binding, t.Parent.Key, items))
 	pw := parentWrite{
 		b: t.Parent.Binding, parent: t.Parent.Key, version: t.At.Rederived(1), since: t.At, values: Of(t.Parent.Rule).Given(parent), refill: t.Refill,
 	}
