@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
-	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
+	"github.com/dynamill/dynamill/projections/internal/auditing"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/registry"
 	"github.com/dynamill/dynamill/projections/internal/state"
@@ -41,7 +40,7 @@ type AuditConfig struct {
 type Audit struct {
 	ruleReader
 	tables  *table.Tables
-	auditor *audit.Auditor
+	audited *auditing.Table
 	waiting []string // rules that are not live: their counts and sums are not judged
 	seen    auditSeen
 }
@@ -78,11 +77,11 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 		}
 	}
 	wanted := func(b *plan.Binding) bool { return len(cfg.Names) == 0 || slices.Contains(cfg.Names, b.Rule.Name) }
-	a.auditor = audit.New(a.planner, audit.Scope{
+	a.audited = &auditing.Table{Tables: ts, Auditor: audit.New(a.planner, audit.Scope{
 		Rules:   func(b *plan.Binding) bool { return wanted(b) && b.Live.Load() },
 		Shown:   shown,
 		Formers: len(cfg.Names) == 0,
-	})
+	})}
 	return a, nil
 }
 
@@ -106,21 +105,6 @@ func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) 
 		}
 	}
 	return func(b *plan.Binding) bool { return !showing(b) }, nil
-}
-
-// checkEpoch makes sure that the rules are those that were judged by: under others, everything else is right.
-func (a *Audit) checkEpoch(ctx context.Context) error {
-	if a.planner.Incarnation == "" {
-		return nil
-	}
-	own, err := registry.ReadTable(ctx, a.tables.Reader)
-	if err != nil {
-		return err
-	}
-	if !own.Is(a.planner.Incarnation, a.planner.Epoch) {
-		return registry.ErrEpochMoved
-	}
-	return nil
 }
 
 // readForAudit reads the registry; of a table that has none it knows nothing, where that is allowed.
@@ -203,45 +187,84 @@ func (a *Audit) Waiting() []string { return a.waiting }
 func (a *Audit) Facts(item change.Item, emit func(drift.Fact)) {
 	key := a.planner.Set.Table.KeyOf(item)
 	a.seen.item(a.planner, key, item)
-	a.auditor.Facts(key, item, emit)
+	a.audited.Facts(key, item, emit)
 }
 
 // RowFacts are what a row of the state table says.
-func (a *Audit) RowFacts(row change.Item, emit func(drift.Fact)) { a.auditor.RowFacts(row, emit) }
+func (a *Audit) RowFacts(row change.Item, emit func(drift.Fact)) { a.audited.RowFacts(row, emit) }
 
 // Combine adds up two facts of the same thing, part and tag, if they are amounts.
 func (a *Audit) Combine(about string, tag byte, x, y string) (string, bool) {
-	return a.auditor.Combine(about, tag, x, y)
+	return a.audited.Combine(about, tag, x, y)
 }
 
 // Judge takes facts in their order, and tells emit what is suspect. The second function ends it.
 func (a *Audit) Judge(emit func(drift.Suspect)) (add func(drift.Fact), end func()) {
-	j := a.auditor.Judge(emit, a.addPointed)
+	j := a.audited.Judge(emit, a.addPointed)
 	return j.Add, j.End
 }
 
 // Concerns are the tokens of all that a record may be the cause of.
-func (a *Audit) Concerns(rec *change.Record, emit func(token string)) { a.auditor.Concerns(rec, emit) }
+func (a *Audit) Concerns(rec *change.Record, emit func(token string)) { a.audited.Concerns(rec, emit) }
 
 // Contributions are what a row of the ledger adds to aggregates.
 func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
-	if !strings.HasPrefix(row[table.PK].Text(), "item/") {
-		return
-	}
-	for id, v := range row["effects"].Map() {
-		if f, err := plan.ParseEffect(v.Text()); err == nil && f.Kind == plan.Contribution {
-			emit(drift.Amount{Rule: id, Group: f.Group, Value: f.Amount.String()})
-		}
-	}
-}
-
-// entryUnits are about the write units that moving one effect takes: the entry's, and those of what it goes to.
-func entryUnits(id string, p *plan.Planner) float64 {
-	if b := p.ByID(id); b != nil && b.Rule.MakesItems() {
-		return table.TransactionUnitsMin // the mirror item itself is counted where it is missing
-	}
-	return 2 * table.TransactionUnitsMin
+	audit.Contributions(row, emit)
 }
 
 // AddAmounts adds up two decimals. A sum that no DynamoDB number holds is no decimal any more, and stays so.
-func (a *Audit) AddAmounts(x, y string) string { return aggregates.Add(x, y) }
+func (a *Audit) AddAmounts(x, y string) string { return audit.AddAmounts(x, y) }
+
+// Read reads suspects anew, consistently, and judges each by what is there now. Sums, and
+// what displays them, are for ReadSums.
+func (a *Audit) Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
+	return a.audited.Read(ctx, suspects, auditing.Sums{})
+}
+
+// ReadSums reads aggregates, and what displays them, anew. want says what the
+// sum of the ledger entries is, if it is known; otherwise what the accumulators
+// hold is taken for right. An aggregate whose count of operations is not the one
+// given in before any more is Waiting: what want says of it is of no use.
+func (a *Audit) ReadSums(ctx context.Context, suspects []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading, error) {
+	return a.audited.Read(ctx, suspects, auditing.Sums{Want: want, Before: before})
+}
+
+// Operations reads how often each aggregate was changed. Where it stands still, nothing
+// was added or taken away.
+func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int64, error) {
+	return a.audited.Operations(ctx, suspects)
+}
+
+// What rederiving an item cannot mend is mended by the following methods: what only the
+// engine knows. Each reports false if another writer has changed it since it was read.
+
+// MendSum adds to an aggregate what its accumulators lack.
+func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}
+
+// MendEntry makes a ledger entry readable again.
+func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}
+
+// MendSet puts in a locator, or in the claims of a mirror item, those whose
+// ledger entries say that they belong there.
+func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}
+
+// PruneReference deletes a reference whose child is gone or refers elsewhere.
+func (a *Audit) PruneReference(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}
+
+// DropTorn deletes a parent's position, or a task, with which the engine cannot work.
+func (a *Audit) DropTorn(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}
+
+// ClearParked deletes a parked record that its item does not ask for.
+func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}

@@ -55,14 +55,10 @@ func FuzzStateRow(f *testing.F) {
 func judgeRow(a *Audit, item change.Item) {
 	r := attributes.ItemToTable(item)
 	for _, sus := range suspectsOf(a, item) {
-		s := a.newRead()
-		s.rows[table.KeyOf(r)] = r
-		s.parkings(&drift.Reading{Suspect: sus, Findings: []drift.Finding{{}}})
-		if sus.Kind == drift.Sum || sus.Kind == drift.Display {
-			s.judgeSum(sus, auditTotalOf(a.groupOf(sus), s.rows), "", false)
-		} else {
-			s.judge(sus)
-		}
+		e := a.audited.NewEvidence()
+		e.Rows[table.KeyOf(r)] = r
+		e.Parkings(&drift.Reading{Suspect: sus, Findings: []drift.Finding{{}}})
+		e.Judge(sus)
 	}
 }
 

@@ -103,6 +103,14 @@ func TestBreachesAreFound(t *testing.T) {
 			},
 			want: []string{"./projections/internal/plan -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types"},
 		},
+		"the audit's repairs know a family": {
+			graph: imports{"./projections/internal/auditing": {"./projections/internal/kinds/aggregates", "./projections/internal/audit"}},
+			want:  []string{"./projections/internal/auditing -> ./projections/internal/kinds/aggregates"},
+		},
+		"the audit's pure half reaches its repairs": {
+			graph: imports{"./projections/internal/audit": {"./projections/internal/auditing"}},
+			want:  []string{"./projections/internal/audit -> ./projections/internal/auditing"},
+		},
 		"requests reach the planner": {
 			graph: imports{"./projections/internal/table": {"./projections/internal/plan"}},
 			want:  []string{"./projections/internal/table -> ./projections/internal/plan"},

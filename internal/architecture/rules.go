@@ -127,10 +127,23 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 		why: "the ledger stands on the host, which offers it to the kinds by an interface",
 	},
 	{
+		from: []string{"./projections/internal/auditing"},
+		to:   []string{"./projections/internal/host", "./projections/internal/target", "./projections/internal/sightings"},
+		why:  "an audit reads, and mends what it read; what derives anew is the engine's",
+	},
+	{
+		from: []string{
+			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry",
+			"./projections/internal/host",
+		},
+		to:  []string{"./projections/internal/auditing"},
+		why: "an audit looks at what the other rooms do, and none of them needs it",
+	},
+	{
 		from: []string{"./projections/internal/plan", "./projections/internal/audit"},
 		to: []string{
 			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry",
-			"./projections/internal/host",
+			"./projections/internal/host", "./projections/internal/auditing",
 		},
 		why: "the pure halves work without the rooms that send requests",
 	},

@@ -66,27 +66,5 @@ func SumToken(id, group string) string { return About(AboutSum, id, group) }
 // LocatorToken is that of a locator.
 func LocatorToken(id, value string) string { return About(AboutLocator, id, value) }
 
-// Adjustments are what aggregates lack because a ledger entry is not what the item asks for.
-func (a *Auditor) Adjustments(want, have plan.Effects) []drift.Amount {
-	var all []drift.Amount
-	add := func(id string, f plan.Effect, sign bool) {
-		if b := a.ByID(id); f.Kind == plan.Contribution && b != nil {
-			value := f.Amount
-			if !sign {
-				value = value.Neg()
-			}
-			all = append(all, drift.Amount{Rule: id, Group: f.Group, Value: value.String()})
-		}
-	}
-	for _, id := range want.IDs() {
-		if f := want[id]; f.String() != have[id].String() {
-			add(id, f, true)
-		}
-	}
-	for _, id := range have.IDs() {
-		if f := have[id]; f.String() != want[id].String() {
-			add(id, f, false)
-		}
-	}
-	return all
-}
+// MadeToken is the token of all that happens to an item that rules make.
+func MadeToken(target change.Key) string { return About(AboutMade, "", target.String()) }

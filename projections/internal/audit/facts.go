@@ -21,6 +21,7 @@ const (
 	AboutEntry   = "1"
 	AboutClaims  = "2"
 	AboutLocator = "3"
+	AboutMade    = "4" // an item that rules make; several may ask for it
 	AboutSum     = "6" // what several sources add up to
 	AboutSpot    = "7" // Sub says what is suspect: each fact is a suspect by itself
 	AboutParked  = "8"

@@ -12,7 +12,6 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/kinds"
-	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -266,7 +265,7 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 
 func TestSumsBeyondEveryNumberAreNotJudged(t *testing.T) {
 	a := newAuditor(t)
-	beyond := aggregates.Add("1e125", "1")
+	beyond := audit.AddAmounts("1e125", "1")
 	if beyond != "beyond" {
 		t.Errorf("1e125 + 1 is %s", beyond)
 	}

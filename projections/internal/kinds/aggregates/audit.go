@@ -3,7 +3,6 @@ package aggregates
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -17,9 +16,6 @@ import (
 // tagShown is the tag of a fact about an item that displays an aggregate.
 const tagShown = 'd'
 
-// beyond stands for a sum that no DynamoDB number holds.
-const beyond = "beyond"
-
 // Facts implements audit.Family: they say what an item displays.
 func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 	if s.Match.Entity != b.Rule.Target || !a.Shows(b) {
@@ -30,7 +26,7 @@ func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 	switch {
 	case err != nil:
 	case ok:
-		count := CountShown(a, b, s.Key, group, s.Image)
+		count := a.CountShown(b, s.Key, group, s.Image)
 		data := counted(value, strconv.FormatInt(count, 10))
 		emit(drift.Fact{About: audit.About(audit.AboutSum, b.ID, group), Sub: s.Key.String(), Tag: tagShown, Data: data})
 	case value != "":
@@ -86,9 +82,9 @@ func (*kind) Combine(about string, tag byte, x, y string) (string, bool) {
 	x, n, _ := strings.Cut(x, "\x00")
 	y, m, has := strings.Cut(y, "\x00")
 	if !has {
-		return Add(x, y), true
+		return audit.AddAmounts(x, y), true
 	}
-	return counted(Add(x, y), Add(cmp.Or(n, "0"), cmp.Or(m, "0"))), true
+	return counted(audit.AddAmounts(x, y), audit.AddAmounts(cmp.Or(n, "0"), cmp.Or(m, "0"))), true
 }
 
 // Case implements audit.Family.
@@ -120,7 +116,7 @@ func (c *sumCase) Add(f drift.Fact) {
 		c.judgeDisplay(f, value, count)
 		return
 	}
-	c.beyond = c.beyond || value == beyond
+	c.beyond = c.beyond || value == audit.Beyond
 	switch f.Tag {
 	case audit.TagTorn:
 		c.torn = true
@@ -157,25 +153,6 @@ func (c *sumCase) End() {
 	c.judgeSum()
 	c.Pointed(c.sources, c.first != "")
 }
-
-// CountShown is the count in the version of a stamp; 0 if there is none, and more
-// than RaisedMax for a stamp that no count may be raised above.
-func CountShown(a *audit.Auditor, b *plan.Binding, key change.Key, within string, img change.Image) int64 {
-	context, v := plan.StampContext(a.Incarnation, key, within), img.Lookup(b.Stamp)
-	highest := plan.Stamp{Context: context, Version: plan.VersionOf(a.Epoch, RaisedMax), Digest: "~"}.String()
-	if v.Kind() == change.KindString && strings.HasPrefix(v.Text(), context+" ") && v.Text() > highest {
-		return math.MaxInt64 // DynamoDB compares the texts, also of a stamp that cannot be read
-	}
-	s, ok := plan.ReadStamp(v, context)
-	if !ok {
-		return 0
-	}
-	return s.Version.Count()
-}
-
-// RaisedMax is the highest count that a stamp shows and a repair raises a row's count
-// above. It leaves room for the changes to come: see plan.CountMax.
-const RaisedMax = plan.CountMax / 10
 
 // CompareDisplay says whether an item displays a sum; "" is nothing, to which 0 is equal.
 func CompareDisplay(b *plan.Binding, key change.Key, group string, item change.Image, want string) []drift.Finding {
@@ -231,20 +208,6 @@ func sumText(d decimal.Decimal) string {
 		return ""
 	}
 	return d.String()
-}
-
-// Add adds up two amounts; beyond if no DynamoDB number holds the sum.
-func Add(x, y string) string {
-	a, err := decimal.Parse(x)
-	b, err2 := decimal.Parse(y)
-	if err != nil || err2 != nil {
-		return beyond
-	}
-	sum, err := a.Add(b)
-	if err != nil {
-		return beyond
-	}
-	return sum.String()
 }
 
 // Lacks is what is missing from have to be want; "" if nothing is. It reports

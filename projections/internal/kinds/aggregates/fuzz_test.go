@@ -53,7 +53,7 @@ func fuzzRule(t *testing.T, p *plan.Planner, b *plan.Binding, row table.Row, sta
 	}
 	key := change.Key{Partition: "P"}
 	for _, text := range []string{stamp, plan.StampContext(p.Incarnation, key, "g") + " " + stamp} {
-		if n := aggregates.CountShown(&audit.Auditor{Planner: p}, b, key, "g", change.Item{b.Stamp: change.String(text)}); n < 0 {
+		if n := (&audit.Auditor{Planner: p}).CountShown(b, key, "g", change.Item{b.Stamp: change.String(text)}); n < 0 {
 			t.Errorf("%s: a negative count: %d", b.ID, n)
 		}
 	}

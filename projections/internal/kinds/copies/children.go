@@ -123,11 +123,11 @@ func (w run) settleParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 		child := items[id.Key]
 		pid := state.ParkedID(id.ID, id.Key)
 		write := w.Tables.DeletePart(state.ParkedKey(pid), "", table.NewExpression())
-		bad := BadChild(w.Planner, id, child)
+		bad := badChild(w.Planner, id, child)
 		if bad != nil {
 			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
 		}
-		err = w.Tables.Transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID}, []ddb.TransactWriteItem{write, StillNamed(w.Tables.Reader, id, child)})
+		err = w.Tables.Transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID}, []ddb.TransactWriteItem{write, stillNamed(w.Tables.Reader, id, child)})
 		if err == nil && bad != nil {
 			w.NoteParked(ctx, id.ID, id.Key, bad)
 		}
@@ -138,21 +138,27 @@ func (w run) settleParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 	})
 }
 
-// BadChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
-func BadChild(p *plan.Planner, id plan.ItemRule, child change.Item) *rules.ItemError {
-	if child == nil {
-		return nil
-	}
-	m, ok := p.Set.Identify(id.Key, child)
-	if !ok || m.Entity != id.Rule.Target {
+// badChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
+func badChild(p *plan.Planner, id plan.ItemRule, child change.Item) *rules.ItemError {
+	m, ok := asChild(p, id, child)
+	if !ok {
 		return nil
 	}
 	_, _, bad := ReferenceIn(id.Rule, &m, child)
 	return bad
 }
 
-// StillNamed checks that an item names its entity and its parent as it did when it was read.
-func StillNamed(rd *table.Reader, id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
+// asChild is an item as a child under a rule; false if it is none, or not there.
+func asChild(p *plan.Planner, id plan.ItemRule, item change.Item) (rules.Match, bool) {
+	if item == nil {
+		return rules.Match{}, false
+	}
+	m, ok := p.Set.Identify(id.Key, item)
+	return m, ok && m.Entity == id.Rule.Target
+}
+
+// stillNamed checks that an item names its entity and its parent as it did when it was read.
+func stillNamed(rd *table.Reader, id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	condition := c.Format("attribute_not_exists(%n)", rd.PartitionKey)
 	if seen != nil {
@@ -226,7 +232,7 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 		errs := table.Every(ctx, len(open), func(ctx context.Context, i int) (err error) {
 			id, f := open[i], children.Of(open[i])
 			v := state.CopiedAt(id.Binding, at[state.ParentKey(id.Binding, f.Parent)])
-			again[i], err = w.fillChild(ctx, id, f, items[id.Key], table.Image(ParentIn(w.Planner, id.Binding, f.Parent, sources)), v)
+			again[i], err = w.fillChild(ctx, id, f, items[id.Key], table.Image(parentIn(w.Planner, id.Binding, f.Parent, sources)), v)
 			return err
 		})
 		var rest []plan.ItemRule
@@ -241,8 +247,8 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 	})
 }
 
-// ParentIn is the parent, provided that the item under its key is of the parent's entity.
-func ParentIn(p *plan.Planner, b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
+// parentIn is the parent, provided that the item under its key is of the parent's entity.
+func parentIn(p *plan.Planner, b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
 	it, ok := items[key]
 	if !ok {
 		return nil

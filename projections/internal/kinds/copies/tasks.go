@@ -47,7 +47,7 @@ func (kind) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func
 	if err != nil {
 		return err
 	}
-	parent := table.Image(ParentIn(w.Planner, t.Parent.Binding, t.Parent.Key, items))
+	parent := table.Image(parentIn(w.Planner, t.Parent.Binding, t.Parent.Key, items))
 	pw := parentWrite{
 		b: t.Parent.Binding, parent: t.Parent.Key, version: t.At.Rederived(1), since: t.At, values: Of(t.Parent.Rule).Given(parent), refill: t.Refill,
 	}

@@ -9,18 +9,12 @@ import (
 	"github.com/dynamill/dynamill/projections/internal/plan"
 )
 
-// aboutMirror begins what facts about a mirror item are about. Several rules may ask for it.
-const aboutMirror = "4"
-
 // The marks behind the digest of an item at a mirror's key; markOccupied stands alone.
 const (
 	markStamped  = " stamped"
 	markMade     = " made" // by the engine, and carries no stamp of the rule
 	markOccupied = "occupied"
 )
-
-// Token is the token of all that happens to a mirror item.
-func Token(target change.Key) string { return audit.About(aboutMirror, "", target.String()) }
 
 // Facts implements audit.Family: they say how an item stands to a rule that could have made it.
 func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
@@ -37,7 +31,7 @@ func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 	case place == plan.PlaceOccupied:
 		data = markOccupied
 	}
-	emit(drift.Fact{About: Token(s.Key), Sub: b.ID + "\x00", Tag: audit.TagHave, Data: data})
+	emit(drift.Fact{About: audit.MadeToken(s.Key), Sub: b.ID + "\x00", Tag: audit.TagHave, Data: data})
 }
 
 func stamped(a *audit.Auditor, b *plan.Binding, key change.Key, img change.Image) bool {
@@ -46,7 +40,7 @@ func stamped(a *audit.Auditor, b *plan.Binding, key change.Key, img change.Image
 
 // EffectFacts implements audit.Family.
 func (kind) EffectFacts(_ *audit.Auditor, b *plan.Binding, source change.Key, f plan.Effect, emit func(drift.Fact)) {
-	emit(drift.Fact{About: Token(f.Target), Sub: b.ID + "\x00" + source.String(), Tag: audit.TagWant, Data: f.Digest})
+	emit(drift.Fact{About: audit.MadeToken(f.Target), Sub: b.ID + "\x00" + source.String(), Tag: audit.TagWant, Data: f.Digest})
 	if b.Claimed() {
 		emit(drift.Fact{About: audit.About(audit.AboutClaims, b.ID, f.Target.String()), Sub: source.String(), Tag: audit.TagWant})
 	}
@@ -60,7 +54,7 @@ func (kind) Combine(string, byte, string, string) (string, bool) { return "", fa
 
 // Case implements audit.Family.
 func (kind) Case(j *audit.Judge) audit.Case {
-	if j.Kind != aboutMirror {
+	if j.Kind != audit.AboutMade {
 		return nil
 	}
 	return &mirrorCase{Judge: j}
