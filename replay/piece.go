@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/replay/internal/progress"
 )
 
@@ -199,10 +200,8 @@ func WorkPiece(ctx context.Context, cfg Config, step Step, name string, until ti
 		if !until.IsZero() && time.Now().Add(wait).After(until) {
 			return false, nil
 		}
-		select {
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		case <-time.After(wait):
+		if err := pace.Sleep(ctx, wait); err != nil {
+			return false, err
 		}
 	}
 }

@@ -232,14 +232,3 @@ func (v *run) held(ctx context.Context, applied Applied, standing []*suspense) (
 	})
 	return held, err
 }
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}

@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/pace"
 )
 
 // StreamClient is what reading a stream needs; *dynamodbstreams.Client satisfies it.
@@ -157,8 +158,8 @@ func (s *Stream) shard(ctx context.Context, decoder attributes.RecordDecoder, id
 			interval = pollDefault
 		}
 		if empty++; iterator != nil && empty < emptyPollsMax {
-			if err := pause(ctx, interval); err != nil {
-				return err
+			if pace.Sleep(ctx, interval) != nil {
+				return ctx.Err()
 			}
 		}
 	}

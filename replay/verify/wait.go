@@ -3,6 +3,8 @@ package verify
 import (
 	"context"
 	"time"
+
+	"github.com/dynamill/dynamill/internal/pace"
 )
 
 // wait bounds how long one set of suspects is waited for.
@@ -63,8 +65,8 @@ func (v *run) await(ctx context.Context, left []*suspense, pauseTime time.Durati
 		}
 		v.progress.WaitLeft = max(time.Until(v.waitEnds), 0)
 		v.tell(PhaseWaiting)
-		if err := pause(ctx, min(rest, toldEvery)); err != nil {
-			return err
+		if pace.Sleep(ctx, min(rest, toldEvery)) != nil {
+			return ctx.Err()
 		}
 	}
 }
