@@ -8,10 +8,8 @@ import (
 // commandsWanted are the payloads that ask for something beside records.
 const commandsWanted = `{"dynamill":"tasks"} or {"dynamill":"late","object":"s3://bucket/key"} or {"dynamill":"replay",...}`
 
-const commandReplay = "replay"
-
 // readCommand reads what a payload asks for that has no records.
-func (r *batchReader) readCommand(payload []byte, env *envelope) (err error) {
+func (r *batchReader) readCommand(env *envelope) (err error) {
 	switch command := string(env.command); {
 	case env.records || env.late:
 		return payloadErrorf("the command %s and records in one payload: want one of them", shorten(env.command))
@@ -19,9 +17,9 @@ func (r *batchReader) readCommand(payload []byte, env *envelope) (err error) {
 		r.shape = shapeTasks
 	case command == `"late"` && len(env.object) > 0:
 		r.shape, r.object = shapeNamed, string(env.object)
-	case command == `"`+commandReplay+`"`:
+	case command == `"replay"`:
 		r.shape = shapeReplay
-		r.replay, err = readReplay(payload)
+		r.replay, err = readReplay(env)
 		return err
 	case command == `"late"`:
 		return payloadErrorf("the command %s names no object: want %s", command, commandsWanted)

@@ -112,6 +112,9 @@ type envelope struct {
 	payload               []byte // raw JSON; nil if there is none
 	command               []byte // raw JSON of the field dynamill
 	object                []byte // what the field object holds; nil if that is no string
+	begin, next, work     []byte // raw JSON of a replay's fields; nil if there is none
+	piece                 []byte // what the field piece holds; nil if that is no string
+	unknown               string // a field that no replay has, other than records
 	names                 []string
 }
 
@@ -126,7 +129,7 @@ func (r *batchReader) event(s *dynamojson.Scanner, late bool) error {
 	}
 	switch {
 	case env.command != nil && !late:
-		return r.readCommand(s.Src, &env)
+		return r.readCommand(&env)
 	case env.window:
 		// Records of a window that are retried "might be processed out of order",
 		// and the answer would have to carry a state.
@@ -165,13 +168,25 @@ func (r *batchReader) eventField(s *dynamojson.Scanner, name dynamojson.Text, en
 	case "DDBStreamBatchInfo":
 		env.late = true
 	case "payload":
+		env.unknown = field
 		return s.Raw(&env.payload)
 	case "dynamill":
 		return s.Raw(&env.command)
+	case "begin":
+		return s.Raw(&env.begin)
+	case "next":
+		return s.Raw(&env.next)
+	case "work":
+		return s.Raw(&env.work)
+	case "piece":
+		return s.Word(&env.piece)
 	case "object":
+		env.unknown = field
 		return s.Word(&env.object)
 	case "window":
-		env.window = s.Next() == '{'
+		env.unknown, env.window = field, s.Next() == '{'
+	default:
+		env.unknown = field
 	}
 	return s.Skip(0)
 }

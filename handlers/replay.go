@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -60,45 +58,44 @@ const replayScan = "scan"
 // the page in hand: it is finished, or its work would be for nothing.
 const replayMarginMax = time.Minute
 
-// replayCommand is a payload for a Replayer.
+// replayCommand is a payload for a Replayer. One of the first three is there.
 type replayCommand struct {
-	Dynamill string          `json:"dynamill"`
-	Begin    *ReplayRequest  `json:"begin"`
-	Next     json.RawMessage `json:"next"`
-	Work     json.RawMessage `json:"work"`
-	Piece    string          `json:"piece"`
+	begin      *ReplayRequest
+	next, work json.RawMessage
+	piece      string
 }
 
 const replayWanted = `want {"dynamill":"replay","begin":{...}}, {"dynamill":"replay","next":STEP} or {"dynamill":"replay","work":STEP,"piece":"..."}`
 
 // readReplay reads a payload for a Replayer. Unlike a schedule's, it may hold
-// nothing else: a misspelt option would else replay something else.
-func readReplay(payload []byte) (*replayCommand, error) {
-	var c replayCommand
-	decoder := json.NewDecoder(bytes.NewReader(payload))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&c); err != nil {
-		return nil, payloadErrorf("the replay cannot be read: %s: %s", strings.TrimPrefix(err.Error(), "json: "), replayWanted)
+// nothing else: a misspelt option would otherwise replay something else.
+func readReplay(env *envelope) (*replayCommand, error) {
+	if env.unknown != "" {
+		return nil, payloadErrorf("the replay cannot be read: unknown field %q: %s", env.unknown, replayWanted)
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, payloadErrorf("something follows its end")
-	}
-	asked := 0
-	for _, is := range []bool{c.Begin != nil, given(c.Next), given(c.Work)} {
-		if is {
-			asked++
+	c, asked := &replayCommand{piece: string(env.piece)}, 0
+	for _, field := range []struct {
+		raw []byte
+		to  any
+	}{{env.begin, &c.begin}, {env.next, &c.next}, {env.work, &c.work}} {
+		if len(field.raw) == 0 || string(field.raw) == "null" {
+			continue
+		}
+		asked++
+		decoder := json.NewDecoder(bytes.NewReader(field.raw))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(field.to); err != nil {
+			return nil, payloadErrorf("the replay cannot be read: %s: %s", strings.TrimPrefix(err.Error(), "json: "), replayWanted)
 		}
 	}
-	if asked != 1 || given(c.Work) != (c.Piece != "") {
+	switch {
+	case asked != 1 || (c.work != nil) != (c.piece != ""):
 		return nil, payloadErrorf("it does not say what of a replay to do: %s", replayWanted)
+	case c.begin != nil:
+		return c, c.begin.check()
 	}
-	if c.Begin != nil {
-		return &c, c.Begin.check()
-	}
-	return &c, nil
+	return c, nil
 }
-
-func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // check refuses what makes no sense together.
 func (r *ReplayRequest) check() error {
@@ -118,8 +115,8 @@ func (r *ReplayRequest) check() error {
 // ChangesRules reports whether a payload begins a replay that may change the
 // rules in force. The caller may have to know that before it makes a Handler.
 func ChangesRules(payload []byte) bool {
-	c, err := readReplay(payload)
-	return err == nil && c.Dynamill == commandReplay && c.Begin != nil && c.Begin.ChangeRules
+	b, err := readBatch(payload, &Config{})
+	return err == nil && b.replay != nil && b.replay.begin != nil && b.replay.begin.ChangeRules
 }
 
 // workReplay does what a state machine asks for. Its errors keep their type, by
@@ -131,12 +128,12 @@ func (d *delivery) workReplay(ctx context.Context) error {
 	var answer any
 	var err error
 	switch c := d.replay; {
-	case c.Begin != nil:
-		answer, err = asStep(d.Replays.BeginReplay(ctx, *c.Begin))
-	case given(c.Next):
-		answer, err = asStep(d.Replays.NextReplay(ctx, c.Next))
+	case c.begin != nil:
+		answer, err = asStep(d.Replays.BeginReplay(ctx, *c.begin))
+	case c.next != nil:
+		answer, err = asStep(d.Replays.NextReplay(ctx, c.next))
 	default:
-		answer, err = d.Replays.WorkReplay(ctx, c.Work, c.Piece, untilReplayMargin(ctx, time.Now()))
+		answer, err = d.Replays.WorkReplay(ctx, c.work, c.piece, untilReplayMargin(ctx, time.Now()))
 	}
 	if err != nil && ctx.Err() != nil {
 		return d.stopped(ctx, "replaying", err)
@@ -168,8 +165,8 @@ func untilReplayMargin(ctx context.Context, now time.Time) time.Time {
 // replayAttrs say in the invocation's line of the log what was done.
 func (d *delivery) replayAttrs() []slog.Attr {
 	attrs := []slog.Attr{slog.String("source", d.shape.String())}
-	if d.replay.Piece != "" {
-		attrs = append(attrs, slog.String("piece", d.replay.Piece))
+	if d.replay.piece != "" {
+		attrs = append(attrs, slog.String("piece", d.replay.piece))
 	}
 	switch answer := d.replayed.(type) {
 	case ReplayStep:

@@ -91,6 +91,9 @@ func TestAReplayIsReadStrictly(t *testing.T) {
 		`{"dynamill":"replay","begin":{"rules":["r"],"changeRules":true,"restart":true}}`:     "by a scan for all rules only",
 		`{"dynamill":"replay","begin":{},"Records":[]}`:                                       "and records in one payload",
 		`{"dynamill":"replays","begin":{}}`:                                                   "is unknown",
+		`{"dynamill":"replay","begin":{},"object":"s3://b/k"}`:                                `unknown field "object"`,
+		`{"dynamill":"replay","begin":{},"payload":{}}`:                                       `unknown field "payload"`,
+		`{"dynamill":"replay","work":{},"piece":1}`:                                           "does not say what",
 	} {
 		r := &replays{}
 		h := newHandler(t, newEngine(), func(cfg *Config) { cfg.Replays = r })
@@ -117,7 +120,9 @@ func TestOnlyAReplayThatMayChangesRules(t *testing.T) {
 		`{"dynamill":"tasks","begin":{"changeRules":true,"restart":true}}`:  false,
 		`{"begin":{"changeRules":true,"restart":true}}`:                     false,
 		`{"dynamill":"tasks"}`:                                              false,
-		``:                                                                  false,
+		`{"dynamill":"replay","begin":{"changeRules":true},"window":{}}`:    false,
+		event(insert("a", "1"), malformed("m", "2")):                        false,
+		``: false,
 	} {
 		if got := ChangesRules([]byte(payload)); got != want {
 			t.Errorf("%s: %v", payload, got)
