@@ -63,14 +63,15 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 		Client: h.cfg.Tables, Table: table, StateTable: cmp.Or(h.cfg.StateTable, table+following.StateSuffix), Rules: set,
 		Logger: slog.New(handlers.Traced(h.cfg.Logger.Handler())), Worker: h.cfg.Worker, FanOutMax: h.cfg.FanOutMax,
 	}
+	agreedEpoch := 0
 	if changeRules { // those that are in force now, and none that come into force meanwhile
 		found, err := projections.Compare(ctx, h.cfg.Tables, cfg.StateTable, set)
 		if err != nil {
 			return nil, fmt.Errorf("comparing the rules with those in force in table %s: %w", table, err)
 		}
-		cfg.ChangeRules, cfg.AgreedEpoch = found.Epoch > 0, found.Epoch
+		agreedEpoch = found.Epoch
 	}
-	engine, err := projections.Open(ctx, cfg)
+	engine, err := projections.OpenChanging(ctx, cfg, agreedEpoch)
 	if changed := new(projections.RulesChangedError); errors.As(err, &changed) {
 		return nil, changed // a state machine knows it by its type
 	}

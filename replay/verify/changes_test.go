@@ -98,8 +98,8 @@ func TestWhatFormerRulesLeaveIsSurplus(t *testing.T) {
 			t.Errorf("%s: %d, want %d (%v)", what, found[what], n, found)
 		}
 	}
-	w.config.ChangeRules = true
-	w.engine()
+	_, err = projections.OpenChanging(w.ctx, w.engineConfig(), projections.AnyEpoch)
+	w.must(err)
 	if found, _ := w.verify(false); len(found) > 0 {
 		t.Errorf("what is still being brought into force was judged: %s", text(found[0]))
 	}

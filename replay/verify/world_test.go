@@ -86,11 +86,15 @@ func (w *world) must(err error) {
 
 func (w *world) engine() *projections.Engine {
 	w.t.Helper()
-	cfg := w.config
-	cfg.Rules = loadSet(w.t, w.p)
-	e, err := projections.Open(w.ctx, cfg)
+	e, err := projections.Open(w.ctx, w.engineConfig())
 	w.must(err)
 	return e
+}
+
+func (w *world) engineConfig() projections.Config {
+	cfg := w.config
+	cfg.Rules = loadSet(w.t, w.p)
+	return cfg
 }
 
 // follow seeds what is new and applies the stream until nothing is left.

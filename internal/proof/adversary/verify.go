@@ -114,9 +114,7 @@ func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*veri
 		}
 	}
 	if v.repairs {
-		config := w.config(world, set)
-		config.Attach = true
-		engine, err := projections.Open(ctx, config)
+		engine, err := projections.OpenAttached(ctx, w.config(world, set))
 		if err != nil {
 			return nil, err
 		}

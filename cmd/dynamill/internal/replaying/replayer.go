@@ -81,11 +81,11 @@ func (r *replayer) run(ctx context.Context) error {
 	if r.sourceItems, err = itemsOf(ctx, r.source); err != nil {
 		return r.sourceFailure(err)
 	}
-	agreed, err := r.agree(ctx, found)
+	agreedEpoch, err := r.agree(ctx, found)
 	if err != nil {
 		return err
 	}
-	if r.engine, err = r.open(ctx, found, agreed); err != nil {
+	if r.engine, err = r.open(ctx, agreedEpoch); err != nil {
 		return err
 	}
 	return r.work(ctx)

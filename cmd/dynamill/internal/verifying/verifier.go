@@ -85,11 +85,10 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 	r.streamless = stream == nil
 	if options.Repair {
 		engineConfig := w.EngineConfig()
-		engineConfig.Attach = true
 		if options.WriteRateMax > 0 {
 			engineConfig.Limiter = pace.New(options.WriteRateMax)
 		}
-		engine, err := projections.Open(ctx, engineConfig)
+		engine, err := projections.OpenAttached(ctx, engineConfig)
 		if err != nil {
 			return nil, err
 		}
