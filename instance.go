@@ -10,11 +10,10 @@ import (
 	"sync/atomic"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/handlers"
 	"github.com/dynamill/dynamill/internal/following"
+	"github.com/dynamill/dynamill/internal/handlers"
 	"github.com/dynamill/dynamill/internal/object"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/objects"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -105,7 +104,7 @@ func (i *instance) openHandler() (err error) {
 const lateObjectMax = 32 << 20
 
 // lateBatches reads late batches from where Lambda left them.
-type lateBatches struct{ client objects.S3Client }
+type lateBatches struct{ client S3Client }
 
 // ReadObject reads the late batch of a name.
 func (l lateBatches) ReadObject(ctx context.Context, name string) ([]byte, error) {

@@ -16,9 +16,9 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/handlers"
-	"github.com/dynamill/dynamill/infra"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/handlers"
+	"github.com/dynamill/dynamill/internal/infra"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/sim/lambdatest"
 	"github.com/dynamill/dynamill/projections"

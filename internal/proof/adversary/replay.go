@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay"
 	"github.com/dynamill/dynamill/rules"
 )
 

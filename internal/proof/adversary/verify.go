@@ -11,9 +11,9 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
 )
