@@ -29,7 +29,9 @@ const (
 )
 
 // library lists the rooms that users import, and those that these and the commands are built on.
-var library = []string{rootPackage, "./change", "./rules", "./projections", "./streamreader", "./internal/handlers", "./internal/replay", "./internal/infra"}
+var library = []string{
+	rootPackage, "./change", "./rules", "./projections", "./streamreader", "./internal/handlers", "./internal/replay", "./internal/infra",
+}
 
 // families lists the families of kinds of rules.
 var families = []string{"./projections/internal/kinds/copies", "./projections/internal/kinds/mirrors", "./projections/internal/kinds/aggregates"}
@@ -123,20 +125,24 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 		why: "the pure halves work without the rooms that send requests",
 	},
 	{
-		from: []string{"./projections"}, to: []string{"./streamreader", "./internal/stream", "./internal/handlers", "./internal/replay", "./internal/infra"},
-		why: "the engine serves every driver alike and knows none of them",
+		from: []string{"./projections"},
+		to:   []string{"./streamreader", "./internal/stream", "./internal/handlers", "./internal/replay", "./internal/infra"},
+		why:  "the engine serves every driver alike and knows none of them",
 	},
 	{
-		from: []string{"./streamreader", "./internal/stream"}, to: []string{"./projections", "./internal/handlers", "./internal/replay", "./internal/infra"},
-		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
+		from: []string{"./streamreader", "./internal/stream"},
+		to:   []string{"./projections", "./internal/handlers", "./internal/replay", "./internal/infra"},
+		why:  "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
-		from: []string{"./internal/handlers"}, to: []string{"./projections", "./streamreader", "./internal/stream", "./internal/replay", "./internal/infra"},
-		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
+		from: []string{"./internal/handlers"},
+		to:   []string{"./projections", "./streamreader", "./internal/stream", "./internal/replay", "./internal/infra"},
+		why:  "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
-		from: []string{"./internal/replay"}, to: []string{"./projections", "./streamreader", "./internal/stream", "./internal/handlers", "./internal/infra"},
-		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
+		from: []string{"./internal/replay"},
+		to:   []string{"./projections", "./streamreader", "./internal/stream", "./internal/handlers", "./internal/infra"},
+		why:  "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
 		from: []string{"./internal/infra"}, to: append([]string{"./internal/attributes", awsSDK, smithy}, engine...),
