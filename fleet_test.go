@@ -13,10 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/replay/objects"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/internal/sim/lambdatest"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/objects"
 	"github.com/dynamill/dynamill/rules"
 )
 

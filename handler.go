@@ -14,11 +14,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/dynamill/dynamill/handlers"
+	"github.com/dynamill/dynamill/internal/handlers"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/objects"
 	"github.com/dynamill/dynamill/rules"
 )
+
+// S3Client is what a Handler needs of S3; *s3.Client satisfies it.
+type S3Client interface {
+	GetObject(ctx context.Context, in *s3.GetObjectInput, options ...func(*s3.Options)) (*s3.GetObjectOutput, error)
+	ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, options ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
+}
 
 // HandlerConfig says what a Handler works on. Rules or ReadRules, and AWS or Tables are required;
 // the zero value of every other field stands for its default.
@@ -28,7 +33,7 @@ type HandlerConfig struct {
 	// Tables and S3 are used instead of AWS, such as clients that a program has already. S3 is for
 	// late batches and for replays of exports, which a Handler without it refuses.
 	Tables projections.Client
-	S3     objects.S3Client
+	S3     S3Client
 
 	Table      string // default: the name in the rules
 	StateTable string // of dynamill's own; created if missing; default: Table and "-dynamill"

@@ -10,11 +10,10 @@ import (
 	"sync/atomic"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/handlers"
 	"github.com/dynamill/dynamill/internal/following"
+	"github.com/dynamill/dynamill/internal/handlers"
 	"github.com/dynamill/dynamill/internal/object"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/objects"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -63,14 +62,15 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 		Client: h.cfg.Tables, Table: table, StateTable: cmp.Or(h.cfg.StateTable, table+following.StateSuffix), Rules: set,
 		Logger: slog.New(handlers.Traced(h.cfg.Logger.Handler())), Worker: h.cfg.Worker, FanOutMax: h.cfg.FanOutMax,
 	}
+	agreedEpoch := 0
 	if changeRules { // those that are in force now, and none that come into force meanwhile
 		found, err := projections.Compare(ctx, h.cfg.Tables, cfg.StateTable, set)
 		if err != nil {
 			return nil, fmt.Errorf("comparing the rules with those in force in table %s: %w", table, err)
 		}
-		cfg.ChangeRules, cfg.AgreedEpoch = found.Epoch > 0, found.Epoch
+		agreedEpoch = found.Epoch
 	}
-	engine, err := projections.Open(ctx, cfg)
+	engine, err := projections.OpenChanging(ctx, cfg, agreedEpoch)
 	if changed := new(projections.RulesChangedError); errors.As(err, &changed) {
 		return nil, changed // a state machine knows it by its type
 	}
@@ -104,7 +104,7 @@ func (i *instance) openHandler() (err error) {
 const lateObjectMax = 32 << 20
 
 // lateBatches reads late batches from where Lambda left them.
-type lateBatches struct{ client objects.S3Client }
+type lateBatches struct{ client S3Client }
 
 // ReadObject reads the late batch of a name.
 func (l lateBatches) ReadObject(ctx context.Context, name string) ([]byte, error) {

@@ -15,10 +15,10 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/examples"
-	"github.com/dynamill/dynamill/infra"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/infra"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/story"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -160,7 +160,7 @@ func (p *police) createTable(name, partition, sort string) {
 }
 
 // rivals are items that ask for the same mirror item, which no example has.
-func rivals(t *testing.T) *examples.Example {
+func rivals(t *testing.T) *story.Example {
 	set, err := rules.Load("rivals.yaml", []byte(`version: 1
 table: { keys: [pk, sk] }
 entities:
@@ -172,7 +172,7 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &examples.Example{Name: "rivals", Set: set}
+	e := &story.Example{Name: "rivals", Set: set}
 	for _, order := range []string{"1", "2", "3"} {
 		e.Items = append(e.Items, change.Item{"pk": change.String("USER#u"), "sk": change.String("ORDER#" + order), "note": change.String(order)})
 	}
@@ -183,9 +183,9 @@ rules:
 // all that it ever does, with what the template's role allows.
 func TestTheRoleOfATemplateSuffices(t *testing.T) {
 	used := map[string]bool{}
-	all := []*examples.Example{rivals(t)}
-	for _, name := range examples.Names() {
-		example, err := examples.Load(name, projections.Kinds)
+	all := []*story.Example{rivals(t)}
+	for _, name := range story.Names() {
+		example, err := story.Load(name, projections.Kinds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func (a *actor) must(err error) {
 
 // live has the function open, follow items' coming, changing and going, work off
 // tasks, park and rederive. What else happens is not held to its role.
-func (p *police) live(example *examples.Example) {
+func (p *police) live(example *story.Example) {
 	p.Helper()
 	p.watch(true)
 	engine, err := projections.Open(p.Context(), projections.Config{Client: p.sim, Table: "app", Rules: example.Set, FanOutMax: 1})

@@ -22,8 +22,8 @@ import (
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/replay/objects"
 	"github.com/dynamill/dynamill/internal/sim/lambdatest"
-	"github.com/dynamill/dynamill/replay/objects"
 )
 
 // exported is the bucket "exports", with objects by name.

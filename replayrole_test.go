@@ -15,8 +15,8 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/handlers"
-	"github.com/dynamill/dynamill/infra"
+	"github.com/dynamill/dynamill/internal/handlers"
+	"github.com/dynamill/dynamill/internal/infra"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/handlers"
+	"github.com/dynamill/dynamill/internal/handlers"
+	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/internal/replayerror"
-	"github.com/dynamill/dynamill/replay"
 	"github.com/dynamill/dynamill/rules"
 )
 

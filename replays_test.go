@@ -16,9 +16,9 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/handlers"
-	"github.com/dynamill/dynamill/infra"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/handlers"
+	"github.com/dynamill/dynamill/internal/infra"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/sim/lambdatest"
 	"github.com/dynamill/dynamill/projections"
@@ -254,7 +254,7 @@ func TestRulesAreChangedOnlyFromThoseThatWereInForce(t *testing.T) {
 		c.refuse = func(op string, _ any) error {
 			if op == "TransactWriteItems" && !overtaken { // the one that would register the rules
 				overtaken = true
-				c.open(projections.Config{ChangeRules: true}, third)
+				c.change(third)
 			}
 			return nil
 		}
@@ -266,7 +266,7 @@ func TestRulesAreChangedOnlyFromThoseThatWereInForce(t *testing.T) {
 		if n := c.invocations - before; n != 1 || !overtaken {
 			t.Errorf("%d invocations (overtaken: %v), want one", n, overtaken)
 		}
-		c.open(projections.Config{Attach: true}, third) // are still in force
+		c.attach(third) // are still in force
 	})
 }
 
@@ -286,7 +286,7 @@ func TestWhoeverAgreesToChangedRulesAgreesOnce(t *testing.T) {
 				if registered && !overtaken {
 					if after++; after == calls {
 						overtaken = true
-						c.open(projections.Config{ChangeRules: true}, third)
+						c.change(third)
 					}
 				}
 				registered = registered || op == "TransactWriteItems"
@@ -294,7 +294,7 @@ func TestWhoeverAgreesToChangedRulesAgreesOnce(t *testing.T) {
 			}
 			_, err := c.invoke(t.Context(), []byte(`{"dynamill":"replay","begin":{"changeRules":true}}`))
 			if overtaken {
-				c.open(projections.Config{Attach: true}, third) // are still in force
+				c.attach(third) // are still in force
 			} else if err != nil {
 				t.Error(err)
 			}
@@ -340,17 +340,29 @@ func TestAnUnfinishedReplayIsGoneOnWithOrBegunAnew(t *testing.T) {
 	})
 }
 
-// open opens an engine beside the fleet.
-func (c *club) open(cfg projections.Config, text string) {
+// change brings rules into force beside the fleet.
+func (c *club) change(text string) {
 	c.police.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(text), projections.Kinds)
-	if err == nil {
-		cfg.Client, cfg.Table, cfg.Rules = c.police.sim, "app", set
-		_, err = projections.Open(c.police.Context(), cfg)
-	}
-	if err != nil {
+	if _, err := projections.OpenChanging(c.police.Context(), c.engineConfig(text), projections.AnyEpoch); err != nil {
 		c.police.Error(err)
 	}
+}
+
+// attach opens an engine beside the fleet under rules that are in force.
+func (c *club) attach(text string) {
+	c.police.Helper()
+	if _, err := projections.OpenAttached(c.police.Context(), c.engineConfig(text)); err != nil {
+		c.police.Error(err)
+	}
+}
+
+func (c *club) engineConfig(text string) projections.Config {
+	c.police.Helper()
+	set, err := rules.Load("dynamill.yaml", []byte(text), projections.Kinds)
+	if err != nil {
+		c.police.Fatal(err)
+	}
+	return projections.Config{Client: c.police.sim, Table: "app", Rules: set}
 }
 
 // More pieces than a state can name are given out in turns.

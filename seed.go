@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -28,10 +29,8 @@ func (f *follower) seed(ctx context.Context) (err error) {
 	names := f.engine.Describe().NewRules
 	for len(names) > 0 && !f.reader.Stats().CaughtUp {
 		f.seeding.Store(&seedState{SeedProgress: projections.SeedProgress{Rules: names}, waits: true})
-		select {
-		case <-ctx.Done():
+		if pace.Sleep(ctx, backlogPoll) != nil {
 			return ctx.Err()
-		case <-time.After(backlogPoll):
 		}
 	}
 	if len(names) > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
@@ -23,10 +24,8 @@ func (f *follower) workTasks(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			f.Logger.Warn("working off a task failed, will retry", "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if pace.Sleep(ctx, tasksPoll) != nil {
 			return nil
-		case <-time.After(tasksPoll):
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/examples"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/internal/story"
 	"github.com/dynamill/dynamill/internal/workbench"
 	"github.com/dynamill/dynamill/projections"
 )
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestExamples plays every example: after each step nothing drifts, and at the
 // end the table holds what want.json says.
 func TestExamples(t *testing.T) {
-	for _, name := range examples.Names() {
+	for _, name := range story.Names() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { play(t, name) }) // so that no time is spent on waiting
 		})
@@ -35,7 +35,7 @@ func TestExamples(t *testing.T) {
 }
 
 func play(t *testing.T, name string) {
-	ex, err := examples.Load(name, projections.Kinds)
+	ex, err := story.Load(name, projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func play(t *testing.T, name string) {
 			t.Fatal(err)
 		}
 	}
-	follow(t, bench, ex, examples.Step{Title: "the first run"})
+	follow(t, bench, ex, story.Step{Title: "the first run"})
 	for _, step := range ex.Steps {
 		for _, w := range step.Writes {
 			if err := w.Apply(t.Context(), bench); err != nil {
@@ -62,7 +62,7 @@ func play(t *testing.T, name string) {
 
 // follow lets the engine follow the stream, die if the step says so, and
 // checks that nothing drifts.
-func follow(t *testing.T, bench *workbench.Bench, ex *examples.Example, step examples.Step) {
+func follow(t *testing.T, bench *workbench.Bench, ex *story.Example, step story.Step) {
 	t.Helper()
 	if step.CrashAfter > 0 {
 		bench.CrashAfter(step.CrashAfter)
@@ -88,7 +88,7 @@ func follow(t *testing.T, bench *workbench.Bench, ex *examples.Example, step exa
 	}
 }
 
-func drift(t *testing.T, bench *workbench.Bench, ex *examples.Example) []oracle.Difference {
+func drift(t *testing.T, bench *workbench.Bench, ex *story.Example) []oracle.Difference {
 	t.Helper()
 	items, err := bench.Items(t.Context())
 	if err != nil {
@@ -151,7 +151,7 @@ func descriptor(t *testing.T, v change.Value) any {
 }
 
 func TestLoadNamesTheExamplesThereAre(t *testing.T) {
-	_, err := examples.Load("blgo", projections.Kinds)
+	_, err := story.Load("blgo", projections.Kinds)
 	if err == nil || !strings.Contains(err.Error(), "blog, groups, likes") {
 		t.Errorf("got %v, want the names of the examples", err)
 	}

@@ -36,16 +36,10 @@ type Config struct {
 	Table      string
 	StateTable string // default: Table and "-dynamill"
 	Rules      *rules.Set
-	Logger     *slog.Logger // default: none
-	Worker     string       // picks the write suffix of accumulators; default: drawn at random
-	// ChangeRules has Open carry out what the file changes or removes of the rules in
-	// force: they retire, and seeding takes back what they wrote. Without it, and with
-	// Attach, such a file is refused.
-	ChangeRules bool
-	AgreedEpoch int           // with ChangeRules: the epoch of the Comparison that was agreed to; where other rules are in force by now, the file is refused; default: any
-	Attach      bool          // the state table must be there and know these rules; nothing is created or registered
-	FanOutMax   int           // children that a fan-out writes at once; the rest becomes a task; default 1,000
-	Limiter     table.Limiter // of what is written; default: none
+	Logger     *slog.Logger  // default: none
+	Worker     string        // picks the write suffix of accumulators; default: drawn at random
+	FanOutMax  int           // children that a fan-out writes at once; the rest becomes a task; default 1,000
+	Limiter    table.Limiter // of what is written; default: none
 	// TaskProgress is told after every piece of a fan-out's task; default: nothing. One
 	// call of WorkTasks makes the calls one after the other.
 	TaskProgress func(TaskProgress)
@@ -101,11 +95,7 @@ type Stats struct {
 	Throttles    int64 // requests refused because of the table's or the account's capacity
 }
 
-// Open describes the table, creates the state table if it is missing, and
-// registers new rules, and changed ones if it may. It returns a *SetupError where the surroundings are not
-// as they must be, a *RulesChangedError where rules in force would be changed, and
-// a *rules.Problems where templates do not suit the table's keys.
-func Open(ctx context.Context, cfg Config) (*Engine, error) {
+func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error) {
 	if cfg.StateTable == "" {
 		cfg.StateTable = cfg.Table + "-dynamill"
 	}
@@ -131,10 +121,8 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		return nil, &table.SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.tables.Table), Remedy: "name another one with --state-table"}
 	}
 	var err error
-	e.registry, err = registry.Open(ctx, ts, registry.Options{
-		Rules: cfg.Rules, ChangeRules: cfg.ChangeRules, AgreedEpoch: cfg.AgreedEpoch, Attach: cfg.Attach, Now: cfg.Now,
-	})
-	if err != nil {
+	way.Rules, way.Now = cfg.Rules, cfg.Now
+	if e.registry, err = registry.Open(ctx, ts, way); err != nil {
 		return nil, err
 	}
 	e.planner, e.host.Planner = e.registry.Planner, e.registry.Planner

@@ -164,7 +164,7 @@ func TestOpenRefusesWhatItCannotWorkOn(t *testing.T) {
 	if !strings.Contains(setup(err), "nowhere") {
 		t.Errorf("%v does not name the table", err)
 	}
-	_, err = Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: w.set, Attach: true})
+	_, err = OpenAttached(w.ctx, Config{Client: w.sim, Table: "app", Rules: w.set})
 	setup(err)
 	upper := newWorld(t, shopRules)
 	_, err = Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: upper.set})

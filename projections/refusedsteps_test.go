@@ -191,8 +191,8 @@ func TestStepsKeepTheAgreedEpoch(t *testing.T) {
 	w := newWorld(t, old)
 	w.seeded()
 	epoch := 1 // of the comparison
-	open := func(c table.Client, text string, change bool, agreed int) error {
-		_, err := Open(w.ctx, Config{Client: c, Table: "app", Rules: loadRules(t, text), ChangeRules: change, AgreedEpoch: agreed})
+	open := func(c table.Client, text string, agreed int) error {
+		_, err := OpenChanging(w.ctx, Config{Client: c, Table: "app", Rules: loadRules(t, text)}, agreed)
 		return err
 	}
 	n := 0
@@ -202,12 +202,12 @@ func TestStepsKeepTheAgreedEpoch(t *testing.T) {
 		if op == "TransactWriteItems" {
 			if n++; n == 1 {
 				// another process brings a newer file into force: it only adds a rule to this one
-				t.Log("other:", open(w.sim, newer, true, epoch+1))
+				t.Log("other:", open(w.sim, newer, epoch+1))
 			}
 		}
 		return err
 	}
-	t.Log("mine:", open(hook, new, true, epoch))
+	t.Log("mine:", open(hook, new, epoch))
 	known := 0
 	for _, r := range w.scan("app-dynamill") {
 		if r["sk"].Text() == "rule/zz" || strings.HasSuffix(r["sk"].Text(), "zz") {

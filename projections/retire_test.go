@@ -29,7 +29,7 @@ func (w *world) tryChanging(ruleFile string, client table.Client) (*Engine, erro
 		client = w.sim
 	}
 	w.use(ruleFile)
-	return Open(w.ctx, Config{Client: client, Table: "app", Rules: loadRules(w.t, ruleFile), ChangeRules: true})
+	return OpenChanging(w.ctx, Config{Client: client, Table: "app", Rules: loadRules(w.t, ruleFile)}, AnyEpoch)
 }
 
 // use takes another rule file into force for looking at the table.

@@ -70,15 +70,14 @@ func TestAChangeIsCarriedOutOnlyAgainstTheRulesThatWereCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.changing(withRule(t, socialRules, "comment-author", `comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`), nil)
-	cfg := Config{Client: w.sim, Table: "app", Rules: next, ChangeRules: true, AgreedEpoch: found.Epoch}
-	if _, err := Open(w.ctx, cfg); !errors.As(err, new(*registry.RulesChangedError)) {
+	cfg := Config{Client: w.sim, Table: "app", Rules: next}
+	if _, err := OpenChanging(w.ctx, cfg, found.Epoch); !errors.As(err, new(*registry.RulesChangedError)) {
 		t.Fatalf("agreed to another change: %v", err)
 	}
 	if found, err = Compare(w.ctx, w.sim, "app-dynamill", next); err != nil {
 		t.Fatal(err)
 	}
-	cfg.AgreedEpoch = found.Epoch
-	if _, err := Open(w.ctx, cfg); err != nil {
+	if _, err := OpenChanging(w.ctx, cfg, found.Epoch); err != nil {
 		t.Error(err)
 	}
 }
@@ -88,7 +87,7 @@ func TestWhoOnlyAttachesRenamesNothing(t *testing.T) {
 	w := newWorld(t, listRules)
 	w.seeded()
 	renamed := withRule(t, listRules, "n", `members: { count: Member, as: Group.n }`)
-	if _, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, renamed), Attach: true}); err != nil {
+	if _, err := OpenAttached(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, renamed)}); err != nil {
 		t.Fatal(err)
 	}
 	name := func() string {
@@ -114,7 +113,7 @@ func TestWhoOnlyAttachesSpreadsNothing(t *testing.T) {
 	w := newWorld(t, listRules)
 	running := w.seeded()
 	spread := withRule(t, listRules, "n", `n: { count: Member, as: Group.n, write_shards: 4 }`)
-	_, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, spread), Attach: true})
+	_, err := OpenAttached(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, spread)})
 	if setup := new(table.SetupError); !errors.As(err, &setup) || !strings.Contains(setup.Problem, "write_shards of rule n are not in force") {
 		t.Errorf("attaching with more write shards: %v", err)
 	}

@@ -144,7 +144,7 @@ func (h *ruleHistory) step(may int) {
 		}
 		return nil
 	})
-	e, err := Open(h.ctx, Config{Client: f, Table: "app", Rules: loadRules(h.t, h.file), ChangeRules: true})
+	e, err := OpenChanging(h.ctx, Config{Client: f, Table: "app", Rules: loadRules(h.t, h.file)}, AnyEpoch)
 	for err == nil {
 		all := h.records()
 		done, failure := e.Process(h.ctx, all[h.from:])

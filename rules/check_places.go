@@ -9,8 +9,8 @@ import (
 // "Constraints": 4 KB for an expression, 300 operators). The engine's longest
 // conditions name every attribute of a rule, with two operators for each.
 const (
-	AttributesMax = 100 // attributes that one rule writes
-	MatchesMax    = 10  // attributes under one entity's match
+	attributesMax = 100 // attributes that one rule writes
+	matchesMax    = 10  // attributes under one entity's match
 )
 
 // places reports rules that could put an item where another entity's items
@@ -65,15 +65,15 @@ func (c *checker) sayOverlap(r *checkedRule, e *checkedEntity, example string) {
 // widths reports rules and entities with more attributes than DynamoDB's expressions can name.
 func (c *checker) widths() {
 	for _, r := range c.out.rules {
-		if n := len(r.writes); n > AttributesMax {
+		if n := len(r.writes); n > attributesMax {
 			c.Add(r.decl.name.at, "rule.too_many_attributes", "split it into several rules",
-				"rule %s writes %d attributes; at most %d are allowed, since DynamoDB bounds the length of a condition", r.decl.name.text, n, AttributesMax)
+				"rule %s writes %d attributes; at most %d are allowed, since DynamoDB bounds the length of a condition", r.decl.name.text, n, attributesMax)
 		}
 	}
 	for _, e := range c.out.entities {
-		if n := len(e.equals); n > MatchesMax {
+		if n := len(e.equals); n > matchesMax {
 			c.Add(e.decl.name.at, "entity.too_many_matches", "tell the entity by fewer attributes",
-				"items of %s are told by %d attributes; at most %d are allowed", e.decl.name.text, n, MatchesMax)
+				"items of %s are told by %d attributes; at most %d are allowed", e.decl.name.text, n, matchesMax)
 		}
 	}
 }

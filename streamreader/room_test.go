@@ -14,7 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/dynamill/dynamill/internal/stream/streamapi"
+	"github.com/dynamill/dynamill/internal/pace"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
@@ -99,7 +99,7 @@ func TestAFailingShardDoesNotKeepItsRoomUntilItsNextTry(t *testing.T) {
 				var writer sync.WaitGroup
 				defer writer.Wait()
 				writer.Go(func() {
-					for streamapi.Sleep(ctx, time.Minute+1300*time.Millisecond) == nil {
+					for pace.Sleep(ctx, time.Minute+1300*time.Millisecond) == nil {
 						mu.Lock()
 						written = time.Now()
 						mu.Unlock()

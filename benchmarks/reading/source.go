@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/smithy-go/logging"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/internal/pace"
 )
 
 const (
@@ -138,9 +140,7 @@ func (s *source) put(ctx context.Context, batch []types.WriteRequest) error {
 		if batch = out.UnprocessedItems[s.table]; len(batch) == 0 {
 			return nil
 		}
-		select {
-		case <-time.After(retryWait):
-		case <-ctx.Done():
+		if pace.Sleep(ctx, retryWait) != nil {
 			return ctx.Err()
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dynamill/dynamill/handlers"
+	"github.com/dynamill/dynamill/internal/handlers"
 )
 
 func (w *world) launch(variables ...string) *process {

@@ -17,7 +17,7 @@ func TestTheProgramHoldsNoStreamReader(t *testing.T) {
 	for function, linked := range map[string]bool{
 		module + "/projections.(*Engine).Process": true, module + ".NewHandler": true,
 		module + ".Follow": false, module + "/streamreader.New": false, module + "/streamreader.(*Reader)": false,
-		module + "/replay/archive.Open": false, "dynamodbstreams.(*Client).GetRecords": false,
+		module + "/internal/replay/archive.Open": false, "dynamodbstreams.(*Client).GetRecords": false,
 	} {
 		if bytes.Contains(program, []byte(function)) != linked {
 			t.Errorf("%s: linked is %v, want %v", function, !linked, linked)

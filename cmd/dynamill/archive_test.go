@@ -18,8 +18,8 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/recordjson"
-	"github.com/dynamill/dynamill/replay"
-	"github.com/dynamill/dynamill/replay/archive"
+	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/archive"
 )
 
 // archivedRecords reads an archive's plain files as `dynamill explain` reads records, but

@@ -6,7 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/template"
-	"github.com/dynamill/dynamill/infra"
+	"github.com/dynamill/dynamill/internal/infra"
 )
 
 const infraHelp = "Writes, from the rule file, a template that runs dynamill on AWS Lambda.\n\n" + infraParts

@@ -26,7 +26,7 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func TestInfraWritesWhatTheLibraryMakes(t *testing.T) {
 	for format, file := range map[string]string{"sam": "sam.yaml", "cloudformation": "cloudformation.yaml", "terraform": "terraform.tf"} {
-		want, err := os.ReadFile("../../infra/testdata/groups/" + file)
+		want, err := os.ReadFile("../../internal/infra/testdata/groups/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}

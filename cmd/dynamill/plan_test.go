@@ -42,7 +42,7 @@ func TestAPlanOfATable(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &p); code != ending.ExitDone || err != nil || !p.Replay || p.Table != w.table {
 		t.Errorf("exit code %d, %v: %s%s", code, err, stdout, stderr)
 	}
-	engine, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: loaded(t, next), ChangeRules: true})
+	engine, err := projections.OpenChanging(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: loaded(t, next)}, projections.AnyEpoch)
 	w.must(err)
 	w.must(engine.Seed(t.Context(), nil))
 	if _, stdout, _ = w.call("plan"); !strings.HasSuffix(stdout, "nothing to do\n") {

@@ -13,8 +13,8 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
+	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/verify"
 )
 
 // verifies runs `verify` and returns its differences and summary.
@@ -189,7 +189,7 @@ func TestARuleThatIsBeingChangedIsNamedOnce(t *testing.T) {
 	w.put(community()...)
 	w.replay()
 	w.useRules(strings.Replace(communityRules, `where: role != "banned", `, "", 1))
-	_, err := projections.Open(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set, ChangeRules: true, AgreedEpoch: 1})
+	_, err := projections.OpenChanging(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set}, 1)
 	w.must(err)
 	if _, summary := w.verifies(ending.ExitUndecided); summary.Outcome != verifying.OutcomeUndecided || len(summary.NotJudged) != 1 || summary.NotJudged[0] != "member-count" {
 		t.Errorf("not judged are %v", summary.NotJudged)

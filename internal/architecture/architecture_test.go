@@ -45,15 +45,15 @@ func TestBreachesAreFound(t *testing.T) {
 	}{
 		"the layout's own arrows are allowed": {
 			graph: imports{
-				"./cmd/dynamill":     {"./projections", "./streamreader", "./replay", "./handlers", "./internal/sim/dynamosim", awsSDK + "/config"},
-				"./projections":      {"./rules", "./change", "./internal/attributes", awsSDK + "/service/dynamodb"},
-				"./rules":            {"./change", "./rules/expr", "./internal/decimal", "github.com/goccy/go-yaml"},
-				"./rules/expr":       {"./change", "strings"},
-				"./streamreader":     {"./change", "./internal/attributes", "./streamreader/lineage"},
-				"./handlers":         {"./change"},
-				"./replay":           {"./change", "./rules"},
-				"./change":           {"strings"},
-				"./internal/decimal": {"github.com/cockroachdb/apd/v3"},
+				"./cmd/dynamill":      {"./projections", "./streamreader", "./internal/replay", "./internal/handlers", "./internal/sim/dynamosim", awsSDK + "/config"},
+				"./projections":       {"./rules", "./change", "./internal/attributes", awsSDK + "/service/dynamodb"},
+				"./rules":             {"./change", "./rules/expr", "./internal/decimal", "github.com/goccy/go-yaml"},
+				"./rules/expr":        {"./change", "strings"},
+				"./streamreader":      {"./change", "./internal/attributes", "./streamreader/lineage"},
+				"./internal/handlers": {"./change"},
+				"./internal/replay":   {"./change", "./rules"},
+				"./change":            {"strings"},
+				"./internal/decimal":  {"github.com/cockroachdb/apd/v3"},
 			},
 		},
 		"change imports another room": {
@@ -135,8 +135,8 @@ func TestBreachesAreFound(t *testing.T) {
 			want:  []string{"./internal/awserror -> ./internal/printable"},
 		},
 		"progress reaches a driver": {
-			graph: imports{"./cmd/dynamill/internal/progress": {"./internal/printable", "./replay/verify"}},
-			want:  []string{"./cmd/dynamill/internal/progress -> ./replay/verify"},
+			graph: imports{"./cmd/dynamill/internal/progress": {"./internal/printable", "./internal/replay/verify"}},
+			want:  []string{"./cmd/dynamill/internal/progress -> ./internal/replay/verify"},
 		},
 		"the judgement of health imports a driver": {
 			graph: imports{"./internal/health": {"./streamreader"}},
@@ -151,26 +151,26 @@ func TestBreachesAreFound(t *testing.T) {
 			want:  []string{"./projections -> ./streamreader"},
 		},
 		"a driver imports the engine": {
-			graph: imports{"./handlers": {"./projections"}},
-			want:  []string{"./handlers -> ./projections"},
+			graph: imports{"./internal/handlers": {"./projections"}},
+			want:  []string{"./internal/handlers -> ./projections"},
 		},
 		"a driver reaches another driver through an internal package": {
 			graph: imports{
-				"./replay":            {"./internal/progress"},
+				"./internal/replay":   {"./internal/progress"},
 				"./internal/progress": {"./streamreader/lineage"},
 			},
-			want: []string{"./replay -> ./internal/progress -> ./streamreader/lineage"},
+			want: []string{"./internal/replay -> ./internal/progress -> ./streamreader/lineage"},
 		},
 		"the library uses the simulator": {
 			graph: imports{"./streamreader": {"./internal/sim/dynamosim"}},
 			want:  []string{"./streamreader -> ./internal/sim/dynamosim"},
 		},
 		"templates reach the engine": {
-			graph: imports{"./infra": {"./rules", "./projections"}},
-			want:  []string{"./infra -> ./projections"},
+			graph: imports{"./internal/infra": {"./rules", "./projections"}},
+			want:  []string{"./internal/infra -> ./projections"},
 		},
 		"the function reaches the simulator": {
-			graph: imports{"./cmd/dynamill-lambda": {"./projections", "./handlers", "./internal/bench"}, "./internal/bench": {"./internal/sim/dynamosim"}},
+			graph: imports{"./cmd/dynamill-lambda": {"./projections", "./internal/handlers", "./internal/bench"}, "./internal/bench": {"./internal/sim/dynamosim"}},
 			want:  []string{"./cmd/dynamill-lambda -> ./internal/bench -> ./internal/sim/dynamosim"},
 		},
 		"a room imports the command": {
@@ -191,11 +191,11 @@ func TestBreachesAreFound(t *testing.T) {
 			},
 		},
 		"the library's door opens on the rooms": {
-			graph: imports{rootPackage: {"./projections", "./streamreader", "./handlers", "./replay", "./internal/pace"}, "./cmd/dynamill": {rootPackage}, "./examples": {rootPackage}},
+			graph: imports{rootPackage: {"./projections", "./streamreader", "./internal/handlers", "./internal/replay", "./internal/pace"}, "./cmd/dynamill": {rootPackage}, "./examples": {rootPackage}},
 		},
 		"a room imports the library's door": {
-			graph: imports{"./replay": {rootPackage}},
-			want:  []string{"./replay -> " + rootPackage},
+			graph: imports{"./internal/replay": {rootPackage}},
+			want:  []string{"./internal/replay -> " + rootPackage},
 		},
 		"a program of its own links the metrics of the command": {
 			graph: imports{rootPackage: {"./internal/sighting"}, "./internal/sighting": {"github.com/prometheus/client_golang/prometheus"}},
@@ -229,8 +229,8 @@ func TestBreachesAreFound(t *testing.T) {
 }
 
 func TestABreachSaysWhy(t *testing.T) {
-	got := breaches(imports{"./handlers": {"./replay"}}, arrows)
-	want := []string{"./handlers must not import ./replay: a driver feeds the Processor that it declares; the package at the root wires an engine to it (./handlers -> ./replay)"}
+	got := breaches(imports{"./internal/handlers": {"./internal/replay"}}, arrows)
+	want := []string{"./internal/handlers must not import ./internal/replay: a driver feeds the Processor that it declares; the package at the root wires an engine to it (./internal/handlers -> ./internal/replay)"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("breaches (-want +got):\n%s", diff)
 	}

@@ -28,14 +28,16 @@ const (
 	smithy = "github.com/aws/smithy-go"
 )
 
-// library lists the rooms that users import.
-var library = []string{rootPackage, "./change", "./rules", "./projections", "./streamreader", "./handlers", "./replay", "./infra"}
+// library lists the rooms that users import, and those that these and the commands are built on.
+var library = []string{
+	rootPackage, "./change", "./rules", "./projections", "./streamreader", "./internal/handlers", "./internal/replay", "./internal/infra",
+}
 
 // families lists the families of kinds of rules.
 var families = []string{"./projections/internal/kinds/copies", "./projections/internal/kinds/mirrors", "./projections/internal/kinds/aggregates"}
 
 // engine lists the rooms that keep the promises.
-var engine = []string{"./projections", "./streamreader", "./internal/stream", "./handlers", "./replay"}
+var engine = []string{"./projections", "./streamreader", "./internal/stream", "./internal/handlers", "./internal/replay"}
 
 // proofRooms lists what only the proof of the promises needs.
 var proofRooms = []string{"./internal/proof/histories", "./internal/proof/adversary", "./internal/proof/population", "./internal/proof/mutants"}
@@ -148,29 +150,33 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 		why: "the pure halves work without the rooms that send requests",
 	},
 	{
-		from: []string{"./projections"}, to: []string{"./streamreader", "./internal/stream", "./handlers", "./replay", "./infra"},
-		why: "the engine serves every driver alike and knows none of them",
+		from: []string{"./projections"},
+		to:   []string{"./streamreader", "./internal/stream", "./internal/handlers", "./internal/replay", "./internal/infra"},
+		why:  "the engine serves every driver alike and knows none of them",
 	},
 	{
-		from: []string{"./streamreader", "./internal/stream"}, to: []string{"./projections", "./handlers", "./replay", "./infra"},
-		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
+		from: []string{"./streamreader", "./internal/stream"},
+		to:   []string{"./projections", "./internal/handlers", "./internal/replay", "./internal/infra"},
+		why:  "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
-		from: []string{"./handlers"}, to: []string{"./projections", "./streamreader", "./internal/stream", "./replay", "./infra"},
-		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
+		from: []string{"./internal/handlers"},
+		to:   []string{"./projections", "./streamreader", "./internal/stream", "./internal/replay", "./internal/infra"},
+		why:  "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
-		from: []string{"./replay"}, to: []string{"./projections", "./streamreader", "./internal/stream", "./handlers", "./infra"},
-		why: "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
+		from: []string{"./internal/replay"},
+		to:   []string{"./projections", "./streamreader", "./internal/stream", "./internal/handlers", "./internal/infra"},
+		why:  "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
-		from: []string{"./infra"}, to: append([]string{"./internal/attributes", awsSDK, smithy}, engine...),
+		from: []string{"./internal/infra"}, to: append([]string{"./internal/attributes", awsSDK, smithy}, engine...),
 		why: "templates follow from the rule file alone; who deploys them calls AWS",
 	},
 	{
 		from: []string{rootPackage},
 		to: []string{
-			"./replay/verify", "./infra", "./examples", "./internal/monitor", "./internal/health",
+			"./internal/replay/verify", "./internal/infra", "./examples", "./internal/monitor", "./internal/health",
 			"github.com/prometheus", awsSDK + "/config", awsSDK + "/service/lambda", awsSDK + "/service/ssm", "github.com/spf13", "github.com/agext",
 		},
 		why: "a program that follows a table links what follows it, and nothing that only the commands need",
@@ -180,7 +186,7 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 		why: "the library's door opens on the rooms; a room that needs something from it declares an interface",
 	},
 	{
-		from: []string{"./dynamilltest"}, to: append([]string{"./rules", "./infra", "./internal/monitor"}, engine...),
+		from: []string{"./dynamilltest"}, to: append([]string{"./rules", "./internal/infra", "./internal/monitor"}, engine...),
 		why: "the DynamoDB for users' tests knows nothing of what follows it",
 	},
 	{
@@ -194,7 +200,7 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 	{
 		from: []string{"./cmd/dynamill-lambda"},
 		to: []string{
-			"./replay/verify", "./infra", "./examples", "./internal/sim/dynamosim", "./internal/workbench", "./internal/proof/oracle",
+			"./internal/replay/verify", "./internal/infra", "./examples", "./internal/sim/dynamosim", "./internal/workbench", "./internal/proof/oracle",
 			"./internal/monitor", "./internal/health", "github.com/prometheus", awsSDK + "/service/lambda", "github.com/spf13", "github.com/cpuguy83", "github.com/agext",
 		},
 		why: "the function has ten seconds to start; what it holds beside engine, handler and the drivers' part of a replay makes it larger and slower",

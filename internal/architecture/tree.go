@@ -20,8 +20,7 @@ const linesMax = 500
 
 // topLevel lists the folders of the layout that may hold Go files.
 var topLevel = []string{
-	"change", "cmd", "docs", "dynamilltest", "examples", "handlers", "infra", "internal",
-	"projections", "replay", "rules", "scripts", "streamreader",
+	"change", "cmd", "docs", "dynamilltest", "examples", "internal", "projections", "rules", "scripts", "streamreader",
 }
 
 // vagueNames are package names that say nothing about what is inside.

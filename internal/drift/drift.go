@@ -1,6 +1,6 @@
 // Package drift holds the words in which an audit is told: facts, suspects,
 // readings and findings. The reader of tables and rules (projections) and the
-// driver of the audit (replay/verify) share these and know nothing of each other.
+// driver of the audit (internal/replay/verify) share these and know nothing of each other.
 // It imports change alone.
 package drift
 

@@ -1,4 +1,5 @@
-// Package pace bounds the write units that an engine uses per second. It imports no other room.
+// Package pace waits: for a time, and until an engine may use more of the write units per
+// second that it is bound to. It imports no other room.
 package pace
 
 import (
@@ -45,7 +46,15 @@ func (p *Writes) Wait(ctx context.Context, units int) error {
 	}
 	began := time.Now()
 	defer func() { p.waited.Add(int64(time.Since(began))) }()
-	timer := time.NewTimer(wait)
+	return Sleep(ctx, wait)
+}
+
+// Sleep waits, or returns the context's cause if that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

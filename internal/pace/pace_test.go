@@ -1,4 +1,4 @@
-package pace
+package pace_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
@@ -32,7 +33,7 @@ var errTimeUp = errors.New("the time is up")
 
 // engineAtRate opens an engine on a simulated table, that counts comments and
 // writes at most rate write units per second.
-func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, *Writes) {
+func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, *pace.Writes) {
 	t.Helper()
 	set, err := rules.Load("dynamill.yaml", []byte(commentRules), projections.Kinds)
 	if err != nil {
@@ -52,15 +53,15 @@ func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	pace := New(rate)
-	engine, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: set, Limiter: pace})
+	limiter := pace.New(rate)
+	engine, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: set, Limiter: limiter})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := engine.Seed(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	return sim, engine, pace
+	return sim, engine, limiter
 }
 
 // comments puts n comments on posts, and returns the records of it.
@@ -89,7 +90,7 @@ func TestTheWriteRateHolds(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d units per second", c.rate), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				sim, engine, pace := engineAtRate(t, c.rate)
+				sim, engine, limiter := engineAtRate(t, c.rate)
 				records := comments(t, sim, c.records, c.posts)
 				before, began := sim.Usage(), time.Now()
 				for len(records) > 0 {
@@ -101,7 +102,7 @@ func TestTheWriteRateHolds(t *testing.T) {
 				}
 				used, took := sim.Usage().Sub(before).WriteUnits, time.Since(began).Seconds()
 				// The last debt is paid by what would be written next.
-				if wait := pace.take(1); wait > 0 {
+				if wait := limiter.Take(1); wait > 0 {
 					took += wait.Seconds()
 				}
 				got := used / took
@@ -109,7 +110,7 @@ func TestTheWriteRateHolds(t *testing.T) {
 				if got > 1.1*float64(c.rate) || got < 0.9*float64(c.rate) {
 					t.Errorf("%.1f write units per second, want %d within a tenth", got, c.rate)
 				}
-				if pace.Waited() == 0 {
+				if limiter.Waited() == 0 {
 					t.Error("nobody is said to have waited")
 				}
 			})
@@ -120,19 +121,19 @@ func TestTheWriteRateHolds(t *testing.T) {
 func TestWithinNoSecondTheRateIsExceededByMoreThanABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rate = 50
-		pace := New(rate)
+		limiter := pace.New(rate)
 		began := time.Now()
 		perSecond := map[int]int{}
 		for range 400 { // each one unit, and one more to be paid behind it
-			if err := pace.Wait(t.Context(), 1); err != nil {
+			if err := limiter.Wait(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
 			perSecond[int(time.Since(began)/time.Second)] += 2
-			pace.Pay(1)
+			limiter.Pay(1)
 		}
 		for second, units := range perSecond {
-			if units > rate+rate/burstPart+2 {
-				t.Errorf("in second %d, %d units were used, want at most %d", second, units, rate+rate/burstPart+2)
+			if units > rate+rate/pace.BurstPart+2 {
+				t.Errorf("in second %d, %d units were used, want at most %d", second, units, rate+rate/pace.BurstPart+2)
 			}
 		}
 		if len(perSecond) < 15 {
@@ -143,11 +144,11 @@ func TestWithinNoSecondTheRateIsExceededByMoreThanABurst(t *testing.T) {
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pace := New(1)
+		limiter := pace.New(1)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errTimeUp)
 		defer cancel()
 		began := time.Now()
-		if err := pace.Wait(ctx, 3600); !errors.Is(err, errTimeUp) || time.Since(began) != time.Minute {
+		if err := limiter.Wait(ctx, 3600); !errors.Is(err, errTimeUp) || time.Since(began) != time.Minute {
 			t.Errorf("%v after %s, want the context's cause after a minute", err, time.Since(began))
 		}
 	})

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/dynamill/dynamill/internal/pace"
 )
 
 // readBurstPart is the part of a second's read units that may go at once after a pause.
@@ -35,15 +37,11 @@ func (p *Pace) wait(ctx context.Context) error {
 	if delay <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	err := pace.Sleep(ctx, delay)
+	if err != nil {
 		reserved.Cancel()
-		return context.Cause(ctx)
 	}
+	return err
 }
 
 // pay takes the units that a page used, beyond the one that was waited for.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -82,16 +82,25 @@ func (c *Crew) reapReplay(w *Worker) {
 	}
 }
 
+// open opens an engine as `dynamill replay` does.
+func (r Replay) open(ctx context.Context, config projections.Config) (*projections.Engine, error) {
+	switch {
+	case !r.whole():
+		return projections.OpenAttached(ctx, config)
+	case r.Changes:
+		return projections.OpenChanging(ctx, config, projections.AnyEpoch)
+	}
+	return projections.Open(ctx, config)
+}
+
 // replays replays as `dynamill replay` does.
 func (w *Worker) replays(ctx context.Context, world World, r Replay) error {
 	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile), projections.Kinds)
 	if err != nil {
 		return err
 	}
-	config := w.config(world, set)
-	config.Attach, config.ChangeRules = !r.whole(), r.whole() && r.Changes
-	engine, err := projections.Open(ctx, config)
-	if refused := new(projections.SetupError); config.Attach && errors.As(err, &refused) {
+	engine, err := r.open(ctx, w.config(world, set))
+	if refused := new(projections.SetupError); !r.whole() && errors.As(err, &refused) {
 		return nil // of a table whose rules are not in force there is nothing to mend
 	}
 	if err != nil {

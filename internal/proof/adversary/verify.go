@@ -11,9 +11,9 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
 )
@@ -114,9 +114,7 @@ func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*veri
 		}
 	}
 	if v.repairs {
-		config := w.config(world, set)
-		config.Attach = true
-		engine, err := projections.Open(ctx, config)
+		engine, err := projections.OpenAttached(ctx, w.config(world, set))
 		if err != nil {
 			return nil, err
 		}

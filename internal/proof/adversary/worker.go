@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
@@ -134,10 +135,8 @@ func workTasks(ctx context.Context, engine *projections.Engine) error {
 		if _, err := engine.WorkTasks(ctx); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if pace.Sleep(ctx, tasksInterval) != nil {
 			return nil
-		case <-time.After(tasksInterval):
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/examples"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/story"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -151,9 +151,9 @@ func TestTheEnginesOwnStateIsRight(t *testing.T) {
 
 // TestTheStateOfExamplesIsRight plays the examples' stories.
 func TestTheStateOfExamplesIsRight(t *testing.T) {
-	for _, name := range examples.Names() {
+	for _, name := range story.Names() {
 		t.Run(name, func(t *testing.T) {
-			ex, err := examples.Load(name, projections.Kinds)
+			ex, err := story.Load(name, projections.Kinds)
 			if err != nil {
 				t.Fatal(err)
 			}

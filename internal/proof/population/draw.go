@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dynamill/dynamill/examples"
+	"github.com/dynamill/dynamill/internal/story"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -56,8 +56,8 @@ func readWritten(kinds []rules.Kind) []*Population {
 		}
 		all = append(all, p)
 	}
-	for _, name := range examples.Names() {
-		ex, err := examples.Load(name, kinds)
+	for _, name := range story.Names() {
+		ex, err := story.Load(name, kinds)
 		if err != nil {
 			panic("population: " + err.Error())
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/dynamill/dynamill/internal/pace"
 )
 
 // payloadMax bounds what goes into a state and comes out of it (Step Functions
@@ -229,10 +231,8 @@ func (m *Machine) retried(ctx context.Context, s *state, do func() (any, error))
 		if at < 0 || retries[at] >= s.Retry[at].attempts() {
 			return nil, err
 		}
-		select {
-		case <-ctx.Done():
+		if pace.Sleep(ctx, s.Retry[at].wait(retries[at])) != nil {
 			return nil, ctx.Err()
-		case <-time.After(s.Retry[at].wait(retries[at])):
 		}
 		retries[at]++
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/stream/shardlist"
 	"github.com/dynamill/dynamill/internal/stream/shardread"
@@ -189,7 +190,7 @@ func (b *shardReader) read(ctx context.Context) Shard {
 			b.found.Lost = &streamapi.TrimmedError{StreamARN: b.cfg.StreamARN, Shard: b.shard.ID, Checkpoint: b.checkpoint(), Err: err}
 			return b.found
 		case streamapi.VerdictRetry:
-			if ctx.Err() == nil && streamapi.Sleep(ctx, retries.NextBackOff()) == nil {
+			if ctx.Err() == nil && pace.Sleep(ctx, retries.NextBackOff()) == nil {
 				continue
 			}
 		}
@@ -226,7 +227,7 @@ func (b *shardReader) pass(ctx context.Context) error {
 			empty = 0
 			b.pages++
 		}
-		if iterator != nil && empty < pollsMax && streamapi.Sleep(ctx, pollSpacing) != nil {
+		if iterator != nil && empty < pollsMax && pace.Sleep(ctx, pollSpacing) != nil {
 			return errors.Join(errTime, context.Cause(ctx))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/stream/shardread"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
@@ -60,7 +61,7 @@ func (m *Member) renew(ctx context.Context) {
 	defer group.Wait()
 	random := rand.New(rand.NewPCG(streamapi.NameHash(m.cfg.Worker.Name), 1))
 	pause := m.cfg.Worker.Term / (4 * leases.RenewalsPerTerm)
-	for streamapi.Sleep(ctx, pause-time.Duration(random.Int64N(int64(pause/10)+1))) == nil {
+	for pace.Sleep(ctx, pause-time.Duration(random.Int64N(int64(pause/10)+1))) == nil {
 		for id, h := range m.holding() {
 			if !h.BeginRenewal() {
 				continue

@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/pace"
 )
 
 // Client is what the lease table needs of *dynamodb.Client.
@@ -120,10 +122,8 @@ func (t *Table) create(ctx context.Context) error {
 		case err == nil && out.Table != nil && out.Table.TableStatus == ddb.TableStatusActive:
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(tableCreateEvery):
+		if err := pace.Sleep(ctx, tableCreateEvery); err != nil {
+			return err
 		}
 	}
 }

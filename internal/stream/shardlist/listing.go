@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
@@ -117,7 +118,7 @@ func (l *Lister) children(ctx context.Context, parents []string) (Listing, error
 
 // Describe asks for the next page, adds it, and reports whether it is the last.
 func (l *Lister) Describe(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, found *Listing) (last bool, err error) {
-	if err := streamapi.Sleep(ctx, describeSpacing-time.Since(l.lastCall)); err != nil {
+	if err := pace.Sleep(ctx, describeSpacing-time.Since(l.lastCall)); err != nil {
 		return false, err
 	}
 	out, err := l.Streams.DescribeStream(ctx, in)

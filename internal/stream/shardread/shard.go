@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
@@ -118,7 +119,7 @@ func (s *Reader) letGo(work context.Context) error {
 		if err == nil || streamapi.Classify(err) != streamapi.VerdictRetry {
 			return err
 		}
-		if streamapi.Sleep(ctx, b.NextBackOff()) == nil {
+		if pace.Sleep(ctx, b.NextBackOff()) == nil {
 			continue
 		}
 		if unsaved {
@@ -154,7 +155,7 @@ func (s *Reader) follow(ctx, work context.Context) error {
 		default:
 			s.failing.Reset()
 		}
-		if streamapi.Sleep(ctx, wait) != nil {
+		if pace.Sleep(ctx, wait) != nil {
 			return nil
 		}
 	}

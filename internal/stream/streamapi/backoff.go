@@ -1,7 +1,6 @@
 package streamapi
 
 import (
-	"context"
 	"hash/fnv"
 	"math/rand/v2"
 	"time"
@@ -30,21 +29,6 @@ func NewBackoff(name string) *Backoff {
 func (w *Backoff) NextBackOff() time.Duration {
 	d := w.ExponentialBackOff.NextBackOff()
 	return d/2 + time.Duration(w.random.Int64N(int64(d)))
-}
-
-// Sleep waits, or returns the context's cause if that ends first.
-func Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }
 
 // NameHash is the seed of random numbers that follow from a name.

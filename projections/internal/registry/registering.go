@@ -28,7 +28,7 @@ const (
 // retires what is not in the file any more.
 func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[string]state.Rule, lives int64) (registerStep, error) {
 	m := Match(opts.Rules, known)
-	agreed := opts.ChangeRules && (opts.AgreedEpoch == 0 || opts.AgreedEpoch == reg.Planner.Epoch)
+	agreed := opts.AgreedEpoch == AnyEpoch || opts.AgreedEpoch == reg.Planner.Epoch
 	if len(m.Retire) > 0 && (opts.Attach || !agreed) {
 		return 0, m.Refusal(reg.tables.StateTable, known)
 	}

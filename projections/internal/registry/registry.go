@@ -38,11 +38,13 @@ type Description struct {
 	FormerRules       []string // changed or removed: what they wrote is to be taken back
 }
 
+// AnyEpoch is the agreed epoch with which rules are changed whatever is in force.
+const AnyEpoch = -1
+
 // Options say how rules come into force.
 type Options struct {
 	Rules       *rules.Set
-	ChangeRules bool // what the file changes or removes is carried out; otherwise such a file is refused
-	AgreedEpoch int  // with ChangeRules: the epoch of the Comparison that was agreed to; 0 for any
+	AgreedEpoch int  // the rules of this epoch may be changed and removed; 0: none may
 	Attach      bool // the state table must be there and know these rules; nothing is created or registered
 	Now         func() time.Time
 }

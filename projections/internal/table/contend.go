@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/pace"
 )
 
 // roundsMax bounds how often work that loses to other writers begins anew, before the
@@ -57,8 +57,5 @@ func Contend(ctx context.Context, doing string, work func() (Round, error)) erro
 // pause waits a little longer with every round, with jitter, unless the context ends.
 func pause(ctx context.Context, try int) {
 	limit := min(awscall.PauseLast, awscall.PauseFirst<<min(try, 8))
-	select {
-	case <-ctx.Done():
-	case <-time.After(rand.N(limit)):
-	}
+	_ = pace.Sleep(ctx, rand.N(limit)) // the work itself notices that the context has ended
 }

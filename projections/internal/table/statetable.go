@@ -11,6 +11,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/pace"
 )
 
 // stateTableWait bounds how long a new state table may take to become active.
@@ -59,12 +60,8 @@ func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool) (created
 		if !active && time.Now().After(deadline) {
 			return false, fmt.Errorf("state table %s is still not active after %s", ts.StateTable, stateTableWait)
 		}
-		if !active {
-			select {
-			case <-ctx.Done():
-				return false, ctx.Err()
-			case <-time.After(time.Second):
-			}
+		if !active && pace.Sleep(ctx, time.Second) != nil {
+			return false, ctx.Err()
 		}
 	}
 	return created, nil

@@ -2,7 +2,7 @@
 // simulated table, lets the engine follow the table's stream through the same
 // reader that `dynamill run` uses, and shows what the engine makes of every
 // step, what it costs, and, computed from scratch, whether it is right. It
-// needs no network, no credentials and no files. It imports examples, rules,
+// needs no network, no credentials and no files. It imports internal/story, rules,
 // change, internal/workbench and internal/proof/oracle.
 package demo
 
@@ -19,9 +19,9 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/examples"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/internal/story"
 	"github.com/dynamill/dynamill/internal/workbench"
 	"github.com/dynamill/dynamill/projections"
 )
@@ -33,7 +33,7 @@ var ErrDrift = errors.New("the table is not what its rules ask for")
 const Default = "groups"
 
 // Names returns the names of the examples, sorted.
-func Names() []string { return examples.Names() }
+func Names() []string { return story.Names() }
 
 // Run plays an example, Default if the name is empty, and writes to out what
 // it does, in colour for a terminal. It returns ErrDrift, wrapped, if the end
@@ -42,7 +42,7 @@ func Run(ctx context.Context, example string, out io.Writer, colour bool) error 
 	if example == "" {
 		example = Default
 	}
-	ex, err := examples.Load(example, projections.Kinds)
+	ex, err := story.Load(example, projections.Kinds)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func Run(ctx context.Context, example string, out io.Writer, colour bool) error 
 
 // play is one performance of an example.
 type play struct {
-	ex    *examples.Example
+	ex    *story.Example
 	bench *workbench.Bench
 	paper *paper
 	view  *view
@@ -63,7 +63,7 @@ type play struct {
 	steps int
 }
 
-func newPlay(ex *examples.Example, bench *workbench.Bench, out io.Writer, colour bool) *play {
+func newPlay(ex *story.Example, bench *workbench.Bench, out io.Writer, colour bool) *play {
 	p := &play{ex: ex, bench: bench, paper: &paper{out: out, colour: colour}, view: newView(ex.Set)}
 	for _, item := range ex.Items {
 		p.view.widen(ex.Set.Table.KeyOf(item))
@@ -135,7 +135,7 @@ func (p *play) introduce() {
 }
 
 // step plays one step: the application writes, dynamill follows.
-func (p *play) step(ctx context.Context, step examples.Step) error {
+func (p *play) step(ctx context.Context, step story.Step) error {
 	p.paper.blank()
 	p.number(step.Title, step.Say)
 	before, err := p.look(ctx)
@@ -236,9 +236,9 @@ func (p *play) show(s snapshot) {
 }
 
 // written shows one write of the application.
-func (p *play) written(w examples.Write, before snapshot) {
+func (p *play) written(w story.Write, before snapshot) {
 	key := p.ex.Set.Table.KeyOf(w.Item)
-	mark := map[examples.Verb]string{examples.Put: "put", examples.Update: "set", examples.Delete: "del"}[w.Verb]
+	mark := map[story.Verb]string{story.Put: "put", story.Update: "set", story.Delete: "del"}[w.Verb]
 	var parts []span
 	base, own := p.view.attributes(key, w.Item, before[key])
 	for _, name := range slices.Concat(base, own) {
@@ -246,7 +246,7 @@ func (p *play) written(w examples.Write, before snapshot) {
 		switch {
 		case value.Kind() != change.KindAbsent:
 			parts = append(parts, ink(name+"="+short(value), users))
-		case w.Verb == examples.Put && slices.Contains(own, name) && before[key].Lookup(name).Kind() != change.KindAbsent:
+		case w.Verb == story.Put && slices.Contains(own, name) && before[key].Lookup(name).Kind() != change.KindAbsent:
 			parts = append(parts, ink(name+" lost, was "+short(before[key].Lookup(name)), gone))
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/examples"
+	"github.com/dynamill/dynamill/internal/story"
 	"github.com/dynamill/dynamill/internal/workbench"
 	"github.com/dynamill/dynamill/projections"
 )
@@ -87,7 +87,7 @@ func TestColoursAddNothingButColours(t *testing.T) {
 func TestRunNoticesABrokenEngine(t *testing.T) { synctest.Test(t, runNoticesABrokenEngine) }
 
 func runNoticesABrokenEngine(t *testing.T) {
-	ex, err := examples.Load(Default, projections.Kinds)
+	ex, err := story.Load(Default, projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill"
-	"github.com/dynamill/dynamill/replay"
+	"github.com/dynamill/dynamill/internal/replay"
 )
 
 func TestErrorTextKeepsOnlyItsOwnLineBreaks(t *testing.T) {

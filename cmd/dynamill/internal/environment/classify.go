@@ -10,8 +10,8 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/internal/replay/objects"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/objects"
 	"github.com/dynamill/dynamill/rules"
 )
 

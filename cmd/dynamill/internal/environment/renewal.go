@@ -14,6 +14,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/dynamill/dynamill/internal/awserror"
+	"github.com/dynamill/dynamill/internal/pace"
 )
 
 // The waits between two calls with credentials that AWS refuses as expired.
@@ -71,10 +72,8 @@ func (r *renewal) call(ctx context.Context, in middleware.InitializeInput, next 
 			r.tell(true)
 		}
 		r.credentials.forget()
-		select {
-		case <-ctx.Done():
-			return out, data, &impatientError{err, context.Cause(ctx)}
-		case <-time.After(wait.NextBackOff()):
+		if up := pace.Sleep(ctx, wait.NextBackOff()); up != nil {
+			return out, data, &impatientError{err, up}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/monitor"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
@@ -164,10 +165,8 @@ func (o *overseer) watchUnfinished(ctx context.Context) {
 			wait = unfinishedEvery
 			o.readUnfinished(ctx, r)
 		}
-		select {
-		case <-ctx.Done():
+		if pace.Sleep(ctx, wait) != nil {
 			return
-		case <-time.After(wait):
 		}
 	}
 }

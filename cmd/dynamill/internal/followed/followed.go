@@ -23,6 +23,7 @@ import (
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/health"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/stream/backlog"
 	"github.com/dynamill/dynamill/internal/stream/leases"
@@ -103,10 +104,8 @@ func (l *Look) watchOwners(ctx context.Context, rows []leases.Lease) error {
 		if wait == 0 || now.Sub(began) > ownersTime {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
+		if err := pace.Sleep(ctx, wait); err != nil {
+			return err
 		}
 		again, err := l.Env.ReadLeases(ctx)
 		if err != nil {

@@ -60,9 +60,7 @@ func Change(ctx context.Context, out *output.Output, s *settings.Settings, what 
 	if _, err := w.Describe(ctx); err != nil {
 		return err
 	}
-	cfg := w.EngineConfig()
-	cfg.Attach = true // it creates no state
-	engine, err := projections.Open(ctx, cfg)
+	engine, err := projections.OpenAttached(ctx, w.EngineConfig())
 	if err != nil {
 		return w.Env.Classify(err)
 	}

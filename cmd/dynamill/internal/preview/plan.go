@@ -1,6 +1,6 @@
 // Package preview says what a rule file finds in a table and would change there: the cost of each rule,
 // which items are of which entity, what differs from the rules in force, and what seeding takes. It
-// writes nothing to AWS. It imports session, report, projections and replay/verify.
+// writes nothing to AWS. It imports session, report, projections and internal/replay/verify.
 package preview
 
 import (

@@ -102,7 +102,7 @@ removed    member-name
 	if diff := cmp.Diff(want, planned(t, sim, next).Text()); diff != "" {
 		t.Error(diff)
 	}
-	changing, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, next), ChangeRules: true})
+	changing, err := projections.OpenChanging(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, next)}, projections.AnyEpoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ rules:
 	if len(p.Rules) != 1 || p.Rules[0].What != string(projections.RuleChanged) || len(p.Rules[0].Differences) != 1 {
 		t.Fatalf("the plan is %+v", p.Rules)
 	}
-	_, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, right), ChangeRules: true})
+	_, err := projections.OpenChanging(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, right)}, projections.AnyEpoch)
 	if err != nil {
 		t.Errorf("replacing the rules: %v", err)
 	}

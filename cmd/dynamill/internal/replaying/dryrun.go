@@ -14,8 +14,8 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/rules"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/internal/sighting"
-	"github.com/dynamill/dynamill/replay"
 )
 
 // watch holds how far a replay is.

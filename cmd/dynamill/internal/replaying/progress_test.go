@@ -20,7 +20,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
-	"github.com/dynamill/dynamill/replay"
+	"github.com/dynamill/dynamill/internal/replay"
 )
 
 func TestReplayStateTellsWhatIsLeftOfThePass(t *testing.T) {

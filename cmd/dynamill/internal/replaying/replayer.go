@@ -22,8 +22,8 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay"
 )
 
 // throttles tells refusals of a table that is asked for more than its capacity.
@@ -81,11 +81,11 @@ func (r *replayer) run(ctx context.Context) error {
 	if r.sourceItems, err = itemsOf(ctx, r.source); err != nil {
 		return r.sourceFailure(err)
 	}
-	agreed, err := r.agree(ctx, found)
+	agreedEpoch, err := r.agree(ctx, found)
 	if err != nil {
 		return err
 	}
-	if r.engine, err = r.open(ctx, found, agreed); err != nil {
+	if r.engine, err = r.open(ctx, agreedEpoch); err != nil {
 		return err
 	}
 	return r.work(ctx)

@@ -71,14 +71,14 @@ func changedOf(found *projections.Comparison) *projections.RulesChangedError {
 	return changed
 }
 
-// open opens the engine, which registers the rules, changed ones if it was agreed
-// to replace those that were found.
-func (r *replayer) open(ctx context.Context, found *projections.Comparison, agreed bool) (*projections.Engine, error) {
+// open opens the engine. A replay of the whole table registers the rules, and changes those
+// that were found if the user agreed to that.
+func (r *replayer) open(ctx context.Context, agreedEpoch int) (*projections.Engine, error) {
 	cfg := r.EngineConfig()
-	cfg.Attach, cfg.ChangeRules, cfg.AgreedEpoch = !r.options.whole(), agreed, found.Epoch
 	if r.options.WriteRateMax > 0 {
 		cfg.Limiter = pace.New(r.options.WriteRateMax)
 	}
+	open := projections.OpenAttached
 	if r.options.whole() { // the only replay that would make a state table
 		table, err := r.Env.Describe(ctx)
 		if err != nil {
@@ -87,8 +87,11 @@ func (r *replayer) open(ctx context.Context, found *projections.Comparison, agre
 		if err := r.Env.RefuseLostState(ctx, aws.ToString(table.LatestStreamArn)); err != nil {
 			return nil, err
 		}
+		open = func(ctx context.Context, cfg projections.Config) (*projections.Engine, error) {
+			return projections.OpenChanging(ctx, cfg, agreedEpoch)
+		}
 	}
-	engine, err := projections.Open(ctx, cfg)
+	engine, err := open(ctx, cfg)
 	if err != nil {
 		return nil, r.Env.Classify(fmt.Errorf("starting on table %q: %w", r.Table, err))
 	}
@@ -96,19 +99,19 @@ func (r *replayer) open(ctx context.Context, found *projections.Comparison, agre
 }
 
 // agree says what changed rules mean for the table, if there are any, and has
-// the user agree to it.
-func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (agreed bool, err error) {
+// the user agree to it. It returns the epoch of the rules that may change, 0 if none do.
+func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (epoch int, err error) {
 	changed := changedOf(found)
 	if changed == nil {
-		return false, nil
+		return 0, nil
 	}
 	fmt.Fprint(r.Screen, preview.NewPlan(found, r.Set, r.counts.Items, r.counts.Bytes).Text())
 	if r.options.Yes {
-		return true, nil
+		return found.Epoch, nil
 	}
 	in, ok := r.Settings.Stdin.(io.Writer) // a file is both
 	if !ok || !progress.IsTerminal(in) || !r.Screen.Terminal() {
-		return false, ending.Invalid("%w; with --yes it is carried out without asking", changed)
+		return 0, ending.Invalid("%w; with --yes it is carried out without asking", changed)
 	}
 	fmt.Fprint(r.Screen, "carry this out? [y/N] ")
 	answer := make(chan string, 1)
@@ -118,13 +121,13 @@ func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (ag
 	}()
 	select {
 	case <-ctx.Done():
-		return false, context.Cause(ctx)
+		return 0, context.Cause(ctx)
 	case text := <-answer:
 		if text == "y" || text == "yes" {
-			return true, nil
+			return found.Epoch, nil
 		}
 	}
-	return false, ending.Invalid("nothing was changed: `dynamill plan` says more about what the rule file would change")
+	return 0, ending.Invalid("nothing was changed: `dynamill plan` says more about what the rule file would change")
 }
 
 // bringing names the rules that are not in force yet, and those that are taken back.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
-	"github.com/dynamill/dynamill/replay"
-	"github.com/dynamill/dynamill/replay/objects"
+	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/objects"
 )
 
 // openSource opens what --from names; a scan is made by the replay itself.

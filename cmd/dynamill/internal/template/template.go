@@ -13,7 +13,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
-	"github.com/dynamill/dynamill/infra"
+	"github.com/dynamill/dynamill/internal/infra"
 	"github.com/dynamill/dynamill/rules"
 )
 

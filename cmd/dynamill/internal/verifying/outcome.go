@@ -9,7 +9,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/replay/verify"
+	"github.com/dynamill/dynamill/internal/replay/verify"
 )
 
 // outcome is the result of a verification, in one word.

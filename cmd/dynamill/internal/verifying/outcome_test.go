@@ -7,7 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
-	"github.com/dynamill/dynamill/replay/verify"
+	"github.com/dynamill/dynamill/internal/replay/verify"
 )
 
 func TestOutcomeOfAVerification(t *testing.T) {

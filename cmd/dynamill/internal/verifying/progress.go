@@ -12,7 +12,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/replay/verify"
+	"github.com/dynamill/dynamill/internal/replay/verify"
 )
 
 // Watch holds how far a verification is. It says once that the verification

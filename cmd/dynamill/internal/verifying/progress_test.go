@@ -7,7 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
-	"github.com/dynamill/dynamill/replay/verify"
+	"github.com/dynamill/dynamill/internal/replay/verify"
 )
 
 func TestVerifyStateCountsScansThenDifferences(t *testing.T) {

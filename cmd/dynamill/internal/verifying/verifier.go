@@ -1,4 +1,4 @@
-// Package verifying is what `verify` does beside package replay/verify: it wires tables, stream and engine to
+// Package verifying is what `verify` does beside package internal/replay/verify: it wires tables, stream and engine to
 // a verification, shows how far it is, and turns what was found into a report and an exit code. It imports
 // session, report and followed.
 package verifying
@@ -24,9 +24,9 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/replay/verify"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -85,11 +85,10 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 	r.streamless = stream == nil
 	if options.Repair {
 		engineConfig := w.EngineConfig()
-		engineConfig.Attach = true
 		if options.WriteRateMax > 0 {
 			engineConfig.Limiter = pace.New(options.WriteRateMax)
 		}
-		engine, err := projections.Open(ctx, engineConfig)
+		engine, err := projections.OpenAttached(ctx, engineConfig)
 		if err != nil {
 			return nil, err
 		}

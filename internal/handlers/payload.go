@@ -1,0 +1,343 @@
+package handlers
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/dynamojson"
+)
+
+// shape is what kind of payload an invocation has.
+type shape uint8
+
+const (
+	// shapeStream is {"Records": [stream records]}, as an event source mapping
+	// delivers them (Lambda developer guide, "Using Lambda with DynamoDB").
+	shapeStream shape = iota + 1
+	// shapeQueue is {"Records": [SQS messages]}; each body is a stream record
+	// (Lambda developer guide, "Using Lambda with SQS").
+	shapeQueue
+	// shapePipe is a list of stream records or SQS messages, as a pipe delivers
+	// them (EventBridge user guide, "Pipes batching and concurrency").
+	shapePipe
+	// shapeLate is a late batch: the object that an event source mapping leaves in S3
+	// when it gives a batch up; its payload holds the event (Lambda developer guide,
+	// "Retain discarded records for a DynamoDB event source").
+	shapeLate
+	// shapeTasks is {"dynamill":"tasks"}, with which a schedule invokes the
+	// function; it has no records.
+	shapeTasks
+	// shapeNamed is {"dynamill":"late","object":"s3://bucket/key"}, which names the
+	// object of a late batch.
+	shapeNamed
+	// shapeReplay is {"dynamill":"replay",...}, with which a state machine has a piece
+	// of a replay worked off; it has no records.
+	shapeReplay
+)
+
+func (s shape) String() string {
+	return [...]string{"unknown", "stream", "queue", "pipe", "late batch", "tasks", "name of a late batch", "replay"}[s]
+}
+
+// batch is what was found in a payload. Everything in it points into the payload.
+type batch struct {
+	shape    shape
+	object   string // of a late batch that is only named
+	replay   *replayCommand
+	elements []element
+	records  []change.Record // those of the good elements, in the order in which they are to be applied
+	owners   []int           // which element each of records is of
+}
+
+// PayloadError says that a payload as a whole is none that a Handler knows.
+type PayloadError struct{ Reason string }
+
+func (e *PayloadError) Error() string { return "payload: " + e.Reason }
+
+func payloadErrorf(format string, args ...any) error {
+	return &PayloadError{fmt.Sprintf(format, args...)}
+}
+
+// batchReader finds a batch in a payload.
+type batchReader struct {
+	recordReader
+	batch
+	kind    kind   // of the elements
+	foreign []byte // the first event source that is neither DynamoDB nor SQS
+	view    []byte // the first view type that does not carry both images
+	strange []byte // the first stream that is another table's
+}
+
+// readBatch finds the records in a payload.
+func readBatch(payload []byte, cfg *Config) (*batch, error) {
+	const bytesMax = 1<<32 - 1 // attributes are found by offsets of 32 bits
+	if len(payload) > bytesMax {
+		return nil, payloadErrorf("it has %d bytes", len(payload))
+	}
+	r := &batchReader{recordReader: recordReader{table: cfg.Table, partition: cfg.PartitionKey, sort: cfg.SortKey}}
+	if err := r.payload(payload); err != nil {
+		return nil, err
+	}
+	if r.shape != shapeLate {
+		r.order()
+	}
+	return &r.batch, nil
+}
+
+func (r *batchReader) payload(src []byte) error {
+	s := &dynamojson.Scanner{Src: src}
+	switch s.Next() {
+	case '[':
+		r.shape = shapePipe
+		if !r.elementList(s) {
+			return broken(s)
+		}
+		if err := atEnd(s); err != nil {
+			return err
+		}
+		return r.check("a list")
+	case '{':
+		return r.event(s, false)
+	case 0:
+		return payloadErrorf("it is empty")
+	}
+	return payloadErrorf("want an object or a list, found %s", shorten(s.Src[s.Pos:]))
+}
+
+// envelope is what the top-level object of a payload holds beside records.
+type envelope struct {
+	records, late, window bool
+	payload               []byte // raw JSON; nil if there is none
+	command               []byte // raw JSON of the field dynamill
+	object                []byte // what the field object holds; nil if that is no string
+	begin, next, work     []byte // raw JSON of a replay's fields; nil if there is none
+	piece                 []byte // what the field piece holds; nil if that is no string
+	unknown               string // a field that no replay has, other than records
+	names                 []string
+}
+
+// event reads a payload that is an object.
+func (r *batchReader) event(s *dynamojson.Scanner, late bool) error {
+	var env envelope
+	if !s.Object(func(name dynamojson.Text) bool { return r.eventField(s, name, &env) }) {
+		return broken(s)
+	}
+	if err := atEnd(s); err != nil {
+		return err
+	}
+	switch {
+	case env.command != nil && !late:
+		return r.readCommand(&env)
+	case env.window:
+		// Records of a window that are retried "might be processed out of order",
+		// and the answer would have to carry a state.
+		return payloadErrorf("an event of a tumbling window: remove TumblingWindowInSeconds from the event source mapping")
+	case env.records:
+		r.shape = shapeStream
+		if late {
+			r.shape = shapeLate
+		} else if r.kind == kindMessage {
+			r.shape = shapeQueue
+		}
+		return r.check("an event")
+	case env.late && env.payload != nil && !late:
+		return r.lateEvent(env.payload)
+	case env.late:
+		return payloadErrorf("a report of a late batch without its records (destinations other than S3 carry none): name an S3 bucket as the on-failure destination, and run `dynamill replay --restart`, as docs/replay.md says")
+	}
+	return payloadErrorf("want stream records or SQS messages, found an object with %s", strings.Join(env.names, ", "))
+}
+
+func (r *batchReader) eventField(s *dynamojson.Scanner, name dynamojson.Text, env *envelope) bool {
+	const namesMax = 5
+	field := string(s.Bytes(name))
+	if len(env.names) < namesMax {
+		env.names = append(env.names, shorten([]byte(field)))
+	}
+	switch field {
+	case "Records":
+		if env.records {
+			return s.Fail(dynamojson.CodeJSON, "two fields Records")
+		}
+		if s.Next() == '[' {
+			env.records = true
+			return r.elementList(s)
+		}
+	case "DDBStreamBatchInfo":
+		env.late = true
+	case "payload":
+		env.unknown = field
+		return s.Raw(&env.payload)
+	case "dynamill":
+		return s.Raw(&env.command)
+	case "begin":
+		return s.Raw(&env.begin)
+	case "next":
+		return s.Raw(&env.next)
+	case "work":
+		return s.Raw(&env.work)
+	case "piece":
+		return s.Word(&env.piece)
+	case "object":
+		env.unknown = field
+		return s.Word(&env.object)
+	case "window":
+		env.unknown, env.window = field, s.Next() == '{'
+	default:
+		env.unknown = field
+	}
+	return s.Skip(0)
+}
+
+// lateEvent reads the event in a late batch's object: as JSON, or as a string that holds JSON.
+func (r *batchReader) lateEvent(payload []byte) error {
+	if payload[0] == '"' {
+		payload = dynamojson.Unescape(payload[1 : len(payload)-1])
+	}
+	s := &dynamojson.Scanner{Src: payload}
+	if s.Next() != '{' {
+		return payloadErrorf("the payload of a late batch is no event: %s", shorten(payload))
+	}
+	return r.event(s, true)
+}
+
+func (r *batchReader) elementList(s *dynamojson.Scanner) bool {
+	return s.Array(func() bool {
+		from := s.Pos
+		if !r.element(s) {
+			return false
+		}
+		if len(r.elements) == 1 { // the first tells about how many there are
+			n := min(len(s.Src)/(s.Pos-from)+1, elementsExpectedMax)
+			r.elements = append(make([]element, 0, n), r.elements...)
+			r.records = append(make([]change.Record, 0, n), r.records...)
+			r.owners = append(make([]int, 0, n), r.owners...)
+		}
+		return true
+	})
+}
+
+// elementsExpectedMax bounds the guess of how many records a payload holds (Lambda delivers no more).
+const elementsExpectedMax = 10_000
+
+// element reads one record or message and files it.
+func (r *batchReader) element(s *dynamojson.Scanner) bool {
+	r.elements = append(r.elements, element{})
+	e := &r.elements[len(r.elements)-1]
+	var d draft
+	if !r.read(s, e, &d) {
+		return false
+	}
+	switch {
+	case e.kind == kindForeign && r.foreign == nil:
+		r.foreign = d.source
+	case e.kind == kindMessage && d.hasMessageBody:
+		d = r.message(s, e, d)
+	case e.kind == kindMessage:
+		e.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "the message has no body"}
+	}
+	if e.kind != kindUnknown && r.kind == kindUnknown {
+		r.kind = e.kind
+	} else if e.kind != kindUnknown && r.kind != e.kind {
+		r.kind = kindForeign
+	}
+	r.distrust(e, &d)
+	d.finish(e)
+	if e.fault == nil {
+		r.records = append(r.records, d.record)
+		r.owners = append(r.owners, len(r.elements)-1)
+	}
+	return true
+}
+
+// distrust looks where a record comes from. A stream's whole batch comes from there;
+// a message that has strayed into a queue must not hold up its neighbours, nor
+// have an item rederived for a position that is not of its stream.
+func (r *batchReader) distrust(e *element, d *draft) {
+	view := string(d.view) != "" && string(d.view) != viewWanted
+	switch {
+	case e.kind != kindMessage:
+		if view && r.view == nil {
+			r.view = d.view
+		}
+		if d.strange && r.strange == nil {
+			r.strange = r.arn
+		}
+	case d.strange:
+		e.fault, e.hasKey = &dynamojson.Fault{Code: codeTable, Reason: fmt.Sprintf("it is of %s, not of table %s", r.arn, r.table)}, false
+	case view && e.fault == nil:
+		e.fault = &dynamojson.Fault{Code: codeImages, Reason: fmt.Sprintf("the stream's view type is %s: it must be %s", shorten(d.view), viewWanted)}
+	}
+}
+
+// viewWanted is the only stream view type that says what a change took away.
+const viewWanted = "NEW_AND_OLD_IMAGES"
+
+// message reads the stream record in a message's body.
+func (r *batchReader) message(outer *dynamojson.Scanner, e *element, d draft) draft {
+	body := outer.Bytes(d.messageBody)
+	inner, record := dynamojson.Scanner{Src: body}, draft{}
+	found := element{kind: kindMessage, message: e.message}
+	if !r.read(&inner, &found, &record) || atEnd(&inner) != nil {
+		if found.fault == nil {
+			found.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "the message's body is no JSON"}
+		}
+	} else if found.kind != kindRecord && found.fault == nil {
+		found.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "the message's body is no stream record"}
+	}
+	found.kind, found.message, found.raw = kindMessage, e.message, body
+	*e = found
+	return record
+}
+
+// check says what is wrong with the elements as a whole.
+func (r *batchReader) check(what string) error {
+	switch {
+	case r.foreign != nil:
+		return payloadErrorf("want stream records or SQS messages, found %s with records from %s", what, shorten(r.foreign))
+	case r.kind == kindForeign:
+		return payloadErrorf("%s with both stream records and SQS messages", what)
+	case r.kind == kindUnknown && len(r.elements) > 0:
+		return payloadErrorf("want stream records or SQS messages, found %s of something else: %s", what, shorten(r.elements[0].raw))
+	case r.kind == kindMessage && r.shape == shapeLate:
+		return payloadErrorf("a late batch of SQS messages: only batches of stream records are known")
+	case r.strange != nil:
+		return payloadErrorf("records of %s: this function works for table %s", r.strange, r.table)
+	case r.view != nil && r.shape != shapeLate: // a late batch is asked for its keys only
+		return payloadErrorf("the stream's view type is %s: it must be %s", shorten(r.view), viewWanted)
+	}
+	return nil
+}
+
+// order brings records into the order of their positions. A stream's batch is
+// in it already, but a queue's messages may overtake each other, and a
+// Processor is promised that records of one item come in their order.
+func (r *batchReader) order() {
+	if by := (byPosition{&r.batch}); !sort.IsSorted(by) {
+		sort.Stable(by)
+	}
+}
+
+type byPosition struct{ *batch }
+
+func (b byPosition) Len() int { return len(b.records) }
+func (b byPosition) Less(i, j int) bool {
+	return b.records[i].Position.Compare(b.records[j].Position) < 0
+}
+func (b byPosition) Swap(i, j int) {
+	b.records[i], b.records[j] = b.records[j], b.records[i]
+	b.owners[i], b.owners[j] = b.owners[j], b.owners[i]
+}
+
+func broken(s *dynamojson.Scanner) error {
+	return payloadErrorf("it cannot be read: %s", s.Fault.Reason)
+}
+
+func atEnd(s *dynamojson.Scanner) error {
+	if !s.AtEnd() {
+		return payloadErrorf("something follows its end: %s", shorten(s.Src[s.Pos:]))
+	}
+	return nil
+}

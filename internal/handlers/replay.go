@@ -1,0 +1,178 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// Replayer works off a replay in pieces, for a state machine that starts as many
+// invocations as there are to be at once. Steps are its own, and opaque.
+type Replayer interface {
+	// BeginReplay begins a replay, or joins one like it that is not finished, unless it is to be begun anew.
+	BeginReplay(ctx context.Context, r ReplayRequest) (ReplayStep, error)
+	// NextReplay is called when the pieces of a step were worked off, each with or
+	// without success. It completes what is done, and returns what is to be done next.
+	NextReplay(ctx context.Context, step json.RawMessage) (ReplayStep, error)
+	// WorkReplay works off one piece of a step until that is done or the time has
+	// come (never, if it is zero), and returns how many items it looked at.
+	WorkReplay(ctx context.Context, step json.RawMessage, piece string, until time.Time) (ReplayPiece, error)
+}
+
+// ReplayRequest says what to replay. Its zero value is a scan of the whole table,
+// which brings the rules into force if they are not.
+type ReplayRequest struct {
+	Source   string   `json:"source,omitempty"`   // "scan", the default, or the place of an export: s3://bucket/prefix
+	Segments int      `json:"segments,omitempty"` // of the scan; 0: by the table's size
+	Rules    []string `json:"rules,omitempty"`    // names of those whose items are replayed; none: all
+	// ChangeRules has what the rule file changes or removes of the rules in force carried out.
+	ChangeRules bool `json:"changeRules,omitempty"`
+	Restart     bool `json:"restart,omitempty"` // forget what an unfinished replay like it has done
+}
+
+// Scans reports whether the table itself is the source.
+func (r ReplayRequest) Scans() bool { return r.Source == "" || r.Source == replayScan }
+
+// ReplayStep is what a state machine is told to do next.
+type ReplayStep struct {
+	Step json.RawMessage `json:"step"` // for NextReplay and WorkReplay
+	// Pieces are to be worked off now. There may be more of them: no more are named than
+	// fit into a state's input, and the others come with a later step.
+	Pieces   []string `json:"pieces"`
+	Left     int      `json:"left"`     // passes, with this one, as far as is known
+	Finished bool     `json:"finished"` // nothing is left
+}
+
+// ReplayPiece is how far the work on a piece is.
+type ReplayPiece struct {
+	Done  bool  `json:"done"`  // else it is to be given out again
+	Items int64 `json:"items"` // looked at by this call
+}
+
+const replayScan = "scan"
+
+// replayMarginMax bounds the tenth of an invocation's time that is kept for
+// the page in hand: it is finished, or its work would be for nothing.
+const replayMarginMax = time.Minute
+
+// replayCommand is a payload for a Replayer. One of the first three is there.
+type replayCommand struct {
+	begin      *ReplayRequest
+	next, work json.RawMessage
+	piece      string
+}
+
+const replayWanted = `want {"dynamill":"replay","begin":{...}}, {"dynamill":"replay","next":STEP} or {"dynamill":"replay","work":STEP,"piece":"..."}`
+
+// readReplay reads a payload for a Replayer. Unlike a schedule's, it may hold
+// nothing else: a misspelt option would otherwise replay something else.
+func readReplay(env *envelope) (*replayCommand, error) {
+	if env.unknown != "" {
+		return nil, payloadErrorf("the replay cannot be read: unknown field %q: %s", env.unknown, replayWanted)
+	}
+	c, asked := &replayCommand{piece: string(env.piece)}, 0
+	for _, field := range []struct {
+		raw []byte
+		to  any
+	}{{env.begin, &c.begin}, {env.next, &c.next}, {env.work, &c.work}} {
+		if len(field.raw) == 0 || string(field.raw) == "null" {
+			continue
+		}
+		asked++
+		decoder := json.NewDecoder(bytes.NewReader(field.raw))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(field.to); err != nil {
+			return nil, payloadErrorf("the replay cannot be read: %s: %s", strings.TrimPrefix(err.Error(), "json: "), replayWanted)
+		}
+	}
+	switch {
+	case asked != 1 || (c.work != nil) != (c.piece != ""):
+		return nil, payloadErrorf("it does not say what of a replay to do: %s", replayWanted)
+	case c.begin != nil:
+		return c, c.begin.check()
+	}
+	return c, nil
+}
+
+// check refuses what makes no sense together.
+func (r *ReplayRequest) check() error {
+	switch {
+	case !r.Scans() && !strings.HasPrefix(r.Source, "s3://"):
+		return payloadErrorf("the source %q is neither scan nor the s3://bucket/prefix of an export", r.Source)
+	case r.Segments < 0:
+		return payloadErrorf("%d segments: want a number of segments, or none for as many as the table's size asks for", r.Segments)
+	case r.Segments > 0 && !r.Scans():
+		return payloadErrorf("segments have no meaning with the source %s: only a scan has them", r.Source)
+	case r.ChangeRules && (!r.Scans() || len(r.Rules) > 0):
+		return payloadErrorf("rules are changed by a scan for all rules only: leave out source and rules, or changeRules")
+	}
+	return nil
+}
+
+// ChangesRules reports whether a payload begins a replay that may change the
+// rules in force. The caller may have to know that before it makes a Handler.
+func ChangesRules(payload []byte) bool {
+	b, err := readBatch(payload, &Config{})
+	return err == nil && b.replay != nil && b.replay.begin != nil && b.replay.begin.ChangeRules
+}
+
+// workReplay does what a state machine asks for. Its errors keep their type, by
+// which the state machine knows those that no retry helps.
+func (d *delivery) workReplay(ctx context.Context) error {
+	if d.Replays == nil {
+		return payloadErrorf("this function replays nothing: Config.Replays is not set")
+	}
+	var answer any
+	var err error
+	switch c := d.replay; {
+	case c.begin != nil:
+		answer, err = asStep(d.Replays.BeginReplay(ctx, *c.begin))
+	case c.next != nil:
+		answer, err = asStep(d.Replays.NextReplay(ctx, c.next))
+	default:
+		answer, err = d.Replays.WorkReplay(ctx, c.work, c.piece, untilReplayMargin(ctx, time.Now()))
+	}
+	if err != nil && ctx.Err() != nil {
+		return d.stopped(ctx, "replaying", err)
+	}
+	d.replayed = answer
+	return err
+}
+
+// asStep makes a step one that a state machine can go over.
+func asStep(s ReplayStep, err error) (ReplayStep, error) {
+	if s.Pieces == nil {
+		s.Pieces = []string{}
+	}
+	if s.Step == nil {
+		s.Step = json.RawMessage("{}")
+	}
+	return s, err
+}
+
+// untilReplayMargin is when no further page is begun; zero if there is no deadline.
+func untilReplayMargin(ctx context.Context, now time.Time) time.Time {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return time.Time{}
+	}
+	return deadline.Add(-min(replayMarginMax, deadline.Sub(now)/10))
+}
+
+// replayAttrs say in the invocation's line of the log what was done.
+func (d *delivery) replayAttrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String("source", d.shape.String())}
+	if d.replay.piece != "" {
+		attrs = append(attrs, slog.String("piece", d.replay.piece))
+	}
+	switch answer := d.replayed.(type) {
+	case ReplayStep:
+		attrs = append(attrs, slog.Int("pieces", len(answer.Pieces)), slog.Int("left", answer.Left), slog.Bool("finished", answer.Finished))
+	case ReplayPiece:
+		attrs = append(attrs, slog.Int64("items", answer.Items), slog.Bool("done", answer.Done))
+	}
+	return attrs
+}

@@ -1,0 +1,181 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/replay/internal/progress"
+)
+
+// Engine is what a replay feeds; *projections.Engine satisfies it. A pass is one
+// way over all items of a table, as an opaque text that survives a restart.
+type Engine interface {
+	// Aim says what is left to do to bring the rules into force: the pass to work
+	// off next, and how many are left with it; left is 0 if nothing is.
+	Aim(ctx context.Context) (pass string, left int, err error)
+	// TableOf names the table whose items the pass goes over: the user's or the state table.
+	TableOf(pass string) string
+	// RulesOf names the rules that the pass is for.
+	RulesOf(pass string) []string
+	// Work works off some items of a pass, given by key only. It is idempotent.
+	Work(ctx context.Context, pass string, keys []change.Key) error
+	// Complete ends a pass: every item that was in the table when the pass began
+	// has been given to Work, by whomever. It does no harm if that was done already.
+	Complete(ctx context.Context, pass string) error
+}
+
+// The passes that are always possible: every item is brought to what it asks
+// for; ledger entries whose items have vanished are swept.
+const (
+	passRederive = "rederive"
+	passSweep    = "sweep"
+)
+
+// StateKeys names the key attributes of the state table.
+var StateKeys = KeyNames{Partition: "pk", Sort: "sk"}
+
+const (
+	parallelDefault = 4
+	// termDefault is long beside a slow write and short for a waiting person.
+	termDefault = 10 * time.Second
+	// idleMax is how old the last progress of an unfinished replay may be that is gone
+	// on with. What it has found right before may have been damaged since.
+	idleMax = 24 * time.Hour
+	// uniqueLength is of base 32: 50 bits.
+	uniqueLength = 10
+)
+
+// StateClient is what a replay keeps its progress with; *dynamodb.Client satisfies it.
+type StateClient = progress.Client
+
+// Config says what to replay.
+type Config struct {
+	Engine     Engine
+	State      StateClient
+	StateTable string
+	// ScanOf says how to scan a table: the user's or the state table. Its Segments
+	// may be 0: a scan that is resumed keeps the number that it was begun with. It is
+	// asked with a Source, too: the table says which of its keys are numbers.
+	ScanOf func(table string) ScanConfig
+	// Source gives the items; nil: a scan of the whole table, the only one that can
+	// bring changed rules into force and find items that have vanished.
+	Source Source
+	// Rules limits the replay to the items of some rules, by name; nil: all.
+	Rules []string
+	// Version tells the rules from former ones: under others it is other work.
+	Version  string
+	Parallel int           // pieces at a time; default 4
+	Worker   string        // begins this process's name among those that share the work; default: the host's
+	Term     time.Duration // a piece whose owner is not heard of for so long goes to others; default 10 s, the same in all
+	Restart  bool          // forget what an unfinished replay has done
+	// Unique draws a name that is not taken: of this process, of work that is begun
+	// anew. Default: at random.
+	Unique func() string
+	// Report is told how far things are, after every page; by one goroutine at a time.
+	Report func(Progress)
+	// Opened is told of an unfinished replay that resumes, or that begins anew because
+	// no process has worked on it for a day; nil: nothing is told.
+	Opened func(Opened)
+}
+
+// Opened is a replay that was found unfinished.
+type Opened struct {
+	Begun              time.Time
+	GivenUpAt          time.Time // of one that is begun anew, the last progress before; else zero
+	Number, Of         int       // of the pass, from 1, and how many belong together
+	Pieces, PiecesDone int       // of the pass
+}
+
+// whole reports whether the replay goes over all there is.
+func (c Config) whole() bool { return c.Source == nil && len(c.Rules) == 0 }
+
+// Progress is how far a replay is.
+type Progress struct {
+	Pass               string
+	Rules              []string // that the pass is for
+	Number, Of         int      // of the pass, from 1, and how many there are as far as known
+	Pieces, PiecesDone int
+	PassItems          int64 // looked at in this pass, also before a restart and by others, as far as known
+	Totals
+}
+
+// Totals are what this process has done.
+type Totals struct {
+	Passes    int
+	Items     int64 // looked at
+	Skipped   int64 // lines that a killed process left torn
+	ReadUnits float64
+}
+
+// driver works off what a Config asks for.
+type driver struct {
+	Config
+	store  *progress.Store
+	owner  string
+	opened bool // the first run
+
+	mu   sync.Mutex // held while Report runs
+	told Progress
+}
+
+func newDriver(cfg Config) (*driver, error) {
+	if cfg.Engine == nil || cfg.State == nil || cfg.StateTable == "" || cfg.ScanOf == nil {
+		return nil, errors.New("a replay needs an Engine, a State client, a StateTable and ScanOf")
+	}
+	cfg.Parallel = cmp.Or(max(cfg.Parallel, 0), parallelDefault)
+	cfg.Term = cmp.Or(max(cfg.Term, 0), termDefault)
+	if cfg.Worker == "" {
+		cfg.Worker, _ = os.Hostname()
+	}
+	cfg.Rules = slices.Compact(slices.Sorted(slices.Values(cfg.Rules)))
+	if cfg.Unique == nil {
+		cfg.Unique = func() string { return rand.Text()[:uniqueLength] }
+	}
+	return &driver{
+		Config: cfg, store: progress.NewStore(cfg.State, cfg.StateTable, cfg.Unique), owner: strings.TrimPrefix(cfg.Worker+"-"+cfg.Unique(), "-"),
+	}, nil
+}
+
+// rederive is the pass over the items of the rules asked for.
+func (d *driver) rederive() string {
+	if len(d.Rules) == 0 {
+		return passRederive
+	}
+	return passRederive + "/" + strings.Join(d.Rules, ",")
+}
+
+// sourceOf returns the source of a pass, and its number of segments if it is a scan.
+func (d *driver) sourceOf(ctx context.Context, pass string, segments int) (Source, int, error) {
+	cfg := d.ScanOf(d.Engine.TableOf(pass))
+	if d.Source != nil && pass == d.rederive() {
+		source, err := normalize(ctx, d.Source, cfg)
+		return source, 0, err
+	}
+	if segments > 0 {
+		cfg.Segments = segments
+	}
+	scan, err := NewScan(ctx, cfg)
+	if err != nil {
+		return nil, 0, err
+	}
+	return scan, scan.Segments(), nil
+}
+
+// identityOf names the source of a pass, without a number of segments that
+// was not asked for: it follows the table's size, and a restart is to find the run.
+func (d *driver) identityOf(pass string) string {
+	if d.Source != nil && pass == d.rederive() {
+		return d.Source.Describe()
+	}
+	cfg := d.ScanOf(d.Engine.TableOf(pass))
+	scan := Scan{config: cfg}
+	return scan.Describe()
+}

@@ -1,0 +1,317 @@
+// Package export reads DynamoDB's exports to S3, full and incremental ones,
+// wherever they lie now: the manifests, the files that they name, and the key of
+// each line. It checks what the manifests say of sizes, counts and checksums.
+//
+// The formats are those of the DynamoDB developer guide, "DynamoDB table export
+// output format".
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/md5" //nolint:gosec // the checksums of exports are by it
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/dynamill/dynamill/internal/replay/objects"
+)
+
+const (
+	summaryName  = "manifest-summary.json"
+	filesName    = "manifest-files.json"
+	dataFolder   = "data"
+	formatJSON   = "DYNAMODB_JSON"
+	manifestMax  = 64 << 20 // bytes; about 300,000 files
+	listedMax    = 200_000  // objects looked at to find an export
+	exportsNamed = 10       // of those that were found instead of one
+	incremental  = "INCREMENTAL_EXPORT"
+)
+
+// checksumEndings are those of a manifest's checksum file: by the developer
+// guide, and as DynamoDB writes them.
+var checksumEndings = []string{".md5", ".checksum"}
+
+// Export is an export whose manifests were read and whose files are there.
+type Export struct {
+	Files []File
+
+	objects     objects.Objects
+	folder      string // of the manifests
+	id          string
+	incremental bool
+}
+
+// File is a file of an export.
+type File struct {
+	Name  string // the last part of its name, unlike any other's
+	Items int64  // lines
+
+	object string
+	md5    []byte
+}
+
+type summary struct {
+	ExportARN          string `json:"exportArn"`
+	TableARN           string `json:"tableArn"`
+	ManifestFilesS3Key string `json:"manifestFilesS3Key"`
+	ItemCount          *int64 `json:"itemCount"`
+	OutputFormat       string `json:"outputFormat"`
+	ExportType         string `json:"exportType"`
+}
+
+type manifestLine struct {
+	ItemCount     *int64 `json:"itemCount"`
+	MD5Checksum   string `json:"md5Checksum"`
+	DataFileS3Key string `json:"dataFileS3Key"`
+}
+
+// Error lists everything that is wrong with an export.
+type Error struct {
+	Place    string
+	Problems []string // "FILE: what is wrong", at least one
+}
+
+func (e *Error) Error() string {
+	if len(e.Problems) == 1 {
+		return "export " + e.Place + ": " + e.Problems[0]
+	}
+	return fmt.Sprintf("export %s: %d problems:\n  %s", e.Place, len(e.Problems), strings.Join(e.Problems, "\n  "))
+}
+
+// Open reads the manifests of the export at a place, which is the export's
+// folder, one above it, or its manifest-summary.json. Its table must have the name.
+func Open(ctx context.Context, in objects.Objects, name, table string) (*Export, error) {
+	folder, err := find(ctx, in, name)
+	if err != nil {
+		return nil, err
+	}
+	e := &Export{objects: in, folder: folder}
+	var found problems
+	text := e.manifest(ctx, summaryName, &found)
+	var s summary
+	if text != nil {
+		if err := json.Unmarshal(text, &s); err != nil {
+			found.add(summaryName, "it is no summary of an export: %v", err)
+			text = nil
+		}
+	}
+	if text == nil {
+		return nil, e.wrong(found)
+	}
+	if err := e.checkSummary(s, table); err != nil {
+		return nil, err
+	}
+	if text := e.manifest(ctx, filesName, &found); text != nil {
+		e.readFiles(text, s, &found)
+	}
+	if err := e.locate(ctx, &found); err != nil {
+		return nil, err
+	}
+	return e, e.wrong(found)
+}
+
+// problems are sentences about files.
+type problems []string
+
+func (p *problems) add(file, format string, args ...any) {
+	*p = append(*p, file+": "+fmt.Sprintf(format, args...))
+}
+
+func (e *Export) wrong(found problems) error {
+	if len(found) == 0 {
+		return nil
+	}
+	return &Error{e.objects.Place(e.folder), found}
+}
+
+// find returns the folder of the export that a place means.
+func find(ctx context.Context, in objects.Objects, name string) (string, error) {
+	if path.Base(name) == summaryName {
+		return folderOf(name), nil
+	}
+	content, err := in.Open(ctx, within(name)+summaryName)
+	if err == nil {
+		return name, content.Close()
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("looking for an export: %w", err)
+	}
+	var folders []string
+	listed := 0
+	err = in.List(ctx, within(name), func(object objects.Object) error {
+		if listed++; listed > listedMax {
+			return fmt.Errorf("%s holds more than %d objects: give the export's own folder", in.Place(name), listedMax)
+		}
+		if path.Base(object.Name) == summaryName {
+			folders = append(folders, folderOf(object.Name))
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("looking for an export: %w", err)
+	case len(folders) == 0:
+		return "", fmt.Errorf("there is no export in %s: no %s lies there (an export that is not finished has none)", in.Place(name), summaryName)
+	case len(folders) == 1:
+		return folders[0], nil
+	}
+	var list strings.Builder
+	for _, folder := range folders[:min(len(folders), exportsNamed)] {
+		list.WriteString("\n  " + in.Place(folder))
+	}
+	return "", fmt.Errorf("%d exports lie in %s: give one of their folders%s", len(folders), in.Place(name), list.String())
+}
+
+// folderOf is the folder that an object lies in; "" at a bucket's root. Package path is
+// not asked for it: a//b is another object than a/b, and some prefixes end with a slash.
+func folderOf(name string) string {
+	at := strings.LastIndexByte(name, '/')
+	if at == 0 {
+		return "/"
+	}
+	return name[:max(at, 0)]
+}
+
+// within is the prefix of what lies in a folder.
+func within(folder string) string {
+	if folder == "" {
+		return ""
+	}
+	return strings.TrimSuffix(folder, "/") + "/"
+}
+
+// manifest reads a manifest and checks it against its checksum file; nil if either is wrong.
+func (e *Export) manifest(ctx context.Context, name string, found *problems) []byte {
+	text, err := e.small(ctx, name)
+	if err != nil {
+		found.add(name, "%s", reason(err))
+		return nil
+	}
+	for _, ending := range checksumEndings {
+		sidecar := strings.TrimSuffix(name, path.Ext(name)) + ending
+		want, err := e.small(ctx, sidecar)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			found.add(sidecar, "%s", reason(err))
+			return nil
+		}
+		got := md5.Sum(text) //nolint:gosec // see the import
+		if base64.StdEncoding.EncodeToString(got[:]) != string(bytes.TrimSpace(want)) {
+			found.add(name, "its checksum is not that of %s: it is damaged", sidecar)
+			return nil
+		}
+		return text
+	}
+	found.add(strings.TrimSuffix(name, path.Ext(name))+checksumEndings[0], "it is missing")
+	return nil
+}
+
+func (e *Export) small(ctx context.Context, name string) (text []byte, err error) {
+	content, err := e.objects.Open(ctx, within(e.folder)+name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	text, err = io.ReadAll(io.LimitReader(content, manifestMax+1))
+	if err == nil && len(text) > manifestMax {
+		return nil, fmt.Errorf("it has more than %d MB", manifestMax>>20)
+	}
+	return text, err
+}
+
+func reason(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "it is missing"
+	}
+	return err.Error()
+}
+
+// checkSummary refuses what is no export of the table in a format that is read here.
+func (e *Export) checkSummary(s summary, table string) error {
+	place := e.objects.Place(e.folder)
+	_, resource, _ := strings.Cut(s.TableARN, ":table/")
+	exported, _, _ := strings.Cut(resource, "/")
+	switch {
+	case s.OutputFormat != formatJSON:
+		return fmt.Errorf("export %s is in the format %q: only %s is read; export the table again with it", place, s.OutputFormat, formatJSON)
+	case exported == "":
+		return &Error{place, problems{fmt.Sprintf("%s: its tableArn %q names no table", summaryName, s.TableARN)}}
+	case s.ExportARN == "" || strings.HasSuffix(s.ExportARN, "/"):
+		return &Error{place, problems{summaryName + ": its exportArn is missing"}}
+	case exported != table:
+		return fmt.Errorf("export %s is of another table: of %s, not of %q", place, s.TableARN, table)
+	}
+	e.incremental = s.ExportType == incremental
+	e.id = path.Base(s.ExportARN)
+	return nil
+}
+
+// readFiles reads the manifest of files: one JSON object per line.
+func (e *Export) readFiles(text []byte, s summary, found *problems) {
+	var items int64
+	good := true
+	seen := map[string]bool{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, manifestMax)
+	for number := 1; lines.Scan(); number++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		file, err := fileOf(lines.Bytes())
+		if err == nil && seen[file.Name] {
+			err = fmt.Errorf("it names %s twice", file.Name)
+		}
+		if err != nil {
+			found.add(filesName, "line %d: %v", number, err)
+			good = false
+			continue
+		}
+		seen[file.Name] = true
+		items += file.Items
+		e.Files = append(e.Files, file)
+	}
+	if err := lines.Err(); err != nil {
+		found.add(filesName, "%v", err)
+	}
+	if good && s.ItemCount != nil && *s.ItemCount != items {
+		found.add(filesName, "its files hold %d items together, but %s says %d", items, summaryName, *s.ItemCount)
+	}
+}
+
+func fileOf(text []byte) (File, error) {
+	var line manifestLine
+	if err := json.Unmarshal(text, &line); err != nil {
+		return File{}, fmt.Errorf("it is no JSON object that describes a file: %w", err)
+	}
+	sum, err := base64.StdEncoding.DecodeString(line.MD5Checksum)
+	switch {
+	case line.DataFileS3Key == "" || strings.HasSuffix(line.DataFileS3Key, "/"):
+		return File{}, errors.New("it has no dataFileS3Key")
+	case line.ItemCount == nil || *line.ItemCount < 0:
+		return File{}, errors.New("it has no itemCount")
+	case err != nil || len(sum) != md5.Size:
+		return File{}, fmt.Errorf("its md5Checksum %.50q is none", line.MD5Checksum)
+	}
+	return File{Name: path.Base(line.DataFileS3Key), Items: *line.ItemCount, md5: sum}, nil
+}
+
+// Describe names the export as it is recognised again, also where its folder was given another name.
+func (e *Export) Describe() string {
+	text := "export "
+	if e.incremental {
+		text = "incremental export "
+	}
+	if path.Base(e.folder) != e.id {
+		text += e.id + " in "
+	}
+	return text + e.objects.Place(e.folder)
+}

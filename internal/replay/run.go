@@ -1,0 +1,240 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/replay/internal/progress"
+)
+
+// Run replays: it works off what rules need that are not in force yet; if they
+// all are, or the Config asks for less than everything, it brings every item to
+// what it asks for, and, after a scan of the whole table, sweeps up after items
+// that have vanished. Several processes with the same Config share the pieces.
+//
+// When ctx ends, Run finishes the pages in hand, notes its place and returns the
+// context's cause; the next Run goes on from there. Pieces that fail do not keep
+// the others from being done: the error names them all.
+func Run(ctx context.Context, cfg Config) (Totals, error) {
+	d, err := newDriver(cfg)
+	if err != nil {
+		return Totals{}, err
+	}
+	var last Step
+	for {
+		step, err := d.next(ctx, last)
+		if err == nil && !step.Done() {
+			err = d.workStep(ctx, step)
+		}
+		if err != nil || step.Done() {
+			return d.told.Totals, err
+		}
+		d.told.Passes++
+		last = step
+	}
+}
+
+// workStep works off a step's pieces together with other workers.
+func (d *driver) workStep(ctx context.Context, step Step) error {
+	source, _, err := d.sourceOf(ctx, step.Pass, step.Segments)
+	if err != nil {
+		return err
+	}
+	pieces, err := source.Pieces(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the pieces of the %s: %w", step.Source, err)
+	}
+	b := &board{
+		driver: d, step: step, source: source, pieces: fromAnywhere(pieces, d.owner), rows: map[string]progress.Piece{},
+		busy: map[string]bool{}, failed: map[string]error{}, watch: progress.NewWatch(d.Term), ended: make(chan ending),
+	}
+	d.report(func(p *Progress) {
+		p.Pass, p.Rules, p.Number, p.Of = step.Pass, d.Engine.RulesOf(step.Pass), p.Passes+1, p.Passes+step.Left
+		p.Pieces, p.PassItems = len(pieces), 0
+	})
+	return b.run(ctx)
+}
+
+// fromAnywhere turns the list, so that processes that begin together do not all
+// reach for the same piece.
+func fromAnywhere(pieces []Piece, owner string) []Piece {
+	if len(pieces) == 0 {
+		return nil
+	}
+	h := fnv.New32a()
+	h.Write([]byte(owner))
+	at := int(h.Sum32()) % len(pieces)
+	return append(slices.Clone(pieces[at:]), pieces[:at]...)
+}
+
+// board is what one process knows of a step's pieces. Its goroutine alone
+// touches it; those that work off pieces send what came of it.
+type board struct {
+	*driver
+	step   Step
+	source Source
+	pieces []Piece
+	rows   map[string]progress.Piece // as last seen
+	busy   map[string]bool           // worked on by this process
+	failed map[string]error
+	fatal  error // ends everything
+	watch  *progress.Watch
+	ended  chan ending
+}
+
+// ending is what came of working on a piece.
+type ending struct {
+	name string
+	row  progress.Piece
+	err  error
+}
+
+// run ends when every piece is done or has failed here, by whomever.
+func (b *board) run(ctx context.Context) error {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	defer b.drain(stop)
+	if err := b.refresh(ctx); err != nil {
+		return err
+	}
+	for b.fatal == nil && ctx.Err() == nil {
+		b.fill(working)
+		if len(b.busy) == 0 && b.settled() {
+			return b.failures(ctx)
+		}
+		var look <-chan time.Time
+		if len(b.busy) < b.Parallel {
+			look = time.After(b.pause())
+		}
+		select {
+		case <-ctx.Done():
+		case e := <-b.ended:
+			b.note(e)
+		case <-look:
+			if err := b.refresh(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	}
+	b.drain(stop)
+	if b.fatal != nil {
+		return b.fatal
+	}
+	return context.Cause(ctx)
+}
+
+// drain has the work in hand stopped between two pages, and waits for it.
+func (b *board) drain(stop func()) {
+	stop()
+	for len(b.busy) > 0 {
+		b.note(<-b.ended)
+	}
+}
+
+// fill starts work on free pieces.
+func (b *board) fill(ctx context.Context) {
+	now := time.Now()
+	for _, p := range b.pieces {
+		if len(b.busy) >= b.Parallel {
+			return
+		}
+		if b.busy[p.Name] || b.failed[p.Name] != nil || !b.watch.Free(p.Name, b.rows[p.Name], now) {
+			continue
+		}
+		b.busy[p.Name] = true
+		a := assignment{step: b.step, source: b.source, piece: p, seen: b.rows[p.Name]}
+		go func() {
+			row, err := b.workOff(ctx, a, time.Time{})
+			b.ended <- ending{a.piece.Name, row, err}
+		}()
+	}
+}
+
+func (b *board) note(e ending) {
+	delete(b.busy, e.name)
+	b.rows[e.name] = e.row
+	switch {
+	case e.err == nil, errors.Is(e.err, errGivenUp):
+	case errors.Is(e.err, progress.ErrLost): // the row in force says to whom
+	case errors.Is(e.err, errEngine):
+		b.fatal = errors.Join(b.fatal, e.err)
+	default:
+		b.failed[e.name] = fmt.Errorf("%s: %w", e.name, e.err)
+	}
+	b.tell()
+}
+
+// refresh reads how far others are.
+func (b *board) refresh(ctx context.Context) error {
+	rows, err := b.store.Pieces(ctx, b.step.run(), b.step.Number, namesOf(b.pieces))
+	if err != nil {
+		return err
+	}
+	for name, row := range rows {
+		if !b.busy[name] {
+			b.rows[name] = row
+		}
+	}
+	b.tell()
+	return nil
+}
+
+// tell reports how many pieces are done, and how many items of the pass.
+func (b *board) tell() {
+	done, items := 0, int64(0)
+	for _, row := range b.rows {
+		items += row.Items
+		if row.Done {
+			done++
+		}
+	}
+	b.report(func(p *Progress) {
+		p.PiecesDone = done
+		if len(b.busy) == 0 || items > p.PassItems {
+			p.PassItems = items
+		}
+	})
+}
+
+// settled reports whether nothing is left that could still be done.
+func (b *board) settled() bool {
+	return !slices.ContainsFunc(b.pieces, func(p Piece) bool { return !b.rows[p.Name].Done && b.failed[p.Name] == nil })
+}
+
+// failures names the pieces that have failed here and that no other worker has done.
+func (b *board) failures(ctx context.Context) error {
+	if len(b.failed) == 0 {
+		return nil
+	}
+	if err := b.refresh(ctx); err != nil {
+		return err
+	}
+	var all []error
+	for _, p := range b.pieces {
+		if err := b.failed[p.Name]; err != nil && !b.rows[p.Name].Done {
+			all = append(all, err)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &PiecesError{Source: b.step.Source, Pieces: len(b.pieces), Errors: all}
+}
+
+// PiecesError says that some pieces of a source could not be worked off. All others are done.
+type PiecesError struct {
+	Source string
+	Pieces int // of the source
+	Errors []error
+}
+
+func (e *PiecesError) Error() string {
+	return fmt.Sprintf("%d of %d pieces of the %s failed, the others are done:\n%v", len(e.Errors), e.Pieces, e.Source, errors.Join(e.Errors...))
+}
+
+// Unwrap returns the errors of the pieces.
+func (e *PiecesError) Unwrap() []error { return e.Errors }

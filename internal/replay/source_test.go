@@ -1,0 +1,66 @@
+package replay_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/archive"
+)
+
+// sparing reads small pages of a source.
+type sparing struct {
+	replay.Source
+	pageMax int
+}
+
+func (s sparing) Read(ctx context.Context, piece replay.Piece, cursor string) (replay.Page, error) {
+	piece.PageMax = s.pageMax
+	page, err := s.Source.Read(ctx, piece, cursor)
+	if n := len(page.Keys); err == nil && n > s.pageMax {
+		err = fmt.Errorf("a page has %d keys", n)
+	}
+	return page, err
+}
+
+func TestEverySourceGivesPagesAsSmallAsAskedFor(t *testing.T) {
+	exported, _ := exportOf(17)
+	var list strings.Builder
+	r := newRig(t)
+	for i := range 17 {
+		fmt.Fprintf(&list, "USER#%d/a\n\n", i)
+		r.put("app", keyOf(i))
+	}
+	parked := &parkedTable{keys: map[string]change.Key{}}
+	for i := range 17 {
+		parked.keys["likes/"+keyOf(i).String()] = keyOf(i)
+	}
+	dir := t.TempDir()
+	writer := newArchive(t, archive.Config{Dir: dir})
+	records, _ := streamRecords(t, 0, 17)
+	write(t, writer, records)
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: r.sim, Table: "app", Keys: blogKeys, Segments: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []replay.Source{
+		scan, openExport(t, "s3://exports", &bucketClient{bucket: exported}), openKeys(t, keyFile(t, list.String()), blogKeys), openArchive(t, dir),
+		replay.NewParked("app", parked),
+	} {
+		want, _ := readAll(t, source, nil)
+		for _, pageMax := range []int{1, 4, 1_000_000} {
+			got, sum := readAll(t, sparing{source, pageMax}, nil)
+			if diff := cmp.Diff(want, got); diff != "" || len(got) != 17 || sum.Items != 17 {
+				t.Errorf("%s, pages of %d: %d items, keys (-want +got)\n%s", source.Describe(), pageMax, sum.Items, diff)
+			}
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package verify
+
+import (
+	"context"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+)
+
+// verdict is what a reading makes of a suspect.
+type verdict uint8
+
+const (
+	cleared verdict = iota + 1 // nothing is wrong (any more)
+	parked                     // it is wrong, and set aside with its reason
+	again                      // it has to be read again
+	stands                     // it stood still long enough: drift, unless a record is still to come
+	proven                     // drift, whatever is still to come
+)
+
+// suspense is a suspect that is not decided yet.
+type suspense struct {
+	suspect drift.Suspect
+	last    *drift.Reading // as it has been since at; nil if it never stood still
+	at      time.Time
+	why     string         // it is not decided
+	shown   *drift.Finding // by the newest reading that found a difference; nil if none did
+}
+
+// WhyRecords is the reason of suspects for which the stream must be applied.
+const WhyRecords = "the stream holds records of it that are not applied yet"
+
+// The other reasons why a suspect is not decided.
+const (
+	whyBrief = "it was not watched for as long as --settle"
+	whyMoved = "it kept changing"
+	whyBlind = "the stream holds records of it, and no checkpoints tell whether they are applied"
+)
+
+// Awaited is what a suspect waits for that is not decided for a reason.
+func Awaited(why string) string {
+	switch why {
+	case WhyRecords:
+		return "records of the stream that may explain it must be applied"
+	case whyBrief, whyMoved:
+		return "it must stay the same for --settle"
+	}
+	return why
+}
+
+// Remedy is what helps where suspects are undecided for a reason.
+func Remedy(why string) string {
+	switch why {
+	case whyBlind:
+		return "say with --lag-max how far the function that follows the stream lags at most"
+	case WhyRecords:
+		return "let the stream be applied and verify again, or give a longer --wait"
+	case whyBrief:
+		return "give a --wait of at least twice --settle"
+	case whyEntries:
+		return "use --repair, and verify again"
+	case whyMoved, whyTooFast, whyEntryMoved:
+		return "verify again when less is written, or give a longer --wait"
+	}
+	return "verify again later, or give a longer --wait"
+}
+
+// decide is what a reading at a moment makes of a suspect.
+func (o *suspense) decide(r drift.Reading, now time.Time, settle time.Duration) verdict {
+	if len(r.Findings) > 0 {
+		o.shown = &r.Findings[0]
+	}
+	switch {
+	case r.Waiting != "" && r.Final && len(r.Findings) > 0:
+		return parked
+	case r.Waiting != "" && (len(r.Findings) > 0 || r.Suspect.Kind == drift.Sum):
+		o.last, o.why = nil, r.Waiting
+		return again
+	case len(r.Findings) == 0:
+		return cleared
+	case o.last == nil:
+		o.last, o.at, o.why = &r, now, whyBrief
+		return again
+	case o.last.State != r.State:
+		o.last, o.at, o.why = &r, now, whyMoved
+		return again
+	case now.Sub(o.at) < settle:
+		return again
+	}
+	o.last = &r
+	if r.Torn || r.Suspect.Kind == drift.Sum && !r.Lags {
+		// What the ledger holds and what the accumulators hold move in one
+		// transaction: this is no lag. (Reads may see one half of it before the
+		// other, but not for so long.) And a torn row holds up the very records
+		// that would have to be waited for.
+		return proven
+	}
+	return stands
+}
+
+// rounds reads suspects until each is decided or the wait is over, and returns the drift.
+func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, wait *wait, read func(context.Context, []drift.Suspect) ([]drift.Reading, error)) ([]drift.Reading, error) {
+	var found []drift.Reading
+	left := make([]*suspense, len(suspects))
+	for i, s := range suspects {
+		left[i] = &suspense{suspect: s, why: whyBrief}
+	}
+	for len(left) > 0 {
+		proven, rest, err := v.round(ctx, left, read)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, proven...)
+		v.progress.Open -= int64(len(left) - len(rest))
+		v.tell("looking again")
+		if left = rest; len(left) == 0 {
+			break
+		}
+		next := wait.next(time.Now())
+		if next <= 0 {
+			break
+		}
+		if err := v.await(ctx, left, next); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range left {
+		v.leaveUndecided(o)
+	}
+	return found, nil
+}
+
+// round reads suspects once. It returns those that are drift, and those that must be read again.
+func (v *run) round(ctx context.Context, left []*suspense, read func(context.Context, []drift.Suspect) ([]drift.Reading, error)) (found []drift.Reading, rest []*suspense, err error) {
+	asked := make([]drift.Suspect, len(left))
+	for i, o := range left {
+		asked[i] = o.suspect
+	}
+	applied, err := v.applied(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	readings, err := read(ctx, asked)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := time.Now()
+	var standing []*suspense
+	for i, o := range left {
+		switch o.decide(readings[i], now, v.Settle) {
+		case cleared:
+			v.summary.Cleared++
+		case parked:
+			v.summary.Parked++
+		case proven:
+			found = append(found, *o.last)
+		case stands:
+			standing = append(standing, o)
+		case again:
+			rest = append(rest, o)
+		}
+	}
+	held, err := v.held(ctx, applied, standing)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, o := range standing {
+		switch {
+		case !held[o]:
+			found = append(found, *o.last)
+		case v.blind():
+			o.why = whyBlind
+			v.leaveUndecided(o)
+		default:
+			o.why = WhyRecords
+			rest = append(rest, o)
+		}
+	}
+	return found, rest, nil
+}
+
+// leaveUndecided counts a suspect as not decided, and keeps some of each reason as examples.
+func (v *run) leaveUndecided(o *suspense) {
+	v.summary.Undecided[o.why]++
+	if v.summary.Undecided[o.why] > undecidedExamplesMax {
+		return
+	}
+	example := Undecided{Why: o.why, Finding: drift.Finding{Rule: o.suspect.Rule, Kind: o.suspect.Kind, Item: o.suspect.Item, Group: o.suspect.Group}}
+	if o.shown != nil {
+		example.Finding = *o.shown
+	}
+	v.summary.Examples = append(v.summary.Examples, example)
+}
+
+// blind reports whether waiting for records to be applied is in vain.
+func (v *run) blind() bool {
+	b, ok := v.Pending.(interface{ Blind() bool })
+	return ok && b.Blind()
+}
+
+// applied is how far the stream is applied before suspects are read: a record
+// that is applied after that may be why they look wrong.
+func (v *run) applied(ctx context.Context) (Applied, error) {
+	if v.Pending == nil {
+		return Applied{}, nil
+	}
+	return v.Pending.Applied(ctx)
+}
+
+// held finds the suspects that a record may be the cause of which is in the
+// stream by now, and was not applied when they were read.
+func (v *run) held(ctx context.Context, applied Applied, standing []*suspense) (map[*suspense]bool, error) {
+	held := map[*suspense]bool{}
+	if v.Pending == nil || len(standing) == 0 {
+		return held, nil
+	}
+	concerned := map[string][]*suspense{}
+	for _, o := range standing {
+		for _, token := range o.last.Concerns {
+			concerned[token] = append(concerned[token], o)
+		}
+	}
+	err := v.Pending.Unapplied(ctx, applied, func(rec *change.Record) error {
+		v.Auditor.Concerns(rec, func(token string) {
+			for _, o := range concerned[token] {
+				held[o] = true
+			}
+			delete(concerned, token)
+		})
+		return nil
+	})
+	return held, err
+}

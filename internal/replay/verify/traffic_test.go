@@ -1,0 +1,57 @@
+package verify_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/projections"
+)
+
+func TestRepairBesideTrafficDoesNoHarm(t *testing.T) {
+	for seed := range 12 {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 9)), projections.Kinds)
+			w := newWorld(t, p, uint64(seed))
+			w.live(120)
+			w.follow()
+			spoiled := w.spoil(12)
+			w.lose()
+			var traffic sync.WaitGroup
+			traffic.Go(func() {
+				for range 4 {
+					w.live(25)
+					w.follow()
+				}
+			})
+			for range 3 { // of two repairs at once, one finds done what the other has done
+				traffic.Go(func() { w.verify(true, func(cfg *verify.Config) { cfg.Wait = 50 * time.Millisecond }) })
+			}
+			traffic.Wait()
+			w.follow()
+			w.retryParked() // what could not be added to a torn accumulator
+			w.verify(true)  // what the traffic did not let it decide
+			w.follow()
+			w.expectRight("after the repair")
+			if t.Failed() {
+				t.Fatalf("spoiled: %v\n%s", spoiled, p.File)
+			}
+		})
+	}
+}
+
+// retryParked tries all again that is parked.
+func (w *world) retryParked() {
+	w.t.Helper()
+	e := w.engine()
+	all, err := e.Parked(w.ctx)
+	w.must(err)
+	for _, p := range all {
+		w.must(e.RetryParked(w.ctx, p.ID))
+	}
+}

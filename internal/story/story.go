@@ -1,0 +1,188 @@
+// Package story reads the examples of the folder examples, so that a demonstration or a test
+// can play them. It imports examples, rules, change and internal/dynamojson.
+package story
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/examples"
+	"github.com/dynamill/dynamill/internal/dynamojson"
+	"github.com/dynamill/dynamill/rules"
+)
+
+// Example is one design, ready to be played.
+type Example struct {
+	Name  string
+	Rules []byte // the rule file
+	Set   *rules.Set
+	Items []change.Item // before the first run
+	Steps []Step
+}
+
+// Step is one thing that happens to the table.
+type Step struct {
+	Title, Say string
+	Writes     []Write
+	// CrashAfter is the number of the engine's writes that still succeed
+	// before its process dies; 0 if it lives.
+	CrashAfter int
+}
+
+// Verb is what a Write does to its item.
+type Verb string
+
+// The verbs of a story.
+const (
+	Put    Verb = "put"    // replaces the item whole
+	Update Verb = "update" // sets attributes
+	Delete Verb = "delete"
+)
+
+// Write is one write of the application.
+type Write struct {
+	Verb Verb
+	Item change.Item // for Delete, the key attributes alone
+}
+
+// Table is what a story's writes go to.
+type Table interface {
+	Put(ctx context.Context, item change.Item) error
+	Update(ctx context.Context, item change.Item) error // sets the attributes beside the key
+	Delete(ctx context.Context, key change.Item) error
+}
+
+// Apply carries out the write.
+func (w Write) Apply(ctx context.Context, table Table) error {
+	switch w.Verb {
+	case Put:
+		return table.Put(ctx, w.Item)
+	case Update:
+		return table.Update(ctx, w.Item)
+	case Delete:
+		return table.Delete(ctx, w.Item)
+	}
+	return fmt.Errorf("a story knows put, update and delete, not %q", w.Verb)
+}
+
+// Names returns the names of all examples, sorted.
+func Names() []string {
+	found, err := fs.Glob(examples.Files, "*/dynamill.yaml")
+	if err != nil {
+		panic("story: a bad pattern in the source: " + err.Error())
+	}
+	for i, path := range found {
+		found[i], _, _ = strings.Cut(path, "/")
+	}
+	return found
+}
+
+// Load reads an example by its name. The kinds are those that its rules may have.
+func Load(name string, kinds []rules.Kind) (*Example, error) {
+	ex := &Example{Name: name}
+	var err error
+	if ex.Rules, err = examples.Files.ReadFile(name + "/dynamill.yaml"); err != nil {
+		return nil, fmt.Errorf("there is no example %q; there are: %s", name, strings.Join(Names(), ", "))
+	}
+	if ex.Set, err = rules.Load("examples/"+name+"/dynamill.yaml", ex.Rules, kinds); err != nil {
+		return nil, err
+	}
+	if ex.Items, err = loadItems(name + "/items.json"); err != nil {
+		return nil, err
+	}
+	if ex.Steps, err = loadStory(name + "/story.yaml"); err != nil {
+		return nil, err
+	}
+	return ex, nil
+}
+
+// batch is the form of `aws dynamodb batch-write-item --request-items`.
+type batch map[string][]struct {
+	PutRequest struct {
+		Item map[string]json.RawMessage
+	}
+}
+
+func loadItems(path string) ([]change.Item, error) {
+	src, err := examples.Files.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading example: %w", err)
+	}
+	var requests batch
+	if err := json.Unmarshal(src, &requests); err != nil {
+		return nil, fmt.Errorf("reading example %s: %w", path, err)
+	}
+	var items []change.Item
+	for _, table := range requests {
+		for _, request := range table {
+			item := change.Item{}
+			for name, raw := range request.PutRequest.Item {
+				if item[name], err = dynamojson.Decode("attribute "+name, raw); err != nil {
+					return nil, fmt.Errorf("reading example %s: %w", path, err)
+				}
+			}
+			items = append(items, item)
+		}
+	}
+	return items, nil
+}
+
+// story is the form of story.yaml: plain values, without DynamoDB's descriptors.
+type story struct {
+	Steps []struct {
+		Title, Say string
+		CrashAfter int `yaml:"crash_after"`
+		Writes     []map[Verb]map[string]any
+	}
+}
+
+func loadStory(path string) ([]Step, error) {
+	src, err := examples.Files.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading example: %w", err)
+	}
+	var s story
+	if err := yaml.UnmarshalWithOptions(src, &s, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("reading example %s: %w", path, err)
+	}
+	var steps []Step
+	for _, told := range s.Steps {
+		step := Step{Title: told.Title, Say: told.Say, CrashAfter: told.CrashAfter}
+		for _, write := range told.Writes {
+			for verb, plain := range write {
+				item, err := fromPlain(plain)
+				if err != nil {
+					return nil, fmt.Errorf("reading example %s, step %q: %w", path, told.Title, err)
+				}
+				step.Writes = append(step.Writes, Write{Verb: verb, Item: item})
+			}
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
+}
+
+func fromPlain(plain map[string]any) (change.Item, error) {
+	item := change.Item{}
+	for name, v := range plain {
+		switch v := v.(type) {
+		case string:
+			item[name] = change.String(v)
+		case bool:
+			item[name] = change.Bool(v)
+		case nil:
+			item[name] = change.Null()
+		case int64, uint64, float64:
+			item[name] = change.Number(fmt.Sprint(v))
+		default:
+			return nil, fmt.Errorf("attribute %s: a story holds texts, numbers, truth values and null only, not %T", name, v)
+		}
+	}
+	return item, nil
+}
