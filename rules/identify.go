@@ -164,10 +164,10 @@ func (sh *shape) normalize(vars *[VariablesMax]string, blame func(slot int) stri
 		kind change.Kind
 		t    *templates.Template
 	}{{sh.kinds.partition, &sh.partition}, {sh.kinds.sort, &sh.sort}} {
-		slot, single := -1, false
-		if key.kind == change.KindNumber {
-			slot, single = key.t.Single()
+		if key.kind != change.KindNumber {
+			continue
 		}
+		slot, single := key.t.Single()
 		if !single {
 			continue
 		}

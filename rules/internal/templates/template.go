@@ -251,7 +251,10 @@ func (t *Template) Render(vars *[VariablesMax]string) (text string, ok bool) {
 // Single returns the slot of the one variable that is the whole template, which is what a
 // number key needs. It reports false of any other template.
 func (t *Template) Single() (slot int, ok bool) {
-	return t.parts[0].slot, len(t.parts) == 1 && t.parts[0].slot != literalPart
+	if len(t.parts) != 1 || t.parts[0].slot == literalPart {
+		return 0, false
+	}
+	return t.parts[0].slot, true
 }
 
 // Slots returns the slots of the variables, in their order.
