@@ -81,7 +81,8 @@ func (b *bench) put(pk, sk string, attributes ...string) {
 // item is an item of the group's partition.
 func (b *bench) item(sk string) map[string]ddb.AttributeValue {
 	b.Helper()
-	out, err := b.sim.GetItem(b.Context(), &dynamodb.GetItemInput{TableName: aws.String("app"), Key: keyOf("GROUP#g", sk), ConsistentRead: aws.Bool(true)})
+	out, err := b.sim.GetItem(b.Context(), &dynamodb.GetItemInput{TableName: aws.String("app"), Key: keyOf("GROUP#g", sk),
+		ConsistentRead: aws.Bool(true)})
 	b.must(err)
 	return out.Item
 }
@@ -182,7 +183,8 @@ func TestTheBoundOfAFanOutIsTheEngines(t *testing.T) {
 // The engine's errors name the command's flags, which a program does not have.
 func TestRemediesNameTheFieldsOfTheConfig(t *testing.T) {
 	b := newBench(t, groupRules)
-	for table, want := range map[string]string{"none": "Config.Table, Config.AWS.Region and Config.AWS.BaseEndpoint", "other": "Config.StateTable"} {
+	for table, want := range map[string]string{"none": "Config.Table, Config.AWS.Region and Config.AWS.BaseEndpoint",
+		"other": "Config.StateTable"} {
 		if table == "other" {
 			(&police{TB: t, sim: b.sim}).createTable(table, "pk", "sk")
 		}

@@ -67,7 +67,8 @@ func TestAnEndHasItsStateAndItsRemedy(t *testing.T) {
 			if !errors.Is(got, c.err) {
 				t.Errorf("%v does not hold its cause", got)
 			}
-			if ended != nil && (ended.State != c.state || !strings.Contains(ended.Remedy, c.remedy) || !strings.Contains(got.Error(), ended.Remedy)) {
+			if ended != nil && (ended.State != c.state || !strings.Contains(ended.Remedy, c.remedy) ||
+				!strings.Contains(got.Error(), ended.Remedy)) {
 				t.Errorf("state %q, want %q; remedy %q, want %q in it and in %v", ended.State, c.state, ended.Remedy, c.remedy, got)
 			}
 		})
@@ -81,7 +82,8 @@ type describing struct {
 	err   error
 }
 
-func (d describing) DescribeTable(ctx context.Context, _ *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+func (d describing) DescribeTable(ctx context.Context, _ *dynamodb.DescribeTableInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -165,7 +165,8 @@ func (e *environment) gone() bool {
 type line struct{ *environment }
 
 // through carries a call out, unless the environment is killed before it or its answer is thrown away after it.
-func through[I, O any](ctx context.Context, l line, op string, in *I, call func(context.Context, *I, ...func(*dynamodb.Options)) (*O, error)) (*O, error) {
+func through[I, O any](ctx context.Context, l line, op string, in *I,
+	call func(context.Context, *I, ...func(*dynamodb.Options)) (*O, error)) (*O, error) {
 	l.mu.Lock()
 	dead, took := l.dead, time.Duration(2+l.dice.IntN(8))*time.Millisecond
 	throttled := l.trouble && l.dice.IntN(200) == 0
@@ -203,19 +204,23 @@ func through[I, O any](ctx context.Context, l line, op string, in *I, call func(
 
 var _ projections.Client = line{}
 
-func (l line) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+func (l line) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	return through(ctx, l, "DescribeTable", in, l.sim.DescribeTable)
 }
 
-func (l line) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
+func (l line) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput,
+	error) {
 	return through(ctx, l, "CreateTable", in, l.sim.CreateTable)
 }
 
-func (l line) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
+func (l line) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
 	return through(ctx, l, "DescribeTimeToLive", in, l.sim.DescribeTimeToLive)
 }
 
-func (l line) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
+func (l line) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
 	return through(ctx, l, "UpdateTimeToLive", in, l.sim.UpdateTimeToLive)
 }
 
@@ -227,11 +232,13 @@ func (l line) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(
 	return through(ctx, l, "PutItem", in, l.sim.PutItem)
 }
 
-func (l line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (l line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput,
+	error) {
 	return through(ctx, l, "UpdateItem", in, l.sim.UpdateItem)
 }
 
-func (l line) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+func (l line) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput,
+	error) {
 	return through(ctx, l, "DeleteItem", in, l.sim.DeleteItem)
 }
 
@@ -243,10 +250,12 @@ func (l line) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynam
 	return through(ctx, l, "Scan", in, l.sim.Scan)
 }
 
-func (l line) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+func (l line) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput,
+	error) {
 	return through(ctx, l, "BatchGetItem", in, l.sim.BatchGetItem)
 }
 
-func (l line) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (l line) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	return through(ctx, l, "TransactWriteItems", in, l.sim.TransactWriteItems)
 }

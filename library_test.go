@@ -36,9 +36,10 @@ func TestAProgramRenamesAParentWithManyChildren(t *testing.T) {
 	}
 	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest,
-		KeySchema:            []types.KeySchemaElement{key("pk", types.KeyTypeHash), key("sk", types.KeyTypeRange)},
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: "S"}, {AttributeName: aws.String("sk"), AttributeType: "S"}},
-		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+		KeySchema: []types.KeySchemaElement{key("pk", types.KeyTypeHash), key("sk", types.KeyTypeRange)},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: "S"},
+			{AttributeName: aws.String("sk"), AttributeType: "S"}},
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,8 @@ func inMemory(t *testing.T) aws.Config {
 func put(t *testing.T, cfg aws.Config, pk, sk, name string) {
 	t.Helper()
 	item := map[string]types.AttributeValue{"pk": text(pk), "sk": text(sk), "name": text(name)}
-	if _, err := dynamodb.NewFromConfig(cfg).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("app"), Item: item}); err != nil {
+	if _, err := dynamodb.NewFromConfig(cfg).PutItem(t.Context(),
+		&dynamodb.PutItemInput{TableName: aws.String("app"), Item: item}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -84,7 +86,8 @@ func put(t *testing.T, cfg aws.Config, pk, sk, name string) {
 func groupName(t *testing.T, cfg aws.Config, member string) string {
 	t.Helper()
 	out, err := dynamodb.NewFromConfig(cfg).GetItem(t.Context(), &dynamodb.GetItemInput{
-		TableName: aws.String("app"), Key: map[string]types.AttributeValue{"pk": text("GROUP#g"), "sk": text(member)}, ConsistentRead: aws.Bool(true),
+		TableName: aws.String("app"), Key: map[string]types.AttributeValue{"pk": text("GROUP#g"), "sk": text(member)},
+		ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -212,12 +215,14 @@ func TestFollowRefusesALostStateTable(t *testing.T) {
 		if err := dynamill.Follow(t.Context(), follow); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := dynamodb.NewFromConfig(cfg).DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("app-dynamill")}); err != nil {
+		if _, err := dynamodb.NewFromConfig(cfg).DeleteTable(t.Context(),
+			&dynamodb.DeleteTableInput{TableName: aws.String("app-dynamill")}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
 		var setup *projections.SetupError
-		if err := dynamill.Follow(t.Context(), follow); !errors.As(err, &setup) || !strings.Contains(err.Error(), "the state table app-dynamill was deleted") {
+		if err := dynamill.Follow(t.Context(), follow); !errors.As(err, &setup) ||
+			!strings.Contains(err.Error(), "the state table app-dynamill was deleted") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -231,7 +236,8 @@ func TestADrainThatIsCutShortReturnsItsCause(t *testing.T) {
 		for range 300 {
 			put(t, cfg, "GROUP#g", "USER#u", "U")
 		}
-		follow := dynamill.Config{AWS: cfg, Table: "app", Rules: loaded(t, ruleFile), Drain: true, WriteRateMax: 1, Logger: slog.New(slog.DiscardHandler)}
+		follow := dynamill.Config{AWS: cfg, Table: "app", Rules: loaded(t, ruleFile), Drain: true, WriteRateMax: 1,
+			Logger: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errUp)
 		defer cancel()
 		if err := dynamill.Follow(ctx, follow); !errors.Is(err, errUp) {
@@ -253,7 +259,8 @@ func TestFollowEndsWithTheStateThatOnlyAPersonEnds(t *testing.T) {
 		cfg := inMemory(t)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- dynamill.Follow(t.Context(), dynamill.Config{AWS: cfg, Table: "app", Rules: loaded(t, ruleFile), Logger: slog.New(slog.DiscardHandler)})
+			ended <- dynamill.Follow(t.Context(), dynamill.Config{AWS: cfg, Table: "app", Rules: loaded(t, ruleFile),
+				Logger: slog.New(slog.DiscardHandler)})
 		}()
 		time.Sleep(time.Minute)
 		_, err := dynamodb.NewFromConfig(cfg).UpdateTable(t.Context(), &dynamodb.UpdateTableInput{

@@ -71,8 +71,9 @@ func (m *meter) report(requestID string, now projections.Stats, failed bool, too
 	last := m.last
 	m.last = now
 	line := metricLine{
-		AWS: metadata{time.Now().UnixMilli(), []directive{{namespace, [][]string{{dimension}}, definitions}}}, Table: m.table, RequestID: requestID,
-		Records: now.Records - last.Records, Relevant: now.Relevant - last.Relevant, Unmatched: now.Unmatched - last.Unmatched,
+		AWS: metadata{time.Now().UnixMilli(), []directive{{namespace, [][]string{{dimension}}, definitions}}}, Table: m.table,
+		RequestID: requestID,
+		Records:   now.Records - last.Records, Relevant: now.Relevant - last.Relevant, Unmatched: now.Unmatched - last.Unmatched,
 		Transactions: now.Transactions - last.Transactions, Writes: now.Writes - last.Writes, Rollups: now.Rollups - last.Rollups,
 		Copies: now.Copies - last.Copies, Mirrors: now.Mirrors - last.Mirrors, Parked: now.Parked - last.Parked, Heals: now.Heals - last.Heals,
 		DurationMs: float64(took.Microseconds()) / 1000,

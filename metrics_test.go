@@ -58,7 +58,8 @@ func TestEachLineSaysWhatWasDoneSinceTheLast(t *testing.T) {
 		t.Errorf("metrics %q, want %q", names, want)
 	}
 	delete(got, "_aws")
-	want := map[string]any{"Table": "app", "requestId": "r", "Records": 2.0, "Relevant": 1.0, "Unmatched": 0.0, "Transactions": 0.0, "Writes": 0.0,
+	want := map[string]any{"Table": "app", "requestId": "r", "Records": 2.0, "Relevant": 1.0, "Unmatched": 0.0, "Transactions": 0.0,
+		"Writes":  0.0,
 		"Rollups": 0.0, "Copies": 0.0, "Mirrors": 0.0, "Parked": 0.0, "Heals": 2.0, "Failed": 1.0, "DurationMs": 1.5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the second line (-want +got)\n%s", diff)
@@ -76,7 +77,8 @@ func TestTemplatesLookAtTheFunctionsMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Of metrics that are AWS's own, a namespace begins with AWS/.
-	alarmed := regexp.MustCompile(`\n +namespace += "([a-z]+)"\n +metric_name += "(\w+)"\n +dimensions += \{\n +(\w+) += "app"\n`).FindAllStringSubmatch(string(template), -1)
+	alarmed := regexp.MustCompile(`\n +namespace += "([a-z]+)"\n +metric_name += "(\w+)"\n +dimensions += \{\n +(\w+) += "app"\n`).
+		FindAllStringSubmatch(string(template), -1)
 	shown := regexp.MustCompile(`"([a-z]+)",\s+"(\w+)",\s+"(\w+)",\s+"app"`).FindAllStringSubmatch(string(template), -1)
 	if len(alarmed) != 1 || len(shown) == 0 {
 		t.Fatalf("%d alarms and %d rows of the dashboard are of the function's metrics", len(alarmed), len(shown))

@@ -150,7 +150,8 @@ func (p *police) createTable(name, partition, sort string) {
 	p.Helper()
 	in := &dynamodb.CreateTableInput{TableName: &name, BillingMode: ddb.BillingModePayPerRequest}
 	for attribute, role := range map[string]ddb.KeyType{partition: ddb.KeyTypeHash, sort: ddb.KeyTypeRange} {
-		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: &attribute, AttributeType: ddb.ScalarAttributeTypeS})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: &attribute,
+			AttributeType: ddb.ScalarAttributeTypeS})
 		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: &attribute, KeyType: role})
 	}
 	slices.SortFunc(in.KeySchema, func(a, b ddb.KeySchemaElement) int { return strings.Compare(string(a.KeyType), string(b.KeyType)) })
@@ -291,7 +292,8 @@ func (a *actor) follow(old, now []change.Item) {
 		records[i].Position = at
 		if old[i] != nil {
 			records[i].Key, records[i].Old = a.key(old[i]), old[i]
-			_, err = a.sim.DeleteItem(a.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("app"), Key: attributes.ItemToTable(a.only(old[i]))})
+			_, err = a.sim.DeleteItem(a.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("app"),
+				Key: attributes.ItemToTable(a.only(old[i]))})
 			a.must(err)
 		}
 		if now[i] != nil {

@@ -106,7 +106,8 @@ func TestAStateMachineReplaysAnExport(t *testing.T) {
 		whole := bucket[damaged]
 		bucket[damaged] = whole[:len(whole)/2]
 		var failed *lambdatest.ExecutionError
-		if err := c.execute(input); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" || !strings.Contains(failed.Cause, "file0002") || strings.Contains(failed.Cause, "file0001") {
+		if err := c.execute(input); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" ||
+			!strings.Contains(failed.Cause, "file0002") || strings.Contains(failed.Cause, "file0001") {
 			t.Fatalf("with a damaged file the execution ended with %v", err)
 		}
 		bucket[damaged] = whole

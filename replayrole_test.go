@@ -56,7 +56,8 @@ func TestTheRoleOfAReplaySuffices(t *testing.T) {
 				}
 				c.holds(text)
 				for user := range 2 {
-					if _, err := c.police.sim.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("app"), Key: keyOf("USER#"+strconv.Itoa(user), "GROUP#0")}); err != nil {
+					if _, err := c.police.sim.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("app"),
+						Key: keyOf("USER#"+strconv.Itoa(user), "GROUP#0")}); err != nil {
 						t.Fatal(err)
 					}
 				}

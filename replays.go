@@ -67,7 +67,8 @@ func (r replayer) check(ctx context.Context, request handlers.ReplayRequest) err
 		return r.noted(err)
 	}
 	if left > 0 && len(request.Rules) > 0 {
-		return &handlers.PayloadError{Reason: fmt.Sprintf("rule %s is not in force yet, and rules are brought into force together: replay without rules first",
+		return &handlers.PayloadError{Reason: fmt.Sprintf("rule %s is not in force yet, and rules are brought into force together: replay "+
+			"without rules first",
 			strings.Join(r.RulesOf(pass), ", "))}
 	}
 	return nil

@@ -203,7 +203,9 @@ func TestAPieceThatFailsIsNamed(t *testing.T) {
 			return nil
 		}
 		var failed *lambdatest.ExecutionError
-		if err := c.execute(`{"segments":5}`); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" || !strings.Contains(failed.Cause, "1 pieces of the scan of app, 5 segments are left, and those that were tried failed again and again: segment 3 of 5;") {
+		if err := c.execute(`{"segments":5}`); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" ||
+			!strings.Contains(failed.Cause,
+				"1 pieces of the scan of app, 5 segments are left, and those that were tried failed again and again: segment 3 of 5;") {
 			t.Fatalf("the execution ended with %v", err)
 		}
 		if n := c.machine.Entered("Pieces"); n != 2 || !maps.Equal(scanned, map[int32]int{0: 1, 1: 1, 3: 1, 4: 1}) {
@@ -234,7 +236,8 @@ func TestHundredsOfPiecesMayFail(t *testing.T) {
 			return nil
 		}
 		var failed *lambdatest.ExecutionError
-		if err := c.execute(fmt.Sprintf(`{"segments":%d}`, segments)); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" || !strings.HasPrefix(failed.Cause, fmt.Sprint(segments, " pieces")) {
+		if err := c.execute(fmt.Sprintf(`{"segments":%d}`, segments)); !errors.As(err, &failed) || failed.Name != "ReplayStuckError" ||
+			!strings.HasPrefix(failed.Cause, fmt.Sprint(segments, " pieces")) {
 			t.Errorf("the execution ended with %v", err)
 		}
 	})
@@ -260,7 +263,8 @@ func TestRulesAreChangedOnlyFromThoseThatWereInForce(t *testing.T) {
 		}
 		before := c.invocations
 		var failed *lambdatest.ExecutionError
-		if err := c.execute(`{"changeRules":true}`); !errors.As(err, &failed) || failed.Name != "RulesChangedError" || !strings.Contains(failed.Cause, "member-count") {
+		if err := c.execute(`{"changeRules":true}`); !errors.As(err, &failed) || failed.Name != "RulesChangedError" ||
+			!strings.Contains(failed.Cause, "member-count") {
 			t.Errorf("the execution ended with %v", err)
 		}
 		if n := c.invocations - before; n != 1 || !overtaken {

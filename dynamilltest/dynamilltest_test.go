@@ -37,14 +37,16 @@ func TestClientsOfTheConfigShareOneTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	item := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "a"}}
-	if _, err := dynamodb.NewFromConfig(cfg).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("app"), Item: item}); err != nil {
+	if _, err := dynamodb.NewFromConfig(cfg).PutItem(t.Context(),
+		&dynamodb.PutItemInput{TableName: aws.String("app"), Item: item}); err != nil {
 		t.Fatal(err)
 	}
 	found, err := dynamodb.NewFromConfig(cfg).GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("app"), Key: item})
 	if err != nil || len(found.Item) != 1 {
 		t.Errorf("item %v, %v", found, err)
 	}
-	streams, err := dynamodbstreams.NewFromConfig(cfg).ListStreams(t.Context(), &dynamodbstreams.ListStreamsInput{TableName: aws.String("app")})
+	streams, err := dynamodbstreams.NewFromConfig(cfg).ListStreams(t.Context(),
+		&dynamodbstreams.ListStreamsInput{TableName: aws.String("app")})
 	if err != nil || len(streams.Streams) != 1 {
 		t.Errorf("streams %v, %v", streams, err)
 	}

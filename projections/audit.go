@@ -141,7 +141,8 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]stat
 	}
 	if !cfg.Ahead && len(m.Fresh) > 0 {
 		return &table.SetupError{
-			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.Fresh[0].Name, a.tables.Table), Remedy: "start `dynamill run` or `dynamill replay` with this rule file first",
+			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.Fresh[0].Name, a.tables.Table),
+			Remedy:  "start `dynamill run` or `dynamill replay` with this rule file first",
 		}
 	}
 	formers, err := registry.ReadFormers(ctx, a.tables.Reader, cfg.Rules.Kinds(), known, m.Retire)
@@ -225,7 +226,8 @@ func (a *Audit) Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Rea
 // sum of the ledger entries is, if it is known; otherwise what the accumulators
 // hold is taken for right. An aggregate whose count of operations is not the one
 // given in before any more is Waiting: what want says of it is of no use.
-func (a *Audit) ReadSums(ctx context.Context, suspects []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading, error) {
+func (a *Audit) ReadSums(ctx context.Context, suspects []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading,
+	error) {
 	return a.audited.Read(ctx, suspects, auditing.Sums{Want: want, Before: before})
 }
 

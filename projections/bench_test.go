@@ -156,7 +156,8 @@ func (m *metered) add(c *ddb.ConsumedCapacity) {
 	m.units += aws.ToFloat64(c.CapacityUnits)
 }
 
-func (m *metered) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (m *metered) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
 	out, err := m.Client.TransactWriteItems(ctx, in, opts...)
 	if err == nil {
@@ -167,7 +168,8 @@ func (m *metered) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 	return out, err
 }
 
-func (m *metered) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (m *metered) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
+	opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
 	out, err := m.Client.UpdateItem(ctx, in, opts...)
 	if err == nil && out.ConsumedCapacity != nil {
@@ -189,8 +191,10 @@ func TestExactCapacityOfCounting(t *testing.T) {
 	ctx := t.Context()
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: &table, BillingMode: ddb.BillingModePayPerRequest,
-		KeySchema:            []ddb.KeySchemaElement{{AttributeName: new("pk"), KeyType: ddb.KeyTypeHash}, {AttributeName: new("sk"), KeyType: ddb.KeyTypeRange}},
-		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: new("pk"), AttributeType: ddb.ScalarAttributeTypeS}, {AttributeName: new("sk"), AttributeType: ddb.ScalarAttributeTypeS}},
+		KeySchema: []ddb.KeySchemaElement{{AttributeName: new("pk"), KeyType: ddb.KeyTypeHash},
+			{AttributeName: new("sk"), KeyType: ddb.KeyTypeRange}},
+		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: new("pk"), AttributeType: ddb.ScalarAttributeTypeS},
+			{AttributeName: new("sk"), AttributeType: ddb.ScalarAttributeTypeS}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +216,8 @@ func TestExactCapacityOfCounting(t *testing.T) {
 	var records []change.Record
 	for i, it := range memberships(1000, 10) {
 		position, _ := change.NewPosition("2026-01-01T00:00:00.000", fmt.Sprint(i+1))
-		records = append(records, change.Record{Key: change.Key{Partition: it["pk"].Text(), Sort: it["sk"].Text()}, Position: position, New: streamImage(it)})
+		records = append(records, change.Record{Key: change.Key{Partition: it["pk"].Text(), Sort: it["sk"].Text()}, Position: position,
+			New: streamImage(it)})
 	}
 	m.units = 0
 	if done, err := e.Process(ctx, records); err != nil || done != 1000 {

@@ -128,7 +128,8 @@ func TestWhoParksLateLeavesNothingBehindThatAGoodRecordCleared(t *testing.T) {
 	w.expect(change.Key{Partition: "POST#p1", Sort: "COMMENT#c1"}, "userName", s("Ann"))
 }
 
-// TestOurOwnDeletionOfAContestedMirrorItemIsNoCorrection lets a source with claims come and go more often than the bound allows corrections.
+// TestOurOwnDeletionOfAContestedMirrorItemIsNoCorrection lets a source with claims come and go more often than the bound
+// allows corrections.
 func TestOurOwnDeletionOfAContestedMirrorItemIsNoCorrection(t *testing.T) {
 	w := newWorld(t, shopRules)
 	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, shopRules), HealsMax: 3})

@@ -213,7 +213,8 @@ func TestListingCostsAnUncontestedWriteNothing(t *testing.T) {
 	crossing := writes(func() { putFolder(w, "f2", "x") })
 	third := writes(func() { putFolder(w, "f3", "x") })
 	if alone != 1 || crossing != third+1 {
-		t.Errorf("a first item with a value takes %d writes, want 1; a second takes %d and a third %d, want one more for the second", alone, crossing, third)
+		t.Errorf("a first item with a value takes %d writes, want 1; a second takes %d and a third %d, want one more for the second", alone,
+			crossing, third)
 	}
 }
 
@@ -269,20 +270,25 @@ func TestRetryClearsARowThatOutlivedItsContention(t *testing.T) {
 
 // TestAuditMendsTheListOfContestedTargets breaks rows of the list, and has the audit find and mend each.
 func TestAuditMendsTheListOfContestedTargets(t *testing.T) {
-	folder, doc := drift.Suspect{Kind: drift.Locator, Rule: "@Folder", Group: "x"}, drift.Suspect{Kind: drift.Claims, Rule: "by-code", Item: change.Key{Partition: "CODE#c1"}}
+	folder, doc := drift.Suspect{Kind: drift.Locator, Rule: "@Folder", Group: "x"},
+		drift.Suspect{Kind: drift.Claims, Rule: "by-code", Item: change.Key{Partition: "CODE#c1"}}
 	for name, c := range map[string]struct {
 		items   int // claimants of each
 		suspect drift.Suspect
 		spoil   func(w *world, e *Engine)
 		want    drift.What
 	}{
-		"a value is not listed":       {2, folder, func(w *world, e *Engine) { _ = e.DiscardParked(w.ctx, "contested:@Folder/x") }, drift.Missing},
-		"a mirror item is not listed": {2, doc, func(w *world, e *Engine) { _ = e.DiscardParked(w.ctx, "contested:by-code/CODE#c1") }, drift.Missing},
+		"a value is not listed": {2, folder, func(w *world, e *Engine) { _ = e.DiscardParked(w.ctx, "contested:@Folder/x") },
+			drift.Missing},
+		"a mirror item is not listed": {2, doc, func(w *world, e *Engine) { _ = e.DiscardParked(w.ctx, "contested:by-code/CODE#c1") },
+			drift.Missing},
 		"a value is listed without need": {1, folder, func(w *world, _ *Engine) {
-			w.putState(change.Item{"pk": s("parked"), "sk": s("contested:@Folder/x"), "id": s("contested:@Folder/x"), "rule": s("@Folder"), "value": s("x"), "code": s("unique.contested")})
+			w.putState(change.Item{"pk": s("parked"), "sk": s("contested:@Folder/x"), "id": s("contested:@Folder/x"), "rule": s("@Folder"),
+				"value": s("x"), "code": s("unique.contested")})
 		}, drift.Surplus},
 		"a mirror item is listed without need": {1, doc, func(w *world, _ *Engine) {
-			w.putState(change.Item{"pk": s("parked"), "sk": s("contested:by-code/CODE#c1"), "id": s("contested:by-code/CODE#c1"), "rule": s("by-code"), "item": s("CODE#c1"), "code": s("mirror.contested")})
+			w.putState(change.Item{"pk": s("parked"), "sk": s("contested:by-code/CODE#c1"), "id": s("contested:by-code/CODE#c1"),
+				"rule": s("by-code"), "item": s("CODE#c1"), "code": s("mirror.contested")})
 		}, drift.Surplus},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -333,7 +339,8 @@ func TestContendedTargetIsLoggedOnceAnHour(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(1_000_000, 0)
 	e, err := Open(w.ctx, Config{
-		Client: w.sim, Table: "app", Rules: loadRules(t, oddRules), Logger: slog.New(slog.NewTextHandler(&out, nil)), Now: func() time.Time { return now },
+		Client: w.sim, Table: "app", Rules: loadRules(t, oddRules), Logger: slog.New(slog.NewTextHandler(&out, nil)),
+		Now: func() time.Time { return now },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -351,7 +358,8 @@ func TestContendedTargetIsLoggedOnceAnHour(t *testing.T) {
 		write(fmt.Sprintf("d%03d", i))
 	}
 	lines := strings.Count(out.String(), "several items claim one target")
-	if lines != 1 || !strings.Contains(out.String(), "rule=by-code target=CODE#c1 claimants=2 among_them=\"DOC#d0, DOC#d000\" winner=DOC#d0 remedy=") {
+	if lines != 1 || !strings.Contains(out.String(),
+		"rule=by-code target=CODE#c1 claimants=2 among_them=\"DOC#d0, DOC#d000\" winner=DOC#d0 remedy=") {
 		t.Errorf("%d lines of 100 records, want 1:\n%s", lines, out.String())
 	}
 	now = now.Add(time.Hour)

@@ -118,7 +118,8 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 	}
 	e.host.Targets = target.Writer{Tables: ts, ParkRefused: e.host.ParkRefused}
 	if e.tables.StateTable == e.tables.Table {
-		return nil, &table.SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.tables.Table), Remedy: "name another one with --state-table"}
+		return nil, &table.SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", e.tables.Table),
+			Remedy: "name another one with --state-table"}
 	}
 	var err error
 	way.Rules, way.Now = cfg.Rules, cfg.Now

@@ -180,7 +180,8 @@ func TestOpenRefusesWhatItCannotWorkOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.sim.CreateTable(w.ctx, &dynamodb.CreateTableInput{
-		TableName: new("app"), KeySchema: d.Table.KeySchema, AttributeDefinitions: d.Table.AttributeDefinitions, BillingMode: ddb.BillingModePayPerRequest,
+		TableName: new("app"), KeySchema: d.Table.KeySchema, AttributeDefinitions: d.Table.AttributeDefinitions,
+		BillingMode: ddb.BillingModePayPerRequest,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -197,20 +198,25 @@ func TestRulesUnderARunningTable(t *testing.T) {
 		return Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, text)})
 	}
 	var refused *registry.RulesChangedError
-	if _, err := open(strings.Replace(socialRules, `role != "banned"`, `role != "gone"`, 1)); !errors.As(err, &refused) || len(refused.Changed) != 1 || refused.Changed[0] != "member-count" {
+	if _, err := open(strings.Replace(socialRules, `role != "banned"`, `role != "gone"`, 1)); !errors.As(err, &refused) ||
+		len(refused.Changed) != 1 || refused.Changed[0] != "member-count" {
 		t.Errorf("a changed rule: %v", err)
 	}
-	if _, err := open(strings.Replace(socialRules, "  comment-count:  { count: Comment, as: Post.commentCount }\n", "", 1)); !errors.As(err, &refused) || len(refused.Removed) != 1 {
+	if _, err := open(strings.Replace(socialRules, "  comment-count:  { count: Comment, as: Post.commentCount }\n", "", 1)); !errors.As(err,
+		&refused) || len(refused.Removed) != 1 {
 		t.Errorf("a removed rule: %v", err)
 	}
-	if e, err := open(strings.Replace(socialRules, "comment-count:", "number-of-comments:", 1)); err != nil || len(e.Describe().NewRules) != 0 {
+	if e, err := open(strings.Replace(socialRules, "comment-count:", "number-of-comments:", 1)); err != nil ||
+		len(e.Describe().NewRules) != 0 {
 		t.Errorf("a renamed rule: %v", err)
 	}
-	irrelevant := []change.Record{{Key: group1, Old: change.Item{"pk": s(group1.Partition), "sk": s(group1.Sort)}, New: change.Item{"pk": s(group1.Partition), "sk": s(group1.Sort), "motd": s("ho")}}}
+	irrelevant := []change.Record{{Key: group1, Old: change.Item{"pk": s(group1.Partition), "sk": s(group1.Sort)},
+		New: change.Item{"pk": s(group1.Partition), "sk": s(group1.Sort), "motd": s("ho")}}}
 	if _, err := old.Process(w.ctx, irrelevant); err != nil {
 		t.Errorf("a worker beside a renamed rule: %v", err)
 	}
-	added := strings.Replace(socialRules, "comment-count:", "posts-liked: { count: Comment, as: Group.liked, by: { groupId: tag } }\n  comment-count:", 1)
+	added := strings.Replace(socialRules, "comment-count:",
+		"posts-liked: { count: Comment, as: Group.liked, by: { groupId: tag } }\n  comment-count:", 1)
 	e, err := open(strings.Replace(added, "comment-count:", "number-of-comments:", 1))
 	if err != nil || len(e.Describe().NewRules) != 1 {
 		t.Fatalf("an added rule: %v", err)

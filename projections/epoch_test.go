@@ -16,7 +16,8 @@ var (
 )
 
 // withoutMemberCount is socialRules before the rule member-count was added.
-var withoutMemberCount = strings.Replace(socialRules, "  member-count:   { count: Membership, as: Group.memberCount, where: role != \"banned\", write_shards: 3 }\n", "", 1)
+var withoutMemberCount = strings.Replace(socialRules,
+	"  member-count:   { count: Membership, as: Group.memberCount, where: role != \"banned\", write_shards: 3 }\n", "", 1)
 
 // engineWith opens an engine with another rule file.
 func (w *world) engineWith(ruleFile string) *Engine {

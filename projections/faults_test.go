@@ -40,11 +40,13 @@ func (f *faulty) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fu
 	return intercept(f, "PutItem", func() (*dynamodb.PutItemOutput, error) { return f.Client.PutItem(ctx, in) }, in)
 }
 
-func (f *faulty) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (f *faulty) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput,
+	error) {
 	return intercept(f, "UpdateItem", func() (*dynamodb.UpdateItemOutput, error) { return f.Client.UpdateItem(ctx, in) }, in)
 }
 
-func (f *faulty) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+func (f *faulty) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput,
+	error) {
 	return intercept(f, "DeleteItem", func() (*dynamodb.DeleteItemOutput, error) { return f.Client.DeleteItem(ctx, in) }, in)
 }
 
@@ -56,26 +58,38 @@ func (f *faulty) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dy
 	return intercept(f, "Scan", func() (*dynamodb.ScanOutput, error) { return f.Client.Scan(ctx, in) }, in)
 }
 
-func (f *faulty) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+func (f *faulty) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
 	return intercept(f, "BatchGetItem", func() (*dynamodb.BatchGetItemOutput, error) { return f.Client.BatchGetItem(ctx, in) }, in)
 }
 
-func (f *faulty) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	return intercept(f, "TransactWriteItems", func() (*dynamodb.TransactWriteItemsOutput, error) { return f.Client.TransactWriteItems(ctx, in) }, in)
+func (f *faulty) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return intercept(f, "TransactWriteItems", func() (*dynamodb.TransactWriteItemsOutput,
+		error) {
+		return f.Client.TransactWriteItems(ctx, in)
+	}, in)
 }
 
-func (f *faulty) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+func (f *faulty) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	return intercept(f, "DescribeTable", func() (*dynamodb.DescribeTableOutput, error) { return f.Client.DescribeTable(ctx, in) }, in)
 }
 
-func (f *faulty) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
+func (f *faulty) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput,
+	error) {
 	return intercept(f, "CreateTable", func() (*dynamodb.CreateTableOutput, error) { return f.Client.CreateTable(ctx, in) }, in)
 }
 
-func (f *faulty) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
-	return intercept(f, "DescribeTimeToLive", func() (*dynamodb.DescribeTimeToLiveOutput, error) { return f.Client.DescribeTimeToLive(ctx, in) }, in)
+func (f *faulty) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
+	return intercept(f, "DescribeTimeToLive", func() (*dynamodb.DescribeTimeToLiveOutput,
+		error) {
+		return f.Client.DescribeTimeToLive(ctx, in)
+	}, in)
 }
 
-func (f *faulty) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
+func (f *faulty) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
 	return intercept(f, "UpdateTimeToLive", func() (*dynamodb.UpdateTimeToLiveOutput, error) { return f.Client.UpdateTimeToLive(ctx, in) }, in)
 }

@@ -19,10 +19,11 @@ func TestATableThatIsSomebodyElsesIsNoStateTable(t *testing.T) {
 		item             change.Item
 		problem          string
 	}{
-		"the table itself":          {table: "app", problem: "cannot be its own state table"},
-		"one with other keys":       {table: "leases", partition: "leaseKey", problem: "is no state table"},
-		"one of the same key names": {table: "other", partition: "pk", item: change.Item{"pk": s("USER#u1"), "sk": s("PROFILE")}, problem: "holds items"},
-		"an empty one":              {table: "fresh", partition: "pk"},
+		"the table itself":    {table: "app", problem: "cannot be its own state table"},
+		"one with other keys": {table: "leases", partition: "leaseKey", problem: "is no state table"},
+		"one of the same key names": {table: "other", partition: "pk", item: change.Item{"pk": s("USER#u1"), "sk": s("PROFILE")},
+			problem: "holds items"},
+		"an empty one": {table: "fresh", partition: "pk"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, socialRules)

@@ -19,7 +19,8 @@ import (
 
 // rowAttributes are all that rows of the state table hold.
 var rowAttributes = []string{
-	"at", "effects", "rederived", "due", "item", "value", "operations", "sources", "items", "changes", "child", "rule", "parent", "refill", "cursor", "children",
+	"at", "effects", "rederived", "due", "item", "value", "operations", "sources", "items", "changes", "child", "rule", "parent", "refill",
+	"cursor", "children",
 	"id", "code", "raw", "position", "parkedAt", "epoch", "incarnation", "live", "state", "writeShardsMax", "phase", "level", "last",
 	"listed", "targets", "examples", "entity", "about", "all", "whole", "unique", "otherMissing", "otherExists", "since",
 }
@@ -28,10 +29,15 @@ var rowAttributes = []string{
 // engine do. None of them may panic, whatever another program has written there.
 func FuzzStateRow(f *testing.F) {
 	for _, key := range [][2]string{
-		{"item/USER#u1/GROUP#g1", "entry"}, {"item/a~" + strings.Repeat("0", 64), "entry"}, {"sum/member-count/GROUP#g1%2FMETADATA/0", "accumulator"},
-		{"claims/by-code/CODE#1", "claims"}, {"locator/Folder/p", "locator"}, {"item/DOC#1", "entry"}, {"sum/in-folder/p/0", "accumulator"}, {"references/comment-author/USER#u1/PROFILE", "POST#p1/COMMENT#c1"},
-		{"parent/comment-author/USER#u1/PROFILE", "position"}, {"tasks", "comment-author/USER#u1/PROFILE"}, {"tasks", "refill/comment-author/USER#u1/PROFILE"},
-		{"parked", "comment-author/POST#p1/COMMENT#c1"}, {"parked", "record/1"}, {"parked", "contested:@Folder/p"}, {"parked", "contested:by-code/CODE#1"}, {"missing", "member-count"}, {"registry", "table"}, {"registry", "seeding"}, {"registry", "rule/member-count"}, {"sum/", ""}, {"", ""},
+		{"item/USER#u1/GROUP#g1", "entry"}, {"item/a~" + strings.Repeat("0", 64), "entry"},
+		{"sum/member-count/GROUP#g1%2FMETADATA/0", "accumulator"},
+		{"claims/by-code/CODE#1", "claims"}, {"locator/Folder/p", "locator"}, {"item/DOC#1", "entry"}, {"sum/in-folder/p/0", "accumulator"},
+		{"references/comment-author/USER#u1/PROFILE", "POST#p1/COMMENT#c1"},
+		{"parent/comment-author/USER#u1/PROFILE", "position"}, {"tasks", "comment-author/USER#u1/PROFILE"},
+		{"tasks", "refill/comment-author/USER#u1/PROFILE"},
+		{"parked", "comment-author/POST#p1/COMMENT#c1"}, {"parked", "record/1"}, {"parked", "contested:@Folder/p"},
+		{"parked", "contested:by-code/CODE#1"}, {"missing", "member-count"}, {"registry", "table"}, {"registry", "seeding"},
+		{"registry", "rule/member-count"}, {"sum/", ""}, {"", ""},
 	} {
 		for seed := range uint64(3) {
 			f.Add(key[0], key[1], "000001|", "member-count", "+1 GROUP#g1/METADATA", seed)

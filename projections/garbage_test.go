@@ -15,7 +15,8 @@ import (
 // TestUnreadableStampCountsAsNone puts texts that are no stamp behind a stamp's own
 // context, beside values that are wrong. Records and rederiving both write anew.
 func TestUnreadableStampCountsAsNone(t *testing.T) {
-	group, comment, member := change.Key{Partition: "GROUP#g0", Sort: "METADATA"}, change.Key{Partition: "POST#p1", Sort: "COMMENT#cu1"}, change.Key{Partition: "GROUP#g0", Sort: "USER#u1"}
+	group, comment, member := change.Key{Partition: "GROUP#g0", Sort: "METADATA"}, change.Key{Partition: "POST#p1", Sort: "COMMENT#cu1"},
+		change.Key{Partition: "GROUP#g0", Sort: "USER#u1"}
 	for _, rest := range []string{"a b", "", "a", "000001|zzz d", "000001|99999999999999999999 d", "999999|x d", "000001 d", "~ ~"} {
 		for name, mend := range map[string]func(*world, *Engine, int) error{
 			"records":   func(w *world, e *Engine, from int) error { _, err := e.Process(w.ctx, w.records()[from:]); return err },
@@ -185,11 +186,12 @@ func TestTornTaskIsNamedAndHoldsUpNoOther(t *testing.T) {
 // TestTaskWithAnotherCursorBeginsAnew has a task go on behind what is no child's key.
 func TestTaskWithAnotherCursorBeginsAnew(t *testing.T) {
 	for name, cursor := range map[string]change.Value{
-		"a text":           s("x"),
-		"another table's":  change.Map(map[string]change.Value{"id": s("x")}),
-		"another parent's": change.Map(map[string]change.Value{"pk": s("references/comment-author/USER#u2/PROFILE"), "sk": s("POST#p1/COMMENT#c01")}),
-		"an empty one":     change.Map(map[string]change.Value{"pk": s("references/comment-author/USER#u1/PROFILE"), "sk": s("")}),
-		"of numbers":       change.Map(map[string]change.Value{"pk": s("references/comment-author/USER#u1/PROFILE"), "sk": change.Number("1")}),
+		"a text":          s("x"),
+		"another table's": change.Map(map[string]change.Value{"id": s("x")}),
+		"another parent's": change.Map(map[string]change.Value{"pk": s("references/comment-author/USER#u2/PROFILE"),
+			"sk": s("POST#p1/COMMENT#c01")}),
+		"an empty one": change.Map(map[string]change.Value{"pk": s("references/comment-author/USER#u1/PROFILE"), "sk": s("")}),
+		"of numbers":   change.Map(map[string]change.Value{"pk": s("references/comment-author/USER#u1/PROFILE"), "sk": change.Number("1")}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, open := crowd(t)

@@ -32,7 +32,8 @@ func (w *world) fillShop() {
 		user := fmt.Sprintf("USER#u%d", u)
 		w.put(change.Item{"PK": s(user), "SK": s("PROFILE"), "EntityType": s("User")})
 		for p := range 3 { // of which several have the same slug
-			w.put(change.Item{"PK": s(user), "SK": s(fmt.Sprintf("POST#p%d", p)), "EntityType": s("Post"), "slug": s(fmt.Sprintf("s%d", p)), "title": s(user)})
+			w.put(change.Item{"PK": s(user), "SK": s(fmt.Sprintf("POST#p%d", p)), "EntityType": s("Post"), "slug": s(fmt.Sprintf("s%d", p)),
+				"title": s(user)})
 			w.put(change.Item{"PK": s(user), "SK": s(fmt.Sprintf("LIKE#l%d", p)), "EntityType": s("Like"), "target": s(fmt.Sprintf("s%d", p%2))})
 		}
 		w.put(change.Item{"PK": s(user), "SK": s("POST#none"), "EntityType": s("Post"), "title": s("no slug")})
@@ -45,9 +46,11 @@ func (w *world) fillOdd() {
 	for i := range 4 {
 		w.put(change.Item{"pk": s(fmt.Sprintf("OWNER#o%d", i)), "name": s(fmt.Sprintf("Owner %d", i))})
 		w.put(change.Item{"pk": s(fmt.Sprintf("FOLDER#f%d", i)), "slug": s(fmt.Sprintf("slug%d", i/2))})
-		w.put(change.Item{"pk": s(fmt.Sprintf("DOC#d%d", i)), "kind": s("doc"), "ownerId": s(fmt.Sprintf("o%d", i%2)), "code": s(fmt.Sprintf("c%d", i/2)),
+		w.put(change.Item{"pk": s(fmt.Sprintf("DOC#d%d", i)), "kind": s("doc"), "ownerId": s(fmt.Sprintf("o%d", i%2)),
+			"code":  s(fmt.Sprintf("c%d", i/2)),
 			"title": s(fmt.Sprintf("Doc %d", i)), "folder": s("slug0"), "size": change.Number("7")})
-		w.put(change.Item{"pk": s(fmt.Sprintf("DOC#n%d", i)), "kind": s("note"), "ownerId": s(fmt.Sprintf("o%d", i+2)), "folderId": s("f1"), "folder": s("slug1")})
+		w.put(change.Item{"pk": s(fmt.Sprintf("DOC#n%d", i)), "kind": s("note"), "ownerId": s(fmt.Sprintf("o%d", i+2)), "folderId": s("f1"),
+			"folder": s("slug1")})
 	}
 	w.put(change.Item{"pk": s("DOC#bare"), "kind": s("doc")})
 	w.put(change.Item{"pk": s("DOC#bad"), "kind": s("doc"), "ownerId": s("a#b"), "code": s("x"), "size": s("large")})
@@ -64,7 +67,8 @@ func TestRederivingWhatIsRightWritesNothing(t *testing.T) {
 		"mirrors with claims": {latestOrderRules, func(w *world) {
 			for _, c := range []string{"a", "b"} {
 				for i := range 3 {
-					w.put(change.Item{"pk": s("CUSTOMER#" + c), "sk": s(fmt.Sprintf("ORDER#%d", i)), "code": s(fmt.Sprintf("x%d", i)), "total": change.Number(fmt.Sprint(i))})
+					w.put(change.Item{"pk": s("CUSTOMER#" + c), "sk": s(fmt.Sprintf("ORDER#%d", i)), "code": s(fmt.Sprintf("x%d", i)),
+						"total": change.Number(fmt.Sprint(i))})
 				}
 			}
 		}},
@@ -82,7 +86,8 @@ func TestRederivingWhatIsRightWritesNothing(t *testing.T) {
 			}
 			e := w.engine(nil)
 			open := func(c table.Client) *Engine { return w.engine(c) }
-			for _, pass := range []string{"rederive", "sweep", fmt.Sprintf("derive/%d/0", e.planner.Epoch), fmt.Sprintf("show/%d/-1", e.planner.Epoch), fmt.Sprintf("clean/%d", e.planner.Epoch), fmt.Sprintf("sweep/%d", e.planner.Epoch)} {
+			for _, pass := range []string{"rederive", "sweep", fmt.Sprintf("derive/%d/0", e.planner.Epoch),
+				fmt.Sprintf("show/%d/-1", e.planner.Epoch), fmt.Sprintf("clean/%d", e.planner.Epoch), fmt.Sprintf("sweep/%d", e.planner.Epoch)} {
 				for _, write := range w.writesOf(open, func(e *Engine) {
 					if err := w.work(e, pass); err != nil {
 						t.Fatal(err)

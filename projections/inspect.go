@@ -49,9 +49,10 @@ type InspectedRule struct {
 
 // InspectedSeeding is the place of the scan that is under way, or was when its process ended.
 type InspectedSeeding struct {
-	Phase string // "derive" derives what the items ask for, "show" then writes counts and sums; "clean" and "sweep" take back what former rules wrote
-	Level int    // of the rules that the scan is for; -1 for all
-	Items int64  // seen in this scan, to the last place that was saved
+	// "derive" derives what the items ask for, "show" then writes counts and sums; "clean" and "sweep" take back what former rules wrote
+	Phase string
+	Level int   // of the rules that the scan is for; -1 for all
+	Items int64 // seen in this scan, to the last place that was saved
 }
 
 // InspectedTask is what is left of a large fan-out.

@@ -134,7 +134,8 @@ func TestInspectionListsTasks(t *testing.T) {
 	if len(found) != 1 || found[0].Since.Before(before) || found[0].Since.After(e.host.Now()) {
 		t.Fatalf("%+v, want one task that is kept since %s", found, before)
 	}
-	want := []InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#u1", Sort: "PROFILE"}, Children: 5, Since: found[0].Since}}
+	want := []InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#u1", Sort: "PROFILE"}, Children: 5,
+		Since: found[0].Since}}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Error(diff)
 	}

@@ -73,14 +73,16 @@ func TestAnEarlierRecordUndoesNothingOfAnUnreadableOne(t *testing.T) {
 	user := change.Item{"pk": s("USER#u1"), "sk": s("PROFILE"), "name": s("Ann")}
 	other := change.Item{"pk": s("USER#u2"), "sk": s("PROFILE"), "name": s("Bob")}
 	for name, test := range map[string]struct{ before, earlier, unread change.Item }{
-		"a contribution":                 {vote(change.Number("1")), vote(change.Number("2")), vote(change.Number("3"))},
-		"a contribution that went":       {vote(change.Number("1")), vote(change.Number("2")), nil},
-		"the first contribution":         {nil, vote(change.Number("2")), nil},
-		"a parent":                       {title("a"), title("b"), title("c")},
-		"a parent that went":             {title("a"), title("b"), nil},
-		"a reference that came back":     {comment("c1", change.Item{"userId": s("u1")}), comment("c1", change.Item{"userId": s("u2")}), comment("c1", change.Item{"userId": s("u1")})},
-		"a reference that came at last":  {nil, comment("c1", change.Item{"userId": s("u2")}), comment("c1", change.Item{"userId": s("u1")})},
-		"a reference that was taken off": {comment("c1", change.Item{"userId": s("u1")}), comment("c1", change.Item{"userId": s("u2")}), comment("c1", nil)},
+		"a contribution":           {vote(change.Number("1")), vote(change.Number("2")), vote(change.Number("3"))},
+		"a contribution that went": {vote(change.Number("1")), vote(change.Number("2")), nil},
+		"the first contribution":   {nil, vote(change.Number("2")), nil},
+		"a parent":                 {title("a"), title("b"), title("c")},
+		"a parent that went":       {title("a"), title("b"), nil},
+		"a reference that came back": {comment("c1", change.Item{"userId": s("u1")}), comment("c1", change.Item{"userId": s("u2")}),
+			comment("c1", change.Item{"userId": s("u1")})},
+		"a reference that came at last": {nil, comment("c1", change.Item{"userId": s("u2")}), comment("c1", change.Item{"userId": s("u1")})},
+		"a reference that was taken off": {comment("c1", change.Item{"userId": s("u1")}), comment("c1", change.Item{"userId": s("u2")}),
+			comment("c1", nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, socialRules)
@@ -196,7 +198,8 @@ func TestAKeyThatNoItemCanHaveHoldsUpNothing(t *testing.T) {
 	w.put(change.Item{"pk": s("POST#p1"), "sk": s("METADATA")})
 	w.put(vote(change.Number("1")))
 	damaged := []change.Record{
-		{Key: change.Key{Partition: "USER#" + strings.Repeat("x", 2048), Sort: "PROFILE"}}, {Key: change.Key{Partition: "USER#\xff", Sort: "PROFILE"}},
+		{Key: change.Key{Partition: "USER#" + strings.Repeat("x", 2048), Sort: "PROFILE"}},
+		{Key: change.Key{Partition: "USER#\xff", Sort: "PROFILE"}},
 		{Key: change.Key{Partition: "POST#p1"}}, {Key: change.Key{Sort: "METADATA"}},
 	}
 	w.rederiveRecords(e, append(damaged, w.records()...)...)
@@ -313,7 +316,8 @@ func TestWhatALateSeederMovesIsShown(t *testing.T) {
 			w.update(c1, change.Item{"score": {}})
 			w.delete(c1)
 		}, true, true, "0"},
-		"a gain":                 {"Scan", func(w *world) { w.delete(c1) }, func(w *world) { w.put(vote(change.Number("2"))) }, false, false, "2"},
+		"a gain": {"Scan", func(w *world) { w.delete(c1) }, func(w *world) { w.put(vote(change.Number("2"))) }, false, false,
+			"2"},
 		"a gain, and it crashes": {"Scan", func(w *world) { w.delete(c1) }, func(w *world) { w.put(vote(change.Number("2"))) }, true, true, "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -377,7 +381,10 @@ func TestSeedingLeavesNoMarkOfWhatWasLost(t *testing.T) {
 	again := w.engine(f)
 	f.before = func(_ string, in any) {
 		if tx, ok := in.(*dynamodb.TransactWriteItemsInput); ok {
-			marked = marked || slices.ContainsFunc(tx.TransactItems, func(it ddb.TransactWriteItem) bool { return it.Put != nil && it.Put.Item["due"] != nil })
+			marked = marked || slices.ContainsFunc(tx.TransactItems, func(it ddb.TransactWriteItem) bool {
+				return it.Put != nil &&
+					it.Put.Item["due"] != nil
+			})
 		}
 	}
 	if err := w.work(again, pass); err != nil {

@@ -88,7 +88,8 @@ func TestEveryWriteUnitIsCountedForARuleAndPaid(t *testing.T) {
 		t.Errorf("the rules are charged %.3f write units, the tables %.3f", after-before, used)
 	}
 	if got := float64(limiter.waited - waited + limiter.paid - paid); got != used || limiter.paid == paid || limiter.overdue > 0 {
-		t.Errorf("waited for %d and paid %d write units (%d times nothing), used %.0f", limiter.waited-waited, limiter.paid-paid, limiter.overdue, used)
+		t.Errorf("waited for %d and paid %d write units (%d times nothing), used %.0f", limiter.waited-waited, limiter.paid-paid, limiter.overdue,
+			used)
 	}
 	byName := map[string]RuleStats{}
 	for _, r := range e.RuleStats() {

@@ -105,7 +105,8 @@ func TestParkedRecordsAreListedWithoutTheirText(t *testing.T) {
 			t.Errorf("%s lists %q, want %q", name, got, want)
 		}
 		if client.pageMax > pageBytesMax || client.pages < records/3 {
-			t.Errorf("%s received %d pages of up to %d bytes, want at least %d of at most %d", name, client.pages, client.pageMax, records/3, pageBytesMax)
+			t.Errorf("%s received %d pages of up to %d bytes, want at least %d of at most %d", name, client.pages, client.pageMax, records/3,
+				pageBytesMax)
 		}
 	}
 	if p, err := e.FindParked(w.ctx, want[0]); err != nil || len(p.Raw) != rawBytesMax {

@@ -61,7 +61,8 @@ func TestAClaimThatHasNoRoomIsParkedAndTheRestGoesOn(t *testing.T) {
 	e := w.seeded()
 	long := strings.Repeat("y", 1000)
 	for i := range 420 { // as many claims as no item holds
-		w.put(change.Item{"pk": s("CUSTOMER#a"), "sk": s(fmt.Sprintf("ORDER#%04d%s", i, long)), "code": s("x"), "total": change.Number(fmt.Sprint(i))})
+		w.put(change.Item{"pk": s("CUSTOMER#a"), "sk": s(fmt.Sprintf("ORDER#%04d%s", i, long)), "code": s("x"),
+			"total": change.Number(fmt.Sprint(i))})
 	}
 	w.put(change.Item{"pk": s("CUSTOMER#b"), "sk": s("ORDER#1"), "code": s("y"), "total": change.Number("3")})
 	all := w.records()

@@ -70,7 +70,8 @@ func manyMirrors() string {
 // bySize refuses transactions whose request is over 4 MB before it looks at any condition.
 type bySize struct{ table.Client }
 
-func (c bySize) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (c bySize) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	n := 0
 	for _, it := range in.TransactItems {
 		if it.Update != nil {
@@ -132,7 +133,8 @@ type wholly struct {
 	n         *int
 }
 
-func (c wholly) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (c wholly) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	*c.n++
 	for _, it := range in.TransactItems {
 		if it.Update != nil {

@@ -20,7 +20,8 @@ import (
 // asLocal answers as DynamoDB Local does: what no number or item can hold refuses the whole transaction.
 type asLocal struct{ table.Client }
 
-func (c asLocal) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (c asLocal) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	out, err := c.Client.TransactWriteItems(ctx, in, o...)
 	var canceled *ddb.TransactionCanceledException
 	if errors.As(err, &canceled) {

@@ -45,7 +45,8 @@ func (w *world) use(ruleFile string) {
 func (w *world) expectTrue(except ...oracle.Exception) {
 	w.t.Helper()
 	w.expectNoDrift()
-	for _, d := range oracle.Audit(w.set, w.items(), w.scan("app-dynamill"), time.Now(), append(except, oracle.DanglingReferences, oracle.ExpiringPositions)...) {
+	for _, d := range oracle.Audit(w.set, w.items(), w.scan("app-dynamill"), time.Now(),
+		append(except, oracle.DanglingReferences, oracle.ExpiringPositions)...) {
 		w.t.Error(d)
 	}
 }
@@ -56,7 +57,8 @@ func (w *world) expectNone(names ...string) {
 	for _, item := range w.items() {
 		for _, name := range names {
 			if v := item.Lookup(name); v.Kind() != change.KindAbsent {
-				w.t.Errorf("%s %s still has %s %q", item.Lookup(w.set.Table.PartitionKey).Text(), item.Lookup(w.set.Table.SortKey).Text(), name, v.Text())
+				w.t.Errorf("%s %s still has %s %q", item.Lookup(w.set.Table.PartitionKey).Text(), item.Lookup(w.set.Table.SortKey).Text(), name,
+					v.Text())
 			}
 		}
 	}
@@ -82,10 +84,12 @@ func (w *world) social() {
 	w.t.Helper()
 	for i := range 4 {
 		user := fmt.Sprintf("u%d", i)
-		w.put(change.Item{"pk": s("USER#" + user), "sk": s("PROFILE"), "name": s("Name " + user), "nick": s("Nick " + user), "avatar": s(user + ".png")})
+		w.put(change.Item{"pk": s("USER#" + user), "sk": s("PROFILE"), "name": s("Name " + user), "nick": s("Nick " + user),
+			"avatar": s(user + ".png")})
 		for g := range 3 {
 			role := []string{"admin", "member", "banned"}[(i+g)%3]
-			w.put(change.Item{"pk": s("USER#" + user), "sk": s(fmt.Sprintf("GROUP#g%d", g)), "role": s(role), "joinedAt": s("2026"), "weight": change.Number("3")})
+			w.put(change.Item{"pk": s("USER#" + user), "sk": s(fmt.Sprintf("GROUP#g%d", g)), "role": s(role), "joinedAt": s("2026"),
+				"weight": change.Number("3")})
 		}
 		w.put(change.Item{"pk": s("POST#p1"), "sk": s("COMMENT#c" + user), "userId": s(user), "score": change.Number("2"), "text": s("hello")})
 	}
@@ -100,23 +104,35 @@ var ruleChanges = map[string]struct {
 	rule, line string
 	gone       []string
 }{
-	"count: another condition":    {"member-count", `member-count: { count: Membership, as: Group.memberCount, where: role == "banned" }`, []string{"_dm_member-count"}},
-	"count: another attribute":    {"member-count", `member-count: { count: Membership, as: Group.members, where: role != "banned" }`, []string{"_dm_member-count", "memberCount"}},
-	"count: removed":              {"member-count", "", []string{"_dm_member-count", "memberCount"}},
-	"count of mirrors: removed":   {"admin-count", "", []string{"_dm_admin-count", "adminCount"}},
-	"sum: another amount":         {"comment-score", `comment-score: { sum: score * 2, of: Comment, as: Post.score }`, []string{"_dm_comment-score"}},
-	"sum becomes a count":         {"comment-score", `comment-score: { count: Comment, as: Post.score, where: score > 1 }`, []string{"_dm_comment-score"}},
-	"sum: removed":                {"comment-score", "", []string{"_dm_comment-score"}},
-	"copy: another source":        {"comment-author", `comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`, []string{"_dm_comment-author", "userAvatar"}},
-	"copy: another attribute":     {"group-name", `group-name: { copy: name as title, from: Group, to: Membership }`, []string{"_dm_group-name", "groupName"}},
-	"copy: to mirrors":            {"member-name", `member-name: { copy: nick as userName, from: User, to: Member }`, []string{"_dm_member-name"}},
-	"copy: removed":               {"comment-author", "", []string{"_dm_comment-author", "userAvatar"}},
-	"mirror: fewer attributes":    {"member-list", `member-list: { mirror: Membership, as: Member, attributes: [role] }`, []string{"_dm_member-list"}},
-	"mirror: other attributes":    {"member-list", `member-list: { mirror: Membership, as: Member, attributes: [role, weight] }`, []string{"_dm_member-list"}},
-	"mirror: only some":           {"member-list", `member-list: { mirror: Membership, as: Member, attributes: [role, joinedAt], where: role == "admin" }`, []string{"_dm_member-list"}},
-	"mirror: constants":           {"member-list", `member-list: { mirror: Membership, as: Member, attributes: [role], set: { kind: member } }`, []string{"_dm_member-list"}},
-	"mirror: removed":             {"member-list", "", []string{"_dm_member-list"}},
-	"write shards and the amount": {"member-count", `member-count: { count: Membership, as: Group.memberCount, write_shards: 5 }`, []string{"_dm_member-count"}},
+	"count: another condition": {"member-count", `member-count: { count: Membership, as: Group.memberCount, where: role == "banned" }`,
+		[]string{"_dm_member-count"}},
+	"count: another attribute": {"member-count", `member-count: { count: Membership, as: Group.members, where: role != "banned" }`,
+		[]string{"_dm_member-count", "memberCount"}},
+	"count: removed":            {"member-count", "", []string{"_dm_member-count", "memberCount"}},
+	"count of mirrors: removed": {"admin-count", "", []string{"_dm_admin-count", "adminCount"}},
+	"sum: another amount": {"comment-score", `comment-score: { sum: score * 2, of: Comment, as: Post.score }`,
+		[]string{"_dm_comment-score"}},
+	"sum becomes a count": {"comment-score", `comment-score: { count: Comment, as: Post.score, where: score > 1 }`,
+		[]string{"_dm_comment-score"}},
+	"sum: removed": {"comment-score", "", []string{"_dm_comment-score"}},
+	"copy: another source": {"comment-author", `comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`,
+		[]string{"_dm_comment-author", "userAvatar"}},
+	"copy: another attribute": {"group-name", `group-name: { copy: name as title, from: Group, to: Membership }`,
+		[]string{"_dm_group-name", "groupName"}},
+	"copy: to mirrors": {"member-name", `member-name: { copy: nick as userName, from: User, to: Member }`,
+		[]string{"_dm_member-name"}},
+	"copy: removed": {"comment-author", "", []string{"_dm_comment-author", "userAvatar"}},
+	"mirror: fewer attributes": {"member-list", `member-list: { mirror: Membership, as: Member, attributes: [role] }`,
+		[]string{"_dm_member-list"}},
+	"mirror: other attributes": {"member-list", `member-list: { mirror: Membership, as: Member, attributes: [role, weight] }`,
+		[]string{"_dm_member-list"}},
+	"mirror: only some": {"member-list",
+		`member-list: { mirror: Membership, as: Member, attributes: [role, joinedAt], where: role == "admin" }`, []string{"_dm_member-list"}},
+	"mirror: constants": {"member-list",
+		`member-list: { mirror: Membership, as: Member, attributes: [role], set: { kind: member } }`, []string{"_dm_member-list"}},
+	"mirror: removed": {"member-list", "", []string{"_dm_member-list"}},
+	"write shards and the amount": {"member-count", `member-count: { count: Membership, as: Group.memberCount, write_shards: 5 }`,
+		[]string{"_dm_member-count"}},
 }
 
 func TestARuleThatChangesMovesWhatItWrote(t *testing.T) {
@@ -128,7 +144,8 @@ func TestARuleThatChangesMovesWhatItWrote(t *testing.T) {
 				from := w.drain(w.seeded(), 0)
 				w.expectTrue()
 				next := withRule(t, socialRules, to.rule, to.line)
-				if _, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, next)}); !errors.As(err, new(*registry.RulesChangedError)) {
+				if _, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, next)}); !errors.As(err,
+					new(*registry.RulesChangedError)) {
 					t.Fatalf("opening with changed rules: %v", err)
 				}
 				e := w.changing(next, nil)
@@ -218,7 +235,8 @@ func TestAChangedMirrorRuleTakesItsItemsOver(t *testing.T) {
 	w.social()
 	from := w.drain(w.seeded(), 0)
 	member := change.Key{Partition: "GROUP#g0", Sort: "USER#u0"}
-	e := w.changing(withRule(t, socialRules, "member-list", `member-list: { mirror: Membership, as: Member, attributes: [role, weight] }`), nil)
+	e := w.changing(withRule(t, socialRules, "member-list", `member-list: { mirror: Membership, as: Member, attributes: [role, weight] }`),
+		nil)
 	w.update(member, change.Item{"note": s("the application's")}) // before anything of the new rule is there
 	from = w.drain(e, from)
 	w.expect(member, "role", s("admin"))

@@ -16,7 +16,8 @@ func TestASecondChangeBeforeTheFirstIsCarriedOut(t *testing.T) {
 	w := newWorld(t, socialRules)
 	w.social()
 	from := w.drain(w.seeded(), 0)
-	e := w.changing(withRule(t, socialRules, "comment-author", `comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`), nil)
+	e := w.changing(withRule(t, socialRules, "comment-author",
+		`comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`), nil)
 	pass, _, err := e.Aim(w.ctx)
 	if err = errors.Join(err, w.work(e, pass)); err != nil { // and is stopped before anything retires
 		t.Fatal(err)
@@ -34,7 +35,8 @@ func TestAnAttributeIsNotLeftToARuleThatCannotReadTheItem(t *testing.T) {
 	w.social()
 	w.update(comment1, change.Item{"otherId": s("a#b")})
 	from := w.drain(w.seeded(), 0)
-	e := w.changing(withRule(t, socialRules, "comment-author", `comment-author: { copy: [name as userName, avatar as userAvatar], from: User, to: Comment, by: { userId: otherId } }`), nil)
+	e := w.changing(withRule(t, socialRules, "comment-author",
+		`comment-author: { copy: [name as userName, avatar as userAvatar], from: User, to: Comment, by: { userId: otherId } }`), nil)
 	w.replay(e)
 	from = w.drain(e, from)
 	w.expect(comment1, "userName", change.Value{})
@@ -50,7 +52,8 @@ func TestTheApplicationsAttributeBesideAClaimedOneStays(t *testing.T) {
 	w := newWorld(t, socialRules)
 	w.social()
 	from := w.drain(w.seeded(), 0)
-	e := w.changing(withRule(t, socialRules, "comment-author", `comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`), nil)
+	e := w.changing(withRule(t, socialRules, "comment-author",
+		`comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`), nil)
 	w.update(comment1, change.Item{"userAvatar": s("the application's own")})
 	from = w.drain(e, from)
 	w.replay(e)
@@ -69,7 +72,8 @@ func TestAChangeIsCarriedOutOnlyAgainstTheRulesThatWereCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.changing(withRule(t, socialRules, "comment-author", `comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`), nil)
+	w.changing(withRule(t, socialRules, "comment-author", `comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`),
+		nil)
 	cfg := Config{Client: w.sim, Table: "app", Rules: next}
 	if _, err := OpenChanging(w.ctx, cfg, found.Epoch); !errors.As(err, new(*registry.RulesChangedError)) {
 		t.Fatalf("agreed to another change: %v", err)

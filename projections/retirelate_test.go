@@ -49,7 +49,8 @@ type notUpdating struct {
 	item change.Key
 }
 
-func (c notUpdating) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (c notUpdating) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
+	opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	if (change.Key{Partition: table.TextOf(in.Key["pk"]), Sort: table.TextOf(in.Key["sk"])}) == c.item {
 		return nil, errCrash
 	}

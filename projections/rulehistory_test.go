@@ -252,9 +252,11 @@ func socialTale() tale {
 		user, group := drawn(rnd, "u0", "u1", "u2").Text(), drawn(rnd, "g0", "g1").Text()
 		return [...]change.Item{
 			{"pk": s("USER#" + user), "sk": s("PROFILE"), "name": drawn(rnd, "a", "b", "c"), "nick": drawn(rnd, "d", "e"), "avatar": s("x")},
-			{"pk": s("USER#" + user), "sk": s("GROUP#" + group), "role": drawn(rnd, "admin", "member", "banned"), "joinedAt": s("2026"), "weight": change.Number("3")},
+			{"pk": s("USER#" + user), "sk": s("GROUP#" + group), "role": drawn(rnd, "admin", "member", "banned"), "joinedAt": s("2026"),
+				"weight": change.Number("3")},
 			{"pk": s("GROUP#" + group), "sk": s("METADATA"), "name": drawn(rnd, "f", "g"), "nick": s("G")},
-			{"pk": s("POST#p1"), "sk": drawn(rnd, "COMMENT#1", "COMMENT#2"), "userId": s(user), "score": change.Number(drawn(rnd, "1", "2", "3").Text())},
+			{"pk": s("POST#p1"), "sk": drawn(rnd, "COMMENT#1", "COMMENT#2"), "userId": s(user),
+				"score": change.Number(drawn(rnd, "1", "2", "3").Text())},
 			{"pk": s("POST#p1"), "sk": s("METADATA")},
 		}[rnd.IntN(5)]
 	}}
@@ -265,7 +267,8 @@ func oddTale() tale {
 	changes := [][2]string{
 		{"owner-name", ""}, {"owner-name", `owner-name: { copy: nick as ownerName, from: Owner, to: Doc, by: ownerId }`},
 		{"author-name", `author-name: { copy: name as ownerName, from: Owner, to: Note, by: ownerId }`},
-		{"docs", ""}, {"docs", `docs: { count: Note, as: Owner.docs, by: ownerId }`}, {"size", `size: { sum: size * 3, of: Doc, as: Owner.size, by: ownerId }`},
+		{"docs", ""}, {"docs", `docs: { count: Note, as: Owner.docs, by: ownerId }`},
+		{"size", `size: { sum: size * 3, of: Doc, as: Owner.size, by: ownerId }`},
 		{"by-code", ""}, {"by-code", `by-code: { mirror: Doc, as: ByCode, by: code, attributes: [title, size] }`},
 		{"by-code", `by-code: { mirror: Note, as: ByCode, by: code, attributes: [title, ownerId] }`},
 		{"code-owner", ""}, {"codes", `codes: { count: ByCode, as: Owner.titles, by: ownerId, where: has(title) }`},
@@ -274,8 +277,10 @@ func oddTale() tale {
 		{"folder-docs", `folder-docs: { copy: notes as folderDocs, from: Folder, to: Note, by: { folderId: folderId } }`},
 	}
 	return tale{oddRules, changes, func(rnd *rand.Rand) change.Item {
-		doc := change.Item{"pk": drawn(rnd, "DOC#1", "DOC#2", "DOC#3"), "kind": drawn(rnd, "doc", "doc", "note", "other"), "ownerId": drawn(rnd, "o1", "o2", "a#b"),
-			"code": drawn(rnd, "c1", "c2"), "title": drawn(rnd, "t1", "t2"), "folder": drawn(rnd, "s1", "s2"), "folderId": drawn(rnd, "f1", "f2"), "size": change.Number(drawn(rnd, "1", "2").Text())}
+		doc := change.Item{"pk": drawn(rnd, "DOC#1", "DOC#2", "DOC#3"), "kind": drawn(rnd, "doc", "doc", "note", "other"),
+			"ownerId": drawn(rnd, "o1", "o2", "a#b"),
+			"code":    drawn(rnd, "c1", "c2"), "title": drawn(rnd, "t1", "t2"), "folder": drawn(rnd, "s1", "s2"), "folderId": drawn(rnd, "f1", "f2"),
+			"size": change.Number(drawn(rnd, "1", "2").Text())}
 		return [...]change.Item{
 			doc, doc,
 			{"pk": drawn(rnd, "OWNER#o1", "OWNER#o2"), "name": drawn(rnd, "n1", "n2"), "nick": drawn(rnd, "k1", "k2")},

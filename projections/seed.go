@@ -71,7 +71,8 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 // seedPass goes over a table once, from the cursor on.
 func (e *Engine) seedPass(ctx context.Context, cursor *state.Cursor, report func(int64)) error {
 	p := e.seeding.PassOf(*cursor)
-	scanned := &tablescan.Table{Client: e.tables.Client, TableName: e.TableOf(p.String()), Segments: 1, Attributes: []string{e.tables.PartitionKey}}
+	scanned := &tablescan.Table{Client: e.tables.Client, TableName: e.TableOf(p.String()), Segments: 1,
+		Attributes: []string{e.tables.PartitionKey}}
 	keyOf := e.tables.KeyOf
 	if scanned.TableName == e.tables.StateTable {
 		keyOf, scanned.Attributes = stateRowKey, []string{table.PK, table.SK}

@@ -85,7 +85,8 @@ func TestTaskTellsItsProgressAfterEachPiece(t *testing.T) {
 	if _, err := e.WorkTasks(w.ctx); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"comment-author USER#u1/PROFILE 10", "comment-author USER#u1/PROFILE 15", "comment-author USER#u1/PROFILE 20", "comment-author USER#u1/PROFILE 25"}
+	want := []string{"comment-author USER#u1/PROFILE 10", "comment-author USER#u1/PROFILE 15", "comment-author USER#u1/PROFILE 20",
+		"comment-author USER#u1/PROFILE 25"}
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}

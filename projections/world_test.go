@@ -43,7 +43,8 @@ func newWorld(t testing.TB, ruleFile string) *world {
 	}
 	if set.Table.SortKey != "" {
 		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: &set.Table.SortKey, KeyType: ddb.KeyTypeRange})
-		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: &set.Table.SortKey, AttributeType: sortType(set)})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: &set.Table.SortKey,
+			AttributeType: sortType(set)})
 	}
 	if err := set.CheckKeys(change.KindString, sortKind(set)); err != nil {
 		t.Fatal(err)
@@ -62,7 +63,8 @@ func (w *world) createKeyed(table, partition string) {
 	in := &dynamodb.CreateTableInput{TableName: &table, BillingMode: ddb.BillingModePayPerRequest}
 	for name, role := range map[string]ddb.KeyType{partition: ddb.KeyTypeHash, "sk": ddb.KeyTypeRange} {
 		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: new(name), KeyType: role})
-		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: new(name), AttributeType: ddb.ScalarAttributeTypeS})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{AttributeName: new(name),
+			AttributeType: ddb.ScalarAttributeTypeS})
 	}
 	slices.SortFunc(in.KeySchema, func(a, b ddb.KeySchemaElement) int { return cmp.Compare(a.KeyType, b.KeyType) }) // HASH comes first
 	if _, err := w.sim.CreateTable(w.ctx, in); err != nil {
@@ -137,14 +139,16 @@ func (w *world) keyItem(key change.Key) change.Item {
 
 func (w *world) delete(key change.Key) {
 	w.t.Helper()
-	if _, err := w.sim.DeleteItem(w.ctx, &dynamodb.DeleteItemInput{TableName: new("app"), Key: attributes.ItemToTable(w.keyItem(key))}); err != nil {
+	if _, err := w.sim.DeleteItem(w.ctx, &dynamodb.DeleteItemInput{TableName: new("app"),
+		Key: attributes.ItemToTable(w.keyItem(key))}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) get(key change.Key) change.Item {
 	w.t.Helper()
-	out, err := w.sim.GetItem(w.ctx, &dynamodb.GetItemInput{TableName: new("app"), Key: attributes.ItemToTable(w.keyItem(key)), ConsistentRead: new(true)})
+	out, err := w.sim.GetItem(w.ctx, &dynamodb.GetItemInput{TableName: new("app"), Key: attributes.ItemToTable(w.keyItem(key)),
+		ConsistentRead: new(true)})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -131,7 +131,8 @@ func (c *checker) entity(decl *entityDecl) *checkedEntity {
 		e.unique = ref{slot: slices.Index(e.shape.variables, u.text), attribute: u.text}
 		c.reserved(u)
 		if c.isKey(u.text) {
-			c.Add(u.at, "entity.unique", "name a variable of the key, or another attribute", "%s is the table's key, not an id of %s", u.text, decl.name.text)
+			c.Add(u.at, "entity.unique", "name a variable of the key, or another attribute", "%s is the table's key, not an id of %s", u.text,
+				decl.name.text)
 		}
 	}
 	return e
@@ -144,7 +145,8 @@ func (c *checker) equals(e *checkedEntity) {
 	for _, m := range e.decl.match {
 		c.reserved(m.Name)
 		if c.isKey(m.Name.text) {
-			c.Add(m.Name.at, "entity.match", "the key template says what the key is", "%s is a key of the table and cannot be matched on", m.Name.text)
+			c.Add(m.Name.at, "entity.match", "the key template says what the key is", "%s is a key of the table and cannot be matched on",
+				m.Name.text)
 		}
 		if m.Name.text == typed {
 			typed = ""
@@ -166,7 +168,8 @@ func (c *checker) ambiguous() {
 			}
 			example, overlap := overlapping(&a.shape, &b.shape, &budget)
 			if budget <= 0 {
-				c.Add(b.decl.name.at, "entity.too_complex", "make the templates shorter", "it takes too long to tell whether these entities can be told apart")
+				c.Add(b.decl.name.at, "entity.too_complex", "make the templates shorter",
+					"it takes too long to tell whether these entities can be told apart")
 				return
 			}
 			if overlap {
@@ -183,7 +186,8 @@ func (c *checker) sayAmbiguous(a, b *checkedEntity, example string) {
 		example = ": an item with the key " + example + " could be either"
 	}
 	c.Add(b.decl.name.at, "entity.ambiguous",
-		fmt.Sprintf("change a template; or give each a `match` of its own, as in `match: { kind: %s }`; or name the table's `type` attribute", strings.ToLower(bn)),
+		fmt.Sprintf("change a template; or give each a `match` of its own, as in `match: { kind: %s }`; or name the table's `type` attribute",
+			strings.ToLower(bn)),
 		"%s and %s (line %d) cannot be told apart%s", bn, an, a.decl.name.at.Line, example)
 }
 

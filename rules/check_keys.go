@@ -29,7 +29,8 @@ func (c *checker) otherKeyNames() {
 	}
 	c.keysRefused = true
 	c.Add(c.file.table.keys[0].at, "entity.key",
-		fmt.Sprintf("if the table's own key attributes are %s, write `keys: [%s]`; otherwise rename them in the entities", strings.Join(names, " and "), strings.Join(names, ", ")),
+		fmt.Sprintf("if the table's own key attributes are %s, write `keys: [%s]`; otherwise rename them in the entities",
+			strings.Join(names, " and "), strings.Join(names, ", ")),
 		"the table's keys are %s here, but the entities have %s", strings.Join(table, " and "), strings.Join(names, " and "))
 }
 

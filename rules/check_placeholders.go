@@ -66,7 +66,8 @@ func (c *checker) reportPlaceholders(w Word, found []templates.Placeholder) {
 	}
 	marked := w.text[first.Offset : first.Offset+first.Length]
 	c.Add(c.Locate(w.node, first.Offset, first.Length), "template.placeholder",
-		fmt.Sprintf("write %s; if the key itself holds %s, keep it with a backslash: %s", yamlText(templates.Corrected(w.text, found)), marked, yamlText(templates.KeptAsText(w.text, all))),
+		fmt.Sprintf("write %s; if the key itself holds %s, keep it with a backslash: %s", yamlText(templates.Corrected(w.text, found)), marked,
+			yamlText(templates.KeptAsText(w.text, all))),
 		"%s is a placeholder of another tool and a constant here: a variable is written ${%s}", marked, first.Name)
 }
 

@@ -54,7 +54,8 @@ func (c *checker) sayOverlap(r *checkedRule, e *checkedEntity, example string) {
 	if e == r.source {
 		whose += ", which it " + r.decl.kind.Word() + "s"
 	}
-	hint := fmt.Sprintf("give %s a key that no other entity has, for instance a sort key that begins with %s#", target, strings.ToUpper(target))
+	hint := fmt.Sprintf("give %s a key that no other entity has, for instance a sort key that begins with %s#", target,
+		strings.ToUpper(target))
 	if len(c.file.table.keys) < 2 {
 		hint = fmt.Sprintf("give %s a key that no other entity has, for instance one that begins with %s#", target, strings.ToUpper(target))
 	}
@@ -67,7 +68,8 @@ func (c *checker) widths() {
 	for _, r := range c.out.rules {
 		if n := len(r.writes); n > attributesMax {
 			c.Add(r.decl.name.at, "rule.too_many_attributes", "split it into several rules",
-				"rule %s writes %d attributes; at most %d are allowed, since DynamoDB bounds the length of a condition", r.decl.name.text, n, attributesMax)
+				"rule %s writes %d attributes; at most %d are allowed, since DynamoDB bounds the length of a condition", r.decl.name.text, n,
+				attributesMax)
 		}
 	}
 	for _, e := range c.out.entities {

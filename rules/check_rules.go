@@ -210,7 +210,8 @@ func (c *checker) join(r *checkedRule) {
 func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joinPair) bool {
 	c.plainAttribute(pair.ours)
 	if c.isKey(pair.ours.text) {
-		c.Add(pair.ours.at, "rule.join_key", "name a variable of "+ours.decl.name.text+"'s key template: "+strings.Join(ours.shape.variables, ", "),
+		c.Add(pair.ours.at, "rule.join_key", "name a variable of "+ours.decl.name.text+"'s key template: "+
+			strings.Join(ours.shape.variables, ", "),
 			"%s is a whole key; a join needs one of its parts", pair.ours.text)
 	}
 	from := ref{slot: slices.Index(ours.shape.variables, pair.ours.text), attribute: pair.ours.text}
@@ -235,7 +236,8 @@ func (c *checker) joinPair(r *checkedRule, theirs, ours *checkedEntity, pair joi
 	}
 	hint := spelling.DidYouMean(pair.theirs.text, known)
 	if pair.theirs.at == pair.ours.at && len(known) > 0 && !strings.HasPrefix(hint, "did you mean") {
-		hint = fmt.Sprintf("if %s of %s holds %s, write `by: { %s: %s }`", pair.ours.text, ours.decl.name.text, known[0], known[0], pair.ours.text)
+		hint = fmt.Sprintf("if %s of %s holds %s, write `by: { %s: %s }`", pair.ours.text, ours.decl.name.text, known[0], known[0],
+			pair.ours.text)
 	}
 	c.Add(pair.theirs.at, "rule.unknown_variable", hint, "%s's key has no variable %q", theirs.decl.name.text, pair.theirs.text)
 	return false
@@ -266,7 +268,8 @@ func (c *checker) unfilled(r *checkedRule, theirs, ours *checkedEntity, missing 
 	}
 	names := missing
 	for _, pair := range r.decl.by { // keep what is there already
-		if pair.theirs.text == pair.ours.text && slices.Index(names, pair.theirs.text) < 0 && slices.Index(theirs.shape.variables, pair.theirs.text) >= 0 {
+		if pair.theirs.text == pair.ours.text && slices.Index(names, pair.theirs.text) < 0 &&
+			slices.Index(theirs.shape.variables, pair.theirs.text) >= 0 {
 			names = append([]string{pair.theirs.text}, names...)
 		}
 	}

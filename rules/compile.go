@@ -48,7 +48,8 @@ func compile(filename string, from *checked) *Set {
 	}
 	entities := map[*checkedEntity]*Entity{}
 	for _, ce := range from.entities {
-		e := &Entity{Name: ce.decl.name.text, Index: len(s.Entities), Unique: ce.decl.unique.text, Equals: ce.equals, shape: ce.shape, unique: ce.unique,
+		e := &Entity{Name: ce.decl.name.text, Index: len(s.Entities), Unique: ce.decl.unique.text, Equals: ce.equals, shape: ce.shape,
+			unique:       ce.unique,
 			partitionKey: s.Table.PartitionKey, sortKey: s.Table.SortKey}
 		e.shape.kinds = s.kinds
 		entities[ce] = e

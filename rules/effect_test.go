@@ -160,7 +160,8 @@ rules:
 	}
 	wantItemError(t, contribution("members", change.Item{"groupId": change.String("g1#COUNT")}), "key.smuggled",
 		`Membership.groupId is "g1#COUNT": a key variable must not contain #`)
-	wantItemError(t, contribution("dashed", change.Item{"a": change.String("x-y"), "b": change.String("z")}), "key.smuggled", "Membership.a", "D#${a}-${b}")
+	wantItemError(t, contribution("dashed", change.Item{"a": change.String("x-y"), "b": change.String("z")}), "key.smuggled", "Membership.a",
+		"D#${a}-${b}")
 	wantItemError(t, contribution("members", change.Item{"groupId": change.List(nil)}), "value.type", "Membership.groupId", "type L")
 	wantItemError(t, contribution("members", change.Item{"groupId": change.Binary([]byte("x"))}), "value.type", "type B")
 	wantItemError(t, contribution("members", change.Item{"groupId": change.String(strings.Repeat("g", 3000))}), "key.too_long", "2048")

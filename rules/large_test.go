@@ -39,7 +39,8 @@ func TestTheLargestFileLoadsWithinSeconds(t *testing.T) {
 }
 
 func TestOneEntityMoreThanTheLargestFileIsRefused(t *testing.T) {
-	_, err := rules.Load("dynamill.yaml", []byte(strings.Replace(largest(), "rules:", "  More: { key: { pk: M, sk: M } }\nrules:", 1)), projections.Kinds)
+	_, err := rules.Load("dynamill.yaml", []byte(strings.Replace(largest(), "rules:", "  More: { key: { pk: M, sk: M } }\nrules:", 1)),
+		projections.Kinds)
 	if err == nil || !strings.Contains(err.Error(), "file.too_many") {
 		t.Errorf("got %v", err)
 	}

@@ -48,7 +48,8 @@ func describe(s *rules.Set) string {
 	}
 	for _, r := range s.Rules {
 		fmt.Fprintf(&b, "rule %s: %s %s -> %s level=%d reads=%q writes=%q shards=%d byUnique=%t injective=%t joinReads=%q collection=%t\n",
-			r.Name, r.Kind.Word(), r.Source.Name, r.Target.Name, r.Level, r.Reads, r.Writes, r.Suffixes(), r.ByUnique, r.Injective, r.JoinReads, r.Collection)
+			r.Name, r.Kind.Word(), r.Source.Name, r.Target.Name, r.Level, r.Reads, r.Writes, r.Suffixes(), r.ByUnique, r.Injective, r.JoinReads,
+			r.Collection)
 		if giver, gives := r.Form.(rules.Giver); gives {
 			for i, missing := range giver.Given(nil) {
 				fmt.Fprintf(&b, "  %s as %s, if missing %s %q\n", r.Attributes[i].From, r.Attributes[i].As, missing.Kind(), missing.Text())

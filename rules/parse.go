@@ -162,7 +162,8 @@ func (p fileParser) table(n *document.Node, t *tableDecl) {
 
 func (p fileParser) entities(n *document.Node, f *fileDecl) {
 	if n.Empty() {
-		p.AddExample(n.Place, "file.missing", "name each kind of item and give it a key template, as in:", smallestEntities, "the file has no entities: no item of the table can be told from another")
+		p.AddExample(n.Place, "file.missing", "name each kind of item and give it a key template, as in:", smallestEntities,
+			"the file has no entities: no item of the table can be told from another")
 		return
 	}
 	if n.Kind != document.MappingNode {
@@ -263,11 +264,13 @@ func (p fileParser) constant(n *document.Node, what string, null bool) (change.V
 	}
 	number, err := decimal.Parse(n.Text)
 	if err != nil {
-		p.Add(n.Place, "yaml.number", "write it in plain decimal digits; or, if it is a text, put it in quotes", "%s is not a number that DynamoDB can hold", n.Text)
+		p.Add(n.Place, "yaml.number", "write it in plain decimal digits; or, if it is a text, put it in quotes",
+			"%s is not a number that DynamoDB can hold", n.Text)
 		return change.Value{}, false
 	}
 	if len(n.Text) > 1 && n.Text[0] == '0' && n.Text[1] >= '0' && n.Text[1] <= '9' {
-		p.Add(n.Place, "yaml.number", "drop the zeros; or, if it is a text, put it in quotes", "%s begins with a zero: it could be a number or a text", n.Text)
+		p.Add(n.Place, "yaml.number", "drop the zeros; or, if it is a text, put it in quotes",
+			"%s begins with a zero: it could be a number or a text", n.Text)
 		return change.Value{}, false
 	}
 	return change.Number(number.String()), true

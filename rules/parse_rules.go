@@ -10,7 +10,8 @@ import (
 
 func (p fileParser) rules(n *document.Node, f *fileDecl) {
 	if n.Empty() {
-		p.AddExample(n.Place, "file.missing", "name a rule and say what it does, as in:", p.kinds.smallestRules(), "the file has no rules: nothing is derived from anything")
+		p.AddExample(n.Place, "file.missing", "name a rule and say what it does, as in:", p.kinds.smallestRules(),
+			"the file has no rules: nothing is derived from anything")
 		return
 	}
 	if n.Kind != document.MappingNode {

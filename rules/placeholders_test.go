@@ -62,7 +62,8 @@ warning: dynamill.yaml:5:52: template.placeholder: $tasks_1 is a constant here, 
 func TestFormerFilesMayHavePlaceholders(t *testing.T) {
 	src := []byte(strings.NewReplacer("${", "<", "}'", ">'").Replace(electro))
 	var problems *rules.Problems
-	if _, err := rules.Load("dynamill.yaml", src, projections.Kinds); !errors.As(err, &problems) || problems.List[0].Code != "template.placeholder" {
+	if _, err := rules.Load("dynamill.yaml", src, projections.Kinds); !errors.As(err, &problems) ||
+		problems.List[0].Code != "template.placeholder" {
 		t.Fatalf("Load: %v", err)
 	}
 	set, err := rules.LoadFormer("former rules", []byte(strings.ReplaceAll(electro, "${task}", "<task>")), projections.Kinds)

@@ -16,7 +16,8 @@ import (
 func anyShape(t *rapid.T) shape {
 	var sh shape
 	names := []string{"a", "b", "c", "tag"}
-	literal := rapid.SampledFrom([]string{"#", "A#", "-", "x", "#COUNT", "USER#", "ab", "é#", `\<`, `\{`, `\}`, `\\`, `\$`, `\${`, `\`, "<x>", "%x", "{"})
+	literal := rapid.SampledFrom([]string{"#", "A#", "-", "x", "#COUNT", "USER#", "ab", "é#", `\<`, `\{`, `\}`, `\\`, `\$`, `\${`, `\`, "<x>",
+		"%x", "{"})
 	one := func(label string) templates.Template {
 		var text strings.Builder
 		variable := rapid.Bool().Draw(t, label+" begins with a variable")
@@ -45,7 +46,8 @@ func anyShape(t *rapid.T) shape {
 }
 
 // anyValue draws values that like to be mistaken for parts of a key.
-var anyValue = rapid.OneOf(rapid.StringMatching(`[-#abxA]{1,6}`), rapid.SampledFrom([]string{"1", "COUNT", "g1#COUNT", "é", "x#", "-", "<x>", "{", `\`, `\<`, "${a}"}))
+var anyValue = rapid.OneOf(rapid.StringMatching(`[-#abxA]{1,6}`),
+	rapid.SampledFrom([]string{"1", "COUNT", "g1#COUNT", "é", "x#", "-", "<x>", "{", `\`, `\<`, "${a}"}))
 
 func TestWhatIsRenderedReadsBackAsTheSameVariables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -96,8 +98,10 @@ func TestNoTextFitsTwoTemplatesThatDoNotOverlap(t *testing.T) {
 		texts, next = append(texts, longer...), longer
 	}
 	var shapes []shape
-	for _, text := range []string{"a", "a#", "#a", "aa", "a-a#", "${x}", "${x...}", "a${x}", "${x}a", "${x}#", "#${x}", "#${x...}", "a#${x}", "${x}#${y}",
-		"${x}-${y}", "${x}#${y...}", "a${x}-${y}", "${x}a${y}#", "${x}aa${y}", "${x}-${y...}", "${x}#${y}#${z}", "${x}#a#${z}", "-${x}-", "${x}#-"} {
+	for _, text := range []string{"a", "a#", "#a", "aa", "a-a#", "${x}", "${x...}", "a${x}", "${x}a", "${x}#", "#${x}", "#${x...}", "a#${x}",
+		"${x}#${y}",
+		"${x}-${y}", "${x}#${y...}", "a${x}-${y}", "${x}a${y}#", "${x}aa${y}", "${x}-${y...}", "${x}#${y}#${z}", "${x}#a#${z}", "-${x}-",
+		"${x}#-"} {
 		var sh shape
 		var err *templates.Fault
 		if sh.partition, err = templates.Parse(text, &sh.variables); err != nil {

@@ -54,7 +54,8 @@ type weighed struct {
 	calls, together, ever int // of GetRecords
 }
 
-func (w *weighed) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (w *weighed) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	w.mu.Lock()
 	w.calls++
 	w.ever++

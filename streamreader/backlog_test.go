@@ -70,11 +70,13 @@ func TestBacklogOfDroppedRecordsIsLost(t *testing.T) {
 		harm func(*fakeStream, *fakeShard)
 		row  func(*fakeShard) Lease
 	}{
-		"behind a checkpoint": {func(_ *fakeStream, s *fakeShard) { s.trimmed = 3 }, func(s *fakeShard) Lease { return Lease{Checkpoint: sequenceOf(s, 0)} }},
+		"behind a checkpoint": {func(_ *fakeStream, s *fakeShard) { s.trimmed = 3 },
+			func(s *fakeShard) Lease { return Lease{Checkpoint: sequenceOf(s, 0)} }},
 		"the first record of a shard that was whole": {func(_ *fakeStream, s *fakeShard) { s.trimmed = 1 }, func(s *fakeShard) Lease {
 			return Lease{Checkpoint: TrimHorizon, Start: s.start, Whole: true}
 		}},
-		"the whole shard": {func(_ *fakeStream, s *fakeShard) { s.gone = true }, func(s *fakeShard) Lease { return Lease{Checkpoint: sequenceOf(s, 0)} }},
+		"the whole shard": {func(_ *fakeStream, s *fakeShard) { s.gone = true },
+			func(s *fakeShard) Lease { return Lease{Checkpoint: sequenceOf(s, 0)} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,8 @@ type slowList struct {
 }
 
 // DescribeStream lists the stream's shards.
-func (n *slowList) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, o ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (n *slowList) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
+	o ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	time.Sleep(n.wait)
 	return n.line.DescribeStream(ctx, in, o...)
 }

@@ -93,7 +93,8 @@ func (l *line) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func
 	return out, err
 }
 
-func (l *line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (l *line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput,
+	error) {
 	l.mu.Lock()
 	names := slices.Collect(maps.Values(in.ExpressionAttributeNames))
 	if l.onSave && slices.Contains(names, "checkpoint") {
@@ -111,7 +112,8 @@ func (l *line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ .
 	return out, err
 }
 
-func (l *line) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+func (l *line) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput,
+	error) {
 	ctx, err := l.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -123,7 +125,8 @@ func (l *line) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ .
 	return out, err
 }
 
-func (l *line) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (l *line) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	ctx, err := l.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -138,7 +141,8 @@ func (l *line) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeS
 	return out, err
 }
 
-func (l *line) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+func (l *line) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	ctx, err := l.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -150,7 +154,8 @@ func (l *line) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShar
 	return out, err
 }
 
-func (l *line) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (l *line) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	ctx, err := l.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -297,7 +302,8 @@ type shift struct {
 }
 
 func newShift() *shift {
-	return &shift{seen: map[string]int{}, times: map[string]int{}, working: map[string]string{}, last: map[string]time.Time{}, byWho: map[string]int{}, took: 20 * time.Millisecond}
+	return &shift{seen: map[string]int{}, times: map[string]int{}, working: map[string]string{}, last: map[string]time.Time{},
+		byWho: map[string]int{}, took: 20 * time.Millisecond}
 }
 
 func (s *shift) by(m *member) Processor {

@@ -161,7 +161,8 @@ type pollCounter struct {
 	polls atomic.Int64
 }
 
-func (c *pollCounter) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (c *pollCounter) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	c.polls.Add(1)
 	return c.Streams.GetRecords(ctx, in, opts...)
 }

@@ -201,7 +201,8 @@ func TestStolenShardKeepsItsCheckpoint(t *testing.T) {
 		if err := newTestReader(t, f, cp, c).Run(ctx); err != nil {
 			t.Error(err)
 		}
-		if got, want := leaseOf(t, cp, "shard"), *s.records[2].Dynamodb.SequenceNumber; got.Checkpoint != want || got.Owner != stolen.Owner || got.Counter != stolen.Counter {
+		if got, want := leaseOf(t, cp, "shard"), *s.records[2].Dynamodb.SequenceNumber; got.Checkpoint != want || got.Owner != stolen.Owner ||
+			got.Counter != stolen.Counter {
 			t.Errorf("the row says %+v, want it as the other process left it, at %s", got, want)
 		}
 	})

@@ -158,7 +158,8 @@ func (f *fakeStream) find(id string) (*fakeShard, error) {
 	return nil, &streams.ResourceNotFoundException{}
 }
 
-func (f *fakeStream) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (f *fakeStream) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	err := f.enter("DescribeStream", "", "")
 	defer f.mu.Unlock()
 	if err != nil {
@@ -202,7 +203,8 @@ func (f *fakeStream) DescribeStream(_ context.Context, in *dynamodbstreams.Descr
 	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: d}, nil
 }
 
-func (f *fakeStream) GetShardIterator(_ context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+func (f *fakeStream) GetShardIterator(_ context.Context, in *dynamodbstreams.GetShardIteratorInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	err := f.enter("GetShardIterator", *in.ShardId, strings.TrimSpace(string(in.ShardIteratorType)+" "+aws.ToString(in.SequenceNumber)))
 	defer f.mu.Unlock()
 	if err != nil {
@@ -238,7 +240,8 @@ func iterator(shard string, index int) *string {
 	return aws.String(fmt.Sprintf("%s|%d|%d", shard, index, time.Now().UnixNano()))
 }
 
-func (f *fakeStream) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (f *fakeStream) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	part := strings.Split(*in.ShardIterator, "|")
 	err := f.enter("GetRecords", part[0], "")
 	f.reading[part[0]]++

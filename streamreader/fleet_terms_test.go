@@ -79,7 +79,8 @@ func TestARowThatNamesNoTermExpiresAfterTheObserversOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		f.write(f.open("shard", ""), "item", 3)
-		if _, err := cp.Create(t.Context(), Lease{Shard: "shard", Stream: testARN, Owner: "former", Counter: 41, Checkpoint: TrimHorizon}); err != nil {
+		if _, err := cp.Create(t.Context(), Lease{Shard: "shard", Stream: testARN, Owner: "former", Counter: 41,
+			Checkpoint: TrimHorizon}); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -102,7 +103,8 @@ type hanging struct {
 	over chan struct{}
 }
 
-func (h *hanging) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (h *hanging) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
+	opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	h.mu.Lock()
 	hangs := h.rows[in.Key["leaseKey"].(*ddb.AttributeValueMemberS).Value]
 	h.mu.Unlock()

@@ -73,10 +73,11 @@ type endedShard struct {
 
 func newFollower(r *Reader, drain bool) *follower {
 	f := &follower{
-		r:        r,
-		drain:    drain,
-		began:    time.Now(),
-		lister:   shardlist.Lister{Streams: r.cfg.Streams, Arn: r.cfg.StreamARN, Keys: streamapi.Decoder{PartitionKey: r.cfg.PartitionKey, SortKey: r.cfg.SortKey}},
+		r:     r,
+		drain: drain,
+		began: time.Now(),
+		lister: shardlist.Lister{Streams: r.cfg.Streams, Arn: r.cfg.StreamARN,
+			Keys: streamapi.Decoder{PartitionKey: r.cfg.PartitionKey, SortKey: r.cfg.SortKey}},
 		leases:   map[string]leases.Lease{},
 		running:  map[string]*shardread.Reader{},
 		missing:  map[string]int{},
@@ -86,12 +87,14 @@ func newFollower(r *Reader, drain bool) *follower {
 		ended:    make(chan endedShard),
 		idle:     make(chan struct{}, 1),
 	}
-	f.fleet = fleet.New(fleet.Config{Store: r.cfg.Checkpoints, StreamARN: r.cfg.StreamARN, Worker: r.cfg.worker(), Drains: drain, Logger: r.cfg.Logger})
+	f.fleet = fleet.New(fleet.Config{Store: r.cfg.Checkpoints, StreamARN: r.cfg.StreamARN, Worker: r.cfg.worker(), Drains: drain,
+		Logger: r.cfg.Logger})
 	f.shards = shardread.Config{
 		Streams: r.cfg.Streams, StreamARN: r.cfg.StreamARN, WorkerID: r.cfg.WorkerID, Process: r.cfg.Processor.Process, Logger: r.cfg.Logger,
 		BatchMax: r.cfg.BatchMax, PollInterval: r.cfg.PollInterval, CheckpointInterval: r.cfg.CheckpointInterval, StopTimeout: r.cfg.StopTimeout,
 		LeaseTerm: r.cfg.LeaseTerm, DrainPolls: r.cfg.DrainPolls, Drains: drain,
-		Turns: make(chan struct{}, r.cfg.Concurrency), Buffer: shardread.NewBuffer(r.cfg.BufferMax), Applies: &f.applies, OnIdle: f.wake, OnDone: r.countDone,
+		Turns: make(chan struct{}, r.cfg.Concurrency), Buffer: shardread.NewBuffer(r.cfg.BufferMax), Applies: &f.applies, OnIdle: f.wake,
+		OnDone: r.countDone,
 	}
 	return f
 }

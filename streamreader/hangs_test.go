@@ -95,7 +95,8 @@ func TestAStartThatHangsIsMadeAgain(t *testing.T) {
 				f, c := newFakeStream(), &collector{}
 				cp := &hungCalls{LeaseTable: newLeases(), loads: calls.loads, creates: calls.creates, claims: calls.claims}
 				// A worker of a fleet has begun the first list, and is dead.
-				if _, err := cp.LeaseTable.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Counter: 3, Checkpoint: TrimHorizon}); err != nil {
+				if _, err := cp.LeaseTable.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Counter: 3,
+					Checkpoint: TrimHorizon}); err != nil {
 					t.Fatal(err)
 				}
 				f.write(f.open("shard", ""), "item", 3)
@@ -176,7 +177,8 @@ type hungElection struct {
 	hung bool
 }
 
-func (h *hungElection) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (h *hungElection) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
+	opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	claims := false
 	for _, name := range in.ExpressionAttributeNames {
 		claims = claims || name == "ownerRun"

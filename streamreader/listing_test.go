@@ -107,7 +107,8 @@ type refusing struct {
 	err error
 }
 
-func (r refusing) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (r refusing) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	if in.ShardFilter != nil && r.err != nil {
 		return nil, r.err
 	}
@@ -121,7 +122,8 @@ type pagesThatFail struct {
 	left int
 }
 
-func (p *pagesThatFail) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (p *pagesThatFail) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if in.ExclusiveStartShardId != nil {

@@ -26,7 +26,8 @@ type trimming struct {
 	from            map[string]string // the shards of iterators
 }
 
-func (s *trimming) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (s *trimming) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	out, err := s.line.GetRecords(ctx, in, opts...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +41,8 @@ func (s *trimming) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecord
 	return out, err
 }
 
-func (s *trimming) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+func (s *trimming) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	out, err := s.line.GetShardIterator(ctx, in, opts...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,12 +55,14 @@ func (s *trimming) GetShardIterator(ctx context.Context, in *dynamodbstreams.Get
 	return out, err
 }
 
-func (s *trimming) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (s *trimming) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	out, err := s.line.DescribeStream(ctx, in, opts...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		out.StreamDescription.Shards = slices.DeleteFunc(slices.Clone(out.StreamDescription.Shards), func(shard streams.Shard) bool { return *shard.ShardId == s.hidden })
+		out.StreamDescription.Shards = slices.DeleteFunc(slices.Clone(out.StreamDescription.Shards),
+			func(shard streams.Shard) bool { return *shard.ShardId == s.hidden })
 	}
 	return out, err
 }
@@ -154,7 +158,8 @@ func TestAShardThatAnotherWorkerReadsIsNotLost(t *testing.T) {
 func TestAFirstListThatADeadWorkerBeganIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c, cp := newFakeStream(), &collector{}, newLeases()
-		if _, err := cp.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Owner: "dead", Counter: 3, Checkpoint: TrimHorizon}); err != nil {
+		if _, err := cp.Create(t.Context(), Lease{Shard: testARN, Stream: testARN, Owner: "dead", Counter: 3,
+			Checkpoint: TrimHorizon}); err != nil {
 			t.Fatal(err)
 		}
 		first := f.open("shard1", "")

@@ -156,7 +156,8 @@ func TestALeaseThatADeadWorkerHasLeftIsTaken(t *testing.T) {
 		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		f.write(f.open("shard", ""), "item", 3)
 		// A process that crashed has left the lease as its own.
-		if _, err := cp.Create(t.Context(), Lease{Shard: "shard", Stream: testARN, Owner: "crashed", Counter: 41, Checkpoint: TrimHorizon}); err != nil {
+		if _, err := cp.Create(t.Context(), Lease{Shard: "shard", Stream: testARN, Owner: "crashed", Counter: 41,
+			Checkpoint: TrimHorizon}); err != nil {
 			t.Fatal(err)
 		}
 		if err := newTestReader(t, f, cp, c).Drain(t.Context()); err != nil {

@@ -17,7 +17,8 @@ import (
 
 func TestNewNamesEveryProblemAtOnce(t *testing.T) {
 	_, err := New(Config{BatchMax: -1, PollInterval: -1, BufferMax: 1000})
-	for _, want := range []string{"Streams is missing", "StreamARN is missing", "Checkpoints is missing", "Processor is missing", "BatchMax", "PollInterval", "BufferMax"} {
+	for _, want := range []string{"Streams is missing", "StreamARN is missing", "Checkpoints is missing", "Processor is missing", "BatchMax",
+		"PollInterval", "BufferMax"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("New returned %v, want it to say %q", err, want)
 		}

@@ -120,7 +120,8 @@ func TestAFailingShardDoesNotKeepItsRoomUntilItsNextTry(t *testing.T) {
 // hangs is a stream that never answers for the pages of one shard.
 type hangs struct{ *fakeStream }
 
-func (h hangs) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (h hangs) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	if strings.HasPrefix(*in.ShardIterator, "hangs|") {
 		<-ctx.Done()
 		return nil, ctx.Err()

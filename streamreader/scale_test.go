@@ -37,7 +37,8 @@ func newWideStream(shards int) *wideStream {
 	return s
 }
 
-func (s *wideStream) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (s *wideStream) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	s.mu.Lock()
 	s.described = append(s.described, time.Now())
 	s.mu.Unlock()
@@ -53,7 +54,8 @@ func (s *wideStream) DescribeStream(_ context.Context, in *dynamodbstreams.Descr
 	}
 	to := min(len(s.ids), from+100)
 	for _, id := range s.ids[from:to] {
-		d.Shards = append(d.Shards, streams.Shard{ShardId: &id, SequenceNumberRange: &streams.SequenceNumberRange{StartingSequenceNumber: aws.String("1")}})
+		d.Shards = append(d.Shards, streams.Shard{ShardId: &id,
+			SequenceNumberRange: &streams.SequenceNumberRange{StartingSequenceNumber: aws.String("1")}})
 	}
 	if to < len(s.ids) {
 		d.LastEvaluatedShardId = &s.ids[to-1]
@@ -61,7 +63,8 @@ func (s *wideStream) DescribeStream(_ context.Context, in *dynamodbstreams.Descr
 	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: d}, nil
 }
 
-func (s *wideStream) GetShardIterator(_ context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+func (s *wideStream) GetShardIterator(_ context.Context, in *dynamodbstreams.GetShardIteratorInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	it := *in.ShardId + "|new"
 	if in.ShardIteratorType == streams.ShardIteratorTypeAfterSequenceNumber {
 		it = *in.ShardId + "|done"
@@ -69,7 +72,8 @@ func (s *wideStream) GetShardIterator(_ context.Context, in *dynamodbstreams.Get
 	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: &it}, nil
 }
 
-func (s *wideStream) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (s *wideStream) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	time.Sleep(5 * time.Millisecond)
 	id, state, _ := strings.Cut(*in.ShardIterator, "|")
 	done := id + "|done"

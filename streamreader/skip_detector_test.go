@@ -136,7 +136,8 @@ type lateEnding struct {
 	until time.Time
 }
 
-func (s *lateEnding) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (s *lateEnding) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	out, err := s.fakeStream.DescribeStream(ctx, in, opts...)
 	if err == nil && time.Now().Before(s.until) {
 		for _, shard := range out.StreamDescription.Shards {

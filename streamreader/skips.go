@@ -8,7 +8,9 @@ func (f *follower) findSkipped() {
 	for _, shard := range f.skips.Judge(f.found, f.leases, busy) {
 		f.r.cfg.Logger.Error("an open shard is skipped, because its lease says SHARD_END: its records are not applied",
 			"shard", shard, "stream", f.r.cfg.StreamARN,
-			"remedy", "delete this shard's row from the lease table before the stream drops the records, which it does after 24 hours; nothing is applied twice")
+			"remedy",
+			"delete this shard's row from the lease table before the stream drops the records, which it does after 24 hours; nothing is applied "+
+				"twice")
 	}
 	f.publishSkipped()
 }

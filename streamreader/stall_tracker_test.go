@@ -42,21 +42,24 @@ func (d *deafLine) call(ctx context.Context, list bool) error {
 	return errors.New("dial tcp: i/o timeout")
 }
 
-func (d *deafLine) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (d *deafLine) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	if err := d.call(ctx, true); err != nil {
 		return nil, err
 	}
 	return d.line.DescribeStream(ctx, in, opts...)
 }
 
-func (d *deafLine) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+func (d *deafLine) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	if err := d.call(ctx, false); err != nil {
 		return nil, err
 	}
 	return d.line.GetShardIterator(ctx, in, opts...)
 }
 
-func (d *deafLine) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (d *deafLine) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	if err := d.call(ctx, false); err != nil {
 		return nil, err
 	}

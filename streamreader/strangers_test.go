@@ -53,7 +53,8 @@ func TestRowsThatAnotherProgramMade(t *testing.T) {
 		{name: "put back by hand", checkpoint: "TRIM_HORIZON", more: ours, followed: true, read: 6},
 		{name: "put back by hand, trimmed since", checkpoint: "TRIM_HORIZON", more: ours, followed: true, trimmed: 1, lost: true},
 		{name: "put back by hand without the stream, trimmed since", checkpoint: "TRIM_HORIZON", followed: true, trimmed: 1, lost: true},
-		{name: "put back by hand, of a parent that nobody has seen", checkpoint: "TRIM_HORIZON", parent: "never-read", more: ours, followed: true, lost: true},
+		{name: "put back by hand, of a parent that nobody has seen", checkpoint: "TRIM_HORIZON", parent: "never-read", more: ours, followed: true,
+			lost: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -128,7 +129,8 @@ func TestWhatAnotherProgramDidNotFinishIsLost(t *testing.T) {
 				for _, when := range []string{"at the first start", "at the next"} {
 					err := newTestReader(t, f, cp, c).Drain(t.Context())
 					var lost *TrimmedError
-					if errors.As(err, &lost) != test.lost || !test.lost && err != nil || test.lost && (lost.Shard != "shard-1" || lost.Checkpoint != checkpoint) {
+					if errors.As(err, &lost) != test.lost || !test.lost && err != nil ||
+						test.lost && (lost.Shard != "shard-1" || lost.Checkpoint != checkpoint) {
 						t.Errorf("%s Drain returned %v", when, err)
 					}
 					if test.lost && c.count() != 0 {

@@ -88,7 +88,8 @@ func (r report) verdict(least bounds) error {
 		problems = append(problems, fmt.Errorf("dynamill reads at %.2f of the bare loop's throughput, less than %.2f", *r.OfBare, least.ofBare))
 	}
 	if r.OfRedpanda != nil && *r.OfRedpanda < least.ofRedpanda {
-		problems = append(problems, fmt.Errorf("dynamill reads at %.2f of Redpanda Connect's throughput, less than %.2f", *r.OfRedpanda, least.ofRedpanda))
+		problems = append(problems, fmt.Errorf("dynamill reads at %.2f of Redpanda Connect's throughput, less than %.2f", *r.OfRedpanda,
+			least.ofRedpanda))
 	}
 	return errors.Join(problems...)
 }
@@ -104,7 +105,8 @@ func (r report) writeTable(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\tthroughput\tslowest\tfastest\tuntil the first records\tfrom then on\tCPU per record\t")
 	for _, one := range r.Results {
-		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.0f\t%.0f ms\t%.0f\t%.1f µs\t\n", one.Name, one.Total, one.Slowest, one.Fastest, one.Startup, one.Steady, one.CPU)
+		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.0f\t%.0f ms\t%.0f\t%.1f µs\t\n", one.Name, one.Total, one.Slowest, one.Fastest, one.Startup,
+			one.Steady, one.CPU)
 	}
 	if err := table.Flush(); err != nil {
 		return err

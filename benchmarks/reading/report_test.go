@@ -40,9 +40,12 @@ func TestAVerdictSaysWhatIsTooSlow(t *testing.T) {
 		results map[string][]timing
 		want    string
 	}{
-		"slower than the bare loop":       {map[string][]timing{nameBare: of(0.8), nameDynamill: of(1)}, "bare loop's throughput, less than 0.85"},
-		"slower than Redpanda Connect":    {map[string][]timing{nameDynamill: of(1), nameRedpanda: of(0.9)}, "Redpanda Connect's throughput, less than 1.00"},
-		"another last record":             {map[string][]timing{nameDynamill: diverged, nameRedpanda: of(3)}, "redpanda ended with another record"},
+		"slower than the bare loop": {map[string][]timing{nameBare: of(0.8), nameDynamill: of(1)},
+			"bare loop's throughput, less than 0.85"},
+		"slower than Redpanda Connect": {map[string][]timing{nameDynamill: of(1), nameRedpanda: of(0.9)},
+			"Redpanda Connect's throughput, less than 1.00"},
+		"another last record": {map[string][]timing{nameDynamill: diverged, nameRedpanda: of(3)},
+			"redpanda ended with another record"},
 		"fast enough, and nobody besides": {map[string][]timing{nameDynamill: of(1)}, ""},
 	}
 	for name, test := range tests {

@@ -17,7 +17,8 @@ func (w *world) launch(variables ...string) *process {
 	w.Helper()
 	file := filepath.Join(w.TempDir(), "dynamill.yaml")
 	w.must(os.WriteFile(file, []byte(groupRules), 0o600))
-	return launch(w, append([]string{"DYNAMILL_RULES=" + file, "DYNAMILL_TABLE=" + w.table, "DYNAMILL_ENDPOINT=" + w.endpoint}, variables...)...)
+	return launch(w, append([]string{"DYNAMILL_RULES=" + file, "DYNAMILL_TABLE=" + w.table, "DYNAMILL_ENDPOINT=" + w.endpoint},
+		variables...)...)
 }
 
 func TestAnEventIsAppliedAndMeasured(t *testing.T) {
@@ -52,7 +53,8 @@ func TestAnEventIsAppliedAndMeasured(t *testing.T) {
 		DurationMs                        float64
 	}
 	w.must(json.Unmarshal([]byte(lines[2]), &line))
-	if line.Table != w.table || line.Records != 1 || line.Relevant != 1 || line.Writes == 0 || line.Failed != 0 || line.RequestID != "request-3" || line.DurationMs <= 0 {
+	if line.Table != w.table || line.Records != 1 || line.Relevant != 1 || line.Writes == 0 || line.Failed != 0 ||
+		line.RequestID != "request-3" || line.DurationMs <= 0 {
 		t.Errorf("metrics %s", lines[2])
 	}
 	if log := p.stderr.String(); !strings.Contains(log, `"requestId":"request-3","traceId":"trace-3"`) {
@@ -107,9 +109,11 @@ func TestWhatKeepsTheFunctionFromStartingIsReported(t *testing.T) {
 		"a rule file with errors": {[]string{"DYNAMILL_RULES=version: 1\nrulez: {}\n", "DYNAMILL_TABLE=app"}, "rulez"},
 		"no rule file":            {[]string{"DYNAMILL_TABLE=app"}, "dynamill.yaml"},
 		"no table":                {[]string{"DYNAMILL_RULES=" + groupRules}, "DYNAMILL_TABLE"},
-		"an ARN for a table":      {[]string{"DYNAMILL_RULES=" + groupRules, "DYNAMILL_TABLE=arn:aws:dynamodb:us-east-1:1:table/app"}, "not its ARN"},
-		"an unknown level":        {[]string{"DYNAMILL_LOG_LEVEL=loud"}, "DYNAMILL_LOG_LEVEL"},
-		"nobody answers": {[]string{"DYNAMILL_RULES=" + groupRules, "DYNAMILL_TABLE=app", "DYNAMILL_ENDPOINT=http://127.0.0.1:1", "AWS_REGION=us-east-1",
+		"an ARN for a table": {[]string{"DYNAMILL_RULES=" + groupRules, "DYNAMILL_TABLE=arn:aws:dynamodb:us-east-1:1:table/app"},
+			"not its ARN"},
+		"an unknown level": {[]string{"DYNAMILL_LOG_LEVEL=loud"}, "DYNAMILL_LOG_LEVEL"},
+		"nobody answers": {[]string{"DYNAMILL_RULES=" + groupRules, "DYNAMILL_TABLE=app", "DYNAMILL_ENDPOINT=http://127.0.0.1:1",
+			"AWS_REGION=us-east-1",
 			"AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local"}, "127.0.0.1:1"},
 	} {
 		t.Run(name, func(t *testing.T) {

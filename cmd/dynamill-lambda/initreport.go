@@ -31,7 +31,8 @@ func reportInit(runtimeAPI string, failure error) error {
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+runtimeAPI+"/2018-06-01/runtime/init/error", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+runtimeAPI+"/2018-06-01/runtime/init/error",
+		bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

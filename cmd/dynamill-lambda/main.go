@@ -51,7 +51,8 @@ func start(s settings, logger *slog.Logger) (f *function, err error) {
 			f, err = nil, fmt.Errorf("a panic that should never happen: %v: %s", cause, debug.Stack())
 		}
 	}()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), initTimeout, errors.New("the environment was not ready within the time that Lambda gives"))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), initTimeout,
+		errors.New("the environment was not ready within the time that Lambda gives"))
 	defer cancel()
 	f, err = newFunction(ctx, s, logger, os.Stdout)
 	if err != nil && ctx.Err() != nil {

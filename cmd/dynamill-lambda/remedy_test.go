@@ -22,9 +22,11 @@ func TestRemediesNameTheFunctionsVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	sim := dynamosim.New(dynamosim.Options{})
-	key := []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange}}
+	key := []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash},
+		{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange}}
 	attributes := []types.AttributeDefinition{
-		{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
+		{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
+		{AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
 	}
 	for _, table := range []string{"app", "other"} {
 		_, err = sim.CreateTable(t.Context(), &dynamodb.CreateTableInput{
@@ -38,12 +40,14 @@ func TestRemediesNameTheFunctionsVariables(t *testing.T) {
 	if _, err := dynamill.NewHandler(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
-	for table, want := range map[string]string{"none": "DYNAMILL_TABLE, the function's region and DYNAMILL_ENDPOINT", "other": "DYNAMILL_STATE_TABLE"} {
+	for table, want := range map[string]string{"none": "DYNAMILL_TABLE, the function's region and DYNAMILL_ENDPOINT",
+		"other": "DYNAMILL_STATE_TABLE"} {
 		cfg.Table = table
 		_, err := dynamill.NewHandler(t.Context(), cfg)
 		err = remedied(err)
 		var setup *projections.SetupError
-		if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "--") || strings.Contains(err.Error(), "Config.") {
+		if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "--") ||
+			strings.Contains(err.Error(), "Config.") {
 			t.Errorf("table %s: error %v, want one that says %q", table, err, want)
 		}
 	}

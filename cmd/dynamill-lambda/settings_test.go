@@ -18,7 +18,8 @@ func TestTheBoundOfAFanOutIsAWholeNumber(t *testing.T) {
 		switch {
 		case want >= 0 && (err != nil || s.fanOutMax != want):
 			t.Errorf("%q: %d, %v, want %d", text, s.fanOutMax, err, want)
-		case want < 0 && (err == nil || !strings.Contains(err.Error(), "DYNAMILL_FAN_OUT_MAX \""+text+"\" is not a whole number from 1 to 1000000")):
+		case want < 0 && (err == nil || !strings.Contains(err.Error(),
+			"DYNAMILL_FAN_OUT_MAX \""+text+"\" is not a whole number from 1 to 1000000")):
 			t.Errorf("%q: error %v", text, err)
 		}
 	}

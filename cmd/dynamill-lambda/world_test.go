@@ -59,7 +59,8 @@ func built(t testing.TB) string {
 		if b.folder, b.err = os.MkdirTemp("", "bootstrap"); b.err != nil {
 			return
 		}
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", "-ldflags", "-s -w -buildid=", "-o", b.folder+"/bootstrap", ".")
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", "-ldflags", "-s -w -buildid=", "-o",
+			b.folder+"/bootstrap", ".")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.err = fmt.Errorf("%w\n%s", err, out)
@@ -197,7 +198,8 @@ func newRuntimeAPI(t testing.TB) *runtimeAPI {
 	mux.HandleFunc("POST /2018-06-01/runtime/", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusAccepted)
-		api.answers <- answer{strings.TrimPrefix(r.URL.Path, "/2018-06-01/runtime/"), r.Header.Get("Lambda-Runtime-Function-Error-Type"), string(body)}
+		api.answers <- answer{strings.TrimPrefix(r.URL.Path, "/2018-06-01/runtime/"), r.Header.Get("Lambda-Runtime-Function-Error-Type"),
+			string(body)}
 	})
 	api.server = httptest.NewServer(mux)
 	t.Cleanup(api.server.Close)

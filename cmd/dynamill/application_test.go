@@ -107,7 +107,8 @@ func (a *application) put(items ...change.Item) error {
 	in := &dynamodb.TransactWriteItemsInput{}
 	for key, it := range byKey {
 		a.base[key] = it
-		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{TableName: &a.table, Item: attributes.ItemToTable(it)}})
+		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{TableName: &a.table,
+			Item: attributes.ItemToTable(it)}})
 	}
 	return a.insist(func(ctx context.Context) error {
 		if len(byKey) > 1 {

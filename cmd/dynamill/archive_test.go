@@ -90,7 +90,8 @@ func TestAnArchiveHoldsEveryRecordThoughItsWriterIsKilled(t *testing.T) {
 		t.Errorf("the table, and what the archive comes to (-want +got):\n%s", diff)
 	}
 
-	source, err := replay.OpenArchive(t.Context(), replay.ArchiveConfig{Place: dir, Table: w.table, Keys: replay.KeyNames{Partition: "pk", Sort: "sk"}})
+	source, err := replay.OpenArchive(t.Context(), replay.ArchiveConfig{Place: dir, Table: w.table,
+		Keys: replay.KeyNames{Partition: "pk", Sort: "sk"}})
 	w.must(err)
 	defer source.Close()
 	pieces, err := source.Pieces(t.Context())
@@ -116,7 +117,8 @@ func TestAnArchiveThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	file := filepath.Join(t.TempDir(), "file")
 	w.must(os.WriteFile(file, nil, 0o600))
-	if code, _, stderr := w.call("run", "--drain", "--archive", file); code != ending.ExitEnvironment || !strings.Contains(stderr, "--archive "+file+" cannot be used") {
+	if code, _, stderr := w.call("run", "--drain", "--archive", file); code != ending.ExitEnvironment ||
+		!strings.Contains(stderr, "--archive "+file+" cannot be used") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 
@@ -129,7 +131,8 @@ func TestAnArchiveThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	})
 	w.must(os.Remove(dir)) // which is empty, as the stream was
 	w.put(community()...)
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != ending.ExitEnvironment || !strings.Contains(stderr.String(), "the archive in "+dir+" cannot be written") {
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != ending.ExitEnvironment ||
+		!strings.Contains(stderr.String(), "the archive in "+dir+" cannot be written") {
 		t.Errorf("%v\n%s", err, stderr)
 	}
 	w.drain("--archive", dir, "--worker", "archivist")
@@ -150,7 +153,8 @@ func TestEveryValueIsArchivedAsExplainReadsIt(t *testing.T) {
 		"bs": change.Set(change.KindBinarySet, []string{"\x01", "\xff"}),
 	}
 	key := change.Key{Partition: "USER#1", Sort: "-5"}
-	records := []change.Record{{Key: key, New: image}, {Key: key, Old: image, New: change.Item{"pk": image["pk"], "sk": image["sk"]}}, {Key: key, Old: image, Expired: true}}
+	records := []change.Record{{Key: key, New: image}, {Key: key, Old: image, New: change.Item{"pk": image["pk"], "sk": image["sk"]}},
+		{Key: key, Old: image, Expired: true}}
 	for i := range records {
 		var err error
 		if records[i].Position, err = change.NewPosition(label, fmt.Sprint("90000000000000000000", i)); err != nil {
@@ -158,7 +162,8 @@ func TestEveryValueIsArchivedAsExplainReadsIt(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	writer, err := archive.Open(archive.Config{Dir: dir, StreamARN: "arn:aws:dynamodb:eu-west-1:1:table/app/stream/" + label, PartitionKey: "pk", SortKey: "sk"})
+	writer, err := archive.Open(archive.Config{Dir: dir, StreamARN: "arn:aws:dynamodb:eu-west-1:1:table/app/stream/" + label,
+		PartitionKey: "pk", SortKey: "sk"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +179,8 @@ func TestEveryValueIsArchivedAsExplainReadsIt(t *testing.T) {
 	}
 	for i, want := range records {
 		got := read[i]
-		if got.Key != want.Key || got.Position != want.Position || got.Expired != want.Expired || !same(got.Old, want.Old) || !same(got.New, want.New) {
+		if got.Key != want.Key || got.Position != want.Position || got.Expired != want.Expired || !same(got.Old, want.Old) ||
+			!same(got.New, want.New) {
 			t.Errorf("written %+v\nread    %+v", want, got)
 		}
 	}

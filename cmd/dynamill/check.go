@@ -24,7 +24,8 @@ func (a *app) checkCommand() *cobra.Command {
 			if err := a.nameRules(args); err != nil {
 				return err
 			}
-			return preview.Check(cmd.Context(), &a.out, &a.settings, a.typed["table"]) // a table of the environment or a file does not make check connect
+			// A table of the environment or a file does not make check connect.
+			return preview.Check(cmd.Context(), &a.out, &a.settings, a.typed["table"])
 		},
 	}
 }

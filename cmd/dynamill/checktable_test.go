@@ -15,7 +15,8 @@ import (
 
 func TestCheckOfATableSaysWhichItemsMatch(t *testing.T) {
 	w := newWorld(t, "")
-	if code, stdout, stderr := w.call("check"); code != ending.ExitDone || stderr != "" || !strings.Contains(stdout, "table "+w.table+" holds no items yet") {
+	if code, stdout, stderr := w.call("check"); code != ending.ExitDone || stderr != "" ||
+		!strings.Contains(stdout, "table "+w.table+" holds no items yet") {
 		t.Fatalf("an empty table: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	w.put(item("USER#1", "PROFILE"), item("USER#2", "PROFILE"), item("USER#1", "GROUP#1"), item("GROUP#1", "METADATA"),
@@ -35,7 +36,8 @@ func TestCheckOfATableSaysWhichItemsMatch(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"warning: entity.unmatched: none of 6 sampled items is a Post, which comment-count reads or writes\n    hint: compare its keys, POST#${postId} / METADATA, with the table's: ",
+		"warning: entity.unmatched: none of 6 sampled items is a Post, which comment-count reads or writes\n    hint: compare its keys, " +
+			"POST#${postId} / METADATA, with the table's: ",
 		"none of 6 sampled items is a Comment, which comment-author, comment-count, user-comments read or write\n",
 	} {
 		if !strings.Contains(stderr, want) {
@@ -61,7 +63,8 @@ func TestCheckOfATableSaysWhichItemsMatch(t *testing.T) {
 func TestCheckOfATableComparesItsKeys(t *testing.T) {
 	w := newWorld(t, "")
 	w.must(os.WriteFile(w.rules, []byte(strings.NewReplacer("pk", "PK", "sk", "SK").Replace(communityRules)), 0o600))
-	if code, stdout, stderr := w.call("check"); code != ending.ExitEnvironment || stdout != "" || !strings.Contains(stderr, "[pk, sk], but the rule file says [PK, SK]") {
+	if code, stdout, stderr := w.call("check"); code != ending.ExitEnvironment || stdout != "" ||
+		!strings.Contains(stderr, "[pk, sk], but the rule file says [PK, SK]") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 	w = newEmptyWorld(t)
@@ -81,7 +84,8 @@ func TestWarningsAreLoggedOnce(t *testing.T) {
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.useRules(strings.ReplaceAll(communityRules, `"POST#`, `"$app#POST#`))
 	const warning = "$app is a constant here"
-	for _, args := range [][]string{{"plan"}, {"run", "--drain", "--drain-timeout", "2m"}, {"plan"}, {"replay"}, {"verify", "--settle", "1s", "--wait", "2s"}} {
+	for _, args := range [][]string{{"plan"}, {"run", "--drain", "--drain-timeout", "2m"}, {"plan"}, {"replay"},
+		{"verify", "--settle", "1s", "--wait", "2s"}} {
 		code, stdout, stderr := w.call(args...)
 		if code != ending.ExitDone || strings.Count(stderr, warning) != 1 || strings.Contains(stdout, warning) {
 			t.Errorf("%v ended with exit code %d and said:\n%s%s", args, code, stdout, stderr)

@@ -42,7 +42,8 @@ var fixedChoices = map[string][]string{
 
 // openChoices are suggestions for flags that take other values, too. Some are only the beginning of a value.
 var openChoices = map[string][]string{
-	"from":       {replaying.FromScan, replaying.FromExport, replaying.FromS3, replaying.FromArchive, replaying.FromKeys + "//", replaying.FromKeys + "-", replaying.FromParked},
+	"from": {replaying.FromScan, replaying.FromExport, replaying.FromS3, replaying.FromArchive, replaying.FromKeys + "//",
+		replaying.FromKeys + "-", replaying.FromParked},
 	"rules-from": {template.RulesInZip, template.RulesInline, "s3://", "ssm:"},
 }
 

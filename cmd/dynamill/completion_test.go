@@ -65,7 +65,8 @@ func TestCompletionOffersWhatIsKnownWithoutAWS(t *testing.T) {
 			t.Errorf("%q: got %q %s, want %q %s", c.args, offers, directive, c.want, c.directive)
 		}
 	}
-	if offers, _ := completed(t, []string{"DYNAMILL_RULES=" + rules}, "verify", "--rule", ""); !slices.Equal(offers, []string{"comment-count"}) {
+	if offers, _ := completed(t, []string{"DYNAMILL_RULES=" + rules}, "verify", "--rule", ""); !slices.Equal(offers,
+		[]string{"comment-count"}) {
 		t.Errorf("with the rule file in the environment: %q", offers)
 	}
 	if offers, _ := completed(t, []string{"DYNAMILL_LOG_LEVEL=loud"}, "verify", "--rules", rules, "--rule", ""); len(offers) > 0 {
@@ -132,7 +133,8 @@ func TestCompletionOffersTablesAndParkedRecords(t *testing.T) {
 // TestCompletionScriptsAreTakenByTheirShells has bash read its script.
 func TestCompletionScriptsAreTakenByTheirShells(t *testing.T) {
 	t.Parallel()
-	for shell, want := range map[string]string{"bash": "__start_dynamill", "zsh": "#compdef dynamill", "fish": "complete -c dynamill", "powershell": "Register-ArgumentCompleter"} {
+	for shell, want := range map[string]string{"bash": "__start_dynamill", "zsh": "#compdef dynamill", "fish": "complete -c dynamill",
+		"powershell": "Register-ArgumentCompleter"} {
 		cmd, stdout, stderr := commandOf([]string{"completion", shell})
 		if err := cmd.Run(); err != nil || !strings.Contains(stdout.String(), want) {
 			t.Errorf("%s: %v %s, want %q in the script", shell, err, stderr, want)

@@ -37,7 +37,8 @@ func configured(t *testing.T, file string, environment map[string]string, args .
 
 func TestTheCommandLineComesFirstThenTheEnvironmentThenTheFile(t *testing.T) {
 	const file = "table: from-file\nregion: eu-file-1\nready-lag: 2m\nmax-write-rate: 250\ndrain: true\njson: true\nlisten: 127.0.0.1:9464\n"
-	environment := map[string]string{"DYNAMILL_TABLE": "from-env", "DYNAMILL_REGION": "eu-env-1", "DYNAMILL_READY_LAG": "3m", "DYNAMILL_LISTEN": ""}
+	environment := map[string]string{"DYNAMILL_TABLE": "from-env", "DYNAMILL_REGION": "eu-env-1", "DYNAMILL_READY_LAG": "3m",
+		"DYNAMILL_LISTEN": ""}
 	flags, err := configured(t, file, environment, "run", "--table", "from-flag", "--ready-lag=0", "--drain=false")
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +73,8 @@ func TestAFileServesEveryCommandAndNoKeyIsGuessed(t *testing.T) {
 		if code, _, stderr := called(t, append(args, "--config", file, "--rules", ruleFile(t))...); code != ending.ExitEnvironment {
 			t.Errorf("%v with a file for all: exit code %d, %s", args, code, stderr)
 		}
-		if code, _, stderr := called(t, append(args, "--rate", "1", "--segments", "1", "--rules", ruleFile(t), "--table", "app")...); code != ending.ExitInvalid {
+		if code, _, stderr := called(t, append(args, "--rate", "1", "--segments", "1", "--rules", ruleFile(t), "--table",
+			"app")...); code != ending.ExitInvalid {
 			t.Errorf("%v with flags of no meaning: exit code %d, %s", args, code, stderr)
 		}
 	}

@@ -90,7 +90,8 @@ func TestTheSystemdUnitFitsTheCommand(t *testing.T) {
 		t.Fatalf("ExecStart is %q", call)
 	}
 	expectCommandLine(t, call[1:])
-	if seconds, err := strconv.Atoi(unit["Service.TimeoutStopSec"]); err != nil || time.Duration(seconds)*time.Second < stopTimeout+10*time.Second {
+	if seconds, err := strconv.Atoi(unit["Service.TimeoutStopSec"]); err != nil ||
+		time.Duration(seconds)*time.Second < stopTimeout+10*time.Second {
 		t.Errorf("TimeoutStopSec is %q: the batch in hand may take %s", unit["Service.TimeoutStopSec"], stopTimeout)
 	}
 	for key, want := range map[string]string{
@@ -143,7 +144,8 @@ func TestTheContainerIsOneStaticBinaryThatIsNotRoot(t *testing.T) {
 			t.Errorf("%s is no instruction that we use", name)
 		}
 	}
-	if last["FROM"] != "scratch" || !strings.Contains(built, "CGO_ENABLED=0 go build") || !strings.Contains(last["COPY"], "ca-certificates.crt") {
+	if last["FROM"] != "scratch" || !strings.Contains(built, "CGO_ENABLED=0 go build") ||
+		!strings.Contains(last["COPY"], "ca-certificates.crt") {
 		t.Errorf("not one static binary with the certificates of AWS's names: FROM %s, COPY %s, RUN %s", last["FROM"], last["COPY"], built)
 	}
 	if !regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`).MatchString(last["USER"]) {

@@ -69,7 +69,8 @@ func TestProcessesDrainBesideOneThatReads(t *testing.T) {
 	for i := range results {
 		var cmd *exec.Cmd
 		var stderr *bytes.Buffer
-		cmd, results[i], stderr = w.command("run", "--drain", "--drain-timeout", "2m", "--json", "--worker", fmt.Sprint("drains-", i), "--lease-term", drainsTerm)
+		cmd, results[i], stderr = w.command("run", "--drain", "--drain-timeout", "2m", "--json", "--worker", fmt.Sprint("drains-", i),
+			"--lease-term", drainsTerm)
 		w.must(cmd.Start())
 		go func() {
 			err := cmd.Wait()

@@ -52,7 +52,8 @@ func electroTable() []change.Item {
 		task := "T" + strconv.Itoa(i)
 		it := electroItem("task", "task_"+task, "#project_P1", "task", task, "project", "P1", "employee", employee)
 		it["points"] = change.Number("3")
-		it["gsi1pk"], it["gsi1sk"] = change.String("$taskapp#employee_"+strings.ToLower(employee)), change.String("$task_1#task_"+strings.ToLower(task))
+		it["gsi1pk"], it["gsi1sk"] = change.String("$taskapp#employee_"+strings.ToLower(employee)),
+			change.String("$task_1#task_"+strings.ToLower(task))
 		items = append(items, it)
 	}
 	return items
@@ -76,7 +77,8 @@ func expectElectro(t *testing.T, command string, rules []report.MissingReport, w
 		t.Errorf("%s says of rule team-size %+v: want 2 sources that point at one team", command, m)
 	}
 	all := strings.Join(warnings, "\n")
-	for _, part := range []string{`the key of Employee $taskapp#employee_e`, `where its attribute employee says E`, `casing: "none"`, "rule employee-tasks:"} {
+	for _, part := range []string{`the key of Employee $taskapp#employee_e`, `where its attribute employee says E`, `casing: "none"`,
+		"rule employee-tasks:"} {
 		if !strings.Contains(all, part) {
 			t.Errorf("the warnings of %s lack %q:\n%s", command, part, all)
 		}
@@ -129,7 +131,8 @@ func TestElectroDBKeysInLowerCaseAreTold(t *testing.T) {
 	expectElectro(t, "replay", again.Missing, again.Warnings)
 
 	_, stdout, _ = w.call("status")
-	for _, part := range []string{"targets that do not exist", "rule task-owner: 7 sources point at 2 Employee items that do not exist", "after a look at the whole table"} {
+	for _, part := range []string{"targets that do not exist", "rule task-owner: 7 sources point at 2 Employee items that do not exist",
+		"after a look at the whole table"} {
 		if !strings.Contains(stdout, part) {
 			t.Errorf("status does not say %q:\n%s", part, stdout)
 		}
@@ -156,7 +159,8 @@ func TestRulesOfAnotherKeyStyleAreTold(t *testing.T) {
 	}
 	w.put(item("POST#p1", "METADATA"), item("POST#p1", "COMMENT#2025#c1", "userId", "u1"))
 	code, stdout, _ = w.call("replay")
-	for _, part := range []string{"warning: nothing is of the entity User, which the rules comment-author, member-name, user-comments need", "entity Group", "entity Membership"} {
+	for _, part := range []string{"warning: nothing is of the entity User, which the rules comment-author, member-name, user-comments need",
+		"entity Group", "entity Membership"} {
 		if code != ending.ExitDone || !strings.Contains(stdout, part) {
 			t.Errorf("the replay does not say %q:\n%s", part, stdout)
 		}
@@ -196,7 +200,8 @@ func TestRunLogsWhatItMeets(t *testing.T) {
 			p.metric(`dynamill_records_matched_total{entity="Team"} 1`)
 	})
 	code, stderr := p.stop()
-	for _, part := range []string{"msg=matched Employee=2 Task=7 Team=1 no_entity=0", "level=WARN msg=\"the key of Employee", "level=WARN msg=\"rule employee-tasks: 7 sources point"} {
+	for _, part := range []string{"msg=matched Employee=2 Task=7 Team=1 no_entity=0", "level=WARN msg=\"the key of Employee",
+		"level=WARN msg=\"rule employee-tasks: 7 sources point"} {
 		if code != ending.ExitDone || !strings.Contains(stderr, part) {
 			t.Errorf("exit code %d, and the log lacks %q:\n%s", code, part, stderr)
 		}
@@ -204,7 +209,8 @@ func TestRunLogsWhatItMeets(t *testing.T) {
 	if n := strings.Count(stderr, "rule employee-tasks:"); n != 1 {
 		t.Errorf("the log warns %d times of one rule", n)
 	}
-	if _, stdout, _ := w.call("status"); !strings.Contains(stdout, "rule employee-tasks: 8 sources point at 3 Employee items that do not exist") {
+	if _, stdout, _ := w.call("status"); !strings.Contains(stdout,
+		"rule employee-tasks: 8 sources point at 3 Employee items that do not exist") {
 		t.Errorf("status does not tell what the run has seen:\n%s", stdout)
 	}
 }

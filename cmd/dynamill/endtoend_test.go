@@ -215,7 +215,8 @@ func TestASmuggledKeyIsParkedAndTheRestGoesOn(t *testing.T) {
 	if code, stdout, stderr = w.call("parked", "discard", ids[0]); code != ending.ExitDone || !strings.Contains(stdout, "discarded") {
 		t.Errorf("parked discard: exit code %d, %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr = w.call("parked", "discard", ids[0]); code != ending.ExitInvalid || !strings.Contains(stderr, "nothing is parked under") {
+	if code, _, stderr = w.call("parked", "discard", ids[0]); code != ending.ExitInvalid ||
+		!strings.Contains(stderr, "nothing is parked under") {
 		t.Errorf("parked discard of what is gone: exit code %d, %s", code, stderr)
 	}
 

@@ -162,10 +162,11 @@ func TestWithoutCredentialsRegionOrServerNothingIsTried(t *testing.T) {
 		args        []string
 		want        []string
 	}{
-		"no credentials":  {nil, []string{"--region", "eu-west-1"}, []string{"no AWS credentials were found", "AWS_PROFILE"}},
-		"no region":       {nil, nil, []string{"no AWS region is set", "--region"}},
-		"no such profile": {map[string]string{"AWS_PROFILE": "nobody"}, []string{"--region", "eu-west-1"}, []string{`profile "nobody" does not exist`}},
-		"nobody listens":  {nil, []string{"--endpoint", closed}, []string{closed + " cannot be reached", "check --endpoint"}},
+		"no credentials": {nil, []string{"--region", "eu-west-1"}, []string{"no AWS credentials were found", "AWS_PROFILE"}},
+		"no region":      {nil, nil, []string{"no AWS region is set", "--region"}},
+		"no such profile": {map[string]string{"AWS_PROFILE": "nobody"}, []string{"--region", "eu-west-1"},
+			[]string{`profile "nobody" does not exist`}},
+		"nobody listens": {nil, []string{"--endpoint", closed}, []string{closed + " cannot be reached", "check --endpoint"}},
 	} {
 		for _, command := range [][]string{{"run"}, {"parked", "list"}} {
 			t.Run(name+" for "+command[0], func(t *testing.T) {

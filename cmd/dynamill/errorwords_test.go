@@ -49,11 +49,15 @@ func TestCommandsPutAWSErrorsIntoWords(t *testing.T) {
 	}{
 		"no permission": {400, refusal("AccessDeniedException", "User: x is not authorized"), ending.ExitEnvironment,
 			[]string{"no permission for dynamodb:", `on table "app-dynamill`, "allow this action in the IAM policy"}},
-		"expired":  {400, refusal("ExpiredTokenException", "The security token is expired"), ending.ExitEnvironment, []string{"credentials have expired: renew them"}},
-		"invalid":  {400, refusal("ValidationException", "One or more parameter values"), ending.ExitFailed, []string{"AWS refuses dynamodb:", "as invalid", "report this"}},
-		"throttle": {400, refusal("ThrottlingException", "Rate exceeded"), ending.ExitFailed, []string{"AWS throttles dynamodb:", "raise the capacity"}},
-		"trouble":  {500, refusal("InternalServerError", "Internal server error"), ending.ExitFailed, []string{"AWS itself failed at dynamodb:", "start again"}},
-		"a proxy":  {404, "not found", ending.ExitEnvironment, []string{"did not answer as DynamoDB does: check --endpoint"}},
+		"expired": {400, refusal("ExpiredTokenException", "The security token is expired"), ending.ExitEnvironment,
+			[]string{"credentials have expired: renew them"}},
+		"invalid": {400, refusal("ValidationException", "One or more parameter values"), ending.ExitFailed,
+			[]string{"AWS refuses dynamodb:", "as invalid", "report this"}},
+		"throttle": {400, refusal("ThrottlingException", "Rate exceeded"), ending.ExitFailed,
+			[]string{"AWS throttles dynamodb:", "raise the capacity"}},
+		"trouble": {500, refusal("InternalServerError", "Internal server error"), ending.ExitFailed,
+			[]string{"AWS itself failed at dynamodb:", "start again"}},
+		"a proxy": {404, "not found", ending.ExitEnvironment, []string{"did not answer as DynamoDB does: check --endpoint"}},
 	} {
 		endpoint := answering(t, c.status, c.body)
 		for _, command := range commands {
@@ -75,7 +79,8 @@ func TestCommandsPutAWSErrorsIntoWords(t *testing.T) {
 						t.Errorf("got %q, want %q in it", last, want)
 					}
 				}
-				if !strings.HasPrefix(last, "dynamill: ") || !strings.HasSuffix(last, ")") || strings.Index(last, "operation error") < strings.Index(last, c.want[0]) {
+				if !strings.HasPrefix(last, "dynamill: ") || !strings.HasSuffix(last, ")") ||
+					strings.Index(last, "operation error") < strings.Index(last, c.want[0]) {
 					t.Errorf("got %q, want plain words first and the raw text last", last)
 				}
 				if stdout.String() != "" {

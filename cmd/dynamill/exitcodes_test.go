@@ -49,19 +49,23 @@ func endingsWithoutTable(t *testing.T) []situation {
 		{"docs", "a folder", ending.ExitDone, []string{"docs", "man", filepath.Join(dir, "man")}},
 		{"docs", "a file in the place of the folder", ending.ExitFailed, []string{"docs", "man", record}},
 		{"infra", "a template", ending.ExitDone, append([]string{"infra", "sam"}, here...)},
-		{"infra", "a folder that is missing", ending.ExitFailed, append([]string{"infra", "sam", "-o", filepath.Join(dir, "none", "x")}, here...)},
+		{"infra", "a folder that is missing", ending.ExitFailed, append([]string{"infra", "sam", "-o", filepath.Join(dir, "none", "x")},
+			here...)},
 		{"infra", "a size that is wrong", ending.ExitInvalid, append([]string{"infra", "sam", "--memory-size", "0"}, here...)},
 	}
-	for _, line := range []string{"check", "explain " + record, "infra sam", "infra state-machine", "plan", "run", "run --drain", "replay", "replay --dry-run", "verify", "parked retry --all", "parked discard --all"} {
+	for _, line := range []string{"check", "explain " + record, "infra sam", "infra state-machine", "plan", "run", "run --drain", "replay",
+		"replay --dry-run", "verify", "parked retry --all", "parked discard --all"} {
 		args := strings.Fields(line)
-		all = append(all, situation{line, "rules are wrong", ending.ExitInvalid, append(args, "--rules", bad, "--table", "app", "--endpoint", "http://127.0.0.1:1")})
+		all = append(all, situation{line, "rules are wrong", ending.ExitInvalid,
+			append(args, "--rules", bad, "--table", "app", "--endpoint", "http://127.0.0.1:1")})
 	}
 	for _, line := range commandPaths() {
 		all = append(all,
 			situation{line, "a flag that does not exist", ending.ExitInvalid, append(strings.Fields(line), "--nonsense")},
 			situation{line, "--help", ending.ExitDone, append(strings.Fields(line), "--help")})
 	}
-	for _, line := range []string{"plan", "run", "run --drain", "replay", "replay --dry-run", "verify", "status", "parked list", "parked show x", "parked retry --all", "parked discard --all"} {
+	for _, line := range []string{"plan", "run", "run --drain", "replay", "replay --dry-run", "verify", "status", "parked list",
+		"parked show x", "parked retry --all", "parked discard --all"} {
 		args := append(strings.Fields(line), here...)
 		all = append(all,
 			situation{line, "the table's name is wrong", ending.ExitInvalid, append(strings.Fields(line), "--rules", rules, "--table", "a/b")},
@@ -97,7 +101,8 @@ func TestExitCodesWithoutTable(t *testing.T) {
 func TestExitCodesOnATable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
-	w.put(item("USER#u1", "PROFILE", "name", "A"), item("POST#1", "METADATA"), item("POST#1", "COMMENT#1#1", "userId", "u1"), item("POST#1", "COMMENT#1#2", "userId", "u#1"))
+	w.put(item("USER#u1", "PROFILE", "name", "A"), item("POST#1", "METADATA"), item("POST#1", "COMMENT#1#1", "userId", "u1"),
+		item("POST#1", "COMMENT#1#2", "userId", "u#1"))
 	quick := []string{"--lag-max", "1ms", "--settle", "1s"}
 	verify := func(more ...string) []string { return append(append([]string{"verify"}, quick...), more...) }
 	changed := *w
@@ -114,11 +119,14 @@ func TestExitCodesOnATable(t *testing.T) {
 		}
 	}
 	line := strings.Fields
-	expect(&missing, "there is no table", ending.ExitEnvironment, line("run --drain"), line("run"), line("plan"), line("replay"), line("verify"), line("status"), line("parked list"))
-	expect(w, "nothing has run", ending.ExitEnvironment, verify(), line("status"), line("parked list"), line("parked show x"), line("parked retry --all"), line("parked discard --all"))
+	expect(&missing, "there is no table", ending.ExitEnvironment, line("run --drain"), line("run"), line("plan"), line("replay"),
+		line("verify"), line("status"), line("parked list"))
+	expect(w, "nothing has run", ending.ExitEnvironment, verify(), line("status"), line("parked list"), line("parked show x"),
+		line("parked retry --all"), line("parked discard --all"))
 	expect(w, "nothing has run", ending.ExitDone, line("plan"), line("replay --dry-run"))
 	expect(w, "the time is too short", ending.ExitFailed, line("run --drain --drain-timeout 1ms"))
-	expect(w, "all is well", ending.ExitDone, line("run --drain"), line("plan"), line("status"), line("parked list"), line("replay"), line("replay --dry-run"))
+	expect(w, "all is well", ending.ExitDone, line("run --drain"), line("plan"), line("status"), line("parked list"), line("replay"),
+		line("replay --dry-run"))
 	expect(w, "the folder of the archive is a file", ending.ExitEnvironment, []string{"run", "--drain", "--archive", changed.rules})
 	expect(&changed, "a rule is changed", ending.ExitInvalid, line("run --drain"), line("replay"))
 	expect(&changed, "a rule is changed", ending.ExitDone, line("plan"))

@@ -95,7 +95,8 @@ func TestCheckTellsWhetherATableIsFollowed(t *testing.T) {
 	}
 	expectParts(t, line, "has not renewed its lease for more than its term of 3s", "start `dynamill run")
 	s := w.status()
-	if h := s.Health; h.State != "nothing runs" || h.Healthy || h.Waiting == nil || *h.Waiting != 1 || h.AtLeast || h.Oldest == "" || h.Since != h.Oldest ||
+	if h := s.Health; h.State != "nothing runs" || h.Healthy || h.Waiting == nil || *h.Waiting != 1 || h.AtLeast || h.Oldest == "" ||
+		h.Since != h.Oldest ||
 		h.Lag == nil || h.Processes != 0 || len(h.Shards) != 1 || h.Shards[0].Waiting != 1 || h.Shards[0].Oldest != h.Oldest {
 		t.Errorf("as JSON: %+v", h)
 	}
@@ -137,7 +138,8 @@ func TestCheckTellsWhatIsLost(t *testing.T) {
 	w.expectCheck("without a lease table", ending.ExitFailed, "nothing runs: there is no lease table "+w.leaseTableName())
 	w.drain()
 	w.dropTable(w.table + settings.StateSuffix)
-	line := w.expectCheck("without a state table", ending.ExitFailed, "records lost: the state table "+w.table+settings.StateSuffix+" is missing")
+	line := w.expectCheck("without a state table", ending.ExitFailed,
+		"records lost: the state table "+w.table+settings.StateSuffix+" is missing")
 	expectParts(t, line, "delete the lease table", "Starting over")
 	code, stdout, stderr := w.call("status")
 	if code != ending.ExitEnvironment || stdout != "" || !strings.Contains(stderr, "records lost: ") {
@@ -184,8 +186,10 @@ func TestCheckAsksLambdaWhereNoProcessRuns(t *testing.T) {
 		code   int
 		begins string
 	}{
-		{fmt.Sprintf(mapping, "Enabled", "OK"), ending.ExitDone, "following: function app-dynamill, its event source mapping is Enabled, last result: OK"},
-		{fmt.Sprintf(mapping, "Enabled", "PROBLEM: Function call failed"), ending.ExitFailed, "failing: the last invocation of function app-dynamill failed"},
+		{fmt.Sprintf(mapping, "Enabled", "OK"), ending.ExitDone,
+			"following: function app-dynamill, its event source mapping is Enabled, last result: OK"},
+		{fmt.Sprintf(mapping, "Enabled", "PROBLEM: Function call failed"), ending.ExitFailed,
+			"failing: the last invocation of function app-dynamill failed"},
 		{fmt.Sprintf(mapping, "Disabled", "OK"), ending.ExitFailed, "nothing runs: there is no lease table"},
 		{`{"EventSourceMappings": []}`, ending.ExitFailed, "nothing runs: there is no lease table"},
 		{"", ending.ExitEnvironment, "not known: there is no lease table"},

@@ -59,7 +59,8 @@ func TestInfraFlagsReachTheTemplate(t *testing.T) {
 			t.Errorf("the template does not hold %q", want)
 		}
 	}
-	if _, stdout, _ = command(t, "infra", "sam", "--rules", groupsRules, "--table", "app", "--keep-state-table"); strings.Contains(stdout, "AWS::DynamoDB::Table") {
+	if _, stdout, _ = command(t, "infra", "sam", "--rules", groupsRules, "--table", "app", "--keep-state-table"); strings.Contains(stdout,
+		"AWS::DynamoDB::Table") {
 		t.Error("--keep-state-table: the template holds a state table")
 	}
 }
@@ -81,7 +82,8 @@ func TestInfraSetsUpWhereTheFunctionReadsItsRules(t *testing.T) {
 		"s3://rules/app.yaml": {"DYNAMILL_RULES: 's3://rules/app.yaml'\n", "Action: 's3:GetObject'\n", ":s3:::rules/app.yaml'\n"},
 		"ssm:/app/rules":      {"DYNAMILL_RULES: 'ssm:/app/rules'\n", "Action: 'ssm:GetParameter'\n", ":parameter/app/rules'\n"},
 	} {
-		code, stdout, stderr := command(t, "infra", "sam", "--rules", writeRules(t, "a rule.yaml", oneLine), "--table", "app", "--rules-from", from)
+		code, stdout, stderr := command(t, "infra", "sam", "--rules", writeRules(t, "a rule.yaml", oneLine), "--table", "app", "--rules-from",
+			from)
 		if code != ending.ExitDone || stderr != "" {
 			t.Errorf("--rules-from %s: exit code %d, %s", from, code, stderr)
 		}
@@ -140,16 +142,19 @@ func TestInfraRefusesWhatCannotBeDeployed(t *testing.T) {
 			t.Errorf("%v: exit code %d, %d bytes on standard output, %q; want an error about %q", c.args, code, len(stdout), stderr, c.want)
 		}
 	}
-	if code, _, stderr := command(t, append([]string{"infra", "cloudformation", "--code", "x.zip"}, rules...)...); code != ending.ExitInvalid || !strings.Contains(stderr, "CodeBucket and CodeKey") {
+	if code, _, stderr := command(t, append([]string{"infra", "cloudformation", "--code", "x.zip"},
+		rules...)...); code != ending.ExitInvalid || !strings.Contains(stderr, "CodeBucket and CodeKey") {
 		t.Errorf("cloudformation --code: exit code %d, %s", code, stderr)
 	}
-	if code, _, stderr := command(t, append([]string{"infra", "pulumi"}, rules...)...); code != ending.ExitInvalid || !strings.Contains(stderr, "cloudformation, sam, state-machine, terraform") {
+	if code, _, stderr := command(t, append([]string{"infra", "pulumi"}, rules...)...); code != ending.ExitInvalid ||
+		!strings.Contains(stderr, "cloudformation, sam, state-machine, terraform") {
 		t.Errorf("an unknown format: exit code %d, %s", code, stderr)
 	}
 }
 
 func TestInfraSaysWhatItCannotWrite(t *testing.T) {
-	code, _, stderr := command(t, "infra", "sam", "--rules", groupsRules, "--table", "app", "-o", filepath.Join(t.TempDir(), "no", "such", "folder"))
+	code, _, stderr := command(t, "infra", "sam", "--rules", groupsRules, "--table", "app", "-o",
+		filepath.Join(t.TempDir(), "no", "such", "folder"))
 	if code != ending.ExitFailed || !strings.Contains(stderr, "writing the template") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

@@ -135,8 +135,10 @@ func (c *crew) live(rounds int, lasting time.Duration) {
 	c.drain()
 	c.retryParked()
 	c.judge("in the end")
-	c.t.Logf("%d writes; under blows for %s: %d processes killed, %d stopped, %d frozen for a while and %d until another read; the longest takeover took %s, the drain beside the others %s",
-		c.app.writes, under.Round(time.Second), c.kills, c.stops, c.naps, c.overslept+1, c.slowest.Round(time.Millisecond), took.Round(time.Millisecond))
+	c.t.Logf("%d writes; under blows for %s: %d processes killed, %d stopped, %d frozen for a while and %d until another read; the longest "+
+		"takeover took %s, the drain beside the others %s",
+		c.app.writes, under.Round(time.Second), c.kills, c.stops, c.naps, c.overslept+1, c.slowest.Round(time.Millisecond),
+		took.Round(time.Millisecond))
 }
 
 // What can befall a process, of six blows in a row.

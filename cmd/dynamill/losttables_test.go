@@ -30,7 +30,8 @@ func TestDeletedTablesAreNamed(t *testing.T) {
 
 	w.dropTable(w.leaseTableName())
 	lost := "the lease table " + w.leaseTableName() + " was deleted"
-	if code, stdout, stderr := w.call("plan"); code != ending.ExitDone || !strings.Contains(stdout, lost) || !strings.Contains(stdout, "nothing to do") {
+	if code, stdout, stderr := w.call("plan"); code != ending.ExitDone || !strings.Contains(stdout, lost) ||
+		!strings.Contains(stdout, "nothing to do") {
 		t.Errorf("plan without the lease table: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	code, _, stderr := w.call("run", "--drain", "--drain-timeout", "4m")
@@ -44,7 +45,8 @@ func TestDeletedTablesAreNamed(t *testing.T) {
 
 	w.dropTable(w.table + settings.StateSuffix)
 	lost = "the state table " + w.table + settings.StateSuffix + " was deleted"
-	if code, stdout, stderr := w.call("plan"); code != ending.ExitDone || !strings.Contains(stdout, lost) || strings.Contains(stdout, "carried out by") {
+	if code, stdout, stderr := w.call("plan"); code != ending.ExitDone || !strings.Contains(stdout, lost) ||
+		strings.Contains(stdout, "carried out by") {
 		t.Errorf("plan without the state table: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	for _, args := range [][]string{{"run", "--drain"}, {"replay", "--yes"}, {"verify"}, {"parked", "list"}} {

@@ -112,8 +112,10 @@ func TestARunShowsHowItIs(t *testing.T) {
 	w.put(item("USER#9", "GROUP#dev", "role", "member"))
 	eventually(t, "the metrics follow", func() bool {
 		return p.metric(`dynamill_records_applied_total [1-9]\d*`) && p.metric(`dynamill_records_read_total [1-9]\d*`) &&
-			p.metric(`dynamill_writes_total\{rule="member-count"\} [1-9]\d*`) && p.metric(`dynamill_write_units_total\{rule="member-count"\} [1-9]\S*`) &&
-			p.metric(`dynamill_state\{state="following"\} 1`) && p.metric("dynamill_ready 1") && p.metric(`dynamill_shards\{status="open"\} [1-9]\d*`) &&
+			p.metric(`dynamill_writes_total\{rule="member-count"\} [1-9]\d*`) &&
+			p.metric(`dynamill_write_units_total\{rule="member-count"\} [1-9]\S*`) &&
+			p.metric(`dynamill_state\{state="following"\} 1`) && p.metric("dynamill_ready 1") &&
+			p.metric(`dynamill_shards\{status="open"\} [1-9]\d*`) &&
 			p.metric(`dynamill_shard_lag_seconds\{shard="shardId-\S+"\} \S+`) && p.metric("dynamill_shards_without_reader 0") &&
 			p.metric(`dynamill_lease_moves_total [1-9]\d*`) && p.metric(`dynamill_shard_oldest_unapplied_seconds\{shard="shardId-\S+"\} \S+`) &&
 			p.metric("dynamill_oldest_unapplied_seconds 0") && p.metric("dynamill_tasks_left 0") && p.metric("dynamill_oldest_task_seconds 0")
@@ -145,7 +147,8 @@ func TestWhatOnlyAPersonCanEndStaysVisible(t *testing.T) {
 		code    int
 	}{
 		"the stream is disabled": {disable, monitor.StreamDisabled, "aws dynamodb update-table", ending.ExitEnvironment},
-		"the stream is replaced": {func(w *world) { disable(w); w.enableStream() }, monitor.StreamReplaced, "`dynamill replay --restart`", ending.ExitFailed},
+		"the stream is replaced": {func(w *world) { disable(w); w.enableStream() }, monitor.StreamReplaced, "`dynamill replay --restart`",
+			ending.ExitFailed},
 		"the state table is deleted": {func(w *world) {
 			_, err := w.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: ptr(w.table + "-dynamill")})
 			w.must(err)
@@ -164,7 +167,8 @@ func TestWhatOnlyAPersonCanEndStaysVisible(t *testing.T) {
 			p.readyzSays(http.StatusOK, "state: following")
 			c.happens(w)
 			p.readyzSays(http.StatusServiceUnavailable, "not ready: "+string(c.state))
-			if code, body := p.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "remedy: ") || !strings.Contains(body, c.remedy) {
+			if code, body := p.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "remedy: ") ||
+				!strings.Contains(body, c.remedy) {
 				t.Errorf("%d: %s; want the remedy %q", code, body, c.remedy)
 			}
 			if !p.metric(`dynamill_state\{state="` + string(c.state) + `"\} 1`) {
@@ -281,7 +285,8 @@ func TestASecondSignalAbortsAtOnce(t *testing.T) {
 	w.must(p.cmd.Process.Signal(os.Interrupt))
 	began := time.Now()
 	<-p.ended
-	if code := p.cmd.ProcessState.ExitCode(); code != ending.ExitFailed || time.Since(began) > 5*time.Second || !strings.Contains(p.stderr.String(), "aborted") {
+	if code := p.cmd.ProcessState.ExitCode(); code != ending.ExitFailed || time.Since(began) > 5*time.Second ||
+		!strings.Contains(p.stderr.String(), "aborted") {
 		t.Errorf("exit code %d after %s\n%s", code, time.Since(began), p.stderr)
 	}
 }

@@ -26,7 +26,8 @@ func (a *app) parkedCommand() *cobra.Command {
 		a.parkedListCommand(),
 		a.parkedShowCommand(),
 		a.parkedChangeCommand(parked.Retry, "Applies parked items again, as they are now",
-			"Derives each item again from what it holds now. An entry whose item is good goes away;\none that is still bad stays, and the exit code is 1. A record that could not be read cannot be retried.\n"+
+			"Derives each item again from what it holds now. An entry whose item is good goes away;\none that is still bad stays, and the exit "+
+				"code is 1. A record that could not be read cannot be retried.\n"+
 				"Its entry is named as such, and stays."),
 		a.parkedChangeCommand(parked.Discard, "Forgets parked items without applying them",
 			"Removes entries without applying anything and without asking. While an item is still bad, `verify` calls\n"+

@@ -53,13 +53,16 @@ func TestContestedTargetsAreListedAndLoggedOnce(t *testing.T) {
 	w.expectContested("contested:@Post/p", "USER#000/POST#1", "unique.contested", 50)
 	w.expectParkedCodes(map[string]int{"mirror.contested": 1, "unique.contested": 1})
 	_, stdout, _ := w.call("parked", "list")
-	if n := strings.Count(stdout, "\n"); n != 3 || !strings.Contains(stdout, "50 items have the unique value \"p\": USER#000/POST#1, USER#001/POST#1, USER#002/POST#1 and 47 more. USER#000/POST#1 wins") {
+	if n := strings.Count(stdout, "\n"); n != 3 || !strings.Contains(stdout,
+		"50 items have the unique value \"p\": USER#000/POST#1, USER#001/POST#1, USER#002/POST#1 and 47 more. USER#000/POST#1 wins") {
 		t.Errorf("parked list has %d lines, want 3:\n%s", n, stdout)
 	}
-	if code, stdout, stderr := w.call("parked", "show", "contested:@Post/p"); code != ending.ExitDone || strings.Count(stdout, "\nclaimant ") != 50 {
+	if code, stdout, stderr := w.call("parked", "show", "contested:@Post/p"); code != ending.ExitDone ||
+		strings.Count(stdout, "\nclaimant ") != 50 {
 		t.Errorf("parked show: exit code %d, want 50 claimants\n%s%s", code, stdout, stderr)
 	}
-	if code, stdout, stderr := w.call("verify"); code != ending.ExitDone || !strings.Contains(stdout, "2 parked or contested, which is not drift") {
+	if code, stdout, stderr := w.call("verify"); code != ending.ExitDone ||
+		!strings.Contains(stdout, "2 parked or contested, which is not drift") {
 		t.Errorf("verify: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	for customer := range 100 {
@@ -91,7 +94,8 @@ func (w *world) expectContested(id, winner, code string, claimants int) {
 			continue
 		}
 		lines++
-		if e.Winner != winner || e.Code != code || e.ClaimantsTotal != claimants || len(e.Claimants) != min(claimants, parked.ListedClaimantsMax) {
+		if e.Winner != winner || e.Code != code || e.ClaimantsTotal != claimants ||
+			len(e.Claimants) != min(claimants, parked.ListedClaimantsMax) {
 			w.t.Errorf("%s: %+v, want %s with %d claimants, of which %s wins", id, e, code, claimants, winner)
 		}
 	}

@@ -34,7 +34,8 @@ func TestAPlanOfATable(t *testing.T) {
 		"  member-list:    { mirror: Membership, as: Member, attributes: [role, joinedAt] }\n", "").Replace(communityRules)
 	w.must(os.WriteFile(w.rules, []byte(next), 0o600))
 	code, stdout, stderr := w.call("plan")
-	if code != ending.ExitDone || !strings.Contains(stdout, "changed    member-count") || !strings.Contains(stdout, "2 rules to be carried out") || !strings.Contains(stdout, "removed    member-list") {
+	if code != ending.ExitDone || !strings.Contains(stdout, "changed    member-count") ||
+		!strings.Contains(stdout, "2 rules to be carried out") || !strings.Contains(stdout, "removed    member-list") {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = w.call("plan", "--json")
@@ -42,7 +43,8 @@ func TestAPlanOfATable(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &p); code != ending.ExitDone || err != nil || !p.Replay || p.Table != w.table {
 		t.Errorf("exit code %d, %v: %s%s", code, err, stdout, stderr)
 	}
-	engine, err := projections.OpenChanging(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: loaded(t, next)}, projections.AnyEpoch)
+	engine, err := projections.OpenChanging(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: loaded(t, next)},
+		projections.AnyEpoch)
 	w.must(err)
 	w.must(engine.Seed(t.Context(), nil))
 	if _, stdout, _ = w.call("plan"); !strings.HasSuffix(stdout, "nothing to do\n") {
@@ -63,7 +65,8 @@ func TestAPlanOfAFreshTableSaysWhatSeedingCosts(t *testing.T) {
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.put(community()...)
 	code, stdout, stderr := w.call("plan")
-	for _, want := range []string{"nothing has run on this table yet", "creates " + w.table + settings.StateSuffix + " and " + w.leaseTableName(),
+	for _, want := range []string{"nothing has run on this table yet",
+		"creates " + w.table + settings.StateSuffix + " and " + w.leaseTableName(),
 		fmt.Sprintf("it reads %d items", len(community())), "write units", "added"} {
 		if code != ending.ExitDone || !strings.Contains(stdout, want) {
 			t.Errorf("exit code %d, lacks %q:\n%s%s", code, want, stdout, stderr)

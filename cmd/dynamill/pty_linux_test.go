@@ -135,7 +135,8 @@ func expectLines(t *testing.T, shown string, parts ...string) {
 			t.Errorf("%q does not fit 120 columns", line)
 		}
 	}
-	if last := lines[len(lines)-1]; strings.HasPrefix(last, "draining") || strings.HasPrefix(last, "pass") || strings.HasPrefix(last, "following") {
+	if last := lines[len(lines)-1]; strings.HasPrefix(last, "draining") || strings.HasPrefix(last, "pass") ||
+		strings.HasPrefix(last, "following") {
 		t.Errorf("the line stays: %q", last)
 	}
 }
@@ -163,7 +164,8 @@ func TestBarMovesOnTerminal(t *testing.T) {
 		t.Errorf("the result is not green in\n%q", shown)
 	}
 	expectLines(t, w.onTerminal(ending.ExitDone, nil, slowReplay...), "pass 1 of ", "  [", "] ", "% ", " of about 1,1", "/s", " left")
-	for _, plain := range []string{w.onTerminal(ending.ExitDone, []string{"NO_COLOR=1"}, "run", "--drain"), w.onTerminal(ending.ExitDone, nil, "run", "--drain", "--color", "never")} {
+	for _, plain := range []string{w.onTerminal(ending.ExitDone, []string{"NO_COLOR=1"}, "run", "--drain"),
+		w.onTerminal(ending.ExitDone, nil, "run", "--drain", "--color", "never")} {
 		if rest := strings.ReplaceAll(plain, erased, ""); strings.Contains(rest, anyStart) {
 			t.Errorf("it is coloured:\n%q", plain)
 		}
@@ -208,7 +210,8 @@ func TestSlowReplayLogsEveryTenSecondsWithoutTerminal(t *testing.T) {
 	w.drain()
 	code, _, stderr := w.call("replay", "--segments", "1", "--read-rate", "5")
 	expectHarmless(t, "replay", stderr)
-	if code != ending.ExitDone || !strings.Contains(stderr, "level=INFO msg=replaying pass=") || !strings.Contains(stderr, " items_per_second=") {
+	if code != ending.ExitDone || !strings.Contains(stderr, "level=INFO msg=replaying pass=") ||
+		!strings.Contains(stderr, " items_per_second=") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	if strings.Contains(stderr, "{") {

@@ -101,7 +101,8 @@ func TestRefusedWritesAreSetAsideAndTheRestGoesOn(t *testing.T) {
 		item("CARD#1", "F#x", "kind", "credit", "number", "4242"))
 	w.drain() // the first start, which seeds
 	long := strings.Repeat("p", 1022)
-	w.put(item("SITE#1", "F#"+long, "title", "long"), item("SITE#1", "F#x", "title", "x"), item("SITE#1", "PAGE#x#1"), item("LIKE#1", "POST#p"))
+	w.put(item("SITE#1", "F#"+long, "title", "long"), item("SITE#1", "F#x", "title", "x"), item("SITE#1", "PAGE#x#1"),
+		item("LIKE#1", "POST#p"))
 	w.put(item("BLOB#1", "META", "data", strings.Repeat("d", 390<<10)))
 	w.put(item("SITE#1", "F#"+long, "title", "longer"))
 	w.put(fullItem(item("USER#2", "POST#1", "postId", "p", "more", "x")))

@@ -9,7 +9,8 @@ import (
 )
 
 func addReplayFlags(flags *pflag.FlagSet, o *replaying.Options) {
-	flags.StringVar(&o.From, "from", replaying.FromScan, "the `source`: scan, export://PATH, s3://BUCKET/PREFIX (an export), archive://PATH,\nkeys://FILE, keys:- (standard input) or parked")
+	flags.StringVar(&o.From, "from", replaying.FromScan,
+		"the `source`: scan, export://PATH, s3://BUCKET/PREFIX (an export), archive://PATH,\nkeys://FILE, keys:- (standard input) or parked")
 	flags.StringArrayVar(&o.Rules, "rule", nil, "replay only the items of this rule, by `name`; may be repeated (default: all)")
 	flags.IntVar(&o.Segments, "segments", 0, "divide a scan into this `number` of segments (default: by the table's size)")
 	flags.IntVar(&o.Parallel, "parallel", 4, "work on this `number` of segments or files at a time")

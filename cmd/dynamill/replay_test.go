@@ -67,7 +67,8 @@ func TestAReplayMendsWhatNoRecordTellsOf(t *testing.T) {
 	w.replay()
 	w.drain() // what a replay writes is a change like any other to rules that read it
 	w.expectTrue()
-	w.expect(map[string]string{"GROUP#dev USER#123 role": "admin", "POST#1 METADATA commentCount": "2", "GROUP#ops USER#456 role": "", "GROUP#dev USER#456 userName": "Janet"})
+	w.expect(map[string]string{"GROUP#dev USER#123 role": "admin", "POST#1 METADATA commentCount": "2", "GROUP#ops USER#456 role": "",
+		"GROUP#dev USER#456 userName": "Janet"})
 	if code, stdout, _ = w.call("replay", "--dry-run"); code != ending.ExitDone || !strings.Contains(stdout, "would change nothing") {
 		t.Errorf("a dry run of what is right: exit code %d, %s", code, stdout)
 	}
@@ -106,7 +107,8 @@ func TestAReplayTakesKeysFromElsewhere(t *testing.T) {
 	if result := w.replay("--from", "parked"); result.Items == 0 || result.Parked == 0 {
 		t.Errorf("a replay of what is still bad says %+v", result)
 	}
-	if code, stdout, _ := w.call("replay", "--rule", "comment-author"); code != ending.ExitDone || !strings.Contains(stdout, "; 2 parked, see `dynamill parked list`") {
+	if code, stdout, _ := w.call("replay", "--rule", "comment-author"); code != ending.ExitDone ||
+		!strings.Contains(stdout, "; 2 parked, see `dynamill parked list`") {
 		t.Errorf("a replay of what is still bad: exit code %d, %s", code, stdout)
 	}
 	for _, c := range []struct {
@@ -136,11 +138,13 @@ func TestChangedRulesAreCarriedOutOnlyWhereThatIsAskedFor(t *testing.T) {
 	changed := strings.Replace(communityRules, "  comment-count:  { count: Comment, as: Post.commentCount }\n", "", 1)
 	w.useRules(strings.Replace(changed, `where: role != "banned", `, "", 1))
 	code, _, stderr := w.call("replay")
-	if code != ending.ExitInvalid || !strings.Contains(stderr, "dynamill plan") || !strings.Contains(stderr, "--yes") || !strings.Contains(stderr, "comment-count") {
+	if code != ending.ExitInvalid || !strings.Contains(stderr, "dynamill plan") || !strings.Contains(stderr, "--yes") ||
+		!strings.Contains(stderr, "comment-count") {
 		t.Errorf("without --yes: exit code %d, %s", code, stderr)
 	}
 	w.expect(map[string]string{"POST#1 METADATA commentCount": "2", "GROUP#ops METADATA memberCount": ""})
-	if code, _, stderr = w.call("replay", "--yes", "--rule", "member-list"); code != ending.ExitInvalid || !strings.Contains(stderr, "leave out --rule") {
+	if code, _, stderr = w.call("replay", "--yes", "--rule", "member-list"); code != ending.ExitInvalid ||
+		!strings.Contains(stderr, "leave out --rule") {
 		t.Errorf("of one rule alone: exit code %d, %s", code, stderr)
 	}
 	w.replay("--yes")
@@ -245,7 +249,8 @@ func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 	c.drain()
 	w.expectTrue()
 	w.expectAudit(oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks)
-	t.Logf("%d items, %d writes of the application, %d replays came to their end before, %s until the last kill; the last replay: %+v", len(base), c.app.writes, ended, took.Round(time.Millisecond), result)
+	t.Logf("%d items, %d writes of the application, %d replays came to their end before, %s until the last kill; the last replay: %+v",
+		len(base), c.app.writes, ended, took.Round(time.Millisecond), result)
 	rest := w.replay() // of what the application changed beside the last one, references and due marks may be left
 	w.expectAudit(oracle.ExpiringPositions)
 	if again := w.replay(); again.Writes != 0 {
@@ -357,14 +362,16 @@ func TestAReplayStopsAfterThePagesInHand(t *testing.T) {
 	if took := time.Since(stopped); took > replayStopMax {
 		t.Errorf("it took %s to stop", took)
 	}
-	if text := strings.Join(said.lines(), ""); cmd.ProcessState.ExitCode() != ending.ExitFailed || !strings.Contains(text, "the same command goes on from there") {
+	if text := strings.Join(said.lines(), ""); cmd.ProcessState.ExitCode() != ending.ExitFailed ||
+		!strings.Contains(text, "the same command goes on from there") {
 		t.Fatalf("%s\n%s", cmd.ProcessState, text)
 	}
 	if pieces, owned := held(); pieces == 0 || owned > 0 {
 		t.Errorf("of %d pieces %d were not given up", pieces, owned)
 	}
 	code, _, stderr := w.call("replay")
-	if code != ending.ExitDone || !strings.Contains(stderr, "goes on with the replay begun at ") || !strings.Contains(stderr, "--restart begins anew") {
+	if code != ending.ExitDone || !strings.Contains(stderr, "goes on with the replay begun at ") ||
+		!strings.Contains(stderr, "--restart begins anew") {
 		t.Errorf("the same command: exit code %d\n%s", code, stderr)
 	}
 	w.expectTrue()

@@ -67,7 +67,8 @@ func TestADryRunSaysWhatItDoesNotForesee(t *testing.T) {
 	w := newWorld(t, "")
 	w.put(community()...)
 	code, stdout, stderr := w.call("replay", "--dry-run")
-	if code != ending.ExitDone || !strings.Contains(stdout, "not foreseen: member-name, which reads what member-list will write\n") || strings.Count(stdout, "not foreseen") != 1 {
+	if code != ending.ExitDone || !strings.Contains(stdout, "not foreseen: member-name, which reads what member-list will write\n") ||
+		strings.Count(stdout, "not foreseen") != 1 {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = w.call("replay", "--dry-run", "--json")
@@ -91,7 +92,8 @@ func TestAReplaySaysWhatItBringsIntoForce(t *testing.T) {
 	w.put(community()...)
 	says := func(want, not string, flags ...string) {
 		t.Helper()
-		if code, _, stderr := w.call(append([]string{"replay", "--yes"}, flags...)...); code != ending.ExitDone || !strings.Contains(stderr, want) || not != "" && strings.Contains(stderr, not) {
+		if code, _, stderr := w.call(append([]string{"replay", "--yes"}, flags...)...); code != ending.ExitDone ||
+			!strings.Contains(stderr, want) || not != "" && strings.Contains(stderr, not) {
 			t.Errorf("replay %v: exit code %d, want %q and not %q in\n%s", flags, code, want, not, stderr)
 		}
 	}
@@ -132,7 +134,8 @@ func TestAReplayThatWaitsForStandardInputCanBeStopped(t *testing.T) {
 		_ = cmd.Process.Kill()
 		t.Fatal("it still reads")
 	}
-	if text := strings.Join(said.lines(), ""); cmd.ProcessState.ExitCode() != ending.ExitFailed || !strings.Contains(text, "stopped before anything was replayed") {
+	if text := strings.Join(said.lines(), ""); cmd.ProcessState.ExitCode() != ending.ExitFailed ||
+		!strings.Contains(text, "stopped before anything was replayed") {
 		t.Errorf("%s\n%s", cmd.ProcessState, text)
 	}
 	if n := spooled(); n > 0 {
@@ -165,7 +168,8 @@ func TestABucketThatCannotBeReadSaysWhatToCheck(t *testing.T) {
 		cmd, _, stderr := w.command("replay", "--from", from)
 		cmd.Env = append(cmd.Env, "AWS_ENDPOINT_URL_S3="+server.URL)
 		_ = cmd.Run()
-		if text := stderr.String(); cmd.ProcessState.ExitCode() != ending.ExitEnvironment || !strings.Contains(text, "AccessDenied") || !strings.Contains(text, "the credentials lack "+lacks) {
+		if text := stderr.String(); cmd.ProcessState.ExitCode() != ending.ExitEnvironment || !strings.Contains(text, "AccessDenied") ||
+			!strings.Contains(text, "the credentials lack "+lacks) {
 			t.Errorf("%s: %s\n%s", from, cmd.ProcessState, text)
 		}
 	}

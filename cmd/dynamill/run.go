@@ -13,12 +13,15 @@ import (
 func addRunFlags(flags *pflag.FlagSet, o *follow.Options) {
 	flags.BoolVar(&o.Drain, "drain", false, "end once new rules are seeded and every change up to then is applied")
 	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 0, "with --drain: give up after this `duration` (0: never)")
-	flags.StringVar(&o.Listen, "listen", "", "serve /metrics, /healthz and /readyz at this `address`, such as 127.0.0.1:9464\n(default: nothing is served)")
+	flags.StringVar(&o.Listen, "listen", "",
+		"serve /metrics, /healthz and /readyz at this `address`, such as 127.0.0.1:9464\n(default: nothing is served)")
 	flags.DurationVar(&o.ReadyLag, "ready-lag", status.ReadyLagDefault, "/readyz says no beyond this lag `duration` (0: lag does not count)")
 	flags.BoolVar(&o.Profile, "pprof", false, "with --listen: serve /debug/pprof/ too")
 	flags.IntVar(&o.WriteRateMax, "max-write-rate", 0, "write at most this many write `units` per second (0: no bound)")
-	flags.StringVar(&o.Worker, "worker", "", "this process's `name`, which no other that shares the stream may have (default: host and a random part)")
-	flags.DurationVar(&o.LeaseTerm, "lease-term", dynamill.LeaseTermDefault, "after this `duration` the shards of a process that is not heard of go to others;\nothers go by it, whatever theirs is")
+	flags.StringVar(&o.Worker, "worker", "",
+		"this process's `name`, which no other that shares the stream may have (default: host and a random part)")
+	flags.DurationVar(&o.LeaseTerm, "lease-term", dynamill.LeaseTermDefault,
+		"after this `duration` the shards of a process that is not heard of go to others;\nothers go by it, whatever theirs is")
 	flags.StringVar(&o.Archive, "archive", "", "keep every record in files in this `folder`, for replays (default: none is kept)")
 	flags.BoolVar(&o.ArchiveGzip, "archive-gzip", false, "with --archive: pack the files")
 }

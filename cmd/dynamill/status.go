@@ -28,7 +28,8 @@ func noInterval(_ *cobra.Command, args []string) error {
 	return fmt.Errorf("`dynamill status` takes no argument %q", args[0])
 }
 
-const statusHelp = `Says in its first line how the table is followed: following, catching up, nothing runs, or records lost, with what to do.
+const statusHelp = `Says in its first line how the table is followed: following, catching up, nothing runs, or records lost, with
+what to do.
 Then it shows which rules are live or still being seeded, what large fan-outs have left, what is parked, which process reads
 each shard of the stream, and how far. It works whether or not anything runs, writes nothing, and needs no rule file where
 --table is given; with one it names the kinds of rules, and tells which of the file's rules are not registered.

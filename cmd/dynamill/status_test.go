@@ -76,7 +76,8 @@ func TestStatusFollowsATableFromNothingToLive(t *testing.T) {
 	w.put(item("USER#a%2Fb", "GROUP#x", "role", "member"), item("POST#9", "COMMENT#t#c", "userId", "x#y"))
 	w.drain()
 	s = w.status()
-	if !s.Live || s.Seeding != nil || len(s.Tasks) != 0 || len(s.Leases.Shards) == 0 || s.Parked.Total == 0 || s.Parked.ByCode["key.smuggled"] != s.Parked.Total {
+	if !s.Live || s.Seeding != nil || len(s.Tasks) != 0 || len(s.Leases.Shards) == 0 || s.Parked.Total == 0 ||
+		s.Parked.ByCode["key.smuggled"] != s.Parked.Total {
 		t.Errorf("after run --drain: %+v", s)
 	}
 	for _, shard := range s.Leases.Shards {
@@ -99,13 +100,16 @@ func (w *world) statusWithoutRules() {
 	w.t.Helper()
 	args := []string{"status", "--table", w.table, "--endpoint", w.endpoint}
 	code, stdout, stderr := w.callWith(args)
-	if code != ending.ExitDone || !strings.HasPrefix(stdout, w.table+": nothing runs: no record waits, ") || !strings.Contains(stdout, "\nall rules are live; ") {
+	if code != ending.ExitDone || !strings.HasPrefix(stdout, w.table+": nothing runs: no record waits, ") ||
+		!strings.Contains(stdout, "\nall rules are live; ") {
 		w.t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := w.callWith(append(args, "--rules", w.rules)); code != ending.ExitInvalid || !strings.Contains(stderr, "no rule file") {
+	if code, _, stderr := w.callWith(append(args, "--rules", w.rules)); code != ending.ExitInvalid ||
+		!strings.Contains(stderr, "no rule file") {
 		w.t.Errorf("with a rule file that is not there: exit code %d, %s", code, stderr)
 	}
-	code, _, stderr = w.callWith([]string{"status", "--table", w.table + "x", "--state-table", w.table + "-dynamill", "--endpoint", w.endpoint})
+	code, _, stderr = w.callWith([]string{"status", "--table", w.table + "x", "--state-table", w.table + "-dynamill", "--endpoint",
+		w.endpoint})
 	if code != ending.ExitEnvironment || !strings.Contains(stderr, "check --table and --state-table") {
 		w.t.Errorf("with another table's state: exit code %d, %s", code, stderr)
 	}
@@ -173,7 +177,8 @@ func TestStatusRefusesWhatItCannotLookAt(t *testing.T) {
 		{[]string{"--table", "app", "--watch=0"}, ending.ExitInvalid, "too short"},
 		{[]string{"--table", "app", "--watch", "5s"}, ending.ExitInvalid, "--watch=5s"},
 		{[]string{"--table", "app", "surplus"}, ending.ExitInvalid, `no argument "surplus"`},
-		{[]string{"--table", "app", "--check", "--endpoint", "http://127.0.0.1:1"}, ending.ExitEnvironment, "http://127.0.0.1:1 cannot be reached"},
+		{[]string{"--table", "app", "--check", "--endpoint", "http://127.0.0.1:1"}, ending.ExitEnvironment,
+			"http://127.0.0.1:1 cannot be reached"},
 		{[]string{"--table", "app", "--endpoint", "http://127.0.0.1:1"}, ending.ExitEnvironment, "http://127.0.0.1:1 cannot be reached"},
 	} {
 		code, stdout, stderr := command(t, append([]string{"status"}, c.args...)...)

@@ -101,9 +101,11 @@ func TestNoCommandLetsDataSteerTheTerminal(t *testing.T) {
 	changed := w.file("changed.yaml", strings.ReplaceAll(hostileRules, "all is well", "all is done"))
 	key, err := json.Marshal(hostile)
 	w.must(err)
-	record := w.file("record.json", `{"eventName": "INSERT", "dynamodb": {"SequenceNumber": "100", "Keys": {"pk": {"S": `+string(key)+`}, "sk": {"S": "PROFILE"}},
+	record := w.file("record.json", `{"eventName": "INSERT", "dynamodb": {"SequenceNumber": "100", "Keys": {"pk": {"S": `+string(key)+
+		`}, "sk": {"S": "PROFILE"}},
 		"NewImage": {"pk": {"S": `+string(key)+`}, "sk": {"S": "PROFILE"}}}}`)
-	known := w.file("known.json", strings.ReplaceAll(strings.ReplaceAll(w.read(record), `"pk": {"S": "`, `"pk": {"S": "USER#`), `, "sk": {"S": "PROFILE"}}}}`, `, "sk": {"S": "PROFILE"}, "name": {"S": `+string(key)+`}}}}`))
+	known := w.file("known.json", strings.ReplaceAll(strings.ReplaceAll(w.read(record), `"pk": {"S": "`, `"pk": {"S": "USER#`),
+		`, "sk": {"S": "PROFILE"}}}}`, `, "sk": {"S": "PROFILE"}, "name": {"S": `+string(key)+`}}}}`))
 	broken := w.file("broken.json", `{"eventName": "`+hostile+`", "dynamodb": {}}`)
 	keys := w.file("keys.txt", "{\"pk\": \"\x1b[31m\nFAKE\n\"\x1b[2J\n"+string(key)+"\n\xff\n")
 
@@ -151,7 +153,8 @@ func TestNoCommandLetsDataSteerTheTerminal(t *testing.T) {
 	other.expectOutput(ending.ExitDone, "status", "--json")
 	other.expectOutput(ending.ExitDone, "parked", "discard", "--all")
 	for _, wrong := range []string{
-		strings.ReplaceAll(hostileRules, "attributes:", `"att`+hostileYAML+`":`), strings.ReplaceAll(hostileRules, "from: User", `from: "`+hostileYAML+`"`),
+		strings.ReplaceAll(hostileRules, "attributes:", `"att`+hostileYAML+`":`),
+		strings.ReplaceAll(hostileRules, "from: User", `from: "`+hostileYAML+`"`),
 		strings.ReplaceAll(hostileRules, "role != ", "role ! \x1b[31m "), hostileRules + "  - \x1b[2J\r\n", hostileRules + "\xff",
 	} {
 		w.under(w.file("wrong"+hostile+".yaml", wrong)).expectOutput(ending.ExitInvalid, "check")

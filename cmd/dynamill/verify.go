@@ -11,17 +11,23 @@ import (
 func addVerifyFlags(flags *pflag.FlagSet, o *verifying.Options) {
 	flags.BoolVar(&o.Repair, "repair", false, "mend what is found, beside live traffic")
 	flags.StringArrayVar(&o.Rules, "rule", nil, "judge this rule only, by its `name`; may be given more than once (default: all)")
-	flags.StringVar(&o.Sample, "sample", "100%", "judge this `share` of the items, sums and mirror items, drawn at random; the tables are read whole all the same")
+	flags.StringVar(&o.Sample, "sample", "100%",
+		"judge this `share` of the items, sums and mirror items, drawn at random; the tables are read whole all the same")
 	flags.Uint64Var(&o.SampleSeed, "sample-seed", 0, "draw the sample that this `number` drew before (default: another one every time)")
 	flags.StringVar(&o.Memory, "memory", verifying.MemoryDefault, "take about this `size` of memory; what is more goes to temporary files")
-	flags.StringVar(&o.TempDir, "temp-dir", "", "the `folder` for temporary files: about 150 bytes for each item and each row of the state table\n(default: the system's)")
+	flags.StringVar(&o.TempDir, "temp-dir", "",
+		"the `folder` for temporary files: about 150 bytes for each item and each row of the state table\n(default: the system's)")
 	flags.IntVar(&o.Segments, "segments", 4, "scan each table in this `number` of parallel segments")
 	flags.Float64Var(&o.ReadRateMax, "read-rate", 0, "scan each table with at most this many read `units` per second (0: no bound)")
 	flags.IntVar(&o.WriteRateMax, "rate", 0, "with --repair: write at most this many write `units` per second (0: no bound)")
-	flags.DurationVar(&o.Settle, "settle", verifying.SettleDefault, "count a difference as drift only if it stands this `duration`, and the stream does not explain it")
-	flags.DurationVar(&o.Wait, "wait", verifying.WaitDefault, "wait up to this `duration` for differences that cannot be decided yet, such as until the stream is applied;\n"+
-		"nothing is waited for where nothing differs")
-	flags.DurationVar(&o.LagMax, "lag-max", 0, "take records that are older than this `duration` for applied; for deployments without a lease table\n(0: none is, unless its checkpoint says so)")
+	flags.DurationVar(&o.Settle, "settle", verifying.SettleDefault,
+		"count a difference as drift only if it stands this `duration`, and the stream does not explain it")
+	flags.DurationVar(&o.Wait, "wait", verifying.WaitDefault,
+		"wait up to this `duration` for differences that cannot be decided yet, such as until the stream is applied;\n"+
+			"nothing is waited for where nothing differs")
+	flags.DurationVar(&o.LagMax, "lag-max", 0,
+		"take records that are older than this `duration` for applied; for deployments without a lease table\n(0: none is, unless its "+
+			"checkpoint says so)")
 	flags.IntVar(&o.Limit, "limit", verifying.LimitDefault, "print at most this `number` of differences; with --json all are printed (0: all)")
 }
 
@@ -42,8 +48,9 @@ func (a *app) verifyCommand() *cobra.Command {
 			"(--sample) or some rules (--rule) that are right end with 0, and the text says that it was not everything.\n\n" +
 			"With --json every difference is a line, and the last line is the summary, with the outcome as a word:\n" +
 			"clean, drift or undecided.\n\n" + commandline.ConfigurationHelp,
-		Example: "  dynamill verify --table app\n  dynamill verify --table app --sample 1% --json\n  dynamill verify --table app --repair --rate 100",
-		Args:    cobra.NoArgs,
+		Example: "  dynamill verify --table app\n  dynamill verify --table app --sample 1% --json\n  dynamill verify --table app --repair " +
+			"--rate 100",
+		Args: cobra.NoArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			return options.Check(cmd.Flags().Changed("sample-seed"), a.typed)
 		},

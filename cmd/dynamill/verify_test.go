@@ -20,7 +20,8 @@ import (
 // verifies runs `verify` and returns its differences and summary.
 func (w *world) verifies(wantCode int, flags ...string) ([]verifying.Finding, verifying.Summary) {
 	w.t.Helper()
-	code, stdout, stderr := w.call(append([]string{"verify", "--json", "--settle", "1s", "--wait", "3s", "--temp-dir", w.t.TempDir()}, flags...)...)
+	code, stdout, stderr := w.call(append([]string{"verify", "--json", "--settle", "1s", "--wait", "3s", "--temp-dir", w.t.TempDir()},
+		flags...)...)
 	if code != wantCode {
 		w.t.Fatalf("verify %v ended with exit code %d, want %d:\n%s\n%s", flags, code, wantCode, stdout, stderr)
 	}
@@ -58,7 +59,8 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 	w.set1("USER#456", "PROFILE", "name", "Janet")
 	w.delete("USER#123", "GROUP#dev")
 	found, summary := w.verifies(ending.ExitUndecided)
-	if len(found) > 0 || summary.Outcome != verifying.OutcomeUndecided || len(summary.Examples) == 0 || summary.Undecided["the stream holds records of it that are not applied yet"] == 0 {
+	if len(found) > 0 || summary.Outcome != verifying.OutcomeUndecided || len(summary.Examples) == 0 ||
+		summary.Undecided["the stream holds records of it that are not applied yet"] == 0 {
 		t.Errorf("what is only late: %+v, %+v", found, summary)
 	}
 	w.drain()
@@ -90,10 +92,12 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 		t.Errorf("found, too: %v", places)
 	}
 	code, stdout, _ := w.call("verify", "--settle", "1s", "--lag-max", "1ms", "--limit", "1")
-	if code != ending.ExitDrift || !strings.Contains(stdout, "RULE") || !strings.Contains(stdout, "more: --limit 0") || !strings.Contains(stdout, "verify --repair") {
+	if code != ending.ExitDrift || !strings.Contains(stdout, "RULE") || !strings.Contains(stdout, "more: --limit 0") ||
+		!strings.Contains(stdout, "verify --repair") {
 		t.Errorf("as a table, exit code %d:\n%s", code, stdout)
 	}
-	if found, _ := w.verifies(ending.ExitDrift, "--lag-max", "1ms", "--rule", "member-list"); len(found) != 2 || found[0].Rule != "member-list" {
+	if found, _ := w.verifies(ending.ExitDrift, "--lag-max", "1ms", "--rule", "member-list"); len(found) != 2 ||
+		found[0].Rule != "member-list" {
 		t.Errorf("of one rule: %+v", found) // its mirror item and its ledger entry
 	}
 
@@ -110,7 +114,8 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 	w.must(err)
 	w.set1("POST#1", "COMMENT#2025-01-02T11:00:00Z#c2", "userName", "Jim")
 	code, stdout, stderr := w.call("verify", "--settle", "1s")
-	if code != ending.ExitUndecided || strings.Contains(stdout+stderr, "no drift") || !strings.Contains(stdout, "undecided: ") || !strings.Contains(stdout, "1 not decided") || !strings.Contains(stdout, "--lag-max") {
+	if code != ending.ExitUndecided || strings.Contains(stdout+stderr, "no drift") || !strings.Contains(stdout, "undecided: ") ||
+		!strings.Contains(stdout, "1 not decided") || !strings.Contains(stdout, "--lag-max") {
 		t.Errorf("without a lease table: exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
@@ -123,10 +128,12 @@ func TestVerifyOfAnUnappliedStreamIsUndecided(t *testing.T) {
 	w.put(community()...)
 	w.drain()
 	begun := time.Now()
-	if code, stdout, stderr := w.call("verify"); code != ending.ExitDone || !strings.Contains(stdout, "no drift\n") || time.Since(begun) > verifying.SettleDefault {
+	if code, stdout, stderr := w.call("verify"); code != ending.ExitDone || !strings.Contains(stdout, "no drift\n") ||
+		time.Since(begun) > verifying.SettleDefault {
 		t.Errorf("everything is right: exit code %d after %s, want no wait\n%s%s", code, time.Since(begun), stdout, stderr)
 	}
-	if code, stdout, _ := w.call("verify", "--sample", "50%", "--rule", "member-list"); code != ending.ExitDone || !strings.Contains(stdout, "no drift in the sample of 50% of member-list\n") {
+	if code, stdout, _ := w.call("verify", "--sample", "50%", "--rule", "member-list"); code != ending.ExitDone ||
+		!strings.Contains(stdout, "no drift in the sample of 50% of member-list\n") {
 		t.Errorf("a sample of one rule: exit code %d\n%s", code, stdout)
 	}
 
@@ -144,10 +151,12 @@ func TestVerifyOfAnUnappliedStreamIsUndecided(t *testing.T) {
 			t.Errorf("standard error lacks %q:\n%s", want, stderr)
 		}
 	}
-	if strings.Contains(stdout+stderr, "no drift") || strings.Contains(stdout, "difference") || !strings.Contains(stdout, "undecided: ") || !strings.Contains(stdout, "member-name") {
+	if strings.Contains(stdout+stderr, "no drift") || strings.Contains(stdout, "difference") || !strings.Contains(stdout, "undecided: ") ||
+		!strings.Contains(stdout, "member-name") {
 		t.Errorf("drift is claimed or denied, or no example is named:\n%s%s", stdout, stderr)
 	}
-	if _, summary := w.verifies(ending.ExitUndecided, "--wait", "0s"); summary.Differences != 0 || len(summary.Open) != 2 || !strings.Contains(summary.Open[0], "--settle") || summary.Open[1] != followed.NoFollower {
+	if _, summary := w.verifies(ending.ExitUndecided, "--wait", "0s"); summary.Differences != 0 || len(summary.Open) != 2 ||
+		!strings.Contains(summary.Open[0], "--settle") || summary.Open[1] != followed.NoFollower {
 		t.Errorf("without a wait: %+v", summary)
 	}
 }
@@ -155,8 +164,10 @@ func TestVerifyOfAnUnappliedStreamIsUndecided(t *testing.T) {
 func TestVerifyRefusesWhatMakesNoSense(t *testing.T) {
 	withoutAWS(t)
 	for _, flags := range [][]string{
-		{"--sample", "0%"}, {"--sample", "many"}, {"--sample", "101%"}, {"--memory", "12"}, {"--memory", "1MB"}, {"--temp-dir", "/no/such/folder"},
-		{"--segments", "0"}, {"--read-rate", "-1"}, {"--read-rate", "nan"}, {"--rate", "-1", "--repair"}, {"--rate", "5"}, {"--settle", "0s"}, {"--wait", "-1s"}, {"--limit", "-1"},
+		{"--sample", "0%"}, {"--sample", "many"}, {"--sample", "101%"}, {"--memory", "12"}, {"--memory", "1MB"},
+		{"--temp-dir", "/no/such/folder"},
+		{"--segments", "0"}, {"--read-rate", "-1"}, {"--read-rate", "nan"}, {"--rate", "-1", "--repair"}, {"--rate", "5"}, {"--settle", "0s"},
+		{"--wait", "-1s"}, {"--limit", "-1"},
 	} {
 		code, _, stderr := called(t, append([]string{"verify", "--rules", ruleFile(t), "--table", "app"}, flags...)...)
 		if code != ending.ExitInvalid || !strings.Contains(stderr, flags[0]) {
@@ -191,7 +202,8 @@ func TestARuleThatIsBeingChangedIsNamedOnce(t *testing.T) {
 	w.useRules(strings.Replace(communityRules, `where: role != "banned", `, "", 1))
 	_, err := projections.OpenChanging(t.Context(), projections.Config{Client: w.client, Table: w.table, Rules: w.set}, 1)
 	w.must(err)
-	if _, summary := w.verifies(ending.ExitUndecided); summary.Outcome != verifying.OutcomeUndecided || len(summary.NotJudged) != 1 || summary.NotJudged[0] != "member-count" {
+	if _, summary := w.verifies(ending.ExitUndecided); summary.Outcome != verifying.OutcomeUndecided || len(summary.NotJudged) != 1 ||
+		summary.NotJudged[0] != "member-count" {
 		t.Errorf("not judged are %v", summary.NotJudged)
 	}
 }

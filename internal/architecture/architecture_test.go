@@ -45,7 +45,8 @@ func TestBreachesAreFound(t *testing.T) {
 	}{
 		"the layout's own arrows are allowed": {
 			graph: imports{
-				"./cmd/dynamill":      {"./projections", "./streamreader", "./internal/replay", "./internal/handlers", "./internal/sim/dynamosim", awsSDK + "/config"},
+				"./cmd/dynamill": {"./projections", "./streamreader", "./internal/replay", "./internal/handlers", "./internal/sim/dynamosim",
+					awsSDK + "/config"},
 				"./projections":       {"./rules", "./change", "./internal/attributes", awsSDK + "/service/dynamodb"},
 				"./rules":             {"./change", "./rules/expr", "./internal/decimal", "github.com/goccy/go-yaml"},
 				"./rules/expr":        {"./change", "strings"},
@@ -79,7 +80,8 @@ func TestBreachesAreFound(t *testing.T) {
 			want:  []string{"./rules -> ./projections/internal/kinds/copies"},
 		},
 		"the list imports the families": {
-			graph: imports{"./projections/internal/kinds": {"./projections/internal/kinds/copies"}, "./projections": {"./projections/internal/kinds"}},
+			graph: imports{"./projections/internal/kinds": {"./projections/internal/kinds/copies"},
+				"./projections": {"./projections/internal/kinds"}},
 		},
 		"a family imports what all kinds share": {
 			graph: imports{"./projections/internal/kinds/copies": {"./projections/internal/plan", "./rules"}},
@@ -121,7 +123,8 @@ func TestBreachesAreFound(t *testing.T) {
 		},
 		"the switches import another room": {
 			graph: imports{"./internal/proof/mutants/switches": {"./change"}, "./internal/proof/mutants": {"./internal/proof/mutants/switches"}},
-			want:  []string{"./internal/proof/mutants -> ./internal/proof/mutants/switches -> ./change", "./internal/proof/mutants/switches -> ./change"},
+			want: []string{"./internal/proof/mutants -> ./internal/proof/mutants/switches -> ./change",
+				"./internal/proof/mutants/switches -> ./change"},
 		},
 		"code that ships imports the switches": {
 			graph: imports{
@@ -143,8 +146,9 @@ func TestBreachesAreFound(t *testing.T) {
 			want:  []string{"./internal/health -> ./streamreader"},
 		},
 		"the command imports what the proof needs": {
-			graph: imports{"./cmd/dynamill": {"./internal/proof/adversary"}, "./internal/proof/histories": {"./internal/proof/adversary", "./internal/proof/oracle"}},
-			want:  []string{"./cmd/dynamill -> ./internal/proof/adversary"},
+			graph: imports{"./cmd/dynamill": {"./internal/proof/adversary"},
+				"./internal/proof/histories": {"./internal/proof/adversary", "./internal/proof/oracle"}},
+			want: []string{"./cmd/dynamill -> ./internal/proof/adversary"},
 		},
 		"the engine imports a driver": {
 			graph: imports{"./projections": {"./streamreader"}},
@@ -170,8 +174,9 @@ func TestBreachesAreFound(t *testing.T) {
 			want:  []string{"./internal/infra -> ./projections"},
 		},
 		"the function reaches the simulator": {
-			graph: imports{"./cmd/dynamill-lambda": {"./projections", "./internal/handlers", "./internal/bench"}, "./internal/bench": {"./internal/sim/dynamosim"}},
-			want:  []string{"./cmd/dynamill-lambda -> ./internal/bench -> ./internal/sim/dynamosim"},
+			graph: imports{"./cmd/dynamill-lambda": {"./projections", "./internal/handlers", "./internal/bench"},
+				"./internal/bench": {"./internal/sim/dynamosim"}},
+			want: []string{"./cmd/dynamill-lambda -> ./internal/bench -> ./internal/sim/dynamosim"},
 		},
 		"a room imports the command": {
 			graph: imports{"./examples/forum": {"./cmd/dynamill/internal/flags"}, "./cmd/dynamill": {"./cmd/dynamill/internal/flags"}},
@@ -191,7 +196,8 @@ func TestBreachesAreFound(t *testing.T) {
 			},
 		},
 		"the library's door opens on the rooms": {
-			graph: imports{rootPackage: {"./projections", "./streamreader", "./internal/handlers", "./internal/replay", "./internal/pace"}, "./cmd/dynamill": {rootPackage}, "./examples": {rootPackage}},
+			graph: imports{rootPackage: {"./projections", "./streamreader", "./internal/handlers", "./internal/replay", "./internal/pace"},
+				"./cmd/dynamill": {rootPackage}, "./examples": {rootPackage}},
 		},
 		"a room imports the library's door": {
 			graph: imports{"./internal/replay": {rootPackage}},
@@ -230,7 +236,8 @@ func TestBreachesAreFound(t *testing.T) {
 
 func TestABreachSaysWhy(t *testing.T) {
 	got := breaches(imports{"./internal/handlers": {"./internal/replay"}}, arrows)
-	want := []string{"./internal/handlers must not import ./internal/replay: a driver feeds the Processor that it declares; the package at the root wires an engine to it (./internal/handlers -> ./internal/replay)"}
+	want := []string{"./internal/handlers must not import ./internal/replay: a driver feeds the Processor that it declares; the package at " +
+		"the root wires an engine to it (./internal/handlers -> ./internal/replay)"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("breaches (-want +got):\n%s", diff)
 	}
@@ -314,7 +321,8 @@ func TestTheTreeIsReadAsTheGoCommandSeesIt(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
 	}
-	wantGraph := imports{rootPackage: {"./rules"}, "./cmd/dynamill": {rootPackage}, "./change": {"strings"}, "./internal/last": nil, "./rules": {"./change"}}
+	wantGraph := imports{rootPackage: {"./rules"}, "./cmd/dynamill": {rootPackage}, "./change": {"strings"}, "./internal/last": nil,
+		"./rules": {"./change"}}
 	if diff := cmp.Diff(wantGraph, graphOf(tree)); diff != "" {
 		t.Errorf("graph without tests (-want +got):\n%s", diff)
 	}

@@ -34,13 +34,15 @@ var library = []string{
 }
 
 // families lists the families of kinds of rules.
-var families = []string{"./projections/internal/kinds/copies", "./projections/internal/kinds/mirrors", "./projections/internal/kinds/aggregates"}
+var families = []string{"./projections/internal/kinds/copies", "./projections/internal/kinds/mirrors",
+	"./projections/internal/kinds/aggregates"}
 
 // engine lists the rooms that keep the promises.
 var engine = []string{"./projections", "./streamreader", "./internal/stream", "./internal/handlers", "./internal/replay"}
 
 // proofRooms lists what only the proof of the promises needs.
-var proofRooms = []string{"./internal/proof/histories", "./internal/proof/adversary", "./internal/proof/population", "./internal/proof/mutants"}
+var proofRooms = []string{"./internal/proof/histories", "./internal/proof/adversary", "./internal/proof/population",
+	"./internal/proof/mutants"}
 
 // command is where the rooms of the command dynamill are.
 const command = "./cmd/dynamill/internal/"
@@ -64,7 +66,8 @@ func levelled(levels [][]string, why string) (arrows []arrow) {
 }
 
 // arrows are the layout's rules for code that is not a test.
-var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses what is below it, so that a test can call each without a process"), []arrow{
+var arrows = slices.Concat(levelled(commandLevels,
+	"a room of the command uses what is below it, so that a test can call each without a process"), []arrow{
 	{
 		from: []string{"./change"}, to: []string{"."},
 		why: "change holds the words that every room shares; it must be usable without any of them",
@@ -112,16 +115,18 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 		why: "which rules are in force does not hang on what they write",
 	},
 	{
-		from: []string{"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry"},
-		to:   []string{"./projections/internal/host"},
-		why:  "the host of the kinds stands on the rooms that send requests",
+		from: []string{"./projections/internal/table", "./projections/internal/state", "./projections/internal/target",
+			"./projections/internal/sightings", "./projections/internal/registry"},
+		to:  []string{"./projections/internal/host"},
+		why: "the host of the kinds stands on the rooms that send requests",
 	},
 	{
 		from: []string{"./projections/internal"}, to: []string{"./projections/internal/seeding", "./projections/internal/sweep"},
 		why: "which pass comes next, and what a sweep finds, is asked by the package that works off its items alone",
 	},
 	{
-		from: []string{"./projections/internal/seeding"}, to: []string{"./projections/internal/host", "./projections/internal/target", "./projections/internal/sightings"},
+		from: []string{"./projections/internal/seeding"}, to: []string{"./projections/internal/host", "./projections/internal/target",
+			"./projections/internal/sightings"},
 		why: "which pass comes next does not hang on what a pass writes",
 	},
 	{
@@ -135,7 +140,8 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 	},
 	{
 		from: []string{
-			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry",
+			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings",
+			"./projections/internal/registry",
 			"./projections/internal/host",
 		},
 		to:  []string{"./projections/internal/auditing"},
@@ -144,7 +150,8 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 	{
 		from: []string{"./projections/internal/plan", "./projections/internal/audit"},
 		to: []string{
-			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry",
+			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings",
+			"./projections/internal/registry",
 			"./projections/internal/host", "./projections/internal/auditing",
 		},
 		why: "the pure halves work without the rooms that send requests",
@@ -200,10 +207,13 @@ var arrows = slices.Concat(levelled(commandLevels, "a room of the command uses w
 	{
 		from: []string{"./cmd/dynamill-lambda"},
 		to: []string{
-			"./internal/replay/verify", "./internal/infra", "./examples", "./internal/sim/dynamosim", "./internal/workbench", "./internal/proof/oracle",
-			"./internal/monitor", "./internal/health", "github.com/prometheus", awsSDK + "/service/lambda", "github.com/spf13", "github.com/cpuguy83", "github.com/agext",
+			"./internal/replay/verify", "./internal/infra", "./examples", "./internal/sim/dynamosim", "./internal/workbench",
+			"./internal/proof/oracle",
+			"./internal/monitor", "./internal/health", "github.com/prometheus", awsSDK + "/service/lambda", "github.com/spf13",
+			"github.com/cpuguy83", "github.com/agext",
 		},
-		why: "the function has ten seconds to start; what it holds beside engine, handler and the drivers' part of a replay makes it larger and slower",
+		why: "the function has ten seconds to start; what it holds beside engine, handler and the drivers' part of a replay makes it larger " +
+			"and slower",
 	},
 	{
 		from: []string{"./internal/awserror"}, to: []string{"."},

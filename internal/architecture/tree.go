@@ -131,7 +131,8 @@ func misshapes(tree []source) []string {
 		}
 		top, _, inside := strings.Cut(s.path, "/")
 		if inside && !slices.Contains(topLevel, top) {
-			found = append(found, fmt.Sprintf("%s is in the top-level folder %q, which is no room of the layout (%s)", s.path, top, strings.Join(topLevel, ", ")))
+			found = append(found, fmt.Sprintf("%s is in the top-level folder %q, which is no room of the layout (%s)", s.path, top,
+				strings.Join(topLevel, ", ")))
 		}
 		if slices.Contains(vagueNames, strings.TrimSuffix(s.pkg, "_test")) {
 			found = append(found, fmt.Sprintf("%s: package %s says nothing about what it holds: name it after its main noun", s.path, s.pkg))

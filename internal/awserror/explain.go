@@ -78,7 +78,8 @@ func (c call) refused(err error, api smithy.APIError) *Explained {
 	case found != nil:
 		return c.explained(err, api, found.kind, found.cause, found.remedy)
 	case errors.As(err, &answer) && answer.HTTPStatusCode() >= http.StatusInternalServerError:
-		return c.explained(err, api, Trouble, fmt.Sprintf("{where} answered {action} on {subject} with HTTP status %d", answer.HTTPStatusCode()), "start again")
+		return c.explained(err, api, Trouble, fmt.Sprintf("{where} answered {action} on {subject} with HTTP status %d", answer.HTTPStatusCode()),
+			"start again")
 	case api.ErrorCode() == codeUnknown:
 		return c.explained(err, api, Foreign, "{where} did not answer as "+c.serviceName()+" does", c.remedyOfPlace())
 	}
@@ -99,7 +100,8 @@ func (c call) unanswered(err error) *Explained {
 		return c.explained(err, err, Unreachable, c.serverName()+" shows a certificate that is not trusted",
 			"check the address, or name the certificate of its authority with AWS_CA_BUNDLE")
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return c.explained(err, err, Unreachable, c.serverName()+" does not speak TLS", "check --endpoint: it may need http:// instead of https://")
+		return c.explained(err, err, Unreachable, c.serverName()+" does not speak TLS",
+			"check --endpoint: it may need http:// instead of https://")
 	case c.raw != nil && errors.Is(err, context.DeadlineExceeded):
 		return c.explained(err, err, Unreachable, c.serverName()+" did not answer {action} on {subject} in time", c.remedyOfPlace())
 	case errors.As(err, &lookup), errors.As(err, &network), errors.As(err, &sending):

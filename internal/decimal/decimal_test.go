@@ -25,7 +25,8 @@ var (
 
 func TestParseReadsEveryNumberThatDynamoDBStores(t *testing.T) {
 	for text, want := range map[string]string{
-		"0": "0", "-0": "0", "0.00": "0", "0e5": "0", "1": "1", "+1": "1", "007": "7", "-12.50": "-12.5", "1e3": "1000", "1E-3": "0.001", ".5": "0.5", "5.": "5",
+		"0": "0", "-0": "0", "0.00": "0", "0e5": "0", "1": "1", "+1": "1", "007": "7", "-12.50": "-12.5", "1e3": "1000", "1E-3": "0.001",
+		".5": "0.5", "5.": "5",
 		nines: nines, "-" + nines: "-" + nines, nines + "000": nines + "000", "0." + nines: "0." + nines,
 		"1e125": "1" + zeros, "1e-130": "0." + strings.Repeat("0", 129) + "1", strings.Repeat("0", 100) + "1": "1",
 		"0e999": "0",
@@ -42,7 +43,8 @@ func TestParseRefusesWhatDynamoDBCannotStore(t *testing.T) {
 			t.Errorf("Parse(%q) is %s, %v; want ErrInexact", text, d, err)
 		}
 	}
-	for _, text := range []string{"", " ", "a", "1a", "1,5", "1 2", "--1", "NaN", "sNaN", "Infinity", "-inf", "0x10", "1_000", "1e", "1e99999999999999999999", "١", strings.Repeat("1", 300)} {
+	for _, text := range []string{"", " ", "a", "1a", "1,5", "1 2", "--1", "NaN", "sNaN", "Infinity", "-inf", "0x10", "1_000", "1e",
+		"1e99999999999999999999", "١", strings.Repeat("1", 300)} {
 		if d, err := Parse(text); err == nil || errors.Is(err, ErrInexact) {
 			t.Errorf("Parse(%q) is %s, %v; want an error of its own", text, d, err)
 		}
@@ -120,12 +122,14 @@ func TestTheZeroDecimalIsZero(t *testing.T) {
 }
 
 func TestIntegersAreToldFromFractions(t *testing.T) {
-	for text, want := range map[string]bool{"0": true, "1": true, "-10": true, "1e125": true, "2.0": true, "1.5": false, "1e-1": false, "-0.25": false} {
+	for text, want := range map[string]bool{"0": true, "1": true, "-10": true, "1e125": true, "2.0": true, "1.5": false, "1e-1": false,
+		"-0.25": false} {
 		if got := parse(t, text).IsInteger(); got != want {
 			t.Errorf("%s is an integer: %t", text, got)
 		}
 	}
-	for text, want := range map[string]int64{"0": 0, "-5": -5, "1e18": 1e18, "100": 100, "9223372036854775807": math.MaxInt64, "-9223372036854775808": math.MinInt64} {
+	for text, want := range map[string]int64{"0": 0, "-5": -5, "1e18": 1e18, "100": 100, "9223372036854775807": math.MaxInt64,
+		"-9223372036854775808": math.MinInt64} {
 		if got, ok := parse(t, text).Int64(); !ok || got != want {
 			t.Errorf("%s as int64 is %d, %t", text, got, ok)
 		}
@@ -233,7 +237,8 @@ func TestADivisionThatComesOutEvenIsFound(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"0", "-1.5e3", nines, "1e125", "1e-130", "NaN", "1e2147483647", "1e-2147483648", "0e2147483647", "1e9223372036854775807", ".", "+", "e"} {
+	for _, seed := range []string{"0", "-1.5e3", nines, "1e125", "1e-130", "NaN", "1e2147483647", "1e-2147483648", "0e2147483647",
+		"1e9223372036854775807", ".", "+", "e"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

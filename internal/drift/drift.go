@@ -42,12 +42,13 @@ const (
 // Suspect is something that a scan found to be different. A scan is no
 // snapshot, so it says where to look again, and no more.
 type Suspect struct {
-	Kind    Kind       `json:"kind"`
-	Rule    string     `json:"rule,omitempty"`    // its id, or "@" and the entity of a locator
-	Item    change.Key `json:"item,omitzero"`     // the item that is derived, or whose entry it is
-	Group   string     `json:"group,omitempty"`   // the aggregate or unique value; reference: the parent; task: the sort key of its row
-	Members []string   `json:"members,omitempty"` // mirror, claims, locator: the sources or items that the scan saw; display: the first item of the group
-	Want    string     `json:"want,omitempty"`    // sum, display: what the items of the scan add up to
+	Kind  Kind       `json:"kind"`
+	Rule  string     `json:"rule,omitempty"`  // its id, or "@" and the entity of a locator
+	Item  change.Key `json:"item,omitzero"`   // the item that is derived, or whose entry it is
+	Group string     `json:"group,omitempty"` // the aggregate or unique value; reference: the parent; task: the sort key of its row
+	// Mirror, claims, locator: the sources or items that the scan saw; display: the first item of the group.
+	Members []string `json:"members,omitempty"`
+	Want    string   `json:"want,omitempty"` // sum, display: what the items of the scan add up to
 }
 
 // ID names a suspect.

@@ -37,7 +37,8 @@ func TestErrorsNameThePlaceInTheValue(t *testing.T) {
 // good without being made, and must be read the same when it is written anew.
 func FuzzValue(f *testing.F) {
 	for _, src := range []string{
-		`{"S":"\u00e9\ud83d\ude00"}`, `{"N":"-1.5e3"}`, `{"B":"AAA="}`, `{"BOOL":true}`, `{"NULL":true}`, `{"SS":["a","b"]}`, `{"NS":["1"]}`, `{"BS":["AA=="]}`,
+		`{"S":"\u00e9\ud83d\ude00"}`, `{"N":"-1.5e3"}`, `{"B":"AAA="}`, `{"BOOL":true}`, `{"NULL":true}`, `{"SS":["a","b"]}`, `{"NS":["1"]}`,
+		`{"BS":["AA=="]}`,
 		`{"M":{"l":{"L":[{"N":"1."},{"S":""}]},"l":{"S":"twice"}}}`, ` { "S" : "x" } `, `{"S":"x"`, `{}`, `null`, "",
 	} {
 		f.Add([]byte(src))

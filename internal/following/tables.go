@@ -106,12 +106,15 @@ func (t Tables) Traces(ctx context.Context, client Client, streamARN string) (Tr
 func (t Tables) LostText(lost Lost) (problem, remedy string) {
 	switch lost {
 	case LostState:
-		return fmt.Sprintf("the state table %s was deleted: the lease table %s holds checkpoints of this stream, and what was derived is known nowhere", t.State, t.Lease),
+		return fmt.Sprintf("the state table %s was deleted: the lease table %s holds checkpoints of this stream, and what was derived is "+
+				"known nowhere", t.State, t.Lease),
 			fmt.Sprintf("restore %s from a backup, or start over: delete %s too, and start `dynamill run`, which then seeds every rule anew "+
 				"(docs/state-table.md, \"Starting over\")", t.State, t.Lease)
 	case LostLeases:
-		return fmt.Sprintf("the lease table %s was deleted: `dynamill run` makes it anew and reads the stream's last 24 hours again, which changes nothing twice", t.Lease),
-			"records that are older and were not applied are lost: if `run` was more than 24 hours behind, run `dynamill replay --restart` when it has caught up " +
+		return fmt.Sprintf("the lease table %s was deleted: `dynamill run` makes it anew and reads the stream's last 24 hours again, which "+
+				"changes nothing twice", t.Lease),
+			"records that are older and were not applied are lost: if `run` was more than 24 hours behind, run `dynamill replay --restart` when " +
+				"it has caught up " +
 				"(docs/replay.md, \"After an outage\")"
 	case LostNone:
 	}
@@ -121,6 +124,7 @@ func (t Tables) LostText(lost Lost) (problem, remedy string) {
 // ReplayMissed is the remedy where the stream alone cannot make things right any
 // more. The state table stays: it tells what is in force of items that vanished.
 func (t Tables) ReplayMissed() string {
-	return fmt.Sprintf("stop every `dynamill run` of this table, delete the table %s (checkpoints that lead nowhere), start `dynamill run` again, "+
+	return fmt.Sprintf("stop every `dynamill run` of this table, delete the table %s (checkpoints that lead nowhere), start `dynamill run` "+
+		"again, "+
 		"and run `dynamill replay --restart` when it has caught up (docs/replay.md, \"After an outage\")", t.Lease)
 }

@@ -50,7 +50,8 @@ func (d *delivery) read(ctx context.Context, payload []byte) (*batch, error) {
 	}
 	// Applied as if they came right from the stream, old records could undo later ones.
 	if late.shape != shapeLate {
-		return nil, payloadErrorf("the object %s is no late batch, as an event source mapping leaves it in S3: found a payload of kind %s", b.object, late.shape)
+		return nil, payloadErrorf("the object %s is no late batch, as an event source mapping leaves it in S3: found a payload of kind %s",
+			b.object, late.shape)
 	}
 	return late, nil
 }

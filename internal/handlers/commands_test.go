@@ -42,7 +42,8 @@ func TestALateBatchMayBeNamed(t *testing.T) {
 
 func TestWhatIsNamedMustBeALateBatch(t *testing.T) {
 	for name, c := range map[string]struct{ payload, object, want string }{
-		"an event":              {lateCommand, event(insert("a", "1")), "no late batch, as an event source mapping leaves it in S3: found a payload of kind stream"},
+		"an event": {lateCommand, event(insert("a", "1")),
+			"no late batch, as an event source mapping leaves it in S3: found a payload of kind stream"},
 		"an event and a report": {lateCommand, strings.Replace(late("{}"), `"payload"`, `"Records":[],"payload"`, 1), "of kind stream"},
 		"a pipe's batch":        {lateCommand, list(insert("a", "1")), "of kind pipe"},
 		"tasks":                 {lateCommand, tasksPayload, "of kind tasks"},
@@ -52,11 +53,13 @@ func TestWhatIsNamedMustBeALateBatch(t *testing.T) {
 		"nothing":               {lateCommand, "", "it is empty"},
 		"an object that is not there": {`{"dynamill":"late","object":"s3://bucket/none"}`, "",
 			"reading the late batch s3://bucket/none: there is no s3://bucket/none"},
-		"no name":                {`{"dynamill":"late"}`, "", `"late" names no object: want {"dynamill":"tasks"} or {"dynamill":"late","object":`},
+		"no name": {`{"dynamill":"late"}`, "",
+			`"late" names no object: want {"dynamill":"tasks"} or {"dynamill":"late","object":`},
 		"a name that is no text": {`{"dynamill":"late","object":["s3://bucket/key"]}`, "", "names no object"},
-		"an unknown command":     {`{"dynamill":"later","object":"s3://bucket/key"}`, "", `"\"later\"" is unknown: want {"dynamill":"tasks"} or {"dynamill":"late","object":`},
-		"records beside it":      {`{"dynamill":"late","object":"s3://bucket/key","Records":[]}`, "", "and records in one payload"},
-		"a report beside it":     {`{"dynamill":"tasks","DDBStreamBatchInfo":{},"payload":{}}`, "", "and records in one payload"},
+		"an unknown command": {`{"dynamill":"later","object":"s3://bucket/key"}`, "",
+			`"\"later\"" is unknown: want {"dynamill":"tasks"} or {"dynamill":"late","object":`},
+		"records beside it":  {`{"dynamill":"late","object":"s3://bucket/key","Records":[]}`, "", "and records in one payload"},
+		"a report beside it": {`{"dynamill":"tasks","DDBStreamBatchInfo":{},"payload":{}}`, "", "and records in one payload"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine()

@@ -119,7 +119,8 @@ func TestAMalformedRecordDoesNotHoldUpWhatTimeIsTooShortFor(t *testing.T) {
 		if err != nil || string(answer) != failures("5") {
 			t.Errorf("answer %s, %v", answer, err)
 		}
-		if diff := cmp.Diff([]string{"park record.value", "rederive USER#m/PROFILE@2", "process 1", "process 3", "process 4"}, e.calls); diff != "" {
+		if diff := cmp.Diff([]string{"park record.value", "rederive USER#m/PROFILE@2", "process 1", "process 3", "process 4"},
+			e.calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 	})

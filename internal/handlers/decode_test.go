@@ -271,7 +271,8 @@ func checkImage(t fatalf, im change.Image) change.Item {
 }
 
 func TestOfTwoAttributesOfOneNameTheFirstCounts(t *testing.T) {
-	record := strings.Replace(insert("a", "1"), `"name":`, `"na\u006de":{"S":"first"},"name":{"S":"second"},"m":{"M":{"x":{"S":"first"},"x":{"N":"2"}}},"name":`, 1)
+	record := strings.Replace(insert("a", "1"), `"name":`,
+		`"na\u006de":{"S":"first"},"name":{"S":"second"},"m":{"M":{"x":{"S":"first"},"x":{"N":"2"}}},"name":`, 1)
 	b, err := readBatch([]byte(event(record)), &anyTable)
 	if err != nil {
 		t.Fatal(err)

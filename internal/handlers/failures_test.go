@@ -152,7 +152,8 @@ func TestFailuresAroundAMalformedRecord(t *testing.T) {
 		"rederiving some fails": {
 			event(malformed("m", "1"), malformed("m", "2"), malformed("m", "3")),
 			func(e *engine, cfg *Config) { cfg.BatchMax, e.derive, e.deriveMax = 1, errThrottled, 1 },
-			failures("2"), []string{"park record.value", "park record.value", "park record.value", "rederive USER#m/PROFILE@1", "rederive USER#m/PROFILE@2"},
+			failures("2"), []string{"park record.value", "park record.value", "park record.value", "rederive USER#m/PROFILE@1",
+				"rederive USER#m/PROFILE@2"},
 		},
 		"a pipe's record has no id": {
 			list(strings.Replace(insert("a", "1"), `"eventID"`, `"x"`, 1)),
@@ -207,7 +208,8 @@ func TestARecordWithoutAPositionIsParkedUnderItsContent(t *testing.T) {
 	if _, err := newHandler(t, e).Invoke(t.Context(), []byte(event(record("a"), record("b"), record("a")))); err != nil {
 		t.Fatal(err)
 	}
-	if len(e.parked) != 3 || e.parked[0].ID != e.parked[2].ID || e.parked[0].ID == e.parked[1].ID || !strings.HasPrefix(e.parked[0].ID, "sha256:") {
+	if len(e.parked) != 3 || e.parked[0].ID != e.parked[2].ID || e.parked[0].ID == e.parked[1].ID ||
+		!strings.HasPrefix(e.parked[0].ID, "sha256:") {
 		t.Errorf("parked %v", e.parked)
 	}
 }
@@ -219,10 +221,14 @@ func TestALateBatchThatIsNotDoneIsAnError(t *testing.T) {
 		calls  []string
 		fails  bool
 	}{
-		"all is well":      {func(*engine, *Config) {}, []string{"park record.keys", "rederive USER#b/PROFILE@2 to b at 2", "rederive USER#c/PROFILE@3 to c at 3", "rederive USER#b/PROFILE@4 to b at 4"}, false},
-		"rederiving fails": {func(e *engine, _ *Config) { e.derive = errThrottled }, []string{"park record.keys", "rederive USER#b/PROFILE@2 to b at 2"}, true},
-		"parking fails":    {func(e *engine, _ *Config) { e.parking = errThrottled }, []string{"rederive USER#b/PROFILE@2 to b at 2", "rederive USER#c/PROFILE@3 to c at 3", "rederive USER#b/PROFILE@4 to b at 4"}, true},
-		"nobody parks":     {func(_ *engine, cfg *Config) { cfg.Parker = nil }, []string{"rederive USER#b/PROFILE@2 to b at 2", "rederive USER#c/PROFILE@3 to c at 3", "rederive USER#b/PROFILE@4 to b at 4"}, true},
+		"all is well": {func(*engine, *Config) {}, []string{"park record.keys", "rederive USER#b/PROFILE@2 to b at 2",
+			"rederive USER#c/PROFILE@3 to c at 3", "rederive USER#b/PROFILE@4 to b at 4"}, false},
+		"rederiving fails": {func(e *engine, _ *Config) { e.derive = errThrottled },
+			[]string{"park record.keys", "rederive USER#b/PROFILE@2 to b at 2"}, true},
+		"parking fails": {func(e *engine, _ *Config) { e.parking = errThrottled },
+			[]string{"rederive USER#b/PROFILE@2 to b at 2", "rederive USER#c/PROFILE@3 to c at 3", "rederive USER#b/PROFILE@4 to b at 4"}, true},
+		"nobody parks": {func(_ *engine, cfg *Config) { cfg.Parker = nil },
+			[]string{"rederive USER#b/PROFILE@2 to b at 2", "rederive USER#c/PROFILE@3 to c at 3", "rederive USER#b/PROFILE@4 to b at 4"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine()
@@ -280,7 +286,8 @@ func TestAnInvocationIsLoggedInOneLine(t *testing.T) {
 		want    []string
 	}{
 		"done": {event(insert("a", "1")), func(*engine) {},
-			[]string{"level=INFO", `msg="invocation done"`, "source=stream", "records=1", "done=1", "parked=0", "failed=0", "requestId=r-1", "traceId=Root=1"}},
+			[]string{"level=INFO", `msg="invocation done"`, "source=stream", "records=1", "done=1", "parked=0", "failed=0", "requestId=r-1",
+				"traceId=Root=1"}},
 		"failed": {event(insert("a", "1"), insert("b", "2")), func(e *engine) { e.doneMax, e.failure = 1, errThrottled },
 			[]string{"level=ERROR", "done=1", "failed=1", "throttled"}},
 		"stopped": {event(insert("a", "1"), insert("b", "2")), func(e *engine) { e.doneMax, e.failure = 1, stopError{} },

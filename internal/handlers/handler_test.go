@@ -161,20 +161,23 @@ func TestEveryShapeOfPayloadIsApplied(t *testing.T) {
 		payload string
 		calls   []string
 	}{
-		"a stream event":              {event(insert("a", "1"), insert("b", "2")), []string{"process 1 2"}},
-		"an event without records":    {event(), nil},
-		"an empty list":               {list(), nil},
-		"a queue's messages":          {event(message("m1", insert("a", "1")), message("m2", insert("b", "2"))), []string{"process 1 2"}},
-		"messages that overtook":      {event(message("m1", insert("a", "10")), message("m2", insert("a", "9"))), []string{"process 9 10"}},
-		"a pipe from a stream":        {list(insert("a", "1"), insert("b", "2")), []string{"process 1 2"}},
-		"a pipe from a queue":         {list(message("m1", insert("a", "1"))), []string{"process 1"}},
-		"a late batch as JSON":        {late(event(insert("a", "1"), insert("b", "2"), insert("a", "3"))), []string{"rederive USER#a/PROFILE@1 to a at 1 USER#b/PROFILE@2 to b at 2 USER#a/PROFILE@3 to a at 3"}},
-		"a late batch as a string":    {late(quoted(event(insert("a", "1")))), []string{"rederive USER#a/PROFILE@1 to a at 1"}},
-		"a late batch, one malformed": {late(event(malformed("a", "1"), insert("b", "2"))), []string{"rederive USER#a/PROFILE@1 USER#b/PROFILE@2 to b at 2"}},
-		"a late batch of keys only":   {late(event(keysOnly(insert("a", "1")))), []string{"rederive USER#a/PROFILE@1"}},
-		"a record without a source":   {event(strings.Replace(insert("a", "1"), `"eventSource":"aws:dynamodb",`, "", 1)), []string{"process 1"}},
-		"fields nobody knows":         {`{"x":[1,{"y":null}],"Records":[` + strings.Replace(insert("a", "1"), "{", `{"new":{"a":[-1.5e3,true]},`, 1) + `],"z":"\u00e9"}`, []string{"process 1"}},
-		"white space about it":        {" \n" + event(insert("a", "1")) + "\t\r\n", []string{"process 1"}},
+		"a stream event":           {event(insert("a", "1"), insert("b", "2")), []string{"process 1 2"}},
+		"an event without records": {event(), nil},
+		"an empty list":            {list(), nil},
+		"a queue's messages":       {event(message("m1", insert("a", "1")), message("m2", insert("b", "2"))), []string{"process 1 2"}},
+		"messages that overtook":   {event(message("m1", insert("a", "10")), message("m2", insert("a", "9"))), []string{"process 9 10"}},
+		"a pipe from a stream":     {list(insert("a", "1"), insert("b", "2")), []string{"process 1 2"}},
+		"a pipe from a queue":      {list(message("m1", insert("a", "1"))), []string{"process 1"}},
+		"a late batch as JSON": {late(event(insert("a", "1"), insert("b", "2"), insert("a", "3"))),
+			[]string{"rederive USER#a/PROFILE@1 to a at 1 USER#b/PROFILE@2 to b at 2 USER#a/PROFILE@3 to a at 3"}},
+		"a late batch as a string": {late(quoted(event(insert("a", "1")))), []string{"rederive USER#a/PROFILE@1 to a at 1"}},
+		"a late batch, one malformed": {late(event(malformed("a", "1"), insert("b", "2"))),
+			[]string{"rederive USER#a/PROFILE@1 USER#b/PROFILE@2 to b at 2"}},
+		"a late batch of keys only": {late(event(keysOnly(insert("a", "1")))), []string{"rederive USER#a/PROFILE@1"}},
+		"a record without a source": {event(strings.Replace(insert("a", "1"), `"eventSource":"aws:dynamodb",`, "", 1)), []string{"process 1"}},
+		"fields nobody knows": {`{"x":[1,{"y":null}],"Records":[` +
+			strings.Replace(insert("a", "1"), "{", `{"new":{"a":[-1.5e3,true]},`, 1) + `],"z":"\u00e9"}`, []string{"process 1"}},
+		"white space about it": {" \n" + event(insert("a", "1")) + "\t\r\n", []string{"process 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine()
@@ -207,7 +210,8 @@ func TestARecordSaysWhatTheJSONSays(t *testing.T) {
 		t.Fatalf("%d records; parked %+v", len(e.records), e.parked)
 	}
 	first, second := e.records[0], e.records[1]
-	if first.Key != (change.Key{Partition: "p", Sort: "5"}) || first.Position.String() != "2026-01-01T00:00:00.000#"+strings.Repeat("0", 37)+"111" {
+	if first.Key != (change.Key{Partition: "p", Sort: "5"}) || first.Position.String() != "2026-01-01T00:00:00.000#"+strings.Repeat("0", 37)+
+		"111" {
 		t.Errorf("key %v, position %v", first.Key, first.Position)
 	}
 	if first.Created.Unix() != 1428537600 || second.Created.Unix() != 1428537601 || first.Expired || !second.Expired || second.New != nil {

@@ -145,7 +145,8 @@ func (r *batchReader) event(s *dynamojson.Scanner, late bool) error {
 	case env.late && env.payload != nil && !late:
 		return r.lateEvent(env.payload)
 	case env.late:
-		return payloadErrorf("a report of a late batch without its records (destinations other than S3 carry none): name an S3 bucket as the on-failure destination, and run `dynamill replay --restart`, as docs/replay.md says")
+		return payloadErrorf("a report of a late batch without its records (destinations other than S3 carry none): name an S3 bucket as the " +
+			"on-failure destination, and run `dynamill replay --restart`, as docs/replay.md says")
 	}
 	return payloadErrorf("want stream records or SQS messages, found an object with %s", strings.Join(env.names, ", "))
 }
@@ -268,7 +269,8 @@ func (r *batchReader) distrust(e *element, d *draft) {
 	case d.strange:
 		e.fault, e.hasKey = &dynamojson.Fault{Code: codeTable, Reason: fmt.Sprintf("it is of %s, not of table %s", r.arn, r.table)}, false
 	case view && e.fault == nil:
-		e.fault = &dynamojson.Fault{Code: codeImages, Reason: fmt.Sprintf("the stream's view type is %s: it must be %s", shorten(d.view), viewWanted)}
+		e.fault = &dynamojson.Fault{Code: codeImages, Reason: fmt.Sprintf("the stream's view type is %s: it must be %s", shorten(d.view),
+			viewWanted)}
 	}
 }
 

@@ -65,7 +65,8 @@ type replayCommand struct {
 	piece      string
 }
 
-const replayWanted = `want {"dynamill":"replay","begin":{...}}, {"dynamill":"replay","next":STEP} or {"dynamill":"replay","work":STEP,"piece":"..."}`
+const replayWanted = `want {"dynamill":"replay","begin":{...}}, {"dynamill":"replay","next":STEP} ` +
+	`or {"dynamill":"replay","work":STEP,"piece":"..."}`
 
 // readReplay reads a payload for a Replayer. Unlike a schedule's, it may hold
 // nothing else: a misspelt option would otherwise replay something else.

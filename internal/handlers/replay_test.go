@@ -49,13 +49,16 @@ func TestAReplayIsWorkedOffByCommands(t *testing.T) {
 		"begin": {`{"dynamill":"replay","begin":{"source":"scan","segments":4,"changeRules":true,"restart":true}}`,
 			"begin {Source:scan Segments:4 Rules:[] ChangeRules:true Restart:true}",
 			`{"step":{"a":1},"pieces":["one","two"],"left":3,"finished":false}`, "source=replay pieces=2 left=3 finished=false"},
-		"begin with nothing said": {` {"dynamill": "replay", "begin": {}} `, "begin {Source: Segments:0 Rules:[] ChangeRules:false Restart:false}",
+		"begin with nothing said": {` {"dynamill": "replay", "begin": {}} `,
+			"begin {Source: Segments:0 Rules:[] ChangeRules:false Restart:false}",
 			`{"step":{"a":1},"pieces":["one","two"],"left":3,"finished":false}`, "pieces=2"},
 		"begin with an export": {`{"begin":{"source":"s3://b/p","rules":["r"]},"dynamill":"replay"}`,
 			"begin {Source:s3://b/p Segments:0 Rules:[r] ChangeRules:false Restart:false}",
 			`{"step":{"a":1},"pieces":["one","two"],"left":3,"finished":false}`, "pieces=2"},
-		"next": {`{"dynamill":"replay","next":{"a":1}}`, `next {"a":1}`, `{"step":{},"pieces":[],"left":0,"finished":true}`, "pieces=0 left=0 finished=true"},
-		"work": {`{"dynamill":"replay","work":{"a":1},"piece":"two"}`, `work two of {"a":1}`, `{"done":true,"items":7}`, "source=replay piece=two items=7 done=true"},
+		"next": {`{"dynamill":"replay","next":{"a":1}}`, `next {"a":1}`, `{"step":{},"pieces":[],"left":0,"finished":true}`,
+			"pieces=0 left=0 finished=true"},
+		"work": {`{"dynamill":"replay","work":{"a":1},"piece":"two"}`, `work two of {"a":1}`, `{"done":true,"items":7}`,
+			"source=replay piece=two items=7 done=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -107,7 +110,8 @@ func TestAReplayIsReadStrictly(t *testing.T) {
 		}
 	}
 	h := newHandler(t, newEngine(), func(*Config) {})
-	if _, err := h.Invoke(t.Context(), []byte(`{"dynamill":"replay","begin":{}}`)); err == nil || !strings.Contains(err.Error(), "Config.Replays") {
+	if _, err := h.Invoke(t.Context(), []byte(`{"dynamill":"replay","begin":{}}`)); err == nil ||
+		!strings.Contains(err.Error(), "Config.Replays") {
 		t.Errorf("error %v of a handler that replays nothing", err)
 	}
 }
@@ -135,7 +139,8 @@ func TestErrorsOfAReplayKeepTheirType(t *testing.T) {
 	failure := &PayloadError{"no such rule"}
 	h := newHandler(t, newEngine(), func(cfg *Config) { cfg.Replays = &replays{failure: failure} })
 	for _, command := range []string{`"begin":{}`, `"next":{}`, `"work":{},"piece":"one"`} {
-		if answer, err := h.Invoke(t.Context(), []byte(`{"dynamill":"replay",`+command+`}`)); err != error(failure) || answer != nil { //nolint:errorlint // see above
+		//nolint:errorlint // see above
+		if answer, err := h.Invoke(t.Context(), []byte(`{"dynamill":"replay",`+command+`}`)); err != error(failure) || answer != nil {
 			t.Errorf("%s: answer %s, %v", command, answer, err)
 		}
 	}

@@ -42,13 +42,15 @@ func TestAMessageThatStrayedIsParkedAlone(t *testing.T) {
 		stray, code string
 		calls       []string
 	}{
-		"of another table":           {ofTable("staging", insert("b", "7")), codeTable, []string{"park record.table", "process 1 9"}},
-		"of a stream without images": {keysOnly(insert("b", "7")), codeImages, []string{"park record.images", "rederive USER#b/PROFILE@7", "process 1 9"}},
+		"of another table": {ofTable("staging", insert("b", "7")), codeTable, []string{"park record.table", "process 1 9"}},
+		"of a stream without images": {keysOnly(insert("b", "7")), codeImages,
+			[]string{"park record.images", "rederive USER#b/PROFILE@7", "process 1 9"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine()
 			h := newHandler(t, e, func(c *Config) { c.Table = "app" })
-			answer, err := h.Invoke(t.Context(), []byte(event(message("m1", insert("a", "1")), message("m2", c.stray), message("m3", insert("c", "9")))))
+			answer, err := h.Invoke(t.Context(), []byte(event(message("m1", insert("a", "1")), message("m2", c.stray),
+				message("m3", insert("c", "9")))))
 			if err != nil || string(answer) != `{"batchItemFailures":[]}` {
 				t.Fatal(string(answer), err)
 			}

@@ -68,7 +68,8 @@ func TestTasksAreWorkedOffUntilTheMargin(t *testing.T) {
 				if took := time.Since(started); took != c.took {
 					t.Errorf("it took %v, want %v", took, c.took)
 				}
-				if line := out.String(); !strings.Contains(line, "source=tasks pieces=") || !strings.Contains(line, " done=") || strings.Contains(line, "error=") != (c.failure != nil) {
+				if line := out.String(); !strings.Contains(line, "source=tasks pieces=") || !strings.Contains(line, " done=") ||
+					strings.Contains(line, "error=") != (c.failure != nil) {
 					t.Errorf("logged %s", line)
 				}
 				if len(e.calls) > 0 {

@@ -185,7 +185,8 @@ func (f Facts) judgeFunctions(h *Health) bool {
 		return true
 	case f.Functions.Unknown != "" && !f.LeaseTable.There:
 		h.State = Unknown
-		h.Reason = fmt.Sprintf("there is no lease table %s, so no `dynamill run` has followed, and whether a Lambda function follows is not known (%s)",
+		h.Reason = fmt.Sprintf("there is no lease table %s, so no `dynamill run` has followed, and whether a Lambda function follows is not "+
+			"known (%s)",
 			f.LeaseTable.Name, f.Functions.Unknown)
 		h.Remedy = "allow lambda:ListEventSourceMappings, or look at the function's IteratorAge"
 		return true

@@ -12,8 +12,9 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func followed() Facts {
 	return Facts{
 		Now: now, LagMax: 5 * time.Minute,
-		StateTable: Existence{Name: "app-dynamill", There: true, Created: now.Add(-time.Hour)}, LeaseTable: Existence{Name: "app-leases", There: true},
-		Stream: Stream{On: true}, Owners: []Owner{{Name: "w1", Term: 10 * time.Second}},
+		StateTable: Existence{Name: "app-dynamill", There: true, Created: now.Add(-time.Hour)},
+		LeaseTable: Existence{Name: "app-leases", There: true},
+		Stream:     Stream{On: true}, Owners: []Owner{{Name: "w1", Term: 10 * time.Second}},
 		Shards:   []Shard{{ID: "s1", Owner: "w1", Records: 1, Oldest: now.Add(-2 * time.Second), Done: now.Add(-3 * time.Second)}},
 		Remedies: Remedies{Run: "RUN", EnableStream: "ENABLE", Replay: "REPLAY", StartOver: "OVER", Skipped: "ROW"},
 	}
@@ -36,11 +37,14 @@ func TestJudge(t *testing.T) {
 			"following: lag 0s, 1 record waits, the oldest since 2026-01-02T03:05:05Z, 1 process"},
 		"at the bound": {func(f *Facts) { f.Shards[0].Oldest = now.Add(-5 * time.Minute) }, Following, ""},
 		"beyond the bound": {func(f *Facts) { f.Shards[0].Oldest, f.Shards[0].AtLeast = now.Add(-10*time.Minute), true }, CatchingUp,
-			"catching up: lag 10m0s, at least 1 record waits, the oldest since 2026-01-02T02:54:05Z, the rate is not known from one look (--watch tells it), 1 process"},
+			"catching up: lag 10m0s, at least 1 record waits, the oldest since 2026-01-02T02:54:05Z, the rate is not known from one look " +
+				"(--watch tells it), 1 process"},
 		"beyond the bound, fast": {func(f *Facts) { f.Shards[0].Oldest, f.Shards[0].Rate = now.Add(-10*time.Minute), 6 }, CatchingUp,
-			"catching up: lag 10m0s, 1 record waits, the oldest since 2026-01-02T02:54:05Z, applies 6.0 seconds of records in a second, about 2m0s left, 1 process"},
+			"catching up: lag 10m0s, 1 record waits, the oldest since 2026-01-02T02:54:05Z, applies 6.0 seconds of records in a second, about " +
+				"2m0s left, 1 process"},
 		"beyond the bound, too slow": {func(f *Facts) { f.Shards[0].Oldest, f.Shards[0].Rate = now.Add(-10*time.Minute), 0.5 }, CatchingUp,
-			"catching up: lag 10m0s, 1 record waits, the oldest since 2026-01-02T02:54:05Z, applies 0.5 seconds of records in a second and so falls further behind, 1 process"},
+			"catching up: lag 10m0s, 1 record waits, the oldest since 2026-01-02T02:54:05Z, applies 0.5 seconds of records in a second and so " +
+				"falls further behind, 1 process"},
 		"no bound": {func(f *Facts) { f.LagMax, f.Shards[0].Oldest = 0, now.Add(-time.Hour) }, Following, ""},
 		"an owner of a long term": {func(f *Facts) { f.Owners[0].Unsure = true }, Following,
 			"following: lag 2s, 1 record waits, the oldest since 2026-01-02T03:04:03Z, whether w1 still runs is not confirmed (lease term 10s)"},
@@ -53,7 +57,8 @@ func TestJudge(t *testing.T) {
 				"w1 has not renewed its lease for more than its term of 10s; RUN"},
 		"stopped": {func(f *Facts) { f.Owners, f.Shards[0].Records, f.Shards[0].Oldest = nil, 0, time.Time{} }, NothingRuns,
 			"nothing runs: no record waits, the newest record applied is of 2026-01-02T03:04:02Z; RUN"},
-		"stopped, the stream may not be read": {func(f *Facts) { f.Owners, f.Shards, f.Stream = nil, nil, Stream{Unknown: "no permission"} }, NothingRuns,
+		"stopped, the stream may not be read": {func(f *Facts) { f.Owners, f.Shards, f.Stream = nil, nil, Stream{Unknown: "no permission"} },
+			NothingRuns,
 			"nothing runs: whether records wait is not known (no permission); RUN"},
 		"one of two killed": {func(f *Facts) { silent(f); f.Owners = append(f.Owners, Owner{Name: "w2", Term: time.Second}) }, Following,
 			"following: lag 2s, 1 record waits, the oldest since 2026-01-02T03:04:03Z, 1 process"},
@@ -64,7 +69,8 @@ func TestJudge(t *testing.T) {
 		"the lease table is deleted": {func(f *Facts) {
 			f.LeaseTable.There, f.Owners, f.StateTable.Created = false, nil, now.Add(-25*time.Hour)
 		}, RecordsLost,
-			"records lost: there is no lease table app-leases, so how far the stream is applied is not known, and the state table is older than the 24 hours of the stream; REPLAY"},
+			"records lost: there is no lease table app-leases, so how far the stream is applied is not known, and the state table is older than " +
+				"the 24 hours of the stream; REPLAY"},
 		"the lease table of a new table is not there": {func(f *Facts) { f.LeaseTable.There, f.Owners = false, nil }, NothingRuns,
 			"nothing runs: there is no lease table app-leases, so how far the stream is applied is not known; RUN"},
 		"the stream is disabled": {func(f *Facts) { f.Stream.On = false }, RecordsLost,
@@ -83,14 +89,21 @@ func TestJudge(t *testing.T) {
 			f.Shards[0].Lost, f.Functions = true, function("Enabled", "No records processed")
 		}, Following, "following: function fn, its event source mapping is Enabled, last result: No records processed; " + functionWaiting},
 		"a function fails": {func(f *Facts) { silent(f); f.Functions = function("Enabled", "PROBLEM: Function call failed") }, Failing,
-			"failing: the last invocation of function fn failed (PROBLEM: Function call failed); look at the function's log; the stream keeps its records for 24 hours"},
+			"failing: the last invocation of function fn failed (PROBLEM: Function call failed); look at the function's log; the stream keeps " +
+				"its records for 24 hours"},
 		"a function is disabled": {func(f *Facts) { silent(f); f.Shards, f.Functions = nil, function("Disabled", "") }, NothingRuns,
-			"nothing runs: no record waits, w1 has not renewed its lease for more than its term of 10s, the event source mapping of function fn is Disabled; RUN"},
+			"nothing runs: no record waits, w1 has not renewed its lease for more than its term of 10s, the event source mapping of function fn " +
+				"is Disabled; RUN"},
 		"functions may not be listed, no worker ever ran": {func(f *Facts) {
 			f.LeaseTable.There, f.Owners, f.Shards, f.Functions = false, nil, nil, Functions{Unknown: "no permission"}
-		}, Unknown, "not known: there is no lease table app-leases, so no `dynamill run` has followed, and whether a Lambda function follows is not known (no permission); " +
-			"allow lambda:ListEventSourceMappings, or look at the function's IteratorAge"},
-		"functions may not be listed, a worker ran": {func(f *Facts) { f.Owners, f.Shards, f.Functions = nil, nil, Functions{Unknown: "no permission"} }, NothingRuns,
+		}, Unknown,
+			"not known: there is no lease table app-leases, so no `dynamill run` has followed, and whether a Lambda function follows is not " +
+				"known (no permission); " +
+				"allow lambda:ListEventSourceMappings, or look at the function's IteratorAge"},
+		"functions may not be listed, a worker ran": {func(f *Facts) {
+			f.Owners, f.Shards, f.Functions = nil, nil,
+				Functions{Unknown: "no permission"}
+		}, NothingRuns,
 			"nothing runs: no record waits, Lambda functions were not looked for (no permission); RUN"},
 	} {
 		t.Run(name, func(t *testing.T) {

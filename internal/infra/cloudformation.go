@@ -6,7 +6,8 @@ import "slices"
 var cloudFormationReferences = map[string]string{
 	"partition": "AWS::Partition", "region": "AWS::Region", "account": "AWS::AccountId",
 	"stream": "StreamArn", "mapping": "StreamMapping", "bucket": "LateBatches.Arn", "bucketName": "LateBatches",
-	"logs": "LogGroup.Arn", "role": "Role.Arn", "roleName": "Role", "function": "Function.Arn", "functionName": "Function", "schedule": "TaskSchedule.Arn",
+	"logs": "LogGroup.Arn", "role": "Role.Arn", "roleName": "Role", "function": "Function.Arn", "functionName": "Function",
+	"schedule":   "TaskSchedule.Arn",
 	"replayLogs": "ReplayLogGroup.Arn", "replayRole": "ReplayRole.Arn", "replayFunction": "ReplayFunction.Arn",
 	"machineRole": "ReplayMachineRole.Arn", "machine": "ReplayMachine",
 	"codeBucket": "CodeBucket", "codeKey": "CodeKey",
@@ -144,7 +145,8 @@ func (d deployment) cfnFunction(sam bool, f function) entry {
 		kind = "AWS::Serverless::Function"
 		properties = append(properties, entry{comment: "A zip with " + d.zipHolds() + ".", key: "CodeUri", value: d.Code})
 	} else {
-		properties = append(properties, entry{key: "Code", value: block{{key: "S3Bucket", value: sub("${codeBucket}")}, {key: "S3Key", value: sub("${codeKey}")}}})
+		properties = append(properties, entry{key: "Code", value: block{{key: "S3Bucket", value: sub("${codeBucket}")},
+			{key: "S3Key", value: sub("${codeKey}")}}})
 	}
 	properties = append(properties, block{
 		{key: "MemorySize", value: d.MemoryMB},

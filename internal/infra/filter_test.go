@@ -131,9 +131,11 @@ func TestFiltersOfTheExamples(t *testing.T) {
 
 func TestFiltersDropRecordsOfUnrelatedKeys(t *testing.T) {
 	for name, keys := range map[string][]change.Key{
-		"blog":   {{Partition: "ORDER#1", Sort: "METADATA"}, {Partition: "USER#ada", Sort: "SESSION#1"}, {Partition: "POST#1", Sort: "DRAFT#1"}, {Partition: "USER#ada", Sort: "profile"}},
+		"blog": {{Partition: "ORDER#1", Sort: "METADATA"}, {Partition: "USER#ada", Sort: "SESSION#1"}, {Partition: "POST#1", Sort: "DRAFT#1"},
+			{Partition: "USER#ada", Sort: "profile"}},
 		"groups": {{Partition: "GROUP#1", Sort: "INVITE#1"}, {Partition: "USER#ada", Sort: "METADATA"}, {Partition: "X", Sort: "PROFILE"}},
-		"likes":  {{Partition: "POST#1", Sort: "COMMENT#1"}, {Partition: "USER#ada", Sort: "FOLLOWS#1"}, {Partition: "USER#ada", Sort: "LIKE#COMMENT#1"}},
+		"likes": {{Partition: "POST#1", Sort: "COMMENT#1"}, {Partition: "USER#ada", Sort: "FOLLOWS#1"},
+			{Partition: "USER#ada", Sort: "LIKE#COMMENT#1"}},
 	} {
 		set := example(t, name)
 		f := filterOf(t, set)
@@ -169,23 +171,28 @@ func TestKeysWithLittleOrNoFixedText(t *testing.T) {
 		want []string
 	}{
 		"number keys": {
-			"version: 1\ntable: { keys: [id] }\nentities:\n  A: { key: { id: \"${a}\" }, match: { kind: a } }\n  B: { key: { id: \"${b}\" }, match: { kind: b } }\n" + fmt.Sprintf(count, "a"),
+			"version: 1\ntable: { keys: [id] }\nentities:\n  A: { key: { id: \"${a}\" }, match: { kind: a } }\n  B: { key: { id: \"${b}\" }, " +
+				"match: { kind: b } }\n" + fmt.Sprintf(count, "a"),
 			nil,
 		},
 		"no sort key": {
-			"version: 1\ntable: { keys: [id] }\nentities:\n  A: { key: { id: \"A#${a}\" } }\n  B: { key: { id: \"B#${b}\" } }\n" + fmt.Sprintf(count, "a"),
+			"version: 1\ntable: { keys: [id] }\nentities:\n  A: { key: { id: \"A#${a}\" } }\n  B: { key: { id: \"B#${b}\" } }\n" +
+				fmt.Sprintf(count, "a"),
 			[]string{`{"dynamodb":{"Keys":{"id":{"S":[{"prefix":"A#"},{"prefix":"B#"}]}}}}`},
 		},
 		"a number behind a fixed partition": {
-			"version: 1\ntable: { keys: [pk, number] }\nentities:\n  A: { key: { pk: A, number: \"${a}\" } }\n  B: { key: { pk: B, number: \"${b}\" } }\n" + fmt.Sprintf(count, "a"),
+			"version: 1\ntable: { keys: [pk, number] }\nentities:\n  A: { key: { pk: A, number: \"${a}\" } }\n  B: { key: { pk: B, number: " +
+				"\"${b}\" } }\n" + fmt.Sprintf(count, "a"),
 			[]string{`{"dynamodb":{"Keys":{"pk":{"S":["A","B"]}}}}`},
 		},
 		"fixed at the end": {
-			"version: 1\ntable: { keys: [id] }\nentities:\n  A: { key: { id: \"${a}#A\" } }\n  B: { key: { id: \"${b}#B\" } }\n" + fmt.Sprintf(count, "a"),
+			"version: 1\ntable: { keys: [id] }\nentities:\n  A: { key: { id: \"${a}#A\" } }\n  B: { key: { id: \"${b}#B\" } }\n" +
+				fmt.Sprintf(count, "a"),
 			[]string{`{"dynamodb":{"Keys":{"id":{"S":[{"suffix":"#A"},{"suffix":"#B"}]}}}}`},
 		},
 		"quotes and angles": {
-			"version: 1\ntable: { keys: [id] }\nentities:\n  A: { key: { id: 'A\"<${a}' } }\n  B: { key: { id: \"B#${b}\" } }\n" + fmt.Sprintf(count, "a"),
+			"version: 1\ntable: { keys: [id] }\nentities:\n  A: { key: { id: 'A\"<${a}' } }\n  B: { key: { id: \"B#${b}\" } }\n" +
+				fmt.Sprintf(count, "a"),
 			[]string{`{"dynamodb":{"Keys":{"id":{"S":[{"prefix":"A\"<"},{"prefix":"B#"}]}}}}`},
 		},
 	} {

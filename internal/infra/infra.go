@@ -79,17 +79,21 @@ func (d deployment) head(command string) string {
 
 // Why each part is there, said once for all formats.
 const (
-	whyStateTable = "dynamill's memory: ledger, accumulators, references, tasks, parked records (docs/state-table.md). Losing it means seeding anew, so it is protected."
-	whyBucket     = "Late batches: those that Lambda gave up, with their records. Objects mean changes that are not derived: an alarm watches for them."
-	whyLogs       = "The function's log; its metrics are in it, too."
-	whyRole       = "Just what these rules need."
-	whyFunction   = "The engine."
-	whyMapping    = "The table's stream to the function. A batch that fails is cut in two, retried from its first failed record on, and kept in the bucket when it is too old, before the stream would drop it."
-	whyFilters    = "Derived from the keys of every entity that a rule reads or writes: other records do not invoke the function and cost nothing."
-	whyNoFilters  = "No filter: the entities' keys have too little fixed text to tell records that concern no rule."
-	whySchedule   = "Every minute: what is due without a record, such as the rest of a large fan-out."
-	whyInvoke     = "The next minute's invocation is the retry."
-	whyMetrics    = "Counts of records read, filtered out and failed, for the alarms and the dashboard."
+	whyStateTable = "dynamill's memory: ledger, accumulators, references, tasks, parked records (docs/state-table.md). Losing it means " +
+		"seeding anew, so it is protected."
+	whyBucket = "Late batches: those that Lambda gave up, with their records. Objects mean changes that are not derived: an alarm " +
+		"watches for them."
+	whyLogs     = "The function's log; its metrics are in it, too."
+	whyRole     = "Just what these rules need."
+	whyFunction = "The engine."
+	whyMapping  = "The table's stream to the function. A batch that fails is cut in two, retried from its first failed record on, and " +
+		"kept in the bucket when it is too old, before the stream would drop it."
+	whyFilters = "Derived from the keys of every entity that a rule reads or writes: other records do not invoke the function and cost " +
+		"nothing."
+	whyNoFilters = "No filter: the entities' keys have too little fixed text to tell records that concern no rule."
+	whySchedule  = "Every minute: what is due without a record, such as the rest of a large fan-out."
+	whyInvoke    = "The next minute's invocation is the retry."
+	whyMetrics   = "Counts of records read, filtered out and failed, for the alarms and the dashboard."
 )
 
 func (d deployment) whyMapping() string {

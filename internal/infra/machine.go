@@ -62,7 +62,8 @@ func (d deployment) definition() block {
 func (d deployment) pieces() block {
 	done := block{
 		{key: "ResultSelector", value: block{{key: "done.$", value: "$.Payload.done"}}}, {key: "ResultPath", value: "$.answer"},
-		{key: "Catch", value: list{block{{key: "ErrorEquals", value: list{"States.ALL"}}, {key: "ResultPath", value: nil}, {key: "Next", value: "GivenUp"}}}},
+		{key: "Catch", value: list{block{{key: "ErrorEquals", value: list{"States.ALL"}}, {key: "ResultPath", value: nil},
+			{key: "Next", value: "GivenUp"}}}},
 	}
 	return block{
 		{key: "Type", value: "Map"},

@@ -27,7 +27,8 @@ func TestTheDefinitionOfAReplay(t *testing.T) {
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s is not what is made now (go test ./infra -update writes it):\n%s", file, diff)
 	}
-	inTemplate := strings.NewReplacer("${ReplayFunctionArn}", "${ReplayFunction.Arn}", "${Partition}", "${AWS::Partition}").Replace(string(got))
+	inTemplate := strings.NewReplacer("${ReplayFunctionArn}", "${ReplayFunction.Arn}", "${Partition}",
+		"${AWS::Partition}").Replace(string(got))
 	inTemplate = strings.ReplaceAll(strings.TrimSpace(inTemplate), "\n", "\n        ")
 	if template := generate(t, CloudFormation, "groups", Options{Table: "app", Replay: true}); !strings.Contains(template, inTemplate) {
 		t.Errorf("the template holds another definition than\n%s", inTemplate)
@@ -36,7 +37,8 @@ func TestTheDefinitionOfAReplay(t *testing.T) {
 
 func TestOnlyATemplateWithAReplayHasOne(t *testing.T) {
 	for _, format := range Formats() {
-		if template := generate(t, format, "groups", Options{}); strings.Contains(template, "Scan") || strings.Contains(strings.ToLower(template), "replay") {
+		if template := generate(t, format, "groups", Options{}); strings.Contains(template, "Scan") ||
+			strings.Contains(strings.ToLower(template), "replay") {
 			t.Errorf("%s: the template without a replay speaks of one, or allows to scan", format)
 		}
 		with := generate(t, format, "groups", Options{Replay: true, ReplayConcurrency: 7, ReplayExports: "s3://exports/app"})

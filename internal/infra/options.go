@@ -102,16 +102,19 @@ func (o Options) complete() (Options, error) {
 		}
 	}
 	require(tableName.MatchString(o.Table), "the table's name %q is not one that DynamoDB allows", o.Table)
-	require(tableName.MatchString(o.StateTable) || !tableName.MatchString(o.Table), "the state table's name %q is not one that DynamoDB allows", o.StateTable)
+	require(tableName.MatchString(o.StateTable) || !tableName.MatchString(o.Table),
+		"the state table's name %q is not one that DynamoDB allows", o.StateTable)
 	require(o.StateTable != o.Table, "the state table cannot be the table itself, %s", o.Table)
 	require(o.Architecture == "arm64" || o.Architecture == "x86_64", "the architecture %q is neither arm64 nor x86_64", o.Architecture)
-	require(o.MemoryMB >= memoryMBMin && o.MemoryMB <= memoryMBMax, "%d MB of memory: Lambda offers %d to %d", o.MemoryMB, memoryMBMin, memoryMBMax)
+	require(o.MemoryMB >= memoryMBMin && o.MemoryMB <= memoryMBMax, "%d MB of memory: Lambda offers %d to %d", o.MemoryMB, memoryMBMin,
+		memoryMBMax)
 	require(wholeSeconds(o.Timeout, time.Second, timeoutMax), "a timeout of %v: Lambda takes whole seconds, up to %v", o.Timeout, timeoutMax)
 	require(o.BatchSize >= 1 && o.BatchSize <= batchSizeMax, "a batch size of %d: Lambda takes 1 to %d", o.BatchSize, batchSizeMax)
 	require(wholeSeconds(o.Window, 0, windowMax), "a batching window of %v: Lambda takes whole seconds, up to %v", o.Window, windowMax)
 	require(o.Parallelization >= 1 && o.Parallelization <= parallelizationMax,
 		"a parallelization of %d: Lambda takes 1 to %d", o.Parallelization, parallelizationMax)
-	require(slices.Contains(retentionPeriods, o.RetentionDays), "a retention of %d days: CloudWatch offers %v", o.RetentionDays, retentionPeriods)
+	require(slices.Contains(retentionPeriods, o.RetentionDays), "a retention of %d days: CloudWatch offers %v", o.RetentionDays,
+		retentionPeriods)
 	require(o.AlarmTopic == "" || topicARN.MatchString(o.AlarmTopic), "the alarm topic %q is not the ARN of an SNS topic", o.AlarmTopic)
 	require(o.ReplayConcurrency >= 1 && o.ReplayConcurrency <= replayConcurrencyMax,
 		"a replay of %d pieces at once: want 1 to %d", o.ReplayConcurrency, replayConcurrencyMax)

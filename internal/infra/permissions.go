@@ -42,7 +42,9 @@ func statements(set *rules.Set, o Options) []statement {
 			[]string{"dynamodb:ListStreams"}, []sub{"*"}},
 		{"LateBatches", "Lambda writes late batches in the function's name; the function reads one that it is told of.",
 			[]string{"s3:PutObject", "s3:GetObject"}, []sub{"${bucket}/*"}},
-		{"LateBatchesBucket", "Lambda looks whether that bucket is there; and S3 tells the function of an object that is missing as such, not as denied.", []string{"s3:ListBucket"}, []sub{"${bucket}"}},
+		{"LateBatchesBucket",
+			"Lambda looks whether that bucket is there; and S3 tells the function of an object that is missing as such, not as denied.",
+			[]string{"s3:ListBucket"}, []sub{"${bucket}"}},
 		{"Logs", "The function's logs and, within them, its metrics.",
 			[]string{"logs:CreateLogStream", "logs:PutLogEvents"}, []sub{"${logs}"}},
 		{"Traces", "X-Ray; AWS has no narrower resource for these actions.",
@@ -72,7 +74,8 @@ func (d deployment) replayStatements() []statement {
 		switch s.id {
 		case "Table":
 			s.why = "What rules of any kind read and write in your table: a replay takes back what former ones have written. Scan finds the items."
-			s.actions = []string{"dynamodb:DescribeTable", "dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem", "dynamodb:Query",
+			s.actions = []string{"dynamodb:DescribeTable", "dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
+				"dynamodb:Query",
 				"dynamodb:DeleteItem", "dynamodb:Scan"}
 		case "StateTable":
 			s.actions = append(slices.Clone(s.actions), "dynamodb:Scan")
@@ -93,8 +96,10 @@ func (d deployment) replayStatements() []statement {
 		prefix = strings.TrimSuffix(prefix, "/") + "/"
 	}
 	return append(replays,
-		statement{"Exports", "Exports of the table, which replays read.", []string{"s3:GetObject"}, []sub{sub("arn:${partition}:s3:::" + bucket + "/" + prefix + "*")}},
-		statement{"ExportsBucket", "Finds an export's files, and names those that are missing.", []string{"s3:ListBucket"}, []sub{sub("arn:${partition}:s3:::" + bucket)}})
+		statement{"Exports", "Exports of the table, which replays read.", []string{"s3:GetObject"},
+			[]sub{sub("arn:${partition}:s3:::" + bucket + "/" + prefix + "*")}},
+		statement{"ExportsBucket", "Finds an export's files, and names those that are missing.", []string{"s3:ListBucket"},
+			[]sub{sub("arn:${partition}:s3:::" + bucket)}})
 }
 
 // machineStatements are all that the state machine may do (Step Functions
@@ -106,8 +111,10 @@ func (d deployment) machineStatements() []statement {
 	}
 	return []statement{
 		{"Function", "The function that replays, and no other.", []string{"lambda:InvokeFunction"}, []sub{"${replayFunction}"}},
-		{"Pieces", "Each piece is an execution of its own, of this same state machine.", []string{"states:StartExecution"}, []sub{arn("stateMachine", "")}},
-		{"PiecesUnderWay", "Looks after these executions, and stops them when it is stopped.", []string{"states:DescribeExecution", "states:StopExecution"},
+		{"Pieces", "Each piece is an execution of its own, of this same state machine.", []string{"states:StartExecution"},
+			[]sub{arn("stateMachine", "")}},
+		{"PiecesUnderWay", "Looks after these executions, and stops them when it is stopped.",
+			[]string{"states:DescribeExecution", "states:StopExecution"},
 			[]sub{arn("execution", ":*"), arn("execution", "/"+piecesLabel+":*")}},
 	}
 }

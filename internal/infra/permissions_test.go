@@ -41,7 +41,8 @@ func TestPermissionsFollowFromTheRules(t *testing.T) {
 				}
 			}
 			for _, action := range s.actions {
-				if strings.Contains(action, "*") || slices.Contains([]string{"dynamodb:Scan", "dynamodb:CreateTable", "dynamodb:PutItem"}, action) && s.id != "StateTable" {
+				if strings.Contains(action, "*") || slices.Contains([]string{"dynamodb:Scan", "dynamodb:CreateTable", "dynamodb:PutItem"}, action) &&
+					s.id != "StateTable" {
 					t.Errorf("%s: statement %s allows %s", c.name, s.id, action)
 				}
 			}
@@ -56,7 +57,8 @@ func TestPermissionsFollowFromTheRules(t *testing.T) {
 func TestFunctionNamesAreLambdasAndNobodyElses(t *testing.T) {
 	seen := map[string]string{}
 	long := strings.Repeat("x", 240)
-	for _, table := range []string{"app", "app.dynamill", "app-dynamill", "a.b", "a-b", long + "1", long + "2", strings.Repeat("x", 64), "UPPER_lower"} {
+	for _, table := range []string{"app", "app.dynamill", "app-dynamill", "a.b", "a-b", long + "1", long + "2", strings.Repeat("x", 64),
+		"UPPER_lower"} {
 		o, err := Options{Table: table}.complete()
 		if err != nil {
 			t.Fatal(err)

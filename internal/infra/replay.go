@@ -18,16 +18,18 @@ func (d deployment) streamFunction() function {
 }
 
 func (d deployment) replayFunction() function {
-	return function{why: whyReplayFunction, id: "ReplayFunction", name: d.replayName(), description: "replays table " + d.Table + " with dynamill",
-		timeout: replayTimeout, role: "${replayRole}", logGroup: "ReplayLogGroup", tfName: "replay", tfRole: "replay"}
+	return function{why: whyReplayFunction, id: "ReplayFunction", name: d.replayName(),
+		description: "replays table " + d.Table + " with dynamill",
+		timeout:     replayTimeout, role: "${replayRole}", logGroup: "ReplayLogGroup", tfName: "replay", tfRole: "replay"}
 }
 
 const (
 	whyReplayLogs     = "The log of the function that replays."
 	whyReplayRole     = "What a replay does to the tables, and nothing of the stream."
-	whyReplayFunction = "The engine once more, for replays: with more time for an invocation, and apart from the stream's, whose concurrency it leaves alone."
-	whyMachineRole    = "Calls that function, and starts an execution of its own for each piece."
-	whyMachine        = "A replay: pieces of the table or of an export, many at once, until nothing is left (docs/replay.md)."
+	whyReplayFunction = "The engine once more, for replays: with more time for an invocation, and apart from the stream's, whose " +
+		"concurrency it leaves alone."
+	whyMachineRole = "Calls that function, and starts an execution of its own for each piece."
+	whyMachine     = "A replay: pieces of the table or of an export, many at once, until nothing is left (docs/replay.md)."
 )
 
 const (

@@ -48,19 +48,23 @@ func (o Options) checkRuleSource() error {
 		}
 	case strings.Contains(from, "\n"):
 		if n := variablesSize(o.environment()); n > variablesMax {
-			return fmt.Errorf("the rules are too long for a variable: the function's variables would have %d bytes together, Lambda takes %d; put the rules into the zip, or into S3", n, variablesMax)
+			return fmt.Errorf("the rules are too long for a variable: the function's variables would have %d bytes together, Lambda takes %d; "+
+				"put the rules into the zip, or into S3", n, variablesMax)
 		}
 	case strings.HasPrefix(from, objectPrefix):
 		bucket, key, _ := strings.Cut(strings.TrimPrefix(from, objectPrefix), "/")
 		if !bucketName.MatchString(bucket) || key == "" {
-			return fmt.Errorf("the rules' source %q is not s3://bucket/key, with a bucket's name of 3 to 63 small letters, digits, dots and hyphens", from)
+			return fmt.Errorf("the rules' source %q is not s3://bucket/key, with a bucket's name of 3 to 63 small letters, digits, dots and hyphens",
+				from)
 		}
 		if !objectKey.MatchString(key) || len(key) > objectKeyMax {
-			return fmt.Errorf("the rules' source %q: permission for just this object can be given if its key has letters, digits, spaces and !_.'()/=+@:,~- only, %d at most", from, objectKeyMax)
+			return fmt.Errorf("the rules' source %q: permission for just this object can be given if its key has letters, digits, spaces and "+
+				"!_.'()/=+@:,~- only, %d at most", from, objectKeyMax)
 		}
 	case strings.HasPrefix(from, parameterPrefix):
 		if !parameterName.MatchString(strings.TrimPrefix(from, parameterPrefix)) {
-			return fmt.Errorf("the rules' source %q is not ssm:NAME, the name of a parameter of Systems Manager without version or label, which begins with / if there is a / in it", from)
+			return fmt.Errorf("the rules' source %q is not ssm:NAME, the name of a parameter of Systems Manager without version or label, which "+
+				"begins with / if there is a / in it", from)
 		}
 	default:
 		return errors.New("the rules' source is neither s3://bucket/key nor ssm:NAME, and as the rules themselves it would need a line break")
@@ -76,7 +80,8 @@ func (o Options) checkExports() error {
 	place, isObject := strings.CutPrefix(o.ReplayExports, objectPrefix)
 	bucket, prefix, _ := strings.Cut(place, "/")
 	if !isObject || !bucketName.MatchString(bucket) || prefix != "" && (!objectKey.MatchString(prefix) || len(prefix) > objectKeyMax) {
-		return fmt.Errorf("the exports' place %q is not s3://bucket or s3://bucket/prefix, with letters, digits, spaces and !_.'()/=+@:,~- only", o.ReplayExports)
+		return fmt.Errorf("the exports' place %q is not s3://bucket or s3://bucket/prefix, with letters, digits, spaces and !_.'()/=+@:,~- only",
+			o.ReplayExports)
 	}
 	return nil
 }

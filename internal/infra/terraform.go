@@ -15,8 +15,9 @@ var terraformReferences = map[string]string{
 	"logs": "aws_cloudwatch_log_group.function.arn", "role": "aws_iam_role.function.arn", "roleName": "aws_iam_role.function.id",
 	"function": "aws_lambda_function.dynamill.arn", "functionName": "aws_lambda_function.dynamill.function_name",
 	"schedule": "aws_cloudwatch_event_rule.tasks.arn", "scheduleName": "aws_cloudwatch_event_rule.tasks.name", "package": "var.package",
-	"replayLogs": "aws_cloudwatch_log_group.replay.arn", "replayRole": "aws_iam_role.replay.arn", "replayFunction": "aws_lambda_function.replay.arn",
-	"machineRole": "aws_iam_role.replay_machine.arn", "machine": "aws_sfn_state_machine.replay.arn",
+	"replayLogs": "aws_cloudwatch_log_group.replay.arn", "replayRole": "aws_iam_role.replay.arn",
+	"replayFunction": "aws_lambda_function.replay.arn",
+	"machineRole":    "aws_iam_role.replay_machine.arn", "machine": "aws_sfn_state_machine.replay.arn",
 }
 
 // providerVersion is the first of the provider whose schema the templates are held to.
@@ -27,7 +28,8 @@ func (d deployment) terraform() string {
 	if !d.KeepStateTable {
 		top = append(top, d.tfStateTable())
 	}
-	top = slices.Concat(top, d.tfBucket(), block{d.tfLogGroup(whyLogs, "function", d.functionName())}, tfRole(whyRole, "function", lambdaService, d.statements),
+	top = slices.Concat(top, d.tfBucket(), block{d.tfLogGroup(whyLogs, "function", d.functionName())},
+		tfRole(whyRole, "function", lambdaService, d.statements),
 		block{d.tfFunction(d.streamFunction()), d.tfMapping()}, d.tfSchedule(), d.tfReplay(), d.tfAlarms(), block{
 			tf("", "aws_cloudwatch_dashboard", "dynamill", nested{
 				{key: "dashboard_name", value: d.functionName()},
@@ -49,10 +51,11 @@ func (d deployment) tfVariables() block {
 		return entry{key: `variable "` + name + `"`, value: nested(slices.Concat(block{
 			{key: "type", value: raw("string")}, {key: "description", value: description}}, block(more)))}
 	}
-	stream := text("stream_arn", "ARN of the stream of table "+d.Table+", which must hold new and old images", entry{key: "validation", value: nested{
-		{key: "condition", value: raw("can(regex(" + hclText(d.streamPattern()) + ", var.stream_arn))")},
-		{key: "error_message", value: "This is not the ARN of a stream of table " + d.Table + "."},
-	}})
+	stream := text("stream_arn", "ARN of the stream of table "+d.Table+", which must hold new and old images",
+		entry{key: "validation", value: nested{
+			{key: "condition", value: raw("can(regex(" + hclText(d.streamPattern()) + ", var.stream_arn))")},
+			{key: "error_message", value: "This is not the ARN of a stream of table " + d.Table + "."},
+		}})
 	stream.comment = "aws dynamodb describe-table --table-name " + d.Table + " --query Table.LatestStreamArn --output text"
 	code := text("package", "path of the zip with "+d.zipHolds(), entry{key: "default", value: d.Code})
 	topic := text("alarm_topic_arn", "ARN of the SNS topic that alarms go to; empty for none", entry{key: "default", value: d.AlarmTopic})

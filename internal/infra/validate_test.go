@@ -39,8 +39,9 @@ func check(s *validate.Schemas, format Format, template string) []string {
 func options() map[string]Options {
 	return map[string]Options{
 		"defaults": {Table: "app"},
-		"all options": {Table: "app", StateTable: "app-memory", Code: "a b/\"c\".zip", RulesFile: "rules.yaml", Architecture: "x86_64", MemoryMB: 128,
-			Timeout: time.Second, BatchSize: 1, Window: time.Minute, Parallelization: 10, RetentionDays: 1,
+		"all options": {Table: "app", StateTable: "app-memory", Code: "a b/\"c\".zip", RulesFile: "rules.yaml", Architecture: "x86_64",
+			MemoryMB: 128,
+			Timeout:  time.Second, BatchSize: 1, Window: time.Minute, Parallelization: 10, RetentionDays: 1,
 			AlarmTopic: "arn:aws:sns:eu-west-1:123456789012:pager", KeepStateTable: true, NoBackups: true},
 		"a name with dots":         {Table: "prod.app_TABLE"},
 		"a name like a number":     {Table: "1234567890"},

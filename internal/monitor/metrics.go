@@ -81,9 +81,11 @@ func unfinishedMetrics() []metric {
 
 func shardMetrics() []metric {
 	return []metric{
-		gauge("dynamill_oldest_unapplied_seconds", "Age of the oldest record that is not applied, over the shards that this process reads; 0 when nothing waits.",
+		gauge("dynamill_oldest_unapplied_seconds",
+			"Age of the oldest record that is not applied, over the shards that this process reads; 0 when nothing waits.",
 			func(s Sample) float64 { return s.OldestAge.Seconds() }),
-		define(prometheus.GaugeValue, "dynamill_shard_oldest_unapplied_seconds", "Age of the oldest record of a shard that is not applied; 0 when nothing waits.", []string{"shard"},
+		define(prometheus.GaugeValue, "dynamill_shard_oldest_unapplied_seconds",
+			"Age of the oldest record of a shard that is not applied; 0 when nothing waits.", []string{"shard"},
 			func(s Sample, emit func(float64, ...string)) {
 				for _, shard := range s.Shards {
 					if shard.OldestAge >= 0 {
@@ -93,7 +95,8 @@ func shardMetrics() []metric {
 			}),
 		gauge("dynamill_lag_seconds", "Age of what is applied in the shard that is furthest behind; 0 when nothing waits.",
 			func(s Sample) float64 { return s.Lag.Seconds() }),
-		define(prometheus.GaugeValue, "dynamill_shard_lag_seconds", "Age of what is applied of a shard that this process reads; 0 when nothing waits.", []string{"shard"},
+		define(prometheus.GaugeValue, "dynamill_shard_lag_seconds",
+			"Age of what is applied of a shard that this process reads; 0 when nothing waits.", []string{"shard"},
 			func(s Sample, emit func(float64, ...string)) {
 				for _, shard := range s.Shards {
 					if shard.Lag >= 0 {
@@ -101,7 +104,8 @@ func shardMetrics() []metric {
 					}
 				}
 			}),
-		define(prometheus.GaugeValue, "dynamill_shard_lag_records", "Records of a shard that are not applied yet, where that is known.", []string{"shard"},
+		define(prometheus.GaugeValue, "dynamill_shard_lag_records", "Records of a shard that are not applied yet, where that is known.",
+			[]string{"shard"},
 			func(s Sample, emit func(float64, ...string)) {
 				for _, shard := range s.Shards {
 					if shard.LagRecords >= 0 {
@@ -109,7 +113,8 @@ func shardMetrics() []metric {
 					}
 				}
 			}),
-		define(prometheus.GaugeValue, "dynamill_shards", "Shards: open are being read, waiting ones follow their parent, finished ones are done.", []string{"status"},
+		define(prometheus.GaugeValue, "dynamill_shards", "Shards: open are being read, waiting ones follow their parent, finished ones are done.",
+			[]string{"status"},
 			func(s Sample, emit func(float64, ...string)) {
 				emit(float64(s.Open), "open")
 				emit(float64(s.Waiting), "waiting")
@@ -117,20 +122,23 @@ func shardMetrics() []metric {
 			}),
 		gauge("dynamill_shards_without_reader", "Shards that nobody reads though somebody should.",
 			func(s Sample) float64 { return float64(len(s.unread())) }),
-		gauge("dynamill_last_progress_timestamp_seconds", "When the shard that has made no progress for the longest time last did, as Unix time; 0 before the first.",
+		gauge("dynamill_last_progress_timestamp_seconds",
+			"When the shard that has made no progress for the longest time last did, as Unix time; 0 before the first.",
 			func(s Sample) float64 {
 				if s.LastProgress.IsZero() {
 					return 0
 				}
 				return float64(s.LastProgress.UnixMilli()) / 1000
 			}),
-		counter("dynamill_lease_moves_total", "Shards whose lease this process took, or gave away.", func(s Sample) int64 { return s.LeaseMoves }),
+		counter("dynamill_lease_moves_total", "Shards whose lease this process took, or gave away.",
+			func(s Sample) int64 { return s.LeaseMoves }),
 	}
 }
 
 func recordMetrics() []metric {
 	return []metric{
-		counter("dynamill_records_read_total", "Records handed to the engine; those that failed count again.", func(s Sample) int64 { return s.Read }),
+		counter("dynamill_records_read_total", "Records handed to the engine; those that failed count again.",
+			func(s Sample) int64 { return s.Read }),
 		counter("dynamill_records_applied_total", "Records whose effects are durable.", func(s Sample) int64 { return s.Applied }),
 		counter("dynamill_records_relevant_total", "Records that some rule had to act on.", func(s Sample) int64 { return s.Relevant }),
 		counter("dynamill_records_unmatched_total", "Records of items of no entity.", func(s Sample) int64 { return s.Unmatched }),
@@ -140,19 +148,22 @@ func recordMetrics() []metric {
 					emit(float64(entity.Records), entity.Name)
 				}
 			}),
-		define(prometheus.GaugeValue, "dynamill_missing_targets", "Items that do not exist at which sources of a rule point, as far as this process has seen.", []string{"rule"},
+		define(prometheus.GaugeValue, "dynamill_missing_targets",
+			"Items that do not exist at which sources of a rule point, as far as this process has seen.", []string{"rule"},
 			func(s Sample, emit func(float64, ...string)) {
 				for _, m := range s.Missing {
 					emit(float64(m.Targets), m.Rule)
 				}
 			}),
-		define(prometheus.GaugeValue, "dynamill_missing_target_sources", "Sources of a rule that point at items that do not exist, as far as this process has seen.", []string{"rule"},
+		define(prometheus.GaugeValue, "dynamill_missing_target_sources",
+			"Sources of a rule that point at items that do not exist, as far as this process has seen.", []string{"rule"},
 			func(s Sample, emit func(float64, ...string)) {
 				for _, m := range s.Missing {
 					emit(float64(m.Sources), m.Rule)
 				}
 			}),
-		counter("dynamill_parked_total", "Items or records set aside because they can never succeed as they are.", func(s Sample) int64 { return s.Parked }),
+		counter("dynamill_parked_total", "Items or records set aside because they can never succeed as they are.",
+			func(s Sample) int64 { return s.Parked }),
 		counter("dynamill_heals_total", "Corrections of what somebody else wrote over derived data.", func(s Sample) int64 { return s.Heals }),
 		counter("dynamill_tasks_total", "Large fan-outs whose rest became a task.", func(s Sample) int64 { return s.Tasks }),
 		counter("dynamill_task_pieces_total", "Pieces of tasks worked off.", func(s Sample) int64 { return s.TaskPieces }),
@@ -173,10 +184,12 @@ func writeMetrics() []metric {
 					emit(rule.WriteUnits, rule.Name)
 				}
 			}),
-		counter("dynamill_write_requests_total", "Write requests sent, transactions among them.", func(s Sample) int64 { return s.WriteRequests }),
+		counter("dynamill_write_requests_total", "Write requests sent, transactions among them.",
+			func(s Sample) int64 { return s.WriteRequests }),
 		counter("dynamill_transactions_total", "Transactions sent.", func(s Sample) int64 { return s.Transactions }),
 		counter("dynamill_retries_total", "Requests sent again after a failure that passes.", func(s Sample) int64 { return s.Retries }),
-		counter("dynamill_conflicts_total", "Requests refused because somebody else wrote the same item.", func(s Sample) int64 { return s.Conflicts }),
+		counter("dynamill_conflicts_total", "Requests refused because somebody else wrote the same item.",
+			func(s Sample) int64 { return s.Conflicts }),
 		counter("dynamill_throttles_total", "Requests refused for want of capacity.", func(s Sample) int64 { return s.Throttles }),
 		define(prometheus.CounterValue, "dynamill_write_wait_seconds_total", "Time that writes waited for --max-write-rate, added up.", nil,
 			func(s Sample, emit func(float64, ...string)) { emit(s.WriteWait.Seconds()) }),

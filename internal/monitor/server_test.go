@@ -25,8 +25,9 @@ func full() Sample {
 		At: now, Status: Status{State: Following}, Lag: 1500 * time.Millisecond, LastProgress: now,
 		OldestAge:  1250 * time.Millisecond,
 		Unfinished: &Unfinished{Parked: map[string]int{"value.type": 2}, Tasks: 3, OldestTask: now.Add(-time.Minute)},
-		Shards:     []Shard{{ID: "s1", Owner: "w1", Lag: time.Second, OldestAge: time.Second / 2, LagRecords: 7}, {ID: "s2", Waits: true, Lag: -1, OldestAge: -1, LagRecords: -1}},
-		Open:       1, Waiting: 2, Finished: 3,
+		Shards: []Shard{{ID: "s1", Owner: "w1", Lag: time.Second, OldestAge: time.Second / 2, LagRecords: 7},
+			{ID: "s2", Waits: true, Lag: -1, OldestAge: -1, LagRecords: -1}},
+		Open: 1, Waiting: 2, Finished: 3,
 		Read: 11, Applied: 10, Relevant: 9, Unmatched: 1,
 		Entities: []Entity{{"Task", 10}}, Missing: []Missing{{"count", 2, 7}},
 		Rules:         []Rule{{"count", 4, 8.5}, {"(engine)", 1, 2}},
@@ -54,8 +55,10 @@ func TestMetricsAreServedAsTheSampleHasThem(t *testing.T) {
 		`dynamill_parked_entries{code="value.type"} 2`, "dynamill_tasks_left 3", "dynamill_oldest_task_seconds 60",
 		`dynamill_shards{status="open"} 1`, `dynamill_shards{status="waiting"} 2`, `dynamill_shards{status="finished"} 3`,
 		"dynamill_shards_without_reader 0", "dynamill_last_progress_timestamp_seconds 1.7000000005e+09", "dynamill_lease_moves_total 13",
-		"dynamill_records_read_total 11", "dynamill_records_applied_total 10", "dynamill_records_relevant_total 9", "dynamill_records_unmatched_total 1",
-		`dynamill_records_matched_total{entity="Task"} 10`, `dynamill_missing_targets{rule="count"} 2`, `dynamill_missing_target_sources{rule="count"} 7`,
+		"dynamill_records_read_total 11", "dynamill_records_applied_total 10", "dynamill_records_relevant_total 9",
+		"dynamill_records_unmatched_total 1",
+		`dynamill_records_matched_total{entity="Task"} 10`, `dynamill_missing_targets{rule="count"} 2`,
+		`dynamill_missing_target_sources{rule="count"} 7`,
 		"dynamill_parked_total 6", "dynamill_heals_total 7", "dynamill_tasks_total 8", "dynamill_task_pieces_total 12",
 		`dynamill_writes_total{rule="count"} 4`, `dynamill_write_units_total{rule="count"} 8.5`, `dynamill_write_units_total{rule="(engine)"} 2`,
 		"dynamill_write_requests_total 5", "dynamill_transactions_total 2", "dynamill_retries_total 3", "dynamill_conflicts_total 1",
@@ -65,7 +68,8 @@ func TestMetricsAreServedAsTheSampleHasThem(t *testing.T) {
 			t.Errorf("no line %q", line)
 		}
 	}
-	if strings.Contains(body, `dynamill_shard_lag_records{shard="s2"}`) || strings.Contains(body, `dynamill_shard_oldest_unapplied_seconds{shard="s2"}`) {
+	if strings.Contains(body, `dynamill_shard_lag_records{shard="s2"}`) ||
+		strings.Contains(body, `dynamill_shard_oldest_unapplied_seconds{shard="s2"}`) {
 		t.Error("a lag that is not known is served as a number")
 	}
 	unread := full()
@@ -139,8 +143,10 @@ func TestReadinessFailsWithItsReasons(t *testing.T) {
 		"lag":                          {func(s *Sample) { s.Lag = 2 * time.Minute }, []string{"the lag of 2m0s is beyond 1m0s"}},
 		"a lag at the bound":           {func(s *Sample) { s.Lag = time.Minute }, nil},
 		"no progress":                  {func(s *Sample) { s.LastProgress = s.At.Add(-time.Hour) }, []string{"no progress for 1h0m0s"}},
-		"a shard is skipped":           {func(s *Sample) { s.Status = Status{State: ShardSkipped, Remedy: "delete"} }, []string{"shard skipped", "remedy: delete"}},
-		"expired":                      {func(s *Sample) { s.Status = Status{State: CredentialsExpired, Remedy: "renew"} }, []string{"credentials expired", "remedy: renew"}},
+		"a shard is skipped": {func(s *Sample) { s.Status = Status{State: ShardSkipped, Remedy: "delete"} },
+			[]string{"shard skipped", "remedy: delete"}},
+		"expired": {func(s *Sample) { s.Status = Status{State: CredentialsExpired, Remedy: "renew"} },
+			[]string{"credentials expired", "remedy: renew"}},
 		"ended": {func(s *Sample) {
 			s.Status = Status{State: RecordsLost, Remedy: "start over"}
 			s.Lag = time.Hour

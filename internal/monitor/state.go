@@ -52,12 +52,15 @@ func (s State) Urgent() bool {
 var remedies = map[State]string{
 	Throttled:          "raise --max-write-rate, or the capacity of the table and of the state table; nothing is lost meanwhile",
 	CredentialsExpired: "renew the AWS credentials (for example with `aws sso login`); the work goes on by itself",
-	ShardSkipped: "delete the row of the shard that the log names from the lease table, within 24 hours of the first record that was skipped: " +
+	ShardSkipped: "delete the row of the shard that the log names from the lease table, within 24 hours of the first record that was " +
+		"skipped: " +
 		"the shard is then read from its beginning, and nothing is applied twice; later run `dynamill replay --restart`",
-	StreamDisabled: "enable the stream again with NEW_AND_OLD_IMAGES, delete the lease table, start again, and run `dynamill replay --restart`: what changed meanwhile was recorded nowhere",
-	StreamReplaced: "delete the lease table, start again, and run `dynamill replay --restart`: what changed between the two streams reached nobody",
-	TableDeleted:   "check the table's name, its region and its state table, and start again",
-	RecordsLost:    "delete the lease table, start again, and run `dynamill replay --restart`, which derives everything from the table's items",
+	StreamDisabled: "enable the stream again with NEW_AND_OLD_IMAGES, delete the lease table, start again, and run `dynamill replay " +
+		"--restart`: what changed meanwhile was recorded nowhere",
+	StreamReplaced: "delete the lease table, start again, and run `dynamill replay --restart`: what changed between the two streams " +
+		"reached nobody",
+	TableDeleted: "check the table's name, its region and its state table, and start again",
+	RecordsLost:  "delete the lease table, start again, and run `dynamill replay --restart`, which derives everything from the table's items",
 }
 
 // Remedy is what to do about a state; "" where nothing is to be done.

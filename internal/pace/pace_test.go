@@ -46,7 +46,8 @@ func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, 
 			{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
 		},
 		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
 		},
 		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
 	})
@@ -70,14 +71,16 @@ func comments(t *testing.T, sim *dynamosim.Sim, n, posts int) []change.Record {
 	records := make([]change.Record, n)
 	for i := range records {
 		it := change.Item{"pk": change.String(fmt.Sprintf("POST#%d", i%posts)), "sk": change.String(fmt.Sprintf("COMMENT#%d", i))}
-		if _, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("app"), Item: attributes.ItemToTable(it)}); err != nil {
+		if _, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("app"),
+			Item: attributes.ItemToTable(it)}); err != nil {
 			t.Fatal(err)
 		}
 		position, err := change.NewPosition("2026-01-01T00:00:00.000", fmt.Sprint(1000+i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		records[i] = change.Record{Key: change.Key{Partition: it["pk"].Text(), Sort: it["sk"].Text()}, Position: position, New: it, Created: time.Now()}
+		records[i] = change.Record{Key: change.Key{Partition: it["pk"].Text(), Sort: it["sk"].Text()}, Position: position, New: it,
+			Created: time.Now()}
 	}
 	return records
 }

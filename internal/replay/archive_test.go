@@ -275,7 +275,8 @@ func TestWhatIsNoArchiveOfTheTableIsNamed(t *testing.T) {
 	}
 	put("README.md", "not a record")
 	put("app-2-20261121T000000Z-0123456789abcdef.ndjson", "of table app-2")
-	if _, err := replay.OpenArchive(t.Context(), replay.ArchiveConfig{Place: dir, Table: "app", Keys: blogKeys}); err == nil || !strings.Contains(err.Error(), "there is no archive") {
+	if _, err := replay.OpenArchive(t.Context(), replay.ArchiveConfig{Place: dir, Table: "app", Keys: blogKeys}); err == nil ||
+		!strings.Contains(err.Error(), "there is no archive") {
 		t.Errorf("error %v", err)
 	}
 	const good = `{"dynamodb":{"Keys":{"pk":{"S":"a"},"sk":{"S":"b"}}}}`
@@ -298,7 +299,8 @@ func TestWhatIsNoArchiveOfTheTableIsNamed(t *testing.T) {
 		}
 	}
 	put("mine.ndjson.gz", "not gzip")
-	if _, err := openArchive(t, dir).Read(t.Context(), replay.Piece{Name: "mine.ndjson.gz"}, ""); err == nil || !strings.Contains(err.Error(), "it is not gzip") {
+	if _, err := openArchive(t, dir).Read(t.Context(), replay.Piece{Name: "mine.ndjson.gz"}, ""); err == nil ||
+		!strings.Contains(err.Error(), "it is not gzip") {
 		t.Errorf("error %v", err)
 	}
 	put("mine.ndjson", string(bytes.Repeat([]byte(good+"\r\n"), 3))+good) // the last without an end, but whole

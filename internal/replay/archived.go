@@ -60,7 +60,8 @@ func OpenArchive(ctx context.Context, config ArchiveConfig) (*Archive, error) {
 		return nil, fmt.Errorf("listing the archive %s: %w", a.place, err)
 	}
 	if len(a.pieces) == 0 {
-		return nil, fmt.Errorf("there is no archive of table %q in %s: no file whose name ends in .ndjson or .ndjson.gz lies there", config.Table, a.place)
+		return nil, fmt.Errorf("there is no archive of table %q in %s: no file whose name ends in .ndjson or .ndjson.gz lies there", config.Table,
+			a.place)
 	}
 	slices.SortFunc(a.pieces, func(a, b Piece) int { return cmp.Compare(a.Name, b.Name) })
 	return a, nil

@@ -33,7 +33,8 @@ func TestAFullExportGivesItsKeysWhereverOnePoints(t *testing.T) {
 			t.Errorf("%s is described as %q", place, source.Describe())
 		}
 		pieces, err := source.Pieces(t.Context())
-		if diff := cmp.Diff([]replay.Piece{{Name: "file00.json.gz", Items: 602}, {Name: "file01.json.gz", Items: 601}, {Name: "file02.json.gz"}}, pieces); diff != "" || err != nil {
+		if diff := cmp.Diff([]replay.Piece{{Name: "file00.json.gz", Items: 602}, {Name: "file01.json.gz", Items: 601}, {Name: "file02.json.gz"}},
+			pieces); diff != "" || err != nil {
 			t.Errorf("%s: pieces (-want +got):\n%s%v", place, diff, err)
 		}
 		for _, begun := range []func() replay.Source{nil, open} {
@@ -211,7 +212,8 @@ func TestOtherPlacesPiecesAndCursorsAreRefused(t *testing.T) {
 		{"file00.json.gz", "2/00000001", "its first 2 lines are not those that were read before"},
 		{"file00.json.gz", "5", "it has only 4 lines"},
 	} {
-		if _, err := source.Read(t.Context(), replay.Piece{Name: test.piece}, test.cursor); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := source.Read(t.Context(), replay.Piece{Name: test.piece}, test.cursor); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("piece %q, cursor %q: %v, want %q", test.piece, test.cursor, err, test.want)
 		}
 	}

@@ -49,7 +49,8 @@ func TestWhatIsWrongWithAnExportIsToldBeforeAnythingIsRead(t *testing.T) {
 			delete(b, folder+"data/file00.json.gz")
 			delete(b, folder+"data/file02.json.gz")
 			b[folder+"data/file01.json.gz"] = nil
-		}, []string{"3 problems", "data/file00.json.gz: it is missing", "data/file02.json.gz: it is missing", "data/file01.json.gz: it is empty, but has 3 items"}},
+		}, []string{"3 problems", "data/file00.json.gz: it is missing", "data/file02.json.gz: it is missing",
+			"data/file01.json.gz: it is empty, but has 3 items"}},
 		"lines that describe no file": {func(_ *testing.T, b bucket) {
 			good := `{"itemCount":1,"md5Checksum":"1B2M2Y8AsgTpgAmY7PhCfg==","dataFileS3Key":"data/file00.json.gz"}`
 			b.putManifest("manifest-files", strings.Join([]string{good, "", "nothing", "{}", good,
@@ -83,12 +84,14 @@ func TestADamagedFileFailsWithItsName(t *testing.T) {
 		spoil func(content []byte) []byte
 		want  string
 	}{
-		"cut":             {func(c []byte) []byte { return c[:len(c)-40] }, "it breaks off"},
-		"no gzip":         {func([]byte) []byte { return []byte(strings.Join(lines, "\n")) }, "it is not gzip"},
-		"a flipped bit":   {func(c []byte) []byte { c[len(c)/2] ^= 1; return c }, "file00.json.gz: "},
-		"another file":    {func([]byte) []byte { return packed(strings.Join(slices.Sorted(slices.Values(lines)), "\n") + "\n") }, "its checksum is not that of"},
-		"a line less":     {func([]byte) []byte { return packed(strings.Join(lines[1:], "\n") + "\n") }, "other than that many lines"},
-		"a line more":     {func([]byte) []byte { return packed(strings.Join(lines, "\n") + "\n" + lines[0] + "\n") }, "other than that many lines"},
+		"cut":           {func(c []byte) []byte { return c[:len(c)-40] }, "it breaks off"},
+		"no gzip":       {func([]byte) []byte { return []byte(strings.Join(lines, "\n")) }, "it is not gzip"},
+		"a flipped bit": {func(c []byte) []byte { c[len(c)/2] ^= 1; return c }, "file00.json.gz: "},
+		"another file": {func([]byte) []byte { return packed(strings.Join(slices.Sorted(slices.Values(lines)), "\n") + "\n") },
+			"its checksum is not that of"},
+		"a line less": {func([]byte) []byte { return packed(strings.Join(lines[1:], "\n") + "\n") }, "other than that many lines"},
+		"a line more": {func([]byte) []byte { return packed(strings.Join(lines, "\n") + "\n" + lines[0] + "\n") },
+			"other than that many lines"},
 		"something added": {func(c []byte) []byte { return append(c, 0) }, "file00.json.gz: "},
 		"no JSON":         {func([]byte) []byte { return packed(lines[0] + "\nnonsense\n") }, "line 2: it is not JSON"},
 		"no key":          {func([]byte) []byte { return packed(`{"Item":{"pk":{"S":"a"}}}`) }, `line 1: Item: it has no key attribute "sk"`},

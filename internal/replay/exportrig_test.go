@@ -76,7 +76,8 @@ func newExport(incremental bool, files ...[]string) bucket {
 	b.putManifest("manifest-summary", fmt.Sprintf(`{"version":"2023-08-01","exportArn":"%s/export/%s","startTime":"2026-11-04T07:28:34.028Z",`+
 		`"endTime":"2026-11-04T07:33:43.897Z","tableArn":%q,"tableId":"12345a12-abcd-123a-ab12-1234abc12345","exportTime":"2026-11-04T07:28:34.028Z",`+
 		`"s3Bucket":"exports","s3Prefix":"2026-Nov","s3SseAlgorithm":"AES256","s3SseKmsKeyId":null,"manifestFilesS3Key":"%s%s/manifest-files.json",`+
-		`"billedSizeBytes":0,"itemCount":%d,"outputFormat":"DYNAMODB_JSON","exportType":%q}`, tableARN, exportID, tableARN, exportRoot, exportID, items, kind))
+		`"billedSizeBytes":0,"itemCount":%d,"outputFormat":"DYNAMODB_JSON","exportType":%q}`, tableARN, exportID, tableARN, exportRoot, exportID,
+		items, kind))
 	return b
 }
 
@@ -142,7 +143,8 @@ type brokenConnection struct{}
 
 func (brokenConnection) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-func (c *bucketClient) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+func (c *bucketClient) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options)) (*s3.ListObjectsV2Output,
+	error) {
 	out := &s3.ListObjectsV2Output{IsTruncated: aws.Bool(false)}
 	for _, name := range slices.Sorted(maps.Keys(c.bucket)) {
 		if !strings.HasPrefix(name, *in.Prefix) || name <= aws.ToString(in.ContinuationToken) {

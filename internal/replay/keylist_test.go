@@ -78,7 +78,8 @@ func TestEveryLineThatIsNoKeyIsNamed(t *testing.T) {
 	} {
 		_, err := replay.OpenKeyList(keyFile(t, "a/b\n"+line+"\n"), blogKeys)
 		var wrong *replay.KeyListError
-		if !errors.As(err, &wrong) || wrong.Total != 1 || !strings.HasPrefix(wrong.Problems[0], "line 2: ") || !strings.Contains(err.Error(), want) {
+		if !errors.As(err, &wrong) || wrong.Total != 1 || !strings.HasPrefix(wrong.Problems[0], "line 2: ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
@@ -87,7 +88,8 @@ func TestEveryLineThatIsNoKeyIsNamed(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	_, err = replay.OpenKeyList(keyFile(t, strings.Repeat("wrong\n", 50)), blogKeys)
-	if err == nil || !strings.Contains(err.Error(), "50 of its lines are no keys") || !strings.Contains(err.Error(), "line 20: ") || !strings.HasSuffix(err.Error(), "and 30 more") {
+	if err == nil || !strings.Contains(err.Error(), "50 of its lines are no keys") || !strings.Contains(err.Error(), "line 20: ") ||
+		!strings.HasSuffix(err.Error(), "and 30 more") {
 		t.Errorf("error %v", err)
 	}
 	_, err = replay.OpenKeyList(keyFile(t, "a/b\n"+strings.Repeat("x", 9<<20)), blogKeys)
@@ -116,7 +118,8 @@ func TestALongKeyListIsReadInPiecesAndPages(t *testing.T) {
 		return lists[turn%2]
 	}
 	pieces, err := open().Pieces(t.Context())
-	if diff := cmp.Diff([]replay.Piece{{Name: "keys 1", Items: 10_000}, {Name: "keys 2", Items: 10_000}, {Name: "keys 3", Items: 501}}, pieces); diff != "" || err != nil {
+	if diff := cmp.Diff([]replay.Piece{{Name: "keys 1", Items: 10_000}, {Name: "keys 2", Items: 10_000}, {Name: "keys 3", Items: 501}},
+		pieces); diff != "" || err != nil {
 		t.Errorf("%v, pieces (-want +got):\n%s", err, diff)
 	}
 	keys, sum := readAll(t, open(), open)
@@ -217,7 +220,8 @@ func TestStandardInputIsSpooledAndItsCopyRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys, _ := readAll(t, list, nil)
-	if diff := cmp.Diff([]change.Key{{Partition: "a", Sort: "b"}, {Partition: "c", Sort: "d"}}, keys); diff != "" || !strings.HasPrefix(list.Describe(), "keys in standard input, ") {
+	if diff := cmp.Diff([]change.Key{{Partition: "a", Sort: "b"}, {Partition: "c", Sort: "d"}}, keys); diff != "" ||
+		!strings.HasPrefix(list.Describe(), "keys in standard input, ") {
 		t.Errorf("%q, keys (-want +got):\n%s", list.Describe(), diff)
 	}
 	if err := list.Close(); err != nil {

@@ -205,7 +205,8 @@ type book struct {
 }
 
 func newBook(pieces, pages int) *book {
-	return &book{name: fmt.Sprintf("book of %d pieces", pieces), pieces: pieces, pages: pages, torn: map[string]error{}, reads: map[string]int{}}
+	return &book{name: fmt.Sprintf("book of %d pieces", pieces), pieces: pieces, pages: pages, torn: map[string]error{},
+		reads: map[string]int{}}
 }
 
 func (b *book) Describe() string { return b.name }

@@ -233,7 +233,8 @@ type PiecesError struct {
 }
 
 func (e *PiecesError) Error() string {
-	return fmt.Sprintf("%d of %d pieces of the %s failed, the others are done:\n%v", len(e.Errors), e.Pieces, e.Source, errors.Join(e.Errors...))
+	return fmt.Sprintf("%d of %d pieces of the %s failed, the others are done:\n%v", len(e.Errors), e.Pieces, e.Source,
+		errors.Join(e.Errors...))
 }
 
 // Unwrap returns the errors of the pieces.

@@ -42,7 +42,8 @@ func TestAScanBringsEveryItemToWhatItAsksForThenSweeps(t *testing.T) {
 	if diff := cmp.Diff([]string{"rederive", "sweep"}, r.completed); diff != "" {
 		t.Errorf("completed:\n%s", diff)
 	}
-	if totals.Passes != 2 || totals.Items < 51 || totals.ReadUnits == 0 || told.PiecesDone != 4 || told.Pieces != 4 || told.Number != 2 || told.Of != 2 {
+	if totals.Passes != 2 || totals.Items < 51 || totals.ReadUnits == 0 || told.PiecesDone != 4 || told.Pieces != 4 || told.Number != 2 ||
+		told.Of != 2 {
 		t.Errorf("totals are %+v, told was %+v", totals, told)
 	}
 }

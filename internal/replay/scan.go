@@ -29,7 +29,8 @@ const (
 // ScanClient is what a scan needs of the SDK's dynamodb client.
 type ScanClient interface {
 	Scan(ctx context.Context, in *dynamodb.ScanInput, options ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
-	DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, options ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, options ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput,
+		error)
 }
 
 var _ ScanClient = (*dynamodb.Client)(nil)
@@ -66,7 +67,8 @@ type Scan struct {
 // NewScan makes a Scan. It describes the table, for its size.
 func NewScan(ctx context.Context, config ScanConfig) (*Scan, error) {
 	if config.Segments < 0 || config.Segments > ScanSegmentsLimit {
-		return nil, fmt.Errorf("a scan of %d segments: want 1 to %d, or 0 for as many as the table's size asks for", config.Segments, ScanSegmentsLimit)
+		return nil, fmt.Errorf("a scan of %d segments: want 1 to %d, or 0 for as many as the table's size asks for", config.Segments,
+			ScanSegmentsLimit)
 	}
 	out, err := config.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &config.Table})
 	if err != nil {

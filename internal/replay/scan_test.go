@@ -34,7 +34,8 @@ func makeTable(t *testing.T, sim *dynamosim.Sim, sortType types.ScalarAttributeT
 	}
 	if sortType != "" {
 		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange})
-		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("sk"), AttributeType: sortType})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("sk"),
+			AttributeType: sortType})
 	}
 	if _, err := sim.CreateTable(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -148,7 +149,8 @@ func (a *answers) Scan(_ context.Context, in *dynamodb.ScanInput, _ ...func(*dyn
 	return a.pages[min(len(a.asked), len(a.pages))-1], nil
 }
 
-func (a *answers) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+func (a *answers) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput,
+	error) {
 	return &dynamodb.DescribeTableOutput{Table: &a.table}, nil
 }
 
@@ -178,7 +180,8 @@ func TestTheNumberOfSegmentsFollowsTheTablesSize(t *testing.T) {
 		}
 	}
 	for _, segments := range []int{-1, 1_000_001} {
-		if _, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: &answers{}, Table: "app", Keys: blogKeys, Segments: segments}); err == nil {
+		if _, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: &answers{}, Table: "app", Keys: blogKeys,
+			Segments: segments}); err == nil {
 			t.Errorf("%d segments are accepted", segments)
 		}
 	}
@@ -187,7 +190,8 @@ func TestTheNumberOfSegmentsFollowsTheTablesSize(t *testing.T) {
 func TestAScanAsksForKeysOnlyAndForConsistencyUnlessTold(t *testing.T) {
 	for _, eventually := range []bool{false, true} {
 		client := &answers{pages: []*dynamodb.ScanOutput{{}}}
-		scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: client, Table: "app", Keys: blogKeys, Segments: 2, EventuallyConsistent: eventually})
+		scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: client, Table: "app", Keys: blogKeys, Segments: 2,
+			EventuallyConsistent: eventually})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +206,8 @@ func TestAScanAsksForKeysOnlyAndForConsistencyUnlessTold(t *testing.T) {
 }
 
 func TestPiecesAndCursorsOfAnotherScanAreRefused(t *testing.T) {
-	scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: &answers{pages: []*dynamodb.ScanOutput{{}}}, Table: "app", Keys: blogKeys, Segments: 2})
+	scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: &answers{pages: []*dynamodb.ScanOutput{{}}}, Table: "app",
+		Keys: blogKeys, Segments: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +227,8 @@ func TestPiecesAndCursorsOfAnotherScanAreRefused(t *testing.T) {
 }
 
 func TestATableWithBinaryKeysIsRefused(t *testing.T) {
-	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberB{Value: []byte("x")}, "sk": &types.AttributeValueMemberS{Value: "x"}}
+	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberB{Value: []byte("x")},
+		"sk": &types.AttributeValueMemberS{Value: "x"}}
 	client := &answers{pages: []*dynamodb.ScanOutput{{Items: []map[string]types.AttributeValue{item}}}}
 	scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: client, Table: "app", Keys: blogKeys, Segments: 1})
 	if err != nil {
@@ -237,7 +243,8 @@ func TestSegmentsShareTheReadRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// 40 pages of 100 read units at 200 units a second take 20 seconds, less the last page's own.
 		client := &answers{pages: []*dynamodb.ScanOutput{{ConsumedCapacity: &types.ConsumedCapacity{CapacityUnits: aws.Float64(100)}}}}
-		scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: client, Table: "app", Keys: blogKeys, Segments: 40, Pace: replay.NewReadPace(200)})
+		scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: client, Table: "app", Keys: blogKeys, Segments: 40,
+			Pace: replay.NewReadPace(200)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,8 @@ func TestEverySourceGivesPagesAsSmallAsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, source := range []replay.Source{
-		scan, openExport(t, "s3://exports", &bucketClient{bucket: exported}), openKeys(t, keyFile(t, list.String()), blogKeys), openArchive(t, dir),
+		scan, openExport(t, "s3://exports", &bucketClient{bucket: exported}), openKeys(t, keyFile(t, list.String()), blogKeys),
+		openArchive(t, dir),
 		replay.NewParked("app", parked),
 	} {
 		want, _ := readAll(t, source, nil)

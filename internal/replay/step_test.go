@@ -43,7 +43,8 @@ func (r *rig) orchestrate(source replay.Source) (calls int, err error) {
 					calls++
 					r.mu.Unlock()
 					var failed error
-					if done, failed = replay.WorkPiece(r.t.Context(), r.process().config(source), step, piece, time.Now().Add(time.Second)); failed != nil {
+					if done, failed = replay.WorkPiece(r.t.Context(), r.process().config(source), step, piece,
+						time.Now().Add(time.Second)); failed != nil {
 						r.t.Errorf("%s: %v", piece, failed)
 						return
 					}
@@ -310,7 +311,8 @@ func TestAnUnfinishedReplayIsGoneOnWithForADay(t *testing.T) {
 			t.Fatalf("the second ended with %v, told %+v", err, told)
 		}
 		want := replay.Opened{Begun: begun, Number: 1, Of: 1, Pieces: 4, PiecesDone: 1}
-		if got := told[0]; !got.Begun.Equal(want.Begun) || got.Number != 1 || got.Of != 1 || got.Pieces != 4 || got.PiecesDone != 1 || !got.GivenUpAt.IsZero() {
+		if got := told[0]; !got.Begun.Equal(want.Begun) || got.Number != 1 || got.Of != 1 || got.Pieces != 4 || got.PiecesDone != 1 ||
+			!got.GivenUpAt.IsZero() {
 			t.Errorf("told %+v, want %+v", got, want)
 		}
 		time.Sleep(23 * time.Hour) // more than a day after it was begun, but not after its progress

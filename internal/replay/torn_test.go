@@ -13,7 +13,8 @@ import (
 // TestTornProgressRowHoldsUpNoReplay has another program write in the rows of a replay
 // that was stopped. The next replay must come to its end, over every page.
 func TestTornProgressRowHoldsUpNoReplay(t *testing.T) {
-	text, number := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }, func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
+	text, number := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} },
+		func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 	for name, c := range map[string]struct {
 		rows, attribute string
 		value           types.AttributeValue // nil: the attribute goes

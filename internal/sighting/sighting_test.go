@@ -28,20 +28,32 @@ func TestWarningsNeedThePicture(t *testing.T) {
 		over bool
 		want []string // each begins a warning
 	}{
-		"empty table":            {Seen{Whole: true, Matches: projections.Matches{Entities: []projections.EntityMatches{user(0, 0), group}}}, true, nil},
-		"whole table":            {Seen{Whole: true, Matches: projections.Matches{Items: 5, Entities: []projections.EntityMatches{user(5, 0), group, made}}}, false, []string{noGroup}},
-		"part of the table":      {Seen{Matches: projections.Matches{Items: 5, Entities: []projections.EntityMatches{user(5, 0), group}}}, true, nil},
-		"records alone":          {Seen{Matches: projections.Matches{Records: 5000, Entities: []projections.EntityMatches{user(0, 5000), group}}}, true, nil},
-		"empty, then records":    {Seen{Whole: true, Matches: projections.Matches{Records: 999, Entities: []projections.EntityMatches{user(0, 999), group}}}, false, nil},
-		"empty, enough records":  {Seen{Whole: true, Matches: projections.Matches{Records: 1000, Entities: []projections.EntityMatches{user(0, 1000), group}}}, false, []string{noGroup}},
-		"few strays":             {Seen{Matches: projections.Matches{Records: 9, UnmatchedRecords: 9, Unmatched: unmatched}}, false, nil},
-		"a drain of strays":      {Seen{Matches: projections.Matches{Records: 9, UnmatchedRecords: 9, Unmatched: unmatched}}, true, []string{nothing}},
-		"many strays":            {Seen{Matches: projections.Matches{Records: 1000, UnmatchedRecords: 1000, Unmatched: unmatched}}, false, []string{nothing}},
-		"a table of strays":      {Seen{Whole: true, Matches: projections.Matches{Items: 2, UnmatchedItems: 2, Unmatched: unmatched}}, false, []string{nothing}},
-		"some targets missing":   {Seen{Targets: []projections.MissingTargets{{Rule: "r", Sources: 1, Targets: 1}}}, true, nil},
-		"all targets missing":    {Seen{Targets: []projections.MissingTargets{{Rule: "r", Sources: 1, Targets: 1, All: true}}}, true, []string{"rule r: 1 source points at 1"}},
-		"another case is there":  {Seen{Targets: []projections.MissingTargets{{Rule: "r", Sources: 2, Targets: 2, OtherCase: &projections.OtherCase{}}}}, true, []string{"rule r: 2 sources point at 2", CaseRemedy}},
-		"attributes in capitals": {Seen{Matches: projections.Matches{Cases: []projections.CaseMismatch{{Entity: "User", Rules: []string{"r"}, CaseDifference: rules.CaseDifference{Variable: "id", Attribute: "U", Key: "u"}}}}}, true, []string{"the key of User", CaseRemedy}},
+		"empty table": {Seen{Whole: true, Matches: projections.Matches{Entities: []projections.EntityMatches{user(0, 0), group}}},
+			true, nil},
+		"whole table": {Seen{Whole: true, Matches: projections.Matches{Items: 5,
+			Entities: []projections.EntityMatches{user(5, 0), group, made}}}, false, []string{noGroup}},
+		"part of the table": {Seen{Matches: projections.Matches{Items: 5, Entities: []projections.EntityMatches{user(5, 0), group}}}, true,
+			nil},
+		"records alone": {Seen{Matches: projections.Matches{Records: 5000, Entities: []projections.EntityMatches{user(0, 5000), group}}},
+			true, nil},
+		"empty, then records": {Seen{Whole: true, Matches: projections.Matches{Records: 999,
+			Entities: []projections.EntityMatches{user(0, 999), group}}}, false, nil},
+		"empty, enough records": {Seen{Whole: true, Matches: projections.Matches{Records: 1000,
+			Entities: []projections.EntityMatches{user(0, 1000), group}}}, false, []string{noGroup}},
+		"few strays": {Seen{Matches: projections.Matches{Records: 9, UnmatchedRecords: 9, Unmatched: unmatched}}, false, nil},
+		"a drain of strays": {Seen{Matches: projections.Matches{Records: 9, UnmatchedRecords: 9, Unmatched: unmatched}}, true,
+			[]string{nothing}},
+		"many strays": {Seen{Matches: projections.Matches{Records: 1000, UnmatchedRecords: 1000, Unmatched: unmatched}}, false,
+			[]string{nothing}},
+		"a table of strays": {Seen{Whole: true, Matches: projections.Matches{Items: 2, UnmatchedItems: 2, Unmatched: unmatched}}, false,
+			[]string{nothing}},
+		"some targets missing": {Seen{Targets: []projections.MissingTargets{{Rule: "r", Sources: 1, Targets: 1}}}, true, nil},
+		"all targets missing": {Seen{Targets: []projections.MissingTargets{{Rule: "r", Sources: 1, Targets: 1, All: true}}}, true,
+			[]string{"rule r: 1 source points at 1"}},
+		"another case is there": {Seen{Targets: []projections.MissingTargets{{Rule: "r", Sources: 2, Targets: 2,
+			OtherCase: &projections.OtherCase{}}}}, true, []string{"rule r: 2 sources point at 2", CaseRemedy}},
+		"attributes in capitals": {Seen{Matches: projections.Matches{Cases: []projections.CaseMismatch{{Entity: "User", Rules: []string{"r"},
+			CaseDifference: rules.CaseDifference{Variable: "id", Attribute: "U", Key: "u"}}}}}, true, []string{"the key of User", CaseRemedy}},
 	} {
 		got := c.seen.Warnings(c.over)
 		if !slices.EqualFunc(c.want, got, func(want, got string) bool { return strings.HasPrefix(got, want) }) {
@@ -58,7 +70,8 @@ func TestWarningIsLoggedOnce(t *testing.T) {
 	for _, c := range []struct{ all, want []string }{
 		{[]string{"rule r: 1 source"}, []string{"rule r: 1 source"}},
 		{[]string{"rule r: 2 sources", "rule s: 1 source"}, []string{"rule s: 1 source"}},
-		{[]string{"nothing is of the entity A: x", "nothing is of the entity B: x"}, []string{"nothing is of the entity A: x", "nothing is of the entity B: x"}},
+		{[]string{"nothing is of the entity A: x", "nothing is of the entity B: x"},
+			[]string{"nothing is of the entity A: x", "nothing is of the entity B: x"}},
 		{[]string{"nothing is of the entity A: y", "rule s: 9 sources"}, nil},
 	} {
 		if diff := cmp.Diff(c.want, w.Unsaid(c.all), cmpopts.EquateEmpty()); diff != "" {

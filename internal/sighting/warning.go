@@ -18,10 +18,13 @@ func (s Seen) Warnings(over bool) []string {
 	lines := []string{}
 	switch enough := over || s.Records >= recordsEnough; {
 	case s.AllUnmatched() && (s.Items > 0 || enough):
-		lines = append(lines, fmt.Sprintf("no item and no record is of any entity: %s; the entities' keys in the rule file must have the form of the table's keys", s.unmatchedText()))
+		lines = append(lines,
+			fmt.Sprintf("no item and no record is of any entity: %s; the entities' keys in the rule file must have the form of the table's keys",
+				s.unmatchedText()))
 	case s.Whole && (s.Items > 0 || s.Records > 0 && enough):
 		for _, e := range s.Unmet() {
-			line := fmt.Sprintf("nothing is of the entity %s, which %s: compare its key in the rule file with the table's keys", printable.Text(e.Entity), rulesDo(e.Rules, "needs", "need"))
+			line := fmt.Sprintf("nothing is of the entity %s, which %s: compare its key in the rule file with the table's keys",
+				printable.Text(e.Entity), rulesDo(e.Rules, "needs", "need"))
 			if len(s.Unmatched) > 0 {
 				line += "; " + s.unmatchedText()
 			}
@@ -30,7 +33,8 @@ func (s Seen) Warnings(over bool) []string {
 	}
 	for _, c := range s.Cases {
 		lines = append(lines, fmt.Sprintf("the key of %s %s says %s where its attribute %s says %s: %s",
-			printable.Text(c.Entity), printable.Text(c.Item.String()), printable.Text(c.Key), printable.Text(c.Variable), printable.Text(c.Attribute),
+			printable.Text(c.Entity), printable.Text(c.Item.String()), printable.Text(c.Key), printable.Text(c.Variable),
+			printable.Text(c.Attribute),
 			rulesDo(c.Rules, "compares the two and finds nothing", "compare the two and find nothing")))
 	}
 	for _, t := range s.Targets {
@@ -47,7 +51,8 @@ func (s Seen) Warnings(over bool) []string {
 func differsInCase(t projections.MissingTargets) bool { return t.OtherCase != nil }
 
 // CaseRemedy is what to do where keys differ in letter case.
-const CaseRemedy = `where the letter case differs: join on an attribute that holds the text as the keys have it, or have the library that writes the items keep the case in keys (electrodb: casing: "none")`
+const CaseRemedy = `where the letter case differs: join on an attribute that holds the text as the keys have it, ` +
+	`or have the library that writes the items keep the case in keys (electrodb: casing: "none")`
 
 // rulesDo is a clause about rules, with the verb for one or for many of them.
 func rulesDo(rules []string, one, many string) string {
@@ -75,11 +80,14 @@ func MissingText(t projections.MissingTargets) string {
 	if t.Unique != "" {
 		what = printable.Plural(t.Targets, "value") + " of " + printable.Text(t.Entity+"."+t.Unique)
 	}
-	text := fmt.Sprintf("rule %s: %s%s %s at %s %s that %s not exist: %s", printable.Text(t.Rule), about, printable.Counted(t.Sources, "source"),
-		printable.Verb(t.Sources, "points", "point"), printable.Grouped(t.Targets), what, printable.Verb(t.Targets, "does", "do"), printable.Text(strings.Join(t.Examples, ", ")))
+	text := fmt.Sprintf("rule %s: %s%s %s at %s %s that %s not exist: %s", printable.Text(t.Rule), about,
+		printable.Counted(t.Sources, "source"),
+		printable.Verb(t.Sources, "points", "point"), printable.Grouped(t.Targets), what, printable.Verb(t.Targets, "does", "do"),
+		printable.Text(strings.Join(t.Examples, ", ")))
 	switch {
 	case t.OtherCase != nil:
-		text += fmt.Sprintf("; %s exists, which differs from %s in letter case", printable.Text(t.OtherCase.Exists), printable.Text(t.OtherCase.Missing))
+		text += fmt.Sprintf("; %s exists, which differs from %s in letter case", printable.Text(t.OtherCase.Exists),
+			printable.Text(t.OtherCase.Missing))
 	case t.All:
 		text += "; none of its targets exists: compare its `by` with the table's keys"
 	}

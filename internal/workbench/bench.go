@@ -164,7 +164,8 @@ func (b *Bench) Items(ctx context.Context) ([]change.Item, error) {
 	}
 	partition, sort := b.set.Table.PartitionKey, b.set.Table.SortKey
 	slices.SortFunc(items, func(x, y change.Item) int {
-		return cmp.Or(cmp.Compare(x.Lookup(partition).Text(), y.Lookup(partition).Text()), cmp.Compare(x.Lookup(sort).Text(), y.Lookup(sort).Text()))
+		return cmp.Or(cmp.Compare(x.Lookup(partition).Text(), y.Lookup(partition).Text()),
+			cmp.Compare(x.Lookup(sort).Text(), y.Lookup(sort).Text()))
 	})
 	return items, nil
 }

@@ -62,7 +62,8 @@ func TestTheDocumentNamesEveryBoundCodeAndFunction(t *testing.T) {
 	for _, want := range []string{
 		fmt.Sprintf("| length of a text | %d bytes |", SourceBytesMax), fmt.Sprintf("| %d |\n| steps of one path | %d |", DepthMax, DepthMax),
 		fmt.Sprintf("| length of a joined string | %d bytes |", StringBytesMax),
-		"| `" + CodeSyntax, "| `" + CodeUnknownFunction, "| `" + CodeType, "| `" + CodeTooDeep, "| `" + CodeTooLong, "| `" + CodeNumber, "| `" + CodeString,
+		"| `" + CodeSyntax, "| `" + CodeUnknownFunction, "| `" + CodeType, "| `" + CodeTooDeep, "| `" + CodeTooLong, "| `" + CodeNumber,
+		"| `" + CodeString,
 		"| `" + CodeValueType, "| `" + CodeValueSize, "| `" + CodeNumberOverflow, "| `" + CodeNumberDivision,
 	} {
 		if !strings.Contains(text, want) {

@@ -15,15 +15,18 @@ import (
 // anyValue draws a value of any type, a few levels deep.
 func anyValue(depth int) *rapid.Generator[change.Value] {
 	number := rapid.Custom(func(t *rapid.T) change.Value {
-		return change.Number(fmt.Sprintf("%se%d", rapid.StringMatching(`-?[0-9]{1,38}`).Draw(t, "digits"), rapid.IntRange(-90, 80).Draw(t, "exponent")))
+		return change.Number(fmt.Sprintf("%se%d", rapid.StringMatching(`-?[0-9]{1,38}`).Draw(t, "digits"),
+			rapid.IntRange(-90, 80).Draw(t, "exponent")))
 	})
 	text := rapid.Map(rapid.SampledFrom([]string{"", "a", "ab", "1", "é", "\xff", "banned"}), change.String)
 	kinds := []*rapid.Generator[change.Value]{
 		number, rapid.Map(rapid.IntRange(-3, 3), func(n int) change.Value { return change.Number(fmt.Sprint(n)) }),
 		text, rapid.Map(rapid.Bool(), change.Bool), rapid.Just(change.Null()), rapid.Just(change.Value{}),
 		rapid.Just(change.Number("not a number")), rapid.Map(rapid.SliceOf(rapid.Byte()), change.Binary),
-		rapid.Map(rapid.SliceOf(rapid.StringMatching(`[ab1]{1,2}`)), func(s []string) change.Value { return change.Set(change.KindStringSet, s) }),
-		rapid.Map(rapid.SliceOf(rapid.StringMatching(`[0-9]\.?[0-9]`)), func(s []string) change.Value { return change.Set(change.KindNumberSet, s) }),
+		rapid.Map(rapid.SliceOf(rapid.StringMatching(`[ab1]{1,2}`)),
+			func(s []string) change.Value { return change.Set(change.KindStringSet, s) }),
+		rapid.Map(rapid.SliceOf(rapid.StringMatching(`[0-9]\.?[0-9]`)),
+			func(s []string) change.Value { return change.Set(change.KindNumberSet, s) }),
 	}
 	if depth > 0 {
 		kinds = append(kinds,
@@ -36,7 +39,8 @@ func anyValue(depth int) *rapid.Generator[change.Value] {
 // anySource draws an expression that parses, though its types may not fit.
 func anySource(t *rapid.T, depth int) string {
 	if depth == 0 {
-		return rapid.SampledFrom([]string{"a", "b", "c", "0", "1", "2.5", `"a"`, `''`, "true", "null", `item["x-y"]`, "a.b", "b[0]", "[]"}).Draw(t, "leaf")
+		return rapid.SampledFrom([]string{"a", "b", "c", "0", "1", "2.5", `"a"`, `''`, "true", "null", `item["x-y"]`, "a.b", "b[0]",
+			"[]"}).Draw(t, "leaf")
 	}
 	sub := func() string { return anySource(t, depth-1) }
 	switch rapid.IntRange(0, 9).Draw(t, "form") {
@@ -135,7 +139,8 @@ func TestSlicesJoinAgain(t *testing.T) {
 		s := rapid.String().Draw(t, "s")
 		n := rapid.IntRange(0, 40).Draw(t, "n")
 		it := change.Item{"s": change.String(s), "n": change.Number(fmt.Sprint(n))}
-		for _, source := range []string{"s[:n] + s[n:] == s", "size(s[:n]) <= n", "size(s[:n]) + size(s[n:]) == size(s)", "s.startsWith(s[:n])", "s.endsWith(s[n:])", "s.contains(s[1:n])"} {
+		for _, source := range []string{"s[:n] + s[n:] == s", "size(s[:n]) <= n", "size(s[:n]) + size(s[n:]) == size(s)", "s.startsWith(s[:n])",
+			"s.endsWith(s[n:])", "s.contains(s[1:n])"} {
 			if got := run(source, it); got != "true" {
 				t.Errorf("%s is %s for %q, %d", source, got, s, n)
 			}

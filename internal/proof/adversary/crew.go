@@ -79,7 +79,8 @@ type Crew struct {
 func NewCrew(seed uint64, options dynamosim.Options, faults Faults) *Crew {
 	c := &Crew{
 		Faults: faults, seed: seed, garbling: faults.Has(Unreadable), garbled: map[change.Position]bool{},
-		r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), gate: &Gate{}, shards: map[string]string{}, homes: map[string]string{}, waits: map[string]int{}, seen: map[change.Key]order{},
+		r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), gate: &Gate{}, shards: map[string]string{}, homes: map[string]string{},
+		waits: map[string]int{}, seen: map[change.Key]order{},
 		Log: func(string, ...any) {}, Wrote: func(*Worker, change.Item, change.Item) {}, Done: func(*Call) {},
 	}
 	options.Seed = seed

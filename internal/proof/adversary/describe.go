@@ -22,15 +22,18 @@ func describe(op string, input any) string {
 	case *dynamodb.GetItemInput:
 		return op + " " + place(in.TableName, in.Key)
 	case *dynamodb.PutItemInput:
-		return op + " " + aws.ToString(in.TableName) + " " + item(in.Item) + condition(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+		return op + " " + aws.ToString(in.TableName) + " " + item(in.Item) + condition(in.ConditionExpression, in.ExpressionAttributeNames,
+			in.ExpressionAttributeValues)
 	case *dynamodb.UpdateItemInput:
 		return op + " " + place(in.TableName, in.Key) + " " +
 			spelled(in.UpdateExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues) +
 			condition(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	case *dynamodb.DeleteItemInput:
-		return op + " " + place(in.TableName, in.Key) + condition(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+		return op + " " + place(in.TableName, in.Key) + condition(in.ConditionExpression, in.ExpressionAttributeNames,
+			in.ExpressionAttributeValues)
 	case *dynamodb.QueryInput:
-		return op + " " + aws.ToString(in.TableName) + " " + spelled(in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+		return op + " " + aws.ToString(in.TableName) + " " + spelled(in.KeyConditionExpression, in.ExpressionAttributeNames,
+			in.ExpressionAttributeValues)
 	case *dynamodb.ScanInput:
 		text := op + " " + aws.ToString(in.TableName) + " after " + item(in.ExclusiveStartKey)
 		if in.TotalSegments != nil {
@@ -62,7 +65,8 @@ func describePart(w ddb.TransactWriteItem) string {
 			condition(w.Put.ConditionExpression, w.Put.ExpressionAttributeNames, w.Put.ExpressionAttributeValues)
 	case w.Update != nil:
 		u := w.Update
-		return "update " + place(u.TableName, u.Key) + " " + spelled(u.UpdateExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues) +
+		return "update " + place(u.TableName, u.Key) + " " + spelled(u.UpdateExpression, u.ExpressionAttributeNames,
+			u.ExpressionAttributeValues) +
 			condition(u.ConditionExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues)
 	case w.Delete != nil:
 		return "delete " + place(w.Delete.TableName, w.Delete.Key) +

@@ -143,7 +143,8 @@ func striking(op string) []struct {
 	case isStreamCall(op):
 		return []weighted{{FailedBefore, 8}, {Throttled, 4}, {CrashedBefore, 2}, {Froze, 2}}
 	case isWrite(op):
-		return []weighted{{FailedBefore, 10}, {LostReply, 20}, {Throttled, 5}, {Outage, 2}, {Conflict, 15}, {CrashedBefore, 8}, {CrashedAfter, 12}, {Froze, 12}}
+		return []weighted{{FailedBefore, 10}, {LostReply, 20}, {Throttled, 5}, {Outage, 2}, {Conflict, 15}, {CrashedBefore, 8},
+			{CrashedAfter, 12}, {Froze, 12}}
 	case op == "Query" || op == "Scan":
 		return []weighted{{FailedBefore, 5}, {Throttled, 5}, {Outage, 1}, {Unprocessed, 150}, {CrashedBefore, 5}, {Froze, 12}}
 	case op == "BatchGetItem":

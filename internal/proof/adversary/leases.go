@@ -88,7 +88,8 @@ func (c *Crew) judgeLease(call *Call, was, is change.Item) {
 		return
 	}
 	if before, after := was["checkpoint"].Text(), is["checkpoint"].Text(); isBehind(after, before) {
-		c.strange = append(c.strange, fmt.Errorf("%s takes the checkpoint of %s back from %s to %s", call.Worker, was["leaseKey"].Text(), before, after))
+		c.strange = append(c.strange, fmt.Errorf("%s takes the checkpoint of %s back from %s to %s", call.Worker, was["leaseKey"].Text(), before,
+			after))
 	}
 }
 

@@ -128,7 +128,8 @@ func explained(err error) bool {
 	}
 	switch {
 	case err == nil, errors.Is(err, ErrCrashed), errors.Is(err, context.Canceled), errors.Is(err, streamreader.ErrLeaseLost),
-		errors.Is(err, streamreader.ErrStreamEnded), errors.Is(err, projections.ErrEpochMoved), errors.As(err, &changed), errors.As(err, &trimmed),
+		errors.Is(err, streamreader.ErrStreamEnded), errors.Is(err, projections.ErrEpochMoved), errors.As(err, &changed),
+		errors.As(err, &trimmed),
 		errors.As(err, &gone), errors.As(err, &missing), errors.Is(err, errConnection), errors.Is(err, context.DeadlineExceeded):
 		return true
 	case errors.As(err, &api):

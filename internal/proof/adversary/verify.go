@@ -91,7 +91,8 @@ func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*veri
 	if err != nil {
 		return nil, err
 	}
-	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{Client: w.client, Table: world.Table, StateTable: world.StateTable, Rules: set})
+	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{Client: w.client, Table: world.Table, StateTable: world.StateTable,
+		Rules: set})
 	if refused := new(projections.SetupError); errors.As(err, &refused) {
 		return nil, nil // there is nothing to verify yet
 	}

@@ -62,7 +62,8 @@ func (c *Crew) written(input any) []itemKey {
 }
 
 func (c *Crew) item(key itemKey) change.Item {
-	out, err := c.Sim.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &c.World.Table, Key: key, ConsistentRead: aws.Bool(true)})
+	out, err := c.Sim.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &c.World.Table, Key: key,
+		ConsistentRead: aws.Bool(true)})
 	if err != nil || len(out.Item) == 0 {
 		return nil
 	}

@@ -71,7 +71,8 @@ func butForRoom(err error) error {
 func (a *application) delete(it change.Item) error {
 	a.writes++
 	a.wrote(it, nil)
-	_, err := a.sim.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &a.table, Key: attributes.ItemToTable(a.keyItem(it))})
+	_, err := a.sim.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &a.table,
+		Key: attributes.ItemToTable(a.keyItem(it))})
 	return err
 }
 
@@ -88,7 +89,8 @@ func (a *application) keyItem(it change.Item) change.Item {
 func (a *application) set(it change.Item) error {
 	a.writes++
 	keys := a.population.Set.Table
-	in := &dynamodb.UpdateItemInput{TableName: &a.table, Key: attributes.ItemToTable(a.keyItem(it)), ExpressionAttributeNames: map[string]string{}}
+	in := &dynamodb.UpdateItemInput{TableName: &a.table, Key: attributes.ItemToTable(a.keyItem(it)),
+		ExpressionAttributeNames: map[string]string{}}
 	base, err := a.baseOf(it)
 	if err != nil {
 		return err
@@ -132,7 +134,8 @@ func (a *application) set(it change.Item) error {
 // to change: what it wrote there, or, on an item that rules made, all that is
 // there. An application that takes a stamp or the mark off makes the item its own, too.
 func (a *application) baseOf(it change.Item) (change.Item, error) {
-	out, err := a.sim.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &a.table, Key: attributes.ItemToTable(a.keyItem(it)), ConsistentRead: aws.Bool(true)})
+	out, err := a.sim.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &a.table, Key: attributes.ItemToTable(a.keyItem(it)),
+		ConsistentRead: aws.Bool(true)})
 	if err != nil || len(out.Item) == 0 {
 		return a.keyItem(it), err
 	}

@@ -19,7 +19,8 @@ func (l *life) befall(s Step) error {
 	case adversary.Skipped, adversary.Replaced, adversary.StateLost, adversary.Recreated, adversary.Aged, adversary.RulesChanged:
 		l.crew.ExcuseVerify()
 	}
-	if f != adversary.Woke && f != adversary.HandedOver && f != adversary.Replayed && f != adversary.Verifying { // counted where it happens, if it does
+	// Counted where it happens, if it does.
+	if f != adversary.Woke && f != adversary.HandedOver && f != adversary.Replayed && f != adversary.Verifying {
 		l.crew.Counts[f]++
 	}
 	switch f {

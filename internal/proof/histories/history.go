@@ -63,7 +63,8 @@ const (
 )
 
 var kindNames = [...]string{
-	"put", "vary", "update", "delete", "transact", "remember", "put back", "clone", "vandalize", "fight", "expire", "befall", "judge", "export",
+	"put", "vary", "update", "delete", "transact", "remember", "put back", "clone", "vandalize", "fight", "expire", "befall", "judge",
+	"export",
 }
 
 // What else the number of calls may be.

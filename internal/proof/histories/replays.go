@@ -49,13 +49,15 @@ func (h *History) drawChanges(r *rand.Rand) {
 		return
 	}
 	h.FirstRules, h.Changing = first, true
-	at := h.insert(r, h.Old, Step{Kind: Befall, Fault: adversary.RulesChanged, Rules: h.Population.File, Pick: 1 + r.Uint64N(1000), Turns: drawTurns(r)})
+	at := h.insert(r, h.Old, Step{Kind: Befall, Fault: adversary.RulesChanged, Rules: h.Population.File, Pick: 1 + r.Uint64N(1000),
+		Turns: drawTurns(r)})
 	between, ok := h.Population.Formerly(r)
 	if !ok || r.IntN(2) == 0 {
 		return
 	}
 	before := h.Old + r.IntN(at-h.Old+1)
-	h.Steps = slices.Insert(h.Steps, before, Step{Kind: Befall, Fault: adversary.RulesChanged, Rules: between, Pick: 1 + r.Uint64N(1000), Turns: drawTurns(r)})
+	h.Steps = slices.Insert(h.Steps, before, Step{Kind: Befall, Fault: adversary.RulesChanged, Rules: between, Pick: 1 + r.Uint64N(1000),
+		Turns: drawTurns(r)})
 }
 
 // insert puts a step in at random.

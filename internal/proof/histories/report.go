@@ -39,7 +39,8 @@ func (r *Report) Add(h *History, o *Outcome) {
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d histories, %d wrong, in %v\n", r.Histories, r.Wrong, r.Time.Round(time.Second))
-	fmt.Fprintf(&b, "%d steps of applications, %d records delivered, %d calls, %d differences repaired\n", r.Steps, r.Records, r.Calls, r.Repaired)
+	fmt.Fprintf(&b, "%d steps of applications, %d records delivered, %d calls, %d differences repaired\n", r.Steps, r.Records, r.Calls,
+		r.Repaired)
 	fmt.Fprintf(&b, "%d rule sets, those that are drawn counted as one\nfaults that struck:\n", len(r.Rules))
 	for f, n := range r.Counts {
 		fmt.Fprintf(&b, "  %-18s %9d\n", adversary.Fault(f), n)

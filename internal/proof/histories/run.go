@@ -53,7 +53,9 @@ type life struct {
 
 	startsOver bool // without the former state table, which knew the engine's mirror items
 
-	aged, fading bool // the stream is older than it holds records; and checkpoints were lost since, or a worker slept: what is to be read again may go meanwhile
+	// The stream is older than it holds records; and checkpoints were lost since, or a worker slept: what is to be read again
+	// may go meanwhile.
+	aged, fading bool
 
 	opponents map[change.Key]opponent
 	early     map[change.Key]string // versions of entries with due marks that stood when their rules went live
@@ -69,8 +71,10 @@ func Run(h *History, trace bool) *Outcome {
 	l := &life{History: h, outcome: &Outcome{Steps: len(h.Steps)}, opponents: map[change.Key]opponent{}, early: map[change.Key]string{}}
 	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter}, h.Faults)
 	l.crew.World = adversary.World{
-		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File), HealsMax: h.HealsMax, FanOutMax: h.FanOutMax,
-		PageMax: h.PageMax, LeaseTerm: h.LeaseTerm, LeasesTaken: h.LeasesTaken, NoneStops: h.LeaseTerm == noneStops, Namesakes: h.Namesakes, Skews: h.Skews,
+		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File),
+		HealsMax: h.HealsMax, FanOutMax: h.FanOutMax,
+		PageMax: h.PageMax, LeaseTerm: h.LeaseTerm, LeasesTaken: h.LeasesTaken, NoneStops: h.LeaseTerm == noneStops, Namesakes: h.Namesakes,
+		Skews: h.Skews,
 	}
 	l.crew.Workers, l.crew.Company = h.Workers, h.company()
 	l.crew.Wrote, l.crew.Done = l.watch, l.goneLive
@@ -78,7 +82,8 @@ func Run(h *History, trace bool) *Outcome {
 	if trace {
 		l.crew.Log = l.log
 	}
-	l.app = &application{sim: l.crew.Sim, table: tableName, population: h.Population, base: map[change.Key]change.Item{}, expired: map[change.Key]bool{}}
+	l.app = &application{sim: l.crew.Sim, table: tableName, population: h.Population, base: map[change.Key]change.Item{},
+		expired: map[change.Key]bool{}}
 	if err := l.live(); err != nil {
 		l.problem("%v", err)
 	}
@@ -201,7 +206,8 @@ func (l *life) stream(on bool) error {
 	if on {
 		spec.StreamViewType = ddb.StreamViewTypeNewAndOldImages
 	}
-	out, err := l.crew.Sim.UpdateTable(context.Background(), &dynamodb.UpdateTableInput{TableName: aws.String(tableName), StreamSpecification: spec})
+	out, err := l.crew.Sim.UpdateTable(context.Background(), &dynamodb.UpdateTableInput{TableName: aws.String(tableName),
+		StreamSpecification: spec})
 	if err == nil && on {
 		l.crew.World.StreamARN = aws.ToString(out.TableDescription.LatestStreamArn)
 	}

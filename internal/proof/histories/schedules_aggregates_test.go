@@ -121,8 +121,9 @@ func dueMarkSchedules() []schedule {
 		// As before, but the record that was under way when the worker crashed is lost, too. The
 		// next one finds the effects that it expects, and must see the mark that stands beside them.
 		guard: "DueMarkRead", name: "a record finds what it expects, and a due mark beside it",
-		rules:   teamRules,
-		steps:   append(begin[:3:3], moves("b"), lost, moves("c"), Step{Turns: Struck, Kind: Befall, Fault: adversary.Skipped}, moves("d"), judged),
+		rules: teamRules,
+		steps: append(begin[:3:3], moves("b"), lost, moves("c"), Step{Turns: Struck, Kind: Befall, Fault: adversary.Skipped}, moves("d"),
+			judged),
 		strikes: []adversary.Strike{movedTo("c", adversary.CrashedAfter)},
 	}, {
 		// A worker sleeps when it has shown a and is about to clear the mark. When it wakes, the

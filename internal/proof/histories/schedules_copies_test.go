@@ -95,7 +95,8 @@ func copySchedules() []schedule {
 				at(`^Query app-dynamill .*references/author/USER#a`, 1, adversary.Froze),
 				holds(`^UpdateItem app-dynamill\(parent/author/USER#a`, 1),
 				{ // else the sleeper fills the comment itself
-					Call: regexp.MustCompile(`^BatchGetItem app\(POST#r/COMMENT#d\), app-dynamill\(parent`), Skip: 1, Fault: adversary.CrashedBefore, May: true,
+					Call: regexp.MustCompile(`^BatchGetItem app\(POST#r/COMMENT#d\), app-dynamill\(parent`), Skip: 1, Fault: adversary.CrashedBefore,
+					May: true,
 				},
 			},
 		},

@@ -38,7 +38,8 @@ func replaySchedules() []schedule {
 	exported := replayed // which finds nothing that has vanished
 	exported.Items = []change.Item{row(membership)}
 	// The reader of the stream is held up, and the replaying worker sleeps when it is about to count the membership.
-	overtaken := []adversary.Strike{holds(`^Process .*USER#a`, 0), at(`^TransactWriteItems\n      put app-dynamill \{.*USER#a`, 0, adversary.Froze)}
+	overtaken := []adversary.Strike{holds(`^Process .*USER#a`, 0),
+		at(`^TransactWriteItems\n      put app-dynamill \{.*USER#a`, 0, adversary.Froze)}
 	lastTicket := changed(lastOrder, "mirror: Order", "mirror: Ticket")
 	otherName := changed(names, "name as userName", "name as authorName")
 	return []schedule{

@@ -69,7 +69,8 @@ func textsRead(p *population.Population, e *rules.Entity, it change.Item) []stri
 	var names []string
 	for _, rule := range slices.Concat(e.Sources, e.Parents) {
 		for _, name := range rule.Reads {
-			if it[name].Kind() == change.KindString && name != p.Set.Table.PartitionKey && name != p.Set.Table.SortKey && !slices.Contains(names, name) {
+			if it[name].Kind() == change.KindString && name != p.Set.Table.PartitionKey && name != p.Set.Table.SortKey &&
+				!slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

@@ -31,7 +31,8 @@ func TestDriftIsToldFromLag(t *testing.T) {
 
 	lost := schedule{
 		name: "somebody verifies when a record is lost", rules: members,
-		steps: []Step{puts(group), puts(membership), {Kind: Befall, Fault: adversary.Skipped}, {Turns: Rest, Kind: Befall, Fault: adversary.Verifying}, {Turns: Rest, Kind: Befall, Fault: adversary.Woke}},
+		steps: []Step{puts(group), puts(membership), {Kind: Befall, Fault: adversary.Skipped},
+			{Turns: Rest, Kind: Befall, Fault: adversary.Verifying}, {Turns: Rest, Kind: Befall, Fault: adversary.Woke}},
 	}
 	if len(inBubble(t, lost.history(t), false).Drift) == 0 {
 		t.Error("what is lost was not called drift")

@@ -52,7 +52,8 @@ func (l *life) judgeDeletion(w *adversary.Worker, before change.Item) {
 	key := l.Population.Key(before)
 	context := change.Digest(l.incarnation(), change.String(key.String()), change.String(""))
 	for r, id := range l.registry().ids {
-		if l.single && w.RuleFile() == l.Population.File && r.MakesItems() && strings.HasPrefix(before.Lookup(stampPrefix+id).Text(), context+" ") {
+		if l.single && w.RuleFile() == l.Population.File && r.MakesItems() &&
+			strings.HasPrefix(before.Lookup(stampPrefix+id).Text(), context+" ") {
 			l.problem("%s deletes %s as left by a former rule, but %s has it: %s", w, key, r.Name, told(before))
 		}
 	}
@@ -141,7 +142,8 @@ func (l *life) drifts(r *rules.Rule, before, given change.Item) bool {
 			present[i] = given
 		}
 	}
-	return slices.ContainsFunc(oracle.Drift(l.Population.Set, l.named(present), l.expired()), func(d oracle.Difference) bool { return d.Rule == r.Name && d.Key == key })
+	return slices.ContainsFunc(oracle.Drift(l.Population.Set, l.named(present), l.expired()),
+		func(d oracle.Difference) bool { return d.Rule == r.Name && d.Key == key })
 }
 
 // askedOf is the parent or the group of an item under a rule.

@@ -31,7 +31,8 @@ func Apply(root string, guards []Guard) (map[string]string, error) {
 			}
 			found, err := h.edits(source)
 			if err != nil {
-				wrong = append(wrong, fmt.Errorf("the guarded code of %s in %s has changed: adapt internal/proof/mutants/%s: %w", g.Name, h.path, g.file, err))
+				wrong = append(wrong, fmt.Errorf("the guarded code of %s in %s has changed: adapt internal/proof/mutants/%s: %w", g.Name, h.path,
+					g.file, err))
 				continue
 			}
 			for _, e := range found {

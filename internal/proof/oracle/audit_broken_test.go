@@ -56,36 +56,45 @@ var groupsBreakages = map[string]breakage{
 		"state sum/member-sum/GROUP#dev%2FMETADATA value: want 7, got 8 (rule member-sum)"}},
 	"a lost accumulator": {do: gone("sum/member-count/GROUP#dev%2FMETADATA/0", "accumulator"), want: []string{
 		"state sum/member-count/GROUP#dev%2FMETADATA value: want 1, got 0 (rule member-count)"}},
-	"a group without contributions that is not 0": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", 1), want: []string{
-		"state sum/member-sum/GROUP#ops%2FMETADATA value: want 0, got 1 (rule member-sum)"}},
-	"a group that nothing ever added to": {do: row("sum/member-sum/GROUP#x%2FMETADATA/0", "accumulator", "value", 1, "operations", 1), want: []string{
-		"state sum/member-sum/GROUP#x%2FMETADATA value: want 0, got 1 (rule member-sum)"}},
+	"a group without contributions that is not 0": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", 1),
+		want: []string{
+			"state sum/member-sum/GROUP#ops%2FMETADATA value: want 0, got 1 (rule member-sum)"}},
+	"a group that nothing ever added to": {do: row("sum/member-sum/GROUP#x%2FMETADATA/0", "accumulator", "value", 1, "operations", 1),
+		want: []string{
+			"state sum/member-sum/GROUP#x%2FMETADATA value: want 0, got 1 (rule member-sum)"}},
 	"an accumulator without operations": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "operations", 0), want: []string{
 		"state sum/member-sum/GROUP#ops%2FMETADATA/0 accumulator operations: want 1, got 0"}},
 	"a value that is no number": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", "x"), want: []string{
 		`state sum/member-sum/GROUP#ops%2FMETADATA/0 accumulator value: want 0, got "x"`}},
-	"a suffix that no roll-up reads": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/1", "accumulator", "value", 0, "operations", 2), want: []string{
-		"state sum/member-sum/GROUP#ops%2FMETADATA/1 accumulator: want no item"}},
-	"an accumulator of a rule that is none": {do: row("sum/member-list/GROUP#ops%2FMETADATA/0", "accumulator", "value", 0, "operations", 2), want: []string{
-		"state sum/member-list/GROUP#ops%2FMETADATA/0 accumulator: want no item"}},
+	"a suffix that no roll-up reads": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/1", "accumulator", "value", 0, "operations", 2),
+		want: []string{
+			"state sum/member-sum/GROUP#ops%2FMETADATA/1 accumulator: want no item"}},
+	"an accumulator of a rule that is none": {do: row("sum/member-list/GROUP#ops%2FMETADATA/0", "accumulator", "value", 0, "operations", 2),
+		want: []string{
+			"state sum/member-list/GROUP#ops%2FMETADATA/0 accumulator: want no item"}},
 
 	// 2. ledger entries
 	"a lost entry": {do: gone("item/USER#ada/GROUP#dev", "entry"), want: []string{
 		"state item/USER#ada/GROUP#dev entry: want an item, got none"}},
-	"another amount": {do: row("item/GROUP#dev/USER#ada", "entry", "effects", effects("member-count", "+1 GROUP#dev/METADATA", "member-sum", "+6 GROUP#dev/METADATA")), want: []string{
+	"another amount": {do: row("item/GROUP#dev/USER#ada", "entry", "effects",
+		effects("member-count", "+1 GROUP#dev/METADATA", "member-sum", "+6 GROUP#dev/METADATA")), want: []string{
 		"state item/GROUP#dev/USER#ada entry effects: want {"}},
 	"a lost effect": {do: row("item/GROUP#dev/USER#ada", "entry", "effects", effects("member-count", "+1 GROUP#dev/METADATA")), want: []string{
 		"state item/GROUP#dev/USER#ada entry effects: want {"}},
-	"another mirror item": {do: row("item/USER#ada/GROUP#dev", "entry", "effects", effects("member-list", "=5cb7188805dd7f06 GROUP#dev/USER#ben")), want: []string{
+	"another mirror item": {do: row("item/USER#ada/GROUP#dev", "entry", "effects",
+		effects("member-list", "=5cb7188805dd7f06 GROUP#dev/USER#ben")), want: []string{
 		"state item/USER#ada/GROUP#dev entry effects: want {"}},
-	"another content": {do: row("item/USER#ada/GROUP#dev", "entry", "effects", effects("member-list", "=5cb7188805dd7f07 GROUP#dev/USER#ada")), want: []string{
-		"state item/USER#ada/GROUP#dev entry effects: want {"}},
-	"another code": {do: row("item/GROUP#ops/USER#ben", "entry", "effects", effects("member-count", "+1 GROUP#ops/METADATA", "member-sum", "!value.size")), want: []string{
+	"another content": {do: row("item/USER#ada/GROUP#dev", "entry", "effects", effects("member-list", "=5cb7188805dd7f07 GROUP#dev/USER#ada")),
+		want: []string{
+			"state item/USER#ada/GROUP#dev entry effects: want {"}},
+	"another code": {do: row("item/GROUP#ops/USER#ben", "entry", "effects",
+		effects("member-count", "+1 GROUP#ops/METADATA", "member-sum", "!value.size")), want: []string{
 		"state item/GROUP#ops/USER#ben entry effects: want {"}},
 	"an entry in force that expires": {do: ttl("item/GROUP#ops/USER#ben", "entry", time.Hour), want: []string{
 		"state item/GROUP#ops/USER#ben entry ttl: want nothing, got "}},
-	"effects of an item that is gone": {do: row("item/GROUP#ops/USER#ada", "entry", "effects", effects("member-sum", "+1 GROUP#ops/METADATA")), want: []string{
-		"state item/GROUP#ops/USER#ada entry effects: want {}, got {"}},
+	"effects of an item that is gone": {do: row("item/GROUP#ops/USER#ada", "entry", "effects", effects("member-sum", "+1 GROUP#ops/METADATA")),
+		want: []string{
+			"state item/GROUP#ops/USER#ada entry effects: want {}, got {"}},
 	"a tombstone for ever": {do: row("item/GROUP#ops/USER#ada", "entry", "ttl", nil), want: []string{
 		"state item/GROUP#ops/USER#ada entry ttl: want "}},
 	"a tombstone for too long": {do: ttl("item/GROUP#ops/USER#ada", "entry", 8*24*time.Hour+time.Minute), want: []string{
@@ -106,16 +115,20 @@ var groupsBreakages = map[string]breakage{
 		"state references/note-author/USER#ada/PROFILE NOTE#1/METADATA: want an item, got none (rule note-author)"}},
 	"a reference to another parent": {do: row("references/note-author/USER#ben/PROFILE", "NOTE#1/METADATA", "at", "000001|"), want: []string{
 		"state references/note-author/USER#ben/PROFILE NOTE#1/METADATA: want no item, got one (rule note-author)"}},
-	"a reference of a child that is gone": {do: row("references/note-author/USER#ada/PROFILE", "NOTE#9/METADATA", "at", "000001|"), want: []string{
-		"state references/note-author/USER#ada/PROFILE NOTE#9/METADATA: want no item, got one (rule note-author)"}},
-	"a reference of a child that is gone, which may be": {do: row("references/note-author/USER#ada/PROFILE", "NOTE#9/METADATA", "at", "000001|"),
+	"a reference of a child that is gone": {do: row("references/note-author/USER#ada/PROFILE", "NOTE#9/METADATA", "at", "000001|"),
+		want: []string{
+			"state references/note-author/USER#ada/PROFILE NOTE#9/METADATA: want no item, got one (rule note-author)"}},
+	"a reference of a child that is gone, which may be": {do: row("references/note-author/USER#ada/PROFILE", "NOTE#9/METADATA", "at",
+		"000001|"),
 		except: []Exception{DanglingReferences}},
 	"a reference of a rule that is none": {do: row("references/member-sum/USER#ada/PROFILE", "NOTE#1/METADATA", "at", "000001|"),
 		except: []Exception{DanglingReferences}, want: []string{"state references/member-sum/USER#ada/PROFILE NOTE#1/METADATA: want no item"}},
-	"a reference of an epoch that is yet to come": {do: row("references/note-author/USER#ada/PROFILE", "NOTE#1/METADATA", "at", yetToCome), want: []string{
-		`state references/note-author/USER#ada/PROFILE NOTE#1/METADATA at: want "000001|", got "000002|"`}},
-	"a reference that names another child": {do: row("references/note-author/USER#ada/PROFILE", "NOTE#1/METADATA", "child", "NOTE#3/METADATA"), want: []string{
-		`state references/note-author/USER#ada/PROFILE NOTE#1/METADATA child: want nothing, got "NOTE#3/METADATA"`}},
+	"a reference of an epoch that is yet to come": {do: row("references/note-author/USER#ada/PROFILE", "NOTE#1/METADATA", "at", yetToCome),
+		want: []string{
+			`state references/note-author/USER#ada/PROFILE NOTE#1/METADATA at: want "000001|", got "000002|"`}},
+	"a reference that names another child": {do: row("references/note-author/USER#ada/PROFILE", "NOTE#1/METADATA", "child", "NOTE#3/METADATA"),
+		want: []string{
+			`state references/note-author/USER#ada/PROFILE NOTE#1/METADATA child: want nothing, got "NOTE#3/METADATA"`}},
 
 	// 5. parked items
 	"a bad item that is not parked": {do: gone("parked", "member-sum/GROUP#ops/USER#ben"), want: []string{
@@ -146,7 +159,8 @@ var groupsBreakages = map[string]breakage{
 	}, except: []Exception{RejectedWrites}},
 
 	"an entry that could not be taken back stays whole": {do: func(m moment) moment {
-		return m.row("item/GROUP#ops/USER#ada", "entry", "effects", effects("member-sum", "+1 GROUP#ops/METADATA", "member-count", "+1 GROUP#ops/METADATA"), "ttl", nil).
+		return m.row("item/GROUP#ops/USER#ada", "entry", "effects",
+			effects("member-sum", "+1 GROUP#ops/METADATA", "member-count", "+1 GROUP#ops/METADATA"), "ttl", nil).
 			row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", 1).
 			row("sum/member-count/GROUP#ops%2FMETADATA/0", "accumulator", "value", 2).
 			row("parked", "member-sum/GROUP#ops/USER#ada", "id", "member-sum/GROUP#ops/USER#ada", "rule", "member-sum",
@@ -170,7 +184,8 @@ var groupsBreakages = map[string]breakage{
 	"a display that was refused, which may be": {do: row("parked", "member-count/GROUP#dev/METADATA", "id", "member-count/GROUP#dev/METADATA",
 		"rule", "member-count", "item", "GROUP#dev/METADATA", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t"),
 		except: []Exception{RejectedWrites}},
-	"a mirror item that was refused beside the ledger, which may be": {do: row("parked", "member-list/USER#ada/GROUP#dev", "id", "member-list/USER#ada/GROUP#dev",
+	"a mirror item that was refused beside the ledger, which may be": {do: row("parked", "member-list/USER#ada/GROUP#dev", "id",
+		"member-list/USER#ada/GROUP#dev",
 		"rule", "member-list", "item", "USER#ada/GROUP#dev", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t"),
 		except: []Exception{RejectedWrites}},
 	"a fight over what cannot be read either, which may be": {do: row("parked", "note-author/NOTE#2/METADATA", "code", "heal.contested"),
@@ -231,7 +246,8 @@ func fight(m moment) moment {
 }
 
 func refuse(m moment) moment {
-	return m.row("item/GROUP#dev/USER#ada", "entry", "effects", effects("member-count", "+1 GROUP#dev/METADATA", "member-sum", "!write.rejected")).
+	return m.row("item/GROUP#dev/USER#ada", "entry", "effects",
+		effects("member-count", "+1 GROUP#dev/METADATA", "member-sum", "!write.rejected")).
 		row("sum/member-sum/GROUP#dev%2FMETADATA/0", "accumulator", "value", 2).
 		row("parked", "member-sum/GROUP#dev/USER#ada", "id", "member-sum/GROUP#dev/USER#ada", "rule", "member-sum",
 			"item", "GROUP#dev/USER#ada", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t")
@@ -241,14 +257,17 @@ func refuse(m moment) moment {
 var likesBreakages = map[string]breakage{
 	"nothing": {do: func(m moment) moment { return m }},
 	"a lost claim": {do: row("claims/order-list/ORDER#a/BY-ID", "claims", "sources", set("CUSTOMER#1/ORDER#a")), want: []string{
-		`state claims/order-list/ORDER#a/BY-ID claims sources: want SS{"CUSTOMER#1/ORDER#a", "CUSTOMER#2/ORDER#a"}, got SS{"CUSTOMER#1/ORDER#a"} (rule order-list)`}},
+		`state claims/order-list/ORDER#a/BY-ID claims sources: want SS{"CUSTOMER#1/ORDER#a", "CUSTOMER#2/ORDER#a"}, ` +
+			`got SS{"CUSTOMER#1/ORDER#a"} (rule order-list)`}},
 	"lost claims": {do: gone("claims/order-list/ORDER#a/BY-ID", "claims"), want: []string{
 		"state claims/order-list/ORDER#a/BY-ID claims: want an item, got none (rule order-list)"}},
-	"a claim that nobody asks for": {do: row("claims/order-list/ORDER#b/BY-ID", "claims", "sources", set("CUSTOMER#2/ORDER#b")), want: []string{
-		"state claims/order-list/ORDER#b/BY-ID claims: want no item, got one (rule order-list)"}},
+	"a claim that nobody asks for": {do: row("claims/order-list/ORDER#b/BY-ID", "claims", "sources", set("CUSTOMER#2/ORDER#b")),
+		want: []string{
+			"state claims/order-list/ORDER#b/BY-ID claims: want no item, got one (rule order-list)"}},
 	"claims of a rule that is none": {do: row("claims/like-count/ORDER#b/BY-ID", "claims", "changes", 1), want: []string{
 		"state claims/like-count/ORDER#b/BY-ID claims: want no item, got one"}},
-	"an item too many in a locator": {do: row("locator/Post/p1", "locator", "items", set("USER#ada/POST#p1", "USER#ben/POST#p1", "USER#eve/POST#p1")), want: []string{
+	"an item too many in a locator": {do: row("locator/Post/p1", "locator", "items",
+		set("USER#ada/POST#p1", "USER#ben/POST#p1", "USER#eve/POST#p1")), want: []string{
 		"state locator/Post/p1 locator items: want "}},
 	"a lost locator": {do: gone("locator/Post/p1", "locator"), want: []string{
 		"state locator/Post/p1 locator: want an item, got none"}},
@@ -258,9 +277,11 @@ var likesBreakages = map[string]breakage{
 		"state parked contested:order-list/ORDER#a/BY-ID: want an item, got none (rule order-list)"}},
 	"a contested value that is not listed": {do: gone("parked", "contested:@Post/p1"), want: []string{
 		"state parked contested:@Post/p1: want an item, got none"}},
-	"a contested value that is listed under another code": {do: row("parked", "contested:@Post/p1", "code", "mirror.contested"), want: []string{
-		"state parked contested:@Post/p1 code: want "}},
-	"a listed mirror item with one source": {do: row("parked", "contested:order-list/ORDER#b/BY-ID", "id", "contested:order-list/ORDER#b/BY-ID", "rule", "order-list",
+	"a contested value that is listed under another code": {do: row("parked", "contested:@Post/p1", "code", "mirror.contested"),
+		want: []string{
+			"state parked contested:@Post/p1 code: want "}},
+	"a listed mirror item with one source": {do: row("parked", "contested:order-list/ORDER#b/BY-ID", "id",
+		"contested:order-list/ORDER#b/BY-ID", "rule", "order-list",
 		"item", "ORDER#b/BY-ID", "code", "mirror.contested", "reason", "r", "parking", "p", "parkedAt", "t"), want: []string{
 		"state parked contested:order-list/ORDER#b/BY-ID: want no item, got one"}},
 	"claims that do not know that they are listed": {do: row("claims/order-list/ORDER#a/BY-ID", "claims", "listed", nil), want: []string{
@@ -269,8 +290,9 @@ var likesBreakages = map[string]breakage{
 		"state locator/Order/a locator: want no item, got one"}},
 	"an entry without its unique value": {do: row("item/USER#ada/POST#p1", "entry", "effects", effects(), "ttl", nil), want: []string{
 		`state item/USER#ada/POST#p1 entry effects: want {@Post: "@p1"}, got {}`}},
-	"a reference of a rule that copies nothing": {do: row("references/order-list/USER#ada/POST#p1", "USER#ada/LIKE#p1", "at", "000001|"), want: []string{
-		"state references/order-list/USER#ada/POST#p1 USER#ada/LIKE#p1: want no item"}},
+	"a reference of a rule that copies nothing": {do: row("references/order-list/USER#ada/POST#p1", "USER#ada/LIKE#p1", "at", "000001|"),
+		want: []string{
+			"state references/order-list/USER#ada/POST#p1 USER#ada/LIKE#p1: want no item"}},
 }
 
 var numbersBreakages = map[string]breakage{
@@ -285,7 +307,8 @@ var numbersBreakages = map[string]breakage{
 var longBreakages = map[string]breakage{
 	"nothing": {do: func(m moment) moment { return m }},
 	"a value that is spread over suffixes": {do: func(m moment) moment {
-		return m.row("sum/size/OWNER#o1/1", "accumulator", "value", 1).row("sum/size/OWNER#o1/0", "accumulator", "value", change.Number("0.5"), "operations", 1)
+		return m.row("sum/size/OWNER#o1/1", "accumulator", "value", 1).row("sum/size/OWNER#o1/0", "accumulator", "value", change.Number("0.5"),
+			"operations", 1)
 	}},
 	"a suffix too much": {do: row("sum/size/OWNER#o1/0", "accumulator", "value", change.Number("0.5"), "operations", 1), want: []string{
 		"state sum/size/OWNER#o1 value: want 1.5, got 2 (rule size)"}},
@@ -293,8 +316,9 @@ var longBreakages = map[string]breakage{
 		"state sum/docs/OWNER#%25", "state sum/docs/OWNER#%25"}},
 	"long entries that lost their effects": {do: func(m moment) moment { return m.eachCut("item/", "effects", effects()) }, want: []string{
 		"state item/DOC#%25"}},
-	"long references that name another child": {do: func(m moment) moment { return m.eachCut("references/owner-name", "child", nil) }, want: []string{
-		"state references/owner-name/OWNER#%25"}},
+	"long references that name another child": {do: func(m moment) moment { return m.eachCut("references/owner-name", "child", nil) },
+		want: []string{
+			"state references/owner-name/OWNER#%25"}},
 }
 
 // eachCut changes an attribute of every row whose key begins so and is cut.

@@ -30,7 +30,8 @@ var designs = map[string]design{
 		"USER#ada GROUP#dev role=admin points:5", "USER#ada GROUP#dev role=banned points:0.1", "USER#ada GROUP#ops role=member points=many",
 		"USER#ben GROUP#dev role=member points:2", "USER#ben GROUP#ops role=banned", "USER#ben GROUP#ops points:0",
 		"GROUP#dev USER#eve role=guest points:3 seat=window", "GROUP#dev USER#ada role=guest seat=door hat=red",
-		"NOTE#1 METADATA userId=ada", "NOTE#1 METADATA userId=ben text=hm", "NOTE#2 METADATA userId=a#b", "NOTE#2 METADATA", "NOTE#2 METADATA userId=eve",
+		"NOTE#1 METADATA userId=ada", "NOTE#1 METADATA userId=ben text=hm", "NOTE#2 METADATA userId=a#b", "NOTE#2 METADATA",
+		"NOTE#2 METADATA userId=eve",
 		"OTHER#1 THING memberCount:9",
 	}},
 	"likes": {likesRules, []string{
@@ -48,14 +49,17 @@ var designs = map[string]design{
 	}},
 	"shop": {shopRules, []string{
 		"USER#u1 PROFILE EntityType=User", "USER#u2 PROFILE EntityType=User name=Two", "USER#u2 PROFILE EntityType=Robot",
-		"USER#u1 POST#p1 EntityType=Post title=A slug=s1", "USER#u1 POST#p1 EntityType=Post title=B", "USER#u2 POST#p1 EntityType=Post title=C slug=s1",
+		"USER#u1 POST#p1 EntityType=Post title=A slug=s1", "USER#u1 POST#p1 EntityType=Post title=B",
+		"USER#u2 POST#p1 EntityType=Post title=C slug=s1",
 		"USER#u2 POST#p2 EntityType=Post title=A slug=s2", "USER#u2 POST#p2 EntityType=Post slug[]", "USER#u2 POST#p2 EntityType=Draft slug=s2",
 		"USER#u1 LIKE#l1 EntityType=Like target=s1", "USER#u1 LIKE#l1 EntityType=Like target=s2", "USER#u2 LIKE#l2 EntityType=Like target=s1",
-		"USER#u2 LIKE#l3 EntityType=Like target[]", "POST#p1 METADATA EntityType=PostById views:3", "POST#p3 METADATA EntityType=PostById title=own",
+		"USER#u2 LIKE#l3 EntityType=Like target[]", "POST#p1 METADATA EntityType=PostById views:3",
+		"POST#p3 METADATA EntityType=PostById title=own",
 	}},
 	"numbers": {numbersRules, []string{
 		"USER#1 1 name=One", "USER#1 1 name=Uno", "USER#2 1 name=Two", "USER#1 7 a=b",
-		"ROOM#01 1 seats:4 n2=01", "ROOM#1 1 seats:5", "ROOM#001 1 seats:6", "ROOM#2 1 seats:7", "TAG#a 1 owner=1", "TAG#b 2 owner:2", "TAG#b 3 owner=2",
+		"ROOM#01 1 seats:4 n2=01", "ROOM#1 1 seats:5", "ROOM#001 1 seats:6", "ROOM#2 1 seats:7", "TAG#a 1 owner=1", "TAG#b 2 owner:2",
+		"TAG#b 3 owner=2",
 	}},
 }
 

@@ -63,7 +63,8 @@ func (a *audit) former() {
 
 // compiled is a registered rule, compiled from the file that is kept of it.
 func (a *audit) compiled(row change.Item) *rules.Rule {
-	set, err := rules.LoadFormer("former rules", []byte(a.rows[change.Key{Partition: "registry", Sort: "file/" + row["file"].Text()}]["text"].Text()), a.set.Kinds())
+	set, err := rules.LoadFormer("former rules", []byte(a.rows[change.Key{Partition: "registry",
+		Sort: "file/" + row["file"].Text()}]["text"].Text()), a.set.Kinds())
 	if err != nil {
 		return nil
 	}

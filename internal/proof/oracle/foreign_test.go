@@ -11,7 +11,8 @@ import (
 const mirrorStamp = "_dm_member-list"
 
 func TestForeign(t *testing.T) {
-	// base is what the application writes in the table that groups returns, among it on a mirror item, and one of the mirror's shape that it made itself.
+	// base is what the application writes in the table that groups returns, among it on a mirror item, and one of the mirror's shape that it
+	// made itself.
 	base := items{}.
 		with("USER#ada", "PROFILE", "name", "Ada").
 		with("USER#ben", "PROFILE", "name", "Ben").
@@ -54,7 +55,8 @@ func TestForeign(t *testing.T) {
 		"an item was deleted":              {good.without("NOTE#1", "METADATA"), []string{`NOTE#1/METADATA: want an item, got none`}},
 		"an item of no entity was deleted": {good.without("OTHER#1", "THING"), []string{`OTHER#1/THING: want an item, got none`}},
 		"an item was made":                 {good.with("NOTE#2", "METADATA", "author", "x"), []string{`NOTE#2/METADATA: want no item, got one`}},
-		"an item of no entity was made":    {good.with("OTHER#2", "THING", mirrorStamp, stampText), []string{`OTHER#2/THING: want no item, got one`}},
+		"an item of no entity was made": {good.with("OTHER#2", "THING", mirrorStamp, stampText),
+			[]string{`OTHER#2/THING: want no item, got one`}},
 		"a mirror item was made without a mark": {good.with("GROUP#ops", "USER#ada", "role", "admin"), []string{
 			`GROUP#ops/USER#ada: want no item, got one`}},
 		"a mirror item was made with stamps alone": {good.with("GROUP#ops", "USER#ada", "role", "admin", mirrorStamp, stampText), []string{
@@ -96,16 +98,18 @@ func TestForeignOnMirrorsPlaces(t *testing.T) {
 		items items
 		want  []string
 	}{
-		"all is theirs":                   {views(), nil},
-		"an adopted item is gone":         {views().without("POST#b", "VIEW#1"), []string{`POST#b/VIEW#1: want an item, got none`}},
-		"more of an adopted item is gone": {views().with("POST#b", "VIEW#1", "note", nil), []string{`POST#b/VIEW#1 note: want "own", got nothing`}},
+		"all is theirs":           {views(), nil},
+		"an adopted item is gone": {views().without("POST#b", "VIEW#1"), []string{`POST#b/VIEW#1: want an item, got none`}},
+		"more of an adopted item is gone": {views().with("POST#b", "VIEW#1", "note", nil),
+			[]string{`POST#b/VIEW#1 note: want "own", got nothing`}},
 		"an adopted item has lost its entity": {views().with("POST#b", "VIEW#1", "kind", nil), []string{
 			`POST#b/VIEW#1 kind: want "view", got nothing`, `POST#b/VIEW#1 title: want "mine", got "B"`}},
 		"what was mirrored is taken off an adopted item": {views().without("USER#1", "POST#b").with("POST#b", "VIEW#1", "title", nil), []string{
 			`USER#1/POST#b: want an item, got none`}},
 		"what was mirrored stays on an adopted item": {views().without("USER#1", "POST#b"), []string{
 			`POST#b/VIEW#1 title: want "mine", got "B"`, `USER#1/POST#b: want an item, got none`}},
-		"another entity's item was written on": {views().with("POST#c", "VIEW#1", "title", "C"), []string{`POST#c/VIEW#1 title: want "own", got "C"`}},
+		"another entity's item was written on": {views().with("POST#c", "VIEW#1", "title", "C"),
+			[]string{`POST#c/VIEW#1 title: want "own", got "C"`}},
 		"another entity's item was marked": {views().mirrored("CODE#c", "POST"), []string{
 			`CODE#c/POST _dm: want nothing, got "d58ae7fead9e9d2b"`}},
 		"another entity's item was replaced": {views().mirrored("POST#c", "VIEW#1", "kind", "view", "title", "C", "place", nil), []string{

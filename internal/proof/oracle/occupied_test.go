@@ -28,14 +28,18 @@ func TestWhatIsOccupiedIsParked(t *testing.T) {
 		want  []string
 	}{
 		"two places, with one source and with several": {views(), []change.Item{view, code, several}, nil},
-		"nothing is parked":                            {views(), nil, []string{"parked codes/CODE#c/POST", "parked contested:codes/CODE#c/POST", "parked views/POST#c/VIEW#1"}},
-		"the source is gone":                           {views().without("USER#1", "POST#c"), []change.Item{view, code, several}, []string{"parked views/POST#c/VIEW#1"}},
-		"one of several sources is gone":               {views().without("USER#1", "POST#a"), []change.Item{view, code}, nil},
-		"the place is free":                            {views().without("CODE#c", "POST"), []change.Item{view, code, several}, []string{"parked codes/CODE#c/POST"}},
+		"nothing is parked": {views(), nil,
+			[]string{"parked codes/CODE#c/POST", "parked contested:codes/CODE#c/POST", "parked views/POST#c/VIEW#1"}},
+		"the source is gone": {views().without("USER#1", "POST#c"), []change.Item{view, code, several},
+			[]string{"parked views/POST#c/VIEW#1"}},
+		"one of several sources is gone": {views().without("USER#1", "POST#a"), []change.Item{view, code}, nil},
+		"the place is free": {views().without("CODE#c", "POST"), []change.Item{view, code, several},
+			[]string{"parked codes/CODE#c/POST"}},
 		"the item has become one of the target's entity": {views().with("POST#c", "VIEW#1", "kind", "view"), []change.Item{view, code, several},
 			[]string{"parked views/POST#c/VIEW#1"}},
 		"the engine has made the item": {views().mirrored("POST#c", "VIEW#1"), []change.Item{code, several}, nil},
-		"an adopted item":              {views(), []change.Item{view, code, several, parked("views", "POST#b/VIEW#1")}, []string{"parked views/POST#b/VIEW#1"}},
+		"an adopted item": {views(), []change.Item{view, code, several, parked("views", "POST#b/VIEW#1")},
+			[]string{"parked views/POST#b/VIEW#1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -17,12 +17,13 @@ func TestDrift(t *testing.T) {
 		items items
 		want  []string
 	}{
-		"a table that is right has none":  {groupsRules, groups(), nil},
-		"an empty table has none":         {groupsRules, items{}, nil},
-		"a table known by ids has none":   {likesRules, likes(), nil},
-		"numbers compare by value":        {groupsRules, groups().with("GROUP#dev", "METADATA", "points", change.Number("7.00")), nil},
-		"numbers inside lists do as well": {groupsRules, groups().with("USER#ada", "PROFILE", "name", list("1.0")).with("GROUP#dev", "USER#ada", "userName", list("1")).with("NOTE#1", "METADATA", "author", list("1")), nil},
-		"a count over nothing may be 0":   {groupsRules, groups().with("GROUP#ops", "METADATA", "memberCount", 0), nil},
+		"a table that is right has none": {groupsRules, groups(), nil},
+		"an empty table has none":        {groupsRules, items{}, nil},
+		"a table known by ids has none":  {likesRules, likes(), nil},
+		"numbers compare by value":       {groupsRules, groups().with("GROUP#dev", "METADATA", "points", change.Number("7.00")), nil},
+		"numbers inside lists do as well": {groupsRules, groups().with("USER#ada", "PROFILE", "name", list("1.0")).with("GROUP#dev", "USER#ada",
+			"userName", list("1")).with("NOTE#1", "METADATA", "author", list("1")), nil},
+		"a count over nothing may be 0": {groupsRules, groups().with("GROUP#ops", "METADATA", "memberCount", 0), nil},
 
 		"a stale copy": {groupsRules, groups().with("USER#ada", "PROFILE", "name", "Adele"), []string{
 			`GROUP#dev/USER#ada userName: want "Adele", got "Ada" (rule member-name)`,
@@ -51,14 +52,16 @@ func TestDrift(t *testing.T) {
 			groups().with("USER#ben", "GROUP#dev", "points", "two").with("GROUP#dev", "USER#ben", "points", "two"), []string{
 				`GROUP#dev/METADATA points: want 5, got 7 (rule member-sum)`}},
 		"a sum that no number holds is not compared": {groupsRules,
-			groups().with("USER#ben", "GROUP#dev", "points", change.Number(nines)).with("GROUP#dev", "USER#ben", "points", change.Number(nines)), nil},
+			groups().with("USER#ben", "GROUP#dev", "points", change.Number(nines)).with("GROUP#dev", "USER#ben", "points", change.Number(nines)),
+			nil},
 
 		"a missing mirror item, which is counted all the same": {groupsRules, groups().without("GROUP#dev", "USER#ada"), []string{
 			`GROUP#dev/USER#ada: want an item, got none (rule member-list)`}},
 		"a mirror item that nothing asks for": {groupsRules, groups().mirrored("GROUP#ops", "USER#ada", "role", "admin"), []string{
 			`GROUP#ops/USER#ada: want no item, got one (rule member-list)`}},
 		"a clone of a mirror item under a key that nothing asks for is the application's": {groupsRules,
-			groups().with("GROUP#ops", "USER#ada", "role", "admin", "userName", "Ada", "_dm_member-list", stampText, "_dm", madeAt("GROUP#dev", "USER#ada")).
+			groups().with("GROUP#ops", "USER#ada", "role", "admin", "userName", "Ada", "_dm_member-list", stampText, "_dm",
+				madeAt("GROUP#dev", "USER#ada")).
 				with("GROUP#ops", "METADATA", "memberCount", 1), nil},
 		"a mirror item that the application made and a copy reached is counted": {groupsRules,
 			groups().with("GROUP#ops", "USER#ada", "role", "admin", "userName", "Ada", "_dm_member-name", stampText), []string{
@@ -80,15 +83,18 @@ func TestDrift(t *testing.T) {
 			`POST#a/VIEW#1: want no item, got one (rule views)`}},
 		"a view that was made has lost its entity": {viewsRules, views().with("POST#a", "VIEW#1", "kind", nil), []string{
 			`POST#a/VIEW#1 kind: want "view", got nothing (rule views)`}},
-		"a view that was made has lost its entity and its source": {viewsRules, views().with("POST#a", "VIEW#1", "kind", "other").without("USER#1", "POST#a").
-			with("USER#1", "PROFILE", "views", 1), []string{`POST#a/VIEW#1: want no item, got one (rule views)`}},
-		"an occupied place is counted": {viewsRules, views().with("USER#1", "PROFILE", "views", 3), []string{`USER#1/PROFILE views: want 2, got 3 (rule viewed)`}},
+		"a view that was made has lost its entity and its source": {viewsRules,
+			views().with("POST#a", "VIEW#1", "kind", "other").without("USER#1", "POST#a").
+				with("USER#1", "PROFILE", "views", 1), []string{`POST#a/VIEW#1: want no item, got one (rule views)`}},
+		"an occupied place is counted": {viewsRules, views().with("USER#1", "PROFILE", "views", 3),
+			[]string{`USER#1/PROFILE views: want 2, got 3 (rule viewed)`}},
 		"an occupied place whose item was made": {viewsRules, views().mirrored("CODE#c", "POST", "title", "own"), []string{
 			`CODE#c/POST kind: want "code", got nothing (rule codes)`, `CODE#c/POST title: want "A", got "own" (rule codes)`}},
 
 		"a copy for which there is no room is not compared": {groupsRules,
 			groups().with("NOTE#1", "METADATA", "author", nil, "fill", strings.Repeat("x", itemBytesMax-100)), nil},
-		"a copy for which there is room": {groupsRules, groups().with("NOTE#1", "METADATA", "author", nil, "fill", strings.Repeat("x", itemBytesMax-1000)), []string{
+		"a copy for which there is room": {groupsRules, groups().with("NOTE#1", "METADATA", "author", nil, "fill",
+			strings.Repeat("x", itemBytesMax-1000)), []string{
 			`NOTE#1/METADATA author: want "Ada", got nothing (rule note-author)`}},
 		"a mirror item for which there is no room is not missed": {groupsRules,
 			groups().with("USER#ada", "GROUP#dev", "role", strings.Repeat("x", itemBytesMax-100)).without("GROUP#dev", "USER#ada").
@@ -98,8 +104,9 @@ func TestDrift(t *testing.T) {
 			`USER#ada/POST#p1 likes: want 2, got 3 (rule like-count)`}},
 		"two items of one id: the second displays nothing": {likesRules, likes().with("USER#zoe", "POST#p1", "likes", 2), []string{
 			`USER#zoe/POST#p1 likes: want nothing, got 2 (rule like-count)`}},
-		"two items of one id: the first displays it": {likesRules, likes().with("USER#aaa", "POST#p1").with("USER#ada", "POST#p1", "likes", nil), []string{
-			`USER#aaa/POST#p1 likes: want 2, got nothing (rule like-count)`}},
+		"two items of one id: the first displays it": {likesRules, likes().with("USER#aaa", "POST#p1").with("USER#ada", "POST#p1", "likes", nil),
+			[]string{
+				`USER#aaa/POST#p1 likes: want 2, got nothing (rule like-count)`}},
 		"two sources of one mirror item: the first wins": {likesRules, likes().with("CUSTOMER#0", "ORDER#a", "total", 5), []string{
 			`ORDER#a/BY-ID total: want 5, got 10 (rule order-list)`}},
 		"two sources of one mirror item: the second loses": {likesRules, likes().with("CUSTOMER#2", "ORDER#a", "total", 5), nil},

@@ -122,8 +122,10 @@ func groups() items {
 		with("GROUP#ops", "METADATA", "name", "Operations").
 		with("USER#ada", "GROUP#dev", "role", "admin", "points", 5, "groupName", "Developers").
 		with("USER#ben", "GROUP#dev", "role", "banned", "points", 2, "groupName", "Developers").
-		mirrored("GROUP#dev", "USER#ada", "role", "admin", "points", 5, "userName", "Ada", "_dm_member-list", stampText, "_dm_member-name", stampText).
-		mirrored("GROUP#dev", "USER#ben", "role", "banned", "points", 2, "userName", "Ben", "_dm_member-list", stampText, "_dm_member-name", stampText).
+		mirrored("GROUP#dev", "USER#ada", "role", "admin", "points", 5, "userName", "Ada", "_dm_member-list", stampText, "_dm_member-name",
+			stampText).
+		mirrored("GROUP#dev", "USER#ben", "role", "banned", "points", 2, "userName", "Ben", "_dm_member-list", stampText, "_dm_member-name",
+			stampText).
 		with("NOTE#1", "METADATA", "userId", "ada", "author", "Ada").
 		with("OTHER#1", "THING", "memberCount", 9)
 }

@@ -49,7 +49,8 @@ func newWorld(t *testing.T, file string) *world {
 			continue
 		}
 		kinds[i] = keyKind(name)
-		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: ptr(name), KeyType: []ddb.KeyType{ddb.KeyTypeHash, ddb.KeyTypeRange}[i]})
+		in.KeySchema = append(in.KeySchema, ddb.KeySchemaElement{AttributeName: ptr(name),
+			KeyType: []ddb.KeyType{ddb.KeyTypeHash, ddb.KeyTypeRange}[i]})
 		in.AttributeDefinitions = append(in.AttributeDefinitions, ddb.AttributeDefinition{
 			AttributeName: ptr(name), AttributeType: ddb.ScalarAttributeType(kinds[i].String())})
 	}
@@ -105,7 +106,8 @@ func (w *world) key(it change.Item) change.Key {
 
 func (w *world) put(it change.Item) {
 	w.t.Helper()
-	if _, err := w.sim.PutItem(w.t.Context(), &dynamodb.PutItemInput{TableName: ptr(worldTable), Item: attributes.ItemToTable(it)}); err != nil {
+	if _, err := w.sim.PutItem(w.t.Context(), &dynamodb.PutItemInput{TableName: ptr(worldTable),
+		Item: attributes.ItemToTable(it)}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.base[w.key(it)] = it
@@ -119,7 +121,8 @@ func (w *world) delete(it change.Item) {
 			key[name] = it[name]
 		}
 	}
-	if _, err := w.sim.DeleteItem(w.t.Context(), &dynamodb.DeleteItemInput{TableName: ptr(worldTable), Key: attributes.ItemToTable(key)}); err != nil {
+	if _, err := w.sim.DeleteItem(w.t.Context(), &dynamodb.DeleteItemInput{TableName: ptr(worldTable),
+		Key: attributes.ItemToTable(key)}); err != nil {
 		w.t.Fatal(err)
 	}
 	delete(w.base, w.key(it))

@@ -46,7 +46,8 @@ func TestItemsAreOfAllEntitiesAndOfNone(t *testing.T) {
 		}
 	}
 	const total = populations * writes
-	t.Logf("%d of %d entities without items; of %d items %d are nobody's, %d of entities that rules make, %d hold what rules write", unseen, entities, total, nobodys, made, meddled)
+	t.Logf("%d of %d entities without items; of %d items %d are nobody's, %d of entities that rules make, %d hold what rules write", unseen,
+		entities, total, nobodys, made, meddled)
 	if unseen*200 > entities {
 		t.Errorf("%d of %d entities have no item among %d", unseen, entities, writes)
 	}

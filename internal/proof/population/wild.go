@@ -103,7 +103,8 @@ func (w *wild) values() []change.Value {
 		change.Set(change.KindNumberSet, []string{"1", "2.5", "1e-125"}), change.Set(change.KindBinarySet, []string{"\x00", "\xff"}),
 		change.Binary([]byte{}), change.Binary([]byte{0, 0xff, '#'}), change.Null(), text(""), text("\x00 \u00e9 \U0001f600 # / % ! @ ~"),
 		change.List(nil), change.Map(map[string]change.Value{}),
-		change.Map(map[string]change.Value{"": number("1e125"), "a.b": change.List([]change.Value{change.Null(), change.Map(map[string]change.Value{"#": text("é")})})}),
+		change.Map(map[string]change.Value{"": number("1e125"), "a.b": change.List([]change.Value{change.Null(),
+			change.Map(map[string]change.Value{"#": text("é")})})}),
 		change.List([]change.Value{change.Bool(false), change.Set(change.KindNumberSet, []string{"-1"}), change.Binary([]byte{})}),
 		number("1e125"), number("-1e-125"),
 	}

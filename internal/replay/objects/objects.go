@@ -92,7 +92,8 @@ type Bucket struct {
 func (b Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	out, err := b.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &name})
 	if err != nil {
-		return nil, b.explained(err, name, "s3:GetObject on it, kms:Decrypt on its key, or, where there is no such object, s3:ListBucket on the bucket")
+		return nil, b.explained(err, name,
+			"s3:GetObject on it, kms:Decrypt on its key, or, where there is no such object, s3:ListBucket on the bucket")
 	}
 	return delivery{out.Body}, nil
 }
@@ -145,7 +146,8 @@ type PermissionError struct {
 }
 
 func (e *PermissionError) Error() string {
-	return fmt.Sprintf("%s: the credentials lack %s: allow that in their IAM policy and in the policy of the bucket (%v)", e.Place, e.Permissions, e.Err)
+	return fmt.Sprintf("%s: the credentials lack %s: allow that in their IAM policy and in the policy of the bucket (%v)", e.Place,
+		e.Permissions, e.Err)
 }
 
 // Unwrap returns the error of S3.

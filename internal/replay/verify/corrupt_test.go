@@ -35,7 +35,8 @@ func (w *world) spoil(n int) map[string]string {
 // spoilBy does n corruptions of a corruptor.
 func (w *world) spoilBy(c *corruptor, n int) map[string]string {
 	c.done, c.rows, c.all = map[string]string{}, w.scan("app-dynamill"), w.scan("app")
-	ways := []func(*rand.Rand) (string, string){c.entry, c.accumulator, c.set, c.reference, c.display, c.copied, c.mirror, c.orphanEntry, c.parked, c.leftover}
+	ways := []func(*rand.Rand) (string, string){c.entry, c.accumulator, c.set, c.reference, c.display, c.copied, c.mirror, c.orphanEntry,
+		c.parked, c.leftover}
 	for tries := 0; len(c.done) < n && tries < 60*n; tries++ {
 		if where, what := ways[w.r.IntN(len(ways))](w.r); where != "" {
 			c.done[where] = what
@@ -240,7 +241,10 @@ func (c *corruptor) leftover(r *rand.Rand) (string, string) {
 		if rule.MakesItems() || rule.Target == m.Entity || !rule.Target.HasKey(key) || !c.plain(m.Entity, rule.Writes[0]) {
 			continue
 		}
-		if writes := slices.ContainsFunc(c.p.Set.Rules, func(o *rules.Rule) bool { return o.Target == m.Entity && slices.Contains(o.Writes, rule.Writes[0]) }); writes {
+		if writes := slices.ContainsFunc(c.p.Set.Rules, func(o *rules.Rule) bool {
+			return o.Target == m.Entity &&
+				slices.Contains(o.Writes, rule.Writes[0])
+		}); writes {
 			continue
 		}
 		it[rule.Writes[0]] = change.Number("7")

@@ -28,8 +28,9 @@ func TestWhatAReadingMakesOfASuspect(t *testing.T) {
 		"right although something is due": {nil, 0, drift.Reading{State: "a", Waiting: "fan-out"}, cleared},
 		"parked":                          {nil, 0, drift.Reading{Findings: wrong, State: "a", Waiting: "parked", Final: true}, parked},
 		"a sum, for the first time":       {nil, 0, drift.Reading{Suspect: drift.Suspect{Kind: drift.Sum}, Findings: wrong, State: "a"}, again},
-		"a sum is no lag":                 {seen, settle, drift.Reading{Suspect: drift.Suspect{Kind: drift.Sum}, Findings: wrong, State: "a"}, proven},
-		"a sum that moved meanwhile":      {nil, 0, drift.Reading{Suspect: drift.Suspect{Kind: drift.Sum}, Findings: wrong, Waiting: "fast"}, again},
+		"a sum is no lag": {seen, settle, drift.Reading{Suspect: drift.Suspect{Kind: drift.Sum}, Findings: wrong, State: "a"},
+			proven},
+		"a sum that moved meanwhile": {nil, 0, drift.Reading{Suspect: drift.Suspect{Kind: drift.Sum}, Findings: wrong, Waiting: "fast"}, again},
 		"a sum that moved and seems right": {nil, 0, drift.Reading{
 			Suspect: drift.Suspect{Kind: drift.Sum}, Waiting: "fast",
 		}, again},

@@ -41,7 +41,8 @@ func (m *mortal) write() error {
 	return nil
 }
 
-func (m *mortal) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (m *mortal) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput,
+	error) {
 	if err := m.write(); err != nil {
 		return nil, err
 	}
@@ -55,14 +56,16 @@ func (m *mortal) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...fu
 	return m.Client.PutItem(ctx, in, o...)
 }
 
-func (m *mortal) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+func (m *mortal) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput,
+	error) {
 	if err := m.write(); err != nil {
 		return nil, err
 	}
 	return m.Client.DeleteItem(ctx, in, o...)
 }
 
-func (m *mortal) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (m *mortal) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	if err := m.write(); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,8 @@ type heap struct{ goal, used uint64 }
 func peakHeap() (stop func() heap) {
 	runtime.GC()
 	var peak heap
-	samples := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
+	samples := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"}}
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -98,7 +98,8 @@ func (w *world) wound(r *rand.Rand, n int) (items map[string]bool, sums map[stri
 		item, isEntry := strings.CutPrefix(row["pk"].Text(), "item/")
 		for _, id := range slices.Sorted(maps.Keys(row["effects"].Map())) {
 			effect := row["effects"].Map()[id].Text()
-			if amount, group, ok := strings.Cut(effect, " "); isEntry && ok && strings.ContainsAny(amount[:1], "+-") && len(items) < n && r.IntN(3) == 0 {
+			if amount, group, ok := strings.Cut(effect, " "); isEntry && ok && strings.ContainsAny(amount[:1], "+-") && len(items) < n &&
+				r.IntN(3) == 0 {
 				items[item], sums[aggregate(id, group)] = true, true
 				w.forgetEffect(row, id)
 				break
@@ -133,7 +134,8 @@ func TestNothingIsDriftThatIsOnlyLagBesideTrueDrift(t *testing.T) {
 					found, _ := w.verify(false, func(cfg *verify.Config) { cfg.Pending, cfg.Auditor = c, &between{w.audit(), vary} })
 					for _, f := range found {
 						drifted.Add(1)
-						if f.Kind == drift.Entry && items[f.Item.String()] || (f.Kind == drift.Sum || f.Kind == drift.Display) && sums[aggregate(f.Rule, f.Group)] {
+						if f.Kind == drift.Entry && items[f.Item.String()] || (f.Kind == drift.Sum || f.Kind == drift.Display) &&
+							sums[aggregate(f.Rule, f.Group)] {
 							continue
 						}
 						t.Errorf("round %d, only lag: %s", round, text(f))

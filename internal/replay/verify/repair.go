@@ -36,7 +36,8 @@ func newRepair(v *run) *repair {
 }
 
 // order is the order of mending: locators and claims go by entries, mirror items by those.
-var order = [][]drift.Kind{{drift.Entry}, {drift.Claims, drift.Locator}, {drift.Mirror}, {drift.Position, drift.Task, drift.Reference, drift.Copy, drift.Display, drift.Leftover, drift.Parked}}
+var order = [][]drift.Kind{{drift.Entry}, {drift.Claims, drift.Locator}, {drift.Mirror},
+	{drift.Position, drift.Task, drift.Reference, drift.Copy, drift.Display, drift.Leftover, drift.Parked}}
 
 // singles mends all but sums.
 func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {

@@ -100,7 +100,8 @@ func (o *suspense) decide(r drift.Reading, now time.Time, settle time.Duration) 
 }
 
 // rounds reads suspects until each is decided or the wait is over, and returns the drift.
-func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, wait *wait, read func(context.Context, []drift.Suspect) ([]drift.Reading, error)) ([]drift.Reading, error) {
+func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, wait *wait,
+	read func(context.Context, []drift.Suspect) ([]drift.Reading, error)) ([]drift.Reading, error) {
 	var found []drift.Reading
 	left := make([]*suspense, len(suspects))
 	for i, s := range suspects {
@@ -132,7 +133,8 @@ func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, wait *wait, 
 }
 
 // round reads suspects once. It returns those that are drift, and those that must be read again.
-func (v *run) round(ctx context.Context, left []*suspense, read func(context.Context, []drift.Suspect) ([]drift.Reading, error)) (found []drift.Reading, rest []*suspense, err error) {
+func (v *run) round(ctx context.Context, left []*suspense, read func(context.Context, []drift.Suspect) ([]drift.Reading,
+	error)) (found []drift.Reading, rest []*suspense, err error) {
 	asked := make([]drift.Suspect, len(left))
 	for i, o := range left {
 		asked[i] = o.suspect
@@ -186,7 +188,8 @@ func (v *run) leaveUndecided(o *suspense) {
 	if v.summary.Undecided[o.why] > undecidedExamplesMax {
 		return
 	}
-	example := Undecided{Why: o.why, Finding: drift.Finding{Rule: o.suspect.Rule, Kind: o.suspect.Kind, Item: o.suspect.Item, Group: o.suspect.Group}}
+	example := Undecided{Why: o.why, Finding: drift.Finding{Rule: o.suspect.Rule, Kind: o.suspect.Kind, Item: o.suspect.Item,
+		Group: o.suspect.Group}}
 	if o.shown != nil {
 		example.Finding = *o.shown
 	}

@@ -30,7 +30,8 @@ type shards struct {
 	trims   map[string]int // iterators whose record is trimmed so many times
 }
 
-func (s *shards) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (s *shards) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	if s.throws > 0 {
 		s.throws--
 		return nil, &streams.LimitExceededException{}
@@ -48,7 +49,8 @@ func (s *shards) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeS
 	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: d}, nil
 }
 
-func (s *shards) GetShardIterator(_ context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+func (s *shards) GetShardIterator(_ context.Context, in *dynamodbstreams.GetShardIteratorInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	if *in.ShardId == s.gone {
 		return nil, &streams.ResourceNotFoundException{}
 	}
@@ -59,7 +61,8 @@ func (s *shards) GetShardIterator(_ context.Context, in *dynamodbstreams.GetShar
 	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: aws.String(fmt.Sprintf("%s %d 0", *in.ShardId, n))}, nil
 }
 
-func (s *shards) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (s *shards) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	var id string
 	var after, page int
 	if _, err := fmt.Sscan(*in.ShardIterator, &id, &after, &page); err != nil {
@@ -78,7 +81,8 @@ func (s *shards) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInp
 		if n, _ := strconv.Atoi(s.pages[id][page]); n > after {
 			out.Records = []streams.Record{{Dynamodb: &streams.StreamRecord{
 				SequenceNumber: aws.String(s.pages[id][page]), ApproximateCreationDateTime: aws.Time(time.Now().Add(-time.Duration(n) * time.Minute)),
-				Keys: map[string]streams.AttributeValue{"pk": &streams.AttributeValueMemberS{Value: id + s.pages[id][page]}, "n": &streams.AttributeValueMemberN{Value: "5"}},
+				Keys: map[string]streams.AttributeValue{"pk": &streams.AttributeValueMemberS{Value: id + s.pages[id][page]},
+					"n": &streams.AttributeValueMemberN{Value: "5"}},
 			}}}
 		}
 	}
@@ -106,7 +110,8 @@ func TestUnappliedRecordsAreThoseBehindTheCheckpoints(t *testing.T) {
 			map[string]bool{"b3": true, "b4": true, "c7": true}},
 		"old ones count as applied": {fake, nil, 210 * time.Second, map[string]bool{"a1": true, "a2": true, "b3": true}},
 		"trimmed behind the checkpoint": {func() *shards { s := fake(); s.trimmed = map[string]int{"c": 3}; return s },
-			map[string]verify.Checkpoint{"a": {Done: true}, "b": {Done: true}, "c": {After: "2"}}, 0, map[string]bool{"c5": true, "c6": true, "c7": true}},
+			map[string]verify.Checkpoint{"a": {Done: true}, "b": {Done: true}, "c": {After: "2"}}, 0,
+			map[string]bool{"c5": true, "c6": true, "c7": true}},
 		"trimmed after the shard was opened": {func() *shards { s := fake(); s.trims = map[string]int{"c 0 0": 2}; return s },
 			map[string]verify.Checkpoint{"a": {Done: true}, "b": {Done: true}}, 0, map[string]bool{"c5": true, "c6": true, "c7": true}},
 		"the verification sleeps": {func() *shards { s := fake(); s.expires = "c 0 1"; return s },

@@ -77,7 +77,8 @@ func TestATornTaskIsDroppedAndItsParentFilledAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := forum(t)
-			task := texts("pk", "tasks", "sk", "comment-author/USER#1/PROFILE", "rule", "comment-author", "parent", "USER#1/PROFILE", "at", "000001|")
+			task := texts("pk", "tasks", "sk", "comment-author/USER#1/PROFILE", "rule", "comment-author", "parent", "USER#1/PROFILE", "at",
+				"000001|")
 			task["changes"] = change.Number("1")
 			maps.Copy(task, with)
 			w.put(state, task)

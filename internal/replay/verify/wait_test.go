@@ -67,9 +67,10 @@ func TestLaterSuspectsAreProvenAfterTheWait(t *testing.T) {
 		time.Sleep(time.Hour)
 		forSingles, forSums := v.waits(true, true)
 		for _, w := range []*wait{forSingles, forSums} {
-			found, err := v.rounds(t.Context(), []drift.Suspect{{Kind: drift.Copy}}, w, func(context.Context, []drift.Suspect) ([]drift.Reading, error) {
-				return []drift.Reading{wrong("another")}, nil
-			})
+			found, err := v.rounds(t.Context(), []drift.Suspect{{Kind: drift.Copy}}, w,
+				func(context.Context, []drift.Suspect) ([]drift.Reading, error) {
+					return []drift.Reading{wrong("another")}, nil
+				})
 			if err != nil || len(found) != 1 {
 				t.Errorf("found %v, %v; want the drift", found, err)
 			}
@@ -99,11 +100,12 @@ func TestNothingSuspectIsNotWaitedFor(t *testing.T) {
 func TestAWaitTellsWhatItWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Progress
-		v := &run{Config: Config{Auditor: &late{}, Pending: &late{}, Settle: 10 * time.Second, Wait: 30 * time.Second, Progress: func(p Progress) {
-			if p.Phase == PhaseWaiting {
-				told = append(told, p)
-			}
-		}}}
+		v := &run{Config: Config{Auditor: &late{}, Pending: &late{}, Settle: 10 * time.Second, Wait: 30 * time.Second,
+			Progress: func(p Progress) {
+				if p.Phase == PhaseWaiting {
+					told = append(told, p)
+				}
+			}}}
 		v.summary.Undecided, v.progress.Open = map[string]int64{}, 1
 		w, _ := v.waits(true, false)
 		if _, err := v.rounds(t.Context(), []drift.Suspect{{}}, w, func(context.Context, []drift.Suspect) ([]drift.Reading, error) {

@@ -14,7 +14,8 @@ import (
 func batchWrites(pk string, n int) []types.WriteRequest {
 	var requests []types.WriteRequest
 	for i := range n {
-		requests = append(requests, types.WriteRequest{PutRequest: &types.PutRequest{Item: with(pk, fmt.Sprintf("%03d", i), item{"i": num(fmt.Sprint(i))})}})
+		requests = append(requests, types.WriteRequest{PutRequest: &types.PutRequest{Item: with(pk, fmt.Sprintf("%03d", i),
+			item{"i": num(fmt.Sprint(i))})}})
 	}
 	return requests
 }
@@ -30,7 +31,8 @@ func batchKeys(pk string, n int) []map[string]types.AttributeValue {
 
 func (s *suite) batchWrite(t *testing.T, requests []types.WriteRequest) error {
 	t.Helper()
-	out, err := s.Tables.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.texts: requests}})
+	out, err := s.Tables.BatchWriteItem(t.Context(),
+		&dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.texts: requests}})
 	if err == nil && len(out.UnprocessedItems) > 0 {
 		t.Errorf("got unprocessed items %v", out.UnprocessedItems)
 	}
@@ -40,7 +42,8 @@ func (s *suite) batchWrite(t *testing.T, requests []types.WriteRequest) error {
 func (s *suite) batchRead(t *testing.T, request types.KeysAndAttributes) ([]string, error) {
 	t.Helper()
 	request.ConsistentRead = aws.Bool(true)
-	out, err := s.Tables.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{s.texts: request}})
+	out, err := s.Tables.BatchGetItem(t.Context(),
+		&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{s.texts: request}})
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,8 @@ func (s *suite) testCapacity(t *testing.T) {
 	t.Run("an update costs by the whole item", func(t *testing.T) {
 		pk := partition(t)
 		s.putUnits(t, sized(pk, "a", 2500))
-		out, err := s.Tables.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &s.texts, Key: key(pk, "a"), UpdateExpression: aws.String("SET n = :n"),
+		out, err := s.Tables.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &s.texts, Key: key(pk, "a"),
+			UpdateExpression:          aws.String("SET n = :n"),
 			ExpressionAttributeValues: item{":n": num("1")}, ReturnConsumedCapacity: total})
 		wantNoError(t, err)
 		wantUnits(t, out.ConsumedCapacity, 3)
@@ -58,7 +59,8 @@ func (s *suite) testCapacity(t *testing.T) {
 		pk := partition(t)
 		s.putUnits(t, sized(pk, "a", 2500))
 		for _, want := range []float64{3, 1} {
-			out, err := s.Tables.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.texts, Key: key(pk, "a"), ReturnConsumedCapacity: total})
+			out, err := s.Tables.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.texts, Key: key(pk, "a"),
+				ReturnConsumedCapacity: total})
 			wantNoError(t, err)
 			wantUnits(t, out.ConsumedCapacity, want)
 		}
@@ -87,8 +89,10 @@ func (s *suite) testReadCapacity(t *testing.T) {
 			s.putUnits(t, sized(pk, fmt.Sprint(i), 1000))
 		}
 		for consistent, want := range map[bool]float64{true: 3, false: 1.5} {
-			out, err := s.Tables.Query(t.Context(), &dynamodb.QueryInput{TableName: &s.texts, KeyConditionExpression: aws.String("pk = :p"), ConsistentRead: &consistent,
-				FilterExpression: aws.String("attribute_exists(nothing)"), ExpressionAttributeValues: item{":p": str(pk)}, ReturnConsumedCapacity: total})
+			out, err := s.Tables.Query(t.Context(), &dynamodb.QueryInput{TableName: &s.texts, KeyConditionExpression: aws.String("pk = :p"),
+				ConsistentRead:   &consistent,
+				FilterExpression: aws.String("attribute_exists(nothing)"), ExpressionAttributeValues: item{":p": str(pk)},
+				ReturnConsumedCapacity: total})
 			wantNoError(t, err)
 			wantUnits(t, out.ConsumedCapacity, want)
 		}
@@ -98,18 +102,21 @@ func (s *suite) testReadCapacity(t *testing.T) {
 func (s *suite) testBatchCapacity(t *testing.T) {
 	t.Run("a batch costs as its parts", func(t *testing.T) {
 		pk := partition(t)
-		out, err := s.Tables.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{ReturnConsumedCapacity: total, RequestItems: map[string][]types.WriteRequest{s.texts: {
-			{PutRequest: &types.PutRequest{Item: sized(pk, "a", 1500)}}, {PutRequest: &types.PutRequest{Item: sized(pk, "b", 500)}},
-		}}})
+		out, err := s.Tables.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{ReturnConsumedCapacity: total,
+			RequestItems: map[string][]types.WriteRequest{s.texts: {
+				{PutRequest: &types.PutRequest{Item: sized(pk, "a", 1500)}}, {PutRequest: &types.PutRequest{Item: sized(pk, "b", 500)}},
+			}}})
 		wantNoError(t, err)
 		wantUnits(t, &out.ConsumedCapacity[0], 3)
 	})
 	t.Run("a transaction costs twice", func(t *testing.T) {
 		pk := partition(t)
 		s.putUnits(t, sized(pk, "check", 1500))
-		out, err := s.Tables.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: total, TransactItems: []types.TransactWriteItem{
-			s.putAction(sized(pk, "a", 1500), ""), s.updateAction(key(pk, "b"), "ADD n :v", item{":v": num("1")}), s.checkAction(key(pk, "check"), "attribute_exists(pk)"),
-		}})
+		out, err := s.Tables.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: total,
+			TransactItems: []types.TransactWriteItem{
+				s.putAction(sized(pk, "a", 1500), ""), s.updateAction(key(pk, "b"), "ADD n :v", item{":v": num("1")}),
+				s.checkAction(key(pk, "check"), "attribute_exists(pk)"),
+			}})
 		wantNoError(t, err)
 		want := 10.0
 		if s.Deviates[TransactionsBilledBySum] {

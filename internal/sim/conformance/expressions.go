@@ -20,7 +20,8 @@ const (
 // sample is the item that conditions are tried on.
 var sample = item{
 	"s": str("hello"), "n": num("10"), "b": bin("abc"), "t": boolean(true), "nul": null(), "ss": texts("a", "b"), "ns": numberSet("1", "2"),
-	"bs": binaries("x"), "l": list(num("1"), str("two"), list(num("3"))), "m": fields(item{"x": num("1"), "l": list(str("deep"))}), "n2": num("10"), "a.b": str("dotted"),
+	"bs": binaries("x"), "l": list(num("1"), str("two"), list(num("3"))), "m": fields(item{"x": num("1"), "l": list(str("deep"))}),
+	"n2": num("10"), "a.b": str("dotted"),
 }
 
 type conditionCase struct {
@@ -151,7 +152,8 @@ func (s *suite) testConditions(t *testing.T) {
 		})
 	}
 	t.Run("on an item that does not exist", func(t *testing.T) {
-		for text, want := range map[string]verdict{"attribute_not_exists(pk)": holds, "attribute_exists(pk)": fails, "pk <> :v": holds, "NOT pk = :v": holds, "size(pk) > :v": fails} {
+		for text, want := range map[string]verdict{"attribute_not_exists(pk)": holds, "attribute_exists(pk)": fails, "pk <> :v": holds,
+			"NOT pk = :v": holds, "size(pk) > :v": fails} {
 			in := &dynamodb.DeleteItemInput{TableName: &s.texts, Key: key(pk, "none"), ConditionExpression: &text}
 			if text[len(text)-2:] == ":v" {
 				in.ExpressionAttributeValues = item{":v": num("1")}
@@ -187,7 +189,8 @@ const digits38 = "99999999999999999999999999999999999999"
 
 var updateCases = []updateCase{
 	{name: "SET makes the item", text: "SET a = :v", vals: item{":v": num("1")}, after: item{"a": num("1")}},
-	{name: "SET sees old values only", before: item{"a": num("1"), "b": num("2")}, text: "SET a = b, b = a", after: item{"a": num("2"), "b": num("1")}},
+	{name: "SET sees old values only", before: item{"a": num("1"), "b": num("2")}, text: "SET a = b, b = a",
+		after: item{"a": num("2"), "b": num("1")}},
 	{name: "SET adds", before: item{"a": num("1")}, text: "SET a = a + :v", vals: item{":v": num("0.5")}, after: item{"a": num("1.5")}},
 	{name: "SET subtracts", before: item{"a": num("1")}, text: "SET a = a - :v", vals: item{":v": num("3")}, after: item{"a": num("-2")}},
 	{name: "SET from two values", text: "SET a = :v + :w", vals: item{":v": num("1"), ":w": num("2")}, after: item{"a": num("3")}},
@@ -195,42 +198,61 @@ var updateCases = []updateCase{
 	{name: "SET adds to a string", before: item{"a": str("x")}, text: "SET a = a + :v", vals: item{":v": num("3")}},
 	{name: "SET adds a string", before: item{"a": num("1")}, text: "SET a = a + :v", vals: item{":v": str("3")}},
 	{name: "SET from a missing attribute", before: item{}, text: "SET a = b"},
-	{name: "if_not_exists keeps", before: item{"a": num("1")}, text: "SET a = if_not_exists(a, :v)", vals: item{":v": num("3")}, after: item{"a": num("1")}},
-	{name: "if_not_exists starts", text: "SET a = if_not_exists(a, :z) + :v", vals: item{":v": num("3"), ":z": num("0")}, after: item{"a": num("3")}},
-	{name: "if_not_exists of another", before: item{"b": num("1")}, text: "SET a = if_not_exists(b, :v)", vals: item{":v": num("3")}, after: item{"a": num("1"), "b": num("1")}},
-	{name: "list_append at the end", before: item{"l": list(num("1"))}, text: "SET l = list_append(l, :v)", vals: item{":v": list(num("2"))}, after: item{"l": list(num("1"), num("2"))}},
-	{name: "list_append at the front", before: item{"l": list(num("1"))}, text: "SET l = list_append(:v, l)", vals: item{":v": list(num("2"))}, after: item{"l": list(num("2"), num("1"))}},
-	{name: "list_append to nothing", before: item{}, text: "SET l = list_append(if_not_exists(l, :e), :v)", vals: item{":v": list(num("2")), ":e": list()}, after: item{"l": list(num("2"))}},
+	{name: "if_not_exists keeps", before: item{"a": num("1")}, text: "SET a = if_not_exists(a, :v)", vals: item{":v": num("3")},
+		after: item{"a": num("1")}},
+	{name: "if_not_exists starts", text: "SET a = if_not_exists(a, :z) + :v", vals: item{":v": num("3"), ":z": num("0")},
+		after: item{"a": num("3")}},
+	{name: "if_not_exists of another", before: item{"b": num("1")}, text: "SET a = if_not_exists(b, :v)", vals: item{":v": num("3")},
+		after: item{"a": num("1"), "b": num("1")}},
+	{name: "list_append at the end", before: item{"l": list(num("1"))}, text: "SET l = list_append(l, :v)", vals: item{":v": list(num("2"))},
+		after: item{"l": list(num("1"), num("2"))}},
+	{name: "list_append at the front", before: item{"l": list(num("1"))}, text: "SET l = list_append(:v, l)", vals: item{":v": list(num("2"))},
+		after: item{"l": list(num("2"), num("1"))}},
+	{name: "list_append to nothing", before: item{}, text: "SET l = list_append(if_not_exists(l, :e), :v)",
+		vals: item{":v": list(num("2")), ":e": list()}, after: item{"l": list(num("2"))}},
 	{name: "list_append of a number", before: item{"l": list()}, text: "SET l = list_append(l, :v)", vals: item{":v": num("2")}},
-	{name: "SET in a map", before: item{"m": fields(item{"a": num("1")})}, text: "SET m.b = :v", vals: item{":v": num("2")}, after: item{"m": fields(item{"a": num("1"), "b": num("2")})}},
+	{name: "SET in a map", before: item{"m": fields(item{"a": num("1")})}, text: "SET m.b = :v", vals: item{":v": num("2")},
+		after: item{"m": fields(item{"a": num("1"), "b": num("2")})}},
 	{name: "SET in a missing map", before: item{}, text: "SET m.b = :v", vals: item{":v": num("2")}},
 	{name: "SET in a string", before: item{"m": str("x")}, text: "SET m.b = :v", vals: item{":v": num("2")}},
 	{name: "SET in an item that does not exist", text: "SET m.b = :v", vals: item{":v": num("2")}},
-	{name: "SET a list element", before: item{"l": list(num("1"), num("2"))}, text: "SET l[1] = :v", vals: item{":v": num("9")}, after: item{"l": list(num("1"), num("9"))}},
-	{name: "SET beyond a list's end", before: item{"l": list(num("1"))}, text: "SET l[9] = :y, l[7] = :x", vals: item{":x": num("7"), ":y": num("9")}, after: item{"l": list(num("1"), num("7"), num("9"))}},
-	{name: "SET a placeholder with a dot", before: item{}, text: "SET #d = :v", names: map[string]string{"#d": "a.b"}, vals: item{":v": num("9")}, after: item{"a.b": num("9")}},
+	{name: "SET a list element", before: item{"l": list(num("1"), num("2"))}, text: "SET l[1] = :v", vals: item{":v": num("9")},
+		after: item{"l": list(num("1"), num("9"))}},
+	{name: "SET beyond a list's end", before: item{"l": list(num("1"))}, text: "SET l[9] = :y, l[7] = :x",
+		vals: item{":x": num("7"), ":y": num("9")}, after: item{"l": list(num("1"), num("7"), num("9"))}},
+	{name: "SET a placeholder with a dot", before: item{}, text: "SET #d = :v", names: map[string]string{"#d": "a.b"},
+		vals: item{":v": num("9")}, after: item{"a.b": num("9")}},
 	{name: "REMOVE", before: item{"a": num("1"), "b": num("2")}, text: "REMOVE a, absent", after: item{"b": num("2")}},
-	{name: "REMOVE list elements by their old places", before: item{"l": list(num("0"), num("1"), num("2"), num("3"))}, text: "REMOVE l[0], l[2], l[9]", after: item{"l": list(num("1"), num("3"))}},
-	{name: "REMOVE in a map", before: item{"m": fields(item{"a": num("1"), "b": num("2")})}, text: "REMOVE m.a", after: item{"m": fields(item{"b": num("2")})}},
+	{name: "REMOVE list elements by their old places", before: item{"l": list(num("0"), num("1"), num("2"), num("3"))},
+		text: "REMOVE l[0], l[2], l[9]", after: item{"l": list(num("1"), num("3"))}},
+	{name: "REMOVE in a map", before: item{"m": fields(item{"a": num("1"), "b": num("2")})}, text: "REMOVE m.a",
+		after: item{"m": fields(item{"b": num("2")})}},
 	{name: "REMOVE in a missing map", before: item{}, text: "REMOVE m.a"},
 	{name: "REMOVE and SET", before: item{"a": num("1")}, text: "REMOVE a SET b = a", after: item{"b": num("1")}},
 	{name: "ADD to a number", before: item{"a": num("1")}, text: "ADD a :v", vals: item{":v": num("-3")}, after: item{"a": num("-2")}},
 	{name: "ADD to nothing", text: "ADD a :v", vals: item{":v": num("3")}, after: item{"a": num("3")}},
 	{name: "ADD exactly", before: item{"a": num("0.1")}, text: "ADD a :v", vals: item{":v": num("0.2")}, after: item{"a": num("0.3")}},
-	{name: "ADD at 38 digits", before: item{"a": num("99999999999999999999999999999999999998")}, text: "ADD a :v", vals: item{":v": num("1")}, after: item{"a": num(digits38)}},
+	{name: "ADD at 38 digits", before: item{"a": num("99999999999999999999999999999999999998")}, text: "ADD a :v", vals: item{":v": num("1")},
+		after: item{"a": num(digits38)}},
 	{name: "ADD beyond 38 digits", before: item{"a": num(digits38)}, text: "ADD a :v", vals: item{":v": num("0.5")}},
-	{name: "ADD members", before: item{"ss": texts("a", "b")}, text: "ADD ss :v", vals: item{":v": texts("b", "c")}, after: item{"ss": texts("a", "b", "c")}},
-	{name: "ADD numbers to a set", before: item{"ns": numberSet("1")}, text: "ADD ns :v", vals: item{":v": numberSet("1.0", "2")}, after: item{"ns": numberSet("1", "2")}},
-	{name: "ADD in a map", before: item{"m": fields(item{})}, text: "ADD m.n :v", vals: item{":v": num("2")}, after: item{"m": fields(item{"n": num("2")})}},
+	{name: "ADD members", before: item{"ss": texts("a", "b")}, text: "ADD ss :v", vals: item{":v": texts("b", "c")},
+		after: item{"ss": texts("a", "b", "c")}},
+	{name: "ADD numbers to a set", before: item{"ns": numberSet("1")}, text: "ADD ns :v", vals: item{":v": numberSet("1.0", "2")},
+		after: item{"ns": numberSet("1", "2")}},
+	{name: "ADD in a map", before: item{"m": fields(item{})}, text: "ADD m.n :v", vals: item{":v": num("2")},
+		after: item{"m": fields(item{"n": num("2")})}},
 	{name: "ADD a number to a string", before: item{"a": str("x")}, text: "ADD a :v", vals: item{":v": num("2")}},
 	{name: "ADD a string", before: item{}, text: "ADD a :v", vals: item{":v": str("2")}},
 	{name: "ADD a number to a set", before: item{"ns": numberSet("1")}, text: "ADD ns :v", vals: item{":v": num("2")}},
-	{name: "DELETE members", before: item{"ss": texts("a", "b")}, text: "DELETE ss :v", vals: item{":v": texts("b", "c")}, after: item{"ss": texts("a")}},
-	{name: "DELETE the last member", before: item{"ss": texts("a"), "x": num("1")}, text: "DELETE ss :v", vals: item{":v": texts("a")}, after: item{"x": num("1")}},
+	{name: "DELETE members", before: item{"ss": texts("a", "b")}, text: "DELETE ss :v", vals: item{":v": texts("b", "c")},
+		after: item{"ss": texts("a")}},
+	{name: "DELETE the last member", before: item{"ss": texts("a"), "x": num("1")}, text: "DELETE ss :v", vals: item{":v": texts("a")},
+		after: item{"x": num("1")}},
 	{name: "DELETE from nothing", before: item{"x": num("1")}, text: "DELETE ss :v", vals: item{":v": texts("a")}, after: item{"x": num("1")}},
 	{name: "DELETE from a set of another type", before: item{"ss": texts("a")}, text: "DELETE ss :v", vals: item{":v": numberSet("1")}},
 	{name: "DELETE a number", before: item{"ss": texts("a")}, text: "DELETE ss :v", vals: item{":v": num("1")}},
-	{name: "all four clauses", before: item{"a": num("1"), "b": num("1"), "ss": texts("x", "y")}, text: "set c = :c remove b add a :one delete ss :x",
+	{name: "all four clauses", before: item{"a": num("1"), "b": num("1"), "ss": texts("x", "y")},
+		text: "set c = :c remove b add a :one delete ss :x",
 		vals: item{":c": str("c"), ":one": num("1"), ":x": texts("x")}, after: item{"a": num("2"), "c": str("c"), "ss": texts("y")}},
 	{name: "a clause twice", text: "SET a = :v SET b = :v", vals: item{":v": num("1")}},
 	{name: "the same path twice", text: "SET a = :v, a = :v", vals: item{":v": num("1")}},
@@ -278,7 +300,8 @@ func (s *suite) testUpdates(t *testing.T) {
 	})
 	t.Run("a failed condition changes nothing", func(t *testing.T) {
 		_, err := s.Tables.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &s.texts, Key: key(partition(t), "a"),
-			UpdateExpression: aws.String("SET a = :v"), ConditionExpression: aws.String("attribute_exists(pk)"), ExpressionAttributeValues: item{":v": num("1")}})
+			UpdateExpression: aws.String("SET a = :v"), ConditionExpression: aws.String("attribute_exists(pk)"),
+			ExpressionAttributeValues: item{":v": num("1")}})
 		wantCode(t, err, "ConditionalCheckFailedException")
 		wantItem(t, s.get(t, key(partition(t), "a")), nil)
 	})

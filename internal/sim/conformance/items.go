@@ -93,7 +93,8 @@ func (s *suite) testItems(t *testing.T) {
 		}
 	})
 	t.Run("numbers come back in normal form", func(t *testing.T) {
-		for given, want := range map[string]string{"1.50": "1.5", "007": "7", "1e3": "1000", "-0": "0", "0.000": "0", "5E-2": "0.05", "300.0": "300",
+		for given, want := range map[string]string{"1.50": "1.5", "007": "7", "1e3": "1000", "-0": "0", "0.000": "0", "5E-2": "0.05",
+			"300.0":                                  "300",
 			"12345678901234567890123456789012345678": "12345678901234567890123456789012345678"} {
 			s.put(t, with(partition(t), "a", item{"n": num(given), "ns": numberSet(given)}))
 			wantItem(t, s.get(t, key(partition(t), "a")), with(partition(t), "a", item{"n": num(want), "ns": numberSet(want)}))
@@ -101,7 +102,8 @@ func (s *suite) testItems(t *testing.T) {
 	})
 	t.Run("a put replaces the whole item and returns the old one", func(t *testing.T) {
 		s.put(t, with(partition(t), "a", item{"x": str("1")}))
-		out, err := s.Tables.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &s.texts, Item: with(partition(t), "a", item{"y": str("2")}), ReturnValues: types.ReturnValueAllOld})
+		out, err := s.Tables.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &s.texts, Item: with(partition(t), "a", item{"y": str("2")}),
+			ReturnValues: types.ReturnValueAllOld})
 		wantNoError(t, err)
 		wantItem(t, out.Attributes, with(partition(t), "a", item{"x": str("1")}))
 		wantItem(t, s.get(t, key(partition(t), "a")), with(partition(t), "a", item{"y": str("2")}))
@@ -109,7 +111,8 @@ func (s *suite) testItems(t *testing.T) {
 	t.Run("a delete returns the old item, once", func(t *testing.T) {
 		s.put(t, with(partition(t), "a", item{"x": str("1")}))
 		for _, want := range []item{with(partition(t), "a", item{"x": str("1")}), nil} {
-			out, err := s.Tables.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.texts, Key: key(partition(t), "a"), ReturnValues: types.ReturnValueAllOld})
+			out, err := s.Tables.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.texts, Key: key(partition(t), "a"),
+				ReturnValues: types.ReturnValueAllOld})
 			wantNoError(t, err)
 			wantItem(t, out.Attributes, want)
 		}

@@ -69,7 +69,8 @@ func (s *suite) testLimits(t *testing.T) {
 		wantInvalid(t, err)
 	})
 	t.Run("values without an expression", func(t *testing.T) {
-		_, err := s.Tables.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &s.texts, Item: key(partition(t), "b"), ExpressionAttributeValues: item{":v": str("x")}})
+		_, err := s.Tables.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &s.texts, Item: key(partition(t), "b"),
+			ExpressionAttributeValues: item{":v": str("x")}})
 		wantInvalid(t, err)
 	})
 }

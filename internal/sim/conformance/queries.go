@@ -78,7 +78,8 @@ func (s *suite) testQueries(t *testing.T) {
 			for name, v := range c.vals {
 				vals[name] = v
 			}
-			out, err := s.Tables.Query(t.Context(), &dynamodb.QueryInput{TableName: &s.texts, KeyConditionExpression: &c.text, ExpressionAttributeValues: vals})
+			out, err := s.Tables.Query(t.Context(), &dynamodb.QueryInput{TableName: &s.texts, KeyConditionExpression: &c.text,
+				ExpressionAttributeValues: vals})
 			if c.want == nil {
 				wantInvalid(t, err)
 				return
@@ -104,7 +105,8 @@ func (s *suite) letters(t *testing.T) (pk string) {
 
 // all asks for a whole collection.
 func (s *suite) all(pk string) *dynamodb.QueryInput {
-	return &dynamodb.QueryInput{TableName: &s.texts, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: item{":p": str(pk)}, ConsistentRead: aws.Bool(true)}
+	return &dynamodb.QueryInput{TableName: &s.texts, KeyConditionExpression: aws.String("pk = :p"),
+		ExpressionAttributeValues: item{":p": str(pk)}, ConsistentRead: aws.Bool(true)}
 }
 
 func (s *suite) testPages(t *testing.T) {
@@ -239,7 +241,8 @@ func (s *suite) testScans(t *testing.T) {
 		for j := range 4 {
 			sk := fmt.Sprintf("%d.%d", i, j)
 			want = append(want, sk)
-			_, err := s.Tables.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: with(fmt.Sprint(i), sk, item{"j": num(fmt.Sprint(j))})})
+			_, err := s.Tables.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name,
+				Item: with(fmt.Sprint(i), sk, item{"j": num(fmt.Sprint(j))})})
 			wantNoError(t, err)
 		}
 	}
@@ -257,7 +260,8 @@ func (s *suite) testScans(t *testing.T) {
 		}
 	}
 	t.Run("a filter may look at keys", func(t *testing.T) {
-		in := &dynamodb.ScanInput{TableName: &name, FilterExpression: aws.String("pk = :p AND j >= :j"), ExpressionAttributeValues: item{":p": str("3"), ":j": num("2")}}
+		in := &dynamodb.ScanInput{TableName: &name, FilterExpression: aws.String("pk = :p AND j >= :j"),
+			ExpressionAttributeValues: item{":p": str("3"), ":j": num("2")}}
 		wantKeys(t, s.scanAll(t, in), []string{"3.2", "3.3"})
 	})
 	t.Run("a segment has to be one of them", func(t *testing.T) {

@@ -39,7 +39,8 @@ func (s *suite) testStreams(t *testing.T) {
 		s.put(t, it)
 		it["ss"], it["n"] = texts("b", "a"), num("1.0")
 		s.put(t, it)
-		_, err := s.Tables.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &s.texts, Key: key(pk, "a"), UpdateExpression: aws.String("SET n = :n REMOVE z"), ExpressionAttributeValues: item{":n": num("1")}})
+		_, err := s.Tables.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &s.texts, Key: key(pk, "a"),
+			UpdateExpression: aws.String("SET n = :n REMOVE z"), ExpressionAttributeValues: item{":n": num("1")}})
 		wantNoError(t, err)
 		_, err = s.Tables.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.texts, Key: key(pk, "none")})
 		wantNoError(t, err)
@@ -54,8 +55,10 @@ func (s *suite) testStreams(t *testing.T) {
 	t.Run("a transaction makes a record for each change", func(t *testing.T) {
 		pk := partition(t)
 		s.put(t, key(pk, "check"))
-		wantNoError(t, s.transact(t, s.putAction(key(pk, "a"), ""), s.putAction(key(pk, "b"), ""), s.checkAction(key(pk, "check"), "attribute_exists(pk)")))
-		wantReasons(t, s.transact(t, s.putAction(key(pk, "c"), ""), s.putAction(key(pk, "a"), "attribute_not_exists(pk)")), "None", "ConditionalCheckFailed")
+		wantNoError(t, s.transact(t, s.putAction(key(pk, "a"), ""), s.putAction(key(pk, "b"), ""),
+			s.checkAction(key(pk, "check"), "attribute_exists(pk)")))
+		wantReasons(t, s.transact(t, s.putAction(key(pk, "c"), ""), s.putAction(key(pk, "a"), "attribute_not_exists(pk)")), "None",
+			"ConditionalCheckFailed")
 		if got := len(s.records(t, pk)); got != 3 {
 			t.Errorf("got %d records, want 3", got)
 		}
@@ -75,7 +78,8 @@ func (s *suite) testStreams(t *testing.T) {
 			t.Errorf("got %+v", d.StreamDescription)
 		}
 		for _, sh := range d.StreamDescription.Shards {
-			if sh.SequenceNumberRange == nil || sh.SequenceNumberRange.StartingSequenceNumber == nil || sh.SequenceNumberRange.EndingSequenceNumber != nil {
+			if sh.SequenceNumberRange == nil || sh.SequenceNumberRange.StartingSequenceNumber == nil ||
+				sh.SequenceNumberRange.EndingSequenceNumber != nil {
 				t.Errorf("got range %+v for the open shard %s", sh.SequenceNumberRange, aws.ToString(sh.ShardId))
 			}
 		}
@@ -184,8 +188,10 @@ func (s *suite) testIterators(t *testing.T) {
 		return got
 	}
 	latest := s.iterator(t, shard, streamtypes.ShardIteratorTypeLatest, nil)
-	wantKeys(t, read(s.iterator(t, shard, streamtypes.ShardIteratorTypeAtSequenceNumber, middle)), []string{*middle, *records[2].Dynamodb.SequenceNumber})
-	wantKeys(t, read(s.iterator(t, shard, streamtypes.ShardIteratorTypeAfterSequenceNumber, middle)), []string{*records[2].Dynamodb.SequenceNumber})
+	wantKeys(t, read(s.iterator(t, shard, streamtypes.ShardIteratorTypeAtSequenceNumber, middle)),
+		[]string{*middle, *records[2].Dynamodb.SequenceNumber})
+	wantKeys(t, read(s.iterator(t, shard, streamtypes.ShardIteratorTypeAfterSequenceNumber, middle)),
+		[]string{*records[2].Dynamodb.SequenceNumber})
 	wantKeys(t, read(latest), nil)
 	s.put(t, with(pk, "a", item{"n": num("3")}))
 	if got := read(latest); len(got) != 1 {

@@ -14,13 +14,15 @@ func (s *suite) testTables(t *testing.T) {
 		out, err := s.Tables.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &s.texts})
 		wantNoError(t, err)
 		d := out.Table
-		if d.TableStatus != types.TableStatusActive || aws.ToString(d.TableName) != s.texts || (aws.ToString(d.TableId) == "") != s.Deviates[NoTableID] || aws.ToString(d.TableArn) == "" {
+		if d.TableStatus != types.TableStatusActive || aws.ToString(d.TableName) != s.texts ||
+			(aws.ToString(d.TableId) == "") != s.Deviates[NoTableID] || aws.ToString(d.TableArn) == "" {
 			t.Errorf("got %s %s %s %s", d.TableStatus, aws.ToString(d.TableName), aws.ToString(d.TableId), aws.ToString(d.TableArn))
 		}
 		if len(d.KeySchema) != 2 || d.KeySchema[0].KeyType != types.KeyTypeHash || aws.ToString(d.KeySchema[1].AttributeName) != "sk" {
 			t.Errorf("got key schema %v", d.KeySchema)
 		}
-		if d.StreamSpecification == nil || d.StreamSpecification.StreamViewType != types.StreamViewTypeNewAndOldImages || aws.ToString(d.LatestStreamLabel) == "" {
+		if d.StreamSpecification == nil || d.StreamSpecification.StreamViewType != types.StreamViewTypeNewAndOldImages ||
+			aws.ToString(d.LatestStreamLabel) == "" {
 			t.Errorf("got stream %v with label %q", d.StreamSpecification, aws.ToString(d.LatestStreamLabel))
 		}
 	})
@@ -49,7 +51,8 @@ func (s *suite) testTableErrors(t *testing.T) {
 		_, err := s.Tables.CreateTable(t.Context(), in)
 		wantInvalid(t, err)
 		in = simpleTable(s.texts + "-bad")
-		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("more"), AttributeType: types.ScalarAttributeTypeN})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("more"),
+			AttributeType: types.ScalarAttributeTypeN})
 		_, err = s.Tables.CreateTable(t.Context(), in)
 		wantInvalid(t, err)
 	})
@@ -73,12 +76,14 @@ func (s *suite) testTimeToLive(t *testing.T) {
 		if out.TimeToLiveDescription.TimeToLiveStatus != types.TimeToLiveStatusDisabled {
 			t.Fatalf("got %v at first", out.TimeToLiveDescription)
 		}
-		on := &dynamodb.UpdateTimeToLiveInput{TableName: &s.numbers, TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)}}
+		on := &dynamodb.UpdateTimeToLiveInput{TableName: &s.numbers,
+			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)}}
 		_, err = s.Tables.UpdateTimeToLive(t.Context(), on)
 		wantNoError(t, err)
 		out, err = s.Tables.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &s.numbers})
 		wantNoError(t, err)
-		if status := out.TimeToLiveDescription.TimeToLiveStatus; status != types.TimeToLiveStatusEnabled && status != types.TimeToLiveStatusEnabling {
+		if status := out.TimeToLiveDescription.TimeToLiveStatus; status != types.TimeToLiveStatusEnabled &&
+			status != types.TimeToLiveStatusEnabling {
 			t.Fatalf("got %v after", out.TimeToLiveDescription)
 		}
 		_, err = s.Tables.UpdateTimeToLive(t.Context(), on)
@@ -95,7 +100,8 @@ func (s *suite) testSimpleKeys(t *testing.T) {
 		it := item{"pk": str("a"), "sk": num("1")}
 		_, err = s.Tables.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it})
 		wantNoError(t, err)
-		out, err := s.Tables.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: item{"pk": str("a")}, ConsistentRead: aws.Bool(true)})
+		out, err := s.Tables.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: item{"pk": str("a")},
+			ConsistentRead: aws.Bool(true)})
 		wantNoError(t, err)
 		wantItem(t, out.Item, it)
 		_, err = s.Tables.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: it})

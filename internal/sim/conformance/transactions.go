@@ -26,7 +26,8 @@ func (s *suite) putAction(it item, condition string) types.TransactWriteItem {
 }
 
 func (s *suite) updateAction(k item, update string, vals item) types.TransactWriteItem {
-	return types.TransactWriteItem{Update: &types.Update{TableName: &s.texts, Key: k, UpdateExpression: &update, ExpressionAttributeValues: vals}}
+	return types.TransactWriteItem{Update: &types.Update{TableName: &s.texts, Key: k, UpdateExpression: &update,
+		ExpressionAttributeValues: vals}}
 }
 
 func (s *suite) deleteAction(k item) types.TransactWriteItem {
@@ -108,7 +109,8 @@ func (s *suite) testTransactionValidation(t *testing.T) {
 	t.Run("a key against the schema cancels with ValidationError", func(t *testing.T) {
 		pk := partition(t)
 		wantReasons(t, s.transact(t, s.updateAction(key(pk, "a"), "SET sk = :v", item{":v": str("x")})), "ValidationError")
-		wantReasons(t, s.transact(t, s.putAction(key(pk, "a"), ""), s.putAction(item{"pk": str(pk), "sk": num("1")}, "")), "None", "ValidationError")
+		wantReasons(t, s.transact(t, s.putAction(key(pk, "a"), ""), s.putAction(item{"pk": str(pk), "sk": num("1")}, "")), "None",
+			"ValidationError")
 		wantItem(t, s.get(t, key(pk, "a")), nil)
 	})
 	t.Run("an item too large or with an empty key is refused", func(t *testing.T) {

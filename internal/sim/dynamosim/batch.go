@@ -15,7 +15,8 @@ import (
 const batchWriteMax = 25
 
 // BatchWriteItem is the SDK client's method.
-func (s *Sim) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+func (s *Sim) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
 	return call(ctx, s, tableService, "BatchWriteItem", in, s.batchWriteItem)
 }
 

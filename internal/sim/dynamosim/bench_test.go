@@ -16,9 +16,11 @@ func newBench(b *testing.B) *dynamosim.Sim {
 	_, err := sim.CreateTable(b.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
 		},
-		KeySchema:           []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange}},
+		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange}},
 		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
 	})
 	if err != nil {
@@ -31,7 +33,8 @@ func newBench(b *testing.B) *dynamosim.Sim {
 func BenchmarkPutIntoOneCollection(b *testing.B) {
 	sim := newBench(b)
 	for i := range b.N {
-		if _, err := sim.PutItem(b.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item{"pk": str("a"), "sk": str(fmt.Sprint(i * 7919 % 1_000_003)), "n": num(i)}}); err != nil {
+		if _, err := sim.PutItem(b.Context(), &dynamodb.PutItemInput{TableName: aws.String(table),
+			Item: item{"pk": str("a"), "sk": str(fmt.Sprint(i * 7919 % 1_000_003)), "n": num(i)}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -40,7 +43,8 @@ func BenchmarkPutIntoOneCollection(b *testing.B) {
 func BenchmarkPutIntoManyCollections(b *testing.B) {
 	sim := newBench(b)
 	for i := range b.N {
-		if _, err := sim.PutItem(b.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item{"pk": str(fmt.Sprint(i)), "sk": str("a"), "n": num(i)}}); err != nil {
+		if _, err := sim.PutItem(b.Context(), &dynamodb.PutItemInput{TableName: aws.String(table),
+			Item: item{"pk": str(fmt.Sprint(i)), "sk": str("a"), "n": num(i)}}); err != nil {
 			b.Fatal(err)
 		}
 	}

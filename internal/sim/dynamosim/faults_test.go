@@ -25,7 +25,8 @@ var (
 var errLost = errors.New("lost")
 
 func addOne(k item) *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{TableName: aws.String(table), Key: k, UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: item{":one": num(1)}}
+	return &dynamodb.UpdateItemInput{TableName: aws.String(table), Key: k, UpdateExpression: aws.String("ADD n :one"),
+		ExpressionAttributeValues: item{":one": num(1)}}
 }
 
 func (w *world) wantN(pk, sk, n string) {
@@ -101,11 +102,13 @@ func TestAHeldItemConflicts(t *testing.T) {
 		t.Errorf("got %v from a plain write", err)
 	}
 	transaction := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-		{Put: &types.Put{TableName: aws.String(table), Item: key("a", "free")}}, {Put: &types.Put{TableName: aws.String(table), Item: key("a", "held")}},
+		{Put: &types.Put{TableName: aws.String(table), Item: key("a", "free")}},
+		{Put: &types.Put{TableName: aws.String(table), Item: key("a", "held")}},
 	}}
 	_, err = w.TransactWriteItems(t.Context(), transaction)
 	var cancelled *types.TransactionCanceledException
-	if !errors.As(err, &cancelled) || *cancelled.CancellationReasons[0].Code != "None" || *cancelled.CancellationReasons[1].Code != "TransactionConflict" {
+	if !errors.As(err, &cancelled) || *cancelled.CancellationReasons[0].Code != "None" ||
+		*cancelled.CancellationReasons[1].Code != "TransactionConflict" {
 		t.Fatalf("got %v from a transaction", err)
 	}
 	out, err := w.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: {
@@ -130,10 +133,12 @@ func TestABatchMayBeWorkedOffInPart(t *testing.T) {
 	}
 	wrote, err := w.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: writes}})
 	w.must(err)
-	read, err := w.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {Keys: keys}}})
+	read, err := w.BatchGetItem(t.Context(),
+		&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {Keys: keys}}})
 	w.must(err)
 	if len(wrote.UnprocessedItems[table]) != 2 || len(read.Responses[table]) != 2 || len(read.UnprocessedKeys[table].Keys) != 2 {
-		t.Errorf("got %d unwritten, %d read, %d unread; want 2 each", len(wrote.UnprocessedItems[table]), len(read.Responses[table]), len(read.UnprocessedKeys[table].Keys))
+		t.Errorf("got %d unwritten, %d read, %d unread; want 2 each", len(wrote.UnprocessedItems[table]), len(read.Responses[table]),
+			len(read.UnprocessedKeys[table].Keys))
 	}
 }
 
@@ -141,7 +146,8 @@ func TestATokenIsForgottenAfterTenMinutes(t *testing.T) {
 	w := newWorld(t, dynamosim.Options{})
 	u := addOne(key("a", "a"))
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String("token"), TransactItems: []types.TransactWriteItem{
-		{Update: &types.Update{TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ExpressionAttributeValues: u.ExpressionAttributeValues}}}}
+		{Update: &types.Update{TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
+			ExpressionAttributeValues: u.ExpressionAttributeValues}}}}
 	for _, want := range []string{"1", "1", "2"} {
 		_, err := w.TransactWriteItems(t.Context(), in)
 		w.must(err)
@@ -163,8 +169,11 @@ func TestUsageCountsRequestsAndUnits(t *testing.T) {
 		t.Fatal("the condition held")
 	}
 	_, err = w.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-		{Put: &types.Put{TableName: aws.String(table), Item: key("a", "b")}},                                                                               // 2
-		{ConditionCheck: &types.ConditionCheck{TableName: aws.String(table), Key: key("a", "a"), ConditionExpression: aws.String("attribute_exists(pk)")}}, // 2
+		// 2
+		{Put: &types.Put{TableName: aws.String(table), Item: key("a", "b")}},
+		// 2
+		{ConditionCheck: &types.ConditionCheck{TableName: aws.String(table), Key: key("a", "a"),
+			ConditionExpression: aws.String("attribute_exists(pk)")}},
 	}})
 	w.must(err)
 	want := dynamosim.Usage{
@@ -178,11 +187,13 @@ func TestUsageCountsRequestsAndUnits(t *testing.T) {
 
 func TestWhatIsNotSupportedIsRefusedByName(t *testing.T) {
 	w := newWorld(t, dynamosim.Options{})
-	_, err := w.Query(t.Context(), &dynamodb.QueryInput{TableName: aws.String(table), IndexName: aws.String("byName"), KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: item{":p": str("a")}})
+	_, err := w.Query(t.Context(), &dynamodb.QueryInput{TableName: aws.String(table), IndexName: aws.String("byName"),
+		KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: item{":p": str("a")}})
 	if !isInvalid(err) {
 		t.Errorf("got %v for a query of an index", err)
 	}
-	_, err = w.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String(table), Key: key("a", "a"), AttributeUpdates: map[string]types.AttributeValueUpdate{}})
+	_, err = w.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String(table), Key: key("a", "a"),
+		AttributeUpdates: map[string]types.AttributeValueUpdate{}})
 	if !isInvalid(err) {
 		t.Errorf("got %v for AttributeUpdates", err)
 	}

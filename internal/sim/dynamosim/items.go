@@ -34,7 +34,8 @@ func (s *Sim) putItem(in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error
 }
 
 // DeleteItem is the SDK client's method.
-func (s *Sim) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+func (s *Sim) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput,
+	error) {
 	return call(ctx, s, tableService, "DeleteItem", in, s.deleteItem)
 }
 
@@ -55,11 +56,13 @@ func (s *Sim) deleteItem(in *dynamodb.DeleteItemInput) (*dynamodb.DeleteItemOutp
 	if err != nil {
 		return nil, err
 	}
-	return &dynamodb.DeleteItemOutput{Attributes: returned(o, in.ReturnValues), ConsumedCapacity: shown(in.ReturnConsumedCapacity, consumed)}, nil
+	return &dynamodb.DeleteItemOutput{Attributes: returned(o, in.ReturnValues), ConsumedCapacity: shown(in.ReturnConsumedCapacity, consumed)},
+		nil
 }
 
 // UpdateItem is the SDK client's method.
-func (s *Sim) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (s *Sim) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput,
+	error) {
 	return call(ctx, s, tableService, "UpdateItem", in, s.updateItem)
 }
 
@@ -83,7 +86,8 @@ func (s *Sim) updateItem(in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutp
 	if err != nil {
 		return nil, err
 	}
-	return &dynamodb.UpdateItemOutput{Attributes: returned(o, in.ReturnValues), ConsumedCapacity: shown(in.ReturnConsumedCapacity, consumed)}, nil
+	return &dynamodb.UpdateItemOutput{Attributes: returned(o, in.ReturnValues), ConsumedCapacity: shown(in.ReturnConsumedCapacity, consumed)},
+		nil
 }
 
 func checkReturnValues(want types.ReturnValue, updating bool) error {

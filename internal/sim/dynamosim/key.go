@@ -45,10 +45,13 @@ func (t *table) keyIn(item values.Item, mismatch string) (key, error) {
 		k.sort = makeKeyValue(item[t.sort.name])
 	}
 	if values.SizeOf(item[t.partition.name]) > partitionKeyBytesMax {
-		return key{}, invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of %d bytes", partitionKeyBytesMax)
+		return key{}, invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of %d bytes",
+			partitionKeyBytesMax)
 	}
 	if t.sort.name != "" && values.SizeOf(item[t.sort.name]) > sortKeyBytesMax {
-		return key{}, invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", sortKeyBytesMax)
+		return key{},
+			invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes",
+				sortKeyBytesMax)
 	}
 	return k, nil
 }
@@ -67,7 +70,8 @@ func checkKeyValue(a keyAttribute, av types.AttributeValue, mismatch string) err
 		return invalid("One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s", a.name, a.kind, kind)
 	}
 	if n, ok := values.Length(av); ok && n == 0 {
-		return invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty value. Key: %s", a.name)
+		return invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty value. "+
+			"Key: %s", a.name)
 	}
 	return nil
 }

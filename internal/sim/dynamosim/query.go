@@ -159,7 +159,8 @@ func (s *Sim) query(in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
 }
 
 func (s *Sim) checkQuery(in *dynamodb.QueryInput) (t *table, condition expression.KeyCondition, p *page, err error) {
-	if err = refuse(map[string]bool{"IndexName": in.IndexName != nil, "KeyConditions": in.KeyConditions != nil, "QueryFilter": in.QueryFilter != nil,
+	if err = refuse(map[string]bool{"IndexName": in.IndexName != nil, "KeyConditions": in.KeyConditions != nil,
+		"QueryFilter":         in.QueryFilter != nil,
 		"ConditionalOperator": in.ConditionalOperator != "", "AttributesToGet": in.AttributesToGet != nil}); err != nil {
 		return
 	}
@@ -201,14 +202,16 @@ func checkKeyOperands(t *table, condition expression.KeyCondition) error {
 		return err
 	}
 	if values.SizeOf(condition.Partition) > partitionKeyBytesMax {
-		return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of %d bytes", partitionKeyBytesMax)
+		return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of %d bytes",
+			partitionKeyBytesMax)
 	}
 	for _, av := range condition.Operands {
 		if values.TypeOf(av) != t.sort.kind {
 			return invalid("%s", mismatch)
 		}
 		if values.SizeOf(av) > sortKeyBytesMax {
-			return invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", sortKeyBytesMax)
+			return invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes",
+				sortKeyBytesMax)
 		}
 	}
 	return nil
@@ -239,7 +242,8 @@ func (s *Sim) scan(in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
 			return nil, err
 		}
 		if !inSegment(&collection{hash: s.hash(k.partition.text)}) {
-			return nil, invalid("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment.")
+			return nil,
+				invalid("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment.")
 		}
 		start, from = &k, t.position(s.hash(k.partition.text), k.partition.text)
 	}
@@ -278,8 +282,11 @@ func (s *Sim) checkScan(in *dynamodb.ScanInput) (*table, *page, error) {
 	if (in.Segment == nil) != (in.TotalSegments == nil) {
 		return nil, nil, invalid("The TotalSegments parameter is required when Segment is specified, and the other way round")
 	}
-	if in.TotalSegments != nil && (*in.TotalSegments < 1 || *in.TotalSegments > segmentsMax || *in.Segment < 0 || *in.Segment >= *in.TotalSegments) {
-		return nil, nil, invalid("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: %d is not less than TotalSegments: %d", *in.Segment, *in.TotalSegments)
+	if in.TotalSegments != nil && (*in.TotalSegments < 1 || *in.TotalSegments > segmentsMax || *in.Segment < 0 ||
+		*in.Segment >= *in.TotalSegments) {
+		return nil, nil,
+			invalid("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: %d is not less than "+
+				"TotalSegments: %d", *in.Segment, *in.TotalSegments)
 	}
 	if in.FilterExpression == nil && in.ProjectionExpression == nil {
 		if err := checkPlaceholders(conditional{names: in.ExpressionAttributeNames, vals: in.ExpressionAttributeValues}, false); err != nil {

@@ -66,7 +66,8 @@ const (
 )
 
 // BatchGetItem is the SDK client's method.
-func (s *Sim) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+func (s *Sim) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput,
+	error) {
 	return call(ctx, s, tableService, "BatchGetItem", in, s.batchGetItem)
 }
 
@@ -83,7 +84,8 @@ func (s *Sim) batchGetItem(in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetIt
 	if err != nil {
 		return nil, err
 	}
-	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{}, UnprocessedKeys: map[string]types.KeysAndAttributes{}}
+	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{},
+		UnprocessedKeys: map[string]types.KeysAndAttributes{}}
 	bound := s.batchBound("BatchGetItem", count)
 	bytes, taken := 0, 0
 	for _, name := range sortedNames(in.RequestItems) {

@@ -23,7 +23,8 @@ func TestOnlyConsistentReadsSeeTheLastChange(t *testing.T) {
 		stale, actual string // "" for no item
 	}{{"changed", "1", "2"}, {"new", "", "3"}, {"deleted", "4", ""}} {
 		for consistent, want := range map[bool]string{false: c.stale, true: c.actual} {
-			out, err := w.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table), Key: key("a", c.sk), ConsistentRead: &consistent})
+			out, err := w.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table), Key: key("a", c.sk),
+				ConsistentRead: &consistent})
 			w.must(err)
 			got := ""
 			if n, ok := out.Item["n"].(*types.AttributeValueMemberN); ok {

@@ -169,7 +169,8 @@ func TestTrimmedRecordsCannotBeRead(t *testing.T) {
 	if n != 2 {
 		t.Fatalf("trimmed %d records, want 2", n)
 	}
-	if _, err := w.GetRecords(t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: old}); !isError[*streamtypes.TrimmedDataAccessException](err) {
+	if _, err := w.GetRecords(t.Context(),
+		&dynamodbstreams.GetRecordsInput{ShardIterator: old}); !isError[*streamtypes.TrimmedDataAccessException](err) {
 		t.Errorf("got %v from an iterator before the trim point", err)
 	}
 	for i, trimmed := range []bool{true, true, false, false} {
@@ -218,9 +219,11 @@ func TestExpiredItemsAreRemovedByTheService(t *testing.T) {
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)}})
 	w.must(err)
 	for sk, ttl := range map[string]types.AttributeValue{
-		"past": num(w.now.Unix() - 1), "now": num(w.now.Unix()), "future": num(w.now.Unix() + 60), "text": str("1"), "ancient": num(w.now.AddDate(-6, 0, 0).Unix()),
+		"past": num(w.now.Unix() - 1), "now": num(w.now.Unix()), "future": num(w.now.Unix() + 60), "text": str("1"),
+		"ancient": num(w.now.AddDate(-6, 0, 0).Unix()),
 	} {
-		_, err := w.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item{"pk": str("a"), "sk": str(sk), "ttl": ttl}})
+		_, err := w.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table),
+			Item: item{"pk": str("a"), "sk": str(sk), "ttl": ttl}})
 		w.must(err)
 	}
 	before := w.Usage()
@@ -232,7 +235,8 @@ func TestExpiredItemsAreRemovedByTheService(t *testing.T) {
 	}
 	records, _ := w.read(*w.shards()[0].ShardId)
 	last := records[len(records)-1]
-	if last.EventName != streamtypes.OperationTypeRemove || aws.ToString(last.UserIdentity.Type) != "Service" || aws.ToString(last.UserIdentity.PrincipalId) != "dynamodb.amazonaws.com" {
+	if last.EventName != streamtypes.OperationTypeRemove || aws.ToString(last.UserIdentity.Type) != "Service" ||
+		aws.ToString(last.UserIdentity.PrincipalId) != "dynamodb.amazonaws.com" {
 		t.Errorf("got %s by %+v", last.EventName, last.UserIdentity)
 	}
 }

@@ -24,7 +24,8 @@ const (
 )
 
 // ListStreams is the SDK client's method.
-func (s *Sim) ListStreams(ctx context.Context, in *dynamodbstreams.ListStreamsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error) {
+func (s *Sim) ListStreams(ctx context.Context, in *dynamodbstreams.ListStreamsInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error) {
 	return call(ctx, s, streamService, "ListStreams", in, s.listStreams)
 }
 
@@ -46,7 +47,8 @@ func (s *Sim) listStreams(in *dynamodbstreams.ListStreamsInput) (*dynamodbstream
 			out.LastEvaluatedStreamArn = out.Streams[i-1].StreamArn
 			break
 		}
-		out.Streams = append(out.Streams, streamtypes.Stream{StreamArn: aws.String(st.arn), StreamLabel: aws.String(st.label), TableName: aws.String(st.tableName)})
+		out.Streams = append(out.Streams, streamtypes.Stream{StreamArn: aws.String(st.arn), StreamLabel: aws.String(st.label),
+			TableName: aws.String(st.tableName)})
 	}
 	return out, nil
 }
@@ -74,7 +76,8 @@ func (s *Sim) stream(arn *string) (*stream, error) {
 }
 
 // DescribeStream is the SDK client's method.
-func (s *Sim) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (s *Sim) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	return call(ctx, s, streamService, "DescribeStream", in, s.describeStream)
 }
 
@@ -144,7 +147,8 @@ func (st *stream) shard(id *string) (*shard, error) {
 // GetShardIterator is the SDK client's method. A sequence number that is not
 // within the shard's range is refused with a ValidationException, one at or
 // before the trim point with a TrimmedDataAccessException.
-func (s *Sim) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+func (s *Sim) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	return call(ctx, s, streamService, "GetShardIterator", in, s.getShardIterator)
 }
 
@@ -169,7 +173,8 @@ func (s *Sim) getShardIterator(in *dynamodbstreams.GetShardIteratorInput) (*dyna
 			return nil, err
 		}
 	default:
-		return nil, invalid("ShardIteratorType: %q is not one of AFTER_SEQUENCE_NUMBER, LATEST, AT_SEQUENCE_NUMBER, TRIM_HORIZON", in.ShardIteratorType)
+		return nil, invalid("ShardIteratorType: %q is not one of AFTER_SEQUENCE_NUMBER, LATEST, AT_SEQUENCE_NUMBER, TRIM_HORIZON",
+			in.ShardIteratorType)
 	}
 	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: aws.String(s.iterator(st, sh, position))}, nil
 }
@@ -193,12 +198,14 @@ func (s *Sim) seek(st *stream, sh *shard, text string, after bool) (int, error) 
 }
 
 func trimmedError() error {
-	return &streamtypes.TrimmedDataAccessException{Message: aws.String("The operation attempted to read past the oldest stream record in a shard")}
+	return &streamtypes.TrimmedDataAccessException{Message: aws.String("The operation attempted to read past the oldest stream record in a " +
+		"shard")}
 }
 
 // GetRecords is the SDK client's method. The last records of a closed shard
 // come with a nil NextShardIterator.
-func (s *Sim) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (s *Sim) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	return call(ctx, s, streamService, "GetRecords", in, s.getRecords)
 }
 
@@ -255,7 +262,8 @@ func (s *Sim) parseIterator(text string) (st *stream, sh *shard, position int, e
 		return nil, nil, 0, err
 	}
 	if s.options.Now().Sub(time.Unix(0, issued)) >= iteratorTTL {
-		return nil, nil, 0, &streamtypes.ExpiredIteratorException{Message: aws.String("The shard iterator has expired: it was made more than 15 minutes ago")}
+		return nil, nil, 0,
+			&streamtypes.ExpiredIteratorException{Message: aws.String("The shard iterator has expired: it was made more than 15 minutes ago")}
 	}
 	if position > sh.trimmed+len(sh.records) {
 		return nil, nil, 0, invalid("Invalid ShardIterator")

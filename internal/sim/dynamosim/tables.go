@@ -16,7 +16,8 @@ var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
 // CreateTable is the SDK client's method. The table is ACTIVE at once.
 // Definitions of indexes are accepted; querying an index is refused.
-func (s *Sim) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
+func (s *Sim) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput,
+	error) {
 	return call(ctx, s, tableService, "CreateTable", in, s.createTable)
 }
 
@@ -45,7 +46,8 @@ func (s *Sim) createTable(in *dynamodb.CreateTableInput) (*dynamodb.CreateTableO
 	if s.tables[name] != nil {
 		return nil, &types.ResourceInUseException{Message: aws.String("Table already exists: " + name)}
 	}
-	t.id = fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", s.random.Uint32(), s.random.Uint32()&0xffff, s.random.Uint32()&0xfff, s.random.Uint32()&0xfff, s.random.Uint64()&0xffffffffffff)
+	t.id = fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", s.random.Uint32(), s.random.Uint32()&0xffff, s.random.Uint32()&0xfff,
+		s.random.Uint32()&0xfff, s.random.Uint64()&0xffffffffffff)
 	t.define(in)
 	s.tables[name] = t
 	if view != "" {
@@ -72,7 +74,9 @@ func (t *table) setKeys(in *dynamodb.CreateTableInput) error {
 			used[name] = true
 			switch {
 			case kind == "":
-				return partition, sort, invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [%s]", name)
+				return partition, sort,
+					invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [%s]",
+						name)
 			case i == 0 && k.KeyType == types.KeyTypeHash:
 				partition = keyAttribute{name, kind}
 			case i == 1 && k.KeyType == types.KeyTypeRange && name != partition.name:
@@ -101,7 +105,8 @@ func (t *table) setKeys(in *dynamodb.CreateTableInput) error {
 		}
 	}
 	if len(used) != len(kinds) {
-		return invalid("One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: %v, keys used: %v", sortedNames(kinds), sortedNames(used))
+		return invalid("One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: %v, keys "+
+			"used: %v", sortedNames(kinds), sortedNames(used))
 	}
 	return nil
 }
@@ -114,7 +119,8 @@ func (t *table) define(in *dynamodb.CreateTableInput) {
 		ProvisionedThroughput:     &types.ProvisionedThroughputDescription{ReadCapacityUnits: aws.Int64(0), WriteCapacityUnits: aws.Int64(0)},
 	}
 	if p := in.ProvisionedThroughput; p != nil {
-		t.definition.ProvisionedThroughput = &types.ProvisionedThroughputDescription{ReadCapacityUnits: p.ReadCapacityUnits, WriteCapacityUnits: p.WriteCapacityUnits}
+		t.definition.ProvisionedThroughput = &types.ProvisionedThroughputDescription{ReadCapacityUnits: p.ReadCapacityUnits,
+			WriteCapacityUnits: p.WriteCapacityUnits}
 	} else {
 		t.definition.BillingModeSummary = &types.BillingModeSummary{BillingMode: types.BillingModePayPerRequest}
 	}
@@ -161,7 +167,8 @@ func viewType(spec *types.StreamSpecification) (types.StreamViewType, error) {
 }
 
 // DescribeTable is the SDK client's method.
-func (s *Sim) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+func (s *Sim) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	return call(ctx, s, tableService, "DescribeTable", in, func(in *dynamodb.DescribeTableInput) (*dynamodb.DescribeTableOutput, error) {
 		t, err := s.table(in.TableName)
 		if err != nil {
@@ -173,7 +180,8 @@ func (s *Sim) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput
 
 // DeleteTable is the SDK client's method. The table is gone at once; its
 // stream stays readable for 24 hours.
-func (s *Sim) DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteTableOutput, error) {
+func (s *Sim) DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteTableOutput,
+	error) {
 	return call(ctx, s, tableService, "DeleteTable", in, func(in *dynamodb.DeleteTableInput) (*dynamodb.DeleteTableOutput, error) {
 		t, err := s.table(in.TableName)
 		if err != nil {
@@ -196,7 +204,8 @@ func (s *Sim) DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, _ 
 const listTablesMax = 100
 
 // ListTables is the SDK client's method.
-func (s *Sim) ListTables(ctx context.Context, in *dynamodb.ListTablesInput, _ ...func(*dynamodb.Options)) (*dynamodb.ListTablesOutput, error) {
+func (s *Sim) ListTables(ctx context.Context, in *dynamodb.ListTablesInput, _ ...func(*dynamodb.Options)) (*dynamodb.ListTablesOutput,
+	error) {
 	return call(ctx, s, tableService, "ListTables", in, func(in *dynamodb.ListTablesInput) (*dynamodb.ListTablesOutput, error) {
 		limit, err := bounded(in.Limit, listTablesMax)
 		if err != nil {

@@ -10,7 +10,8 @@ import (
 
 // UpdateTable is the SDK client's method. It turns the stream on and off, and
 // deletion protection; billing settings are remembered; the rest is refused.
-func (s *Sim) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTableOutput, error) {
+func (s *Sim) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTableOutput,
+	error) {
 	return call(ctx, s, tableService, "UpdateTable", in, s.updateTable)
 }
 
@@ -43,7 +44,8 @@ func (s *Sim) updateTable(in *dynamodb.UpdateTableInput) (*dynamodb.UpdateTableO
 		t.definition.DeletionProtectionEnabled = aws.Bool(t.protected)
 	}
 	if p := in.ProvisionedThroughput; p != nil {
-		t.definition.ProvisionedThroughput = &types.ProvisionedThroughputDescription{ReadCapacityUnits: p.ReadCapacityUnits, WriteCapacityUnits: p.WriteCapacityUnits}
+		t.definition.ProvisionedThroughput = &types.ProvisionedThroughputDescription{ReadCapacityUnits: p.ReadCapacityUnits,
+			WriteCapacityUnits: p.WriteCapacityUnits}
 	}
 	if in.BillingMode != "" {
 		t.definition.BillingModeSummary = &types.BillingModeSummary{BillingMode: in.BillingMode}
@@ -53,8 +55,10 @@ func (s *Sim) updateTable(in *dynamodb.UpdateTableInput) (*dynamodb.UpdateTableO
 
 // UpdateTimeToLive is the SDK client's method. It takes effect at once; items
 // expire when ExpireItems is called.
-func (s *Sim) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
-	return call(ctx, s, tableService, "UpdateTimeToLive", in, func(in *dynamodb.UpdateTimeToLiveInput) (*dynamodb.UpdateTimeToLiveOutput, error) {
+func (s *Sim) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
+	return call(ctx, s, tableService, "UpdateTimeToLive", in, func(in *dynamodb.UpdateTimeToLiveInput) (*dynamodb.UpdateTimeToLiveOutput,
+		error) {
 		t, err := s.table(in.TableName)
 		if err != nil {
 			return nil, err
@@ -80,16 +84,18 @@ func (s *Sim) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiv
 }
 
 // DescribeTimeToLive is the SDK client's method.
-func (s *Sim) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
-	return call(ctx, s, tableService, "DescribeTimeToLive", in, func(in *dynamodb.DescribeTimeToLiveInput) (*dynamodb.DescribeTimeToLiveOutput, error) {
-		t, err := s.table(in.TableName)
-		if err != nil {
-			return nil, err
-		}
-		d := &types.TimeToLiveDescription{TimeToLiveStatus: types.TimeToLiveStatusDisabled}
-		if t.ttlAttribute != "" {
-			d.AttributeName, d.TimeToLiveStatus = aws.String(t.ttlAttribute), types.TimeToLiveStatusEnabled
-		}
-		return &dynamodb.DescribeTimeToLiveOutput{TimeToLiveDescription: d}, nil
-	})
+func (s *Sim) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
+	return call(ctx, s, tableService, "DescribeTimeToLive", in,
+		func(in *dynamodb.DescribeTimeToLiveInput) (*dynamodb.DescribeTimeToLiveOutput, error) {
+			t, err := s.table(in.TableName)
+			if err != nil {
+				return nil, err
+			}
+			d := &types.TimeToLiveDescription{TimeToLiveStatus: types.TimeToLiveStatusDisabled}
+			if t.ttlAttribute != "" {
+				d.AttributeName, d.TimeToLiveStatus = aws.String(t.ttlAttribute), types.TimeToLiveStatusEnabled
+			}
+			return &dynamodb.DescribeTimeToLiveOutput{TimeToLiveDescription: d}, nil
+		})
 }

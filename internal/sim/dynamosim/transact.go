@@ -31,13 +31,15 @@ type token struct {
 }
 
 // TransactWriteItems is the SDK client's method.
-func (s *Sim) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (s *Sim) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	return call(ctx, s, tableService, "TransactWriteItems", in, s.transactWriteItems)
 }
 
 func (s *Sim) transactWriteItems(in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
 	if n := len(in.TransactItems); n < 1 || n > transactionActionsMax {
-		return nil, invalid("Member must have length less than or equal to %d and greater than or equal to 1: %d actions", transactionActionsMax, n)
+		return nil, invalid("Member must have length less than or equal to %d and greater than or equal to 1: %d actions", transactionActionsMax,
+			n)
 	}
 	request := ""
 	if in.ClientRequestToken != nil {
@@ -47,7 +49,9 @@ func (s *Sim) transactWriteItems(in *dynamodb.TransactWriteItemsInput) (*dynamod
 		request = fingerprint(in.TransactItems)
 		if done, ok := s.tokens[*in.ClientRequestToken]; ok {
 			if done.request != request {
-				return nil, &types.IdempotentParameterMismatchException{Message: aws.String("The request uses the same client token as a previous, but non-identical request.")}
+				return nil,
+					&types.IdempotentParameterMismatchException{Message: aws.String("The request uses the same client token as a previous, but " +
+						"non-identical request.")}
 			}
 			return s.repeated(in, done), nil
 		}
@@ -130,16 +134,19 @@ func (s *Sim) action(item types.TransactWriteItem) (*write, error) {
 	switch {
 	case item.Put != nil:
 		p := item.Put
-		return s.newPut(p.TableName, p.Item, conditional{p.ExpressionAttributeNames, p.ExpressionAttributeValues, p.ConditionExpression, p.ReturnValuesOnConditionCheckFailure})
+		return s.newPut(p.TableName, p.Item, conditional{p.ExpressionAttributeNames, p.ExpressionAttributeValues, p.ConditionExpression,
+			p.ReturnValuesOnConditionCheckFailure})
 	case item.Update != nil:
 		u := item.Update
 		if u.UpdateExpression == nil {
 			return nil, invalid("The UpdateExpression of an Update in a transaction must not be null")
 		}
-		return s.newKeyed(u.TableName, u.Key, u.UpdateExpression, conditional{u.ExpressionAttributeNames, u.ExpressionAttributeValues, u.ConditionExpression, u.ReturnValuesOnConditionCheckFailure})
+		return s.newKeyed(u.TableName, u.Key, u.UpdateExpression, conditional{u.ExpressionAttributeNames, u.ExpressionAttributeValues,
+			u.ConditionExpression, u.ReturnValuesOnConditionCheckFailure})
 	case item.Delete != nil:
 		d := item.Delete
-		w, err := s.newKeyed(d.TableName, d.Key, nil, conditional{d.ExpressionAttributeNames, d.ExpressionAttributeValues, d.ConditionExpression, d.ReturnValuesOnConditionCheckFailure})
+		w, err := s.newKeyed(d.TableName, d.Key, nil, conditional{d.ExpressionAttributeNames, d.ExpressionAttributeValues, d.ConditionExpression,
+			d.ReturnValuesOnConditionCheckFailure})
 		if err == nil {
 			w.remove = true
 		}
@@ -149,7 +156,8 @@ func (s *Sim) action(item types.TransactWriteItem) (*write, error) {
 	if c.ConditionExpression == nil {
 		return nil, invalid("The ConditionExpression of a ConditionCheck must not be null")
 	}
-	return s.newKeyed(c.TableName, c.Key, nil, conditional{c.ExpressionAttributeNames, c.ExpressionAttributeValues, c.ConditionExpression, c.ReturnValuesOnConditionCheckFailure})
+	return s.newKeyed(c.TableName, c.Key, nil, conditional{c.ExpressionAttributeNames, c.ExpressionAttributeValues, c.ConditionExpression,
+		c.ReturnValuesOnConditionCheckFailure})
 }
 
 // prepare plans all writes, or returns the cancellation with one reason for each.
@@ -165,7 +173,8 @@ func (s *Sim) prepare(writes []*write) ([]outcome, error) {
 		bytes += values.Size(o.after)
 		switch api := smithy.APIError(nil); {
 		case s.held[holdID(w.table, w.key)] > 0:
-			reasons[i] = types.CancellationReason{Code: aws.String("TransactionConflict"), Message: aws.String("Transaction is ongoing for the item")}
+			reasons[i] = types.CancellationReason{Code: aws.String("TransactionConflict"),
+				Message: aws.String("Transaction is ongoing for the item")}
 		case errors.As(err, &api):
 			reasons[i] = types.CancellationReason{Code: aws.String("ValidationError"), Message: aws.String(api.ErrorMessage())}
 		case o.failed:
@@ -186,7 +195,8 @@ func (s *Sim) prepare(writes []*write) ([]outcome, error) {
 			s.chargeWrite(writes[i].table, 2*writeUnits(outcomes[i]))
 		}
 		return nil, &types.TransactionCanceledException{
-			Message:             aws.String(fmt.Sprintf("Transaction cancelled, please refer cancellation reasons for specific reasons [%s]", strings.Join(codes, ", "))),
+			Message: aws.String(fmt.Sprintf("Transaction cancelled, please refer cancellation reasons for specific reasons [%s]",
+				strings.Join(codes, ", "))),
 			CancellationReasons: reasons,
 		}
 	}

@@ -41,9 +41,11 @@ func newWorld(t *testing.T, options dynamosim.Options) *world {
 	out, err := w.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
 		},
-		KeySchema:           []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange}},
+		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange}},
 		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
 	})
 	w.must(err)
@@ -60,7 +62,8 @@ func (w *world) must(err error) {
 
 func (w *world) put(pk, sk string, n int) {
 	w.Helper()
-	_, err := w.PutItem(w.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item{"pk": str(pk), "sk": str(sk), "n": num(n)}})
+	_, err := w.PutItem(w.Context(), &dynamodb.PutItemInput{TableName: aws.String(table),
+		Item: item{"pk": str(pk), "sk": str(sk), "n": num(n)}})
 	w.must(err)
 }
 

@@ -85,7 +85,8 @@ func (s *Sim) newKeyed(name *string, keyItem values.Item, update *string, c cond
 		w.update = &u
 		for _, p := range u.Paths() {
 			if t.isKey(p[0].Name) {
-				w.mismatch = invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", p[0].Name)
+				w.mismatch = invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key",
+					p[0].Name)
 			}
 		}
 	}

@@ -125,5 +125,6 @@ func blow(failed *FunctionError) bool {
 	// A batch that was handed over has no partial answer: it stops with an error
 	// before its time is up. A connection, whose deadline is the same, may say so
 	// before the context does.
-	return strings.Contains(failed.Message, "stopped before the invocation's deadline") || strings.Contains(failed.Message, "context deadline exceeded")
+	return strings.Contains(failed.Message, "stopped before the invocation's deadline") ||
+		strings.Contains(failed.Message, "context deadline exceeded")
 }

@@ -329,7 +329,8 @@ func failedResult(input map[string]any, err error) any {
 	text, _ := json.Marshal(input)
 	failed := map[string]any{
 		"ExecutionArn": arn + "execution:" + name + ":" + id, "Name": id, "StateMachineArn": arn + "stateMachine:" + name,
-		"Input": string(text), "InputDetails": map[string]any{"Included": true}, "Status": "FAILED", "RedriveCount": 0, "StartDate": when, "StopDate": when,
+		"Input": string(text), "InputDetails": map[string]any{"Included": true}, "Status": "FAILED", "RedriveCount": 0, "StartDate": when,
+		"StopDate": when,
 	}
 	if named, ok := err.(*ExecutionError); ok { //nolint:errorlint // nothing wraps it
 		failed["Error"], failed["Cause"] = named.Name, named.Cause

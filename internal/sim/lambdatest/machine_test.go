@@ -87,7 +87,10 @@ func TestAMachineTellsOfWhatFailed(t *testing.T) {
 	} {
 		text := strings.Replace(fmt.Sprintf(mapped, 100), `"ResultSelector":{"said`, catch+`"ResultSelector":{"said`, 1)
 		text = strings.Replace(text, `"End":{`, `"Caught":{"Type":"Succeed","OutputPath":"$.failed"},"End":{`, 1)
-		m := &Machine{Definition: []byte(text), Invoke: func(context.Context, []byte) ([]byte, error) { return nil, &ExecutionError{"Final", "why"} }}
+		m := &Machine{Definition: []byte(text), Invoke: func(context.Context, []byte) ([]byte, error) {
+			return nil,
+				&ExecutionError{"Final", "why"}
+		}}
 		out, err := m.Execute(t.Context(), []byte(`{"list":["a"],"with":1}`))
 		if err != nil || !strings.Contains(string(out), want) || (catch == "") != strings.Contains(string(out), `"Status":"FAILED"`) {
 			t.Errorf("with %q: output %s, %v", catch, out, err)
@@ -96,12 +99,17 @@ func TestAMachineTellsOfWhatFailed(t *testing.T) {
 }
 
 func TestAMachineHoldsToTheLimitOfAState(t *testing.T) {
-	m := &Machine{Definition: fmt.Appendf(nil, mapped, 0), Invoke: func(context.Context, []byte) ([]byte, error) { return []byte(`{"said":true}`), nil }}
+	m := &Machine{Definition: fmt.Appendf(nil, mapped, 0), Invoke: func(context.Context, []byte) ([]byte,
+		error) {
+		return []byte(`{"said":true}`), nil
+	}}
 	var failed *ExecutionError
-	if _, err := m.Execute(t.Context(), []byte(`{"list":["`+strings.Repeat("x", payloadMax)+`"],"with":1}`)); !errors.As(err, &failed) || failed.Name != "States.DataLimitExceeded" {
+	if _, err := m.Execute(t.Context(), []byte(`{"list":["`+strings.Repeat("x", payloadMax)+`"],"with":1}`)); !errors.As(err, &failed) ||
+		failed.Name != "States.DataLimitExceeded" {
 		t.Errorf("an input that is too large: %v", err)
 	}
-	for _, broken := range []string{`{"StartAt":"All","Stats":{}}`, strings.Replace(mapped, `"ItemsPath"`, `"ItemPath"`, 1), strings.Replace(mapped, `"Next":"Out"`, `"Next":"Nowhere"`, 1)} {
+	for _, broken := range []string{`{"StartAt":"All","Stats":{}}`, strings.Replace(mapped, `"ItemsPath"`, `"ItemPath"`, 1),
+		strings.Replace(mapped, `"Next":"Out"`, `"Next":"Nowhere"`, 1)} {
 		m.Definition = []byte(strings.Replace(broken, "%d", "0", 1))
 		if _, err := m.Execute(t.Context(), []byte(`{"list":[],"with":1}`)); err == nil {
 			t.Errorf("%.40s runs", broken)

@@ -344,7 +344,8 @@ type spoilt struct {
 	refusals int
 }
 
-func (s *spoilt) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, options ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (s *spoilt) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
+	options ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	if s.refusals--; s.refusals >= 0 {
 		return nil, &streams.TrimmedDataAccessException{}
 	}

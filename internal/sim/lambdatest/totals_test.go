@@ -57,7 +57,8 @@ func (all *totals) judge(t *testing.T) {
 		return // some have failed, or only some were asked for
 	}
 	for what, n := range map[string]int{
-		"environments were killed": all.counts.Killed, "environments were paused": all.counts.Paused, "environments were lost": all.counts.Outcast,
+		"environments were killed": all.counts.Killed, "environments were paused": all.counts.Paused,
+		"environments were lost": all.counts.Outcast,
 		"answers named a record": all.done.partly, "records were malformed": all.done.malformed, "histories had a queue": all.done.queues,
 		"batches were handed over": all.done.late, "pieces of tasks were worked off": all.done.pieces,
 	} {

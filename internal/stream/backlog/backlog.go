@@ -124,7 +124,8 @@ func rowsOf(arn string, all []leases.Lease) (rows map[string]leases.Lease, follo
 
 // list lists the stream. It lists anew while a list lacks a shard that it should
 // have: one list of many pages is not one moment's picture.
-func list(ctx context.Context, cfg Config, rows map[string]leases.Lease, followed bool) (found shardlist.Listing, plan shardlist.Plan, err error) {
+func list(ctx context.Context, cfg Config, rows map[string]leases.Lease, followed bool) (found shardlist.Listing, plan shardlist.Plan,
+	err error) {
 	lister := shardlist.Lister{Streams: cfg.Streams, Arn: cfg.StreamARN}
 	for range shardlist.MissingLists {
 		found = shardlist.Listing{}
@@ -217,7 +218,8 @@ func (b *shardReader) pass(ctx context.Context) error {
 			b.found.AtLeast = true
 			return nil
 		}
-		out, err := b.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(shardread.RecordsPageMax)})
+		out, err := b.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator,
+			Limit: aws.Int32(shardread.RecordsPageMax)})
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,8 @@ func (m *Member) Describe(ctx context.Context, d streamapi.Decoder, checkpoint s
 	if h == nil {
 		return leases.ErrTrustOver
 	}
-	if row := h.Lease(); row.Checkpoint == checkpoint && row.Label == d.Label && row.PartitionKey == d.PartitionKey && row.SortKey == d.SortKey {
+	if row := h.Lease(); row.Checkpoint == checkpoint && row.Label == d.Label && row.PartitionKey == d.PartitionKey &&
+		row.SortKey == d.SortKey {
 		return nil
 	}
 	err := h.Save(ctx, func(row *leases.Lease) {

@@ -94,7 +94,8 @@ func (m *Member) scanAt() time.Time {
 	soon := m.scanAfter(min(max(min(term, scanTerm)/scansPerTerm, time.Duration(m.scans.rows)*scanRow), term/leases.RenewalsPerTerm))
 	watch := m.scanAfter(term / watchesPerTerm)
 	switch {
-	case m.scans.newsPending, m.drain != nil, m.Own.Checkpoint != leases.Latest, m.Plan.Vacant > 0, m.Plan.Workers != m.workers, m.Plan.Seek, m.Plan.Surplus:
+	case m.scans.newsPending, m.drain != nil, m.Own.Checkpoint != leases.Latest, m.Plan.Vacant > 0, m.Plan.Workers != m.workers, m.Plan.Seek,
+		m.Plan.Surplus:
 		return soon
 	case m.watches():
 		if m.scans.expiry.Before(watch) {
@@ -194,7 +195,8 @@ func (m *Member) listen(ctx context.Context) (bool, error) {
 // lostRecords is the TrimmedError of another worker, heard of since this one began.
 func (m *Member) lostRecords() error {
 	if lost := m.Own.Lost; lost.Shard != "" && lost != m.scans.formerly {
-		return streamapi.Permanent(&streamapi.TrimmedError{StreamARN: m.cfg.StreamARN, Shard: lost.Shard, Checkpoint: lost.Checkpoint, Err: ErrAnnouncedLost})
+		return streamapi.Permanent(&streamapi.TrimmedError{StreamARN: m.cfg.StreamARN, Shard: lost.Shard, Checkpoint: lost.Checkpoint,
+			Err: ErrAnnouncedLost})
 	}
 	return nil
 }

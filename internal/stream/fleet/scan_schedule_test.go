@@ -12,7 +12,8 @@ import (
 func TestAClaimBringsTheNextLookForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(Config{StreamARN: "stream", Worker: leases.Worker{Name: "w", Run: "1", Term: time.Minute}})
-		held := leases.Lease{Shard: "shard", Stream: "stream", Owner: "w", Run: "1", Term: time.Minute, Counter: 1, Checkpoint: leases.TrimHorizon}
+		held := leases.Lease{Shard: "shard", Stream: "stream", Owner: "w", Run: "1", Term: time.Minute, Counter: 1,
+			Checkpoint: leases.TrimHorizon}
 		m.See(nil, map[string]leases.Lease{"shard": held}, nil, nil)
 		time.Sleep(time.Second)
 		claimed := held

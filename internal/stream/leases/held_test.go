@@ -98,7 +98,8 @@ func whoWrites(t *testing.T, store Store) {
 	made := must(store.Create(ctx, Lease{Shard: "bare", Checkpoint: "3", Unadopted: true}))
 	known := made
 	known.Stream, known.Parent, known.Start, known.Whole, known.Orphan = testARN, "parent", "1", true, true
-	if l := must(store.Adopt(ctx, known)); l.Unadopted || l.Stream != testARN || l.Parent != "parent" || l.Start != "1" || !l.Whole || !l.Orphan || l.Checkpoint != "3" {
+	if l := must(store.Adopt(ctx, known)); l.Unadopted || l.Stream != testARN || l.Parent != "parent" || l.Start != "1" || !l.Whole ||
+		!l.Orphan || l.Checkpoint != "3" {
 		t.Errorf("adopted: %+v", l)
 	}
 	known.Start = "9"
@@ -132,10 +133,12 @@ func whoWrites(t *testing.T, store Store) {
 		t.Errorf("a claim whose answer was lost, made again: %+v", l)
 	}
 	second = must(store.Get(ctx, "bare"))
-	if l := must(store.Evict(ctx, second)); l.Owner != "" || l.Run != "" || l.Term != 0 || l.Counter != second.Counter+1 || l.Checkpoint != "3" {
+	if l := must(store.Evict(ctx, second)); l.Owner != "" || l.Run != "" || l.Term != 0 || l.Counter != second.Counter+1 ||
+		l.Checkpoint != "3" {
 		t.Errorf("evicted: %+v", l)
 	}
-	if l := must(store.Release(ctx, must(store.Claim(ctx, must(store.Get(ctx, "bare")), Worker{Name: "next", Run: "3", Term: time.Minute})))); l.Owner != "" || l.Term != 0 || l.Run != "" {
+	if l := must(store.Release(ctx, must(store.Claim(ctx, must(store.Get(ctx, "bare")),
+		Worker{Name: "next", Run: "3", Term: time.Minute})))); l.Owner != "" || l.Term != 0 || l.Run != "" {
 		t.Errorf("released: %+v", l)
 	}
 

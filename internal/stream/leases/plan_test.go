@@ -76,7 +76,8 @@ func TestPlanLeases(t *testing.T) {
 	}{
 		{name: "no shards", worker: "a"},
 		{name: "alone, it takes everything", worker: "a", rows: "1 - 2 - 3 -", take: "1 2 3"},
-		{name: "at most so many at a time", worker: "a", rows: "1 - 2 - 3 -", take: "1 2", change: func(in *Input) { in.TakeMax = 2 }, vacantThatAreOthers: 1},
+		{name: "at most so many at a time", worker: "a", rows: "1 - 2 - 3 -", take: "1 2", change: func(in *Input) { in.TakeMax = 2 },
+			vacantThatAreOthers: 1},
 		{name: "a shard of a live owner is left alone", worker: "a", rows: "1 a 2 b"},
 		{name: "an expired lease is taken", worker: "a", rows: "1 a 2 b!", take: "2"},
 		{name: "what nobody has is divided", worker: "a", rows: "1 a 2 b 3 - 4 -", take: "3", vacantThatAreOthers: 1},

@@ -308,9 +308,10 @@ func TestLeaseRowsHaveTheKinesisClientLibrarysNames(t *testing.T) {
 
 func TestALeaseRowThatSaysNothingIsRefused(t *testing.T) {
 	for name, item := range map[string]map[string]ddb.AttributeValue{
-		"no checkpoint":          {"leaseKey": text("shard"), "leaseCounter": number(1), "ownerSwitchesSinceCheckpoint": number(0)},
-		"no leaseCounter":        {"leaseKey": text("shard"), "checkpoint": text("5"), "ownerSwitchesSinceCheckpoint": number(0)},
-		"leaseCounter as a text": {"leaseKey": text("shard"), "checkpoint": text("5"), "leaseCounter": text("1"), "ownerSwitchesSinceCheckpoint": number(0)},
+		"no checkpoint":   {"leaseKey": text("shard"), "leaseCounter": number(1), "ownerSwitchesSinceCheckpoint": number(0)},
+		"no leaseCounter": {"leaseKey": text("shard"), "checkpoint": text("5"), "ownerSwitchesSinceCheckpoint": number(0)},
+		"leaseCounter as a text": {"leaseKey": text("shard"), "checkpoint": text("5"), "leaseCounter": text("1"),
+			"ownerSwitchesSinceCheckpoint": number(0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sim := dynamosim.New(dynamosim.Options{})
@@ -339,6 +340,7 @@ func TestLoadStopsWithItsContext(t *testing.T) {
 
 type tableThatIsNeverReady struct{ *dynamosim.Sim }
 
-func (tableThatIsNeverReady) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+func (tableThatIsNeverReady) DescribeTable(context.Context, *dynamodb.DescribeTableInput,
+	...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	return &dynamodb.DescribeTableOutput{Table: &ddb.TableDescription{TableStatus: ddb.TableStatusCreating}}, nil
 }

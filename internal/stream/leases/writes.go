@@ -57,7 +57,8 @@ func (l Lease) mine(row Lease) bool {
 // this worker whose answer was lost may have raised the counter: the owner
 // tells, because each shard has one goroutine here: mine says whether it is this
 // process.
-func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(Lease) bool, writes []string, change func(Lease) Lease) (Lease, error) {
+func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(Lease) bool, writes []string,
+	change func(Lease) Lease) (Lease, error) {
 	lost := ErrLost
 	for range updateAttemptsMax {
 		out, err := t.client.UpdateItem(ctx, t.updateInput(row, change(row), writes, ownerCondition(row)))
@@ -169,7 +170,8 @@ func (t *Table) Announce(ctx context.Context, streamARN string, lost Loss) error
 		for place, name := range map[string]string{"#lostNews": attrLostNews, "#lostShard": attrLostShard, "#lostBehind": attrLostBehind} {
 			in.ExpressionAttributeNames[place] = name
 		}
-		for place, value := range map[string]ddb.AttributeValue{":zero": number(0), ":shard": text(lost.Shard), ":behind": text(lost.Checkpoint)} {
+		for place, value := range map[string]ddb.AttributeValue{":zero": number(0), ":shard": text(lost.Shard),
+			":behind": text(lost.Checkpoint)} {
 			in.ExpressionAttributeValues[place] = value
 		}
 	}

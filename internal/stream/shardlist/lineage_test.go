@@ -24,14 +24,16 @@ func TestPlanLineage(t *testing.T) {
 		{name: "a child that sorts before its parent waits", listed: "a<z z", read: "z", waiting: "a", createdRows: "z a"},
 		{name: "children start when the parent is finished", listed: "a b<a c<a", leases: "a=SHARD_END", read: "b c", createdRows: "b c"},
 		{name: "a grandchild waits for the child", listed: "a b<a c<b", leases: "a=SHARD_END b=7", read: "b", waiting: "c", createdRows: "c"},
-		{name: "a parent that is listed but has no lease holds its child back", listed: "a b<a", leases: "b=TRIM_HORIZON", read: "a", waiting: "b", createdRows: "a"},
+		{name: "a parent that is listed but has no lease holds its child back", listed: "a b<a", leases: "b=TRIM_HORIZON", read: "a",
+			waiting: "b", createdRows: "a"},
 		{name: "at first start an unlisted parent holds nothing back", listed: "b<a", read: "b", createdRows: "b"},
 		{name: "a first start that was cut off goes on", listed: "b<a c<z", leases: "b=TRIM_HORIZON", read: "b c", createdRows: "c"},
 		{name: "a finished parent may be gone", listed: "b<a", leases: "a=SHARD_END", read: "b", createdRows: "b"},
 		{name: "an unfinished shard is gone", listed: "b<a", leases: "a=5", waiting: "b", createdRows: "b", missing: "a"},
 		{name: "a shard that was never begun is gone", listed: "", leases: "a=TRIM_HORIZON", missing: "a"},
 		{name: "a generation came and went", listed: "c<b d<c", leases: "a=SHARD_END", waiting: "c d", createdRows: "d", missing: "b"},
-		{name: "a split of which one half is finished", listed: "a b<a c<a d<b", leases: "a=SHARD_END b=SHARD_END c=3", read: "c d", createdRows: "d"},
+		{name: "a split of which one half is finished", listed: "a b<a c<a d<b", leases: "a=SHARD_END b=SHARD_END c=3", read: "c d",
+			createdRows: "d"},
 		{name: "all finished", listed: "a b<a", leases: "a=SHARD_END b=SHARD_END"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -158,7 +158,8 @@ func (f *Listing) add(arn string, d *streams.StreamDescription) error {
 		}
 	}
 	if f.Decoder.Label == "" || f.Decoder.PartitionKey == "" {
-		return streamapi.Permanentf("stream %s: its description names no label or no partition key (label %q, partition key %q)", arn, f.Decoder.Label, f.Decoder.PartitionKey)
+		return streamapi.Permanentf("stream %s: its description names no label or no partition key (label %q, partition key %q)", arn,
+			f.Decoder.Label, f.Decoder.PartitionKey)
 	}
 	f.Status = d.StreamStatus
 	f.Pages++

@@ -27,12 +27,14 @@ type pageSource struct {
 }
 
 // GetShardIterator opens the shard at its beginning.
-func (p *pageSource) GetShardIterator(context.Context, *dynamodbstreams.GetShardIteratorInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+func (p *pageSource) GetShardIterator(context.Context, *dynamodbstreams.GetShardIteratorInput,
+	...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: aws.String("0")}, nil
 }
 
 // GetRecords returns the page that begins at the record whose number the iterator is.
-func (p *pageSource) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (p *pageSource) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInput,
+	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	time.Sleep(p.latency)
 	from, err := strconv.Atoi(*in.ShardIterator)
 	if err != nil {
@@ -43,7 +45,8 @@ func (p *pageSource) GetRecords(_ context.Context, in *dynamodbstreams.GetRecord
 	for i := from; i < to; i++ {
 		out.Records = append(out.Records, streams.Record{Dynamodb: &streams.StreamRecord{
 			SequenceNumber: aws.String(strconv.Itoa(100 + i)), ApproximateCreationDateTime: &p.created, SizeBytes: &p.recordBytes,
-			Keys: map[string]streams.AttributeValue{"pk": &streams.AttributeValueMemberS{Value: "item"}, "sk": &streams.AttributeValueMemberN{Value: strconv.Itoa(i)}},
+			Keys: map[string]streams.AttributeValue{"pk": &streams.AttributeValueMemberS{Value: "item"},
+				"sk": &streams.AttributeValueMemberN{Value: strconv.Itoa(i)}},
 		}})
 	}
 	return out, nil
@@ -52,8 +55,10 @@ func (p *pageSource) GetRecords(_ context.Context, in *dynamodbstreams.GetRecord
 // testShardConfig is what a shard's reader needs, with the defaults of New.
 func testShardConfig(f streamapi.Streams, b *Buffer) *Config {
 	return &Config{
-		Streams: f, StreamARN: "arn:stream", Decoder: streamapi.Decoder{Label: "label", PartitionKey: "pk", SortKey: "sk"}, Logger: slog.New(slog.DiscardHandler),
-		BatchMax: 1000, DrainPolls: 5, Turns: make(chan struct{}, 1), Buffer: b, Applies: new(atomic.Int64), OnIdle: func() {}, OnDone: func(int) {},
+		Streams: f, StreamARN: "arn:stream", Decoder: streamapi.Decoder{Label: "label", PartitionKey: "pk", SortKey: "sk"},
+		Logger:   slog.New(slog.DiscardHandler),
+		BatchMax: 1000, DrainPolls: 5, Turns: make(chan struct{}, 1), Buffer: b, Applies: new(atomic.Int64), OnIdle: func() {},
+		OnDone: func(int) {},
 	}
 }
 

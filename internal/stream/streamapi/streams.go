@@ -9,9 +9,12 @@ import (
 
 // Streams is what the reader needs of *dynamodbstreams.Client.
 type Streams interface {
-	DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
-	GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
-	GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
+	DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
+		opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
+	GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput,
+		opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
+	GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
+		opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
 }
 
 var _ Streams = (*dynamodbstreams.Client)(nil)
@@ -32,21 +35,24 @@ type boundedStreams struct {
 var _ Streams = boundedStreams{}
 
 // DescribeStream is that of Streams.
-func (b boundedStreams) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+func (b boundedStreams) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.most)
 	defer cancel()
 	return b.streams.DescribeStream(ctx, in, opts...)
 }
 
 // GetShardIterator is that of Streams.
-func (b boundedStreams) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+func (b boundedStreams) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.most)
 	defer cancel()
 	return b.streams.GetShardIterator(ctx, in, opts...)
 }
 
 // GetRecords is that of Streams.
-func (b boundedStreams) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+func (b boundedStreams) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
+	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.most)
 	defer cancel()
 	return b.streams.GetRecords(ctx, in, opts...)

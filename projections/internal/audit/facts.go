@@ -56,7 +56,8 @@ type Auditor struct {
 
 // New makes an auditor.
 func New(p *plan.Planner, scope Scope) *Auditor {
-	a := &Auditor{Planner: p, scope: scope, judged: map[*plan.Binding]bool{}, locators: map[string]bool{}, families: families(p), concerned: concernedBy(p)}
+	a := &Auditor{Planner: p, scope: scope, judged: map[*plan.Binding]bool{}, locators: map[string]bool{}, families: families(p),
+		concerned: concernedBy(p)}
 	for _, r := range p.Set.Rules {
 		if b := a.Of(r); scope.Rules(b) {
 			a.judged[b] = true

@@ -72,7 +72,8 @@ func entry(key string, effects ...string) change.Item {
 	for i := 0; i < len(effects); i += 2 {
 		m[effects[i]] = change.String(effects[i+1])
 	}
-	return change.Item{"pk": change.String("item/" + key), "sk": change.String("entry"), "at": change.String("000001|"), "effects": change.Map(m)}
+	return change.Item{"pk": change.String("item/" + key), "sk": change.String("entry"), "at": change.String("000001|"),
+		"effects": change.Map(m)}
 }
 
 func set(partition, sort, name string, members ...string) change.Item {
@@ -174,24 +175,30 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 		"a display": {func(w *world) { w.items[1]["comments"] = change.Number("7") }, []string{"displayed value commentsBLOG#b/POST#1 p"}},
 		"a display that carries a higher count than its accumulators": {func(w *world) {
 			target := change.Key{Partition: "BLOG#b", Sort: "POST#1"}
-			w.items[1]["_dm_comments"] = change.String(plan.Stamp{Context: plan.StampContext("i", target, "p"), Version: plan.VersionOf(1, 8), Digest: "d"}.String())
+			w.items[1]["_dm_comments"] = change.String(plan.Stamp{Context: plan.StampContext("i", target, "p"), Version: plan.VersionOf(1, 8),
+				Digest: "d"}.String())
 			w.rows[7]["operations"] = change.Number("7")
 		}, []string{"displayed value commentsBLOG#b/POST#1 p"}},
 		"a display that carries the count of its accumulators and its locator": {func(w *world) {
 			target := change.Key{Partition: "BLOG#b", Sort: "POST#1"}
-			w.items[1]["_dm_comments"] = change.String(plan.Stamp{Context: plan.StampContext("i", target, "p"), Version: plan.VersionOf(1, 8), Digest: "d"}.String())
+			w.items[1]["_dm_comments"] = change.String(plan.Stamp{Context: plan.StampContext("i", target, "p"), Version: plan.VersionOf(1, 8),
+				Digest: "d"}.String())
 			w.rows[7]["operations"], w.rows[4]["changes"] = change.Number("6"), change.Number("2")
 		}, nil},
-		"a display that is 2.0":           {func(w *world) { w.items[1]["comments"] = change.Number("2.0") }, nil},
-		"a display of no number":          {func(w *world) { w.items[1]["comments"] = change.String("2") }, []string{"displayed value commentsBLOG#b/POST#1 p"}},
-		"a display on the one that lost":  {func(w *world) { w.items[2]["comments"] = change.Number("2") }, []string{"displayed value commentsBLOG#b/POST#2 p"}},
-		"a 0 on one without a group":      {func(w *world) { w.items[3]["comments"] = change.Number("0") }, nil},
-		"a 1 on one without a group":      {func(w *world) { w.items[3]["comments"] = change.Number("1") }, []string{"displayed value commentsBLOG#b/POST#3"}},
+		"a display that is 2.0": {func(w *world) { w.items[1]["comments"] = change.Number("2.0") }, nil},
+		"a display of no number": {func(w *world) { w.items[1]["comments"] = change.String("2") },
+			[]string{"displayed value commentsBLOG#b/POST#1 p"}},
+		"a display on the one that lost": {func(w *world) { w.items[2]["comments"] = change.Number("2") },
+			[]string{"displayed value commentsBLOG#b/POST#2 p"}},
+		"a 0 on one without a group": {func(w *world) { w.items[3]["comments"] = change.Number("0") }, nil},
+		"a 1 on one without a group": {func(w *world) { w.items[3]["comments"] = change.Number("1") },
+			[]string{"displayed value commentsBLOG#b/POST#3"}},
 		"a copy":                          {func(w *world) { w.items[4]["author"] = change.String("Bob") }, []string{"copy authorC#1/COMMENT"}},
 		"a copy that is missing":          {func(w *world) { delete(w.items[4], "author") }, []string{"copy authorC#1/COMMENT"}},
 		"a copy of a parent that is gone": {func(w *world) { w.items = without(w.items, 0) }, []string{"copy authorC#1/COMMENT"}},
 		"a copy without a parent":         {func(w *world) { w.items[5]["author"] = change.String("Ada") }, []string{"copy authorC#2/COMMENT"}},
-		"a reference that is missing":     {func(w *world) { w.rows = without(w.rows, 6) }, []string{"reference authorC#1/COMMENT USER#u/PROFILE"}},
+		"a reference that is missing": {func(w *world) { w.rows = without(w.rows, 6) },
+			[]string{"reference authorC#1/COMMENT USER#u/PROFILE"}},
 		"a reference too many": {func(w *world) {
 			w.rows = append(w.rows, change.Item{"pk": w.rows[6]["pk"], "sk": change.String("C#9/COMMENT")})
 		}, []string{"reference authorC#9/COMMENT USER#u/PROFILE"}},
@@ -205,19 +212,23 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 			w.rows[0] = entry("C#1/COMMENT", "comments", "+1 p")
 			w.rows = slices.DeleteFunc(w.rows, func(r change.Item) bool { return strings.HasPrefix(r["pk"].Text(), "claims/") })
 		}, []string{"mirror item M#u/MENTION"}},
-		"an item of the mirror's shape that the application made": {func(w *world) { w.items = append(w.items, item("M#v/MENTION text=mine")) }, nil},
+		"an item of the mirror's shape that the application made": {func(w *world) { w.items = append(w.items, item("M#v/MENTION text=mine")) },
+			nil},
 		"claims": {func(w *world) {
 			w.rows[5]["sources"] = change.Set(change.KindStringSet, []string{"C#1/COMMENT", "C#2/COMMENT"})
 		}, []string{"claims mentionsM#u/MENTION"}},
 		"a parent's position that is none": {func(w *world) {
 			w.rows = append(w.rows, change.Item{"pk": change.String("parent/author/USER#u/PROFILE"), "at": change.Number("5")})
 		}, []string{"parent's position authorUSER#u/PROFILE"}},
-		"an entry without a version":           {func(w *world) { delete(w.rows[0], "at") }, []string{"ledger entry C#1/COMMENT"}},
-		"an entry that was rederived often":    {func(w *world) { w.rows[0]["rederived"] = change.String("often") }, []string{"ledger entry C#1/COMMENT"}},
-		"an effect that cannot be read":        {func(w *world) { w.rows[1] = entry("C#2/COMMENT", "comments", "+1 p", "gone", "?") }, []string{"ledger entry C#2/COMMENT"}},
-		"an accumulator of the right text":     {func(w *world) { w.rows[7]["value"] = change.String("2") }, []string{"accumulator comments p"}},
-		"an accumulator that counts with text": {func(w *world) { w.rows[7]["operations"] = change.String("0") }, []string{"accumulator comments p"}},
-		"claims that count with text":          {func(w *world) { w.rows[5]["changes"] = change.String("1") }, []string{"claims mentionsM#u/MENTION"}},
+		"an entry without a version": {func(w *world) { delete(w.rows[0], "at") }, []string{"ledger entry C#1/COMMENT"}},
+		"an entry that was rederived often": {func(w *world) { w.rows[0]["rederived"] = change.String("often") },
+			[]string{"ledger entry C#1/COMMENT"}},
+		"an effect that cannot be read": {func(w *world) { w.rows[1] = entry("C#2/COMMENT", "comments", "+1 p", "gone", "?") },
+			[]string{"ledger entry C#2/COMMENT"}},
+		"an accumulator of the right text": {func(w *world) { w.rows[7]["value"] = change.String("2") }, []string{"accumulator comments p"}},
+		"an accumulator that counts with text": {func(w *world) { w.rows[7]["operations"] = change.String("0") },
+			[]string{"accumulator comments p"}},
+		"claims that count with text": {func(w *world) { w.rows[5]["changes"] = change.String("1") }, []string{"claims mentionsM#u/MENTION"}},
 		"a child that cannot name its parent": {func(w *world) { w.items[5]["userId"] = change.String("u#x") },
 			[]string{"ledger entry C#2/COMMENT", "parked record authorC#2/COMMENT", "parked record mentionsC#2/COMMENT"}},
 		"a child that cannot name its parent, and is parked": {func(w *world) {
@@ -251,7 +262,8 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 		"a listed target of an unknown rule": {func(w *world) {
 			w.rows = append(w.rows, contestedRow(audit.ContestedTarget{ID: "gone", Target: change.Key{Partition: "M#u", Sort: "MENTION"}}))
 		}, nil},
-		"a locator": {func(w *world) { w.rows[4]["items"] = change.Set(change.KindStringSet, []string{"BLOG#b/POST#2"}) }, []string{"locator @Post p"}},
+		"a locator": {func(w *world) { w.rows[4]["items"] = change.Set(change.KindStringSet, []string{"BLOG#b/POST#2"}) },
+			[]string{"locator @Post p"}},
 	} {
 		a := newAuditor(t)
 		w := &world{}
@@ -285,8 +297,10 @@ func TestRowTellsItsFactsOnce(t *testing.T) {
 		row  change.Item
 		want int
 	}{
-		"an accumulator": {change.Item{"pk": change.String("sum/comments/p/0"), "sk": change.String("accumulator"), "value": change.Number("2")}, 1},
-		"a locator":      {change.Item{"pk": change.String("locator/Post/p"), "sk": change.String("locator"), "changes": change.Number("2")}, 2}, // one for each rule
+		"an accumulator": {change.Item{"pk": change.String("sum/comments/p/0"), "sk": change.String("accumulator"), "value": change.Number("2")},
+			1},
+		// One for each rule.
+		"a locator": {change.Item{"pk": change.String("locator/Post/p"), "sk": change.String("locator"), "changes": change.Number("2")}, 2},
 	} {
 		told := 0
 		a.RowFacts(c.row, func(drift.Fact) { told++ })

@@ -37,9 +37,10 @@ type Procedure struct {
 	Items     Keys[change.Key] // nil: the suspect's item
 	MoreItems Keys[change.Key] // named by the first items; nil: none
 
-	Judge    func(e *Evidence, sus drift.Suspect) drift.Reading // nil: nothing is wrong
-	Parkings func(e *Evidence, r *drift.Reading) []table.Key    // rows that, if present, park what was found; nil: that of the rule and the item
-	Tasks    func(e *Evidence, r *drift.Reading) []table.Key    // of fan-outs that have still to come to the item; nil: none
+	Judge func(e *Evidence, sus drift.Suspect) drift.Reading // nil: nothing is wrong
+	// Rows that, if present, park what was found; nil: that of the rule and the item.
+	Parkings func(e *Evidence, r *drift.Reading) []table.Key
+	Tasks    func(e *Evidence, r *drift.Reading) []table.Key // of fan-outs that have still to come to the item; nil: none
 
 	// Operations is how often an aggregate was changed; nil: the suspect is none.
 	Operations func(e *Evidence, sus drift.Suspect) int64

@@ -47,7 +47,8 @@ func judgeEntry(e *Evidence, sus drift.Suspect) drift.Reading {
 		reading.Torn = true
 		reading.Findings = append(reading.Findings, drift.Finding{
 			Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: "an entry that can be read",
-			Found: audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})), WriteUnits: table.TransactionUnitsMin,
+			Found:      audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})),
+			WriteUnits: table.TransactionUnitsMin,
 		})
 	}
 	return reading

@@ -40,8 +40,10 @@ func (e *Evidence) ParkedEffect(sus drift.Suspect) string {
 func (e *Evidence) JudgeParked(sus drift.Suspect, want string) drift.Reading {
 	r := attributes.ItemFromTable(e.Rows[parkedKey(sus)])
 	return drift.Reading{
-		Suspect: sus, State: change.Digest(itemValue(r), change.String(want)), Concerns: []string{drift.KeyToken(sus.Item), audit.MadeToken(sus.Item)},
-		Findings: audit.CompareParked(drift.Finding{Rule: e.NameOf(sus.Rule), Item: sus.Item}, want, r), Fix: drift.Fix{Keys: []change.Key{sus.Item}},
+		Suspect: sus, State: change.Digest(itemValue(r), change.String(want)),
+		Concerns: []string{drift.KeyToken(sus.Item), audit.MadeToken(sus.Item)},
+		Findings: audit.CompareParked(drift.Finding{Rule: e.NameOf(sus.Rule), Item: sus.Item}, want, r),
+		Fix:      drift.Fix{Keys: []change.Key{sus.Item}},
 	}
 }
 
@@ -62,7 +64,8 @@ func ClearParked(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
 
 // ClearParkedIf deletes a parked record, in one transaction with the checks that
 // unmoved makes of what was read; if it reports false, the record stays.
-func (t *Table) ClearParkedIf(ctx context.Context, r drift.Reading, unmoved func(*Evidence) ([]ddb.TransactWriteItem, bool, error)) (bool, error) {
+func (t *Table) ClearParkedIf(ctx context.Context, r drift.Reading, unmoved func(*Evidence) ([]ddb.TransactWriteItem, bool, error)) (bool,
+	error) {
 	e, _, unchanged, err := t.ReadAgain(ctx, r)
 	if !unchanged {
 		return false, err

@@ -105,7 +105,8 @@ func judgeSet(e *Evidence, sus drift.Suspect) drift.Reading {
 		}
 	}
 	reading.State = change.Digest(states...)
-	reading.Findings = append(reading.Findings, audit.CompareListing(drift.Finding{Rule: e.NameOf(sus.Rule)}, targetOf(sus), claimants, listing)...)
+	reading.Findings = append(reading.Findings, audit.CompareListing(drift.Finding{Rule: e.NameOf(sus.Rule)}, targetOf(sus), claimants,
+		listing)...)
 	if row := attributes.ItemFromTable(r); audit.TornSet(row) {
 		reading.Torn = true
 		reading.Findings = append(reading.Findings, drift.Finding{
@@ -123,7 +124,8 @@ func belongsTo(sus drift.Suspect, f plan.Effect) bool {
 
 func (e *Evidence) setFinding(sus drift.Suspect, member string, belongs bool) drift.Finding {
 	f := drift.Finding{
-		Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Surplus, Item: sus.Item, Group: sus.Group, Found: member, WriteUnits: table.WriteUnitsMin,
+		Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Surplus, Item: sus.Item, Group: sus.Group, Found: member,
+		WriteUnits: table.WriteUnitsMin,
 	}
 	if sus.Kind == drift.Locator {
 		f.Item = change.ParseKey(member)
@@ -172,7 +174,8 @@ func mendSet(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
 	} else {
 		update += " REMOVE " + c.List([]string{setAttribute(r.Suspect), "listed"})
 	}
-	items := []ddb.TransactWriteItem{t.Tables.UpdatePart(key, update, condition, c), t.Tables.DeletePart(listingKey(r.Suspect), "", table.NewExpression())}
+	items := []ddb.TransactWriteItem{t.Tables.UpdatePart(key, update, condition, c),
+		t.Tables.DeletePart(listingKey(r.Suspect), "", table.NewExpression())}
 	members := memberItems(e, r.Suspect)
 	for _, member := range members[:min(setChecksMax, len(members))] {
 		check, err := e.checkEntry(member)

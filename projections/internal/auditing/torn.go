@@ -25,9 +25,11 @@ func tornRows(e *Evidence, sus drift.Suspect) []table.Key { return []table.Key{t
 func judgeTorn(e *Evidence, sus drift.Suspect) drift.Reading {
 	r := attributes.ItemFromTable(e.Rows[tornKey(e.Table, sus)])
 	reading := drift.Reading{
-		Suspect: sus, State: change.Digest(itemValue(r)), Concerns: []string{drift.KeyToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
+		Suspect: sus, State: change.Digest(itemValue(r)), Concerns: []string{drift.KeyToken(sus.Item)},
+		Fix: drift.Fix{Keys: []change.Key{sus.Item}},
 	}
-	f := drift.Finding{Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Found: audit.Text(r["at"]), WriteUnits: table.WriteUnitsMin}
+	f := drift.Finding{Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Found: audit.Text(r["at"]),
+		WriteUnits: table.WriteUnitsMin}
 	if sus.Kind == drift.Position {
 		reading.Torn, f.Expected = audit.TornPosition(r), "a position"
 	} else if r != nil {

@@ -27,7 +27,8 @@ func (l *Ledger) Apply(ctx context.Context, moves []*plan.Move, suffix int, fail
 
 // applyOnce sends one transaction for each move or pack of moves. It returns the
 // moves that are not done. A large move goes in many steps, each of which advances it.
-func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int, failed func(*plan.Move, error)) (left []*plan.Move, ended table.Round) {
+func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int, failed func(*plan.Move, error)) (left []*plan.Move,
+	ended table.Round) {
 	var simple []*plan.Move
 	for _, mv := range pending {
 		if mv.First < 0 && mv.Idle() {

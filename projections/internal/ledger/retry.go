@@ -70,7 +70,8 @@ type entryState struct {
 }
 
 // replanned has the moves whose entries were not as expected go on from the entries that are there.
-func (l *Ledger) replanned(ctx context.Context, reasons []ddb.CancellationReason, parts []host.Part, moves []*plan.Move) (map[*plan.Move]entryState, error) {
+func (l *Ledger) replanned(ctx context.Context, reasons []ddb.CancellationReason, parts []host.Part,
+	moves []*plan.Move) (map[*plan.Move]entryState, error) {
 	states := make(map[*plan.Move]entryState, len(moves))
 	for _, mv := range moves {
 		states[mv] = entryState{same: true}

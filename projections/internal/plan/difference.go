@@ -57,7 +57,8 @@ func (p *Planner) Difference(mv *Move) ([]Sum, []Action) {
 			rest = append(rest, a)
 		case same:
 		case new.Expired && old.sameMirror(new):
-			rest = append(rest, Action{Kind: SpareMirror, Place: mv.placeAt(b, new.Target, PlaceFree), Item: targetItem(new.Target), ID: id, Binding: b, Target: new.Target})
+			rest = append(rest, Action{Kind: SpareMirror, Place: mv.placeAt(b, new.Target, PlaceFree), Item: targetItem(new.Target), ID: id,
+				Binding: b, Target: new.Target})
 		case had && has && old.Kind == Contribution && new.Kind == Contribution && old.Group == new.Group:
 			delta, _ := new.Amount.Sub(old.Amount) // next takes apart what no number holds
 			sums = append(sums, Sum{GroupRef{b, new.Group}, delta})
@@ -71,7 +72,8 @@ func (p *Planner) Difference(mv *Move) ([]Sum, []Action) {
 				sums, rest = append(sums, s...), append(rest, a...)
 			}
 		}
-		if target, ok := mv.Restore[id]; ok && !b.Claimed() && !slices.ContainsFunc(rest, func(a Action) bool { return a.Item == targetItem(target) }) {
+		if target, ok := mv.Restore[id]; ok && !b.Claimed() && !slices.ContainsFunc(rest,
+			func(a Action) bool { return a.Item == targetItem(target) }) {
 			if has && new.Kind == Mirrored && new.Target == target {
 				rest = append(rest, p.Upsert(mv, b, new, PlaceMade)...)
 			} else {

@@ -101,7 +101,8 @@ func work(p *plan.Planner, mv *plan.Move) {
 // either reads back as it was written, or counts as no stamp.
 func FuzzStamp(f *testing.F) {
 	for _, rest := range []string{
-		"", "a b", "000001| d", string(plan.VersionOf(1, 4)) + " d", "000002|2026-01-01T00:00:00.000#0000000000000000000000000000000000000007!000000000001 d.e",
+		"", "a b", "000001| d", string(plan.VersionOf(1, 4)) + " d",
+		"000002|2026-01-01T00:00:00.000#0000000000000000000000000000000000000007!000000000001 d.e",
 		"000001|99999999999999999999 d", "999999|x d", "000001|zzz ~", "000001|!999999999999 " + change.Digest(s("x")),
 	} {
 		f.Add(rest, "Ann", true)
@@ -192,7 +193,8 @@ func FuzzEntry(f *testing.F) {
 	p.CanExist = func(k change.Key) bool { return k.Partition != "" && k.Sort != "" }
 	f.Fuzz(func(t *testing.T, id, effect, due, at, rederived string, texts bool) {
 		row := change.Item{
-			"at": s(at), "effects": change.Map(map[string]change.Value{id: s(effect), "effort": s("+1 USER#2/PROFILE")}), "due": change.Set(change.KindStringSet, []string{due}),
+			"at": s(at), "effects": change.Map(map[string]change.Value{id: s(effect), "effort": s("+1 USER#2/PROFILE")}),
+			"due":       change.Set(change.KindStringSet, []string{due}),
 			"rederived": change.Number(rederived),
 		}
 		if !texts {
@@ -212,7 +214,8 @@ func FuzzEntry(f *testing.F) {
 		}
 		checkVersion(t, ent.At)
 		key := change.Key{Partition: "DESK#1", Sort: "INFO"}
-		for _, img := range []change.Image{nil, change.Item{"kind": s("ticket"), "userId": s("1"), "postId": s("p"), "title": s("abc"), "effort": change.Number("2")}, change.Item{"kind": s("bill"), "of": s("1")}} {
+		for _, img := range []change.Image{nil, change.Item{"kind": s("ticket"), "userId": s("1"), "postId": s("p"), "title": s("abc"),
+			"effort": change.Number("2")}, change.Item{"kind": s("bill"), "of": s("1")}} {
 			for _, sc := range []plan.Scope{plan.Sources, plan.Itself, plan.Everything} {
 				pl := &plan.Changes{}
 				mv := p.Rederive(pl, key, ent, img, sc, plan.Late{})
@@ -234,7 +237,8 @@ func FuzzPlan(f *testing.F) {
 		`"OldImage":{"kind":{"NULL":true},"userId":{"SS":["a"]},"_dm_effort-0":{"S":"x 000001| y"}}`,
 	} {
 		f.Add([]byte(`{"Records":[{"eventID":"1","eventName":"MODIFY","eventSource":"aws:dynamodb","eventSourceARN":"arn:aws:dynamodb:eu-west-1:1:table/app/stream/2026-01-01T00:00:00.000",` +
-			`"dynamodb":{"Keys":{"pk":{"S":"DESK#1"},"sk":{"S":"INFO"}},"SequenceNumber":"111","StreamViewType":"NEW_AND_OLD_IMAGES",` + images + `}}]}`))
+			`"dynamodb":{"Keys":{"pk":{"S":"DESK#1"},"sk":{"S":"INFO"}},"SequenceNumber":"111","StreamViewType":"NEW_AND_OLD_IMAGES",` + images +
+			`}}]}`))
 	}
 	p := deskPlanner(f)
 	f.Fuzz(func(t *testing.T, payload []byte) {
@@ -273,10 +277,12 @@ func TestParseVersionRefusesOtherTexts(t *testing.T) {
 	}
 	for text, want := range map[string]bool{
 		"": false, "x": false, "1|": false, "000001": false, "000001|zzz": false, "000001|#7": false, "000001|a#": false, "000001|a#b": false,
-		"000001|a b#7": false, "000001|!1": false, "000001|!00000000000x": false, "100001|": false, "00000x|": false, "000001|-0000000000000000001": false,
+		"000001|a b#7": false, "000001|!1": false, "000001|!00000000000x": false, "100001|": false, "00000x|": false,
+		"000001|-0000000000000000001": false,
 		"000001|99999999999999999999": false, "000001|a#" + strings.Repeat("0", 41): false,
 		"000001|": true, "100000|": true, "000001|!000000000001": true, "000001|a#7": true,
-		string(plan.VersionAt(1, position)): true, string(plan.VersionAt(1, position).Rederived(3)): true, string(plan.VersionOf(7, math.MaxInt64)): true,
+		string(plan.VersionAt(1, position)): true, string(plan.VersionAt(1, position).Rederived(3)): true,
+		string(plan.VersionOf(7, math.MaxInt64)): true,
 	} {
 		if v, ok := plan.ParseVersion(text); ok != want || ok && string(v) != text || !ok && v != "" {
 			t.Errorf("%q is read as %q: %v, want %v", text, v, ok, want)

@@ -159,7 +159,8 @@ func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []s
 			continue
 		}
 		was := left.before.Lookup(name)
-		if was.Kind() != change.KindAbsent && !was.Equal(left.late.Lookup(name)) && !left.moved(name) && !p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
+		if was.Kind() != change.KindAbsent && !was.Equal(left.late.Lookup(name)) && !left.moved(name) &&
+			!p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
 			if left.Back == nil {
 				left.Back = map[string]change.Value{}
 			}

@@ -70,9 +70,11 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 		item change.Item
 		want *plan.Leftover // nil: none
 	}{
-		"its attribute":                          {count, group, with(count, group, change.Item{"members": change.Number("4")}), &plan.Leftover{Names: []string{"members"}}},
-		"one that a rule in force wrote, too":    {same, group, counted, &plan.Leftover{}},
-		"one that a rule in force is to write":   {same, group, with(same, group, change.Item{"memberCount": change.Number("4")}), &plan.Leftover{Names: []string{"memberCount"}}},
+		"its attribute": {count, group, with(count, group, change.Item{"members": change.Number("4")}),
+			&plan.Leftover{Names: []string{"members"}}},
+		"one that a rule in force wrote, too": {same, group, counted, &plan.Leftover{}},
+		"one that a rule in force is to write": {same, group, with(same, group, change.Item{"memberCount": change.Number("4")}),
+			&plan.Leftover{Names: []string{"memberCount"}}},
 		"one that somebody has overwritten":      {count, group, overwritten, &plan.Leftover{}},
 		"a rule that is only retiring":           {seeding, group, with(seeding, group, change.Item{"members": change.Number("4")}), nil},
 		"no stamp":                               {count, group, change.Item{"members": change.Number("4")}, nil},
@@ -109,7 +111,8 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 
 func TestRetiredRulesCostARecordThatIsNoneOfTheirsNothing(t *testing.T) {
 	p, rec, pl := socialPlanner(t), irrelevantRecord(t), &plan.Changes{}
-	p.AddFormer(former(t, "member-count", "Group.memberCount", "Group.members"), former(t, "comment-count", "Post.commentCount", "Post.comments"))
+	p.AddFormer(former(t, "member-count", "Group.memberCount", "Group.members"),
+		former(t, "comment-count", "Post.commentCount", "Post.comments"))
 	if allocs := testing.AllocsPerRun(1000, func() { p.Classify(pl, &rec, 0) }); allocs > irrelevantAllocsMax || pl.Relevant != 0 {
 		t.Errorf("%.0f allocations, want at most %d; relevant %d times", allocs, irrelevantAllocsMax, pl.Relevant)
 	}
@@ -117,7 +120,8 @@ func TestRetiredRulesCostARecordThatIsNoneOfTheirsNothing(t *testing.T) {
 
 func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
 	p := socialPlanner(t)
-	mv := &plan.Move{Key: change.Key{Partition: "p"}, Old: plan.Effects{"@Post": {Kind: plan.Located, Value: "x"}, "gone": {Kind: plan.Mirrored, Target: change.Key{Partition: "t"}}, "sum": {Kind: plan.Contribution, Group: "g"}}}
+	mv := &plan.Move{Key: change.Key{Partition: "p"}, Old: plan.Effects{"@Post": {Kind: plan.Located, Value: "x"},
+		"gone": {Kind: plan.Mirrored, Target: change.Key{Partition: "t"}}, "sum": {Kind: plan.Contribution, Group: "g"}}}
 	if sums, actions := p.Difference(mv); len(sums)+len(actions) > 0 {
 		t.Errorf("%v, %v", sums, actions)
 	}
@@ -140,13 +144,19 @@ func TestWhatALateWriteReplacedIsPutBack(t *testing.T) {
 		names    []string
 		back     map[string]change.Value
 	}{
-		"the application's value":               {change.Item{"members": change.Number("77")}, item(late, "5"), []string{"members"}, map[string]change.Value{"members": change.Number("77")}},
-		"none":                                  {change.Item{}, item(late, "5"), []string{"members"}, nil},
-		"an equal one of the application":       {change.Item{"members": change.Number("5")}, item(late, "5"), nil, nil},
-		"an equal one of another retired rule":  {item(other, "5"), both, []string{"members"}, nil},
-		"another one of another retired rule":   {item(other, "4"), item(late, "5"), []string{"members"}, nil},
-		"one that the late rule itself wrote":   {item(late, "4"), item(late, "5"), []string{"members"}, nil},
-		"no late write, but somebody else's":    {change.Item{}, func() change.Item { it := item(late, "5"); it["members"] = change.Number("6"); return it }(), nil, nil},
+		"the application's value": {change.Item{"members": change.Number("77")}, item(late, "5"), []string{"members"},
+			map[string]change.Value{"members": change.Number("77")}},
+		"none":                                 {change.Item{}, item(late, "5"), []string{"members"}, nil},
+		"an equal one of the application":      {change.Item{"members": change.Number("5")}, item(late, "5"), nil, nil},
+		"an equal one of another retired rule": {item(other, "5"), both, []string{"members"}, nil},
+		"another one of another retired rule":  {item(other, "4"), item(late, "5"), []string{"members"}, nil},
+		"one that the late rule itself wrote":  {item(late, "4"), item(late, "5"), []string{"members"}, nil},
+		"no late write, but somebody else's": {change.Item{}, func() change.Item {
+			it := item(late,
+				"5")
+			it["members"] = change.Number("6")
+			return it
+		}(), nil, nil},
 		"nothing, for the item was put by then": {nil, item(late, "5"), []string{"members"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,8 @@ func Occupies(b *Binding, target change.Key, img change.Image) bool {
 const OccupiedCode = "mirror.occupied"
 
 func occupied(target change.Key) *rules.ItemError {
-	return &rules.ItemError{Code: OccupiedCode, Reason: "an item of another entity stands where a mirror item belongs, under the key " + target.String() +
+	return &rules.ItemError{Code: OccupiedCode, Reason: "an item of another entity stands where a mirror item belongs, under the key " +
+		target.String() +
 		": move or delete that item, or change the key template of the mirror's entity"}
 }
 
@@ -92,7 +93,8 @@ func (p *Planner) Upsert(mv *Move, b *Binding, f Effect, expected Place) []Actio
 		return []Action{yield, parkAction(b.ID, f.Target, Effect{Kind: Parked, Parked: occupied(f.Target)})}
 	}
 	a := Action{
-		Kind: UpsertMirror, Place: place, Item: targetItem(f.Target), ID: b.ID, Binding: b, Target: f.Target, Effect: f, Removes: p.takenOver(mv, b, f.Target),
+		Kind: UpsertMirror, Place: place, Item: targetItem(f.Target), ID: b.ID, Binding: b, Target: f.Target, Effect: f,
+		Removes: p.takenOver(mv, b, f.Target),
 	}
 	for _, name := range b.Rule.Writes {
 		if v, ok := f.Content[name]; ok {

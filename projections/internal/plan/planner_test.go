@@ -57,9 +57,12 @@ func irrelevantRecord(t testing.TB) change.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := change.Item{"pk": s("GROUP#g1"), "sk": s("METADATA"), "name": s("Dev"), "memberCount": change.Number("4"), "_dm_member-count": s("c v d"), "motd": s("hi")}
-	new := change.Item{"pk": s("GROUP#g1"), "sk": s("METADATA"), "name": s("Dev"), "memberCount": change.Number("4"), "_dm_member-count": s("c v d"), "motd": s("ho")}
-	return change.Record{Key: change.Key{Partition: "GROUP#g1", Sort: "METADATA"}, Position: position, Old: streamImage(old), New: streamImage(new)}
+	old := change.Item{"pk": s("GROUP#g1"), "sk": s("METADATA"), "name": s("Dev"), "memberCount": change.Number("4"),
+		"_dm_member-count": s("c v d"), "motd": s("hi")}
+	new := change.Item{"pk": s("GROUP#g1"), "sk": s("METADATA"), "name": s("Dev"), "memberCount": change.Number("4"),
+		"_dm_member-count": s("c v d"), "motd": s("ho")}
+	return change.Record{Key: change.Key{Partition: "GROUP#g1", Sort: "METADATA"}, Position: position, Old: streamImage(old),
+		New: streamImage(new)}
 }
 
 func socialPlanner(t testing.TB) *plan.Planner {

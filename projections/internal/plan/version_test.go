@@ -80,7 +80,8 @@ func TestForeignWritesAreTold(t *testing.T) {
 	context := plan.StampContext("i", key, "g")
 	image := func(count string, ops int64, of string) change.Image {
 		value := change.Number(count)
-		return change.Item{"memberCount": value, b.Stamp: s(plan.Stamp{context, plan.VersionOf(1, ops), change.Digest(change.Number(of))}.String())}
+		return change.Item{"memberCount": value, b.Stamp: s(plan.Stamp{context, plan.VersionOf(1, ops),
+			change.Digest(change.Number(of))}.String())}
 	}
 	plain := change.Item{"name": s("x")}
 	for name, c := range map[string]struct {

@@ -8,7 +8,8 @@ func (p *Planner) WordsOf(id string, f Effect) Words {
 	case f.Kind == Located:
 		return Words{What: "being found as " + f.Value, Undo: "clear it in the state table", Redo: "write it to the state table"}
 	case f.Kind == Parked:
-		return Words{What: "nothing, being unreadable: " + f.Parked.Reason, Undo: "clear it in the state table", Redo: "park it (" + f.Parked.Code + ")"}
+		return Words{What: "nothing, being unreadable: " + f.Parked.Reason, Undo: "clear it in the state table",
+			Redo: "park it (" + f.Parked.Code + ")"}
 	default:
 		return b.Family.Words(b, f)
 	}

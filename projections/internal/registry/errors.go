@@ -19,7 +19,8 @@ func (e *RulesChangedError) Error() string {
 	if len(e.Removed) > 0 {
 		what = append(what, "removed: "+strings.Join(e.Removed, ", "))
 	}
-	return fmt.Sprintf("the rule file differs from the rules in force on this table (%s): `dynamill plan` says what it would change, and `dynamill replay` carries it out; "+
+	return fmt.Sprintf("the rule file differs from the rules in force on this table (%s): `dynamill plan` says what it would change, and "+
+		"`dynamill replay` carries it out; "+
 		"or restore the rules that state table %s knows", strings.Join(what, "; "), e.StateTable)
 }
 

@@ -33,7 +33,8 @@ func textWrite(rd *table.Reader, set *rules.Set) ddb.TransactWriteItem {
 }
 
 // ReadFormers compiles the registered rules that are not in force any more, or are about to retire.
-func ReadFormers(ctx context.Context, rd *table.Reader, kinds []rules.Kind, known map[string]state.Rule, retire []string) ([]*plan.Binding, error) {
+func ReadFormers(ctx context.Context, rd *table.Reader, kinds []rules.Kind, known map[string]state.Rule, retire []string) ([]*plan.Binding,
+	error) {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
 		return known[id].InForce() && !slices.Contains(retire, id)
 	})
@@ -70,7 +71,8 @@ func newFormer(r *rules.Rule, id string, item state.Rule) *plan.Binding {
 
 // compileRegistered compiles registered rules from the files that are kept of
 // them. One whose file is not kept, or cannot be read by this version, is missing.
-func compileRegistered(ctx context.Context, rd *table.Reader, kinds []rules.Kind, known map[string]state.Rule, ids []string) (map[string]*rules.Rule, error) {
+func compileRegistered(ctx context.Context, rd *table.Reader, kinds []rules.Kind, known map[string]state.Rule,
+	ids []string) (map[string]*rules.Rule, error) {
 	var keys []table.Key
 	for _, id := range ids {
 		if name := known[id].File; name != "" {

@@ -85,13 +85,15 @@ func BindRule(p *plan.Planner, b *plan.Binding, item state.Rule) {
 
 // notInForce says which part of the file another process has to bring into force first.
 func (reg *Registry) notInForce(what string) *table.SetupError {
-	return &table.SetupError{Problem: fmt.Sprintf("%s not in force on table %s yet", what, reg.tables.Table), Remedy: "start `dynamill run` with this rule file first"}
+	return &table.SetupError{Problem: fmt.Sprintf("%s not in force on table %s yet", what, reg.tables.Table),
+		Remedy: "start `dynamill run` with this rule file first"}
 }
 
 // registerRules retires rules, adds others, and write suffixes of rules, as many as one
 // transaction holds, under a new epoch: a worker that does not know it must not go on.
 // If another process registers at the same time, nothing is written.
-func (reg *Registry) registerRules(ctx context.Context, set *rules.Set, m Matched, spread []*rules.Rule, known map[string]state.Rule, formers []*plan.Binding) (registerStep, error) {
+func (reg *Registry) registerRules(ctx context.Context, set *rules.Set, m Matched, spread []*rules.Rule, known map[string]state.Rule,
+	formers []*plan.Binding) (registerStep, error) {
 	c := table.NewExpression()
 	raise := c.Format("SET %n = %v", "epoch", table.Number(int64(reg.Planner.Epoch+1)))
 	unchanged := reg.RulesStand(c)
@@ -165,7 +167,8 @@ func (reg *Registry) renameRules(ctx context.Context, m Matched) error {
 	for _, r := range m.renamed {
 		c := table.NewExpression()
 		set := c.Format("SET %n = %v", "name", table.Text(r.Name))
-		if _, err := reg.tables.UpdateState(ctx, "", "renaming a rule in the registry", state.RuleKey(m.IDs[r]), set, "attribute_exists(pk)", c); err != nil {
+		if _, err := reg.tables.UpdateState(ctx, "", "renaming a rule in the registry", state.RuleKey(m.IDs[r]), set, "attribute_exists(pk)",
+			c); err != nil {
 			return err
 		}
 	}

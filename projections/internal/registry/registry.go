@@ -110,8 +110,9 @@ func CheckOwner(ts *table.Tables, own *state.Table, tableID string) error {
 		return nil
 	}
 	return &table.SetupError{
-		Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", ts.StateTable, own.Name, own.ID, ts.Table, tableID),
-		Remedy:  "name another one with --state-table, or delete it if that table is gone",
+		Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", ts.StateTable, own.Name, own.ID, ts.Table,
+			tableID),
+		Remedy: "name another one with --state-table, or delete it if that table is gone",
 	}
 }
 
@@ -125,7 +126,8 @@ func (reg *Registry) checkForeign(ctx context.Context) (founded bool, err error)
 		return true, err
 	}
 	return false, &table.SetupError{
-		Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", reg.tables.StateTable), Remedy: "name another one with --state-table, or none",
+		Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", reg.tables.StateTable),
+		Remedy:  "name another one with --state-table, or none",
 	}
 }
 
@@ -242,11 +244,13 @@ func (reg *Registry) Outgrow(ctx context.Context, v plan.Version) error {
 	}
 	above := max(v.RulesEpoch(), reg.Planner.Epoch) + 1
 	if above > plan.EpochMax {
-		return fmt.Errorf("a ledger entry of state table %s is of rules epoch %d, above which there is none: take it out, and verify", reg.tables.StateTable, v.RulesEpoch())
+		return fmt.Errorf("a ledger entry of state table %s is of rules epoch %d, above which there is none: take it out, and verify",
+			reg.tables.StateTable, v.RulesEpoch())
 	}
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "epoch", table.Number(int64(above)))
-	_, err := reg.tables.UpdateState(ctx, "", "raising the rules epoch above that of a lost state table", state.TableKey(), set, reg.RulesStand(c), c)
+	_, err := reg.tables.UpdateState(ctx, "", "raising the rules epoch above that of a lost state table", state.TableKey(), set,
+		reg.RulesStand(c), c)
 	if err != nil {
 		return err
 	}

@@ -172,7 +172,8 @@ func (m *Missing) report() (state.MissingTargets, bool) {
 	r := m.Rule.Rule
 	entity := TargetEntity(r)
 	t := state.MissingTargets{
-		Rule: r.Name, Entity: entity.Name, Targets: int64(len(m.held)) + m.moreOf, Sources: m.moreFrom, About: m.sampled || m.beyond > 0, OtherCase: m.otherCase,
+		Rule: r.Name, Entity: entity.Name, Targets: int64(len(m.held)) + m.moreOf, Sources: m.moreFrom, About: m.sampled || m.beyond > 0,
+		OtherCase: m.otherCase,
 	}
 	if r.ByUnique {
 		t.Unique = entity.Unique

@@ -37,7 +37,8 @@ func ReadEntry(p *plan.Planner, r table.Row) (*plan.Entry, error) {
 
 // TornError says that another program has written in a row. verify says what is to be made of it.
 func TornError(r table.Row, what string) error {
-	return fmt.Errorf("row %s of the state table cannot be read, it has %s: run `dynamill verify` with repair, which mends it", table.TextOf(r[table.PK]), what)
+	return fmt.Errorf("row %s of the state table cannot be read, it has %s: run `dynamill verify` with repair, which mends it",
+		table.TextOf(r[table.PK]), what)
 }
 
 // effectsValue is effects as a ledger entry holds them.

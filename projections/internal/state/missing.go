@@ -74,8 +74,9 @@ func ReadMissing(rule string, r table.Row) RecordedMissing {
 		return ok && v.Value
 	}
 	m := RecordedMissing{Whole: yes("whole"), MissingTargets: MissingTargets{
-		Rule: rule, Entity: table.TextOf(r["entity"]), Unique: table.TextOf(r["unique"]), Sources: table.NumberOf(r["sources"]), Targets: table.NumberOf(r["targets"]),
-		About: yes("about"), All: yes("all"),
+		Rule: rule, Entity: table.TextOf(r["entity"]), Unique: table.TextOf(r["unique"]), Sources: table.NumberOf(r["sources"]),
+		Targets: table.NumberOf(r["targets"]),
+		About:   yes("about"), All: yes("all"),
 	}}
 	m.At, _ = time.Parse(time.RFC3339, table.TextOf(r["at"]))
 	if list, ok := r["examples"].(*ddb.AttributeValueMemberL); ok {

@@ -167,8 +167,9 @@ func CheckRegistry(stateTable string, own table.Row, known map[string]table.Row)
 
 func tornRegistry(stateTable, row, attribute string, it change.Item) error {
 	return &table.SetupError{
-		Problem: fmt.Sprintf("row registry %s of state table %s cannot be read: its %s is %s", row, stateTable, attribute, orNothing(audit.Text(it[attribute]))),
-		Remedy:  "restore the row from a backup, or start over (docs/state-table.md)",
+		Problem: fmt.Sprintf("row registry %s of state table %s cannot be read: its %s is %s", row, stateTable, attribute,
+			orNothing(audit.Text(it[attribute]))),
+		Remedy: "restore the row from a backup, or start over (docs/state-table.md)",
 	}
 }
 

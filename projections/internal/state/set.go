@@ -61,7 +61,8 @@ func ReadSet(r table.Row, locator bool) Set {
 	}
 	listed, _ := r["listed"].(*ddb.AttributeValueMemberBOOL)
 	return Set{
-		Sources: table.SortedTexts(r[attribute]), Changes: CountOf(r["changes"]), Expired: table.TextOf(r["expired"]), Listed: listed != nil && listed.Value,
+		Sources: table.SortedTexts(r[attribute]), Changes: CountOf(r["changes"]), Expired: table.TextOf(r["expired"]),
+		Listed: listed != nil && listed.Value,
 	}
 }
 

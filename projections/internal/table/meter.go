@@ -76,7 +76,8 @@ func (m *meter) addTo(id string, writes int, units float64) {
 
 // write sends one write request, within the limit that there may be, and adds
 // up what it took. atLeast is what it takes as far as is known before.
-func write[T any](ctx context.Context, ts *Tables, doing string, owners []string, atLeast int, send func() (T, error), used func(T) float64) (T, error) {
+func write[T any](ctx context.Context, ts *Tables, doing string, owners []string, atLeast int, send func() (T, error),
+	used func(T) float64) (T, error) {
 	out, err := Attempt(ctx, ts.Reader, doing, func() (T, error) {
 		if ts.limiter != nil {
 			if err := ts.limiter.Wait(ctx, atLeast); err != nil {

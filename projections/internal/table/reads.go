@@ -15,7 +15,8 @@ const BatchGetMax = 100
 
 // ReadBoth gets items of the user's table and rows of the state table, consistently, each of
 // them for itself.
-func (rd *Reader) ReadBoth(ctx context.Context, doing string, items []change.Key, rows []Key) (map[change.Key]change.Item, map[Key]Row, error) {
+func (rd *Reader) ReadBoth(ctx context.Context, doing string, items []change.Key, rows []Key) (map[change.Key]change.Item, map[Key]Row,
+	error) {
 	found := map[string][]Row{}
 	request, size := map[string]ddb.KeysAndAttributes{}, 0
 	flush := func() error {

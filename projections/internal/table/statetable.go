@@ -46,7 +46,8 @@ func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool) (created
 	active, err := ts.StateTableActive(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		if mustExist {
-			return false, &SetupError{fmt.Sprintf("state table %s does not exist", ts.StateTable), "start `dynamill run` first, or check --state-table", err}
+			return false, &SetupError{fmt.Sprintf("state table %s does not exist", ts.StateTable),
+				"start `dynamill run` first, or check --state-table", err}
 		}
 		created, err = true, ts.CreateStateTable(ctx)
 	}

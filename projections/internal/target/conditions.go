@@ -47,6 +47,7 @@ func UnstampedOr(c *table.Expression, attribute string, s plan.Stamp) string {
 	epoch := s.Version.RulesEpoch()
 	return "(attribute_not_exists(" + n + ") OR NOT begins_with(" + n + ", " + c.Value(table.Text(s.Context+" ")) +
 		") OR " + n + " <= " + c.Value(text(s.Version)) +
-		" OR " + n + " BETWEEN " + c.Value(text(plan.VersionOf(epoch, math.MaxInt64))) + " AND " + c.Value(text(plan.VersionAt(epoch, change.Position{})+"~")) +
+		" OR " + n + " BETWEEN " + c.Value(text(plan.VersionOf(epoch, math.MaxInt64))) + " AND " +
+		c.Value(text(plan.VersionAt(epoch, change.Position{})+"~")) +
 		" OR " + n + " > " + c.Value(text(plan.VersionAt(plan.EpochMax, change.Position{})+"~")) + ")"
 }

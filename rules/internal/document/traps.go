@@ -25,7 +25,8 @@ func (d *Document) reject(n ast.Node) *Node {
 		d.Add(at, "yaml.alias", "put the whole value in quotes, as in '"+strings.TrimSpace(d.restOfValue(at))+"'",
 			"to YAML, a value that begins with * is an alias; rule files have none")
 	case *ast.AnchorNode:
-		d.Add(at, "yaml.alias", "if it is meant as text, put it in quotes", "to YAML, a value that begins with & is an anchor; rule files have none")
+		d.Add(at, "yaml.alias", "if it is meant as text, put it in quotes",
+			"to YAML, a value that begins with & is an anchor; rule files have none")
 	default:
 		d.Add(at, "yaml.alias", "write the fields out", "to YAML, << merges an alias; rule files have none")
 	}

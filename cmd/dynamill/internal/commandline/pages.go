@@ -24,7 +24,8 @@ type PageForm struct {
 // The forms that there are.
 var (
 	ManPages      = PageForm{"man", "man", ".1", "-", manPage}
-	MarkdownPages = PageForm{"markdown", "Markdown", ".md", "_", func(cmd *cobra.Command, page *bytes.Buffer) error { return doc.GenMarkdown(cmd, page) }}
+	MarkdownPages = PageForm{"markdown", "Markdown", ".md", "_",
+		func(cmd *cobra.Command, page *bytes.Buffer) error { return doc.GenMarkdown(cmd, page) }}
 )
 
 // WriteAll writes the pages of a command and all below it. The page of the first one ends with more text.
@@ -104,7 +105,8 @@ const (
 func (c Cost) Text() string {
 	const label = 10 // columns
 	var lines []string
-	for _, block := range [][2]string{{"Reads:", c.Reads}, {"Writes:", c.Writes}, {"Creates:", cmp.Or(c.Creates, "nothing")}, {"Costs:", c.Costs}} {
+	for _, block := range [][2]string{{"Reads:", c.Reads}, {"Writes:", c.Writes}, {"Creates:", cmp.Or(c.Creates, "nothing")},
+		{"Costs:", c.Costs}} {
 		line := fmt.Sprintf("%s%-*s", CostIndent, label-1, block[0])
 		for _, word := range strings.Fields(block[1]) {
 			if len(line)+1+len(word) > costColumns {

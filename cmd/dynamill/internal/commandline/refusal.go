@@ -36,7 +36,8 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	if flag := cmd.Flags().Lookup(strings.ToLower(args[0])); flag != nil {
 		hint = "--" + flag.Name
 	}
-	return ending.Invalid("`%s` takes no argument %q%s `%s --help` shows how it is used", cmd.CommandPath(), args[0], hinted(hint), cmd.CommandPath())
+	return ending.Invalid("`%s` takes no argument %q%s `%s --help` shows how it is used", cmd.CommandPath(), args[0], hinted(hint),
+		cmd.CommandPath())
 }
 
 // hinted asks whether the nearest name was meant, if there is one.
@@ -59,7 +60,8 @@ func PlainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 			return NoArguments(cmd, args)
 		}
 		if text := err.Error(); strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires ") { // cobra.ExactArgs and the like
-			return ending.Invalid("`%s` does not take %s: it is used as `%s`", cmd.CommandPath(), printable.Counted(len(args), "argument"), cmd.UseLine())
+			return ending.Invalid("`%s` does not take %s: it is used as `%s`", cmd.CommandPath(), printable.Counted(len(args), "argument"),
+				cmd.UseLine())
 		}
 		return ending.Invalid("%w; `%s --help` shows how it is used", err, cmd.CommandPath())
 	}
@@ -123,7 +125,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	name := unknown.GetSpecifiedName()
 	if owners := ownersOf(cmd.Root(), name); len(owners) > 0 && len(name) > 1 {
-		return ending.Invalid("`%s` has no flag --%s: it is a flag of %s; `%s --help` lists the flags", cmd.CommandPath(), name, strings.Join(owners, ", "), cmd.CommandPath())
+		return ending.Invalid("`%s` has no flag --%s: it is a flag of %s; `%s --help` lists the flags", cmd.CommandPath(), name,
+			strings.Join(owners, ", "), cmd.CommandPath())
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })

@@ -84,7 +84,8 @@ func (env *Environment) credentialsFailure(err error) error {
 	case errors.As(err, &refusal) && slices.Contains(awserror.ExpiredCodes, refusal.ErrorCode()):
 		return ending.Unsuited("the AWS credentials have expired: renew them (for example with `aws sso login`) and start again (%w)", err)
 	case errors.As(err, &refusal) && slices.Contains(awserror.PermissionCodes, refusal.ErrorCode()):
-		return ending.Unsuited("the role of the AWS profile cannot be assumed: check role_arn in ~/.aws/config, and the role's trust policy (%w)", err)
+		return ending.Unsuited("the role of the AWS profile cannot be assumed: check role_arn in ~/.aws/config, and the role's trust policy (%w)",
+			err)
 	}
 	return ending.Unsuited("no AWS credentials were found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; "+
 		"for DynamoDB Local, --endpoint http://localhost:8000 needs none (%w)", err)

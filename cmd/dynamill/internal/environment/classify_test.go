@@ -19,7 +19,8 @@ import (
 func TestErrorsAreClassifiedByTypeWhereverTheyAreWrapped(t *testing.T) {
 	env := &Environment{Table: "app", Region: "eu-west-1"}
 	api := func(code string) error {
-		return &smithy.OperationError{ServiceID: "DynamoDB Streams", OperationName: "GetRecords", Err: &smithy.GenericAPIError{Code: code, Message: "why"}}
+		return &smithy.OperationError{ServiceID: "DynamoDB Streams", OperationName: "GetRecords",
+			Err: &smithy.GenericAPIError{Code: code, Message: "why"}}
 	}
 	for name, c := range map[string]struct {
 		err  error
@@ -36,14 +37,17 @@ func TestErrorsAreClassifiedByTypeWhereverTheyAreWrapped(t *testing.T) {
 		"setup of the engine":    {&projections.SetupError{Problem: "it is so", Remedy: "do this"}, ending.ExitEnvironment, "it is so: do this"},
 		"permission in setup": {&projections.SetupError{Problem: "p", Remedy: "r", Err: api("AccessDeniedException")},
 			ending.ExitEnvironment, "dynamodb:GetRecords"},
-		"changed rules":     {&projections.RulesChangedError{StateTable: "app-dynamill", Changed: []string{"r"}}, ending.ExitInvalid, "differs from the rules in force"},
-		"no answer in time": {&smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Scan", Err: context.DeadlineExceeded}, ending.ExitEnvironment, "did not answer dynamodb:Scan"},
-		"another deadline":  {context.DeadlineExceeded, ending.ExitFailed, "doing this: context deadline exceeded"},
-		"credentials gone":  {&missingError{errors.New("why")}, ending.ExitEnvironment, "no AWS credentials were found"},
-		"a role refused":    {&missingError{api("AccessDenied")}, ending.ExitEnvironment, "cannot be assumed"},
-		"no object":         {&objects.PermissionError{Place: "s3://b/k", Permissions: "s3:GetObject on it", Err: api("AccessDenied")}, ending.ExitEnvironment, "s3://b/k: the credentials lack s3:GetObject on it: allow"},
-		"throttled":         {api("ThrottlingException"), ending.ExitFailed, "AWS throttles"},
-		"another":           {errors.New("whatever AccessDeniedException says"), ending.ExitFailed, "whatever"},
+		"changed rules": {&projections.RulesChangedError{StateTable: "app-dynamill", Changed: []string{"r"}}, ending.ExitInvalid,
+			"differs from the rules in force"},
+		"no answer in time": {&smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Scan", Err: context.DeadlineExceeded},
+			ending.ExitEnvironment, "did not answer dynamodb:Scan"},
+		"another deadline": {context.DeadlineExceeded, ending.ExitFailed, "doing this: context deadline exceeded"},
+		"credentials gone": {&missingError{errors.New("why")}, ending.ExitEnvironment, "no AWS credentials were found"},
+		"a role refused":   {&missingError{api("AccessDenied")}, ending.ExitEnvironment, "cannot be assumed"},
+		"no object": {&objects.PermissionError{Place: "s3://b/k", Permissions: "s3:GetObject on it", Err: api("AccessDenied")},
+			ending.ExitEnvironment, "s3://b/k: the credentials lack s3:GetObject on it: allow"},
+		"throttled": {api("ThrottlingException"), ending.ExitFailed, "AWS throttles"},
+		"another":   {errors.New("whatever AccessDeniedException says"), ending.ExitFailed, "whatever"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := env.Classify(fmt.Errorf("doing this: %w", c.err))

@@ -87,7 +87,8 @@ func Connect(ctx context.Context, s *settings.Settings, table string, logger *sl
 	case err != nil && ctx.Err() == nil:
 		return nil, env.credentialsFailure(err)
 	case err != nil:
-		return nil, ending.Unsuited("no AWS credentials were found within %s: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", setupTimeout)
+		return nil, ending.Unsuited("no AWS credentials were found within %s: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+			setupTimeout)
 	}
 	env.account = found.AccountID
 	env.Renewal = &renewal{first: renewalFirst, last: renewalLast, credentials: newRenewable(cfg.Credentials, lookAgain)}

@@ -67,7 +67,8 @@ func profiled(t *testing.T, url string) (*Environment, func(key string)) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	path := filepath.Join(t.TempDir(), "credentials")
 	write := func(key string) {
-		if err := os.WriteFile(path, []byte("[default]\naws_access_key_id = "+key+"\naws_secret_access_key = secret\naws_session_token = token\n"), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte("[default]\naws_access_key_id = "+key+
+			"\naws_secret_access_key = secret\naws_session_token = token\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,21 +27,26 @@ func TestAnEndHasItsExitCodeAndItsRemedyInFlags(t *testing.T) {
 		want string
 		code int
 	}{
-		"records lost":    {ended(monitor.RecordsLost, "run `dynamill replay --restart`"), "it ended: run `dynamill replay --restart` (the cause)", ending.ExitFailed},
+		"records lost": {ended(monitor.RecordsLost, "run `dynamill replay --restart`"),
+			"it ended: run `dynamill replay --restart` (the cause)", ending.ExitFailed},
 		"stream replaced": {ended(monitor.StreamReplaced, "replay"), "it ended: replay", ending.ExitFailed},
 		"stream disabled": {ended(monitor.StreamDisabled, "enable it"), "it ended: enable it", ending.ExitEnvironment},
-		"table deleted":   {ended(monitor.TableDeleted, "check Config.Table, Config.AWS.Region"), "it ended: check --table, --region", ending.ExitEnvironment},
+		"table deleted": {ended(monitor.TableDeleted, "check Config.Table, Config.AWS.Region"), "it ended: check --table, --region",
+			ending.ExitEnvironment},
 		"no such table": {&projections.SetupError{Problem: "Config.Archive x cannot be used", Remedy: "see Config.StateTable", Err: cause},
 			"--archive x cannot be used: see --state-table", ending.ExitEnvironment},
 		"an unwritten archive": {&archive.WriteError{Dir: "x", Reason: cause}, "the archive in x cannot be written", ending.ExitEnvironment},
-		"a skipped shard":      {&streamreader.SkippedError{Shards: []string{"shard-1"}}, "delete the rows of these shards from the lease table app-dynamill-leases", ending.ExitFailed},
-		"newer rules":          {projections.ErrEpochMoved, "newer rules", ending.ExitFailed},
-		"a lost lease":         {streamreader.ErrLeaseLost, streamreader.ErrLeaseLost.Error(), ending.ExitFailed},
-		"a bug":                {cause, "the cause", ending.ExitFailed},
-		"a stop at the start":  {fmt.Errorf("%w: nothing was followed yet", session.ErrStopped), "nothing was followed yet; run again to go on", ending.ExitFailed},
+		"a skipped shard": {&streamreader.SkippedError{Shards: []string{"shard-1"}},
+			"delete the rows of these shards from the lease table app-dynamill-leases", ending.ExitFailed},
+		"newer rules":  {projections.ErrEpochMoved, "newer rules", ending.ExitFailed},
+		"a lost lease": {streamreader.ErrLeaseLost, streamreader.ErrLeaseLost.Error(), ending.ExitFailed},
+		"a bug":        {cause, "the cause", ending.ExitFailed},
+		"a stop at the start": {fmt.Errorf("%w: nothing was followed yet", session.ErrStopped), "nothing was followed yet; run again to go on",
+			ending.ExitFailed},
 	} {
 		got := failureOf(env, nil, fmt.Errorf("following: %w", c.err))
-		if !errors.Is(got, c.err) && !errors.As(got, new(*archive.WriteError)) || ending.ExitCode(got) != c.code || !strings.Contains(got.Error(), c.want) {
+		if !errors.Is(got, c.err) && !errors.As(got, new(*archive.WriteError)) || ending.ExitCode(got) != c.code ||
+			!strings.Contains(got.Error(), c.want) {
 			t.Errorf("%s: exit code %d, want %d; %v, want %q in it", name, ending.ExitCode(got), c.code, got, c.want)
 		}
 	}

@@ -46,7 +46,8 @@ func TestThrottlesAndAHeldWriteRateAreNamedForAWhile(t *testing.T) {
 	o.holder.End(monitor.RecordsLost, "do this")
 	o.look()
 	o.look()
-	if said := log.String(); strings.Count(said, "records lost") != 1 || !strings.Contains(said, "level=ERROR") || !strings.Contains(said, "do this") {
+	if said := log.String(); strings.Count(said, "records lost") != 1 || !strings.Contains(said, "level=ERROR") ||
+		!strings.Contains(said, "do this") {
 		t.Errorf("the log says\n%s", said)
 	}
 	o.reminded = o.reminded.Add(-remindedEvery)

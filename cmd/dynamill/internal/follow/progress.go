@@ -59,7 +59,8 @@ func (f followState) shown() progress.State {
 	}
 	first, slow, fanOut := "records "+printable.Grouped(records), f.FanOut != nil && f.at.Sub(f.FanOutSince) >= fanOutMin, ""
 	if slow {
-		p.Attributes = append(p.Attributes, "fan_out_rule", f.FanOut.Rule, "fan_out_parent", f.FanOut.Parent.String(), "fan_out_children", f.FanOut.Children)
+		p.Attributes = append(p.Attributes, "fan_out_rule", f.FanOut.Rule, "fan_out_parent", f.FanOut.Parent.String(), "fan_out_children",
+			f.FanOut.Children)
 		fanOut = fmt.Sprintf("fan-out of rule %s from %s", f.FanOut.Rule, f.FanOut.Parent)
 	}
 	switch {

@@ -32,12 +32,18 @@ func TestFollowStateNamesTheWorkAtHand(t *testing.T) {
 	}{
 		{"following", followState{Status: quiet}, "following  12,345 records  0/s  lag 0s  writes 7"},
 		{"catching up", followState{Status: late, drains: true}, "draining  [....................] 0%  12,345 records  0/s  lag 1m0s  writes 7"},
-		{"backlog", followState{Status: seeding(late, true, projections.SeedProgress{})}, "applying the stream's backlog before seeding  [....................] 0%  12,345 records  0/s  lag 1m0s  writes 7"},
-		{"seeding", followState{Status: fanOut(seeding(late, false, projections.SeedProgress{Pass: 2, Passes: 3, Items: 50}), 9), items: 100}, "seeding, pass 2 of 3  [##########..........] 50%  50 of about 100 items  0/s  records 12,345  lag 1m0s  writes 7"},
-		{"seeding, not counted", followState{Status: seeding(quiet, false, projections.SeedProgress{Pass: 1, Items: 50})}, "seeding, pass 1 of 1  50 items  0/s  records 12,345  lag 0s  writes 7"},
+		{"backlog", followState{Status: seeding(late, true, projections.SeedProgress{})},
+			"applying the stream's backlog before seeding  [....................] 0%  12,345 records  0/s  lag 1m0s  writes 7"},
+		{"seeding", followState{Status: fanOut(seeding(late, false, projections.SeedProgress{Pass: 2, Passes: 3, Items: 50}), 9), items: 100},
+			"seeding, pass 2 of 3  [##########..........] 50%  50 of about 100 items  0/s  records 12,345  lag 1m0s  writes 7"},
+		{"seeding, not counted", followState{Status: seeding(quiet, false, projections.SeedProgress{Pass: 1, Items: 50})},
+			"seeding, pass 1 of 1  50 items  0/s  records 12,345  lag 0s  writes 7"},
 		{"a short fan-out", followState{Status: fanOut(quiet, 0)}, "following  12,345 records  0/s  lag 0s  writes 7"},
-		{"a long fan-out", followState{Status: fanOut(quiet, 1)}, "fan-out of rule names from USER#1/PROFILE  2,000 children  0/s  records 12,345  lag 0s  writes 7"},
-		{"a long fan-out beside records", followState{Status: fanOut(late, 1)}, "following  [....................] 0%  12,345 records  0/s  fan-out of rule names from USER#1/PROFILE: 2,000 children  lag 1m0s  writes 7"},
+		{"a long fan-out", followState{Status: fanOut(quiet, 1)},
+			"fan-out of rule names from USER#1/PROFILE  2,000 children  0/s  records 12,345  lag 0s  writes 7"},
+		{"a long fan-out beside records", followState{Status: fanOut(late, 1)},
+			"following  [....................] 0%  12,345 records  0/s  fan-out of rule names from USER#1/PROFILE: 2,000 children  lag 1m0s  " +
+				"writes 7"},
 	} {
 		c.state.at = now
 		var meter progress.Meter

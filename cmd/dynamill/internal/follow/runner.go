@@ -224,7 +224,8 @@ func failureOf(env *environment.Environment, r *dynamill.Running, err error) err
 	var unwritten *archive.WriteError
 	switch {
 	case errors.As(err, &skipped):
-		return fmt.Errorf("not everything is drained: delete the rows of these shards from the lease table %s and drain again (docs/operations.md, \"A shard that is skipped\"): %w",
+		return fmt.Errorf("not everything is drained: delete the rows of these shards from the lease table %s and drain again "+
+			"(docs/operations.md, \"A shard that is skipped\"): %w",
 			env.LeaseTable, err)
 	case errors.As(err, &unwritten):
 		return ending.Unsuited("%w", unwritten)

@@ -193,7 +193,8 @@ func remedies(env *environment.Environment) health.Remedies {
 		Replay:       env.Own().ReplayMissed(),
 		StartOver: fmt.Sprintf("stop every `dynamill run` of this table, delete the lease table %s, and start `%s`, which seeds every rule anew "+
 			"(docs/state-table.md, \"Starting over\")", env.LeaseTable, run),
-		Skipped: fmt.Sprintf("delete the rows of these shards from the lease table %s (docs/operations.md, \"A shard that is skipped\")", env.LeaseTable),
+		Skipped: fmt.Sprintf("delete the rows of these shards from the lease table %s (docs/operations.md, \"A shard that is skipped\")",
+			env.LeaseTable),
 	}
 }
 

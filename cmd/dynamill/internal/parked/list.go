@@ -68,7 +68,8 @@ func entryOf(p projections.Parked, claimantsMax int) Entry {
 }
 
 // inspect begins to read what is parked, and needs no rules for it.
-func inspect(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool) (*session.Session, *projections.ParkedInspection, error) {
+func inspect(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool) (*session.Session,
+	*projections.ParkedInspection, error) {
 	w, err := session.Inspect(out, s, rulesGiven)
 	if err != nil {
 		return nil, nil, err

@@ -26,7 +26,8 @@ rules:
 func TestMatchTallyCountsItemsOfEachEntity(t *testing.T) {
 	tally := newMatchTally(loaded(t, talliedRules))
 	for _, it := range []struct{ pk, sk string }{
-		{"USER#1", "PROFILE"}, {"USER#2", "PROFILE"}, {"user#3", "PROFILE"}, {"user#4", "PROFILE"}, {"BOT#1", "PROFILE"}, {"a", "b"}, {"USER#1", "GROUP#"},
+		{"USER#1", "PROFILE"}, {"USER#2", "PROFILE"}, {"user#3", "PROFILE"}, {"user#4", "PROFILE"}, {"BOT#1", "PROFILE"}, {"a", "b"},
+		{"USER#1", "GROUP#"},
 	} {
 		tally.count(item(it.pk, it.sk))
 	}
@@ -57,9 +58,12 @@ func TestMatchTallyWarnsOfEntitiesWithoutItems(t *testing.T) {
 		got = append(got, w.Message+": "+w.Hint)
 	}
 	want := []string{
-		"none of 2 sampled items is a User, which user-groups reads or writes: compare its keys, USER#${userId} / PROFILE, with the table's: user#3/PROFILE, BOT#1/PROFILE",
-		`none of 2 sampled items is a Bot, which bot-groups reads or writes: its keys fit 1 sampled item of no entity: a Bot needs kind == "bot" and old == false and level == 3, too`,
-		"none of 2 sampled items is a Membership, which member-list, user-groups, bot-groups read or write: compare its keys, USER#${userId} / GROUP#${groupId}, with the table's: user#3/PROFILE, BOT#1/PROFILE",
+		"none of 2 sampled items is a User, which user-groups reads or writes: compare its keys, USER#${userId} / PROFILE, with the table's: " +
+			"user#3/PROFILE, BOT#1/PROFILE",
+		`none of 2 sampled items is a Bot, which bot-groups reads or writes: its keys fit 1 sampled item of no entity: ` +
+			`a Bot needs kind == "bot" and old == false and level == 3, too`,
+		"none of 2 sampled items is a Membership, which member-list, user-groups, bot-groups read or write: compare its keys, USER#${userId} " +
+			"/ GROUP#${groupId}, with the table's: user#3/PROFILE, BOT#1/PROFILE",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -129,7 +129,8 @@ func NewPlan(found *projections.Comparison, set *rules.Set, items, bytes int64) 
 	case replayed == 0:
 		p.Summary = "nothing to replay: it takes effect when a process starts with this file"
 	default:
-		p.Summary = fmt.Sprintf("%s to be carried out by `dynamill replay`, which reads all items of the table%s", printable.Counted(replayed, "rule"), sized(items, bytes))
+		p.Summary = fmt.Sprintf("%s to be carried out by `dynamill replay`, which reads all items of the table%s",
+			printable.Counted(replayed, "rule"), sized(items, bytes))
 	}
 	return p
 }
@@ -180,8 +181,9 @@ func saidAs(text string) string {
 }
 
 const (
-	stillSeeded    = "is still being seeded: `dynamill run`, or `dynamill replay`, goes on with it"
-	fileNotKept    = "what it was cannot be told: it was registered by an earlier version, which kept no rule files; start `dynamill run` once with the file that is in force"
+	stillSeeded = "is still being seeded: `dynamill run`, or `dynamill replay`, goes on with it"
+	fileNotKept = "what it was cannot be told: it was registered by an earlier version, which kept no rule files; start `dynamill run` " +
+		"once with the file that is in force"
 	howManyUnknown = "; how many, only reading them tells"
 )
 
@@ -222,7 +224,8 @@ func adds(r *rules.Rule) []string {
 	case r.MakesItems():
 		return []string{fmt.Sprintf("needs replay: writes %s items for %s, as they come by", r.Target.Name, r.Source.Name)}
 	case r.Displays():
-		return []string{fmt.Sprintf("needs replay: reads every %s, then shows %s on every %s; what stands there is shown until then", r.Source.Name, written, r.Target.Name)}
+		return []string{fmt.Sprintf("needs replay: reads every %s, then shows %s on every %s; what stands there is shown until then",
+			r.Source.Name, written, r.Target.Name)}
 	}
 	return nil
 }
@@ -231,18 +234,21 @@ func adds(r *rules.Rule) []string {
 func moves(former, next *rules.Rule, set *rules.Set) []string {
 	if former.MakesItems() {
 		if next != nil && next.MakesItems() && SameItems(former.Target, next.Target) {
-			lines := []string{fmt.Sprintf("rewrites the %s items in place, and deletes those that it does not ask for any more, with all that is on them%s", former.Target.Name, howManyUnknown)}
+			lines := []string{fmt.Sprintf("rewrites the %s items in place, and deletes those that it does not ask for any more, with all that is "+
+				"on them%s", former.Target.Name, howManyUnknown)}
 			if gone := unclaimed(former, set); len(gone) > 0 {
 				lines = append(lines, fmt.Sprintf("takes %s off them", strings.Join(gone, ", ")))
 			}
 			return lines
 		}
-		return []string{fmt.Sprintf("deletes the %s items that the former rule made, with all that is on them%s", former.Target.Name, howManyUnknown)}
+		return []string{fmt.Sprintf("deletes the %s items that the former rule made, with all that is on them%s", former.Target.Name,
+			howManyUnknown)}
 	}
 	var lines []string
 	gone := unclaimed(former, set)
 	if len(gone) > 0 {
-		lines = append(lines, fmt.Sprintf("takes %s off every %s that still has it from the former rule%s", strings.Join(gone, ", "), former.Target.Name, howManyUnknown))
+		lines = append(lines, fmt.Sprintf("takes %s off every %s that still has it from the former rule%s", strings.Join(gone, ", "),
+			former.Target.Name, howManyUnknown))
 	}
 	kept := slices.DeleteFunc(slices.Clone(former.Writes), func(name string) bool { return slices.Contains(gone, name) })
 	if len(kept) > 0 {

@@ -37,7 +37,8 @@ func plannedTable(t *testing.T) *dynamosim.Sim {
 	sim := dynamosim.New(dynamosim.Options{})
 	in := &dynamodb.CreateTableInput{TableName: new("app"), BillingMode: types.BillingModePayPerRequest}
 	for name, role := range map[string]types.KeyType{"pk": types.KeyTypeHash, "sk": types.KeyTypeRange} {
-		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: new(name), AttributeType: types.ScalarAttributeTypeS})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: new(name),
+			AttributeType: types.ScalarAttributeTypeS})
 		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: new(name), KeyType: role})
 	}
 	if in.KeySchema[0].KeyType != types.KeyTypeHash {
@@ -67,7 +68,8 @@ func TestAPlanSaysWhatARuleFileWouldChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := planned(t, sim, plannedRules); !strings.Contains(p.Text(), "unchanged  member-list\n             is still being seeded") || !p.Replay {
+	if p := planned(t, sim, plannedRules); !strings.Contains(p.Text(), "unchanged  member-list\n             is still being seeded") ||
+		!p.Replay {
 		t.Errorf("while the rules are seeded:\n%s", p.Text())
 	}
 	if err := engine.Seed(t.Context(), nil); err != nil {
@@ -80,7 +82,8 @@ func TestAPlanSaysWhatARuleFileWouldChange(t *testing.T) {
 		"attributes: [role, joinedAt]", "attributes: [role]",
 		"admin-count:", "admins:",
 		`role != "banned"`, `role == "member"`,
-		"  member-name:  { copy: [name as userName, avatar], from: User, to: Member }\n", "  group-name: { copy: name as groupName, from: Group, to: Membership }\n",
+		"  member-name:  { copy: [name as userName, avatar], from: User, to: Member }\n",
+		"  group-name: { copy: name as groupName, from: Group, to: Membership }\n",
 	).Replace(plannedRules)
 	want := `changed    member-list
              attributes: ` + "`joinedAt, role` becomes `role`" + `
@@ -102,7 +105,8 @@ removed    member-name
 	if diff := cmp.Diff(want, planned(t, sim, next).Text()); diff != "" {
 		t.Error(diff)
 	}
-	changing, err := projections.OpenChanging(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, next)}, projections.AnyEpoch)
+	changing, err := projections.OpenChanging(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, next)},
+		projections.AnyEpoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +148,8 @@ rules:
 	if len(p.Rules) != 1 || p.Rules[0].What != string(projections.RuleChanged) || len(p.Rules[0].Differences) != 1 {
 		t.Fatalf("the plan is %+v", p.Rules)
 	}
-	_, err := projections.OpenChanging(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, right)}, projections.AnyEpoch)
+	_, err := projections.OpenChanging(t.Context(), projections.Config{Client: sim, Table: "app", Rules: loaded(t, right)},
+		projections.AnyEpoch)
 	if err != nil {
 		t.Errorf("replacing the rules: %v", err)
 	}

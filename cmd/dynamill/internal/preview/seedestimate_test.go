@@ -23,13 +23,17 @@ func TestSeedIsProjectedFromASample(t *testing.T) {
 		want     seedEstimate
 		says     []string
 	}{
-		"a sample": {projectSeed(c, 100, false, 30, 60, nil), seedEstimate{Items: 1000, Sampled: 100, Writes: 300, WriteUnits: 600, ReadUnits: 4000},
+		"a sample": {projectSeed(c, 100, false, 30, 60, nil), seedEstimate{Items: 1000, Sampled: 100, Writes: 300, WriteUnits: 600,
+			ReadUnits: 4000},
 			[]string{"approximately 1,000 items", "about 300 writes", "600 write units", "sample of 100 items"}},
-		"the whole table": {projectSeed(environment.Counts{}, 3, true, 2, 4, nil), seedEstimate{Items: 3, Exact: true, Sampled: 3, Writes: 2, WriteUnits: 4, ReadUnits: 6},
+		"the whole table": {projectSeed(environment.Counts{}, 3, true, 2, 4, nil),
+			seedEstimate{Items: 3, Exact: true, Sampled: 3, Writes: 2, WriteUnits: 4, ReadUnits: 6},
 			[]string{"reads 3 items", "2 writes", "4 write units", "all items were looked at"}},
-		"more items than DynamoDB counted": {projectSeed(environment.Counts{Items: 5}, 50, false, 10, 10, nil), seedEstimate{Items: 50, Sampled: 50, Writes: 10, WriteUnits: 10, ReadUnits: 50 * 2},
+		"more items than DynamoDB counted": {projectSeed(environment.Counts{Items: 5}, 50, false, 10, 10, nil),
+			seedEstimate{Items: 50, Sampled: 50, Writes: 10, WriteUnits: 10, ReadUnits: 50 * 2},
 			[]string{"50 items"}},
-		"no permission to scan": {projectSeed(c, 0, false, 0, 0, errors.New("denied")), seedEstimate{Items: 1000, ReadUnits: 4000, NotSampled: "denied"},
+		"no permission to scan": {projectSeed(c, 0, false, 0, 0, errors.New("denied")),
+			seedEstimate{Items: 1000, ReadUnits: 4000, NotSampled: "denied"},
 			[]string{"approximately 1,000 items", "could not be sampled: denied"}},
 	} {
 		given.want.ReadUnits = given.estimate.ReadUnits
@@ -71,7 +75,8 @@ func TestSeedSampleIsBounded(t *testing.T) {
 func TestSeedEstimateIsWhatSeedingWrites(t *testing.T) {
 	sim := plannedTable(t)
 	items := []change.Item{
-		item("USER#1", "PROFILE"), item("USER#1", "GROUP#dev"), item("USER#2", "GROUP#dev"), item("GROUP#dev", "METADATA"), item("GROUP#ops", "METADATA"),
+		item("USER#1", "PROFILE"), item("USER#1", "GROUP#dev"), item("USER#2", "GROUP#dev"), item("GROUP#dev", "METADATA"),
+		item("GROUP#ops", "METADATA"),
 	}
 	for _, it := range items {
 		if _, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: new("app"), Item: attributes.ItemToTable(it)}); err != nil {

@@ -227,7 +227,8 @@ type sampleSegment struct {
 
 // sampleTable hands items of the table to take, within the bounds. It reads from
 // several segments, so that the items come from all over the table's partitions.
-func sampleTable(ctx context.Context, client tablescan.Client, table string, bounds sampleBounds, take func(change.Item) error) (s tableSample, err error) {
+func sampleTable(ctx context.Context, client tablescan.Client, table string, bounds sampleBounds,
+	take func(change.Item) error) (s tableSample, err error) {
 	scan := &tablescan.Table{Client: client, TableName: table, Segments: sampleSegments, EventuallyConsistent: true}
 	segments := make([]*sampleSegment, sampleSegments)
 	for i := range segments {

@@ -31,7 +31,8 @@ func sampledTable(t *testing.T, items int) *scanCounter {
 	t.Helper()
 	sim := plannedTable(t)
 	for i := range items {
-		_, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: new("app"), Item: attributes.ItemToTable(item(fmt.Sprintf("USER#%d", i), "PROFILE"))})
+		_, err := sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: new("app"),
+			Item: attributes.ItemToTable(item(fmt.Sprintf("USER#%d", i), "PROFILE"))})
 		if err != nil {
 			t.Fatal(err)
 		}

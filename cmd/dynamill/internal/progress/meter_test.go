@@ -34,10 +34,14 @@ func TestMeterEstimatesFromStates(t *testing.T) {
 		{"a total that is exceeded is no total", []second{{0, items("a", 0, 40)}, {5, items("a", 50, 40)}}, Estimate{10, -1, 0}},
 		{"done", []second{{0, items("a", 0, 100)}, {5, items("a", 100, 100)}}, Estimate{20, 100, 0}},
 		{"it stands still", []second{{0, items("a", 50, 100)}, {5, items("a", 50, 100)}}, Estimate{0, 50, 0}},
-		{"the rate forgets what is long ago", []second{{0, items("a", 0, 1000)}, {100, items("a", 500, 1000)}, {110, items("a", 600, 1000)}}, Estimate{10, 60, 40 * time.Second}},
-		{"a phase begins anew", []second{{0, items("a", 900, 1000)}, {5, items("b", 0, 100)}, {6, items("b", 10, 100)}}, Estimate{10, 10, 9 * time.Second}},
-		{"a count that falls begins anew", []second{{0, items("a", 900, 1000)}, {5, items("a", 0, 100)}, {6, items("a", 10, 100)}}, Estimate{10, 10, 9 * time.Second}},
-		{"the lag shrinks", []second{{0, behind(time.Minute)}, {2, behind(40 * time.Second)}, {3, behind(30 * time.Second)}}, Estimate{0, 50, 3 * time.Second}},
+		{"the rate forgets what is long ago", []second{{0, items("a", 0, 1000)}, {100, items("a", 500, 1000)}, {110, items("a", 600, 1000)}},
+			Estimate{10, 60, 40 * time.Second}},
+		{"a phase begins anew", []second{{0, items("a", 900, 1000)}, {5, items("b", 0, 100)}, {6, items("b", 10, 100)}},
+			Estimate{10, 10, 9 * time.Second}},
+		{"a count that falls begins anew", []second{{0, items("a", 900, 1000)}, {5, items("a", 0, 100)}, {6, items("a", 10, 100)}},
+			Estimate{10, 10, 9 * time.Second}},
+		{"the lag shrinks", []second{{0, behind(time.Minute)}, {2, behind(40 * time.Second)}, {3, behind(30 * time.Second)}},
+			Estimate{0, 50, 3 * time.Second}},
 		{"the lag grows", []second{{0, behind(30 * time.Second)}, {2, behind(60 * time.Second)}}, Estimate{0, 0, 0}},
 		{"a lag of seconds is none", []second{{0, behind(4 * time.Second)}, {2, behind(3 * time.Second)}}, Estimate{0, -1, 0}},
 		{"a share", []second{{0, share(0.25)}, {5, share(0.5)}}, Estimate{0, 50, 10 * time.Second}},
@@ -48,7 +52,8 @@ func TestMeterEstimatesFromStates(t *testing.T) {
 		for _, s := range c.states {
 			got = m.Add(time.Unix(int64(s.at), 0), s.State)
 		}
-		if math.Abs(got.Rate-c.want.Rate) > 1e-9 || math.Abs(got.Percent-c.want.Percent) > 1e-9 || got.Left.Round(time.Millisecond) != c.want.Left {
+		if math.Abs(got.Rate-c.want.Rate) > 1e-9 || math.Abs(got.Percent-c.want.Percent) > 1e-9 ||
+			got.Left.Round(time.Millisecond) != c.want.Left {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
@@ -61,7 +66,8 @@ func TestAttributesHoldWhatIsKnown(t *testing.T) {
 		want string
 	}{
 		{State{}, Estimate{Percent: -1}, "[]"},
-		{State{Attributes: []any{"a", 1}, Unit: "items and rows", Total: 9}, Estimate{2.5, 40, 90 * time.Second}, "[a 1 total 9 items_and_rows_per_second 2 percent 40 seconds_left 90]"},
+		{State{Attributes: []any{"a", 1}, Unit: "items and rows", Total: 9}, Estimate{2.5, 40, 90 * time.Second},
+			"[a 1 total 9 items_and_rows_per_second 2 percent 40 seconds_left 90]"},
 	} {
 		if got := fmt.Sprint(Attributes(c.s, c.e)); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
@@ -69,7 +75,8 @@ func TestAttributesHoldWhatIsKnown(t *testing.T) {
 	}
 	shared := make([]any, 2, 10)
 	s := State{Attributes: shared, Unit: "items"}
-	if first := Attributes(s, Estimate{Rate: 1, Percent: -1}); !slices.Equal(first, Attributes(s, Estimate{Rate: 1, Percent: -1})) || len(s.Attributes) != 2 {
+	if first := Attributes(s, Estimate{Rate: 1, Percent: -1}); !slices.Equal(first, Attributes(s, Estimate{Rate: 1, Percent: -1})) ||
+		len(s.Attributes) != 2 {
 		t.Error("the state's attributes were changed")
 	}
 }

@@ -63,7 +63,8 @@ func TestShowKeepsOneLineBelowTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lockedBuffer
 		screen := terminalScreen(&out, 40)
-		stop := Start(context.Background(), screen, slog.New(slog.DiscardHandler), func() State { return State{Phase: "draining\x1b[2J\n" + strings.Repeat("x", 50)} })
+		stop := Start(context.Background(), screen, slog.New(slog.DiscardHandler),
+			func() State { return State{Phase: "draining\x1b[2J\n" + strings.Repeat("x", 50)} })
 		time.Sleep(300 * time.Millisecond)
 		fmt.Fprintln(screen, "a log line with \x1b[31m")
 		stop()

@@ -104,7 +104,8 @@ func decodeRecord(raw json.RawMessage, table Table) (change.Record, error) {
 		return change.Record{}, shapeError(err)
 	}
 	if r.DynamoDB == nil {
-		return change.Record{}, errors.New(`no field "dynamodb": want a stream record {"eventName": ..., "dynamodb": {"Keys": ..., "NewImage": ...}}`)
+		return change.Record{},
+			errors.New(`no field "dynamodb": want a stream record {"eventName": ..., "dynamodb": {"Keys": ..., "NewImage": ...}}`)
 	}
 	out := change.Record{}
 	var err error

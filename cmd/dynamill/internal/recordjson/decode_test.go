@@ -72,7 +72,8 @@ func TestATimeToLiveDeletionIsSeenInBothSpellings(t *testing.T) {
 		`{"type":"Service","principalId":"dynamodb.amazonaws.com"}`,
 		`{"Type":"Service","PrincipalId":"dynamodb.amazonaws.com"}`,
 	} {
-		records, err := Decode([]byte(`{"userIdentity":`+identity+`,"eventName":"REMOVE","dynamodb":{"Keys":{"pk":{"S":"p"},"sk":{"S":"s"}},"OldImage":{"pk":{"S":"p"}}}}`), blog)
+		records, err := Decode([]byte(`{"userIdentity":`+identity+
+			`,"eventName":"REMOVE","dynamodb":{"Keys":{"pk":{"S":"p"},"sk":{"S":"s"}},"OldImage":{"pk":{"S":"p"}}}}`), blog)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,10 +119,13 @@ func TestBadFilesAreRefusedWithThePlace(t *testing.T) {
 		"no image":               {record(keys, `"SequenceNumber":"1"`), "NEW_AND_OLD_IMAGES"},
 		"a bad sequence number":  {record(keys, `"NewImage":{"a":{"S":"b"}},"SequenceNumber":"x1"`), "SequenceNumber"},
 		"an unknown event":       {`{"eventName":"UPSERT","dynamodb":{"Keys":` + keys + `,"NewImage":{"a":{"S":"b"}}}}`, `"UPSERT"`},
-		"MODIFY with one image":  {`{"eventName":"MODIFY","dynamodb":{"Keys":` + keys + `,"NewImage":{"a":{"S":"b"}}}}`, "MODIFY with NewImage only"},
-		"INSERT with old image":  {`{"eventName":"INSERT","dynamodb":{"Keys":` + keys + `,"OldImage":{"a":{"S":"b"}}}}`, "INSERT with OldImage only"},
-		"REMOVE with new image":  {`{"eventName":"REMOVE","dynamodb":{"Keys":` + keys + `,"OldImage":{"a":{"S":"b"}},"NewImage":{"a":{"S":"b"}}}}`, "REMOVE with both images"},
-		"the second record bad":  {`[` + insertRecord + `,{}]`, "record 2:"},
+		"MODIFY with one image": {`{"eventName":"MODIFY","dynamodb":{"Keys":` + keys + `,"NewImage":{"a":{"S":"b"}}}}`,
+			"MODIFY with NewImage only"},
+		"INSERT with old image": {`{"eventName":"INSERT","dynamodb":{"Keys":` + keys + `,"OldImage":{"a":{"S":"b"}}}}`,
+			"INSERT with OldImage only"},
+		"REMOVE with new image": {`{"eventName":"REMOVE","dynamodb":{"Keys":` + keys + `,"OldImage":{"a":{"S":"b"}},"NewImage":{"a":{"S":"b"}}}}`,
+			"REMOVE with both images"},
+		"the second record bad": {`[` + insertRecord + `,{}]`, "record 2:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Decode([]byte(c.src), blog)

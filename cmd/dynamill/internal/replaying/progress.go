@@ -79,7 +79,8 @@ func (v state) shown() progress.State {
 		return progress.State{Message: "replaying", Phase: "looking what there is to do"}
 	}
 	s := progress.State{
-		Message: "replaying", Phase: fmt.Sprintf("pass %d of %d", v.Number, v.Of), Done: v.PassItems, Unit: "items", Total: v.total, About: v.about,
+		Message: "replaying", Phase: fmt.Sprintf("pass %d of %d", v.Number, v.Of), Done: v.PassItems, Unit: "items", Total: v.total,
+		About: v.about,
 		Notes: []string{
 			fmt.Sprintf("%s of %s pieces", printable.Grouped(v.PiecesDone), printable.Grouped(v.Pieces)),
 			printable.Grouped(int64(v.work.WriteUnits)) + " write units", printable.Grouped(int64(v.ReadUnits)) + " read units",
@@ -155,7 +156,8 @@ func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took
 // openedText says that an unfinished replay was found, and what becomes of it.
 func openedText(o replay.Opened) string {
 	if !o.GivenUpAt.IsZero() {
-		return fmt.Sprintf("begins anew: the unfinished replay has had no progress since %s, and what it did may not hold any more", clock(o.GivenUpAt))
+		return fmt.Sprintf("begins anew: the unfinished replay has had no progress since %s, and what it did may not hold any more",
+			clock(o.GivenUpAt))
 	}
 	place := ""
 	if o.Of > 1 {

@@ -39,8 +39,11 @@ func TestReplayStateTellsWhatIsLeftOfThePass(t *testing.T) {
 		line  string
 	}{
 		{"before the first page", state{total: 100}, "looking what there is to do"},
-		{"halfway", halfway, "pass 1 of 4  [##########..........] 50%  10,000 of about 20,000 items  2,000/s  5s left  3 of 8 pieces  24,000 write units  1,234 read units"},
-		{"the table has grown", exceeded, "pass 1 of 4  [#######.............] 38%  10,000 items  2,000/s  3 of 8 pieces  24,000 write units  1,234 read units"},
+		{"halfway", halfway,
+			"pass 1 of 4  [##########..........] 50%  10,000 of about 20,000 items  2,000/s  5s left  3 of 8 pieces  24,000 write units  1,234 " +
+				"read units"},
+		{"the table has grown", exceeded,
+			"pass 1 of 4  [#######.............] 38%  10,000 items  2,000/s  3 of 8 pieces  24,000 write units  1,234 read units"},
 	} {
 		var meter progress.Meter
 		at := time.Unix(0, 0)
@@ -79,9 +82,12 @@ func TestReplayStateTellsWhatIsLeftOfThePass(t *testing.T) {
 func TestAnUnfinishedReplayIsSpokenOf(t *testing.T) {
 	begun := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	for want, o := range map[string]replay.Opened{
-		"goes on with the replay begun at 2026-03-04 05:06:07 UTC: 6 of 8 pieces done; --restart begins anew":                         {Begun: begun, Number: 1, Of: 1, Pieces: 8, PiecesDone: 6},
-		"goes on with the replay begun at 2026-03-04 05:06:07 UTC: pass 2 of 2, 0 of 1,000 pieces done; --restart begins anew":        {Begun: begun, Number: 2, Of: 2, Pieces: 1000},
-		"begins anew: the unfinished replay has had no progress since 2026-03-04 05:06:07 UTC, and what it did may not hold any more": {GivenUpAt: begun, Number: 1, Of: 1, Pieces: 8},
+		"goes on with the replay begun at 2026-03-04 05:06:07 UTC: 6 of 8 pieces done; --restart begins anew": {
+			Begun: begun, Number: 1, Of: 1, Pieces: 8, PiecesDone: 6},
+		"goes on with the replay begun at 2026-03-04 05:06:07 UTC: pass 2 of 2, 0 of 1,000 pieces done; --restart begins anew": {
+			Begun: begun, Number: 2, Of: 2, Pieces: 1000},
+		"begins anew: the unfinished replay has had no progress since 2026-03-04 05:06:07 UTC, and what it did may not hold any more": {
+			GivenUpAt: begun, Number: 1, Of: 1, Pieces: 8},
 	} {
 		if got := openedText(o); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -129,19 +135,23 @@ func TestHowAReplayFailedSaysWhatToDo(t *testing.T) {
 		"ThrottlingException":                    {ending.ExitFailed, "--read-rate"},
 		"ValidationException":                    {ending.ExitFailed, "tries them again"},
 	} {
-		failed := fmt.Errorf("reading: %w", &smithy.OperationError{ServiceID: dynamodb.ServiceID, OperationName: "Scan", Err: &smithy.GenericAPIError{Code: code, Message: "no"}})
+		failed := fmt.Errorf("reading: %w", &smithy.OperationError{ServiceID: dynamodb.ServiceID, OperationName: "Scan",
+			Err: &smithy.GenericAPIError{Code: code, Message: "no"}})
 		err := r.failure(t.Context(), replay.Totals{}, &replay.PiecesError{Source: "scan", Pieces: 4, Errors: []error{failed, failed}})
 		var known *ending.Failure
 		exit := ending.ExitFailed
 		if errors.As(err, &known) {
 			exit = known.Code
 		}
-		if exit != want.exit || !strings.Contains(err.Error(), want.text) || code == "ValidationException" && strings.Contains(err.Error(), "--rate") {
+		if exit != want.exit || !strings.Contains(err.Error(), want.text) ||
+			code == "ValidationException" && strings.Contains(err.Error(), "--rate") {
 			t.Errorf("%s: exit code %d, %v", code, exit, err)
 		}
 	}
-	denied := &smithy.OperationError{ServiceID: s3.ServiceID, OperationName: "GetObject", Err: &smithy.GenericAPIError{Code: "AccessDenied", Message: "no"}}
-	err := r.failure(t.Context(), replay.Totals{}, &replay.PiecesError{Source: "export", Pieces: 1, Errors: []error{fmt.Errorf("reading s3://b/k (s3:GetObject): %w", denied)}})
+	denied := &smithy.OperationError{ServiceID: s3.ServiceID, OperationName: "GetObject",
+		Err: &smithy.GenericAPIError{Code: "AccessDenied", Message: "no"}}
+	err := r.failure(t.Context(), replay.Totals{}, &replay.PiecesError{Source: "export", Pieces: 1,
+		Errors: []error{fmt.Errorf("reading s3://b/k (s3:GetObject): %w", denied)}})
 	if strings.Contains(err.Error(), "dynamodb:") || !strings.Contains(err.Error(), "s3://b/k") {
 		t.Errorf("of a bucket: %v", err)
 	}

@@ -166,7 +166,8 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 		told := &replay.PiecesError{Source: pieces.Source, Pieces: pieces.Pieces, Errors: r.Env.ClassifyAll(pieces.Errors)}
 		return fmt.Errorf("%w\nthe same command tries them again%s", told, remedy)
 	case errors.Is(err, projections.ErrEpochMoved):
-		return ending.Invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force", settings.ShownFile(r.Settings.Rules))
+		return ending.Invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force",
+			settings.ShownFile(r.Settings.Rules))
 	}
 	return r.Env.Classify(fmt.Errorf("replaying: %w; the same command goes on from there", err))
 }
@@ -229,7 +230,8 @@ func (o *Options) checkFrom() error {
 	default:
 		scheme, rest, _ := strings.Cut(place, "://")
 		if place = rest; !slices.Contains([]string{FromExport, FromArchive, FromKeys + "//"}, scheme+"://") {
-			return ending.Invalid("--from %s is no source: give scan, export://PATH, s3://BUCKET/PREFIX, archive://PATH, keys://FILE, keys:- or parked", o.From)
+			return ending.Invalid("--from %s is no source: give scan, export://PATH, s3://BUCKET/PREFIX, archive://PATH, keys://FILE, keys:- or "+
+				"parked", o.From)
 		}
 	}
 	if bucket, onS3 := strings.CutPrefix(place, FromS3); place == "" || onS3 && (bucket == "" || bucket[0] == '/') {
@@ -284,15 +286,18 @@ func (r *replayer) announce(ctx context.Context, left int) error {
 		facts.Add("does", "brings items to what the rules ask for")
 	}
 	if r.source == nil {
-		facts.Add("items", fmt.Sprintf("about %s, %.1f MB (DynamoDB's own count, up to 6 hours old)", printable.Grouped(items), float64(r.counts.Bytes)/1e6))
+		facts.Add("items", fmt.Sprintf("about %s, %.1f MB (DynamoDB's own count, up to 6 hours old)", printable.Grouped(items),
+			float64(r.counts.Bytes)/1e6))
 	} else if items > 0 {
 		facts.Add("items", "about "+printable.Grouped(items))
 	}
 	over, sweeps := r.passesOver(left, len(description.FormerRules) > 0)
 	e := r.counts.Estimate(over, sweeps, items, r.source == nil, r.options.EventuallyConsistent)
 	if total := e.Scan + e.Look + e.Sweep; total > 0 {
-		facts.Add("reads", fmt.Sprintf("about %s read units: %s to scan, %s to look at each item and its ledger entry, %s to sweep; more where copies and mirrors are checked",
-			printable.Grouped(total), printable.Grouped(e.Scan), printable.Grouped(e.Look), printable.Grouped(e.Sweep)))
+		facts.Add("reads",
+			fmt.Sprintf("about %s read units: %s to scan, %s to look at each item and its ledger entry, %s to sweep; more where copies and "+
+				"mirrors are checked",
+				printable.Grouped(total), printable.Grouped(e.Scan), printable.Grouped(e.Look), printable.Grouped(e.Sweep)))
 	}
 	if left > 0 {
 		facts.Add("writes", "what the rules ask for and does not stand there yet")

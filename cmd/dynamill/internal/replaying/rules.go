@@ -46,9 +46,11 @@ func (r *replayer) refusePending(rules []string) error {
 	case len(rules) == 0:
 		return nil
 	case len(r.options.Rules) > 0:
-		return ending.Invalid("rules are brought into force together, and not in force yet are %s: run `dynamill replay` without --rule first", strings.Join(rules, ", "))
+		return ending.Invalid("rules are brought into force together, and not in force yet are %s: run `dynamill replay` without --rule first",
+			strings.Join(rules, ", "))
 	case r.options.EventuallyConsistent:
-		return ending.Invalid("rules are brought into force by a consistent scan only, and not in force yet are %s: leave out --eventually-consistent", strings.Join(rules, ", "))
+		return ending.Invalid("rules are brought into force by a consistent scan only, and not in force yet are %s: leave out "+
+			"--eventually-consistent", strings.Join(rules, ", "))
 	}
 	return nil
 }

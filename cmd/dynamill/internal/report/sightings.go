@@ -82,7 +82,8 @@ func (s Sightings) Report() Seen {
 
 // MissingOf is one rule's missing targets as JSON.
 func MissingOf(t projections.MissingTargets) MissingReport {
-	m := MissingReport{Rule: t.Rule, Entity: t.Entity, Sources: t.Sources, Targets: t.Targets, About: t.About, All: t.All, Examples: t.Examples}
+	m := MissingReport{Rule: t.Rule, Entity: t.Entity, Sources: t.Sources, Targets: t.Targets, About: t.About, All: t.All,
+		Examples: t.Examples}
 	if t.OtherCase != nil {
 		m.OtherCase = t.OtherCase.Exists
 	}
@@ -149,7 +150,8 @@ func (s Sightings) writeEntities(b *strings.Builder) {
 }
 
 // StillRetiring says of a former rule that it is not taken back yet.
-const StillRetiring = "was changed or removed before, and what it wrote is still being taken back: `dynamill replay`, or `dynamill run`, goes on with it"
+const StillRetiring = "was changed or removed before, and what it wrote is still being taken back: `dynamill replay`, or `dynamill " +
+	"run`, goes on with it"
 
 // EngineWork is what an engine did for a command.
 type EngineWork struct {

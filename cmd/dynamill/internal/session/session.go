@@ -81,7 +81,8 @@ func (s *Session) AuditConfig(names []string) projections.AuditConfig {
 
 // Begin is New for work that takes long, on the named rules or on all. Signals end what is done
 // with the returned context until end is called.
-func Begin(ctx context.Context, out *output.Output, s *settings.Settings, names []string) (working context.Context, w *Session, end func(), err error) {
+func Begin(ctx context.Context, out *output.Output, s *settings.Settings, names []string) (working context.Context, w *Session, end func(),
+	err error) {
 	if w, err = New(out, s); err != nil {
 		return nil, nil, nil, err
 	}

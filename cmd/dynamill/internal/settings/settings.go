@@ -62,7 +62,8 @@ func (s *Settings) TableName(set *rules.Set) (string, error) {
 	if name := cmp.Or(s.Table, set.Table.Name); name != "" {
 		return name, s.checkNames(name, set)
 	}
-	return "", ending.Invalid("no table is named: give --table NAME, `name:` under `table:` in %s, or set %s", ShownFile(s.Rules), TableVariable)
+	return "", ending.Invalid("no table is named: give --table NAME, `name:` under `table:` in %s, or set %s", ShownFile(s.Rules),
+		TableVariable)
 }
 
 // LoadForTable reads the rule file and names the table to work on.
@@ -141,7 +142,8 @@ func (s *Settings) checkNames(table string, set *rules.Set) error {
 	leases := s.LeaseTableName(table)
 	switch {
 	case s.StateTable == "" && len(leases) > tableNameMax:
-		return ending.Invalid("the table's name is too long for those of a state table and a lease table to be made of it: give --state-table NAME")
+		return ending.Invalid("the table's name is too long for those of a state table and a lease table to be made of it: give --state-table " +
+			"NAME")
 	case s.StateTable == table+StateSuffix+LeasesSuffix:
 		return ending.Invalid("--state-table %s is the table of checkpoints: give another name, or none", s.StateTable)
 	case leases == table:

@@ -188,7 +188,8 @@ const notRegistered = "not registered"
 
 const (
 	unregisteredNote = "nothing has started with this rule file yet: start `dynamill run` with it, or deploy the function with it"
-	changedNote      = "it differs from the rule in force of its name, so nothing starts with this rule file: `dynamill plan` says what it would change, and `dynamill replay` carries it out"
+	changedNote      = "it differs from the rule in force of its name, so nothing starts with this rule file: `dynamill plan` says what it " +
+		"would change, and `dynamill replay` carries it out"
 )
 
 const (

@@ -110,7 +110,8 @@ func (s *Report) writeParked(b *strings.Builder) {
 func (s *Report) writeShards(b *strings.Builder) {
 	switch {
 	case !s.Leases.Exists:
-		fmt.Fprintf(b, "\nshards: no lease table %s, so no `dynamill run` has read the stream; with Lambda that is normal\n", printable.Text(s.Leases.Table))
+		fmt.Fprintf(b, "\nshards: no lease table %s, so no `dynamill run` has read the stream; with Lambda that is normal\n",
+			printable.Text(s.Leases.Table))
 		return
 	case len(s.Leases.Shards) == 0:
 		fmt.Fprintf(b, "\nshards: none in lease table %s yet\n", printable.Text(s.Leases.Table))

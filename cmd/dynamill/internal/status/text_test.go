@@ -26,8 +26,9 @@ func inspected() *projections.Inspection {
 			{ID: "order-total", Name: "total", Fingerprint: "f2", State: "seeding", Epoch: 2},
 		},
 		Seeding: &projections.InspectedSeeding{Phase: "derive", Level: 1, Items: 12500},
-		Tasks:   []projections.InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#1", Sort: "PROFILE"}, Children: 3000, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
-		Parked:  map[string]int{"value.type": 2, "key.smuggled": 1},
+		Tasks: []projections.InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#1", Sort: "PROFILE"}, Children: 3000,
+			Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
+		Parked: map[string]int{"value.type": 2, "key.smuggled": 1},
 	}
 }
 
@@ -111,7 +112,8 @@ func TestARowTellsTheLagOfItsShard(t *testing.T) {
 func TestRowsOfADeadOwnerAreCorrected(t *testing.T) {
 	leases := inspectedLeases()
 	leases.correct(
-		[]shardBacklogStatus{{Shard: "shardId-3"}, {Shard: "shardId-4", Lag: new(int64(0))}, {Shard: "shardId-5", Waiting: 1, Lag: new(int64(45))}},
+		[]shardBacklogStatus{{Shard: "shardId-3"}, {Shard: "shardId-4", Lag: new(int64(0))},
+			{Shard: "shardId-5", Waiting: 1, Lag: new(int64(45))}},
 		[]health.Owner{{Name: "host:2", Silent: true}, {Name: "host:\x1b1", Unsure: true}},
 	)
 	s := Report{Leases: leases}

@@ -51,7 +51,8 @@ func Write(out *output.Output, s *settings.Settings, format infra.Format, flags 
 		}
 	}
 	if format == infra.CloudFormation && o.Code != "" {
-		return ending.Invalid("--code has no meaning for cloudformation: its template has parameters for where the zip is, CodeBucket and CodeKey")
+		return ending.Invalid("--code has no meaning for cloudformation: its template has parameters for where the zip is, CodeBucket and " +
+			"CodeKey")
 	}
 	if o.ReplayExports != "" && !o.Replay {
 		return ending.Invalid("--replay-exports has no meaning without --replay")

@@ -18,12 +18,14 @@ func TestOutcomeOfAVerification(t *testing.T) {
 		exitCode int
 		says     string
 	}{
-		"everything is right":           {facts{}, outcomeClean, ending.ExitDone, ""},
-		"proven drift":                  {facts{drift: 1}, outcomeDrift, ending.ExitDrift, "drift found: 1 difference"},
-		"drift beside undecided":        {facts{drift: 1, undecided: late, parked: 1}, outcomeDrift, ending.ExitDrift, "drift found"},
-		"records not applied":           {facts{undecided: late}, OutcomeUndecided, ending.ExitUndecided, "2 not decided: " + verify.WhyRecords + "; let the stream be applied"},
-		"records, and no process":       {facts{undecided: late, unfollowed: true}, OutcomeUndecided, ending.ExitUndecided, followed.NoFollower},
-		"too short a wait, no process":  {facts{undecided: map[string]int64{"x": 1}, unfollowed: true}, OutcomeUndecided, ending.ExitUndecided, followed.NoFollower},
+		"everything is right":    {facts{}, outcomeClean, ending.ExitDone, ""},
+		"proven drift":           {facts{drift: 1}, outcomeDrift, ending.ExitDrift, "drift found: 1 difference"},
+		"drift beside undecided": {facts{drift: 1, undecided: late, parked: 1}, outcomeDrift, ending.ExitDrift, "drift found"},
+		"records not applied": {facts{undecided: late}, OutcomeUndecided, ending.ExitUndecided,
+			"2 not decided: " + verify.WhyRecords + "; let the stream be applied"},
+		"records, and no process": {facts{undecided: late, unfollowed: true}, OutcomeUndecided, ending.ExitUndecided, followed.NoFollower},
+		"too short a wait, no process": {facts{undecided: map[string]int64{"x": 1}, unfollowed: true}, OutcomeUndecided, ending.ExitUndecided,
+			followed.NoFollower},
 		"a difference that is parked":   {facts{parked: 3}, OutcomeUndecided, ending.ExitUndecided, "3 left out, because it is parked"},
 		"a rule that is seeded":         {facts{waiting: []string{"member-count"}}, OutcomeUndecided, ending.ExitUndecided, "member-count"},
 		"no process, nothing undecided": {facts{unfollowed: true}, outcomeClean, ending.ExitDone, ""},

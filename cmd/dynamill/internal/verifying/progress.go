@@ -64,7 +64,8 @@ func (w *Watch) State() progress.State {
 	if p.Phase == verify.PhaseWaiting {
 		s.Message = "waiting"
 		s.Attributes = []any{"open", p.Open, "left", p.WaitLeft.Round(time.Second), "for", awaited(p.Reasons), "found", p.Found}
-		s.Notes = []string{"waits " + p.WaitLeft.Round(time.Second).String() + " at most", "drift " + printable.Grouped(p.Found), awaited(p.Reasons)}
+		s.Notes = []string{"waits " + p.WaitLeft.Round(time.Second).String() + " at most", "drift " + printable.Grouped(p.Found),
+			awaited(p.Reasons)}
 		return s
 	}
 	s.Notes = append([]string{"drift " + printable.Grouped(p.Found)}, looked...)
@@ -85,7 +86,8 @@ func (w *Watch) announce(p verify.Progress) {
 
 // waitAnnouncement says what a wait is for and how long it may take.
 func waitAnnouncement(p verify.Progress, wait, settle time.Duration) string {
-	return fmt.Sprintf("%s to decide: waits up to %s (--wait) until each has stayed the same for %s (--settle) and records of the stream that may explain it are applied",
+	return fmt.Sprintf("%s to decide: waits up to %s (--wait) until each has stayed the same for %s (--settle) and records of the stream "+
+		"that may explain it are applied",
 		printable.Counted(p.Open, "difference"), wait, settle)
 }
 

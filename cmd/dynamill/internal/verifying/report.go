@@ -98,8 +98,9 @@ func newVerification(out *output.Output, options Options) *verification {
 func (r *verification) found(f verify.Result) error {
 	if r.JSON {
 		r.PrintJSONLine(Finding{
-			Type: "difference", Rule: f.Rule, Kind: string(f.Kind), What: string(f.What), Item: f.Item.String(), Group: f.Group, Attribute: f.Attribute,
-			Expected: f.Expected, Found: f.Found, Status: string(f.Status), Why: f.Why, WriteUnits: f.WriteUnits,
+			Type: "difference", Rule: f.Rule, Kind: string(f.Kind), What: string(f.What), Item: f.Item.String(), Group: f.Group,
+			Attribute: f.Attribute,
+			Expected:  f.Expected, Found: f.Found, Status: string(f.Status), Why: f.Why, WriteUnits: f.WriteUnits,
 		})
 		return r.Failed
 	}
@@ -111,7 +112,8 @@ func (r *verification) found(f verify.Result) error {
 	if f.Status != verify.Drifted {
 		became = strings.TrimSuffix(string(f.Status)+": "+f.Why, ": ")
 	}
-	r.table.Add(f.Rule, string(f.What)+" "+string(f.Kind), placeOf(f.Finding), output.Dash(f.Attribute), output.Dash(f.Expected), output.Dash(f.Found), became)
+	r.table.Add(f.Rule, string(f.What)+" "+string(f.Kind), placeOf(f.Finding), output.Dash(f.Attribute), output.Dash(f.Expected),
+		output.Dash(f.Found), became)
 	return nil
 }
 
@@ -146,7 +148,8 @@ func (r *verification) result(s *verify.Summary) Summary {
 	result := Summary{
 		Type: "summary", Outcome: became.outcome(), Open: became.open(), Items: s.Items, Rows: s.Rows, Suspects: s.Suspects, Cleared: s.Cleared,
 		Parked: s.Parked, Entries: r.parkedEntries, Differences: differences(s), ByKind: map[string]int64{}, Repaired: s.Repaired,
-		NotRepaired: s.Unrepaired, Undecided: s.Undecided, Examples: []open{}, NotJudged: append([]string{}, r.waiting...), OnlyRules: r.options.Rules,
+		NotRepaired: s.Unrepaired, Undecided: s.Undecided, Examples: []open{}, NotJudged: append([]string{}, r.waiting...),
+		OnlyRules: r.options.Rules,
 		ReadUnits: r.readUnits(), WriteUnits: s.WriteUnits, TempBytes: s.TempBytes, Seen: r.seen.Report(),
 	}
 	if r.sampled() {

@@ -18,7 +18,8 @@ import (
 func TestCheckpointsAreThoseOfTheStream(t *testing.T) {
 	got := checkpointsOf([]leases.Lease{
 		{Shard: "arn", Stream: "arn", Checkpoint: leases.Latest}, {Shard: "other", Stream: "old", Checkpoint: "5"},
-		{Shard: "a", Stream: "arn", Checkpoint: leases.TrimHorizon}, {Shard: "b", Stream: "arn", Checkpoint: "7"}, {Shard: "c", Stream: "arn", Checkpoint: leases.ShardEnd},
+		{Shard: "a", Stream: "arn", Checkpoint: leases.TrimHorizon}, {Shard: "b", Stream: "arn", Checkpoint: "7"},
+		{Shard: "c", Stream: "arn", Checkpoint: leases.ShardEnd},
 	}, "arn")
 	if len(got) != 3 || got["a"].After != "" || got["b"].After != "7" || got["b"].Done || !got["c"].Done {
 		t.Errorf("%+v", got)
@@ -40,7 +41,8 @@ func TestWhatWasFoundIsShownAlsoWhereVerifyingFails(t *testing.T) {
 	}
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(session.ErrStopped)
-	if err := r.breakOff(stopped, env, stopped.Err()); !strings.Contains(err.Error(), "stopped before") || !strings.Contains(stdout.String(), "a/x") || strings.Contains(stdout.String(), "b/x") ||
+	if err := r.breakOff(stopped, env, stopped.Err()); !strings.Contains(err.Error(), "stopped before") ||
+		!strings.Contains(stdout.String(), "a/x") || strings.Contains(stdout.String(), "b/x") ||
 		!strings.Contains(stdout.String(), "... 2 more: --limit 0") {
 		t.Errorf("%v\n%s", err, stdout.String())
 	}

@@ -225,7 +225,8 @@ func sizeOf(text string) (int, error) {
 // if the table has none. Where there is no lease table, because a function
 // follows the stream, nothing of it is known to be applied. The watch is shown
 // the leases at each reading.
-func unappliedStream(ctx context.Context, env *environment.Environment, keys rules.Table, lagMax time.Duration, watch *followed.Watch) (*verify.Stream, error) {
+func unappliedStream(ctx context.Context, env *environment.Environment, keys rules.Table, lagMax time.Duration,
+	watch *followed.Watch) (*verify.Stream, error) {
 	table, err := env.Describe(ctx)
 	if err != nil {
 		return nil, err

@@ -73,7 +73,8 @@ func (s *Schemas) CloudFormation(src []byte) []string {
 	}
 	top, _ := value.(map[string]any)
 	for name := range top {
-		if !slices.Contains([]string{"AWSTemplateFormatVersion", "Transform", "Description", "Parameters", "Conditions", "Resources", "Outputs"}, name) {
+		if !slices.Contains([]string{"AWSTemplateFormatVersion", "Transform", "Description", "Parameters", "Conditions", "Resources", "Outputs"},
+			name) {
 			t.add(name, "a template has no such section")
 		}
 	}
@@ -115,7 +116,8 @@ func (t *template) parameter(name string) {
 	at := "Parameters." + name
 	p := object(t.parameters[name])
 	for key := range p {
-		if !slices.Contains([]string{"Type", "Default", "Description", "AllowedPattern", "AllowedValues", "ConstraintDescription", "NoEcho"}, key) {
+		if !slices.Contains([]string{"Type", "Default", "Description", "AllowedPattern", "AllowedValues", "ConstraintDescription", "NoEcho"},
+			key) {
 			t.add(at, "a parameter has no %s", key)
 		}
 	}
@@ -291,7 +293,8 @@ func (t *template) references(at string, value any) {
 	}
 }
 
-var pseudoParameters = []string{"AWS::AccountId", "AWS::NoValue", "AWS::Partition", "AWS::Region", "AWS::StackId", "AWS::StackName", "AWS::URLSuffix"}
+var pseudoParameters = []string{"AWS::AccountId", "AWS::NoValue", "AWS::Partition", "AWS::Region", "AWS::StackId", "AWS::StackName",
+	"AWS::URLSuffix"}
 
 func (t *template) reference(at, name string) {
 	id, attribute, hasAttribute := strings.Cut(name, ".")

@@ -11,8 +11,10 @@ import (
 // Language specification; Step Functions developer guide, "Using Map state in
 // Distributed mode").
 var stateFields = map[string][]string{
-	"Task": {"Resource", "Parameters", "ResultSelector", "ResultPath", "InputPath", "OutputPath", "TimeoutSeconds", "Retry", "Catch", "Next", "End"},
-	"Map": {"Label", "ItemsPath", "ItemSelector", "MaxConcurrency", "ToleratedFailurePercentage", "ItemProcessor", "ResultSelector", "ResultPath",
+	"Task": {"Resource", "Parameters", "ResultSelector", "ResultPath", "InputPath", "OutputPath", "TimeoutSeconds", "Retry", "Catch", "Next",
+		"End"},
+	"Map": {"Label", "ItemsPath", "ItemSelector", "MaxConcurrency", "ToleratedFailurePercentage", "ItemProcessor", "ResultSelector",
+		"ResultPath",
 		"InputPath", "OutputPath", "Retry", "Catch", "Next", "End"},
 	"Choice":  {"Choices", "Default", "InputPath", "OutputPath"},
 	"Succeed": {"InputPath", "OutputPath"},

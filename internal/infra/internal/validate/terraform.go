@@ -123,11 +123,15 @@ func objects(named map[string]map[string]cty.Value) cty.Value {
 var (
 	variableBlock = &tfBlock{
 		attributes: map[string]tfAttribute{"type": {cty.DynamicPseudoType}, "description": {cty.String}, "default": {cty.DynamicPseudoType}},
-		blocks:     map[string]*tfBlock{"validation": {attributes: map[string]tfAttribute{"condition": {cty.Bool}, "error_message": {cty.String}}, required: []string{"condition", "error_message"}}},
+		blocks: map[string]*tfBlock{"validation": {attributes: map[string]tfAttribute{"condition": {cty.Bool}, "error_message": {cty.String}},
+			required: []string{"condition", "error_message"}}},
 	}
-	outputBlock    = &tfBlock{attributes: map[string]tfAttribute{"value": {cty.DynamicPseudoType}, "description": {cty.String}}, required: []string{"value"}}
+	outputBlock = &tfBlock{attributes: map[string]tfAttribute{"value": {cty.DynamicPseudoType}, "description": {cty.String}},
+		required: []string{"value"}}
 	lifecycleBlock = &tfBlock{attributes: map[string]tfAttribute{"prevent_destroy": {cty.Bool}}}
-	terraformBlock = &tfBlock{blocks: map[string]*tfBlock{"required_providers": {attributes: map[string]tfAttribute{"aws": {cty.Map(cty.String)}}}}}
+	terraformBlock = &tfBlock{blocks: map[string]*tfBlock{
+		"required_providers": {attributes: map[string]tfAttribute{"aws": {cty.Map(cty.String)}}},
+	}}
 )
 
 func (c *configuration) top(block *hclsyntax.Block) {

@@ -55,7 +55,8 @@ func (e *Export) locate(ctx context.Context, found *problems) error {
 // Read reads up to linesMax lines of a file behind a place. The last page of a file
 // that is not the one that was exported is an *Error: the keys in the pages before
 // are those of items all the same.
-func (e *Export) Read(ctx context.Context, pool *lines.Pool, file File, names lines.KeyNames, after lines.Place, linesMax int) (lines.Page, error) {
+func (e *Export) Read(ctx context.Context, pool *lines.Pool, file File, names lines.KeyNames, after lines.Place, linesMax int) (lines.Page,
+	error) {
 	place := e.objects.Place(file.object)
 	page, err := pool.Read(ctx, lines.File{
 		Name: place, Gzip: strings.HasSuffix(file.Name, ".gz"),

@@ -170,8 +170,10 @@ func runOf(id string, row map[string]ddb.AttributeValue) Run {
 		segments = append(segments, n)
 	}
 	return Run{
-		ID: id, Generation: textOf(row[attrGeneration]), Passes: strings.Fields(textOf(row[attrPasses])), Source: textOf(row[attrSource]), Segments: segments,
-		Rules: textOf(row[attrRules]), Started: instantOf(row[attrStarted]), Finished: instantOf(row[attrFinished]), Items: numberOf(row[attrItems]),
+		ID: id, Generation: textOf(row[attrGeneration]), Passes: strings.Fields(textOf(row[attrPasses])), Source: textOf(row[attrSource]),
+		Segments: segments,
+		Rules:    textOf(row[attrRules]), Started: instantOf(row[attrStarted]), Finished: instantOf(row[attrFinished]),
+		Items:      numberOf(row[attrItems]),
 		generation: row[attrGeneration],
 	}
 }

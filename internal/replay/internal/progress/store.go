@@ -178,7 +178,8 @@ func asSeen(seen Piece) (condition string, names map[string]string, values map[s
 	return condition, names, values
 }
 
-func (s *Store) put(ctx context.Context, row map[string]ddb.AttributeValue, condition string, names map[string]string, values map[string]ddb.AttributeValue) error {
+func (s *Store) put(ctx context.Context, row map[string]ddb.AttributeValue, condition string, names map[string]string,
+	values map[string]ddb.AttributeValue) error {
 	_, err := Attempt(ctx, func() (*dynamodb.PutItemOutput, error) {
 		return s.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &s.table, Item: row, ConditionExpression: &condition,

@@ -169,7 +169,9 @@ func addNumbers(left, right types.AttributeValue, minus bool) (types.AttributeVa
 	}
 	sum, err := a.Add(b)
 	if err != nil {
-		return nil, values.Invalid("Number overflow. Attempting to store a number with more than 38 significant digits or a magnitude larger than supported range")
+		return nil,
+			values.Invalid("Number overflow. Attempting to store a number with more than 38 significant digits or a magnitude larger than " +
+				"supported range")
 	}
 	return &types.AttributeValueMemberN{Value: sum.String()}, nil
 }

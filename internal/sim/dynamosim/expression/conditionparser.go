@@ -211,7 +211,8 @@ func (p *parser) checkDistinct(op string, first operand, rest ...operand) {
 	}
 	for _, o := range rest {
 		if other, ok := o.(Path); ok && path.Equal(other) {
-			p.fail("The first operand must be distinct from the remaining operands for this operator or function; operator: %s, first operand: %v", op, path)
+			p.fail("The first operand must be distinct from the remaining operands for this operator or function; operator: %s, first operand: %v",
+				op, path)
 		}
 	}
 }

@@ -21,8 +21,10 @@ func attributes(t testing.TB) *Attributes {
 }
 
 var seeds = []string{
-	"a = :s", "((a = :s))", "NOT (a < :n OR b IN (:s, :n)) AND size(c.d[1]) >= :n", "attribute_type(a, :s)", "a BETWEEN :n AND :n", "contains(a, b",
-	"SET a = if_not_exists(b, :n) + :n REMOVE c[0].d ADD e :ss DELETE f :ss", "SET a = list_append(:l, list_append(a, :l))", "SET #d = (:n - a)", "a, b[1], #a.c", "a[99999999999999999999]", "(", "",
+	"a = :s", "((a = :s))", "NOT (a < :n OR b IN (:s, :n)) AND size(c.d[1]) >= :n", "attribute_type(a, :s)", "a BETWEEN :n AND :n",
+	"contains(a, b",
+	"SET a = if_not_exists(b, :n) + :n REMOVE c[0].d ADD e :ss DELETE f :ss", "SET a = list_append(:l, list_append(a, :l))",
+	"SET #d = (:n - a)", "a, b[1], #a.c", "a[99999999999999999999]", "(", "",
 }
 
 func FuzzExpressionsNeverPanic(f *testing.F) {

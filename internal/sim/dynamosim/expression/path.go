@@ -82,10 +82,12 @@ func checkDisjoint(kind string, paths []Path) error {
 	for i, p := range paths {
 		for _, q := range paths[:i] {
 			if p.prefixes(q) || q.prefixes(p) {
-				return values.Invalid("Invalid %s: Two document paths overlap with each other; must remove or rewrite one of these paths; path one: %v, path two: %v", kind, q, p)
+				return values.Invalid("Invalid %s: Two document paths overlap with each other; must remove or rewrite one of these paths; path one: "+
+					"%v, path two: %v", kind, q, p)
 			}
 			if p.conflicts(q) {
-				return values.Invalid("Invalid %s: Two document paths conflict with each other; must remove or rewrite one of these paths; path one: %v, path two: %v", kind, q, p)
+				return values.Invalid("Invalid %s: Two document paths conflict with each other; must remove or rewrite one of these paths; path "+
+					"one: %v, path two: %v", kind, q, p)
 			}
 		}
 	}

@@ -28,13 +28,16 @@ func TestContributions(t *testing.T) {
 		item            change.Item
 		group, amount   string // "" for no contribution
 	}{
-		"one item counts one":                     {blog, "comment-count", "POST#p", "COMMENT#1#c", nil, "POST#p/METADATA", "1"},
-		"a member counts":                         {blog, "member-count", "USER#u", "GROUP#g", change.Item{"role": change.String("admin")}, "GROUP#g/METADATA", "1"},
-		"a member without a role counts":          {blog, "member-count", "USER#u", "GROUP#g", change.Item{}, "GROUP#g/METADATA", "1"},
-		"a banned member does not":                {blog, "member-count", "USER#u", "GROUP#g", change.Item{"role": change.String("banned")}, "", ""},
-		"a line adds price times quantity":        {shop, "order-total", "ORDER#o", "ITEM#p", line(nil), "o", "0.3"},
-		"a line without a price adds nothing":     {shop, "order-total", "ORDER#o", "ITEM#p", line(change.Item{"price": change.Null()}), "", ""},
-		"a post counts for its author":            {shop, "post-count", "USER#a", "POST#1#p", change.Item{"EntityType": change.String("Post")}, "USER#a/PROFILE", "1"},
+		"one item counts one": {blog, "comment-count", "POST#p", "COMMENT#1#c", nil, "POST#p/METADATA", "1"},
+		"a member counts": {blog, "member-count", "USER#u", "GROUP#g", change.Item{"role": change.String("admin")},
+			"GROUP#g/METADATA", "1"},
+		"a member without a role counts": {blog, "member-count", "USER#u", "GROUP#g", change.Item{}, "GROUP#g/METADATA", "1"},
+		"a banned member does not": {blog, "member-count", "USER#u", "GROUP#g", change.Item{"role": change.String("banned")}, "",
+			""},
+		"a line adds price times quantity":    {shop, "order-total", "ORDER#o", "ITEM#p", line(nil), "o", "0.3"},
+		"a line without a price adds nothing": {shop, "order-total", "ORDER#o", "ITEM#p", line(change.Item{"price": change.Null()}), "", ""},
+		"a post counts for its author": {shop, "post-count", "USER#a", "POST#1#p", change.Item{"EntityType": change.String("Post")},
+			"USER#a/PROFILE", "1"},
 		"a join attribute may be a number":        {numbers, "day-total", "7", "1", booking(change.Number("20")), "7/20", "5"},
 		"a join attribute may be a text":          {numbers, "day-total", "7", "1", booking(change.String("20")), "7/20", "5"},
 		"a missing join attribute means nothing":  {numbers, "day-total", "7", "1", booking(change.Value{}), "", ""},
@@ -70,7 +73,8 @@ func TestTheTargetDisplaysTheGroupThatItsSourcesAddTo(t *testing.T) {
 	}
 	all := kindtest.Load(t, "everything.yaml")
 	user := change.Item{"EntityType": change.String("user"), "email": change.String("")}
-	if _, ok, err := aggregates.Of(kindtest.Rule(t, all, "login-count")).GroupOf(kindtest.Identify(t, all, "USER#u", "PROFILE", user), user); ok || err != nil {
+	if _, ok, err := aggregates.Of(kindtest.Rule(t, all, "login-count")).GroupOf(kindtest.Identify(t, all, "USER#u", "PROFILE", user),
+		user); ok || err != nil {
 		t.Errorf("a user with an empty email displays a group: %v", err)
 	}
 }
@@ -86,7 +90,8 @@ func TestWrongTypesAndOverflowsAreTheItemsErrors(t *testing.T) {
 		{change.List(nil), "value.type"},
 		{change.Number("9e125"), "number.overflow"},
 	} {
-		item := change.Item{"EntityType": change.String("LineItem"), "price": tt.price, "quantity": change.Number("12345678901234567890123456789012345678")}
+		item := change.Item{"EntityType": change.String("LineItem"), "price": tt.price,
+			"quantity": change.Number("12345678901234567890123456789012345678")}
 		_, _, err := aggregates.Of(r).Contribution(kindtest.Identify(t, s, "ORDER#o", "ITEM#p", item), item)
 		kindtest.WantItemError(t, err, tt.code, "sum of LineItem")
 	}

@@ -66,7 +66,8 @@ func mendSum(ctx context.Context, t *auditing.Table, r drift.Reading) (bool, err
 
 // shownAhead is a count of operations that no target of an aggregate shows yet. Of
 // the targets whose stamp no count is raised above, the stamp is taken off.
-func shownAhead(ctx context.Context, t *auditing.Table, g plan.GroupRef, targets []change.Key) (ahead int64, stuck []ddb.TransactWriteItem, err error) {
+func shownAhead(ctx context.Context, t *auditing.Table, g plan.GroupRef, targets []change.Key) (ahead int64, stuck []ddb.TransactWriteItem,
+	err error) {
 	targets = slices.DeleteFunc(slices.Clone(targets), func(k change.Key) bool { return !t.Tables.CanExist(k) })
 	items, err := t.Tables.ReadItems(ctx, "reading what displays a sum", targets)
 	highest := int64(0)

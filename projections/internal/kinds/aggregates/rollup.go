@@ -147,7 +147,8 @@ func (r run) totalWrite(doing string, g plan.GroupRef, t Total, key change.Key, 
 	w := target.On(g.Binding, doing, key)
 	w.Put(g.Rule.Writes[0], value)
 	w.Stamp(s)
-	w.Condition = target.StillEntity(r.Tables.Reader, w.Expression, g.Rule.Target) + target.StillGroup(w.Expression, g) + " AND " + target.UnstampedOr(w.Expression, g.Stamp, s)
+	w.Condition = target.StillEntity(r.Tables.Reader, w.Expression, g.Rule.Target) + target.StillGroup(w.Expression, g) + " AND " +
+		target.UnstampedOr(w.Expression, g.Stamp, s)
 	return w
 }
 
@@ -172,7 +173,8 @@ func (r run) shown(g plan.GroupRef, t Total, target change.Key, seen change.Imag
 	}
 	want := r.totalStamp(g, t, target, change.Number(t.Value.String()))
 	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), want.Context)
-	return ok && s.Version.UnderEpoch(r.Planner.Epoch) == want.Version && s.Digest == want.Digest && plan.DigestOf(g.Binding, seen) == want.Digest
+	return ok && s.Version.UnderEpoch(r.Planner.Epoch) == want.Version && s.Digest == want.Digest &&
+		plan.DigestOf(g.Binding, seen) == want.Digest
 }
 
 // hidden reports whether an item that lost its unique value to another, as it was read
@@ -189,7 +191,8 @@ func (r run) hidden(g plan.GroupRef, target change.Key, seen change.Image) bool 
 // totalStamp is the stamp of a total on a target. What is summed and where it
 // is shown only ever changes by counts that rise, so their sum is a version.
 func (r run) totalStamp(g plan.GroupRef, t Total, target change.Key, value change.Value) plan.Stamp {
-	return plan.Stamp{Context: plan.StampContext(r.Planner.Incarnation, target, g.Group), Version: plan.VersionOf(r.Planner.Epoch, t.Operations+t.Changes), Digest: change.Digest(value)}
+	return plan.Stamp{Context: plan.StampContext(r.Planner.Incarnation, target, g.Group),
+		Version: plan.VersionOf(r.Planner.Epoch, t.Operations+t.Changes), Digest: change.Digest(value)}
 }
 
 // hide takes the attribute off an item that lost its unique value to another.

@@ -87,7 +87,8 @@ func rivals(sus drift.Suspect, t auditedTotal) []change.Key {
 func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	b, t := e.ByID(sus.Rule), totalOf(e, sus)
 	reading := drift.Reading{
-		Suspect: sus, Concerns: []string{audit.SumToken(sus.Rule, sus.Group)}, Fix: drift.Fix{Keys: t.Targets, Seen: strconv.FormatInt(t.Operations, 10)},
+		Suspect: sus, Concerns: []string{audit.SumToken(sus.Rule, sus.Group)},
+		Fix: drift.Fix{Keys: t.Targets, Seen: strconv.FormatInt(t.Operations, 10)},
 	}
 	if b.Rule.ByUnique {
 		reading.Concerns = append(reading.Concerns, audit.LocatorToken(plan.LocatorID(b.Locator), sus.Group))

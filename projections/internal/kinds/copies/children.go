@@ -75,7 +75,8 @@ func (w run) markSettled(ctx context.Context, ids []plan.ItemRule, children *pla
 }
 
 // onChildren takes one step with several children at once.
-func (w run) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill], step func(context.Context, plan.ItemRule, *Fill) error) {
+func (w run) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill],
+	step func(context.Context, plan.ItemRule, *Fill) error) {
 	errs := table.Every(ctx, len(ids), func(ctx context.Context, i int) error {
 		return step(ctx, ids[i], children.Of(ids[i]))
 	})
@@ -127,7 +128,8 @@ func (w run) settleParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 		if bad != nil {
 			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
 		}
-		err = w.Tables.Transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID}, []ddb.TransactWriteItem{write, stillNamed(w.Tables.Reader, id, child)})
+		err = w.Tables.Transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID},
+			[]ddb.TransactWriteItem{write, stillNamed(w.Tables.Reader, id, child)})
 		if err == nil && bad != nil {
 			w.NoteParked(ctx, id.ID, id.Key, bad)
 		}
@@ -264,7 +266,8 @@ func parentIn(p *plan.Planner, b *plan.Binding, key change.Key, items map[change
 // as new as its position, so what is written is later than what a fan-out of that
 // position writes, and no fill has the version of another. It reports true if
 // the child moved meanwhile.
-func (w run) fillChild(ctx context.Context, id plan.ItemRule, f *Fill, child change.Item, parent change.Image, at plan.Version) (bool, error) {
+func (w run) fillChild(ctx context.Context, id plan.ItemRule, f *Fill, child change.Item, parent change.Image, at plan.Version) (bool,
+	error) {
 	if !w.refersTo(parentWrite{b: id.Binding, parent: f.Parent}, id.Key, table.Image(child)) {
 		f.Stray = true // a later record of the child says so
 		return false, nil
@@ -326,8 +329,10 @@ func (w run) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
 
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
 // moved since it was read, standing is the child as it is.
-func (w run) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome, standing change.Image, err error) {
-	s := plan.Stamp{Context: plan.StampContext(w.Planner.Incarnation, key, pw.parent.String()), Version: pw.version, Digest: pw.b.Family.Digest(pw.values)}
+func (w run) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome,
+	standing change.Image, err error) {
+	s := plan.Stamp{Context: plan.StampContext(w.Planner.Incarnation, key, pw.parent.String()), Version: pw.version,
+		Digest: pw.b.Family.Digest(pw.values)}
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
 		return target.Written, nil, nil
 	}

@@ -130,7 +130,8 @@ func (f *Form) Replays() string {
 func (f *Form) Needs() []rules.Need {
 	all := []rules.Need{{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror and copy rules."}}
 	if f.rule.Collection {
-		all = append(all, rules.Need{Action: "dynamodb:Query", Why: "Query finds the children of copy rules that lie in their parent's collection."})
+		all = append(all, rules.Need{Action: "dynamodb:Query",
+			Why: "Query finds the children of copy rules that lie in their parent's collection."})
 	}
 	return all
 }

@@ -53,9 +53,11 @@ rules:
 		parent change.Item
 		want   []change.Value
 	}{
-		"from the key":           {change.Item{"pk": change.String("USER#u"), "sk": change.String("U#7")}, []change.Value{change.String("7"), change.String("u")}},
-		"the attribute is first": {change.Item{"pk": change.String("USER#u"), "sk": change.String("U#7"), "n": change.Null()}, []change.Value{change.Null(), change.String("u")}},
-		"from a foreign key":     {change.Item{"pk": change.String("X"), "sk": change.String("U#7")}, []change.Value{{}, {}}},
+		"from the key": {change.Item{"pk": change.String("USER#u"), "sk": change.String("U#7")},
+			[]change.Value{change.String("7"), change.String("u")}},
+		"the attribute is first": {change.Item{"pk": change.String("USER#u"), "sk": change.String("U#7"), "n": change.Null()},
+			[]change.Value{change.Null(), change.String("u")}},
+		"from a foreign key": {change.Item{"pk": change.String("X"), "sk": change.String("U#7")}, []change.Value{{}, {}}},
 	} {
 		if diff := cmp.Diff(tt.want, copies.Of(r).Given(tt.parent)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -85,7 +85,8 @@ func judgeReference(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	found, refers, readable, _ := reference(e, sus)
 	reading := drift.Reading{
 		Suspect: sus, State: change.Digest(auditing.RowValue(r), change.String(fmt.Sprint(found, refers, readable))),
-		Concerns: []string{drift.KeyToken(sus.Item), drift.KeyToken(parent)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}, Seen: table.TextOf(r["at"])},
+		Concerns: []string{drift.KeyToken(sus.Item), drift.KeyToken(parent)},
+		Fix:      drift.Fix{Keys: []change.Key{sus.Item}, Seen: table.TextOf(r["at"])},
 	}
 	wanted := refers && found == parent
 	f := drift.Finding{Rule: b.Rule.Name, Kind: drift.Reference, Item: sus.Item, Group: sus.Group, WriteUnits: table.WriteUnitsMin}

@@ -22,7 +22,8 @@ func (w run) putTask(ctx context.Context, t state.Task) error {
 	}
 	c := table.NewExpression()
 	condition := state.CopiedBefore(c, t.Parent.Binding, below, t.At)
-	err := w.Tables.PutState(ctx, t.Parent.ID, "keeping the rest of a fan-out of "+t.Parent.Key.String(), state.TaskRow(t, w.Now()), condition, c)
+	err := w.Tables.PutState(ctx, t.Parent.ID, "keeping the rest of a fan-out of "+t.Parent.Key.String(), state.TaskRow(t, w.Now()), condition,
+		c)
 	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return nil
 	}
@@ -49,7 +50,8 @@ func (kind) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func
 	}
 	parent := table.Image(parentIn(w.Planner, t.Parent.Binding, t.Parent.Key, items))
 	pw := parentWrite{
-		b: t.Parent.Binding, parent: t.Parent.Key, version: t.At.Rederived(1), since: t.At, values: Of(t.Parent.Rule).Given(parent), refill: t.Refill,
+		b: t.Parent.Binding, parent: t.Parent.Key, version: t.At.Rederived(1), since: t.At, values: Of(t.Parent.Rule).Given(parent),
+		refill: t.Refill,
 	}
 	referring, next, err := w.writeChildren(ctx, pw, t.Cursor, w.FanOutMax)
 	if table.Refusal(err) != "" {

@@ -77,6 +77,7 @@ func EveryType() change.Item {
 		"s": change.String("text"), "n": change.Number("12345678901234567890123456789012345678"), "b": change.Binary([]byte{0, 255}),
 		"bool": change.Bool(false), "null": change.Null(), "l": change.List([]change.Value{change.Number("1"), change.Null()}),
 		"m": change.Map(map[string]change.Value{"in": change.String("")}), "ss": change.Set(change.KindStringSet, []string{"b", "a"}),
-		"ns": change.Set(change.KindNumberSet, []string{"1"}), "bs": change.Set(change.KindBinarySet, []string{"\x00"}), "empty": change.String(""),
+		"ns": change.Set(change.KindNumberSet, []string{"1"}), "bs": change.Set(change.KindBinarySet, []string{"\x00"}),
+		"empty": change.String(""),
 	}
 }

@@ -52,7 +52,8 @@ func (m maker) deriveTarget(ctx context.Context, b *plan.Binding, target change.
 
 // targetParts are the writes that bring a mirror item with claims from what stands
 // at its key to what its winner asks for; none if it is so.
-func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.Key, found claimSet, standing change.Image, why *Heal) ([]host.Part, error) {
+func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.Key, found claimSet, standing change.Image,
+	why *Heal) ([]host.Part, error) {
 	mv := &plan.Move{}
 	mv.See(target, standing)
 	var parts []host.Part

@@ -67,7 +67,8 @@ func (m maker) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 		if !ok {
 			claims := rows[state.ClaimsKey(id.Binding, id.Key)]
 			parked := rows[parkedKey(id.Binding, id.Key)] != nil
-			result[id] = id.Claimed() && len(table.TextsOf(claims["sources"])) == 0 && !parked && m.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
+			result[id] = id.Claimed() && len(table.TextsOf(claims["sources"])) == 0 && !parked &&
+				m.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
 			continue
 		}
 		ent, err := state.ReadEntry(m.Planner, rows[state.EntryKey(source)])

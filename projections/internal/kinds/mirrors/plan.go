@@ -110,7 +110,8 @@ func (kind) Words(_ *plan.Binding, f plan.Effect) plan.Words {
 func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
 	for id := range plan.PartOf[Changes](pl).Heals.All() {
 		if id.Binding == b {
-			tell("its mirror item was written by another program or by the engine", "check "+id.Key.String()+" against the ledger, and restore it if it differs")
+			tell("its mirror item was written by another program or by the engine",
+				"check "+id.Key.String()+" against the ledger, and restore it if it differs")
 		}
 	}
 }
