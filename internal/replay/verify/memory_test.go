@@ -8,8 +8,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"runtime/metrics"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,9 +24,27 @@ import (
 )
 
 // heap is how large the heap was at most: what the collector let it grow to before
-// it was to be collected again, and what was in use. On a busy machine the collector
-// comes late, and more is in use than it let: that is the machine's doing.
+// it was to be collected again, and what was in use.
 type heap struct{ goal, used uint64 }
+
+// collectsAtOnce reports whether this process stops while the collector works.
+// Otherwise it runs the test once more, in a process that does: a collector that works
+// beside a busy machine comes late, and takes for live what was made meanwhile.
+func collectsAtOnce(t *testing.T) bool {
+	t.Helper()
+	const setting = "gcstoptheworld=1"
+	if strings.Contains(os.Getenv("GODEBUG"), setting) {
+		return true
+	}
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	again.Env = append(os.Environ(), "GODEBUG="+setting)
+	out, err := again.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("in a process of its own: %v", err)
+	}
+	return false
+}
 
 // peakHeap samples the heap until it is told to stop.
 func peakHeap() (stop func() heap) {
@@ -50,6 +70,9 @@ func peakHeap() (stop func() heap) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
+	if !collectsAtOnce(t) {
+		return
+	}
 	users, memory, most := 25_000, 16<<20, uint64(32<<20)
 	soak := os.Getenv("DYNAMILL_SOAK") != ""
 	if soak {
@@ -111,6 +134,9 @@ func (a *wrongEntries) Read(_ context.Context, suspects []drift.Suspect) ([]drif
 }
 
 func TestMemoryIsBoundedWhereMuchIsWrong(t *testing.T) {
+	if !collectsAtOnce(t) {
+		return
+	}
 	w := worldOf(t, "club", clubRules)
 	w.follow()
 	items, rows := club(30_000, "other")
