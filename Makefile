@@ -40,7 +40,7 @@ export RULES
 
 beside_endpoints := DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints
 # Tests wait for servers more than they compute, so more of them run at once than there are cores.
-gotest_flags := -vet=off -parallel 6 -timeout 25m
+gotest_flags := -vet=off -p 4 -parallel 6 -timeout 25m
 
 .PHONY: help
 help: ## list the targets
