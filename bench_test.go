@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // bench is a function on a simulated table "app", seeded, with one group "g".

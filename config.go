@@ -13,8 +13,8 @@ import (
 
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

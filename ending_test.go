@@ -14,7 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/dynamilltest"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // A process follows a table until it is told to stop, and says how far behind it is.

@@ -13,11 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/objects"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/internal/sim/lambdatest"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // fleet is a function on Lambda, within a synctest bubble: environments that take

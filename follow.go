@@ -12,8 +12,8 @@ import (
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/archive"
-	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

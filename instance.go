@@ -13,8 +13,8 @@ import (
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/handlers"
 	"github.com/dynamill/dynamill/internal/object"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // instance is an engine under the rules that it was opened with, and all that hangs on it.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/dynamilltest"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/emulator"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // TestAProgramRenamesAParentWithManyChildren is the program of Example on DynamoDB Local. More

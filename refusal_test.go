@@ -10,7 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awserror"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

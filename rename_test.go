@@ -10,8 +10,8 @@ import (
 
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/dynamilltest"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 const ruleFile = `version: 1

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

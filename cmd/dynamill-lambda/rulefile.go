@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/dynamill/dynamill/internal/object"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 const parameterPrefix = "ssm:"

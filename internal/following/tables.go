@@ -10,8 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

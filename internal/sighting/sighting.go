@@ -7,7 +7,7 @@ import (
 	"context"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // Seen is what an engine or an audit has seen.

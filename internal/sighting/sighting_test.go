@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // TestWarningsNeedThePicture looks when warnings are given: an entity may be rare among records, and

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // recordsEnough is how many records tell that a rule file does not suit a table.

@@ -23,8 +23,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

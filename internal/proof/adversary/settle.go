@@ -11,8 +11,8 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay"
-	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

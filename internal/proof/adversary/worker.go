@@ -12,8 +12,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/pace"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

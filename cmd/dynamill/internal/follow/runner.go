@@ -22,8 +22,8 @@ import (
 	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/replay/archive"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sighting"
-	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/sighting"
-	"github.com/dynamill/dynamill/projections"
 )
 
 // matchReport counts, as JSON, the items and records that a command looked at, by their entities.

@@ -1,0 +1,27 @@
+package rules
+
+import "github.com/dynamill/dynamill/internal/rules/internal/templates"
+
+// KeyText says what is fixed about the text of one key attribute of an
+// entity's items, whatever values the variables have.
+type KeyText struct {
+	Exact  bool   // the text is always Prefix
+	Prefix string // what every such text begins with; "" if it may begin with anything
+	Suffix string // what every such text ends with; "" if it may end with anything
+}
+
+// KeyTexts says what is fixed about the keys of the entity's items: enough to
+// tell most records that concern no rule by their keys alone, and never to miss
+// one. sort is nothing for a table without a sort key. A text that is fixed in
+// no way, such as "${x}", may also be a number.
+func (e *Entity) KeyTexts() (partition, sort KeyText) {
+	if e.shape.hasSort {
+		sort = keyText(&e.shape.sort)
+	}
+	return keyText(&e.shape.partition), sort
+}
+
+func keyText(t *templates.Template) KeyText {
+	prefix, suffix, exact := t.Fixed()
+	return KeyText{Exact: exact, Prefix: prefix, Suffix: suffix}
+}
