@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/dynamill/dynamill/internal/handlers"
-	"github.com/dynamill/dynamill/internal/projections"
-	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // S3Client is what a Handler needs of S3; *s3.Client satisfies it.

@@ -47,7 +47,11 @@ func (h *Handler) reopen(ctx context.Context, changeRules bool) (*instance, erro
 }
 
 func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error) {
-	set, err := h.cfg.ReadRules(ctx)
+	file, err := h.cfg.ReadRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set, err := compile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -16,9 +16,9 @@ import (
 
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/dynamilltest"
-	"github.com/dynamill/dynamill/internal/projections"
-	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/emulator"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // TestAProgramRenamesAParentWithManyChildren is the program of Example on DynamoDB Local. More
@@ -58,7 +58,7 @@ func TestAProgramRenamesAParentWithManyChildren(t *testing.T) {
 
 func loaded(t *testing.T, file string) *rules.Set {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(file), projections.Kinds)
+	set, err := rules.Load("dynamill.yaml", []byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // namespace and dimension are those that infra's alarms look at.

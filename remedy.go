@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // asFields says for a program what the engine's remedies name by the command line's flags.

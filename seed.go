@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/pace"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // backlogPoll is how often seeding asks whether the reader has caught up.

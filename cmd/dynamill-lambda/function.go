@@ -16,7 +16,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/dynamill/dynamill"
-	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // connectionsMax is how many connections are kept open; the engine writes in parallel.

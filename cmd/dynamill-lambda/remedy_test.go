@@ -10,14 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill"
-	"github.com/dynamill/dynamill/internal/projections"
-	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // The owner of a function has neither flags nor fields.
 func TestRemediesNameTheFunctionsVariables(t *testing.T) {
-	set, err := rules.Load("dynamill.yaml", []byte(groupRules), projections.Kinds)
+	set, err := rules.Load("dynamill.yaml", []byte(groupRules))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,16 +45,16 @@ func TestBreachesAreFound(t *testing.T) {
 	}{
 		"the layout's own arrows are allowed": {
 			graph: imports{
-				"./cmd/dynamill": {"./internal/projections", "./streamreader", "./internal/replay", "./internal/handlers", "./internal/sim/dynamosim",
+				"./cmd/dynamill": {"./internal/projections", "./internal/streamreader", "./internal/replay", "./internal/handlers", "./internal/sim/dynamosim",
 					awsSDK + "/config"},
-				"./internal/projections": {"./internal/rules", "./change", "./internal/attributes", awsSDK + "/service/dynamodb"},
-				"./internal/rules":       {"./change", "./internal/rules/expr", "./internal/decimal", "github.com/goccy/go-yaml"},
-				"./internal/rules/expr":  {"./change", "strings"},
-				"./streamreader":         {"./change", "./internal/attributes", "./streamreader/lineage"},
-				"./internal/handlers":    {"./change"},
-				"./internal/replay":      {"./change", "./internal/rules"},
-				"./change":               {"strings"},
-				"./internal/decimal":     {"github.com/cockroachdb/apd/v3"},
+				"./internal/projections":  {"./internal/rules", "./change", "./internal/attributes", awsSDK + "/service/dynamodb"},
+				"./internal/rules":        {"./change", "./internal/rules/expr", "./internal/decimal", "github.com/goccy/go-yaml"},
+				"./internal/rules/expr":   {"./change", "strings"},
+				"./internal/streamreader": {"./change", "./internal/attributes", "./internal/streamreader/lineage"},
+				"./internal/handlers":     {"./change"},
+				"./internal/replay":       {"./change", "./internal/rules"},
+				"./change":                {"strings"},
+				"./internal/decimal":      {"github.com/cockroachdb/apd/v3"},
 			},
 		},
 		"change imports another room": {
@@ -142,8 +142,8 @@ func TestBreachesAreFound(t *testing.T) {
 			want:  []string{"./cmd/dynamill/internal/progress -> ./internal/replay/verify"},
 		},
 		"the judgement of health imports a driver": {
-			graph: imports{"./internal/health": {"./streamreader"}},
-			want:  []string{"./internal/health -> ./streamreader"},
+			graph: imports{"./internal/health": {"./internal/streamreader"}},
+			want:  []string{"./internal/health -> ./internal/streamreader"},
 		},
 		"the command imports what the proof needs": {
 			graph: imports{"./cmd/dynamill": {"./internal/proof/adversary"},
@@ -151,8 +151,8 @@ func TestBreachesAreFound(t *testing.T) {
 			want: []string{"./cmd/dynamill -> ./internal/proof/adversary"},
 		},
 		"the engine imports a driver": {
-			graph: imports{"./internal/projections": {"./streamreader"}},
-			want:  []string{"./internal/projections -> ./streamreader"},
+			graph: imports{"./internal/projections": {"./internal/streamreader"}},
+			want:  []string{"./internal/projections -> ./internal/streamreader"},
 		},
 		"a driver imports the engine": {
 			graph: imports{"./internal/handlers": {"./internal/projections"}},
@@ -161,13 +161,13 @@ func TestBreachesAreFound(t *testing.T) {
 		"a driver reaches another driver through an internal package": {
 			graph: imports{
 				"./internal/replay":   {"./internal/progress"},
-				"./internal/progress": {"./streamreader/lineage"},
+				"./internal/progress": {"./internal/streamreader/lineage"},
 			},
-			want: []string{"./internal/replay -> ./internal/progress -> ./streamreader/lineage"},
+			want: []string{"./internal/replay -> ./internal/progress -> ./internal/streamreader/lineage"},
 		},
 		"the library uses the simulator": {
-			graph: imports{"./streamreader": {"./internal/sim/dynamosim"}},
-			want:  []string{"./streamreader -> ./internal/sim/dynamosim"},
+			graph: imports{"./internal/streamreader": {"./internal/sim/dynamosim"}},
+			want:  []string{"./internal/streamreader -> ./internal/sim/dynamosim"},
 		},
 		"templates reach the engine": {
 			graph: imports{"./internal/infra": {"./internal/rules", "./internal/projections"}},
@@ -196,7 +196,7 @@ func TestBreachesAreFound(t *testing.T) {
 			},
 		},
 		"the library's door opens on the rooms": {
-			graph: imports{rootPackage: {"./internal/projections", "./streamreader", "./internal/handlers", "./internal/replay", "./internal/pace"},
+			graph: imports{rootPackage: {"./internal/projections", "./internal/streamreader", "./internal/handlers", "./internal/replay", "./internal/pace"},
 				"./cmd/dynamill": {rootPackage}, "./examples": {rootPackage}},
 		},
 		"a room imports the library's door": {

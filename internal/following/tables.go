@@ -12,7 +12,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 // The suffixes of the default names: the state table's is the table's and StateSuffix, the lease

@@ -10,7 +10,6 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
-	"github.com/dynamill/dynamill/internal/projections/internal/state"
 )
 
 // auditSeen collects what an audit reports beside drift: how many items are of each entity, and the
@@ -35,7 +34,7 @@ func (s *auditSeen) item(p *plan.Planner, key change.Key, img change.Image) {
 }
 
 // Matches counts the items that the audit has looked at, by their entities.
-func (a *Audit) Matches() sightings.Matches {
+func (a *Audit) Matches() Matches {
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
 	return sightings.MatchesOf(a.planner.Set, a.seen.items, plan.Seen{})
@@ -65,16 +64,16 @@ func (a *Audit) addPointed(p audit.Pointed) {
 
 // LookForTargets returns, by rule, at which targets that do not exist sources point. It looks at
 // about a thousand of each rule once more: the scan may have passed them before they came.
-func (a *Audit) LookForTargets(ctx context.Context) ([]state.MissingTargets, error) {
+func (a *Audit) LookForTargets(ctx context.Context) ([]MissingTargets, error) {
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
-	var all []state.MissingTargets
+	var all []MissingTargets
 	for id, t := range a.seen.targets {
 		b := a.planner.ByID(id)
 		if b == nil || t.targets == 0 {
 			continue
 		}
-		m := state.MissingTargets{Rule: b.Rule.Name, Entity: sightings.TargetEntity(b.Rule).Name}
+		m := MissingTargets{Rule: b.Rule.Name, Entity: sightings.TargetEntity(b.Rule).Name}
 		if b.Rule.ByUnique {
 			m.Unique = b.Rule.Target.Unique
 		} else if err := a.lookAgain(ctx, b, t, &m); err != nil {
@@ -93,7 +92,7 @@ func (a *Audit) LookForTargets(ctx context.Context) ([]state.MissingTargets, err
 }
 
 // lookAgain takes targets out that exist by now, and looks for keys in another letter case.
-func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets, m *state.MissingTargets) error {
+func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets, m *MissingTargets) error {
 	asked := slices.Sorted(maps.Keys(t.held))
 	there, err := sightings.Existing(ctx, a.tables.Reader, a.planner, b, asked)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
-	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // StampPrefix begins the name of every attribute in which the engine leaves a stamp.
@@ -20,31 +20,41 @@ const StampPrefix = plan.StampPrefix
 // Names that callers of the engine need of its rooms.
 type (
 	// Client is what the engine needs of DynamoDB; *dynamodb.Client satisfies it.
-	Client = table.Client
+	Client = projections.Client
 	// InspectClient is what Inspect needs of DynamoDB: reading. *dynamodb.Client satisfies it.
 	InspectClient = table.InspectClient
 	// Limiter holds writes back.
 	Limiter = table.Limiter
 	// SetupError says that the engine cannot start as things are around it.
-	SetupError = table.SetupError
+	SetupError = projections.SetupError
 	// MissingTargets says of one rule at which items its sources point although they do not exist.
-	MissingTargets = state.MissingTargets
+	MissingTargets = projections.MissingTargets
 	// OtherCase is a target that does not exist, and one that does and differs in letter case alone.
-	OtherCase = state.OtherCase
+	OtherCase = projections.OtherCase
 	// Matches counts the items and records that an engine or an audit looked at, by their entities.
-	Matches = sightings.Matches
+	Matches = projections.Matches
 	// EntityMatches counts the items and records of one entity.
-	EntityMatches = sightings.EntityMatches
+	EntityMatches = projections.EntityMatches
 	// CaseMismatch is an attribute whose text differs in letter case alone from what rules compare it with.
-	CaseMismatch = sightings.CaseMismatch
+	CaseMismatch = projections.CaseMismatch
 	// Description is what Open found and did, for the operator.
-	Description = registry.Description
+	Description = projections.Description
 	// RulesChangedError says that the rule file differs from the rules in force.
-	RulesChangedError = registry.RulesChangedError
+	RulesChangedError = projections.RulesChangedError
 	// Comparison is what a rule file would change in a table.
 	Comparison = registry.Comparison
 	// RuleChange is one rule of a Comparison.
 	RuleChange = registry.RuleChange
+	// Stats are counts since Open.
+	Stats = projections.Stats
+	// RuleStats are the counts of one rule since Open.
+	RuleStats = projections.RuleStats
+	// SeedProgress is how far seeding has come.
+	SeedProgress = projections.SeedProgress
+	// TaskProgress is how far a task is.
+	TaskProgress = projections.TaskProgress
+	// Unfinished is what the engine has set aside.
+	Unfinished = projections.Unfinished
 	// RecordedMissing is what the state table says of one rule's missing targets.
 	RecordedMissing = state.RecordedMissing
 )

@@ -77,24 +77,6 @@ type Engine struct {
 	seen         *sightings.Observer
 }
 
-// Stats are counts since Open.
-type Stats struct {
-	Records      int64 // given to Process
-	Relevant     int64 // that some rule had to act on
-	Unmatched    int64 // of items of no entity
-	Transactions int64
-	Writes       int64 // write requests sent, transactions among them
-	Rollups      int64 // display attributes written
-	Copies       int64 // children written
-	Mirrors      int64 // mirror items written or deleted
-	Parked       int64
-	Heals        int64 // corrections of what another program wrote
-	Tasks        int64 // large fan-outs whose rest became a task
-	Retries      int64 // requests sent again after a failure that passes, beside those of the AWS SDK itself
-	Conflicts    int64 // requests refused because another writer changed the same item at that moment
-	Throttles    int64 // requests refused because of the table's or the account's capacity
-}
-
 func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error) {
 	if cfg.StateTable == "" {
 		cfg.StateTable = cfg.Table + "-dynamill"
@@ -148,7 +130,7 @@ func workerSuffix(worker string) int {
 }
 
 // Describe returns what Open found and did.
-func (e *Engine) Describe() registry.Description { return e.registry.Found }
+func (e *Engine) Describe() Description { return e.registry.Found }
 
 // Stats returns the counts so far.
 func (e *Engine) Stats() Stats {

@@ -197,7 +197,7 @@ func TestRulesUnderARunningTable(t *testing.T) {
 	open := func(text string) (*Engine, error) {
 		return Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, text)})
 	}
-	var refused *registry.RulesChangedError
+	var refused *RulesChangedError
 	if _, err := open(strings.Replace(socialRules, `role != "banned"`, `role != "gone"`, 1)); !errors.As(err, &refused) ||
 		len(refused.Changed) != 1 || refused.Changed[0] != "member-count" {
 		t.Errorf("a changed rule: %v", err)

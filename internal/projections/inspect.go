@@ -159,13 +159,6 @@ func (rd *ruleReader) inspectTasks(ctx context.Context) ([]InspectedTask, error)
 	return found, err
 }
 
-// Unfinished is what the engine has set aside, for metrics: two queries of the state table.
-type Unfinished struct {
-	Parked     map[string]int // how many by code
-	Tasks      int            // rests of large fan-outs
-	OldestTask time.Time      // zero if there is none, or its row does not say
-}
-
 // Unfinished reads what is parked and which tasks are left.
 func (e *Engine) Unfinished(ctx context.Context) (found Unfinished, err error) {
 	if found.Parked, err = e.inspectParked(ctx); err != nil {

@@ -9,16 +9,6 @@ import (
 // registry, the seeding cursor, and ledger entries without an effect.
 const EngineRule = "(engine)"
 
-// RuleStats are the counts of one rule since Open.
-type RuleStats struct {
-	Rule   string // its name, "unique <Entity>" for the locators of one, or EngineRule
-	Writes int64  // actions that DynamoDB accepted, each on one item
-	// WriteUnits are what DynamoDB reported of them. The units of a transaction
-	// are shared among its rules by the number of their actions, its ledger
-	// entries included; what DynamoDB refused is not in it.
-	WriteUnits float64
-}
-
 // RuleStats returns the counts of every rule, sorted by name: of those that
 // wrote nothing, too.
 func (e *Engine) RuleStats() []RuleStats {

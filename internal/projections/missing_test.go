@@ -46,7 +46,7 @@ func keyIn(it change.Item) change.Key {
 }
 
 // expectMissing compares what is missing, by rule, as "sources/targets".
-func expectMissing(t *testing.T, got []state.MissingTargets, want map[string]string) {
+func expectMissing(t *testing.T, got []MissingTargets, want map[string]string) {
 	t.Helper()
 	found := map[string]string{}
 	for _, m := range got {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
@@ -145,7 +144,7 @@ func TestARuleThatChangesMovesWhatItWrote(t *testing.T) {
 				w.expectTrue()
 				next := withRule(t, socialRules, to.rule, to.line)
 				if _, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, next)}); !errors.As(err,
-					new(*registry.RulesChangedError)) {
+					new(*RulesChangedError)) {
 					t.Fatalf("opening with changed rules: %v", err)
 				}
 				e := w.changing(next, nil)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -75,7 +74,7 @@ func TestAChangeIsCarriedOutOnlyAgainstTheRulesThatWereCompared(t *testing.T) {
 	w.changing(withRule(t, socialRules, "comment-author", `comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`),
 		nil)
 	cfg := Config{Client: w.sim, Table: "app", Rules: next}
-	if _, err := OpenChanging(w.ctx, cfg, found.Epoch); !errors.As(err, new(*registry.RulesChangedError)) {
+	if _, err := OpenChanging(w.ctx, cfg, found.Epoch); !errors.As(err, new(*RulesChangedError)) {
 		t.Fatalf("agreed to another change: %v", err)
 	}
 	if found, err = Compare(w.ctx, w.sim, "app-dynamill", next); err != nil {

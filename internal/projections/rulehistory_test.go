@@ -74,7 +74,7 @@ func (h *ruleHistory) act() {
 func (h *ruleHistory) sleep() {
 	f := &faulty{Client: h.sim, around: passAll}
 	e, err := Open(h.ctx, Config{Client: f, Table: "app", Rules: loadRules(h.t, h.file)})
-	if errors.As(err, new(*registry.RulesChangedError)) {
+	if errors.As(err, new(*RulesChangedError)) {
 		return // the new ones are not registered yet
 	}
 	if err != nil {

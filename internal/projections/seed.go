@@ -19,14 +19,6 @@ import (
 // takes a scan that derives and, once that is complete, a scan that shows.
 // Then what former rules wrote is taken back: package seeding, and clean.go.
 
-// SeedProgress is how far seeding has come.
-type SeedProgress struct {
-	Rules        []string // being seeded
-	Pass, Passes int      // scans of the table, from 1
-	Items        int64    // in this pass
-	Done         bool
-}
-
 // seedPageMax is how many items are worked off between two places of the
 // cursor: what a restart does again, and how often progress is told.
 const seedPageMax = 500

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -33,13 +32,6 @@ func (rd *ruleReader) readTasks(ctx context.Context) ([]state.Task, error) {
 		return nil
 	})
 	return tasks, err
-}
-
-// TaskProgress is how far a task is.
-type TaskProgress struct {
-	Rule     string
-	Parent   change.Key
-	Children int // looked at so far
 }
 
 // workPiece works off the next piece of a task. A task of which no rule in force asks for anything ends.

@@ -12,7 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 const (

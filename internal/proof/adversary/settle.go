@@ -13,7 +13,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 // turnsMax bounds how long it may take until nothing is left to do.

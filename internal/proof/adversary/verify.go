@@ -15,7 +15,7 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 const (

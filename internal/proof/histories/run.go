@@ -17,7 +17,7 @@ import (
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 const (

@@ -23,7 +23,7 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 // world is a simulated table with an application, an engine, and its stream.

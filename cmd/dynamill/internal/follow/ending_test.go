@@ -13,7 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/archive"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 func TestAnEndHasItsExitCodeAndItsRemedyInFlags(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // Matched is how the rules of a file stand to those of the registry.
@@ -49,8 +50,8 @@ func Match(set *rules.Set, known map[string]state.Rule) Matched {
 }
 
 // Refusal says what of the rules in force the file changes or removes.
-func (m Matched) Refusal(stateTable string, known map[string]state.Rule) *RulesChangedError {
-	refused := &RulesChangedError{StateTable: stateTable}
+func (m Matched) Refusal(stateTable string, known map[string]state.Rule) *projections.RulesChangedError {
+	refused := &projections.RulesChangedError{StateTable: stateTable}
 	for _, id := range m.Retire {
 		name := known[id].Name
 		if slices.ContainsFunc(m.Fresh, func(r *rules.Rule) bool { return r.Name == name }) {

@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // registerTriesMax bounds how often registering begins anew because other processes register theirs.
@@ -23,19 +24,11 @@ const registerTriesMax = 10
 // rules come into force.
 type Registry struct {
 	Planner *plan.Planner // of the rules in force
-	Found   Description
+	Found   projections.Description
 
 	tables *table.Tables
 	lives  atomic.Int64 // times that rules went live, as last seen
 	now    func() time.Time
-}
-
-// Description is what Open found and did, for the operator.
-type Description struct {
-	StateTable        string
-	StateTableCreated bool
-	NewRules          []string // to be seeded
-	FormerRules       []string // changed or removed: what they wrote is to be taken back
 }
 
 // AnyEpoch is the agreed epoch with which rules are changed whatever is in force.
@@ -65,7 +58,7 @@ func (reg *Registry) open(ctx context.Context, opts Options, tableID string) err
 	if err != nil {
 		return err
 	}
-	reg.Found = Description{StateTable: reg.tables.StateTable, StateTableCreated: created}
+	reg.Found = projections.Description{StateTable: reg.tables.StateTable, StateTableCreated: created}
 	for try := 0; try < registerTriesMax; try++ {
 		own, known, err := Read(ctx, reg.tables.Reader)
 		if err != nil {

@@ -11,13 +11,14 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // LookForTargets looks at the targets of the last pass over the table, and once more at those that
 // this engine holds as missing: a source may come before its target. It reads at most about a
 // thousand items a rule. Call it when a pass is over or the stream is drained. whole says that this
 // process has worked off every item of the table in that pass, for all rules.
-func (o *Observer) LookForTargets(ctx context.Context, whole bool) ([]state.MissingTargets, error) {
+func (o *Observer) LookForTargets(ctx context.Context, whole bool) ([]projections.MissingTargets, error) {
 	samples := o.takeTargets()
 	for _, r := range o.planner.Set.Rules {
 		b := o.planner.Of(r)
@@ -40,7 +41,7 @@ func (o *Observer) lookForTargetsOf(ctx context.Context, m *Missing, sample *tar
 		return err
 	}
 	m.applyLook(asked, there, sources, sample)
-	m.otherCaseOf(func(target string) (found *state.OtherCase) {
+	m.otherCaseOf(func(target string) (found *projections.OtherCase) {
 		if err == nil {
 			found, err = FindOtherCase(ctx, o.tables.Reader, o.planner, m.Rule, target)
 		}
@@ -101,9 +102,9 @@ func (m *Missing) applyLook(asked []string, there map[string]bool, sources map[s
 }
 
 // otherCaseOf asks for some of the missing targets whether one exists in another letter case.
-func (m *Missing) otherCaseOf(look func(target string) *state.OtherCase) {
+func (m *Missing) otherCaseOf(look func(target string) *projections.OtherCase) {
 	t, lacking := m.report()
-	var found *state.OtherCase
+	var found *projections.OtherCase
 	for _, target := range t.Examples {
 		if lacking && found == nil {
 			found = look(target)
@@ -151,7 +152,7 @@ func TargetEntity(r *rules.Rule) *rules.Entity {
 }
 
 // FindOtherCase finds a target that exists and differs from a missing one in letter case alone.
-func FindOtherCase(ctx context.Context, rd *table.Reader, p *plan.Planner, b *plan.Binding, missing string) (*state.OtherCase, error) {
+func FindOtherCase(ctx context.Context, rd *table.Reader, p *plan.Planner, b *plan.Binding, missing string) (*projections.OtherCase, error) {
 	var others []string
 	if b.Rule.ByUnique {
 		others = []string{strings.ToLower(missing), strings.ToUpper(missing)}
@@ -164,7 +165,7 @@ func FindOtherCase(ctx context.Context, rd *table.Reader, p *plan.Planner, b *pl
 	there, err := Existing(ctx, rd, p, b, others)
 	for _, other := range others {
 		if there[other] {
-			return &state.OtherCase{Missing: missing, Exists: other}, err
+			return &projections.OtherCase{Missing: missing, Exists: other}, err
 		}
 	}
 	return nil, err

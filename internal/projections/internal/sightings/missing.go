@@ -8,7 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
-	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // A rule may ask for a value on an item that does not exist: a comment whose post was deleted, or a
@@ -41,7 +41,7 @@ type Missing struct {
 	moreFrom  int64 // sources that point at them
 	looked    bool  // a pass over the table told
 	unwritten bool  // what it told is not in the state table yet
-	otherCase *state.OtherCase
+	otherCase *projections.OtherCase
 }
 
 // Pointers are the sources that point at one target.
@@ -166,12 +166,12 @@ func (m *Missing) AdjustSources(target string, change func(*Pointers)) {
 func (m *Missing) None() bool { return m.count.Load() == 0 }
 
 // report is what is known; false if nothing is missing.
-func (m *Missing) report() (state.MissingTargets, bool) {
+func (m *Missing) report() (projections.MissingTargets, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.Rule.Rule
 	entity := TargetEntity(r)
-	t := state.MissingTargets{
+	t := projections.MissingTargets{
 		Rule: r.Name, Entity: entity.Name, Targets: int64(len(m.held)) + m.moreOf, Sources: m.moreFrom, About: m.sampled || m.beyond > 0,
 		OtherCase: m.otherCase,
 	}
@@ -190,6 +190,6 @@ func (m *Missing) report() (state.MissingTargets, bool) {
 }
 
 // SortMissing sorts by the names of rules.
-func SortMissing(all []state.MissingTargets) {
-	slices.SortFunc(all, func(a, b state.MissingTargets) int { return cmp.Compare(a.Rule, b.Rule) })
+func SortMissing(all []projections.MissingTargets) {
+	slices.SortFunc(all, func(a, b projections.MissingTargets) int { return cmp.Compare(a.Rule, b.Rule) })
 }

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
-	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // Observer holds what one engine has seen of its table, looks for targets that are missing,
@@ -26,8 +26,8 @@ func New(ts *table.Tables, p *plan.Planner, missing map[*plan.Binding]*Missing, 
 }
 
 // MissingTargets returns, by rule, which targets do not exist as far as the observer knows.
-func (o *Observer) MissingTargets() []state.MissingTargets {
-	var all []state.MissingTargets
+func (o *Observer) MissingTargets() []projections.MissingTargets {
+	var all []projections.MissingTargets
 	for _, m := range o.missing {
 		if t, lacking := m.report(); lacking {
 			all = append(all, t)

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/projections"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 type missingRows struct {
 	mu      sync.Mutex
 	at      time.Time
-	written map[string]state.MissingTargets // by rule id
+	written map[string]projections.MissingTargets // by rule id
 }
 
 // RecordMissing writes to the state table which targets are missing, for `status`, if that has
@@ -41,7 +42,7 @@ func (o *Observer) RecordMissing(ctx context.Context, atOnce bool) error {
 	}
 	rows.at = now
 	if rows.written == nil {
-		rows.written = map[string]state.MissingTargets{}
+		rows.written = map[string]projections.MissingTargets{}
 	}
 	var failed error
 	var recorded map[string]bool // rows that are there; nil: not read yet
@@ -101,7 +102,7 @@ func (m *Missing) takeUnwritten() bool {
 }
 
 // recordOne writes what is known of one rule, unless another process knows more.
-func (o *Observer) recordOne(ctx context.Context, b *plan.Binding, t state.MissingTargets, lacking, whole bool, now time.Time) error {
+func (o *Observer) recordOne(ctx context.Context, b *plan.Binding, t projections.MissingTargets, lacking, whole bool, now time.Time) error {
 	c := table.NewExpression()
 	if !lacking {
 		condition := ""

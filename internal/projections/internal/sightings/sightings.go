@@ -8,57 +8,12 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/projections"
 )
 
-// Matches counts the items and records that an engine or an audit looked at, by their entities.
-type Matches struct {
-	Entities         []EntityMatches // in the order of the rule file
-	UnmatchedItems   int64           // of no entity
-	UnmatchedRecords int64
-	Unmatched        []change.Key // examples, at most three
-	Looked           int64        // items of the pass, those that vanished meanwhile among them
-	Whole            bool         // the process seeded rules and looked at all items of the table for it
-	Pass             string       // the pass over the table in which the items were looked at; "" if there was none
-	Items, Records   int64        // looked at, by this process; Items in the last pass alone
-	Cases            []CaseMismatch
-}
-
-// EntityMatches counts the items and records of one entity.
-type EntityMatches struct {
-	Entity         string
-	Items, Records int64
-	KeyOnly        int64    // of Items, those that only their keys told, although the entity also asks for attributes
-	Rules          []string // that read or write its items and do not make them
-}
-
-// CaseMismatch is an attribute whose text differs from the key variable of its name in letter case
-// alone, where rules compare the two.
-type CaseMismatch struct {
-	Entity string
-	Item   change.Key // an example
-	Rules  []string   // that find nothing because of it
-	rules.CaseDifference
-}
-
-// Unmet returns the entities that rules need and that no item and no record was of.
-func (m Matches) Unmet() []EntityMatches {
-	var unmet []EntityMatches
-	for _, e := range m.Entities {
-		if e.Items+e.Records == 0 && len(e.Rules) > 0 {
-			unmet = append(unmet, e)
-		}
-	}
-	return unmet
-}
-
-// AllUnmatched reports whether items or records were looked at, and none of them was of any entity.
-func (m Matches) AllUnmatched() bool {
-	return m.Items+m.Records > 0 && m.Items+m.Records == m.UnmatchedItems+m.UnmatchedRecords
-}
-
 // MatchesOf sums up the items and records that were counted under a rule set.
-func MatchesOf(set *rules.Set, items, records plan.Seen) Matches {
-	m := Matches{UnmatchedItems: items.Unmatched, UnmatchedRecords: records.Unmatched, Items: items.Unmatched, Records: records.Unmatched}
+func MatchesOf(set *rules.Set, items, records plan.Seen) projections.Matches {
+	m := projections.Matches{UnmatchedItems: items.Unmatched, UnmatchedRecords: records.Unmatched, Items: items.Unmatched, Records: records.Unmatched}
 	all := items
 	all.Cases = slices.Clone(items.Cases)
 	all.Strays = slices.Clone(items.Strays)
@@ -66,7 +21,7 @@ func MatchesOf(set *rules.Set, items, records plan.Seen) Matches {
 	all.Add(plan.Seen{Strays: records.Strays, Cases: records.Cases})
 	m.Unmatched = all.Strays
 	for _, e := range set.Entities {
-		em := EntityMatches{Entity: e.Name}
+		em := projections.EntityMatches{Entity: e.Name}
 		if items.Matched != nil {
 			em.Items, em.KeyOnly = items.Matched[e.Index], items.KeyOnly[e.Index]
 		}
@@ -80,7 +35,7 @@ func MatchesOf(set *rules.Set, items, records plan.Seen) Matches {
 		m.Entities = append(m.Entities, em)
 	}
 	for _, c := range all.Cases {
-		mismatch := CaseMismatch{Entity: c.Entity.Name, Item: c.Key, CaseDifference: c.CaseDifference}
+		mismatch := projections.CaseMismatch{Entity: c.Entity.Name, Item: c.Key, Variable: c.Variable, Attribute: c.Attribute, Key: c.CaseDifference.Key}
 		for _, r := range set.Rules {
 			if r.JoinsAcrossCase(c.Entity, c.Variable) {
 				mismatch.Rules = append(mismatch.Rules, r.Name)
@@ -166,7 +121,7 @@ func (s *tally) takeTargets() map[*plan.Binding]*targetSample {
 }
 
 // Matches sums up what was seen, under the rules in force.
-func (s *tally) Matches(set *rules.Set) Matches {
+func (s *tally) Matches(set *rules.Set) projections.Matches {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := MatchesOf(set, s.items, s.records)

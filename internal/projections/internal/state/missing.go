@@ -6,6 +6,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // MissingKey is the key of what is known of a rule's missing targets.
@@ -18,29 +19,9 @@ const (
 	MissingPartition = "missing"
 )
 
-// MissingTargets says of one rule at which items its sources point although they do not exist. Of a
-// copy rule the parents are the targets, and the children point at them.
-type MissingTargets struct {
-	Rule      string
-	Entity    string // of the targets
-	Unique    string // the name of the unique value by which the rule finds its targets; "" if by their key
-	Sources   int64  // that point at them
-	Targets   int64  // that do not exist
-	About     bool   // the two numbers are of a sample, or there are more than the engine remembers
-	All       bool   // no source of the rule points at a target that exists
-	Examples  []string
-	OtherCase *OtherCase
-}
-
-// OtherCase is a target that does not exist, and one that does and differs in letter case alone.
-type OtherCase struct{ Missing, Exists string }
-
-// Warns reports whether the rule, rather than some items, seems to be wrong.
-func (m MissingTargets) Warns() bool { return m.All || m.OtherCase != nil }
-
 // RecordedMissing is what the state table says of one rule's missing targets.
 type RecordedMissing struct {
-	MissingTargets
+	projections.MissingTargets
 	At    time.Time // when it was written
 	Whole bool      // after a look at the whole table; otherwise one process saw it since it started
 }
@@ -73,7 +54,7 @@ func ReadMissing(rule string, r table.Row) RecordedMissing {
 		v, ok := r[name].(*ddb.AttributeValueMemberBOOL)
 		return ok && v.Value
 	}
-	m := RecordedMissing{Whole: yes("whole"), MissingTargets: MissingTargets{
+	m := RecordedMissing{Whole: yes("whole"), MissingTargets: projections.MissingTargets{
 		Rule: rule, Entity: table.TextOf(r["entity"]), Unique: table.TextOf(r["unique"]), Sources: table.NumberOf(r["sources"]),
 		Targets: table.NumberOf(r["targets"]),
 		About:   yes("about"), All: yes("all"),
@@ -85,7 +66,7 @@ func ReadMissing(rule string, r table.Row) RecordedMissing {
 		}
 	}
 	if exists := table.TextOf(r["otherExists"]); exists != "" {
-		m.OtherCase = &OtherCase{Missing: table.TextOf(r["otherMissing"]), Exists: exists}
+		m.OtherCase = &projections.OtherCase{Missing: table.TextOf(r["otherMissing"]), Exists: exists}
 	}
 	return m
 }

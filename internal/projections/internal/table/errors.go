@@ -8,18 +8,11 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/projections"
 )
 
 // SetupError says that the engine cannot start as things are around it.
-type SetupError struct {
-	Problem string // a sentence
-	Remedy  string // what to do about it
-	Err     error  // the cause, if another error was
-}
-
-func (e *SetupError) Error() string { return e.Problem + ": " + e.Remedy }
-
-func (e *SetupError) Unwrap() error { return e.Err }
+type SetupError = projections.SetupError
 
 // Refusal is why DynamoDB refuses a request for good; "" if trying again may help.
 func Refusal(err error) string {

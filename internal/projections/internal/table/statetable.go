@@ -21,7 +21,7 @@ const stateTableWait = 2 * time.Minute
 func (ts *Tables) Describe(ctx context.Context) (keys Schema, id string, err error) {
 	out, err := ts.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.Table})
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		return keys, "", &SetupError{fmt.Sprintf("table %s does not exist", ts.Table), "check --table, --region and --endpoint", err}
+		return keys, "", &SetupError{Problem: fmt.Sprintf("table %s does not exist", ts.Table), Remedy: "check --table, --region and --endpoint", Err: err}
 	}
 	if err != nil {
 		return keys, "", fmt.Errorf("describing table %s: %w", ts.Table, err)
@@ -46,8 +46,8 @@ func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool) (created
 	active, err := ts.StateTableActive(ctx)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		if mustExist {
-			return false, &SetupError{fmt.Sprintf("state table %s does not exist", ts.StateTable),
-				"start `dynamill run` first, or check --state-table", err}
+			return false, &SetupError{Problem: fmt.Sprintf("state table %s does not exist", ts.StateTable),
+				Remedy: "start `dynamill run` first, or check --state-table", Err: err}
 		}
 		created, err = true, ts.CreateStateTable(ctx)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 // printer is the smallest Processor: whatever it is given is done.
