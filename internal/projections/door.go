@@ -7,7 +7,6 @@ import (
 
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
-	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -75,9 +74,6 @@ const (
 // newer rules. The records are not done; the process must stop and be started
 // again with the new rule file.
 var ErrEpochMoved = registry.ErrEpochMoved
-
-// ErrUnknownPass is returned for a text that names no pass, or a rule that there is not.
-var ErrUnknownPass = seeding.ErrUnknownPass
 
 // Compare says what a rule file would change against the rules in force. It writes
 // nothing. Where there is no state table, or nothing in it, every rule is new.

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// EngineRule stands in RuleStats for writes that serve no rule alone: the
+// engineRule stands in RuleStats for writes that serve no rule alone: the
 // registry, the seeding cursor, and ledger entries without an effect.
-const EngineRule = "(engine)"
+const engineRule = "(engine)"
 
 // RuleStats returns the counts of every rule, sorted by name: of those that
 // wrote nothing, too.
 func (e *Engine) RuleStats() []RuleStats {
-	byName := map[string]RuleStats{EngineRule: {Rule: EngineRule}}
+	byName := map[string]RuleStats{engineRule: {Rule: engineRule}}
 	for _, r := range e.planner.Set.Rules {
 		byName[r.Name] = RuleStats{Rule: r.Name}
 	}
@@ -29,4 +29,4 @@ func (e *Engine) RuleStats() []RuleStats {
 	return all
 }
 
-func (rd *ruleReader) ruleName(id string) string { return cmp.Or(rd.planner.NameOf(id), EngineRule) }
+func (rd *ruleReader) ruleName(id string) string { return cmp.Or(rd.planner.NameOf(id), engineRule) }

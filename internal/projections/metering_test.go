@@ -112,7 +112,7 @@ func TestRulesThatWroteNothingHaveStats(t *testing.T) {
 	for _, r := range newWorld(t, meteredRules).engine(nil).RuleStats() {
 		names = append(names, r.Rule)
 	}
-	if diff := cmp.Diff([]string{EngineRule, "comment-author", "comment-count", "user-comments"}, names); diff != "" {
+	if diff := cmp.Diff([]string{engineRule, "comment-author", "comment-count", "user-comments"}, names); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -85,7 +86,7 @@ func TestADriverOfItsOwnBringsRulesIntoForce(t *testing.T) {
 	if err := e.Work(w.ctx, "derive/2/0", nil); !errors.Is(err, registry.ErrEpochMoved) {
 		t.Errorf("working off a pass of newer rules: %v", err)
 	}
-	if err := e.Work(w.ctx, "rederive/no-rule", nil); !errors.Is(err, ErrUnknownPass) {
+	if err := e.Work(w.ctx, "rederive/no-rule", nil); !errors.Is(err, seeding.ErrUnknownPass) {
 		t.Errorf("working off a pass for a rule that there is not: %v", err)
 	}
 }

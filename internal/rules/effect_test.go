@@ -97,11 +97,11 @@ func TestItemsAreIdentifiedByTheirKeysAlone(t *testing.T) {
 		}
 	}
 	m := identify(t, s, "POST#p1", "COMMENT#2024#c1", nil)
-	if v, ok := m.Var("commentId"); v != "c1" || !ok {
-		t.Errorf("commentId = %q, %t", v, ok)
+	if v := m.Entity.Value("commentId", m, nil); !v.Equal(change.String("c1")) {
+		t.Errorf("commentId = %v", v)
 	}
-	if v, ok := m.Var("userId"); ok {
-		t.Errorf("a comment's key has userId %q", v)
+	if v := m.Entity.Value("userId", m, nil); v.Kind() != change.KindAbsent {
+		t.Errorf("a comment's key has userId %v", v)
 	}
 }
 

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -76,15 +75,6 @@ func (sh *shape) match(key change.Key, vars *[VariablesMax]string) bool {
 		return key.Sort == ""
 	}
 	return sh.sort.Match(key.Sort, vars)
-}
-
-// Var returns the value of a variable of the entity's key; false if it has none of that name.
-func (m *Match) Var(name string) (string, bool) {
-	slot := slices.Index(m.Entity.shape.variables, name)
-	if slot < 0 {
-		return "", false
-	}
-	return m.vars[slot], true
 }
 
 // Key returns the item's key, rendered back from its variables.
