@@ -80,7 +80,8 @@ func start(ctx context.Context, cfg Config) (*follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{Config: cfg, set: set, place: placeOf(cfg.Tables, cfg.Table), own: following.Tables{State: cfg.StateTable, Lease: cfg.LeaseTable}}
+	f := &follower{Config: cfg, set: set, place: placeOf(cfg.Tables, cfg.Table),
+		own: following.Tables{State: cfg.StateTable, Lease: cfg.LeaseTable}}
 	if err := f.findStream(ctx); err != nil {
 		return nil, err
 	}

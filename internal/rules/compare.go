@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/rules/internal/check"
 )
 
 // FieldChange is one thing that two rules say differently, in the words of the rule file.
@@ -82,13 +83,10 @@ func compareEntities(old, new *Entity, add func(field, before, after string)) {
 	if old.Name != new.Name {
 		return
 	}
-	add("key of "+new.Name, old.shape.text(), new.shape.text())
+	add("key of "+new.Name, old.shape.Text(), new.shape.Text())
 	add("unique of "+new.Name, old.Unique, new.Unique)
 	add("match of "+new.Name, old.equalsText(), new.equalsText())
 }
-
-// KeyText is the entity's key templates, as the file has them, with " / " between.
-func (e *Entity) KeyText() string { return e.shape.text() }
 
 func (e *Entity) equalsText() string {
 	var parts []string
@@ -102,10 +100,10 @@ func (e *Entity) equalsText() string {
 // joinText is what fills the other side's key, as under `by`.
 func (r *Rule) joinText() string {
 	theirs, ours := r.sides()
-	pair := func(name string, from ref) string {
-		text := from.attribute
-		if from.isVariable() {
-			text = ours.shape.variables[from.slot]
+	pair := func(name string, from check.Ref) string {
+		text := from.Attribute
+		if from.IsVariable() {
+			text = ours.shape.Variables[from.Slot]
 		}
 		if text == name {
 			return name
@@ -113,11 +111,11 @@ func (r *Rule) joinText() string {
 		return name + ": " + text
 	}
 	if r.ByUnique {
-		return pair(r.Target.Unique, r.join.unique)
+		return pair(r.Target.Unique, r.join.Unique)
 	}
 	var parts []string
-	for slot, from := range r.join.fill {
-		parts = append(parts, pair(theirs.shape.variables[slot], from))
+	for slot, from := range r.join.Fill {
+		parts = append(parts, pair(theirs.shape.Variables[slot], from))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules/internal/check"
+	"github.com/dynamill/dynamill/internal/rules/internal/declared"
 	"github.com/dynamill/dynamill/internal/rules/internal/document"
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
 // Load parses, checks and compiles a rule file that may have rules of these kinds.
@@ -25,12 +28,15 @@ func LoadFormer(filename string, src []byte, kinds []Kind) (*Set, error) {
 }
 
 func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) {
-	p := fileParser{kinds: kinds}
-	p.Document = document.Read(filename, src, p.kinds.smallestFile())
+	p := declared.Parser{}
+	for _, kind := range kinds {
+		p.Kinds = append(p.Kinds, kind)
+	}
+	p.Document = document.Read(filename, src, p.Kinds.SmallestFile())
 	if p.Root == nil {
 		return nil, problemsOf(&p.Findings)
 	}
-	ok := check(p, p.file(), former)
+	ok := check.Check(p, p.File(), former)
 	if err := problemsOf(&p.Findings); err != nil {
 		return nil, err
 	}
@@ -40,26 +46,24 @@ func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) 
 }
 
 // compile makes the Set of a file without problems.
-func compile(filename string, from *checked) *Set {
-	s := &Set{file: filename, kinds: &keyKinds{}}
-	s.Table = Table{Name: from.table.name.text, PartitionKey: from.table.keys[0].text, TypeAttribute: from.table.typeAttribute.text}
-	if len(from.table.keys) > 1 {
-		s.Table.SortKey = from.table.keys[1].text
+func compile(filename string, from *check.File) *Set {
+	s := &Set{file: filename, kinds: &templates.KeyKinds{}}
+	s.Table = Table{Name: from.Table.Name.Text, PartitionKey: from.Table.Keys[0].Text, TypeAttribute: from.Table.TypeAttribute.Text}
+	if len(from.Table.Keys) > 1 {
+		s.Table.SortKey = from.Table.Keys[1].Text
 	}
-	entities := map[*checkedEntity]*Entity{}
-	for _, ce := range from.entities {
-		e := &Entity{Name: ce.decl.name.text, Index: len(s.Entities), Unique: ce.decl.unique.text, Equals: ce.equals, shape: ce.shape,
-			unique:       ce.unique,
+	entities := map[*check.Entity]*Entity{}
+	for _, ce := range from.Entities {
+		e := &Entity{Name: ce.Decl.Name.Text, Index: len(s.Entities), Unique: ce.Decl.Unique.Text, Equals: ce.Equals, shape: ce.Shape,
+			unique:       ce.Unique,
 			partitionKey: s.Table.PartitionKey, sortKey: s.Table.SortKey}
-		e.shape.kinds = s.kinds
+		e.shape.Kinds = s.kinds
 		entities[ce] = e
 		s.Entities = append(s.Entities, e)
 	}
-	reads := checker{file: &fileDecl{table: *from.table}}
-	for _, cr := range from.rules {
-		r := compileRule(cr, entities[cr.source], entities[cr.target])
-		r.Reads, r.JoinReads = reads.readsOf(cr)
-		r.Form = r.Kind.Compile(r, cr.decl)
+	for _, cr := range from.Rules {
+		r := compileRule(cr, entities[cr.Source], entities[cr.Target])
+		r.Form = r.Kind.Compile(r, cr.Decl)
 		r.Fingerprint = s.fingerprint(r)
 		s.Rules = append(s.Rules, r)
 		hang(r)
@@ -67,22 +71,23 @@ func compile(filename string, from *checked) *Set {
 	return s
 }
 
-func compileRule(cr *checkedRule, source, target *Entity) *Rule {
-	r := &Rule{Name: cr.decl.name.text, Kind: cr.decl.kind, Source: source, Target: target, Level: cr.level,
-		ByUnique: cr.join.byUnique, join: cr.join, where: cr.where, expressions: cr.expressions}
-	for _, w := range cr.writes {
-		r.Writes = append(r.Writes, w.as.text)
-		r.Attributes = append(r.Attributes, Attribute{As: w.as.text, From: w.from.text, Constant: w.constant})
+func compileRule(cr *check.Rule, source, target *Entity) *Rule {
+	r := &Rule{Name: cr.Decl.Name.Text, Kind: cr.Decl.Kind.(Kind), Source: source, Target: target, Level: cr.Level, Reads: cr.Reads,
+		JoinReads: cr.ChildReads,
+		ByUnique:  cr.Join.ByUnique, join: cr.Join, where: cr.Where, expressions: cr.Expressions}
+	for _, w := range cr.Writes {
+		r.Writes = append(r.Writes, w.As.Text)
+		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant})
 	}
-	r.Injective = r.MakesItems() && covers(r.join.fill, len(source.shape.variables))
+	r.Injective = r.MakesItems() && covers(r.join.Fill, len(source.shape.Variables))
 	r.Collection = r.HasParent() && collects(r)
 	return r
 }
 
 // covers reports whether every one of this side's variables fills something.
-func covers(fill []ref, variables int) bool {
+func covers(fill []check.Ref, variables int) bool {
 	for slot := range variables {
-		if !slices.ContainsFunc(fill, func(r ref) bool { return r.slot == slot }) {
+		if !slices.ContainsFunc(fill, func(r check.Ref) bool { return r.Slot == slot }) {
 			return false
 		}
 	}
@@ -92,13 +97,13 @@ func covers(fill []ref, variables int) bool {
 // collects reports whether the parent's variables give the children's
 // partition, and the children's key alone names the parent.
 func collects(r *Rule) bool {
-	for _, from := range r.join.fill {
-		if !from.isVariable() {
+	for _, from := range r.join.Fill {
+		if !from.IsVariable() {
 			return false
 		}
 	}
-	for _, slot := range r.Target.shape.partition.Slots() {
-		if !slices.ContainsFunc(r.join.fill, func(from ref) bool { return from.slot == slot }) {
+	for _, slot := range r.Target.shape.Partition.Slots() {
+		if !slices.ContainsFunc(r.join.Fill, func(from check.Ref) bool { return from.Slot == slot }) {
 			return false
 		}
 	}
@@ -134,17 +139,17 @@ func (s *Set) fingerprint(r *Rule) string {
 	r.Target.describe(&b)
 	fmt.Fprintf(&b, "join %t", r.ByUnique)
 	theirs, ours := r.sides()
-	refText := func(from ref) string {
-		if from.isVariable() {
-			return "$" + ours.shape.variables[from.slot]
+	refText := func(from check.Ref) string {
+		if from.IsVariable() {
+			return "$" + ours.shape.Variables[from.Slot]
 		}
-		return from.attribute
+		return from.Attribute
 	}
 	if r.ByUnique { // the engine finds the target by its entity's name and the value
-		fmt.Fprintf(&b, " %q %q", r.Target.Name, refText(r.join.unique))
+		fmt.Fprintf(&b, " %q %q", r.Target.Name, refText(r.join.Unique))
 	} else {
-		for slot, from := range r.join.fill {
-			fmt.Fprintf(&b, " %q=%q", theirs.shape.variables[slot], refText(from))
+		for slot, from := range r.join.Fill {
+			fmt.Fprintf(&b, " %q=%q", theirs.shape.Variables[slot], refText(from))
 		}
 	}
 	if r.where != nil {
@@ -161,7 +166,7 @@ func (s *Set) fingerprint(r *Rule) string {
 }
 
 func (e *Entity) describe(b *strings.Builder) {
-	fmt.Fprintf(b, "entity %q %q %q", e.shape.partition.Meaning(e.shape.variables), e.shape.sort.Meaning(e.shape.variables), e.Unique)
+	fmt.Fprintf(b, "entity %q %q %q", e.shape.Partition.Meaning(e.shape.Variables), e.shape.Sort.Meaning(e.shape.Variables), e.Unique)
 	var lines []string
 	for _, eq := range e.Equals {
 		lines = append(lines, fmt.Sprintf(" %q=%s", eq.Attribute, Canonical(eq.Value)))

@@ -1,11 +1,11 @@
-// Package rules is the room of the rule file. Load parses it (document.go,
-// parse.go: YAML to declarations with their places), checks it (check.go and
-// its neighbours: all problems at once, each with a place, a code and what to
-// do) and compiles it (compile.go) into a Set: which entity an item is of
-// (identify.go), and which item it refers to under a rule (join.go).
+// Package rules is the room of the rule file. Load parses it (package declared:
+// YAML to declarations with their places), checks it (package check: all problems
+// at once, each with a place, a code and what to do) and compiles it (compile.go)
+// into a Set: which entity an item is of (identify.go), and which item it refers
+// to under a rule (join.go).
 //
-// The package names no kind of rule: Load is given the kinds (kind.go), each of which
-// reads its own keys (declaration.go). A caller asks a rule for its role: it has a
+// The package names no kind of rule: Load is given the kinds (set.go), each of which
+// reads its own keys (declared.Declaration). A caller asks a rule for its role: it has a
 // parent, makes items, or displays what it works out. What one item causes is asked
 // of the rule's Form (effect.go).
 //

@@ -20,9 +20,9 @@ func TestBackslashKeepsACharacter(t *testing.T) {
 		{"{", "{"},
 		{"a}b", "a}b"},
 	} {
-		sh := shape{}
+		sh := templates.Shape{}
 		var err *templates.Fault
-		if sh.partition, err = templates.Parse(tt.template, &sh.variables); err != nil {
+		if sh.Partition, err = templates.Parse(tt.template, &sh.Variables); err != nil {
 			t.Errorf("%q: %s", tt.template, err.Message)
 			continue
 		}

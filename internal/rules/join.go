@@ -9,58 +9,27 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/rules/internal/check"
 )
 
-// ref is where a text comes from on an item: a variable of its key, or an
-// attribute. Attribute "" with the slot noSlot means nowhere.
-type ref struct {
-	slot      int
-	attribute string
-}
-
-const noSlot = -1
-
-var nowhere = ref{slot: noSlot}
-
-func (r ref) isVariable() bool { return r.slot != noSlot }
-func (r ref) isAttribute() bool {
-	return r.slot == noSlot && r.attribute != ""
-}
-
-// join says where the other side's key comes from on this side: a ref for each
-// of its variables, by slot; or, if byUnique, one ref for its Unique value.
-type join struct {
-	fill     []ref
-	unique   ref
-	byUnique bool
-}
-
-// used lists the refs that the join reads.
-func (j *join) used() []ref {
-	if j.byUnique {
-		return []ref{j.unique}
-	}
-	return j.fill
-}
-
 // refName names what r reads, for a sentence.
-func (e *Entity) refName(r ref) string {
-	if r.isVariable() {
-		return e.Name + "." + e.shape.variables[r.slot]
+func (e *Entity) refName(r check.Ref) string {
+	if r.IsVariable() {
+		return e.Name + "." + e.shape.Variables[r.Slot]
 	}
-	return e.Name + "." + r.attribute
+	return e.Name + "." + r.Attribute
 }
 
 // text returns the text of a join value. false without an error means that the
 // value is absent, null or empty.
-func (e *Entity) text(r ref, m *Match, img change.Image) (string, bool, error) {
-	if r.isVariable() {
-		return m.vars[r.slot], true, nil
+func (e *Entity) text(r check.Ref, m *Match, img change.Image) (string, bool, error) {
+	if r.IsVariable() {
+		return m.vars[r.Slot], true, nil
 	}
 	if img == nil {
 		return "", false, nil
 	}
-	value := img.Lookup(r.attribute)
+	value := img.Lookup(r.Attribute)
 	switch value.Kind() {
 	case change.KindAbsent, change.KindNull:
 		return "", false, nil
@@ -83,21 +52,21 @@ func (e *Entity) text(r ref, m *Match, img change.Image) (string, bool, error) {
 }
 
 // otherKey renders the key of other that the item (m, img) of e refers to.
-func (e *Entity) otherKey(j *join, other *Entity, m *Match, img change.Image) (change.Key, bool, error) {
+func (e *Entity) otherKey(j *check.Join, other *Entity, m *Match, img change.Image) (change.Key, bool, error) {
 	var vars [VariablesMax]string
-	for slot, r := range j.fill {
+	for slot, r := range j.Fill {
 		text, ok, err := e.text(r, m, img)
 		if err != nil || !ok {
 			return change.Key{}, false, err
 		}
 		vars[slot] = text
 	}
-	key, err := other.render(&vars, func(slot int) string { return e.refName(j.fill[slot]) })
+	key, err := other.render(&vars, func(slot int) string { return e.refName(j.Fill[slot]) })
 	return key, err == nil, err
 }
 
 // uniqueText is text for a value that an item is known by.
-func (e *Entity) uniqueText(r ref, m *Match, img change.Image) (string, bool, error) {
+func (e *Entity) uniqueText(r check.Ref, m *Match, img change.Image) (string, bool, error) {
 	text, ok, err := e.text(r, m, img)
 	if ok && len(text) > partitionBytesMax {
 		return "", false, &ItemError{Code: "key.too_long", Reason: fmt.Sprintf(
@@ -106,29 +75,21 @@ func (e *Entity) uniqueText(r ref, m *Match, img change.Image) (string, bool, er
 	return text, ok, err
 }
 
-// sides are the entity whose key the rule's join fills, and the entity that fills it.
-func (r *Rule) sides() (theirs, ours *Entity) {
-	if r.HasParent() {
-		return r.Source, r.Target
-	}
-	return r.Target, r.Source
-}
-
 // SourceKey returns the key of the only source that could ask for an item with
 // this key; false if there can be none, or if the rule is not Injective.
 func (r *Rule) SourceKey(target change.Key) (change.Key, bool) {
 	var vars, source [VariablesMax]string
-	if !r.Injective || !r.Target.shape.match(target, &vars) {
+	if !r.Injective || !r.Target.shape.Match(target, &vars) {
 		return change.Key{}, false
 	}
-	for slot, from := range r.join.fill {
-		if !from.isVariable() {
+	for slot, from := range r.join.Fill {
+		if !from.IsVariable() {
 			continue
 		}
-		if was := source[from.slot]; was != "" && was != vars[slot] {
+		if was := source[from.Slot]; was != "" && was != vars[slot] {
 			return change.Key{}, false
 		}
-		source[from.slot] = vars[slot]
+		source[from.Slot] = vars[slot]
 	}
 	key, err := r.Source.render(&source, func(int) string { return "" })
 	return key, err == nil
@@ -151,7 +112,7 @@ func (r *Rule) TargetKey(m *Match, img change.Image) (change.Key, bool, error) {
 // refers to none. The error is an *ItemError.
 func (r *Rule) JoinedText(m *Match, img change.Image) (string, bool, error) {
 	if r.ByUnique {
-		return r.Source.uniqueText(r.join.unique, m, img)
+		return r.Source.uniqueText(r.join.Unique, m, img)
 	}
 	key, ok, err := r.TargetKey(m, img)
 	if !ok {
@@ -165,25 +126,25 @@ func (r *Rule) JoinedText(m *Match, img change.Image) (string, bool, error) {
 // sortPrefix. ok is false if no child can refer to such a parent.
 func (r *Rule) CollectionOf(parent change.Key) (partition, sortPrefix string, ok bool) {
 	var vars, child [VariablesMax]string
-	if !r.Collection || !r.Source.shape.match(parent, &vars) {
+	if !r.Collection || !r.Source.shape.Match(parent, &vars) {
 		return "", "", false
 	}
-	for slot, from := range r.join.fill {
-		if was := child[from.slot]; was != "" && was != vars[slot] {
+	for slot, from := range r.join.Fill {
+		if was := child[from.Slot]; was != "" && was != vars[slot] {
 			return "", "", false
 		}
-		child[from.slot] = vars[slot]
+		child[from.Slot] = vars[slot]
 	}
 	sh := &r.Target.shape
-	if partition, ok = sh.partition.Render(&child); !ok {
+	if partition, ok = sh.Partition.Render(&child); !ok {
 		return "", "", false
 	}
 	back := child
-	if !sh.partition.Match(partition, &back) || back != child {
+	if !sh.Partition.Match(partition, &back) || back != child {
 		return "", "", false
 	}
-	if sh.hasSort && (sh.kinds == nil || sh.kinds.sort != change.KindNumber) {
-		sortPrefix, _ = sh.sort.Render(&child)
+	if sh.HasSort && (sh.Kinds == nil || sh.Kinds.Sort != change.KindNumber) {
+		sortPrefix, _ = sh.Sort.Render(&child)
 	}
 	if len(partition) > partitionBytesMax || len(sortPrefix) > sortBytesMax {
 		return "", "", false // no child's key is so long
@@ -214,7 +175,7 @@ func (e *Entity) Value(name string, m *Match, img change.Image) change.Value {
 			return value
 		}
 	}
-	if slot := slices.Index(e.shape.variables, name); slot >= 0 {
+	if slot := slices.Index(e.shape.Variables, name); slot >= 0 {
 		return change.String(m.vars[slot])
 	}
 	return change.Value{}
@@ -223,16 +184,16 @@ func (e *Entity) Value(name string, m *Match, img change.Image) change.Value {
 // ValueOf is Value for an item that may not have been matched.
 func (e *Entity) ValueOf(name string, item change.Image) change.Value {
 	value := item.Lookup(name)
-	slot := slices.Index(e.shape.variables, name)
+	slot := slices.Index(e.shape.Variables, name)
 	if value.Kind() != change.KindAbsent || slot < 0 {
 		return value
 	}
 	key := change.Key{Partition: item.Lookup(e.partitionKey).Text()}
-	if e.shape.hasSort {
+	if e.shape.HasSort {
 		key.Sort = item.Lookup(e.sortKey).Text()
 	}
 	var vars [VariablesMax]string
-	if !e.shape.match(key, &vars) {
+	if !e.shape.Match(key, &vars) {
 		return change.Value{}
 	}
 	return change.String(vars[slot])

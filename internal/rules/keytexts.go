@@ -2,6 +2,9 @@ package rules
 
 import "github.com/dynamill/dynamill/internal/rules/internal/templates"
 
+// KeyText is the entity's key templates, as the file has them, with " / " between.
+func (e *Entity) KeyText() string { return e.shape.Text() }
+
 // KeyText says what is fixed about the text of one key attribute of an
 // entity's items, whatever values the variables have.
 type KeyText struct {
@@ -15,10 +18,10 @@ type KeyText struct {
 // one. sort is nothing for a table without a sort key. A text that is fixed in
 // no way, such as "${x}", may also be a number.
 func (e *Entity) KeyTexts() (partition, sort KeyText) {
-	if e.shape.hasSort {
-		sort = keyText(&e.shape.sort)
+	if e.shape.HasSort {
+		sort = keyText(&e.shape.Sort)
 	}
-	return keyText(&e.shape.partition), sort
+	return keyText(&e.shape.Partition), sort
 }
 
 func keyText(t *templates.Template) KeyText {

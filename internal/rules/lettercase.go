@@ -18,7 +18,7 @@ type CaseDifference struct {
 // CaseDiffers finds the first variable of the item's key whose attribute of the same name differs
 // from the key in letter case alone. It allocates nothing if no attribute differs.
 func (m *Match) CaseDiffers(img change.Image) (CaseDifference, bool) {
-	for slot, name := range m.Entity.shape.variables {
+	for slot, name := range m.Entity.shape.Variables {
 		value := img.Lookup(name)
 		if text, key := value.Text(), m.vars[slot]; value.Kind() == change.KindString && text != key && len(text) == len(key) &&
 			(strings.ToLower(text) == key || strings.ToUpper(text) == key) {
@@ -32,13 +32,13 @@ func (m *Match) CaseDiffers(img change.Image) (CaseDifference, bool) {
 // variables: all in lower case, and all in upper case. The key itself is not among them.
 func (e *Entity) OtherCases(key change.Key) []change.Key {
 	m := Match{Entity: e}
-	if !e.shape.match(key, &m.vars) {
+	if !e.shape.Match(key, &m.vars) {
 		return nil
 	}
 	var others []change.Key
 	for _, convert := range []func(string) string{strings.ToLower, strings.ToUpper} {
 		other := m
-		for slot := range e.shape.variables {
+		for slot := range e.shape.Variables {
 			other.vars[slot] = convert(m.vars[slot])
 		}
 		if k := other.Key(); k != key {
@@ -52,13 +52,13 @@ func (e *Entity) OtherCases(key change.Key) []change.Key {
 // attribute: where the two differ in letter case, the rule finds nothing.
 func (r *Rule) JoinsAcrossCase(e *Entity, variable string) bool {
 	theirs, ours := r.sides()
-	slot := slices.Index(e.shape.variables, variable)
+	slot := slices.Index(e.shape.Variables, variable)
 	if slot < 0 {
 		return false
 	}
 	if r.ByUnique {
-		return theirs == e && theirs.unique.slot == slot && r.join.unique.isAttribute() ||
-			ours == e && r.join.unique.slot == slot && theirs.unique.isAttribute()
+		return theirs == e && theirs.unique.Slot == slot && r.join.Unique.IsAttribute() ||
+			ours == e && r.join.Unique.Slot == slot && theirs.unique.IsAttribute()
 	}
-	return theirs == e && r.join.fill[slot].isAttribute()
+	return theirs == e && r.join.Fill[slot].IsAttribute()
 }

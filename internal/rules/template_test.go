@@ -13,8 +13,8 @@ import (
 )
 
 // anyShape draws an entity's key templates.
-func anyShape(t *rapid.T) shape {
-	var sh shape
+func anyShape(t *rapid.T) templates.Shape {
+	var sh templates.Shape
 	names := []string{"a", "b", "c", "tag"}
 	literal := rapid.SampledFrom([]string{"#", "A#", "-", "x", "#COUNT", "USER#", "ab", "é#", `\<`, `\{`, `\}`, `\\`, `\$`, `\${`, `\`, "<x>",
 		"%x", "{"})
@@ -32,15 +32,15 @@ func anyShape(t *rapid.T) shape {
 			}
 			variable = !variable
 		}
-		parsed, err := templates.Parse(text.String(), &sh.variables)
+		parsed, err := templates.Parse(text.String(), &sh.Variables)
 		if err != nil {
 			t.Fatalf("%q: %s", text.String(), err.Message)
 		}
 		return parsed
 	}
-	sh.partition = one("partition")
-	if sh.hasSort = rapid.Bool().Draw(t, "sort"); sh.hasSort {
-		sh.sort = one("sort")
+	sh.Partition = one("partition")
+	if sh.HasSort = rapid.Bool().Draw(t, "sort"); sh.HasSort {
+		sh.Sort = one("sort")
 	}
 	return sh
 }
@@ -53,23 +53,23 @@ func TestWhatIsRenderedReadsBackAsTheSameVariables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := &Entity{Name: "E", shape: anyShape(t)}
 		var vars [VariablesMax]string
-		for slot := range e.shape.variables {
+		for slot := range e.shape.Variables {
 			vars[slot] = anyValue.Draw(t, "value")
 		}
-		key, err := e.render(&vars, func(slot int) string { return e.shape.variables[slot] })
+		key, err := e.render(&vars, func(slot int) string { return e.shape.Variables[slot] })
 		if err != nil {
 			var back [VariablesMax]string
 			m := Match{Entity: e, vars: vars}
 			var bad *ItemError
-			if !errors.As(err, &bad) || bad.Code != "key.smuggled" || e.shape.match(m.Key(), &back) && back == vars {
-				t.Fatalf("%q with %q is refused: %v", e.shape.text(), vars, err)
+			if !errors.As(err, &bad) || bad.Code != "key.smuggled" || e.shape.Match(m.Key(), &back) && back == vars {
+				t.Fatalf("%q with %q is refused: %v", e.shape.Text(), vars, err)
 			}
 			return
 		}
 		set := Set{Entities: []*Entity{e}}
 		m, ok := set.Identify(key, nil)
 		if !ok || m.vars != vars || m.Key() != key {
-			t.Fatalf("%v of %q reads back as %q, %t; rendered from %q", key, e.shape.text(), m.vars, ok, vars)
+			t.Fatalf("%v of %q reads back as %q, %t; rendered from %q", key, e.shape.Text(), m.vars, ok, vars)
 		}
 	})
 }
@@ -78,12 +78,12 @@ func TestWhatIsIdentifiedRendersBackAsTheSameKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := &Entity{Name: "E", shape: anyShape(t)}
 		key := change.Key{Partition: rapid.StringMatching(`[-#abxAUSER]{1,12}`).Draw(t, "partition")}
-		if e.shape.hasSort {
+		if e.shape.HasSort {
 			key.Sort = rapid.StringMatching(`[-#abxA]{1,12}`).Draw(t, "sort key")
 		}
 		set := Set{Entities: []*Entity{e}}
 		if m, ok := set.Identify(key, nil); ok && m.Key() != key {
-			t.Fatalf("%v of %q renders back as %v", key, e.shape.text(), m.Key())
+			t.Fatalf("%v of %q renders back as %v", key, e.shape.Text(), m.Key())
 		}
 	})
 }
@@ -97,14 +97,14 @@ func TestNoTextFitsTwoTemplatesThatDoNotOverlap(t *testing.T) {
 		}
 		texts, next = append(texts, longer...), longer
 	}
-	var shapes []shape
+	var shapes []templates.Shape
 	for _, text := range []string{"a", "a#", "#a", "aa", "a-a#", "${x}", "${x...}", "a${x}", "${x}a", "${x}#", "#${x}", "#${x...}", "a#${x}",
 		"${x}#${y}",
 		"${x}-${y}", "${x}#${y...}", "a${x}-${y}", "${x}a${y}#", "${x}aa${y}", "${x}-${y...}", "${x}#${y}#${z}", "${x}#a#${z}", "-${x}-",
 		"${x}#-"} {
-		var sh shape
+		var sh templates.Shape
 		var err *templates.Fault
-		if sh.partition, err = templates.Parse(text, &sh.variables); err != nil {
+		if sh.Partition, err = templates.Parse(text, &sh.Variables); err != nil {
 			t.Fatal(text, err.Message)
 		}
 		shapes = append(shapes, sh)
@@ -115,18 +115,18 @@ func TestNoTextFitsTwoTemplatesThatDoNotOverlap(t *testing.T) {
 			fit := ""
 			for _, text := range texts {
 				var va, vb [VariablesMax]string
-				if a.partition.Match(text, &va) && b.partition.Match(text, &vb) {
+				if a.Partition.Match(text, &va) && b.Partition.Match(text, &vb) {
 					fit = text
 					break
 				}
 			}
-			budget := overlapStepsMax
-			example, overlap := overlapping(a, b, &budget)
+			budget := templates.OverlapStepsMax
+			example, overlap := templates.Overlapping(a, b, &budget)
 			if (fit != "") != overlap {
-				t.Errorf("%s and %s: overlap %t (%s), but %q fits both", a.text(), b.text(), overlap, example, fit)
+				t.Errorf("%s and %s: overlap %t (%s), but %q fits both", a.Text(), b.Text(), overlap, example, fit)
 			}
 			if overlap && len(example) > len(fit) {
-				t.Errorf("%s and %s: %q is longer than need be: %q", a.text(), b.text(), example, fit)
+				t.Errorf("%s and %s: %q is longer than need be: %q", a.Text(), b.Text(), example, fit)
 			}
 		}
 	}
@@ -150,11 +150,11 @@ func TestOverlapsAreDecidedExactly(t *testing.T) {
 		{"A", "${x}A", ""},
 	} {
 		t.Run(fmt.Sprintf("%s and %s", tt.a, tt.b), func(t *testing.T) {
-			var a, b shape
-			a.partition, _ = templates.Parse(tt.a, &a.variables)
-			b.partition, _ = templates.Parse(tt.b, &b.variables)
-			budget := overlapStepsMax
-			example, overlap := overlapping(&a, &b, &budget)
+			var a, b templates.Shape
+			a.Partition, _ = templates.Parse(tt.a, &a.Variables)
+			b.Partition, _ = templates.Parse(tt.b, &b.Variables)
+			budget := templates.OverlapStepsMax
+			example, overlap := templates.Overlapping(&a, &b, &budget)
 			if overlap != (tt.example != "") || example != tt.example {
 				t.Errorf("got %q, %t, want %q", example, overlap, tt.example)
 			}

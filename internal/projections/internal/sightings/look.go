@@ -152,7 +152,8 @@ func TargetEntity(r *rules.Rule) *rules.Entity {
 }
 
 // FindOtherCase finds a target that exists and differs from a missing one in letter case alone.
-func FindOtherCase(ctx context.Context, rd *table.Reader, p *plan.Planner, b *plan.Binding, missing string) (*projections.OtherCase, error) {
+func FindOtherCase(ctx context.Context, rd *table.Reader, p *plan.Planner, b *plan.Binding, missing string) (*projections.OtherCase,
+	error) {
 	var others []string
 	if b.Rule.ByUnique {
 		others = []string{strings.ToLower(missing), strings.ToUpper(missing)}

@@ -13,7 +13,8 @@ import (
 
 // MatchesOf sums up the items and records that were counted under a rule set.
 func MatchesOf(set *rules.Set, items, records plan.Seen) projections.Matches {
-	m := projections.Matches{UnmatchedItems: items.Unmatched, UnmatchedRecords: records.Unmatched, Items: items.Unmatched, Records: records.Unmatched}
+	m := projections.Matches{UnmatchedItems: items.Unmatched, UnmatchedRecords: records.Unmatched, Items: items.Unmatched,
+		Records: records.Unmatched}
 	all := items
 	all.Cases = slices.Clone(items.Cases)
 	all.Strays = slices.Clone(items.Strays)
@@ -35,7 +36,8 @@ func MatchesOf(set *rules.Set, items, records plan.Seen) projections.Matches {
 		m.Entities = append(m.Entities, em)
 	}
 	for _, c := range all.Cases {
-		mismatch := projections.CaseMismatch{Entity: c.Entity.Name, Item: c.Key, Variable: c.Variable, Attribute: c.Attribute, Key: c.CaseDifference.Key}
+		mismatch := projections.CaseMismatch{Entity: c.Entity.Name, Item: c.Key, Variable: c.Variable, Attribute: c.Attribute,
+			Key: c.CaseDifference.Key}
 		for _, r := range set.Rules {
 			if r.JoinsAcrossCase(c.Entity, c.Variable) {
 				mismatch.Rules = append(mismatch.Rules, r.Name)

@@ -21,7 +21,8 @@ const stateTableWait = 2 * time.Minute
 func (ts *Tables) Describe(ctx context.Context) (keys Schema, id string, err error) {
 	out, err := ts.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.Table})
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		return keys, "", &SetupError{Problem: fmt.Sprintf("table %s does not exist", ts.Table), Remedy: "check --table, --region and --endpoint", Err: err}
+		return keys, "", &SetupError{Problem: fmt.Sprintf("table %s does not exist", ts.Table), Remedy: "check --table, --region and --endpoint",
+			Err: err}
 	}
 	if err != nil {
 		return keys, "", fmt.Errorf("describing table %s: %w", ts.Table, err)

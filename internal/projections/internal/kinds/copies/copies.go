@@ -49,8 +49,8 @@ func (kind) Read(d *rules.Declaration) { d.Own = d.Constants("if_missing") }
 func (kind) Check(d *rules.Declaration) {
 	names := d.Writes()
 	for _, c := range substitutes(d) {
-		if !slices.Contains(names, c.Name.Text()) {
-			d.ReportUnknown(c.Name, "rule.unknown_attribute", names, "if_missing names %q, which this rule does not copy to", c.Name.Text())
+		if !slices.Contains(names, c.Name.Text) {
+			d.ReportUnknown(c.Name, "rule.unknown_attribute", names, "if_missing names %q, which this rule does not copy to", c.Name.Text)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func substitutes(d *rules.Declaration) []rules.Constant { return d.Own.([]rules.
 func (kind) Compile(r *rules.Rule, d *rules.Declaration) rules.Form {
 	f := &Form{rule: r, IfMissing: map[string]change.Value{}}
 	for _, c := range substitutes(d) {
-		f.IfMissing[c.Name.Text()] = c.Value
+		f.IfMissing[c.Name.Text] = c.Value
 	}
 	return f
 }

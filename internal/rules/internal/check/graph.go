@@ -1,4 +1,4 @@
-package rules
+package check
 
 import (
 	"fmt"
@@ -13,20 +13,20 @@ const existence = ""
 
 // fact is an attribute of an entity, or its items' existence.
 type fact struct {
-	entity    *checkedEntity
+	entity    *Entity
 	attribute string
 }
 
 func (f fact) String() string {
 	if f.attribute == existence {
-		return f.entity.decl.name.text + " items"
+		return f.entity.Decl.Name.Text + " items"
 	}
-	return f.entity.decl.name.text + "." + f.attribute
+	return f.entity.Decl.Name.Text + "." + f.attribute
 }
 
 // readsOf lists the attributes of the item that a rule's effect depends on,
 // its keys aside: of the source, and of a child.
-func (c *checker) readsOf(r *checkedRule) (source, child []string) {
+func (c *checker) readsOf(r *Rule) (source, child []string) {
 	add := func(names *[]string, name string) {
 		if !c.isKey(name) {
 			*names = append(*names, name)
@@ -35,24 +35,24 @@ func (c *checker) readsOf(r *checkedRule) (source, child []string) {
 	joined := &source
 	if r.traits.HasParent {
 		joined = &child
-		for _, eq := range r.target.equals {
+		for _, eq := range r.Target.Equals {
 			add(&child, eq.Attribute)
 		}
 	}
-	for _, from := range r.join.used() {
-		if from.isAttribute() {
-			add(joined, from.attribute)
+	for _, from := range r.Join.used() {
+		if from.IsAttribute() {
+			add(joined, from.Attribute)
 		}
 	}
-	for _, eq := range r.source.equals {
+	for _, eq := range r.Source.Equals {
 		add(&source, eq.Attribute)
 	}
-	for _, w := range r.writes {
-		if w.from.Given() {
-			add(&source, w.from.text)
+	for _, w := range r.Writes {
+		if w.From.Given() {
+			add(&source, w.From.Text)
 		}
 	}
-	for _, program := range append([]*expr.Program{r.where}, r.expressions...) {
+	for _, program := range append([]*expr.Program{r.Where}, r.Expressions...) {
 		if program != nil {
 			for _, name := range program.Reads() {
 				add(&source, name)
@@ -68,21 +68,20 @@ func unique(names []string) []string {
 }
 
 // facts lists all that a rule reads, and all that it writes.
-func (c *checker) facts(r *checkedRule) (reads, writes []fact) {
-	source, child := c.readsOf(r)
-	for _, name := range append(source, existence) {
-		reads = append(reads, fact{r.source, name})
+func (c *checker) facts(r *Rule) (reads, writes []fact) {
+	for _, name := range append(slices.Clip(r.Reads), existence) {
+		reads = append(reads, fact{r.Source, name})
 	}
 	if r.traits.HasParent {
-		for _, name := range append(child, existence) {
-			reads = append(reads, fact{r.target, name})
+		for _, name := range append(slices.Clip(r.ChildReads), existence) {
+			reads = append(reads, fact{r.Target, name})
 		}
 	}
-	for _, w := range r.writes {
-		writes = append(writes, fact{r.target, w.as.text})
+	for _, w := range r.Writes {
+		writes = append(writes, fact{r.Target, w.As.Text})
 	}
 	if r.traits.MakesItems {
-		writes = append(writes, fact{r.target, existence})
+		writes = append(writes, fact{r.Target, existence})
 	}
 	return reads, writes
 }
@@ -90,31 +89,31 @@ func (c *checker) facts(r *checkedRule) (reads, writes []fact) {
 // twoWriters reports attributes that two rules write, and entities whose items two rules make.
 func (c *checker) twoWriters() {
 	type writer struct {
-		rule *checkedRule
+		rule *Rule
 		line int
 	}
 	first := map[fact]writer{}
-	for _, r := range c.out.rules {
+	for _, r := range c.out.Rules {
 		if r.traits.MakesItems {
-			items := fact{r.target, existence}
+			items := fact{r.Target, existence}
 			if w, twice := first[items]; twice {
-				c.Add(r.decl.target.at, "rule.two_writers", "let each rule make items of an entity of its own",
-					"%s are made by rule %s (line %d) already", items, w.rule.decl.name.text, w.line)
+				c.Add(r.Decl.Target.At, "rule.two_writers", "let each rule make items of an entity of its own",
+					"%s are made by rule %s (line %d) already", items, w.rule.Decl.Name.Text, w.line)
 				continue
 			}
-			first[items] = writer{r, r.decl.name.at.Line}
+			first[items] = writer{r, r.Decl.Name.At.Line}
 		}
-		for _, wr := range r.writes {
-			attribute := fact{r.target, wr.as.text}
+		for _, wr := range r.Writes {
+			attribute := fact{r.Target, wr.As.Text}
 			w, twice := first[attribute]
 			switch {
 			case twice && w.rule == r:
-				c.Add(wr.as.at, "rule.two_writers", "name it once", "this rule writes %s twice", attribute)
+				c.Add(wr.As.At, "rule.two_writers", "name it once", "this rule writes %s twice", attribute)
 			case twice:
-				c.Add(wr.as.at, "rule.two_writers", "give one of them another attribute",
-					"%s is written by rule %s (line %d) already", attribute, w.rule.decl.name.text, w.line)
+				c.Add(wr.As.At, "rule.two_writers", "give one of them another attribute",
+					"%s is written by rule %s (line %d) already", attribute, w.rule.Decl.Name.Text, w.line)
 			default:
-				first[attribute] = writer{r, wr.as.at.Line}
+				first[attribute] = writer{r, wr.As.At.Line}
 			}
 		}
 	}
@@ -122,10 +121,10 @@ func (c *checker) twoWriters() {
 
 // circles gives every rule its level, and reports rules that feed each other.
 func (c *checker) circles() {
-	n := len(c.out.rules)
+	n := len(c.out.Rules)
 	writers := map[fact][]int{}
 	reads := make([][]fact, n)
-	for i, r := range c.out.rules {
+	for i, r := range c.out.Rules {
 		var writes []fact
 		reads[i], writes = c.facts(r)
 		for _, w := range writes {
@@ -154,8 +153,8 @@ func (c *checker) circles() {
 	}
 	if len(inCircle) == 0 {
 		levels := make([]int, n)
-		for i, r := range c.out.rules {
-			r.level = levelOf(via, levels, i)
+		for i, r := range c.out.Rules {
+			r.Level = levelOf(via, levels, i)
 		}
 	}
 }
@@ -213,7 +212,7 @@ func levelOf(via []map[int]fact, levels []int, i int) int {
 }
 
 func (c *checker) sayCircle(via []map[int]fact, circle []int) {
-	name := func(k int) string { return c.out.rules[k].decl.name.text }
+	name := func(k int) string { return c.out.Rules[k].Decl.Name.Text }
 	var names, why []string
 	for at, k := range circle {
 		next := circle[(at+1)%len(circle)]
@@ -225,7 +224,7 @@ func (c *checker) sayCircle(via []map[int]fact, circle []int) {
 		why = append(why, fmt.Sprintf("%s %s %s, which %s reads", name(k), verb, via[next][k], name(next)))
 	}
 	names = append(names, name(circle[0]))
-	c.Add(c.out.rules[circle[0]].decl.name.at, "rule.circle", strings.Join(why, "; "),
+	c.Add(c.out.Rules[circle[0]].Decl.Name.At, "rule.circle", strings.Join(why, "; "),
 		"rules feed each other in a circle: %s", strings.Join(names, " -> "))
 }
 
@@ -233,19 +232,19 @@ func (c *checker) sayCircle(via []map[int]fact, circle []int) {
 // ledger entry, what each of its rules needs, two locators and their claims.
 func (c *checker) actions() {
 	const perLocator = 4
-	total := map[*checkedEntity]int{}
-	located := map[*checkedEntity]bool{}
-	for _, r := range c.out.rules {
-		total[r.source] += r.traits.Actions
-		if r.join.byUnique && !located[r.target] {
-			located[r.target] = true
-			total[r.target] += perLocator
+	total := map[*Entity]int{}
+	located := map[*Entity]bool{}
+	for _, r := range c.out.Rules {
+		total[r.Source] += r.traits.Actions
+		if r.Join.ByUnique && !located[r.Target] {
+			located[r.Target] = true
+			total[r.Target] += perLocator
 		}
 	}
-	for _, e := range c.out.entities {
+	for _, e := range c.out.Entities {
 		if n := total[e] + 1; n > actionsMax {
-			c.Add(e.decl.name.at, "rule.too_many_effects", "drop some "+c.kinds.heavy()+" of it",
-				"one change of a %s could need %d writes in one transaction; DynamoDB allows %d", e.decl.name.text, n, actionsMax)
+			c.Add(e.Decl.Name.At, "rule.too_many_effects", "drop some "+c.Kinds.Heavy()+" of it",
+				"one change of a %s could need %d writes in one transaction; DynamoDB allows %d", e.Decl.Name.Text, n, actionsMax)
 		}
 	}
 }

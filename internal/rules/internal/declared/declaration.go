@@ -1,4 +1,4 @@
-package rules
+package declared
 
 import (
 	"strconv"
@@ -14,29 +14,29 @@ import (
 type Declaration struct {
 	Own any // what the kind read of keys that no other kind has; nil if nothing
 
-	parser fileParser
-	name   Word
-	kind   Kind
-	at     document.Place // of the key that gives the kind
+	parser Parser
+	Name   Word
+	Kind   Kind
+	At     document.Place // of the key that gives the kind
 	keys   []document.Field
 	values map[string]*document.Node
 
-	source, target Word // entities
-	writes         []written
-	by             []joinPair
-	hasBy          bool
-	where          Word
-	expressions    []Word // as Traits.Expressions lists them
+	Source, Target Word // entities
+	Written        []Written
+	By             []JoinPair
+	HasBy          bool
+	Where          Word
+	Expressions    []Word // as Traits.Expressions lists them
 }
 
-// written is an attribute that a rule writes, and what it is made from.
-type written struct {
-	as, from Word // from is not given for a constant, and for what the rule works out
-	constant change.Value
+// Written is an attribute that a rule writes, and what it is made from.
+type Written struct {
+	As, From Word // from is not given for a constant, and for what the rule works out
+	Constant change.Value
 }
 
-// joinPair is one pair of `by`: the other side's name and ours.
-type joinPair struct{ theirs, ours Word }
+// JoinPair is one pair of `by`: the other side's name and ours.
+type JoinPair struct{ Theirs, Ours Word }
 
 // Constant is an attribute with its value, as a rule file says it.
 type Constant struct {
@@ -44,43 +44,40 @@ type Constant struct {
 	Value change.Value
 }
 
-// Text returns the word.
-func (w Word) Text() string { return w.text }
-
 // Given reports whether the file has the word.
-func (w Word) Given() bool { return w.text != "" }
+func (w Word) Given() bool { return w.Text != "" }
 
 // Report adds a problem at a word of the file.
 func (d *Declaration) Report(w Word, code, hint, message string, args ...any) {
-	d.parser.Add(w.at, code, hint, message, args...)
+	d.parser.Add(w.At, code, hint, message, args...)
 }
 
 // ReportUnknown adds a problem at a word of the file that is none of the known ones.
 func (d *Declaration) ReportUnknown(w Word, code string, known []string, message string, args ...any) {
-	d.Report(w, code, spelling.DidYouMean(w.text, known), message, args...)
+	d.Report(w, code, spelling.DidYouMean(w.Text, known), message, args...)
 }
 
 // readDisplay takes the target apart into an entity and its one attribute that the rule writes.
 func (d *Declaration) readDisplay(t *Traits) {
-	as := d.target
-	d.target = Word{}
+	as := d.Target
+	d.Target = Word{}
 	if !as.Given() {
 		return
 	}
-	dot := strings.IndexByte(as.text, '.')
-	if dot < 1 || dot == len(as.text)-1 {
+	dot := strings.IndexByte(as.Text, '.')
+	if dot < 1 || dot == len(as.Text)-1 {
 		d.Report(as, "rule."+t.TargetField, "write an entity and an attribute, as in `"+t.Displays+"`",
-			"%q does not say which attribute of which entity shows the %s", as.text, d.kind.Word())
+			"%q does not say which attribute of which entity shows the %s", as.Text, d.Kind.Word())
 		return
 	}
-	d.target = as.within(0, dot)
-	d.writes = append(d.writes, written{as: as.within(dot+1, len(as.text)-dot-1)})
+	d.Target = as.within(0, dot)
+	d.Written = append(d.Written, Written{As: as.within(dot+1, len(as.Text)-dot-1)})
 }
 
 // ReadConstants reads attributes that the rule sets to constants.
 func (d *Declaration) ReadConstants(key string) {
 	for _, c := range d.Constants(key) {
-		d.writes = append(d.writes, written{as: c.Name, constant: c.Value})
+		d.Written = append(d.Written, Written{As: c.Name, Constant: c.Value})
 	}
 }
 
@@ -108,19 +105,19 @@ func (d *Declaration) Whole(key string, most int, hint string) int {
 
 // Writes lists the names of the attributes that the file says the rule writes.
 func (d *Declaration) Writes() []string {
-	names := make([]string, len(d.writes))
-	for i, w := range d.writes {
-		names[i] = w.as.text
+	names := make([]string, len(d.Written))
+	for i, w := range d.Written {
+		names[i] = w.As.Text
 	}
 	return names
 }
 
-// placeOf is the place of the rule's key, or of the rule's name where it has no such key.
-func (d *Declaration) placeOf(key string) document.Place {
+// PlaceOf is the place of the rule's key, or of the rule's name where it has no such key.
+func (d *Declaration) PlaceOf(key string) document.Place {
 	for _, f := range d.keys {
 		if f.Name == key {
 			return f.Place
 		}
 	}
-	return d.name.at
+	return d.Name.At
 }

@@ -1,6 +1,7 @@
-package rules
+package declared
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,15 +14,15 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
-// fileParser turns YAML nodes into declarations: it knows which keys there are
+// Parser turns YAML nodes into declarations: it knows which keys there are
 // and what they hold, and nothing of how they hang together.
-type fileParser struct {
+type Parser struct {
 	*document.Document
-	kinds kindList
+	Kinds Kinds
 }
 
 // fields hands each field of a mapping to its function, and reports those that have none.
-func (p fileParser) fields(n *document.Node, what, code string, known map[string]func(document.Field)) {
+func (p Parser) fields(n *document.Node, what, code string, known map[string]func(document.Field)) {
 	if n.Kind != document.MappingNode {
 		p.wrongNode(n, what, "a mapping")
 		return
@@ -31,7 +32,7 @@ func (p fileParser) fields(n *document.Node, what, code string, known map[string
 			take(f)
 			continue
 		}
-		p.Add(f.Place, code, spelling.DidYouMean(f.Name, sortedKeys(known)), "%s has no field %q", what, f.Name)
+		p.Add(f.Place, code, spelling.DidYouMean(f.Name, slices.Sorted(maps.Keys(known))), "%s has no field %q", what, f.Name)
 	}
 }
 
@@ -43,16 +44,7 @@ func hasField(n *document.Node, name string) bool {
 	})
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (p fileParser) wrongNode(n *document.Node, what, want string) {
+func (p Parser) wrongNode(n *document.Node, what, want string) {
 	if n.Kind == document.BadNode {
 		return
 	}
@@ -64,19 +56,19 @@ func (p fileParser) wrongNode(n *document.Node, what, want string) {
 }
 
 // word reads a name or another text. The empty word means that a problem was reported.
-func (p fileParser) word(n *document.Node, what string) Word {
+func (p Parser) word(n *document.Node, what string) Word {
 	if n.Kind != document.ScalarNode || strings.TrimSpace(n.Text) == "" {
 		if n.Kind == document.ScalarNode {
 			n = &document.Node{Place: n.Place, Kind: document.NullNode}
 		}
 		p.wrongNode(n, what, "a text")
-		return Word{at: n.Place}
+		return Word{At: n.Place}
 	}
-	return Word{at: n.Place, text: strings.TrimSpace(n.Text), node: n}
+	return Word{At: n.Place, Text: strings.TrimSpace(n.Text), Node: n}
 }
 
 // words reads a text, or a list of texts.
-func (p fileParser) words(n *document.Node, what string) []Word {
+func (p Parser) words(n *document.Node, what string) []Word {
 	var ws []Word
 	items := []*document.Node{n}
 	if n.Kind == document.ListNode {
@@ -90,8 +82,9 @@ func (p fileParser) words(n *document.Node, what string) []Word {
 	return ws
 }
 
-func (p fileParser) file() *fileDecl {
-	var f fileDecl
+// File reads the whole file.
+func (p Parser) File() *File {
+	var f File
 	version := false
 	p.fields(p.Root, "a rule file", "file.unknown_field", map[string]func(document.Field){
 		"version": func(f document.Field) {
@@ -100,7 +93,7 @@ func (p fileParser) file() *fileDecl {
 				p.Add(f.Value.Place, "file.version", "write `version: 1`", "this program reads version 1 of the rule file, and no other")
 			}
 		},
-		"table":    func(t document.Field) { p.table(t.Value, &f.table) },
+		"table":    func(t document.Field) { p.table(t.Value, &f.Table) },
 		"entities": func(e document.Field) { p.entities(e.Value, &f) },
 		"rules":    func(r document.Field) { p.rules(r.Value, &f) },
 	})
@@ -113,7 +106,7 @@ func (p fileParser) file() *fileDecl {
 }
 
 // missing reports the parts that the file does not have, as one problem.
-func (p fileParser) missing(top document.Place) {
+func (p Parser) missing(top document.Place) {
 	var names []string
 	for _, name := range []string{"table", "entities", "rules"} {
 		if !hasField(p.Root, name) {
@@ -123,7 +116,7 @@ func (p fileParser) missing(top document.Place) {
 	if len(names) == 0 {
 		return
 	}
-	hint, example := document.ExampleHint, p.kinds.smallestFile()
+	hint, example := document.ExampleHint, p.Kinds.SmallestFile()
 	if len(names) == 1 {
 		switch names[0] {
 		case "table":
@@ -131,27 +124,27 @@ func (p fileParser) missing(top document.Place) {
 		case "entities":
 			hint, example = "name each kind of item and give it a key template, as in:", smallestEntities
 		case "rules":
-			hint, example = "name a rule and say what it does, as in:", p.kinds.smallestRules()
+			hint, example = "name a rule and say what it does, as in:", p.Kinds.smallestRules()
 		}
 	}
 	p.AddExample(top, "file.missing", hint, example, "the file has no %s", strings.Join(names, ", no "))
 }
 
-func (p fileParser) table(n *document.Node, t *tableDecl) {
+func (p Parser) table(n *document.Node, t *Table) {
 	keys := false
 	p.fields(n, "table", "table.unknown_field", map[string]func(document.Field){
-		"name": func(f document.Field) { t.name = p.word(f.Value, "the table's name") },
-		"type": func(f document.Field) { t.typeAttribute = p.word(f.Value, "the type attribute") },
+		"name": func(f document.Field) { t.Name = p.word(f.Value, "the table's name") },
+		"type": func(f document.Field) { t.TypeAttribute = p.word(f.Value, "the type attribute") },
 		"keys": func(f document.Field) {
 			keys = true
-			t.keys = p.words(f.Value, "a key")
-			if len(t.keys) > 2 || f.Value.Kind == document.ListNode && len(f.Value.Items) == 0 {
+			t.Keys = p.words(f.Value, "a key")
+			if len(t.Keys) > 2 || f.Value.Kind == document.ListNode && len(f.Value.Items) == 0 {
 				p.Add(f.Value.Place, "table.keys", "write `keys: [pk, sk]`, or `keys: [pk]` for a table without a sort key",
-					"a table has one or two key attributes; this names %d", len(t.keys))
-				t.keys = nil
-			} else if len(t.keys) == 2 && t.keys[0].text == t.keys[1].text {
-				p.Add(t.keys[1].at, "table.keys", "", "the partition key and the sort key are both %q", t.keys[0].text)
-				t.keys = nil
+					"a table has one or two key attributes; this names %d", len(t.Keys))
+				t.Keys = nil
+			} else if len(t.Keys) == 2 && t.Keys[0].Text == t.Keys[1].Text {
+				p.Add(t.Keys[1].At, "table.keys", "", "the partition key and the sort key are both %q", t.Keys[0].Text)
+				t.Keys = nil
 			}
 		},
 	})
@@ -160,7 +153,7 @@ func (p fileParser) table(n *document.Node, t *tableDecl) {
 	}
 }
 
-func (p fileParser) entities(n *document.Node, f *fileDecl) {
+func (p Parser) entities(n *document.Node, f *File) {
 	if n.Empty() {
 		p.AddExample(n.Place, "file.missing", "name each kind of item and give it a key template, as in:", smallestEntities,
 			"the file has no entities: no item of the table can be told from another")
@@ -175,15 +168,15 @@ func (p fileParser) entities(n *document.Node, f *fileDecl) {
 		return
 	}
 	for _, entry := range n.Fields {
-		e := entityDecl{name: Word{at: entry.Place, text: entry.Name, node: entry.Value}}
+		e := Entity{Name: Word{At: entry.Place, Text: entry.Name, Node: entry.Value}}
 		if !templates.IsName(entry.Name) {
 			p.Add(entry.Place, "entity.name", "a name has letters, digits and _, and begins with a letter",
 				"%q cannot be an entity's name", entry.Name)
 		}
 		hasKey := false
 		p.fields(entry.Value, "entity "+entry.Name, "entity.unknown_field", map[string]func(document.Field){
-			"unique": func(u document.Field) { e.unique = p.word(u.Value, "unique") },
-			"match":  func(m document.Field) { e.match = p.constants(m.Value, "match", false) },
+			"unique": func(u document.Field) { e.Unique = p.word(u.Value, "unique") },
+			"match":  func(m document.Field) { e.Match = p.constants(m.Value, "match", false) },
 			"key": func(k document.Field) {
 				hasKey = true
 				p.entityKey(k.Value, &e)
@@ -192,44 +185,44 @@ func (p fileParser) entities(n *document.Node, f *fileDecl) {
 		if !hasKey && entry.Value.Kind == document.MappingNode && !hasField(entry.Value, "key") {
 			p.Add(entry.Place, "entity.key", "add `key: { pk: \"...\", sk: \"...\" }`", "entity %s has no key", entry.Name)
 		}
-		f.entities = append(f.entities, e)
+		f.Entities = append(f.Entities, e)
 	}
 }
 
-func (p fileParser) entityKey(n *document.Node, e *entityDecl) {
+func (p Parser) entityKey(n *document.Node, e *Entity) {
 	if n.Kind != document.MappingNode {
 		p.wrongNode(n, "key", "a mapping from the table's key attributes to templates")
 		return
 	}
 	if len(n.Fields) == 0 {
 		p.Add(n.Place, "entity.key", "give each of the table's keys a template, as in `key: { pk: \"USER#${userId}\", sk: \"PROFILE\" }`",
-			"the key of %s is empty", e.name.text)
+			"the key of %s is empty", e.Name.Text)
 	}
 	for _, k := range n.Fields {
 		if value := k.Value; value.Kind == document.ScalarNode {
 			// The text as it is: blanks are part of a key.
-			e.key = append(e.key, fieldWord{Word{at: k.Place, text: k.Name}, Word{at: value.Place, text: value.Text, node: value}})
+			e.Key = append(e.Key, FieldWord{Word{At: k.Place, Text: k.Name}, Word{At: value.Place, Text: value.Text, Node: value}})
 		} else {
 			if value.Kind == document.MappingNode {
 				p.Add(value.Place, "yaml.flow", `put the template in quotes, as in "USER#${userId}"`, "to YAML, this { begins a mapping")
 			} else {
 				p.wrongNode(value, "a key template", "a text")
 			}
-			e.key = append(e.key, fieldWord{Word{at: k.Place, text: k.Name}, Word{}})
+			e.Key = append(e.Key, FieldWord{Word{At: k.Place, Text: k.Name}, Word{}})
 		}
 	}
 }
 
 // constants reads a mapping from attributes to constants: texts, numbers, true
 // and false, and null where that is allowed.
-func (p fileParser) constants(n *document.Node, what string, null bool) []Constant {
+func (p Parser) constants(n *document.Node, what string, null bool) []Constant {
 	if n.Kind != document.MappingNode {
 		p.wrongNode(n, what, "a mapping from attributes to constants")
 		return nil
 	}
 	var cs []Constant
 	for _, f := range n.Fields {
-		name := Word{at: f.Place, text: f.Name, node: f.Value}
+		name := Word{At: f.Place, Text: f.Name, Node: f.Value}
 		if value, ok := p.constant(f.Value, what, null); ok {
 			cs = append(cs, Constant{name, value})
 		}
@@ -237,7 +230,7 @@ func (p fileParser) constants(n *document.Node, what string, null bool) []Consta
 	return cs
 }
 
-func (p fileParser) constant(n *document.Node, what string, null bool) (change.Value, bool) {
+func (p Parser) constant(n *document.Node, what string, null bool) (change.Value, bool) {
 	switch {
 	case n.Kind == document.NullNode && null:
 		return change.Null(), true
@@ -294,14 +287,14 @@ func looksNumeric(s string) bool {
 
 // within narrows a word to a part of its text, if the word stands in one line as it is read.
 func (w Word) within(start, length int) Word {
-	part := Word{at: w.at, text: w.text[start : start+length], node: w.node}
-	if w.node == nil || w.at.Length < utf8.RuneCountInString(w.text) || w.node.Line != w.at.Line {
+	part := Word{At: w.At, Text: w.Text[start : start+length], Node: w.Node}
+	if w.Node == nil || w.At.Length < utf8.RuneCountInString(w.Text) || w.Node.Line != w.At.Line {
 		return part
 	}
-	if w.node.Quoted && w.at == w.node.Place {
-		part.at.Column++
+	if w.Node.Quoted && w.At == w.Node.Place {
+		part.At.Column++
 	}
-	part.at.Column += utf8.RuneCountInString(w.text[:start])
-	part.at.Length = utf8.RuneCountInString(part.text)
+	part.At.Column += utf8.RuneCountInString(w.Text[:start])
+	part.At.Length = utf8.RuneCountInString(part.Text)
 	return part
 }

@@ -1,4 +1,4 @@
-package rules
+package declared
 
 import (
 	"fmt"
@@ -8,45 +8,13 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/expr"
 )
 
-// Kind is one kind of rule. A caller gives the kinds to Load; this package names none.
-// A Kind is compared with ==.
+// Kind is one kind of rule, as far as declarations of its rules are read and checked.
 type Kind interface {
-	Word() string                         // the key that gives a rule this kind
-	Traits() *Traits                      // what the language must know of the kind
-	Read(d *Declaration)                  // reads the values of keys that the traits do not tell of
-	Check(d *Declaration)                 // reports problems that only rules of this kind have
-	Compile(r *Rule, d *Declaration) Form // of a rule without problems; all but Form and Fingerprint is set
+	Word() string         // the key that gives a rule this kind
+	Traits() *Traits      // what the language must know of the kind
+	Read(d *Declaration)  // reads the values of keys that the traits do not tell of
+	Check(d *Declaration) // reports problems that only rules of this kind have
 }
-
-// Form is what a rule of one kind means beside what all rules have.
-type Form interface {
-	// Meaning returns lines of the fingerprint, in any order. Tables remember
-	// fingerprints, so the lines of a rule must never change.
-	Meaning() []string
-	// Says returns what Compare compares beside what all rules have.
-	Says() []Said
-	// Cost returns what one change of a source costs.
-	Cost() Cost
-	// Replays says what a replay that brings the rule into force does, after "needs replay: ".
-	Replays() string
-	// Needs returns what the rule calls on the user's table beside what all rules call.
-	Needs() []Need
-}
-
-// Cost is what one change costs for items of up to 1 KB.
-type Cost struct {
-	WriteUnits int
-	Text       string // more exactly
-}
-
-// Need is an action of DynamoDB that a rule takes on the user's table.
-type Need struct {
-	Action string // e.g. "dynamodb:Query"
-	Why    string // a sentence that names the action
-}
-
-// Said is one thing that a rule says, under the key of the rule file that says it.
-type Said struct{ Key, Text string }
 
 // Traits are what the language must know of a kind. The keys of the rule file that
 // they name are those that problems and comparisons print.
@@ -94,48 +62,21 @@ type WholeKey struct {
 	Hint   string // in it, {items} is the entity on this side and {variables} are those of the other side's key
 }
 
-// MakesItems reports whether the rule makes its target's items whole. A Rule without a
-// Kind, which a caller made of what it knows of a rule, has no role.
-func (r *Rule) MakesItems() bool { return r.Kind != nil && r.Kind.Traits().MakesItems }
-
-// HasParent reports whether the rule's targets name its source, their parent.
-func (r *Rule) HasParent() bool { return r.Kind != nil && r.Kind.Traits().HasParent }
-
-// Displays reports whether the rule works out one attribute, which its target shows.
-func (r *Rule) Displays() bool { return r.Kind != nil && r.Kind.Traits().Displays != "" }
-
-// Planned is a kind that a later version knows: a rule file that uses it is told so.
-func Planned(word string) Kind { return planned{word: word} }
-
-// planned has no other methods of a Kind: no rule is of it.
-type planned struct {
-	Kind
-	word string
-}
-
-// Word is the key that will give a rule the kind.
-func (k planned) Word() string { return k.word }
-
-// Traits are none.
-func (planned) Traits() *Traits { return &Traits{} }
-
-// kindList is what Load is given: the kinds that it knows, and those that are planned.
-type kindList []Kind
+// Kinds lists the kinds that there are, and those that are planned.
+type Kinds []Kind
 
 // named returns the kind of a word; nil if there is none.
-func (l kindList) named(word string) Kind {
+func (l Kinds) named(word string) Kind {
 	if i := slices.IndexFunc(l, func(k Kind) bool { return k.Word() == word }); i >= 0 {
 		return l[i]
 	}
 	return nil
 }
 
-func isPlanned(k Kind) bool {
-	_, is := k.(planned)
-	return is
-}
+// isPlanned reports whether no rule can be of the kind yet: its rules have no name.
+func isPlanned(k Kind) bool { return k.Traits().Plural == "" }
 
-func (l kindList) words() []string {
+func (l Kinds) words() []string {
 	var words []string
 	for _, k := range l {
 		if !isPlanned(k) {
@@ -146,7 +87,7 @@ func (l kindList) words() []string {
 }
 
 // hasKey reports whether rules of some kind have the key beside their word.
-func (l kindList) hasKey(name string) bool {
+func (l Kinds) hasKey(name string) bool {
 	return slices.ContainsFunc(l, func(k Kind) bool { return k.Traits().hasKey(name) })
 }
 
@@ -165,7 +106,7 @@ func (t *Traits) keyNames() []string {
 }
 
 // example is the example of the first kind that has one.
-func (l kindList) example() string {
+func (l Kinds) example() string {
 	for _, k := range l {
 		if t := k.Traits(); t.Example != "" {
 			return t.Example
@@ -174,8 +115,8 @@ func (l kindList) example() string {
 	return "name: {}"
 }
 
-// heavy names the kinds whose rules need room in a source's transaction, those that need least first.
-func (l kindList) heavy() string {
+// Heavy names the kinds whose rules need room in a source's transaction, those that need least first.
+func (l Kinds) Heavy() string {
 	byActions := slices.SortedStableFunc(slices.Values(l), func(a, b Kind) int { return a.Traits().Actions - b.Traits().Actions })
 	var plurals []string
 	for _, k := range byActions {
