@@ -16,46 +16,27 @@ import (
 // StampPrefix begins the name of every attribute in which the engine leaves a stamp.
 const StampPrefix = plan.StampPrefix
 
-// Names that callers of the engine need of its rooms.
+// Names that callers of the engine need of its rooms, and of what programs see of it.
 type (
-	// Client is what the engine needs of DynamoDB; *dynamodb.Client satisfies it.
-	Client = projections.Client
-	// InspectClient is what Inspect needs of DynamoDB: reading. *dynamodb.Client satisfies it.
-	InspectClient = table.InspectClient
-	// Limiter holds writes back.
-	Limiter = table.Limiter
-	// SetupError says that the engine cannot start as things are around it.
-	SetupError = projections.SetupError
-	// MissingTargets says of one rule at which items its sources point although they do not exist.
-	MissingTargets = projections.MissingTargets
-	// OtherCase is a target that does not exist, and one that does and differs in letter case alone.
-	OtherCase = projections.OtherCase
-	// Matches counts the items and records that an engine or an audit looked at, by their entities.
-	Matches = projections.Matches
-	// EntityMatches counts the items and records of one entity.
-	EntityMatches = projections.EntityMatches
-	// CaseMismatch is an attribute whose text differs in letter case alone from what rules compare it with.
-	CaseMismatch = projections.CaseMismatch
-	// Description is what Open found and did, for the operator.
-	Description = projections.Description
-	// RulesChangedError says that the rule file differs from the rules in force.
+	Client            = projections.Client
+	InspectClient     = table.InspectClient
+	Limiter           = table.Limiter
+	SetupError        = projections.SetupError
+	MissingTargets    = projections.MissingTargets
+	OtherCase         = projections.OtherCase
+	Matches           = projections.Matches
+	EntityMatches     = projections.EntityMatches
+	CaseMismatch      = projections.CaseMismatch
+	Description       = projections.Description
 	RulesChangedError = projections.RulesChangedError
-	// Comparison is what a rule file would change in a table.
-	Comparison = registry.Comparison
-	// RuleChange is one rule of a Comparison.
-	RuleChange = registry.RuleChange
-	// Stats are counts since Open.
-	Stats = projections.Stats
-	// RuleStats are the counts of one rule since Open.
-	RuleStats = projections.RuleStats
-	// SeedProgress is how far seeding has come.
-	SeedProgress = projections.SeedProgress
-	// TaskProgress is how far a task is.
-	TaskProgress = projections.TaskProgress
-	// Unfinished is what the engine has set aside.
-	Unfinished = projections.Unfinished
-	// RecordedMissing is what the state table says of one rule's missing targets.
-	RecordedMissing = state.RecordedMissing
+	Comparison        = registry.Comparison
+	RuleChange        = registry.RuleChange
+	Stats             = projections.Stats
+	RuleStats         = projections.RuleStats
+	SeedProgress      = projections.SeedProgress
+	TaskProgress      = projections.TaskProgress
+	Unfinished        = projections.Unfinished
+	RecordedMissing   = state.RecordedMissing
 )
 
 // What can become of a rule under another rule file. Those that are retiring are changed or

@@ -34,14 +34,14 @@ func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) 
 	}
 	p.Document = document.Read(filename, src, p.Kinds.SmallestFile())
 	if p.Root == nil {
-		return nil, problemsOf(&p.Findings)
+		return nil, p.Err()
 	}
 	ok := check.Check(p, p.File(), former)
-	if err := problemsOf(&p.Findings); err != nil {
+	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	set := compile(filename, ok)
-	set.text, set.given, set.warnings = string(src), kinds, problemList(p.Warnings())
+	set.text, set.given, set.warnings = string(src), kinds, p.Warnings()
 	return set, nil
 }
 

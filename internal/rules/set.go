@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/check"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
 	"github.com/dynamill/dynamill/internal/rules/internal/document"
-
-	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 

@@ -7,19 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// Finding is one problem of a file, or a warning.
-type Finding struct {
-	File         string
-	Line, Column int    // from 1, the column in characters; 0 where the finding belongs to no place
-	Source       string // the line
-	Length       int    // how many characters it is about
-	Code         string // e.g. "rule.unknown_field"
-	Message      string
-	Hint         string // what to do about it; "" if the message says it
-	Example      string // lines of a rule file that the hint speaks of; "" if it speaks of none
-	Warning      bool   // the file can be used as it is
-}
-
 // Place is where something stands in the file.
 type Place struct {
 	Line, Column, Length int // from 1, in characters
@@ -32,9 +19,9 @@ const problemsMax = 200
 type Findings struct {
 	file  string
 	lines []string
-	list  []Finding
+	list  []Problem
 
-	warnings []Finding
+	warnings []Problem
 }
 
 // Add adds a problem.
@@ -62,8 +49,8 @@ func (f *Findings) Warn(at Place, code, hint, message string, args ...any) {
 	}
 }
 
-func (f *Findings) finding(at Place, code, hint, message string, args ...any) Finding {
-	p := Finding{File: f.file, Line: at.Line, Column: at.Column, Length: at.Length, Code: code,
+func (f *Findings) finding(at Place, code, hint, message string, args ...any) Problem {
+	p := Problem{File: f.file, Line: at.Line, Column: at.Column, Length: at.Length, Code: code,
 		Message: fmt.Sprintf(message, args...), Hint: hint}
 	if at.Line >= 1 && at.Line <= len(f.lines) {
 		p.Source = f.lines[at.Line-1]
@@ -73,14 +60,19 @@ func (f *Findings) finding(at Place, code, hint, message string, args ...any) Fi
 	return p
 }
 
-// Problems returns the findings that keep the file from being used, sorted by place.
-func (f *Findings) Problems() []Finding { return sortedByPlace(f.list) }
+// Err returns the findings that keep the file from being used, sorted by place, as a *Problems; nil if there are none.
+func (f *Findings) Err() error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	return &Problems{List: sortedByPlace(f.list)}
+}
 
 // Warnings returns the other findings, sorted by place.
-func (f *Findings) Warnings() []Finding { return sortedByPlace(f.warnings) }
+func (f *Findings) Warnings() []Problem { return sortedByPlace(f.warnings) }
 
-func sortedByPlace(list []Finding) []Finding {
-	slices.SortStableFunc(list, func(a, b Finding) int {
+func sortedByPlace(list []Problem) []Problem {
+	slices.SortStableFunc(list, func(a, b Problem) int {
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
 	return list

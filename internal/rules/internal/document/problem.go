@@ -1,11 +1,10 @@
-package rules
+package document
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/internal/rules/internal/document"
 )
 
 // Problem is one finding in a rule file.
@@ -68,8 +67,7 @@ func firstOf(line string, n int) string {
 	return line
 }
 
-// Problems is the error that Load returns: every problem of a file, in the
-// order of their places.
+// Problems is the error of a file: every problem of it, in the order of their places.
 type Problems struct{ List []Problem }
 
 // Error prints all problems.
@@ -79,20 +77,4 @@ func (p *Problems) Error() string {
 		b.WriteString(p.List[i].String())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// problemsOf returns the problems of a file as an error; nil if there are none.
-func problemsOf(f *document.Findings) error {
-	if list := f.Problems(); len(list) > 0 {
-		return &Problems{List: problemList(list)}
-	}
-	return nil
-}
-
-func problemList(findings []document.Finding) []Problem {
-	list := make([]Problem, len(findings))
-	for i, f := range findings {
-		list[i] = Problem(f)
-	}
-	return list
 }
