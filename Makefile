@@ -15,7 +15,7 @@ gotestsum := .tools/bin/gotestsum-$(GOTESTSUM_VERSION)
 # go_test is go test, but a skipped test fails, and so does a run without tests.
 go_test = $(gotestsum) --format standard-quiet --post-run-command scripts/no-skips --
 
-# PACKAGES narrows test, bench, fuzz and soak: make test PACKAGES=./rules/...
+# PACKAGES narrows test, bench, fuzz and soak: make test PACKAGES=./internal/rules/...
 PACKAGES ?= ./...
 # TESTFLAGS are added to go test: make test TESTFLAGS='-run TestMirror -v'
 TESTFLAGS ?=
@@ -93,7 +93,7 @@ bench: ## benchmarks, and the write units that a real endpoint reports
 	$(beside_endpoints) \
 	  go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 30m $(PACKAGES)
 	$(beside_endpoints) \
-	  go test -count=1 -vet=off -run 'Price|ACopyCosts|TestExactCapacity' -v ./projections
+	  go test -count=1 -vet=off -run 'Price|ACopyCosts|TestExactCapacity' -v ./internal/projections
 
 .PHONY: bench-reading
 bench-reading: ## records read a second, beside Redpanda Connect and a bare loop; fetches and builds the former first: minutes, once

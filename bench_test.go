@@ -16,8 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/projections"
+	compiled "github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -44,14 +45,14 @@ func newBench(t testing.TB, text string, change ...func(*HandlerConfig)) *bench 
 	p := &police{TB: t, sim: b.sim}
 	p.createTable("app", "pk", "sk")
 	b.put("GROUP#g", "METADATA")
-	set, err := rules.Load("dynamill.yaml", []byte(text), projections.Kinds)
+	set, err := compiled.Load("dynamill.yaml", []byte(text), projections.Kinds)
 	b.must(err)
 	engine, err := projections.Open(t.Context(), projections.Config{Client: b.sim, Table: "app", Rules: set})
 	b.must(err)
 	b.must(engine.Seed(t.Context(), nil))
 	cfg := HandlerConfig{Tables: b.sim, Table: "app", Logger: slog.New(slog.NewJSONHandler(&b.log, nil)), Metrics: &b.metrics}
 	cfg.ReadRules = func(context.Context) (*rules.Set, error) {
-		return rules.Load("dynamill.yaml", []byte(b.text), projections.Kinds)
+		return rules.Load("dynamill.yaml", []byte(b.text))
 	}
 	for _, c := range change {
 		c(&cfg)
@@ -229,7 +230,7 @@ func TestNewerRulesAreTakenUp(t *testing.T) {
 	first, err := b.f.ready(t.Context())
 	b.must(err)
 	newer := groupRules + "  members: { count: Member, as: Group.members }\n"
-	set, err := rules.Load("dynamill.yaml", []byte(newer), projections.Kinds)
+	set, err := compiled.Load("dynamill.yaml", []byte(newer), projections.Kinds)
 	b.must(err)
 	engine, err := projections.Open(t.Context(), projections.Config{Client: b.sim, Table: "app", Rules: set})
 	b.must(err)

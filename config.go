@@ -13,6 +13,8 @@ import (
 
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
+	engine "github.com/dynamill/dynamill/internal/projections"
+	compiled "github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
@@ -75,7 +77,7 @@ func (c *Config) complete() error {
 	}
 	require(c.Rules != nil, "Rules is missing: rules.Load reads a rule file")
 	if c.Rules != nil {
-		c.Table = cmp.Or(c.Table, c.Rules.Table.Name)
+		c.Table = cmp.Or(c.Table, c.Rules.Table)
 	}
 	require(c.Table != "", "Table is missing")
 	require(c.Tables != nil && c.Streams != nil || c.AWS.Region != "", "AWS has no region, and Tables or Streams is missing")
@@ -93,6 +95,11 @@ func (c *Config) complete() error {
 	}
 	c.connect()
 	return nil
+}
+
+// compile gives the engine a rule set of its own, which the engine completes with the types of the table's keys.
+func compile(set *rules.Set) (*compiled.Set, error) {
+	return compiled.Load(set.Filename(), []byte(set.Text()), engine.Kinds)
 }
 
 // connect makes the clients that are not given.

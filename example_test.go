@@ -7,7 +7,6 @@ import (
 
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/dynamilltest"
-	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -17,7 +16,7 @@ func ExampleFollow() {
 	if err != nil {
 		panic(err)
 	}
-	set, err := rules.Load("dynamill.yaml", []byte(ruleFile), projections.Kinds) // often a file that is embedded in the program
+	set, err := rules.Load("dynamill.yaml", []byte(ruleFile)) // often a file that is embedded in the program
 	if err != nil {
 		panic(err)
 	}
@@ -42,7 +41,7 @@ func ExampleNewHandler() {
 	if err != nil {
 		panic(err)
 	}
-	set, err := rules.Load("dynamill.yaml", []byte(ruleFile), projections.Kinds)
+	set, err := rules.Load("dynamill.yaml", []byte(ruleFile))
 	if err != nil {
 		panic(err)
 	}

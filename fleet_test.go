@@ -13,10 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/objects"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/internal/sim/lambdatest"
-	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -94,7 +94,7 @@ func (l *fleet) environment(ctx context.Context) *environment {
 	cfg, text := l.config, l.rules
 	cfg.Tables, cfg.S3, cfg.Logger = line{e}, l.exports, slog.New(slog.DiscardHandler)
 	cfg.ReadRules = func(context.Context) (*rules.Set, error) {
-		return rules.Load("dynamill.yaml", []byte(text), projections.Kinds)
+		return rules.Load("dynamill.yaml", []byte(text))
 	}
 	if err := cfg.complete(); err != nil {
 		l.Fatal(err)

@@ -9,12 +9,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/archive"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 // Follow keeps the derived data of a table true until ctx ends: it creates dynamill's own tables if
@@ -54,6 +56,7 @@ type follower struct {
 	own       following.Tables
 	streamARN string
 	items     int64 // of the table, about; 0: not known
+	set       *rules.Set
 	engine    *projections.Engine
 	reader    *streamreader.Reader
 	leases    streamreader.Checkpoints
@@ -73,7 +76,12 @@ func start(ctx context.Context, cfg Config) (*follower, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	f := &follower{Config: cfg, place: placeOf(cfg.Tables, cfg.Table), own: following.Tables{State: cfg.StateTable, Lease: cfg.LeaseTable}}
+	set, err := compile(cfg.Rules)
+	if err != nil {
+		return nil, err
+	}
+	f := &follower{Config: cfg, set: set, place: placeOf(cfg.Tables, cfg.Table),
+		own: following.Tables{State: cfg.StateTable, Lease: cfg.LeaseTable}}
 	if err := f.findStream(ctx); err != nil {
 		return nil, err
 	}
@@ -85,7 +93,7 @@ func start(ctx context.Context, cfg Config) (*follower, error) {
 	}
 	if cfg.Started != nil {
 		cfg.Started(&Running{
-			Engine: f.engine, StreamARN: f.streamARN, StateTable: f.StateTable, LeaseTable: f.LeaseTable, Items: f.items, follower: f,
+			StreamARN: f.streamARN, StateTable: f.StateTable, LeaseTable: f.LeaseTable, Items: f.items, follower: f,
 		})
 	}
 	return f, f.checkLeases(ctx)
@@ -120,7 +128,7 @@ func (f *follower) findStream(ctx context.Context) error {
 
 func (f *follower) openEngine(ctx context.Context) (err error) {
 	cfg := projections.Config{
-		Client: f.Tables, Table: f.Table, StateTable: f.StateTable, Rules: f.Rules, Logger: f.Logger, Worker: f.Worker,
+		Client: f.Tables, Table: f.Table, StateTable: f.StateTable, Rules: f.set, Logger: f.Logger, Worker: f.Worker,
 		FanOutMax: f.FanOutMax, TaskProgress: f.noteTask,
 	}
 	if f.WriteRateMax > 0 {
@@ -134,7 +142,7 @@ func (f *follower) openEngine(ctx context.Context) (err error) {
 }
 
 func (f *follower) openReader() (err error) {
-	keys := f.Rules.Table
+	keys := f.set.Table
 	var processor streamreader.Processor = guard{f.engine, f.place}
 	if f.Archive != "" {
 		f.archive, err = archive.Open(archive.Config{
@@ -218,4 +226,16 @@ func (f *follower) follow(ctx context.Context) error {
 		return nil
 	}
 	return cause
+}
+
+// counted counts the records that come by.
+type counted struct {
+	streamreader.Processor
+	records *atomic.Int64
+}
+
+// Process hands the records on.
+func (c counted) Process(ctx context.Context, records []change.Record) (int, error) {
+	c.records.Add(int64(len(records)))
+	return c.Processor.Process(ctx, records)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/handlers"
 	"github.com/dynamill/dynamill/internal/object"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // instance is an engine under the rules that it was opened with, and all that hangs on it.
@@ -47,7 +47,11 @@ func (h *Handler) reopen(ctx context.Context, changeRules bool) (*instance, erro
 }
 
 func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error) {
-	set, err := h.cfg.ReadRules(ctx)
+	file, err := h.cfg.ReadRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set, err := compile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func TestAProgramRenamesAParentWithManyChildren(t *testing.T) {
 
 func loaded(t *testing.T, file string) *rules.Set {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(file), projections.Kinds)
+	set, err := rules.Load("dynamill.yaml", []byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}

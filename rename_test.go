@@ -10,7 +10,6 @@ import (
 
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/dynamilltest"
-	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -37,7 +36,7 @@ func Example() {
 
 // rename returns how many members carry the new name of their group.
 func rename(ctx context.Context, cfg aws.Config, table string, members int) (named int, err error) {
-	set, err := rules.Load("dynamill.yaml", []byte(ruleFile), projections.Kinds)
+	set, err := rules.Load("dynamill.yaml", []byte(ruleFile))
 	if err != nil {
 		return 0, err // every problem of the file, with its line
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/handlers"
 	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/internal/replayerror"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // piecesBytesMax bounds the names that one step gives out. With the step itself

@@ -2,18 +2,15 @@ package dynamill
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/streamreader"
 )
 
 // Running is a call of Follow at work. It is safe for concurrent use, also after Follow has returned.
 type Running struct {
-	Engine     *projections.Engine // tells what a Status does not: rules, matches, missing targets, parked entries
-	StreamARN  string              // of the table's stream
+	StreamARN  string // of the table's stream
 	StateTable string
 	LeaseTable string
 	Items      int64 // of the table, as DynamoDB counted them up to 6 hours ago; 0: not known
@@ -51,14 +48,21 @@ func (r *Running) Status() Status {
 	return s
 }
 
-// counted counts the records that come by.
-type counted struct {
-	streamreader.Processor
-	records *atomic.Int64
+// Description says what the engine found and did when it started.
+func (r *Running) Description() projections.Description { return r.follower.engine.Describe() }
+
+// RuleStats returns the counts of every rule, sorted by name.
+func (r *Running) RuleStats() []projections.RuleStats { return r.follower.engine.RuleStats() }
+
+// Matches counts the items and records that were looked at, by their entities.
+func (r *Running) Matches() projections.Matches { return r.follower.engine.Matches() }
+
+// MissingTargets returns, by rule, which targets do not exist as far as this process knows.
+func (r *Running) MissingTargets() []projections.MissingTargets {
+	return r.follower.engine.MissingTargets()
 }
 
-// Process hands the records on.
-func (c counted) Process(ctx context.Context, records []change.Record) (int, error) {
-	c.records.Add(int64(len(records)))
-	return c.Processor.Process(ctx, records)
+// Unfinished reads, with two queries of the state table, what is parked and which tasks are left.
+func (r *Running) Unfinished(ctx context.Context) (projections.Unfinished, error) {
+	return r.follower.engine.Unfinished(ctx)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/streamreader"
 	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/streamreader"
 )
 
 // tasksPoll is how often a process looks for what large fan-outs have left.

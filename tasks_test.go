@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 func TestFanOutBeginsWithItsFirstPiece(t *testing.T) {

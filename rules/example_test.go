@@ -3,11 +3,10 @@ package rules_test
 import (
 	"fmt"
 
-	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
+// Load names every problem of a file, with its place and what to do about it.
 func ExampleLoad() {
 	_, err := rules.Load("dynamill.yaml", []byte(`version: 1
 table: { keys: [pk, sk] }
@@ -16,33 +15,11 @@ entities:
   Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
 rules:
   author: { copy: name as userName, from: Usr, to: Comment, by: userId }
-`), projections.Kinds)
+`))
 	fmt.Println(err)
 	// Output:
 	// dynamill.yaml:7:43: rule.unknown_entity: there is no entity "Usr"
 	//        7 |   author: { copy: name as userName, from: Usr, to: Comment, by: userId }
 	//          |                                           ^^^
 	//     hint: did you mean User?
-}
-
-func ExampleAdder() {
-	set, err := rules.Load("dynamill.yaml", []byte(`version: 1
-table: { keys: [pk, sk] }
-entities:
-  Order: { key: { pk: "ORDER#${orderId}", sk: "ORDER" } }
-  Line:  { key: { pk: "ORDER#${orderId}", sk: "LINE#${n}" } }
-rules:
-  total: { sum: price * quantity, of: Line, as: Order.total }
-`), projections.Kinds)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	line := change.Item{"price": change.Number("0.1"), "quantity": change.Number("3")}
-	match, _ := set.Identify(change.Key{Partition: "ORDER#7", Sort: "LINE#1"}, line)
-	for _, rule := range match.Entity.Sources {
-		c, _, err := rule.Form.(rules.Adder).Contribution(&match, line)
-		fmt.Println(c.Group, c.Amount, err)
-	}
-	// Output: ORDER#7/ORDER 0.3 <nil>
 }

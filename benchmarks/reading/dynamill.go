@@ -8,7 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 // readDynamill follows the stream as `dynamill run` does, which loads the

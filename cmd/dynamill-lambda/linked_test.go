@@ -15,8 +15,8 @@ func TestTheProgramHoldsNoStreamReader(t *testing.T) {
 	}
 	const module = "github.com/dynamill/dynamill"
 	for function, linked := range map[string]bool{
-		module + "/projections.(*Engine).Process": true, module + ".NewHandler": true,
-		module + ".Follow": false, module + "/streamreader.New": false, module + "/streamreader.(*Reader)": false,
+		module + "/internal/projections.(*Engine).Process": true, module + ".NewHandler": true,
+		module + ".Follow": false, module + "/internal/streamreader.New": false, module + "/internal/streamreader.(*Reader)": false,
 		module + "/internal/replay/archive.Open": false, "dynamodbstreams.(*Client).GetRecords": false,
 	} {
 		if bytes.Contains(program, []byte(function)) != linked {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // inFunction names the function's variables instead of the fields of a configuration.

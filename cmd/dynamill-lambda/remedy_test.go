@@ -17,7 +17,7 @@ import (
 
 // The owner of a function has neither flags nor fields.
 func TestRemediesNameTheFunctionsVariables(t *testing.T) {
-	set, err := rules.Load("dynamill.yaml", []byte(groupRules), projections.Kinds)
+	set, err := rules.Load("dynamill.yaml", []byte(groupRules))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/dynamill/dynamill/internal/object"
-	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -43,13 +42,13 @@ func (s *settings) loadRules(ctx context.Context, cfg aws.Config) (*rules.Set, e
 	if err != nil {
 		return nil, fmt.Errorf("reading the rules that DYNAMILL_RULES names, %s: %w", from, err)
 	}
-	return rules.Load(from, text, projections.Kinds)
+	return rules.Load(from, text)
 }
 
 // rulesOfTable is loadRules; some name of a table must come of it or of the variables.
 func (s *settings) rulesOfTable(ctx context.Context, cfg aws.Config) (*rules.Set, error) {
 	set, err := s.loadRules(ctx, cfg)
-	if err == nil && s.table == "" && set.Table.Name == "" {
+	if err == nil && s.table == "" && set.Table == "" {
 		return nil, errors.New("no table is named: set DYNAMILL_TABLE, or `name:` under `table:` in the rule file")
 	}
 	return set, err

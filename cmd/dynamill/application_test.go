@@ -17,7 +17,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/proof/population"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 const (

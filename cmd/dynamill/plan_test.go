@@ -12,8 +12,8 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 func loaded(t *testing.T, text string) *rules.Set {

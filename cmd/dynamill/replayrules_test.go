@@ -16,7 +16,7 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 func TestARefusedReplayRegistersNothing(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // hostile is a text that steers terminals and imitates a line of output. The

@@ -13,8 +13,8 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/verify"
-	"github.com/dynamill/dynamill/projections"
 )
 
 // verifies runs `verify` and returns its differences and summary.

@@ -45,16 +45,16 @@ func TestBreachesAreFound(t *testing.T) {
 	}{
 		"the layout's own arrows are allowed": {
 			graph: imports{
-				"./cmd/dynamill": {"./projections", "./streamreader", "./internal/replay", "./internal/handlers", "./internal/sim/dynamosim",
+				"./cmd/dynamill": {"./internal/projections", "./internal/streamreader", "./internal/replay", "./internal/handlers", "./internal/sim/dynamosim",
 					awsSDK + "/config"},
-				"./projections":       {"./rules", "./change", "./internal/attributes", awsSDK + "/service/dynamodb"},
-				"./rules":             {"./change", "./rules/expr", "./internal/decimal", "github.com/goccy/go-yaml"},
-				"./rules/expr":        {"./change", "strings"},
-				"./streamreader":      {"./change", "./internal/attributes", "./streamreader/lineage"},
-				"./internal/handlers": {"./change"},
-				"./internal/replay":   {"./change", "./rules"},
-				"./change":            {"strings"},
-				"./internal/decimal":  {"github.com/cockroachdb/apd/v3"},
+				"./internal/projections":  {"./internal/rules", "./change", "./internal/attributes", awsSDK + "/service/dynamodb"},
+				"./internal/rules":        {"./change", "./internal/rules/expr", "./internal/decimal", "github.com/goccy/go-yaml"},
+				"./internal/rules/expr":   {"./change", "strings"},
+				"./internal/streamreader": {"./change", "./internal/attributes", "./internal/streamreader/lineage"},
+				"./internal/handlers":     {"./change"},
+				"./internal/replay":       {"./change", "./internal/rules"},
+				"./change":                {"strings"},
+				"./internal/decimal":      {"github.com/cockroachdb/apd/v3"},
 			},
 		},
 		"change imports another room": {
@@ -62,64 +62,64 @@ func TestBreachesAreFound(t *testing.T) {
 			want:  []string{"./change -> ./internal/decimal"},
 		},
 		"rules import the AWS SDK": {
-			graph: imports{"./rules": {awsSDK + "/service/dynamodb/types"}},
-			want:  []string{"./rules -> " + awsSDK + "/service/dynamodb/types"},
+			graph: imports{"./internal/rules": {awsSDK + "/service/dynamodb/types"}},
+			want:  []string{"./internal/rules -> " + awsSDK + "/service/dynamodb/types"},
 		},
 		"rules reach the AWS SDK through another package": {
 			graph: imports{
-				"./rules":               {"./change", "./internal/attributes"},
+				"./internal/rules":      {"./change", "./internal/attributes"},
 				"./internal/attributes": {"./change", awsSDK + "/service/dynamodb/types"},
 			},
-			want: []string{"./rules -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types", "./rules -> ./internal/attributes"},
+			want: []string{"./internal/rules -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types", "./internal/rules -> ./internal/attributes"},
 		},
 		"rules use a folder of their own": {
-			graph: imports{"./rules": {"./rules/internal/spelling", "./internal/printable"}, "./rules/internal/spelling": {"strings"}},
+			graph: imports{"./internal/rules": {"./internal/rules/internal/spelling", "./internal/printable"}, "./internal/rules/internal/spelling": {"strings"}},
 		},
 		"rules import a kind": {
-			graph: imports{"./rules": {"./projections/internal/kinds/copies"}},
-			want:  []string{"./rules -> ./projections/internal/kinds/copies"},
+			graph: imports{"./internal/rules": {"./internal/projections/internal/kinds/copies"}},
+			want:  []string{"./internal/rules -> ./internal/projections/internal/kinds/copies"},
 		},
 		"the list imports the families": {
-			graph: imports{"./projections/internal/kinds": {"./projections/internal/kinds/copies"},
-				"./projections": {"./projections/internal/kinds"}},
+			graph: imports{"./internal/projections/internal/kinds": {"./internal/projections/internal/kinds/copies"},
+				"./internal/projections": {"./internal/projections/internal/kinds"}},
 		},
 		"a family imports what all kinds share": {
-			graph: imports{"./projections/internal/kinds/copies": {"./projections/internal/plan", "./rules"}},
+			graph: imports{"./internal/projections/internal/kinds/copies": {"./internal/projections/internal/plan", "./internal/rules"}},
 		},
 		"a family imports another family": {
-			graph: imports{"./projections/internal/kinds/copies": {"./projections/internal/kinds/mirrors"}},
-			want:  []string{"./projections/internal/kinds/copies -> ./projections/internal/kinds/mirrors"},
+			graph: imports{"./internal/projections/internal/kinds/copies": {"./internal/projections/internal/kinds/mirrors"}},
+			want:  []string{"./internal/projections/internal/kinds/copies -> ./internal/projections/internal/kinds/mirrors"},
 		},
 		"what all kinds share knows a family": {
-			graph: imports{"./projections/internal/plan": {"./projections/internal/kinds/aggregates"}},
-			want:  []string{"./projections/internal/plan -> ./projections/internal/kinds/aggregates"},
+			graph: imports{"./internal/projections/internal/plan": {"./internal/projections/internal/kinds/aggregates"}},
+			want:  []string{"./internal/projections/internal/plan -> ./internal/projections/internal/kinds/aggregates"},
 		},
 		"a folder inside rules imports the AWS SDK": {
-			graph: imports{"./rules/expr": {awsSDK}},
-			want:  []string{"./rules/expr -> " + awsSDK},
+			graph: imports{"./internal/rules/expr": {awsSDK}},
+			want:  []string{"./internal/rules/expr -> " + awsSDK},
 		},
 		"the engine's pure half reaches the AWS SDK": {
 			graph: imports{
-				"./projections/internal/plan": {"./internal/attributes"},
-				"./internal/attributes":       {awsSDK + "/service/dynamodb/types"},
+				"./internal/projections/internal/plan": {"./internal/attributes"},
+				"./internal/attributes":                {awsSDK + "/service/dynamodb/types"},
 			},
-			want: []string{"./projections/internal/plan -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types"},
+			want: []string{"./internal/projections/internal/plan -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types"},
 		},
 		"the audit's repairs know a family": {
-			graph: imports{"./projections/internal/auditing": {"./projections/internal/kinds/aggregates", "./projections/internal/audit"}},
-			want:  []string{"./projections/internal/auditing -> ./projections/internal/kinds/aggregates"},
+			graph: imports{"./internal/projections/internal/auditing": {"./internal/projections/internal/kinds/aggregates", "./internal/projections/internal/audit"}},
+			want:  []string{"./internal/projections/internal/auditing -> ./internal/projections/internal/kinds/aggregates"},
 		},
 		"the audit's pure half reaches its repairs": {
-			graph: imports{"./projections/internal/audit": {"./projections/internal/auditing"}},
-			want:  []string{"./projections/internal/audit -> ./projections/internal/auditing"},
+			graph: imports{"./internal/projections/internal/audit": {"./internal/projections/internal/auditing"}},
+			want:  []string{"./internal/projections/internal/audit -> ./internal/projections/internal/auditing"},
 		},
 		"requests reach the planner": {
-			graph: imports{"./projections/internal/table": {"./projections/internal/plan"}},
-			want:  []string{"./projections/internal/table -> ./projections/internal/plan"},
+			graph: imports{"./internal/projections/internal/table": {"./internal/projections/internal/plan"}},
+			want:  []string{"./internal/projections/internal/table -> ./internal/projections/internal/plan"},
 		},
 		"the oracle reaches the engine": {
-			graph: imports{"./internal/proof/oracle": {"./rules", "./change", "./projections/internal/plan"}},
-			want:  []string{"./internal/proof/oracle -> ./projections/internal/plan"},
+			graph: imports{"./internal/proof/oracle": {"./internal/rules", "./change", "./internal/projections/internal/plan"}},
+			want:  []string{"./internal/proof/oracle -> ./internal/projections/internal/plan"},
 		},
 		"the switches import another room": {
 			graph: imports{"./internal/proof/mutants/switches": {"./change"}, "./internal/proof/mutants": {"./internal/proof/mutants/switches"}},
@@ -128,10 +128,10 @@ func TestBreachesAreFound(t *testing.T) {
 		},
 		"code that ships imports the switches": {
 			graph: imports{
-				"./projections/internal/plan": {"./internal/proof/mutants/switches"},
-				"./internal/proof/histories":  {"./internal/proof/mutants/switches"},
+				"./internal/projections/internal/plan": {"./internal/proof/mutants/switches"},
+				"./internal/proof/histories":           {"./internal/proof/mutants/switches"},
 			},
-			want: []string{"./projections/internal/plan -> ./internal/proof/mutants/switches"},
+			want: []string{"./internal/projections/internal/plan -> ./internal/proof/mutants/switches"},
 		},
 		"errors of AWS are explained with another room": {
 			graph: imports{"./internal/awserror": {"./internal/printable"}},
@@ -142,8 +142,8 @@ func TestBreachesAreFound(t *testing.T) {
 			want:  []string{"./cmd/dynamill/internal/progress -> ./internal/replay/verify"},
 		},
 		"the judgement of health imports a driver": {
-			graph: imports{"./internal/health": {"./streamreader"}},
-			want:  []string{"./internal/health -> ./streamreader"},
+			graph: imports{"./internal/health": {"./internal/streamreader"}},
+			want:  []string{"./internal/health -> ./internal/streamreader"},
 		},
 		"the command imports what the proof needs": {
 			graph: imports{"./cmd/dynamill": {"./internal/proof/adversary"},
@@ -151,30 +151,30 @@ func TestBreachesAreFound(t *testing.T) {
 			want: []string{"./cmd/dynamill -> ./internal/proof/adversary"},
 		},
 		"the engine imports a driver": {
-			graph: imports{"./projections": {"./streamreader"}},
-			want:  []string{"./projections -> ./streamreader"},
+			graph: imports{"./internal/projections": {"./internal/streamreader"}},
+			want:  []string{"./internal/projections -> ./internal/streamreader"},
 		},
 		"a driver imports the engine": {
-			graph: imports{"./internal/handlers": {"./projections"}},
-			want:  []string{"./internal/handlers -> ./projections"},
+			graph: imports{"./internal/handlers": {"./internal/projections"}},
+			want:  []string{"./internal/handlers -> ./internal/projections"},
 		},
 		"a driver reaches another driver through an internal package": {
 			graph: imports{
 				"./internal/replay":   {"./internal/progress"},
-				"./internal/progress": {"./streamreader/lineage"},
+				"./internal/progress": {"./internal/streamreader/lineage"},
 			},
-			want: []string{"./internal/replay -> ./internal/progress -> ./streamreader/lineage"},
+			want: []string{"./internal/replay -> ./internal/progress -> ./internal/streamreader/lineage"},
 		},
 		"the library uses the simulator": {
-			graph: imports{"./streamreader": {"./internal/sim/dynamosim"}},
-			want:  []string{"./streamreader -> ./internal/sim/dynamosim"},
+			graph: imports{"./internal/streamreader": {"./internal/sim/dynamosim"}},
+			want:  []string{"./internal/streamreader -> ./internal/sim/dynamosim"},
 		},
 		"templates reach the engine": {
-			graph: imports{"./internal/infra": {"./rules", "./projections"}},
-			want:  []string{"./internal/infra -> ./projections"},
+			graph: imports{"./internal/infra": {"./internal/rules", "./internal/projections"}},
+			want:  []string{"./internal/infra -> ./internal/projections"},
 		},
 		"the function reaches the simulator": {
-			graph: imports{"./cmd/dynamill-lambda": {"./projections", "./internal/handlers", "./internal/bench"},
+			graph: imports{"./cmd/dynamill-lambda": {"./internal/projections", "./internal/handlers", "./internal/bench"},
 				"./internal/bench": {"./internal/sim/dynamosim"}},
 			want: []string{"./cmd/dynamill-lambda -> ./internal/bench -> ./internal/sim/dynamosim"},
 		},
@@ -196,7 +196,7 @@ func TestBreachesAreFound(t *testing.T) {
 			},
 		},
 		"the library's door opens on the rooms": {
-			graph: imports{rootPackage: {"./projections", "./streamreader", "./internal/handlers", "./internal/replay", "./internal/pace"},
+			graph: imports{rootPackage: {"./internal/projections", "./internal/streamreader", "./internal/handlers", "./internal/replay", "./internal/pace"},
 				"./cmd/dynamill": {rootPackage}, "./examples": {rootPackage}},
 		},
 		"a room imports the library's door": {
@@ -212,10 +212,10 @@ func TestBreachesAreFound(t *testing.T) {
 			want:  []string{rootPackage + " -> ./dynamilltest", rootPackage + " -> ./dynamilltest -> ./internal/sim/dynamosim"},
 		},
 		"a circle ends": {
-			graph: imports{"./rules": {"./rules/expr"}, "./rules/expr": {"./rules"}},
+			graph: imports{"./internal/rules": {"./internal/rules/expr"}, "./internal/rules/expr": {"./internal/rules"}},
 		},
 		"names that only begin alike are different rooms": {
-			graph: imports{"./change": {"changes"}, "./projections": {"./replayed"}},
+			graph: imports{"./change": {"changes"}, "./internal/projections": {"./replayed"}},
 		},
 	}
 	for name, test := range tests {

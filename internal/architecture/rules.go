@@ -30,15 +30,16 @@ const (
 
 // library lists the rooms that users import, and those that these and the commands are built on.
 var library = []string{
-	rootPackage, "./change", "./rules", "./projections", "./streamreader", "./internal/handlers", "./internal/replay", "./internal/infra",
+	rootPackage, "./change", "./rules", "./projections", "./streamreader",
+	"./internal/rules", "./internal/projections", "./internal/streamreader", "./internal/handlers", "./internal/replay", "./internal/infra",
 }
 
 // families lists the families of kinds of rules.
-var families = []string{"./projections/internal/kinds/copies", "./projections/internal/kinds/mirrors",
-	"./projections/internal/kinds/aggregates"}
+var families = []string{"./internal/projections/internal/kinds/copies", "./internal/projections/internal/kinds/mirrors",
+	"./internal/projections/internal/kinds/aggregates"}
 
 // engine lists the rooms that keep the promises.
-var engine = []string{"./projections", "./streamreader", "./internal/stream", "./internal/handlers", "./internal/replay"}
+var engine = []string{"./internal/projections", "./internal/streamreader", "./internal/stream", "./internal/handlers", "./internal/replay"}
 
 // proofRooms lists what only the proof of the promises needs.
 var proofRooms = []string{"./internal/proof/histories", "./internal/proof/adversary", "./internal/proof/population",
@@ -73,107 +74,116 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why: "change holds the words that every room shares; it must be usable without any of them",
 	},
 	{
-		from: []string{"./rules"}, to: []string{awsSDK, smithy, "github.com/aws/aws-lambda-go"},
+		from: []string{"./projections", "./streamreader"}, to: []string{"."}, allowed: []string{"./change"},
+		why: "these two say in types what the engine and the reader tell a program; both import them",
+	},
+	{
+		from: []string{"."}, except: []string{rootPackage, "./cmd", "./scripts"}, to: []string{"./rules"},
+		why: "the rooms take compiled rules; rules loads a file for users' programs",
+	},
+	{
+		from: []string{"./internal/rules"}, to: []string{awsSDK, smithy, "github.com/aws/aws-lambda-go"},
 		why: "rules are pure: a rule file is checked and evaluated without an AWS client",
 	},
 	{
-		from: []string{"./rules"}, to: []string{"."}, allowed: []string{"./change", "./internal/decimal", "./internal/printable"},
-		why: "rules say what is derived; what derives it reads them, never the other way round",
+		from: []string{"./internal/rules"}, to: []string{"."},
+		allowed: []string{"./internal/rules", "./change", "./internal/decimal", "./internal/printable"},
+		why:     "rules say what is derived; what derives it reads them, never the other way round",
 	},
 	{
-		from: families, to: []string{"./projections/internal/kinds"},
+		from: families, to: []string{"./internal/projections/internal/kinds"},
 		why: "a family of kinds is known by the list alone: neither another family nor the list is needed to understand it",
 	},
 	{
-		from: []string{"./projections/internal"}, except: []string{"./projections/internal/kinds"}, to: []string{"./projections/internal/kinds"},
+		from: []string{"./internal/projections/internal"}, except: []string{"./internal/projections/internal/kinds"}, to: []string{"./internal/projections/internal/kinds"},
 		why: "the families of kinds use what all kinds share; that asks a rule for its roles",
 	},
 	{
-		from: []string{"./projections/internal/plan"}, to: []string{awsSDK, smithy},
+		from: []string{"./internal/projections/internal/plan"}, to: []string{awsSDK, smithy},
 		why: "what records ask for is worked out without any I/O; the package around it sends the requests",
 	},
 	{
-		from: []string{"./projections/internal/table"}, to: []string{"./projections", "./rules"},
+		from: []string{"./internal/projections/internal/table"}, to: []string{"./internal/projections", "./internal/rules"},
 		why: "requests know keys and attributes; which rows there are, and which rules they serve, is for the rooms above",
 	},
 	{
-		from: []string{"./projections/internal/state"},
-		to:   []string{"./projections/internal/target", "./projections/internal/sightings", "./projections/internal/registry"},
+		from: []string{"./internal/projections/internal/state"},
+		to:   []string{"./internal/projections/internal/target", "./internal/projections/internal/sightings", "./internal/projections/internal/registry"},
 		why:  "rows are keys and encodings; the rooms above read and write them",
 	},
 	{
-		from: []string{"./projections/internal/target"},
-		to:   []string{"./projections/internal/state", "./projections/internal/sightings", "./projections/internal/registry"},
+		from: []string{"./internal/projections/internal/target"},
+		to:   []string{"./internal/projections/internal/state", "./internal/projections/internal/sightings", "./internal/projections/internal/registry"},
 		why:  "a target is written in one way, whatever the state table says of it",
 	},
 	{
-		from: []string{"./projections/internal/sightings"}, to: []string{"./projections/internal/target", "./projections/internal/registry"},
+		from: []string{"./internal/projections/internal/sightings"}, to: []string{"./internal/projections/internal/target", "./internal/projections/internal/registry"},
 		why: "what was seen is told, whatever is written",
 	},
 	{
-		from: []string{"./projections/internal/registry"}, to: []string{"./projections/internal/target", "./projections/internal/sightings"},
+		from: []string{"./internal/projections/internal/registry"}, to: []string{"./internal/projections/internal/target", "./internal/projections/internal/sightings"},
 		why: "which rules are in force does not hang on what they write",
 	},
 	{
-		from: []string{"./projections/internal/table", "./projections/internal/state", "./projections/internal/target",
-			"./projections/internal/sightings", "./projections/internal/registry"},
-		to:  []string{"./projections/internal/host"},
+		from: []string{"./internal/projections/internal/table", "./internal/projections/internal/state", "./internal/projections/internal/target",
+			"./internal/projections/internal/sightings", "./internal/projections/internal/registry"},
+		to:  []string{"./internal/projections/internal/host"},
 		why: "the host of the kinds stands on the rooms that send requests",
 	},
 	{
-		from: []string{"./projections/internal"}, to: []string{"./projections/internal/seeding", "./projections/internal/sweep"},
+		from: []string{"./internal/projections/internal"}, to: []string{"./internal/projections/internal/seeding", "./internal/projections/internal/sweep"},
 		why: "which pass comes next, and what a sweep finds, is asked by the package that works off its items alone",
 	},
 	{
-		from: []string{"./projections/internal/seeding"}, to: []string{"./projections/internal/host", "./projections/internal/target",
-			"./projections/internal/sightings"},
+		from: []string{"./internal/projections/internal/seeding"}, to: []string{"./internal/projections/internal/host", "./internal/projections/internal/target",
+			"./internal/projections/internal/sightings"},
 		why: "which pass comes next does not hang on what a pass writes",
 	},
 	{
-		from: []string{"./projections/internal"}, to: []string{"./projections/internal/ledger"},
+		from: []string{"./internal/projections/internal"}, to: []string{"./internal/projections/internal/ledger"},
 		why: "the ledger stands on the host, which offers it to the kinds by an interface",
 	},
 	{
-		from: []string{"./projections/internal/auditing"},
-		to:   []string{"./projections/internal/host", "./projections/internal/target", "./projections/internal/sightings"},
+		from: []string{"./internal/projections/internal/auditing"},
+		to:   []string{"./internal/projections/internal/host", "./internal/projections/internal/target", "./internal/projections/internal/sightings"},
 		why:  "an audit reads, and mends what it read; what derives anew is the engine's",
 	},
 	{
 		from: []string{
-			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings",
-			"./projections/internal/registry",
-			"./projections/internal/host",
+			"./internal/projections/internal/table", "./internal/projections/internal/state", "./internal/projections/internal/target", "./internal/projections/internal/sightings",
+			"./internal/projections/internal/registry",
+			"./internal/projections/internal/host",
 		},
-		to:  []string{"./projections/internal/auditing"},
+		to:  []string{"./internal/projections/internal/auditing"},
 		why: "an audit looks at what the other rooms do, and none of them needs it",
 	},
 	{
-		from: []string{"./projections/internal/plan", "./projections/internal/audit"},
+		from: []string{"./internal/projections/internal/plan", "./internal/projections/internal/audit"},
 		to: []string{
-			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings",
-			"./projections/internal/registry",
-			"./projections/internal/host", "./projections/internal/auditing",
+			"./internal/projections/internal/table", "./internal/projections/internal/state", "./internal/projections/internal/target", "./internal/projections/internal/sightings",
+			"./internal/projections/internal/registry",
+			"./internal/projections/internal/host", "./internal/projections/internal/auditing",
 		},
 		why: "the pure halves work without the rooms that send requests",
 	},
 	{
-		from: []string{"./projections"},
-		to:   []string{"./streamreader", "./internal/stream", "./internal/handlers", "./internal/replay", "./internal/infra"},
+		from: []string{"./internal/projections"},
+		to:   []string{"./internal/streamreader", "./internal/stream", "./internal/handlers", "./internal/replay", "./internal/infra"},
 		why:  "the engine serves every driver alike and knows none of them",
 	},
 	{
-		from: []string{"./streamreader", "./internal/stream"},
-		to:   []string{"./projections", "./internal/handlers", "./internal/replay", "./internal/infra"},
+		from: []string{"./internal/streamreader", "./internal/stream"},
+		to:   []string{"./internal/projections", "./internal/handlers", "./internal/replay", "./internal/infra"},
 		why:  "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
 		from: []string{"./internal/handlers"},
-		to:   []string{"./projections", "./streamreader", "./internal/stream", "./internal/replay", "./internal/infra"},
+		to:   []string{"./internal/projections", "./internal/streamreader", "./internal/stream", "./internal/replay", "./internal/infra"},
 		why:  "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
 		from: []string{"./internal/replay"},
-		to:   []string{"./projections", "./streamreader", "./internal/stream", "./internal/handlers", "./internal/infra"},
+		to:   []string{"./internal/projections", "./internal/streamreader", "./internal/stream", "./internal/handlers", "./internal/infra"},
 		why:  "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
@@ -193,7 +203,7 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why: "the library's door opens on the rooms; a room that needs something from it declares an interface",
 	},
 	{
-		from: []string{"./dynamilltest"}, to: append([]string{"./rules", "./internal/infra", "./internal/monitor"}, engine...),
+		from: []string{"./dynamilltest"}, to: append([]string{"./rules", "./internal/rules", "./internal/infra", "./internal/monitor"}, engine...),
 		why: "the DynamoDB for users' tests knows nothing of what follows it",
 	},
 	{
@@ -331,11 +341,14 @@ func local(importPath string) string {
 }
 
 // room is the part of a package's folder that the layout names: "./cmd",
-// "./cmd/dynamill/internal/output", "./internal/sim/dynamosim", "./projections/internal/plan".
+// "./cmd/dynamill/internal/output", "./internal/sim/dynamosim", "./internal/projections/internal/plan".
 func room(pkg string) string {
 	parts := strings.Split(pkg, "/")
 	depth := 2
-	if at := slices.Index(parts, "internal"); at > 0 && at < len(parts)-1 {
+	for at := 1; at < len(parts)-1; at++ {
+		if parts[at] != "internal" {
+			continue
+		}
 		depth = at + 2
 		if slices.Contains([]string{"sim", "proof", "kinds"}, parts[at+1]) {
 			depth++

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // All that is known of a kind of rule stands in the folder of its family.
@@ -28,7 +28,7 @@ func TestRulesNameNoKind(t *testing.T) {
 	if len(words) < 8 {
 		t.Fatalf("only %d words of kinds", len(words))
 	}
-	for _, file := range goFiles(t, filepath.Join(moduleRoot, "rules")) {
+	for _, file := range goFiles(t, filepath.Join(moduleRoot, "internal/rules")) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // EnabledStream is the ARN of a table's stream; "" if no stream is enabled.

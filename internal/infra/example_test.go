@@ -5,8 +5,8 @@ import (
 	"log"
 
 	"github.com/dynamill/dynamill/internal/infra"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 func ExampleFilters() {

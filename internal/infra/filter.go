@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // Bounds of the filters of one event source mapping (Lambda developer guide,

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // Format is a language of deployment templates.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // Options are what a template needs beside the rules. The zero value of every

@@ -7,7 +7,7 @@ import (
 	"context"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // Seen is what an engine or an audit has seen.
@@ -29,7 +29,10 @@ func LookAndRecord(ctx context.Context, e *projections.Engine, whole bool) (Seen
 }
 
 // Of returns what an engine has seen so far.
-func Of(e *projections.Engine) Seen {
+func Of(e interface {
+	Matches() projections.Matches
+	MissingTargets() []projections.MissingTargets
+}) Seen {
 	m := e.Matches()
 	return Seen{Matches: m, Targets: e.MissingTargets(), Whole: m.Whole}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // TestWarningsNeedThePicture looks when warnings are given: an entity may be rare among records, and
@@ -53,7 +52,7 @@ func TestWarningsNeedThePicture(t *testing.T) {
 		"another case is there": {Seen{Targets: []projections.MissingTargets{{Rule: "r", Sources: 2, Targets: 2,
 			OtherCase: &projections.OtherCase{}}}}, true, []string{"rule r: 2 sources point at 2", CaseRemedy}},
 		"attributes in capitals": {Seen{Matches: projections.Matches{Cases: []projections.CaseMismatch{{Entity: "User", Rules: []string{"r"},
-			CaseDifference: rules.CaseDifference{Variable: "id", Attribute: "U", Key: "u"}}}}}, true, []string{"the key of User", CaseRemedy}},
+			Variable: "id", Attribute: "U", Key: "u"}}}}, true, []string{"the key of User", CaseRemedy}},
 	} {
 		got := c.seen.Warnings(c.over)
 		if !slices.EqualFunc(c.want, got, func(want, got string) bool { return strings.HasPrefix(got, want) }) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // recordsEnough is how many records tell that a rule file does not suit a table.
@@ -17,12 +17,15 @@ const recordsEnough = 1000
 func (s Seen) Warnings(over bool) []string {
 	lines := []string{}
 	switch enough := over || s.Records >= recordsEnough; {
-	case s.AllUnmatched() && (s.Items > 0 || enough):
+	case s.allUnmatched() && (s.Items > 0 || enough):
 		lines = append(lines,
 			fmt.Sprintf("no item and no record is of any entity: %s; the entities' keys in the rule file must have the form of the table's keys",
 				s.unmatchedText()))
 	case s.Whole && (s.Items > 0 || s.Records > 0 && enough):
-		for _, e := range s.Unmet() {
+		for _, e := range s.Entities {
+			if e.Items+e.Records > 0 || len(e.Rules) == 0 {
+				continue
+			}
 			line := fmt.Sprintf("nothing is of the entity %s, which %s: compare its key in the rule file with the table's keys",
 				printable.Text(e.Entity), rulesDo(e.Rules, "needs", "need"))
 			if len(s.Unmatched) > 0 {
@@ -46,6 +49,11 @@ func (s Seen) Warnings(over bool) []string {
 		lines = append(lines, CaseRemedy)
 	}
 	return lines
+}
+
+// allUnmatched reports whether items or records were looked at, and none of them was of any entity.
+func (s Seen) allUnmatched() bool {
+	return s.Items+s.Records > 0 && s.Items+s.Records == s.UnmatchedItems+s.UnmatchedRecords
 }
 
 func differsInCase(t projections.MissingTargets) bool { return t.OtherCase != nil }

@@ -14,7 +14,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/examples"
 	"github.com/dynamill/dynamill/internal/dynamojson"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // Example is one design, ready to be played.

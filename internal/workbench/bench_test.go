@@ -10,9 +10,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/workbench"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

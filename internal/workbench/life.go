@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 // ErrCrashed is what an engine meets whose process was made to die.

@@ -23,7 +23,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -68,7 +67,7 @@ func build(ctx context.Context, file, architecture, ruleFile string) (size, erro
 		if err != nil {
 			return size{}, fmt.Errorf("reading the rule file: %w", err)
 		}
-		if _, err := rules.Load(ruleFile, src, projections.Kinds); err != nil {
+		if _, err := rules.Load(ruleFile, src); err != nil {
 			return size{}, err
 		}
 		members = append(members, member{filepath.Base(ruleFile), 0o644, src})

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // invocation is one attempt to work off a batch. When its time has run out its

@@ -12,9 +12,9 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/pace"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 // Worker is one process: an engine that seeds new rules and a reader that feeds

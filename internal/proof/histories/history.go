@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/proof/population"
-	"github.com/dynamill/dynamill/projections"
 )
 
 // History is one way things may go. All of it follows from its seed, unless

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/proof/mutants/switches"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
-	"github.com/dynamill/dynamill/projections"
 )
 
 // judge compares what is in the tables with what a computation from scratch says.

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/proof/mutants"
 	"github.com/dynamill/dynamill/internal/proof/population"
-	"github.com/dynamill/dynamill/projections"
 )
 
 // schedule is a history written for one guard: the one bad moment that random

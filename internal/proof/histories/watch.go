@@ -16,7 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/proof/mutants/switches"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // watch judges every write of a worker to the table as it happens: what heals

@@ -56,8 +56,8 @@ func TestOverlayReplacesGuardedFilesAndInstalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"rules/identify.go": `switches.Off("KeyParsed")`,
-		installedPath:       "const Installed = true",
+		"internal/rules/identify.go": `switches.Off("KeyParsed")`,
+		installedPath:                "const Installed = true",
 	} {
 		copied, err := os.ReadFile(overlay.Replace[filepath.Join(root, path)])
 		if err != nil || !strings.Contains(string(copied), want) {

@@ -3,7 +3,7 @@ package oracle
 import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 func (t *table) aggregates(rule *rules.Rule) []cell {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // Exception is something that may be in a state table although the items do

@@ -13,8 +13,8 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/story"
-	"github.com/dynamill/dynamill/projections"
 )
 
 // design is a rule file, with items that an application of it writes.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // FormerRows are rows, and effects in ledger entries, of rules that are not in

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // Foreign says where items, the whole of a table, differ from base, what the

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // madeAttribute is how the engine marks an item that it makes at a mirror's key: it holds the

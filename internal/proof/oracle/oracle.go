@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // stampPrefix and a rule's id are the name of the attribute in which the engine marks the targets that it writes.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // groupsRules has every kind of rule but those by unique value, and a chain:

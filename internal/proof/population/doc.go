@@ -12,5 +12,5 @@
 // a wild population (wild.go) they hold what is at the edges of DynamoDB as well.
 //
 // Everything is a function of the random source. The package is for tests; it
-// imports internal/story, rules, rules/expr, change and internal/decimal.
+// imports internal/story, rules, their expr, change and internal/decimal.
 package population

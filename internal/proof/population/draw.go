@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/story"
-	"github.com/dynamill/dynamill/rules"
 )
 
 //go:embed sets/*.yaml

@@ -9,7 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // file is what a rule file says and its compiled Set does not tell.

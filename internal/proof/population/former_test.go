@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // TestFormerFilesDifferInEveryWay compares drawn former files with what became of them.

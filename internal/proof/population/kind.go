@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // kind is how items of one entity are drawn.

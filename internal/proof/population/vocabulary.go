@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/rules/expr"
+	"github.com/dynamill/dynamill/internal/rules/expr"
 )
 
 // vocabulary says which values each name of a rule file can have. Names

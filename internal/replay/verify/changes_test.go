@@ -9,9 +9,9 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
-	"github.com/dynamill/dynamill/projections"
 )
 
 func newClub(t *testing.T) *world {

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
-	"github.com/dynamill/dynamill/projections"
 )
 
 const voteRules = `version: 1

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
-	"github.com/dynamill/dynamill/projections"
 )
 
 func TestRepairBesideTrafficDoesNoHarm(t *testing.T) {

@@ -19,9 +19,9 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/sim/emulator"
-	"github.com/dynamill/dynamill/projections"
 )
 
 // fromEnvironment returns a whole number that the environment may set.

@@ -4,20 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/dynamill/dynamill/streamreader"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 )
 
-// Streams is what the reader needs of *dynamodbstreams.Client.
-type Streams interface {
-	DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
-		opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
-	GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput,
-		opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
-	GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
-		opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
-}
-
-var _ Streams = (*dynamodbstreams.Client)(nil)
+// Streams is what a reader needs of *dynamodbstreams.Client.
+type Streams = streamreader.Streams
 
 // CallLeast is the least time that a call to the stream gets: a page is up
 // to 1 MB (API reference of DynamoDB Streams, GetRecords).

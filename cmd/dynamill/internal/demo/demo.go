@@ -20,10 +20,10 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/story"
 	"github.com/dynamill/dynamill/internal/workbench"
-	"github.com/dynamill/dynamill/projections"
 )
 
 // ErrDrift is returned when the table is not what its rules ask for.

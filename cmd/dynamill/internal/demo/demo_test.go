@@ -18,9 +18,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/story"
 	"github.com/dynamill/dynamill/internal/workbench"
-	"github.com/dynamill/dynamill/projections"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

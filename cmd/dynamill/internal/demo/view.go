@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // valueCharactersMax is how much of a value is shown.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // The exit codes. They mean the same in every command. Commands that compare end

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/objects"
-	"github.com/dynamill/dynamill/projections"
 )
 
 func TestErrorsAreClassifiedByTypeWhereverTheyAreWrapped(t *testing.T) {

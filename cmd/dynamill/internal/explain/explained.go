@@ -15,7 +15,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/recordjson"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // recordFileMax bounds what `explain` reads (bytes); a Lambda payload has at most 6 MB.

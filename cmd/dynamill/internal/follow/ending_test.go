@@ -11,9 +11,9 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/internal/monitor"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/archive"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 func TestAnEndHasItsExitCodeAndItsRemedyInFlags(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/internal/pace"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 const (
@@ -57,7 +57,7 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 	sample.Relevant, sample.Unmatched, sample.Parked, sample.Heals = done.Relevant, done.Unmatched, done.Parked, done.Heals
 	sample.WriteRequests, sample.Transactions, sample.Tasks = done.Writes, done.Transactions, done.Tasks
 	sample.Retries, sample.Conflicts, sample.Throttles = done.Retries, done.Conflicts, done.Throttles
-	for _, rule := range r.Engine.RuleStats() {
+	for _, rule := range r.RuleStats() {
 		sample.Rules = append(sample.Rules, monitor.Rule{Name: rule.Rule, Writes: rule.Writes, WriteUnits: rule.WriteUnits})
 	}
 	return sample, monitor.Facts{
@@ -96,10 +96,10 @@ func (o *overseer) sample() monitor.Sample {
 	if r == nil {
 		return sample
 	}
-	for _, entity := range r.Engine.Matches().Entities {
+	for _, entity := range r.Matches().Entities {
 		sample.Entities = append(sample.Entities, monitor.Entity{Name: entity.Entity, Records: entity.Records})
 	}
-	for _, t := range r.Engine.MissingTargets() {
+	for _, t := range r.MissingTargets() {
 		sample.Missing = append(sample.Missing, monitor.Missing{Rule: t.Rule, Targets: t.Targets, Sources: t.Sources})
 	}
 	return sample
@@ -174,7 +174,7 @@ func (o *overseer) watchUnfinished(ctx context.Context) {
 func (o *overseer) readUnfinished(ctx context.Context, r *dynamill.Running) {
 	reading, cancel := context.WithTimeout(ctx, unfinishedTime)
 	defer cancel()
-	found, err := r.Engine.Unfinished(reading)
+	found, err := r.Unfinished(reading)
 	switch {
 	case err == nil:
 		o.unfinished.Store(&monitor.Unfinished{Parked: found.Parked, Tasks: found.Tasks, OldestTask: found.OldestTask})

@@ -7,8 +7,8 @@ import (
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 func TestFollowStateNamesTheWorkAtHand(t *testing.T) {

@@ -22,9 +22,10 @@ import (
 	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/replay/archive"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sighting"
-	"github.com/dynamill/dynamill/rules"
-	"github.com/dynamill/dynamill/streamreader"
+	"github.com/dynamill/dynamill/internal/streamreader"
+	rulefile "github.com/dynamill/dynamill/rules"
 )
 
 // workerLengthMax bounds --worker, in bytes: it stands in every row of a lease.
@@ -96,7 +97,11 @@ func followTable(ctx context.Context, w *session.Session, o *overseer, options O
 	}
 	env, began, stopShowing := w.Env, time.Now(), func() {}
 	cfg := options.Config
-	cfg.Tables, cfg.Streams, cfg.Table, cfg.Rules = env.Tables, env.Streams, w.Table, w.Set
+	file, err := rulefile.Load(settings.ShownFile(w.Settings.Rules), []byte(w.Set.Text()))
+	if err != nil {
+		return err
+	}
+	cfg.Tables, cfg.Streams, cfg.Table, cfg.Rules = env.Tables, env.Streams, w.Table, file
 	cfg.StateTable, cfg.LeaseTable, cfg.Logger = env.StateTable, env.LeaseTable, w.Logger
 	cfg.Started = func(r *dynamill.Running) {
 		fmt.Fprint(w.Screen, announcement(w, r, cfg.Archive))
@@ -104,7 +109,7 @@ func followTable(ctx context.Context, w *session.Session, o *overseer, options O
 		env.Renewal.TurnOn(o.holder.SetExpired)
 		stopShowing = progress.Start(ctx, w.Screen, w.Logger, watchProgress(r, cfg.Drain))
 	}
-	err := dynamill.Follow(ctx, cfg)
+	err = dynamill.Follow(ctx, cfg)
 	stopShowing()
 	if err != nil {
 		return failureOf(env, o.running.Load(), err)
@@ -117,7 +122,7 @@ func followTable(ctx context.Context, w *session.Session, o *overseer, options O
 
 // announcement says, before anything is written, what is followed and what will be written.
 func announcement(w *session.Session, r *dynamill.Running, archiveDir string) string {
-	d := r.Engine.Describe()
+	d := r.Description()
 	state := "found"
 	if d.StateTableCreated {
 		state = "created"
@@ -173,18 +178,22 @@ type Drained struct {
 }
 
 func printDrained(ctx context.Context, w *session.Session, r *dynamill.Running, took time.Duration) error {
-	parked, err := r.Engine.CountParked(ctx)
+	left, err := r.Unfinished(ctx)
 	if err != nil {
 		return w.Env.Classify(fmt.Errorf("counting what is parked: %w", err))
 	}
-	seen, now := report.Sightings{Seen: sighting.Of(r.Engine)}, r.Status()
+	parked := 0
+	for _, n := range left.Parked {
+		parked += n
+	}
+	seen, now := report.Sightings{Seen: sighting.Of(r)}, r.Status()
 	stats := now.Engine
 	if w.JSON {
 		w.PrintJSON(Drained{
 			Table: w.Table, Records: now.Stream.Records, Writes: stats.Writes, Healed: stats.Heals,
 			Relevant: stats.Relevant, Unmatched: stats.Unmatched, Transactions: stats.Transactions,
 			Rollups: stats.Rollups, Copies: stats.Copies, Mirrors: stats.Mirrors,
-			Parked: parked, Seconds: took.Round(time.Millisecond).Seconds(), Rules: report.WorkOf(r.Engine).Rules, Seen: seen.Report(),
+			Parked: parked, Seconds: took.Round(time.Millisecond).Seconds(), Rules: report.WorkOf(stats, r.RuleStats()).Rules, Seen: seen.Report(),
 		})
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/rules"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // ruleSummary is what `check` says of one rule.

@@ -13,10 +13,10 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/internal/tablescan"
-	"github.com/dynamill/dynamill/projections"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // checkedTable is what `check --table` says of a table.

@@ -47,7 +47,7 @@ func (w *watch) state() progress.State {
 	w.mu.Lock()
 	p := w.now
 	w.mu.Unlock()
-	v := state{Progress: p, total: w.total(p.Pass), about: true, work: report.WorkOf(w.engine)}
+	v := state{Progress: p, total: w.total(p.Pass), about: true, work: report.WorkOf(w.engine.Stats(), w.engine.RuleStats())}
 	if w.sourceItems > 0 {
 		v.total, v.about = w.sourceItems, false
 	}
@@ -129,7 +129,7 @@ func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took
 	if err != nil { // the replay is done all the same
 		r.Logger.Warn("what is parked could not be counted", "error", err)
 	}
-	work := report.WorkOf(r.engine)
+	work := report.WorkOf(r.engine.Stats(), r.engine.RuleStats())
 	result := Replayed{
 		Table: r.Table, Source: "scan of " + r.Table, Passes: totals.Passes, Items: totals.Items, Skipped: totals.Skipped, Parked: parked,
 		Writes: work.Writes, WriteUnits: work.WriteUnits, ReadUnits: totals.ReadUnits, Rules: work.Rules,

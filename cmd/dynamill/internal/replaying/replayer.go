@@ -22,8 +22,8 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay"
-	"github.com/dynamill/dynamill/projections"
 )
 
 // throttles tells refusals of a table that is asked for more than its capacity.

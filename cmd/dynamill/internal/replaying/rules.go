@@ -14,7 +14,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/internal/pace"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
 )
 
 // compare compares the rule file with the rules in force, and refuses a replay

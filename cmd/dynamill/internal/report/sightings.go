@@ -11,8 +11,8 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/sighting"
-	"github.com/dynamill/dynamill/projections"
 )
 
 // matchReport counts, as JSON, the items and records that a command looked at, by their entities.
@@ -160,10 +160,10 @@ type EngineWork struct {
 	Rules      map[string]float64 // write units of the rules that wrote anything
 }
 
-// WorkOf asks an engine.
-func WorkOf(e *projections.Engine) EngineWork {
-	w := EngineWork{Writes: e.Stats().Writes, Rules: map[string]float64{}}
-	for _, rule := range e.RuleStats() {
+// WorkOf sums up what an engine wrote, in all and by rule.
+func WorkOf(all projections.Stats, byRule []projections.RuleStats) EngineWork {
+	w := EngineWork{Writes: all.Writes, Rules: map[string]float64{}}
+	for _, rule := range byRule {
 		if w.WriteUnits += rule.WriteUnits; rule.WriteUnits > 0 {
 			w.Rules[rule.Rule] = rule.WriteUnits
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/verify"
-	"github.com/dynamill/dynamill/projections"
 )
 
 func TestOutcomesHaveTheirColours(t *testing.T) {

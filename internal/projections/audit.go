@@ -1,0 +1,272 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// AuditConfig says what an Audit judges.
+type AuditConfig struct {
+	Client     table.Client
+	Table      string
+	StateTable string // default: Table and "-dynamill"
+	Rules      *rules.Set
+	Names      []string // of the rules to judge; none: all
+	Logger     *slog.Logger
+
+	// Ahead judges the rules as if they were in force: those that the registry does
+	// not know have derived nothing yet. Without it such a rule is a *SetupError.
+	Ahead bool
+}
+
+// Audit compares what is derived in a table with what the items ask for. It
+// reads only; its methods that mend (MendSum, ClearParked, ...) write under the
+// same guards as the engine. It is safe for concurrent use.
+type Audit struct {
+	ruleReader
+	tables  *table.Tables
+	audited *auditing.Table
+	waiting []string // rules that are not live: their counts and sums are not judged
+	seen    auditSeen
+}
+
+// OpenAudit reads the registry, and creates and registers nothing.
+func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
+	if cfg.StateTable == "" {
+		cfg.StateTable = cfg.Table + "-dynamill"
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	ts := table.New(cfg.Client, nil, cfg.Table, cfg.StateTable)
+	a := &Audit{ruleReader: ruleReader{reader: ts.Reader}, tables: ts}
+	a.planner = &plan.Planner{CanExist: a.tables.CanExist}
+	tableID, err := registry.Describe(ctx, a.tables, cfg.Rules)
+	if err != nil {
+		return nil, err
+	}
+	known, err := a.readForAudit(ctx, tableID, cfg.Ahead)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.bind(ctx, cfg, known); err != nil {
+		return nil, err
+	}
+	shown, err := a.readShown(ctx, cfg.Ahead)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range cfg.Names {
+		if !slices.ContainsFunc(cfg.Rules.Rules, func(r *rules.Rule) bool { return r.Name == name }) {
+			return nil, fmt.Errorf("there is no rule %q in the rule file", name)
+		}
+	}
+	wanted := func(b *plan.Binding) bool { return len(cfg.Names) == 0 || slices.Contains(cfg.Names, b.Rule.Name) }
+	a.audited = &auditing.Table{Tables: ts, Auditor: audit.New(a.planner, audit.Scope{
+		Rules:   func(b *plan.Binding) bool { return wanted(b) && b.Live.Load() },
+		Shown:   shown,
+		Formers: len(cfg.Names) == 0,
+	})}
+	return a, nil
+}
+
+// readShown tells which live rules' sums are shown everywhere: not those that a
+// scan has still to show.
+func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) bool, error) {
+	if ahead || a.planner.Incarnation == "" {
+		return func(*plan.Binding) bool { return true }, nil
+	}
+	cursor, err := a.readCursor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	showing := func(b *plan.Binding) bool {
+		sums := b.Rule.Displays()
+		return sums && b.Live.Load() && cursor.Phase == state.PhaseShow && cursor.IsFor(b.Rule)
+	}
+	for _, r := range a.planner.Set.Rules {
+		if showing(a.planner.Of(r)) {
+			a.waiting = append(a.waiting, r.Name)
+		}
+	}
+	return func(b *plan.Binding) bool { return !showing(b) }, nil
+}
+
+// readForAudit reads the registry; of a table that has none it knows nothing, where that is allowed.
+func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]state.Rule, error) {
+	_, err := a.tables.StateTableActive(ctx)
+	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
+		if ahead {
+			return nil, nil
+		}
+		return nil, &table.SetupError{Problem: fmt.Sprintf("there is no state table %s", a.tables.StateTable), Remedy: notRunYet, Err: err}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state table %s: %w", a.tables.StateTable, err)
+	}
+	own, known, err := registry.Read(ctx, a.tables.Reader)
+	switch {
+	case err != nil:
+		return nil, err
+	case own == nil && ahead:
+		return nil, nil
+	case own == nil:
+		return nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", a.tables.StateTable), Remedy: notRunYet}
+	}
+	a.planner.Incarnation, a.planner.Epoch = own.Incarnation, own.Epoch
+	return known, registry.CheckOwner(a.tables, own, tableID)
+}
+
+// bind binds the rules to what the registry knows of them, and looks up former
+// ones. Of rules that are not in force yet it makes what they will be.
+func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]state.Rule) error {
+	m := registry.Match(cfg.Rules, known)
+	if !cfg.Ahead && len(m.Retire) > 0 {
+		return m.Refusal(a.tables.StateTable, known)
+	}
+	if !cfg.Ahead && len(m.Fresh) > 0 {
+		return &table.SetupError{
+			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.Fresh[0].Name, a.tables.Table),
+			Remedy:  "start `dynamill run` or `dynamill replay` with this rule file first",
+		}
+	}
+	formers, err := registry.ReadFormers(ctx, a.tables.Reader, cfg.Rules.Kinds(), known, m.Retire)
+	if err != nil {
+		return err
+	}
+	taken := map[string]bool{}
+	for id := range known {
+		taken[id] = true
+	}
+	for _, r := range m.Fresh {
+		m.IDs[r] = registry.FreeName(r.Name, taken)
+		taken[m.IDs[r]] = true
+	}
+	a.planner.Bindings = plan.Bind(cfg.Rules, m.IDs)
+	a.planner.AddFormer(formers...)
+	for _, b := range formers {
+		b.Retired.Store(cfg.Ahead || b.Cleaned.Load()) // what is being taken back is not judged
+		if !b.Retired.Load() {
+			a.waiting = append(a.waiting, b.Rule.Name)
+		}
+	}
+	for _, r := range cfg.Rules.Rules {
+		b := a.planner.Of(r)
+		item, registered := known[b.ID]
+		b.Live.Store(cfg.Ahead || item.State == state.Live)
+		if !registered {
+			continue
+		}
+		registry.BindRule(a.planner, b, item)
+		if !b.Live.Load() {
+			a.waiting = append(a.waiting, r.Name)
+		}
+	}
+	return nil
+}
+
+// Waiting names the rules that are still being brought into force, or taken back:
+// they, or their counts and sums, are not judged.
+func (a *Audit) Waiting() []string { return a.waiting }
+
+// Facts are what an item of the user's table says of what is derived.
+func (a *Audit) Facts(item change.Item, emit func(drift.Fact)) {
+	key := a.planner.Set.Table.KeyOf(item)
+	a.seen.item(a.planner, key, item)
+	a.audited.Facts(key, item, emit)
+}
+
+// RowFacts are what a row of the state table says.
+func (a *Audit) RowFacts(row change.Item, emit func(drift.Fact)) { a.audited.RowFacts(row, emit) }
+
+// Combine adds up two facts of the same thing, part and tag, if they are amounts.
+func (a *Audit) Combine(about string, tag byte, x, y string) (string, bool) {
+	return a.audited.Combine(about, tag, x, y)
+}
+
+// Judge takes facts in their order, and tells emit what is suspect. The second function ends it.
+func (a *Audit) Judge(emit func(drift.Suspect)) (add func(drift.Fact), end func()) {
+	j := a.audited.Judge(emit, a.addPointed)
+	return j.Add, j.End
+}
+
+// Concerns are the tokens of all that a record may be the cause of.
+func (a *Audit) Concerns(rec *change.Record, emit func(token string)) { a.audited.Concerns(rec, emit) }
+
+// Contributions are what a row of the ledger adds to aggregates.
+func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
+	audit.Contributions(row, emit)
+}
+
+// AddAmounts adds up two decimals. A sum that no DynamoDB number holds is no decimal any more, and stays so.
+func (a *Audit) AddAmounts(x, y string) string { return audit.AddAmounts(x, y) }
+
+// Read reads suspects anew, consistently, and judges each by what is there now. Sums, and
+// what displays them, are for ReadSums.
+func (a *Audit) Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
+	return a.audited.Read(ctx, suspects, auditing.Sums{})
+}
+
+// ReadSums reads aggregates, and what displays them, anew. want says what the
+// sum of the ledger entries is, if it is known; otherwise what the accumulators
+// hold is taken for right. An aggregate whose count of operations is not the one
+// given in before any more is Waiting: what want says of it is of no use.
+func (a *Audit) ReadSums(ctx context.Context, suspects []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading,
+	error) {
+	return a.audited.Read(ctx, suspects, auditing.Sums{Want: want, Before: before})
+}
+
+// Operations reads how often each aggregate was changed. Where it stands still, nothing
+// was added or taken away.
+func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int64, error) {
+	return a.audited.Operations(ctx, suspects)
+}
+
+// What rederiving an item cannot mend is mended by the following methods: what only the
+// engine knows. Each reports false if another writer has changed it since it was read.
+
+// MendSum adds to an aggregate what its accumulators lack.
+func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}
+
+// MendEntry makes a ledger entry readable again.
+func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}
+
+// MendSet puts in a locator, or in the claims of a mirror item, those whose
+// ledger entries say that they belong there.
+func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}
+
+// PruneReference deletes a reference whose child is gone or refers elsewhere.
+func (a *Audit) PruneReference(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}
+
+// DropTorn deletes a parent's position, or a task, with which the engine cannot work.
+func (a *Audit) DropTorn(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}
+
+// ClearParked deletes a parked record that its item does not ask for.
+func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}

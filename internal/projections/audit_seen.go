@@ -1,0 +1,115 @@
+package projections
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
+)
+
+// auditSeen collects what an audit reports beside drift: how many items are of each entity, and the
+// targets that do not exist although sources point at them.
+type auditSeen struct {
+	mu      sync.Mutex
+	items   plan.Seen
+	targets map[string]*auditTargets // by rule id
+}
+
+// auditTargets are the missing targets of one rule. All are counted, and the first of them held.
+type auditTargets struct {
+	found            bool             // some target exists
+	targets, sources int64            // missing, and pointing at those
+	held             map[string]int64 // sources of each
+}
+
+func (s *auditSeen) item(p *plan.Planner, key change.Key, img change.Image) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.SeeItem(&s.items, key, img)
+}
+
+// Matches counts the items that the audit has looked at, by their entities.
+func (a *Audit) Matches() Matches {
+	a.seen.mu.Lock()
+	defer a.seen.mu.Unlock()
+	return sightings.MatchesOf(a.planner.Set, a.seen.items, plan.Seen{})
+}
+
+// addPointed adds a target at which sources point.
+func (a *Audit) addPointed(p audit.Pointed) {
+	a.seen.mu.Lock()
+	defer a.seen.mu.Unlock()
+	if a.seen.targets == nil {
+		a.seen.targets = map[string]*auditTargets{}
+	}
+	t := a.seen.targets[p.Rule]
+	if t == nil {
+		t = &auditTargets{held: map[string]int64{}}
+		a.seen.targets[p.Rule] = t
+	}
+	if p.Exists {
+		t.found = true
+		return
+	}
+	t.targets, t.sources = t.targets+1, t.sources+p.Sources
+	if len(t.held) < sightings.TargetsHeld(len(a.planner.Set.Rules)) {
+		t.held[p.Target] = p.Sources
+	}
+}
+
+// LookForTargets returns, by rule, at which targets that do not exist sources point. It looks at
+// about a thousand of each rule once more: the scan may have passed them before they came.
+func (a *Audit) LookForTargets(ctx context.Context) ([]MissingTargets, error) {
+	a.seen.mu.Lock()
+	defer a.seen.mu.Unlock()
+	var all []MissingTargets
+	for id, t := range a.seen.targets {
+		b := a.planner.ByID(id)
+		if b == nil || t.targets == 0 {
+			continue
+		}
+		m := MissingTargets{Rule: b.Rule.Name, Entity: sightings.TargetEntity(b.Rule).Name}
+		if b.Rule.ByUnique {
+			m.Unique = b.Rule.Target.Unique
+		} else if err := a.lookAgain(ctx, b, t, &m); err != nil {
+			return nil, err
+		}
+		if m.Targets, m.Sources = t.targets, t.sources; m.Targets == 0 {
+			continue
+		}
+		m.All = !t.found
+		m.Examples = slices.Sorted(maps.Keys(t.held))
+		m.Examples = m.Examples[:min(sightings.ExamplesMax, len(m.Examples))]
+		all = append(all, m)
+	}
+	sightings.SortMissing(all)
+	return all, nil
+}
+
+// lookAgain takes targets out that exist by now, and looks for keys in another letter case.
+func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets, m *MissingTargets) error {
+	asked := slices.Sorted(maps.Keys(t.held))
+	there, err := sightings.Existing(ctx, a.tables.Reader, a.planner, b, asked)
+	if err != nil {
+		return err
+	}
+	for _, target := range asked {
+		if there[target] {
+			t.found, t.targets, t.sources = true, t.targets-1, t.sources-t.held[target]
+			delete(t.held, target)
+			continue
+		}
+		if len(m.Examples) < sightings.ExamplesMax && m.OtherCase == nil {
+			m.Examples = append(m.Examples, target)
+			if m.OtherCase, err = sightings.FindOtherCase(ctx, a.tables.Reader, a.planner, b, target); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
+)
+
+// What counting and copying may cost (docs/performance.md).
+const (
+	countUnitsMax        = 2.2
+	countRequestsMax     = 0.03
+	copyUnitsPerChildMax = 1.0
+)
+
+func streamImage(it change.Item) change.Image {
+	im := attributes.StreamImage{}
+	for name, v := range it {
+		if v.Kind() == change.KindNumber {
+			im[name] = &streams.AttributeValueMemberN{Value: v.Text()}
+		} else {
+			im[name] = &streams.AttributeValueMemberS{Value: v.Text()}
+		}
+	}
+	return im
+}
+
+const countRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Group:      { key: { pk: "GROUP#${groupId}", sk: "METADATA" } }
+  Membership: { key: { pk: "USER#${userId}",   sk: "GROUP#${groupId}" } }
+rules:
+  member-count: { count: Membership, as: Group.memberCount }
+`
+
+func memberships(n, groups int) []change.Item {
+	items := make([]change.Item, n)
+	for i := range items {
+		items[i] = change.Item{"pk": s(fmt.Sprintf("USER#user-%06d", i)), "sk": s(fmt.Sprintf("GROUP#group-%d", i%groups)), "role": s("member")}
+	}
+	return items
+}
+
+func TestCountingStaysWithinItsPrice(t *testing.T) {
+	units, requests := countOnSimulator(t)
+	t.Logf("counting 1000 records into 10 counters: %.3f write units and %.4f requests a record", units, requests)
+	if units > countUnitsMax || requests > countRequestsMax {
+		t.Errorf("%.3f write units and %.4f requests a record, want at most %.1f and %.2f", units, requests, countUnitsMax, countRequestsMax)
+	}
+}
+
+// countOnSimulator counts 1000 memberships of 10 groups in one batch and returns write units and requests a record.
+func countOnSimulator(t testing.TB) (units, requests float64) {
+	w := newWorld(t, countRules)
+	for g := range 10 {
+		w.put(change.Item{"pk": s(fmt.Sprintf("GROUP#group-%d", g)), "sk": s("METADATA"), "name": s("a group")})
+	}
+	e := w.seeded()
+	from := w.drain(e, 0)
+	for _, it := range memberships(1000, 10) {
+		w.put(it)
+	}
+	records := w.records()[from:]
+	if len(records) != 1000 {
+		t.Fatalf("%d records, want 1000", len(records))
+	}
+	before := w.sim.Usage()
+	if done, err := e.Process(w.ctx, records); err != nil || done != 1000 {
+		t.Fatalf("done %d: %v", done, err)
+	}
+	used := w.sim.Usage().Sub(before)
+	w.drain(e, from+1000)
+	w.expectNoDrift()
+	total := 0
+	for _, n := range used.Requests {
+		total += n
+	}
+	return used.WriteUnits / 1000, float64(total) / 1000
+}
+
+func BenchmarkCountOnSimulator(b *testing.B) {
+	for b.Loop() {
+		units, requests := countOnSimulator(b)
+		b.ReportMetric(units, "WU/record")
+		b.ReportMetric(requests, "requests/record")
+	}
+}
+
+const copyRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:    { key: { pk: "USER#${userId}", sk: "PROFILE" } }
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+rules:
+  comment-author: { copy: name as userName, from: User, to: Comment, by: userId }
+`
+
+func TestACopyCostsOneWriteUnitAChild(t *testing.T) {
+	if units := renameOnSimulator(t); units > copyUnitsPerChildMax+0.02 {
+		t.Errorf("%.3f write units a child, want %.0f (and one for the parent's position)", units, copyUnitsPerChildMax)
+	}
+}
+
+// renameOnSimulator renames a user with 100 comments and returns the write units a child.
+func renameOnSimulator(t testing.TB) float64 {
+	const children = 100
+	w := newWorld(t, copyRules)
+	user := change.Key{Partition: "USER#u1", Sort: "PROFILE"}
+	w.put(change.Item{"pk": s("USER#u1"), "sk": s("PROFILE"), "name": s("Ann")})
+	for i := range children {
+		w.put(change.Item{"pk": s("POST#p1"), "sk": s(fmt.Sprintf("COMMENT#%03d", i)), "userId": s("u1"), "text": s("a comment")})
+	}
+	e := w.seeded()
+	from := w.drain(e, 0)
+	w.update(user, change.Item{"name": s("Anna")})
+	before := w.sim.Usage()
+	if _, err := e.Process(w.ctx, w.records()[from:]); err != nil {
+		t.Fatal(err)
+	}
+	used := w.sim.Usage().Sub(before)
+	w.drain(e, from+1)
+	w.expectNoDrift()
+	return used.WriteUnits / children
+}
+
+func BenchmarkRenameOnSimulator(b *testing.B) {
+	for b.Loop() {
+		b.ReportMetric(renameOnSimulator(b), "WU/child")
+	}
+}
+
+// metered adds up the write units that an endpoint reports.
+type metered struct {
+	*dynamodb.Client
+	mu    sync.Mutex
+	units float64
+}
+
+func (m *metered) add(c *ddb.ConsumedCapacity) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.units += aws.ToFloat64(c.CapacityUnits)
+}
+
+func (m *metered) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
+	out, err := m.Client.TransactWriteItems(ctx, in, opts...)
+	if err == nil {
+		for _, c := range out.ConsumedCapacity {
+			m.add(&c)
+		}
+	}
+	return out, err
+}
+
+func (m *metered) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
+	opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
+	out, err := m.Client.UpdateItem(ctx, in, opts...)
+	if err == nil && out.ConsumedCapacity != nil {
+		m.add(out.ConsumedCapacity)
+	}
+	return out, err
+}
+
+// TestExactCapacityOfCounting confirms the simulator's figure for counting
+// against an endpoint that reports capacity exactly.
+func TestExactCapacityOfCounting(t *testing.T) {
+	server, found := emulator.Exact(t)
+	if !found {
+		t.Log("no endpoint that reports exact capacity; the simulator's figures stand alone")
+		return
+	}
+	client := dynamodb.NewFromConfig(server.Config(t))
+	table := "bench-" + state.NewID()
+	ctx := t.Context()
+	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: &table, BillingMode: ddb.BillingModePayPerRequest,
+		KeySchema: []ddb.KeySchemaElement{{AttributeName: new("pk"), KeyType: ddb.KeyTypeHash},
+			{AttributeName: new("sk"), KeyType: ddb.KeyTypeRange}},
+		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: new("pk"), AttributeType: ddb.ScalarAttributeTypeS},
+			{AttributeName: new("sk"), AttributeType: ddb.ScalarAttributeTypeS}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &metered{Client: client}
+	e, err := Open(ctx, Config{Client: m, Table: table, Rules: loadRules(t, countRules)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Seed(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	for g := range 10 {
+		item := attributes.ItemToTable(change.Item{"pk": s(fmt.Sprintf("GROUP#group-%d", g)), "sk": s("METADATA"), "name": s("a group")})
+		if _, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var records []change.Record
+	for i, it := range memberships(1000, 10) {
+		position, _ := change.NewPosition("2026-01-01T00:00:00.000", fmt.Sprint(i+1))
+		records = append(records, change.Record{Key: change.Key{Partition: it["pk"].Text(), Sort: it["sk"].Text()}, Position: position,
+			New: streamImage(it)})
+	}
+	m.units = 0
+	if done, err := e.Process(ctx, records); err != nil || done != 1000 {
+		t.Fatalf("done %d: %v", done, err)
+	}
+	exact := m.units / 1000
+	simulated, _ := countOnSimulator(t)
+	t.Logf("counting: %.3f write units a record at the endpoint, %.3f in the simulator", exact, simulated)
+	if exact > countUnitsMax || exact != simulated {
+		t.Errorf("%.3f write units a record at the endpoint, %.3f in the simulator: want the same, at most %.1f", exact, simulated, countUnitsMax)
+	}
+}

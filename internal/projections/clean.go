@@ -1,0 +1,75 @@
+package projections
+
+import (
+	"context"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+)
+
+// clean takes back what retired rules left on items, and releases the work.
+func (w *work) clean(ctx context.Context, keys []change.Key) error {
+	defer w.release()
+	var wrote []change.Key
+	for _, k := range keys {
+		if w.planner.WroteAt(k) {
+			wrote = append(wrote, k)
+		}
+	}
+	items, err := w.tables.ReadItems(ctx, "reading items to clean", wrote)
+	if err != nil {
+		return err
+	}
+	pl := &plan.Changes{}
+	for _, k := range wrote {
+		if items[k] != nil {
+			w.planner.Formerly(pl, k, items[k])
+		}
+	}
+	w.takeOff(ctx, &pl.Leftovers)
+	return w.Err
+}
+
+// takeOff takes what former rules, or rules of a former entity, wrote off items that
+// still carry it. Should an item be what it was again by now, the record of this
+// write heals it.
+func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
+	for id, left := range leftovers.All() {
+		w.Ended(ctx, left.First, id.Binding, id.Key, w.takeOffOne(ctx, id, left))
+	}
+}
+
+// takeOffOne judges the item anew if another writer has changed it meanwhile.
+func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
+	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
+		if left.Whole {
+			return table.Settled, host.MakerOf(id.Rule).Drop(ctx, w.host, id, left)
+		}
+		ended, standing, err := w.host.Targets.Write(ctx, w.takeOffNames(id, left))
+		if err != nil || ended != target.RaceLost || standing == nil {
+			return table.Settled, err
+		}
+		left = w.planner.Again(id, left, standing)
+		return table.SettledIf(left == nil), nil
+	})
+}
+
+// takeOffNames takes attributes and stamp off an item, or puts back what was there
+// before, if it holds in them what was seen.
+func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *target.Write {
+	t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
+	t.Condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)
+	t.Holds(left.Last, id.Stamp)
+	for _, b := range left.Beside {
+		t.Holds(left.Last, b.Stamp)
+	}
+	t.Holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them
+	t.TakeOff(id.Stamp)
+	for _, name := range left.Names {
+		t.Put(name, left.Back[name])
+	}
+	return t
+}

@@ -1,0 +1,68 @@
+package projections
+
+import (
+	"context"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/projections"
+)
+
+// StampPrefix begins the name of every attribute in which the engine leaves a stamp.
+const StampPrefix = plan.StampPrefix
+
+// Names that callers of the engine need of its rooms, and of what programs see of it.
+type (
+	Client            = projections.Client
+	InspectClient     = table.InspectClient
+	Limiter           = table.Limiter
+	SetupError        = projections.SetupError
+	MissingTargets    = projections.MissingTargets
+	OtherCase         = projections.OtherCase
+	Matches           = projections.Matches
+	EntityMatches     = projections.EntityMatches
+	CaseMismatch      = projections.CaseMismatch
+	Description       = projections.Description
+	RulesChangedError = projections.RulesChangedError
+	Comparison        = registry.Comparison
+	RuleChange        = registry.RuleChange
+	Stats             = projections.Stats
+	RuleStats         = projections.RuleStats
+	SeedProgress      = projections.SeedProgress
+	TaskProgress      = projections.TaskProgress
+	Unfinished        = projections.Unfinished
+	RecordedMissing   = state.RecordedMissing
+)
+
+// What can become of a rule under another rule file. Those that are retiring are changed or
+// removed already, and what they wrote is still to be taken back.
+const (
+	RuleUnchanged = registry.RuleUnchanged
+	RuleRenamed   = registry.RuleRenamed
+	RuleSpread    = registry.RuleSpread // over more write_shards
+	RuleAdded     = registry.RuleAdded
+	RuleChanged   = registry.RuleChanged
+	RuleRemoved   = registry.RuleRemoved
+	RuleRetiring  = registry.RuleRetiring
+)
+
+// ErrEpochMoved is returned by Process when another process has registered
+// newer rules. The records are not done; the process must stop and be started
+// again with the new rule file.
+var ErrEpochMoved = registry.ErrEpochMoved
+
+// Compare says what a rule file would change against the rules in force. It writes
+// nothing. Where there is no state table, or nothing in it, every rule is new.
+func Compare(ctx context.Context, client InspectClient, stateTable string, set *rules.Set) (*registry.Comparison, error) {
+	return registry.Compare(ctx, table.NewReader(client, stateTable), set)
+}
+
+// CheckTable compares the rule file's keys with those of the table that it is for,
+// as Open does: names, types, and templates that must give a number. The error is
+// a *SetupError or a *rules.Problems.
+func CheckTable(t *ddb.TableDescription, set *rules.Set) error { return registry.CheckTable(t, set) }

@@ -1,0 +1,85 @@
+package projections
+
+import (
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Explanation says what one record means to a rule set.
+type Explanation struct {
+	Old, New  string // entity of each image; "" if there is none
+	Unmatched bool   // neither image is of an entity
+	Lines     []ExplainLine
+}
+
+// ExplainLine is one effect of a record.
+type ExplainLine struct {
+	Rule   string
+	Effect string // what the record changes
+	Write  string // what the engine would write, as far as the record alone can tell
+}
+
+// Explain plans one record as Process would on a table whose rules are all
+// live and whose ledger holds what the old image says. It reads and writes nothing.
+func Explain(set *rules.Set, rec change.Record) Explanation {
+	ids := map[*rules.Rule]string{}
+	for _, r := range set.Rules {
+		ids[r] = r.Name
+	}
+	p := &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: 1}
+	x := Explanation{Old: entityOf(set, rec.Key, rec.Old), New: entityOf(set, rec.Key, rec.New)}
+	x.Unmatched = x.Old == "" && x.New == ""
+	pl := p.Plan([]change.Record{rec})
+	if mv := pl.Moves.Of(rec.Key); mv != nil {
+		for _, id := range mv.IDs() {
+			x.Lines = append(x.Lines, explainMove(p, mv, id)...)
+		}
+	}
+	for _, r := range set.Rules {
+		b := p.Of(r)
+		b.Family.Explain(pl, b, func(effect, write string) {
+			x.Lines = append(x.Lines, ExplainLine{r.Name, effect, write})
+		})
+	}
+	slices.SortStableFunc(x.Lines, func(a, b ExplainLine) int {
+		return slices.Compare([]string{a.Rule, a.Effect}, []string{b.Rule, b.Effect})
+	})
+	return x
+}
+
+func entityOf(set *rules.Set, key change.Key, img change.Image) string {
+	if img == nil {
+		return ""
+	}
+	if m, ok := set.Identify(key, img); ok {
+		return m.Entity.Name
+	}
+	return ""
+}
+
+func explainMove(p *plan.Planner, mv *plan.Move, id string) []ExplainLine {
+	old, had := mv.Old[id]
+	new, has := mv.New[id]
+	if had && has && old.String() == new.String() {
+		return nil
+	}
+	entity, _ := plan.LocatorIn(id)
+	name := "unique " + entity
+	if b := p.ByID(id); b != nil {
+		name = b.Rule.Name
+	}
+	var lines []ExplainLine
+	if had {
+		if w := p.WordsOf(id, old); !has || w.Place == "" || w.Place != p.WordsOf(id, new).Place {
+			lines = append(lines, ExplainLine{name, "takes back " + w.What, w.Undo})
+		}
+	}
+	if has {
+		w := p.WordsOf(id, new)
+		lines = append(lines, ExplainLine{name, "asks for " + w.What, w.Redo})
+	}
+	return lines
+}

@@ -1,0 +1,187 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+var _ table.InspectClient = (*dynamodb.Client)(nil)
+
+// Inspection is what the state table tells by itself, whether or not anything
+// runs. Its parts are read one after the other, each consistently.
+type Inspection struct {
+	StateTable  string
+	Table       string // the user's, by the name that it had when the state table was made
+	Incarnation string
+	Epoch       int       // of the rules
+	Created     time.Time // the state table
+	Rules       []InspectedRule
+	Seeding     *InspectedSeeding // nil while no place of a scan is stored
+	Tasks       []InspectedTask
+	Parked      map[string]int // how many by code
+	Missing     []state.RecordedMissing
+}
+
+// InspectedRule is a rule as it is registered.
+type InspectedRule struct {
+	ID, Name, Fingerprint string
+	State                 string // as stored: "seeding", "live", "retiring" or "retired"
+	Live                  bool
+	Former                bool // not in force any more
+	Cleaned               bool // of a former rule: what it wrote is taken back
+	Epoch                 int  // of the rules, in which it was registered
+}
+
+// InspectedSeeding is the place of the scan that is under way, or was when its process ended.
+type InspectedSeeding struct {
+	// "derive" derives what the items ask for, "show" then writes counts and sums; "clean" and "sweep" take back what former rules wrote
+	Phase string
+	Level int   // of the rules that the scan is for; -1 for all
+	Items int64 // seen in this scan, to the last place that was saved
+}
+
+// InspectedTask is what is left of a large fan-out.
+type InspectedTask struct {
+	Rule     string // its name
+	Parent   change.Key
+	Children int       // looked at so far, those that refer to the parent written
+	Since    time.Time // the rest of the fan-out became a task; zero if the row does not say
+}
+
+// Live reports whether every rule is in force and shows what it derives, and nothing is left of former rules.
+func (i *Inspection) Live() bool {
+	return i.Seeding == nil && slices.ContainsFunc(i.Rules, func(r InspectedRule) bool { return !r.Former }) &&
+		!slices.ContainsFunc(i.Rules, func(r InspectedRule) bool { return !r.Live && !r.Cleaned })
+}
+
+// Inspect reads a state table and writes nothing. It returns a *SetupError where
+// there is none, or nothing is registered in it yet.
+func Inspect(ctx context.Context, client table.InspectClient, stateTable string) (*Inspection, error) {
+	rd, found, err := beginInspection(ctx, client, stateTable)
+	if err != nil {
+		return nil, err
+	}
+	// After the rules: if all of them are live, and no scan is under way afterwards, everything is live.
+	if found.Seeding, err = rd.inspectSeeding(ctx); err != nil {
+		return nil, err
+	}
+	if found.Tasks, err = rd.inspectTasks(ctx); err != nil {
+		return nil, err
+	}
+	if found.Parked, err = rd.inspectParked(ctx); err != nil {
+		return nil, err
+	}
+	found.Missing, err = sightings.ReadRecorded(ctx, rd.reader, rd.planner)
+	return found, err
+}
+
+// beginInspection reads the registry, and returns a reader of the state table and what is found so far.
+func beginInspection(ctx context.Context, client table.InspectClient, stateTable string) (*ruleReader, *Inspection, error) {
+	rd := &ruleReader{table.NewReader(client, stateTable), &plan.Planner{}}
+	own, known, err := registry.Read(ctx, rd.reader)
+	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
+		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("there is no state table %s", stateTable), Remedy: notRunYet, Err: err}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if own == nil {
+		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
+	}
+	rd.planner.Incarnation, rd.planner.Epoch = own.Incarnation, own.Epoch
+	found := &Inspection{
+		StateTable: stateTable, Table: own.Name, Created: own.Created, Incarnation: rd.planner.Incarnation, Epoch: rd.planner.Epoch,
+		Rules: rd.inspectRules(known),
+	}
+	return rd, found, nil
+}
+
+const notRunYet = "nothing has run on this table yet; start `dynamill run`, or check --table, --state-table and --region"
+
+// inspectRules lists the registered rules by id, and binds a name to each id:
+// all that reading tasks and parked records asks of a rule.
+func (rd *ruleReader) inspectRules(known map[string]state.Rule) []InspectedRule {
+	set, ids := &rules.Set{}, map[*rules.Rule]string{}
+	var formers []*plan.Binding
+	found := make([]InspectedRule, 0, len(known))
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		item := known[id]
+		r := InspectedRule{
+			ID: id, Name: item.Name, Fingerprint: item.Fingerprint,
+			State: item.State, Epoch: item.Epoch,
+		}
+		r.Live = r.State == state.Live
+		rule := &rules.Rule{Name: r.Name}
+		if r.Former = !item.InForce(); r.Former {
+			r.Cleaned = item.Cleaned
+			formers = append(formers, plan.NewFormer(rule, id))
+		} else {
+			set.Rules, ids[rule] = append(set.Rules, rule), id
+		}
+		found = append(found, r)
+	}
+	rd.planner.Bindings = plan.Bind(set, ids)
+	rd.planner.AddFormer(formers...)
+	return found
+}
+
+func (rd *ruleReader) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) {
+	cursor, err := rd.readCursor(ctx)
+	if err != nil || cursor.Phase == "" {
+		return nil, err
+	}
+	return &InspectedSeeding{Phase: string(cursor.Phase), Level: cursor.Level, Items: cursor.Items}, nil
+}
+
+func (rd *ruleReader) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
+	tasks, err := rd.readTasks(ctx)
+	found := make([]InspectedTask, 0, len(tasks))
+	for _, t := range tasks {
+		if !t.Parent.Former { // otherwise the worker of tasks ends it
+			found = append(found, InspectedTask{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.Children, Since: t.Since})
+		}
+	}
+	return found, err
+}
+
+// Unfinished reads what is parked and which tasks are left.
+func (e *Engine) Unfinished(ctx context.Context) (found Unfinished, err error) {
+	if found.Parked, err = e.inspectParked(ctx); err != nil {
+		return found, err
+	}
+	tasks, err := e.inspectTasks(ctx)
+	found.Tasks = len(tasks)
+	for _, t := range tasks {
+		if !t.Since.IsZero() && (found.OldestTask.IsZero() || t.Since.Before(found.OldestTask)) {
+			found.OldestTask = t.Since
+		}
+	}
+	return found, err
+}
+
+// inspectParked counts page by page and asks for codes alone: a parked record may be large.
+func (rd *ruleReader) inspectParked(ctx context.Context) (map[string]int, error) {
+	codes := map[string]int{}
+	err := rd.reader.QueryPages(ctx, countingParked, rd.parkedQuery(table.NewExpression(), "code"), func(rows []table.Row) error {
+		for _, item := range rows {
+			codes[table.TextOf(item["code"])]++
+		}
+		return nil
+	})
+	return codes, err
+}

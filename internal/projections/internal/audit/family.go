@@ -1,0 +1,62 @@
+package audit
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Family is what a kind of rule tells an audit of its rules: facts about what
+// they derive, beside those about the ledger's entries, and what is suspect in them.
+type Family interface {
+	// Facts are what an item says of a rule.
+	Facts(a *Auditor, b *plan.Binding, s *Subject, emit func(drift.Fact))
+	// EffectFacts are what an effect that an item asks for says of what several items make together.
+	EffectFacts(a *Auditor, b *plan.Binding, source change.Key, f plan.Effect, emit func(drift.Fact))
+	// RowFacts are what a row of the state table says of the rules of this kind.
+	RowFacts(a *Auditor, r Row, emit func(drift.Fact))
+	// Case judges facts about one thing of a sort that the kind's family has; nil for every other sort.
+	Case(j *Judge) Case
+	// Combine adds up two facts of one thing, part and tag where they are the family's
+	// and amounts; false otherwise.
+	Combine(about string, tag byte, x, y string) (string, bool)
+}
+
+// Subject is an item whose facts are asked for.
+type Subject struct {
+	Key   change.Key
+	Image change.Image
+	Match rules.Match // of no entity: it is of none
+}
+
+// Row is a row of the state table: its key's words are kind/id/name.
+type Row struct {
+	change.Item
+	Kind, ID, Name string
+}
+
+// Case judges the facts about one thing, given in their order.
+type Case interface {
+	Add(f drift.Fact)
+	End()
+}
+
+// families are those of all rules, in force or not, each once.
+func families(p *plan.Planner) []Family {
+	var all []Family
+	seen := map[plan.Family]bool{}
+	note := func(b *plan.Binding) {
+		if f, ok := b.Family.(Family); ok && !seen[b.Family] {
+			seen[b.Family] = true
+			all = append(all, f)
+		}
+	}
+	for _, r := range p.Set.Rules {
+		note(p.Of(r))
+	}
+	for _, b := range p.Formers() {
+		note(b)
+	}
+	return all
+}

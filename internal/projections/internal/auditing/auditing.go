@@ -1,0 +1,148 @@
+// Package auditing reads what an audit suspects, judges it by what is there now, and
+// mends what rederiving an item cannot mend. It holds what is the same for all kinds
+// of rules: ledger entries, locators and claims, parked records, torn rows, leftovers.
+// Each kind of rule adds procedures for what its rules alone derive.
+//
+// Package audit is the pure half: it makes suspects of facts. This package knows it,
+// the rooms that send requests, and no kind. It keeps promise 1 in sight, as audit does;
+// every write is on condition of the state that was read.
+package auditing
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// Family is what a kind of rule tells an audit of how its rules' suspects are read.
+type Family interface {
+	// Procedure is that for suspects of a sort under a rule of the kind; nil: the family
+	// has none of its own.
+	Procedure(of drift.Kind) *Procedure
+}
+
+// Keys are those that a suspect asks for at one step, after what the steps before it read.
+type Keys[K any] func(e *Evidence, sus drift.Suspect) []K
+
+// Procedure says how suspects of one sort are read, judged and mended. Its keys are
+// read in the order of the fields, those of many suspects at once.
+type Procedure struct {
+	Rows      Keys[table.Key]  // nil: none
+	MoreRows  Keys[table.Key]  // named by the first rows; nil: none
+	Items     Keys[change.Key] // nil: the suspect's item
+	MoreItems Keys[change.Key] // named by the first items; nil: none
+
+	Judge func(e *Evidence, sus drift.Suspect) drift.Reading // nil: nothing is wrong
+	// Rows that, if present, park what was found; nil: that of the rule and the item.
+	Parkings func(e *Evidence, r *drift.Reading) []table.Key
+	Tasks    func(e *Evidence, r *drift.Reading) []table.Key // of fan-outs that have still to come to the item; nil: none
+
+	// Operations is how often an aggregate was changed; nil: the suspect is none.
+	Operations func(e *Evidence, sus drift.Suspect) int64
+	// Mend mends what was found. It reports false if another writer has changed it since
+	// it was read; nil: only rederiving items mends it.
+	Mend func(ctx context.Context, t *Table, r drift.Reading) (bool, error)
+}
+
+// common are the procedures for what is the same for all kinds.
+func common(of drift.Kind) *Procedure {
+	switch of {
+	case drift.Entry:
+		return &Procedure{Rows: entryRows, Judge: judgeEntry, Parkings: entryParkings, Mend: mendEntry}
+	case drift.Claims, drift.Locator:
+		return &Procedure{Rows: setRows, MoreRows: memberRows, Items: memberItems, Judge: judgeSet, Parkings: setParkings, Mend: mendSet}
+	case drift.Position, drift.Task:
+		return &Procedure{Rows: tornRows, Judge: judgeTorn, Mend: dropTorn}
+	case drift.Leftover:
+		return &Procedure{Judge: judgeLeftover}
+	case drift.Parked:
+		return &Procedure{Rows: ParkedRows, Judge: judgeParked, Mend: ClearParked}
+	}
+	return &Procedure{}
+}
+
+// Table is a table under audit. It is safe for concurrent use.
+type Table struct {
+	*audit.Auditor
+	Tables *table.Tables
+}
+
+// procedure is that of the suspect's rule, or of any rule if it names none, before the common one.
+func (t *Table) procedure(sus drift.Suspect) *Procedure {
+	for _, r := range t.Set.Rules {
+		b := t.Of(r)
+		if sus.Rule != "" && sus.Rule != b.ID {
+			continue
+		}
+		if p := b.Family.(Family).Procedure(sus.Kind); p != nil {
+			return p
+		}
+	}
+	return common(sus.Kind)
+}
+
+// suspectsAtOnce is how many suspects are read together.
+const suspectsAtOnce = 50
+
+// Sums are what is known of aggregates before they are read, by drift.Suspect.GroupID.
+type Sums struct {
+	Want   map[string]string // what the ledger entries add up to; an aggregate that is missing is taken to be right
+	Before map[string]int64  // its operations then: if there are others now, it is not to be judged
+}
+
+// Read reads suspects anew, consistently, and judges each by what is there now.
+// Entries are read before items and children before their parents, so that an item
+// that is being written at this moment is told by a change of State.
+func (t *Table) Read(ctx context.Context, suspects []drift.Suspect, sums Sums) ([]drift.Reading, error) {
+	chunks := slices.Collect(slices.Chunk(suspects, suspectsAtOnce))
+	readings := make([][]drift.Reading, len(chunks))
+	err := table.Each(ctx, len(chunks), func(ctx context.Context, i int) (err error) {
+		e := t.NewEvidence()
+		e.Sums = sums
+		readings[i], err = e.read(ctx, chunks[i])
+		return err
+	})
+	return slices.Concat(readings...), err
+}
+
+// Operations reads how often each aggregate was changed. Every move of a
+// contribution raises it in the same transaction: where it stands still,
+// nothing was added or taken away.
+func (t *Table) Operations(ctx context.Context, suspects []drift.Suspect) ([]int64, error) {
+	all := make([]int64, 0, len(suspects))
+	for chunk := range slices.Chunk(suspects, suspectsAtOnce) {
+		e := t.NewEvidence()
+		if err := e.ReadRows(ctx, chunk); err != nil {
+			return nil, err
+		}
+		for _, sus := range chunk {
+			all = append(all, t.procedure(sus).Operations(e, sus))
+		}
+	}
+	return all, nil
+}
+
+// Mend mends what only the engine knows, if no other writer has changed it since it was read.
+func (t *Table) Mend(ctx context.Context, r drift.Reading) (bool, error) {
+	return t.procedure(r.Suspect).Mend(ctx, t, r)
+}
+
+// checkEpoch makes sure that the rules are those that were judged by: under others, everything else is right.
+func (t *Table) checkEpoch(ctx context.Context) error {
+	if t.Incarnation == "" {
+		return nil
+	}
+	own, err := registry.ReadTable(ctx, t.Tables.Reader)
+	if err != nil {
+		return err
+	}
+	if !own.Is(t.Incarnation, t.Epoch) {
+		return registry.ErrEpochMoved
+	}
+	return nil
+}

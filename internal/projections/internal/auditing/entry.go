@@ -1,0 +1,126 @@
+package auditing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+func entryRows(_ *Evidence, sus drift.Suspect) []table.Key {
+	return []table.Key{state.EntryKey(sus.Item)}
+}
+
+func judgeEntry(e *Evidence, sus drift.Suspect) drift.Reading {
+	r := e.Rows[state.EntryKey(sus.Item)]
+	want, have := plan.Effects{}, plan.Effects{}
+	for id, f := range e.Asked(sus.Item) {
+		if e.Judges(id) {
+			want[id] = f
+		}
+	}
+	for id, v := range EffectsIn(r) {
+		if f, err := plan.ParseEffect(v); err == nil && e.Judges(id) {
+			have[id] = f.Asked()
+		}
+	}
+	reading := drift.Reading{
+		Suspect: sus, State: change.Digest(RowValue(r), EffectsValue(want)), Concerns: []string{drift.KeyToken(sus.Item)},
+		Fix: drift.Fix{Keys: []change.Key{sus.Item}, Adjust: e.Adjustments(want, have)},
+	}
+	for _, c := range audit.CompareEffects(want, have) {
+		reading.Findings = append(reading.Findings, drift.Finding{
+			Rule: e.NameOf(c.ID), Kind: drift.Entry, What: c.What, Item: sus.Item, Expected: c.Want, Found: c.Have, WriteUnits: e.entryUnits(c.ID),
+		})
+	}
+	if entry := attributes.ItemFromTable(r); e.TornEntry(entry) {
+		reading.Torn = true
+		reading.Findings = append(reading.Findings, drift.Finding{
+			Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: "an entry that can be read",
+			Found:      audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})),
+			WriteUnits: table.TransactionUnitsMin,
+		})
+	}
+	return reading
+}
+
+// entryUnits are about the write units that moving one effect takes: the entry's, and those of what it goes to.
+func (e *Evidence) entryUnits(id string) float64 {
+	if b := e.ByID(id); b != nil && b.Rule.MakesItems() {
+		return table.TransactionUnitsMin // the mirror item itself is counted where it is missing
+	}
+	return 2 * table.TransactionUnitsMin
+}
+
+// entryParkings are where effects that were found to differ are parked.
+func entryParkings(e *Evidence, r *drift.Reading) (keys []table.Key) {
+	for _, f := range r.Findings {
+		if strings.HasPrefix(f.Expected, "!") {
+			continue // that it is parked is what is expected
+		}
+		for _, rule := range e.Set.Rules {
+			if rule.Name == f.Rule {
+				keys = append(keys, state.ParkedKey(state.ParkedID(e.Of(rule).ID, r.Suspect.Item)))
+			}
+		}
+		if entity, ok := strings.CutPrefix(f.Rule, "unique "); ok {
+			keys = append(keys, state.ParkedKey(state.ParkedID(plan.LocatorID(entity), r.Suspect.Item)))
+		}
+	}
+	return keys
+}
+
+// mendEntry makes a ledger entry readable again: it takes out what cannot be
+// read, if that is still so. What it lacks then, rederiving brings back.
+func mendEntry(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
+	e, _, unchanged, err := t.ReadAgain(ctx, r)
+	if !unchanged {
+		return false, err
+	}
+	key := state.EntryKey(r.Suspect.Item)
+	left := e.Readable(attributes.ItemFromTable(e.Rows[key]))
+	c := table.NewExpression()
+	condition := table.Whole(c.SameAs(e.Rows[key], "at", "rederived", "effects"))
+	set := c.Format("SET %n = %v, %n = %v", "at", attributes.ToTable(left["at"]), "effects", attributes.ToTable(left["effects"]))
+	if _, ok := left["rederived"]; !ok {
+		set += " REMOVE " + c.Name("rederived")
+	}
+	items := []ddb.TransactWriteItem{t.Tables.UpdatePart(key, set, condition, c)}
+	return Mended(t.Tables.Transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), nil, items))
+}
+
+// Mended says what became of a transaction that mends: it reports false if a condition did not hold.
+func Mended(err error) (bool, error) {
+	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// checkEntry checks that a ledger entry is as it was read.
+func (e *Evidence) checkEntry(item change.Key) (ddb.TransactWriteItem, error) {
+	key := state.EntryKey(item)
+	ent, err := state.ReadEntry(e.Planner, e.Rows[key])
+	c := table.NewExpression()
+	condition := state.EntryIs(c, ent)
+	return e.Tables.CheckPart(key, condition, c), err
+}
+
+func judgeLeftover(e *Evidence, sus drift.Suspect) drift.Reading {
+	item := e.Items[sus.Item]
+	return drift.Reading{
+		Suspect: sus, State: change.Digest(itemValue(item)), Concerns: []string{drift.KeyToken(sus.Item)},
+		Findings: e.CompareLeftover(cmp.Or(e.ByID(sus.Rule), e.Former(sus.Rule)), sus.Item, table.Image(item)),
+		Fix:      drift.Fix{Keys: []change.Key{sus.Item}},
+	}
+}

@@ -1,0 +1,112 @@
+package auditing
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// Evidence is what was read for some suspects.
+type Evidence struct {
+	*Table
+	Sums
+	Rows  map[table.Key]table.Row
+	Items map[change.Key]change.Item
+}
+
+// NewEvidence is evidence before anything is read.
+func (t *Table) NewEvidence() *Evidence {
+	return &Evidence{Table: t, Rows: map[table.Key]table.Row{}, Items: map[change.Key]change.Item{}}
+}
+
+// ReadRows reads the first rows of suspects.
+func (e *Evidence) ReadRows(ctx context.Context, suspects []drift.Suspect) error {
+	return e.fetchRows(ctx, keysOf(e, suspects, func(p *Procedure) Keys[table.Key] { return p.Rows }))
+}
+
+func (e *Evidence) read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
+	if err := e.ReadRows(ctx, suspects); err != nil {
+		return nil, err
+	}
+	more := keysOf(e, suspects, func(p *Procedure) Keys[table.Key] { return p.MoreRows })
+	if err := e.fetchRows(ctx, more); err != nil {
+		return nil, err
+	}
+	items := keysOf(e, suspects, func(p *Procedure) Keys[change.Key] {
+		if p.Items == nil {
+			return ownItem
+		}
+		return p.Items
+	})
+	if err := e.fetchItems(ctx, items); err != nil {
+		return nil, err
+	}
+	items = keysOf(e, suspects, func(p *Procedure) Keys[change.Key] { return p.MoreItems })
+	if err := e.fetchItems(ctx, items); err != nil {
+		return nil, err
+	}
+	readings := make([]drift.Reading, len(suspects))
+	for i, sus := range suspects {
+		readings[i] = e.Judge(sus)
+	}
+	return readings, e.excuse(ctx, readings)
+}
+
+func ownItem(_ *Evidence, sus drift.Suspect) []change.Key { return []change.Key{sus.Item} }
+
+// keysOf are the keys that one step of the suspects' procedures asks for.
+func keysOf[K any](e *Evidence, suspects []drift.Suspect, step func(*Procedure) Keys[K]) (keys []K) {
+	for _, sus := range suspects {
+		if of := step(e.procedure(sus)); of != nil {
+			keys = append(keys, of(e, sus)...)
+		}
+	}
+	return keys
+}
+
+func (e *Evidence) fetchRows(ctx context.Context, keys []table.Key) error {
+	if len(keys) == 0 || e.Incarnation == "" { // of a table without a registry there is nothing to read
+		return nil
+	}
+	found, err := e.Tables.ReadState(ctx, "reading the state of suspects", keys)
+	maps.Copy(e.Rows, found)
+	return err
+}
+
+func (e *Evidence) fetchItems(ctx context.Context, keys []change.Key) error {
+	keys = slices.DeleteFunc(keys, func(k change.Key) bool { return !e.Tables.CanExist(k) })
+	if len(keys) == 0 {
+		return nil
+	}
+	found, err := e.Tables.ReadItems(ctx, "reading suspects", keys)
+	maps.Copy(e.Items, found)
+	return err
+}
+
+// Judge judges a suspect by what was read.
+func (e *Evidence) Judge(sus drift.Suspect) drift.Reading {
+	if judge := e.procedure(sus).Judge; judge != nil {
+		return judge(e, sus)
+	}
+	return drift.Reading{Suspect: sus}
+}
+
+// Asked are the effects that an item that was read asks for.
+func (e *Evidence) Asked(item change.Key) plan.Effects {
+	return e.EffectsOf(item, table.Image(e.Items[item]))
+}
+
+// ReadAgain reads a suspect once more. It reports false if it is not as it was read before.
+func (t *Table) ReadAgain(ctx context.Context, r drift.Reading) (*Evidence, drift.Reading, bool, error) {
+	e := t.NewEvidence()
+	again, err := e.read(ctx, []drift.Suspect{r.Suspect})
+	if err != nil {
+		return nil, drift.Reading{}, false, err
+	}
+	return e, again[0], again[0].State == r.State, nil
+}

@@ -1,0 +1,81 @@
+package auditing
+
+import (
+	"context"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+func parkedKey(sus drift.Suspect) table.Key {
+	return state.ParkedKey(state.ParkedID(sus.Rule, sus.Item))
+}
+
+// ParkedRows are the rows that a parked record is judged by: its own, and the item's ledger entry.
+func ParkedRows(_ *Evidence, sus drift.Suspect) []table.Key {
+	return []table.Key{parkedKey(sus), state.EntryKey(sus.Item)}
+}
+
+func judgeParked(e *Evidence, sus drift.Suspect) drift.Reading {
+	return e.JudgeParked(sus, e.ParkedEffect(sus))
+}
+
+// ParkedEffect is the code under which the item's effect asks for being parked; "" for none.
+func (e *Evidence) ParkedEffect(sus drift.Suspect) string {
+	if f := e.Asked(sus.Item)[sus.Rule]; f.Kind == plan.Parked {
+		return f.Parked.Code
+	}
+	return ""
+}
+
+// JudgeParked compares what is parked of an (item, rule) with the code under which
+// it has to be; "" for none.
+func (e *Evidence) JudgeParked(sus drift.Suspect, want string) drift.Reading {
+	r := attributes.ItemFromTable(e.Rows[parkedKey(sus)])
+	return drift.Reading{
+		Suspect: sus, State: change.Digest(itemValue(r), change.String(want)),
+		Concerns: []string{drift.KeyToken(sus.Item), audit.MadeToken(sus.Item)},
+		Findings: audit.CompareParked(drift.Finding{Rule: e.NameOf(sus.Rule), Item: sus.Item}, want, r),
+		Fix:      drift.Fix{Keys: []change.Key{sus.Item}},
+	}
+}
+
+// ClearParked deletes a parked record that its item does not ask for. The same
+// transaction checks that no process has parked it anew, and that the item's ledger
+// entry is as it was read.
+func ClearParked(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
+	return t.ClearParkedIf(ctx, r, func(e *Evidence) ([]ddb.TransactWriteItem, bool, error) {
+		item := r.Suspect.Item
+		ent, err := state.ReadEntry(e.Planner, e.Rows[state.EntryKey(item)])
+		if err != nil || ent != nil && ent.Effects[r.Suspect.Rule].Kind == plan.Parked {
+			return nil, false, err // the entry comes first
+		}
+		check, err := e.checkEntry(item)
+		return []ddb.TransactWriteItem{check}, err == nil, err
+	})
+}
+
+// ClearParkedIf deletes a parked record, in one transaction with the checks that
+// unmoved makes of what was read; if it reports false, the record stays.
+func (t *Table) ClearParkedIf(ctx context.Context, r drift.Reading, unmoved func(*Evidence) ([]ddb.TransactWriteItem, bool, error)) (bool,
+	error) {
+	e, _, unchanged, err := t.ReadAgain(ctx, r)
+	if !unchanged {
+		return false, err
+	}
+	checks, ok, err := unmoved(e)
+	if !ok {
+		return false, err
+	}
+	key, c := parkedKey(r.Suspect), table.NewExpression()
+	condition := table.Whole(c.SameAs(e.Rows[key], "parking", "code"))
+	items := append([]ddb.TransactWriteItem{t.Tables.DeletePart(key, condition, c)}, checks...)
+	return Mended(t.Tables.Transact(ctx, "clearing what is parked of "+r.Suspect.Item.String(), []string{r.Suspect.Rule}, items))
+}

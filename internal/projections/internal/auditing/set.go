@@ -1,0 +1,216 @@
+package auditing
+
+import (
+	"context"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// A set is a locator, or the claims of a mirror item: rows of one form.
+
+// targetOf is the target of a suspect set.
+func targetOf(sus drift.Suspect) audit.ContestedTarget {
+	return audit.ContestedTarget{ID: sus.Rule, Target: sus.Item, Value: sus.Group}
+}
+
+func setKey(sus drift.Suspect) table.Key { return state.SetKey(targetOf(sus)) }
+
+// listingKey is where a contested target is listed.
+func listingKey(sus drift.Suspect) table.Key { return state.ParkedKey(targetOf(sus).RowID()) }
+
+func setRows(_ *Evidence, sus drift.Suspect) []table.Key {
+	return []table.Key{setKey(sus), listingKey(sus)}
+}
+
+// setAttribute holds the members of a set.
+func setAttribute(sus drift.Suspect) string {
+	if sus.Kind == drift.Claims {
+		return "sources"
+	}
+	return "items"
+}
+
+// membersIn are those that the row of a set names.
+func (e *Evidence) membersIn(sus drift.Suspect) []string {
+	r := e.Rows[setKey(sus)]
+	if audit.TornSet(attributes.ItemFromTable(r)) {
+		return nil
+	}
+	return table.TextsOf(r[setAttribute(sus)])
+}
+
+// membersOf are those that belong, or may belong, to a set.
+func (e *Evidence) membersOf(sus drift.Suspect) []string {
+	members := append(slices.Clone(sus.Members), e.membersIn(sus)...)
+	slices.Sort(members)
+	return slices.Compact(members)
+}
+
+func memberItems(e *Evidence, sus drift.Suspect) (keys []change.Key) {
+	for _, member := range e.membersOf(sus) {
+		keys = append(keys, change.ParseKey(member))
+	}
+	return keys
+}
+
+func memberRows(e *Evidence, sus drift.Suspect) (keys []table.Key) {
+	for _, item := range memberItems(e, sus) {
+		keys = append(keys, state.EntryKey(item))
+	}
+	return keys
+}
+
+// judgeSet compares a locator or the claims with what the items ask for. What
+// to put there goes by the ledger, as the engine has it; the two differ where
+// an entry is wrong, too.
+func judgeSet(e *Evidence, sus drift.Suspect) drift.Reading {
+	found, r := e.membersIn(sus), e.Rows[setKey(sus)]
+	reading := drift.Reading{
+		Suspect: sus, Concerns: []string{audit.LocatorToken(sus.Rule, sus.Group)},
+		Fix: drift.Fix{Seen: table.TextOf(r["changes"])},
+	}
+	if sus.Kind == drift.Claims {
+		reading.Concerns = []string{audit.MadeToken(sus.Item), drift.KeyToken(sus.Item)}
+		reading.Fix.Keys = []change.Key{sus.Item}
+	}
+	listing := attributes.ItemFromTable(e.Rows[listingKey(sus)])
+	states, claimants := []change.Value{RowValue(r), itemValue(listing)}, 0
+	for _, member := range e.membersOf(sus) {
+		key := change.ParseKey(member)
+		asked := e.Asked(key)[sus.Rule]
+		inForce := EffectsIn(e.Rows[state.EntryKey(key)])[sus.Rule]
+		states = append(states, change.String(inForce), change.String(asked.String()))
+		reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
+		if f, err := plan.ParseEffect(inForce); err == nil && belongsTo(sus, f) {
+			reading.Fix.Should = append(reading.Fix.Should, member)
+		}
+		belongs := belongsTo(sus, asked)
+		if belongs {
+			claimants++
+		}
+		if sus.Kind == drift.Locator {
+			reading.Fix.Keys = append(reading.Fix.Keys, key)
+		}
+		if is := slices.Contains(found, member); is != belongs {
+			reading.Findings = append(reading.Findings, e.setFinding(sus, member, belongs))
+		}
+	}
+	reading.State = change.Digest(states...)
+	reading.Findings = append(reading.Findings, audit.CompareListing(drift.Finding{Rule: e.NameOf(sus.Rule)}, targetOf(sus), claimants,
+		listing)...)
+	if row := attributes.ItemFromTable(r); audit.TornSet(row) {
+		reading.Torn = true
+		reading.Findings = append(reading.Findings, drift.Finding{
+			Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Group: sus.Group,
+			Expected: "a count of changes", Found: audit.Text(row["changes"]), WriteUnits: table.WriteUnitsMin,
+		})
+	}
+	return reading
+}
+
+// belongsTo reports whether an effect asks for being in a set.
+func belongsTo(sus drift.Suspect, f plan.Effect) bool {
+	return f.Kind == plan.Located && f.Value == sus.Group || f.Kind == plan.Mirrored && f.Target == sus.Item
+}
+
+func (e *Evidence) setFinding(sus drift.Suspect, member string, belongs bool) drift.Finding {
+	f := drift.Finding{
+		Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Surplus, Item: sus.Item, Group: sus.Group, Found: member,
+		WriteUnits: table.WriteUnitsMin,
+	}
+	if sus.Kind == drift.Locator {
+		f.Item = change.ParseKey(member)
+	}
+	if belongs {
+		f.What, f.Expected, f.Found = drift.Missing, member, ""
+	}
+	return f
+}
+
+// setParkings are where the members that were found to differ are parked.
+func setParkings(_ *Evidence, r *drift.Reading) (keys []table.Key) {
+	for _, f := range r.Findings {
+		if f.Kind == drift.Parked {
+			continue // the row of a contested target
+		}
+		keys = append(keys, state.ParkedKey(state.ParkedID(r.Suspect.Rule, change.ParseKey(f.Expected+f.Found))))
+	}
+	return keys
+}
+
+// setChecksMax is how many members' entries a mending transaction checks: one
+// action is the set itself, another the row of a contested target. Of more members
+// the entries are only read.
+const setChecksMax = plan.TransactActionsMax - 2
+
+// mendSet puts in a locator, or in the claims of a mirror item, those whose
+// ledger entries say that they belong there, provided that neither has changed
+// since it was read. It takes the target off the list of contested ones: rederiving
+// what goes by the set lists it anew if it is contested.
+func mendSet(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
+	e, r, unchanged, err := t.ReadAgain(ctx, r)
+	if !unchanged {
+		return false, err
+	}
+	key := setKey(r.Suspect)
+	ahead, err := t.setShownAhead(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	c := table.NewExpression()
+	condition, changes := table.Whole(c.SameAs(e.Rows[key], "changes")), state.CountOf(e.Rows[key]["changes"])
+	update := c.Format("SET %n = %v", "changes", table.Number(max(changes+1, ahead)))
+	if len(r.Fix.Should) > 0 {
+		update += c.Format(", %n = %v REMOVE %n", setAttribute(r.Suspect), &ddb.AttributeValueMemberSS{Value: r.Fix.Should}, "listed")
+	} else {
+		update += " REMOVE " + c.List([]string{setAttribute(r.Suspect), "listed"})
+	}
+	items := []ddb.TransactWriteItem{t.Tables.UpdatePart(key, update, condition, c),
+		t.Tables.DeletePart(listingKey(r.Suspect), "", table.NewExpression())}
+	members := memberItems(e, r.Suspect)
+	for _, member := range members[:min(setChecksMax, len(members))] {
+		check, err := e.checkEntry(member)
+		if err != nil {
+			return false, err
+		}
+		items = append(items, check)
+	}
+	return Mended(t.Tables.Transact(ctx, "mending "+key.Partition, []string{r.Suspect.Rule}, items))
+}
+
+// setShownAhead is a count of changes with which no stamp is as high as what is shown by it next.
+func (t *Table) setShownAhead(ctx context.Context, r drift.Reading) (int64, error) {
+	items, err := t.Tables.ReadItems(ctx, "reading what goes by a set", r.Fix.Keys)
+	if err != nil {
+		return 0, err
+	}
+	highest := int64(0)
+	note := func(b *plan.Binding, key change.Key, within string) {
+		if shown := t.CountShown(b, key, within, items[key]); shown <= audit.RaisedMax {
+			highest = max(highest, shown)
+		}
+	}
+	if r.Suspect.Kind == drift.Claims {
+		note(t.ByID(r.Suspect.Rule), r.Suspect.Item, "")
+		return highest + 1, nil
+	}
+	locator, _ := plan.LocatorIn(r.Suspect.Rule)
+	for _, rule := range t.Set.Rules {
+		if !rule.ByUnique || t.Of(rule).Locator != locator {
+			continue
+		}
+		for key := range items { // the operations come on top of it
+			note(t.Of(rule), key, r.Suspect.Group)
+		}
+	}
+	return highest + 1, nil
+}

@@ -1,0 +1,47 @@
+package auditing
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// What State digests is what a judgement goes by and no more: a suspect is not
+// to seem to move because another attribute of its item, or of its parent, does.
+
+// EffectsValue is what effects are, for a State.
+func EffectsValue(effects plan.Effects) change.Value {
+	all := map[string]change.Value{}
+	for id, f := range effects {
+		all[id] = change.String(f.String())
+	}
+	return change.Map(all)
+}
+
+// RuleValue is what an item holds under a rule, for a State.
+func RuleValue(b *plan.Binding, item change.Item) change.Value {
+	if item == nil {
+		return change.Value{}
+	}
+	return change.List([]change.Value{change.String(plan.DigestOf(b, item)), item.Lookup(b.Stamp)})
+}
+
+// RowValue is what a row holds, for a State.
+func RowValue(r table.Row) change.Value { return itemValue(attributes.ItemFromTable(r)) }
+
+func itemValue(it change.Item) change.Value {
+	if it == nil {
+		return change.Value{}
+	}
+	return change.Map(it)
+}
+
+// EffectsIn are the effects that a ledger entry has in force, by the ids of their rules.
+func EffectsIn(entry table.Row) map[string]string {
+	all := map[string]string{}
+	for id, v := range attributes.FromTable(entry["effects"]).Map() {
+		all[id] = v.Text()
+	}
+	return all
+}

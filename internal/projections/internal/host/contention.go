@@ -1,0 +1,142 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// A target is contested while two or more items claim it: sources of one mirror item,
+// or items with one unique value. A contested target has a row among the parked
+// records, and its set (the claims, or the locator) has the attribute `listed`.
+//
+// Every change of a set is followed by a derivation or a roll-up, which reads the set
+// anyway. That reader compares the number of claimants with `listed`. If they differ, it
+// writes row and attribute in one transaction, on condition that the set did not change
+// since it was read. While no rule of a locator is live, the worker reads it for this alone.
+// If the set did change, the worker that changed it reads it again
+// later. So an uncontested target costs nothing, and no late worker leaves a stale row
+// (docs/adr/0017-contention-is-listed.md).
+
+// Contested is the set of items that claim one target, as it was read.
+type Contested struct {
+	audit.ContestedTarget
+	Set       table.Key // of the claims or the locator
+	Claimants []string  // Key.String() of each, sorted: the first one wins
+	Changes   int64     // 0 if there is no row
+	Listed    bool      // the row of the target stands
+}
+
+// SettleContention lists a target that is contested, and takes a target that no longer
+// is off the list. It logs a contested target at most once an hour.
+func (h *Host) SettleContention(ctx context.Context, cs Contested) error {
+	contested := len(cs.Claimants) > 1
+	if contested {
+		h.logContention(ctx, cs)
+	}
+	if contested == cs.Listed {
+		return nil
+	}
+	items := []ddb.TransactWriteItem{h.listingWrite(cs, contested), h.listedWrite(cs, contested)}
+	err := h.Tables.Transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
+	if contested && table.Refusal(err) != "" { // the set is full: its row has no room for one attribute more
+		items[1] = h.unmovedSet(cs)
+		err = h.Tables.Transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
+	}
+	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
+		return nil // the set changed since: the worker that changed it settles this
+	}
+	if err == nil && contested {
+		h.Counters.Parked.Add(1)
+	}
+	return err
+}
+
+// SettleListed deletes the row of a listed target if the target is no longer contested.
+func (h *Host) SettleListed(ctx context.Context, t audit.ContestedTarget) error {
+	key := state.SetKey(t)
+	rows, err := h.Tables.ReadState(ctx, "reading the claimants of "+t.Text(), []table.Key{key})
+	if err != nil || audit.TornSet(attributes.ItemFromTable(rows[key])) {
+		return err
+	}
+	found := state.ReadSet(rows[key], t.Value != "")
+	if len(found.Sources) > 1 {
+		return nil
+	}
+	cs := Contested{ContestedTarget: t, Set: key, Claimants: found.Sources, Changes: found.Changes, Listed: true}
+	if rows[key] == nil {
+		return h.Unpark(ctx, t.RowID(), "")
+	}
+	return h.SettleContention(ctx, cs)
+}
+
+// listingWrite puts the row of a contested target, or deletes it.
+func (h *Host) listingWrite(cs Contested, contested bool) ddb.TransactWriteItem {
+	if !contested {
+		return h.Tables.DeletePart(state.ParkedKey(cs.RowID()), "", table.NewExpression())
+	}
+	r := state.Parked{
+		ID: cs.RowID(), Rule: cs.ID, Item: cs.Target, Value: cs.Value, Code: cs.Code(), At: h.Now(), Parking: state.NewID(),
+		Reason: "several items claim it, and the one with the smallest key wins",
+	}.Row()
+	return h.Tables.PutPart(r, "", table.NewExpression())
+}
+
+// listedWrite notes in a set that its target is listed, or that it is not, provided
+// that the set did not change since it was read.
+func (h *Host) listedWrite(cs Contested, contested bool) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	update := "REMOVE " + c.Name("listed")
+	if contested {
+		update = c.Format("SET %n = %v", "listed", &ddb.AttributeValueMemberBOOL{Value: true})
+	}
+	condition := state.SetIs(c, state.Set{Changes: cs.Changes})
+	return h.Tables.UpdatePart(cs.Set, update, condition, c)
+}
+
+// unmovedSet checks that a set did not change since it was read.
+func (h *Host) unmovedSet(cs Contested) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	condition := state.SetIs(c, state.Set{Changes: cs.Changes})
+	return h.Tables.CheckPart(cs.Set, condition, c)
+}
+
+// claimantsShown is how many claimants a line names.
+const claimantsShown = 3
+
+// claimantsText names a few claimants, and says how many more there are.
+func claimantsText(claimants []string) string {
+	text := strings.Join(claimants[:min(len(claimants), claimantsShown)], ", ")
+	if more := len(claimants) - claimantsShown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// ContentionReason says which items claim a target, which of them wins, and what to do.
+func ContentionReason(t audit.ContestedTarget, claimants []string) string {
+	if len(claimants) < 2 {
+		return "fewer than two items claim this any more: the row goes away with the next change, or by a retry"
+	}
+	what := "ask for this mirror item"
+	if t.Value != "" {
+		what = fmt.Sprintf("have the unique value %q", t.Value)
+	}
+	return fmt.Sprintf("%d items %s: %s. %s wins, because its key is the smallest: %s",
+		len(claimants), what, claimantsText(claimants), claimants[0], contentionRemedy(t))
+}
+
+func contentionRemedy(t audit.ContestedTarget) string {
+	if t.Value != "" {
+		return "give each of the others a value of its own, or delete them"
+	}
+	return "delete the others, or change them so that each asks for a mirror item of its own"
+}

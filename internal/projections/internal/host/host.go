@@ -1,0 +1,67 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+)
+
+// TombstoneTTL is how long the state table remembers an item without effects, or a parent
+// without children. Streams keep records for 24 hours (DynamoDB developer guide), so eight
+// days leave a week for records that were set aside.
+const TombstoneTTL = 8 * 24 * time.Hour
+
+// Host is one engine as the kinds of rules see it. It is safe for concurrent use.
+type Host struct {
+	Tables  *table.Tables
+	Planner *plan.Planner
+	Targets target.Writer
+	Ledger  Ledger
+	Missing map[*plan.Binding]*sightings.Missing // of every rule that makes no items; the map does not change
+	Logger  *slog.Logger
+	Now     func() time.Time
+
+	HealsMax  int64 // corrections of one rule's attributes on one item in ten minutes
+	FanOutMax int   // children that a fan-out writes at once; the rest becomes a task
+	Counters  Counters
+
+	contentions contentionLog
+}
+
+// Counters count what the engine does.
+type Counters struct {
+	Records, Relevant, Unmatched, Rollups, Copies, Mirrors, Parked, Heals, Tasks atomic.Int64
+}
+
+// Run is the application of one plan. A part that fails holds up the record that asked for
+// it first, and with it every later one; the other parts go on.
+type Run struct {
+	*Host
+	Suffix int // the write suffix of accumulators
+	Done   int // records before the first one that is held up
+	Err    error
+}
+
+// Failed notes that the part first asked for by a record did not succeed. Of several
+// failures the one of the first record counts, and of that the one that was noted first.
+func (r *Run) Failed(first int, err error) {
+	if err == nil {
+		return
+	}
+	if r.Err == nil || first < r.Done {
+		r.Done, r.Err = max(0, min(first, r.Done)), err
+	}
+}
+
+// Ended notes the outcome of a part of the plan for the first record that asked for it. A
+// write that DynamoDB refuses for good parks its (item, rule) and counts as done.
+func (r *Run) Ended(ctx context.Context, first int, b *plan.Binding, item change.Key, err error) {
+	r.Failed(first, r.ParkRefused(ctx, b, item, err))
+}

@@ -1,0 +1,110 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// DynamoDB refuses some writes for good: an item that would grow over 400 KB, a
+// collection over 10 GB, a number that does not fit. Such a write parks its (item,
+// rule); the neighbours and the shard go on (promise 7). The ledger judges its own
+// transactions, ParkRefused all other writes.
+
+// ParkedRow is the row that sets an (item, rule) aside.
+func (h *Host) ParkedRow(ruleID string, item change.Key, position change.Position, why *rules.ItemError) table.Row {
+	return state.Parked{
+		ID: state.ParkedID(ruleID, item), Rule: ruleID, Item: item, Code: why.Code, Reason: why.Reason, Position: position,
+		At: h.Now(), Parking: state.NewID(),
+	}.Row()
+}
+
+// Park sets an (item, rule) aside that no record is to blame for.
+func (h *Host) Park(ctx context.Context, b *plan.Binding, item change.Key, why *rules.ItemError) error {
+	return h.ParkID(ctx, b.ID, item, change.Position{}, why)
+}
+
+// ParkID sets an item aside under a rule or a locator; position is that of the record to blame, if there is one.
+func (h *Host) ParkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
+	err := h.Tables.PutState(ctx, ruleID, "parking "+item.String(), h.ParkedRow(ruleID, item, position, why), "", table.NewExpression())
+	if err == nil {
+		h.NoteParked(ctx, ruleID, item, why)
+	}
+	return err
+}
+
+// NoteParked counts and logs an (item, rule) that is set aside.
+func (h *Host) NoteParked(ctx context.Context, ruleID string, item change.Key, why *rules.ItemError) {
+	h.Counters.Parked.Add(1)
+	h.Logger.WarnContext(ctx, "parked", "rule", ruleID, "item", item.String(), "code", why.Code, "reason", why.Reason)
+}
+
+// Unpark clears what is parked under an id; with a parking, only if it was not parked again since.
+func (h *Host) Unpark(ctx context.Context, id, parking string) error {
+	c, condition := table.NewExpression(), ""
+	if parking != "" {
+		condition = c.Format("%n = %v", "parking", table.Text(parking))
+	}
+	return h.Tables.DeleteState(ctx, "", "clearing what was parked", state.ParkedKey(id), condition, c)
+}
+
+// ParkRefused parks the (item, rule) if DynamoDB refuses its write for good, and returns every other error.
+func (h *Host) ParkRefused(ctx context.Context, b *plan.Binding, item change.Key, err error) error {
+	if reason := table.Refusal(err); reason != "" {
+		return h.Park(ctx, b, item, WriteRejected(reason))
+	}
+	return err
+}
+
+// WriteRejected says that DynamoDB refuses a write for good.
+func WriteRejected(reason string) *rules.ItemError {
+	return &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + reason}
+}
+
+// healWindow is the time in which HealsMax corrections are allowed.
+const healWindow = 10 * time.Minute
+
+// MayHeal counts one correction of what the engine had written, if it is contested, and
+// reports whether it stays within the bound. Beyond it, another program fights for the
+// attribute: the (item, rule) is parked.
+func (h *Host) MayHeal(ctx context.Context, b *plan.Binding, item change.Key, contested bool) (bool, error) {
+	if !contested {
+		return true, nil
+	}
+	n, err := h.countHeal(ctx, b, item)
+	if err != nil {
+		return false, err
+	}
+	if n <= h.HealsMax {
+		h.Counters.Heals.Add(1)
+		return true, nil
+	}
+	if n == h.HealsMax+1 {
+		h.Logger.ErrorContext(ctx, "another program keeps overwriting a derived attribute: healing stops for a while",
+			"rule", b.Rule.Name, "item", item.String(), "corrections", h.HealsMax, "within", healWindow)
+	}
+	return false, h.Park(ctx, b, item, &rules.ItemError{Code: "heal.contested", Reason: fmt.Sprintf(
+		"another program overwrote what rule %s writes here more than %d times in %s: find it, then retry", b.Rule.Name, h.HealsMax, healWindow)})
+}
+
+// countHeal counts a correction of one rule on one item in the current window.
+func (h *Host) countHeal(ctx context.Context, b *plan.Binding, item change.Key) (int64, error) {
+	now := h.Now()
+	c := table.NewExpression()
+	update := c.Format("SET %n = %v ADD %n %v", "ttl", table.Number(now.Add(2*healWindow).Unix()), "corrections", table.Number(1))
+	in := h.Tables.StateUpdate(state.HealsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
+	in.ReturnValues = ddb.ReturnValueUpdatedNew
+	out, err := h.Tables.UpdateItem(ctx, b.ID, "counting a correction", in)
+	if err != nil {
+		return 0, err
+	}
+	return table.NumberOf(out.Attributes["corrections"]), nil
+}

@@ -1,0 +1,119 @@
+package host
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Having returns, of some kinds, the families of kinds that have a role. The kinds of one family are of one type: the first
+// of them acts for the family.
+func Having[Role any](kinds []rules.Kind) []Role {
+	var roles []Role
+	var seen []reflect.Type
+	for _, k := range kinds {
+		role, has := k.(Role)
+		if family := reflect.TypeOf(k); has && !slices.Contains(seen, family) {
+			seen, roles = append(seen, family), append(roles, role)
+		}
+	}
+	return roles
+}
+
+// Kind is a kind of rule that applies by itself what it planned by itself.
+type Kind interface {
+	// Apply applies the kind's part of a plan.
+	Apply(ctx context.Context, r *Run, pl *plan.Changes)
+}
+
+// Gathering is a kind of rule of which several sources make one thing together.
+type Gathering interface {
+	// Gatherer brings these things up to date; kinds of one family have the same one.
+	Gatherer() Gatherer
+}
+
+// GathererOf brings up to date what the sources of a rule make together; nil if each makes a thing of its own.
+func GathererOf(r *rules.Rule) Gatherer {
+	if k, ok := r.Kind.(Gathering); ok {
+		return k.Gatherer()
+	}
+	return nil
+}
+
+// Gatherer brings up to date what several sources make together.
+type Gatherer interface {
+	// Contribute adds a difference to a sum, as a part of a ledger transaction: under a write suffix, or shift after it.
+	Contribute(h *Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem
+	// RollUp brings groups up to date after the moves that touched them, as pl asks for it. It returns
+	// an error or nil for each.
+	RollUp(ctx context.Context, r *Run, groups []plan.GroupRef, pl *plan.Changes) []error
+	// Wait settles what does not wait for the rules of groups to go live. It returns what failed.
+	Wait(ctx context.Context, r *Run, groups []plan.GroupRef) map[plan.GroupRef]error
+	// MakeRoom brings together what the sources of a group added under several suffixes, in that of the caller.
+	MakeRoom(ctx context.Context, h *Host, g plan.GroupRef, suffix int) error
+	// Finish applies the rest of a plan, once its groups are rolled up.
+	Finish(ctx context.Context, r *Run, pl *plan.Changes, moves []*plan.Move)
+	// Display plans what an item displays under a rule, as the item is now.
+	Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image)
+}
+
+// Maker is a kind of rule that makes items. Of a family, the first kind heals and restores for all.
+type Maker interface {
+	// Write is an action on an item that a rule makes, as a part of a transaction; v is its version.
+	Write(h *Host, a plan.Action, v plan.Version) ddb.TransactWriteItem
+	// Claim has a move's transaction claim a target for its source, or give it up.
+	Claim(ctx context.Context, h *Host, mv *plan.Move, c plan.Claim) ([]Part, error)
+	// Derive brings targets that sources claim to what the winners ask for. It returns an error or nil for each.
+	Derive(ctx context.Context, h *Host, targets []plan.GroupRef) []error
+	// Heal brings items that another program wrote or deleted back to what their sources ask for.
+	Heal(ctx context.Context, r *Run, pl *plan.Changes)
+	// Restore has moves write again the items in force that are not as the ledger has them.
+	Restore(ctx context.Context, h *Host, moves []*plan.Move) error
+	// Drop deletes an item that was made for a retired rule.
+	Drop(ctx context.Context, h *Host, id plan.ItemRule, left *plan.Leftover) error
+}
+
+// MakerOf makes the items of a rule; nil if the rule makes none.
+func MakerOf(r *rules.Rule) Maker {
+	m, _ := r.Kind.(Maker)
+	return m
+}
+
+// Postponer is a kind of rule that leaves the rest of large work as tasks in the state table.
+type Postponer interface {
+	// WorkPiece works off the next piece of a task, and tells of it once it is done. It returns
+	// ErrTaskMoved if another process has worked on the task since it was read.
+	WorkPiece(ctx context.Context, h *Host, t state.Task, tell func(state.Task)) error
+}
+
+// Keeper is a kind of rule that keeps rows of its own in the state table.
+type Keeper interface {
+	// Rows are the words with which the partition keys of these rows begin. The rule's id follows.
+	Rows() []string
+}
+
+// Sweeper is a Keeper whose rows may outlive what they tell of.
+type Sweeper interface {
+	Keeper
+	// Swept is the word of the rows that may.
+	Swept() string
+	// Sweep deletes those of the rows, all of rules in force, that do.
+	Sweep(ctx context.Context, h *Host, rows []table.Row) error
+}
+
+// Ledger holds the effects in force of every item.
+type Ledger interface {
+	// Read reads an item's entry, then the item, and returns the move from one to the other.
+	Read(ctx context.Context, key change.Key) (*plan.Move, error)
+	// Apply brings entries, and all that hangs on them, to what the moves say. It adds sums under a write
+	// suffix, and tells which moves failed. Every other one is durable.
+	Apply(ctx context.Context, moves []*plan.Move, suffix int, failed func(*plan.Move, error))
+}

@@ -1,0 +1,148 @@
+// Package aggregates is the family of the kinds of rules that add up what many
+// sources contribute, each to one group, and show the total on a target item.
+package aggregates
+
+import (
+	"fmt"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/rules/expr"
+)
+
+// The kinds.
+var (
+	Count rules.Kind = &kind{word: "count", traits: rules.Traits{
+		Number:      3,
+		Noun:        "a count",
+		Plural:      "counts",
+		Example:     "comment-count: { count: Comment, as: Post.commentCount }",
+		Keys:        keys,
+		SourceField: "count",
+		TargetField: "as",
+		Displays:    display,
+		Actions:     actions,
+	}}
+	Sum rules.Kind = &kind{word: "sum", traits: rules.Traits{
+		Number:      4,
+		Noun:        "a sum",
+		Plural:      "sums",
+		Keys:        append([]rules.Key{{Name: "of", Required: true, Hint: "name the entity whose items are summed: `of: LineItem`"}}, keys...),
+		Expressions: []rules.Expression{{Key: "sum", Want: "a number, as in `price * quantity`", Type: expr.Number}},
+		SourceField: "of",
+		TargetField: "as",
+		Displays:    display,
+		Actions:     actions,
+	}}
+)
+
+const display = "as: Group.memberCount"
+
+var keys = []rules.Key{
+	{Name: "as", Required: true, Hint: "name the entity and its attribute: `" + display + "`"},
+	{Name: "where"},
+	{Name: "write_shards"},
+	{Name: "by"},
+}
+
+// actions: the accumulators of the group before and of the group now.
+const actions = 2
+
+type kind struct {
+	word   string
+	traits rules.Traits
+}
+
+// Word is the key that gives a rule the kind.
+func (k *kind) Word() string { return k.word }
+
+// Traits are what the language must know of the kind.
+func (k *kind) Traits() *rules.Traits { return &k.traits }
+
+// Read reads the number of suffixes.
+func (k *kind) Read(d *rules.Declaration) {
+	d.Own = d.Whole("write_shards", rules.SuffixesMax, "1 is right unless hundreds of items a second change one aggregate")
+}
+
+// Check finds nothing that the language does not refuse.
+func (k *kind) Check(*rules.Declaration) {}
+
+// Compile makes the Form of a rule.
+func (k *kind) Compile(r *rules.Rule, d *rules.Declaration) rules.Form {
+	return &Form{rule: r, adds: len(k.traits.Expressions) > 0, writeShards: d.Own.(int)}
+}
+
+// Form adds up what the sources of a rule contribute.
+type Form struct {
+	rule        *rules.Rule
+	adds        bool // an amount; otherwise 1 for each source
+	writeShards int  // at least 1
+}
+
+// Of returns the Form of an aggregate's rule; nil of any other rule.
+func Of(r *rules.Rule) *Form {
+	f, _ := r.Form.(*Form)
+	return f
+}
+
+// Is reports whether the rule is one of an aggregate.
+func Is(r *rules.Rule) bool { return Of(r) != nil }
+
+// Suffixes is the number of suffixes over which the writes to one group are spread, at least 1.
+func (f *Form) Suffixes() int { return f.writeShards }
+
+// Contribution says what a source item adds. A nil error and false mean that it
+// adds nothing: where is false, a join value is absent, null or empty, or the sum
+// reads an attribute that is missing. The error is an *ItemError.
+func (f *Form) Contribution(m *rules.Match, img change.Image) (rules.Contribution, bool, error) {
+	ok, err := f.rule.Wanted(m, img)
+	if err != nil || !ok {
+		return rules.Contribution{}, false, err
+	}
+	group, ok, err := f.rule.JoinedText(m, img)
+	if err != nil || !ok {
+		return rules.Contribution{}, false, err
+	}
+	amount := decimal.New(1)
+	if f.adds {
+		if amount, ok, err = f.rule.Amount("sum", m, img); err != nil {
+			return rules.Contribution{}, false, err
+		}
+	}
+	return rules.Contribution{Group: group, Amount: amount}, ok, nil
+}
+
+// GroupOf names the group that a target item displays; false if the rule is
+// ByUnique and the item has no Unique value.
+func (f *Form) GroupOf(m *rules.Match, img change.Image) (string, bool, error) {
+	if f.rule.ByUnique {
+		return f.rule.Target.UniqueValue(m, img)
+	}
+	return m.Key().String(), true, nil
+}
+
+// Meaning returns the attribute that shows the total. The number of suffixes says
+// how a value is kept and not what it is.
+func (f *Form) Meaning() []string { return []string{fmt.Sprintf("as %q", f.rule.Writes[0])} }
+
+// Says returns nothing: how many suffixes there are is no difference of meaning.
+func (f *Form) Says() []rules.Said { return nil }
+
+// Cost implements rules.Form.
+func (f *Form) Cost() rules.Cost {
+	c := rules.Cost{WriteUnits: 2, Text: "2 WU per change + roll-up once per batch and target"}
+	if f.writeShards > 1 {
+		c.Text += fmt.Sprintf(", %d write shards", f.writeShards)
+	}
+	return c
+}
+
+// Replays implements rules.Form.
+func (f *Form) Replays() string {
+	return fmt.Sprintf("reads every %s, then shows %s on every %s; what stands there is shown until then",
+		f.rule.Source.Name, f.rule.Writes[0], f.rule.Target.Name)
+}
+
+// Needs implements rules.Form.
+func (f *Form) Needs() []rules.Need { return nil }

@@ -1,0 +1,143 @@
+package aggregates
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Changes are what rules that add up ask for beside the ledger and the roll-ups: items
+// that display an aggregate and belong to none.
+type Changes struct {
+	Bares plan.Asked[plan.ItemRule, Bare]
+}
+
+// Bare is an item that displays an aggregate although it has no unique value to find it by.
+type Bare struct {
+	First     int
+	Last      change.Image
+	Contested bool // another program put the attribute there: counted against the bound
+}
+
+// Effect implements plan.Family: a source adds to an aggregate.
+func (*kind) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Effect, bool) {
+	c, ok, err := Of(b.Rule).Contribution(m, img)
+	if err != nil {
+		return plan.ParkedBy(err), true
+	}
+	return plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group}, ok && !c.Amount.IsZero()
+}
+
+// CanHave implements plan.Family.
+func (*kind) CanHave(p *plan.Planner, b *plan.Binding, f plan.Effect) bool {
+	return f.Kind == plan.Parked || f.Kind == plan.Contribution && (b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
+}
+
+// Classify implements plan.Family: it asks for a roll-up where another program wrote the display attribute.
+func (*kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
+	target := b.Rule.Target
+	v, ok := s.As(target)
+	if !ok || v.New == nil {
+		return false
+	}
+	regrouped := b.Rule.ByUnique && !target.UniqueInKey() && v.Old != nil && !v.Old.Lookup(target.Unique).Equal(v.New.Lookup(target.Unique))
+	if v.Old != nil && !regrouped && plan.Untouched(b, v.Old, v.New) {
+		return false
+	}
+	group, ok, err := Of(b.Rule).GroupOf(v.NewMatch, v.New)
+	if err != nil || !ok {
+		return strip(pl, b, v)
+	}
+	context := plan.StampContext(p.Incarnation, v.Record.Key, group)
+	if !regrouped && !plan.Foreign(b, context, v.Old, v.New) {
+		return false
+	}
+	ru := pl.Rollups.OrPut(plan.GroupRef{Binding: b, Group: group}, plan.Rollup{First: v.Index})
+	ru.Asked = true
+	if displays(b, v.New) {
+		ru.Present = true
+	}
+	plan.Note(&ru.Wrote, v.Record.Key)
+	if plan.Stamped(b, context, v.Old) {
+		plan.Note(&ru.Contested, v.Record.Key)
+	}
+	return true
+}
+
+// displays reports whether an item holds anything where a rule shows its aggregate.
+func displays(b *plan.Binding, img change.Image) bool {
+	return img.Lookup(b.Rule.Writes[0]).Kind() != change.KindAbsent
+}
+
+// strip asks for the display attribute to be taken off an item without a (good) unique value.
+func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
+	if !displays(b, v.New) {
+		return false
+	}
+	ba := plan.PartOf[Changes](pl).Bares.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, Bare{First: v.Index})
+	ba.Last = v.New
+	ba.Contested = ba.Contested || v.Old != nil && !displays(b, v.Old)
+	return true
+}
+
+// Rederive implements plan.Family.
+func (*kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+	if it.Image != nil && it.Scope >= plan.Itself && it.Match.Entity == b.Rule.Target {
+		gatherer{}.Display(pl, b, it.Key, &it.Match, it.Image)
+	}
+}
+
+// Display implements host.Gatherer.
+func (gatherer) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
+	present := displays(b, img)
+	group, ok, err := Of(b.Rule).GroupOf(m, img)
+	if err != nil || !ok {
+		if present {
+			plan.PartOf[Changes](pl).Bares.Put(plan.ItemRule{Binding: b, Key: key}, &Bare{Last: img})
+		}
+		return
+	}
+	ru := pl.Rollups.OrPut(plan.GroupRef{Binding: b, Group: group}, plan.Rollup{})
+	ru.Present = ru.Present || present
+	if ru.Seen == nil {
+		ru.Seen = map[change.Key]change.Image{}
+	}
+	ru.Seen[key] = img
+}
+
+// Tell implements plan.Family: an image says nothing more than its effects.
+func (*kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
+
+// Digest implements plan.Family.
+func (*kind) Digest(values []change.Value) string { return change.Digest(values...) }
+
+// Covered implements plan.Family.
+func (*kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
+	return plan.AllOrNone(b, digest, img)
+}
+
+// Words implements plan.Family.
+func (*kind) Words(b *plan.Binding, f plan.Effect) plan.Words {
+	write := rollUpText(b, f.Group)
+	return plan.Words{What: f.Amount.String() + " in " + f.Group, Undo: write, Redo: write}
+}
+
+func rollUpText(b *plan.Binding, group string) string {
+	target := group
+	if b.Rule.ByUnique {
+		target = b.Rule.Target.Name + " with " + b.Rule.Target.Unique + " " + group
+	}
+	return "roll up " + b.Rule.Writes[0] + " of " + target
+}
+
+// Explain implements plan.Family.
+func (*kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
+	for g := range pl.Rollups.All() {
+		if g.Binding == b {
+			tell("its display attribute was written by another program", rollUpText(b, g.Group))
+		}
+	}
+}
+
+// Targets implements plan.Family: items point at targets by their effects alone.
+func (*kind) Targets(*plan.Changes, *plan.Binding, func(string, change.Key)) {}

@@ -1,0 +1,262 @@
+package aggregates
+
+import (
+	"context"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+)
+
+// run is the application of what rules ask for that add up.
+type run struct{ *host.Run }
+
+var (
+	_ host.Gathering = (*kind)(nil)
+	_ host.Keeper    = (*kind)(nil)
+)
+
+// Gatherer implements host.Gathering.
+func (*kind) Gatherer() host.Gatherer { return gatherer{} }
+
+type gatherer struct{}
+
+// Contribute implements host.Gatherer: it adds to one accumulator. The count of
+// operations tells a later sum from an earlier one.
+func (gatherer) Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
+	suffix %= s.Group.Rule.Suffixes()
+	if shift > 0 {
+		suffix = (suffix + shift) % s.Group.Suffixes
+	}
+	c := table.NewExpression()
+	update := c.Format("ADD %n %v, %n %v", "value", attributes.ToTable(change.Number(s.Delta.String())), "operations", table.Number(1))
+	return h.Tables.UpdatePart(state.AccumulatorKey(s.Group, suffix), update, "", c)
+}
+
+// RollUp implements host.Gatherer: each group's total is read and shown.
+func (gatherer) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
+	r := run{hr}
+	totals, err := r.readTotals(ctx, groups)
+	if err != nil {
+		return slices.Repeat([]error{err}, len(groups))
+	}
+	settles := firstOfLocators(groups)
+	return table.Every(ctx, len(groups), func(ctx context.Context, i int) error {
+		g := groups[i]
+		if settles[i] {
+			if err := r.settleLocator(ctx, g, totals[g]); err != nil {
+				return err
+			}
+		}
+		return r.show(ctx, g, totals[g], pl.Rollups.Of(g))
+	})
+}
+
+// Finish implements host.Gatherer.
+func (gatherer) Finish(ctx context.Context, hr *host.Run, pl *plan.Changes, moves []*plan.Move) {
+	r := run{hr}
+	r.noteSources(moves)
+	r.bare(ctx, &plan.PartOf[Changes](pl).Bares)
+}
+
+// Wait implements host.Gatherer: no roll-up reads the locators of rules that are not live.
+func (gatherer) Wait(ctx context.Context, hr *host.Run, groups []plan.GroupRef) map[plan.GroupRef]error {
+	return run{hr}.settleLocators(ctx, slices.DeleteFunc(slices.Clone(groups), func(g plan.GroupRef) bool { return !g.Rule.ByUnique }))
+}
+
+// readTotals reads the accumulators of aggregates and, where targets are known by a unique value alone, their locators.
+func (r run) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.GroupRef]Total, error) {
+	if len(due) == 0 {
+		return nil, nil
+	}
+	rows, err := r.Tables.ReadState(ctx, "reading accumulators", TotalKeys(due))
+	if err != nil {
+		return nil, err
+	}
+	totals := make(map[plan.GroupRef]Total, len(due))
+	for _, g := range due {
+		totals[g] = AddUp(g, rows)
+	}
+	return totals, nil
+}
+
+// show writes an aggregate's value to its target, if that exists and shows nothing later.
+func (r run) show(ctx context.Context, g plan.GroupRef, t Total, ru *plan.Rollup) error {
+	if len(t.Targets) == 0 && t.Operations > 0 && t.Err == nil {
+		r.noteRollupTarget(g, t, false) // no item has this unique value
+	}
+	for i, target := range t.Targets {
+		if ru.Seen[target] == nil && !ru.Asked || !r.Tables.CanExist(target) {
+			continue // its own record or scan shows it; or the locator's row is damaged
+		}
+		if t.Err != nil {
+			if err := r.Park(ctx, g.Binding, target, t.Err); err != nil {
+				return err
+			}
+			continue
+		}
+		write := r.showOn
+		switch {
+		case i > 0:
+			if !ru.Hides(t.Targets[i-1], target) || len(ru.Relocated) == 0 && r.hidden(g, target, ru.Seen[target]) {
+				continue
+			}
+			write = r.hide
+		case t.Operations == 0 && !ru.Present: // nothing was ever counted and nothing is shown
+			continue
+		case r.shown(g, t, target, ru.Seen[target]):
+			r.noteRollupTarget(g, t, true)
+			continue
+		}
+		allowed, err := r.MayHeal(ctx, g.Binding, target, ru.Contested[target])
+		if err == nil && allowed {
+			err = write(ctx, g, t, target)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showOn writes the total on a target that shows nothing later.
+func (r run) showOn(ctx context.Context, g plan.GroupRef, t Total, key change.Key) error {
+	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, change.Number(t.Value.String()))
+	ended, standing, err := r.Targets.Write(ctx, w)
+	switch {
+	case err != nil || ended == target.Refused:
+		return err
+	case ended == target.Written:
+		r.Counters.Rollups.Add(1)
+	}
+	r.noteRollupTarget(g, t, ended == target.Written || r.isTarget(g, key, standing))
+	return nil
+}
+
+// totalWrite puts a value under the stamp of a total on an item that displays the aggregate and shows nothing later.
+func (r run) totalWrite(doing string, g plan.GroupRef, t Total, key change.Key, value change.Value) *target.Write {
+	s := r.totalStamp(g, t, key, value)
+	w := target.On(g.Binding, doing, key)
+	w.Put(g.Rule.Writes[0], value)
+	w.Stamp(s)
+	w.Condition = target.StillEntity(r.Tables.Reader, w.Expression, g.Rule.Target) + target.StillGroup(w.Expression, g) + " AND " +
+		target.UnstampedOr(w.Expression, g.Stamp, s)
+	return w
+}
+
+// isTarget reports whether the item that a lost write found is one that displays the aggregate.
+func (r run) isTarget(g plan.GroupRef, target change.Key, standing change.Image) bool {
+	if standing == nil {
+		return false
+	}
+	m, ok := r.Planner.Set.Identify(target, standing)
+	if !ok || m.Entity != g.Rule.Target {
+		return false
+	}
+	group, has, err := Of(g.Rule).GroupOf(&m, standing)
+	return err == nil && has && group == g.Group
+}
+
+// shown reports whether a target, as it was read before the sum was, shows it: under
+// older rules the same count of operations made the same sum.
+func (r run) shown(g plan.GroupRef, t Total, target change.Key, seen change.Image) bool {
+	if seen == nil {
+		return false
+	}
+	want := r.totalStamp(g, t, target, change.Number(t.Value.String()))
+	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), want.Context)
+	return ok && s.Version.UnderEpoch(r.Planner.Epoch) == want.Version && s.Digest == want.Digest &&
+		plan.DigestOf(g.Binding, seen) == want.Digest
+}
+
+// hidden reports whether an item that lost its unique value to another, as it was read
+// before the sum was, shows nothing. Only a change of the locator asks for more: a sum
+// that was read before is older than the stamp.
+func (r run) hidden(g plan.GroupRef, target change.Key, seen change.Image) bool {
+	if seen == nil {
+		return false
+	}
+	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), plan.StampContext(r.Planner.Incarnation, target, g.Group))
+	return ok && s.Digest == change.Digest(change.Value{}) && plan.DigestOf(g.Binding, seen) == s.Digest
+}
+
+// totalStamp is the stamp of a total on a target. What is summed and where it
+// is shown only ever changes by counts that rise, so their sum is a version.
+func (r run) totalStamp(g plan.GroupRef, t Total, target change.Key, value change.Value) plan.Stamp {
+	return plan.Stamp{Context: plan.StampContext(r.Planner.Incarnation, target, g.Group),
+		Version: plan.VersionOf(r.Planner.Epoch, t.Operations+t.Changes), Digest: change.Digest(value)}
+}
+
+// hide takes the attribute off an item that lost its unique value to another.
+// The stamp stays: it keeps a sleeper from showing there what was true before.
+func (r run) hide(ctx context.Context, g plan.GroupRef, t Total, target change.Key) error {
+	_, _, err := r.Targets.Write(ctx, r.totalWrite("taking "+g.Rule.Name+" off "+target.String(), g, t, target, change.Value{}))
+	return err
+}
+
+// settleLocator settles the contention of the locator by which an aggregate finds its target.
+func (r run) settleLocator(ctx context.Context, g plan.GroupRef, t Total) error {
+	return r.SettleContention(ctx, host.Contested{
+		ContestedTarget: audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}, Set: state.LocatorKey(g.Locator, g.Group),
+		Claimants: t.Locator.Sources, Changes: t.Locator.Changes, Listed: t.Locator.Listed,
+	})
+}
+
+// settleLocators settles the contention of locators whose rules are not live, so that no
+// roll-up reads them. It returns the errors of those that failed.
+func (r run) settleLocators(ctx context.Context, groups []plan.GroupRef) map[plan.GroupRef]error {
+	failed := map[plan.GroupRef]error{}
+	keys := make([]table.Key, len(groups))
+	for i, g := range groups {
+		keys[i] = state.LocatorKey(g.Locator, g.Group)
+	}
+	rows, err := r.Tables.ReadState(ctx, "reading locators", keys)
+	first := firstOfLocators(groups)
+	for i, g := range groups {
+		if err == nil && first[i] {
+			if err := r.settleLocator(ctx, g, Total{Locator: state.ReadSet(rows[keys[i]], true)}); err != nil {
+				failed[g] = err
+			}
+		} else if err != nil {
+			failed[g] = err
+		}
+	}
+	return failed
+}
+
+// firstOfLocators tells, of aggregates that find their targets by locators, which is the
+// first of each locator. Only that one settles the locator's contention.
+func firstOfLocators(groups []plan.GroupRef) []bool {
+	seen := map[table.Key]bool{}
+	first := make([]bool, len(groups))
+	for i, g := range groups {
+		if g.Rule.ByUnique {
+			key := state.LocatorKey(g.Locator, g.Group)
+			first[i], seen[key] = !seen[key], true
+		}
+	}
+	return first
+}
+
+// bare takes the attribute off items that have no unique value, and so display nothing.
+func (r run) bare(ctx context.Context, bares *plan.Asked[plan.ItemRule, Bare]) {
+	for id, ba := range bares.All() {
+		allowed, err := r.MayHeal(ctx, id.Binding, id.Key, ba.Contested)
+		if err == nil && allowed {
+			t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
+			t.TakeOff(id.Rule.Writes[0], id.Stamp)
+			t.Condition = target.StillEntity(r.Tables.Reader, t.Expression, id.Rule.Target)
+			t.Holds(ba.Last, id.Rule.Target.Unique)
+			_, _, err = r.Targets.Write(ctx, t)
+		}
+		r.Failed(ba.First, err)
+	}
+}

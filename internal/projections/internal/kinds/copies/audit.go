@@ -1,0 +1,147 @@
+package copies
+
+import (
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+)
+
+// aboutCopies begins what facts about a parent and its children are about.
+const aboutCopies = "5"
+
+// tagRefer is the tag of a fact that a reference tells.
+const tagRefer = 'r'
+
+// Facts implements audit.Family.
+func (kind) Facts(_ *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+	if s.Match.Entity == b.Rule.Source {
+		data := b.Family.Digest(Of(b.Rule).Given(s.Image))
+		emit(drift.Fact{About: audit.About(aboutCopies, b.ID, s.Key.String()), Tag: audit.TagWant, Data: data})
+	}
+	if s.Match.Entity == b.Rule.Target {
+		factOfChild(b, s, emit)
+	}
+}
+
+func factOfChild(b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+	parent, refers, bad := ReferenceIn(b.Rule, &s.Match, s.Image)
+	switch {
+	case bad != nil:
+		audit.MustBeParked(b.ID, s.Key, bad.Code, emit)
+	case refers:
+		about := audit.About(aboutCopies, b.ID, parent.String())
+		emit(drift.Fact{About: about, Sub: s.Key.String(), Tag: audit.TagHave, Data: plan.DigestOf(b, s.Image)})
+	case slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return s.Image.Lookup(name).Kind() != change.KindAbsent }):
+		audit.Spot(drift.Copy, b.ID, s.Key, emit)
+	}
+}
+
+// EffectFacts implements audit.Family: a copy rule feeds no ledger.
+func (kind) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, plan.Effect, func(drift.Fact)) {
+}
+
+// RowFacts implements audit.Family.
+func (kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
+	b := a.ByID(r.ID)
+	switch {
+	case b == nil || !a.InForce(b):
+	case r.Kind == "parent" && audit.TornPosition(r.Item):
+		audit.Spot(drift.Position, r.ID, change.ParseKey(r.Name), emit)
+	case r.Kind == "references" && Is(b.Rule) && !b.Rule.Collection:
+		emit(drift.Fact{About: audit.About(aboutCopies, r.ID, r.Name), Sub: childOf(r), Tag: tagRefer})
+	}
+}
+
+// childOf is the child that a reference names, as text.
+func childOf(r audit.Row) string {
+	if child := r.Item["child"].Text(); child != "" {
+		return child
+	}
+	return r.Item["sk"].Text()
+}
+
+// Combine implements audit.Family.
+func (kind) Combine(string, byte, string, string) (string, bool) { return "", false }
+
+// Case implements audit.Family.
+func (kind) Case(j *audit.Judge) audit.Case {
+	if j.Kind != aboutCopies {
+		return nil
+	}
+	return &family{Judge: j, binding: j.Auditor.ByID(j.ID)}
+}
+
+// family judges one parent and its children: first what the parent gives, then child by child.
+type family struct {
+	*audit.Judge
+	binding  *plan.Binding
+	want     string // what the parent gives
+	known    bool
+	exists   bool // the parent
+	child    audit.Part
+	refers   bool  // the child's reference row is there
+	children int64 // that refer to the parent
+}
+
+// Add implements audit.Case.
+func (c *family) Add(f drift.Fact) {
+	if f.Tag == audit.TagWant {
+		c.known, c.want, c.exists = true, f.Data, true
+		return
+	}
+	if !c.known {
+		c.known, c.want = true, c.binding.Family.Digest(Of(c.binding.Rule).Given(nil))
+	}
+	if f.Sub != c.child.Sub {
+		c.endChild()
+		c.child.Sub = f.Sub
+	}
+	if f.Tag == audit.TagHave {
+		c.child.Has, c.child.Have = true, f.Data
+		c.children++
+	} else {
+		c.refers = true
+	}
+}
+
+func (c *family) endChild() {
+	if c.child.Sub == "" {
+		return
+	}
+	child := change.ParseKey(c.child.Sub)
+	if c.child.Has && c.child.Have != c.want {
+		c.Suspect(drift.Suspect{Kind: drift.Copy, Rule: c.ID, Item: child})
+	}
+	if !c.binding.Rule.Collection && c.child.Has != c.refers {
+		c.Suspect(drift.Suspect{Kind: drift.Reference, Rule: c.ID, Item: child, Group: c.Text})
+	}
+	c.child, c.refers = audit.Part{}, false
+}
+
+// End implements audit.Case.
+func (c *family) End() {
+	c.endChild()
+	c.Pointed(c.children, c.exists)
+}
+
+// Compare says which copies on a child are not what its parent gives.
+func Compare(b *plan.Binding, key change.Key, child change.Image, want []change.Value) []drift.Finding {
+	var all []drift.Finding
+	for i, c := range b.Rule.Attributes {
+		found := child.Lookup(c.As)
+		if found.Equal(want[i]) {
+			continue
+		}
+		all = append(all, drift.Finding{
+			Rule: b.Rule.Name, Kind: drift.Copy, What: audit.WhatOf(want[i], found), Item: key, Attribute: c.As,
+			Expected: audit.Text(want[i]), Found: audit.Text(found),
+		})
+	}
+	if len(all) > 0 {
+		all[0].WriteUnits = audit.UnitsOf(child) // one write mends them all
+	}
+	return all
+}

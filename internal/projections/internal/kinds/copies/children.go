@@ -1,0 +1,374 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// fillsAtOnce is how many children are filled with the same two reads.
+const fillsAtOnce = 50
+
+// fill brings children to what their parents say: reference first, then the
+// parent's position and the child's stamp, then the parent, then the write.
+func (w run) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, Fill]) {
+	for chunk := range slices.Chunk(children.Keys(), fillsAtOnce) {
+		if err := w.markSettled(ctx, chunk, children); err != nil {
+			w.Failed(children.Of(chunk[0]).First, err)
+			continue
+		}
+		w.onChildren(ctx, chunk, children, w.refer)
+		var open []plan.ItemRule
+		for _, id := range chunk {
+			if f := children.Of(id); f.Refers && f.Bad == nil {
+				open = append(open, id)
+			}
+		}
+		if err := w.fillChunk(ctx, open, children); err != nil {
+			w.Failed(children.Of(chunk[0]).First, err)
+			continue
+		}
+		w.onChildren(ctx, chunk, children, w.afterFill)
+	}
+}
+
+// markSettled finds children, filled without a record, whose reference or parking
+// stands already: putting it again would change nothing.
+func (w run) markSettled(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill]) error {
+	at := map[plan.ItemRule]table.Key{}
+	var keys []table.Key
+	for _, id := range ids {
+		f := children.Of(id)
+		if !f.Position.IsZero() || f.Repark || f.WasBad {
+			continue
+		}
+		switch {
+		case f.Bad != nil:
+			at[id] = state.ParkedKey(state.ParkedID(id.ID, id.Key))
+		case f.Refers && !id.Rule.Collection:
+			at[id] = state.ReferenceKey(id.Binding, f.Parent, id.Key)
+		default:
+			continue
+		}
+		keys = append(keys, at[id])
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := w.Tables.ReadState(ctx, "reading references", keys)
+	for id, key := range at {
+		if f := children.Of(id); rows[key] != nil {
+			f.Settled = f.Bad == nil || table.TextOf(rows[key]["code"]) == f.Bad.Code
+		}
+	}
+	return err
+}
+
+// onChildren takes one step with several children at once.
+func (w run) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill],
+	step func(context.Context, plan.ItemRule, *Fill) error) {
+	errs := table.Every(ctx, len(ids), func(ctx context.Context, i int) error {
+		return step(ctx, ids[i], children.Of(ids[i]))
+	})
+	for i, err := range errs {
+		w.Ended(ctx, children.Of(ids[i]).First, ids[i].Binding, ids[i].Key, err)
+	}
+}
+
+// refer puts the child's reference, or parks a child whose parent cannot be named.
+func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill) error {
+	if (f.Bad != nil || f.WasBad) && !f.Settled {
+		if err := w.settleParking(ctx, id, f); err != nil {
+			return err
+		}
+	}
+	if f.Bad != nil {
+		f.Refers = false
+		return nil
+	}
+	if !f.Refers || id.Rule.Collection || f.Settled {
+		return nil
+	}
+	at := plan.VersionAt(id.Epoch, f.Position)
+	key := state.ReferenceKey(id.Binding, f.Parent, id.Key)
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "at", table.Text(string(at)))
+	if key.Sort != id.Key.String() {
+		set += c.Format(", %n = %v", "child", table.Text(id.Key.String()))
+	}
+	condition := state.CopiedBefore(c, id.Binding, "<", at)
+	_, err := w.Tables.UpdateState(ctx, id.ID, "putting a reference to "+f.Parent.String(), key, set, condition, c)
+	return err
+}
+
+// settleParking parks a child that cannot name its parent, or clears what is
+// parked of one that can, by the child as it is now: in one transaction with a
+// check that it is so, for a write that is late must not park what a good
+// record has cleared, nor the other way round.
+func (w run) settleParking(ctx context.Context, id plan.ItemRule, f *Fill) error {
+	return table.Contend(ctx, "parking or clearing "+id.Key.String(), func() (table.Round, error) {
+		items, err := w.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
+		if err != nil {
+			return table.Lost, err
+		}
+		child := items[id.Key]
+		pid := state.ParkedID(id.ID, id.Key)
+		write := w.Tables.DeletePart(state.ParkedKey(pid), "", table.NewExpression())
+		bad := badChild(w.Planner, id, child)
+		if bad != nil {
+			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
+		}
+		err = w.Tables.Transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID},
+			[]ddb.TransactWriteItem{write, stillNamed(w.Tables.Reader, id, child)})
+		if err == nil && bad != nil {
+			w.NoteParked(ctx, id.ID, id.Key, bad)
+		}
+		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) {
+			return table.Lost, nil
+		}
+		return table.Settled, err
+	})
+}
+
+// badChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
+func badChild(p *plan.Planner, id plan.ItemRule, child change.Item) *rules.ItemError {
+	m, ok := asChild(p, id, child)
+	if !ok {
+		return nil
+	}
+	_, _, bad := ReferenceIn(id.Rule, &m, child)
+	return bad
+}
+
+// asChild is an item as a child under a rule; false if it is none, or not there.
+func asChild(p *plan.Planner, id plan.ItemRule, item change.Item) (rules.Match, bool) {
+	if item == nil {
+		return rules.Match{}, false
+	}
+	m, ok := p.Set.Identify(id.Key, item)
+	return m, ok && m.Entity == id.Rule.Target
+}
+
+// stillNamed checks that an item names its entity and its parent as it did when it was read.
+func stillNamed(rd *table.Reader, id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	condition := c.Format("attribute_not_exists(%n)", rd.PartitionKey)
+	if seen != nil {
+		condition = c.Format("attribute_exists(%n)", rd.PartitionKey)
+		names := slices.Clone(id.Rule.JoinReads)
+		for _, eq := range id.Rule.Target.Equals {
+			names = append(names, eq.Attribute)
+		}
+		for _, name := range names {
+			condition += c.Same(name, seen.Lookup(name))
+		}
+	}
+	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
+		TableName: &rd.Table, Key: rd.ItemKey(id.Key), ConditionExpression: &condition,
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+	}}
+}
+
+// afterFill drops the references to parents that the child referred to before,
+// and takes off copies that have no parent any more.
+func (w run) afterFill(ctx context.Context, id plan.ItemRule, f *Fill) error {
+	if !f.Refers && !f.Gone && f.Bad == nil {
+		allowed, err := w.MayHeal(ctx, id.Binding, id.Key, f.Contested)
+		if err == nil && allowed {
+			err = w.strip(ctx, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, parent := range f.Former {
+		if f.Refers && parent == f.Parent {
+			continue
+		}
+		w.Missing[id.Binding].AdjustSources(parent.String(), func(p *sightings.Pointers) { p.Remove(id.Key) })
+		if id.Rule.Collection {
+			continue
+		}
+		c := table.NewExpression()
+		condition := c.Format("%n < %v", "at", table.Text(string(plan.VersionAt(id.Epoch, f.Position))))
+		key := state.ReferenceKey(id.Binding, parent, id.Key)
+		if err := w.Tables.DeleteState(ctx, id.ID, "dropping a reference to "+parent.String(), key, condition, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillChunk reads positions and children, then parents, then writes.
+func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill]) error {
+	return table.Contend(ctx, "filling children", func() (table.Round, error) {
+		if len(open) == 0 {
+			return table.Settled, nil
+		}
+		var positions []table.Key
+		var keys, parents []change.Key
+		for _, id := range open {
+			positions = append(positions, state.ParentKey(id.Binding, children.Of(id).Parent))
+			keys = append(keys, id.Key)
+			parents = append(parents, children.Of(id).Parent)
+		}
+		items, at, err := w.Tables.ReadBoth(ctx, "reading children and their parents' positions", keys, positions)
+		if err != nil {
+			return table.Lost, err
+		}
+		sources, err := w.Tables.ReadItems(ctx, "reading parents", parents)
+		if err != nil {
+			return table.Lost, err
+		}
+		again := make([]bool, len(open))
+		errs := table.Every(ctx, len(open), func(ctx context.Context, i int) (err error) {
+			id, f := open[i], children.Of(open[i])
+			v := state.CopiedAt(id.Binding, at[state.ParentKey(id.Binding, f.Parent)])
+			again[i], err = w.fillChild(ctx, id, f, items[id.Key], table.Image(parentIn(w.Planner, id.Binding, f.Parent, sources)), v)
+			return err
+		})
+		var rest []plan.ItemRule
+		for i, id := range open {
+			w.Ended(ctx, children.Of(id).First, id.Binding, id.Key, errs[i])
+			if again[i] {
+				rest = append(rest, id)
+			}
+		}
+		open = rest
+		return table.SettledIf(len(open) == 0), nil
+	})
+}
+
+// parentIn is the parent, provided that the item under its key is of the parent's entity.
+func parentIn(p *plan.Planner, b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
+	it, ok := items[key]
+	if !ok {
+		return nil
+	}
+	m, ok := p.Set.Identify(key, it)
+	if !ok || m.Entity != b.Rule.Source {
+		return nil
+	}
+	return it
+}
+
+// fillChild writes a parent, as it was read, on one child. The parent is at least
+// as new as its position, so what is written is later than what a fan-out of that
+// position writes, and no fill has the version of another. It reports true if
+// the child moved meanwhile.
+func (w run) fillChild(ctx context.Context, id plan.ItemRule, f *Fill, child change.Item, parent change.Image, at plan.Version) (bool,
+	error) {
+	if !w.refersTo(parentWrite{b: id.Binding, parent: f.Parent}, id.Key, table.Image(child)) {
+		f.Stray = true // a later record of the child says so
+		return false, nil
+	}
+	if parent != nil {
+		w.Missing[id.Binding].NoteTarget(f.Parent.String())
+	} else {
+		w.Missing[id.Binding].NoteMissing(f.Parent.String(), func(p *sightings.Pointers) { p.Add(id.Key) })
+	}
+	if at == "" {
+		at = plan.VersionAt(id.Epoch, change.Position{})
+	}
+	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.Rederived(1), values: Of(id.Rule).Given(parent)}
+	context := plan.StampContext(w.Planner.Incarnation, id.Key, f.Parent.String())
+	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
+		if digest := id.Family.Digest(pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
+			return false, nil // it has what the parent says
+		}
+		pw.version = max(pw.version, s.Version.NextRederived())
+	}
+	if allowed, err := w.MayHeal(ctx, id.Binding, id.Key, f.Contested); err != nil || !allowed {
+		return false, err
+	}
+	f.Contested = false
+	ended, _, err := w.writeCopies(ctx, pw, id.Key, child)
+	return ended == target.RaceLost && err == nil, err
+}
+
+// writeChild writes a parent's state on a child that was read, trying again
+// with the child as it is as often as it moves. It reports whether the child refers to the parent.
+func (w run) writeChild(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (refers bool, err error) {
+	err = table.Contend(ctx, "copying to "+key.String(), func() (table.Round, error) {
+		if refers = w.refersTo(pw, key, child); !refers {
+			return table.Settled, nil
+		}
+		context := plan.StampContext(w.Planner.Incarnation, key, pw.parent.String())
+		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) {
+			return table.Settled, nil // a later state of the parent is there already
+		}
+		ended, standing, err := w.writeCopies(ctx, pw, key, child)
+		child = standing
+		return table.SettledIf(ended != target.RaceLost), err
+	})
+	return refers, err
+}
+
+// refersTo reports whether an item is a child of the parent.
+func (w run) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
+	if child == nil {
+		return false
+	}
+	m, ok := w.Planner.Set.Identify(key, child)
+	if !ok || m.Entity != pw.b.Rule.Target {
+		return false
+	}
+	parent, refers, err := pw.b.Rule.ParentKey(&m, child)
+	return refers && err == nil && parent == pw.parent
+}
+
+// writeCopies writes copies and stamp, unless the child holds both already. If the child
+// moved since it was read, standing is the child as it is.
+func (w run) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome,
+	standing change.Image, err error) {
+	s := plan.Stamp{Context: plan.StampContext(w.Planner.Incarnation, key, pw.parent.String()), Version: pw.version,
+		Digest: pw.b.Family.Digest(pw.values)}
+	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
+		return target.Written, nil, nil
+	}
+	ended, standing, err = w.Targets.Write(ctx, w.copyWrite(pw, key, child, s))
+	if ended == target.Written {
+		w.Counters.Copies.Add(1)
+	}
+	return ended, standing, err
+}
+
+// strip takes copies and stamp off a child that refers to no parent, if that is still so.
+func (w run) strip(ctx context.Context, id plan.ItemRule) error {
+	doing := "taking copies off " + id.Key.String()
+	return table.Contend(ctx, doing, func() (table.Round, error) {
+		items, err := w.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
+		child := items[id.Key]
+		if err != nil || child == nil {
+			return table.Settled, err
+		}
+		m, ok := w.Planner.Set.Identify(id.Key, child)
+		if !ok || m.Entity != id.Rule.Target {
+			return table.Settled, nil
+		}
+		if _, refers, err := id.Rule.ParentKey(&m, child); refers || err != nil {
+			return table.Settled, nil
+		}
+		names := slices.DeleteFunc(append(slices.Clone(id.Rule.Writes), id.Stamp), func(name string) bool {
+			return child.Lookup(name).Kind() == change.KindAbsent
+		})
+		if len(names) == 0 {
+			return table.Settled, nil
+		}
+		t := target.On(id.Binding, doing, id.Key)
+		t.TakeOff(names...)
+		w.unmoved(t, child)
+		ended, _, err := w.Targets.Write(ctx, t)
+		return table.SettledIf(ended != target.RaceLost), err
+	})
+}

@@ -1,0 +1,198 @@
+package copies
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// run is the application of what copy rules ask for.
+type run struct{ *host.Run }
+
+var (
+	_ host.Kind      = kind{}
+	_ host.Postponer = kind{}
+	_ host.Sweeper   = kind{}
+)
+
+// Apply implements host.Kind: parents go before children.
+func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
+	w, asked := run{r}, plan.PartOf[Changes](pl)
+	w.fanOut(ctx, &asked.FanOuts)
+	w.refill(ctx, asked.Refills)
+	w.fill(ctx, &asked.Fills)
+}
+
+// writeChildren writes a parent's state to its children, from where cursor
+// points (nil: from the first), until it has looked at so many or there are no
+// more. It returns how many of them refer to the parent, and where to go on.
+func (w run) writeChildren(ctx context.Context, pw parentWrite, cursor table.Row, most int) (referring int, next table.Row, err error) {
+	in, ok := w.childrenQuery(pw)
+	if !ok {
+		return 0, nil, nil
+	}
+	var write func(context.Context, parentWrite, []table.Row) (int, error)
+	switch {
+	case pw.refill:
+		write = w.fillReferring
+	case pw.b.Rule.Collection:
+		write = w.writeCollected
+	default:
+		write = w.writeReferred
+	}
+	for next = cursor; most > 0; {
+		in.ExclusiveStartKey, in.Limit = next, new(int32(most))
+		out, err := w.Tables.Query(ctx, "looking up the children of "+pw.parent.String(), in)
+		if err != nil {
+			return referring, nil, err
+		}
+		n, err := write(ctx, pw, out.Items)
+		if err != nil {
+			return referring, nil, err
+		}
+		referring, most, next = referring+n, most-len(out.Items), out.LastEvaluatedKey
+		if len(next) == 0 {
+			return referring, nil, nil
+		}
+	}
+	return referring, next, nil
+}
+
+// refill fills all children of parents anew, as if they had just come: for a
+// parent that is rederived, whose record may be lost. Where the record's position
+// is known, the parent's is raised to it: no earlier record writes what the parent was before.
+func (w run) refill(ctx context.Context, parents []Refill) {
+	for _, rf := range parents {
+		w.Ended(ctx, 0, rf.Binding, rf.Key, w.refillParent(ctx, rf))
+	}
+}
+
+func (w run) refillParent(ctx context.Context, rf Refill) error {
+	if !rf.Position.IsZero() {
+		if _, err := w.raiseParent(ctx, rf.ItemRule, plan.VersionAt(rf.Epoch, rf.Position)); err != nil {
+			return err
+		}
+	}
+	at, err := w.parentAt(ctx, rf.ItemRule)
+	if err != nil {
+		return err
+	}
+	referring, next, err := w.writeChildren(ctx, parentWrite{b: rf.Binding, parent: rf.Key, refill: true}, nil, w.FanOutMax)
+	switch {
+	case err != nil:
+		return err
+	case len(next) > 0:
+		return w.putTask(ctx, state.Task{Parent: rf.ItemRule, At: at, Refill: true, Cursor: next, Children: w.FanOutMax, Referring: referring})
+	case referring == 0 && !rf.Position.IsZero():
+		return w.retireIfGone(ctx, rf.ItemRule, at)
+	}
+	return nil
+}
+
+// fillReferring fills children anew, and prunes references that dangle. It
+// returns how many still refer to the parent.
+func (w run) fillReferring(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
+	fill := run{&host.Run{Host: w.Host}}
+	referring := 0
+	for chunk := range slices.Chunk(rows, fillsAtOnce) {
+		fills := &plan.Asked[plan.ItemRule, Fill]{}
+		keys := make([]change.Key, len(chunk))
+		for i, r := range chunk {
+			if keys[i] = state.ReferenceChild(r); pw.b.Rule.Collection {
+				keys[i] = w.Tables.KeyOf(r)
+			}
+			fills.Put(plan.ItemRule{Binding: pw.b, Key: keys[i]}, &Fill{Parent: pw.parent, Refers: true})
+		}
+		if err := cmp.Or(fill.fillChunk(ctx, fills.Keys(), fills), fill.Err); err != nil {
+			return referring, err
+		}
+		for i, r := range chunk {
+			if !fills.Of(plan.ItemRule{Binding: pw.b, Key: keys[i]}).Stray {
+				referring++
+			} else if !pw.b.Rule.Collection {
+				if err := PruneReference(ctx, w.Tables, pw.b.ID, r); err != nil {
+					return referring, err
+				}
+			}
+		}
+	}
+	return referring, nil
+}
+
+// childrenQuery looks up a parent's children: those that lie in a collection
+// given by its key, else those that have put a reference.
+func (w run) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
+	c := table.NewExpression()
+	in := &dynamodb.QueryInput{TableName: &w.Tables.StateTable, ConsistentRead: new(true)}
+	condition := ""
+	if !pw.b.Rule.Collection {
+		condition = c.Format("%n = %v", table.PK, table.Text(state.ReferenceKey(pw.b, pw.parent, change.Key{}).Partition))
+	} else {
+		partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
+		if _, err := decimal.Parse(partition); !ok || w.Tables.PartitionN && err != nil {
+			return nil, false
+		}
+		in.TableName = &w.Tables.Table
+		condition = c.Format("%n = %v", w.Tables.PartitionKey, table.KeyValue(partition, w.Tables.PartitionN))
+		if prefix != "" && w.Tables.SortKey != "" && !w.Tables.SortN {
+			condition += c.Format(" AND begins_with(%n, %v)", w.Tables.SortKey, table.Text(prefix))
+		}
+	}
+	in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = &condition, c.Names, c.Values
+	return in, true
+}
+
+// writeCollected writes to children that were read from their collection.
+func (w run) writeCollected(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
+	var referring atomic.Int64
+	err := table.Each(ctx, len(rows), func(ctx context.Context, i int) error {
+		refers, err := w.writeChild(ctx, pw, w.Tables.KeyOf(rows[i]), attributes.ItemFromTable(rows[i]))
+		if refers {
+			referring.Add(1)
+		}
+		return err
+	})
+	return int(referring.Load()), err
+}
+
+// writeReferred writes to children by their references, and prunes those that dangle.
+func (w run) writeReferred(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
+	keys := make([]change.Key, len(rows))
+	for i, r := range rows {
+		keys[i] = state.ReferenceChild(r)
+	}
+	items, err := w.Tables.ReadItems(ctx, "reading the children of "+pw.parent.String(), keys)
+	if err != nil {
+		return 0, err
+	}
+	var referring atomic.Int64
+	err = table.Each(ctx, len(rows), func(ctx context.Context, i int) error {
+		refers, err := w.writeChild(ctx, pw, keys[i], table.Image(items[keys[i]]))
+		if err == nil && !refers {
+			err = PruneReference(ctx, w.Tables, pw.b.ID, rows[i])
+		}
+		if refers {
+			referring.Add(1)
+		}
+		return err
+	})
+	return int(referring.Load()), err
+}
+
+// PruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
+func PruneReference(ctx context.Context, tables *table.Tables, rule string, reference table.Row) error {
+	c := table.NewExpression()
+	condition := c.Format("%n = %v", "at", table.Text(table.TextOf(reference["at"])))
+	return tables.DeleteState(ctx, rule, "pruning a reference", table.KeyOf(reference), condition, c)
+}

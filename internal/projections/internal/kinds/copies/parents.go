@@ -1,0 +1,118 @@
+package copies
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+)
+
+// fanOut writes changed parents to their children: the parent's position for
+// the rule is raised first, then the children are looked up. A child that
+// comes meanwhile reads the parent after putting its reference, so either it
+// sees the new parent or the lookup sees it. What lies beyond the bound becomes a task.
+func (w run) fanOut(ctx context.Context, parents *plan.Asked[plan.ItemRule, FanOut]) {
+	for id, f := range parents.All() {
+		w.Ended(ctx, f.First, id.Binding, id.Key, w.fanOutParent(ctx, id, f))
+	}
+}
+
+func (w run) fanOutParent(ctx context.Context, id plan.ItemRule, f *FanOut) error {
+	v := plan.VersionAt(id.Epoch, f.Position)
+	raised, err := w.raiseParent(ctx, id, v)
+	if err != nil || !raised {
+		return err // or a later change of the parent is being written already
+	}
+	write := parentWrite{b: id.Binding, parent: id.Key, version: v, values: f.Values}
+	if !f.Deleted {
+		w.Missing[id.Binding].Forget(id.Key.String())
+	}
+	referring, next, err := w.writeChildren(ctx, write, nil, w.FanOutMax)
+	switch {
+	case err != nil:
+		return err
+	case len(next) > 0:
+		return w.putTask(ctx, state.Task{Parent: id, At: v, Cursor: next, Children: w.FanOutMax, Referring: referring})
+	case referring > 0 && !f.Deleted:
+		w.Missing[id.Binding].NoteTarget(id.Key.String())
+	case referring > 0:
+		w.Missing[id.Binding].NoteMissing(id.Key.String(), func(p *sightings.Pointers) { p.Count(int64(referring)) })
+	case referring == 0 && f.Deleted:
+		return w.retireParent(ctx, id, v)
+	}
+	return nil
+}
+
+// raiseParent raises the position up to which the rule has seen the parent. It reports false if it is higher already.
+func (w run) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Version) (bool, error) {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v REMOVE %n", "at", table.Text(string(v)), "ttl")
+	condition := state.CopiedBefore(c, id.Binding, "<=", v)
+	key := state.ParentKey(id.Binding, id.Key)
+	return w.Tables.UpdateState(ctx, id.ID, "raising the position of parent "+id.Key.String(), key, set, condition, c)
+}
+
+// retireParent lets the position of a deleted parent without children expire.
+func (w run) retireParent(ctx context.Context, id plan.ItemRule, v plan.Version) error {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "ttl", table.Number(w.Now().Add(host.TombstoneTTL).Unix()))
+	condition := c.Format("%n = %v", "at", table.Text(string(v)))
+	key := state.ParentKey(id.Binding, id.Key)
+	_, err := w.Tables.UpdateState(ctx, id.ID, "retiring the position of parent "+id.Key.String(), key, set, condition, c)
+	return err
+}
+
+// parentAt is the position up to which the rule has seen the parent; "" for none.
+func (w run) parentAt(ctx context.Context, id plan.ItemRule) (plan.Version, error) {
+	key := state.ParentKey(id.Binding, id.Key)
+	rows, err := w.Tables.ReadState(ctx, "reading the position of parent "+id.Key.String(), []table.Key{key})
+	return state.CopiedAt(id.Binding, rows[key]), err
+}
+
+// retireIfGone retires the position of a parent that is not there any more.
+func (w run) retireIfGone(ctx context.Context, id plan.ItemRule, v plan.Version) error {
+	items, err := w.Tables.ReadItems(ctx, "reading parent "+id.Key.String(), []change.Key{id.Key})
+	if err != nil || parentIn(w.Planner, id.Binding, id.Key, items) != nil {
+		return err
+	}
+	return w.retireParent(ctx, id, v)
+}
+
+// parentWrite is what one state of a parent puts on its children.
+type parentWrite struct {
+	b       *plan.Binding
+	parent  change.Key
+	version plan.Version
+	since   plan.Version // children with this version or a later one are left alone; "" for those with a later one than version
+	values  []change.Value
+	refill  bool // children are filled anew, each from the parent as it is then
+}
+
+// isBelow reports whether a child with this version is to be left alone.
+func (pw parentWrite) isBelow(v plan.Version) bool {
+	return v > pw.version || pw.since != "" && v >= pw.since
+}
+
+// copyWrite writes a rule's copies and stamp on a child, provided that it
+// still exists, refers to the same parent and carries the stamp that was read.
+func (w run) copyWrite(pw parentWrite, child change.Key, seen change.Image, s plan.Stamp) *target.Write {
+	t := target.On(pw.b, "copying to "+child.String(), child)
+	t.Stamp(s)
+	for i, copied := range pw.b.Rule.Attributes {
+		t.Put(copied.As, pw.values[i])
+	}
+	w.unmoved(t, seen)
+	return t
+}
+
+// unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.
+func (w run) unmoved(t *target.Write, seen change.Image) {
+	t.Condition = target.StillEntity(w.Tables.Reader, t.Expression, t.Binding.Rule.Target)
+	t.Holds(seen, append(slices.Clone(t.Binding.Rule.JoinReads), t.Binding.Stamp)...)
+}

@@ -1,0 +1,232 @@
+package copies
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Changes are what copy rules ask for: parents to be written on their children, and
+// children to be filled from their parents.
+type Changes struct {
+	FanOuts plan.Asked[plan.ItemRule, FanOut]
+	Fills   plan.Asked[plan.ItemRule, Fill]
+	Refills []Refill
+}
+
+// FanOut is a parent whose copied attributes changed.
+type FanOut struct {
+	First    int
+	Position change.Position
+	Values   []change.Value
+	Deleted  bool
+}
+
+// Fill is a child whose reference or copies changed.
+type Fill struct {
+	First     int
+	Position  change.Position
+	Parent    change.Key
+	Refers    bool // Parent is set
+	Bad       *rules.ItemError
+	WasBad    bool // an image before could not be read: what was parked is cleared
+	Gone      bool
+	Former    []change.Key // parents that images of the run refer to
+	Contested bool
+	Repark    bool // park the child anew even if it is parked
+	Settled   bool // set when it is worked off: its reference, or its parking, stands already
+	Stray     bool // set when it is worked off: the child is gone, or refers elsewhere by now
+}
+
+// Refill is a parent whose children are to be filled anew.
+type Refill struct {
+	plan.ItemRule
+	Position change.Position // up to which the parent was read; zero: unknown
+}
+
+// Effect implements plan.Family: a copy rule feeds no ledger.
+func (kind) Effect(*plan.Binding, *rules.Match, change.Image) (plan.Effect, bool) {
+	return plan.Effect{}, false
+}
+
+// CanHave implements plan.Family.
+func (kind) CanHave(*plan.Planner, *plan.Binding, plan.Effect) bool { return false }
+
+// Classify implements plan.Family.
+func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
+	relevant := false
+	if v, ok := s.As(b.Rule.Source); ok {
+		relevant = classifyParent(pl, b, v)
+	}
+	if v, ok := s.As(b.Rule.Target); ok {
+		relevant = classifyChild(p, pl, b, v) || relevant
+	}
+	return relevant
+}
+
+// classifyParent asks for a fan-out where a copied attribute changed.
+func classifyParent(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
+	if v.Old != nil && v.New != nil && !plan.Changed(b.Rule.Reads, v.Old, v.New) {
+		return false
+	}
+	before, after := Of(b.Rule).Given(v.Old), Of(b.Rule).Given(v.New)
+	if slices.EqualFunc(before, after, change.Value.Equal) {
+		return false
+	}
+	f := plan.PartOf[Changes](pl).FanOuts.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, FanOut{First: v.Index})
+	f.Position, f.Values, f.Deleted = v.Record.Position, after, v.New == nil
+	return true
+}
+
+// classifyChild asks for a fill where the child came, its reference changed,
+// or another program wrote its copies.
+func classifyChild(p *plan.Planner, pl *plan.Changes, b *plan.Binding, v plan.View) bool {
+	both := v.Old != nil && v.New != nil
+	if both && !plan.Changed(b.Rule.JoinReads, v.Old, v.New) && plan.Untouched(b, v.Old, v.New) {
+		return false
+	}
+	before, had, oldErr := ReferenceIn(b.Rule, v.OldMatch, v.Old)
+	after, has, newErr := ReferenceIn(b.Rule, v.NewMatch, v.New)
+	same := both && oldErr == nil && newErr == nil && had == has && before == after
+	context := plan.StampContext(p.Incarnation, v.Record.Key, after.String())
+	if same && (plan.Untouched(b, v.Old, v.New) || has && !plan.Foreign(b, context, v.Old, v.New)) {
+		return false
+	}
+	if same && !has && !plan.Changed(b.Rule.Writes, v.Old, v.New) {
+		return false // our own removal of the stamp
+	}
+	f := plan.PartOf[Changes](pl).Fills.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, Fill{First: v.Index})
+	f.Position, f.Gone = v.Record.Position, v.New == nil
+	f.WasBad = f.WasBad || oldErr != nil || f.Bad != nil
+	f.Parent, f.Refers, f.Bad = after, has, newErr
+	f.Contested = f.Contested || same && (has && plan.Stamped(b, context, v.Old) || !has && plan.Holds(b, v.Old))
+	for _, ref := range []struct {
+		key change.Key
+		ok  bool
+	}{{before, had}, {after, has}} {
+		if ref.ok && !slices.Contains(f.Former, ref.key) {
+			f.Former = append(f.Former, ref.key)
+		}
+	}
+	return true
+}
+
+// ReferenceIn is the parent that an image of a child refers to.
+func ReferenceIn(r *rules.Rule, m *rules.Match, img change.Image) (change.Key, bool, *rules.ItemError) {
+	if img == nil {
+		return change.Key{}, false, nil
+	}
+	key, ok, err := r.ParentKey(m, img)
+	if err != nil {
+		return change.Key{}, false, plan.AsItemError(err)
+	}
+	return key, ok, nil
+}
+
+// Tell implements plan.Family: it tells the parent to which a child refers.
+func (kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.Image) {
+	if m.Entity != b.Rule.Target {
+		return
+	}
+	parent, refers, bad := ReferenceIn(b.Rule, m, img)
+	late.Unread = late.Unread || bad != nil
+	if refers && !slices.Contains(late.Former[b.ID], parent) {
+		if late.Former == nil {
+			late.Former = map[string][]change.Key{}
+		}
+		late.Former[b.ID] = append(late.Former[b.ID], parent)
+	}
+}
+
+// Rederive implements plan.Family: it has the item filled as a child, and its children filled anew.
+func (kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+	asked := plan.PartOf[Changes](pl)
+	if it.Scope == plan.Everything && b.Rule.Source.HasKey(it.Key) { // as a parent, there or gone
+		asked.Refills = append(asked.Refills, Refill{plan.ItemRule{Binding: b, Key: it.Key}, it.Late.Position})
+	}
+	if b.Rule.Target.HasKey(it.Key) {
+		fill(asked, b, it)
+	}
+}
+
+// fill plans the filling of an item that is a child, or of which late records tell that
+// it was one: its references go, and what was parked.
+func fill(asked *Changes, b *plan.Binding, it *plan.Item) {
+	f := &Fill{
+		Position: it.Late.Position, Gone: it.Match.Entity != b.Rule.Target, WasBad: it.Late.Unread, Former: it.Late.Former[b.ID],
+		Repark: it.Scope == plan.Everything,
+	}
+	due := f.WasBad || len(f.Former) > 0
+	if !f.Gone {
+		f.Parent, f.Refers, f.Bad = ReferenceIn(b.Rule, &it.Match, it.Image)
+		due = due || f.Refers || f.Bad != nil || plan.Holds(b, it.Image)
+	}
+	if due {
+		asked.Fills.Put(plan.ItemRule{Binding: b, Key: it.Key}, f)
+	}
+}
+
+// Digest implements plan.Family: values are digested one by one, so that of each it can
+// be told whether it is what was written.
+func (kind) Digest(values []change.Value) string {
+	digests := make([]string, len(values))
+	for i, v := range values {
+		digests[i] = change.Digest(v)
+	}
+	return strings.Join(digests, ".")
+}
+
+// Covered implements plan.Family.
+func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
+	var names []string
+	for i, one := range strings.Split(digest, ".") {
+		if i < len(b.Rule.Writes) && one == change.Digest(img.Lookup(b.Rule.Writes[i])) {
+			names = append(names, b.Rule.Writes[i])
+		}
+	}
+	return names
+}
+
+// Words implements plan.Family: a copy rule has no effects.
+func (kind) Words(*plan.Binding, plan.Effect) plan.Words { return plan.Words{} }
+
+// Explain implements plan.Family.
+func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
+	asked := plan.PartOf[Changes](pl)
+	writes := plan.Listed(b.Rule.Writes)
+	for id, f := range asked.FanOuts.All() {
+		if id.Binding != b {
+			continue
+		}
+		write := "set " + writes + " on every " + b.Rule.Target.Name + " of " + id.Key.String()
+		if f.Deleted {
+			write += ", which is gone"
+		}
+		tell(plan.Listed(b.Rule.Reads)+" changed", write)
+	}
+	for id, f := range asked.Fills.All() {
+		switch {
+		case id.Binding != b:
+		case f.Bad != nil:
+			tell("cannot name its parent: "+f.Bad.Reason, "park it ("+f.Bad.Code+")")
+		case f.Gone:
+			tell("the child is gone", "drop its reference")
+		case !f.Refers:
+			tell("refers to no parent", "take "+writes+" off")
+		default:
+			tell("refers to "+f.Parent.String(), "set "+writes+" from it")
+		}
+	}
+}
+
+// Targets implements plan.Family: a child points at its parent.
+func (kind) Targets(pl *plan.Changes, b *plan.Binding, tell func(target string, source change.Key)) {
+	for id, f := range plan.PartOf[Changes](pl).Fills.All() {
+		if id.Binding == b && f.Refers && f.Bad == nil && !f.Gone && !f.Stray {
+			tell(f.Parent.String(), id.Key)
+		}
+	}
+}

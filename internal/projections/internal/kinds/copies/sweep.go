@@ -1,0 +1,44 @@
+package copies
+
+import (
+	"context"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// Rows implements host.Keeper.
+func (kind) Rows() []string { return []string{state.ReferenceRows, state.ParentRows} }
+
+// Swept implements host.Sweeper.
+func (kind) Swept() string { return state.ReferenceRows }
+
+// Sweep implements host.Sweeper: it prunes references whose child is gone or refers elsewhere.
+func (kind) Sweep(ctx context.Context, h *host.Host, rows []table.Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	children := make([]change.Key, len(rows))
+	for i, r := range rows {
+		children[i] = state.ReferenceChild(r)
+	}
+	items, err := h.Tables.ReadItems(ctx, "reading the children of references", children)
+	if err != nil {
+		return err
+	}
+	return table.Each(ctx, len(rows), func(ctx context.Context, i int) error {
+		_, rest, _ := strings.Cut(table.TextOf(rows[i][table.PK]), "/")
+		id, _, _ := strings.Cut(rest, "/")
+		b, child := h.Planner.ByID(id), children[i]
+		if m, ok := h.Planner.Set.Identify(child, items[child]); ok && items[child] != nil && m.Entity == b.Rule.Target {
+			parent, refers, err := b.Rule.ParentKey(&m, items[child])
+			if err == nil && refers && state.ReferenceKey(b, parent, child) == table.KeyOf(rows[i]) {
+				return nil
+			}
+		}
+		return PruneReference(ctx, h.Tables, id, rows[i])
+	})
+}

@@ -1,0 +1,25 @@
+// Package kinds is the list of the kinds of rules. Each family of kinds has a
+// folder below this one. A new kind is a new folder, or a part of one, and a line here.
+package kinds
+
+import (
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds/aggregates"
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds/copies"
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds/mirrors"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// All are the kinds of rules, in the order in which problems of a rule file list
+// them, and those that later versions know.
+var All = []rules.Kind{
+	copies.Copy,
+	mirrors.Mirror,
+	aggregates.Count,
+	aggregates.Sum,
+	rules.Planned("avg"),
+	rules.Planned("min"),
+	rules.Planned("max"),
+	rules.Planned("latest"),
+	rules.Planned("derive"),
+	rules.Planned("delete"),
+}

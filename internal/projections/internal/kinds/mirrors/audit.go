@@ -1,0 +1,171 @@
+package mirrors
+
+import (
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+)
+
+// The marks behind the digest of an item at a mirror's key; markOccupied stands alone.
+const (
+	markStamped  = " stamped"
+	markMade     = " made" // by the engine, and carries no stamp of the rule
+	markOccupied = "occupied"
+)
+
+// Facts implements audit.Family: they say how an item stands to a rule that could have made it.
+func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+	if !b.Rule.Target.HasKey(s.Key) {
+		return
+	}
+	data := plan.DigestOf(b, s.Image)
+	place := plan.PlaceOf(b, s.Key, s.Image)
+	switch {
+	case stamped(a, b, s.Key, s.Image):
+		data += markStamped
+	case place == plan.PlaceMade:
+		data += markMade
+	case place == plan.PlaceOccupied:
+		data = markOccupied
+	}
+	emit(drift.Fact{About: audit.MadeToken(s.Key), Sub: b.ID + "\x00", Tag: audit.TagHave, Data: data})
+}
+
+func stamped(a *audit.Auditor, b *plan.Binding, key change.Key, img change.Image) bool {
+	return img != nil && plan.Stamped(b, plan.StampContext(a.Incarnation, key, ""), img)
+}
+
+// EffectFacts implements audit.Family.
+func (kind) EffectFacts(_ *audit.Auditor, b *plan.Binding, source change.Key, f plan.Effect, emit func(drift.Fact)) {
+	emit(drift.Fact{About: audit.MadeToken(f.Target), Sub: b.ID + "\x00" + source.String(), Tag: audit.TagWant, Data: f.Digest})
+	if b.Claimed() {
+		emit(drift.Fact{About: audit.About(audit.AboutClaims, b.ID, f.Target.String()), Sub: source.String(), Tag: audit.TagWant})
+	}
+}
+
+// RowFacts implements audit.Family.
+func (kind) RowFacts(*audit.Auditor, audit.Row, func(drift.Fact)) {}
+
+// Combine implements audit.Family.
+func (kind) Combine(string, byte, string, string) (string, bool) { return "", false }
+
+// Case implements audit.Family.
+func (kind) Case(j *audit.Judge) audit.Case {
+	if j.Kind != audit.AboutMade {
+		return nil
+	}
+	return &mirrorCase{Judge: j}
+}
+
+// mirrorCase judges one mirror item. It takes, rule by rule, first how the item stands, then its
+// sources in the order of their keys: the first one's content counts.
+type mirrorCase struct {
+	*audit.Judge
+	rule    audit.Part // by the rule's id
+	sources []string
+	asked   bool // by some rule
+	unasked bool // the item carries the marks of a rule that does not ask for it
+	differs bool
+}
+
+// Add implements audit.Case.
+func (c *mirrorCase) Add(f drift.Fact) {
+	id, source, _ := strings.Cut(f.Sub, "\x00")
+	if id != c.rule.Sub {
+		c.endRule()
+		c.rule = audit.Part{Sub: id}
+	}
+	switch {
+	case f.Tag == audit.TagHave:
+		c.rule.Has, c.rule.Have = true, f.Data
+	case !c.rule.Wants:
+		c.rule.Wants, c.rule.Want = true, f.Data
+		c.sources = append(c.sources, source) // of every rule the first one, which counts
+	default:
+		audit.AppendSome(&c.sources, source)
+	}
+}
+
+func (c *mirrorCase) endRule() {
+	r := c.rule
+	switch {
+	case r.Sub == "":
+	case r.Wants && r.Have == markOccupied:
+		c.asked = true
+		c.Suspect(drift.Suspect{Kind: drift.Parked, Rule: r.Sub, Item: c.Key(), Members: c.sources})
+	case r.Wants:
+		c.asked = true
+		c.differs = c.differs || !r.Has || r.Have != r.Want+markStamped
+	case strings.HasSuffix(r.Have, markStamped), strings.HasSuffix(r.Have, markMade):
+		c.unasked = true
+	}
+}
+
+// End implements audit.Case.
+func (c *mirrorCase) End() {
+	c.endRule()
+	if c.differs || !c.asked && c.unasked {
+		c.Suspect(drift.Suspect{Kind: drift.Mirror, Item: c.Key(), Members: c.sources})
+	}
+}
+
+// Side is what one rule has to do with a mirror item.
+type Side struct {
+	*plan.Binding
+	Asked   map[string]change.Value // the attributes of the item for which it asks; nil: it asks for none
+	Expired bool                    // DynamoDB's time to live deleted just that
+}
+
+// Compare says how the item at a mirror's key differs from what its rules ask for.
+// If none asks for it, an item that the engine made is surplus, and so is a stamp.
+func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []Side) []drift.Finding {
+	var all []drift.Finding
+	for _, s := range sides {
+		f := drift.Finding{Rule: s.Rule.Name, Kind: drift.Mirror, Item: key, WriteUnits: 2 * (1 + audit.UnitsOf(item))}
+		place := plan.PlaceOf(s.Binding, key, imageOf(item))
+		stamped := stamped(a, s.Binding, key, imageOf(item))
+		switch {
+		case s.Asked == nil && (place == plan.PlaceMade || stamped):
+			f.What, f.Found = drift.Surplus, audit.ItemText(item, s.Rule.Writes)
+			all = append(all, f)
+		case place == plan.PlaceOccupied && stamped:
+			f.What, f.Attribute, f.Found = drift.Surplus, s.Stamp, audit.Text(item.Lookup(s.Stamp))
+			all = append(all, f)
+		case s.Asked == nil, place == plan.PlaceOccupied, s.Expired && item == nil:
+		case item == nil:
+			f.What, f.Expected = drift.Missing, audit.ItemText(s.Asked, s.Rule.Writes)
+			all = append(all, f)
+		default:
+			all = append(all, compareContent(f, s, item, stamped)...)
+		}
+	}
+	return all
+}
+
+// imageOf is an item as an image: nil if there is none.
+func imageOf(item change.Item) change.Image {
+	if item == nil {
+		return nil
+	}
+	return item
+}
+
+func compareContent(f drift.Finding, s Side, item change.Item, stamped bool) []drift.Finding {
+	var all []drift.Finding
+	for _, name := range s.Rule.Writes {
+		want, found := s.Asked[name], item.Lookup(name)
+		if !want.Equal(found) {
+			f.What, f.Attribute, f.Expected, f.Found = audit.WhatOf(want, found), name, audit.Text(want), audit.Text(found)
+			all = append(all, f)
+			f.WriteUnits = 0
+		}
+	}
+	if len(all) == 0 && !stamped {
+		f.What, f.Attribute, f.Expected, f.Found = drift.Missing, s.Stamp, "a stamp", audit.Text(item.Lookup(s.Stamp))
+		all = append(all, f)
+	}
+	return all
+}

@@ -1,0 +1,117 @@
+package mirrors
+
+import (
+	"context"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// Where a mirror's target does not determine its source, several sources may
+// ask for one target. The set of sources in force is kept in a claims item,
+// changed by the same transaction as the ledger. The smallest source key wins,
+// and writes its content at once; every target that a move touches is derived
+// afterwards, like a roll-up, because a source that loses or drops a claim cannot know
+// what the winner asks for.
+
+// Rows implements host.Keeper.
+func (kind) Rows() []string { return []string{state.ClaimsRows} }
+
+// claimSet is a target's claims item as it was read.
+type claimSet struct {
+	state.Set
+	parked bool // the rule is parked on the target
+}
+
+// parkedKey is the key of what is parked of a rule on a target.
+func parkedKey(b *plan.Binding, target change.Key) table.Key {
+	return state.ParkedKey(state.ParkedID(b.ID, target))
+}
+
+// isParked reports whether rows that were read say that a rule is parked on an occupied target.
+func isParked(rows map[table.Key]table.Row, b *plan.Binding, target change.Key) bool {
+	return table.TextOf(rows[parkedKey(b, target)]["code"]) == plan.OccupiedCode
+}
+
+func (m maker) readClaims(ctx context.Context, b *plan.Binding, target change.Key) (claimSet, error) {
+	key := state.ClaimsKey(b, target)
+	keys := []table.Key{key}
+	if len(b.Rule.Target.Equals) > 0 { // otherwise no item there is of another entity
+		keys = append(keys, parkedKey(b, target))
+	}
+	rows, err := m.Tables.ReadState(ctx, "reading the claims of "+target.String(), keys)
+	if err != nil {
+		return claimSet{}, err
+	}
+	if audit.TornSet(attributes.ItemFromTable(rows[key])) {
+		return claimSet{}, state.TornError(rows[key], "no number of changes")
+	}
+	return claimSet{state.ReadSet(rows[key], false), isParked(rows, b, target)}, nil
+}
+
+// claimed returns the claims of a mirror item as a set.
+func (cs claimSet) claimed(b *plan.Binding, target change.Key) host.Contested {
+	return host.Contested{
+		ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, Set: state.ClaimsKey(b, target),
+		Claimants: cs.Sources, Changes: cs.Changes, Listed: cs.Listed,
+	}
+}
+
+// Claim implements host.Maker. The winner's content is written with the claim.
+func (kind) Claim(ctx context.Context, h *host.Host, mv *plan.Move, c plan.Claim) ([]host.Part, error) {
+	m := maker{h}
+	found, err := m.readClaims(ctx, c.Binding, c.Target)
+	if err != nil {
+		return nil, err
+	}
+	asks := c.Effect.Kind == plan.Mirrored
+	after := found.With(mv.Key.String(), asks)
+	parts := []host.Part{{Write: m.claimsWrite(mv.Key.String(), c, found.Set, after), ID: c.ID, Moves: []*plan.Move{mv}}}
+	expected := plan.PlaceFree
+	if len(found.Sources) > 0 {
+		expected = plan.PlaceMade
+	}
+	version, actions := mv.Version(), []plan.Action(nil)
+	switch {
+	case asks && after.Winner() == mv.Key.String():
+		version, actions = m.claimsVersion(after), m.Planner.Upsert(mv, c.Binding, c.Effect, expected)
+	case len(after.Sources) == 0:
+		actions = m.Planner.Drop(mv, c.Binding, c.Target)
+	}
+	for _, a := range actions {
+		parts = append(parts, m.PartOf(mv, a, version))
+	}
+	return parts, nil
+}
+
+// claimsVersion is the version of a mirror item with claims. They change with
+// every move of every source, so it rises also where an older source wins again.
+func (m maker) claimsVersion(cs state.Set) plan.Version {
+	return plan.VersionOf(m.Planner.Epoch, cs.Changes)
+}
+
+func (m maker) claimsWrite(source string, t plan.Claim, found, after state.Set) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "changes", table.Number(after.Changes))
+	var remove []string
+	if len(after.Sources) > 0 {
+		set += c.Format(", %n = %v", "sources", &ddb.AttributeValueMemberSS{Value: after.Sources})
+	} else {
+		remove = append(remove, "sources")
+	}
+	if found.Expired != "" && (after.Winner() == source && t.Effect.Kind == plan.Mirrored || len(after.Sources) == 0) {
+		remove = append(remove, "expired") // the item is written anew, or no source asks for it
+	}
+	if len(remove) > 0 {
+		set += " REMOVE " + c.List(remove)
+	}
+	condition := state.SetIs(c, found)
+	return m.Tables.UpdatePart(state.ClaimsKey(t.Binding, t.Target), set, condition, c)
+}

@@ -1,0 +1,123 @@
+package mirrors
+
+import (
+	"context"
+	"errors"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// Derive implements host.Maker.
+func (kind) Derive(ctx context.Context, h *host.Host, targets []plan.GroupRef) []error {
+	return table.Every(ctx, len(targets), func(ctx context.Context, i int) error {
+		return maker{h}.deriveTarget(ctx, targets[i].Binding, change.ParseKey(targets[i].Group), nil)
+	})
+}
+
+// deriveTarget brings a mirror item with claims to what its winner asks for,
+// provided that neither the claims nor the winner's ledger entry move meanwhile, and
+// lists the target if several sources claim it. why
+// is what a record or a scan tells of the item; nil: the claims moved.
+func (m maker) deriveTarget(ctx context.Context, b *plan.Binding, target change.Key, why *Heal) error {
+	doing := "deriving mirror item " + target.String()
+	return table.Contend(ctx, doing, func() (table.Round, error) {
+		found, err := m.readClaims(ctx, b, target)
+		if err != nil {
+			return table.Lost, err
+		}
+		if err := m.SettleContention(ctx, found.claimed(b, target)); err != nil {
+			return table.Lost, err
+		}
+		items, err := m.Tables.ReadItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
+		if err != nil {
+			return table.Lost, err
+		}
+		parts, err := m.targetParts(ctx, b, target, found, table.Image(items[target]), why)
+		if err != nil || len(parts) == 0 {
+			return table.Settled, err
+		}
+		err = m.Transact(ctx, doing, []string{b.ID}, parts)
+		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
+			return table.Lost, nil
+		}
+		return table.Settled, m.ParkRefused(ctx, b, target, err)
+	})
+}
+
+// targetParts are the writes that bring a mirror item with claims from what stands
+// at its key to what its winner asks for; none if it is so.
+func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.Key, found claimSet, standing change.Image,
+	why *Heal) ([]host.Part, error) {
+	mv := &plan.Move{}
+	mv.See(target, standing)
+	var parts []host.Part
+	var actions []plan.Action
+	place := plan.PlaceOf(b, target, standing)
+	stamped := plan.Stamped(b, plan.StampContext(m.Planner.Incarnation, target, ""), standing)
+	if found.Winner() == "" {
+		// While the rule is seeded, a source may still come to claim what was made under a lost state table.
+		if place == plan.PlaceMade && b.Live.Load() || stamped || found.parked {
+			actions = m.Planner.Drop(mv, b, target)
+		}
+	} else {
+		winner, f, err := m.winnerOf(ctx, b, target, found.Set)
+		switch {
+		case err != nil || winner == nil:
+			return nil, err
+		case why != nil && why.Expired && standing == nil && found.Expired != f.Digest:
+			return []host.Part{{Write: m.expiredWrite(b, target, found.Set, f)}}, nil
+		case place == plan.PlaceFree && found.Expired == f.Digest && (why == nil || !why.Deleted):
+			return nil, nil
+		case place == plan.PlaceOccupied && found.parked && !stamped && (why == nil || !why.Repark):
+			return nil, nil
+		case place != plan.PlaceOccupied && stamped && plan.DigestOf(b, standing) == f.Digest && !found.parked:
+			return nil, nil
+		}
+		actions = m.Planner.Upsert(mv, b, f, place)
+		c := table.NewExpression()
+		condition := state.EntryIs(c, winner.Entry)
+		parts = append(parts, host.Part{Write: m.Tables.CheckPart(state.EntryKey(winner.Key), condition, c)})
+	}
+	if len(actions) == 0 {
+		return nil, nil
+	}
+	for _, a := range actions {
+		parts = append(parts, m.PartOf(mv, a, m.claimsVersion(found.Set)))
+	}
+	return append(parts, host.Part{Write: m.claimsCheck(b, target, found.Set)}), nil
+}
+
+// claimsCheck checks that the claims of a target are as they were read.
+func (m maker) claimsCheck(b *plan.Binding, target change.Key, found state.Set) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	held := state.SetIs(c, found)
+	return m.Tables.CheckPart(state.ClaimsKey(b, target), held, c)
+}
+
+// expiredWrite notes in the claims that DynamoDB's time to live deleted the winner's content.
+func (m maker) expiredWrite(b *plan.Binding, target change.Key, found state.Set, f plan.Effect) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "expired", table.Text(f.Digest))
+	held := state.SetIs(c, found)
+	return m.Tables.UpdatePart(state.ClaimsKey(b, target), set, held, c)
+}
+
+// winnerOf reads the winner's ledger entry, and then what its item asks for; nil if its
+// own record is on the way.
+func (m maker) winnerOf(ctx context.Context, b *plan.Binding, target change.Key, found state.Set) (*plan.Move, plan.Effect, error) {
+	mv, err := m.Ledger.Read(ctx, change.ParseKey(found.Winner()))
+	if err != nil {
+		return nil, plan.Effect{}, err
+	}
+	f, ok := mv.New[b.ID]
+	if !ok || f.Kind != plan.Mirrored || f.Target != target || mv.Entry == nil {
+		return nil, plan.Effect{}, nil
+	}
+	return mv, f, nil
+}

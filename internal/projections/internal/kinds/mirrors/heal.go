@@ -1,0 +1,142 @@
+package mirrors
+
+import (
+	"context"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+var (
+	_ host.Maker  = kind{}
+	_ host.Keeper = kind{}
+)
+
+// maker makes the items of mirror rules.
+type maker struct{ *host.Host }
+
+// Heal implements host.Maker.
+func (kind) Heal(ctx context.Context, r *host.Run, pl *plan.Changes) {
+	m, heals := maker{r.Host}, &plan.PartOf[Changes](pl).Heals
+	right, err := m.alreadyRight(ctx, heals)
+	if err != nil {
+		for _, h := range heals.All() {
+			r.Failed(h.First, err)
+		}
+		return
+	}
+	for id, h := range heals.All() {
+		if right[id] {
+			continue
+		}
+		allowed, err := m.MayHeal(ctx, id.Binding, id.Key, h.Contested)
+		if err == nil && allowed {
+			err = m.healTarget(ctx, r.Suffix, pl, id, h)
+		}
+		r.Ended(ctx, h.First, id.Binding, id.Key, err)
+	}
+}
+
+// alreadyRight finds the mirror items that are as the ledger has them, so that
+// nothing is to be done: every mirror item that the engine inserts or deletes
+// comes by here. Of one with claims that can only be told once no source claims it.
+func (m maker) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule, Heal]) (map[plan.ItemRule]bool, error) {
+	sources := map[plan.ItemRule]change.Key{}
+	var keys []table.Key
+	for id, h := range heals.All() {
+		if id.Claimed() {
+			keys = append(keys, state.ClaimsKey(id.Binding, id.Key))
+		} else if source, ok := id.Rule.SourceKey(id.Key); ok {
+			sources[id] = source
+			keys = append(keys, state.EntryKey(source))
+		}
+		if h.Freed || plan.PlaceOf(id.Binding, id.Key, h.Last) == plan.PlaceOccupied {
+			keys = append(keys, parkedKey(id.Binding, id.Key))
+		}
+	}
+	rows, err := m.Tables.ReadState(ctx, "reading the ledger entries of mirror items", keys)
+	if err != nil {
+		return nil, err
+	}
+	result := map[plan.ItemRule]bool{}
+	for id, h := range heals.All() {
+		source, ok := sources[id]
+		if !ok {
+			claims := rows[state.ClaimsKey(id.Binding, id.Key)]
+			parked := rows[parkedKey(id.Binding, id.Key)] != nil
+			result[id] = id.Claimed() && len(table.TextsOf(claims["sources"])) == 0 && !parked &&
+				m.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
+			continue
+		}
+		ent, err := state.ReadEntry(m.Planner, rows[state.EntryKey(source)])
+		if err != nil {
+			return nil, err
+		}
+		var f plan.Effect
+		if ent != nil {
+			f = ent.Effects[id.ID]
+		}
+		if f.Kind != plan.Mirrored || f.Target != id.Key {
+			f = plan.Effect{}
+		}
+		result[id] = m.isRight(id.Binding, f, h, id.Key, isParked(rows, id.Binding, id.Key))
+	}
+	return result, nil
+}
+
+// isRight reports whether an item at a mirror target is as the ledger's effect (of no
+// kind: none) asks for it. parked says that the rule is parked on an occupied target.
+func (m maker) isRight(b *plan.Binding, f plan.Effect, h *Heal, target change.Key, parked bool) bool {
+	asked := f.Kind == plan.Mirrored
+	place := plan.PlaceOf(b, target, h.Last)
+	s, stamped := plan.ReadStamp(imageOr(h.Last).Lookup(b.Stamp), plan.StampContext(m.Planner.Incarnation, target, ""))
+	switch {
+	case place == plan.PlaceFree:
+		return !asked || f.Expired && !h.Deleted
+	case !asked: // the application's own item stays, without our stamp
+		return place != plan.PlaceMade && !stamped
+	case place == plan.PlaceOccupied:
+		return parked && !stamped && !h.Repark
+	}
+	return stamped && !parked && !f.Expired && s.Digest == f.Digest && plan.DigestOf(b, h.Last) == f.Digest
+}
+
+// imageOr is an image that can be looked into, also where there is none.
+func imageOr(img change.Image) change.Image {
+	if img == nil {
+		return change.Item{}
+	}
+	return img
+}
+
+// healTarget brings one mirror item to what its source asks for.
+func (m maker) healTarget(ctx context.Context, suffix int, pl *plan.Changes, id plan.ItemRule, h *Heal) error {
+	if id.Claimed() {
+		return m.deriveTarget(ctx, id.Binding, id.Key, h)
+	}
+	source, ok := id.Rule.SourceKey(id.Key)
+	if !ok {
+		return nil
+	}
+	mv, err := m.Ledger.Read(ctx, source)
+	if err != nil {
+		return err
+	}
+	if h.Freed {
+		mv.See(id.Key, h.Last) // the write clears what is parked there
+	}
+	if h.Expired {
+		mv.Expire(id.ID)
+	} else {
+		mv.RestoreAt(id.ID, id.Key)
+	}
+	var failure error
+	m.Ledger.Apply(ctx, []*plan.Move{mv}, suffix, func(_ *plan.Move, err error) { failure = err })
+	if failure == nil {
+		pl.AddRollups(mv, h.First)
+	}
+	return failure
+}

@@ -1,0 +1,120 @@
+package mirrors
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Changes are what mirror rules ask for beside the ledger: mirror items to be healed.
+type Changes struct {
+	Heals plan.Asked[plan.ItemRule, Heal]
+}
+
+// Heal is a mirror item that another program changed, or that came or went.
+type Heal struct {
+	First     int
+	Last      change.Image // nil: deleted
+	Deleted   bool         // a record says that another program deleted it
+	Expired   bool         // a record says that DynamoDB's time to live deleted it
+	Freed     bool         // a record says that an item of another entity, for which the rule may be parked, has gone
+	Repark    bool         // park the rule on it anew even if it is parked
+	Contested bool         // it replaces what the engine had written: counted against the bound
+}
+
+// Effect implements plan.Family: a source asks for an item.
+func (kind) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Effect, bool) {
+	item, ok, err := Of(b.Rule).Item(m, img)
+	if err != nil {
+		return plan.ParkedBy(err), true
+	}
+	if !ok {
+		return plan.Effect{}, false
+	}
+	return plan.Effect{Kind: plan.Mirrored, Content: item.Attributes, Target: item.Key, Digest: contentDigest(b.Rule, item)}, true
+}
+
+// contentDigest is the digest of a mirror item as its stamp has it.
+func contentDigest(r *rules.Rule, item rules.MadeItem) string {
+	vs := make([]change.Value, len(r.Writes))
+	for i, name := range r.Writes {
+		vs[i] = item.Attributes[name]
+	}
+	return change.Digest(vs...)
+}
+
+// CanHave implements plan.Family.
+func (kind) CanHave(p *plan.Planner, b *plan.Binding, f plan.Effect) bool {
+	return f.Kind == plan.Parked || f.Kind == plan.Mirrored && p.IsTarget(b.Rule, f.Target)
+}
+
+// Classify implements plan.Family: it asks for the healing of a mirror item that another
+// program wrote or deleted. It goes by the key alone: an item of another entity, or of
+// none, may stand where the mirror item belongs, and may go away.
+func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
+	rec := s.Record
+	if !b.Rule.Target.HasKey(rec.Key) {
+		return false
+	}
+	context := plan.StampContext(p.Incarnation, rec.Key, "")
+	freed := plan.Occupies(b, rec.Key, rec.Old) && !plan.Occupies(b, rec.Key, rec.New)
+	if rec.Old != nil && rec.New != nil && !freed {
+		// A stamp on an item that had none may be ours or put back with a former
+		// state of the item.
+		ours := plan.Stamped(b, context, rec.Old) && !plan.Foreign(b, context, rec.Old, rec.New)
+		if ours || plan.Untouched(b, rec.Old, rec.New) {
+			return false
+		}
+	}
+	h := plan.PartOf[Changes](pl).Heals.OrPut(plan.ItemRule{Binding: b, Key: rec.Key}, Heal{First: s.Index})
+	expired := rec.Expired && plan.Stamped(b, context, rec.Old) // it was the mirror item, and none that stood in its way
+	h.Last, h.Expired, h.Deleted = rec.New, rec.New == nil && expired, rec.New == nil && !expired
+	h.Contested = h.Contested || plan.Stamped(b, context, rec.Old) && !expired
+	h.Freed = h.Freed || freed
+	return true
+}
+
+// Rederive implements plan.Family: it has an item healed that the rule can give, whatever
+// it is now. What tells the mirror's entity may have been overwritten.
+func (kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+	if it.Scope >= plan.Itself && b.Rule.Target.HasKey(it.Key) {
+		h := &Heal{Last: it.Image, Repark: it.Scope == plan.Everything}
+		plan.PartOf[Changes](pl).Heals.Put(plan.ItemRule{Binding: b, Key: it.Key}, h)
+	}
+}
+
+// Tell implements plan.Family: an image says nothing more than its effects.
+func (kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
+
+// Digest implements plan.Family.
+func (kind) Digest(values []change.Value) string { return change.Digest(values...) }
+
+// Covered implements plan.Family.
+func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
+	return plan.AllOrNone(b, digest, img)
+}
+
+// Words implements plan.Family.
+func (kind) Words(_ *plan.Binding, f plan.Effect) plan.Words {
+	target := f.Target.String()
+	return plan.Words{
+		What: "mirror item " + target, Undo: "delete " + target,
+		Redo: "set " + plan.Listed(slices.Sorted(maps.Keys(f.Content))) + " on " + target, Place: target,
+	}
+}
+
+// Explain implements plan.Family.
+func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
+	for id := range plan.PartOf[Changes](pl).Heals.All() {
+		if id.Binding == b {
+			tell("its mirror item was written by another program or by the engine",
+				"check "+id.Key.String()+" against the ledger, and restore it if it differs")
+		}
+	}
+}
+
+// Targets implements plan.Family: items point at targets by their effects alone.
+func (kind) Targets(*plan.Changes, *plan.Binding, func(string, change.Key)) {}

@@ -1,0 +1,97 @@
+package mirrors
+
+import (
+	"context"
+	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+)
+
+// Write implements host.Maker. Each action is conditional on the place: no
+// item that the engine did not make is deleted, and none of another entity written (promise 8).
+func (kind) Write(h *host.Host, a plan.Action, v plan.Version) ddb.TransactWriteItem {
+	m := maker{h}
+	t := target.On(a.Binding, "", a.Target)
+	t.Condition = m.placeIs(t.Expression, a)
+	switch a.Kind {
+	case plan.DeleteMirror:
+		return ddb.TransactWriteItem{Delete: &ddb.Delete{
+			TableName: &m.Tables.Table, Key: m.Tables.ItemKey(a.Target), ConditionExpression: &t.Condition,
+			ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values, ReturnValuesOnConditionCheckFailure: table.AllOld,
+		}}
+	case plan.UpsertMirror:
+		m.upsert(t, a, v)
+	case plan.ReleaseMirror:
+		t.TakeOff(a.Removes...)
+	}
+	return t.InTransaction(m.Tables.Reader)
+}
+
+// placeIs is the condition that the place of a mirror item is as the action takes it to be.
+func (m maker) placeIs(c *table.Expression, a plan.Action) string {
+	made := func() ddb.AttributeValue { return table.Text(plan.MadeMark(a.Target)) }
+	theirs := func() string {
+		return c.Format("attribute_exists(%n) AND (attribute_not_exists(%n) OR %n <> %v)",
+			m.Tables.PartitionKey, plan.MadeAttribute, plan.MadeAttribute, made())
+	}
+	var condition string
+	switch a.Place {
+	case plan.PlaceFree:
+		condition = c.Format("attribute_not_exists(%n)", m.Tables.PartitionKey)
+	case plan.PlaceMade:
+		condition = c.Format("%n = %v", plan.MadeAttribute, made())
+	case plan.PlaceTheirs:
+		condition = theirs()
+		for _, eq := range a.Rule.Target.Equals {
+			condition += c.Format(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
+		}
+	default: // plan.PlaceOccupied
+		var is []string
+		for _, eq := range a.Rule.Target.Equals {
+			is = append(is, c.Format("%n = %v", eq.Attribute, attributes.ToTable(eq.Value)))
+		}
+		condition = theirs() + " AND NOT (" + strings.Join(is, " AND ") + ")"
+	}
+	switch {
+	case a.Kind == plan.ReleaseMirror:
+		for _, name := range a.Removes {
+			condition += c.Same(name, a.Seen.Lookup(name))
+		}
+	case a.Kind == plan.SpareMirror && a.Place != plan.PlaceFree: // it carries no stamp to take off
+		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))",
+			a.Stamp, a.Stamp, table.Text(plan.StampContext(m.Planner.Incarnation, a.Target, "")+" "))
+	}
+	return condition
+}
+
+// upsert writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.
+func (m maker) upsert(t *target.Write, a plan.Action, v plan.Version) {
+	t.Stamp(plan.Stamp{Context: plan.StampContext(m.Planner.Incarnation, a.Target, ""), Version: v, Digest: a.Effect.Digest})
+	if a.Place == plan.PlaceFree {
+		t.Put(plan.MadeAttribute, change.String(plan.MadeMark(a.Target)))
+	}
+	t.TakeOff(a.Removes...)
+	for _, name := range a.Rule.Writes {
+		t.Put(name, a.Effect.Content[name])
+	}
+}
+
+// Drop implements host.Maker. The item carries the engine's mark and the retired rule's stamp, as they
+// were seen (promise 8). It stays if a mirror rule that has not retired has it by now.
+func (kind) Drop(ctx context.Context, h *host.Host, id plan.ItemRule, left *plan.Leftover) error {
+	c := table.NewExpression()
+	condition := c.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(id.Key))) + c.Same(id.Stamp, left.Last.Lookup(id.Stamp))
+	own := plan.StampContext(h.Planner.Incarnation, id.Key, "") + " "
+	for _, b := range left.Unless {
+		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(own))
+	}
+	h.Counters.Mirrors.Add(1)
+	return h.Tables.DeleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
+}

@@ -1,0 +1,163 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// Apply implements host.Ledger.
+func (l *Ledger) Apply(ctx context.Context, moves []*plan.Move, suffix int, failed func(*plan.Move, error)) {
+	pending := moves
+	err := table.Contend(ctx, "moving ledger entries", func() (ended table.Round, _ error) {
+		pending, ended = l.applyOnce(ctx, pending, suffix, failed)
+		return ended, nil
+	})
+	for _, mv := range pending {
+		failed(mv, fmt.Errorf("ledger entry of %s: %w", mv.Key, err))
+	}
+}
+
+// applyOnce sends one transaction for each move or pack of moves. It returns the
+// moves that are not done. A large move goes in many steps, each of which advances it.
+func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int, failed func(*plan.Move, error)) (left []*plan.Move,
+	ended table.Round) {
+	var simple []*plan.Move
+	for _, mv := range pending {
+		if mv.First < 0 && mv.Idle() {
+			continue // what it was to change is so by now
+		}
+		done, err := l.divide(ctx, mv)
+		if err != nil {
+			failed(mv, err)
+		}
+		if done || err != nil {
+			continue
+		}
+		if len(l.Planner.Claims(mv)) == 0 {
+			simple = append(simple, mv)
+			continue
+		}
+		again, err := l.applyClaimed(ctx, mv, suffix)
+		switch {
+		case err != nil:
+			failed(mv, err)
+		case again:
+			left = append(left, mv)
+		case mv.Advance(l.Planner.Epoch):
+			left, ended = append(left, mv), table.Advanced
+		}
+	}
+	for _, pk := range l.Planner.Pack(simple) {
+		again, err := l.applyPack(ctx, pk, suffix)
+		for _, mv := range pk.Moves {
+			switch {
+			case err != nil:
+				failed(mv, err)
+			case slices.Contains(again, mv):
+				left = append(left, mv)
+			case mv.Advance(l.Planner.Epoch):
+				left, ended = append(left, mv), table.Advanced
+			}
+		}
+	}
+	if len(left) == 0 {
+		return nil, table.Settled
+	}
+	return left, ended
+}
+
+// divide has a move that is larger than a transaction go in steps, from the entry that
+// is really there. It reports true if nothing is left to do.
+func (l *Ledger) divide(ctx context.Context, mv *plan.Move) (done bool, err error) {
+	if l.Planner.Fits(mv) {
+		return false, nil
+	}
+	if !mv.Exact {
+		if done, err := l.begin(ctx, mv); done || err != nil || l.Planner.Fits(mv) {
+			return done, err
+		}
+	}
+	l.Planner.Divide(mv)
+	return false, nil
+}
+
+// begin has a move of a record start from the entry that is really there. It reports
+// true if nothing is left to do: the entry is as far already.
+func (l *Ledger) begin(ctx context.Context, mv *plan.Move) (done bool, err error) {
+	key := state.EntryKey(mv.Key)
+	rows, err := l.Tables.ReadState(ctx, "reading the ledger entry of "+mv.Key.String(), []table.Key{key})
+	if err != nil {
+		return false, err
+	}
+	return l.replan(ctx, mv, rows[key])
+}
+
+// applyPack sends one transaction and returns the moves that have to be tried again, planned anew.
+func (l *Ledger) applyPack(ctx context.Context, pk *plan.Pack, suffix int) ([]*plan.Move, error) {
+	return l.send(ctx, "applying a ledger transaction", pk.Moves, l.Transaction(pk, suffix), suffix)
+}
+
+// applyClaimed sends the transaction of one move whose source claims targets, or gives
+// them up. It reports true if the move has to be tried again.
+func (l *Ledger) applyClaimed(ctx context.Context, mv *plan.Move, suffix int) (bool, error) {
+	moves := []*plan.Move{mv}
+	parts := l.Transaction(l.Planner.Pack(moves)[0], suffix)
+	for _, c := range l.Planner.Claims(mv) {
+		claim, err := host.MakerOf(c.Rule).Claim(ctx, l.Host, mv, c)
+		if err != nil {
+			return false, err
+		}
+		parts = append(parts, claim...)
+	}
+	again, err := l.send(ctx, "applying a ledger transaction with claims", moves, parts, suffix)
+	return len(again) > 0, err
+}
+
+// send sends a transaction and returns the moves that have to be tried again, planned anew.
+func (l *Ledger) send(ctx context.Context, doing string, moves []*plan.Move, parts []host.Part, suffix int) ([]*plan.Move, error) {
+	owners := make([]string, len(parts))
+	for i, p := range parts {
+		owners[i] = p.ID
+	}
+	if err := l.Transact(ctx, doing, owners, parts); err != nil {
+		return l.afterFailure(ctx, err, moves, parts, suffix)
+	}
+	return nil, nil
+}
+
+// Transaction lays out a transaction: entries, sums, then everything else.
+func (l *Ledger) Transaction(pk *plan.Pack, suffix int) []host.Part {
+	var parts, rest []host.Part
+	contributors := map[plan.GroupRef][]*plan.Move{}
+	for _, mv := range pk.Moves {
+		parts = append(parts, host.Part{Write: l.entryWrite(mv), Moves: []*plan.Move{mv}})
+		sums, actions := l.Planner.Difference(mv)
+		for _, s := range sums {
+			contributors[s.Group] = append(contributors[s.Group], mv)
+		}
+		for _, a := range actions {
+			rest = append(rest, l.PartOf(mv, a, mv.Version()))
+		}
+	}
+	for _, s := range pk.Sums {
+		write := host.GathererOf(s.Group.Rule).Contribute(l.Host, s, suffix, pk.Moves[0].Shift)
+		parts = append(parts, host.Part{Write: write, ID: s.Group.ID, Moves: contributors[s.Group]})
+	}
+	return append(parts, rest...)
+}
+
+// entryWrite is the ledger half of the move's transaction: the entry, compared and swapped.
+func (l *Ledger) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	put := l.Tables.PutPart(state.EntryRow(mv, l.Planner.Epoch, l.Now().Add(host.TombstoneTTL)), state.EntryUnmoved(c, mv), c)
+	put.Put.ReturnValuesOnConditionCheckFailure = table.AllOld
+	return put
+}

@@ -1,0 +1,206 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// isEntry reports whether a part is the ledger entry of its move.
+func isEntry(p host.Part) bool { return p.ID == "" }
+
+// onMade reports whether a part looks at the place of an item that a rule makes.
+func onMade(p host.Part) bool {
+	switch p.Action.Kind {
+	case plan.UpsertMirror, plan.DeleteMirror, plan.ReleaseMirror, plan.SpareMirror:
+		return true
+	}
+	return false
+}
+
+// afterFailure decides, from why a transaction failed, how each of its moves goes on.
+func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move, parts []host.Part, suffix int) ([]*plan.Move, error) {
+	var canceled *ddb.TransactionCanceledException
+	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != len(parts) {
+		if reason := table.Refusal(err); reason != "" {
+			return l.narrow(ctx, moves, reason, suffix)
+		}
+		return nil, err
+	}
+	left, err := l.replanned(ctx, canceled.CancellationReasons, parts, moves)
+	if err != nil {
+		return nil, err
+	}
+	undone := slices.DeleteFunc(slices.Clone(moves), func(mv *plan.Move) bool { return left[mv].done })
+	moved := func(p host.Part) bool {
+		return slices.ContainsFunc(p.Moves, func(mv *plan.Move) bool { return !left[mv].same })
+	}
+	for i, reason := range canceled.CancellationReasons {
+		p := parts[i]
+		refused := table.RefusedAction(reason)
+		switch {
+		case moved(p): // what else was in the way of a move whose entry is another tells nothing
+		case refused != "" && (isEntry(p) || len(moves) > 1):
+			return l.narrow(ctx, undone, refused, suffix)
+		case refused != "":
+			if gone, err := l.reject(ctx, p.Moves[0], p.ID, refused, suffix); gone || err != nil {
+				return nil, err
+			}
+		case awscall.ReasonCode(reason) == "ConditionalCheckFailed" && onMade(p):
+			p.Moves[0].See(p.Action.Target, table.Image(attributes.ItemFromTable(reason.Item)))
+		}
+	}
+	return undone, nil
+}
+
+// entryState says how a move stands to its ledger entry after a transaction failed.
+type entryState struct {
+	same bool // the entry is as the move took it to be
+	done bool // nothing is left to do
+}
+
+// replanned has the moves whose entries were not as expected go on from the entries that are there.
+func (l *Ledger) replanned(ctx context.Context, reasons []ddb.CancellationReason, parts []host.Part,
+	moves []*plan.Move) (map[*plan.Move]entryState, error) {
+	states := make(map[*plan.Move]entryState, len(moves))
+	for _, mv := range moves {
+		states[mv] = entryState{same: true}
+	}
+	for i, reason := range reasons {
+		if p := parts[i]; isEntry(p) && awscall.ReasonCode(reason) == "ConditionalCheckFailed" {
+			done, err := l.replan(ctx, p.Moves[0], reason.Item)
+			if err != nil {
+				return nil, err
+			}
+			states[p.Moves[0]] = entryState{done: done}
+		}
+	}
+	return states, nil
+}
+
+// replan goes on from the entry that is really there. It reports true if
+// nothing is left to do: the entry is as far already.
+func (l *Ledger) replan(ctx context.Context, mv *plan.Move, actual table.Row) (bool, error) {
+	ent, err := l.Entry(ctx, actual)
+	if err != nil {
+		return false, fmt.Errorf("ledger entry of %s: %w", mv.Key, err)
+	}
+	if mv.First < 0 { // rederived: what the item asks for has to be read after the entry
+		sc := plan.Everything
+		if mv.Seeding {
+			sc = plan.Sources
+		}
+		fresh, err := l.move(ctx, mv.Key, ent, sc, mv.Late)
+		if err != nil {
+			return false, err
+		}
+		fresh.Repark, fresh.Reparks, fresh.Seen, fresh.Alone, fresh.StepMax = mv.Repark, mv.Reparks, mv.Seen, mv.Alone, mv.StepMax
+		for id, target := range mv.Restore {
+			fresh.RestoreAt(id, target)
+		}
+		*mv = *fresh
+		return mv.Idle(), nil
+	}
+	duplicate := ent != nil && ent.At.Has(mv.To)
+	mv.Expect(ent, l.Planner.Bindings)
+	return duplicate, nil
+}
+
+// narrow looks for the effect that DynamoDB refuses for good, where it does not say
+// which: moves go alone first, so that no neighbour fails with them, then in ever
+// smaller steps. A single effect that is refused is parked.
+func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string, suffix int) ([]*plan.Move, error) {
+	if len(moves) > 1 {
+		for _, mv := range moves {
+			mv.Alone = true
+		}
+		return moves, nil
+	}
+	if len(moves) == 0 {
+		return nil, nil
+	}
+	mv := moves[0]
+	if !mv.Exact { // the refused effect may be none that is left to do
+		if done, err := l.begin(ctx, mv); done || err != nil {
+			return nil, err
+		}
+		return moves, nil
+	}
+	moving := mv.Moving()
+	switch len(moving) {
+	case 0:
+		return nil, fmt.Errorf("moving the ledger entry of %s: DynamoDB refuses the write: %s", mv.Key, reason)
+	case 1:
+		gone, err := l.reject(ctx, mv, moving[0], reason, suffix)
+		if gone || err != nil {
+			return nil, err
+		}
+		return moves, nil
+	}
+	mv.StepMax = len(moving) / 2
+	return moves, nil
+}
+
+// reject parks one effect of a move that DynamoDB refuses for good. If it refuses to
+// take the former effect back, that stays in force, as the entry says, and the
+// item's next record or a retry tries again. It reports true if nothing is left to do.
+func (l *Ledger) reject(ctx context.Context, mv *plan.Move, id, reason string, suffix int) (bool, error) {
+	if again, err := l.tryElsewhere(ctx, mv, id, suffix); again || err != nil {
+		return false, err
+	}
+	if f, asked := mv.New[id]; asked && f.Kind != plan.Parked {
+		why := host.WriteRejected(reason)
+		if f.Kind == plan.Contribution {
+			why = plan.Overflow("the sum with the contribution " + f.Amount.String()).Parked
+		}
+		mv.Replace(id, plan.Effect{Kind: plan.Parked, Parked: why})
+		mv.Repark = mv.Repark || mv.Reparks
+		return mv.First < 0 && mv.Idle(), nil
+	}
+	why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses to take back what the item caused before: " + reason}
+	if err := l.ParkID(ctx, id, mv.Key, mv.Position, why); err != nil {
+		return false, err
+	}
+	mv.Replace(id, mv.Old[id])
+	return mv.First < 0 && mv.Idle(), nil
+}
+
+// suffixTriesMax bounds how many accumulators of one aggregate are tried for a
+// contribution. Each holds 38 digits for itself, so that one may hold a sum which another cannot.
+const suffixTriesMax = 16
+
+// tryElsewhere has a contribution that an accumulator cannot hold go to that of the next
+// write suffix, and in the end to one in which all are brought together. It reports
+// false once all that is tried, or if there is but one accumulator.
+func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, id string, suffix int) (bool, error) {
+	b := l.Planner.ByID(id)
+	if b == nil || b.Suffixes < 2 {
+		return false, nil
+	}
+	if mv.Shift++; mv.Shift < min(b.Suffixes, suffixTriesMax) {
+		return true, nil
+	}
+	mv.Shift = 0
+	if mv.Consolidated {
+		return false, nil
+	}
+	mv.Consolidated = true
+	for _, f := range []plan.Effect{mv.Old[id], mv.New[id]} {
+		if f.Kind == plan.Contribution {
+			if err := host.GathererOf(b.Rule).MakeRoom(ctx, l.Host, plan.GroupRef{Binding: b, Group: f.Group}, suffix); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Binding is a rule as it stands in one table's registry.
+type Binding struct {
+	Rule     *rules.Rule
+	ID       string      // the registry's name of the rule; stays when the rule is renamed
+	Stamp    string      // the attribute that holds the rule's stamp on targets
+	Locator  string      // count, sum that find their target by a unique value: what names its locators
+	Epoch    int         // the rules epoch in which the rule was registered
+	Suffixes int         // most write suffixes that the rule ever had: what a roll-up reads
+	Live     atomic.Bool // seeded: aggregates may be shown (promise 10)
+
+	Family Family // of the rule's kind
+
+	Former  bool        // not in force any more: changed, or removed from the file
+	Retired atomic.Bool // a former rule, of which all that is in force in its place is shown
+	Cleaned atomic.Bool // a retired rule, of which nothing is left but what a worker wrote that slept
+}
+
+// Claimed reports whether several sources may ask for one item that the rule makes: its claims are kept.
+func (b *Binding) Claimed() bool { return b.Rule.MakesItems() && !b.Rule.Injective }
+
+// Bindings are the rules of a set, bound.
+type Bindings struct {
+	Set      *rules.Set
+	byRule   map[*rules.Rule]*Binding
+	byID     map[string]*Binding
+	rules    []*Binding        // in the file's order
+	locators map[string]string // by entity: what names its locators
+	formers  []*Binding
+}
+
+// Of is the binding of a rule of the set.
+func (bs *Bindings) Of(r *rules.Rule) *Binding { return bs.byRule[r] }
+
+// ByID is the binding under an id of the registry; nil if no rule in force has it.
+func (bs *Bindings) ByID(id string) *Binding { return bs.byID[id] }
+
+// NameOf is the name of a rule, in force or not, by its id, or of a locator; the id itself if no rule has it.
+func (bs *Bindings) NameOf(id string) string {
+	if b := cmp.Or(bs.ByID(id), bs.Former(id)); b != nil {
+		return b.Rule.Name
+	}
+	if locator, ok := LocatorIn(id); ok {
+		return "unique " + locator
+	}
+	return id
+}
+
+// Former is the binding of a rule that is not in force any more; nil if there is none of this id.
+func (bs *Bindings) Former(id string) *Binding {
+	if i := slices.IndexFunc(bs.formers, func(b *Binding) bool { return b.ID == id }); i >= 0 {
+		return bs.formers[i]
+	}
+	return nil
+}
+
+// Formers are all rules that are not in force any more.
+func (bs *Bindings) Formers() []*Binding { return bs.formers }
+
+// AddFormer adds rules that are not in force any more.
+func (bs *Bindings) AddFormer(formers ...*Binding) { bs.formers = append(bs.formers, formers...) }
+
+// NewFormer binds a rule that is not in force any more.
+func NewFormer(r *rules.Rule, id string) *Binding {
+	return &Binding{Rule: r, ID: id, Stamp: StampPrefix + id, Family: familyOf(r), Former: true}
+}
+
+// familyOf is the family of a rule's kind; nil of a rule of which nothing is known but its name.
+func familyOf(r *rules.Rule) Family {
+	family, _ := r.Kind.(Family)
+	return family
+}
+
+// LocatorOf is what names the locators of an entity.
+func (bs *Bindings) LocatorOf(e *rules.Entity) string { return cmp.Or(bs.locators[e.Name], e.Name) }
+
+// Locate sets what names the locators of an entity, if that is not its own name:
+// locators of former rules are no more maintained, and never used again.
+func (bs *Bindings) Locate(e *rules.Entity, locator string) {
+	bs.locators[e.Name] = locator
+	for _, b := range bs.byID {
+		if b.Rule.ByUnique && b.Rule.Target == e {
+			b.Locator = locator
+		}
+	}
+}
+
+// Locates reports whether rules in force find items by the locators of this name.
+func (bs *Bindings) Locates(locator string) bool {
+	return slices.ContainsFunc(bs.Set.Entities, func(e *rules.Entity) bool { return e.Located && bs.LocatorOf(e) == locator })
+}
+
+// RetiredID reports whether what belongs to a rule, or to a locator with its mark, belongs to a retired one.
+// What is not known at all may be of newer rules.
+func (bs *Bindings) RetiredID(id string) bool {
+	if locator, ok := LocatorIn(id); ok {
+		return bs.RetiredLocator(locator)
+	}
+	b := bs.Former(id)
+	return b != nil && b.Retired.Load()
+}
+
+// RetiredLocator reports whether only retired rules found items by a locator.
+func (bs *Bindings) RetiredLocator(locator string) bool {
+	retired := false
+	for _, b := range bs.Formers() {
+		if b.Locator == locator {
+			retired = true
+			if !b.Retired.Load() {
+				return false
+			}
+		}
+	}
+	return retired && !bs.Locates(locator)
+}
+
+// Bind binds the rules of a set, whose kinds are each of a Family, to the ids that the registry knows them by.
+func Bind(set *rules.Set, ids map[*rules.Rule]string) *Bindings {
+	bs := &Bindings{Set: set, byRule: map[*rules.Rule]*Binding{}, byID: map[string]*Binding{}, locators: map[string]string{}}
+	for _, r := range set.Rules {
+		b := &Binding{Rule: r, ID: ids[r], Stamp: StampPrefix + ids[r], Suffixes: r.Suffixes(), Family: familyOf(r)}
+		if r.ByUnique {
+			b.Locator = r.Target.Name
+		}
+		bs.byRule[r], bs.byID[b.ID] = b, b
+		bs.rules = append(bs.rules, b)
+	}
+	return bs
+}

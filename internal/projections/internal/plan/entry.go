@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Entry is a ledger entry: the engine's memory of one source item.
+type Entry struct {
+	At        Version  // last position applied
+	Rederived int64    // times the item was rederived at that position
+	Effects   Effects  // in force
+	Due       []string // groups that lost a contribution which no image shows; see Move.Due
+}
+
+// ReadEntry reads a ledger entry; nil for a row that is not there. The error says
+// why the engine cannot work with the row: another program has written there.
+func (p *Planner) ReadEntry(row change.Item) (*Entry, error) {
+	if len(row) == 0 {
+		return nil, nil
+	}
+	at, readable := p.readAt(row["at"])
+	if !readable {
+		return nil, fmt.Errorf("the position %q", row["at"].Text())
+	}
+	times, readable := readTimes(row["rederived"])
+	if !readable {
+		return nil, fmt.Errorf("%q for a number of times", row["rederived"].Text())
+	}
+	if row["effects"].Kind() != change.KindMap {
+		return nil, errors.New("no effects")
+	}
+	e := &Entry{At: at, Rederived: times, Effects: Effects{}}
+	for id, v := range row["effects"].Map() {
+		f, err := p.ReadEffect(id, v)
+		if err != nil {
+			return nil, fmt.Errorf("for %s %w", id, err)
+		}
+		e.Effects[id] = f
+	}
+	if row["due"].Kind() == change.KindStringSet {
+		for _, group := range row["due"].List() {
+			e.Due = append(e.Due, group.Text())
+		}
+	}
+	return e, nil
+}
+
+// readAt reads the position of an entry, which the registry's rules epoch can rise above.
+func (p *Planner) readAt(v change.Value) (Version, bool) {
+	at, readable := ReadVersion(v)
+	return at, readable && (at.RulesEpoch() < EpochMax || p.Epoch >= EpochMax)
+}
+
+// readTimes reads a number of times. No row holds 0: a condition asks for the absence of it.
+func readTimes(v change.Value) (int64, bool) {
+	times, readable := ReadCount(v)
+	return times, readable && times <= timesMax && (times > 0 || v.Kind() == change.KindAbsent)
+}
+
+// Readable is the part of a torn ledger entry that can stay. An entry without a
+// readable position gets one before each record: a later record moves it on.
+func (p *Planner) Readable(row change.Item) change.Item {
+	at, readable := p.readAt(row["at"])
+	if !readable {
+		at = VersionAt(p.Epoch, change.Position{})
+	}
+	effects := map[string]change.Value{}
+	for id, v := range row["effects"].Map() {
+		if _, err := p.ReadEffect(id, v); err == nil {
+			effects[id] = v
+		}
+	}
+	left := change.Item{"at": change.String(string(at)), "effects": change.Map(effects)}
+	if times, readable := readTimes(row["rederived"]); readable && times > 0 {
+		left["rederived"] = row["rederived"]
+	}
+	return left
+}
+
+// ReadEffect reads the effect that a ledger entry holds under an id. An effect that the
+// rule never has is refused: to take it back would touch what is not the rule's.
+func (p *Planner) ReadEffect(id string, v change.Value) (Effect, error) {
+	f, err := ParseEffect(v.Text())
+	if err == nil && (v.Kind() != change.KindString || !p.fits(id, f)) {
+		err = fmt.Errorf("the effect %q, which it never has", v.Text())
+	}
+	return f, err
+}
+
+// fits reports whether a rule or a locator can have an effect. Rules that are not
+// in force may have meant anything.
+func (p *Planner) fits(id string, f Effect) bool {
+	if _, locator := LocatorIn(id); locator || f.Kind == Located {
+		return locator && (f.Kind == Located || f.Kind == Parked)
+	}
+	b := p.ByID(id)
+	return b == nil || b.Family.CanHave(p, b, f)
+}
+
+// IsTarget reports whether a rule can write on an item with a key.
+func (p *Planner) IsTarget(r *rules.Rule, key change.Key) bool {
+	return r.Target.HasKey(key) && (p.CanExist == nil || p.CanExist(key))
+}
+
+// ReadVersion reads the version that an attribute holds.
+func ReadVersion(v change.Value) (Version, bool) {
+	if v.Kind() != change.KindString {
+		return "", false
+	}
+	return ParseVersion(v.Text())
+}
+
+const (
+	// CountMax is the highest count in one row that counts as readable: no table sees
+	// so many changes, and the sum of all rows of an aggregate still fits an int64.
+	CountMax = 10_000_000_000_000_000
+	// timesMax is the highest number of times that a version has room for.
+	timesMax = 999_999_999_999
+)
+
+// ReadCount reads a count that an attribute holds; 0 if there is none. It reports
+// false for a value that is no whole number from 0 to CountMax.
+func ReadCount(v change.Value) (int64, bool) {
+	if v.Kind() == change.KindAbsent {
+		return 0, true
+	}
+	n, err := strconv.ParseInt(v.Text(), 10, 64)
+	if v.Kind() != change.KindNumber || err != nil || n < 0 || n > CountMax {
+		return 0, false
+	}
+	return n, true
+}

@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Family is what a kind of rule plans by itself: all that its rules ask for beside the
+// moves of the ledger, and the effects between which those move. Every rules.Kind that
+// an engine is given is one. It holds no state; a binding says which rule is meant.
+type Family interface {
+	// Classify plans what a record asks of a rule beside the move of the item's ledger
+	// entry. It reports whether the record asks for anything.
+	Classify(p *Planner, pl *Changes, b *Binding, s *Sides) bool
+	// Rederive plans what an item, as it is, asks of a rule beside that move.
+	Rederive(p *Planner, pl *Changes, b *Binding, it *Item)
+	// Tell adds to late the keys that an image of an item names under a rule.
+	Tell(late *Late, b *Binding, m *rules.Match, img change.Image)
+
+	// Targets tells, once pl is applied, at which targets of a rule the items of pl point beside their effects.
+	Targets(pl *Changes, b *Binding, tell func(target string, source change.Key))
+
+	// Effect is what an item of the rule's source causes; false if nothing.
+	Effect(b *Binding, m *rules.Match, img change.Image) (Effect, bool)
+	// CanHave reports whether an item can have this effect under a rule. A rule without
+	// effects has none.
+	CanHave(p *Planner, b *Binding, f Effect) bool
+
+	// Words tell people of an effect.
+	Words(b *Binding, f Effect) Words
+	// Explain tells people what a rule asks for in pl beside its effects.
+	Explain(pl *Changes, b *Binding, tell func(effect, write string))
+
+	// Digest digests values of the attributes that a rule writes, for its stamp.
+	Digest(values []change.Value) string
+	// Covered are those of a rule's attributes that hold what the digest of its stamp tells.
+	Covered(b *Binding, digest string, img change.Image) []string
+}
+
+// Words are what people are told of an effect.
+type Words struct {
+	What       string // what the item asks for
+	Undo, Redo string // what is written to take it back, and to bring it into force
+	Place      string // where it is written; an effect that follows another at one place replaces it
+}
+
+// Item is an item that is rederived.
+type Item struct {
+	Key   change.Key
+	Image change.Image // nil: there is none
+	Match rules.Match  // of no entity: the image is of none
+	Scope Scope
+	Late  Late
+}
+
+// Sides are one record, with the entities of which its two images are items.
+type Sides struct {
+	Record   *change.Record
+	Index    int // of the record in its batch
+	old, new rules.Match
+}
+
+// View is a record as the rules on one entity's items see it: an image of another
+// entity counts as none.
+type View struct {
+	*Sides
+	Old, New           change.Image
+	OldMatch, NewMatch *rules.Match
+}
+
+// As is the record as rules on an entity's items see it; false if neither image is of the entity.
+func (s *Sides) As(e *rules.Entity) (View, bool) {
+	v := View{Sides: s}
+	if s.old.Entity == e {
+		v.Old, v.OldMatch = s.Record.Old, &s.old
+	}
+	if s.new.Entity == e {
+		v.New, v.NewMatch = s.Record.New, &s.new
+	}
+	return v, v.Old != nil || v.New != nil
+}
+
+// PartOf is what a family planned in pl of its own, by the type in which the family keeps it; at
+// first that type's zero value.
+func PartOf[T any](pl *Changes) *T {
+	for _, part := range pl.parts {
+		if found, ok := part.(*T); ok {
+			return found
+		}
+	}
+	part := new(T)
+	pl.parts = append(pl.parts, part)
+	return part
+}

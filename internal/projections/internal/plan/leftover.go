@@ -1,0 +1,258 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Leftover is what a rule wrote on an item that it does not write on any more:
+// the item is of another entity now, because an application changed by what
+// entities are told apart, or the rule is not in force any more.
+type Leftover struct {
+	First  int
+	Last   change.Image            // the item, as it was seen
+	Names  []string                // the attributes to take off beside the stamp
+	Back   map[string]change.Value // what those of them held before a late write, which they get back
+	Beside []*Binding              // rules whose values stand that write some of the rule's attributes, too: they have not done so since
+	Whole  bool                    // the engine made the item for the rule, and it goes
+	Unless []*Binding              // one of these mirror rules has it
+
+	before, late change.Image // the item before and after a late write, where a record tells; else nil
+}
+
+// leftovers asks for taking off what rules in force wrote on an item that is of
+// another entity now. A stamp on the image tells of it: the item became another,
+// or an application has put it as another with the stamps that it had.
+func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.Image, now *rules.Entity) bool {
+	found := false
+	for _, r := range p.Set.Rules {
+		if r.Target == now || r.MakesItems() || !r.Target.HasKey(key) {
+			continue
+		}
+		id := ItemRule{p.Of(r), key}
+		if left := p.strayed(id, img, now); left != nil {
+			left.First = index
+			pl.Leftovers.Put(id, left)
+			found = true
+		}
+	}
+	return found
+}
+
+// strayed is what a rule in force left on an item that is of another entity now. In which
+// context it did so is not asked: the image that told it may be long past.
+func (p *Planner) strayed(id ItemRule, img change.Image, now *rules.Entity) *Leftover {
+	left, ok := parseStamp(img.Lookup(id.Stamp))
+	if !ok || id.Rule.Target == now || !id.Rule.Target.HasKey(id.Key) {
+		return nil // or the item is cloned, stamps and all, from one with another kind of key
+	}
+	found := &Leftover{Last: img, Beside: p.writersOn(id, now)}
+	p.name(found, id, now, id.Family.Covered(id.Binding, left.Digest, img)) // otherwise another program has written there
+	return found
+}
+
+// formerly asks for taking back what retired rules left on an item, whenever they
+// wrote it: an image with the stamp of one tells that it is there. An image without it
+// before tells of a late write: what it replaced is put back.
+func (p *Planner) formerly(pl *Changes, key change.Key, index int, old, img change.Image, now *rules.Entity) bool {
+	found := false
+	for _, b := range p.formers {
+		if !b.Retired.Load() || !b.Rule.Target.HasKey(key) {
+			continue
+		}
+		if _, ok := parseStamp(img.Lookup(b.Stamp)); !ok {
+			continue
+		}
+		id := ItemRule{b, key}
+		left := &Leftover{First: index, Last: img}
+		if old != nil {
+			left.lateWrite(b, old, pl.Leftovers.Of(id))
+		}
+		p.takeBack(left, id, now)
+		pl.Leftovers.Put(id, left)
+		found = true
+	}
+	return found
+}
+
+// lateWrite notes how an item was before and after a late write of a retired rule, as
+// this record or one before it in the batch tells. Before is nil if none does.
+func (l *Leftover) lateWrite(b *Binding, old change.Image, earlier *Leftover) {
+	if _, ok := parseStamp(old.Lookup(b.Stamp)); !ok {
+		l.before, l.late = old, l.Last
+	} else if earlier != nil && earlier.before != nil {
+		l.goOn(b, earlier)
+	}
+}
+
+// goOn has what came after a late write count as another program's, unless the rule itself wrote again.
+// What was there before only the record of the late write tells: it is not done before this is.
+func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
+	l.First = earlier.First
+	l.before, l.late = earlier.before, earlier.late
+	if !l.Last.Lookup(b.Stamp).Equal(l.late.Lookup(b.Stamp)) {
+		l.late = l.Last
+	}
+}
+
+// takeBack works out what is to be taken back of a retired rule. An item that a
+// mirror rule made goes as a whole, unless another mirror rule has it now; but one
+// that was there before the rule first wrote on it is not the rule's.
+func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
+	img := left.Last
+	stamp, _ := parseStamp(img.Lookup(id.Stamp))
+	left.Beside = p.writersOn(id, now)
+	mirror, ours := id.Rule.MakesItems(), stamp.Context == StampContext(p.Incarnation, id.Key, "")
+	switch {
+	case mirror && !ours: // cloned from another
+	case left.before != nil:
+		p.name(left, id, now, p.overwritten(left, id))
+	case mirror && PlaceOf(id.Binding, id.Key, img) != PlaceMade: // the application's own
+		p.name(left, id, now, released(id.Binding, PlaceOf(id.Binding, id.Key, img), img))
+	case !mirror:
+		p.name(left, id, now, id.Family.Covered(id.Binding, stamp.Digest, img))
+	case p.mirrored(id.Key, img):
+		p.name(left, id, now, id.Rule.Writes)
+	default:
+		left.Whole, left.Unless = true, p.mirrorsAt(id.Key)
+	}
+}
+
+// overwritten are the attributes that hold what a late write left, and that are not the
+// same that stood there before: what a retired rule wrote does not count, nor what a
+// rule in force did that has written since, or whose stamp is gone.
+func (p *Planner) overwritten(left *Leftover, id ItemRule) []string {
+	stamp, _ := parseStamp(left.late.Lookup(id.Stamp))
+	var names []string
+	for _, name := range id.Family.Covered(id.Binding, stamp.Digest, left.late) {
+		wrote, was := left.late.Lookup(name), left.before.Lookup(name)
+		if !wrote.Equal(left.Last.Lookup(name)) {
+			continue
+		}
+		if left.moved(name) || !wrote.Equal(was) || p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// moved reports whether another rule has written an attribute since the late write, or its stamp is gone.
+func (l *Leftover) moved(name string) bool {
+	return l.late != nil && slices.ContainsFunc(l.Beside, func(b *Binding) bool {
+		return slices.Contains(b.Rule.Writes, name) && !l.late.Lookup(b.Stamp).Equal(l.Last.Lookup(b.Stamp))
+	})
+}
+
+// name sets the attributes to take off an item: of those that the rule wrote, those
+// that no other rule has written. Where one should, but has not, it does so when the
+// record of the removal comes, or shows nothing because it cannot read the item.
+func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []string) {
+	for _, name := range wrote {
+		tells := now != nil && slices.ContainsFunc(now.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
+		if tells && left.before == nil || p.heldBy(left.Beside, id, name, left.Last) {
+			continue
+		}
+		left.Names = append(left.Names, name)
+		if left.before == nil {
+			continue
+		}
+		was := left.before.Lookup(name)
+		if was.Kind() != change.KindAbsent && !was.Equal(left.late.Lookup(name)) && !left.moved(name) &&
+			!p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
+			if left.Back == nil {
+				left.Back = map[string]change.Value{}
+			}
+			left.Back[name] = was
+		}
+	}
+}
+
+// heldBy reports whether what an attribute holds is what another rule wrote.
+func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Image) bool {
+	return slices.ContainsFunc(bs, func(b *Binding) bool {
+		if b == id.Binding || !slices.Contains(b.Rule.Writes, name) {
+			return false
+		}
+		stamp, ok := parseStamp(img.Lookup(b.Stamp))
+		ok = ok && (!b.Rule.MakesItems() || stamp.Context == StampContext(p.Incarnation, id.Key, ""))
+		return ok && slices.Contains(b.Family.Covered(b, stamp.Digest, img), name)
+	})
+}
+
+// writersOn are the rules in force, or not retired yet, that write the same attributes on an item of an entity.
+func (bs *Bindings) writersOn(id ItemRule, now *rules.Entity) []*Binding {
+	all := bs.mirrorsAt(id.Key)
+	for _, b := range bs.retiringAt(id.Key) {
+		if !b.Rule.MakesItems() {
+			all = append(all, b)
+		}
+	}
+	for _, r := range bs.Set.Rules {
+		if b := bs.Of(r); !b.Rule.MakesItems() && r.Target == now {
+			all = append(all, b)
+		}
+	}
+	return slices.DeleteFunc(all, func(b *Binding) bool {
+		return b == id.Binding || !slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return slices.Contains(id.Rule.Writes, name) })
+	})
+}
+
+// retiringAt are the former rules whose values still stand on items with a key.
+func (bs *Bindings) retiringAt(key change.Key) []*Binding {
+	return slices.DeleteFunc(slices.Clone(bs.formers), func(b *Binding) bool { return b.Retired.Load() || !b.Rule.Target.HasKey(key) })
+}
+
+// retiredAt are the former rules of which nothing is to stand on items with a key.
+func (bs *Bindings) retiredAt(key change.Key) []*Binding {
+	return slices.DeleteFunc(slices.Clone(bs.formers), func(b *Binding) bool { return !b.Retired.Load() || !b.Rule.Target.HasKey(key) })
+}
+
+// Again is what is still left over on an item that was not as it was seen before; nil if nothing is.
+func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover {
+	m, _ := p.Set.Identify(id.Key, img)
+	if !id.Former {
+		return p.strayed(id, img, m.Entity)
+	}
+	if _, ok := parseStamp(img.Lookup(id.Stamp)); !ok {
+		return nil
+	}
+	left := &Leftover{Last: img}
+	// What was written anew, perhaps on an item that came anew, is no more over what was there before.
+	same := seen.late != nil && seen.late.Lookup(id.Stamp).Equal(img.Lookup(id.Stamp))
+	if seen.before != nil && (same || id.Rule.MakesItems()) {
+		left.goOn(id.Binding, seen)
+	}
+	p.takeBack(left, id, m.Entity)
+	return left
+}
+
+// Formerly asks for taking back what retired rules left on an item that was read.
+func (p *Planner) Formerly(pl *Changes, key change.Key, img change.Image) {
+	m, _ := p.Set.Identify(key, img)
+	p.formerly(pl, key, 0, nil, img, m.Entity)
+}
+
+// WroteAt reports whether retired rules can have written on an item with a key.
+func (bs *Bindings) WroteAt(key change.Key) bool {
+	return slices.ContainsFunc(bs.formers, func(b *Binding) bool { return b.Retired.Load() && b.Rule.Target.HasKey(key) })
+}
+
+// mirrorsAt are the mirror rules in force, or not retired yet, that can give an item with a key.
+func (bs *Bindings) mirrorsAt(key change.Key) []*Binding {
+	all := slices.DeleteFunc(bs.retiringAt(key), func(b *Binding) bool { return !b.Rule.MakesItems() })
+	for _, r := range bs.Set.Rules {
+		if b := bs.Of(r); b.Rule.MakesItems() && r.Target.HasKey(key) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// mirrored reports whether a mirror rule in force, or not retired yet, has written an item.
+func (p *Planner) mirrored(key change.Key, img change.Image) bool {
+	return slices.ContainsFunc(p.mirrorsAt(key), func(b *Binding) bool {
+		return Stamped(b, StampContext(p.Incarnation, key, ""), img)
+	})
+}

@@ -1,0 +1,179 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// former binds a rule of socialRules, with one text in the file replaced, as one that has retired.
+func former(t testing.TB, name, old, new string) *plan.Binding {
+	t.Helper()
+	set, err := rules.Load("dynamill.yaml", []byte(strings.Replace(socialRules, old, new, 1)), kinds.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range set.Rules {
+		if r.Name == name {
+			b := plan.NewFormer(r, name+"-0")
+			b.Retired.Store(true)
+			return b
+		}
+	}
+	t.Fatalf("there is no rule %s", name)
+	return nil
+}
+
+func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
+	group, member := change.Key{Partition: "GROUP#g1", Sort: "METADATA"}, change.Key{Partition: "GROUP#g1", Sort: "USER#u1"}
+	count := former(t, "member-count", "Group.memberCount", "Group.members")
+	same := former(t, "member-count", "role != \"banned\"", "role == \"banned\"")
+	list := former(t, "member-list", "[role", "[extra, role")
+	stamp := func(b *plan.Binding, key change.Key, item change.Item) change.Value {
+		return s(plan.Stamp{plan.StampContext("i", key, ""), plan.VersionOf(1, 4), plan.DigestOf(b, item)}.String())
+	}
+	with := func(b *plan.Binding, key change.Key, item change.Item) change.Item {
+		item[b.Stamp] = stamp(b, key, item)
+		return item
+	}
+	overwritten := with(count, group, change.Item{"members": change.Number("4")})
+	overwritten["members"] = change.Number("5")
+	mirror := func() change.Item { return with(list, member, change.Item{"role": s("admin"), "extra": s("x")}) }
+	taken := mirror()
+	p := socialPlanner(t)
+	inForce := func(name string) *plan.Binding {
+		for _, r := range p.Set.Rules {
+			if r.Name == name {
+				return p.Of(r)
+			}
+		}
+		t.Fatalf("there is no rule %s", name)
+		return nil
+	}
+	with(inForce("member-list"), member, taken)
+	counted := with(inForce("member-count"), group, with(same, group, change.Item{"memberCount": change.Number("4")}))
+	cloned := mirror()
+	cloned[list.Stamp] = stamp(list, group, cloned)
+	made := mirror()
+	made[plan.MadeAttribute] = s(plan.MadeMark(member))
+	seeding := former(t, "member-count", "Group.memberCount", "Group.members")
+	seeding.Retired.Store(false)
+	for name, tt := range map[string]struct {
+		b    *plan.Binding
+		key  change.Key
+		item change.Item
+		want *plan.Leftover // nil: none
+	}{
+		"its attribute": {count, group, with(count, group, change.Item{"members": change.Number("4")}),
+			&plan.Leftover{Names: []string{"members"}}},
+		"one that a rule in force wrote, too": {same, group, counted, &plan.Leftover{}},
+		"one that a rule in force is to write": {same, group, with(same, group, change.Item{"memberCount": change.Number("4")}),
+			&plan.Leftover{Names: []string{"memberCount"}}},
+		"one that somebody has overwritten":      {count, group, overwritten, &plan.Leftover{}},
+		"a rule that is only retiring":           {seeding, group, with(seeding, group, change.Item{"members": change.Number("4")}), nil},
+		"no stamp":                               {count, group, change.Item{"members": change.Number("4")}, nil},
+		"what is no stamp":                       {count, group, change.Item{count.Stamp: s("mine")}, nil},
+		"another kind of key":                    {count, member, with(count, group, change.Item{"members": change.Number("4")}), nil},
+		"its mirror item":                        {list, member, made, &plan.Leftover{Whole: true}},
+		"the application's item that it adopted": {list, member, mirror(), &plan.Leftover{Names: []string{"extra", "role", "joinedAt"}}},
+		"its mirror item that another rule has":  {list, member, taken, &plan.Leftover{Names: []string{"extra"}}},
+		"a clone of its mirror item":             {list, member, cloned, &plan.Leftover{}},
+		"an item of no entity with its mirrored": {list, change.Key{Partition: "OTHER", Sort: "x"}, mirror(), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := socialPlanner(t)
+			p.AddFormer(tt.b)
+			item := tt.item
+			position, _ := change.NewPosition("2026-01-01T00:00:00.000", "123")
+			pl := p.Plan([]change.Record{{Key: tt.key, Position: position, New: item}})
+			got := pl.Leftovers.Of(plan.ItemRule{tt.b, tt.key})
+			if (got == nil) != (tt.want == nil) {
+				t.Fatalf("left over is %+v, want %+v", got, tt.want)
+			}
+			if got == nil {
+				return
+			}
+			if diff := cmp.Diff(tt.want.Names, got.Names); diff != "" && len(tt.want.Names)+len(got.Names) > 0 {
+				t.Error(diff)
+			}
+			if got.Whole != tt.want.Whole || got.Whole != (len(got.Unless) > 0) {
+				t.Errorf("goes as a whole: %v, unless one of %d rules has it", got.Whole, len(got.Unless))
+			}
+		})
+	}
+}
+
+func TestRetiredRulesCostARecordThatIsNoneOfTheirsNothing(t *testing.T) {
+	p, rec, pl := socialPlanner(t), irrelevantRecord(t), &plan.Changes{}
+	p.AddFormer(former(t, "member-count", "Group.memberCount", "Group.members"),
+		former(t, "comment-count", "Post.commentCount", "Post.comments"))
+	if allocs := testing.AllocsPerRun(1000, func() { p.Classify(pl, &rec, 0) }); allocs > irrelevantAllocsMax || pl.Relevant != 0 {
+		t.Errorf("%.0f allocations, want at most %d; relevant %d times", allocs, irrelevantAllocsMax, pl.Relevant)
+	}
+}
+
+func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
+	p := socialPlanner(t)
+	mv := &plan.Move{Key: change.Key{Partition: "p"}, Old: plan.Effects{"@Post": {Kind: plan.Located, Value: "x"},
+		"gone": {Kind: plan.Mirrored, Target: change.Key{Partition: "t"}}, "sum": {Kind: plan.Contribution, Group: "g"}}}
+	if sums, actions := p.Difference(mv); len(sums)+len(actions) > 0 {
+		t.Errorf("%v, %v", sums, actions)
+	}
+}
+
+func TestWhatALateWriteReplacedIsPutBack(t *testing.T) {
+	group := change.Key{Partition: "GROUP#g1", Sort: "METADATA"}
+	late := former(t, "member-count", "Group.memberCount", "Group.members")
+	other := plan.NewFormer(late.Rule, "member-count-1")
+	other.Retired.Store(true)
+	item := func(b *plan.Binding, count string) change.Item {
+		it := change.Item{"members": change.Number(count)}
+		it[b.Stamp] = s(plan.Stamp{plan.StampContext("i", group, ""), plan.VersionOf(1, 4), plan.DigestOf(b, it)}.String())
+		return it
+	}
+	both := item(late, "5")
+	both[other.Stamp] = item(other, "5")[other.Stamp]
+	for name, tt := range map[string]struct {
+		old, new change.Item
+		names    []string
+		back     map[string]change.Value
+	}{
+		"the application's value": {change.Item{"members": change.Number("77")}, item(late, "5"), []string{"members"},
+			map[string]change.Value{"members": change.Number("77")}},
+		"none":                                 {change.Item{}, item(late, "5"), []string{"members"}, nil},
+		"an equal one of the application":      {change.Item{"members": change.Number("5")}, item(late, "5"), nil, nil},
+		"an equal one of another retired rule": {item(other, "5"), both, []string{"members"}, nil},
+		"another one of another retired rule":  {item(other, "4"), item(late, "5"), []string{"members"}, nil},
+		"one that the late rule itself wrote":  {item(late, "4"), item(late, "5"), []string{"members"}, nil},
+		"no late write, but somebody else's": {change.Item{}, func() change.Item {
+			it := item(late,
+				"5")
+			it["members"] = change.Number("6")
+			return it
+		}(), nil, nil},
+		"nothing, for the item was put by then": {nil, item(late, "5"), []string{"members"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := socialPlanner(t)
+			p.AddFormer(late, other)
+			position, _ := change.NewPosition("2026-01-01T00:00:00.000", "123")
+			rec := change.Record{Key: group, Position: position, New: tt.new}
+			if tt.old != nil {
+				rec.Old = tt.old
+			}
+			got := p.Plan([]change.Record{rec}).Leftovers.Of(plan.ItemRule{late, group})
+			if got == nil {
+				t.Fatal("nothing is left over")
+			}
+			if diff := cmp.Diff(tt.names, got.Names) + cmp.Diff(tt.back, got.Back); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,221 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Move takes one source item's ledger entry from one set of effects to
+// another. Taken from records, it expects what the old image says and reads
+// nothing; when that fails the entry itself decides.
+type Move struct {
+	Key      change.Key
+	First    int // index of the first record that asked for it; -1 when rederived
+	Position change.Position
+	To       Version
+	Old, New Effects
+	Touched  []GroupRef // to be rolled up
+
+	relocated []GroupRef // whose target is found by a unique value that the item took or gave up
+
+	Exact     bool       // expect exactly this entry (nil: none) instead of the old image's effects
+	Entry     *Entry     // with Exact
+	Rederived int64      // written as Entry.Rederived
+	Due       []GroupRef // to be marked due in the entry: no image tells of them
+
+	Restore map[string]change.Key // rule id: mirror target to write even if the effect stays
+	Alone   bool                  // shares no transaction, having failed in company
+
+	Seen         map[change.Key]change.Image // mirror targets that were not as expected, as they are; nil: no item
+	Step         map[string]bool             // the ids that the next transaction moves; nil: all
+	StepMax      int                         // most ids in one transaction; 0: as many as fit
+	Shift        int                         // write suffixes to go on from the worker's own: the accumulators there could not hold the sum
+	Consolidated bool                        // the accumulators were brought together for the move
+	Seeding      bool                        // rederived by seeding
+	Repark       bool                        // write parked records anew even if they stay
+	Reparks      bool                        // park anew what DynamoDB refuses again, too
+	Late         Late                        // of a rederived move: what records tell that are not applied
+	Raised       bool                        // the entry goes to the position of such a record, even if the effects stay
+}
+
+// touch notes an aggregate that an image of the item names.
+func (mv *Move) touch(g GroupRef) {
+	if !slices.Contains(mv.Touched, g) {
+		mv.Touched = append(mv.Touched, g)
+	}
+}
+
+// relocate notes the aggregates whose targets are found by unique values in which
+// two states of the item differ.
+func (bs *Bindings) relocate(mv *Move, x, y Effects) {
+	for _, fs := range []Effects{x.without(y), y.without(x)} {
+		maps.DeleteFunc(fs, func(_ string, f Effect) bool { return f.Kind != Located })
+		bs.groups(fs, func(g GroupRef) { mv.relocated = append(mv.relocated, g) })
+	}
+}
+
+// relocates reports whether the item took or gave up the unique value by which an
+// aggregate finds its target, or may have done so: a due mark does not tell.
+func (mv *Move) relocates(g GroupRef) bool {
+	return slices.Contains(mv.relocated, g) || slices.Contains(mv.Due, g) || slices.Contains(mv.Late.Touched, g)
+}
+
+// Expect makes the move start from the entry that was found instead of the old
+// image. Groups of which no image will ever tell are marked due in the entry,
+// for a crash before their roll-up must not forget them: those that lose what
+// no image of the records shows, and, for an item that is rederived, all that change.
+func (mv *Move) Expect(e *Entry, bs *Bindings) {
+	mv.Exact, mv.Entry, mv.Old, mv.Due, mv.Step = true, e, Effects{}, nil, nil
+	mark := func(g GroupRef) {
+		if !slices.Contains(mv.Due, g) {
+			mv.Due = append(mv.Due, g)
+		}
+	}
+	if e != nil {
+		mv.Old = e.Effects
+		mv.keepExpired()
+		bs.relocate(mv, mv.Old, mv.New)
+		for _, text := range e.Due {
+			if g, ok := bs.parseDue(text); ok {
+				mark(g)
+			}
+		}
+	}
+	if mv.First >= 0 {
+		bs.groups(mv.Old, func(g GroupRef) {
+			if !slices.Contains(mv.Touched, g) {
+				mark(g)
+			}
+		})
+		return
+	}
+	bs.groups(mv.Old.without(mv.New), mark)
+	bs.groups(mv.New.without(mv.Old), func(g GroupRef) {
+		// What is seeded is shown when its rule goes live. One that went live since
+		// still has the item's records to come, which tell of what it has, not of what it lost.
+		if !mv.Seeding || g.Rule.MakesItems() || g.Live.Load() {
+			mark(g)
+		}
+	})
+}
+
+// keepExpired leaves away what expired, as long as the item asks for the same.
+func (mv *Move) keepExpired() {
+	for id, old := range mv.Old {
+		if new := mv.New[id]; old.Expired && old.sameMirror(new) {
+			mv.expire(id, true)
+		}
+	}
+}
+
+// Expire notes that DynamoDB's time to live deleted the mirror item of a rule, if
+// the ledger has that item in force.
+func (mv *Move) Expire(id string) {
+	if mv.Old[id].sameMirror(mv.New[id]) {
+		mv.expire(id, true)
+	}
+}
+
+func (mv *Move) expire(id string, expired bool) {
+	mv.New = maps.Clone(mv.New)
+	f := mv.New[id]
+	f.Expired = expired
+	mv.New[id] = f
+}
+
+// Replace has the move bring another effect into force under an id; one of no kind: none.
+func (mv *Move) Replace(id string, f Effect) {
+	mv.New = maps.Clone(mv.New)
+	if mv.New[id] = f; f.Kind == 0 {
+		delete(mv.New, id)
+	}
+	delete(mv.Restore, id)
+	mv.Step = nil
+}
+
+// RestoreAt has the move write the item at a mirror target even if the effect stays.
+func (mv *Move) RestoreAt(id string, target change.Key) {
+	if mv.Restore == nil {
+		mv.Restore = map[string]change.Key{}
+	}
+	mv.Restore[id] = target
+	if f := mv.New[id]; f.Expired && f.Target == target {
+		mv.expire(id, false)
+	}
+}
+
+// rollups are all aggregates to be rolled up after the move.
+func (mv *Move) rollups(add func(GroupRef)) {
+	for _, g := range mv.Touched {
+		add(g)
+	}
+	for _, g := range mv.Due {
+		add(g)
+	}
+}
+
+// String is the group as a due mark names it.
+func (g GroupRef) String() string { return g.ID + " " + g.Group }
+
+func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
+	id, group, _ := strings.Cut(text, " ")
+	b := bs.ByID(id)
+	return GroupRef{b, group}, b != nil && (b.Rule.Displays() || b.Claimed())
+}
+
+// IDs are all rules and locators that the move mentions, sorted.
+func (mv *Move) IDs() []string {
+	ids := mv.New.IDs()
+	for id := range mv.Old {
+		if _, ok := mv.New[id]; !ok {
+			ids = append(ids, id)
+		}
+	}
+	for id := range mv.Restore {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Idle reports whether a rederived move would change nothing.
+func (mv *Move) Idle() bool {
+	return mv.Old.equal(mv.New) && len(mv.Restore) == 0 && !mv.Repark && !mv.Raised && len(mv.Due) == 0
+}
+
+// Outlived reports whether the entry holds effects for which the item does not ask
+// (any more). What DynamoDB refused is held as parked while the item asks for it still.
+func (mv *Move) Outlived() bool {
+	for id, held := range mv.Old.without(mv.New) {
+		if _, asked := mv.New[id]; !asked || held.Kind != Parked {
+			return true
+		}
+	}
+	return false
+}
+
+// marked reports whether the item's entry holds a due mark to be cleared after the roll-ups.
+func (mv *Move) marked() bool {
+	return len(mv.Due) > 0 && (mv.MarkedEntry().At == mv.To || len(mv.Entry.Due) > 0)
+}
+
+// MarkedEntry is the entry that holds the move's due mark: the one it wrote,
+// or, where it found itself done already, the one it found.
+func (mv *Move) MarkedEntry() *Entry {
+	if mv.Entry != nil && mv.Entry.At.Has(mv.To) && mv.First >= 0 {
+		return mv.Entry
+	}
+	return &Entry{At: mv.To, Rederived: mv.Rederived}
+}
+
+// Overflow is the effect of a contribution that fits into no number.
+func Overflow(what string) Effect {
+	return Effect{Kind: Parked, Parked: &rules.ItemError{
+		Code: "number.overflow", Reason: what + " does not fit into a DynamoDB number (38 digits)"}}
+}

@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Planner turns records into intended changes, without any I/O.
+//
+// Each record is classified by itself; runs of one item's records are then
+// taken together. A run is dropped only if every record of it can be dropped,
+// the ledger moves to the position of the last one that changed effects, and roll-up targets
+// and old parents are taken from all images: judging a run by its first and
+// last image alone loses work (docs/architecture.md, "Compaction").
+type Planner struct {
+	*Bindings
+	Incarnation string
+	Epoch       int
+	CanExist    func(change.Key) bool // whether the table can hold an item under a key; nil: any
+}
+
+// Plan works out what records ask for.
+func (p *Planner) Plan(records []change.Record) *Changes {
+	pl := &Changes{}
+	for i := range records {
+		p.classify(pl, &records[i], i)
+	}
+	return pl
+}
+
+// classify adds to the plan what one record asks for.
+func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
+	s := &Sides{Record: rec, Index: index}
+	if rec.Old != nil {
+		s.old, _ = p.Set.Identify(rec.Key, rec.Old)
+	}
+	if rec.New != nil {
+		s.new, _ = p.Set.Identify(rec.Key, rec.New)
+	}
+	relevant := rec.New != nil && p.leftovers(pl, rec.Key, index, rec.New, s.new.Entity)
+	relevant = rec.New != nil && p.formerly(pl, rec.Key, index, rec.Old, rec.New, s.new.Entity) || relevant
+	p.see(&pl.Seen, rec.Key, rec.New, &s.new, &s.old)
+	relevant = p.classifyLedger(pl, s) || relevant
+	for _, b := range p.rules {
+		relevant = b.Family.Classify(p, pl, b, s) || relevant
+	}
+	if relevant {
+		pl.Relevant++
+	}
+}
+
+// classifyLedger plans the move of the item's ledger entry.
+func (p *Planner) classifyLedger(pl *Changes, s *Sides) bool {
+	rec, before, now := s.Record, s.old.Entity, s.new.Entity
+	if !FeedsLedger(before) && !FeedsLedger(now) {
+		return false
+	}
+	if before == now && rec.Old != nil && rec.New != nil && !readsChanged(now, rec.Old, rec.New) {
+		return false
+	}
+	old, new := p.effectsOf(rec.Key, rec.Old), p.effectsOf(rec.Key, rec.New)
+	if old.equal(new) {
+		return false
+	}
+	mv := pl.Moves.Of(rec.Key)
+	if mv == nil {
+		mv = &Move{Key: rec.Key, First: s.Index, Old: old}
+		pl.Moves.Put(rec.Key, mv)
+	}
+	mv.New, mv.To, mv.Position = new, VersionAt(p.Epoch, rec.Position), rec.Position
+	p.groups(old, mv.touch)
+	p.groups(new, mv.touch)
+	p.relocate(mv, old, new)
+	return true
+}
+
+// FeedsLedger reports whether items of an entity have ledger entries.
+func FeedsLedger(e *rules.Entity) bool { return e != nil && (len(e.Sources) > 0 || e.Located) }
+
+// readsChanged reports whether a record changed an attribute on which effects of this entity depend.
+func readsChanged(e *rules.Entity, old, new change.Image) bool {
+	for _, r := range e.Sources {
+		if Changed(r.Reads, old, new) {
+			return true
+		}
+	}
+	return e.Located && !e.UniqueInKey() && !old.Lookup(e.Unique).Equal(new.Lookup(e.Unique))
+}
+
+// Changed reports whether two images of an item differ in one of these attributes.
+func Changed(names []string, old, new change.Image) bool {
+	for _, name := range names {
+		if !old.Lookup(name).Equal(new.Lookup(name)) {
+			return true
+		}
+	}
+	return false
+}

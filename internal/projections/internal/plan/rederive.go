@@ -1,0 +1,135 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Scope says how much of an item rederiving looks at.
+type Scope uint8
+
+// The scopes.
+const (
+	// Sources is what seeding needs: effects, mirrors in force, references and
+	// copies of the item. Every source of a mirror item comes by itself.
+	Sources Scope = iota
+	// Itself also shows what is displayed on the item, heals it where it is a mirror
+	// item, and takes off what retired rules left: for items that all come by.
+	Itself
+	// Everything also fills its children anew, and parks anew what cannot be read.
+	Everything
+)
+
+// Late is what records tell of an item that is rederived instead of having them
+// applied: because they come late, or cannot be read.
+type Late struct {
+	Position change.Position         // of the last of them; zero if none is known
+	Touched  []GroupRef              // aggregates that their images name
+	Former   map[string][]change.Key // rule id: parents that their images refer to
+	Unread   bool                    // an image of one of them could not be read, or names no parent
+}
+
+// Late gathers what records tell of each item.
+func (p *Planner) Late(records []change.Record) *Asked[change.Key, Late] {
+	lates := &Asked[change.Key, Late]{}
+	for i := range records {
+		rec := &records[i]
+		late := lates.Of(rec.Key)
+		if late == nil {
+			late = &Late{}
+			lates.Put(rec.Key, late)
+		}
+		if rec.Position.Compare(late.Position) > 0 {
+			late.Position = rec.Position
+		}
+		late.Unread = late.Unread || rec.Old == nil && rec.New == nil
+		p.tell(late, rec.Key, rec.Old)
+		p.tell(late, rec.Key, rec.New)
+	}
+	return lates
+}
+
+// tell adds what one image says of its item.
+func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
+	p.groups(p.effectsOf(key, img), func(g GroupRef) {
+		if !slices.Contains(late.Touched, g) {
+			late.Touched = append(late.Touched, g)
+		}
+	})
+	if img == nil {
+		return
+	}
+	m, ok := p.Set.Identify(key, img)
+	if !ok {
+		return
+	}
+	for _, b := range p.rules {
+		b.Family.Tell(late, b, &m, img)
+	}
+}
+
+// Rederive plans what an item, as it is now, asks for.
+func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.Image, sc Scope, late Late) *Move {
+	mv := p.MoveFrom(key, ent, img, sc, late)
+	mv.Reparks = sc == Everything
+	mv.Repark = mv.Reparks && mv.New.HasParked()
+	it := &Item{Key: key, Image: img, Scope: sc, Late: late}
+	if img != nil {
+		it.Match, _ = p.Set.Identify(key, img)
+	}
+	for _, b := range p.rules {
+		b.Family.Rederive(p, pl, b, it)
+	}
+	if img == nil || sc < Itself {
+		return mv
+	}
+	p.leftovers(pl, key, 0, img, it.Match.Entity)
+	p.formerly(pl, key, 0, nil, img, it.Match.Entity)
+	if sc == Everything && it.Match.Entity != nil {
+		for _, ru := range pl.Rollups.All() {
+			ru.Asked = true
+		}
+	}
+	return mv
+}
+
+// MoveFrom is the move of a ledger entry that was read to what the item, read after it, asks for.
+func (p *Planner) MoveFrom(key change.Key, ent *Entry, img change.Image, sc Scope, late Late) *Move {
+	mv := &Move{Key: key, First: -1, New: p.effectsOf(key, img), Seeding: sc == Sources, Late: late}
+	p.groups(mv.New, mv.touch)
+	mv.Expect(ent, p.Bindings)
+	mv.To = VersionAt(p.Epoch, change.Position{})
+	if ent != nil {
+		mv.To, mv.Rederived = ent.At.UnderEpoch(p.Epoch), ent.Rederived+1
+	}
+	for _, g := range late.Touched {
+		mv.touch(g)
+	}
+	p.raise(mv, ent)
+	return mv
+}
+
+// raise takes the entry to the position of a record that is not applied, even if
+// the effects stay: the item was read after that record, which an earlier one that
+// is still to come must not undo.
+func (p *Planner) raise(mv *Move, ent *Entry) {
+	to := VersionAt(p.Epoch, mv.Late.Position)
+	if mv.Late.Position.IsZero() || ent != nil && ent.At.Has(to) || !p.feedsLedger(mv.Key) {
+		return
+	}
+	mv.To, mv.Rederived, mv.Raised = to, 1, true
+}
+
+// feedsLedger reports whether an item under this key can have a ledger entry.
+func (p *Planner) feedsLedger(key change.Key) bool {
+	return slices.ContainsFunc(p.Set.Entities, func(e *rules.Entity) bool { return FeedsLedger(e) && e.HasKey(key) })
+}
+
+// Derives reports whether deriving looks at items with a key.
+func (p *Planner) Derives(key change.Key) bool {
+	return slices.ContainsFunc(p.Set.Entities, func(ent *rules.Entity) bool {
+		return (FeedsLedger(ent) || len(ent.Children) > 0) && ent.HasKey(key)
+	})
+}

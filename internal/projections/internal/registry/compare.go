@@ -1,0 +1,118 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// WhatChanges is what becomes of one rule under another rule file.
+type WhatChanges string
+
+// What can become of a rule. Those that are retiring are changed or removed
+// already, and what they wrote is still to be taken back.
+const (
+	RuleUnchanged WhatChanges = "unchanged"
+	RuleRenamed   WhatChanges = "renamed"
+	RuleSpread    WhatChanges = "spread" // over more write_shards
+	RuleAdded     WhatChanges = "added"
+	RuleChanged   WhatChanges = "changed"
+	RuleRemoved   WhatChanges = "removed"
+	RuleRetiring  WhatChanges = "retiring"
+)
+
+// RuleChange is one rule of a Comparison.
+type RuleChange struct {
+	What       WhatChanges
+	Name       string // in the file; of a rule that is not there, its former one
+	FormerName string // of a renamed rule
+	ID         string // the registry's, of the rule that is or was in force; "" of an added one
+	Live       bool   // of a rule in force: it is seeded
+	Rule       *rules.Rule
+	Former     *rules.Rule // of a changed, removed or retiring rule; nil if the state table does not hold its file
+	Shards     int         // write suffixes in force
+}
+
+// Comparison is what a rule file would change in a table.
+type Comparison struct {
+	StateTable string
+	Table      string       // the user's, as the state table names it; "" if there is none
+	Epoch      int          // of the rules in force; 0 if there are none
+	Rules      []RuleChange // of the file, in its order; then those that are not in it, by name
+}
+
+// Idle reports whether nothing is to be done.
+func (c *Comparison) Idle() bool {
+	return !slices.ContainsFunc(c.Rules, func(r RuleChange) bool {
+		return r.What != RuleUnchanged || !r.Live
+	})
+}
+
+// Compare says what a rule file would change against the rules in force. It writes
+// nothing. Where there is no state table, or nothing in it, every rule is new.
+func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison, error) {
+	found := &Comparison{StateTable: rd.StateTable}
+	own, known, err := Read(ctx, rd)
+	if missing := new(ddb.ResourceNotFoundException); err != nil && !errors.As(err, &missing) {
+		return nil, err
+	}
+	if own != nil {
+		found.Table, found.Epoch = own.Name, own.Epoch
+	}
+	m := Match(set, known)
+	former := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
+		return known[id].InForce() && !slices.Contains(m.Retire, id) || known[id].Cleaned
+	})
+	compiled, err := compileRegistered(ctx, rd, set.Kinds(), known, former)
+	if err != nil {
+		return nil, err
+	}
+	retire := slices.Clone(m.Retire)
+	for _, r := range set.Rules {
+		found.Rules = append(found.Rules, compareRule(r, m, known, compiled, &retire))
+	}
+	var gone []RuleChange
+	for _, id := range former {
+		name := known[id].Name
+		if slices.Contains(retire, id) {
+			gone = append(gone, RuleChange{What: RuleRemoved, Name: name, ID: id, Former: compiled[id]})
+		} else if !known[id].InForce() {
+			gone = append(gone, RuleChange{What: RuleRetiring, Name: name, ID: id, Former: compiled[id]})
+		}
+	}
+	slices.SortStableFunc(gone, func(a, b RuleChange) int { return cmp.Compare(a.Name, b.Name) })
+	found.Rules = append(found.Rules, gone...)
+	return found, nil
+}
+
+// compareRule says what becomes of a rule of the file. A rule in force of the same
+// name that means something else is taken from those that retire.
+func compareRule(r *rules.Rule, m Matched, known map[string]state.Rule, compiled map[string]*rules.Rule, retire *[]string) RuleChange {
+	c := RuleChange{What: RuleUnchanged, Name: r.Name, ID: m.IDs[r], Rule: r}
+	if item, ok := known[c.ID]; ok {
+		c.Live, c.Shards = item.State == state.Live, item.WriteShardsMax
+		if name := item.Name; name != r.Name {
+			c.What, c.FormerName = RuleRenamed, name
+		}
+		if r.Suffixes() > c.Shards {
+			c.What = RuleSpread
+		}
+		return c
+	}
+	c.What = RuleAdded
+	i := slices.IndexFunc(*retire, func(id string) bool { return known[id].Name == r.Name })
+	if i >= 0 {
+		id := (*retire)[i]
+		*retire = slices.Delete(*retire, i, i+1)
+		c.What, c.ID, c.Former, c.Shards = RuleChanged, id, compiled[id], known[id].WriteShardsMax
+	}
+	return c
+}

@@ -1,0 +1,197 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// registerStep is the outcome of one attempt to bind the file's rules.
+type registerStep uint8
+
+const (
+	rulesBound     registerStep = iota // every rule of the file is in the registry
+	rulesAdvanced                      // some rules were registered: read the registry again
+	rulesContended                     // another process registers: read the registry again
+)
+
+// bindRules binds the file's rules to the registry's, registers what is new, and
+// retires what is not in the file any more.
+func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[string]state.Rule, lives int64) (registerStep, error) {
+	m := Match(opts.Rules, known)
+	agreed := opts.AgreedEpoch == AnyEpoch || opts.AgreedEpoch == reg.Planner.Epoch
+	if len(m.Retire) > 0 && (opts.Attach || !agreed) {
+		return 0, m.Refusal(reg.tables.StateTable, known)
+	}
+	spread := m.spread(opts.Rules, known)
+	switch {
+	case opts.Attach && len(m.Fresh) > 0:
+		return 0, reg.notInForce("rule " + m.Fresh[0].Name + " is")
+	case opts.Attach && len(spread) > 0:
+		return 0, reg.notInForce("so many write_shards of rule " + spread[0].Name + " are")
+	}
+	formers, err := ReadFormers(ctx, reg.tables.Reader, opts.Rules.Kinds(), known, m.Retire)
+	if err != nil {
+		return 0, err
+	}
+	if len(m.Fresh)+len(spread)+len(m.Retire) > 0 {
+		return reg.registerRules(ctx, opts.Rules, m, spread, known, formers)
+	}
+	if !opts.Attach {
+		if err := reg.renameRules(ctx, m); err != nil {
+			return 0, err
+		}
+		if err := reg.keepText(ctx, opts.Rules, m, known); err != nil {
+			return 0, err
+		}
+	}
+	reg.Planner.Bindings = plan.Bind(opts.Rules, m.IDs)
+	reg.Planner.AddFormer(formers...)
+	reg.lives.Store(lives)
+	for _, r := range opts.Rules.Rules {
+		b := reg.Planner.Of(r)
+		item := known[b.ID]
+		BindRule(reg.Planner, b, item)
+		if item.State == state.Live {
+			b.Live.Store(true)
+		} else {
+			reg.Found.NewRules = append(reg.Found.NewRules, r.Name)
+		}
+	}
+	for _, b := range formers {
+		if !b.Cleaned.Load() {
+			reg.Found.FormerRules = append(reg.Found.FormerRules, known[b.ID].Name)
+		}
+	}
+	return rulesBound, nil
+}
+
+// BindRule binds a rule to what the registry says of it.
+func BindRule(p *plan.Planner, b *plan.Binding, item state.Rule) {
+	b.Epoch, b.Suffixes = item.Epoch, item.WriteShardsMax
+	if item.Locator != "" {
+		p.Locate(b.Rule.Target, item.Locator)
+	}
+}
+
+// notInForce says which part of the file another process has to bring into force first.
+func (reg *Registry) notInForce(what string) *table.SetupError {
+	return &table.SetupError{Problem: fmt.Sprintf("%s not in force on table %s yet", what, reg.tables.Table),
+		Remedy: "start `dynamill run` with this rule file first"}
+}
+
+// registerRules retires rules, adds others, and write suffixes of rules, as many as one
+// transaction holds, under a new epoch: a worker that does not know it must not go on.
+// If another process registers at the same time, nothing is written.
+func (reg *Registry) registerRules(ctx context.Context, set *rules.Set, m Matched, spread []*rules.Rule, known map[string]state.Rule,
+	formers []*plan.Binding) (registerStep, error) {
+	c := table.NewExpression()
+	raise := c.Format("SET %n = %v", "epoch", table.Number(int64(reg.Planner.Epoch+1)))
+	unchanged := reg.RulesStand(c)
+	items := []ddb.TransactWriteItem{reg.tables.UpdatePart(state.TableKey(), raise, unchanged, c)}
+	if len(m.Fresh) > 0 {
+		items = append(items, textWrite(reg.tables.Reader, set))
+	}
+	for _, id := range m.Retire {
+		items = append(items, reg.RuleWrite(id, "state", table.Text(state.Retiring)))
+	}
+	for _, r := range spread {
+		items = append(items, reg.RuleWrite(m.IDs[r], "writeShardsMax", table.Number(int64(r.Suffixes()))))
+	}
+	items = append(items, reg.freshWrites(set, m, known, formers)...)
+	err := reg.tables.Transact(ctx, "registering new rules", nil, items[:min(len(items), plan.TransactActionsMax)])
+	if err != nil && awscall.Classify(err) == awscall.Canceled {
+		return rulesContended, nil
+	}
+	return rulesAdvanced, err
+}
+
+// RulesStand is the condition that the registry is the one that this engine knows, and has no newer rules.
+func (reg *Registry) RulesStand(c *table.Expression) string {
+	return c.Format("%n = %v AND %n = %v", "epoch", table.Number(int64(reg.Planner.Epoch)), "incarnation", table.Text(reg.Planner.Incarnation))
+}
+
+// freshWrites are the rows of new rules.
+func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]state.Rule, formers []*plan.Binding) []ddb.TransactWriteItem {
+	taken, located := map[string]bool{}, map[string]bool{}
+	for id := range known {
+		taken[id] = true
+	}
+	for _, b := range formers {
+		located[b.Locator] = true
+	}
+	locators := map[string]string{} // of entities that are found by rules in force, or by new ones before
+	for _, r := range set.Rules {
+		if item, ok := known[m.IDs[r]]; ok && r.ByUnique {
+			locators[r.Target.Name] = cmp.Or(item.Locator, r.Target.Name)
+		}
+	}
+	var writes []ddb.TransactWriteItem
+	for _, r := range m.Fresh {
+		id := FreeName(r.Name, taken)
+		taken[id] = true
+		row := state.Rule{
+			Name: r.Name, Fingerprint: r.Fingerprint, State: state.Seeding, Epoch: reg.Planner.Epoch + 1,
+			File: textName(set.Text()), WriteShardsMax: r.Suffixes(),
+		}
+		if r.ByUnique {
+			if locators[r.Target.Name] == "" {
+				locators[r.Target.Name] = FreeName(r.Target.Name, located)
+				located[locators[r.Target.Name]] = true
+			}
+			row.Locator = locators[r.Target.Name]
+		}
+		writes = append(writes, reg.tables.PutPart(row.Row(id), "attribute_not_exists(pk)", table.NewExpression()))
+	}
+	return writes
+}
+
+// RuleWrite sets one attribute of a rule's row. A row that is not there is not made: the state table is another one.
+func (reg *Registry) RuleWrite(id, attribute string, v ddb.AttributeValue) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", attribute, v)
+	return reg.tables.UpdatePart(state.RuleKey(id), set, "attribute_exists(pk)", c)
+}
+
+// renameRules has the registry call rules as the file does.
+func (reg *Registry) renameRules(ctx context.Context, m Matched) error {
+	for _, r := range m.renamed {
+		c := table.NewExpression()
+		set := c.Format("SET %n = %v", "name", table.Text(r.Name))
+		if _, err := reg.tables.UpdateState(ctx, "", "renaming a rule in the registry", state.RuleKey(m.IDs[r]), set, "attribute_exists(pk)",
+			c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepText keeps the file for rules in force that were registered before files
+// were kept: to change them, what they were must be known.
+func (reg *Registry) keepText(ctx context.Context, set *rules.Set, m Matched, known map[string]state.Rule) error {
+	var without []string
+	for _, r := range set.Rules {
+		if id := m.IDs[r]; known[id].File == "" {
+			without = append(without, id)
+		}
+	}
+	for ids := range slices.Chunk(without, plan.TransactActionsMax-1) {
+		items := []ddb.TransactWriteItem{textWrite(reg.tables.Reader, set)}
+		for _, id := range ids {
+			items = append(items, reg.RuleWrite(id, "file", table.Text(textName(set.Text()))))
+		}
+		if err := reg.tables.Transact(ctx, "keeping the rule file", nil, items); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,268 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/projections"
+)
+
+// registerTriesMax bounds how often registering begins anew because other processes register theirs.
+const registerTriesMax = 10
+
+// Registry binds rules to what the state table knows of them, and notices when other
+// rules come into force.
+type Registry struct {
+	Planner *plan.Planner // of the rules in force
+	Found   projections.Description
+
+	tables *table.Tables
+	lives  atomic.Int64 // times that rules went live, as last seen
+	now    func() time.Time
+}
+
+// AnyEpoch is the agreed epoch with which rules are changed whatever is in force.
+const AnyEpoch = -1
+
+// Options say how rules come into force.
+type Options struct {
+	Rules       *rules.Set
+	AgreedEpoch int  // the rules of this epoch may be changed and removed; 0: none may
+	Attach      bool // the state table must be there and know these rules; nothing is created or registered
+	Now         func() time.Time
+}
+
+// Open makes sure of the state table and binds the rules to what the
+// registry knows of them.
+func Open(ctx context.Context, ts *table.Tables, opts Options) (*Registry, error) {
+	tableID, err := Describe(ctx, ts, opts.Rules)
+	if err != nil {
+		return nil, err
+	}
+	reg := &Registry{tables: ts, Planner: &plan.Planner{CanExist: ts.CanExist}, now: opts.Now}
+	return reg, reg.open(ctx, opts, tableID)
+}
+
+func (reg *Registry) open(ctx context.Context, opts Options, tableID string) error {
+	created, err := reg.tables.EnsureStateTable(ctx, opts.Attach)
+	if err != nil {
+		return err
+	}
+	reg.Found = projections.Description{StateTable: reg.tables.StateTable, StateTableCreated: created}
+	for try := 0; try < registerTriesMax; try++ {
+		own, known, err := Read(ctx, reg.tables.Reader)
+		if err != nil {
+			return err
+		}
+		if own == nil {
+			if opts.Attach {
+				return &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", reg.tables.StateTable), Remedy: "start `dynamill run` first"}
+			}
+			if founded, err := reg.checkForeign(ctx); err != nil {
+				return err
+			} else if founded {
+				continue
+			}
+			if err := reg.tables.EnsureTTL(ctx); err != nil {
+				return err
+			}
+			if err := reg.foundRegistry(ctx, tableID); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := CheckOwner(reg.tables, own, tableID); err != nil {
+			return err
+		}
+		reg.Planner.Incarnation, reg.Planner.Epoch = own.Incarnation, own.Epoch
+		switch step, err := reg.bindRules(ctx, opts, known, own.Live); {
+		case err != nil || step == rulesBound:
+			return err
+		case step == rulesAdvanced: // many rules are registered in several steps, each by itself whole
+			if try = 0; opts.AgreedEpoch > 0 {
+				opts.AgreedEpoch = reg.Planner.Epoch + 1 // this engine's own step; another process's is not agreed to
+			}
+		}
+	}
+	return fmt.Errorf("registering the rules in %s: other processes keep registering theirs", reg.tables.StateTable)
+}
+
+// CheckOwner refuses a state table that belongs to another table.
+func CheckOwner(ts *table.Tables, own *state.Table, tableID string) error {
+	if own.ID == tableID {
+		return nil
+	}
+	return &table.SetupError{
+		Problem: fmt.Sprintf("state table %s belongs to another table, %s (id %s; %s has the id %s)", ts.StateTable, own.Name, own.ID, ts.Table,
+			tableID),
+		Remedy: "name another one with --state-table, or delete it if that table is gone",
+	}
+}
+
+// checkForeign refuses a table without a registry that belongs to another program: it has
+// items in it. It reports whether the registry is there by now.
+func (reg *Registry) checkForeign(ctx context.Context) (founded bool, err error) {
+	if holds, err := reg.tables.HoldsItems(ctx); err != nil || !holds {
+		return false, err
+	}
+	if own, err := ReadTable(ctx, reg.tables.Reader); err != nil || own != nil { // another process was faster
+		return true, err
+	}
+	return false, &table.SetupError{
+		Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", reg.tables.StateTable),
+		Remedy:  "name another one with --state-table, or none",
+	}
+}
+
+// Read reads the registry: the table's own item, nil if there is none,
+// and one for each rule by id. A query is not one moment's picture. The table's
+// item is therefore read before the rules, so that whatever it says is live is
+// found live, and again after them, should more rules have been registered.
+func Read(ctx context.Context, rd *table.Reader) (*state.Table, map[string]state.Rule, error) {
+	for {
+		row, err := readTableRow(ctx, rd)
+		if err != nil || row == nil {
+			return nil, nil, err
+		}
+		rows, err := readRules(ctx, rd)
+		if err != nil {
+			return nil, nil, err
+		}
+		after, err := ReadTable(ctx, rd)
+		if err != nil {
+			return nil, nil, err
+		}
+		own := state.ReadTable(row)
+		if after == nil || after.Epoch != own.Epoch {
+			continue
+		}
+		known := make(map[string]state.Rule, len(rows))
+		for id, r := range rows {
+			known[id] = state.ReadRule(r)
+		}
+		return own, known, state.CheckRegistry(rd.StateTable, row, rows)
+	}
+}
+
+func readTableRow(ctx context.Context, rd *table.Reader) (table.Row, error) {
+	return rd.GetState(ctx, "reading the rules epoch", state.TableKey())
+}
+
+// ReadTable reads the row of the table; nil if there is no registry.
+func ReadTable(ctx context.Context, rd *table.Reader) (*state.Table, error) {
+	row, err := readTableRow(ctx, rd)
+	return state.ReadTable(row), err
+}
+
+func readRules(ctx context.Context, rd *table.Reader) (map[string]table.Row, error) {
+	c := table.NewExpression()
+	in := rd.StateQuery(state.RulesCondition(c), c)
+	known := map[string]table.Row{}
+	err := rd.QueryPages(ctx, "reading the registry", in, func(rows []table.Row) error {
+		for _, r := range rows {
+			known[state.RuleID(r)] = r
+		}
+		return nil
+	})
+	return known, err
+}
+
+// foundRegistry writes the registry of a new state table; another process may be faster.
+func (reg *Registry) foundRegistry(ctx context.Context, tableID string) error {
+	row := state.Table{Name: reg.tables.Table, ID: tableID, Incarnation: state.NewID(), Created: reg.now()}.Row()
+	_, err := table.Attempt(ctx, reg.tables.Reader, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
+		return reg.tables.Client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &reg.tables.StateTable, Item: row, ConditionExpression: new("attribute_not_exists(pk)"),
+		})
+	})
+	if err != nil && awscall.Classify(err) != awscall.Condition {
+		return err
+	}
+	return nil
+}
+
+// errWentLive says that rules went live since this engine last looked.
+var errWentLive = errors.New("rules went live meanwhile")
+
+// check makes sure that the rules stand as this engine took them to:
+// records must not be called done under rules that are not all there are
+// (ErrEpochMoved), nor without the roll-ups of rules that another process has
+// brought to life meanwhile, or without taking back what rules wrote that it has
+// retired (errWentLive; the next look finds them so here too).
+func (reg *Registry) check(ctx context.Context) error {
+	own, err := ReadTable(ctx, reg.tables.Reader)
+	if err != nil {
+		return err
+	}
+	if !own.Is(reg.Planner.Incarnation, reg.Planner.Epoch) {
+		return ErrEpochMoved
+	}
+	if own.Live == reg.lives.Load() {
+		return nil
+	}
+	known, err := readRules(ctx, reg.tables.Reader)
+	if err != nil {
+		return err
+	}
+	for id, row := range known {
+		item := state.ReadRule(row)
+		if b := reg.Planner.ByID(id); b != nil && item.State == state.Live {
+			b.Live.Store(true)
+		}
+		if b := reg.Planner.Former(id); b != nil {
+			b.Retired.Store(item.State == state.Retired)
+			b.Cleaned.Store(item.Cleaned)
+		}
+	}
+	reg.lives.Store(own.Live)
+	return errWentLive
+}
+
+// Outgrow is called for a version of newer rules, and returns ErrEpochMoved. Where
+// the registry has none so new, a worker of a state table that was lost has written it,
+// late. The epoch is raised above its, so that all it left counts as of older rules.
+func (reg *Registry) Outgrow(ctx context.Context, v plan.Version) error {
+	if err := reg.check(ctx); err != nil && !errors.Is(err, errWentLive) {
+		return err
+	}
+	above := max(v.RulesEpoch(), reg.Planner.Epoch) + 1
+	if above > plan.EpochMax {
+		return fmt.Errorf("a ledger entry of state table %s is of rules epoch %d, above which there is none: take it out, and verify",
+			reg.tables.StateTable, v.RulesEpoch())
+	}
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "epoch", table.Number(int64(above)))
+	_, err := reg.tables.UpdateState(ctx, "", "raising the rules epoch above that of a lost state table", state.TableKey(), set,
+		reg.RulesStand(c), c)
+	if err != nil {
+		return err
+	}
+	return ErrEpochMoved
+}
+
+// Under does work, and does it again if rules went live meanwhile, by
+// whomever: what was left out because they were not must be made up for.
+func (reg *Registry) Under(ctx context.Context, do func() error) error {
+	for {
+		lives := reg.lives.Load()
+		if err := do(); err != nil {
+			return err
+		}
+		if err := reg.check(ctx); err != nil && !errors.Is(err, errWentLive) {
+			return err
+		}
+		if reg.lives.Load() == lives {
+			return nil
+		}
+	}
+}

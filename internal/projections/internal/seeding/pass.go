@@ -1,0 +1,134 @@
+package seeding
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// A pass is one look at every item of a table. Those that bring rules into
+// force follow each other, and Aimed tells the next. Seeding works them off one page
+// after the other. Other drivers may work off the same pass at the same time, in
+// parallel and in any order: what they do with an item is the same, and a pass
+// is ended by the first worker that finds nothing left.
+
+// Pass is a pass taken apart. Its text survives restarts.
+type Pass struct {
+	Phase state.Phase
+	Epoch int      // of the rules; 0 for a pass that is always possible
+	Level int      // derive, show
+	Rules []string // rederive: names; none for all
+}
+
+// ErrUnknownPass is returned for a text that names no pass, or a rule that there is not.
+var ErrUnknownPass = errors.New("there is no such pass")
+
+// String is the text of a pass.
+func (p Pass) String() string {
+	text := string(p.Phase)
+	if p.Epoch > 0 {
+		text += "/" + strconv.Itoa(p.Epoch)
+	}
+	if p.Phase == state.PhaseDerive || p.Phase == state.PhaseShow {
+		text += "/" + strconv.Itoa(p.Level)
+	}
+	if len(p.Rules) > 0 {
+		text += "/" + strings.Join(p.Rules, ",")
+	}
+	return text
+}
+
+// ParsePass reads what String wrote.
+func ParsePass(text string) (Pass, error) {
+	head, rest, more := strings.Cut(text, "/")
+	p := Pass{Phase: state.Phase(head)}
+	var err error
+	switch p.Phase {
+	case state.PhaseRederive:
+		if more {
+			p.Rules = strings.Split(rest, ",")
+		}
+	case state.PhaseDerive, state.PhaseShow:
+		epoch, level, _ := strings.Cut(rest, "/")
+		if p.Level, err = strconv.Atoi(level); err == nil {
+			p.Epoch, err = strconv.Atoi(epoch)
+		}
+	case state.PhaseClean:
+		p.Epoch, err = strconv.Atoi(rest)
+	case state.PhaseSweep:
+		if more {
+			p.Epoch, err = strconv.Atoi(rest)
+		}
+	default:
+		err = ErrUnknownPass
+	}
+	if err != nil || p.String() != text {
+		return Pass{}, fmt.Errorf("pass %q: %w", text, ErrUnknownPass)
+	}
+	return p, nil
+}
+
+// IsOver reports whether a pass was of older rules, so that nothing is left of
+// it under rules of an epoch. One of newer rules cannot be worked off: that is registry.ErrEpochMoved.
+func (p Pass) IsOver(epoch int) (bool, error) {
+	if p.Epoch > epoch {
+		return false, registry.ErrEpochMoved
+	}
+	return p.Epoch > 0 && p.Epoch < epoch, nil
+}
+
+// Concerns tells whether the rules of a pass over some rules read or write items with a key.
+// Without names, any rule may.
+func (p Pass) Concerns(set *rules.Set) (func(change.Key) bool, error) {
+	var entities []*rules.Entity
+	for _, name := range p.Rules {
+		i := slices.IndexFunc(set.Rules, func(r *rules.Rule) bool { return r.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("rule %q: %w", name, ErrUnknownPass)
+		}
+		r := set.Rules[i]
+		entities = append(entities, r.Source, r.Target)
+	}
+	return func(key change.Key) bool {
+		return len(p.Rules) == 0 || slices.ContainsFunc(entities, func(ent *rules.Entity) bool { return ent.HasKey(key) })
+	}, nil
+}
+
+// RuleNames are the rules that a pass is for.
+func (p Pass) RuleNames(pl *plan.Planner) []string {
+	if len(p.Rules) > 0 {
+		return p.Rules
+	}
+	var names []string
+	if p.Epoch > 0 && (p.Phase == state.PhaseClean || p.Phase == state.PhaseSweep) {
+		for _, b := range pl.Formers() {
+			if !b.Cleaned.Load() {
+				names = append(names, b.Rule.Name)
+			}
+		}
+		return names
+	}
+	for _, r := range pl.Set.Rules {
+		c := state.Cursor{Level: p.Level, Phase: p.Phase}
+		switch p.Phase {
+		case state.PhaseDerive:
+			if !c.IsFor(r) || pl.Of(r).Live.Load() {
+				continue
+			}
+		case state.PhaseShow:
+			if !c.IsFor(r) {
+				continue
+			}
+		}
+		names = append(names, r.Name)
+	}
+	return names
+}

@@ -1,0 +1,144 @@
+package seeding
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Seeding brings the rules of a registry into force.
+type Seeding struct {
+	Tables   *table.Tables
+	Planner  *plan.Planner
+	Registry *registry.Registry
+}
+
+// Aimed reads where seeding stands, and turns the cursor to the pass that is to be
+// worked off. It returns how many are left with it. Retiring takes no pass: it is
+// done on the way.
+func (s *Seeding) Aimed(ctx context.Context) (state.Cursor, int, error) {
+	for {
+		cursor, err := s.readSeeding(ctx)
+		if err != nil {
+			return cursor, 0, err
+		}
+		left := s.aim(&cursor)
+		if cursor.Phase != state.PhaseRetire {
+			return cursor, left, nil
+		}
+		if err := s.retire(ctx, cursor); err != nil && !errors.Is(err, ErrCursorMoved) {
+			return cursor, 0, err
+		}
+	}
+}
+
+// readSeeding reads the cursor, and which rules are live, as they were at one moment.
+func (s *Seeding) readSeeding(ctx context.Context) (cursor state.Cursor, err error) {
+	err = s.Registry.Under(ctx, func() error {
+		cursor, err = ReadCursor(ctx, s.Tables.Reader, s.Planner)
+		return err
+	})
+	return cursor, err
+}
+
+// aim turns the cursor to the next pass, unless it is in the middle of it, and
+// returns how many are left: none if everything is live and shown, and nothing is
+// left of former rules.
+func (s *Seeding) aim(cursor *state.Cursor) int {
+	var levels []int
+	for _, r := range s.Planner.Set.Rules {
+		if !s.Planner.Of(r).Live.Load() && !slices.Contains(levels, r.Level) {
+			levels = append(levels, r.Level)
+		}
+	}
+	slices.Sort(levels)
+	left := len(levels)
+	for _, level := range levels {
+		if s.showsAnything(state.Cursor{Level: level}) {
+			left++
+		}
+	}
+	retiring, uncleaned := s.formersLeft()
+	if retiring || uncleaned {
+		left += 2
+	}
+	start := func(phase state.Phase, level int) {
+		if cursor.Phase != phase || cursor.Level != level {
+			*cursor = state.Cursor{Level: level, Phase: phase, Changes: cursor.Changes}
+		}
+	}
+	switch {
+	case cursor.Phase == state.PhaseShow && s.showsAnything(*cursor):
+		left++
+	case len(levels) > 0:
+		start(state.PhaseDerive, levels[0])
+	case retiring:
+		start(state.PhaseRetire, state.EveryLevel)
+	case uncleaned && cursor.Phase == state.PhaseSweep:
+		left--
+	case uncleaned:
+		start(state.PhaseClean, state.EveryLevel)
+	}
+	return left
+}
+
+// formersLeft reports whether former rules are still to retire, and whether what
+// retired ones wrote is still to be taken back.
+func (s *Seeding) formersLeft() (retiring, uncleaned bool) {
+	for _, b := range s.Planner.Formers() {
+		retiring = retiring || !b.Retired.Load()
+		uncleaned = uncleaned || b.Retired.Load() && !b.Cleaned.Load()
+	}
+	return retiring, uncleaned
+}
+
+// End ends the cursor's pass, provided that the cursor has not moved.
+func (s *Seeding) End(ctx context.Context, cursor state.Cursor) error {
+	switch cursor.Phase {
+	case state.PhaseDerive:
+		return s.goLive(ctx, cursor)
+	case state.PhaseClean:
+		return s.store(ctx, state.Cursor{Level: state.EveryLevel, Phase: state.PhaseSweep, Changes: cursor.Changes})
+	case state.PhaseSweep:
+		return s.endFormers(ctx, cursor)
+	}
+	return s.drop(ctx, cursor)
+}
+
+// Complete ends a pass: every item that was in the table when the pass was aimed at has been
+// worked off, by any process. It does nothing if another process has ended it already.
+func (s *Seeding) Complete(ctx context.Context, text string) error {
+	p, err := ParsePass(text)
+	if err != nil || p.Epoch == 0 {
+		return err
+	}
+	if over, err := p.IsOver(s.Planner.Epoch); err != nil || over {
+		return err
+	}
+	for {
+		cursor, left, err := s.Aimed(ctx)
+		if err != nil || left == 0 || s.PassOf(cursor).String() != text {
+			return err
+		}
+		if err := s.End(ctx, cursor); !errors.Is(err, ErrCursorMoved) {
+			return err
+		}
+	}
+}
+
+// PassOf is the pass of a cursor that was aimed.
+func (s *Seeding) PassOf(c state.Cursor) Pass {
+	return Pass{Phase: c.Phase, Epoch: s.Planner.Epoch, Level: c.Level}
+}
+
+func (s *Seeding) showsAnything(cursor state.Cursor) bool {
+	return slices.ContainsFunc(s.Planner.Set.Entities, func(ent *rules.Entity) bool {
+		return slices.ContainsFunc(ent.Displays, cursor.IsFor)
+	})
+}

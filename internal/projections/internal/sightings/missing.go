@@ -1,0 +1,195 @@
+package sightings
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections"
+)
+
+// A rule may ask for a value on an item that does not exist: a comment whose post was deleted, or a
+// join whose text is not the key's. The engine writes nothing then, and that is not drift. To report such
+// targets, the engine remembers them: from its own writes, whose answers say whether the target
+// exists, and from passes over the table. It sends no request for this beside the stream.
+
+const (
+	// ExamplesMax is how many missing targets are named.
+	ExamplesMax = 3
+	// allMissingMin is how many targets a process that saw records alone must have missed, and found
+	// none, before it says that a rule finds none.
+	allMissingMin = 3
+	// sourcesMax is how many sources of one missing target are told apart; the others are counted.
+	sourcesMax = 100
+)
+
+// Missing are those of one rule, as far as an engine knows.
+type Missing struct {
+	Rule  *plan.Binding
+	Found atomic.Bool  // some target exists
+	count atomic.Int64 // of those held
+
+	mu        sync.Mutex
+	most      int
+	held      map[string]*Pointers
+	beyond    int64 // times that another one was missing, with no room to hold it
+	sampled   bool  // the numbers below were estimated from a sample
+	moreOf    int64 // targets that are not held
+	moreFrom  int64 // sources that point at them
+	looked    bool  // a pass over the table told
+	unwritten bool  // what it told is not in the state table yet
+	otherCase *projections.OtherCase
+}
+
+// Pointers are the sources that point at one target.
+type Pointers struct {
+	known   map[change.Key]bool
+	counted int64 // beside those that are known
+}
+
+// All is how many sources point at the target.
+func (p *Pointers) All() int64 { return int64(len(p.known)) + p.counted }
+
+// Add adds a source.
+func (p *Pointers) Add(source change.Key) {
+	switch {
+	case p.known[source]:
+	case len(p.known) >= sourcesMax:
+		p.counted++
+	default:
+		if p.known == nil {
+			p.known = map[change.Key]bool{}
+		}
+		p.known[source] = true
+	}
+}
+
+// Count forgets which sources are known: there are so many.
+func (p *Pointers) Count(n int64) { p.known, p.counted = nil, n }
+
+// Identify adds a source that may have been counted already: one counts until it is known.
+func (p *Pointers) Identify(source change.Key) {
+	if len(p.known) == 0 && p.counted == 1 {
+		p.counted = 0
+	}
+	p.Add(source)
+}
+
+// Remove takes a source away.
+func (p *Pointers) Remove(source change.Key) {
+	if p.known[source] {
+		delete(p.known, source)
+	} else if p.counted > 0 {
+		p.counted--
+	}
+}
+
+// NewMissing makes room for every rule that writes on items which it does not make.
+func NewMissing(bindings *plan.Bindings) map[*plan.Binding]*Missing {
+	all := map[*plan.Binding]*Missing{}
+	for _, r := range bindings.Set.Rules {
+		if !r.MakesItems() {
+			b := bindings.Of(r)
+			all[b] = &Missing{Rule: b, most: TargetsHeld(len(bindings.Set.Rules)), held: map[string]*Pointers{}}
+		}
+	}
+	return all
+}
+
+// NoteTarget notes that a source points at a target that exists.
+func (m *Missing) NoteTarget(target string) {
+	if m == nil {
+		return
+	}
+	if !m.Found.Load() {
+		m.Found.Store(true)
+	}
+	m.Forget(target)
+}
+
+// Forget notes that a target exists. It takes no lock while none is held as missing.
+func (m *Missing) Forget(target string) {
+	if m != nil && m.count.Load() > 0 {
+		m.drop(target)
+	}
+}
+
+func (m *Missing) drop(target string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.held, target)
+	m.count.Store(int64(len(m.held)))
+}
+
+// NoteMissing notes that a target does not exist. change adjusts the sources that are known of it. A
+// target at which no source points is not held.
+func (m *Missing) NoteMissing(target string, change func(*Pointers)) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.held[target]
+	if p == nil {
+		if p = (&Pointers{}); len(m.held) >= m.most {
+			m.beyond++
+			return
+		}
+		m.held[target] = p
+	}
+	change(p)
+	if p.All() == 0 {
+		delete(m.held, target)
+	}
+	m.count.Store(int64(len(m.held)))
+}
+
+// AdjustSources changes the sources that are known of a target, if the target is held as missing.
+func (m *Missing) AdjustSources(target string, change func(*Pointers)) {
+	if m == nil || m.count.Load() == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.held[target]; p != nil {
+		if change(p); p.All() == 0 {
+			delete(m.held, target)
+		}
+	}
+	m.count.Store(int64(len(m.held)))
+}
+
+// None reports whether no target is held as missing.
+func (m *Missing) None() bool { return m.count.Load() == 0 }
+
+// report is what is known; false if nothing is missing.
+func (m *Missing) report() (projections.MissingTargets, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.Rule.Rule
+	entity := TargetEntity(r)
+	t := projections.MissingTargets{
+		Rule: r.Name, Entity: entity.Name, Targets: int64(len(m.held)) + m.moreOf, Sources: m.moreFrom, About: m.sampled || m.beyond > 0,
+		OtherCase: m.otherCase,
+	}
+	if r.ByUnique {
+		t.Unique = entity.Unique
+	}
+	for target, p := range m.held {
+		t.Sources += p.All()
+		t.About = t.About || len(p.known) > 0 && p.counted > 0 // a source may be among both
+		t.Examples = append(t.Examples, target)
+	}
+	slices.Sort(t.Examples)
+	t.Examples = t.Examples[:min(ExamplesMax, len(t.Examples))]
+	t.All = !m.Found.Load() && (m.looked || t.Targets >= allMissingMin)
+	return t, t.Targets > 0
+}
+
+// SortMissing sorts by the names of rules.
+func SortMissing(all []projections.MissingTargets) {
+	slices.SortFunc(all, func(a, b projections.MissingTargets) int { return cmp.Compare(a.Rule, b.Rule) })
+}

@@ -1,0 +1,154 @@
+package sightings
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/projections"
+)
+
+// MatchesOf sums up the items and records that were counted under a rule set.
+func MatchesOf(set *rules.Set, items, records plan.Seen) projections.Matches {
+	m := projections.Matches{UnmatchedItems: items.Unmatched, UnmatchedRecords: records.Unmatched, Items: items.Unmatched,
+		Records: records.Unmatched}
+	all := items
+	all.Cases = slices.Clone(items.Cases)
+	all.Strays = slices.Clone(items.Strays)
+	all.Matched, all.KeyOnly = nil, nil
+	all.Add(plan.Seen{Strays: records.Strays, Cases: records.Cases})
+	m.Unmatched = all.Strays
+	for _, e := range set.Entities {
+		em := projections.EntityMatches{Entity: e.Name}
+		if items.Matched != nil {
+			em.Items, em.KeyOnly = items.Matched[e.Index], items.KeyOnly[e.Index]
+		}
+		if records.Matched != nil {
+			em.Records = records.Matched[e.Index]
+		}
+		m.Items, m.Records = m.Items+em.Items, m.Records+em.Records
+		if len(e.Makers) == 0 { // the engine makes items of the others
+			em.Rules = set.RulesOf(e)
+		}
+		m.Entities = append(m.Entities, em)
+	}
+	for _, c := range all.Cases {
+		mismatch := projections.CaseMismatch{Entity: c.Entity.Name, Item: c.Key, Variable: c.Variable, Attribute: c.Attribute,
+			Key: c.CaseDifference.Key}
+		for _, r := range set.Rules {
+			if r.JoinsAcrossCase(c.Entity, c.Variable) {
+				mismatch.Rules = append(mismatch.Rules, r.Name)
+			}
+		}
+		if len(mismatch.Rules) > 0 {
+			m.Cases = append(m.Cases, mismatch)
+		}
+	}
+	return m
+}
+
+// tally is what an engine has seen since Open: the records that it applied, and the items of
+// the last pass over the table.
+type tally struct {
+	mu      sync.Mutex
+	records plan.Seen
+	items   plan.Seen
+	pass    string
+	looked  int64                           // items of the pass, those that vanished among them
+	whole   bool                            // all of the pass, by this process alone
+	targets map[*plan.Binding]*targetSample // at which the items of the pass point
+}
+
+// Page is what was seen of a part of a pass. It counts once all of that part is worked off:
+// a part that fails comes again.
+type Page struct {
+	Items    plan.Seen
+	Looked   int64
+	pointers []pointer
+}
+
+// pointer is a source that points at a target.
+type pointer struct {
+	rule   *plan.Binding
+	target string
+	source change.Key
+}
+
+// AddRecords adds what was seen of records that are applied.
+func (s *tally) AddRecords(seen plan.Seen) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records.Add(seen)
+}
+
+// AddPage adds a page of a pass. A pass that follows another begins with nothing.
+func (s *tally) AddPage(pass string, seen Page, ruleCount int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pass != pass {
+		s.pass, s.items, s.looked, s.whole, s.targets = pass, plan.Seen{}, 0, false, nil
+	}
+	if s.targets == nil {
+		s.targets = map[*plan.Binding]*targetSample{}
+	}
+	s.items.Add(seen.Items)
+	s.looked += seen.Looked
+	for _, p := range seen.pointers {
+		sample := s.targets[p.rule]
+		if sample == nil {
+			sample = newTargetSample(TargetsHeld(ruleCount))
+			s.targets[p.rule] = sample
+		}
+		sample.add(p.target)
+	}
+}
+
+// EndSeeding notes that a pass is over. items is how many items all processes together looked at in it.
+func (s *tally) EndSeeding(pass string, items int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.whole = s.whole || s.pass == pass && s.looked >= items || s.pass == "" && items == 0
+}
+
+// takeTargets gives the targets of the last pass, once; nil if there was no pass since.
+func (s *tally) takeTargets() map[*plan.Binding]*targetSample {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.targets
+	s.targets = nil
+	return taken
+}
+
+// Matches sums up what was seen, under the rules in force.
+func (s *tally) Matches(set *rules.Set) projections.Matches {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := MatchesOf(set, s.items, s.records)
+	m.Pass, m.Looked, m.Whole = s.pass, s.looked, s.whole
+	return m
+}
+
+// AddItems adds the items that a rederivation has read, and the targets at which they point.
+func (p *Page) AddItems(planner *plan.Planner, moves []*plan.Move, items map[change.Key]change.Item, pl *plan.Changes) {
+	for _, mv := range moves {
+		img := table.Image(items[mv.Key])
+		if img == nil {
+			continue // it vanished since it was listed
+		}
+		planner.SeeItem(&p.Items, mv.Key, img)
+		for id, f := range mv.New {
+			if b := planner.ByID(id); b != nil && f.Kind == plan.Contribution {
+				p.pointers = append(p.pointers, pointer{b, f.Group, mv.Key})
+			}
+		}
+	}
+	for _, r := range planner.Set.Rules {
+		b := planner.Of(r)
+		b.Family.Targets(pl, b, func(target string, source change.Key) {
+			p.pointers = append(p.pointers, pointer{b, target, source})
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package state
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// EntryKey is the key of an item's ledger entry.
+func EntryKey(item change.Key) table.Key { return table.NewKey(EntryPrefix+item.String(), "entry") }
+
+// EntryItem is the item of a ledger entry; false if its key was cut and is not beside it.
+func EntryItem(r table.Row) (change.Key, bool) {
+	if key := table.TextOf(r["item"]); key != "" {
+		return change.ParseKey(key), true
+	}
+	text := strings.TrimPrefix(table.TextOf(r[table.PK]), EntryPrefix)
+	key := change.ParseKey(text)
+	return key, EntryKey(key) == table.KeyOf(r) && len(text)+len(EntryPrefix) < table.PartitionBytesMax
+}
+
+// ReadEntry decodes a ledger entry; nil for a row that is not there.
+func ReadEntry(p *plan.Planner, r table.Row) (*plan.Entry, error) {
+	ent, err := p.ReadEntry(attributes.ItemFromTable(r))
+	if err != nil {
+		return nil, TornError(r, err.Error())
+	}
+	return ent, nil
+}
+
+// TornError says that another program has written in a row. verify says what is to be made of it.
+func TornError(r table.Row, what string) error {
+	return fmt.Errorf("row %s of the state table cannot be read, it has %s: run `dynamill verify` with repair, which mends it",
+		table.TextOf(r[table.PK]), what)
+}
+
+// effectsValue is effects as a ledger entry holds them.
+func effectsValue(fs plan.Effects) ddb.AttributeValue {
+	m := make(map[string]ddb.AttributeValue, len(fs))
+	for id, f := range fs {
+		m[id] = table.Text(f.String())
+	}
+	return &ddb.AttributeValueMemberM{Value: m}
+}
+
+// EntryRow is what a move writes: its ledger entry under these rules. One without effects expires.
+func EntryRow(mv *plan.Move, epoch int, expires time.Time) table.Row {
+	key := EntryKey(mv.Key)
+	r := key.Attributes()
+	at, rederived := mv.At(epoch)
+	effects := mv.Next()
+	r["at"] = table.Text(string(at))
+	r["effects"] = effectsValue(effects)
+	if key.Partition != EntryPrefix+mv.Key.String() {
+		r["item"] = table.Text(mv.Key.String()) // the key was cut: a sweep needs it whole
+	}
+	if rederived > 0 {
+		r["rederived"] = table.Number(rederived)
+	}
+	if len(effects) == 0 {
+		r["ttl"] = table.Number(expires.Unix())
+	}
+	if len(mv.Due) > 0 {
+		due := make([]string, len(mv.Due))
+		for i, g := range mv.Due {
+			due[i] = g.String()
+		}
+		r["due"] = &ddb.AttributeValueMemberSS{Value: due}
+	}
+	return r
+}
+
+// EntryUnmoved is the condition that a ledger entry is as a move takes it to be.
+func EntryUnmoved(c *table.Expression, mv *plan.Move) (condition string) {
+	switch {
+	case mv.Exact:
+		condition = EntryIs(c, mv.Entry)
+	default:
+		condition = c.Format("%n = %v", "effects", effectsValue(mv.Old)) +
+			c.Format(" AND %n >= %v AND %n < %v", "at", table.Text(string(mv.To.Epoch())), "at", table.Text(string(mv.To))) +
+			c.Format(" AND attribute_not_exists(%n)", "due")
+		if len(mv.Old) == 0 {
+			condition = "attribute_not_exists(pk) OR (" + condition + ")"
+		}
+	}
+	return condition
+}
+
+// EntryIs is the condition that a ledger entry is exactly e.
+func EntryIs(c *table.Expression, e *plan.Entry) string {
+	if e == nil {
+		return "attribute_not_exists(pk)"
+	}
+	if e.Rederived == 0 {
+		return c.Format("%n = %v AND attribute_not_exists(%n)", "at", table.Text(string(e.At)), "rederived")
+	}
+	return c.Format("%n = %v AND %n = %v", "at", table.Text(string(e.At)), "rederived", table.Number(e.Rederived))
+}
+
+// EntryPrefix begins the partition key of ledger entries.
+const EntryPrefix = "item/"

@@ -1,0 +1,44 @@
+package table
+
+import (
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/projections"
+)
+
+// SetupError says that the engine cannot start as things are around it.
+type SetupError = projections.SetupError
+
+// Refusal is why DynamoDB refuses a request for good; "" if trying again may help.
+func Refusal(err error) string {
+	var canceled *ddb.TransactionCanceledException
+	if errors.As(err, &canceled) {
+		for _, r := range canceled.CancellationReasons {
+			if reason := RefusedAction(r); reason != "" {
+				return reason
+			}
+		}
+		return ""
+	}
+	if err == nil || awscall.Classify(err) != awscall.Refused {
+		return ""
+	}
+	if api := smithy.APIError(nil); errors.As(err, &api) {
+		return api.ErrorCode() + ": " + api.ErrorMessage()
+	}
+	return err.Error()
+}
+
+// RefusedAction is why DynamoDB refuses one action of a transaction for good; "" if it does not.
+func RefusedAction(r ddb.CancellationReason) string {
+	code := awscall.ReasonCode(r)
+	if code == "None" || code == "ConditionalCheckFailed" || awscall.RetryCode(code) {
+		return ""
+	}
+	return code + ": " + aws.ToString(r.Message)
+}

@@ -1,0 +1,158 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/pace"
+)
+
+// stateTableWait bounds how long a new state table may take to become active.
+const stateTableWait = 2 * time.Minute
+
+// Describe learns the keys of the user's table, and what tells it from another of the same name.
+func (ts *Tables) Describe(ctx context.Context) (keys Schema, id string, err error) {
+	out, err := ts.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.Table})
+	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
+		return keys, "", &SetupError{Problem: fmt.Sprintf("table %s does not exist", ts.Table), Remedy: "check --table, --region and --endpoint",
+			Err: err}
+	}
+	if err != nil {
+		return keys, "", fmt.Errorf("describing table %s: %w", ts.Table, err)
+	}
+	t := out.Table
+	ts.streamLabel.Store(t.LatestStreamLabel)
+	keys = SchemaOf(t)
+	ts.PartitionKey, ts.SortKey = keys.Partition, keys.Sort
+	ts.PartitionN, ts.SortN = keys.PartitionKind == change.KindNumber, keys.SortKind == change.KindNumber
+	if t.TableId != nil && *t.TableId != "" {
+		return keys, *t.TableId, nil
+	}
+	id = ts.Table
+	if t.CreationDateTime != nil { // some emulators give no table id
+		id += "@" + t.CreationDateTime.UTC().Format(time.RFC3339Nano)
+	}
+	return keys, id, nil
+}
+
+// EnsureStateTable creates the state table, on demand, if it is missing.
+func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool) (created bool, err error) {
+	active, err := ts.StateTableActive(ctx)
+	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
+		if mustExist {
+			return false, &SetupError{Problem: fmt.Sprintf("state table %s does not exist", ts.StateTable),
+				Remedy: "start `dynamill run` first, or check --state-table", Err: err}
+		}
+		created, err = true, ts.CreateStateTable(ctx)
+	}
+	if err != nil {
+		return false, fmt.Errorf("state table %s: %w", ts.StateTable, err)
+	}
+	for deadline := time.Now().Add(stateTableWait); !active; {
+		if active, err = ts.StateTableActive(ctx); err != nil {
+			return false, fmt.Errorf("waiting for state table %s: %w", ts.StateTable, err)
+		}
+		if !active && time.Now().After(deadline) {
+			return false, fmt.Errorf("state table %s is still not active after %s", ts.StateTable, stateTableWait)
+		}
+		if !active && pace.Sleep(ctx, time.Second) != nil {
+			return false, ctx.Err()
+		}
+	}
+	return created, nil
+}
+
+// EnsureTTL turns on the state table's time to live. It comes before the
+// registry is founded, so that the next start makes good what a crash left out.
+func (ts *Tables) EnsureTTL(ctx context.Context) error {
+	if on, err := ts.ttlIsOn(ctx); err != nil || on {
+		return err
+	}
+	_, err := Attempt(ctx, ts.Reader, "turning on TTL of the state table", func() (*dynamodb.UpdateTimeToLiveOutput, error) {
+		return ts.Client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+			TableName:               &ts.StateTable,
+			TimeToLiveSpecification: &ddb.TimeToLiveSpecification{AttributeName: new("ttl"), Enabled: new(true)},
+		})
+	})
+	if err == nil {
+		return nil
+	}
+	on, unknown := ts.ttlIsOn(ctx)
+	if on || unknown != nil { // another process was faster, or the reply got lost
+		return unknown
+	}
+	return err
+}
+
+func (ts *Tables) ttlIsOn(ctx context.Context) (bool, error) {
+	out, err := Attempt(ctx, ts.Reader, "describing TTL of the state table", func() (*dynamodb.DescribeTimeToLiveOutput, error) {
+		return ts.Client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &ts.StateTable})
+	})
+	if err != nil || out.TimeToLiveDescription == nil {
+		return false, err
+	}
+	status := out.TimeToLiveDescription.TimeToLiveStatus
+	return status == ddb.TimeToLiveStatusEnabled || status == ddb.TimeToLiveStatusEnabling, nil
+}
+
+// StateTableActive reports whether the state table is there, and refuses one with other keys than a state table's.
+func (ts *Tables) StateTableActive(ctx context.Context) (bool, error) {
+	out, err := ts.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.StateTable})
+	if err != nil {
+		return false, err
+	}
+	return out.Table.TableStatus == ddb.TableStatusActive, ts.checkStateKeys(out.Table)
+}
+
+// HoldsItems reports whether DynamoDB has counted items in the state table. It counts every six hours or so.
+func (ts *Tables) HoldsItems(ctx context.Context) (bool, error) {
+	out, err := Attempt(ctx, ts.Reader, "describing state table "+ts.StateTable, func() (*dynamodb.DescribeTableOutput, error) {
+		return ts.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.StateTable})
+	})
+	return err == nil && out.Table.ItemCount != nil && *out.Table.ItemCount > 0, err
+}
+
+// checkStateKeys refuses a table whose keys are not those of a state table.
+func (ts *Tables) checkStateKeys(t *ddb.TableDescription) error {
+	good := len(t.KeySchema) == 2
+	for _, k := range t.KeySchema {
+		name, want := *k.AttributeName, map[ddb.KeyType]string{ddb.KeyTypeHash: PK, ddb.KeyTypeRange: SK}[k.KeyType]
+		text := slices.ContainsFunc(t.AttributeDefinitions, func(d ddb.AttributeDefinition) bool {
+			return *d.AttributeName == name && d.AttributeType == ddb.ScalarAttributeTypeS
+		})
+		good = good && name == want && text
+	}
+	if good {
+		return nil
+	}
+	return &SetupError{
+		Problem: fmt.Sprintf("table %s is no state table: its keys are not the texts %s and %s", ts.StateTable, PK, SK),
+		Remedy:  "name another one with --state-table, or none",
+	}
+}
+
+// CreateStateTable creates the state table. It may not be active yet.
+func (ts *Tables) CreateStateTable(ctx context.Context) error {
+	_, err := ts.Client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: &ts.StateTable, BillingMode: ddb.BillingModePayPerRequest,
+		AttributeDefinitions: []ddb.AttributeDefinition{
+			{AttributeName: new(PK), AttributeType: ddb.ScalarAttributeTypeS},
+			{AttributeName: new(SK), AttributeType: ddb.ScalarAttributeTypeS},
+		},
+		KeySchema: []ddb.KeySchemaElement{
+			{AttributeName: new(PK), KeyType: ddb.KeyTypeHash},
+			{AttributeName: new(SK), KeyType: ddb.KeyTypeRange},
+		},
+	})
+	if inUse := new(ddb.ResourceInUseException); errors.As(err, &inUse) {
+		return nil // another process was faster
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// Write is what one rule wants of one item of the user's table, and what must hold of
+// the item for it. Every target is written in this form, in a ledger transaction or alone.
+type Write struct {
+	*table.Expression
+	Binding   *plan.Binding
+	doing     string
+	key       change.Key
+	Condition string
+
+	set, remove []string
+}
+
+// On is a write for a rule of an item that has this key. It changes nothing yet.
+func On(b *plan.Binding, doing string, key change.Key) *Write {
+	return &Write{Expression: table.NewExpression(), Binding: b, doing: doing, key: key}
+}
+
+// Put sets an attribute, or removes it if the value is absent.
+func (t *Write) Put(attribute string, v change.Value) {
+	if v.Kind() == change.KindAbsent {
+		t.TakeOff(attribute)
+		return
+	}
+	t.set = append(t.set, t.Format("%n = %v", attribute, attributes.ToTable(v)))
+}
+
+// Stamp sets the rule's stamp.
+func (t *Write) Stamp(s plan.Stamp) { t.Put(t.Binding.Stamp, change.String(s.String())) }
+
+// TakeOff removes attributes.
+func (t *Write) TakeOff(names ...string) {
+	for _, name := range names {
+		t.remove = append(t.remove, t.Name(name))
+	}
+}
+
+// Holds adds the condition that attributes still hold what was seen.
+func (t *Write) Holds(seen change.Image, names ...string) {
+	for _, name := range names {
+		t.Condition += t.Same(name, seen.Lookup(name))
+	}
+}
+
+// update is the update expression.
+func (t *Write) update() string {
+	var parts []string
+	if len(t.set) > 0 {
+		parts = append(parts, "SET "+strings.Join(t.set, ", "))
+	}
+	if len(t.remove) > 0 {
+		parts = append(parts, "REMOVE "+strings.Join(t.remove, ", "))
+	}
+	return strings.Join(parts, " ")
+}
+
+// InTransaction is the write as a part of a transaction; one that changes nothing is a check.
+func (t *Write) InTransaction(rd *table.Reader) ddb.TransactWriteItem {
+	update := t.update()
+	if update == "" {
+		return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
+			TableName: &rd.Table, Key: rd.ItemKey(t.key), ConditionExpression: &t.Condition,
+			ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values, ReturnValuesOnConditionCheckFailure: table.AllOld,
+		}}
+	}
+	return ddb.TransactWriteItem{Update: &ddb.Update{
+		TableName: &rd.Table, Key: rd.ItemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.Condition,
+		ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values, ReturnValuesOnConditionCheckFailure: table.AllOld,
+	}}
+}
+
+// Outcome is how the write of a target ended.
+type Outcome uint8
+
+// How the write of a target can end.
+const (
+	Written  Outcome = iota
+	RaceLost         // the item is not as the conditions say
+	Refused          // DynamoDB never takes the write: the (item, rule) is parked
+)
+
+// Writer writes targets.
+type Writer struct {
+	Tables *table.Tables
+	// ParkRefused parks the (item, rule) if DynamoDB refuses its write for good, and returns every other error.
+	ParkRefused func(ctx context.Context, b *plan.Binding, item change.Key, err error) error
+}
+
+// Write sends one write of a target. If it lost the race, standing is the item that
+// stands there instead, as of that moment; nil if there is none.
+func (w Writer) Write(ctx context.Context, t *Write) (ended Outcome, standing change.Image, err error) {
+	update := t.update()
+	_, err = w.Tables.UpdateItem(ctx, t.Binding.ID, t.doing, &dynamodb.UpdateItemInput{
+		TableName: &w.Tables.Table, Key: w.Tables.ItemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.Condition,
+		ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values,
+		ReturnValuesOnConditionCheckFailure: table.AllOld,
+	})
+	var failed *ddb.ConditionalCheckFailedException
+	switch {
+	case err == nil:
+		return Written, nil, nil
+	case table.Refusal(err) != "":
+		return Refused, nil, w.ParkRefused(ctx, t.Binding, t.key, err)
+	case awscall.Classify(err) != awscall.Condition:
+		return RaceLost, nil, err
+	case errors.As(err, &failed) && len(failed.Item) > 0:
+		standing = attributes.ItemFromTable(failed.Item)
+	}
+	return RaceLost, standing, nil
+}

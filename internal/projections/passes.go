@@ -1,0 +1,130 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
+	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Aim says what is left to do to bring the rules into force: the pass to work off
+// next, and how many are left with it; 0: nothing.
+func (e *Engine) Aim(ctx context.Context) (text string, left int, err error) {
+	cursor, left, err := e.seeding.Aimed(ctx)
+	if err != nil || left == 0 {
+		return "", 0, err
+	}
+	return e.seeding.PassOf(cursor).String(), left, nil
+}
+
+// TableOf is the table whose items a pass goes over: the user's, or the state table.
+func (e *Engine) TableOf(text string) string {
+	if p, err := seeding.ParsePass(text); err == nil && p.Phase == state.PhaseSweep {
+		return e.tables.StateTable
+	}
+	return e.tables.Table
+}
+
+// RulesOf names the rules that a pass is for.
+func (e *Engine) RulesOf(text string) []string {
+	p, err := seeding.ParsePass(text)
+	if err != nil {
+		return nil
+	}
+	return p.RuleNames(e.planner)
+}
+
+// Work works off some items of a pass, given by key only: of a pass over the state
+// table, by pk and sk of its rows. It may be called for any items in any order, by
+// any process, and more than once. It returns ErrEpochMoved where newer rules are in force.
+func (e *Engine) Work(ctx context.Context, text string, keys []change.Key) error {
+	p, err := seeding.ParsePass(text)
+	if err != nil {
+		return err
+	}
+	if over, err := p.IsOver(e.planner.Epoch); err != nil || over {
+		return err
+	}
+	return e.workPass(ctx, p, keys)
+}
+
+func (e *Engine) workPass(ctx context.Context, p seeding.Pass, keys []change.Key) error {
+	switch p.Phase {
+	case state.PhaseDerive:
+		return e.rederivePage(ctx, p, keys, e.planner.Derives, plan.Sources)
+	case state.PhaseShow:
+		return e.registry.Under(ctx, func() error { return e.newWork(0).show(ctx, p, keys) })
+	case state.PhaseRederive:
+		concerns, err := p.Concerns(e.planner.Set)
+		if err != nil {
+			return err
+		}
+		return e.rederivePage(ctx, p, keys, concerns, plan.Itself)
+	case state.PhaseClean:
+		return e.registry.Under(ctx, func() error { return e.newWork(0).clean(ctx, keys) })
+	case state.PhaseSweep:
+		return e.registry.Under(ctx, func() error { return e.sweep.Work(ctx, keys) })
+	}
+	return fmt.Errorf("pass %q: %w", p, seeding.ErrUnknownPass)
+}
+
+// rederivePage rederives the items of a page that concern a pass, and counts all of them: an item
+// that the pass has no need to read is counted by its key.
+func (e *Engine) rederivePage(ctx context.Context, p seeding.Pass, keys []change.Key, concerns func(change.Key) bool, sc plan.Scope) error {
+	seen := sightings.Page{Looked: int64(len(keys))}
+	var wanted []change.Key
+	for _, k := range keys {
+		if concerns(k) {
+			wanted = append(wanted, k)
+		} else {
+			e.planner.SeeKey(&seen.Items, k)
+		}
+	}
+	if err := e.rederive(ctx, wanted, sc, nil, &seen); err != nil {
+		return err
+	}
+	e.seen.AddPage(p.String(), seen, len(e.planner.Set.Rules))
+	return nil
+}
+
+// Complete ends a pass: every item that was in the table when Aim gave it has been
+// given to Work, by any process. It does nothing if another process has ended it already.
+func (e *Engine) Complete(ctx context.Context, text string) error {
+	return e.seeding.Complete(ctx, text)
+}
+
+// show rolls up what items display, and releases the work.
+func (w *work) show(ctx context.Context, p seeding.Pass, keys []change.Key) error {
+	defer w.release()
+	c := state.Cursor{Level: p.Level, Phase: p.Phase}
+	wanted := slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool {
+		return !slices.ContainsFunc(w.planner.Set.Entities, func(ent *rules.Entity) bool {
+			return slices.ContainsFunc(ent.Displays, c.IsFor) && ent.HasKey(k)
+		})
+	})
+	items, err := w.tables.ReadItems(ctx, "reading items that show counts and sums", wanted)
+	if err != nil {
+		return err
+	}
+	pl := &plan.Changes{}
+	for _, key := range wanted {
+		m, ok := w.planner.Set.Identify(key, items[key])
+		if !ok {
+			continue
+		}
+		for _, rule := range m.Entity.Displays {
+			if c.IsFor(rule) {
+				host.GathererOf(rule).Display(pl, w.planner.Of(rule), key, &m, items[key])
+			}
+		}
+	}
+	w.rollUp(ctx, pl, nil)
+	return w.Err
+}

@@ -1,0 +1,146 @@
+package projections
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/ledger"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// Rederive brings the effects of items to what their current state asks for,
+// from the items themselves. It is safe beside live records in any order: the
+// ledger entry is read before the item, and swapped only if it has not moved.
+func (e *Engine) Rederive(ctx context.Context, keys []change.Key) error {
+	return e.rederive(ctx, keys, plan.Everything, nil, nil)
+}
+
+// RederiveRecords is for records that cannot be applied: their images could not be
+// read (nil), or they come so late that later ones may have been applied. It
+// rederives their items, and makes good what an attempt to apply them may have left
+// undone: it rolls up the aggregates that the images name. No earlier record of
+// these items takes effect afterwards, where positions are known (else zero).
+func (e *Engine) RederiveRecords(ctx context.Context, records []change.Record) error {
+	lates := e.planner.Late(records)
+	keys := slices.DeleteFunc(slices.Clone(lates.Keys()), func(k change.Key) bool { return !e.tables.CanExist(k) })
+	for _, key := range keys {
+		if err := e.trust(ctx, key, lates.Of(key)); err != nil {
+			return err
+		}
+	}
+	return e.rederive(ctx, keys, plan.Everything, lates, nil)
+}
+
+// trust forgets a position in a stream that is later than any of this table's:
+// the record is another table's, and its position would hide true records.
+func (e *Engine) trust(ctx context.Context, key change.Key, late *plan.Late) error {
+	if late.Position.IsZero() || e.tables.KnowsStream(late.Position) {
+		return nil
+	}
+	if err := e.tables.ReadStreamLabel(ctx); err != nil { // the stream may have been enabled anew
+		return err
+	}
+	if !e.tables.KnowsStream(late.Position) {
+		e.host.Logger.WarnContext(ctx, "a record is of no stream of this table: its position counts for nothing",
+			"item", key.String(), "position", late.Position.String())
+		late.Position = change.Position{}
+	}
+	return nil
+}
+
+// rederive rederives items, with what is known of late records; nil: nothing. It notes on a page
+// what it sees; nil: nowhere.
+func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late],
+	seen *sightings.Page) error {
+	for chunk := range slices.Chunk(keys, table.BatchGetMax) {
+		again := false
+		var done *rederived
+		err := e.registry.Under(ctx, func() (err error) {
+			done, err = e.rederiveChunk(ctx, chunk, sc, lates, again)
+			again = true
+			return err
+		})
+		// Rules that are not live now, after all was moved, are still to be shown by a scan.
+		if err == nil {
+			err = done.clearMarks(ctx, e.ledger)
+		}
+		if err != nil {
+			return err
+		}
+		if seen != nil {
+			seen.AddItems(e.planner, done.moves, done.items, done.plan)
+		}
+	}
+	return nil
+}
+
+// rederived is how a few items were rederived.
+type rederived struct {
+	items   map[change.Key]change.Item
+	moves   []*plan.Move // of every item
+	plan    *plan.Changes
+	waiting []*plan.Move // whose due marks wait for rules that are not live
+}
+
+// clearMarks clears the due marks that wait.
+func (r *rederived) clearMarks(ctx context.Context, l *ledger.Ledger) error {
+	for _, mv := range r.waiting {
+		if err := l.ClearDue(ctx, mv); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rederiveChunk rederives a few items; again, if rules went live since it did so
+// before: what was left to their showing is then shown here.
+func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late],
+	again bool) (*rederived, error) {
+	entries := make([]table.Key, len(keys))
+	for i, k := range keys {
+		entries[i] = state.EntryKey(k)
+	}
+	rows, err := e.tables.ReadState(ctx, "reading ledger entries", entries)
+	if err != nil {
+		return nil, err
+	}
+	items, err := e.tables.ReadItems(ctx, "reading items to rederive", keys)
+	if err != nil {
+		return nil, err
+	}
+	pl := &plan.Changes{}
+	var moves []*plan.Move
+	for _, key := range keys {
+		ent, err := e.ledger.Entry(ctx, rows[state.EntryKey(key)])
+		if err != nil {
+			return nil, err
+		}
+		var late plan.Late
+		if known := lates.Of(key); known != nil {
+			late = *known
+		}
+		mv := e.planner.Rederive(pl, key, ent, table.Image(items[key]), sc, late)
+		if mv.Idle() && (again || len(late.Touched) > 0 || late.Unread) {
+			pl.AddRollups(mv, mv.First)
+		}
+		moves = append(moves, mv)
+	}
+	for _, m := range host.Having[host.Maker](Kinds) {
+		if err := m.Restore(ctx, e.host, moves); err != nil {
+			return nil, err
+		}
+	}
+	w := e.newWork(0)
+	defer w.release()
+	w.moves(ctx, pl, slices.DeleteFunc(slices.Clone(moves), (*plan.Move).Idle))
+	w.heal(ctx, pl)
+	w.applyKinds(ctx, pl)
+	w.rollUp(ctx, pl, moves)
+	w.takeOff(ctx, &pl.Leftovers)
+	return &rederived{items, moves, pl, w.waiting}, w.Err
+}

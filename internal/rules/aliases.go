@@ -1,0 +1,21 @@
+package rules
+
+import (
+	"github.com/dynamill/dynamill/internal/rules/internal/check"
+	"github.com/dynamill/dynamill/internal/rules/internal/declared"
+	"github.com/dynamill/dynamill/internal/rules/internal/document"
+)
+
+// Names that kinds, and callers of Load, need of the packages that read and check a rule file.
+type (
+	Declaration = declared.Declaration
+	Word        = declared.Word
+	Constant    = declared.Constant
+	Traits      = declared.Traits
+	Key         = declared.Key
+	Expression  = declared.Expression
+	WholeKey    = declared.WholeKey
+	Equals      = check.Equals
+	Problem     = document.Problem
+	Problems    = document.Problems
+)

@@ -1,0 +1,178 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/rules/internal/check"
+)
+
+// FieldChange is one thing that two rules say differently, in the words of the rule file.
+type FieldChange struct {
+	Field string `json:"field"`         // "where", "by", "key of User"
+	Old   string `json:"old,omitempty"` // "" if the rule does not say it
+	New   string `json:"new,omitempty"`
+}
+
+// Compare says in what two rules differ, of all that they mean. It returns nothing
+// for rules of one fingerprint.
+func Compare(old, new *Rule) []FieldChange {
+	var found []FieldChange
+	add := func(field, before, after string) {
+		if before != after {
+			found = append(found, FieldChange{field, before, after})
+		}
+	}
+	if old.Fingerprint == new.Fingerprint {
+		return nil
+	}
+	add("kind", old.Kind.Word(), new.Kind.Word())
+	traits, same := new.Kind.Traits(), old.Kind == new.Kind
+	if same {
+		add(traits.SourceField, old.Source.Name, new.Source.Name)
+		add(traits.TargetField, old.targetText(), new.targetText())
+	} else {
+		add("reads", old.Source.Name, new.Source.Name)
+		add("writes", old.targetText(), new.targetText())
+	}
+	compareEntities(old.Source, new.Source, add)
+	if old.Target.Name != old.Source.Name || new.Target.Name != new.Source.Name {
+		compareEntities(old.Target, new.Target, add)
+	}
+	add("by", old.joinText(), new.joinText())
+	add("where", programText(old.where), programText(new.where))
+	if same {
+		for i, e := range traits.Expressions {
+			add(e.Key, programText(old.expressions[i]), programText(new.expressions[i]))
+		}
+	}
+	add(cmp.Or(traits.AttributesField, "attributes"), old.attributesText(), new.attributesText())
+	add("set", old.constantsText(), new.constantsText())
+	compareSaid(old.Form.Says(), new.Form.Says(), add)
+	return found
+}
+
+// compareSaid compares what only the rules' kinds know, key by key.
+func compareSaid(old, new []Said, add func(field, before, after string)) {
+	after := map[string]string{}
+	for _, said := range new {
+		after[said.Key] = said.Text
+	}
+	for _, said := range old {
+		add(said.Key, said.Text, after[said.Key])
+		delete(after, said.Key)
+	}
+	for _, said := range new {
+		add(said.Key, "", after[said.Key])
+	}
+}
+
+func (r *Rule) targetText() string {
+	if r.Displays() {
+		return r.Target.Name + "." + r.Writes[0]
+	}
+	return r.Target.Name
+}
+
+// compareEntities compares what tells items of two entities, where the rules name the same one.
+func compareEntities(old, new *Entity, add func(field, before, after string)) {
+	if old.Name != new.Name {
+		return
+	}
+	add("key of "+new.Name, old.shape.Text(), new.shape.Text())
+	add("unique of "+new.Name, old.Unique, new.Unique)
+	add("match of "+new.Name, old.equalsText(), new.equalsText())
+}
+
+func (e *Entity) equalsText() string {
+	var parts []string
+	for _, eq := range e.Equals {
+		parts = append(parts, eq.Attribute+": "+plainText(eq.Value))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// joinText is what fills the other side's key, as under `by`.
+func (r *Rule) joinText() string {
+	theirs, ours := r.sides()
+	pair := func(name string, from check.Ref) string {
+		text := from.Attribute
+		if from.IsVariable() {
+			text = ours.shape.Variables[from.Slot]
+		}
+		if text == name {
+			return name
+		}
+		return name + ": " + text
+	}
+	if r.ByUnique {
+		return pair(r.Target.Unique, r.join.Unique)
+	}
+	var parts []string
+	for slot, from := range r.join.Fill {
+		parts = append(parts, pair(theirs.shape.Variables[slot], from))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func programText(p *expr.Program) string {
+	if p == nil {
+		return ""
+	}
+	return strings.TrimSpace(p.String())
+}
+
+func (r *Rule) attributesText() string {
+	var parts []string
+	for _, a := range r.Attributes {
+		if a.From != "" {
+			parts = append(parts, renamed(a.From, a.As))
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+func renamed(from, as string) string {
+	if from == as {
+		return as
+	}
+	return from + " as " + as
+}
+
+func (r *Rule) constantsText() string {
+	constants := map[string]change.Value{}
+	for _, a := range r.Attributes {
+		constants[a.As] = a.Constant
+	}
+	return ConstantsText(constants)
+}
+
+// ConstantsText shows attributes with their constants as the rule file has them,
+// but for those that are absent.
+func ConstantsText(constants map[string]change.Value) string {
+	var parts []string
+	for name, value := range constants {
+		if value.Kind() != change.KindAbsent {
+			parts = append(parts, name+": "+plainText(value))
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// plainText shows a constant of the rule file.
+func plainText(v change.Value) string {
+	switch v.Kind() {
+	case change.KindString:
+		return quote(v.Text())
+	case change.KindBool:
+		return fmt.Sprint(v.Bool())
+	}
+	return v.Text()
+}

@@ -1,0 +1,181 @@
+package rules
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules/internal/check"
+	"github.com/dynamill/dynamill/internal/rules/internal/declared"
+	"github.com/dynamill/dynamill/internal/rules/internal/document"
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
+)
+
+// Load parses, checks and compiles a rule file that may have rules of these kinds.
+// filename is for the problems only. The error is a *Problems that holds every problem found.
+func Load(filename string, src []byte, kinds []Kind) (*Set, error) {
+	return load(filename, src, kinds, false)
+}
+
+// LoadFormer is Load for a rule file that was in force once. A placeholder of
+// another tool is a constant, as it was then. Such a file derived nothing, and the
+// engine must still read it to replace its rules.
+func LoadFormer(filename string, src []byte, kinds []Kind) (*Set, error) {
+	return load(filename, src, kinds, true)
+}
+
+func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) {
+	p := declared.Parser{}
+	for _, kind := range kinds {
+		p.Kinds = append(p.Kinds, kind)
+	}
+	p.Document = document.Read(filename, src, p.Kinds.SmallestFile())
+	if p.Root == nil {
+		return nil, p.Err()
+	}
+	ok := check.Check(p, p.File(), former)
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	set := compile(filename, ok)
+	set.text, set.given, set.warnings = string(src), kinds, p.Warnings()
+	return set, nil
+}
+
+// compile makes the Set of a file without problems.
+func compile(filename string, from *check.File) *Set {
+	s := &Set{file: filename, kinds: &templates.KeyKinds{}}
+	s.Table = Table{Name: from.Table.Name.Text, PartitionKey: from.Table.Keys[0].Text, TypeAttribute: from.Table.TypeAttribute.Text}
+	if len(from.Table.Keys) > 1 {
+		s.Table.SortKey = from.Table.Keys[1].Text
+	}
+	entities := map[*check.Entity]*Entity{}
+	for _, ce := range from.Entities {
+		e := &Entity{Name: ce.Decl.Name.Text, Index: len(s.Entities), Unique: ce.Decl.Unique.Text, Equals: ce.Equals, shape: ce.Shape,
+			unique:       ce.Unique,
+			partitionKey: s.Table.PartitionKey, sortKey: s.Table.SortKey}
+		e.shape.Kinds = s.kinds
+		entities[ce] = e
+		s.Entities = append(s.Entities, e)
+	}
+	for _, cr := range from.Rules {
+		r := compileRule(cr, entities[cr.Source], entities[cr.Target])
+		r.Form = r.Kind.Compile(r, cr.Decl)
+		r.Fingerprint = s.fingerprint(r)
+		s.Rules = append(s.Rules, r)
+		hang(r)
+	}
+	return s
+}
+
+func compileRule(cr *check.Rule, source, target *Entity) *Rule {
+	r := &Rule{Name: cr.Decl.Name.Text, Kind: cr.Decl.Kind.(Kind), Source: source, Target: target, Level: cr.Level, Reads: cr.Reads,
+		JoinReads: cr.ChildReads,
+		ByUnique:  cr.Join.ByUnique, join: cr.Join, where: cr.Where, expressions: cr.Expressions}
+	for _, w := range cr.Writes {
+		r.Writes = append(r.Writes, w.As.Text)
+		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant})
+	}
+	r.Injective = r.MakesItems() && covers(r.join.Fill, len(source.shape.Variables))
+	r.Collection = r.HasParent() && collects(r)
+	return r
+}
+
+// covers reports whether every one of this side's variables fills something.
+func covers(fill []check.Ref, variables int) bool {
+	for slot := range variables {
+		if !slices.ContainsFunc(fill, func(r check.Ref) bool { return r.Slot == slot }) {
+			return false
+		}
+	}
+	return true
+}
+
+// collects reports whether the parent's variables give the children's
+// partition, and the children's key alone names the parent.
+func collects(r *Rule) bool {
+	for _, from := range r.join.Fill {
+		if !from.IsVariable() {
+			return false
+		}
+	}
+	for _, slot := range r.Target.shape.Partition.Slots() {
+		if !slices.ContainsFunc(r.join.Fill, func(from check.Ref) bool { return from.Slot == slot }) {
+			return false
+		}
+	}
+	return true
+}
+
+// hang enters a rule with its entities.
+func hang(r *Rule) {
+	if r.HasParent() {
+		r.Source.Parents = append(r.Source.Parents, r)
+		r.Target.Children = append(r.Target.Children, r)
+		return
+	}
+	if r.MakesItems() {
+		r.Target.Makers = append(r.Target.Makers, r)
+	} else {
+		r.Target.Displays = append(r.Target.Displays, r)
+	}
+	r.Source.Sources = append(r.Source.Sources, r)
+	r.Target.Located = r.Target.Located || r.ByUnique
+}
+
+// fingerprintLength is its length in hexadecimal characters: 64 bits.
+const fingerprintLength = 16
+
+// fingerprint digests all that the rule means, in one canonical text: not its
+// name, not the order in which attributes are listed, not what only says how a
+// value is kept and not what it is.
+func (s *Set) fingerprint(r *Rule) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "1 %d %q %q\n", r.Kind.Traits().Number, s.Table.PartitionKey, s.Table.SortKey)
+	r.Source.describe(&b)
+	r.Target.describe(&b)
+	fmt.Fprintf(&b, "join %t", r.ByUnique)
+	theirs, ours := r.sides()
+	refText := func(from check.Ref) string {
+		if from.IsVariable() {
+			return "$" + ours.shape.Variables[from.Slot]
+		}
+		return from.Attribute
+	}
+	if r.ByUnique { // the engine finds the target by its entity's name and the value
+		fmt.Fprintf(&b, " %q %q", r.Target.Name, refText(r.join.Unique))
+	} else {
+		for slot, from := range r.join.Fill {
+			fmt.Fprintf(&b, " %q=%q", theirs.shape.Variables[slot], refText(from))
+		}
+	}
+	if r.where != nil {
+		fmt.Fprintf(&b, "\nwhere %q", programText(r.where))
+	}
+	for i, e := range r.Kind.Traits().Expressions {
+		if r.expressions[i] != nil {
+			fmt.Fprintf(&b, "\n%s %q", e.Key, programText(r.expressions[i]))
+		}
+	}
+	fmt.Fprintf(&b, "\n%s\n", strings.Join(slices.Sorted(slices.Values(r.Form.Meaning())), "\n"))
+	digest := sha256.Sum256([]byte(b.String()))
+	return hex.EncodeToString(digest[:])[:fingerprintLength]
+}
+
+func (e *Entity) describe(b *strings.Builder) {
+	fmt.Fprintf(b, "entity %q %q %q", e.shape.Partition.Meaning(e.shape.Variables), e.shape.Sort.Meaning(e.shape.Variables), e.Unique)
+	var lines []string
+	for _, eq := range e.Equals {
+		lines = append(lines, fmt.Sprintf(" %q=%s", eq.Attribute, Canonical(eq.Value)))
+	}
+	slices.Sort(lines)
+	fmt.Fprintln(b, strings.Join(lines, ""))
+}
+
+// Canonical writes a constant for a fingerprint.
+func Canonical(v change.Value) string {
+	return fmt.Sprintf("%s:%q:%t", v.Kind(), v.Text(), v.Bool())
+}

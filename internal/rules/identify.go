@@ -1,0 +1,133 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
+)
+
+// Bounds of keys (DynamoDB developer guide, "Quotas": partition and sort key length).
+const (
+	partitionBytesMax = 2048
+	sortBytesMax      = 1024
+)
+
+// Identify says which entity the item with this key is of. Items of no entity
+// are none of the rules' business. It allocates nothing; img is read only for
+// entities that have Equals, and may be nil if no entity has.
+func (s *Set) Identify(key change.Key, img change.Image) (Match, bool) {
+	for _, e := range s.Entities {
+		m := Match{Entity: e}
+		if e.shape.Match(key, &m.vars) && e.equal(img) {
+			return m, true
+		}
+	}
+	return Match{}, false
+}
+
+// HasKey reports whether items of the entity have keys like this one. Whether
+// an item is of the entity depends on its attributes, too.
+func (e *Entity) HasKey(key change.Key) bool {
+	var vars [VariablesMax]string
+	return e.shape.Match(key, &vars)
+}
+
+// Is reports whether an item under a key of the entity's is one of its items, by the attributes that tell it.
+func (e *Entity) Is(img change.Image) bool { return e.equal(img) }
+
+func (e *Entity) equal(img change.Image) bool {
+	if len(e.Equals) > 0 && img == nil {
+		return false
+	}
+	for i := range e.Equals {
+		if !img.Lookup(e.Equals[i].Attribute).Equal(e.Equals[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// Key returns the item's key, rendered back from its variables.
+func (m *Match) Key() change.Key {
+	sh := &m.Entity.shape
+	var key change.Key
+	key.Partition, _ = sh.Partition.Render(&m.vars)
+	if sh.HasSort {
+		key.Sort, _ = sh.Sort.Render(&m.vars)
+	}
+	return key
+}
+
+// render makes the key that vars ask for and reads it back: a value that would
+// make it another key than the template gives (a # where none may be) is
+// refused. blame names where the value of a slot came from.
+func (e *Entity) render(vars *[VariablesMax]string, blame func(slot int) string) (change.Key, error) {
+	sh := &e.shape
+	if err := normalize(sh, vars, blame); err != nil {
+		return change.Key{}, err
+	}
+	m := Match{Entity: e, vars: *vars}
+	key := m.Key()
+	if len(key.Partition) > partitionBytesMax || len(key.Sort) > sortBytesMax {
+		return change.Key{}, &ItemError{Code: "key.too_long", Reason: fmt.Sprintf(
+			"the key of %s would have %d and %d bytes: DynamoDB allows %d for the partition key and %d for the sort key",
+			e.Name, len(key.Partition), len(key.Sort), partitionBytesMax, sortBytesMax)}
+	}
+	var back [VariablesMax]string
+	if sh.Match(key, &back) && back == *vars {
+		return key, nil
+	}
+	return change.Key{}, e.smuggled(vars, &back, blame)
+}
+
+// smuggled finds the variable to blame for a key that does not read back.
+func (e *Entity) smuggled(vars, back *[VariablesMax]string, blame func(slot int) string) error {
+	sh := &e.shape
+	for slot := range sh.Variables {
+		if strings.Contains(vars[slot], "#") && !sh.Rests(slot) {
+			return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf(
+				"%s is %s: a key variable must not contain #", blame(slot), quote(vars[slot]))}
+		}
+	}
+	culprit := 0
+	for slot := range sh.Variables {
+		if vars[slot] != back[slot] {
+			culprit = slot
+			break
+		}
+	}
+	if len(sh.Variables) == 0 {
+		return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf("the key of %s, %q, does not read back", e.Name, sh.Text())}
+	}
+	return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf(
+		"%s is %s: it would not read back from the key of %s, %q", blame(culprit), quote(vars[culprit]), e.Name, sh.Text())}
+}
+
+// normalize brings the variables that are whole number keys to DynamoDB's form of numbers.
+func normalize(sh *templates.Shape, vars *[VariablesMax]string, blame func(slot int) string) error {
+	if sh.Kinds == nil {
+		return nil
+	}
+	for _, key := range [...]struct {
+		kind change.Kind
+		t    *templates.Template
+	}{{sh.Kinds.Partition, &sh.Partition}, {sh.Kinds.Sort, &sh.Sort}} {
+		if key.kind != change.KindNumber {
+			continue
+		}
+		slot, single := key.t.Single()
+		if !single {
+			continue
+		}
+		number, err := decimal.Parse(vars[slot])
+		if err != nil {
+			return &ItemError{Code: "value.type", Reason: fmt.Sprintf(
+				"%s is %s: the table's key is a number", blame(slot), quote(vars[slot]))}
+		}
+		vars[slot] = number.String()
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/internal/rules/expr"
+)
+
+// existence stands for an entity's items as such, where an attribute could stand.
+const existence = ""
+
+// fact is an attribute of an entity, or its items' existence.
+type fact struct {
+	entity    *Entity
+	attribute string
+}
+
+func (f fact) String() string {
+	if f.attribute == existence {
+		return f.entity.Decl.Name.Text + " items"
+	}
+	return f.entity.Decl.Name.Text + "." + f.attribute
+}
+
+// readsOf lists the attributes of the item that a rule's effect depends on,
+// its keys aside: of the source, and of a child.
+func (c *checker) readsOf(r *Rule) (source, child []string) {
+	add := func(names *[]string, name string) {
+		if !c.isKey(name) {
+			*names = append(*names, name)
+		}
+	}
+	joined := &source
+	if r.traits.HasParent {
+		joined = &child
+		for _, eq := range r.Target.Equals {
+			add(&child, eq.Attribute)
+		}
+	}
+	for _, from := range r.Join.used() {
+		if from.IsAttribute() {
+			add(joined, from.Attribute)
+		}
+	}
+	for _, eq := range r.Source.Equals {
+		add(&source, eq.Attribute)
+	}
+	for _, w := range r.Writes {
+		if w.From.Given() {
+			add(&source, w.From.Text)
+		}
+	}
+	for _, program := range append([]*expr.Program{r.Where}, r.Expressions...) {
+		if program != nil {
+			for _, name := range program.Reads() {
+				add(&source, name)
+			}
+		}
+	}
+	return unique(source), unique(child)
+}
+
+func unique(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// facts lists all that a rule reads, and all that it writes.
+func (c *checker) facts(r *Rule) (reads, writes []fact) {
+	for _, name := range append(slices.Clip(r.Reads), existence) {
+		reads = append(reads, fact{r.Source, name})
+	}
+	if r.traits.HasParent {
+		for _, name := range append(slices.Clip(r.ChildReads), existence) {
+			reads = append(reads, fact{r.Target, name})
+		}
+	}
+	for _, w := range r.Writes {
+		writes = append(writes, fact{r.Target, w.As.Text})
+	}
+	if r.traits.MakesItems {
+		writes = append(writes, fact{r.Target, existence})
+	}
+	return reads, writes
+}
+
+// twoWriters reports attributes that two rules write, and entities whose items two rules make.
+func (c *checker) twoWriters() {
+	type writer struct {
+		rule *Rule
+		line int
+	}
+	first := map[fact]writer{}
+	for _, r := range c.out.Rules {
+		if r.traits.MakesItems {
+			items := fact{r.Target, existence}
+			if w, twice := first[items]; twice {
+				c.Add(r.Decl.Target.At, "rule.two_writers", "let each rule make items of an entity of its own",
+					"%s are made by rule %s (line %d) already", items, w.rule.Decl.Name.Text, w.line)
+				continue
+			}
+			first[items] = writer{r, r.Decl.Name.At.Line}
+		}
+		for _, wr := range r.Writes {
+			attribute := fact{r.Target, wr.As.Text}
+			w, twice := first[attribute]
+			switch {
+			case twice && w.rule == r:
+				c.Add(wr.As.At, "rule.two_writers", "name it once", "this rule writes %s twice", attribute)
+			case twice:
+				c.Add(wr.As.At, "rule.two_writers", "give one of them another attribute",
+					"%s is written by rule %s (line %d) already", attribute, w.rule.Decl.Name.Text, w.line)
+			default:
+				first[attribute] = writer{r, wr.As.At.Line}
+			}
+		}
+	}
+}
+
+// circles gives every rule its level, and reports rules that feed each other.
+func (c *checker) circles() {
+	n := len(c.out.Rules)
+	writers := map[fact][]int{}
+	reads := make([][]fact, n)
+	for i, r := range c.out.Rules {
+		var writes []fact
+		reads[i], writes = c.facts(r)
+		for _, w := range writes {
+			writers[w] = append(writers[w], i)
+		}
+	}
+	via := make([]map[int]fact, n) // rule → rules that it depends on, and by what
+	for i := range reads {
+		via[i] = map[int]fact{}
+		for _, f := range reads[i] {
+			for _, w := range writers[f] {
+				if _, known := via[i][w]; !known || f.attribute != existence {
+					via[i][w] = f
+				}
+			}
+		}
+	}
+	inCircle := map[int]bool{}
+	for i := range n {
+		if circle := shortestCircle(via, i); circle != nil && !anyOf(circle, inCircle) {
+			for _, k := range circle {
+				inCircle[k] = true
+			}
+			c.sayCircle(via, circle)
+		}
+	}
+	if len(inCircle) == 0 {
+		levels := make([]int, n)
+		for i, r := range c.out.Rules {
+			r.Level = levelOf(via, levels, i)
+		}
+	}
+}
+
+func anyOf(rules []int, in map[int]bool) bool {
+	return slices.ContainsFunc(rules, func(k int) bool { return in[k] })
+}
+
+// shortestCircle returns the rules of a shortest circle through start, each
+// feeding the next; nil if start is in none.
+func shortestCircle(via []map[int]fact, start int) []int {
+	feeds := map[int]int{} // rule → the rule that it feeds, on the way to start
+	queue := []int{start}
+	for len(queue) > 0 {
+		k := queue[0]
+		queue = queue[1:]
+		for _, w := range sortedRules(via[k]) {
+			if w == start {
+				circle := []int{start}
+				for at := k; at != start; at = feeds[at] {
+					circle = append(circle, at)
+				}
+				return circle
+			}
+			if _, seen := feeds[w]; !seen {
+				feeds[w] = k
+				queue = append(queue, w)
+			}
+		}
+	}
+	return nil
+}
+
+func sortedRules(m map[int]fact) []int {
+	rules := make([]int, 0, len(m))
+	for k := range m {
+		rules = append(rules, k)
+	}
+	slices.Sort(rules)
+	return rules
+}
+
+// levelOf returns 0 for a rule that reads nothing written by another, else one
+// more than the highest of those. levels holds one more than what is known.
+func levelOf(via []map[int]fact, levels []int, i int) int {
+	if levels[i] > 0 {
+		return levels[i] - 1
+	}
+	level := 0
+	for w := range via[i] {
+		level = max(level, levelOf(via, levels, w)+1)
+	}
+	levels[i] = level + 1
+	return level
+}
+
+func (c *checker) sayCircle(via []map[int]fact, circle []int) {
+	name := func(k int) string { return c.out.Rules[k].Decl.Name.Text }
+	var names, why []string
+	for at, k := range circle {
+		next := circle[(at+1)%len(circle)]
+		names = append(names, name(k))
+		verb := "writes"
+		if via[next][k].attribute == existence {
+			verb = "makes"
+		}
+		why = append(why, fmt.Sprintf("%s %s %s, which %s reads", name(k), verb, via[next][k], name(next)))
+	}
+	names = append(names, name(circle[0]))
+	c.Add(c.out.Rules[circle[0]].Decl.Name.At, "rule.circle", strings.Join(why, "; "),
+		"rules feed each other in a circle: %s", strings.Join(names, " -> "))
+}
+
+// actions reports a source whose effects do not fit into one transaction: its
+// ledger entry, what each of its rules needs, two locators and their claims.
+func (c *checker) actions() {
+	const perLocator = 4
+	total := map[*Entity]int{}
+	located := map[*Entity]bool{}
+	for _, r := range c.out.Rules {
+		total[r.Source] += r.traits.Actions
+		if r.Join.ByUnique && !located[r.Target] {
+			located[r.Target] = true
+			total[r.Target] += perLocator
+		}
+	}
+	for _, e := range c.out.Entities {
+		if n := total[e] + 1; n > actionsMax {
+			c.Add(e.Decl.Name.At, "rule.too_many_effects", "drop some "+c.Kinds.Heavy()+" of it",
+				"one change of a %s could need %d writes in one transaction; DynamoDB allows %d", e.Decl.Name.Text, n, actionsMax)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package check
+
+import "github.com/dynamill/dynamill/change"
+
+// Equals is one attribute that an entity's items must have.
+type Equals struct {
+	Attribute string
+	Value     change.Value // S, N or BOOL
+}
+
+// Ref is where a text comes from on an item: a variable of its key, or an
+// attribute. Attribute "" with the slot noSlot means nowhere.
+type Ref struct {
+	Slot      int
+	Attribute string
+}
+
+const noSlot = -1
+
+var nowhere = Ref{Slot: noSlot}
+
+// IsVariable reports whether the text is a variable of the key.
+func (r Ref) IsVariable() bool { return r.Slot != noSlot }
+
+// IsAttribute reports whether the text is an attribute.
+func (r Ref) IsAttribute() bool { return r.Slot == noSlot && r.Attribute != "" }
+
+// Join says where the other side's key comes from on this side: a ref for each
+// of its variables, by slot; or, if ByUnique, one ref for its Unique value.
+type Join struct {
+	Fill     []Ref
+	Unique   Ref
+	ByUnique bool
+}
+
+// used lists the refs that the join reads.
+func (j *Join) used() []Ref {
+	if j.ByUnique {
+		return []Ref{j.Unique}
+	}
+	return j.Fill
+}

@@ -1,0 +1,298 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/rules/internal/declared"
+	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
+)
+
+// rule checks one rule by itself; nil if its entities are unknown or broken.
+func (c *checker) rule(decl *declared.Declaration) *Rule {
+	r := &Rule{Decl: decl, traits: decl.Kind.Traits()}
+	r.Source = c.find(decl.Source)
+	r.Target = c.find(decl.Target)
+	r.Where = c.expression(decl.Where, "where", "a condition, as in `role != \"banned\"`", expr.Bool)
+	for i, e := range r.traits.Expressions {
+		r.Expressions = append(r.Expressions, c.expression(decl.Expressions[i], e.Key, e.Want, e.Type))
+	}
+	c.attributes(r)
+	if r.Source == nil || r.Target == nil {
+		return nil
+	}
+	if !r.Source.broken && !r.Target.broken {
+		c.join(r)
+	}
+	return r
+}
+
+// find returns the entity of a name; nil, with a problem, if there is none.
+func (c *checker) find(w declared.Word) *Entity {
+	if !w.Given() {
+		return nil
+	}
+	for _, e := range c.out.Entities {
+		if e.Decl.Name.Text == w.Text {
+			return e
+		}
+	}
+	c.unknown[w.Text] = append(c.unknown[w.Text], w)
+	return nil
+}
+
+// sayUnknown reports each name of an entity that does not exist once, however
+// many rules have it.
+func (c *checker) sayUnknown() {
+	names := make([]string, 0, len(c.out.Entities))
+	for _, e := range c.out.Entities {
+		names = append(names, e.Decl.Name.Text)
+	}
+	if len(names) == 0 {
+		return // the parser has reported that there are none
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.unknown)) {
+		places, also := c.unknown[name], ""
+		if n := len(places) - 1; n == 1 {
+			also = fmt.Sprintf("; line %d names it, too", places[1].At.Line)
+		} else if n > 1 {
+			also = fmt.Sprintf("; %d more places name it, the next in line %d", n, places[1].At.Line)
+		}
+		c.Add(places[0].At, "rule.unknown_entity", spelling.DidYouMean(name, names), "there is no entity %q%s", name, also)
+	}
+}
+
+// expression compiles where or sum; nil if there is none, or a wrong one.
+func (c *checker) expression(w declared.Word, field, want string, typ expr.Type) *expr.Program {
+	if !w.Given() {
+		return nil
+	}
+	program, err := expr.Compile(w.Text)
+	if err != nil {
+		c.badExpression(w, field, err)
+		return nil
+	}
+	if t := program.Type(); t != typ && t != expr.Any {
+		c.Add(c.Locate(w.Node, 0, len(w.Text)), "expr.type", "", "%s must be %s; this is %s", field, want, t)
+		return nil
+	}
+	for _, name := range program.Reads() {
+		if strings.HasPrefix(name, reservedPrefix) {
+			c.Add(c.Locate(w.Node, 0, len(w.Text)), "rule.reserved_attribute", "read an attribute of your own",
+				"%q is reserved: dynamill keeps its stamps in attributes that begin with %s", name, reservedPrefix)
+		}
+	}
+	return program
+}
+
+func (c *checker) badExpression(w declared.Word, field string, err error) {
+	var bad *expr.Error
+	if !errors.As(err, &bad) {
+		c.Add(w.At, "expr.syntax", "", "%v", err)
+		return
+	}
+	if comment, cut := c.Cut(w.At.Line); cut && !w.Node.Quoted && bad.Offset+bad.Length >= len(w.Text)-1 {
+		c.Add(comment, "yaml.comment", "put the whole expression in quotes: single ones, if it has double quotes inside",
+			"to YAML, everything from this # on is a comment, so that %s is only: %s", field, w.Text)
+		return
+	}
+	if c.cutByComma(w) && bad.Offset+bad.Length >= len(w.Text)-1 {
+		c.Add(c.Locate(w.Node, bad.Offset, bad.Length), "yaml.flow", "put the whole expression in single quotes",
+			"inside { }, a comma ends a value without quotes, so that %s is only: %s", field, w.Text)
+		return
+	}
+	c.Add(c.Locate(w.Node, bad.Offset, bad.Length), bad.Code, bad.Hint, "%s", bad.Message)
+}
+
+// cutByComma reports whether the expression has an open quote and a comma follows it in the file.
+func (c *checker) cutByComma(w declared.Word) bool {
+	if w.Node.Quoted || strings.Count(w.Text, `"`)%2 == 0 {
+		return false
+	}
+	_, after, found := strings.Cut(c.Line(w.At.Line), w.Text)
+	return found && strings.HasPrefix(strings.TrimSpace(after), ",")
+}
+
+// attributes checks what the rule writes, and from what.
+func (c *checker) attributes(r *Rule) {
+	for _, w := range r.Decl.Written {
+		if w.From.Given() {
+			c.plainAttribute(w.From)
+		}
+		if w.As.Text != w.From.Text {
+			c.plainAttribute(w.As)
+		}
+		if c.writable(r, w.As) {
+			r.Writes = append(r.Writes, w)
+		}
+	}
+	if r.traits.MakesItems && r.Target != nil {
+		for _, eq := range r.Target.Equals {
+			r.Writes = append(r.Writes, declared.Written{As: declared.Word{At: r.Decl.At, Text: eq.Attribute}, Constant: eq.Value})
+		}
+	}
+	r.Decl.Kind.Check(r.Decl)
+}
+
+// plainAttribute reports a name that is no whole attribute of a user's.
+func (c *checker) plainAttribute(w declared.Word) {
+	c.reserved(w)
+	if strings.Contains(w.Text, ".") {
+		c.Add(w.At, "rule.nested_attribute", "name the whole attribute: "+w.Text[:strings.IndexByte(w.Text, '.')],
+			"%q would be inside another attribute; rules read and write whole ones", w.Text)
+	}
+}
+
+// writable reports an attribute of the target that a rule must not write, and returns false.
+func (c *checker) writable(r *Rule, w declared.Word) bool {
+	if c.isKey(w.Text) {
+		hint := "choose another attribute; an item's key cannot change"
+		if r.traits.MakesItems {
+			hint = fmt.Sprintf("drop it: the key of %s item comes from its entity's template", r.traits.Noun)
+		}
+		c.Add(w.At, "rule.writes_key", hint, "%s is a key of the table", w.Text)
+		return false
+	}
+	if r.Target == nil {
+		return true
+	}
+	name := r.Target.Decl.Name.Text
+	for _, eq := range r.Target.Equals {
+		if eq.Attribute != w.Text {
+			continue
+		}
+		hint := "choose another attribute: an item that loses its mark is no " + name + " any more"
+		if r.traits.MakesItems {
+			hint = fmt.Sprintf("drop it: %s items get it by themselves", r.Decl.Kind.Word())
+		}
+		c.Add(w.At, "rule.writes_match", hint, "%s is what items are known as %s by", w.Text, name)
+		return false
+	}
+	if u := r.Target.Unique; !r.traits.MakesItems && u.IsAttribute() && u.Attribute == w.Text {
+		c.Add(w.At, "rule.writes_unique", "choose another attribute", "%s is the id that %s items are found by", w.Text, name)
+		return false
+	}
+	return true
+}
+
+// join finds out how the other side's key is filled from this side: the
+// parent's from the child, or else the target's from the source.
+func (c *checker) join(r *Rule) {
+	theirs, ours := r.sides()
+	variables := theirs.Shape.Variables
+	r.Join = Join{Fill: make([]Ref, len(variables)), Unique: nowhere}
+	for slot, name := range variables {
+		r.Join.Fill[slot] = Ref{Slot: slices.Index(ours.Shape.Variables, name)}
+	}
+	only, known := len(r.Decl.By) == 1, true
+	for _, pair := range r.Decl.By {
+		known = c.joinPair(r, theirs, ours, pair) && known
+	}
+	var missing []string
+	for slot, from := range r.Join.Fill {
+		if !from.IsVariable() && !from.IsAttribute() {
+			missing = append(missing, variables[slot])
+		}
+	}
+	switch {
+	case len(missing) == 0:
+	case r.Join.Unique != nowhere && only:
+		r.Join.ByUnique = true
+		c.uniqueAllowed(r, theirs, ours)
+	case known: // an unknown name in `by` is most likely what is missing
+		c.unfilled(r, theirs, ours, missing)
+	}
+}
+
+// joinPair enters one pair of `by`; false if the other side knows no such name.
+func (c *checker) joinPair(r *Rule, theirs, ours *Entity, pair declared.JoinPair) bool {
+	c.plainAttribute(pair.Ours)
+	if c.isKey(pair.Ours.Text) {
+		c.Add(pair.Ours.At, "rule.join_key", "name a variable of "+ours.Decl.Name.Text+"'s key template: "+
+			strings.Join(ours.Shape.Variables, ", "),
+			"%s is a whole key; a join needs one of its parts", pair.Ours.Text)
+	}
+	from := Ref{Slot: slices.Index(ours.Shape.Variables, pair.Ours.Text), Attribute: pair.Ours.Text}
+	slot := slices.Index(theirs.Shape.Variables, pair.Theirs.Text)
+	isUnique := pair.Theirs.Text == theirs.Decl.Unique.Text
+	if isUnique {
+		r.Join.Unique = from
+	}
+	if slot >= 0 {
+		r.Join.Fill[slot] = from
+		return true
+	}
+	if isUnique {
+		return true
+	}
+	if c.blames(theirs, pair.Theirs.Text) {
+		return false
+	}
+	known := append([]string(nil), theirs.Shape.Variables...)
+	if theirs.Decl.Unique.Given() {
+		known = append(known, theirs.Decl.Unique.Text)
+	}
+	hint := spelling.DidYouMean(pair.Theirs.Text, known)
+	if pair.Theirs.At == pair.Ours.At && len(known) > 0 && !strings.HasPrefix(hint, "did you mean") {
+		hint = fmt.Sprintf("if %s of %s holds %s, write `by: { %s: %s }`", pair.Ours.Text, ours.Decl.Name.Text, known[0], known[0],
+			pair.Ours.Text)
+	}
+	c.Add(pair.Theirs.At, "rule.unknown_variable", hint, "%s's key has no variable %q", theirs.Decl.Name.Text, pair.Theirs.Text)
+	return false
+}
+
+// uniqueAllowed reports joins by a unique id that the kind of rule cannot use.
+func (c *checker) uniqueAllowed(r *Rule, theirs, ours *Entity) {
+	whole := r.traits.WholeKey
+	if whole == nil {
+		return
+	}
+	named := strings.NewReplacer("{items}", ours.Decl.Name.Text, "{variables}", strings.Join(theirs.Shape.Variables, ", "))
+	c.Add(r.Decl.PlaceOf("by"), "rule."+r.Decl.Kind.Word()+"_by_unique", named.Replace(whole.Hint),
+		"%s; %s alone is not the key of %s", whole.Reason, theirs.Decl.Unique.Text, theirs.Decl.Name.Text)
+}
+
+// unfilled reports variables of the other side's key that nothing fills.
+func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
+	for _, name := range missing {
+		if c.blames(ours, name) {
+			return
+		}
+	}
+	tn, on := theirs.Decl.Name.Text, ours.Decl.Name.Text
+	have := "no variables"
+	if len(ours.Shape.Variables) > 0 {
+		have = strings.Join(ours.Shape.Variables, ", ")
+	}
+	names := missing
+	for _, pair := range r.Decl.By { // keep what is there already
+		if pair.Theirs.Text == pair.Ours.Text && slices.Index(names, pair.Theirs.Text) < 0 &&
+			slices.Index(theirs.Shape.Variables, pair.Theirs.Text) >= 0 {
+			names = append([]string{pair.Theirs.Text}, names...)
+		}
+	}
+	by := names[0]
+	if len(names) > 1 {
+		by = "[" + strings.Join(names, ", ") + "]"
+	}
+	it := "it"
+	if len(missing) > 1 {
+		it = "them"
+	}
+	hint := fmt.Sprintf("if %s items carry %s as attributes, add `by: %s`; under another name, `by: { %s: thatName }`", on, it, by, missing[0])
+	if it == "it" {
+		hint = strings.Replace(hint, "as attributes", "as an attribute", 1)
+	}
+	if u := theirs.Decl.Unique; u.Given() && r.traits.WholeKey == nil && len(r.Decl.By) == 0 {
+		hint = fmt.Sprintf("%s items are known by %s: if %s items carry it, add `by: %s`", tn, u.Text, on, u.Text)
+	}
+	at := r.Decl.At
+	if r.Decl.HasBy {
+		at = r.Decl.PlaceOf("by")
+	}
+	c.Add(at, "key.unfilled", hint, "%s's key needs %s; %s's key has %s", tn, strings.Join(missing, ", "), on, have)
+}

@@ -1,0 +1,123 @@
+package declared
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules/internal/document"
+	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
+)
+
+// Declaration is one rule of a file, as its kind reads and checks it. What a
+// method reports or finds missing it returns as nothing.
+type Declaration struct {
+	Own any // what the kind read of keys that no other kind has; nil if nothing
+
+	parser Parser
+	Name   Word
+	Kind   Kind
+	At     document.Place // of the key that gives the kind
+	keys   []document.Field
+	values map[string]*document.Node
+
+	Source, Target Word // entities
+	Written        []Written
+	By             []JoinPair
+	HasBy          bool
+	Where          Word
+	Expressions    []Word // as Traits.Expressions lists them
+}
+
+// Written is an attribute that a rule writes, and what it is made from.
+type Written struct {
+	As, From Word // from is not given for a constant, and for what the rule works out
+	Constant change.Value
+}
+
+// JoinPair is one pair of `by`: the other side's name and ours.
+type JoinPair struct{ Theirs, Ours Word }
+
+// Constant is an attribute with its value, as a rule file says it.
+type Constant struct {
+	Name  Word
+	Value change.Value
+}
+
+// Given reports whether the file has the word.
+func (w Word) Given() bool { return w.Text != "" }
+
+// Report adds a problem at a word of the file.
+func (d *Declaration) Report(w Word, code, hint, message string, args ...any) {
+	d.parser.Add(w.At, code, hint, message, args...)
+}
+
+// ReportUnknown adds a problem at a word of the file that is none of the known ones.
+func (d *Declaration) ReportUnknown(w Word, code string, known []string, message string, args ...any) {
+	d.Report(w, code, spelling.DidYouMean(w.Text, known), message, args...)
+}
+
+// readDisplay takes the target apart into an entity and its one attribute that the rule writes.
+func (d *Declaration) readDisplay(t *Traits) {
+	as := d.Target
+	d.Target = Word{}
+	if !as.Given() {
+		return
+	}
+	dot := strings.IndexByte(as.Text, '.')
+	if dot < 1 || dot == len(as.Text)-1 {
+		d.Report(as, "rule."+t.TargetField, "write an entity and an attribute, as in `"+t.Displays+"`",
+			"%q does not say which attribute of which entity shows the %s", as.Text, d.Kind.Word())
+		return
+	}
+	d.Target = as.within(0, dot)
+	d.Written = append(d.Written, Written{As: as.within(dot+1, len(as.Text)-dot-1)})
+}
+
+// ReadConstants reads attributes that the rule sets to constants.
+func (d *Declaration) ReadConstants(key string) {
+	for _, c := range d.Constants(key) {
+		d.Written = append(d.Written, Written{As: c.Name, Constant: c.Value})
+	}
+}
+
+// Constants reads a mapping from attributes to constants.
+func (d *Declaration) Constants(key string) []Constant {
+	if n := d.values[key]; n != nil {
+		return d.parser.constants(n, key, true)
+	}
+	return nil
+}
+
+// Whole reads a whole number from 1 to most. It is 1 where the file does not say it.
+func (d *Declaration) Whole(key string, most int, hint string) int {
+	n := d.values[key]
+	if n == nil || n.Kind == document.BadNode {
+		return 1
+	}
+	number, err := strconv.Atoi(n.Text)
+	if n.Kind != document.ScalarNode || err != nil || number < 1 || number > most {
+		d.parser.Add(n.Place, "rule."+key, hint, "%s must be a whole number from 1 to %d", key, most)
+		return 1
+	}
+	return number
+}
+
+// Writes lists the names of the attributes that the file says the rule writes.
+func (d *Declaration) Writes() []string {
+	names := make([]string, len(d.Written))
+	for i, w := range d.Written {
+		names[i] = w.As.Text
+	}
+	return names
+}
+
+// PlaceOf is the place of the rule's key, or of the rule's name where it has no such key.
+func (d *Declaration) PlaceOf(key string) document.Place {
+	for _, f := range d.keys {
+		if f.Name == key {
+			return f.Place
+		}
+	}
+	return d.Name.At
+}

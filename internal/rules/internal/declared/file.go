@@ -1,0 +1,42 @@
+// Package declared reads the YAML of a rule file into declarations: it knows which keys there are and what
+// they hold, and nothing of how they hang together. It asks each kind of rule for its keys.
+package declared
+
+import "github.com/dynamill/dynamill/internal/rules/internal/document"
+
+// Bounds of a rule file.
+const (
+	EntitiesMax = 200
+	RulesMax    = 500
+)
+
+// What a rule file says, with places, before anything is checked against
+// anything else.
+type (
+	// Word is a text with its place.
+	Word struct {
+		At   document.Place
+		Text string
+		Node *document.Node // the whole value that it is part of
+	}
+	// File is a whole rule file.
+	File struct {
+		Table    Table
+		Entities []Entity
+		Rules    []*Declaration
+	}
+	// Table is what the file says of the table.
+	Table struct {
+		Name, TypeAttribute Word
+		Keys                []Word // one or two; none if they could not be read
+	}
+	// Entity is one entity.
+	Entity struct {
+		Name   Word
+		Key    []FieldWord // attribute: template
+		Unique Word
+		Match  []Constant
+	}
+	// FieldWord is a key with its text.
+	FieldWord struct{ Name, Value Word }
+)

@@ -1,0 +1,148 @@
+package declared
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/internal/rules/expr"
+)
+
+// Kind is one kind of rule, as far as declarations of its rules are read and checked.
+type Kind interface {
+	Word() string         // the key that gives a rule this kind
+	Traits() *Traits      // what the language must know of the kind
+	Read(d *Declaration)  // reads the values of keys that the traits do not tell of
+	Check(d *Declaration) // reports problems that only rules of this kind have
+}
+
+// Traits are what the language must know of a kind. The keys of the rule file that
+// they name are those that problems and comparisons print.
+type Traits struct {
+	Number  int    // of the kind in fingerprints: it never changes
+	Noun    string // the word with its article
+	Plural  string
+	Example string // a rule of the kind with its name, as an example for Post and Comment; "" if another kind's is better
+
+	Keys        []Key        // the keys of its rules beside the word
+	Expressions []Expression // beside `where`
+
+	SourceField     string // names the entity that a rule reads; required
+	TargetField     string // names the entity that a rule writes; required
+	AttributesField string // lists the attributes that a rule hands on; "" if it hands none on
+
+	HasParent  bool // the join goes from the target, a child, to the source, its parent; else from the source to the target
+	MakesItems bool // a rule makes its target's items whole; else it writes on items of the application
+
+	// Displays is set if a rule writes one attribute, which it works out: it is an
+	// example of the target field, which then names the attribute, too.
+	Displays string
+
+	WholeKey *WholeKey // set if a rule must fill the whole key of the other side, and cannot join by its Unique value
+	Actions  int       // writes that one change of a source may need in its transaction, for each rule
+}
+
+// Key is a key of a rule.
+type Key struct {
+	Name     string
+	Required bool
+	Hint     string // how to write a required key
+}
+
+// Expression is a key of a rule that holds an expression.
+type Expression struct {
+	Key  string
+	Want string // what it must be, with an example
+	Type expr.Type
+}
+
+// WholeKey says why a kind's rules cannot join by a Unique value.
+type WholeKey struct {
+	Reason string // the first half of the sentence
+	Hint   string // in it, {items} is the entity on this side and {variables} are those of the other side's key
+}
+
+// Kinds lists the kinds that there are, and those that are planned.
+type Kinds []Kind
+
+// named returns the kind of a word; nil if there is none.
+func (l Kinds) named(word string) Kind {
+	if i := slices.IndexFunc(l, func(k Kind) bool { return k.Word() == word }); i >= 0 {
+		return l[i]
+	}
+	return nil
+}
+
+// isPlanned reports whether no rule can be of the kind yet: its rules have no name.
+func isPlanned(k Kind) bool { return k.Traits().Plural == "" }
+
+func (l Kinds) words() []string {
+	var words []string
+	for _, k := range l {
+		if !isPlanned(k) {
+			words = append(words, k.Word())
+		}
+	}
+	return words
+}
+
+// hasKey reports whether rules of some kind have the key beside their word.
+func (l Kinds) hasKey(name string) bool {
+	return slices.ContainsFunc(l, func(k Kind) bool { return k.Traits().hasKey(name) })
+}
+
+func (t *Traits) hasKey(name string) bool {
+	return slices.ContainsFunc(t.Keys, func(k Key) bool { return k.Name == name })
+}
+
+// keyNames lists the keys of a kind's rules beside their word, sorted.
+func (t *Traits) keyNames() []string {
+	names := make([]string, len(t.Keys))
+	for i, k := range t.Keys {
+		names[i] = k.Name
+	}
+	slices.Sort(names)
+	return names
+}
+
+// example is the example of the first kind that has one.
+func (l Kinds) example() string {
+	for _, k := range l {
+		if t := k.Traits(); t.Example != "" {
+			return t.Example
+		}
+	}
+	return "name: {}"
+}
+
+// Heavy names the kinds whose rules need room in a source's transaction, those that need least first.
+func (l Kinds) Heavy() string {
+	byActions := slices.SortedStableFunc(slices.Values(l), func(a, b Kind) int { return a.Traits().Actions - b.Traits().Actions })
+	var plurals []string
+	for _, k := range byActions {
+		if t := k.Traits(); t.Actions > 0 {
+			plurals = append(plurals, t.Plural)
+		}
+	}
+	return enumerate(plurals, "or")
+}
+
+// enumerate writes "a, b and c".
+func enumerate(words []string, last string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return fmt.Sprintf("%s %s %s", strings.Join(words[:len(words)-1], ", "), last, words[len(words)-1])
+}
+
+// smallestEntities are those of the smallest rule file, which problems of files without content show.
+const smallestEntities = `entities:
+  Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }`
+
+func (l Kinds) smallestRules() string { return "rules:\n  " + l.example() }
+
+// SmallestFile is an example of a rule file.
+func (l Kinds) SmallestFile() string {
+	return "version: 1\ntable: { keys: [pk, sk] }\n" + smallestEntities + "\n" + l.smallestRules()
+}

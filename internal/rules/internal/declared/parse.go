@@ -1,0 +1,300 @@
+package declared
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/rules/internal/document"
+	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
+)
+
+// Parser turns YAML nodes into declarations: it knows which keys there are
+// and what they hold, and nothing of how they hang together.
+type Parser struct {
+	*document.Document
+	Kinds Kinds
+}
+
+// fields hands each field of a mapping to its function, and reports those that have none.
+func (p Parser) fields(n *document.Node, what, code string, known map[string]func(document.Field)) {
+	if n.Kind != document.MappingNode {
+		p.wrongNode(n, what, "a mapping")
+		return
+	}
+	for _, f := range n.Fields {
+		if take := known[f.Name]; take != nil {
+			take(f)
+			continue
+		}
+		p.Add(f.Place, code, spelling.DidYouMean(f.Name, slices.Sorted(maps.Keys(known))), "%s has no field %q", what, f.Name)
+	}
+}
+
+// hasField reports whether the mapping has the field, or an unknown one that
+// was probably meant to be it and is reported as such.
+func hasField(n *document.Node, name string) bool {
+	return slices.ContainsFunc(n.Fields, func(f document.Field) bool {
+		return f.Name == name || spelling.Near(f.Name, name)
+	})
+}
+
+func (p Parser) wrongNode(n *document.Node, what, want string) {
+	if n.Kind == document.BadNode {
+		return
+	}
+	if n.Kind == document.NullNode {
+		p.Add(n.Place, "yaml.shape", "", "%s has no value; it must be %s", what, want)
+		return
+	}
+	p.Add(n.Place, "yaml.shape", "", "%s must be %s; this is %s", what, want, n.Describe())
+}
+
+// word reads a name or another text. The empty word means that a problem was reported.
+func (p Parser) word(n *document.Node, what string) Word {
+	if n.Kind != document.ScalarNode || strings.TrimSpace(n.Text) == "" {
+		if n.Kind == document.ScalarNode {
+			n = &document.Node{Place: n.Place, Kind: document.NullNode}
+		}
+		p.wrongNode(n, what, "a text")
+		return Word{At: n.Place}
+	}
+	return Word{At: n.Place, Text: strings.TrimSpace(n.Text), Node: n}
+}
+
+// words reads a text, or a list of texts.
+func (p Parser) words(n *document.Node, what string) []Word {
+	var ws []Word
+	items := []*document.Node{n}
+	if n.Kind == document.ListNode {
+		items = n.Items
+	}
+	for _, item := range items {
+		if w := p.word(item, what); w.Given() {
+			ws = append(ws, w)
+		}
+	}
+	return ws
+}
+
+// File reads the whole file.
+func (p Parser) File() *File {
+	var f File
+	version := false
+	p.fields(p.Root, "a rule file", "file.unknown_field", map[string]func(document.Field){
+		"version": func(f document.Field) {
+			version = true
+			if f.Value.Kind != document.BadNode && f.Value.Text != "1" {
+				p.Add(f.Value.Place, "file.version", "write `version: 1`", "this program reads version 1 of the rule file, and no other")
+			}
+		},
+		"table":    func(t document.Field) { p.table(t.Value, &f.Table) },
+		"entities": func(e document.Field) { p.entities(e.Value, &f) },
+		"rules":    func(r document.Field) { p.rules(r.Value, &f) },
+	})
+	top := document.Place{Line: p.Root.Line, Column: p.Root.Column, Length: 1}
+	if !version {
+		p.Add(top, "file.version", "write `version: 1` at the top", "the file does not say which version of the rule file it is")
+	}
+	p.missing(top)
+	return &f
+}
+
+// missing reports the parts that the file does not have, as one problem.
+func (p Parser) missing(top document.Place) {
+	var names []string
+	for _, name := range []string{"table", "entities", "rules"} {
+		if !hasField(p.Root, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	hint, example := document.ExampleHint, p.Kinds.SmallestFile()
+	if len(names) == 1 {
+		switch names[0] {
+		case "table":
+			hint, example = "add `table: { keys: [pk, sk] }` with the names of the table's own key attributes", ""
+		case "entities":
+			hint, example = "name each kind of item and give it a key template, as in:", smallestEntities
+		case "rules":
+			hint, example = "name a rule and say what it does, as in:", p.Kinds.smallestRules()
+		}
+	}
+	p.AddExample(top, "file.missing", hint, example, "the file has no %s", strings.Join(names, ", no "))
+}
+
+func (p Parser) table(n *document.Node, t *Table) {
+	keys := false
+	p.fields(n, "table", "table.unknown_field", map[string]func(document.Field){
+		"name": func(f document.Field) { t.Name = p.word(f.Value, "the table's name") },
+		"type": func(f document.Field) { t.TypeAttribute = p.word(f.Value, "the type attribute") },
+		"keys": func(f document.Field) {
+			keys = true
+			t.Keys = p.words(f.Value, "a key")
+			if len(t.Keys) > 2 || f.Value.Kind == document.ListNode && len(f.Value.Items) == 0 {
+				p.Add(f.Value.Place, "table.keys", "write `keys: [pk, sk]`, or `keys: [pk]` for a table without a sort key",
+					"a table has one or two key attributes; this names %d", len(t.Keys))
+				t.Keys = nil
+			} else if len(t.Keys) == 2 && t.Keys[0].Text == t.Keys[1].Text {
+				p.Add(t.Keys[1].At, "table.keys", "", "the partition key and the sort key are both %q", t.Keys[0].Text)
+				t.Keys = nil
+			}
+		},
+	})
+	if !keys && n.Kind == document.MappingNode && !hasField(n, "keys") {
+		p.Add(n.Place, "table.keys", "write `keys: [pk, sk]` with the names of the table's own key attributes", "table does not name its keys")
+	}
+}
+
+func (p Parser) entities(n *document.Node, f *File) {
+	if n.Empty() {
+		p.AddExample(n.Place, "file.missing", "name each kind of item and give it a key template, as in:", smallestEntities,
+			"the file has no entities: no item of the table can be told from another")
+		return
+	}
+	if n.Kind != document.MappingNode {
+		p.wrongNode(n, "entities", "a mapping from names to entities, as in `User: { key: { pk: \"USER#${userId}\" } }`")
+		return
+	}
+	if len(n.Fields) > EntitiesMax {
+		p.Add(n.Place, "file.too_many", "", "there are %d entities; at most %d are allowed", len(n.Fields), EntitiesMax)
+		return
+	}
+	for _, entry := range n.Fields {
+		e := Entity{Name: Word{At: entry.Place, Text: entry.Name, Node: entry.Value}}
+		if !templates.IsName(entry.Name) {
+			p.Add(entry.Place, "entity.name", "a name has letters, digits and _, and begins with a letter",
+				"%q cannot be an entity's name", entry.Name)
+		}
+		hasKey := false
+		p.fields(entry.Value, "entity "+entry.Name, "entity.unknown_field", map[string]func(document.Field){
+			"unique": func(u document.Field) { e.Unique = p.word(u.Value, "unique") },
+			"match":  func(m document.Field) { e.Match = p.constants(m.Value, "match", false) },
+			"key": func(k document.Field) {
+				hasKey = true
+				p.entityKey(k.Value, &e)
+			},
+		})
+		if !hasKey && entry.Value.Kind == document.MappingNode && !hasField(entry.Value, "key") {
+			p.Add(entry.Place, "entity.key", "add `key: { pk: \"...\", sk: \"...\" }`", "entity %s has no key", entry.Name)
+		}
+		f.Entities = append(f.Entities, e)
+	}
+}
+
+func (p Parser) entityKey(n *document.Node, e *Entity) {
+	if n.Kind != document.MappingNode {
+		p.wrongNode(n, "key", "a mapping from the table's key attributes to templates")
+		return
+	}
+	if len(n.Fields) == 0 {
+		p.Add(n.Place, "entity.key", "give each of the table's keys a template, as in `key: { pk: \"USER#${userId}\", sk: \"PROFILE\" }`",
+			"the key of %s is empty", e.Name.Text)
+	}
+	for _, k := range n.Fields {
+		if value := k.Value; value.Kind == document.ScalarNode {
+			// The text as it is: blanks are part of a key.
+			e.Key = append(e.Key, FieldWord{Word{At: k.Place, Text: k.Name}, Word{At: value.Place, Text: value.Text, Node: value}})
+		} else {
+			if value.Kind == document.MappingNode {
+				p.Add(value.Place, "yaml.flow", `put the template in quotes, as in "USER#${userId}"`, "to YAML, this { begins a mapping")
+			} else {
+				p.wrongNode(value, "a key template", "a text")
+			}
+			e.Key = append(e.Key, FieldWord{Word{At: k.Place, Text: k.Name}, Word{}})
+		}
+	}
+}
+
+// constants reads a mapping from attributes to constants: texts, numbers, true
+// and false, and null where that is allowed.
+func (p Parser) constants(n *document.Node, what string, null bool) []Constant {
+	if n.Kind != document.MappingNode {
+		p.wrongNode(n, what, "a mapping from attributes to constants")
+		return nil
+	}
+	var cs []Constant
+	for _, f := range n.Fields {
+		name := Word{At: f.Place, Text: f.Name, Node: f.Value}
+		if value, ok := p.constant(f.Value, what, null); ok {
+			cs = append(cs, Constant{name, value})
+		}
+	}
+	return cs
+}
+
+func (p Parser) constant(n *document.Node, what string, null bool) (change.Value, bool) {
+	switch {
+	case n.Kind == document.NullNode && null:
+		return change.Null(), true
+	case n.Kind != document.ScalarNode:
+		p.wrongNode(n, "a constant of "+what, "a text, a number, true or false")
+		return change.Value{}, false
+	case n.Quoted:
+		return change.String(n.Text), true
+	}
+	switch n.Text {
+	case "true", "True", "TRUE":
+		return change.Bool(true), true
+	case "false", "False", "FALSE":
+		return change.Bool(false), true
+	}
+	switch strings.ToLower(n.Text) {
+	case "yes", "no", "on", "off", "y", "n":
+		p.Add(n.Place, "yaml.boolean", "write true or false; or, if it is a text, put it in quotes",
+			"%s reads as a text here, not as true or false", n.Text)
+		return change.Value{}, false
+	}
+	if !looksNumeric(n.Text) {
+		return change.String(n.Text), true
+	}
+	number, err := decimal.Parse(n.Text)
+	if err != nil {
+		p.Add(n.Place, "yaml.number", "write it in plain decimal digits; or, if it is a text, put it in quotes",
+			"%s is not a number that DynamoDB can hold", n.Text)
+		return change.Value{}, false
+	}
+	if len(n.Text) > 1 && n.Text[0] == '0' && n.Text[1] >= '0' && n.Text[1] <= '9' {
+		p.Add(n.Place, "yaml.number", "drop the zeros; or, if it is a text, put it in quotes",
+			"%s begins with a zero: it could be a number or a text", n.Text)
+		return change.Value{}, false
+	}
+	return change.Number(number.String()), true
+}
+
+// looksNumeric reports whether YAML or a reader would take the text for a number.
+func looksNumeric(s string) bool {
+	s = strings.TrimLeft(s, "+-")
+	if lower := strings.ToLower(s); lower == ".inf" || lower == ".nan" {
+		return true
+	}
+	if s == "" || (s[0] < '0' || s[0] > '9') && (s[0] != '.' || len(s) == 1 || s[1] < '0' || s[1] > '9') {
+		return false
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return true
+	}
+	_, err := strconv.ParseInt(s, 0, 64)
+	return err == nil || strings.Trim(s, "0123456789_.") == "" && strings.Count(s, ".") < 2
+}
+
+// within narrows a word to a part of its text, if the word stands in one line as it is read.
+func (w Word) within(start, length int) Word {
+	part := Word{At: w.At, Text: w.Text[start : start+length], Node: w.Node}
+	if w.Node == nil || w.At.Length < utf8.RuneCountInString(w.Text) || w.Node.Line != w.At.Line {
+		return part
+	}
+	if w.Node.Quoted && w.At == w.Node.Place {
+		part.At.Column++
+	}
+	part.At.Column += utf8.RuneCountInString(w.Text[:start])
+	part.At.Length = utf8.RuneCountInString(part.Text)
+	return part
+}

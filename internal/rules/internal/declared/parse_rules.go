@@ -1,0 +1,210 @@
+package declared
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/internal/rules/internal/document"
+	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
+)
+
+func (p Parser) rules(n *document.Node, f *File) {
+	if n.Empty() {
+		p.AddExample(n.Place, "file.missing", "name a rule and say what it does, as in:", p.Kinds.smallestRules(),
+			"the file has no rules: nothing is derived from anything")
+		return
+	}
+	if n.Kind != document.MappingNode {
+		p.wrongNode(n, "rules", "a mapping from names to rules, as in `"+p.Kinds.example()+"`")
+		return
+	}
+	if len(n.Fields) > RulesMax {
+		p.Add(n.Place, "file.too_many", "", "there are %d rules; at most %d are allowed", len(n.Fields), RulesMax)
+		return
+	}
+	for _, entry := range n.Fields {
+		if !isRuleName(entry.Name) {
+			p.Add(entry.Place, "rule.name", "a name has up to 64 letters, digits, - and _", "%q cannot be a rule's name", entry.Name)
+		}
+		if entry.Value.Kind != document.MappingNode {
+			p.wrongNode(entry.Value, "rule "+entry.Name, "a mapping")
+			continue
+		}
+		if d := p.rule(entry); d != nil {
+			f.Rules = append(f.Rules, d)
+		}
+	}
+}
+
+func isRuleName(s string) bool {
+	const nameBytesMax = 64
+	return len(s) <= nameBytesMax && s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+}
+
+// rule reads one rule; nil if it cannot be read further.
+func (p Parser) rule(entry document.Field) *Declaration {
+	d := &Declaration{parser: p, Name: Word{At: entry.Place, Text: entry.Name}, keys: entry.Value.Fields, values: map[string]*document.Node{}}
+	for _, f := range d.keys {
+		d.values[f.Name] = f.Value
+		kind := p.Kinds.named(f.Name)
+		if kind == nil || isPlanned(kind) {
+			continue
+		}
+		if d.Kind != nil {
+			p.Add(f.Place, "rule.two_kinds", "make two rules of it", "a rule does one thing; this one has %s already", d.Kind.Word())
+			return nil
+		}
+		d.Kind, d.At = kind, f.Place
+	}
+	if d.Kind == nil {
+		p.noKind(d)
+		return nil
+	}
+	if !p.rightKeys(d) {
+		return nil
+	}
+	traits := d.Kind.Traits()
+	d.Source = p.word(d.values[traits.SourceField], traits.SourceField)
+	d.Target = p.word(d.values[traits.TargetField], traits.TargetField)
+	if traits.Displays != "" {
+		d.readDisplay(traits)
+	}
+	if n := d.values[traits.AttributesField]; n != nil {
+		d.Written = p.pairs(n, traits.AttributesField)
+	}
+	d.Kind.Read(d)
+	for _, e := range traits.Expressions {
+		d.Expressions = append(d.Expressions, p.expression(d.values[e.Key], e.Key))
+	}
+	d.Where = p.expression(d.values["where"], "where")
+	if n := d.values["by"]; n != nil {
+		d.HasBy, d.By = true, p.by(n)
+	}
+	return d
+}
+
+// noKind reports a rule that does nothing which some kind of rule does.
+func (p Parser) noKind(d *Declaration) {
+	words := p.Kinds.words()
+	for _, f := range d.keys {
+		if p.Kinds.named(f.Name) != nil {
+			p.Add(f.Place, "rule.later_kind", "there are "+enumerate(words, "and"), "%s is planned, but this version does not know it", f.Name)
+			return
+		}
+		if !p.Kinds.hasKey(f.Name) {
+			p.Add(f.Place, "rule.unknown_field", spelling.DidYouMean(f.Name, words), "a rule has no field %q", f.Name)
+			return
+		}
+	}
+	for i, word := range words {
+		words[i] = "`" + word + "`"
+	}
+	p.Add(d.Name.At, "rule.kind", "a rule has one of "+enumerate(words, "and"), "rule %s does not say what it does", d.Name.Text)
+}
+
+// rightKeys reports keys that the kind does not have, and required ones that
+// are missing; false if the rule cannot be read further.
+func (p Parser) rightKeys(d *Declaration) bool {
+	traits := d.Kind.Traits()
+	allowed := traits.keyNames()
+	for _, f := range d.keys {
+		switch {
+		case f.Name == d.Kind.Word() || traits.hasKey(f.Name):
+		case p.Kinds.hasKey(f.Name):
+			p.Add(f.Place, "rule.field_of_other_kind", "it has "+strings.Join(allowed, ", "), "%s has no `%s`", traits.Noun, f.Name)
+		case f.Value.Kind == document.NullNode && strings.Count(f.Name, `"`)%2 == 1:
+			if !d.cutExpression() { // otherwise the checker reports the expression that the comma has ended
+				p.Add(f.Place, "yaml.flow", "put the whole expression in single quotes", "inside { }, the comma before this has ended the expression")
+			}
+		default:
+			p.Add(f.Place, "rule.unknown_field", spelling.DidYouMean(f.Name, allowed), "%s has no field %q", traits.Noun, f.Name)
+		}
+	}
+	complete := true
+	for _, key := range traits.Keys {
+		if !key.Required || d.values[key.Name] != nil {
+			continue
+		}
+		complete = false
+		if !p.misspelt(d, key.Name) {
+			p.Add(d.At, "rule.missing_field", key.Hint, "rule %s has no `%s`", d.Name.Text, key.Name)
+		}
+	}
+	return complete
+}
+
+// cutExpression reports whether an expression of the rule ends inside a string.
+func (d *Declaration) cutExpression() bool {
+	cut := func(n *document.Node) bool {
+		return n != nil && n.Kind == document.ScalarNode && !n.Quoted && strings.Count(n.Text, `"`)%2 == 1
+	}
+	return cut(d.values["where"]) ||
+		slices.ContainsFunc(d.Kind.Traits().Expressions, func(e Expression) bool { return cut(d.values[e.Key]) })
+}
+
+// misspelt reports whether an unknown field of the rule was probably meant to be this key.
+func (p Parser) misspelt(d *Declaration, key string) bool {
+	return slices.ContainsFunc(d.keys, func(f document.Field) bool {
+		return !p.Kinds.hasKey(f.Name) && f.Name != d.Kind.Word() && spelling.Near(f.Name, key)
+	})
+}
+
+// expression reads an expression: a text, or a bare true, false or number.
+func (p Parser) expression(n *document.Node, what string) Word {
+	if n == nil {
+		return Word{}
+	}
+	if n.Kind == document.MappingNode || n.Kind == document.ListNode {
+		p.Add(n.Place, "yaml.flow", "put the whole expression in single quotes", "to YAML, this is %s, not an expression", n.Describe())
+		return Word{At: n.Place}
+	}
+	w := p.word(n, what)
+	if w.Given() {
+		w.Text = n.Text // as it is: places count from its beginning
+	}
+	return w
+}
+
+// pairs reads "a as b", "a", or a list of these.
+func (p Parser) pairs(n *document.Node, what string) []Written {
+	var ps []Written
+	if n.Kind == document.ListNode && len(n.Items) == 0 {
+		p.Add(n.Place, "yaml.shape", "", "%s is an empty list", what)
+	}
+	if n.Kind == document.MappingNode {
+		p.Add(n.Place, "rule.pair", "write `name as userName`; several go into a list: [name as userName, avatar]",
+			"%s must be a text or a list of texts; this is a mapping", what)
+		return nil
+	}
+	for _, w := range p.words(n, "an attribute of "+what) {
+		fields := strings.Fields(w.Text)
+		switch {
+		case len(fields) == 1:
+			ps = append(ps, Written{As: w, From: w})
+		case len(fields) == 3 && fields[1] == "as":
+			at := strings.LastIndex(w.Text, fields[2])
+			ps = append(ps, Written{As: w.within(at, len(fields[2])), From: w.within(0, len(fields[0]))})
+		default:
+			p.Add(w.At, "rule.pair", "write `name as userName`; several go into a list: [name as userName, avatar]",
+				"%q is neither an attribute nor `one as another`", w.Text)
+		}
+	}
+	return ps
+}
+
+// by reads a name, a list of names, or a mapping {theirs: ours}.
+func (p Parser) by(n *document.Node) []JoinPair {
+	var pairs []JoinPair
+	if n.Kind != document.MappingNode {
+		for _, w := range p.words(n, "by") {
+			pairs = append(pairs, JoinPair{w, w})
+		}
+		return pairs
+	}
+	for _, f := range n.Fields {
+		if ours := p.word(f.Value, "by"); ours.Given() {
+			pairs = append(pairs, JoinPair{Word{At: f.Place, Text: f.Name}, ours})
+		}
+	}
+	return pairs
+}

@@ -1,0 +1,79 @@
+package document
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// Place is where something stands in the file.
+type Place struct {
+	Line, Column, Length int // from 1, in characters
+}
+
+// problemsMax is how many problems are collected: more are not read at once.
+const problemsMax = 200
+
+// Findings collects the problems of one file, up to problemsMax.
+type Findings struct {
+	file  string
+	lines []string
+	list  []Problem
+
+	warnings []Problem
+}
+
+// Add adds a problem.
+func (f *Findings) Add(at Place, code, hint, message string, args ...any) {
+	if len(f.list) < problemsMax {
+		f.list = append(f.list, f.finding(at, code, hint, message, args...))
+	}
+}
+
+// AddExample is add for a hint that speaks of the example below it.
+func (f *Findings) AddExample(at Place, code, hint, example, message string, args ...any) {
+	if len(f.list) < problemsMax {
+		p := f.finding(at, code, hint, message, args...)
+		p.Example = example
+		f.list = append(f.list, p)
+	}
+}
+
+// Warn is add for a finding that does not keep the file from being used.
+func (f *Findings) Warn(at Place, code, hint, message string, args ...any) {
+	if len(f.warnings) < problemsMax {
+		p := f.finding(at, code, hint, message, args...)
+		p.Warning = true
+		f.warnings = append(f.warnings, p)
+	}
+}
+
+func (f *Findings) finding(at Place, code, hint, message string, args ...any) Problem {
+	p := Problem{File: f.file, Line: at.Line, Column: at.Column, Length: at.Length, Code: code,
+		Message: fmt.Sprintf(message, args...), Hint: hint}
+	if at.Line >= 1 && at.Line <= len(f.lines) {
+		p.Source = f.lines[at.Line-1]
+		left := utf8.RuneCountInString(p.Source) - (at.Column - 1)
+		p.Length = max(1, min(p.Length, left))
+	}
+	return p
+}
+
+// Err returns the findings that keep the file from being used, sorted by place, as a *Problems; nil if there are none.
+func (f *Findings) Err() error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	return &Problems{List: sortedByPlace(f.list)}
+}
+
+// Warnings returns the other findings, sorted by place.
+func (f *Findings) Warnings() []Problem { return sortedByPlace(f.warnings) }
+
+func sortedByPlace(list []Problem) []Problem {
+	slices.SortStableFunc(list, func(a, b Problem) int {
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
+	})
+	return list
+}

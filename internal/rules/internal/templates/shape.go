@@ -1,0 +1,99 @@
+package templates
+
+import (
+	"sync"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// KeyKinds holds the table's real key types, once CheckKeys has told them.
+type KeyKinds struct {
+	Partition, Sort change.Kind
+
+	told bool       // they do not change any more
+	mu   sync.Mutex // held while they are told
+}
+
+// Tell keeps the types and calls first, once. It returns false if other types were told before.
+func (k *KeyKinds) Tell(partition, sort change.Kind, first func()) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.told {
+		return k.Partition == partition && k.Sort == sort
+	}
+	k.Partition, k.Sort, k.told = partition, sort, true
+	first()
+	return true
+}
+
+// Shape is what an entity's keys look like.
+type Shape struct {
+	Partition, Sort Template
+	HasSort         bool
+	Variables       []string // by slot
+	Kinds           *KeyKinds
+}
+
+// Match reports whether the key is one of the shape, and gives the values of its variables.
+func (sh *Shape) Match(key change.Key, vars *[VariablesMax]string) bool {
+	if !sh.Partition.Match(key.Partition, vars) {
+		return false
+	}
+	if !sh.HasSort {
+		return key.Sort == ""
+	}
+	return sh.Sort.Match(key.Sort, vars)
+}
+
+// Rests reports whether every place of the variable takes the rest of its key.
+func (sh *Shape) Rests(slot int) bool {
+	return sh.Partition.Rests(slot) && sh.Sort.Rests(slot)
+}
+
+// Text is the templates as the file has them, with " / " between.
+func (sh *Shape) Text() string {
+	if !sh.HasSort {
+		return sh.Partition.Text
+	}
+	return sh.Partition.Text + " / " + sh.Sort.Text
+}
+
+// Number reports whether a variable is a whole number key.
+func (sh *Shape) Number(slot int) bool {
+	whole := func(kind change.Kind, t *Template) bool {
+		if kind != change.KindNumber {
+			return false
+		}
+		of, single := t.Single()
+		return single && of == slot
+	}
+	return whole(sh.Kinds.Partition, &sh.Partition) || sh.HasSort && whole(sh.Kinds.Sort, &sh.Sort)
+}
+
+// OverlapStepsMax bounds the work of comparing all entities of a file.
+const OverlapStepsMax = 20_000_000
+
+// Overlapping decides whether some key fits both shapes, and gives one. It
+// looks at the two templates of a key apart and does not ask that a variable
+// used twice agrees: it may find an overlap that is none, never miss one. The
+// example is "" where the key it would give does not fit.
+func Overlapping(a, b *Shape, budget *int) (example string, overlap bool) {
+	partition, ok := CommonText(&a.Partition, &b.Partition, budget)
+	if !ok {
+		return "", false
+	}
+	key := change.Key{Partition: partition}
+	if a.HasSort {
+		if key.Sort, ok = CommonText(&a.Sort, &b.Sort, budget); !ok {
+			return "", false
+		}
+	}
+	var va, vb [VariablesMax]string
+	if !a.Match(key, &va) || !b.Match(key, &vb) {
+		return "", true
+	}
+	if key.Sort == "" {
+		return key.Partition, true
+	}
+	return key.Partition + " / " + key.Sort, true
+}

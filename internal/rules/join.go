@@ -1,0 +1,209 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/rules/internal/check"
+)
+
+// refName names what r reads, for a sentence.
+func (e *Entity) refName(r check.Ref) string {
+	if r.IsVariable() {
+		return e.Name + "." + e.shape.Variables[r.Slot]
+	}
+	return e.Name + "." + r.Attribute
+}
+
+// text returns the text of a join value. false without an error means that the
+// value is absent, null or empty.
+func (e *Entity) text(r check.Ref, m *Match, img change.Image) (string, bool, error) {
+	if r.IsVariable() {
+		return m.vars[r.Slot], true, nil
+	}
+	if img == nil {
+		return "", false, nil
+	}
+	value := img.Lookup(r.Attribute)
+	switch value.Kind() {
+	case change.KindAbsent, change.KindNull:
+		return "", false, nil
+	case change.KindString:
+		return value.Text(), value.Text() != "", nil
+	case change.KindBool:
+		if value.Bool() {
+			return "true", true, nil
+		}
+		return "false", true, nil
+	case change.KindNumber:
+		number, err := decimal.Parse(value.Text())
+		if err != nil {
+			return "", false, &ItemError{Code: "value.type", Reason: fmt.Sprintf("%s: %v", e.refName(r), err)}
+		}
+		return number.String(), true, nil
+	}
+	return "", false, &ItemError{Code: "value.type", Reason: fmt.Sprintf(
+		"%s is of type %s: only strings, numbers and booleans can be part of a key", e.refName(r), value.Kind())}
+}
+
+// otherKey renders the key of other that the item (m, img) of e refers to.
+func (e *Entity) otherKey(j *check.Join, other *Entity, m *Match, img change.Image) (change.Key, bool, error) {
+	var vars [VariablesMax]string
+	for slot, r := range j.Fill {
+		text, ok, err := e.text(r, m, img)
+		if err != nil || !ok {
+			return change.Key{}, false, err
+		}
+		vars[slot] = text
+	}
+	key, err := other.render(&vars, func(slot int) string { return e.refName(j.Fill[slot]) })
+	return key, err == nil, err
+}
+
+// uniqueText is text for a value that an item is known by.
+func (e *Entity) uniqueText(r check.Ref, m *Match, img change.Image) (string, bool, error) {
+	text, ok, err := e.text(r, m, img)
+	if ok && len(text) > partitionBytesMax {
+		return "", false, &ItemError{Code: "key.too_long", Reason: fmt.Sprintf(
+			"%s has %d bytes: an item can be known by at most %d", e.refName(r), len(text), partitionBytesMax)}
+	}
+	return text, ok, err
+}
+
+// SourceKey returns the key of the only source that could ask for an item with
+// this key; false if there can be none, or if the rule is not Injective.
+func (r *Rule) SourceKey(target change.Key) (change.Key, bool) {
+	var vars, source [VariablesMax]string
+	if !r.Injective || !r.Target.shape.Match(target, &vars) {
+		return change.Key{}, false
+	}
+	for slot, from := range r.join.Fill {
+		if !from.IsVariable() {
+			continue
+		}
+		if was := source[from.Slot]; was != "" && was != vars[slot] {
+			return change.Key{}, false
+		}
+		source[from.Slot] = vars[slot]
+	}
+	key, err := r.Source.render(&source, func(int) string { return "" })
+	return key, err == nil
+}
+
+// ParentKey returns the key of the parent that a child item refers to; false if
+// it refers to none. The error is an *ItemError.
+func (r *Rule) ParentKey(m *Match, img change.Image) (change.Key, bool, error) {
+	return r.Target.otherKey(&r.join, r.Source, m, img)
+}
+
+// TargetKey returns the key of the target item that a source item refers to; false
+// if it refers to none. The error is an *ItemError.
+func (r *Rule) TargetKey(m *Match, img change.Image) (change.Key, bool, error) {
+	return r.Source.otherKey(&r.join, r.Target, m, img)
+}
+
+// JoinedText names the target item that a source item refers to: by its Unique
+// value if the rule is ByUnique, or else by its Key.String(). false means that it
+// refers to none. The error is an *ItemError.
+func (r *Rule) JoinedText(m *Match, img change.Image) (string, bool, error) {
+	if r.ByUnique {
+		return r.Source.uniqueText(r.join.Unique, m, img)
+	}
+	key, ok, err := r.TargetKey(m, img)
+	if !ok {
+		return "", false, err
+	}
+	return key.String(), true, nil
+}
+
+// CollectionOf says where all children of a parent are under a rule with a
+// Collection: in this partition of the base table, at sort keys that begin with
+// sortPrefix. ok is false if no child can refer to such a parent.
+func (r *Rule) CollectionOf(parent change.Key) (partition, sortPrefix string, ok bool) {
+	var vars, child [VariablesMax]string
+	if !r.Collection || !r.Source.shape.Match(parent, &vars) {
+		return "", "", false
+	}
+	for slot, from := range r.join.Fill {
+		if was := child[from.Slot]; was != "" && was != vars[slot] {
+			return "", "", false
+		}
+		child[from.Slot] = vars[slot]
+	}
+	sh := &r.Target.shape
+	if partition, ok = sh.Partition.Render(&child); !ok {
+		return "", "", false
+	}
+	back := child
+	if !sh.Partition.Match(partition, &back) || back != child {
+		return "", "", false
+	}
+	if sh.HasSort && (sh.Kinds == nil || sh.Kinds.Sort != change.KindNumber) {
+		sortPrefix, _ = sh.Sort.Render(&child)
+	}
+	if len(partition) > partitionBytesMax || len(sortPrefix) > sortBytesMax {
+		return "", "", false // no child's key is so long
+	}
+	return partition, sortPrefix, true
+}
+
+// UniqueValue returns the value of the entity's Unique on this item, as text;
+// false if it is absent, null or empty. The error is an *ItemError.
+func (e *Entity) UniqueValue(m *Match, img change.Image) (string, bool, error) {
+	if e.Unique == "" {
+		return "", false, nil
+	}
+	return e.uniqueText(e.unique, m, img)
+}
+
+// lookup gives an expression the item's attributes and, where there is no
+// attribute of the name, the variables of its key.
+func (e *Entity) lookup(m *Match, img change.Image) expr.Lookup {
+	return func(name string) change.Value { return e.Value(name, m, img) }
+}
+
+// Value looks an attribute up on an item, or, where there is none of that name, a
+// variable of the item's key.
+func (e *Entity) Value(name string, m *Match, img change.Image) change.Value {
+	if img != nil {
+		if value := img.Lookup(name); value.Kind() != change.KindAbsent {
+			return value
+		}
+	}
+	if slot := slices.Index(e.shape.Variables, name); slot >= 0 {
+		return change.String(m.vars[slot])
+	}
+	return change.Value{}
+}
+
+// ValueOf is Value for an item that may not have been matched.
+func (e *Entity) ValueOf(name string, item change.Image) change.Value {
+	value := item.Lookup(name)
+	slot := slices.Index(e.shape.Variables, name)
+	if value.Kind() != change.KindAbsent || slot < 0 {
+		return value
+	}
+	key := change.Key{Partition: item.Lookup(e.partitionKey).Text()}
+	if e.shape.HasSort {
+		key.Sort = item.Lookup(e.sortKey).Text()
+	}
+	var vars [VariablesMax]string
+	if !e.shape.Match(key, &vars) {
+		return change.Value{}
+	}
+	return change.String(vars[slot])
+}
+
+// itemError turns an expression's error into an ItemError that names the entity and the key of the rule file.
+func itemError(e *Entity, field string, err error) error {
+	var bad *expr.EvalError
+	if errors.As(err, &bad) {
+		return &ItemError{Code: bad.Code, Reason: fmt.Sprintf("%s of %s: %s", field, e.Name, bad.Reason)}
+	}
+	return &ItemError{Code: "value.type", Reason: strings.TrimSpace(fmt.Sprintf("%s of %s: %v", field, e.Name, err))}
+}

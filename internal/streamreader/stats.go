@@ -1,0 +1,133 @@
+package streamreader
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/stream/shardread"
+	"github.com/dynamill/dynamill/streamreader"
+)
+
+// Stats is the reader's state at one moment, and ShardStats how one shard stands.
+type (
+	Stats      = streamreader.Stats
+	ShardStats = streamreader.ShardStats
+)
+
+// readerState is what Stats is made of, guarded by Reader.mu.
+type readerState struct {
+	running  bool
+	began    time.Time
+	records  int64
+	shards   map[string]*shardread.Reader
+	waiting  int
+	behind   bool // a shard that this worker does not read
+	finished int
+	listedAt time.Time
+	rows     []sharedShard // by id
+	left     time.Time     // of the shard that was furthest behind when the reader was stopped, the newest record done
+	skipped  []string
+	moves    int64
+}
+
+// sharedShard is what the rows say of a shard that is not finished.
+type sharedShard struct {
+	id, owner  string
+	waiting    bool
+	newest     time.Time
+	emptyPolls int64
+}
+
+// Stats returns the state at this moment. It is safe to call at any time.
+func (r *Reader) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st := Stats{
+		Records:      r.state.records,
+		Open:         len(r.state.shards),
+		Waiting:      r.state.waiting,
+		Finished:     r.state.finished,
+		LastProgress: r.state.listedAt,
+		CaughtUp:     !r.state.listedAt.IsZero() && r.state.waiting == 0 && !r.state.behind,
+	}
+	st.LeaseMoves, st.Skipped = r.state.moves, r.state.skipped
+	st.Shards = r.state.listShards(r.cfg.WorkerID)
+	st.Lag = shardread.Lag(r.state.left, 0)
+	first := true
+	for _, s := range r.state.shards {
+		p := s.Snapshot()
+		st.Lag = max(st.Lag, shardread.Lag(p.Newest, int64(p.EmptyPolls)))
+		st.OldestAge = max(st.OldestAge, p.OldestAge())
+		if p.EmptyPolls < r.cfg.DrainPolls && !p.Newest.After(r.state.began) {
+			st.CaughtUp = false
+		}
+		if first || p.At.Before(st.LastProgress) {
+			st.LastProgress, first = p.At, false
+		}
+	}
+	return st
+}
+
+// listShards joins what is read here with what the rows say of the rest.
+func (st *readerState) listShards(worker string) []ShardStats {
+	all := make([]ShardStats, 0, len(st.rows))
+	for _, row := range st.rows {
+		shard := ShardStats{ID: row.id, Owner: row.owner, Waiting: row.waiting, Lag: shardread.Lag(row.newest, row.emptyPolls)}
+		if s := st.shards[row.id]; s != nil {
+			p := s.Snapshot()
+			shard.Owner, shard.Mine, shard.Waiting = worker, true, false
+			shard.Lag, shard.LastProgress, shard.OldestAge = shardread.Lag(p.Newest, int64(p.EmptyPolls)), p.At, p.OldestAge()
+		}
+		all = append(all, shard)
+	}
+	return all
+}
+
+// sharedShards is what the rows say of the shards that are not finished.
+func (f *follower) sharedShards() []sharedShard {
+	waiting := map[string]bool{}
+	for _, id := range f.fleet.Plan.Waiting {
+		waiting[id] = true
+	}
+	all := make([]sharedShard, 0, len(f.leases))
+	for id, l := range f.leases {
+		if l.Finished() {
+			continue
+		}
+		shard := sharedShard{id: id, owner: l.Owner, waiting: waiting[id], newest: l.Newest, emptyPolls: l.EmptyPolls}
+		if f.fleet.Expired(l) {
+			shard.owner = ""
+		}
+		all = append(all, shard)
+	}
+	slices.SortFunc(all, func(a, b sharedShard) int { return cmp.Compare(a.id, b.id) })
+	return all
+}
+
+// countGone counts a shard that this worker gave away or lost before its end.
+func (f *follower) countGone(e endedShard) {
+	if errors.Is(e.err, ErrLeaseLost) || !e.held.Lease().Finished() {
+		f.r.countMove()
+	}
+}
+
+func (r *Reader) countMove() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.moves++
+}
+
+func (r *Reader) countDone(records int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.records += int64(records)
+}
+
+// done is how many records were applied.
+func (r *Reader) done() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state.records
+}
