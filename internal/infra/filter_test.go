@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/infra/internal/pattern"
 	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/internal/sim/pattern"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )

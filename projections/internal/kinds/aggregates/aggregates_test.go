@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/proof/kindtest"
 	"github.com/dynamill/dynamill/projections/internal/kinds/aggregates"
-	"github.com/dynamill/dynamill/projections/internal/kinds/kindtest"
 	"github.com/dynamill/dynamill/rules"
 )
 

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/proof/kindtest"
 	"github.com/dynamill/dynamill/projections/internal/kinds/copies"
-	"github.com/dynamill/dynamill/projections/internal/kinds/kindtest"
 )
 
 func TestEveryTypeIsCopiedUnharmed(t *testing.T) {
