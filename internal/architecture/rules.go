@@ -253,7 +253,7 @@ var arrows = slices.Concat(levelled(commandLevels,
 	{
 		from: []string{"."}, except: verification, to: verification,
 		allowed: []string{"./internal/sim/dynamosim", "./internal/proof/oracle"}, // `demo` shows what they do
-		why: "what checks the promises, the templates and the kinds is for tests and never built into anything else",
+		why:     "what checks the promises, the templates and the kinds is for tests and never built into anything else",
 	},
 	{
 		from: []string{"."}, except: []string{"./cmd"}, to: []string{"./cmd"},
