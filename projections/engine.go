@@ -85,8 +85,8 @@ type Stats struct {
 	Transactions int64
 	Writes       int64 // write requests sent, transactions among them
 	Rollups      int64 // display attributes written
-	Copies       int64 // children written
-	Mirrors      int64 // mirror items written or deleted
+	Children     int64 // children written
+	Made         int64 // items that rules make, written or deleted
 	Parked       int64
 	Heals        int64 // corrections of what another program wrote
 	Tasks        int64 // large fan-outs whose rest became a task
@@ -156,7 +156,7 @@ func (e *Engine) Stats() Stats {
 	return Stats{
 		Records: c.Records.Load(), Relevant: c.Relevant.Load(), Unmatched: c.Unmatched.Load(),
 		Transactions: sent.Transactions.Load(), Writes: sent.Writes.Load(), Rollups: c.Rollups.Load(),
-		Copies: c.Copies.Load(), Mirrors: c.Mirrors.Load(), Parked: c.Parked.Load(), Heals: c.Heals.Load(),
+		Children: c.Children.Load(), Made: c.Made.Load(), Parked: c.Parked.Load(), Heals: c.Heals.Load(),
 		Tasks: c.Tasks.Load(), Retries: sent.Retries.Load(), Conflicts: sent.Conflicts.Load(), Throttles: sent.Throttles.Load(),
 	}
 }
