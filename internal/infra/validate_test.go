@@ -120,9 +120,9 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 		{tf, "memory_size      =", "memory_size =", "terraform fmt"},
 		{tf, `"dynamodb:BatchGetItem"`, `"dynamodb:TransactGetItems"`, `no action "dynamodb:TransactGetItems"`},
 		{tf, `Action   = "dynamodb:ListStreams"`, `Action   = "dynamodb:GetRecords"`, "allowed on everything"},
-		{tf, `definition = jsonencode`, `definitions = jsonencode`, "no argument definitions"},
-		{tf, `Default = "Pieces"`, `Default = "Piece"`, "no state Piece"},
-		{tf, `Type       = "Succeed"`, `Type       = "Success"`, "no type Success"},
+		{tf, `definition = <<`, `definitions = <<`, "no argument definitions"},
+		{tf, `"Default": "Pieces"`, `"Default": "Piece"`, "no state Piece"},
+		{tf, `"Type": "Succeed"`, `"Type": "Success"`, "no type Success"},
 		{tf, "jsonencode", "jsonencoded", "jsonencoded"},
 		{tf, `resource "aws_iam_role" "function" {`, `resource "aws_iam_role" "function" `, ""},
 	} {
