@@ -125,7 +125,7 @@ func TestFollowSharesATableAndStopsGracefully(t *testing.T) {
 		if got := groupName(t, cfg, "USER#u"); got != "Old" {
 			t.Fatalf("the member carries %q", got)
 		}
-		if s := r.Status(); s.Seeding || s.Read < 2 || s.Stream.Records < 2 || s.Engine.Copies == 0 {
+		if s := r.Status(); s.Seeding || s.Read < 2 || s.Stream.Records < 2 || s.Engine.Children == 0 {
 			t.Errorf("status %+v", s)
 		}
 		stopSecond, _, secondEnded := follow("second")

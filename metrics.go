@@ -37,8 +37,8 @@ type metricLine struct {
 	Transactions int64
 	Writes       int64
 	Rollups      int64
-	Copies       int64
-	Mirrors      int64
+	Children     int64 `json:"Copies"`
+	Made         int64 `json:"Mirrors"`
 	Parked       int64
 	Heals        int64
 	Failed       int64 // 1 if something has to come again, else 0
@@ -75,7 +75,7 @@ func (m *meter) report(requestID string, now projections.Stats, failed bool, too
 		RequestID: requestID,
 		Records:   now.Records - last.Records, Relevant: now.Relevant - last.Relevant, Unmatched: now.Unmatched - last.Unmatched,
 		Transactions: now.Transactions - last.Transactions, Writes: now.Writes - last.Writes, Rollups: now.Rollups - last.Rollups,
-		Copies: now.Copies - last.Copies, Mirrors: now.Mirrors - last.Mirrors, Parked: now.Parked - last.Parked, Heals: now.Heals - last.Heals,
+		Children: now.Children - last.Children, Made: now.Made - last.Made, Parked: now.Parked - last.Parked, Heals: now.Heals - last.Heals,
 		DurationMs: float64(took.Microseconds()) / 1000,
 	}
 	if failed {

@@ -22,8 +22,8 @@ type Stats struct {
 	Transactions int64
 	Writes       int64 // write requests sent, transactions among them
 	Rollups      int64 // display attributes written
-	Copies       int64 // children written
-	Mirrors      int64 // mirror items written or deleted
+	Children     int64 // children written
+	Made         int64 // items that rules make, written or deleted
 	Parked       int64
 	Heals        int64 // corrections of what another program wrote
 	Tasks        int64 // large fan-outs whose rest became a task

@@ -91,18 +91,12 @@ func field(parameters any, name string) string {
 	return ""
 }
 
-func transactionTables(items []types.TransactWriteItem) []string {
-	var names []string
+func transactionTables(items []types.TransactWriteItem) (names []string) {
 	for _, it := range items {
-		switch {
-		case it.Put != nil:
-			names = append(names, aws.ToString(it.Put.TableName))
-		case it.Update != nil:
-			names = append(names, aws.ToString(it.Update.TableName))
-		case it.Delete != nil:
-			names = append(names, aws.ToString(it.Delete.TableName))
-		case it.ConditionCheck != nil:
-			names = append(names, aws.ToString(it.ConditionCheck.TableName))
+		for _, part := range []any{it.Put, it.Update, it.Delete, it.ConditionCheck} {
+			if name := field(part, "TableName"); name != "" {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

@@ -5,6 +5,7 @@
 package drift
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -20,16 +21,14 @@ type Fact struct {
 	With  string // a sample that has what this is about has this fact, too; "" if nothing
 }
 
-// Kind is a kind of derived data that can drift.
+// Kind is a kind of derived data that can drift. A family of rules may add kinds of its own.
 type Kind string
 
-// The kinds, as results show them.
+// The kinds that all families share, as results show them.
 const (
 	Entry     Kind = "ledger entry"
 	Claims    Kind = "claims"
 	Locator   Kind = "locator"
-	Mirror    Kind = "mirror item"
-	Copy      Kind = "copy"
 	Reference Kind = "reference"
 	Position  Kind = "parent's position"
 	Sum       Kind = "accumulator"
@@ -93,8 +92,36 @@ type Reading struct {
 	Fix      Fix
 }
 
+// Found reports whether something was found to be wrong in this way.
+func (r Reading) Found(what What) bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.What == what })
+}
+
+// Way is how what was found is mended.
+type Way int
+
+// The ways to mend.
+const (
+	Rederive  Way = iota // the items of the fix are rederived
+	MendFirst            // the auditor mends it, and then the items are rederived
+	MendAlone            // the auditor mends it, which is all
+)
+
+// Stage is when a reading is mended: what depends on other readings follows them.
+type Stage int
+
+// The stages of a repair, of which StageRest is the last.
+const (
+	StageRest    Stage = iota
+	StageEntries       // ledger entries, on which all else depends
+	StageMembers       // sets that list what entries name
+	StageItems         // items that rules make, on which other rules write
+)
+
 // Fix is what has to be known of a reading to mend it.
 type Fix struct {
+	Way    Way
+	Stage  Stage
 	Keys   []change.Key // items to be rederived
 	Adjust []Amount     // entry: what the aggregates lack, had the ledger counted this item rightly
 	Seen   string       // reference: the version that was read; locator, claims, sum: the count of changes

@@ -1,28 +1,31 @@
 package infra
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // alarm is one alarm of CloudWatch.
 type alarm struct {
-	name, id    string // name: for people; id: of the resource, in CamelCase
-	why         string
-	metric      metric
-	statistic   string
-	period      time.Duration
-	periods, of int // breaching periods among the last ones
-	threshold   int // breaching above it
+	Name, ID    string // Name: for people; ID: of the resource, in CamelCase
+	Why         string
+	Metric      metric
+	Statistic   string
+	Period      time.Duration
+	Periods, Of int // breaching periods among the last ones
+	Threshold   int // breaching above it
 }
 
 // metric is one metric with its only dimension.
 type metric struct {
-	namespace, name, dimension string
-	value                      sub
+	Namespace, Name, Dimension string
+	Value                      sub
 }
 
 // The metrics that alarms and dashboard look at. Parked is dynamill's own; the
 // function writes it into its log in CloudWatch's embedded metric format.
 func functionMetric(o Options, name string) metric {
-	return metric{"AWS/Lambda", name, "FunctionName", sub(o.functionName())}
+	return metric{"AWS/Lambda", name, "FunctionName", sub(o.FunctionName())}
 }
 
 func mappingMetric(name string) metric {
@@ -37,7 +40,12 @@ const (
 	losingMS  = int(12 * time.Hour / time.Millisecond)
 )
 
-func alarms(o Options) []alarm {
+// TFName is the alarm's name in Terraform.
+func (a alarm) TFName() string { return strings.ReplaceAll(a.Name, "-", "_") }
+
+// Alarms are those of a deployment.
+func (d deployment) Alarms() []alarm {
+	o := d.Options
 	return []alarm{
 		{"lagging", "Lagging",
 			"Derived data is more than 10 minutes behind: the function fails, is throttled, or needs a larger batch size or parallelization.",
@@ -63,45 +71,10 @@ func alarms(o Options) []alarm {
 	}
 }
 
-// dashboard is the body of a dashboard: what one looks at first.
-func dashboard(o Options) block {
-	return block{{key: "widgets", value: list{
-		widget(0, 0, "How far behind (ms)", "Maximum", metricRow(functionMetric(o, "IteratorAge"))),
-		widget(12, 0, "Records: read, filtered out, handed over, failed", "Sum",
-			metricRow(mappingMetric("PolledEventCount")), metricRow(mappingMetric("FilteredOutEventCount")),
-			metricRow(mappingMetric("InvokedEventCount")), metricRow(mappingMetric("FailedInvokeEventCount")),
-			metricRow(mappingMetric("OnFailureDestinationDeliveredEventCount")), metricRow(mappingMetric("DroppedEventCount"))),
-		widget(0, 1, "Invocations, errors, throttles", "Sum",
-			metricRow(functionMetric(o, "Invocations")), metricRow(functionMetric(o, "Errors")), metricRow(functionMetric(o, "Throttles"))),
-		widget(12, 1, "Duration (ms)", "Maximum", metricRow(functionMetric(o, "Duration"))),
-		widget(0, 2, "Parked", "Maximum", metricRow(parkedMetric(o))),
-		widget(12, 2, "Capacity of table and state table", "Sum",
-			list{"AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", o.Table},
-			list{"AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", o.StateTable},
-			list{"AWS/DynamoDB", "ConsumedReadCapacityUnits", "TableName", o.StateTable},
-			list{"AWS/DynamoDB", "ThrottledRequests", "TableName", o.StateTable, "Operation", "TransactWriteItems"}),
-	}}}
-}
-
-func metricRow(m metric) list { return list{m.namespace, m.name, m.dimension, m.value} }
-
-// Of a dashboard's grid, which is 24 units wide.
-const widgetWidth, widgetHeight = 12, 6
-
-func widget(x, row int, title, statistic string, metrics ...list) block {
-	rows := list{}
-	for _, m := range metrics {
-		rows = append(rows, m)
-	}
-	return block{
-		{key: "type", value: "metric"},
-		{key: "x", value: x}, {key: "y", value: row * widgetHeight}, {key: "width", value: widgetWidth}, {key: "height", value: widgetHeight},
-		{key: "properties", value: block{
-			{key: "title", value: title},
-			{key: "region", value: sub("${region}")},
-			{key: "stat", value: statistic},
-			{key: "period", value: seconds(time.Minute)},
-			{key: "metrics", value: rows},
-		}},
-	}
+// DashboardFor is the body of a dashboard with a template's references: what one looks at first.
+func (d deployment) DashboardFor(region, mapping string) string {
+	return indentedJSON(render(dashboard, struct {
+		deployment
+		Region, Mapping string
+	}{d, region, mapping}))
 }

@@ -13,10 +13,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/infra/internal/pattern"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/sim/pattern"
 )
 
 // fataler is a *testing.T or a *rapid.T.

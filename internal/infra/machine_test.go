@@ -77,8 +77,8 @@ func TestAFunctionThatReplaysHasANameOfItsOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name := o.replayName(); name == o.functionName() || len(name) > functionNameMax || strings.Contains(name, ".") {
-			t.Errorf("table %s: the function is %s, the one that replays %s", table, o.functionName(), name)
+		if name := o.ReplayName(); name == o.FunctionName() || len(name) > functionNameMax || strings.Contains(name, ".") {
+			t.Errorf("table %s: the function is %s, the one that replays %s", table, o.FunctionName(), name)
 		}
 	}
 }
@@ -87,8 +87,8 @@ func TestAFunctionThatReplaysHasANameOfItsOwn(t *testing.T) {
 func TestFormerRulesKeepTheirPermissions(t *testing.T) {
 	set := load(t, entities+"rules: { r: { count: Membership, as: Group.members } }\n")
 	former := load(t, entities+"rules: { r: { mirror: Membership, as: Member } }\n")
-	without := statements(set, Options{Table: "app", StateTable: "app-dynamill"})[0].actions
-	with := statements(set, Options{Table: "app", StateTable: "app-dynamill", Former: former})[0].actions
+	without := statements(set, Options{Table: "app", StateTable: "app-dynamill"})[0].Actions
+	with := statements(set, Options{Table: "app", StateTable: "app-dynamill", Former: former})[0].Actions
 	if diff := cmp.Diff(append(without, "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem"), with); diff != "" {
 		t.Errorf("actions on the table (-want +got)\n%s", diff)
 	}

@@ -135,18 +135,15 @@ func wholeSeconds(d, least, most time.Duration) bool {
 	return d >= least && d <= most && d%time.Second == 0
 }
 
-// seconds are for options that have been checked.
-func seconds(d time.Duration) int { return int(d / time.Second) }
-
-// functionName is the state table's name as far as Lambda allows it: there are
+// FunctionName is the state table's name as far as Lambda allows it: there are
 // no dots in a function's name, and at most 64 characters. What is cut or
 // replaced is made up for by a digest, so that two tables never share a function.
-func (o Options) functionName() string {
+func (o Options) FunctionName() string {
 	return functionNameOf(o.StateTable)
 }
 
-// replayName is the name of the function that replays, and of the state machine that calls it.
-func (o Options) replayName() string { return functionNameOf(o.StateTable + "-replay") }
+// ReplayName is the name of the function that replays, and of the state machine that calls it.
+func (o Options) ReplayName() string { return functionNameOf(o.StateTable + "-replay") }
 
 func functionNameOf(text string) string {
 	name := strings.ReplaceAll(text, ".", "-")

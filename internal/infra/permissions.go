@@ -11,10 +11,10 @@ import (
 
 // statement allows the function some actions on some resources.
 type statement struct {
-	id        string
-	why       string
-	actions   []string
-	resources []sub
+	ID        string
+	Why       string
+	Actions   []string
+	Resources []sub
 }
 
 // statements are all that the function may do: what the engine calls for these
@@ -70,18 +70,18 @@ func needsOf(all []*rules.Rule) []rules.Need {
 // one might ever do to the tables, and scan both.
 func (d deployment) replayStatements() []statement {
 	var replays []statement
-	for _, s := range d.statements {
-		switch s.id {
+	for _, s := range d.Statements {
+		switch s.ID {
 		case "Table":
-			s.why = "What rules of any kind read and write in your table: a replay takes back what former ones have written. Scan finds the items."
-			s.actions = []string{"dynamodb:DescribeTable", "dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
+			s.Why = "What rules of any kind read and write in your table: a replay takes back what former ones have written. Scan finds the items."
+			s.Actions = []string{"dynamodb:DescribeTable", "dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
 				"dynamodb:Query",
 				"dynamodb:DeleteItem", "dynamodb:Scan"}
 		case "StateTable":
-			s.actions = append(slices.Clone(s.actions), "dynamodb:Scan")
-			s.why += " Scan finds what items have left that are gone."
+			s.Actions = append(slices.Clone(s.Actions), "dynamodb:Scan")
+			s.Why += " Scan finds what items have left that are gone."
 		case "Logs":
-			s.resources = []sub{"${replayLogs}"}
+			s.Resources = []sub{"${replayLogs}"}
 		case "Traces", "Rules":
 		default: // the stream, and what Lambda gave up, are the other function's
 			continue
@@ -107,7 +107,7 @@ func (d deployment) replayStatements() []statement {
 // executions of its map's pieces by itself.
 func (d deployment) machineStatements() []statement {
 	arn := func(kind, rest string) sub {
-		return sub("arn:${partition}:states:${region}:${account}:" + kind + ":" + d.replayName() + rest)
+		return sub("arn:${partition}:states:${region}:${account}:" + kind + ":" + d.ReplayName() + rest)
 	}
 	return []statement{
 		{"Function", "The function that replays, and no other.", []string{"lambda:InvokeFunction"}, []sub{"${replayFunction}"}},
@@ -121,54 +121,4 @@ func (d deployment) machineStatements() []statement {
 
 func tableARN(name string) sub {
 	return sub("arn:${partition}:dynamodb:${region}:${account}:table/" + name)
-}
-
-// policy is a policy document.
-func policy(statements []statement) block {
-	var list list
-	for _, s := range statements {
-		var resources, actions []any
-		for _, r := range s.resources {
-			resources = append(resources, r)
-		}
-		for _, a := range s.actions {
-			actions = append(actions, a)
-		}
-		list = append(list, block{
-			{comment: s.why, key: "Sid", value: s.id},
-			{key: "Effect", value: "Allow"},
-			{key: "Action", value: toList(actions)},
-			{key: "Resource", value: toList(resources)},
-		})
-	}
-	return block{{key: "Version", value: "2012-10-17"}, {key: "Statement", value: list}}
-}
-
-// assumedBy is the policy that lets Lambda run the function under its role.
-func assumedBy(service string) block {
-	return block{{key: "Version", value: "2012-10-17"}, {key: "Statement", value: list{block{
-		{key: "Effect", value: "Allow"},
-		{key: "Principal", value: block{{key: "Service", value: service}}},
-		{key: "Action", value: "sts:AssumeRole"},
-	}}}}
-}
-
-// encryptedOnly is the bucket policy that refuses requests without TLS.
-func encryptedOnly() block {
-	return block{{key: "Version", value: "2012-10-17"}, {key: "Statement", value: list{block{
-		{key: "Sid", value: "EncryptedTransportOnly"},
-		{key: "Effect", value: "Deny"},
-		{key: "Principal", value: "*"},
-		{key: "Action", value: "s3:*"},
-		{key: "Resource", value: list{sub("${bucket}"), sub("${bucket}/*")}},
-		{key: "Condition", value: block{{key: "Bool", value: block{{key: "aws:SecureTransport", value: "false"}}}}},
-	}}}}
-}
-
-// toList leaves a single value alone.
-func toList(values []any) any {
-	if len(values) == 1 {
-		return values[0]
-	}
-	return list(values)
 }

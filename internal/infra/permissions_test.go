@@ -35,15 +35,15 @@ func TestPermissionsFollowFromTheRules(t *testing.T) {
 		want := slices.Sorted(slices.Values(slices.Concat(always, c.more)))
 		var got []string
 		for _, s := range statements(set, Options{Table: "app", StateTable: "app-dynamill"}) {
-			if slices.Contains(s.resources, tableARN("app")) {
-				for _, action := range s.actions {
+			if slices.Contains(s.Resources, tableARN("app")) {
+				for _, action := range s.Actions {
 					got = append(got, strings.TrimPrefix(action, "dynamodb:"))
 				}
 			}
-			for _, action := range s.actions {
+			for _, action := range s.Actions {
 				if strings.Contains(action, "*") || slices.Contains([]string{"dynamodb:Scan", "dynamodb:CreateTable", "dynamodb:PutItem"}, action) &&
-					s.id != "StateTable" {
-					t.Errorf("%s: statement %s allows %s", c.name, s.id, action)
+					s.ID != "StateTable" {
+					t.Errorf("%s: statement %s allows %s", c.name, s.ID, action)
 				}
 			}
 		}
@@ -63,7 +63,7 @@ func TestFunctionNamesAreLambdasAndNobodyElses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := o.functionName()
+		name := o.FunctionName()
 		if len(name) > 64 || strings.Contains(name, ".") || !strings.HasPrefix(name, strings.ReplaceAll(table[:3], ".", "-")) {
 			t.Errorf("table %s: %q is no name for a function", table, name)
 		}

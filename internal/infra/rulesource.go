@@ -2,6 +2,7 @@ package infra
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func (o Options) checkRuleSource() error {
 			return fmt.Errorf("the rule file's name %q would not be taken for that of a file in the zip: give it another one", o.RulesFile)
 		}
 	case strings.Contains(from, "\n"):
-		if n := variablesSize(o.environment()); n > variablesMax {
+		if n := variablesSize(deployment{Options: o}.Variables()); n > variablesMax {
 			return fmt.Errorf("the rules are too long for a variable: the function's variables would have %d bytes together, Lambda takes %d; "+
 				"put the rules into the zip, or into S3", n, variablesMax)
 		}
@@ -101,21 +102,18 @@ func (o Options) ruleStatements() []statement {
 	return nil
 }
 
-// environment is the function's.
-func (o Options) environment() block {
-	from := o.RulesFrom
-	if from == "" {
-		from = o.RulesFile
-	}
-	return block{
-		{key: "DYNAMILL_TABLE", value: o.Table},
-		{key: "DYNAMILL_STATE_TABLE", value: o.StateTable},
-		{key: "DYNAMILL_RULES", value: from},
+// variable is one of the function's environment.
+type variable struct{ Name, Value string }
+
+// Variables are the function's environment.
+func (d deployment) Variables() []variable {
+	return []variable{
+		{"DYNAMILL_TABLE", d.Table}, {"DYNAMILL_STATE_TABLE", d.StateTable}, {"DYNAMILL_RULES", cmp.Or(d.RulesFrom, d.RulesFile)},
 	}
 }
 
-// zipHolds says what has to be in the function's zip.
-func (o Options) zipHolds() string {
+// ZipHolds says what has to be in the function's zip.
+func (o Options) ZipHolds() string {
 	if o.RulesFrom != "" {
 		return "the executable `bootstrap`"
 	}
@@ -123,10 +121,10 @@ func (o Options) zipHolds() string {
 }
 
 // variablesSize is how many bytes variables have as JSON.
-func variablesSize(variables block) int {
-	plain := map[string]any{}
+func variablesSize(variables []variable) int {
+	plain := map[string]string{}
 	for _, v := range variables {
-		plain[v.key] = v.value
+		plain[v.Name] = v.Value
 	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

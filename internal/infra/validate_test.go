@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynamill/dynamill/internal/infra/internal/pattern"
-	"github.com/dynamill/dynamill/internal/infra/internal/validate"
+	"github.com/dynamill/dynamill/internal/proof/schemas"
+	"github.com/dynamill/dynamill/internal/sim/pattern"
 )
 
-// schemas are what templates are held to. Without npm, which installs them, the
+// installed returns the schemas that templates are held to. Without npm, which installs them, the
 // test is skipped; `make test` takes no skipped test.
-func schemas(t *testing.T) *validate.Schemas {
+func installed(t *testing.T) *schemas.Schemas {
 	t.Helper()
 	if _, err := exec.LookPath("npm"); err != nil {
 		if os.Getenv("CI") != "" {
@@ -21,14 +21,14 @@ func schemas(t *testing.T) *validate.Schemas {
 		}
 		t.Skip("npm is missing: it installs the schemas of templates")
 	}
-	s, err := validate.Installed()
+	s, err := schemas.Installed()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func check(s *validate.Schemas, format Format, template string) []string {
+func check(s *schemas.Schemas, format Format, template string) []string {
 	if format == Terraform {
 		return s.Terraform([]byte(template))
 	}
@@ -57,7 +57,7 @@ func options() map[string]Options {
 }
 
 func TestTemplatesAreWhatAWSAndTerraformTake(t *testing.T) {
-	s := schemas(t)
+	s := installed(t)
 	for _, format := range Formats() {
 		for _, name := range exampleNames {
 			for which, o := range options() {
@@ -71,7 +71,7 @@ func TestTemplatesAreWhatAWSAndTerraformTake(t *testing.T) {
 
 // Each kind of mistake is found: a validator that takes everything proves nothing.
 func TestBrokenTemplatesAreRefused(t *testing.T) {
-	s := schemas(t)
+	s := installed(t)
 	cfn, tf := []Format{SAM, CloudFormation}, []Format{Terraform}
 	for _, c := range []struct {
 		formats      []Format
@@ -120,9 +120,9 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 		{tf, "memory_size      =", "memory_size =", "terraform fmt"},
 		{tf, `"dynamodb:BatchGetItem"`, `"dynamodb:TransactGetItems"`, `no action "dynamodb:TransactGetItems"`},
 		{tf, `Action   = "dynamodb:ListStreams"`, `Action   = "dynamodb:GetRecords"`, "allowed on everything"},
-		{tf, `definition = jsonencode`, `definitions = jsonencode`, "no argument definitions"},
-		{tf, `Default = "Pieces"`, `Default = "Piece"`, "no state Piece"},
-		{tf, `Type       = "Succeed"`, `Type       = "Success"`, "no type Success"},
+		{tf, `definition = <<`, `definitions = <<`, "no argument definitions"},
+		{tf, `"Default": "Pieces"`, `"Default": "Piece"`, "no state Piece"},
+		{tf, `"Type": "Succeed"`, `"Type": "Success"`, "no type Success"},
 		{tf, "jsonencode", "jsonencoded", "jsonencoded"},
 		{tf, `resource "aws_iam_role" "function" {`, `resource "aws_iam_role" "function" `, ""},
 	} {

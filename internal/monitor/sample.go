@@ -3,6 +3,9 @@ package monitor
 import (
 	"fmt"
 	"time"
+
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/streamreader"
 )
 
 // Sample is how things are at one moment. Counts are since the process started.
@@ -10,61 +13,17 @@ type Sample struct {
 	At     time.Time
 	Status Status
 
-	OldestAge    time.Duration // of the record that waits for the longest time; 0 if none waits
-	Lag          time.Duration // age of what is applied, in the shard that is furthest behind
-	LastProgress time.Time     // of the shard that has made none for the longest time; zero before the first list
-	Shards       []Shard       // where they are known one by one
-	Open         int           // shards that are being read
-	Waiting      int           // shards that wait for their parent
-	Finished     int           // shards that are done to their end
+	Stream    streamreader.Stats
+	Engine    projections.Stats
+	Read      int64         // records given to the engine; again after a failure, they count again
+	WriteWait time.Duration // that writes spent waiting for --max-write-rate, added up
 
-	Read      int64 // records handed to the engine; again after a failure, they count again
-	Applied   int64
-	Relevant  int64
-	Unmatched int64
-
-	Entities      []Entity
-	Missing       []Missing
-	Rules         []Rule
-	WriteRequests int64
-	Transactions  int64
-	Retries       int64
-	Conflicts     int64
-	Throttles     int64
-	WriteWait     time.Duration // that writes spent waiting for --max-write-rate, added up
-	Parked        int64
-	Heals         int64
-	Tasks         int64 // large fan-outs whose rest became a task
-	TaskPieces    int64
-	LeaseMoves    int64
-
-	Unfinished *Unfinished // nil until the state table was read
-}
-
-// Unfinished is what the engine has set aside in the state table.
-type Unfinished struct {
-	Parked     map[string]int // how many by code
-	Tasks      int            // rests of large fan-outs
-	OldestTask time.Time      // zero if there is none, or its row does not say
-}
-
-// Entity counts the records of one entity's items.
-type Entity struct {
-	Name    string
-	Records int64
-}
-
-// Missing says of one rule how many items do not exist at which its sources point.
-type Missing struct {
-	Rule             string
-	Targets, Sources int64
-}
-
-// Rule is what was written for one rule.
-type Rule struct {
-	Name       string
-	Writes     int64
-	WriteUnits float64
+	TaskPieces int64                        // pieces of large fan-outs that were worked off
+	Shards     []Shard                      // those of Stream, as this process knows them
+	Rules      []projections.RuleStats      // what was written for each rule
+	Entities   []projections.EntityMatches  // records of each entity's items
+	Missing    []projections.MissingTargets // items that do not exist at which sources point
+	Unfinished *projections.Unfinished      // what is set aside in the state table; nil until it was read
 }
 
 // Shard is how one shard stands.
@@ -102,10 +61,10 @@ func (s Sample) notReady(lagMax time.Duration) (reasons []string) {
 	if lagMax <= 0 {
 		return reasons
 	}
-	if s.Lag > lagMax {
-		reasons = append(reasons, fmt.Sprintf("the lag of %s is beyond %s", s.Lag.Round(time.Second), lagMax))
+	if s.Stream.Lag > lagMax {
+		reasons = append(reasons, fmt.Sprintf("the lag of %s is beyond %s", s.Stream.Lag.Round(time.Second), lagMax))
 	}
-	if silent := s.At.Sub(s.LastProgress); !s.LastProgress.IsZero() && silent > lagMax {
+	if silent := s.At.Sub(s.Stream.LastProgress); !s.Stream.LastProgress.IsZero() && silent > lagMax {
 		reasons = append(reasons, fmt.Sprintf("a shard has made no progress for %s", silent.Round(time.Second)))
 	}
 	return reasons

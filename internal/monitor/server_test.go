@@ -14,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"go.uber.org/goleak"
+
+	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/streamreader"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,17 +25,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func full() Sample {
 	now := time.Unix(1_700_000_000, 500e6)
 	return Sample{
-		At: now, Status: Status{State: Following}, Lag: 1500 * time.Millisecond, LastProgress: now,
-		OldestAge:  1250 * time.Millisecond,
-		Unfinished: &Unfinished{Parked: map[string]int{"value.type": 2}, Tasks: 3, OldestTask: now.Add(-time.Minute)},
+		At: now, Status: Status{State: Following},
+		Stream: streamreader.Stats{
+			Lag: 1500 * time.Millisecond, LastProgress: now, OldestAge: 1250 * time.Millisecond,
+			Open: 1, Waiting: 2, Finished: 3, Records: 10, LeaseMoves: 13,
+		},
+		Engine: projections.Stats{
+			Relevant: 9, Unmatched: 1, Writes: 5, Transactions: 2, Retries: 3, Conflicts: 1, Throttles: 2, Parked: 6, Heals: 7, Tasks: 8,
+		},
+		Unfinished: &projections.Unfinished{Parked: map[string]int{"value.type": 2}, Tasks: 3, OldestTask: now.Add(-time.Minute)},
 		Shards: []Shard{{ID: "s1", Owner: "w1", Lag: time.Second, OldestAge: time.Second / 2, LagRecords: 7},
 			{ID: "s2", Waits: true, Lag: -1, OldestAge: -1, LagRecords: -1}},
-		Open: 1, Waiting: 2, Finished: 3,
-		Read: 11, Applied: 10, Relevant: 9, Unmatched: 1,
-		Entities: []Entity{{"Task", 10}}, Missing: []Missing{{"count", 2, 7}},
-		Rules:         []Rule{{"count", 4, 8.5}, {"(engine)", 1, 2}},
-		WriteRequests: 5, Transactions: 2, Retries: 3, Conflicts: 1, Throttles: 2, WriteWait: 2500 * time.Millisecond,
-		Parked: 6, Heals: 7, Tasks: 8, TaskPieces: 12, LeaseMoves: 13,
+		Read: 11, WriteWait: 2500 * time.Millisecond, TaskPieces: 12,
+		Entities: []projections.EntityMatches{{Entity: "Task", Records: 10}},
+		Missing:  []projections.MissingTargets{{Rule: "count", Targets: 2, Sources: 7}},
+		Rules:    []projections.RuleStats{{Rule: "count", Writes: 4, WriteUnits: 8.5}, {Rule: "(engine)", Writes: 1, WriteUnits: 2}},
 	}
 }
 
@@ -138,18 +145,19 @@ func TestReadinessFailsWithItsReasons(t *testing.T) {
 		"a shard waits for its parent": {func(s *Sample) { s.Shards[1].Owner = "" }, nil},
 		"throttled within the bound":   {func(s *Sample) { s.Status.State = Throttled }, nil},
 		"seeding":                      {func(s *Sample) { s.Status.State = Seeding }, nil},
-		"not started":                  {func(s *Sample) { s.Status.State = Starting; s.LastProgress = time.Time{} }, []string{"not started"}},
-		"nobody reads a shard":         {func(s *Sample) { s.Shards[0].Owner = "" }, []string{"1 shards have no reader, among them s1"}},
-		"lag":                          {func(s *Sample) { s.Lag = 2 * time.Minute }, []string{"the lag of 2m0s is beyond 1m0s"}},
-		"a lag at the bound":           {func(s *Sample) { s.Lag = time.Minute }, nil},
-		"no progress":                  {func(s *Sample) { s.LastProgress = s.At.Add(-time.Hour) }, []string{"no progress for 1h0m0s"}},
+		"not started": {func(s *Sample) { s.Status.State = Starting; s.Stream.LastProgress = time.Time{} },
+			[]string{"not started"}},
+		"nobody reads a shard": {func(s *Sample) { s.Shards[0].Owner = "" }, []string{"1 shards have no reader, among them s1"}},
+		"lag":                  {func(s *Sample) { s.Stream.Lag = 2 * time.Minute }, []string{"the lag of 2m0s is beyond 1m0s"}},
+		"a lag at the bound":   {func(s *Sample) { s.Stream.Lag = time.Minute }, nil},
+		"no progress":          {func(s *Sample) { s.Stream.LastProgress = s.At.Add(-time.Hour) }, []string{"no progress for 1h0m0s"}},
 		"a shard is skipped": {func(s *Sample) { s.Status = Status{State: ShardSkipped, Remedy: "delete"} },
 			[]string{"shard skipped", "remedy: delete"}},
 		"expired": {func(s *Sample) { s.Status = Status{State: CredentialsExpired, Remedy: "renew"} },
 			[]string{"credentials expired", "remedy: renew"}},
 		"ended": {func(s *Sample) {
 			s.Status = Status{State: RecordsLost, Remedy: "start over"}
-			s.Lag = time.Hour
+			s.Stream.Lag = time.Hour
 		}, []string{"records lost; the lag of 1h0m0s", "state: records lost", "remedy: start over"}},
 		"stopped": {func(s *Sample) { s.Status.State = Stopped }, []string{"not ready: stopped"}},
 	} {
@@ -174,7 +182,7 @@ func TestReadinessFailsWithItsReasons(t *testing.T) {
 		})
 	}
 	late := full()
-	late.Lag, late.LastProgress = time.Hour, late.At.Add(-time.Hour)
+	late.Stream.Lag, late.Stream.LastProgress = time.Hour, late.At.Add(-time.Hour)
 	if code, _ := get(t, Config{Take: func() Sample { return late }}, "/readyz"); code != http.StatusOK {
 		t.Error("without a bound lag counts")
 	}

@@ -57,8 +57,8 @@ var remedies = map[State]string{
 		"the shard is then read from its beginning, and nothing is applied twice; later run `dynamill replay --restart`",
 	StreamDisabled: "enable the stream again with NEW_AND_OLD_IMAGES, delete the lease table, start again, and run `dynamill replay " +
 		"--restart`: what changed meanwhile was recorded nowhere",
-	StreamReplaced: "delete the lease table, start again, and run `dynamill replay --restart`: what changed between the two streams " +
-		"reached nobody",
+	StreamReplaced: "delete the lease table, start again, and run `dynamill replay --restart`: no process has seen what changed " +
+		"between the two streams",
 	TableDeleted: "check the table's name, its region and its state table, and start again",
 	RecordsLost:  "delete the lease table, start again, and run `dynamill replay --restart`, which derives everything from the table's items",
 }

@@ -237,36 +237,8 @@ func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int
 	return a.audited.Operations(ctx, suspects)
 }
 
-// What rederiving an item cannot mend is mended by the following methods: what only the
-// engine knows. Each reports false if another writer has changed it since it was read.
-
-// MendSum adds to an aggregate what its accumulators lack.
-func (a *Audit) MendSum(ctx context.Context, r drift.Reading) (bool, error) {
-	return a.audited.Mend(ctx, r)
-}
-
-// MendEntry makes a ledger entry readable again.
-func (a *Audit) MendEntry(ctx context.Context, r drift.Reading) (bool, error) {
-	return a.audited.Mend(ctx, r)
-}
-
-// MendSet puts in a locator, or in the claims of a mirror item, those whose
-// ledger entries say that they belong there.
-func (a *Audit) MendSet(ctx context.Context, r drift.Reading) (bool, error) {
-	return a.audited.Mend(ctx, r)
-}
-
-// PruneReference deletes a reference whose child is gone or refers elsewhere.
-func (a *Audit) PruneReference(ctx context.Context, r drift.Reading) (bool, error) {
-	return a.audited.Mend(ctx, r)
-}
-
-// DropTorn deletes a parent's position, or a task, with which the engine cannot work.
-func (a *Audit) DropTorn(ctx context.Context, r drift.Reading) (bool, error) {
-	return a.audited.Mend(ctx, r)
-}
-
-// ClearParked deletes a parked record that its item does not ask for.
-func (a *Audit) ClearParked(ctx context.Context, r drift.Reading) (bool, error) {
+// Mend mends what rederiving an item cannot mend: what only the engine knows. It reports
+// false if another writer has changed it since it was read.
+func (a *Audit) Mend(ctx context.Context, r drift.Reading) (bool, error) {
 	return a.audited.Mend(ctx, r)
 }

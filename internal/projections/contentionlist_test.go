@@ -319,7 +319,7 @@ func TestAuditMendsTheListOfContestedTargets(t *testing.T) {
 			if len(r.Findings) != 1 || r.Findings[0].Kind != drift.Parked || r.Findings[0].What != c.want || r.Waiting != "" {
 				t.Fatalf("spoilt: %+v", r)
 			}
-			if done, err := a.MendSet(w.ctx, r); err != nil || !done {
+			if done, err := a.Mend(w.ctx, r); err != nil || !done {
 				t.Fatal(done, err)
 			}
 			if err := e.Rederive(w.ctx, r.Fix.Keys); err != nil {

@@ -258,9 +258,9 @@ func TestExpiredMirrorItemStaysAwayUntilItsSourceChanges(t *testing.T) {
 		w.putPost("A", past)
 		from := w.drain(e, 0)
 		w.expire(card) // its source would go later
-		writes := e.Stats().Mirrors
+		writes := e.Stats().Made
 		from = w.drain(e, from)
-		if got := w.get(card); got != nil || e.Stats().Mirrors != writes {
+		if got := w.get(card); got != nil || e.Stats().Made != writes {
 			t.Fatalf("it was written back: %v", got)
 		}
 		if err := e.Rederive(w.ctx, []change.Key{post, card}); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/verify"
@@ -147,12 +146,7 @@ func (w *Worker) checkpoints(ctx context.Context, world World) (map[string]verif
 // mender mends with an engine what rederiving can mend, and with the audit the rest.
 type mender struct {
 	*projections.Audit
-	engine *projections.Engine
-}
-
-// Rederive brings items' effects to what the items ask for.
-func (m mender) Rederive(ctx context.Context, keys []change.Key) error {
-	return m.engine.Rederive(ctx, keys)
+	*projections.Engine
 }
 
 // Drift is what was found but for what a sleeper may leave: a reference that

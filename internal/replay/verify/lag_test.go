@@ -241,7 +241,7 @@ func TestAWrongCopyIsFoundBelowAParentThatKeepsChanging(t *testing.T) {
 	c := &consumer{world: w}
 	w.must(w.stream().Unapplied(w.ctx, verify.Applied{}, func(*change.Record) error { c.done++; return nil }))
 	found, s := w.verify(false, func(cfg *verify.Config) { cfg.Auditor, cfg.Pending = &busy{Audit: w.audit(), w: w, item: parent}, c })
-	if len(found) != 1 || found[0].Kind != drift.Copy {
+	if len(found) != 1 || found[0].Kind != "copy" {
 		t.Errorf("found %v, undecided %v", found, s.Undecided)
 	}
 }

@@ -221,7 +221,7 @@ func TestClearingSparesWhatWasParkedAnew(t *testing.T) {
 			}
 			w.put(app, item)
 			w.follow()
-			if done, err := a.ClearParked(w.ctx, readings[0]); done || err != nil {
+			if done, err := a.Mend(w.ctx, readings[0]); done || err != nil {
 				t.Errorf("cleared: %v, %v", done, err)
 			}
 			w.item(state, "parked", rule+"/DESK#1/INFO")

@@ -35,9 +35,8 @@ func newRepair(v *run) *repair {
 	return &repair{run: v, failed: map[string]string{}, silent: map[string]bool{}}
 }
 
-// order is the order of mending: locators and claims go by entries, mirror items by those.
-var order = [][]drift.Kind{{drift.Entry}, {drift.Claims, drift.Locator}, {drift.Mirror},
-	{drift.Position, drift.Task, drift.Reference, drift.Copy, drift.Display, drift.Leftover, drift.Parked}}
+// stages is the order of mending: what depends on what another stage mends comes later.
+var stages = []drift.Stage{drift.StageEntries, drift.StageMembers, drift.StageItems, drift.StageRest}
 
 // singles mends all but sums.
 func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {
@@ -50,14 +49,14 @@ func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {
 }
 
 func (f *repair) mendAll(ctx context.Context, readings []drift.Reading) error {
-	for i, kinds := range order {
+	for _, stage := range stages {
 		var some []drift.Reading
 		for _, r := range readings {
-			if slices.Contains(kinds, r.Suspect.Kind) {
+			if r.Fix.Stage == stage {
 				some = append(some, r)
 			}
 		}
-		if i == 1 && len(some) > 0 { // entries were mended since these were read
+		if stage == drift.StageMembers && len(some) > 0 { // entries were mended since these were read
 			again, err := f.Auditor.Read(ctx, suspectsOf(some))
 			if err != nil {
 				return err
@@ -79,30 +78,15 @@ func suspectsOf(readings []drift.Reading) []drift.Suspect {
 	return all
 }
 
-// mend mends readings of one sort.
+// mend mends readings of one stage.
 func (f *repair) mend(ctx context.Context, readings []drift.Reading) error {
 	var rederive []drift.Reading
 	for _, r := range readings {
-		var err error
-		done := true
-		switch kind := r.Suspect.Kind; {
-		case r.Torn && kind == drift.Entry:
-			done, err = f.Mender.MendEntry(ctx, r)
-			rederive = append(rederive, r)
-		case kind == drift.Claims || kind == drift.Locator:
-			done, err = f.Mender.MendSet(ctx, r)
-			rederive = append(rederive, r)
-		case kind == drift.Reference && isFound(r, drift.Orphaned):
-			done, err = f.Mender.PruneReference(ctx, r)
-		case kind == drift.Parked && isFound(r, drift.Surplus):
-			done, err = f.Mender.ClearParked(ctx, r)
-		case kind == drift.Position || kind == drift.Task:
-			done, err = f.Mender.DropTorn(ctx, r)
-			rederive = append(rederive, r)
-		case kind == drift.Display && r.Fix.Lacks != "": // a count that is shown has to be reached first
-			done, err = f.Mender.MendSum(ctx, r)
-			rederive = append(rederive, r)
-		default:
+		done, err := true, error(nil)
+		if r.Fix.Way != drift.Rederive {
+			done, err = f.Mender.Mend(ctx, r)
+		}
+		if r.Fix.Way != drift.MendAlone {
 			rederive = append(rederive, r)
 		}
 		if ctx.Err() != nil {
@@ -113,16 +97,11 @@ func (f *repair) mend(ctx context.Context, readings []drift.Reading) error {
 	if err := f.rederive(ctx, rederive); err != nil {
 		return err
 	}
-	// What other rules write on a mirror item follows once it is there. Its own
-	// record has that done, too, but not before the next look.
+	// What other rules write on an item that a rule makes follows once the item is there. Its
+	// own record has that done, too, but not before the next look.
 	return f.rederive(ctx, slices.DeleteFunc(rederive, func(r drift.Reading) bool {
-		return r.Suspect.Kind != drift.Mirror || !isFound(r, drift.Missing)
+		return r.Fix.Stage != drift.StageItems || !r.Found(drift.Missing)
 	}))
-}
-
-// isFound reports whether a reading found something wrong in this way.
-func isFound(r drift.Reading, what drift.What) bool {
-	return slices.ContainsFunc(r.Findings, func(f drift.Finding) bool { return f.What == what })
 }
 
 // note keeps in mind why something could not be mended.
@@ -221,7 +200,7 @@ func (f *repair) mendSums(ctx context.Context, sums []drift.Reading) error {
 	for range sumTriesMax {
 		var moved []drift.Suspect
 		for _, r := range sums {
-			done, err := f.Mender.MendSum(ctx, r)
+			done, err := f.Mender.Mend(ctx, r)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -39,7 +39,7 @@ func (l *late) rounds(t *testing.T, waits time.Duration, each func(n int) drift.
 	v.summary.Undecided = map[string]int64{}
 	n := 0
 	wait, _ := v.waits(true, false)
-	found, err := v.rounds(t.Context(), []drift.Suspect{{Kind: drift.Copy}}, wait,
+	found, err := v.rounds(t.Context(), []drift.Suspect{{Kind: drift.Leftover}}, wait,
 		func(context.Context, []drift.Suspect) ([]drift.Reading, error) {
 			n++
 			return []drift.Reading{each(n)}, nil

@@ -37,16 +37,12 @@ type Auditor interface {
 	AddAmounts(x, y string) string
 }
 
-// Mender mends, under the guards of the engine. Each method reports false if
-// another writer has changed meanwhile what was read.
+// Mender mends, under the guards of the engine.
 type Mender interface {
+	// Mend mends what rederiving items cannot mend. It reports false if another writer has
+	// changed meanwhile what was read.
+	Mend(ctx context.Context, r drift.Reading) (bool, error)
 	Rederive(ctx context.Context, keys []change.Key) error
-	MendEntry(ctx context.Context, r drift.Reading) (bool, error)
-	MendSum(ctx context.Context, r drift.Reading) (bool, error)
-	MendSet(ctx context.Context, r drift.Reading) (bool, error)
-	PruneReference(ctx context.Context, r drift.Reading) (bool, error)
-	DropTorn(ctx context.Context, r drift.Reading) (bool, error)
-	ClearParked(ctx context.Context, r drift.Reading) (bool, error)
 }
 
 // Table gives every item of a table, or every row of the state table, to f,

@@ -44,7 +44,7 @@ func TestWaitEndsInTime(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				judge(forSingles, drift.Copy, c.singles)
+				judge(forSingles, drift.Leftover, c.singles)
 				judge(forSums, drift.Display, c.sums)
 				if took := time.Since(begun); took != c.want {
 					t.Errorf("took %s, want %s", took, c.want)
@@ -67,7 +67,7 @@ func TestLaterSuspectsAreProvenAfterTheWait(t *testing.T) {
 		time.Sleep(time.Hour)
 		forSingles, forSums := v.waits(true, true)
 		for _, w := range []*wait{forSingles, forSums} {
-			found, err := v.rounds(t.Context(), []drift.Suspect{{Kind: drift.Copy}}, w,
+			found, err := v.rounds(t.Context(), []drift.Suspect{{Kind: drift.Leftover}}, w,
 				func(context.Context, []drift.Suspect) ([]drift.Reading, error) {
 					return []drift.Reading{wrong("another")}, nil
 				})
@@ -85,7 +85,7 @@ func TestNothingSuspectIsNotWaitedFor(t *testing.T) {
 		right := func(context.Context, []drift.Suspect) ([]drift.Reading, error) {
 			return []drift.Reading{{State: "a"}}, nil
 		}
-		for _, suspects := range [][]drift.Suspect{nil, {{Kind: drift.Copy}}} {
+		for _, suspects := range [][]drift.Suspect{nil, {{Kind: drift.Leftover}}} {
 			w, _ := v.waits(true, true)
 			if _, err := v.rounds(t.Context(), suspects, w, right); err != nil {
 				t.Fatal(err)

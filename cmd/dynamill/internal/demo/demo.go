@@ -115,7 +115,7 @@ func (p *play) firstRun(ctx context.Context) error {
 		return err
 	}
 	p.paper.blank()
-	p.number("The first run", "dynamill counts and copies what is there already.")
+	p.number("The first run", "dynamill derives what these items ask for.")
 	p.view.difference(p.paper, before, after)
 	p.cost(p.bench.Usage())
 	return p.paper.flush()

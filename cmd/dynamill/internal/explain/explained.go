@@ -5,8 +5,6 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -48,9 +46,12 @@ func Run(out *output.Output, s *settings.Settings, file string) error {
 	if err != nil {
 		return err
 	}
-	src, err := readRecords(s, file)
+	src, err := s.Read("the record file", "the record file", file, recordFileMax+1)
 	if err != nil {
 		return err
+	}
+	if len(src) > recordFileMax {
+		return ending.Invalid("%s is larger than %d MB: give fewer records", file, recordFileMax>>20)
 	}
 	records, err := recordjson.Decode(src, recordjson.Table{Partition: set.Table.PartitionKey, Sort: set.Table.SortKey})
 	if err != nil {
@@ -62,30 +63,6 @@ func Run(out *output.Output, s *settings.Settings, file string) error {
 	}
 	out.PrintResult(result)
 	return nil
-}
-
-func readRecords(s *settings.Settings, name string) ([]byte, error) {
-	in := s.Stdin
-	if name == settings.StandardInput {
-		if err := s.ClaimStdin("the record file " + name); err != nil {
-			return nil, err
-		}
-	} else {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, ending.Invalid("the record file cannot be read: %w", err)
-		}
-		defer file.Close() //nolint:errcheck // it was only read
-		in = file
-	}
-	src, err := io.ReadAll(io.LimitReader(in, recordFileMax+1))
-	if err != nil {
-		return nil, ending.Invalid("the record file cannot be read: %w", err)
-	}
-	if len(src) > recordFileMax {
-		return nil, ending.Invalid("%s is larger than %d MB: give fewer records", name, recordFileMax>>20)
-	}
-	return src, nil
 }
 
 func explainedRecordOf(record change.Record, e projections.Explanation) explainedRecord {

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
@@ -31,7 +32,7 @@ type overseer struct {
 	logger  *slog.Logger
 	running atomic.Pointer[dynamill.Running] // nil until something is followed
 
-	unfinished atomic.Pointer[monitor.Unfinished] // nil until it was read
+	unfinished atomic.Pointer[projections.Unfinished] // nil until it was read
 
 	mu        sync.Mutex
 	throttles int64         // at the last look
@@ -49,17 +50,9 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 		return sample, monitor.Facts{}
 	}
 	now := r.Status()
-	read, done := now.Stream, now.Engine
+	read := now.Stream
+	sample.Stream, sample.Engine, sample.Shards, sample.Rules = read, now.Engine, shardsOf(read), r.RuleStats()
 	sample.Read, sample.WriteWait, sample.TaskPieces = now.Read, now.WriteWait, now.TaskPieces
-	sample.Lag, sample.OldestAge, sample.LastProgress = read.Lag, read.OldestAge, read.LastProgress
-	sample.Open, sample.Waiting, sample.Finished, sample.Applied = read.Open, read.Waiting, read.Finished, read.Records
-	sample.Shards, sample.LeaseMoves = shardsOf(read), read.LeaseMoves
-	sample.Relevant, sample.Unmatched, sample.Parked, sample.Heals = done.Relevant, done.Unmatched, done.Parked, done.Heals
-	sample.WriteRequests, sample.Transactions, sample.Tasks = done.Writes, done.Transactions, done.Tasks
-	sample.Retries, sample.Conflicts, sample.Throttles = done.Retries, done.Conflicts, done.Throttles
-	for _, rule := range r.RuleStats() {
-		sample.Rules = append(sample.Rules, monitor.Rule{Name: rule.Rule, Writes: rule.Writes, WriteUnits: rule.WriteUnits})
-	}
 	return sample, monitor.Facts{
 		Started:   !read.LastProgress.IsZero(),
 		Skipped:   len(read.Skipped) > 0,
@@ -92,15 +85,8 @@ func (o *overseer) heldBack(now time.Time) bool {
 func (o *overseer) sample() monitor.Sample {
 	sample, facts := o.work()
 	sample.Status = o.holder.Status(facts, sample.At)
-	r := o.running.Load()
-	if r == nil {
-		return sample
-	}
-	for _, entity := range r.Matches().Entities {
-		sample.Entities = append(sample.Entities, monitor.Entity{Name: entity.Entity, Records: entity.Records})
-	}
-	for _, t := range r.MissingTargets() {
-		sample.Missing = append(sample.Missing, monitor.Missing{Rule: t.Rule, Targets: t.Targets, Sources: t.Sources})
+	if r := o.running.Load(); r != nil {
+		sample.Entities, sample.Missing = r.Matches().Entities, r.MissingTargets()
 	}
 	return sample
 }
@@ -151,10 +137,10 @@ func (o *overseer) look() {
 func (o *overseer) noteHeldBack(sample monitor.Sample) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if sample.Throttles > o.throttles || sample.WriteWait-o.waited > watchInterval/2 {
+	if sample.Engine.Throttles > o.throttles || sample.WriteWait-o.waited > watchInterval/2 {
 		o.throttled = sample.At
 	}
-	o.throttles, o.waited = sample.Throttles, sample.WriteWait
+	o.throttles, o.waited = sample.Engine.Throttles, sample.WriteWait
 }
 
 // watchUnfinished reads the state table until ctx ends, for metrics.
@@ -177,7 +163,7 @@ func (o *overseer) readUnfinished(ctx context.Context, r *dynamill.Running) {
 	found, err := r.Unfinished(reading)
 	switch {
 	case err == nil:
-		o.unfinished.Store(&monitor.Unfinished{Parked: found.Parked, Tasks: found.Tasks, OldestTask: found.OldestTask})
+		o.unfinished.Store(&found)
 	case ctx.Err() == nil:
 		o.logger.Warn("parked records and tasks could not be counted for /metrics, will retry", "error", err)
 	}

@@ -167,8 +167,8 @@ type Drained struct {
 	Writes       int64   `json:"writes"`
 	Transactions int64   `json:"transactions"`
 	Rollups      int64   `json:"rollups"`
-	Copies       int64   `json:"copies"`
-	Mirrors      int64   `json:"mirrors"`
+	Children     int64   `json:"copies"`
+	Made         int64   `json:"mirrors"`
 	Healed       int64   `json:"healed"`
 	Parked       int     `json:"parked"`
 	Seconds      float64 `json:"seconds"`
@@ -192,7 +192,7 @@ func printDrained(ctx context.Context, w *session.Session, r *dynamill.Running, 
 		w.PrintJSON(Drained{
 			Table: w.Table, Records: now.Stream.Records, Writes: stats.Writes, Healed: stats.Heals,
 			Relevant: stats.Relevant, Unmatched: stats.Unmatched, Transactions: stats.Transactions,
-			Rollups: stats.Rollups, Copies: stats.Copies, Mirrors: stats.Mirrors,
+			Rollups: stats.Rollups, Children: stats.Children, Made: stats.Made,
 			Parked: parked, Seconds: took.Round(time.Millisecond).Seconds(), Rules: report.WorkOf(stats, r.RuleStats()).Rules, Seen: seen.Report(),
 		})
 		return nil

@@ -118,7 +118,7 @@ const (
 func (c Action) changeOne(ctx context.Context, engine *projections.Engine, entry projections.Parked) (outcome, error) {
 	o := outcome{ID: entry.ID, Result: c.done}
 	if c.retries && entry.Key == (change.Key{}) {
-		o.Result, o.Reason = notRetried, "a record that could not be read: discard it once somebody has looked at it"
+		o.Result, o.Reason = notRetried, "a record that could not be read: discard it once you have looked at it"
 		return o, nil
 	}
 	err := c.do(engine, ctx, entry.ID)

@@ -103,30 +103,17 @@ func (r CheckResult) Text() string {
 }
 
 func summarize(rule *rules.Rule) ruleSummary {
+	cost := rule.Form.Cost()
 	s := ruleSummary{
-		Rule:   rule.Name,
-		Kind:   rule.Kind.Word(),
+		Rule: rule.Name, Kind: rule.Kind.Word(), WriteUnits: cost.WriteUnits, Cost: cost.Text,
 		Reads:  []attributeNames{{rule.Source.Name, notNil(rule.Reads)}},
 		Writes: attributeNames{rule.Target.Name, notNil(rule.Writes)},
 	}
-	switch {
-	case rule.HasParent():
+	if rule.HasParent() {
 		s.Reads = append(s.Reads, attributeNames{rule.Target.Name, notNil(rule.JoinReads)})
-		s.WriteUnits, s.Cost = 1, "1 WU per child and KB"
-		if !rule.Collection {
-			s.Cost += " + 1 WU per child that comes, goes or changes its parent"
-		}
-	case rule.MakesItems():
-		s.WriteUnits, s.Cost = 4, "2 + 2 WU per change"
-		if !rule.Injective {
-			s.WriteUnits, s.Cost = 6, "2 + 2 WU per change + 2 WU for its claim"
-		}
-	case rule.Displays():
+	}
+	if rule.Displays() {
 		s.WriteShards = rule.Suffixes()
-		s.WriteUnits, s.Cost = 2, "2 WU per change + roll-up once per batch and target"
-		if rule.Suffixes() > 1 {
-			s.Cost += fmt.Sprintf(", %d write shards", rule.Suffixes())
-		}
 	}
 	return s
 }

@@ -184,6 +184,7 @@ const (
 	stillSeeded = "is still being seeded: `dynamill run`, or `dynamill replay`, goes on with it"
 	fileNotKept = "what it was cannot be told: it was registered by an earlier version, which kept no rule files; start `dynamill run` " +
 		"once with the file that is in force"
+	needsReplay    = "needs replay: "
 	howManyUnknown = "; how many, only reading them tells"
 )
 
@@ -191,12 +192,12 @@ const (
 func planDetails(r projections.RuleChange, set *rules.Set) []string {
 	switch r.What {
 	case projections.RuleAdded:
-		return adds(r.Rule)
+		return []string{needsReplay + r.Rule.Form.Replays()}
 	case projections.RuleChanged:
 		if r.Former == nil {
 			return []string{fileNotKept}
 		}
-		return append(moves(r.Former, r.Rule, set), adds(r.Rule)...)
+		return append(moves(r.Former, r.Rule, set), needsReplay+r.Rule.Form.Replays())
 	case projections.RuleRemoved:
 		if r.Former == nil {
 			return []string{fileNotKept}
@@ -211,21 +212,6 @@ func planDetails(r projections.RuleChange, set *rules.Set) []string {
 	}
 	if !r.Live {
 		return []string{stillSeeded}
-	}
-	return nil
-}
-
-// adds says what replaying a rule writes.
-func adds(r *rules.Rule) []string {
-	written := strings.Join(r.Writes, ", ")
-	switch {
-	case r.HasParent():
-		return []string{fmt.Sprintf("needs replay: writes %s on every %s, as it comes by", written, r.Target.Name)}
-	case r.MakesItems():
-		return []string{fmt.Sprintf("needs replay: writes %s items for %s, as they come by", r.Target.Name, r.Source.Name)}
-	case r.Displays():
-		return []string{fmt.Sprintf("needs replay: reads every %s, then shows %s on every %s; what stands there is shown until then",
-			r.Source.Name, written, r.Target.Name)}
 	}
 	return nil
 }

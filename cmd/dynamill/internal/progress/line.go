@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -61,13 +62,7 @@ func Line(s State, e Estimate, width int) string {
 }
 
 func joined(parts []string) string {
-	kept := parts[:0:0]
-	for _, part := range parts {
-		if part != "" {
-			kept = append(kept, part)
-		}
-	}
-	return strings.Join(kept, gap)
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "" }), gap)
 }
 
 // cut returns the beginning of a text that takes at most width columns.

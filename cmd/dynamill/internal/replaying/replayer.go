@@ -295,8 +295,8 @@ func (r *replayer) announce(ctx context.Context, left int) error {
 	e := r.counts.Estimate(over, sweeps, items, r.source == nil, r.options.EventuallyConsistent)
 	if total := e.Scan + e.Look + e.Sweep; total > 0 {
 		facts.Add("reads",
-			fmt.Sprintf("about %s read units: %s to scan, %s to look at each item and its ledger entry, %s to sweep; more where copies and "+
-				"mirrors are checked",
+			fmt.Sprintf("about %s read units: %s to scan, %s to look at each item and its ledger entry, %s to sweep; more where rules write "+
+				"on other items",
 				printable.Grouped(total), printable.Grouped(e.Scan), printable.Grouped(e.Look), printable.Grouped(e.Sweep)))
 	}
 	if left > 0 {

@@ -116,18 +116,12 @@ func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (ep
 		return 0, ending.Invalid("%w; with --yes it is carried out without asking", changed)
 	}
 	fmt.Fprint(r.Screen, "carry this out? [y/N] ")
-	answer := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(r.Settings.Stdin).ReadString('\n')
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case <-ctx.Done():
+	answer, _ := bufio.NewReader(stoppable{ctx, r.Settings.Stdin}).ReadString('\n')
+	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
-	case text := <-answer:
-		if text == "y" || text == "yes" {
-			return found.Epoch, nil
-		}
+	}
+	if text := strings.ToLower(strings.TrimSpace(answer)); text == "y" || text == "yes" {
+		return found.Epoch, nil
 	}
 	return 0, ending.Invalid("nothing was changed: `dynamill plan` says more about what the rule file would change")
 }

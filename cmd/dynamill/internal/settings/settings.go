@@ -193,6 +193,16 @@ func (s *Settings) LoadFormer(flag, name string) (*rules.Set, error) {
 // readRules reads a rule file that a flag names, and a little more than a rule file
 // may have, so that a longer one is refused. A missing file is invalid input.
 func (s *Settings) readRules(flag, name string) ([]byte, error) {
+	src, err := s.Read(flag, "the rule file", name, rules.FileBytesMax+byteOrderMark+1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ending.Invalid("there is no rule file %q: give it with %s FILE, or run dynamill where it is", name, flag)
+	}
+	return src, err
+}
+
+// Read reads a file, or standard input, up to so many bytes. The flag, or what stands in its
+// place, names the reader of standard input.
+func (s *Settings) Read(flag, what, name string, most int64) ([]byte, error) {
 	in := s.Stdin
 	if name == StandardInput {
 		if err := s.ClaimStdin(flag + " " + name); err != nil {
@@ -200,18 +210,15 @@ func (s *Settings) readRules(flag, name string) ([]byte, error) {
 		}
 	} else {
 		file, err := os.Open(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, ending.Invalid("there is no rule file %q: give it with %s FILE, or run dynamill where it is", name, flag)
-		case err != nil:
-			return nil, ending.Invalid("the rule file cannot be read: %w", err)
+		if err != nil {
+			return nil, ending.Invalid("%s cannot be read: %w", what, err)
 		}
 		defer file.Close() //nolint:errcheck // it was only read
 		in = file
 	}
-	src, err := io.ReadAll(io.LimitReader(in, rules.FileBytesMax+byteOrderMark+1))
+	src, err := io.ReadAll(io.LimitReader(in, most))
 	if err != nil {
-		return nil, ending.Invalid("the rule file cannot be read: %w", err)
+		return nil, ending.Invalid("%s cannot be read: %w", what, err)
 	}
 	return src, nil
 }

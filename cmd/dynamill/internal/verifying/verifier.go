@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
@@ -117,12 +116,7 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 // mender mends with an engine what rederiving can mend, and with the audit the rest.
 type mender struct {
 	*projections.Audit
-	engine *projections.Engine
-}
-
-// Rederive brings items' effects to what the items ask for.
-func (m mender) Rederive(ctx context.Context, keys []change.Key) error {
-	return m.engine.Rederive(ctx, keys)
+	*projections.Engine
 }
 
 // Defaults and bounds of the flags of `verify`.

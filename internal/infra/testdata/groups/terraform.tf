@@ -499,153 +499,118 @@ resource "aws_cloudwatch_metric_alarm" "dropped_batches" {
 
 resource "aws_cloudwatch_dashboard" "dynamill" {
   dashboard_name = "groups-dynamill"
-  dashboard_body = jsonencode({
-    widgets = [
-      {
-        type   = "metric"
-        x      = 0
-        y      = 0
-        width  = 12
-        height = 6
-        properties = {
-          title  = "How far behind (ms)"
-          region = data.aws_region.current.region
-          stat   = "Maximum"
-          period = 60
-          metrics = [
-            ["AWS/Lambda", "IteratorAge", "FunctionName", "groups-dynamill"],
-          ]
+  dashboard_body = <<-JSON
+    {
+      "widgets": [
+        {
+          "type": "metric",
+          "x": 0,
+          "y": 0,
+          "width": 12,
+          "height": 6,
+          "properties": {
+            "title": "How far behind (ms)",
+            "region": "${data.aws_region.current.region}",
+            "stat": "Maximum",
+            "period": 60,
+            "metrics": [
+              ["AWS/Lambda", "IteratorAge", "FunctionName", "groups-dynamill"]
+            ]
+          }
+        },
+        {
+          "type": "metric",
+          "x": 12,
+          "y": 0,
+          "width": 12,
+          "height": 6,
+          "properties": {
+            "title": "Records: read, filtered out, handed over, failed",
+            "region": "${data.aws_region.current.region}",
+            "stat": "Sum",
+            "period": 60,
+            "metrics": [
+              ["AWS/Lambda", "PolledEventCount", "EventSourceMappingUUID", "${aws_lambda_event_source_mapping.stream.uuid}"],
+              ["AWS/Lambda", "FilteredOutEventCount", "EventSourceMappingUUID", "${aws_lambda_event_source_mapping.stream.uuid}"],
+              ["AWS/Lambda", "InvokedEventCount", "EventSourceMappingUUID", "${aws_lambda_event_source_mapping.stream.uuid}"],
+              ["AWS/Lambda", "FailedInvokeEventCount", "EventSourceMappingUUID", "${aws_lambda_event_source_mapping.stream.uuid}"],
+              ["AWS/Lambda", "OnFailureDestinationDeliveredEventCount", "EventSourceMappingUUID", "${aws_lambda_event_source_mapping.stream.uuid}"],
+              ["AWS/Lambda", "DroppedEventCount", "EventSourceMappingUUID", "${aws_lambda_event_source_mapping.stream.uuid}"]
+            ]
+          }
+        },
+        {
+          "type": "metric",
+          "x": 0,
+          "y": 6,
+          "width": 12,
+          "height": 6,
+          "properties": {
+            "title": "Invocations, errors, throttles",
+            "region": "${data.aws_region.current.region}",
+            "stat": "Sum",
+            "period": 60,
+            "metrics": [
+              ["AWS/Lambda", "Invocations", "FunctionName", "groups-dynamill"],
+              ["AWS/Lambda", "Errors", "FunctionName", "groups-dynamill"],
+              ["AWS/Lambda", "Throttles", "FunctionName", "groups-dynamill"]
+            ]
+          }
+        },
+        {
+          "type": "metric",
+          "x": 12,
+          "y": 6,
+          "width": 12,
+          "height": 6,
+          "properties": {
+            "title": "Duration (ms)",
+            "region": "${data.aws_region.current.region}",
+            "stat": "Maximum",
+            "period": 60,
+            "metrics": [
+              ["AWS/Lambda", "Duration", "FunctionName", "groups-dynamill"]
+            ]
+          }
+        },
+        {
+          "type": "metric",
+          "x": 0,
+          "y": 12,
+          "width": 12,
+          "height": 6,
+          "properties": {
+            "title": "Parked",
+            "region": "${data.aws_region.current.region}",
+            "stat": "Maximum",
+            "period": 60,
+            "metrics": [
+              ["dynamill", "Parked", "Table", "groups"]
+            ]
+          }
+        },
+        {
+          "type": "metric",
+          "x": 12,
+          "y": 12,
+          "width": 12,
+          "height": 6,
+          "properties": {
+            "title": "Capacity of table and state table",
+            "region": "${data.aws_region.current.region}",
+            "stat": "Sum",
+            "period": 60,
+            "metrics": [
+              ["AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", "groups"],
+              ["AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", "groups-dynamill"],
+              ["AWS/DynamoDB", "ConsumedReadCapacityUnits", "TableName", "groups-dynamill"],
+              ["AWS/DynamoDB", "ThrottledRequests", "TableName", "groups-dynamill", "Operation", "TransactWriteItems"]
+            ]
+          }
         }
-      },
-      {
-        type   = "metric"
-        x      = 12
-        y      = 0
-        width  = 12
-        height = 6
-        properties = {
-          title  = "Records: read, filtered out, handed over, failed"
-          region = data.aws_region.current.region
-          stat   = "Sum"
-          period = 60
-          metrics = [
-            [
-              "AWS/Lambda",
-              "PolledEventCount",
-              "EventSourceMappingUUID",
-              aws_lambda_event_source_mapping.stream.uuid,
-            ],
-            [
-              "AWS/Lambda",
-              "FilteredOutEventCount",
-              "EventSourceMappingUUID",
-              aws_lambda_event_source_mapping.stream.uuid,
-            ],
-            [
-              "AWS/Lambda",
-              "InvokedEventCount",
-              "EventSourceMappingUUID",
-              aws_lambda_event_source_mapping.stream.uuid,
-            ],
-            [
-              "AWS/Lambda",
-              "FailedInvokeEventCount",
-              "EventSourceMappingUUID",
-              aws_lambda_event_source_mapping.stream.uuid,
-            ],
-            [
-              "AWS/Lambda",
-              "OnFailureDestinationDeliveredEventCount",
-              "EventSourceMappingUUID",
-              aws_lambda_event_source_mapping.stream.uuid,
-            ],
-            [
-              "AWS/Lambda",
-              "DroppedEventCount",
-              "EventSourceMappingUUID",
-              aws_lambda_event_source_mapping.stream.uuid,
-            ],
-          ]
-        }
-      },
-      {
-        type   = "metric"
-        x      = 0
-        y      = 6
-        width  = 12
-        height = 6
-        properties = {
-          title  = "Invocations, errors, throttles"
-          region = data.aws_region.current.region
-          stat   = "Sum"
-          period = 60
-          metrics = [
-            ["AWS/Lambda", "Invocations", "FunctionName", "groups-dynamill"],
-            ["AWS/Lambda", "Errors", "FunctionName", "groups-dynamill"],
-            ["AWS/Lambda", "Throttles", "FunctionName", "groups-dynamill"],
-          ]
-        }
-      },
-      {
-        type   = "metric"
-        x      = 12
-        y      = 6
-        width  = 12
-        height = 6
-        properties = {
-          title  = "Duration (ms)"
-          region = data.aws_region.current.region
-          stat   = "Maximum"
-          period = 60
-          metrics = [
-            ["AWS/Lambda", "Duration", "FunctionName", "groups-dynamill"],
-          ]
-        }
-      },
-      {
-        type   = "metric"
-        x      = 0
-        y      = 12
-        width  = 12
-        height = 6
-        properties = {
-          title  = "Parked"
-          region = data.aws_region.current.region
-          stat   = "Maximum"
-          period = 60
-          metrics = [
-            ["dynamill", "Parked", "Table", "groups"],
-          ]
-        }
-      },
-      {
-        type   = "metric"
-        x      = 12
-        y      = 12
-        width  = 12
-        height = 6
-        properties = {
-          title  = "Capacity of table and state table"
-          region = data.aws_region.current.region
-          stat   = "Sum"
-          period = 60
-          metrics = [
-            ["AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", "groups"],
-            ["AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", "groups-dynamill"],
-            ["AWS/DynamoDB", "ConsumedReadCapacityUnits", "TableName", "groups-dynamill"],
-            [
-              "AWS/DynamoDB",
-              "ThrottledRequests",
-              "TableName",
-              "groups-dynamill",
-              "Operation",
-              "TransactWriteItems",
-            ],
-          ]
-        }
-      },
-    ]
-  })
+      ]
+    }
+  JSON
 }
 
 output "function_name" {

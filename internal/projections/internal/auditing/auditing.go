@@ -42,6 +42,8 @@ type Procedure struct {
 	Parkings func(e *Evidence, r *drift.Reading) []table.Key
 	Tasks    func(e *Evidence, r *drift.Reading) []table.Key // of fan-outs that have still to come to the item; nil: none
 
+	Stage drift.Stage // of a repair
+
 	// Operations is how often an aggregate was changed; nil: the suspect is none.
 	Operations func(e *Evidence, sus drift.Suspect) int64
 	// Mend mends what was found. It reports false if another writer has changed it since
@@ -53,9 +55,10 @@ type Procedure struct {
 func common(of drift.Kind) *Procedure {
 	switch of {
 	case drift.Entry:
-		return &Procedure{Rows: entryRows, Judge: judgeEntry, Parkings: entryParkings, Mend: mendEntry}
+		return &Procedure{Rows: entryRows, Judge: judgeEntry, Parkings: entryParkings, Mend: mendEntry, Stage: drift.StageEntries}
 	case drift.Claims, drift.Locator:
-		return &Procedure{Rows: setRows, MoreRows: memberRows, Items: memberItems, Judge: judgeSet, Parkings: setParkings, Mend: mendSet}
+		return &Procedure{Rows: setRows, MoreRows: memberRows, Items: memberItems, Judge: judgeSet, Parkings: setParkings, Mend: mendSet,
+			Stage: drift.StageMembers}
 	case drift.Position, drift.Task:
 		return &Procedure{Rows: tornRows, Judge: judgeTorn, Mend: dropTorn}
 	case drift.Leftover:

@@ -44,7 +44,7 @@ func judgeEntry(e *Evidence, sus drift.Suspect) drift.Reading {
 		})
 	}
 	if entry := attributes.ItemFromTable(r); e.TornEntry(entry) {
-		reading.Torn = true
+		reading.Torn, reading.Fix.Way = true, drift.MendFirst
 		reading.Findings = append(reading.Findings, drift.Finding{
 			Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: "an entry that can be read",
 			Found:      audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})),

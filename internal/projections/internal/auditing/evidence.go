@@ -90,10 +90,13 @@ func (e *Evidence) fetchItems(ctx context.Context, keys []change.Key) error {
 
 // Judge judges a suspect by what was read.
 func (e *Evidence) Judge(sus drift.Suspect) drift.Reading {
-	if judge := e.procedure(sus).Judge; judge != nil {
-		return judge(e, sus)
+	p := e.procedure(sus)
+	if p.Judge == nil {
+		return drift.Reading{Suspect: sus}
 	}
-	return drift.Reading{Suspect: sus}
+	r := p.Judge(e, sus)
+	r.Fix.Stage = p.Stage
+	return r
 }
 
 // Asked are the effects that an item that was read asks for.

@@ -39,12 +39,16 @@ func (e *Evidence) ParkedEffect(sus drift.Suspect) string {
 // it has to be; "" for none.
 func (e *Evidence) JudgeParked(sus drift.Suspect, want string) drift.Reading {
 	r := attributes.ItemFromTable(e.Rows[parkedKey(sus)])
-	return drift.Reading{
+	reading := drift.Reading{
 		Suspect: sus, State: change.Digest(itemValue(r), change.String(want)),
 		Concerns: []string{drift.KeyToken(sus.Item), audit.MadeToken(sus.Item)},
 		Findings: audit.CompareParked(drift.Finding{Rule: e.NameOf(sus.Rule), Item: sus.Item}, want, r),
 		Fix:      drift.Fix{Keys: []change.Key{sus.Item}},
 	}
+	if reading.Found(drift.Surplus) {
+		reading.Fix.Way = drift.MendAlone
+	}
+	return reading
 }
 
 // ClearParked deletes a parked record that its item does not ask for. The same

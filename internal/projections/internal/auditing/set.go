@@ -76,7 +76,7 @@ func judgeSet(e *Evidence, sus drift.Suspect) drift.Reading {
 	found, r := e.membersIn(sus), e.Rows[setKey(sus)]
 	reading := drift.Reading{
 		Suspect: sus, Concerns: []string{audit.LocatorToken(sus.Rule, sus.Group)},
-		Fix: drift.Fix{Seen: table.TextOf(r["changes"])},
+		Fix: drift.Fix{Way: drift.MendFirst, Seen: table.TextOf(r["changes"])},
 	}
 	if sus.Kind == drift.Claims {
 		reading.Concerns = []string{audit.MadeToken(sus.Item), drift.KeyToken(sus.Item)}

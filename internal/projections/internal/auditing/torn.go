@@ -26,7 +26,7 @@ func judgeTorn(e *Evidence, sus drift.Suspect) drift.Reading {
 	r := attributes.ItemFromTable(e.Rows[tornKey(e.Table, sus)])
 	reading := drift.Reading{
 		Suspect: sus, State: change.Digest(itemValue(r)), Concerns: []string{drift.KeyToken(sus.Item)},
-		Fix: drift.Fix{Keys: []change.Key{sus.Item}},
+		Fix: drift.Fix{Way: drift.MendFirst, Keys: []change.Key{sus.Item}},
 	}
 	f := drift.Finding{Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Found: audit.Text(r["at"]),
 		WriteUnits: table.WriteUnitsMin}

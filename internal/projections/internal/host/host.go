@@ -37,7 +37,7 @@ type Host struct {
 
 // Counters count what the engine does.
 type Counters struct {
-	Records, Relevant, Unmatched, Rollups, Copies, Mirrors, Parked, Heals, Tasks atomic.Int64
+	Records, Relevant, Unmatched, Rollups, Children, Made, Parked, Heals, Tasks atomic.Int64
 }
 
 // Run is the application of one plan. A part that fails holds up the record that asked for

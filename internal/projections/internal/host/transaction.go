@@ -63,7 +63,7 @@ func (h *Host) Transact(ctx context.Context, doing string, owners []string, part
 	for _, p := range parts {
 		switch p.Action.Kind {
 		case plan.UpsertMirror, plan.DeleteMirror, plan.ReleaseMirror:
-			h.Counters.Mirrors.Add(1)
+			h.Counters.Made.Add(1)
 		case plan.Park:
 			if !p.Action.Again {
 				h.NoteParked(ctx, p.ID, p.Action.Target, p.Action.Effect.Parked)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/aggregates"
-	"github.com/dynamill/dynamill/internal/projections/internal/kinds/kindtest"
+	"github.com/dynamill/dynamill/internal/proof/kindtest"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 

@@ -130,7 +130,7 @@ func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t a
 		f.Found = fmt.Sprintf("no number: value %s, operations %s", audit.Text(r["value"]), audit.Text(r["operations"]))
 	}
 	reading.Findings = []drift.Finding{f}
-	reading.Fix.Lacks = cmp.Or(lacks, "0")
+	reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, cmp.Or(lacks, "0")
 }
 
 func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum string) {
@@ -159,7 +159,7 @@ func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 	lacks, _ := Lacks(sum, t.Value.String()) // mending that raises the count, too
 	if count := e.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && lacks == "" && count > t.Operations+t.Changes {
 		reading.Findings = append(reading.Findings, StampAhead(b, sus.Item, sus.Group, t.Operations+t.Changes, item))
-		reading.Fix.Lacks = "0" // it is the count that has to be raised, or the stamp that goes
+		reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, "0" // it is the count that has to be raised, or the stamp that goes
 	}
 }
 

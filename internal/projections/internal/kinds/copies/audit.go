@@ -35,7 +35,7 @@ func factOfChild(b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 		about := audit.About(aboutCopies, b.ID, parent.String())
 		emit(drift.Fact{About: about, Sub: s.Key.String(), Tag: audit.TagHave, Data: plan.DigestOf(b, s.Image)})
 	case slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return s.Image.Lookup(name).Kind() != change.KindAbsent }):
-		audit.Spot(drift.Copy, b.ID, s.Key, emit)
+		audit.Spot(copied, b.ID, s.Key, emit)
 	}
 }
 
@@ -113,7 +113,7 @@ func (c *family) endChild() {
 	}
 	child := change.ParseKey(c.child.Sub)
 	if c.child.Has && c.child.Have != c.want {
-		c.Suspect(drift.Suspect{Kind: drift.Copy, Rule: c.ID, Item: child})
+		c.Suspect(drift.Suspect{Kind: copied, Rule: c.ID, Item: child})
 	}
 	if !c.binding.Rule.Collection && c.child.Has != c.refers {
 		c.Suspect(drift.Suspect{Kind: drift.Reference, Rule: c.ID, Item: child, Group: c.Text})
@@ -136,7 +136,7 @@ func Compare(b *plan.Binding, key change.Key, child change.Image, want []change.
 			continue
 		}
 		all = append(all, drift.Finding{
-			Rule: b.Rule.Name, Kind: drift.Copy, What: audit.WhatOf(want[i], found), Item: key, Attribute: c.As,
+			Rule: b.Rule.Name, Kind: copied, What: audit.WhatOf(want[i], found), Item: key, Attribute: c.As,
 			Expected: audit.Text(want[i]), Found: audit.Text(found),
 		})
 	}

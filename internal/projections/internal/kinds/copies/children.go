@@ -338,7 +338,7 @@ func (w run) writeCopies(ctx context.Context, pw parentWrite, key change.Key, ch
 	}
 	ended, standing, err = w.Targets.Write(ctx, w.copyWrite(pw, key, child, s))
 	if ended == target.Written {
-		w.Counters.Copies.Add(1)
+		w.Counters.Children.Add(1)
 	}
 	return ended, standing, err
 }

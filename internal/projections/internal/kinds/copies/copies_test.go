@@ -7,7 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/copies"
-	"github.com/dynamill/dynamill/internal/projections/internal/kinds/kindtest"
+	"github.com/dynamill/dynamill/internal/proof/kindtest"
 )
 
 func TestEveryTypeIsCopiedUnharmed(t *testing.T) {

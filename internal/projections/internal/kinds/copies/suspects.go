@@ -3,7 +3,6 @@ package copies
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -15,8 +14,11 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
+// copied is the kind of drift of an attribute that a rule copies.
+const copied drift.Kind = "copy"
+
 var procedures = map[drift.Kind]*auditing.Procedure{
-	drift.Copy:      {MoreItems: parentOf, Judge: judgeCopy, Tasks: tasksOf},
+	copied:          {MoreItems: parentOf, Judge: judgeCopy, Tasks: tasksOf},
 	drift.Reference: {Rows: referenceRow, Judge: judgeReference, Tasks: tasksOf, Mend: pruneOrphan},
 	drift.Parked:    {Rows: auditing.ParkedRows, Judge: judgeParked, Mend: clearParked},
 }
@@ -96,7 +98,7 @@ func judgeReference(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 		reading.Findings = []drift.Finding{f}
 	case !wanted && len(r) > 0 && readable:
 		f.What, f.Found = drift.Orphaned, "refers to "+sus.Group
-		reading.Findings = []drift.Finding{f}
+		reading.Findings, reading.Fix.Way = []drift.Finding{f}, drift.MendAlone
 	}
 	return reading
 }
@@ -107,8 +109,7 @@ func pruneOrphan(ctx context.Context, t *auditing.Table, r drift.Reading) (bool,
 	if err != nil {
 		return false, err
 	}
-	orphaned := slices.ContainsFunc(again.Findings, func(f drift.Finding) bool { return f.What == drift.Orphaned })
-	if !orphaned || again.Fix.Seen != r.Fix.Seen {
+	if !again.Found(drift.Orphaned) || again.Fix.Seen != r.Fix.Seen {
 		return false, nil
 	}
 	key, c := referenceKey(t, r.Suspect), table.NewExpression()

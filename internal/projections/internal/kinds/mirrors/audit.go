@@ -108,7 +108,7 @@ func (c *mirrorCase) endRule() {
 func (c *mirrorCase) End() {
 	c.endRule()
 	if c.differs || !c.asked && c.unasked {
-		c.Suspect(drift.Suspect{Kind: drift.Mirror, Item: c.Key(), Members: c.sources})
+		c.Suspect(drift.Suspect{Kind: made, Item: c.Key(), Members: c.sources})
 	}
 }
 
@@ -124,7 +124,7 @@ type Side struct {
 func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []Side) []drift.Finding {
 	var all []drift.Finding
 	for _, s := range sides {
-		f := drift.Finding{Rule: s.Rule.Name, Kind: drift.Mirror, Item: key, WriteUnits: 2 * (1 + audit.UnitsOf(item))}
+		f := drift.Finding{Rule: s.Rule.Name, Kind: made, Item: key, WriteUnits: 2 * (1 + audit.UnitsOf(item))}
 		place := plan.PlaceOf(s.Binding, key, imageOf(item))
 		stamped := stamped(a, s.Binding, key, imageOf(item))
 		switch {

@@ -12,8 +12,11 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
+// made is the kind of drift of an item that a rule makes.
+const made drift.Kind = "mirror item"
+
 var procedures = map[drift.Kind]*auditing.Procedure{
-	drift.Mirror: {Rows: claimRows, Items: itemAndSources, Judge: judgeMirror, Parkings: parkings},
+	made:         {Rows: claimRows, Items: itemAndSources, Judge: judgeMirror, Parkings: parkings, Stage: drift.StageItems},
 	drift.Parked: {Rows: parkedRows, Items: itemAndSources, Judge: judgeParked, Mend: auditing.ClearParked},
 }
 

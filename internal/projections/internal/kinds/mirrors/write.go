@@ -92,6 +92,6 @@ func (kind) Drop(ctx context.Context, h *host.Host, id plan.ItemRule, left *plan
 	for _, b := range left.Unless {
 		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(own))
 	}
-	h.Counters.Mirrors.Add(1)
+	h.Counters.Made.Add(1)
 	return h.Tables.DeleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
 }

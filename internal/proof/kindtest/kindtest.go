@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -25,7 +25,7 @@ func Load(t testing.TB, file string) *rules.Set {
 // LoadText loads a rule file.
 func LoadText(t testing.TB, src string) *rules.Set {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(src), kinds.All)
+	set, err := rules.Load("dynamill.yaml", []byte(src), projections.Kinds)
 	if err != nil {
 		t.Fatalf("loading:\n%v", err)
 	}

@@ -1,4 +1,4 @@
-package validate
+package schemas
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ var Installed = sync.OnceValues(func() (*Schemas, error) {
 	if !ok {
 		return nil, errors.New("the source's folder is not known")
 	}
-	script := filepath.Join(filepath.Dir(here), "..", "..", "..", "..", "scripts", "template-schemas")
+	script := filepath.Join(filepath.Dir(here), "..", "..", "..", "scripts", "template-schemas")
 	said, err := exec.Command(script).Output()
 	if failed := new(exec.ExitError); errors.As(err, &failed) {
 		return nil, fmt.Errorf("installing the schemas: %s", failed.Stderr)

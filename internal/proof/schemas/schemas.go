@@ -1,8 +1,8 @@
-// Package validate holds deployment templates to what AWS and Terraform's
-// provider publish about themselves: CloudFormation's resource types, the
-// provider's schema, the actions of IAM. scripts/template-schemas installs all
-// three, pinned. It is for tests: nothing that a user runs imports it.
-package validate
+// Package schemas checks deployment templates against the schemas that AWS and
+// Terraform's provider publish: CloudFormation's resource types, the provider's
+// resources, the actions of IAM. scripts/template-schemas installs all three,
+// pinned. It is for tests: nothing that ships imports it.
+package schemas
 
 import (
 	"compress/gzip"
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Schemas are what templates are held to.
+// Schemas hold what templates are checked against.
 type Schemas struct {
 	resources   map[string]*cfnType            // CloudFormation's and SAM's resource types, by name
 	definitions map[string]*cfnType            // the types of their properties, by id
