@@ -17,7 +17,8 @@ import (
 )
 
 // kindRooms know the kinds: their folders with the list, and the rooms that only tests need.
-var kindRooms = append([]string{"./projections/internal/kinds", "./internal/architecture", "./examples", "./docs"}, verification...)
+var kindRooms = append([]string{"./internal/projections/internal/kinds", "./internal/architecture", "./examples", "./docs"},
+	verification...)
 
 // kindTexts are files of command texts and of documents. Help names the kinds to people.
 var kindTexts = []string{
@@ -26,14 +27,17 @@ var kindTexts = []string{
 
 // kindDebts are files that still name a kind. The list only gets shorter.
 var kindDebts = []string{
-	"projections/internal/audit/contested.go", "projections/internal/auditing/set.go", "projections/internal/host/contention.go",
-	"projections/internal/host/transaction.go", "projections/internal/ledger/retry.go", "projections/internal/plan/claims.go",
-	"projections/internal/plan/difference.go", "projections/internal/plan/effects.go", "projections/internal/plan/leftover.go",
-	"projections/internal/plan/move.go", "projections/internal/plan/place.go", "projections/internal/plan/step.go",
-	"projections/internal/state/parent.go",
+	"internal/projections/internal/audit/contested.go", "internal/projections/internal/auditing/set.go",
+	"internal/projections/internal/host/contention.go",
+	"internal/projections/internal/host/transaction.go", "internal/projections/internal/ledger/retry.go",
+	"internal/projections/internal/plan/claims.go",
+	"internal/projections/internal/plan/difference.go", "internal/projections/internal/plan/effects.go",
+	"internal/projections/internal/plan/leftover.go",
+	"internal/projections/internal/plan/move.go", "internal/projections/internal/plan/place.go", "internal/projections/internal/plan/step.go",
+	"internal/projections/internal/state/parent.go",
 }
 
-// All that is known of a kind of rule stands in the folder of its family. The list, projections/internal/kinds/kinds.go,
+// All that is known of a kind of rule stands in the folder of its family. The list, internal/projections/internal/kinds/kinds.go,
 // is the one file outside these folders that names a kind.
 func TestOnlyTheListNamesKinds(t *testing.T) {
 	words := wordsForKinds(t)
@@ -85,8 +89,8 @@ func wordsForKinds(t *testing.T) kindNames {
 
 // namesakes are texts with the word of a kind that mean something else.
 var namesakes = map[string]string{
-	"projections/internal/state/accumulator.go": `"sum"`,   // the partition of accumulators
-	"rules/expr/function.go":                    `"count"`, // a function of other languages
+	"internal/projections/internal/state/accumulator.go": `"sum"`,   // the partition of accumulators
+	"internal/rules/expr/function.go":                    `"count"`, // a function of other languages
 }
 
 // namedIn finds what names a kind in a file: names, texts and imports, but no comment, no field's tag and nothing that
@@ -173,7 +177,7 @@ func TestFilesThatNameKindsAreFound(t *testing.T) {
 			t.Errorf("%s: found %q, want %d", name, got, tt.want)
 		}
 	}
-	family := "package x\n\nimport \"" + module + "/projections/internal/kinds/copies\"\n"
+	family := "package x\n\nimport \"" + module + "/internal/projections/internal/kinds/copies\"\n"
 	if got := names.namedIn(t, "x.go", []byte(family)); len(got) != 1 {
 		t.Errorf("the import of a family: found %q", got)
 	}
