@@ -91,14 +91,14 @@ func New(cfg Config) (*Reader, error) {
 	require(cfg.BatchMax >= 0 && cfg.Concurrency >= 0 && cfg.DrainPolls >= 0, "BatchMax, Concurrency and DrainPolls must not be negative")
 	require(cfg.PollInterval >= 0 && cfg.ListInterval >= 0 && cfg.CheckpointInterval >= 0 && cfg.StopTimeout >= 0,
 		"PollInterval, ListInterval, CheckpointInterval and StopTimeout must not be negative")
-	require(cfg.BufferMax == 0 || cfg.BufferMax >= shardread.PageBytesMax, "BufferMax must be at least 1 MiB, the size of one page")
+	require(cfg.BufferMax == 0 || cfg.BufferMax >= streamapi.PageBytesMax, "BufferMax must be at least 1 MiB, the size of one page")
 	require(cfg.LeaseTerm == 0 || cfg.LeaseTerm >= leaseTermMin, "LeaseTerm must be at least 1 s")
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("configuring the stream reader: %w", errors.Join(problems...))
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	cfg.BatchMax = cmp.Or(cfg.BatchMax, 1000)
-	cfg.BufferMax = cmp.Or(cfg.BufferMax, 32*shardread.PageBytesMax)
+	cfg.BufferMax = cmp.Or(cfg.BufferMax, 32*streamapi.PageBytesMax)
 	cfg.PollInterval = cmp.Or(cfg.PollInterval, time.Second)
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, 16)
 	cfg.ListInterval = cmp.Or(cfg.ListInterval, 30*time.Second)

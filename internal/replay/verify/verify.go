@@ -6,8 +6,8 @@
 // show the same, and no record of the stream that could be the cause is still
 // to be applied (promise 1 holds once the stream is drained, and not before).
 //
-// It imports change, internal/drift, the scanner of tables and the sorter; what knows the rules and
-// the state table comes as an Auditor.
+// It imports change, internal/drift, the scanner of tables, the sorter, and the calls to the stream
+// (streamapi, shardlist); what knows the rules and the state table comes as an Auditor.
 package verify
 
 import (

@@ -116,6 +116,17 @@ func (l *Lister) children(ctx context.Context, parents []string) (Listing, error
 	return found, nil
 }
 
+// List lists the whole stream at once.
+func (l *Lister) List(ctx context.Context) (Listing, error) {
+	found := Listing{Decoder: l.Keys}
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &l.Arn}
+	for {
+		if last, err := l.Describe(ctx, in, &found); err != nil || last {
+			return found, err
+		}
+	}
+}
+
 // Describe asks for the next page, adds it, and reports whether it is the last.
 func (l *Lister) Describe(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, found *Listing) (last bool, err error) {
 	if err := pace.Sleep(ctx, describeSpacing-time.Since(l.lastCall)); err != nil {

@@ -116,14 +116,14 @@ func (a *ahead) put(ctx context.Context, p *page) bool {
 // fetch reads the page behind the iterator.
 func (a *ahead) fetch(ctx context.Context, from streamapi.Place) *page {
 	p := &page{asked: time.Now(), applies: a.cfg.Applies.Load()}
-	defer func() { a.cfg.Buffer.release(PageBytesMax - p.bytes) }()
+	defer func() { a.cfg.Buffer.release(streamapi.PageBytesMax - p.bytes) }()
 	if a.iterator == nil {
 		if a.iterator, p.err = streamapi.OpenShard(ctx, a.cfg.Streams, a.cfg.StreamARN, a.shard, from); p.err != nil {
 			return p
 		}
 		p.heard = time.Now()
 	}
-	out, err := a.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: a.iterator, Limit: aws.Int32(RecordsPageMax)})
+	out, err := a.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: a.iterator, Limit: aws.Int32(streamapi.RecordsPageMax)})
 	if err != nil {
 		p.err = fmt.Errorf("reading shard %s: %w", a.shard.ID, err)
 		return p
