@@ -66,9 +66,9 @@ func write(t *testing.T, w *archive.Writer, records []change.Record) {
 	}
 }
 
-func openArchive(t *testing.T, dir string) *replay.Archive {
+func openArchive(t *testing.T, dir string) *replay.Files {
 	t.Helper()
-	source, err := replay.OpenArchive(t.Context(), replay.ArchiveConfig{Place: dir, Table: "app", Keys: blogKeys})
+	source, err := replay.OpenArchive(t.Context(), replay.FilesConfig{Place: dir, Table: "app", Keys: blogKeys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestWhatIsNoArchiveOfTheTableIsNamed(t *testing.T) {
 	}
 	put("README.md", "not a record")
 	put("app-2-20261121T000000Z-0123456789abcdef.ndjson", "of table app-2")
-	if _, err := replay.OpenArchive(t.Context(), replay.ArchiveConfig{Place: dir, Table: "app", Keys: blogKeys}); err == nil ||
+	if _, err := replay.OpenArchive(t.Context(), replay.FilesConfig{Place: dir, Table: "app", Keys: blogKeys}); err == nil ||
 		!strings.Contains(err.Error(), "there is no archive") {
 		t.Errorf("error %v", err)
 	}

@@ -39,8 +39,8 @@ const (
 	passSweep    = "sweep"
 )
 
-// StateKeys names the key attributes of the state table.
-var StateKeys = KeyNames{Partition: "pk", Sort: "sk"}
+// stateKeys names the key attributes of the state table.
+var stateKeys = KeyNames{Partition: "pk", Sort: "sk"}
 
 const (
 	parallelDefault = 4
@@ -61,10 +61,10 @@ type Config struct {
 	Engine     Engine
 	State      StateClient
 	StateTable string
-	// ScanOf says how to scan a table: the user's or the state table. Its Segments
-	// may be 0: a scan that is resumed keeps the number that it was begun with. It is
-	// asked with a Source, too: the table says which of its keys are numbers.
-	ScanOf func(table string) ScanConfig
+	// Scan says how to scan a table, and names the user's table's keys; its Table is not
+	// used. Segments may be 0: a scan that is resumed keeps the number that it was begun
+	// with. It is needed with a Source, too: the table says which of its keys are numbers.
+	Scan ScanConfig
 	// Source gives the items; nil: a scan of the whole table, the only one that can
 	// bring changed rules into force and find items that have vanished.
 	Source Source
@@ -127,8 +127,8 @@ type driver struct {
 }
 
 func newDriver(cfg Config) (*driver, error) {
-	if cfg.Engine == nil || cfg.State == nil || cfg.StateTable == "" || cfg.ScanOf == nil {
-		return nil, errors.New("a replay needs an Engine, a State client, a StateTable and ScanOf")
+	if cfg.Engine == nil || cfg.State == nil || cfg.StateTable == "" || cfg.Scan.Client == nil {
+		return nil, errors.New("a replay needs an Engine, a State client, a StateTable and a client for scans")
 	}
 	cfg.Parallel = cmp.Or(max(cfg.Parallel, 0), parallelDefault)
 	cfg.Term = cmp.Or(max(cfg.Term, 0), termDefault)
@@ -152,9 +152,18 @@ func (d *driver) rederive() string {
 	return passRederive + "/" + strings.Join(d.Rules, ",")
 }
 
+// scanOf says how to scan the table of a pass.
+func (d *driver) scanOf(pass string) ScanConfig {
+	cfg := d.Scan
+	if cfg.Table = d.Engine.TableOf(pass); cfg.Table == d.StateTable {
+		cfg.Keys = stateKeys
+	}
+	return cfg
+}
+
 // sourceOf returns the source of a pass, and its number of segments if it is a scan.
 func (d *driver) sourceOf(ctx context.Context, pass string, segments int) (Source, int, error) {
-	cfg := d.ScanOf(d.Engine.TableOf(pass))
+	cfg := d.scanOf(pass)
 	if d.Source != nil && pass == d.rederive() {
 		source, err := normalize(ctx, d.Source, cfg)
 		return source, 0, err
@@ -175,7 +184,6 @@ func (d *driver) identityOf(pass string) string {
 	if d.Source != nil && pass == d.rederive() {
 		return d.Source.Describe()
 	}
-	cfg := d.ScanOf(d.Engine.TableOf(pass))
-	scan := Scan{config: cfg}
+	scan := Scan{config: d.scanOf(pass)}
 	return scan.Describe()
 }

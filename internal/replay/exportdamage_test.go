@@ -63,7 +63,7 @@ func TestWhatIsWrongWithAnExportIsToldBeforeAnythingIsRead(t *testing.T) {
 			b, _ := exportOf(7)
 			test.spoil(t, b)
 			for _, place := range []string{"s3://exports/2026-Nov", b.inFolder(t)} {
-				_, err := replay.OpenExport(t.Context(), replay.ExportConfig{Place: place, S3: &bucketClient{bucket: b}, Table: "app", Keys: blogKeys})
+				_, err := replay.OpenExport(t.Context(), replay.FilesConfig{Place: place, S3: &bucketClient{bucket: b}, Table: "app", Keys: blogKeys})
 				for _, want := range test.want {
 					if err == nil || !strings.Contains(err.Error(), want) {
 						t.Errorf("%s: error %v, want %q in it", place, err, want)

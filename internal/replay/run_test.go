@@ -166,14 +166,10 @@ func TestOtherSegmentsRulesVersionsOrConsistencyAreOtherWork(t *testing.T) {
 		func(c *replay.Config) { c.Rules = []string{"a"} },
 		func(c *replay.Config) { c.Source = newBook(1, 1) },
 		func(c *replay.Config) {
-			c.ScanOf = func(table string) replay.ScanConfig {
-				return replay.ScanConfig{Client: r.sim, Table: table, Keys: blogKeys, Segments: 5}
-			}
+			c.Scan = replay.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 5}
 		},
 		func(c *replay.Config) {
-			c.ScanOf = func(table string) replay.ScanConfig {
-				return replay.ScanConfig{Client: r.sim, Table: table, Keys: blogKeys, Segments: 4, EventuallyConsistent: true}
-			}
+			c.Scan = replay.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 4, EventuallyConsistent: true}
 		},
 	}
 	runs := map[string]bool{}
@@ -201,9 +197,7 @@ func TestAResumedScanKeepsTheSegmentsThatItWasBegunWith(t *testing.T) {
 	r := newRig(t)
 	cfg := r.process().config(nil)
 	segments := 3
-	cfg.ScanOf = func(table string) replay.ScanConfig {
-		return replay.ScanConfig{Client: r.sim, Table: table, Keys: blogKeys, Segments: 0}
-	}
+	cfg.Scan = replay.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 0}
 	first, err := replay.Next(t.Context(), cfg, replay.Step{})
 	if err != nil {
 		t.Fatal(err)

@@ -287,9 +287,7 @@ func TestAScanWaitsForCapacityForAMinute(t *testing.T) {
 			}
 			client := &throttled{r.sim, time.Now().Add(wait)}
 			cfg := r.process().config(nil)
-			cfg.ScanOf = func(table string) replay.ScanConfig {
-				return replay.ScanConfig{Client: client, Table: table, Keys: blogKeys, Segments: 4}
-			}
+			cfg.Scan = replay.ScanConfig{Client: client, Keys: blogKeys, Segments: 4}
 			_, err := replay.Run(t.Context(), cfg)
 			if waited {
 				if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/replay/internal/lines"
 )
 
 // Source gives the keys of items to be worked off, in pieces that anyone can
@@ -25,8 +26,7 @@ type Source interface {
 
 var (
 	_ Source = (*Scan)(nil)
-	_ Source = (*Export)(nil)
-	_ Source = (*Archive)(nil)
+	_ Source = (*Files)(nil)
 	_ Source = (*KeyList)(nil)
 	_ Source = (*Parked)(nil)
 )
@@ -60,4 +60,4 @@ type Page struct {
 }
 
 // KeyNames names a table's key attributes; Sort is "" in a table without a sort key.
-type KeyNames struct{ Partition, Sort string }
+type KeyNames = lines.KeyNames

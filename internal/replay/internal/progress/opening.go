@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
@@ -79,26 +77,14 @@ func (s *Store) progressed(ctx context.Context, run Run, idleMax time.Duration) 
 	if time.Since(last) <= idleMax {
 		return last, nil
 	}
-	in := &dynamodb.QueryInput{
-		TableName: &s.table, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("#ttl"),
-		KeyConditionExpression:   aws.String("#pk = :run AND begins_with(#sk, :pieces)"),
-		ExpressionAttributeNames: map[string]string{"#pk": attrPartition, "#sk": attrSort, "#ttl": attrTTL},
-		ExpressionAttributeValues: map[string]ddb.AttributeValue{
-			":run": text(run.partition()), ":pieces": text(run.prefixOfAll()),
-		},
+	pieces, err := s.rows(ctx, run, run.prefixOfAll())
+	if err != nil {
+		return last, fmt.Errorf("reading when replay %s was worked on: %w", run.ID, err)
 	}
-	for {
-		out, err := Attempt(ctx, func() (*dynamodb.QueryOutput, error) { return s.client.Query(ctx, in) })
-		if err != nil {
-			return last, fmt.Errorf("reading when replay %s was worked on: %w", run.ID, err)
-		}
-		for _, row := range out.Items {
-			if written := time.Unix(numberOf(row[attrTTL]), 0).Add(-rowTTL); written.After(last) {
-				last = written
-			}
-		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
-			return last, nil
+	for _, p := range pieces {
+		if written := time.Unix(numberOf(p.row[attrTTL]), 0).Add(-rowTTL); written.After(last) {
+			last = written
 		}
 	}
+	return last, nil
 }
