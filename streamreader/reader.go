@@ -19,7 +19,7 @@ import (
 
 // Processor applies records. records[:done] are durable when it returns; an
 // error says why the rest is not. Calls for different shards run at the same
-// time. The context stays alive when the reader is told to stop, until
+// time. The context stays alive when the reader is to stop, until
 // StopTimeout has passed.
 type Processor interface {
 	Process(ctx context.Context, records []change.Record) (done int, err error)
@@ -54,13 +54,13 @@ type Config struct {
 	// Processes that share a stream and a lease table divide the shards between
 	// them. Each must have a WorkerID of its own; the default is the host's name
 	// and a random part. A process that comes back under the same name takes its
-	// former leases at once; anyone else after LeaseTerm.
+	// former leases at once; other workers do so after LeaseTerm.
 	WorkerID string
-	// RunID tells this process from another that is given the same WorkerID by
+	// RunID distinguishes this process from another that is given the same WorkerID by
 	// mistake; default random.
 	RunID string
 	// LeaseTerm is how long this worker keeps its shards while it is not heard
-	// of; default 10 s, at least 1 s. The rows tell the others.
+	// of; default 10 s, at least 1 s. Other workers read it in the rows.
 	LeaseTerm time.Duration
 
 	CheckpointInterval time.Duration // least time between two checkpoints of one shard, its end and a stop apart; default 1 s
@@ -124,7 +124,7 @@ func (cfg *Config) worker() leases.Worker {
 func newWorkerID() string {
 	host, err := os.Hostname()
 	if err != nil {
-		host = "unknown-host" // the random part alone tells workers apart
+		host = "unknown-host" // the random part is enough
 	}
 	return host + ":" + rand.Text()
 }

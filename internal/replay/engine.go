@@ -28,7 +28,7 @@ type Engine interface {
 	// Work works off some items of a pass, given by key only. It is idempotent.
 	Work(ctx context.Context, pass string, keys []change.Key) error
 	// Complete ends a pass: every item that was in the table when the pass began
-	// has been given to Work, by whomever. It does no harm if that was done already.
+	// has been given to Work, by any process. It does no harm if that was done already.
 	Complete(ctx context.Context, pass string) error
 }
 
@@ -70,7 +70,7 @@ type Config struct {
 	Source Source
 	// Rules limits the replay to the items of some rules, by name; nil: all.
 	Rules []string
-	// Version tells the rules from former ones: under others it is other work.
+	// Version distinguishes the rules from former ones: under others it is other work.
 	Version  string
 	Parallel int           // pieces at a time; default 4
 	Worker   string        // begins this process's name among those that share the work; default: the host's
@@ -79,10 +79,10 @@ type Config struct {
 	// Unique draws a name that is not taken: of this process, of work that is begun
 	// anew. Default: at random.
 	Unique func() string
-	// Report is told how far things are, after every page; by one goroutine at a time.
+	// Report is called with the progress after every page; by one goroutine at a time.
 	Report func(Progress)
-	// Opened is told of an unfinished replay that resumes, or that begins anew because
-	// no process has worked on it for a day; nil: nothing is told.
+	// Opened is called with an unfinished replay that resumes, or that begins anew because
+	// no process has worked on it for a day; it may be nil.
 	Opened func(Opened)
 }
 
@@ -103,14 +103,14 @@ type Progress struct {
 	Rules              []string // that the pass is for
 	Number, Of         int      // of the pass, from 1, and how many there are as far as known
 	Pieces, PiecesDone int
-	PassItems          int64 // looked at in this pass, also before a restart and by others, as far as known
+	PassItems          int64 // worked off in this pass, also before a restart and by others, as far as known
 	Totals
 }
 
 // Totals are what this process has done.
 type Totals struct {
 	Passes    int
-	Items     int64 // looked at
+	Items     int64 // worked off
 	Skipped   int64 // lines that a killed process left torn
 	ReadUnits float64
 }
@@ -122,8 +122,8 @@ type driver struct {
 	owner  string
 	opened bool // the first run
 
-	mu   sync.Mutex // held while Report runs
-	told Progress
+	mu       sync.Mutex // held while Report runs
+	reported Progress
 }
 
 func newDriver(cfg Config) (*driver, error) {

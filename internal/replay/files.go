@@ -65,7 +65,7 @@ func (f *Files) Close() error {
 type ExportError = export.Error
 
 // OpenExport reads the manifests of an export of the table to S3, full or incremental, and
-// looks whether its files are there. What is wrong comes as an *ExportError; checksums of the
+// checks that its files are there. What is wrong comes as an *ExportError; checksums of the
 // files are compared while they are read, since that takes reading all of them.
 func OpenExport(ctx context.Context, config FilesConfig) (*Files, error) {
 	in, name, err := objects.At(config.Place, config.S3)

@@ -132,10 +132,10 @@ func (w pageWork) page() (last bool, err error) {
 		}
 		return false, err
 	}
-	told := int64(0) // keys are fewer than items where some lines have none
+	worked := int64(0) // keys are fewer than items where some lines have none
 	w.report(func(p *Progress) { p.ReadUnits += page.ReadUnits })
 	for keys := range slices.Chunk(page.Keys, sliceKeys) {
-		if told > 0 && w.over() {
+		if worked > 0 && w.over() {
 			return false, errGivenUp
 		}
 		if err := w.Engine.Work(w.slices, w.step.Pass, keys); err != nil {
@@ -145,15 +145,15 @@ func (w pageWork) page() (last bool, err error) {
 			return false, fmt.Errorf("%w of %s: %w", errEngine, w.piece.Name, err)
 		}
 		n := int64(len(keys))
-		told += n
+		worked += n
 		w.report(func(p *Progress) { p.PassItems, p.Items = p.PassItems+n, p.Items+n })
 	}
 	if err := w.held.Save(w.working, page.Next, page.Items, page.Last); err != nil {
 		return false, err
 	}
 	w.report(func(p *Progress) {
-		p.PassItems += page.Items - told
-		p.Items += page.Items - told
+		p.PassItems += page.Items - worked
+		p.Items += page.Items - worked
 		p.Skipped += page.Skipped
 	})
 	return page.Last, nil
@@ -162,14 +162,14 @@ func (w pageWork) page() (last bool, err error) {
 func (d *driver) report(change func(*Progress)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	change(&d.told)
+	change(&d.reported)
 	if d.Report != nil {
-		d.Report(d.told)
+		d.Report(d.reported)
 	}
 }
 
 // WorkPiece works off one piece of a step that Next returned, from where
-// anybody has left it, until it is done or the time has come. Some 50 items that
+// any process has left it, until it is done or the time has come. Some 50 items that
 // are begun are finished first: leave time for that. done false says that the piece
 // is to be given to WorkPiece again. Where another process works on the piece,
 // it waits until that is done, or has not been heard of for Config.Term.
@@ -236,7 +236,7 @@ func (d *driver) assign(ctx context.Context, step Step, name string) (assignment
 	return a, fmt.Errorf("the %s has no piece %q", step.Source, name)
 }
 
-// pause is how long one waits before looking again at what others work on.
-func (d *driver) pause() time.Duration { return d.Term / looksPerTerm }
+// pause is the wait between two readings of the rows of pieces that other processes work on.
+func (d *driver) pause() time.Duration { return d.Term / readsPerTerm }
 
-const looksPerTerm = 4
+const readsPerTerm = 4

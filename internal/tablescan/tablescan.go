@@ -105,8 +105,8 @@ func (t *Table) segments() int {
 	return t.Segments
 }
 
-// Each gives every item to f, several at a time. A page is asked for again for up
-// to five minutes where that may help.
+// Each gives every item to f, several at a time. A page that fails is requested
+// again for up to five minutes where that may help.
 func (t *Table) Each(ctx context.Context, f func(change.Item) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for segment := range t.segments() {

@@ -13,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/tablescan"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 	"github.com/dynamill/dynamill/streamreader"
@@ -101,8 +102,8 @@ func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*veri
 	}
 	cfg := verify.Config{
 		Auditor: audit, Logger: slog.New(slog.DiscardHandler), MemoryBytes: verifyMemory, Settle: settle, Wait: wait,
-		Items: &verify.Scan{Client: w.client, TableName: world.Table, Segments: 2},
-		Rows:  &verify.Scan{Client: w.client, TableName: world.StateTable, Segments: 2},
+		Items: &tablescan.Table{Client: w.client, TableName: world.Table, Segments: 2},
+		Rows:  &tablescan.Table{Client: w.client, TableName: world.StateTable, Segments: 2},
 		Found: func(r verify.Result) error {
 			v.Found = append(v.Found, r)
 			return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
-// Stream tells from the stream and its checkpoints which records are not
+// Stream finds out, from the stream and its checkpoints, which records are not
 // applied yet. A shard without a checkpoint counts as not applied at all.
 type Stream struct {
 	Client                streamapi.Streams
@@ -30,12 +30,12 @@ type Stream struct {
 	// deployments that keep no checkpoints.
 	LagMax time.Duration
 
-	PollInterval time.Duration // between two looks at the end of a shard; default 250 ms
+	PollInterval time.Duration // between two polls at the end of a shard; default 250 ms
 
 	blind atomic.Bool // there are no checkpoints at all
 }
 
-// Blind reports whether nothing tells, or ever will, what of the stream is applied.
+// Blind reports whether it will never be known what of the stream is applied.
 func (s *Stream) Blind() bool { return s.blind.Load() && s.LagMax == 0 }
 
 const (

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Config says which stream Read looks at.
+// Config says which stream Read reads.
 type Config struct {
 	Streams   streamapi.Streams
 	StreamARN string
@@ -53,7 +53,7 @@ const (
 	// pollsMax is after how many empty pages in a row the end of an open shard is
 	// taken to be reached: GetRecords may give an empty page before it.
 	pollsMax = 2
-	// pollSpacing keeps a look below the five calls a second that a shard allows
+	// pollSpacing keeps Read below the five calls a second that a shard allows
 	// (API reference of DynamoDB Streams), which the shard's reader shares.
 	pollSpacing = 250 * time.Millisecond
 )
@@ -80,15 +80,15 @@ func Read(ctx context.Context, cfg Config) (*Backlog, error) {
 	ordered := shardlist.InOrder(byID)
 	for _, s := range ordered {
 		group.Go(func() error {
-			look := shardReader{cfg: cfg, shard: s, row: rows[s.ID], whole: followed && rows[s.ID].Whole}
-			one := look.read(ctx)
+			reader := shardReader{cfg: cfg, shard: s, row: rows[s.ID], whole: followed && rows[s.ID].Whole}
+			one := reader.read(ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			read[s.ID] = one
 			return nil
 		})
 	}
-	_ = group.Wait() // each shard tells its own error
+	_ = group.Wait() // each shard has its own error
 	for _, s := range ordered {
 		log.Shards = append(log.Shards, read[s.ID])
 	}
@@ -227,7 +227,7 @@ func (b *shardReader) pass(ctx context.Context) error {
 var (
 	// errBound says that pagesMax pages were read before the end of a shard.
 	errBound = errors.New("the bound of pages was reached")
-	// errTime says that the time for a look was over before the end of a shard.
+	// errTime says that the time for Read was over before the end of a shard.
 	errTime = errors.New("the time for reading the stream was over")
 )
 

@@ -39,7 +39,7 @@ func TestAWriteWaitsForAnotherNoLongerThanTheTrustLasts(t *testing.T) {
 		if err := h.Renew(t.Context()); err != nil || time.Since(began) > 0 {
 			t.Errorf("a renewal beside a write returned %v after %s: it has nothing to do", err, time.Since(began))
 		}
-		if err := h.Release(t.Context(), func(*Lease) {}); !errors.Is(err, ErrTrustOver) {
+		if err := h.Release(t.Context(), func(*Lease) {}); !errors.Is(err, ErrNotRenewed) {
 			t.Errorf("Release returned %v", err)
 		}
 		if took := time.Since(began); took != h.window() {

@@ -26,8 +26,8 @@ type Client interface {
 
 var _ Client = (*dynamodb.Client)(nil)
 
-// tableCreateMax bounds the wait for a new lease table to become usable, which
-// is asked for each tableCreateEvery.
+// tableCreateMax bounds the wait for a new lease table to become usable. The wait
+// describes the table every tableCreateEvery.
 const (
 	tableCreateMax   = 2 * time.Minute
 	tableCreateEvery = 500 * time.Millisecond

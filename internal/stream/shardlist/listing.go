@@ -99,7 +99,7 @@ func (l *Lister) children(ctx context.Context, parents []string) (Listing, error
 			var err error
 			last, err = l.Describe(ctx, in, &found)
 			if err != nil && streamapi.Classify(err) == streamapi.VerdictGone {
-				break // the parent, or the stream: a full list tells
+				break // the parent, or the stream: a full list shows which
 			}
 			l.unfiltered = err != nil && streamapi.Classify(err) == streamapi.VerdictFatal && ctx.Err() == nil
 			for _, s := range found.Shards[before:] {

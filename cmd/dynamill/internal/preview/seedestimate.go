@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/tablescan"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -26,7 +27,7 @@ type seedEstimate struct {
 
 // seedSample gives a sample of the table to a verification.
 type seedSample struct {
-	client verify.ScanClient
+	client tablescan.Client
 	table  string
 	taken  tableSample
 }

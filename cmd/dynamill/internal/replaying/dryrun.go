@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/tablescan"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -59,9 +60,9 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	if err != nil {
 		return r.Env.Classify(fmt.Errorf("looking at table %q: %w", r.Table, err))
 	}
-	pace := verify.NewReadPace(r.options.ReadRateMax)
-	items := &verify.Scan{Client: r.Env.Tables, TableName: r.Table, Segments: min(r.options.Segments, verifying.ScanSegmentsMax), Pace: pace}
-	rows := &verify.Scan{Client: r.Env.Tables, TableName: r.Env.StateTable, Pace: pace}
+	pace := tablescan.NewPace(r.options.ReadRateMax)
+	items := &tablescan.Table{Client: r.Env.Tables, TableName: r.Table, Segments: min(r.options.Segments, verifying.ScanSegmentsMax), Pace: pace}
+	rows := &tablescan.Table{Client: r.Env.Tables, TableName: r.Env.StateTable, Pace: pace}
 	result, byRule := Previewed{Table: r.Table, Rules: []rulePreview{}}, map[string]*rulePreview{}
 	watch := &verifying.Watch{Message: "looking what would change", Counts: r.counts}
 	cfg := verify.Config{

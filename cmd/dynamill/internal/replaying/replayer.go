@@ -23,6 +23,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/tablescan"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -128,7 +129,7 @@ func (r *replayer) config(report func(replay.Progress)) replay.Config {
 		Opened: func(o replay.Opened) { fmt.Fprintln(r.Screen, openedText(o)) },
 		Scan: replay.ScanConfig{
 			Client: r.Env.Tables, Keys: r.keys(), Segments: r.options.Segments,
-			EventuallyConsistent: r.options.EventuallyConsistent, Pace: replay.NewReadPace(r.options.ReadRateMax),
+			EventuallyConsistent: r.options.EventuallyConsistent, Pace: tablescan.NewPace(r.options.ReadRateMax),
 		},
 	}
 }

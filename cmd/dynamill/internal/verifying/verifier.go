@@ -26,6 +26,7 @@ import (
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/tablescan"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
 )
@@ -67,9 +68,9 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 		return nil, err
 	}
 	r.waiting = judgedRules(audit.Waiting(), options.Rules)
-	reading := verify.NewReadPace(options.ReadRateMax)
-	items := &verify.Scan{Client: w.Env.Tables, TableName: w.Table, Segments: options.Segments, Pace: reading}
-	rows := &verify.Scan{Client: w.Env.Tables, TableName: w.Env.StateTable, Segments: options.Segments, Pace: reading}
+	reading := tablescan.NewPace(options.ReadRateMax)
+	items := &tablescan.Table{Client: w.Env.Tables, TableName: w.Table, Segments: options.Segments, Pace: reading}
+	rows := &tablescan.Table{Client: w.Env.Tables, TableName: w.Env.StateTable, Segments: options.Segments, Pace: reading}
 	r.readUnits = func() float64 { return items.ReadUnits() + rows.ReadUnits() }
 	cfg := verify.Config{
 		Auditor: audit, Items: items, Rows: rows, Logger: w.Logger, MemoryBytes: options.memoryBytes, TempDir: options.TempDir,

@@ -16,7 +16,7 @@ type Opened struct {
 	GivenUpAt time.Time // of the unfinished run in whose place it is begun, its last progress; else zero
 }
 
-// Open joins the run if it is unfinished, and else begins it from the start. It
+// Open joins the run if it is unfinished, and otherwise begins it from the start. It
 // does that with anew in any case, and where the unfinished run has had no
 // progress for idleMax: what it has done says little of how things are now.
 func (s *Store) Open(ctx context.Context, run Run, anew bool, idleMax time.Duration) (Opened, error) {
@@ -70,7 +70,7 @@ func (s *Store) open(ctx context.Context, run Run, anew bool, idleMax time.Durat
 	return opened, nil
 }
 
-// progressed is when a run was last worked on, as its pieces' rows tell, each of
+// progressed is when a run was last worked on, as its pieces' rows say, each of
 // which lives for rowTTL after its last write. It asks only of one that was begun before idleMax.
 func (s *Store) progressed(ctx context.Context, run Run, idleMax time.Duration) (time.Time, error) {
 	last := run.Started

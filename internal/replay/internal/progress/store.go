@@ -136,7 +136,7 @@ func (s *Store) Piece(ctx context.Context, run Run, at Place) (Piece, error) {
 
 // write changes a piece's row if it still is as seen, and returns the row in
 // force, also beside ErrLost. A write of this owner whose answer was lost may
-// have raised the counter: the owner tells, for its name is this process's alone.
+// have raised the counter: the owner shows it, because its name is this process's alone.
 func (s *Store) write(ctx context.Context, run Run, at Place, seen, next Piece, owner string) (Piece, error) {
 	for range writeAttemptsMax {
 		next.Counter = seen.Counter + 1
