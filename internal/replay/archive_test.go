@@ -85,7 +85,7 @@ func filesIn(t *testing.T, dir string) []string {
 	return files
 }
 
-func TestWhatIsArchivedIsRead(t *testing.T) {
+func TestArchivedRecordsAreRead(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "made", "for it")
 		writer := newArchive(t, archive.Config{Dir: dir, Gzip: packed})
@@ -231,7 +231,7 @@ func (p half) Process(_ context.Context, records []change.Record) (int, error) {
 	return len(records) / 2, p.err
 }
 
-func TestOnlyWhatIsDoneIsArchivedAndOnlyWhatIsArchivedIsDone(t *testing.T) {
+func TestRecordsAreArchivedBeforeTheyAreDone(t *testing.T) {
 	dir := t.TempDir()
 	records, want := streamRecords(t, 0, 10)
 	failed := errors.New("throttled")
@@ -266,7 +266,7 @@ func TestAnArchiveThatCannotBeWrittenIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoArchiveOfTheTableIsNamed(t *testing.T) {
+func TestFolderWithoutArchiveIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, content string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/replay"
 )
 
-func TestWhatIsWrongWithAnExportIsToldBeforeAnythingIsRead(t *testing.T) {
+func TestDamagedExportIsReportedBeforeItIsRead(t *testing.T) {
 	const folder = exportRoot + exportID + "/"
 	for name, test := range map[string]struct {
 		spoil func(t *testing.T, b bucket)
@@ -182,7 +182,7 @@ func TestAnArchiveFileThatWasMendedIsReadFromItsBeginning(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsReplacedWhileAReplayIsStoppedIsReadFromItsBeginning(t *testing.T) {
+func TestReplacedFileIsReadFromItsBeginning(t *testing.T) {
 	const name = exportRoot + exportID + "/data/file00.json.gz"
 	lines := make([]string, 1_500)
 	for i := range lines {

@@ -20,7 +20,7 @@ import (
 	"github.com/dynamill/dynamill/internal/replay"
 )
 
-func TestAScanBringsEveryItemToWhatItAsksForThenSweeps(t *testing.T) {
+func TestScanRederivesEveryItemThenSweeps(t *testing.T) {
 	r := newRig(t)
 	for i := range 50 {
 		r.put("app", change.Key{Partition: fmt.Sprint(i), Sort: "a"})
@@ -48,7 +48,7 @@ func TestAScanBringsEveryItemToWhatItAsksForThenSweeps(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoWholeScanOnlyRederives(t *testing.T) {
+func TestPartialReplayOnlyRederives(t *testing.T) {
 	for name, change := range map[string]func(*replay.Config){
 		"rederive":               func(c *replay.Config) { c.Source = newBook(2, 2) },
 		"rederive/author,member": func(c *replay.Config) { c.Rules = []string{"member", "author"} },
@@ -115,7 +115,7 @@ func (r *rig) stopAfter(n int, cfg replay.Config) error {
 	return err
 }
 
-func TestWhoIsStoppedFinishesItsPagesAndTheNextGoesOnAtOnce(t *testing.T) {
+func TestStoppedReplayFinishesItsPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.slow = time.Second
@@ -139,7 +139,7 @@ func TestWhoIsStoppedFinishesItsPagesAndTheNextGoesOnAtOnce(t *testing.T) {
 	})
 }
 
-func TestRestartForgetsWhatWasDone(t *testing.T) {
+func TestRestartForgetsFinishedPieces(t *testing.T) {
 	r := newRig(t)
 	source := newBook(2, 10)
 	_ = r.stopAfter(8, r.process().config(source))
@@ -262,7 +262,7 @@ func TestPiecesThatFailDoNotStopTheOthersAndAreNamed(t *testing.T) {
 	}
 }
 
-func TestWhatTheEngineCannotDoEndsTheReplayAtOnce(t *testing.T) {
+func TestFailureOfTheEngineEndsTheReplay(t *testing.T) {
 	r := newRig(t)
 	p := r.process()
 	p.hook = func(call string) {

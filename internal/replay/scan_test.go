@@ -188,7 +188,7 @@ func TestTheNumberOfSegmentsFollowsTheTablesSize(t *testing.T) {
 	}
 }
 
-func TestAScanAsksForKeysOnlyAndForConsistencyUnlessTold(t *testing.T) {
+func TestScanReadsKeysOnlyAndConsistently(t *testing.T) {
 	for _, eventually := range []bool{false, true} {
 		client := &answers{pages: []*dynamodb.ScanOutput{{}}}
 		scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: client, Table: "app", Keys: blogKeys, Segments: 2,

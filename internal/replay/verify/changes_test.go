@@ -84,7 +84,7 @@ func TestRulesThatAreNotInForceCanBeForeseen(t *testing.T) {
 	}
 }
 
-func TestWhatFormerRulesLeaveIsSurplus(t *testing.T) {
+func TestRowsOfFormerRulesAreSurplus(t *testing.T) {
 	w := newClub(t)
 	w.follow()
 	without := strings.Split(clubRules, "  member-name:")[0] + "  members: { count: Membership, as: Group.members }\n"

@@ -7,7 +7,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 )
 
-func TestWhatAReadingMakesOfASuspect(t *testing.T) {
+func TestVerdictOfAReading(t *testing.T) {
 	const settle = 10 * time.Second
 	wrong := []drift.Finding{{What: drift.Wrong}}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
