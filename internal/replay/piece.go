@@ -32,6 +32,7 @@ type assignment struct {
 	source Source
 	piece  Piece
 	seen   progress.Piece // its row, as it was last seen
+	watch  *progress.Watch
 }
 
 func (a assignment) place() progress.Place {
@@ -182,33 +183,40 @@ func WorkPiece(ctx context.Context, cfg Config, step Step, name string, until ti
 	if err != nil {
 		return false, err
 	}
-	watch := progress.NewWatch(d.Term)
+	row, err := d.workPiece(ctx, a, until, true)
+	return row.Done, err
+}
+
+// workPiece works off a piece until it is done or the time has come, and returns its row. If
+// another process works on the piece, workPiece waits until that is done, or has not been heard
+// of for a term; without waits it returns at once.
+func (d *driver) workPiece(ctx context.Context, a assignment, until time.Time, waits bool) (row progress.Piece, err error) {
 	for {
-		if a.seen, err = d.store.Piece(ctx, step.run(), a.place()); err != nil || a.seen.Done {
-			return a.seen.Done, err
+		if a.seen, err = d.store.Piece(ctx, a.step.run(), a.place()); err != nil || a.seen.Done {
+			return a.seen, err
 		}
-		if watch.Free(name, a.seen, time.Now()) {
+		if a.watch.Free(a.seen, time.Now()) {
 			row, err := d.workOff(ctx, a, until)
 			switch {
 			case errors.Is(err, errGivenUp):
-				return false, context.Cause(ctx)
-			case err == nil || !errors.Is(err, progress.ErrLost):
-				return row.Done, err
+				return row, context.Cause(ctx)
+			case !errors.Is(err, progress.ErrLost):
+				return row, err
 			}
 		}
 		wait := d.pause()
-		if !until.IsZero() && time.Now().Add(wait).After(until) {
-			return false, nil
+		if !waits || !until.IsZero() && time.Now().Add(wait).After(until) {
+			return a.seen, nil
 		}
 		if err := pace.Sleep(ctx, wait); err != nil {
-			return false, err
+			return a.seen, err
 		}
 	}
 }
 
 // assign finds a step's source and piece.
 func (d *driver) assign(ctx context.Context, step Step, name string) (assignment, error) {
-	a := assignment{step: step}
+	a := assignment{step: step, watch: progress.NewWatch(d.Term)}
 	var err error
 	if a.source, _, err = d.sourceOf(ctx, step.Pass, step.Segments); err != nil {
 		return a, err
