@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/internal/stream/shardread"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
@@ -157,7 +157,7 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 	defer r.end()
 	readers, stop := context.WithCancel(ctx)
 	defer stop()
-	work, abort := shardread.Graceful(readers, context.WithoutCancel(ctx), r.cfg.StopTimeout)
+	work, abort := pace.Graceful(readers, context.WithoutCancel(ctx), r.cfg.StopTimeout)
 	defer abort()
 
 	f := newFollower(r, drain)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/dynamill/dynamill/internal/pace"
@@ -50,21 +51,14 @@ func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (pr
 	if err != nil {
 		return row, err
 	}
-	renewed := make(chan struct{})
+	var renewals sync.WaitGroup
 	renewing, stopRenewing := context.WithCancel(working)
-	go func() {
-		defer close(renewed)
-		held.Renew(renewing, d.Term, func(err error) { cancel(err) })
-	}()
-	reading, stopReading := context.WithCancelCause(working)
-	defer stopReading(nil)
-	slicing, stopSlices := context.WithCancelCause(working)
-	defer stopSlices(nil)
-	defer context.AfterFunc(ctx, func() {
-		stopReading(errGivenUp)
-		time.AfterFunc(stopGrace, func() { stopSlices(errGivenUp) })
-	})()
-	w := pageWork{driver: d, assignment: a, held: held, until: until, given: ctx, working: working, reading: reading, slices: slicing}
+	renewals.Go(func() { held.Renew(renewing, d.Term, func(err error) { cancel(err) }) })
+	reading, stopReading := pace.Graceful(ctx, working, 0)
+	defer stopReading()
+	slices, stopSlices := pace.Graceful(ctx, working, stopGrace)
+	defer stopSlices()
+	w := pageWork{driver: d, assignment: a, held: held, until: until, given: ctx, working: working, reading: reading, slices: slices}
 	for last := false; err == nil && !last; {
 		w.piece.PageMax = w.pageMax()
 		if w.over() {
@@ -76,7 +70,7 @@ func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (pr
 		w.took = time.Since(began)
 	}
 	stopRenewing()
-	<-renewed
+	renewals.Wait()
 	if lost := context.Cause(working); lost != nil {
 		err = lost
 	}
@@ -125,8 +119,8 @@ func (w pageWork) pageMax() int {
 func (w pageWork) page() (last bool, err error) {
 	page, err := progress.Attempt(w.reading, func() (Page, error) { return w.source.Read(w.reading, w.piece, w.held.Row().Cursor) })
 	if err != nil {
-		if stopped := context.Cause(w.reading); stopped != nil {
-			return false, stopped
+		if w.reading.Err() != nil {
+			return false, errGivenUp
 		}
 		if IsDamage(err) { // a file that is mended, or put in its place, is another one also up to there
 			err = errors.Join(err, w.held.Forget(w.working))
@@ -140,8 +134,8 @@ func (w pageWork) page() (last bool, err error) {
 			return false, errGivenUp
 		}
 		if err := w.Engine.Work(w.slices, w.step.Pass, keys); err != nil {
-			if stopped := context.Cause(w.slices); stopped != nil {
-				return false, stopped
+			if w.slices.Err() != nil {
+				return false, errGivenUp
 			}
 			return false, fmt.Errorf("%w of %s: %w", errEngine, w.piece.Name, err)
 		}

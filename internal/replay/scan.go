@@ -13,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/dynamojson"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
@@ -48,7 +49,7 @@ type ScanConfig struct {
 	// EventuallyConsistent halves the cost. Items written in the last moments may
 	// be missed, so it is for what the stream follows anyway.
 	EventuallyConsistent bool
-	Pace                 *tablescan.Pace // nil: as fast as asked
+	Pace                 *pace.Units // nil: as fast as asked
 }
 
 // Scan is the source of all keys in a table.

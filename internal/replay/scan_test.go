@@ -18,9 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 var blogKeys = replay.KeyNames{Partition: "pk", Sort: "sk"}
@@ -245,7 +245,7 @@ func TestSegmentsShareTheReadRate(t *testing.T) {
 		// 40 pages of 100 read units at 200 units a second take 20 seconds, less the last page's own.
 		client := &answers{pages: []*dynamodb.ScanOutput{{ConsumedCapacity: &types.ConsumedCapacity{CapacityUnits: aws.Float64(100)}}}}
 		scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: client, Table: "app", Keys: blogKeys, Segments: 40,
-			Pace: tablescan.NewPace(200)})
+			Pace: pace.New(200)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,7 +84,7 @@ func New(cfg *Config, info streamapi.Shard, held *leases.Held) *Reader {
 func (s *Reader) Run(ctx, work context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	work, abort := Graceful(ctx, work, s.cfg.StopTimeout)
+	work, abort := pace.Graceful(ctx, work, s.cfg.StopTimeout)
 	defer abort()
 	s.Held.Arm(func() { stop(leases.ErrLost); abort() }, s.describe)
 	defer s.Held.Leave()

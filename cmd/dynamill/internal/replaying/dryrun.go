@@ -13,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/tablescan"
@@ -60,9 +61,9 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	if err != nil {
 		return r.Env.Classify(fmt.Errorf("looking at table %q: %w", r.Table, err))
 	}
-	pace := tablescan.NewPace(r.options.ReadRateMax)
-	items := &tablescan.Table{Client: r.Env.Tables, TableName: r.Table, Segments: min(r.options.Segments, verifying.ScanSegmentsMax), Pace: pace}
-	rows := &tablescan.Table{Client: r.Env.Tables, TableName: r.Env.StateTable, Pace: pace}
+	reading := pace.New(r.options.ReadRateMax)
+	items := &tablescan.Table{Client: r.Env.Tables, TableName: r.Table, Segments: min(r.options.Segments, verifying.ScanSegmentsMax), Pace: reading}
+	rows := &tablescan.Table{Client: r.Env.Tables, TableName: r.Env.StateTable, Pace: reading}
 	result, byRule := Previewed{Table: r.Table, Rules: []rulePreview{}}, map[string]*rulePreview{}
 	watch := &verifying.Watch{Message: "looking what would change", Counts: r.counts}
 	cfg := verify.Config{

@@ -21,9 +21,9 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/replay"
-	"github.com/dynamill/dynamill/internal/tablescan"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -129,7 +129,7 @@ func (r *replayer) config(report func(replay.Progress)) replay.Config {
 		Opened: func(o replay.Opened) { fmt.Fprintln(r.Screen, openedText(o)) },
 		Scan: replay.ScanConfig{
 			Client: r.Env.Tables, Keys: r.keys(), Segments: r.options.Segments,
-			EventuallyConsistent: r.options.EventuallyConsistent, Pace: tablescan.NewPace(r.options.ReadRateMax),
+			EventuallyConsistent: r.options.EventuallyConsistent, Pace: pace.New(r.options.ReadRateMax),
 		},
 	}
 }

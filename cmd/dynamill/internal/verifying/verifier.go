@@ -68,7 +68,7 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 		return nil, err
 	}
 	r.waiting = judgedRules(audit.Waiting(), options.Rules)
-	reading := tablescan.NewPace(options.ReadRateMax)
+	reading := pace.New(options.ReadRateMax)
 	items := &tablescan.Table{Client: w.Env.Tables, TableName: w.Table, Segments: options.Segments, Pace: reading}
 	rows := &tablescan.Table{Client: w.Env.Tables, TableName: w.Env.StateTable, Segments: options.Segments, Pace: reading}
 	r.readUnits = func() float64 { return items.ReadUnits() + rows.ReadUnits() }
@@ -87,7 +87,7 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 	if options.Repair {
 		engineConfig := w.EngineConfig()
 		if options.WriteRateMax > 0 {
-			engineConfig.Limiter = pace.New(options.WriteRateMax)
+			engineConfig.Limiter = pace.New(float64(options.WriteRateMax))
 		}
 		engine, err := projections.OpenAttached(ctx, engineConfig)
 		if err != nil {
