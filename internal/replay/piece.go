@@ -33,7 +33,6 @@ type assignment struct {
 	source Source
 	piece  Piece
 	seen   progress.Piece // its row, as it was last seen
-	watch  *progress.Watch
 }
 
 func (a assignment) place() progress.Place {
@@ -177,40 +176,32 @@ func WorkPiece(ctx context.Context, cfg Config, step Step, name string, until ti
 	if err != nil {
 		return false, err
 	}
-	row, err := d.workPiece(ctx, a, until, true)
-	return row.Done, err
-}
-
-// workPiece works off a piece until it is done or the time has come, and returns its row. If
-// another process works on the piece, workPiece waits until that is done, or has not been heard
-// of for a term; without waits it returns at once.
-func (d *driver) workPiece(ctx context.Context, a assignment, until time.Time, waits bool) (row progress.Piece, err error) {
-	for {
-		if a.seen, err = d.store.Piece(ctx, a.step.run(), a.place()); err != nil || a.seen.Done {
-			return a.seen, err
+	for watch := progress.NewWatch(d.Term); ; {
+		if a.seen, err = d.store.Piece(ctx, step.run(), a.place()); err != nil || a.seen.Done {
+			return a.seen.Done, err
 		}
-		if a.watch.Free(a.seen, time.Now()) {
+		if watch.Free(name, a.seen, time.Now()) {
 			row, err := d.workOff(ctx, a, until)
 			switch {
 			case errors.Is(err, errGivenUp):
-				return row, context.Cause(ctx)
+				return false, context.Cause(ctx)
 			case !errors.Is(err, progress.ErrLost):
-				return row, err
+				return row.Done, err
 			}
 		}
 		wait := d.pause()
-		if !waits || !until.IsZero() && time.Now().Add(wait).After(until) {
-			return a.seen, nil
+		if !until.IsZero() && time.Now().Add(wait).After(until) {
+			return false, nil
 		}
 		if err := pace.Sleep(ctx, wait); err != nil {
-			return a.seen, err
+			return false, err
 		}
 	}
 }
 
 // assign finds a step's source and piece.
 func (d *driver) assign(ctx context.Context, step Step, name string) (assignment, error) {
-	a := assignment{step: step, watch: progress.NewWatch(d.Term)}
+	a := assignment{step: step}
 	var err error
 	if a.source, _, err = d.sourceOf(ctx, step.Pass, step.Segments); err != nil {
 		return a, err

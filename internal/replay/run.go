@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/internal/replay/internal/progress"
 )
@@ -41,8 +38,7 @@ func Run(ctx context.Context, cfg Config) (Totals, error) {
 	}
 }
 
-// workStep works off a step's pieces together with other workers: first those that no other
-// process works on, and then what is left of the others.
+// workStep works off a step's pieces together with other workers.
 func (d *driver) workStep(ctx context.Context, step Step) error {
 	source, _, err := d.sourceOf(ctx, step.Pass, step.Segments)
 	if err != nil {
@@ -52,42 +48,15 @@ func (d *driver) workStep(ctx context.Context, step Step) error {
 	if err != nil {
 		return fmt.Errorf("listing the pieces of the %s: %w", step.Source, err)
 	}
-	b := &board{driver: d, step: step, pieces: pieces, failed: map[string]error{}}
-	if err := b.readRows(ctx); err != nil {
-		return err
+	b := &board{
+		driver: d, step: step, source: source, pieces: fromAnywhere(pieces, d.owner), rows: map[string]progress.Piece{},
+		busy: map[string]bool{}, failed: map[string]error{}, watch: progress.NewWatch(d.Term), ended: make(chan ending),
 	}
 	d.report(func(p *Progress) {
 		p.Pass, p.Rules, p.Number, p.Of = step.Pass, d.Engine.RulesOf(step.Pass), p.Passes+1, p.Passes+step.Left
 		p.Pieces, p.PassItems = len(pieces), 0
-		b.count(p)
 	})
-	var assignments []assignment
-	for _, p := range fromAnywhere(pieces, d.owner) {
-		assignments = append(assignments, assignment{step: step, source: source, piece: p, watch: progress.NewWatch(d.Term)})
-	}
-	for _, waits := range []bool{false, true} {
-		group, working := errgroup.WithContext(ctx)
-		group.SetLimit(d.Parallel)
-		for _, a := range assignments {
-			if b.over(a.piece.Name) {
-				continue
-			}
-			group.Go(func() error {
-				if working.Err() != nil {
-					return nil
-				}
-				row, err := d.workPiece(working, a, time.Time{}, waits)
-				return b.note(working, a.piece.Name, row, err)
-			})
-		}
-		if err := group.Wait(); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
-	return b.failures(ctx)
+	return b.run(ctx)
 }
 
 // fromAnywhere turns the list, so that processes that begin together do not all
@@ -102,61 +71,138 @@ func fromAnywhere(pieces []Piece, owner string) []Piece {
 	return append(slices.Clone(pieces[at:]), pieces[:at]...)
 }
 
-// board is what one process knows of a step's pieces.
+// board is what one process knows of a step's pieces. Its goroutine alone
+// touches it; those that work off pieces send what came of it.
 type board struct {
 	*driver
 	step   Step
+	source Source
 	pieces []Piece
-
-	lock   sync.Mutex
 	rows   map[string]progress.Piece // as last seen
-	failed map[string]error          // in this process
+	busy   map[string]bool           // worked on by this process
+	failed map[string]error
+	fatal  error // ends everything
+	watch  *progress.Watch
+	ended  chan ending
 }
 
-// readRows reads how far the pieces are.
-func (b *board) readRows(ctx context.Context) error {
-	rows, err := b.store.Pieces(ctx, b.step.run(), b.step.Number, namesOf(b.pieces))
-	if err == nil {
-		b.lock.Lock()
-		defer b.lock.Unlock()
-		b.rows = rows
-	}
-	return err
+// ending is what came of working on a piece.
+type ending struct {
+	name string
+	row  progress.Piece
+	err  error
 }
 
-// over reports whether a piece is done, or has failed here.
-func (b *board) over(name string) bool {
-	b.lock.Lock()
-	defer b.lock.Unlock()
-	return b.rows[name].Done || b.failed[name] != nil
-}
-
-// note records the end of the work on a piece, and returns an error that ends all work.
-func (b *board) note(ctx context.Context, name string, row progress.Piece, err error) error {
-	b.lock.Lock()
-	defer b.lock.Unlock()
-	b.rows[name] = row
-	b.report(b.count)
-	switch {
-	case errors.Is(err, errEngine):
+// run ends when every piece is done, by any process, or has failed here.
+func (b *board) run(ctx context.Context) error {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	defer b.drain(stop)
+	if err := b.refresh(ctx); err != nil {
 		return err
-	case err != nil && ctx.Err() == nil:
-		b.failed[name] = fmt.Errorf("%s: %w", name, err)
 	}
+	for b.fatal == nil && ctx.Err() == nil {
+		b.fill(working)
+		if len(b.busy) == 0 && b.finished() {
+			return b.failures(ctx)
+		}
+		var refresh <-chan time.Time
+		if len(b.busy) < b.Parallel {
+			refresh = time.After(b.pause())
+		}
+		select {
+		case <-ctx.Done():
+		case e := <-b.ended:
+			b.note(e)
+		case <-refresh:
+			if err := b.refresh(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	}
+	b.drain(stop)
+	if b.fatal != nil {
+		return b.fatal
+	}
+	return context.Cause(ctx)
+}
+
+// drain has the work in hand stopped between two pages, and waits for it.
+func (b *board) drain(stop func()) {
+	stop()
+	for len(b.busy) > 0 {
+		b.note(<-b.ended)
+	}
+}
+
+// fill starts work on free pieces.
+func (b *board) fill(ctx context.Context) {
+	now := time.Now()
+	for _, p := range b.pieces {
+		if len(b.busy) >= b.Parallel {
+			return
+		}
+		if b.busy[p.Name] || b.failed[p.Name] != nil || !b.watch.Free(p.Name, b.rows[p.Name], now) {
+			continue
+		}
+		b.busy[p.Name] = true
+		a := assignment{step: b.step, source: b.source, piece: p, seen: b.rows[p.Name]}
+		go func() {
+			row, err := b.workOff(ctx, a, time.Time{})
+			b.ended <- ending{a.piece.Name, row, err}
+		}()
+	}
+}
+
+func (b *board) note(e ending) {
+	delete(b.busy, e.name)
+	b.rows[e.name] = e.row
+	switch {
+	case e.err == nil, errors.Is(e.err, errGivenUp):
+	case errors.Is(e.err, progress.ErrLost): // the row in force says to whom
+	case errors.Is(e.err, errEngine):
+		b.fatal = errors.Join(b.fatal, e.err)
+	default:
+		b.failed[e.name] = fmt.Errorf("%s: %w", e.name, e.err)
+	}
+	b.reportPieces()
+}
+
+// refresh reads how far others are.
+func (b *board) refresh(ctx context.Context) error {
+	rows, err := b.store.Pieces(ctx, b.step.run(), b.step.Number, namesOf(b.pieces))
+	if err != nil {
+		return err
+	}
+	for name, row := range rows {
+		if !b.busy[name] {
+			b.rows[name] = row
+		}
+	}
+	b.reportPieces()
 	return nil
 }
 
-// count counts the pieces that are done, and the items of the pass.
-func (b *board) count(p *Progress) {
-	items := int64(0)
-	p.PiecesDone = 0
+// reportPieces reports how many pieces are done, and how many items of the pass.
+func (b *board) reportPieces() {
+	done, items := 0, int64(0)
 	for _, row := range b.rows {
 		items += row.Items
 		if row.Done {
-			p.PiecesDone++
+			done++
 		}
 	}
-	p.PassItems = max(p.PassItems, items)
+	b.report(func(p *Progress) {
+		p.PiecesDone = done
+		if len(b.busy) == 0 || items > p.PassItems {
+			p.PassItems = items
+		}
+	})
+}
+
+// finished reports whether nothing is left that could still be done.
+func (b *board) finished() bool {
+	return !slices.ContainsFunc(b.pieces, func(p Piece) bool { return !b.rows[p.Name].Done && b.failed[p.Name] == nil })
 }
 
 // failures names the pieces that have failed here and that no other worker has done.
@@ -164,7 +210,7 @@ func (b *board) failures(ctx context.Context) error {
 	if len(b.failed) == 0 {
 		return nil
 	}
-	if err := b.readRows(ctx); err != nil {
+	if err := b.refresh(ctx); err != nil {
 		return err
 	}
 	var all []error

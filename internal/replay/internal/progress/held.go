@@ -99,24 +99,30 @@ func (h *Held) Renew(ctx context.Context, term time.Duration, lost func(error)) 
 	}
 }
 
-// Watch finds out whether a piece's owner is gone: by how long the watcher itself has
-// seen the counter stand still.
+// Watch finds pieces whose owners are gone: by how long the
+// watcher itself has seen the counter stand still.
 type Watch struct {
-	term  time.Duration
-	row   Piece
-	since time.Time // zero until the first row was seen
+	term time.Duration
+	seen map[string]sighting
 }
 
-// NewWatch returns a watch for an owner that renews within term.
-func NewWatch(term time.Duration) *Watch { return &Watch{term: term} }
+type sighting struct {
+	row   Piece
+	since time.Time
+}
+
+// NewWatch returns a watch for owners that renew within term.
+func NewWatch(term time.Duration) *Watch { return &Watch{term: term, seen: map[string]sighting{}} }
 
 // Free reports whether the piece may be taken, given its row as it is now.
-func (w *Watch) Free(row Piece, now time.Time) bool {
+func (w *Watch) Free(name string, row Piece, now time.Time) bool {
 	if row.Done || row.Owner == "" {
 		return !row.Done
 	}
-	if w.since.IsZero() || !w.row.same(row) {
-		w.row, w.since = row, now
+	last, known := w.seen[name]
+	if !known || !last.row.same(row) {
+		w.seen[name] = sighting{row, now}
+		return false
 	}
-	return now.Sub(w.since) >= w.term
+	return now.Sub(last.since) >= w.term
 }
