@@ -123,7 +123,8 @@ func (a *ahead) fetch(ctx context.Context, from streamapi.Place) *page {
 		}
 		p.heard = time.Now()
 	}
-	out, err := a.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: a.iterator, Limit: aws.Int32(streamapi.RecordsPageMax)})
+	out, err := a.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: a.iterator,
+		Limit: aws.Int32(streamapi.RecordsPageMax)})
 	if err != nil {
 		p.err = fmt.Errorf("reading shard %s: %w", a.shard.ID, err)
 		return p

@@ -62,7 +62,8 @@ func (r *replayer) dryRun(ctx context.Context) error {
 		return r.Env.Classify(fmt.Errorf("looking at table %q: %w", r.Table, err))
 	}
 	reading := pace.New(r.options.ReadRateMax)
-	items := &tablescan.Table{Client: r.Env.Tables, TableName: r.Table, Segments: min(r.options.Segments, verifying.ScanSegmentsMax), Pace: reading}
+	items := &tablescan.Table{Client: r.Env.Tables, TableName: r.Table, Segments: min(r.options.Segments, verifying.ScanSegmentsMax),
+		Pace: reading}
 	rows := &tablescan.Table{Client: r.Env.Tables, TableName: r.Env.StateTable, Pace: reading}
 	result, byRule := Previewed{Table: r.Table, Rules: []rulePreview{}}, map[string]*rulePreview{}
 	watch := &verifying.Watch{Message: "looking what would change", Counts: r.counts}
