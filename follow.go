@@ -61,7 +61,7 @@ type follower struct {
 	reader    *streamreader.Reader
 	leases    streamreader.Checkpoints
 	archive   *archive.Writer // nil: none is kept
-	pace      *pace.Writes    // nil: no bound
+	pace      *pace.Units     // nil: no bound
 
 	read    atomic.Int64                // records handed to the engine
 	seeding atomic.Pointer[seedState]   // nil when nothing is seeded
@@ -132,7 +132,7 @@ func (f *follower) openEngine(ctx context.Context) (err error) {
 		FanOutMax: f.FanOutMax, TaskProgress: f.noteTask,
 	}
 	if f.WriteRateMax > 0 {
-		f.pace = pace.New(f.WriteRateMax)
+		f.pace = pace.New(float64(f.WriteRateMax))
 		cfg.Limiter = f.pace
 	}
 	if f.engine, err = projections.Open(ctx, cfg); err != nil {

@@ -96,7 +96,7 @@ func TestALateBatchMayBeLargerThanAnInvocation(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLateBatchIsRefused(t *testing.T) {
+func TestObjectWithoutLateBatchIsRefused(t *testing.T) {
 	text := func(s string) *string { return &s }
 	stored := bucket{
 		"/bucket/event":    text(event(joined("g", "0", "1000"))),

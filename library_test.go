@@ -180,7 +180,7 @@ func TestFollowWorksOffTasks(t *testing.T) {
 	})
 }
 
-func TestFollowRefusesWhatCannotBeFollowed(t *testing.T) {
+func TestFollowRefusesTablesItCannotFollow(t *testing.T) {
 	set := loaded(t, ruleFile)
 	for name, c := range map[string]struct {
 		change func(*dynamill.Config)

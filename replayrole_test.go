@@ -76,7 +76,7 @@ func TestTheRoleOfAReplaySuffices(t *testing.T) {
 // What former rules wrote is taken back by the stream's function, too, with what the
 // template allows that was told of them: here a mirror item that is written again
 // while a replay cleans up after the rule that made it.
-func TestTheRoleAllowsToTakeBackWhatFormerRulesWrote(t *testing.T) {
+func TestRoleAllowsRemovalOfFormerRulesAttributes(t *testing.T) {
 	former, err := rules.Load("former.yaml", []byte(clubRules), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)

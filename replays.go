@@ -156,17 +156,10 @@ func (r replayer) resume(ctx context.Context, step json.RawMessage) (now replaye
 
 func (r replayer) config(ctx context.Context, request handlers.ReplayRequest) (replay.Config, error) {
 	keys := replay.KeyNames{Partition: r.set.Table.PartitionKey, Sort: r.set.Table.SortKey}
-	stateTable := r.Describe().StateTable
 	cfg := replay.Config{
-		Engine: r.instance, State: r.owner.cfg.Tables, StateTable: stateTable, Rules: request.Rules, Restart: request.Restart,
+		Engine: r.instance, State: r.owner.cfg.Tables, StateTable: r.Describe().StateTable, Rules: request.Rules, Restart: request.Restart,
 		Version: replay.VersionOf(r.set), Worker: r.owner.cfg.Worker,
-		ScanOf: func(table string) replay.ScanConfig {
-			of := keys
-			if table == stateTable {
-				of = replay.StateKeys
-			}
-			return replay.ScanConfig{Client: r.owner.cfg.Tables, Table: table, Keys: of, Segments: request.Segments}
-		},
+		Scan: replay.ScanConfig{Client: r.owner.cfg.Tables, Keys: keys, Segments: request.Segments},
 	}
 	if request.Scans() {
 		return cfg, nil
@@ -174,7 +167,7 @@ func (r replayer) config(ctx context.Context, request handlers.ReplayRequest) (r
 	if r.owner.cfg.S3 == nil {
 		return cfg, &handlers.PayloadError{Reason: "this function reads no exports: it has no client of S3"}
 	}
-	export, err := replay.OpenExport(ctx, replay.ExportConfig{Place: request.Source, S3: r.owner.cfg.S3, Table: r.table, Keys: keys})
+	export, err := replay.OpenExport(ctx, replay.FilesConfig{Place: request.Source, S3: r.owner.cfg.S3, Table: r.table, Keys: keys})
 	if err != nil {
 		return cfg, named(fmt.Errorf("opening the export %s: %w", request.Source, err))
 	}
@@ -183,7 +176,7 @@ func (r replayer) config(ctx context.Context, request handlers.ReplayRequest) (r
 }
 
 func closeSource(source replay.Source) {
-	if export, ok := source.(*replay.Export); ok {
+	if export, ok := source.(*replay.Files); ok {
 		_ = export.Close() // only read
 	}
 }

@@ -162,7 +162,7 @@ func TestAStateMachineReplaysUnderTrouble(t *testing.T) {
 	}
 }
 
-func TestAStateMachineMendsWhatWasTamperedWith(t *testing.T) {
+func TestStateMachineMendsTamperedItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClub(t, clubRules, 600, 1, 8)
 		if err := c.execute(`{}`); err != nil {
@@ -275,7 +275,7 @@ func TestRulesAreChangedOnlyFromThoseThatWereInForce(t *testing.T) {
 }
 
 // An environment that is started for a replay agrees once, not again when the replay begins.
-func TestWhoeverAgreesToChangedRulesAgreesOnce(t *testing.T) {
+func TestAgreementToChangedRulesCountsOnce(t *testing.T) {
 	third := strings.ReplaceAll(clubRules, "memberCount", "size")
 	for calls := 1; ; calls++ { // after its rules were registered
 		overtaken := false
@@ -388,7 +388,7 @@ func TestThousandsOfPiecesFitIntoAState(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReplayedIsRefusedAtOnce(t *testing.T) {
+func TestUselessReplayIsRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClub(t, groupRules, 40, 1, 4)
 		for input, want := range map[string]string{

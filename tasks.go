@@ -51,7 +51,7 @@ func (s *fanOutState) since(last *fanOutState) *fanOutState {
 	return s
 }
 
-// noteTask takes what the engine tells of a fan-out's task.
+// noteTask takes the progress of a fan-out's task from the engine.
 func (f *follower) noteTask(p projections.TaskProgress) {
 	state := &fanOutState{TaskProgress: p, began: time.Now()}
 	f.fanOut.Store(state.since(f.fanOut.Load()))

@@ -90,7 +90,7 @@ func TestAnArchiveHoldsEveryRecordThoughItsWriterIsKilled(t *testing.T) {
 		t.Errorf("the table, and what the archive comes to (-want +got):\n%s", diff)
 	}
 
-	source, err := replay.OpenArchive(t.Context(), replay.ArchiveConfig{Place: dir, Table: w.table,
+	source, err := replay.OpenArchive(t.Context(), replay.FilesConfig{Place: dir, Table: w.table,
 		Keys: replay.KeyNames{Partition: "pk", Sort: "sk"}})
 	w.must(err)
 	defer source.Close()

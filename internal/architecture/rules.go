@@ -183,7 +183,9 @@ var arrows = slices.Concat(levelled(commandLevels,
 	{
 		from: []string{"./internal/replay"},
 		to:   []string{"./internal/projections", "./internal/streamreader", "./internal/stream", "./internal/handlers", "./internal/infra"},
-		why:  "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
+		// verify reads the stream with the same calls as the reader, and holds no lease.
+		allowed: []string{"./internal/stream/streamapi", "./internal/stream/shardlist", "./internal/stream/leases"},
+		why:     "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
 		from: []string{"./internal/infra"}, to: append([]string{"./internal/attributes", awsSDK, smithy}, engine...),

@@ -5,4 +5,4 @@ import "time"
 // BurstPart and Take are for the tests outside this package: they open engines, which import it.
 const BurstPart = burstPart
 
-func (p *Writes) Take(units int) time.Duration { return p.take(units) }
+func (p *Units) Take(units int) time.Duration { return p.take(units) }

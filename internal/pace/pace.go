@@ -1,4 +1,4 @@
-// Package pace waits: for a time, and until an engine may use more of the write units per
+// Package pace waits: for a time, and until a process may use more of the units per
 // second that it is bound to. It imports no other room.
 package pace
 
@@ -10,25 +10,28 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// burstPart is the part of a second's write units that may go at once after a pause.
+// burstPart is the part of a second's units that may go at once after a pause.
 const burstPart = 10
 
-// Writes is a Limiter of projections: it keeps what the engine writes below a number of write units per
-// second. A request waits for the least that it takes; what it took more, which
+// Units keeps the write or read units that requests use below a number per second, of all requests
+// that share it. A request waits for the least that it takes; what it took more, which
 // is known only behind it, is a debt that the next ones wait for. So a request
 // larger than a second's units goes too, and is paid for later.
-type Writes struct {
+type Units struct {
 	limiter *rate.Limiter
 	waited  atomic.Int64 // nanoseconds, added up
 }
 
-// New returns a pace of at most unitsMax write units per second.
-func New(unitsMax int) *Writes {
-	return &Writes{limiter: rate.NewLimiter(rate.Limit(unitsMax), max(1, unitsMax/burstPart))}
+// New returns a pace of at most unitsMax units per second; nil for 0.
+func New(unitsMax float64) *Units {
+	if unitsMax <= 0 {
+		return nil
+	}
+	return &Units{limiter: rate.NewLimiter(rate.Limit(unitsMax), max(1, int(unitsMax/burstPart)))}
 }
 
 // take reserves units and returns how long they have to be waited for.
-func (p *Writes) take(units int) (wait time.Duration) {
+func (p *Units) take(units int) (wait time.Duration) {
 	now := time.Now()
 	for units > 0 {
 		part := min(units, p.limiter.Burst()) // no more can be reserved at a time
@@ -39,7 +42,7 @@ func (p *Writes) take(units int) (wait time.Duration) {
 }
 
 // Wait waits until the units may be used.
-func (p *Writes) Wait(ctx context.Context, units int) error {
+func (p *Units) Wait(ctx context.Context, units int) error {
 	wait := p.take(units)
 	if wait <= 0 {
 		return nil
@@ -65,10 +68,10 @@ func Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // Pay makes later requests wait for units that were used already.
-func (p *Writes) Pay(units int) { p.take(units) }
+func (p *Units) Pay(units int) { p.take(units) }
 
 // Waited is how long requests have waited, added up. A nil pace never makes them wait.
-func (p *Writes) Waited() time.Duration {
+func (p *Units) Waited() time.Duration {
 	if p == nil {
 		return 0
 	}

@@ -33,7 +33,7 @@ var errTimeUp = errors.New("the time is up")
 
 // engineAtRate opens an engine on a simulated table, that counts comments and
 // writes at most rate write units per second.
-func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, *pace.Writes) {
+func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, *pace.Units) {
 	t.Helper()
 	set, err := rules.Load("dynamill.yaml", []byte(commentRules), projections.Kinds)
 	if err != nil {
@@ -54,7 +54,7 @@ func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	limiter := pace.New(rate)
+	limiter := pace.New(float64(rate))
 	engine, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: set, Limiter: limiter})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestTheWriteRateHolds(t *testing.T) {
 func TestWithinNoSecondTheRateIsExceededByMoreThanABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rate = 50
-		limiter := pace.New(rate)
+		limiter := pace.New(float64(rate))
 		began := time.Now()
 		perSecond := map[int]int{}
 		for range 400 { // each one unit, and one more to be paid behind it

@@ -66,9 +66,9 @@ func write(t *testing.T, w *archive.Writer, records []change.Record) {
 	}
 }
 
-func openArchive(t *testing.T, dir string) *replay.Archive {
+func openArchive(t *testing.T, dir string) *replay.Files {
 	t.Helper()
-	source, err := replay.OpenArchive(t.Context(), replay.ArchiveConfig{Place: dir, Table: "app", Keys: blogKeys})
+	source, err := replay.OpenArchive(t.Context(), replay.FilesConfig{Place: dir, Table: "app", Keys: blogKeys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func filesIn(t *testing.T, dir string) []string {
 	return files
 }
 
-func TestWhatIsArchivedIsRead(t *testing.T) {
+func TestArchivedRecordsAreRead(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "made", "for it")
 		writer := newArchive(t, archive.Config{Dir: dir, Gzip: packed})
@@ -231,7 +231,7 @@ func (p half) Process(_ context.Context, records []change.Record) (int, error) {
 	return len(records) / 2, p.err
 }
 
-func TestOnlyWhatIsDoneIsArchivedAndOnlyWhatIsArchivedIsDone(t *testing.T) {
+func TestRecordsAreArchivedBeforeTheyAreDone(t *testing.T) {
 	dir := t.TempDir()
 	records, want := streamRecords(t, 0, 10)
 	failed := errors.New("throttled")
@@ -266,7 +266,7 @@ func TestAnArchiveThatCannotBeWrittenIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoArchiveOfTheTableIsNamed(t *testing.T) {
+func TestFolderWithoutArchiveIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, content string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
@@ -275,7 +275,7 @@ func TestWhatIsNoArchiveOfTheTableIsNamed(t *testing.T) {
 	}
 	put("README.md", "not a record")
 	put("app-2-20261121T000000Z-0123456789abcdef.ndjson", "of table app-2")
-	if _, err := replay.OpenArchive(t.Context(), replay.ArchiveConfig{Place: dir, Table: "app", Keys: blogKeys}); err == nil ||
+	if _, err := replay.OpenArchive(t.Context(), replay.FilesConfig{Place: dir, Table: "app", Keys: blogKeys}); err == nil ||
 		!strings.Contains(err.Error(), "there is no archive") {
 		t.Errorf("error %v", err)
 	}

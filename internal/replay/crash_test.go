@@ -112,7 +112,7 @@ func TestKilledAgainAndAgainItComesToTheEnd(t *testing.T) {
 	})
 }
 
-func TestWhatADeadProcessHeldIsTakenOverAfterATerm(t *testing.T) {
+func TestPieceOfADeadProcessIsTakenAfterATerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.slow = time.Second
@@ -264,7 +264,7 @@ func (e *expiring) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...
 	return out, err
 }
 
-func TestARowThatExpiresWhileItIsReadKeepsNobodyFromReplaying(t *testing.T) {
+func TestRowThatExpiresWhileReadHoldsUpNoReplay(t *testing.T) {
 	r := newRig(t)
 	source := newBook(3, 2)
 	if _, err := replay.Run(t.Context(), r.process().config(source)); err != nil {

@@ -28,7 +28,7 @@ type Engine interface {
 	// Work works off some items of a pass, given by key only. It is idempotent.
 	Work(ctx context.Context, pass string, keys []change.Key) error
 	// Complete ends a pass: every item that was in the table when the pass began
-	// has been given to Work, by whomever. It does no harm if that was done already.
+	// has been given to Work, by any process. It does no harm if that was done already.
 	Complete(ctx context.Context, pass string) error
 }
 
@@ -39,8 +39,8 @@ const (
 	passSweep    = "sweep"
 )
 
-// StateKeys names the key attributes of the state table.
-var StateKeys = KeyNames{Partition: "pk", Sort: "sk"}
+// stateKeys names the key attributes of the state table.
+var stateKeys = KeyNames{Partition: "pk", Sort: "sk"}
 
 const (
 	parallelDefault = 4
@@ -61,16 +61,16 @@ type Config struct {
 	Engine     Engine
 	State      StateClient
 	StateTable string
-	// ScanOf says how to scan a table: the user's or the state table. Its Segments
-	// may be 0: a scan that is resumed keeps the number that it was begun with. It is
-	// asked with a Source, too: the table says which of its keys are numbers.
-	ScanOf func(table string) ScanConfig
+	// Scan says how to scan a table, and names the user's table's keys; its Table is not
+	// used. Segments may be 0: a scan that is resumed keeps the number that it was begun
+	// with. It is needed with a Source, too: the table says which of its keys are numbers.
+	Scan ScanConfig
 	// Source gives the items; nil: a scan of the whole table, the only one that can
 	// bring changed rules into force and find items that have vanished.
 	Source Source
 	// Rules limits the replay to the items of some rules, by name; nil: all.
 	Rules []string
-	// Version tells the rules from former ones: under others it is other work.
+	// Version distinguishes the rules from former ones: under others it is other work.
 	Version  string
 	Parallel int           // pieces at a time; default 4
 	Worker   string        // begins this process's name among those that share the work; default: the host's
@@ -79,10 +79,10 @@ type Config struct {
 	// Unique draws a name that is not taken: of this process, of work that is begun
 	// anew. Default: at random.
 	Unique func() string
-	// Report is told how far things are, after every page; by one goroutine at a time.
+	// Report is called with the progress after every page; by one goroutine at a time.
 	Report func(Progress)
-	// Opened is told of an unfinished replay that resumes, or that begins anew because
-	// no process has worked on it for a day; nil: nothing is told.
+	// Opened is called with an unfinished replay that resumes, or that begins anew because
+	// no process has worked on it for a day; it may be nil.
 	Opened func(Opened)
 }
 
@@ -103,14 +103,14 @@ type Progress struct {
 	Rules              []string // that the pass is for
 	Number, Of         int      // of the pass, from 1, and how many there are as far as known
 	Pieces, PiecesDone int
-	PassItems          int64 // looked at in this pass, also before a restart and by others, as far as known
+	PassItems          int64 // worked off in this pass, also before a restart and by others, as far as known
 	Totals
 }
 
 // Totals are what this process has done.
 type Totals struct {
 	Passes    int
-	Items     int64 // looked at
+	Items     int64 // worked off
 	Skipped   int64 // lines that a killed process left torn
 	ReadUnits float64
 }
@@ -122,13 +122,13 @@ type driver struct {
 	owner  string
 	opened bool // the first run
 
-	mu   sync.Mutex // held while Report runs
-	told Progress
+	mu       sync.Mutex // held while Report runs
+	reported Progress
 }
 
 func newDriver(cfg Config) (*driver, error) {
-	if cfg.Engine == nil || cfg.State == nil || cfg.StateTable == "" || cfg.ScanOf == nil {
-		return nil, errors.New("a replay needs an Engine, a State client, a StateTable and ScanOf")
+	if cfg.Engine == nil || cfg.State == nil || cfg.StateTable == "" || cfg.Scan.Client == nil {
+		return nil, errors.New("a replay needs an Engine, a State client, a StateTable and a client for scans")
 	}
 	cfg.Parallel = cmp.Or(max(cfg.Parallel, 0), parallelDefault)
 	cfg.Term = cmp.Or(max(cfg.Term, 0), termDefault)
@@ -152,9 +152,18 @@ func (d *driver) rederive() string {
 	return passRederive + "/" + strings.Join(d.Rules, ",")
 }
 
+// scanOf says how to scan the table of a pass.
+func (d *driver) scanOf(pass string) ScanConfig {
+	cfg := d.Scan
+	if cfg.Table = d.Engine.TableOf(pass); cfg.Table == d.StateTable {
+		cfg.Keys = stateKeys
+	}
+	return cfg
+}
+
 // sourceOf returns the source of a pass, and its number of segments if it is a scan.
 func (d *driver) sourceOf(ctx context.Context, pass string, segments int) (Source, int, error) {
-	cfg := d.ScanOf(d.Engine.TableOf(pass))
+	cfg := d.scanOf(pass)
 	if d.Source != nil && pass == d.rederive() {
 		source, err := normalize(ctx, d.Source, cfg)
 		return source, 0, err
@@ -175,7 +184,6 @@ func (d *driver) identityOf(pass string) string {
 	if d.Source != nil && pass == d.rederive() {
 		return d.Source.Describe()
 	}
-	cfg := d.ScanOf(d.Engine.TableOf(pass))
-	scan := Scan{config: cfg}
+	scan := Scan{config: d.scanOf(pass)}
 	return scan.Describe()
 }

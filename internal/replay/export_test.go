@@ -218,7 +218,7 @@ func TestOtherPlacesPiecesAndCursorsAreRefused(t *testing.T) {
 		}
 	}
 	for place, want := range map[string]string{"": "is empty", "s3://": "is not s3://bucket/prefix", "s3://b/c": "no client"} {
-		_, err := replay.OpenExport(t.Context(), replay.ExportConfig{Place: place, Table: "app", Keys: blogKeys})
+		_, err := replay.OpenExport(t.Context(), replay.FilesConfig{Place: place, Table: "app", Keys: blogKeys})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("place %q: %v, want %q", place, err, want)
 		}
@@ -229,7 +229,7 @@ func TestOtherPlacesPiecesAndCursorsAreRefused(t *testing.T) {
 		&smithy.GenericAPIError{Code: "InternalErrorHere"}: "InternalErrorHere",
 	} {
 		client := &bucketClient{bucket: b, forbidden: exportRoot + exportID + "/manifest-files.json", refusal: refusal}
-		_, err := replay.OpenExport(t.Context(), replay.ExportConfig{Place: "s3://exports", S3: client, Table: "app", Keys: blogKeys})
+		_, err := replay.OpenExport(t.Context(), replay.FilesConfig{Place: "s3://exports", S3: client, Table: "app", Keys: blogKeys})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "manifest-files.json") {
 			t.Errorf("a manifest that cannot be read: %v, want %q", err, want)
 		}

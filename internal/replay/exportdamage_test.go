@@ -13,7 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/replay"
 )
 
-func TestWhatIsWrongWithAnExportIsToldBeforeAnythingIsRead(t *testing.T) {
+func TestDamagedExportIsReportedBeforeItIsRead(t *testing.T) {
 	const folder = exportRoot + exportID + "/"
 	for name, test := range map[string]struct {
 		spoil func(t *testing.T, b bucket)
@@ -63,7 +63,7 @@ func TestWhatIsWrongWithAnExportIsToldBeforeAnythingIsRead(t *testing.T) {
 			b, _ := exportOf(7)
 			test.spoil(t, b)
 			for _, place := range []string{"s3://exports/2026-Nov", b.inFolder(t)} {
-				_, err := replay.OpenExport(t.Context(), replay.ExportConfig{Place: place, S3: &bucketClient{bucket: b}, Table: "app", Keys: blogKeys})
+				_, err := replay.OpenExport(t.Context(), replay.FilesConfig{Place: place, S3: &bucketClient{bucket: b}, Table: "app", Keys: blogKeys})
 				for _, want := range test.want {
 					if err == nil || !strings.Contains(err.Error(), want) {
 						t.Errorf("%s: error %v, want %q in it", place, err, want)
@@ -182,7 +182,7 @@ func TestAnArchiveFileThatWasMendedIsReadFromItsBeginning(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsReplacedWhileAReplayIsStoppedIsReadFromItsBeginning(t *testing.T) {
+func TestReplacedFileIsReadFromItsBeginning(t *testing.T) {
 	const name = exportRoot + exportID + "/data/file00.json.gz"
 	lines := make([]string, 1_500)
 	for i := range lines {

@@ -176,9 +176,9 @@ func exportOf(n int) (bucket, []change.Key) {
 	return newExport(false, files...), keys
 }
 
-func openExport(t *testing.T, place string, client objects.S3Client) *replay.Export {
+func openExport(t *testing.T, place string, client objects.S3Client) *replay.Files {
 	t.Helper()
-	export, err := replay.OpenExport(t.Context(), replay.ExportConfig{Place: place, S3: client, Table: "app", Keys: blogKeys})
+	export, err := replay.OpenExport(t.Context(), replay.FilesConfig{Place: place, S3: client, Table: "app", Keys: blogKeys})
 	if err != nil {
 		t.Fatal(err)
 	}

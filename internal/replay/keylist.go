@@ -174,7 +174,7 @@ func (l *KeyList) key(line []byte) (key change.Key, has bool, err error) {
 	case blank[0] == '{':
 		var fields lines.Fields
 		if fields, err = lines.Object(blank); err == nil {
-			key, err = lines.PlainKeyOf(fields, lines.KeyNames(l.names))
+			key, err = lines.PlainKeyOf(fields, l.names)
 		}
 	default:
 		key, err = l.printed(string(line))

@@ -14,7 +14,7 @@ import (
 
 // normalized is a source whose pages have each key once, with numbers in DynamoDB's
 // form. A busy item has a record after the other in an archive; and people write the
-// number 5 as 5.0, or as a text: that it is a number, only the table tells. Under
+// number 5 as 5.0, or as a text: that it is a number, only the table says. Under
 // another spelling its item would count as gone, and what is no number would end the replay.
 type normalized struct {
 	Source
@@ -37,7 +37,7 @@ func normalize(ctx context.Context, source Source, of ScanConfig) (Source, error
 	return n, nil
 }
 
-// Read reads a page of the source. Its Items count what was looked at, all the same.
+// Read reads a page of the source. Its Items count all that the source has read.
 func (n normalized) Read(ctx context.Context, piece Piece, cursor string) (Page, error) {
 	page, err := n.Source.Read(ctx, piece, cursor)
 	if err != nil {

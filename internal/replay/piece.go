@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/dynamill/dynamill/internal/pace"
@@ -49,21 +50,14 @@ func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (pr
 	if err != nil {
 		return row, err
 	}
-	renewed := make(chan struct{})
+	var renewals sync.WaitGroup
 	renewing, stopRenewing := context.WithCancel(working)
-	go func() {
-		defer close(renewed)
-		held.Renew(renewing, d.Term, func(err error) { cancel(err) })
-	}()
-	reading, stopReading := context.WithCancelCause(working)
-	defer stopReading(nil)
-	slicing, stopSlices := context.WithCancelCause(working)
-	defer stopSlices(nil)
-	defer context.AfterFunc(ctx, func() {
-		stopReading(errGivenUp)
-		time.AfterFunc(stopGrace, func() { stopSlices(errGivenUp) })
-	})()
-	w := pageWork{driver: d, assignment: a, held: held, until: until, given: ctx, working: working, reading: reading, slices: slicing}
+	renewals.Go(func() { held.Renew(renewing, d.Term, func(err error) { cancel(err) }) })
+	reading, stopReading := pace.Graceful(ctx, working, 0)
+	defer stopReading()
+	slices, stopSlices := pace.Graceful(ctx, working, stopGrace)
+	defer stopSlices()
+	w := pageWork{driver: d, assignment: a, held: held, until: until, given: ctx, working: working, reading: reading, slices: slices}
 	for last := false; err == nil && !last; {
 		w.piece.PageMax = w.pageMax()
 		if w.over() {
@@ -75,7 +69,7 @@ func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (pr
 		w.took = time.Since(began)
 	}
 	stopRenewing()
-	<-renewed
+	renewals.Wait()
 	if lost := context.Cause(working); lost != nil {
 		err = lost
 	}
@@ -124,36 +118,36 @@ func (w pageWork) pageMax() int {
 func (w pageWork) page() (last bool, err error) {
 	page, err := progress.Attempt(w.reading, func() (Page, error) { return w.source.Read(w.reading, w.piece, w.held.Row().Cursor) })
 	if err != nil {
-		if stopped := context.Cause(w.reading); stopped != nil {
-			return false, stopped
+		if w.reading.Err() != nil {
+			return false, errGivenUp
 		}
 		if IsDamage(err) { // a file that is mended, or put in its place, is another one also up to there
 			err = errors.Join(err, w.held.Forget(w.working))
 		}
 		return false, err
 	}
-	told := int64(0) // keys are fewer than items where some lines have none
+	worked := int64(0) // keys are fewer than items where some lines have none
 	w.report(func(p *Progress) { p.ReadUnits += page.ReadUnits })
 	for keys := range slices.Chunk(page.Keys, sliceKeys) {
-		if told > 0 && w.over() {
+		if worked > 0 && w.over() {
 			return false, errGivenUp
 		}
 		if err := w.Engine.Work(w.slices, w.step.Pass, keys); err != nil {
-			if stopped := context.Cause(w.slices); stopped != nil {
-				return false, stopped
+			if w.slices.Err() != nil {
+				return false, errGivenUp
 			}
 			return false, fmt.Errorf("%w of %s: %w", errEngine, w.piece.Name, err)
 		}
 		n := int64(len(keys))
-		told += n
+		worked += n
 		w.report(func(p *Progress) { p.PassItems, p.Items = p.PassItems+n, p.Items+n })
 	}
 	if err := w.held.Save(w.working, page.Next, page.Items, page.Last); err != nil {
 		return false, err
 	}
 	w.report(func(p *Progress) {
-		p.PassItems += page.Items - told
-		p.Items += page.Items - told
+		p.PassItems += page.Items - worked
+		p.Items += page.Items - worked
 		p.Skipped += page.Skipped
 	})
 	return page.Last, nil
@@ -162,14 +156,14 @@ func (w pageWork) page() (last bool, err error) {
 func (d *driver) report(change func(*Progress)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	change(&d.told)
+	change(&d.reported)
 	if d.Report != nil {
-		d.Report(d.told)
+		d.Report(d.reported)
 	}
 }
 
 // WorkPiece works off one piece of a step that Next returned, from where
-// anybody has left it, until it is done or the time has come. Some 50 items that
+// any process has left it, until it is done or the time has come. Some 50 items that
 // are begun are finished first: leave time for that. done false says that the piece
 // is to be given to WorkPiece again. Where another process works on the piece,
 // it waits until that is done, or has not been heard of for Config.Term.
@@ -182,8 +176,7 @@ func WorkPiece(ctx context.Context, cfg Config, step Step, name string, until ti
 	if err != nil {
 		return false, err
 	}
-	watch := progress.NewWatch(d.Term)
-	for {
+	for watch := progress.NewWatch(d.Term); ; {
 		if a.seen, err = d.store.Piece(ctx, step.run(), a.place()); err != nil || a.seen.Done {
 			return a.seen.Done, err
 		}
@@ -192,7 +185,7 @@ func WorkPiece(ctx context.Context, cfg Config, step Step, name string, until ti
 			switch {
 			case errors.Is(err, errGivenUp):
 				return false, context.Cause(ctx)
-			case err == nil || !errors.Is(err, progress.ErrLost):
+			case !errors.Is(err, progress.ErrLost):
 				return row.Done, err
 			}
 		}
@@ -236,7 +229,7 @@ func (d *driver) assign(ctx context.Context, step Step, name string) (assignment
 	return a, fmt.Errorf("the %s has no piece %q", step.Source, name)
 }
 
-// pause is how long one waits before looking again at what others work on.
-func (d *driver) pause() time.Duration { return d.Term / looksPerTerm }
+// pause is the wait between two readings of the rows of pieces that other processes work on.
+func (d *driver) pause() time.Duration { return d.Term / readsPerTerm }
 
-const looksPerTerm = 4
+const readsPerTerm = 4

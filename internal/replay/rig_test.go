@@ -189,9 +189,7 @@ func (p *process) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...f
 func (p *process) config(source replay.Source) replay.Config {
 	return replay.Config{
 		Engine: p, State: p, StateTable: stateTable, Source: source, Term: term, Worker: "w",
-		ScanOf: func(table string) replay.ScanConfig {
-			return replay.ScanConfig{Client: p.sim, Table: table, Keys: blogKeys, Segments: 4}
-		},
+		Scan: replay.ScanConfig{Client: p.sim, Keys: blogKeys, Segments: 4},
 	}
 }
 

@@ -31,9 +31,9 @@ func Run(ctx context.Context, cfg Config) (Totals, error) {
 			err = d.workStep(ctx, step)
 		}
 		if err != nil || step.Done() {
-			return d.told.Totals, err
+			return d.reported.Totals, err
 		}
-		d.told.Passes++
+		d.reported.Passes++
 		last = step
 	}
 }
@@ -93,7 +93,7 @@ type ending struct {
 	err  error
 }
 
-// run ends when every piece is done or has failed here, by whomever.
+// run ends when every piece is done, by any process, or has failed here.
 func (b *board) run(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -103,18 +103,18 @@ func (b *board) run(ctx context.Context) error {
 	}
 	for b.fatal == nil && ctx.Err() == nil {
 		b.fill(working)
-		if len(b.busy) == 0 && b.settled() {
+		if len(b.busy) == 0 && b.finished() {
 			return b.failures(ctx)
 		}
-		var look <-chan time.Time
+		var refresh <-chan time.Time
 		if len(b.busy) < b.Parallel {
-			look = time.After(b.pause())
+			refresh = time.After(b.pause())
 		}
 		select {
 		case <-ctx.Done():
 		case e := <-b.ended:
 			b.note(e)
-		case <-look:
+		case <-refresh:
 			if err := b.refresh(ctx); err != nil && ctx.Err() == nil {
 				return err
 			}
@@ -165,7 +165,7 @@ func (b *board) note(e ending) {
 	default:
 		b.failed[e.name] = fmt.Errorf("%s: %w", e.name, e.err)
 	}
-	b.tell()
+	b.reportPieces()
 }
 
 // refresh reads how far others are.
@@ -179,12 +179,12 @@ func (b *board) refresh(ctx context.Context) error {
 			b.rows[name] = row
 		}
 	}
-	b.tell()
+	b.reportPieces()
 	return nil
 }
 
-// tell reports how many pieces are done, and how many items of the pass.
-func (b *board) tell() {
+// reportPieces reports how many pieces are done, and how many items of the pass.
+func (b *board) reportPieces() {
 	done, items := 0, int64(0)
 	for _, row := range b.rows {
 		items += row.Items
@@ -200,8 +200,8 @@ func (b *board) tell() {
 	})
 }
 
-// settled reports whether nothing is left that could still be done.
-func (b *board) settled() bool {
+// finished reports whether nothing is left that could still be done.
+func (b *board) finished() bool {
 	return !slices.ContainsFunc(b.pieces, func(p Piece) bool { return !b.rows[p.Name].Done && b.failed[p.Name] == nil })
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/dynamill/dynamill/internal/replay"
 )
 
-func TestAScanBringsEveryItemToWhatItAsksForThenSweeps(t *testing.T) {
+func TestScanRederivesEveryItemThenSweeps(t *testing.T) {
 	r := newRig(t)
 	for i := range 50 {
 		r.put("app", change.Key{Partition: fmt.Sprint(i), Sort: "a"})
@@ -48,7 +48,7 @@ func TestAScanBringsEveryItemToWhatItAsksForThenSweeps(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoWholeScanOnlyRederives(t *testing.T) {
+func TestPartialReplayOnlyRederives(t *testing.T) {
 	for name, change := range map[string]func(*replay.Config){
 		"rederive":               func(c *replay.Config) { c.Source = newBook(2, 2) },
 		"rederive/author,member": func(c *replay.Config) { c.Rules = []string{"member", "author"} },
@@ -115,7 +115,7 @@ func (r *rig) stopAfter(n int, cfg replay.Config) error {
 	return err
 }
 
-func TestWhoIsStoppedFinishesItsPagesAndTheNextGoesOnAtOnce(t *testing.T) {
+func TestStoppedReplayFinishesItsPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.slow = time.Second
@@ -139,7 +139,7 @@ func TestWhoIsStoppedFinishesItsPagesAndTheNextGoesOnAtOnce(t *testing.T) {
 	})
 }
 
-func TestRestartForgetsWhatWasDone(t *testing.T) {
+func TestRestartForgetsFinishedPieces(t *testing.T) {
 	r := newRig(t)
 	source := newBook(2, 10)
 	_ = r.stopAfter(8, r.process().config(source))
@@ -166,14 +166,10 @@ func TestOtherSegmentsRulesVersionsOrConsistencyAreOtherWork(t *testing.T) {
 		func(c *replay.Config) { c.Rules = []string{"a"} },
 		func(c *replay.Config) { c.Source = newBook(1, 1) },
 		func(c *replay.Config) {
-			c.ScanOf = func(table string) replay.ScanConfig {
-				return replay.ScanConfig{Client: r.sim, Table: table, Keys: blogKeys, Segments: 5}
-			}
+			c.Scan = replay.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 5}
 		},
 		func(c *replay.Config) {
-			c.ScanOf = func(table string) replay.ScanConfig {
-				return replay.ScanConfig{Client: r.sim, Table: table, Keys: blogKeys, Segments: 4, EventuallyConsistent: true}
-			}
+			c.Scan = replay.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 4, EventuallyConsistent: true}
 		},
 	}
 	runs := map[string]bool{}
@@ -201,9 +197,7 @@ func TestAResumedScanKeepsTheSegmentsThatItWasBegunWith(t *testing.T) {
 	r := newRig(t)
 	cfg := r.process().config(nil)
 	segments := 3
-	cfg.ScanOf = func(table string) replay.ScanConfig {
-		return replay.ScanConfig{Client: r.sim, Table: table, Keys: blogKeys, Segments: 0}
-	}
+	cfg.Scan = replay.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 0}
 	first, err := replay.Next(t.Context(), cfg, replay.Step{})
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +262,7 @@ func TestPiecesThatFailDoNotStopTheOthersAndAreNamed(t *testing.T) {
 	}
 }
 
-func TestWhatTheEngineCannotDoEndsTheReplayAtOnce(t *testing.T) {
+func TestFailureOfTheEngineEndsTheReplay(t *testing.T) {
 	r := newRig(t)
 	p := r.process()
 	p.hook = func(call string) {

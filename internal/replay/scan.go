@@ -13,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/dynamojson"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
@@ -28,7 +29,7 @@ const (
 
 // ScanClient is what a scan needs of the SDK's dynamodb client.
 type ScanClient interface {
-	Scan(ctx context.Context, in *dynamodb.ScanInput, options ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+	tablescan.Client
 	DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, options ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput,
 		error)
 }
@@ -48,14 +49,8 @@ type ScanConfig struct {
 	// EventuallyConsistent halves the cost. Items written in the last moments may
 	// be missed, so it is for what the stream follows anyway.
 	EventuallyConsistent bool
-	Pace                 *ReadPace // nil: as fast as asked
+	Pace                 *pace.Units // nil: as fast as asked
 }
-
-// ReadPace bounds the read units per second of all scans that share it.
-type ReadPace = tablescan.Pace
-
-// NewReadPace holds to unitsMax read units per second; it returns nil for 0.
-func NewReadPace(unitsMax float64) *ReadPace { return tablescan.NewPace(unitsMax) }
 
 // Scan is the source of all keys in a table.
 type Scan struct {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
@@ -187,7 +188,7 @@ func TestTheNumberOfSegmentsFollowsTheTablesSize(t *testing.T) {
 	}
 }
 
-func TestAScanAsksForKeysOnlyAndForConsistencyUnlessTold(t *testing.T) {
+func TestScanReadsKeysOnlyAndConsistently(t *testing.T) {
 	for _, eventually := range []bool{false, true} {
 		client := &answers{pages: []*dynamodb.ScanOutput{{}}}
 		scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: client, Table: "app", Keys: blogKeys, Segments: 2,
@@ -244,7 +245,7 @@ func TestSegmentsShareTheReadRate(t *testing.T) {
 		// 40 pages of 100 read units at 200 units a second take 20 seconds, less the last page's own.
 		client := &answers{pages: []*dynamodb.ScanOutput{{ConsumedCapacity: &types.ConsumedCapacity{CapacityUnits: aws.Float64(100)}}}}
 		scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: client, Table: "app", Keys: blogKeys, Segments: 40,
-			Pace: replay.NewReadPace(200)})
+			Pace: pace.New(200)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,9 +288,7 @@ func TestAScanWaitsForCapacityForAMinute(t *testing.T) {
 			}
 			client := &throttled{r.sim, time.Now().Add(wait)}
 			cfg := r.process().config(nil)
-			cfg.ScanOf = func(table string) replay.ScanConfig {
-				return replay.ScanConfig{Client: client, Table: table, Keys: blogKeys, Segments: 4}
-			}
+			cfg.Scan = replay.ScanConfig{Client: client, Keys: blogKeys, Segments: 4}
 			_, err := replay.Run(t.Context(), cfg)
 			if waited {
 				if err != nil {

@@ -56,9 +56,9 @@ func (r *rig) both(f func(i int) error) {
 	group.Wait()
 }
 
-// TestNobodyEndsBeforeAllIsDoneThoughItWasBegunAnewMeanwhile has a second process forget
+// TestRestartedReplayEndsAfterAllIsDone has a second process forget
 // what the first one has done, and be slow; or the row is deleted.
-func TestNobodyEndsBeforeAllIsDoneThoughItWasBegunAnewMeanwhile(t *testing.T) {
+func TestRestartedReplayEndsAfterAllIsDone(t *testing.T) {
 	for name, begunAnew := range map[string]func(r *rig){
 		"by a second process": func(r *rig) {
 			cfg := r.process().config(nil)

@@ -4,9 +4,10 @@ import (
 	"context"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/replay/internal/lines"
 )
 
-// Source gives the keys of items to be worked off, in pieces that anyone can
+// Source gives the keys of items to be worked off, in pieces that any process can
 // work off in any order. Only keys: what a scan, an export or an archive says of
 // an item may be older than the item, so nothing of it is ever applied.
 //
@@ -25,8 +26,7 @@ type Source interface {
 
 var (
 	_ Source = (*Scan)(nil)
-	_ Source = (*Export)(nil)
-	_ Source = (*Archive)(nil)
+	_ Source = (*Files)(nil)
 	_ Source = (*KeyList)(nil)
 	_ Source = (*Parked)(nil)
 )
@@ -52,7 +52,7 @@ func (p Piece) pageMax() int {
 // Page is a bounded part of a piece. It may hold no keys though it is not the last.
 type Page struct {
 	Keys      []change.Key
-	Items     int64   // items or lines looked at
+	Items     int64   // items or lines read
 	ReadUnits float64 // capacity consumed
 	Skipped   int64   // lines that a killed process left torn, parked records that have no key
 	Next      string  // the cursor behind this page, also where it is the last
@@ -60,4 +60,4 @@ type Page struct {
 }
 
 // KeyNames names a table's key attributes; Sort is "" in a table without a sort key.
-type KeyNames struct{ Partition, Sort string }
+type KeyNames = lines.KeyNames

@@ -28,7 +28,7 @@ func (s sparing) Read(ctx context.Context, piece replay.Piece, cursor string) (r
 	return page, err
 }
 
-func TestEverySourceGivesPagesAsSmallAsAskedFor(t *testing.T) {
+func TestEverySourceKeepsToPageMax(t *testing.T) {
 	exported, _ := exportOf(17)
 	var list strings.Builder
 	r := newRig(t)

@@ -30,7 +30,7 @@ func (s Step) run() progress.Run { return progress.Run{ID: s.Run, Generation: s.
 
 // Next completes whatever has all its pieces done and returns the pass to work
 // off next. last is the step that it returned before, zero at first: that is
-// how a replay that is done is told from one that is to begin anew. A replay
+// how Next distinguishes a replay that is done from one that is to begin anew. A replay
 // with the same Config that is not finished is joined, unless it has had no progress for a day.
 //
 //	for step, err := replay.Next(ctx, cfg, replay.Step{}); err == nil && !step.Done(); step, err = replay.Next(ctx, cfg, step) {
@@ -102,12 +102,12 @@ func (d *driver) nextOf(ctx context.Context, passes []string, last Step) (Step, 
 		if i < len(run.Segments) {
 			step.Segments = run.Segments[i]
 		}
-		found, pieces, err := d.look(ctx, &step)
+		found, pieces, err := d.readPieces(ctx, &step)
 		if err != nil {
 			return Step{}, err
 		}
 		if len(step.Pieces) > 0 {
-			d.tellOpened(run, step, pieces)
+			d.reportOpened(run, step, pieces)
 			return step, nil
 		}
 		items += found
@@ -121,8 +121,8 @@ func (d *driver) nextOf(ctx context.Context, passes []string, last Step) (Step, 
 	return Step{}, d.store.Finish(ctx, run.Run, items)
 }
 
-// tellOpened tells of a replay that was come by unfinished, once.
-func (d *driver) tellOpened(run progress.Opened, step Step, pieces int) {
+// reportOpened reports, once, a replay that was found unfinished.
+func (d *driver) reportOpened(run progress.Opened, step Step, pieces int) {
 	if d.Opened != nil && (run.Joined && !d.opened || !run.GivenUpAt.IsZero()) {
 		d.Opened(Opened{
 			Begun: run.Started, GivenUpAt: run.GivenUpAt, Number: step.Number + 1, Of: len(run.Passes),
@@ -132,9 +132,9 @@ func (d *driver) tellOpened(run progress.Opened, step Step, pieces int) {
 	d.opened = true
 }
 
-// look fills in which pieces of a step are left, and says how many items were
-// looked at and how many pieces there are.
-func (d *driver) look(ctx context.Context, step *Step) (items int64, all int, err error) {
+// readPieces fills in which pieces of a step are left. It returns how many items were
+// worked off and how many pieces there are.
+func (d *driver) readPieces(ctx context.Context, step *Step) (items int64, all int, err error) {
 	source, _, err := d.sourceOf(ctx, step.Pass, step.Segments)
 	if err != nil {
 		return 0, 0, err

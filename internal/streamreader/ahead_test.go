@@ -78,7 +78,7 @@ func (w *weighed) done(n int) {
 	w.held -= n
 }
 
-func TestWhatAllShardsHoldIsBounded(t *testing.T) {
+func TestBufferOfAllShardsIsBounded(t *testing.T) {
 	for _, pages := range []int{1, 8} {
 		t.Run(fmt.Sprintf("%d MiB", pages), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestIdleShardsArePolledSeldomAndNotInStep(t *testing.T) {
 	})
 }
 
-func TestDrainReadsWhatTheLastBatchItselfWrote(t *testing.T) {
+func TestDrainReadsRecordsOfItsLastBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
 		f.latency = 50 * time.Millisecond

@@ -177,7 +177,7 @@ func quietBesideBusy(t *testing.T, pageMax int, bytes, bufferMax int64) {
 	}
 }
 
-func TestWhatMakesProgressIsTriedAgainSoon(t *testing.T) {
+func TestShardWithProgressIsRetriedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
 		s := f.open("shard", "")

@@ -26,9 +26,9 @@ func (n *slowList) DescribeStream(ctx context.Context, in *dynamodbstreams.Descr
 	return n.line.DescribeStream(ctx, in, o...)
 }
 
-// TestNobodyHasCaughtUpBeforeAllShardsAreListed looks at workers that begin on a stream that was
+// TestNoWorkerHasCaughtUpBeforeTheListing looks at workers that begin on a stream that was
 // written to before: seeding waits for that (promise 10).
-func TestNobodyHasCaughtUpBeforeAllShardsAreListed(t *testing.T) {
+func TestNoWorkerHasCaughtUpBeforeTheListing(t *testing.T) {
 	const items = 400
 	for name, wait := range map[string]time.Duration{"a quick list": 10 * time.Millisecond, "a slow list": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func (l *looker) rest() {
 	l.time(l.f.r.cfg.DrainPolls)
 }
 
-func TestWhoDrainsCountsPollsFromWhenAnybodyAppliedSomething(t *testing.T) {
+func TestDrainCountsPollsSinceTheLastBatch(t *testing.T) {
 	for name, happens := range map[string]func(*looker){
 		"it has begun":                 nil,
 		"it applied something":         func(l *looker) { l.apply(); l.look() },
@@ -98,7 +98,7 @@ func TestWhoDrainsCountsPollsFromWhenAnybodyAppliedSomething(t *testing.T) {
 	}
 }
 
-func TestWhoDrainsKnowsRowsFromBeforeItAppliedSomething(t *testing.T) {
+func TestDrainIgnoresRowsReadBeforeItsLastBatch(t *testing.T) {
 	l := newLooker(t)
 	if l.rest(); !l.f.allIdle() {
 		t.Fatal("not all shards are idle")

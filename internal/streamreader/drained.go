@@ -4,13 +4,13 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// settled reports whether the plan leaves nothing to wait for.
-func (f *follower) settled() bool {
+// nothingPending reports whether the plan leaves nothing to wait for.
+func (f *follower) nothingPending() bool {
 	return len(f.fleet.Plan.Waiting) == 0 && len(f.missing) == 0 && f.fleet.Plan.Vacant == 0
 }
 
 // allIdle reports whether every shard that any worker reads is open and empty. Only
-// a worker that drains can tell.
+// a worker that drains knows.
 func (f *follower) allIdle() bool {
 	if !f.fleet.OthersIdle(f.leases, f.r.done(), f.r.cfg.DrainPolls) {
 		return false
@@ -28,8 +28,8 @@ func (f *follower) over() (bool, error) {
 	if f.drain && f.drained {
 		return true, f.skipped()
 	}
-	// Of shards that other workers read, the rows tell when they are finished.
-	if f.found.Status == streams.StreamStatusDisabled && len(f.running) == 0 && f.settled() && f.allFinished() {
+	// The rows say when shards that other workers read are finished.
+	if f.found.Status == streams.StreamStatusDisabled && len(f.running) == 0 && f.nothingPending() && f.allFinished() {
 		f.drained = true
 		if f.drain {
 			return true, f.skipped()

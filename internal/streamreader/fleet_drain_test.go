@@ -18,7 +18,7 @@ import (
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
-func TestDrainBesideOthersWaitsForWhatTheyRead(t *testing.T) {
+func TestDrainBesideOthersWaitsForTheirShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 6})
 		c.join("a")
@@ -66,7 +66,7 @@ func TestDrainCountsNoPollsThatOthersMadeBeforeIt(t *testing.T) {
 }
 
 // What one worker applies may write what another is still to read, and so on.
-func TestDrainBesideOthersWaitsForWhatRecordsCause(t *testing.T) {
+func TestDrainBesideOthersWaitsForCausedRecords(t *testing.T) {
 	const hops = 8
 	for name, tt := range map[string]struct {
 		shards   int
@@ -133,7 +133,7 @@ func TestDrainBesideABusyWorkerDoesNotEnd(t *testing.T) {
 	})
 }
 
-func TestDrainTakesWhatADeadWorkerHasLeft(t *testing.T) {
+func TestDrainTakesShardsOfADeadWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 6})
 		m := c.join("dies")
@@ -237,7 +237,7 @@ func TestASlowBatchIsFinishedBeforeTheHandover(t *testing.T) {
 }
 
 // A processor that never returns keeps its shard only until StopTimeout.
-func TestAProcessorThatHangsDoesNotKeepAShardThatIsAskedFor(t *testing.T) {
+func TestHangingProcessorReleasesSoughtShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSimWorld(t, dynamosim.Options{Shards: 2})
 		for i := range 20 {

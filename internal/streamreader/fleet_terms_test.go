@@ -154,7 +154,7 @@ func TestRowsThatHangCostNoOtherLease(t *testing.T) {
 	})
 }
 
-func TestTwoProcessesOfOneNameAreTold(t *testing.T) {
+func TestTwoProcessesOfOneNameAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 4})
 		stop := c.keepWriting(50*time.Millisecond, 20)
@@ -179,7 +179,7 @@ func TestTwoProcessesOfOneNameAreTold(t *testing.T) {
 }
 
 // A worker that is the lister no more makes no row: the lister may have deleted it.
-func TestRowsAreMadeOnlyByWhoLists(t *testing.T) {
+func TestOnlyTheListerMakesRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeStream()
 		for i := range 3 * leases.CallsMax {

@@ -332,7 +332,7 @@ func TestAWorkerReleasesOnlyByRowsThatItHasJustRead(t *testing.T) {
 		for i := range 8 {
 			id := fmt.Sprint("shard", i)
 			create(id, "me")
-			f.running[id] = &shardread.Reader{LetGo: func() { released[id] = true }}
+			f.running[id] = &shardread.Reader{Release: func() { released[id] = true }}
 		}
 		create(leases.SeekerKey(testARN, "other"), "other")
 		for step, test := range []struct {

@@ -38,7 +38,7 @@ type follower struct {
 	found          shardlist.Listing // the last complete list, and what was found since
 	plan           shardlist.Plan
 	leases         map[string]leases.Lease // rows of this stream's shards; of a shard that is being read, as they were before
-	strays         map[string]leases.Lease // unfinished rows of another program that name no stream
+	foreign        map[string]leases.Lease // unfinished rows of another program that name no stream
 	running        map[string]*shardread.Reader
 	children       map[string][]string // by the parent's id, of leases
 	missing        map[string]int      // consecutive lists that lacked the shard
@@ -49,14 +49,14 @@ type follower struct {
 	rowsLoaded     bool           // at the start, and not used yet
 	decoder        streamapi.Decoder
 
-	soon      time.Duration // next wait after a shard has ended
-	nextList  time.Time
-	nextFull  time.Time             // of all shards, should none end
-	listedAt  time.Time             // the last page that came
-	lists     <-chan shardlist.Page // pages of the list that is being made; nil if none is
-	stopList  context.CancelFunc
-	idleAtAsk bool // all shards were idle when the last list was begun, and are since then
-	failing   *streamapi.Backoff
+	soon       time.Duration // next wait after a shard has ended
+	nextList   time.Time
+	nextFull   time.Time             // of all shards, should none end
+	listedAt   time.Time             // the last page that came
+	lists      <-chan shardlist.Page // pages of the list that is being made; nil if none is
+	stopList   context.CancelFunc
+	idleAtList bool // all shards were idle when the last list was begun, and are since then
+	failing    *streamapi.Backoff
 
 	applies atomic.Int64 // batches applied: by this worker, and as far as it sees by other workers
 	shards  shardread.Config
@@ -138,9 +138,9 @@ func (f *follower) start(ctx, work context.Context, info streamapi.Shard, held *
 	s.Observe(info, f.children[info.ID], f.found.Status)
 	f.running[info.ID] = s
 	f.r.countMove()
-	ctx, s.LetGo = context.WithCancel(ctx)
+	ctx, s.Release = context.WithCancel(ctx)
 	f.wg.Go(func() {
-		defer s.LetGo()
+		defer s.Release()
 		err := s.Run(ctx, work)
 		f.ended <- endedShard{id: info.ID, held: held, err: err}
 	})
@@ -186,27 +186,27 @@ func (f *follower) stopAll() error {
 	}()
 	var errs []error
 	var left time.Time
-	var told time.Time
-	tell := func() { // of what is given up so far: the others need not wait for the slowest shard
-		if time.Since(told) > announceEvery && f.fleet.SendNews(context.Background()) {
-			told = time.Now()
+	var announced time.Time
+	announce := func() { // what is given up so far: the others need not wait for the slowest shard
+		if time.Since(announced) > announceEvery && f.fleet.SendNews(context.Background()) {
+			announced = time.Now()
 		}
 	}
-	tell()
+	announce()
 	for e := range f.ended {
 		p, waits := f.running[e.id].Snapshot(), !e.held.Lease().Finished()
 		if waits && p.EmptyPolls == 0 && !p.Newest.IsZero() && (left.IsZero() || p.Newest.Before(left)) {
 			left = p.Newest
 		}
 		errs = append(errs, f.take(e))
-		tell()
+		announce()
 	}
 	f.r.leave(left)
 	f.fleet.Stop()
 	return errors.Join(errs...)
 }
 
-// announceEvery is how often at most a worker that stops tells of what it gives up.
+// announceEvery is how often, at most, a worker that stops announces what it has released.
 const announceEvery = 200 * time.Millisecond
 
 // announceLoss lets the other workers end with this one, where records are lost,

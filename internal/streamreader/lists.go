@@ -15,15 +15,15 @@ import (
 // list begins a list of the shards if it is time for one and this worker's turn.
 func (f *follower) list(ctx context.Context) {
 	idle := f.allIdle()
-	f.idleAtAsk = f.idleAtAsk && idle
-	if f.lists != nil || time.Now().Before(f.nextList) && (!idle || f.idleAtAsk) {
+	f.idleAtList = f.idleAtList && idle
+	if f.lists != nil || time.Now().Before(f.nextList) && (!idle || f.idleAtList) {
 		return // a drain lists as soon as all shards are idle
 	}
 	// A worker that drains lists itself, to know that nothing is left.
-	if !f.fleet.Lists() && (!idle || !f.settled()) {
+	if !f.fleet.Lists() && (!idle || !f.nothingPending()) {
 		return
 	}
-	var only []string // parents whose children are looked for; nil: everything is listed
+	var only []string // parents whose children are listed; nil: everything is listed
 	if f.found.Pages > 1 && f.soon < f.r.cfg.ListInterval && !f.drain {
 		only = shardlist.Childless(f.found.Shards, f.leases)
 		switch {
@@ -34,8 +34,8 @@ func (f *follower) list(ctx context.Context) {
 			only = nil
 		}
 	}
-	f.idleAtAsk = idle
-	f.skips.AskedAt = time.Now()
+	f.idleAtList = idle
+	f.skips.BegunAt = time.Now()
 	ctx, f.stopList = context.WithCancel(ctx)
 	pages := make(chan shardlist.Page)
 	f.lists = pages
@@ -98,7 +98,7 @@ func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 		}
 		mine := f.fleet.Lists()
 		if mine {
-			if err := f.createRows(ctx, shardlist.StrayParents(f.r.cfg.StreamARN, f.found.Shards, f.leases, f.strays)); err != nil {
+			if err := f.createRows(ctx, shardlist.ForeignParents(f.r.cfg.StreamARN, f.found.Shards, f.leases, f.foreign)); err != nil {
 				return err
 			}
 		}
@@ -135,7 +135,8 @@ func (f *follower) complete(ctx context.Context) error {
 	}
 	f.findSkipped()
 	known := f.fleet.Lists() || len(f.plan.Create)+len(f.plan.Missing) == 0
-	f.drained = known && !f.skips.Undecided() && f.idleAtAsk && f.settled() && f.allIdle() && f.found.Status != streams.StreamStatusEnabling
+	f.drained = known && !f.skips.Undecided() && f.idleAtList && f.nothingPending() && f.allIdle() &&
+		f.found.Status != streams.StreamStatusEnabling
 	return nil
 }
 
@@ -147,7 +148,7 @@ func (f *follower) listSoon() {
 
 // nextWait is how long to wait for the next list after one that took so long,
 // and for the next one of all shards. A list of many pages is not made all the
-// time: children are looked for by their parents.
+// time: children are listed by their parents.
 func (f *follower) nextWait(took time.Duration) (wait, full time.Duration) {
 	full = max(f.r.cfg.ListInterval, listPart*took)
 	wait = full
@@ -165,8 +166,8 @@ func (f *follower) nextWait(took time.Duration) (wait, full time.Duration) {
 const listPart = 4
 
 // judgeMissing returns a TrimmedError once lists have lacked an unfinished
-// shard often enough. The calls of a shard's reader
-// tell of a shard that any worker reads.
+// shard often enough. If a worker reads the shard, the calls of
+// its reader decide.
 func (f *follower) judgeMissing() error {
 	lacking := map[string]int{}
 	for _, lease := range f.plan.Missing {

@@ -2,21 +2,19 @@ package streamreader
 
 import "github.com/dynamill/dynamill/internal/stream/shardread"
 
-// publish tells Stats what it wants to know of all shards.
+// publish hands to Stats what it says of all shards.
 func (f *follower) publish() {
-	finished, waiting := 0, len(f.fleet.Plan.Waiting)
-	for _, l := range f.leases {
-		if l.Finished() {
-			finished++
-		}
+	waiting := map[string]bool{}
+	for _, id := range f.fleet.Plan.Waiting {
+		waiting[id] = true
 	}
 	others := f.allListed() && f.fleet.OthersCaughtUp(f.leases, f.r.cfg.DrainPolls, f.began)
 	f.fleet.Behind = !others
-	rows := f.sharedShards()
+	rows := f.unfinished()
 	f.r.mu.Lock()
 	f.r.state.rows = rows
 	f.r.state.behind = !others
-	f.r.state.waiting, f.r.state.finished, f.r.state.listedAt = waiting, finished, f.listedAt
+	f.r.state.waiting, f.r.state.finished, f.r.state.listedAt = waiting, len(f.leases)-len(rows), f.listedAt
 	if at := f.fleet.ScannedAt(); at.After(f.listedAt) {
 		f.r.state.listedAt = at
 	}
@@ -24,7 +22,7 @@ func (f *follower) publish() {
 	f.publishRunning()
 }
 
-// allListed reports whether the rows tell of every shard: of all that the stream had
+// allListed reports whether every shard has a row: of all that the stream had
 // at first, and of the children of every one that is finished.
 func (f *follower) allListed() bool {
 	for id, l := range f.leases {
@@ -40,7 +38,7 @@ func (f *follower) allListed() bool {
 	return f.allMade || f.fleet.Lists() && !f.initialListing
 }
 
-// publishRunning tells Stats which shards are read.
+// publishRunning hands the shards that are read to Stats.
 func (f *follower) publishRunning() {
 	shards := make(map[string]*shardread.Reader, len(f.running))
 	for id, s := range f.running {

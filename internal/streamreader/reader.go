@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/internal/stream/shardread"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // Processor applies records. records[:done] are durable when it returns; an
 // error says why the rest is not. Calls for different shards run at the same
-// time. The context stays alive when the reader is told to stop, until
+// time. The context stays alive when the reader is to stop, until
 // StopTimeout has passed.
 type Processor interface {
 	Process(ctx context.Context, records []change.Record) (done int, err error)
@@ -54,13 +54,13 @@ type Config struct {
 	// Processes that share a stream and a lease table divide the shards between
 	// them. Each must have a WorkerID of its own; the default is the host's name
 	// and a random part. A process that comes back under the same name takes its
-	// former leases at once; anyone else after LeaseTerm.
+	// former leases at once; other workers do so after LeaseTerm.
 	WorkerID string
-	// RunID tells this process from another that is given the same WorkerID by
+	// RunID distinguishes this process from another that is given the same WorkerID by
 	// mistake; default random.
 	RunID string
 	// LeaseTerm is how long this worker keeps its shards while it is not heard
-	// of; default 10 s, at least 1 s. The rows tell the others.
+	// of; default 10 s, at least 1 s. Other workers read it in the rows.
 	LeaseTerm time.Duration
 
 	CheckpointInterval time.Duration // least time between two checkpoints of one shard, its end and a stop apart; default 1 s
@@ -91,14 +91,14 @@ func New(cfg Config) (*Reader, error) {
 	require(cfg.BatchMax >= 0 && cfg.Concurrency >= 0 && cfg.DrainPolls >= 0, "BatchMax, Concurrency and DrainPolls must not be negative")
 	require(cfg.PollInterval >= 0 && cfg.ListInterval >= 0 && cfg.CheckpointInterval >= 0 && cfg.StopTimeout >= 0,
 		"PollInterval, ListInterval, CheckpointInterval and StopTimeout must not be negative")
-	require(cfg.BufferMax == 0 || cfg.BufferMax >= shardread.PageBytesMax, "BufferMax must be at least 1 MiB, the size of one page")
+	require(cfg.BufferMax == 0 || cfg.BufferMax >= streamapi.PageBytesMax, "BufferMax must be at least 1 MiB, the size of one page")
 	require(cfg.LeaseTerm == 0 || cfg.LeaseTerm >= leaseTermMin, "LeaseTerm must be at least 1 s")
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("configuring the stream reader: %w", errors.Join(problems...))
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	cfg.BatchMax = cmp.Or(cfg.BatchMax, 1000)
-	cfg.BufferMax = cmp.Or(cfg.BufferMax, 32*shardread.PageBytesMax)
+	cfg.BufferMax = cmp.Or(cfg.BufferMax, 32*streamapi.PageBytesMax)
 	cfg.PollInterval = cmp.Or(cfg.PollInterval, time.Second)
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, 16)
 	cfg.ListInterval = cmp.Or(cfg.ListInterval, 30*time.Second)
@@ -124,7 +124,7 @@ func (cfg *Config) worker() leases.Worker {
 func newWorkerID() string {
 	host, err := os.Hostname()
 	if err != nil {
-		host = "unknown-host" // the random part alone tells workers apart
+		host = "unknown-host" // the random part is enough
 	}
 	return host + ":" + rand.Text()
 }
@@ -157,7 +157,7 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 	defer r.end()
 	readers, stop := context.WithCancel(ctx)
 	defer stop()
-	work, abort := shardread.Graceful(readers, context.WithoutCancel(ctx), r.cfg.StopTimeout)
+	work, abort := pace.Graceful(readers, context.WithoutCancel(ctx), r.cfg.StopTimeout)
 	defer abort()
 
 	f := newFollower(r, drain)

@@ -69,7 +69,7 @@ func TestAShardThatStaysTrimmedIsALoudError(t *testing.T) {
 	}
 }
 
-func TestAShardThatWasNotAskedForHalfADayIsNotOpenedAnew(t *testing.T) {
+func TestShardUnreadForHalfADayIsNotReopened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
 		f.open("shard", "")

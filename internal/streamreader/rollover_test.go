@@ -58,7 +58,7 @@ func TestRolledOverShardsStayWithTheirWorkers(t *testing.T) {
 }
 
 // A worker that leaves amid that leaves no shard lying for long that was to be its own.
-func TestWhoLeavesWhileShardsRollOverHoldsUpNothing(t *testing.T) {
+func TestWorkerThatLeavesDuringARolloverHoldsUpNothing(t *testing.T) {
 	for i := range 12 {
 		after := time.Duration(i) * 250 * time.Millisecond
 		t.Run(after.String(), func(t *testing.T) {

@@ -175,7 +175,7 @@ func TestWaitingForRoomIsNoSilenceOfTheStream(t *testing.T) {
 	})
 }
 
-func TestWhatIsDoneIsSavedWhileAShardWaits(t *testing.T) {
+func TestWaitingShardSavesItsCheckpoint(t *testing.T) {
 	for name, configure := range map[string]func(*Config){
 		"for room":   func(cfg *Config) { cfg.BufferMax, cfg.BatchMax = 1<<20, 10 },
 		"for a turn": func(cfg *Config) { cfg.Concurrency = 1 },

@@ -60,11 +60,11 @@ func (f *follower) load(ctx context.Context) error {
 func (f *follower) see(rows []leases.Lease, done int64) {
 	var own *leases.Lease // the stream's
 	seen, seekers := make(map[string]leases.Lease, len(rows)), map[string]leases.Lease{}
-	f.strays = map[string]leases.Lease{}
+	f.foreign = map[string]leases.Lease{}
 	for _, l := range rows {
 		switch {
 		case l.Stream == "" && !l.Finished():
-			f.strays[l.Shard] = l
+			f.foreign[l.Shard] = l
 		case l.Stream != f.r.cfg.StreamARN:
 		case l.OfStream():
 			own = &l
@@ -133,11 +133,11 @@ func (f *follower) createRows(ctx context.Context, create []leases.Lease) error 
 // have come to know better.
 func (f *follower) createRow(ctx context.Context, lease leases.Lease) (leases.Lease, error) {
 	list := f.fleet.ListLease()
-	if list == nil || !list.Trusted() {
-		return leases.Lease{}, leases.ErrTrustOver
+	if list == nil || !list.Valid() {
+		return leases.Lease{}, leases.ErrNotRenewed
 	}
-	ctx, cancelTrusted := list.Until(ctx)
-	defer cancelTrusted()
+	ctx, cancelValid := list.Until(ctx)
+	defer cancelValid()
 	lease.Whole = lease.Start != ""
 	if f.initialListing {
 		// The oldest shards may be trimmed in part by now. That is no loss:
@@ -168,9 +168,9 @@ func (f *follower) note(row leases.Lease) {
 }
 
 // deleteDone deletes rows that serve no worker any more, so that the lease table
-// does not grow for ever, parents first: of a shard whose children have no row
-// it looks as if they were still to be found. Whatever fails is tried again
-// after the next list.
+// does not grow for ever, parents first: a shard whose
+// children have no row counts as one whose children are not found yet. What fails
+// is tried again after the next list.
 func (f *follower) deleteDone(ctx context.Context) {
 	done := map[string]int{}
 	var useless []leases.Lease

@@ -14,11 +14,11 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
-// share looks at the leases if it is time. An error is one that no retry cures.
+// share scans the leases if it is time. It returns only errors that no retry cures.
 func (f *follower) share(ctx, work context.Context) error {
 	due, err := f.rowsLoaded, error(nil)
 	if !due {
-		due, err = f.fleet.LookDue(ctx)
+		due, err = f.fleet.ScanDue(ctx)
 	}
 	if err == nil && due {
 		err = f.loadRows(ctx)
@@ -31,13 +31,13 @@ func (f *follower) share(ctx, work context.Context) error {
 	}
 	switch {
 	case err == nil && due:
-		f.fleet.LookSucceeded()
+		f.fleet.ScanSucceeded()
 		f.apply(ctx, work)
 	case err == nil, ctx.Err() != nil:
 	case streamapi.Classify(err) != streamapi.VerdictRetry:
 		return err
 	default:
-		f.r.cfg.Logger.Warn("looking at the leases failed, will retry", "wait", f.fleet.RetryLook(), "error", err)
+		f.r.cfg.Logger.Warn("looking at the leases failed, will retry", "wait", f.fleet.PostponeScan(), "error", err)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (f *follower) balance(ctx, work context.Context) {
 	}
 	for _, l := range plan.Release {
 		if s := f.running[l.Shard]; s != nil {
-			s.LetGo()
+			s.Release()
 		}
 	}
 	f.fleet.Seek(ctx, plan.Seek)
@@ -110,7 +110,7 @@ func (f *follower) evict(ctx context.Context) {
 	f.deleteRows(ctx, f.fleet.SilentSeekers())
 }
 
-// evictMost bounds the leases that one look at the rows evicts.
+// evictMost bounds the leases that one scan evicts.
 const evictMost = 1024
 
 // claimed is what came of one call on a row.

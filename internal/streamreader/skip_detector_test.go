@@ -68,7 +68,7 @@ func (w *simWorld) deleteRow(t *testing.T, shard string) {
 
 // A person writes SHARD_END into the row of a shard that is open. A reader says
 // so, and reads the shard from its beginning once its row is deleted.
-func TestOpenShardThatItsLeaseCallsDoneIsTold(t *testing.T) {
+func TestOpenShardBehindAFinishedLeaseIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 2})
 		c.write(t, "before")

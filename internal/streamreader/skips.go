@@ -2,7 +2,7 @@ package streamreader
 
 import "github.com/dynamill/dynamill/internal/stream/leases"
 
-// findSkipped tells of the shards that a complete list shows to be skipped.
+// findSkipped logs the shards that a complete list shows to be skipped.
 func (f *follower) findSkipped() {
 	busy := func(row leases.Lease) bool { return row.Owner != "" && !f.fleet.Expired(row) }
 	for _, shard := range f.skips.Judge(f.found, f.leases, busy) {
@@ -15,7 +15,7 @@ func (f *follower) findSkipped() {
 	f.publishSkipped()
 }
 
-// publishSkipped tells Stats of the shards that are skipped.
+// publishSkipped hands the skipped shards to Stats.
 func (f *follower) publishSkipped() {
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()

@@ -1,11 +1,11 @@
 package streamreader
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
 
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/stream/shardread"
 	"github.com/dynamill/dynamill/streamreader"
 )
@@ -22,22 +22,14 @@ type readerState struct {
 	began    time.Time
 	records  int64
 	shards   map[string]*shardread.Reader
-	waiting  int
-	behind   bool // a shard that this worker does not read
+	waiting  map[string]bool // for their parents
+	behind   bool            // a shard that this worker does not read
 	finished int
 	listedAt time.Time
-	rows     []sharedShard // by id
-	left     time.Time     // of the shard that was furthest behind when the reader was stopped, the newest record done
+	rows     []leases.Lease // of the shards that are not finished, by id
+	left     time.Time      // of the shard that was furthest behind when the reader was stopped, the newest record done
 	skipped  []string
 	moves    int64
-}
-
-// sharedShard is what the rows say of a shard that is not finished.
-type sharedShard struct {
-	id, owner  string
-	waiting    bool
-	newest     time.Time
-	emptyPolls int64
 }
 
 // Stats returns the state at this moment. It is safe to call at any time.
@@ -47,10 +39,10 @@ func (r *Reader) Stats() Stats {
 	st := Stats{
 		Records:      r.state.records,
 		Open:         len(r.state.shards),
-		Waiting:      r.state.waiting,
+		Waiting:      len(r.state.waiting),
 		Finished:     r.state.finished,
 		LastProgress: r.state.listedAt,
-		CaughtUp:     !r.state.listedAt.IsZero() && r.state.waiting == 0 && !r.state.behind,
+		CaughtUp:     !r.state.listedAt.IsZero() && len(r.state.waiting) == 0 && !r.state.behind,
 	}
 	st.LeaseMoves, st.Skipped = r.state.moves, r.state.skipped
 	st.Shards = r.state.listShards(r.cfg.WorkerID)
@@ -74,8 +66,8 @@ func (r *Reader) Stats() Stats {
 func (st *readerState) listShards(worker string) []ShardStats {
 	all := make([]ShardStats, 0, len(st.rows))
 	for _, row := range st.rows {
-		shard := ShardStats{ID: row.id, Owner: row.owner, Waiting: row.waiting, Lag: shardread.Lag(row.newest, row.emptyPolls)}
-		if s := st.shards[row.id]; s != nil {
+		shard := ShardStats{ID: row.Shard, Owner: row.Owner, Waiting: st.waiting[row.Shard], Lag: shardread.Lag(row.Newest, row.EmptyPolls)}
+		if s := st.shards[row.Shard]; s != nil {
 			p := s.Snapshot()
 			shard.Owner, shard.Mine, shard.Waiting = worker, true, false
 			shard.Lag, shard.LastProgress, shard.OldestAge = shardread.Lag(p.Newest, int64(p.EmptyPolls)), p.At, p.OldestAge()
@@ -85,25 +77,20 @@ func (st *readerState) listShards(worker string) []ShardStats {
 	return all
 }
 
-// sharedShards is what the rows say of the shards that are not finished.
-func (f *follower) sharedShards() []sharedShard {
-	waiting := map[string]bool{}
-	for _, id := range f.fleet.Plan.Waiting {
-		waiting[id] = true
-	}
-	all := make([]sharedShard, 0, len(f.leases))
-	for id, l := range f.leases {
+// unfinished returns the rows of the shards that are not finished. A silent owner counts as none.
+func (f *follower) unfinished() []leases.Lease {
+	rows := make([]leases.Lease, 0, len(f.leases))
+	for _, l := range f.leases {
 		if l.Finished() {
 			continue
 		}
-		shard := sharedShard{id: id, owner: l.Owner, waiting: waiting[id], newest: l.Newest, emptyPolls: l.EmptyPolls}
 		if f.fleet.Expired(l) {
-			shard.owner = ""
+			l.Owner = ""
 		}
-		all = append(all, shard)
+		rows = append(rows, l)
 	}
-	slices.SortFunc(all, func(a, b sharedShard) int { return cmp.Compare(a.id, b.id) })
-	return all
+	slices.SortFunc(rows, leases.CompareShards)
+	return rows
 }
 
 // countGone counts a shard that this worker gave away or lost before its end.

@@ -13,7 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
-func TestEveryWorkerKnowsWhoReadsEachShard(t *testing.T) {
+func TestEveryWorkerKnowsTheOwnerOfEachShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 8})
 		stop := c.keepWriting(50*time.Millisecond, 40)
@@ -55,7 +55,7 @@ func TestEveryWorkerKnowsWhoReadsEachShard(t *testing.T) {
 	})
 }
 
-func TestAShardThatNobodyReadsIsNamed(t *testing.T) {
+func TestShardWithoutReaderIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestReader(t, newFakeStream(), newLeases(), &collector{}, func(cfg *Config) { cfg.WorkerID = "me" })
 		f := newFollower(r, false)

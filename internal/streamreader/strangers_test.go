@@ -96,7 +96,7 @@ func TestRowsThatAnotherProgramMade(t *testing.T) {
 
 // What another program had not finished when the stream dropped it is lost,
 // although that program's rows do not name the stream.
-func TestWhatAnotherProgramDidNotFinishIsLost(t *testing.T) {
+func TestShardUnfinishedByAnotherProgramIsLost(t *testing.T) {
 	for _, test := range []struct {
 		name, checkpoint string
 		childRow, lost   bool

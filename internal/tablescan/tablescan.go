@@ -1,11 +1,12 @@
 // Package tablescan reads tables page by page: a whole table in parallel segments,
 // or one page of a segment behind a key, from which a later reader can resume.
-// It imports change, internal/attributes and internal/awscall.
+// It imports change, internal/attributes, internal/awscall and internal/pace.
 package tablescan
 
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/pace"
 )
 
 // Client is the part of *dynamodb.Client that scans need.
@@ -38,7 +40,7 @@ type Table struct {
 	Segments             int      // default 4
 	Attributes           []string // those to read; nil: all
 	EventuallyConsistent bool
-	Pace                 *Pace // nil: as fast as asked
+	Pace                 *pace.Units // nil: no bound
 
 	units atomic.Int64 // consumed, in thousandths
 }
@@ -59,8 +61,10 @@ func (t *Table) ReadUnits() float64 { return float64(t.units.Load()) / 1000 }
 
 // Read reads one page of a segment, counted from 0: at most itemsMax items behind a key.
 func (t *Table) Read(ctx context.Context, segment int, behind Key, itemsMax int) (Page, error) {
-	if err := t.Pace.wait(ctx); err != nil {
-		return Page{}, err
+	if t.Pace != nil {
+		if err := t.Pace.Wait(ctx, 1); err != nil {
+			return Page{}, err
+		}
 	}
 	out, err := t.Client.Scan(ctx, t.request(segment, behind, itemsMax))
 	if err != nil {
@@ -73,7 +77,9 @@ func (t *Table) Read(ctx context.Context, segment int, behind Key, itemsMax int)
 	if used := out.ConsumedCapacity; used != nil {
 		page.ReadUnits = aws.ToFloat64(used.CapacityUnits)
 	}
-	t.Pace.pay(page.ReadUnits)
+	if t.Pace != nil { // only the answer says how many units the page took
+		t.Pace.Pay(int(math.Ceil(page.ReadUnits)) - 1)
+	}
 	t.units.Add(int64(page.ReadUnits * 1000))
 	return page, nil
 }
@@ -105,8 +111,8 @@ func (t *Table) segments() int {
 	return t.Segments
 }
 
-// Each gives every item to f, several at a time. A page is asked for again for up
-// to five minutes where that may help.
+// Each gives every item to f, several at a time. A page that fails is requested
+// again for up to five minutes where that may help.
 func (t *Table) Each(ctx context.Context, f func(change.Item) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for segment := range t.segments() {

@@ -109,12 +109,8 @@ func (w *Worker) replays(ctx context.Context, world World, r Replay) error {
 	cfg := replay.Config{
 		Engine: inLanes{engine}, State: w.client, StateTable: world.StateTable, Version: versionOf(set),
 		Parallel: piecesMax, Worker: w.String(), Term: world.LeaseTerm, Unique: w.unique(), Restart: r.Restart,
-		ScanOf: func(table string) replay.ScanConfig {
-			keys := replay.KeyNames{Partition: set.Table.PartitionKey, Sort: set.Table.SortKey}
-			if table == world.StateTable {
-				keys = replay.StateKeys
-			}
-			return replay.ScanConfig{Client: w.client, Table: table, Keys: keys, Segments: r.Segments}
+		Scan: replay.ScanConfig{
+			Client: w.client, Segments: r.Segments, Keys: replay.KeyNames{Partition: set.Table.PartitionKey, Sort: set.Table.SortKey},
 		},
 	}
 	if r.Keys != nil {

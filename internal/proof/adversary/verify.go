@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/streamreader"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 const (
@@ -100,8 +101,8 @@ func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*veri
 	}
 	cfg := verify.Config{
 		Auditor: audit, Logger: slog.New(slog.DiscardHandler), MemoryBytes: verifyMemory, Settle: settle, Wait: wait,
-		Items: &verify.Scan{Client: w.client, TableName: world.Table, Segments: 2},
-		Rows:  &verify.Scan{Client: w.client, TableName: world.StateTable, Segments: 2},
+		Items: &tablescan.Table{Client: w.client, TableName: world.Table, Segments: 2},
+		Rows:  &tablescan.Table{Client: w.client, TableName: world.StateTable, Segments: 2},
 		Found: func(r verify.Result) error {
 			v.Found = append(v.Found, r)
 			return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 func newClub(t *testing.T) *world {
@@ -32,7 +33,9 @@ func newClub(t *testing.T) *world {
 	return w
 }
 
-func (w *world) rows() verify.Table { return &verify.Scan{Client: w.sim, TableName: "app-dynamill"} }
+func (w *world) rows() verify.Table {
+	return &tablescan.Table{Client: w.sim, TableName: "app-dynamill"}
+}
 
 // become gives the world another rule file.
 func (w *world) become(file string) {
@@ -49,7 +52,7 @@ func (w *world) ahead(rows verify.Table) (map[string]int, *verify.Summary) {
 	w.must(err)
 	found := map[string]int{}
 	summary, err := verify.Run(w.ctx, verify.Config{
-		Auditor: a, Ahead: true, Items: &verify.Scan{Client: w.sim, TableName: "app"}, Rows: rows, TempDir: w.t.TempDir(),
+		Auditor: a, Ahead: true, Items: &tablescan.Table{Client: w.sim, TableName: "app"}, Rows: rows, TempDir: w.t.TempDir(),
 		Found: func(r verify.Result) error { found[r.Rule+": "+string(r.What)+" "+string(r.Kind)]++; return nil },
 	})
 	w.must(err)
@@ -81,7 +84,7 @@ func TestRulesThatAreNotInForceCanBeForeseen(t *testing.T) {
 	}
 }
 
-func TestWhatFormerRulesLeaveIsSurplus(t *testing.T) {
+func TestRowsOfFormerRulesAreSurplus(t *testing.T) {
 	w := newClub(t)
 	w.follow()
 	without := strings.Split(clubRules, "  member-name:")[0] + "  members: { count: Membership, as: Group.members }\n"
@@ -130,7 +133,7 @@ func TestRulesThatChangeMeanwhileEndTheVerification(t *testing.T) {
 	w.engine()
 	w.put("app", texts("pk", "USER#9", "sk", "GROUP#a", "role", "x"))
 	_, err := verify.Run(w.ctx, verify.Config{
-		Auditor: a, Items: &verify.Scan{Client: w.sim, TableName: "app"}, Rows: &verify.Scan{Client: w.sim, TableName: "app-dynamill"},
+		Auditor: a, Items: &tablescan.Table{Client: w.sim, TableName: "app"}, Rows: &tablescan.Table{Client: w.sim, TableName: "app-dynamill"},
 		TempDir: t.TempDir(),
 		Found:   func(r verify.Result) error { t.Errorf("judged by old rules: %s", text(r)); return nil },
 	})
@@ -169,7 +172,7 @@ func TestRulesThatChangeMeanwhileAreNoticedWhereOnlyAParkedEffectIsMissing(t *te
 	w.become(forumRules + "  more: { count: Membership, as: Group.more }\n")
 	w.engine()
 	_, err := verify.Run(w.ctx, verify.Config{
-		Auditor: a, Items: &verify.Scan{Client: w.sim, TableName: "app"}, Rows: w.rows(), TempDir: t.TempDir(), Settle: time.Millisecond,
+		Auditor: a, Items: &tablescan.Table{Client: w.sim, TableName: "app"}, Rows: w.rows(), TempDir: t.TempDir(), Settle: time.Millisecond,
 		Found: func(r verify.Result) error { t.Errorf("judged by old rules: %s", text(r)); return nil },
 	})
 	if !errors.Is(err, projections.ErrEpochMoved) {

@@ -360,7 +360,7 @@ func (w *world) compare(found []verify.Result, spoiled map[string]string) {
 	}
 }
 
-func TestWhatIsSpoiledIsFoundAndNothingElseAndRepaired(t *testing.T) {
+func TestExactlySpoiledDataIsFoundAndRepaired(t *testing.T) {
 	var total atomic.Int64
 	seeds := 40
 	if os.Getenv("DYNAMILL_SOAK") != "" {
@@ -412,7 +412,7 @@ func spoilAll(t *testing.T, seeds int, total *atomic.Int64) {
 }
 
 // What rules derive from derived data may be spoiled anywhere, too.
-func TestWhatIsSpoiledBelowOtherRulesIsMended(t *testing.T) {
+func TestSpoiledSourceOfOtherRulesIsMended(t *testing.T) {
 	for seed := range 12 {
 		p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 17)), projections.Kinds)
 		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), func(t *testing.T) {

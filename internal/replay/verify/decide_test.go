@@ -7,7 +7,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 )
 
-func TestWhatAReadingMakesOfASuspect(t *testing.T) {
+func TestVerdictOfAReading(t *testing.T) {
 	const settle = 10 * time.Second
 	wrong := []drift.Finding{{What: drift.Wrong}}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -22,7 +22,7 @@ func TestWhatAReadingMakesOfASuspect(t *testing.T) {
 		"right by now, after it was not":  {seen, settle, drift.Reading{State: "b"}, cleared},
 		"seen for the first time":         {nil, 0, drift.Reading{Findings: wrong, State: "a"}, again},
 		"too soon after the first time":   {seen, settle - 1, drift.Reading{Findings: wrong, State: "a"}, again},
-		"the same for long enough":        {seen, settle, drift.Reading{Findings: wrong, State: "a"}, stands},
+		"the same for long enough":        {seen, settle, drift.Reading{Findings: wrong, State: "a"}, lasting},
 		"wrong in another way":            {seen, settle, drift.Reading{Findings: wrong, State: "b"}, again},
 		"a fan-out has still to come":     {seen, settle, drift.Reading{Findings: wrong, State: "a", Waiting: "fan-out"}, again},
 		"right although something is due": {nil, 0, drift.Reading{State: "a", Waiting: "fan-out"}, cleared},
@@ -50,7 +50,7 @@ func TestASuspectThatMovesBeginsAnew(t *testing.T) {
 		state string
 		after time.Duration
 		want  verdict
-	}{{"a", 0, again}, {"b", 9 * time.Second, again}, {"b", 15 * time.Second, again}, {"b", 19 * time.Second, stands}} {
+	}{{"a", 0, again}, {"b", 9 * time.Second, again}, {"b", 15 * time.Second, again}, {"b", 19 * time.Second, lasting}} {
 		if got := o.decide(drift.Reading{Findings: wrong, State: c.state}, at.Add(c.after), 10*time.Second); got != c.want {
 			t.Errorf("reading %d: verdict %d, want %d", i, got, c.want)
 		}

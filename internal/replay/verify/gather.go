@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// chunkMax is how many suspects are looked at together: what is held in memory.
+	// chunkMax is how many suspects are judged together: what is held in memory.
 	chunkMax = 10_000
 	// sorterShare is the part of the memory that the sorter takes at once: the
 	// garbage collector lets the heap grow to twice of what is in use, and pages
 	// of both scans are in use, too.
 	sorterShare = 4
-	// tellEvery is how many items pass between two calls of Progress.
-	tellEvery = 10_000
+	// progressEvery is how many items pass between two calls of Progress.
+	progressEvery = 10_000
 )
 
 // gather scans both tables and returns what is suspect.
@@ -34,7 +34,7 @@ func (v *run) gather(ctx context.Context) (_ *spool[drift.Suspect], err error) {
 	if err := v.scan(ctx, sorter); err != nil {
 		return nil, err
 	}
-	v.tell("sorting")
+	v.showProgress("sorting")
 	suspects, err := newSpool[drift.Suspect](v.TempDir, "dynamill-suspects-")
 	if err != nil {
 		return nil, err
@@ -58,10 +58,10 @@ func (v *run) scan(ctx context.Context, sorter *extsort.Sorter) error {
 						failed = sorter.Add(keyOf(f), []byte(f.Data))
 					}
 				})
-				if count.Add(1)%tellEvery == 0 {
+				if count.Add(1)%progressEvery == 0 {
 					mu.Lock()
 					v.progress.Items, v.progress.Rows = items.Load(), rows.Load()
-					v.tell("scanning")
+					v.showProgress("scanning")
 					mu.Unlock()
 				}
 				return failed
@@ -115,9 +115,9 @@ func (v *run) suspect(ctx context.Context, sorter *extsort.Sorter, suspects *spo
 	})
 	n := 0
 	err := sorter.Each(func(key, data []byte) error {
-		if n++; n%tellEvery == 0 {
+		if n++; n%progressEvery == 0 {
 			v.progress.Suspects = suspects.count
-			v.tell("sorting")
+			v.showProgress("sorting")
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -232,7 +232,7 @@ func TestOddDamageIsFoundAndMended(t *testing.T) {
 	}
 }
 
-func TestWhoDisplaysASumIsToldByTheItemsWhereTheLocatorIsWrong(t *testing.T) {
+func TestItemsShowTheTargetWhereTheLocatorIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		more spoilt
 		want []string // what is found, beside the locator

@@ -204,7 +204,7 @@ func TestADryRunForeseesParkedRecordsAndLeftovers(t *testing.T) {
 	}
 }
 
-func TestClearingSparesWhatWasParkedAnew(t *testing.T) {
+func TestClearingSparesNewlyParkedEffects(t *testing.T) {
 	bad := map[string]change.Item{"author": ticket("1", "userId", "1#2"), "effort": ticket("1", "userId", "1")}
 	bad["effort"]["effort"] = change.String("much")
 	for rule, item := range bad {

@@ -21,7 +21,7 @@ const (
 )
 
 // repair mends what was proven. What rules derive from derived data may be
-// spoiled anew by what was not mended yet, so at the end it looks at everything
+// spoiled anew by what was not mended yet, so at the end it reads everything
 // again and mends what is still wrong.
 type repair struct {
 	*run
@@ -43,7 +43,7 @@ func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {
 	if f.Mender == nil || len(proven) == 0 {
 		return nil
 	}
-	f.tell(phaseOfRepairs)
+	f.showProgress(phaseOfRepairs)
 	f.mended = append(f.mended, proven...)
 	return f.mendAll(ctx, proven)
 }
@@ -98,7 +98,7 @@ func (f *repair) mend(ctx context.Context, readings []drift.Reading) error {
 		return err
 	}
 	// What other rules write on an item that a rule makes follows once the item is there. Its
-	// own record has that done, too, but not before the next look.
+	// own record has that done, too, but not before the next reading.
 	return f.rederive(ctx, slices.DeleteFunc(rederive, func(r drift.Reading) bool {
 		return r.Fix.Stage != drift.StageItems || !r.Found(drift.Missing)
 	}))
@@ -154,7 +154,7 @@ func (f *repair) rederiveItems(ctx context.Context, readings ...drift.Reading) e
 	return f.Mender.Rederive(ctx, keys)
 }
 
-// alsoTouched are the sums that mending entries has moved, beside those that are looked at anyway.
+// alsoTouched are the sums that mending entries has moved, beside those that are judged anyway.
 func (f *repair) alsoTouched(touched, sums []drift.Suspect) []drift.Suspect {
 	if f.Mender == nil {
 		return nil
@@ -178,7 +178,7 @@ func (f *repair) sums(ctx context.Context, proven []drift.Reading) error {
 	if len(proven) == 0 {
 		return nil
 	}
-	f.tell(phaseOfRepairs)
+	f.showProgress(phaseOfRepairs)
 	var displays []drift.Reading
 	for _, r := range proven {
 		if r.Suspect.Kind == drift.Sum {
@@ -231,7 +231,7 @@ func (f *repair) mendSums(ctx context.Context, sums []drift.Reading) error {
 // forget has the ledger added up anew when the aggregate is read again.
 func (f *repair) forget(s drift.Suspect) { f.run.sums[s.GroupID()] = expect{ledger: true} }
 
-// finish looks at everything again, mends what is still wrong, and reports what came of it.
+// finish reads everything again, mends what is still wrong, and reports what came of it.
 func (f *repair) finish(ctx context.Context) error {
 	for _, r := range f.sumsDue {
 		why := f.failed[r.Suspect.ID()]

@@ -15,7 +15,7 @@ const (
 	cleared verdict = iota + 1 // nothing is wrong (any more)
 	parked                     // it is wrong, and set aside with its reason
 	again                      // it has to be read again
-	stands                     // it stood still long enough: drift, unless a record is still to come
+	lasting                    // it stood still long enough: drift, unless a record is still to come
 	proven                     // drift, whatever is still to come
 )
 
@@ -96,7 +96,7 @@ func (o *suspense) decide(r drift.Reading, now time.Time, settle time.Duration) 
 		// that would have to be waited for.
 		return proven
 	}
-	return stands
+	return lasting
 }
 
 // rounds reads suspects until each is decided or the wait is over, and returns the drift.
@@ -114,7 +114,7 @@ func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, wait *wait,
 		}
 		found = append(found, proven...)
 		v.progress.Open -= int64(len(left) - len(rest))
-		v.tell("looking again")
+		v.showProgress("looking again")
 		if left = rest; len(left) == 0 {
 			break
 		}
@@ -135,20 +135,20 @@ func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, wait *wait,
 // round reads suspects once. It returns those that are drift, and those that must be read again.
 func (v *run) round(ctx context.Context, left []*suspense, read func(context.Context, []drift.Suspect) ([]drift.Reading,
 	error)) (found []drift.Reading, rest []*suspense, err error) {
-	asked := make([]drift.Suspect, len(left))
+	suspects := make([]drift.Suspect, len(left))
 	for i, o := range left {
-		asked[i] = o.suspect
+		suspects[i] = o.suspect
 	}
 	applied, err := v.applied(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	readings, err := read(ctx, asked)
+	readings, err := read(ctx, suspects)
 	if err != nil {
 		return nil, nil, err
 	}
 	now := time.Now()
-	var standing []*suspense
+	var unexplained []*suspense
 	for i, o := range left {
 		switch o.decide(readings[i], now, v.Settle) {
 		case cleared:
@@ -157,17 +157,17 @@ func (v *run) round(ctx context.Context, left []*suspense, read func(context.Con
 			v.summary.Parked++
 		case proven:
 			found = append(found, *o.last)
-		case stands:
-			standing = append(standing, o)
+		case lasting:
+			unexplained = append(unexplained, o)
 		case again:
 			rest = append(rest, o)
 		}
 	}
-	held, err := v.held(ctx, applied, standing)
+	held, err := v.held(ctx, applied, unexplained)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, o := range standing {
+	for _, o := range unexplained {
 		switch {
 		case !held[o]:
 			found = append(found, *o.last)
@@ -213,13 +213,13 @@ func (v *run) applied(ctx context.Context) (Applied, error) {
 
 // held finds the suspects that a record may be the cause of which is in the
 // stream by now, and was not applied when they were read.
-func (v *run) held(ctx context.Context, applied Applied, standing []*suspense) (map[*suspense]bool, error) {
+func (v *run) held(ctx context.Context, applied Applied, unexplained []*suspense) (map[*suspense]bool, error) {
 	held := map[*suspense]bool{}
-	if v.Pending == nil || len(standing) == 0 {
+	if v.Pending == nil || len(unexplained) == 0 {
 		return held, nil
 	}
 	concerned := map[string][]*suspense{}
-	for _, o := range standing {
+	for _, o := range unexplained {
 		for _, token := range o.last.Concerns {
 			concerned[token] = append(concerned[token], o)
 		}

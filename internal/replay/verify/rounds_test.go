@@ -68,14 +68,14 @@ func TestARecordThatIsAppliedJustAfterTheReadingExplainsIt(t *testing.T) {
 	}
 }
 
-func TestWhatNoRecordConcernsIsDrift(t *testing.T) {
+func TestSuspectWithoutPendingRecordIsDrift(t *testing.T) {
 	found, v := (&late{}).rounds(t, time.Minute, func(int) drift.Reading { return wrong("another") })
 	if len(found) != 1 || v.summary.NotDecided() > 0 {
 		t.Errorf("found %v, %+v", found, v.summary)
 	}
 }
 
-func TestWhatARecordMayExplainStaysUndecided(t *testing.T) {
+func TestSuspectOfAPendingRecordStaysUndecided(t *testing.T) {
 	for name, l := range map[string]*late{WhyRecords: {}, whyBlind: {blind: true}} {
 		found, v := l.rounds(t, 20*time.Millisecond, func(int) drift.Reading { return wrong("it") })
 		if len(found) > 0 || v.summary.Undecided[name] != 1 {
@@ -102,7 +102,7 @@ func TestUndecidedExamplesOfAReasonAreBounded(t *testing.T) {
 	}
 }
 
-func TestWhatKeepsMovingStaysUndecided(t *testing.T) {
+func TestMovingSuspectStaysUndecided(t *testing.T) {
 	found, v := (&late{}).rounds(t, 20*time.Millisecond, func(n int) drift.Reading {
 		r := wrong("another")
 		r.State = string(rune('a' + n%20))

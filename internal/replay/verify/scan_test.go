@@ -8,12 +8,12 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 // refusing refuses its first pages.
 type refusing struct {
-	verify.ScanClient
+	tablescan.Client
 	refusals []error
 }
 
@@ -23,7 +23,7 @@ func (s *refusing) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*
 		s.refusals = s.refusals[1:]
 		return nil, err
 	}
-	return s.ScanClient.Scan(ctx, in, o...)
+	return s.Client.Scan(ctx, in, o...)
 }
 
 func TestAScanOutlastsRefusalsThatPass(t *testing.T) {
@@ -31,12 +31,12 @@ func TestAScanOutlastsRefusalsThatPass(t *testing.T) {
 	items := 0
 	count := func(change.Item) error { items++; return nil }
 	client := &refusing{w.sim, []error{&ddb.ProvisionedThroughputExceededException{}, &ddb.InternalServerError{}}}
-	w.must((&verify.Scan{Client: client, TableName: "app", Segments: 1}).Each(w.ctx, count))
+	w.must((&tablescan.Table{Client: client, TableName: "app", Segments: 1}).Each(w.ctx, count))
 	if items != 7 {
 		t.Errorf("%d items", items)
 	}
 	client.refusals = []error{&ddb.ResourceNotFoundException{}}
-	if err := (&verify.Scan{Client: client, TableName: "app", Segments: 1}).Each(w.ctx, count); err == nil {
+	if err := (&tablescan.Table{Client: client, TableName: "app", Segments: 1}).Each(w.ctx, count); err == nil {
 		t.Error("a table that is gone was scanned")
 	}
 }

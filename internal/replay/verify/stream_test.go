@@ -17,6 +17,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 // shards is a stream of a few shards, each a list of sequence numbers; "" is an empty page.
@@ -153,7 +154,7 @@ func TestUnappliedRecordsAreThoseBehindTheCheckpoints(t *testing.T) {
 
 // refused refuses a scan's first calls.
 type refused struct {
-	verify.ScanClient
+	tablescan.Client
 	with  error
 	calls atomic.Int64
 }
@@ -164,7 +165,7 @@ func (c *refused) Scan(ctx context.Context, in *dynamodb.ScanInput, opts ...func
 	if c.calls.Add(1) <= 3 {
 		return nil, c.with
 	}
-	return c.ScanClient.Scan(ctx, in, opts...)
+	return c.Client.Scan(ctx, in, opts...)
 }
 
 func TestAScanGivesEveryItemOnceAndIsTriedAgain(t *testing.T) {
@@ -174,15 +175,15 @@ func TestAScanGivesEveryItemOnceAndIsTriedAgain(t *testing.T) {
 	}
 	for _, segments := range []int{0, 1, 7} {
 		var n atomic.Int64
-		client := &refused{ScanClient: w.sim, with: errThrottled}
-		s := &verify.Scan{Client: client, TableName: "app", Segments: segments}
+		client := &refused{Client: w.sim, with: errThrottled}
+		s := &tablescan.Table{Client: client, TableName: "app", Segments: segments}
 		w.must(s.Each(t.Context(), func(change.Item) error { n.Add(1); return nil }))
 		if n.Load() != 57 || s.ReadUnits() == 0 {
 			t.Errorf("%d segments: %d items, %v read units", segments, n.Load(), s.ReadUnits())
 		}
 	}
 	denied := &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not this table", Fault: smithy.FaultClient}
-	s := &verify.Scan{Client: &refused{ScanClient: w.sim, with: denied}, TableName: "app"}
+	s := &tablescan.Table{Client: &refused{Client: w.sim, with: denied}, TableName: "app"}
 	if err := s.Each(t.Context(), func(change.Item) error { return nil }); !errors.Is(err, denied) {
 		t.Errorf("an error that does not pass: %v", err)
 	}

@@ -131,7 +131,7 @@ func (v *run) readSums(ctx context.Context, suspects []drift.Suspect) ([]drift.R
 			e.known = false
 		}
 		v.sums[id] = e
-		lacks[id].tell(&readings[i])
+		lacks[id].addTo(&readings[i])
 		if v.drifted.count > driftedMax && e.ledger {
 			readings[i].Waiting = whyEntries
 		}
@@ -145,7 +145,7 @@ func (v *run) addUpLedger(ctx context.Context, want map[string]string) error {
 		return nil
 	}
 	var mu sync.Mutex
-	v.tell("adding up the ledger")
+	v.showProgress("adding up the ledger")
 	return v.Rows.Each(ctx, func(row change.Item) error {
 		v.Auditor.Contributions(row, func(a drift.Amount) {
 			id := a.ID()
@@ -168,9 +168,9 @@ type lack struct {
 	moved  bool     // one is not as it was proven: part of what it lacks may be lag
 }
 
-// tell notes it in a reading. What the ledger holds and what the accumulators
+// addTo notes it in a reading. What the ledger holds and what the accumulators
 // hold move together; what entries lack may still come, by records of theirs.
-func (l *lack) tell(r *drift.Reading) {
+func (l *lack) addTo(r *drift.Reading) {
 	if l == nil {
 		return
 	}
@@ -185,7 +185,7 @@ func (l *lack) tell(r *drift.Reading) {
 
 // adjust adds to sums of the ledger what wrong entries lack. It reads those
 // again every time: what is lacking of one that was written since it was
-// proven is partly a lag, and cannot be told.
+// proven is partly a lag, and the two cannot be separated.
 func (v *run) adjust(ctx context.Context, want map[string]string) (map[string]*lack, error) {
 	lacks := map[string]*lack{}
 	if v.drifted.count == 0 || len(want) == 0 {

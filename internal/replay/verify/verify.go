@@ -1,13 +1,13 @@
-// Package verify tells whether what is derived is what it should be, for
+// Package verify finds out whether what is derived is what it should be, for
 // tables of any size within bounded memory. It scans both tables, brings
-// together by sorting on disk what is said of the same thing, and looks at
+// together by sorting on disk what is said of the same thing, and reads
 // every difference again: a scan is no snapshot, so what it finds is only
 // suspect. A suspect counts as drift if two fresh readings, some time apart,
 // show the same, and no record of the stream that could be the cause is still
 // to be applied (promise 1 holds once the stream is drained, and not before).
 //
-// It imports change, internal/drift, the scanner of tables and the sorter; what knows the rules and
-// the state table comes as an Auditor.
+// It imports change, internal/drift, the scanner of tables, the sorter, and the calls to the stream
+// (streamapi, shardlist); what knows the rules and the state table comes as an Auditor.
 package verify
 
 import (
@@ -51,7 +51,7 @@ type Table interface {
 	Each(ctx context.Context, f func(change.Item) error) error
 }
 
-// Pending tells which records are not applied yet.
+// Pending finds the records that are not applied yet.
 type Pending interface {
 	// Applied says how far the stream is applied by now.
 	Applied(ctx context.Context) (Applied, error)
@@ -63,7 +63,7 @@ type Pending interface {
 // Applied is how far a stream was applied at a moment.
 type Applied struct {
 	At     time.Time
-	Shards map[string]Checkpoint // one that is missing is not applied at all; nil: nothing ever tells
+	Shards map[string]Checkpoint // one that is missing is not applied at all; nil: it is never known
 }
 
 // Checkpoint is how far a shard is applied.
@@ -305,7 +305,7 @@ func (v *run) foresee(ctx context.Context, single, sums []drift.Suspect) error {
 			}
 		}
 		if i%1000 == 0 {
-			v.tell("looking again")
+			v.showProgress("looking again")
 		}
 	}
 	return nil
@@ -318,7 +318,7 @@ func amountOf(text string) string {
 	return text
 }
 
-// report tells what was found.
+// report reports what was found.
 func (v *run) report(readings []drift.Reading, status Status, why string) error {
 	for _, r := range readings {
 		for _, f := range r.Findings {
@@ -339,7 +339,7 @@ func (v *run) report(readings []drift.Reading, status Status, why string) error 
 	return nil
 }
 
-func (v *run) tell(phase string) {
+func (v *run) showProgress(phase string) {
 	if v.progress.Phase = phase; v.Progress != nil {
 		v.Progress(v.progress)
 	}

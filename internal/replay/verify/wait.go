@@ -46,11 +46,11 @@ const (
 	// provingSettles is how many times Config.Settle each set of suspects gets:
 	// one between two readings, and one more where the first reading came amid a change.
 	provingSettles = 2
-	// toldEvery is how often a wait tells how much of it is left.
-	toldEvery = time.Second
+	// waitProgressEvery is how often a wait reports how much of it is left.
+	waitProgressEvery = time.Second
 )
 
-// await pauses, and tells meanwhile what is waited for.
+// await pauses, and reports meanwhile what it waits for.
 func (v *run) await(ctx context.Context, left []*suspense, pauseTime time.Duration) error {
 	reasons := map[string]int64{}
 	for _, o := range left {
@@ -64,8 +64,8 @@ func (v *run) await(ctx context.Context, left []*suspense, pauseTime time.Durati
 			return nil
 		}
 		v.progress.WaitLeft = max(time.Until(v.waitEnds), 0)
-		v.tell(PhaseWaiting)
-		if pace.Sleep(ctx, min(rest, toldEvery)) != nil {
+		v.showProgress(PhaseWaiting)
+		if pace.Sleep(ctx, min(rest, waitProgressEvery)) != nil {
 			return ctx.Err()
 		}
 	}

@@ -97,7 +97,7 @@ func TestNothingSuspectIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestAWaitTellsWhatItWaitsFor(t *testing.T) {
+func TestWaitReportsItsReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Progress
 		v := &run{Config: Config{Auditor: &late{}, Pending: &late{}, Settle: 10 * time.Second, Wait: 30 * time.Second,

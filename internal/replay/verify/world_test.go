@@ -24,6 +24,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/internal/streamreader"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 // world is a simulated table with an application, an engine, and its stream.
@@ -236,7 +237,7 @@ func (w *world) verify(repair bool, change ...func(*verify.Config)) ([]verify.Re
 	a := w.audit()
 	var found []verify.Result
 	cfg := verify.Config{
-		Auditor: a, Items: &verify.Scan{Client: w.sim, TableName: "app"}, Rows: &verify.Scan{Client: w.sim, TableName: "app-dynamill"},
+		Auditor: a, Items: &tablescan.Table{Client: w.sim, TableName: "app"}, Rows: &tablescan.Table{Client: w.sim, TableName: "app-dynamill"},
 		TempDir: w.t.TempDir(), Settle: time.Millisecond, Wait: 20 * time.Millisecond,
 		Found: func(r verify.Result) error { found = append(found, r); return nil },
 	}

@@ -10,19 +10,17 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/stream/shardlist"
-	"github.com/dynamill/dynamill/internal/stream/shardread"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"golang.org/x/sync/errgroup"
 )
 
-// Config says which stream Read looks at.
+// Config says which stream Read reads.
 type Config struct {
 	Streams   streamapi.Streams
 	StreamARN string
@@ -55,7 +53,7 @@ const (
 	// pollsMax is after how many empty pages in a row the end of an open shard is
 	// taken to be reached: GetRecords may give an empty page before it.
 	pollsMax = 2
-	// pollSpacing keeps a look below the five calls a second that a shard allows
+	// pollSpacing keeps Read below the five calls a second that a shard allows
 	// (API reference of DynamoDB Streams), which the shard's reader shares.
 	pollSpacing = 250 * time.Millisecond
 )
@@ -82,15 +80,15 @@ func Read(ctx context.Context, cfg Config) (*Backlog, error) {
 	ordered := shardlist.InOrder(byID)
 	for _, s := range ordered {
 		group.Go(func() error {
-			look := shardReader{cfg: cfg, shard: s, row: rows[s.ID], whole: followed && rows[s.ID].Whole}
-			one := look.read(ctx)
+			reader := shardReader{cfg: cfg, shard: s, row: rows[s.ID], whole: followed && rows[s.ID].Whole}
+			one := reader.read(ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			read[s.ID] = one
 			return nil
 		})
 	}
-	_ = group.Wait() // each shard tells its own error
+	_ = group.Wait() // each shard has its own error
 	for _, s := range ordered {
 		log.Shards = append(log.Shards, read[s.ID])
 	}
@@ -128,12 +126,8 @@ func list(ctx context.Context, cfg Config, rows map[string]leases.Lease, followe
 	err error) {
 	lister := shardlist.Lister{Streams: cfg.Streams, Arn: cfg.StreamARN}
 	for range shardlist.MissingLists {
-		found = shardlist.Listing{}
-		in := &dynamodbstreams.DescribeStreamInput{StreamArn: &cfg.StreamARN}
-		for last := false; !last; {
-			if last, err = lister.Describe(ctx, in, &found); err != nil {
-				return found, plan, err
-			}
+		if found, err = lister.List(ctx); err != nil {
+			return found, plan, err
 		}
 		plan = shardlist.PlanLineage(cfg.StreamARN, found.Shards, rows, followed)
 		if len(plan.Missing) == 0 {
@@ -195,6 +189,9 @@ func (b *shardReader) read(ctx context.Context) Shard {
 				continue
 			}
 		}
+		if ctx.Err() != nil {
+			err = errors.Join(errTime, err)
+		}
 		b.found.AtLeast, b.found.Err = true, err
 		return b.found
 	}
@@ -209,37 +206,35 @@ func (b *shardReader) checkpoint() string {
 
 // pass reads pages until the end of the shard, or the bound.
 func (b *shardReader) pass(ctx context.Context) error {
-	iterator, err := streamapi.OpenShard(ctx, b.cfg.Streams, b.cfg.StreamARN, b.shard, streamapi.Place{After: b.after, Whole: b.whole})
-	if err != nil {
-		return err
-	}
-	for empty := 0; iterator != nil && empty < pollsMax; {
-		if b.pages == pagesMax {
-			b.found.AtLeast = true
+	tail := streamapi.Tail{Streams: b.cfg.Streams, StreamARN: b.cfg.StreamARN, Shard: b.shard, EmptyPolls: pollsMax, Spacing: pollSpacing}
+	err := tail.Read(ctx, streamapi.Place{After: b.after, Whole: b.whole}, func(page []streams.Record, last bool) error {
+		b.count(page)
+		switch {
+		case len(page) == 0 || last:
 			return nil
+		case b.pages == pagesMax:
+			return errBound
 		}
-		out, err := b.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator,
-			Limit: aws.Int32(shardread.RecordsPageMax)})
-		if err != nil {
-			return err
-		}
-		b.count(out.Records)
-		iterator = out.NextShardIterator
-		if empty++; len(out.Records) > 0 {
-			empty = 0
-			b.pages++
-		}
-		if iterator != nil && empty < pollsMax && pace.Sleep(ctx, pollSpacing) != nil {
-			return errors.Join(errTime, context.Cause(ctx))
-		}
+		return pace.Sleep(ctx, pollSpacing)
+	})
+	if errors.Is(err, errBound) {
+		b.found.AtLeast = true
+		return nil
 	}
-	return nil
+	return err
 }
 
-// errTime says that the time for a look was over before the end of a shard.
-var errTime = errors.New("the time for reading the stream was over")
+var (
+	// errBound says that pagesMax pages were read before the end of a shard.
+	errBound = errors.New("the bound of pages was reached")
+	// errTime says that the time for Read was over before the end of a shard.
+	errTime = errors.New("the time for reading the stream was over")
+)
 
 func (b *shardReader) count(page []streams.Record) {
+	if len(page) > 0 {
+		b.pages++
+	}
 	for i := range page {
 		body := page[i].Dynamodb
 		if body == nil {

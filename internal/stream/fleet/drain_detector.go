@@ -8,7 +8,7 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/shardread"
 )
 
-// drainDetector tells a worker that drains when no worker applies records any
+// drainDetector finds out, for a worker that drains, when no worker applies records any
 // more. The batch of one worker may write records that another one is still to
 // read. So after each batch of any worker every shard has to be empty for several
 // more polls. The worker counts its own batches itself (follower.applies); those of
@@ -20,7 +20,7 @@ type drainDetector struct {
 	others      pollBaselines                // of the shards that other workers read
 }
 
-// ObserveDrain tells the detector of a worker that drains of rows that were just read.
+// ObserveDrain gives rows that were just read to the detector of a worker that drains.
 func (m *Member) ObserveDrain(rows map[string]leases.Lease, done int64, running map[string]*shardread.Reader, applies *atomic.Int64) {
 	m.drain.observe(rows, done, running, applies)
 }
@@ -70,7 +70,7 @@ func (d *drainDetector) wrote(row leases.Lease, now *shardread.Reader) bool {
 type pollBaselines map[string]pollBaseline
 
 // pollBaseline is the number of a row's EmptyPolls that do not count, because they
-// were made before this worker looked.
+// were made before the first scan of this worker.
 type pollBaseline struct {
 	polls    int64
 	outdated bool // the row may have been written long before; the owner's next write is the baseline

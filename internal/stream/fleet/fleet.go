@@ -11,8 +11,8 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
-// takeFirst shards may be taken after one look at the leases, and twice as
-// many after each next one that shows no other workers than the one before,
+// takeFirst shards may be taken after one scan of the leases, and twice as
+// many after each next scan that shows no other workers than the one before,
 // up to takeMost: many workers that start together must see each other
 // before all shards are gone.
 const takeFirst, takeMost = 16, 1024
@@ -31,7 +31,7 @@ type Config struct {
 type Member struct {
 	Own    leases.Lease // the stream's own row; zero if there is none
 	Plan   leases.Plan  // the last one
-	Behind bool         // another worker's shard is, as far as the rows tell
+	Behind bool         // another worker's shard is, as far as the rows say
 
 	cfg      Config
 	seekers  map[string]leases.Lease // by worker
@@ -39,8 +39,8 @@ type Member struct {
 	polls    pollBaselines
 	drain    *drainDetector // nil: does not drain
 	scans    scanSchedule
-	workers  int // seen before the last look
-	takeMax  int // from one look to the next
+	workers  int // seen before the last scan
+	takeMax  int // from one scan to the next
 	takeLeft int
 	failing  *streamapi.Backoff
 	stalls   stallTracker
@@ -48,7 +48,7 @@ type Member struct {
 	former   map[string]bool // the Runs found under this worker's name at first
 	namesake bool            // another process of this worker's name has come since
 
-	newsUnsent bool // something was done that others should look at
+	newsUnsent bool // this worker has changed something that others do not know
 
 	mu      sync.Mutex
 	held    map[string]*leases.Held // by the rows' keys: the stream's own row and the seeker's, too
@@ -155,7 +155,7 @@ func (m *Member) Divide(rows map[string]leases.Lease, busy map[string]bool) (pla
 	return m.Plan, fresh
 }
 
-// NoteNews notes that something was done that other workers should look at.
+// NoteNews records that this worker has changed something that the other workers should scan for.
 func (m *Member) NoteNews() { m.newsUnsent = true }
 
 // Expired reports whether a lease's owner has not been heard of for a term.
@@ -163,14 +163,14 @@ func (m *Member) Expired(row leases.Lease) bool {
 	return m.input().Expired(row)
 }
 
-// input is what tells whose lease has expired.
+// input holds what decides whether a lease has expired.
 func (m *Member) input() leases.Input {
 	return leases.Input{Now: m.scans.at, Term: m.cfg.Worker.Term, Changed: m.changed}
 }
 
 // OthersIdle reports whether the shards that other workers read were empty for
 // several polls since any worker was last seen to apply records. Only a worker that drains
-// can tell, by rows that were read after it had applied what it has now.
+// knows, by rows that were read after it had applied what it has now.
 func (m *Member) OthersIdle(rows map[string]leases.Lease, done int64, polls int) bool {
 	if m.drain == nil || m.drain.done != done {
 		return false

@@ -16,7 +16,7 @@ func (m *Member) Lists() bool {
 	m.mu.Lock()
 	h := m.held[m.cfg.StreamARN]
 	m.mu.Unlock()
-	return h != nil && h.Trusted()
+	return h != nil && h.Valid()
 }
 
 // Elect makes this worker the lister, if there is none. followed
@@ -24,7 +24,7 @@ func (m *Member) Lists() bool {
 func (m *Member) Elect(ctx context.Context, followed bool) error {
 	arn := m.cfg.StreamARN
 	if h := m.holding()[arn]; h != nil {
-		if h.Trusted() {
+		if h.Valid() {
 			return nil
 		}
 		if err := m.namesakeError(); err != nil {
@@ -93,7 +93,7 @@ func (m *Member) namesakeError() error {
 func (m *Member) Describe(ctx context.Context, d streamapi.Decoder, checkpoint string) error {
 	h := m.holding()[m.cfg.StreamARN]
 	if h == nil {
-		return leases.ErrTrustOver
+		return leases.ErrNotRenewed
 	}
 	if row := h.Lease(); row.Checkpoint == checkpoint && row.Label == d.Label && row.PartitionKey == d.PartitionKey &&
 		row.SortKey == d.SortKey {

@@ -16,19 +16,19 @@ import (
 // silent owners and increments News. All workers read the lister's own row, so all of
 // them notice when the lister is silent.
 const (
-	// scansPerTerm is how often, at most, a worker looks at all leases in a
+	// scansPerTerm is how often, at most, a worker scans all leases in a
 	// term while there is something to divide, and scanRow what each row adds
 	// to the wait.
 	scansPerTerm = 20
 	scanRow      = time.Millisecond
-	// watchesPerTerm is how often the worker that lists looks for silent
-	// owners: one that dies just after a look is seen at the next one, and
-	// given up a term later, within two terms after its death.
+	// watchesPerTerm is how often the lister scans for silent
+	// owners: the lister sees one that dies just after a scan at the next one, and
+	// evicts it a term later, within two terms after its death.
 	watchesPerTerm = 2
-	// scanTerm bounds the term by which a worker looks while there is something to divide.
+	// scanTerm bounds the term by which a worker scans while there is something to divide.
 	scanTerm = 10 * time.Second
-	// idleScanTerms, and a quarter of a term for each worker, lie between two
-	// looks of the others while there are no news, should news get lost.
+	// idleScanTerms, and a quarter of a term for each worker, pass between two
+	// scans of the others while there are no news, should news get lost.
 	idleScanTerms = 2
 	// newsPerTerm is how often a worker listens in a term, at least once in newsMost;
 	// with the default term often enough to go on within a second with what
@@ -49,7 +49,7 @@ type scanSchedule struct {
 	news          int64       // heard last
 	formerly      leases.Loss // announced before this worker began
 	baselineRead  bool        // the rows were read once
-	newsPending   bool        // another worker changed what this one should look at
+	newsPending   bool        // another worker has changed something since the last scan
 	rowsUnplanned bool        // no plan was made yet of the rows that were read last
 	rows          int
 	expiry        time.Time // the first at which a lease may expire, should its owner remain silent
@@ -88,7 +88,7 @@ func (m *Member) listenEvery() time.Duration {
 	return every + time.Duration((m.random.Float64()-0.5)*float64(every)/8)
 }
 
-// scanAt is when the next look at all rows is due.
+// scanAt is when the next scan of all rows is due.
 func (m *Member) scanAt() time.Time {
 	term := m.cfg.Worker.Term
 	soon := m.scanAfter(min(max(min(term, scanTerm)/scansPerTerm, time.Duration(m.scans.rows)*scanRow), term/leases.RenewalsPerTerm))
@@ -133,9 +133,9 @@ func (m *Member) NextScan() time.Time {
 	return next
 }
 
-// LookDue reports whether all rows are to be read now. It reads the stream's own row, if it is
+// ScanDue reports whether all rows are to be read now. It reads the stream's own row, if it is
 // time for that, to hear of news.
-func (m *Member) LookDue(ctx context.Context) (bool, error) {
+func (m *Member) ScanDue(ctx context.Context) (bool, error) {
 	switch now := time.Now(); {
 	case now.Before(m.scans.retryAt):
 		return false, nil
@@ -151,17 +151,17 @@ func (m *Member) LookDue(ctx context.Context) (bool, error) {
 	return due, err
 }
 
-// RetryLook puts the next look off after one that failed, and returns for how long.
-func (m *Member) RetryLook() time.Duration {
+// PostponeScan puts the next scan off after one that failed, and returns for how long.
+func (m *Member) PostponeScan() time.Duration {
 	wait := m.failing.NextBackOff()
 	m.scans.retryAt = time.Now().Add(wait)
 	return wait
 }
 
-// LookSucceeded notes that all rows were read, and what follows was done.
-func (m *Member) LookSucceeded() { m.failing.Reset() }
+// ScanSucceeded notes that all rows were read, and what follows was done.
+func (m *Member) ScanSucceeded() { m.failing.Reset() }
 
-// ScanSoon has the next look at all rows not wait for news.
+// ScanSoon has the next scan of all rows not wait for news.
 func (m *Member) ScanSoon() { m.scans.newsPending = true }
 
 // ScannedAt is when all rows were last read.
@@ -171,7 +171,7 @@ func (m *Member) ScannedAt() time.Time { return m.scans.at }
 // another worker has found that records are lost.
 func (m *Member) Over() error { return cmp.Or(m.namesakeError(), m.lostRecords()) }
 
-// listen reads the stream's own row, and reports whether it is time to look at all.
+// listen reads the stream's own row, and reports whether it is time to scan all.
 func (m *Member) listen(ctx context.Context) (bool, error) {
 	ctx, cancel := m.cfg.Worker.InTime(ctx)
 	defer cancel()
@@ -204,7 +204,7 @@ func (m *Member) lostRecords() error {
 // ErrAnnouncedLost is the cause of a TrimmedError that another worker has announced.
 var ErrAnnouncedLost = errors.New("another worker has found that")
 
-// SendNews lets others know that there is something to look at, if there is. It reports
+// SendNews lets others know that there is something to scan for, if there is. It reports
 // whether there was.
 func (m *Member) SendNews(ctx context.Context) bool {
 	if !m.newsUnsent || ctx.Err() != nil {
@@ -214,7 +214,7 @@ func (m *Member) SendNews(ctx context.Context) bool {
 	return true
 }
 
-// Announce raises the news. If that fails, others notice at their next look.
+// Announce raises the news. If that fails, others notice at their next scan.
 func (m *Member) Announce(ctx context.Context, lost leases.Loss) {
 	ctx, cancel := m.cfg.Worker.InTime(ctx)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 )
 
 // A worker that watches scans again when a lease that was claimed meanwhile may have expired.
-func TestAClaimBringsTheNextLookForward(t *testing.T) {
+func TestClaimBringsNextScanForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(Config{StreamARN: "stream", Worker: leases.Worker{Name: "w", Run: "1", Term: time.Minute}})
 		held := leases.Lease{Shard: "shard", Stream: "stream", Owner: "w", Run: "1", Term: time.Minute, Counter: 1,

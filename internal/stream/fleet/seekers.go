@@ -14,7 +14,7 @@ import (
 func (m *Member) Seek(ctx context.Context, wants bool) {
 	key := leases.SeekerKey(m.cfg.StreamARN, m.cfg.Worker.Name)
 	h := m.holding()[key]
-	if wants == (h != nil && h.Trusted()) {
+	if wants == (h != nil && h.Valid()) {
 		return
 	}
 	ctx, cancel := m.cfg.Worker.InTime(ctx)

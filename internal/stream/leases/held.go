@@ -18,12 +18,12 @@ const (
 )
 
 var (
-	// ErrTrustOver is an ErrLost of which only this worker knows.
-	ErrTrustOver = fmt.Errorf("%w, or may, for it could not be renewed in time", ErrLost)
+	// ErrNotRenewed is an ErrLost of which only this worker knows.
+	ErrNotRenewed = fmt.Errorf("%w, or may, for it could not be renewed in time", ErrLost)
 )
 
 // Held is a lease that this worker owns. All writes to its row go through
-// it, one at a time. The worker may act under it only inside the trust window:
+// it, one at a time. The worker may act under it only inside a window:
 // one term, less a margin, from the start of the last write that succeeded.
 // Another worker that waits to take the lease saw that write's effect later than that
 // and waits for a whole term from there, each on its own monotonic clock.
@@ -75,7 +75,7 @@ func (h *Held) Arm(onLost func(), describe func(*Lease)) {
 	}
 }
 
-// expire ends the trust if no write has extended it meanwhile.
+// expire ends the window if no write has extended it meanwhile.
 func (h *Held) expire() {
 	h.mu.Lock()
 	left := h.window() - time.Since(h.renewed)
@@ -91,8 +91,8 @@ func (h *Held) expire() {
 	h.mu.Unlock()
 }
 
-// Trusted reports whether the worker may act under the lease now.
-func (h *Held) Trusted() bool {
+// Valid reports whether the worker may act under the lease now.
+func (h *Held) Valid() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.lost && (h.term == 0 || time.Since(h.renewed) < h.window())
@@ -145,17 +145,17 @@ func (h *Held) Cause() error {
 	return h.cause
 }
 
-// Until returns a context that ends when the trust does, as it is now.
+// Until returns a context that ends with the window, as it is now.
 func (h *Held) Until(ctx context.Context) (context.Context, context.CancelFunc) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.term == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithDeadlineCause(ctx, h.renewed.Add(h.window()), ErrTrustOver)
+	return context.WithDeadlineCause(ctx, h.renewed.Add(h.window()), ErrNotRenewed)
 }
 
-// Renew extends the trust, and tells others how far behind the shard is. It
+// Renew extends the window, and writes how far behind the shard is, for other workers. It
 // leaves that to another write that is on its way.
 func (h *Held) Renew(ctx context.Context) error {
 	defer func() {
@@ -206,31 +206,31 @@ func (h *Held) Release(ctx context.Context, change func(*Lease)) error {
 	})
 }
 
-// write waits its turn, no longer than the trust lasts, and makes one call.
+// write waits its turn, no longer than the window lasts, and makes one call.
 func (h *Held) write(ctx context.Context, do func(context.Context) (Lease, error)) error {
 	if ctx.Err() != nil { // or chance would say whether the row is written
 		return context.Cause(ctx)
 	}
-	trusted, cancel := h.Until(ctx)
+	inTime, cancel := h.Until(ctx)
 	defer cancel()
 	select {
 	case h.writing <- struct{}{}:
 		return h.send(ctx, do)
-	case <-trusted.Done():
+	case <-inTime.Done():
 	}
-	if err := context.Cause(trusted); !errors.Is(err, ErrTrustOver) || !h.Trusted() {
+	if err := context.Cause(inTime); !errors.Is(err, ErrNotRenewed) || !h.Valid() {
 		return err
 	}
-	return h.write(ctx, do) // the trust was extended by the write that was waited for
+	return h.write(ctx, do) // the write before it has extended the window
 }
 
 // send makes one call, for the goroutine that has the token, and gives that back. A success
-// extends the trust, from when the call began; a call that is still on its way
-// when a renewal would be due, or when the trust ends, is given up.
+// extends the window, from when the call began; a call that is still on its way
+// when a renewal would be due, or when the window ends, is given up.
 func (h *Held) send(ctx context.Context, do func(context.Context) (Lease, error)) error {
 	defer func() { <-h.writing }()
-	if !h.Trusted() {
-		return ErrTrustOver
+	if !h.Valid() {
+		return ErrNotRenewed
 	}
 	began := time.Now()
 	inTime, cancel := h.Until(ctx)

@@ -20,7 +20,7 @@ func (s stuck) Save(context.Context, Lease) (Lease, error) {
 }
 
 // A worker waits for its turn to write no longer than the lease can be trusted.
-func TestAWriteWaitsForAnotherNoLongerThanTheTrustLasts(t *testing.T) {
+func TestWriteWaitsNoLongerThanTheWindowLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stuck{newTestTable(t), make(chan struct{})}
 		row, err := s.Create(t.Context(), Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon})
@@ -39,7 +39,7 @@ func TestAWriteWaitsForAnotherNoLongerThanTheTrustLasts(t *testing.T) {
 		if err := h.Renew(t.Context()); err != nil || time.Since(began) > 0 {
 			t.Errorf("a renewal beside a write returned %v after %s: it has nothing to do", err, time.Since(began))
 		}
-		if err := h.Release(t.Context(), func(*Lease) {}); !errors.Is(err, ErrTrustOver) {
+		if err := h.Release(t.Context(), func(*Lease) {}); !errors.Is(err, ErrNotRenewed) {
 			t.Errorf("Release returned %v", err)
 		}
 		if took := time.Since(began); took != h.window() {
@@ -51,7 +51,7 @@ func TestAWriteWaitsForAnotherNoLongerThanTheTrustLasts(t *testing.T) {
 }
 
 // A call is given up when the trust ends, if a renewal's time is longer.
-func TestAWriteIsGivenUpWhenTheTrustEnds(t *testing.T) {
+func TestWriteIsGivenUpWhenTheWindowEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := Hold(newTestTable(t), Lease{Shard: "shard", Owner: "w"}, testTerm, time.Now())
 		defer h.Leave()
@@ -67,7 +67,7 @@ func TestAWriteIsGivenUpWhenTheTrustEnds(t *testing.T) {
 	})
 }
 
-func TestARowThatNobodyHasLookedUpMayNotBeBegun(t *testing.T) {
+func TestUnadoptedRowAtItsStartIsNotRead(t *testing.T) {
 	for _, test := range []struct {
 		row  Lease
 		want bool
@@ -84,7 +84,7 @@ func TestARowThatNobodyHasLookedUpMayNotBeBegun(t *testing.T) {
 
 // The table tells a process from another of its name, evicts only workers that are
 // silent, and completes only bare rows.
-func TestWhoWritesARow(t *testing.T) { whoWrites(t, newTestTable(t)) }
+func TestWritersOfARow(t *testing.T) { whoWrites(t, newTestTable(t)) }
 
 func whoWrites(t *testing.T, store Store) {
 	ctx := t.Context()

@@ -50,37 +50,45 @@ func number(n int64) ddb.AttributeValue {
 	return &ddb.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
+// texts returns the fields of a row that are texts, by their attributes.
+func (l *Lease) texts() map[string]*string {
+	return map[string]*string{
+		attrKey: &l.Shard, attrStream: &l.Stream, attrOwner: &l.Owner, attrRun: &l.Run, attrCheckpoint: &l.Checkpoint, attrStart: &l.Start,
+		attrLabel: &l.Label, attrPartitionKey: &l.PartitionKey, attrSortKey: &l.SortKey,
+		attrLostShard: &l.Lost.Shard, attrLostBehind: &l.Lost.Checkpoint,
+	}
+}
+
+// numbers returns the fields of a row that are numbers, by their attributes.
+func (l *Lease) numbers() map[string]*int64 {
+	return map[string]*int64{
+		attrCounter: &l.Counter, attrSwitches: &l.Switches, attrEmptyPolls: &l.EmptyPolls, attrNews: &l.News, attrLostNews: &l.Lost.News,
+	}
+}
+
 func leaseToItem(l Lease) map[string]ddb.AttributeValue {
-	item := map[string]ddb.AttributeValue{
-		attrKey:        text(l.Shard),
-		attrCounter:    number(l.Counter),
-		attrCheckpoint: text(l.Checkpoint),
-		attrSwitches:   number(l.Switches),
+	item := map[string]ddb.AttributeValue{}
+	for name, value := range l.texts() {
+		if *value != "" {
+			item[name] = text(*value)
+		}
+	}
+	numbers := l.numbers()
+	term, newest := l.Term.Milliseconds(), int64(0)
+	if !l.Newest.IsZero() {
+		newest = l.Newest.Unix()
+	}
+	numbers[attrTerm], numbers[attrNewest] = &term, &newest
+	for name, n := range numbers {
+		if *n > 0 || name == attrCounter || name == attrSwitches {
+			item[name] = number(*n)
+		}
 	}
 	if !l.Unadopted {
 		item[attrWhole] = &ddb.AttributeValueMemberBOOL{Value: l.Whole}
 	}
-	for name, value := range map[string]string{
-		attrStream: l.Stream, attrOwner: l.Owner, attrRun: l.Run, attrStart: l.Start,
-		attrLostShard: l.Lost.Shard, attrLostBehind: l.Lost.Checkpoint,
-		attrLabel: l.Label, attrPartitionKey: l.PartitionKey, attrSortKey: l.SortKey,
-	} {
-		if value != "" {
-			item[name] = text(value)
-		}
-	}
 	if l.Orphan {
 		item[attrOrphan] = &ddb.AttributeValueMemberBOOL{Value: true}
-	}
-	for name, n := range map[string]int64{
-		attrEmptyPolls: l.EmptyPolls, attrTerm: l.Term.Milliseconds(), attrNews: l.News, attrLostNews: l.Lost.News,
-	} {
-		if n > 0 {
-			item[name] = number(n)
-		}
-	}
-	if !l.Newest.IsZero() {
-		item[attrNewest] = number(l.Newest.Unix())
 	}
 	if l.Parent != "" {
 		item[attrParent] = &ddb.AttributeValueMemberSS{Value: []string{l.Parent}}
@@ -94,20 +102,9 @@ func leaseToItem(l Lease) map[string]ddb.AttributeValue {
 // leaseFromItem refuses a row without a checkpoint: to take it for the start
 // or the end of the shard would both be guesses.
 func leaseFromItem(item map[string]ddb.AttributeValue) (Lease, error) {
-	l := Lease{
-		Shard:        textOf(item[attrKey]),
-		Stream:       textOf(item[attrStream]),
-		Owner:        textOf(item[attrOwner]),
-		Run:          textOf(item[attrRun]),
-		Checkpoint:   textOf(item[attrCheckpoint]),
-		Start:        textOf(item[attrStart]),
-		Whole:        truthOf(item[attrWhole]),
-		Orphan:       truthOf(item[attrOrphan]),
-		Unadopted:    item[attrWhole] == nil,
-		Label:        textOf(item[attrLabel]),
-		PartitionKey: textOf(item[attrPartitionKey]),
-		SortKey:      textOf(item[attrSortKey]),
-		Lost:         Loss{Shard: textOf(item[attrLostShard]), Checkpoint: textOf(item[attrLostBehind])},
+	l := Lease{Whole: truthOf(item[attrWhole]), Orphan: truthOf(item[attrOrphan]), Unadopted: item[attrWhole] == nil}
+	for name, to := range l.texts() {
+		*to = textOf(item[name])
 	}
 	if l.Shard == "" || l.Checkpoint == "" {
 		return Lease{}, permanentf("row %q has no %s or no %s", l.Shard, attrKey, attrCheckpoint)
@@ -115,11 +112,10 @@ func leaseFromItem(item map[string]ddb.AttributeValue) (Lease, error) {
 	if !l.OfStream() && (l.Checkpoint == Latest || l.Checkpoint == atTimestamp) {
 		l.Checkpoint = TrimHorizon // a shard that is opened anywhere else loses records
 	}
+	numbers := l.numbers()
 	var term, newest int64
-	for name, to := range map[string]*int64{
-		attrCounter: &l.Counter, attrSwitches: &l.Switches, attrEmptyPolls: &l.EmptyPolls, attrNewest: &newest,
-		attrTerm: &term, attrNews: &l.News, attrLostNews: &l.Lost.News,
-	} {
+	numbers[attrTerm], numbers[attrNewest] = &term, &newest
+	for name, to := range numbers {
 		av, ok := item[name]
 		if !ok && name != attrCounter {
 			continue

@@ -67,7 +67,7 @@ type Loss struct {
 // Worker names the process that claims leases.
 type Worker struct {
 	Name string
-	Run  string        // tells this process from others that are given the same name
+	Run  string        // differs between processes of the same name
 	Term time.Duration // 0: its leases do not end by themselves
 }
 
@@ -100,7 +100,7 @@ func SeekerKey(streamARN, worker string) string { return streamARN + "/seeker/" 
 
 // Store keeps the leases. Implementations are safe for concurrent use.
 // Claim, Renew, Save, Release and Delete write only to the row that they are
-// given, as its counter and owner tell; else they return ErrLost, together
+// given, if its counter and owner are as in the lease; otherwise they return ErrLost, together
 // with the row in force if there is one: an ErrNamesake where another process
 // has claimed it under the owner's name.
 type Store interface {

@@ -24,7 +24,7 @@ type Input struct {
 }
 
 // Expired reports whether the owner has written nothing for a term, which is the
-// owner's own: it stops by that. Only this worker's clock is asked.
+// owner's own: it stops by that. Only this worker's clock counts.
 func (in Input) Expired(l Lease) bool {
 	return l.Owner != "" && in.Now.Sub(in.Changed[l.Shard]) >= in.TermOf(l)
 }
@@ -216,38 +216,38 @@ func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease) {
 
 // seeks reports whether a worker is seen to want more shards. It is given as many at a
 // time as it has, at least one: so it shows that it can read them before it gets many, and
-// few lie if it dies.
+// few remain without a reader if it dies.
 func (in Input) seeks(worker string) bool {
 	l, ok := in.Seekers[worker]
 	return ok && !in.Expired(l)
 }
 
-// take plans to claim the vacant shards at this worker's places, and others that are left lying:
+// take plans to claim the vacant shards at this worker's places, and others that are vacant for long:
 // their taker may be dead, or see another picture.
 func (in Input) take(plan *Plan, vacant []Lease, mine []bool) {
 	for _, first := range []bool{true, false} {
 		for i, l := range vacant {
-			if len(plan.Take) < in.TakeMax && mine[i] == first && (first || in.leftLying(l)) {
+			if len(plan.Take) < in.TakeMax && mine[i] == first && (first || in.longVacant(l)) {
 				plan.Take = append(plan.Take, l)
 			}
 		}
 	}
 }
 
-// leftLying reports whether a vacant shard has been so for long. Workers come
+// longVacant reports whether a vacant shard has been so for long. Workers come
 // at different times, so that they do not all come at once.
-func (in Input) leftLying(l Lease) bool {
-	lying := in.Now.Sub(in.Changed[l.Shard])
+func (in Input) longVacant(l Lease) bool {
+	vacant := in.Now.Sub(in.Changed[l.Shard])
 	if l.Owner != "" {
-		lying -= in.TermOf(l)
+		vacant -= in.TermOf(l)
 	}
 	h := fnv.New32a()
 	h.Write([]byte(in.Worker))
 	h.Write([]byte(l.Shard))
-	least := min(in.Term/4, lyingMost)
-	return lying >= least+least*time.Duration(h.Sum32()%16)/16
+	least := min(in.Term/4, vacantMost)
+	return vacant >= least+least*time.Duration(h.Sum32()%16)/16
 }
 
-// lyingMost bounds the time for which a vacant shard is left to the worker whose place it
+// vacantMost bounds the time for which a vacant shard is left to the worker whose place it
 // is: every worker hears of it in half of that.
-const lyingMost = 10 * time.Second
+const vacantMost = 10 * time.Second

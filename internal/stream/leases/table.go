@@ -9,8 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/dynamill/dynamill/internal/pace"
 )
 
 // Client is what the lease table needs of *dynamodb.Client.
@@ -26,8 +24,8 @@ type Client interface {
 
 var _ Client = (*dynamodb.Client)(nil)
 
-// tableCreateMax bounds the wait for a new lease table to become usable, which
-// is asked for each tableCreateEvery.
+// tableCreateMax bounds the wait for a new lease table to become usable. The wait
+// describes the table every tableCreateEvery.
 const (
 	tableCreateMax   = 2 * time.Minute
 	tableCreateEvery = 500 * time.Millisecond
@@ -64,9 +62,9 @@ func (t *Table) Load(ctx context.Context) ([]Lease, error) {
 
 func (t *Table) scan(ctx context.Context) ([]Lease, error) {
 	var leases []Lease
-	in := &dynamodb.ScanInput{TableName: &t.table, ConsistentRead: aws.Bool(true)}
-	for {
-		out, err := t.client.Scan(ctx, in)
+	pages := dynamodb.NewScanPaginator(t.client, &dynamodb.ScanInput{TableName: &t.table, ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		out, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("reading lease table %s: %w", t.table, err)
 		}
@@ -77,11 +75,8 @@ func (t *Table) scan(ctx context.Context) ([]Lease, error) {
 			}
 			leases = append(leases, lease)
 		}
-		if len(out.LastEvaluatedKey) == 0 {
-			return leases, nil
-		}
-		in.ExclusiveStartKey = out.LastEvaluatedKey
 	}
+	return leases, nil
 }
 
 // Get reads one row, consistently.
@@ -101,8 +96,6 @@ func keyOf(shard string) map[string]ddb.AttributeValue {
 }
 
 func (t *Table) create(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, tableCreateMax)
-	defer cancel()
 	_, err := t.client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:            &t.table,
 		BillingMode:          ddb.BillingModePayPerRequest,
@@ -113,19 +106,10 @@ func (t *Table) create(ctx context.Context) error {
 	if err != nil && !errors.As(err, &exists) {
 		return err
 	}
-	for {
-		out, err := t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.table})
-		var notYet *ddb.ResourceNotFoundException
-		switch {
-		case err != nil && !errors.As(err, &notYet): // a new table may not be visible at once
-			return err
-		case err == nil && out.Table != nil && out.Table.TableStatus == ddb.TableStatusActive:
-			return nil
-		}
-		if err := pace.Sleep(ctx, tableCreateEvery); err != nil {
-			return err
-		}
-	}
+	active := dynamodb.NewTableExistsWaiter(t.client, func(o *dynamodb.TableExistsWaiterOptions) {
+		o.MinDelay, o.MaxDelay = tableCreateEvery, tableCreateEvery
+	})
+	return active.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &t.table}, tableCreateMax)
 }
 
 // Create adds a row if the shard has none.

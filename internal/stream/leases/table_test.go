@@ -176,7 +176,7 @@ func handOver(t *testing.T, store Store) {
 	lost(store.Claim(ctx, released, Worker{Name: "third"}))
 }
 
-func TestRowsOfStreamsSeekersAndShardsAreToldApart(t *testing.T) {
+func TestRowsOfStreamsSeekersAndShardsDiffer(t *testing.T) {
 	for _, test := range []struct {
 		row                     Lease
 		stream, seeker, isShard bool

@@ -44,8 +44,8 @@ func (t *Table) Release(ctx context.Context, lease Lease) (Lease, error) {
 
 // Evict releases the row of an owner that is silent.
 func (t *Table) Evict(ctx context.Context, lease Lease) (Lease, error) {
-	nobody := func(Lease) bool { return false }
-	return t.update(ctx, "releasing for its owner", lease, nobody, releaseWrites, Lease.evicted)
+	never := func(Lease) bool { return false }
+	return t.update(ctx, "releasing for its owner", lease, never, releaseWrites, Lease.evicted)
 }
 
 // mine reports whether the row names the process that l names as its owner.

@@ -78,14 +78,14 @@ func PlanLineage(streamARN string, listed []streamapi.Shard, rows map[string]lea
 	return plan
 }
 
-// StrayParents returns the rows that another program has left of shards which
+// ForeignParents returns the rows that another program has left of shards which
 // the stream has dropped and whose children are to be begun: that program did
 // not finish them, so that records are lost.
-func StrayParents(streamARN string, listed []streamapi.Shard, rows, strays map[string]leases.Lease) []leases.Lease {
+func ForeignParents(streamARN string, listed []streamapi.Shard, rows, foreign map[string]leases.Lease) []leases.Lease {
 	gone := map[string]leases.Lease{}
 	for _, s := range listed {
 		l, known := rows[s.ID]
-		if parent, ok := strays[s.Parent]; ok && (!known || l.Unadopted) {
+		if parent, ok := foreign[s.Parent]; ok && (!known || l.Unadopted) {
 			parent.Stream = streamARN
 			gone[s.Parent] = parent
 		}

@@ -72,7 +72,7 @@ func TestPlanLineage(t *testing.T) {
 	}
 }
 
-func TestRowsThatServeNobodyAnyMore(t *testing.T) {
+func TestUselessRowsAreDeleted(t *testing.T) {
 	end := func(shard, parent string) leases.Lease {
 		return leases.Lease{Shard: shard, Parent: parent, Checkpoint: leases.ShardEnd}
 	}

@@ -99,7 +99,7 @@ func (l *Lister) children(ctx context.Context, parents []string) (Listing, error
 			var err error
 			last, err = l.Describe(ctx, in, &found)
 			if err != nil && streamapi.Classify(err) == streamapi.VerdictGone {
-				break // the parent, or the stream: a full list tells
+				break // the parent, or the stream: a full list shows which
 			}
 			l.unfiltered = err != nil && streamapi.Classify(err) == streamapi.VerdictFatal && ctx.Err() == nil
 			for _, s := range found.Shards[before:] {
@@ -114,6 +114,17 @@ func (l *Lister) children(ctx context.Context, parents []string) (Listing, error
 		}
 	}
 	return found, nil
+}
+
+// List lists the whole stream at once.
+func (l *Lister) List(ctx context.Context) (Listing, error) {
+	found := Listing{Decoder: l.Keys}
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &l.Arn}
+	for {
+		if last, err := l.Describe(ctx, in, &found); err != nil || last {
+			return found, err
+		}
+	}
 }
 
 // Describe asks for the next page, adds it, and reports whether it is the last.

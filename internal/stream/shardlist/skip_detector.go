@@ -19,23 +19,23 @@ const skippedLeast = 10 * time.Second
 // table was edited, for example. A list decides only if it was begun after that was
 // seen: an earlier one may show a shard that has closed meanwhile.
 type SkipDetector struct {
-	AskedAt time.Time            // when the list under way was begun
-	since   map[string]time.Time // when a shard was first seen to be listed as open behind a finished lease
-	told    map[string]bool      // stays when the shard closes: its records were not read
+	BegunAt  time.Time            // when the list under way was begun
+	since    map[string]time.Time // when a shard was first seen to be listed as open behind a finished lease
+	reported map[string]bool      // stays when the shard closes: its records were not read
 }
 
 // Judge compares a complete list with the leases and returns the shards that
 // are found to be skipped, and were not before. busy says of a lease whether its
 // owner is heard of, and may know better than the row.
 func (d *SkipDetector) Judge(found Listing, rows map[string]leases.Lease, busy func(leases.Lease) bool) (news []string) {
-	since, told := map[string]time.Time{}, map[string]bool{}
+	since, reported := map[string]time.Time{}, map[string]bool{}
 	for _, shard := range found.Shards {
 		row := rows[shard.ID]
 		switch {
 		case !row.Finished() || busy(row):
 			continue
-		case d.told[shard.ID]:
-			told[shard.ID] = true
+		case d.reported[shard.ID]:
+			reported[shard.ID] = true
 			continue
 		case shard.Closed || found.Status != streams.StreamStatusEnabled:
 			continue
@@ -44,19 +44,19 @@ func (d *SkipDetector) Judge(found Listing, rows map[string]leases.Lease, busy f
 		if !suspected {
 			first = time.Now()
 		}
-		if d.AskedAt.Sub(first) < skippedLeast {
+		if d.BegunAt.Sub(first) < skippedLeast {
 			since[shard.ID] = first
 			continue
 		}
-		told[shard.ID] = true
+		reported[shard.ID] = true
 		news = append(news, shard.ID)
 	}
-	d.since, d.told = since, told
+	d.since, d.reported = since, reported
 	return news
 }
 
-// Undecided reports whether the next lists are to tell of a shard.
+// Undecided reports whether the next lists decide about a shard.
 func (d *SkipDetector) Undecided() bool { return len(d.since) > 0 }
 
 // Shards are those that are found to be skipped.
-func (d *SkipDetector) Shards() []string { return slices.Sorted(maps.Keys(d.told)) }
+func (d *SkipDetector) Shards() []string { return slices.Sorted(maps.Keys(d.reported)) }

@@ -18,16 +18,16 @@ import (
 
 // page is an answer of the stream, or the error that came instead.
 type page struct {
-	raw     []streams.Record // as it came; nil once it is decoded
-	records []change.Record
-	marks   []streamapi.Mark
-	count   int       // of records
-	end     bool      // the shard has no more than this
-	bytes   int64     // that it takes of the buffer
-	asked   time.Time // when the call began
-	applies int64     // batches applied by then
-	heard   time.Time // when the stream last gave an iterator or records; zero if it did not
-	err     error
+	raw       []streams.Record // as it came; nil once it is decoded
+	records   []change.Record
+	marks     []streamapi.Mark
+	count     int       // of records
+	end       bool      // the shard has no more than this
+	bytes     int64     // that it takes of the buffer
+	requested time.Time // when the call began
+	applies   int64     // batches applied by then
+	heard     time.Time // when the stream last gave an iterator or records; zero if it did not
+	err       error
 }
 
 // ahead fetches a shard's pages, in order, while those before are being
@@ -115,15 +115,16 @@ func (a *ahead) put(ctx context.Context, p *page) bool {
 
 // fetch reads the page behind the iterator.
 func (a *ahead) fetch(ctx context.Context, from streamapi.Place) *page {
-	p := &page{asked: time.Now(), applies: a.cfg.Applies.Load()}
-	defer func() { a.cfg.Buffer.release(PageBytesMax - p.bytes) }()
+	p := &page{requested: time.Now(), applies: a.cfg.Applies.Load()}
+	defer func() { a.cfg.Buffer.release(streamapi.PageBytesMax - p.bytes) }()
 	if a.iterator == nil {
 		if a.iterator, p.err = streamapi.OpenShard(ctx, a.cfg.Streams, a.cfg.StreamARN, a.shard, from); p.err != nil {
 			return p
 		}
 		p.heard = time.Now()
 	}
-	out, err := a.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: a.iterator, Limit: aws.Int32(RecordsPageMax)})
+	out, err := a.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: a.iterator,
+		Limit: aws.Int32(streamapi.RecordsPageMax)})
 	if err != nil {
 		p.err = fmt.Errorf("reading shard %s: %w", a.shard.ID, err)
 		return p

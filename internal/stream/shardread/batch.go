@@ -107,9 +107,9 @@ func (s *Reader) apply(ctx, work context.Context) (outcome, error) {
 	if result, err := s.awaitTurn(ctx, work); result != outcomeMore {
 		return result, err
 	}
-	if !s.Held.Trusted() {
+	if !s.Held.Valid() {
 		<-s.cfg.Turns
-		return outcomeFatal, leases.ErrTrustOver
+		return outcomeFatal, leases.ErrNotRenewed
 	}
 	batch := s.hand[:min(len(s.hand), s.batchMax)]
 	done, err := s.cfg.Process(work, batch)
@@ -120,7 +120,7 @@ func (s *Reader) apply(ctx, work context.Context) (outcome, error) {
 	}
 	s.handAt = time.Now()
 	if s.hand = s.hand[done:]; len(s.hand) == 0 {
-		s.putDown()
+		s.emptyHand()
 	}
 	s.noteOldest()
 	if done > 0 {
@@ -153,7 +153,7 @@ func (s *Reader) awaitTurn(ctx, work context.Context) (outcome, error) {
 	for {
 		select {
 		case s.cfg.Turns <- struct{}{}:
-			err := context.Cause(ctx) // asked once: the next answer may be another
+			err := context.Cause(ctx) // read once: the next answer may differ
 			if err != nil {
 				<-s.cfg.Turns
 				return outcomeRetry, err
@@ -169,8 +169,8 @@ func (s *Reader) awaitTurn(ctx, work context.Context) (outcome, error) {
 	}
 }
 
-// putDown empties the hand.
-func (s *Reader) putDown() {
+// emptyHand empties the hand.
+func (s *Reader) emptyHand() {
 	s.cfg.Buffer.release(s.handBytes)
 	s.hand, s.handBytes = nil, 0
 }
@@ -190,5 +190,5 @@ func (s *Reader) yield(wait time.Duration) {
 	s.first = s.front.forget()
 	s.ahead.reopen()
 	s.end = false
-	s.putDown()
+	s.emptyHand()
 }

@@ -6,19 +6,14 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-const (
-	// PageBytesMax is the most bytes that GetRecords returns (API reference of
-	// DynamoDB Streams, GetRecords).
-	PageBytesMax = 1 << 20
-	// RecordsPageMax is the most records that it returns (the same place).
-	RecordsPageMax = 1000
-	// recordLeast is what a record counts at least, however small: it takes
-	// memory beside its bytes. So bytes bound the number of records, too.
-	recordLeast = 1 << 10
-)
+// recordLeast is what a record counts at least, however small: it takes
+// memory beside its bytes. So bytes bound the number of records, too.
+const recordLeast = 1 << 10
 
 // Buffer bounds what all shards of a reader hold in memory: pages in hand, read
 // ahead, and on their way. A call to GetRecords reserves room for the largest
@@ -39,18 +34,18 @@ func NewBuffer(bytesMax int64) *Buffer {
 
 // reserve waits for the room of one page.
 func (b *Buffer) reserve(ctx context.Context) error {
-	if b.room.TryAcquire(PageBytesMax) {
+	if b.room.TryAcquire(streamapi.PageBytesMax) {
 		return nil
 	}
 	b.waiting.Add(1)
 	defer b.waiting.Add(-1)
-	return b.room.Acquire(ctx, PageBytesMax)
+	return b.room.Acquire(ctx, streamapi.PageBytesMax)
 }
 
 // reserveAhead takes the room of one page if half of all is free beside it, and
 // no shard waits.
 func (b *Buffer) reserveAhead() bool {
-	if !b.room.TryAcquire(PageBytesMax + b.spared) {
+	if !b.room.TryAcquire(streamapi.PageBytesMax + b.spared) {
 		return false
 	}
 	b.room.Release(b.spared)
@@ -72,5 +67,5 @@ func bytesOf(records []streams.Record) int64 {
 		}
 		sum += max(size, recordLeast)
 	}
-	return min(sum, PageBytesMax)
+	return min(sum, streamapi.PageBytesMax)
 }

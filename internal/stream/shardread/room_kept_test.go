@@ -62,7 +62,7 @@ func testShardConfig(f streamapi.Streams, b *Buffer) *Config {
 	}
 }
 
-func TestWhatAFailingShardPutsBack(t *testing.T) {
+func TestFailingShardPutsRecordsBack(t *testing.T) {
 	const bytesMax, pages = 8 << 20, 4
 	for name, test := range map[string]struct {
 		age, wait   time.Duration

@@ -23,7 +23,7 @@ type Reader struct {
 	failing *streamapi.Backoff // between tries, until something is done
 
 	Held        *leases.Held
-	LetGo       context.CancelFunc // ends the context of Run: the batch in hand is finished, and the lease released
+	Release     context.CancelFunc // ends the context of Run: the batch in hand is finished, and the lease released
 	front       frontier
 	ahead       *ahead
 	reopened    bool            // because it was trimmed; nothing was answered since
@@ -84,28 +84,28 @@ func New(cfg *Config, info streamapi.Shard, held *leases.Held) *Reader {
 func (s *Reader) Run(ctx, work context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	work, abort := Graceful(ctx, work, s.cfg.StopTimeout)
+	work, abort := pace.Graceful(ctx, work, s.cfg.StopTimeout)
 	defer abort()
 	s.Held.Arm(func() { stop(leases.ErrLost); abort() }, s.describe)
 	defer s.Held.Leave()
 	defer s.ahead.drop() // waits for the call under way; the checkpoint need not
 	err := s.follow(ctx, work)
 	s.ahead.interrupt()
-	s.putDown()
+	s.emptyHand()
 	switch {
 	case errors.Is(err, leases.ErrLost), s.Held.Lease().Finished():
 		return err
-	case !s.Held.Trusted():
-		return leases.ErrTrustOver // what the row says is no longer ours to change
+	case !s.Held.Valid():
+		return leases.ErrNotRenewed // what the row says is no longer ours to change
 	}
-	if saveErr := s.letGo(work); saveErr != nil && err == nil {
+	if saveErr := s.releaseLease(work); saveErr != nil && err == nil {
 		err = fmt.Errorf("last checkpoint of shard %s: %w", s.Info.ID, saveErr)
 	}
 	return err
 }
 
-// letGo writes the last checkpoint and releases the lease, in one write.
-func (s *Reader) letGo(work context.Context) error {
+// releaseLease writes the last checkpoint and releases the lease, in one write.
+func (s *Reader) releaseLease(work context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), ReleaseMax)
 	defer cancel()
 	m, unsaved := s.front.unsaved()
@@ -214,7 +214,7 @@ func (s *Reader) next(ctx, work context.Context) (*page, outcome, error) {
 	for {
 		if p := s.ahead.first(); p != nil {
 			s.ahead.take()
-			s.answered(p, p.asked.Sub(began))
+			s.answered(p, p.requested.Sub(began))
 			if p.err != nil {
 				result, err := s.judge(p.err)
 				return nil, result, err
@@ -240,8 +240,8 @@ func (s *Reader) idled(work context.Context, p *page) (outcome, error) {
 	if err := s.saveIfDue(work); err != nil {
 		return outcomeFatal, err
 	}
-	// A page asked for while a batch was being applied does not tell what the batch itself wrote.
-	s.Note(!p.asked.Before(s.handAt), p.applies)
+	// A page that was requested while a batch was being applied may lack what the batch wrote.
+	s.Note(!p.requested.Before(s.handAt), p.applies)
 	return outcomeIdle, nil
 }
 

@@ -29,7 +29,7 @@ func (s *Reader) finish(work context.Context) (outcome, error) {
 // waits are shorter, and the next batch has more to write.
 const saveLeast = 100 * time.Millisecond
 
-// saveDue tells a shard that waits for room or a turn when a checkpoint is due; never if
+// saveDue fires when a checkpoint is due of a shard that waits for room or a turn; never if
 // all that is done is saved.
 func (s *Reader) saveDue() <-chan time.Time {
 	if _, unsaved := s.front.unsaved(); !unsaved {

@@ -57,7 +57,7 @@ func (s *Reader) Observe(info streamapi.Shard, children []string, status streams
 }
 
 // Note records a page that was read and done. applies is the count of applied
-// batches when the reader asked for the page.
+// batches when the reader requested the page.
 func (s *Reader) Note(empty bool, applies int64) {
 	s.mu.Lock()
 	s.progress.At = time.Now()
@@ -89,7 +89,7 @@ func (s *Reader) noteDone(records []change.Record) {
 }
 
 // noteOldest records which record in hand waits for the longest time. What is put down to be
-// read again still waits, so putDown does not call it.
+// read again still waits, so emptyHand does not call it.
 func (s *Reader) noteOldest() {
 	oldest := time.Time{}
 	if len(s.hand) > 0 {

@@ -12,8 +12,8 @@ const silentTerms = 3
 // ErrUnanswered ends the reading of a shard that another worker may be able to read.
 var ErrUnanswered = errors.New("the stream does not answer this worker")
 
-// answered notes what a page tells of the stream. It was waited for as long
-// before the stream was asked: that is no silence.
+// answered records that the stream has answered with a page. The reader waited for so long
+// before it sent the request: that is not silence.
 func (s *Reader) answered(p *page, waited time.Duration) {
 	if !p.heard.IsZero() {
 		s.answeredAt = p.heard

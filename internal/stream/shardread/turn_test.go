@@ -20,7 +20,7 @@ func (e *endsBetween) Err() error {
 
 func (e *endsBetween) Value(any) any { return nil }
 
-func TestATurnIsNotKeptByWhoIsToldToStop(t *testing.T) {
+func TestStoppedShardKeepsNoTurn(t *testing.T) {
 	for over := range 3 {
 		s := &Reader{cfg: &Config{Turns: make(chan struct{}, 1)}}
 		result, err := s.awaitTurn(&endsBetween{Context: t.Context(), over: over}, t.Context())

@@ -3,10 +3,61 @@ package streamapi
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/internal/pace"
 )
+
+const (
+	// PageBytesMax is the most bytes that GetRecords returns (API reference of
+	// DynamoDB Streams, GetRecords).
+	PageBytesMax = 1 << 20
+	// RecordsPageMax is the most records that it returns (the same place).
+	RecordsPageMax = 1000
+)
+
+// Tail is the part of a shard behind a place. To read it takes no lease.
+type Tail struct {
+	Streams   Streams
+	StreamARN string
+	Shard     Shard
+	// EmptyPolls is after how many empty pages in a row the end of an open shard counts as
+	// reached: GetRecords may return an empty page before it (the same place).
+	EmptyPolls int
+	Spacing    time.Duration // between an empty page and the next one
+}
+
+// Read gives f each page behind a place, until the shard ends or f returns an error. last says
+// that the shard ends with the page.
+func (t Tail) Read(ctx context.Context, from Place, f func(page []streams.Record, last bool) error) error {
+	iterator, err := OpenShard(ctx, t.Streams, t.StreamARN, t.Shard, from)
+	if err != nil {
+		return err
+	}
+	for empty := 0; ; {
+		out, err := t.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(RecordsPageMax)})
+		if err != nil {
+			return fmt.Errorf("reading shard %s: %w", t.Shard.ID, err)
+		}
+		iterator = out.NextShardIterator
+		if err := f(out.Records, iterator == nil); err != nil {
+			return err
+		}
+		if empty++; len(out.Records) > 0 {
+			empty = 0
+		}
+		if iterator == nil || empty == t.EmptyPolls {
+			return nil
+		}
+		if empty > 0 && pace.Sleep(ctx, t.Spacing) != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
 
 // OpenShard returns an iterator at a place. TRIM_HORIZON skips trimmed records without a word;
 // so a shard that was whole when it was found is asked, after its iterator was

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 // seedEstimate is what `run` reads and writes when it seeds rules on a table
@@ -26,7 +27,7 @@ type seedEstimate struct {
 
 // seedSample gives a sample of the table to a verification.
 type seedSample struct {
-	client verify.ScanClient
+	client tablescan.Client
 	table  string
 	taken  tableSample
 }

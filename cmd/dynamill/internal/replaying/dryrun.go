@@ -13,10 +13,12 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 // examplesMax is how many examples of each rule a dry run shows.
@@ -59,9 +61,10 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	if err != nil {
 		return r.Env.Classify(fmt.Errorf("looking at table %q: %w", r.Table, err))
 	}
-	pace := verify.NewReadPace(r.options.ReadRateMax)
-	items := &verify.Scan{Client: r.Env.Tables, TableName: r.Table, Segments: min(r.options.Segments, verifying.ScanSegmentsMax), Pace: pace}
-	rows := &verify.Scan{Client: r.Env.Tables, TableName: r.Env.StateTable, Pace: pace}
+	reading := pace.New(r.options.ReadRateMax)
+	items := &tablescan.Table{Client: r.Env.Tables, TableName: r.Table, Segments: min(r.options.Segments, verifying.ScanSegmentsMax),
+		Pace: reading}
+	rows := &tablescan.Table{Client: r.Env.Tables, TableName: r.Env.StateTable, Pace: reading}
 	result, byRule := Previewed{Table: r.Table, Rules: []rulePreview{}}, map[string]*rulePreview{}
 	watch := &verifying.Watch{Message: "looking what would change", Counts: r.counts}
 	cfg := verify.Config{

@@ -21,6 +21,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay"
@@ -122,21 +123,13 @@ func (r *replayer) work(ctx context.Context) error {
 }
 
 func (r *replayer) config(report func(replay.Progress)) replay.Config {
-	pace := replay.NewReadPace(r.options.ReadRateMax)
-	stateTable := r.engine.Describe().StateTable
 	return replay.Config{
-		Engine: r.engine, State: r.Env.Tables, StateTable: stateTable, Source: r.source, Rules: r.options.Rules,
+		Engine: r.engine, State: r.Env.Tables, StateTable: r.engine.Describe().StateTable, Source: r.source, Rules: r.options.Rules,
 		Version: replay.VersionOf(r.Set), Parallel: r.options.Parallel, Restart: r.options.Restart, Report: report,
 		Opened: func(o replay.Opened) { fmt.Fprintln(r.Screen, openedText(o)) },
-		ScanOf: func(table string) replay.ScanConfig {
-			keys := r.keys()
-			if table == stateTable {
-				keys = replay.StateKeys
-			}
-			return replay.ScanConfig{
-				Client: r.Env.Tables, Table: table, Keys: keys, Segments: r.options.Segments,
-				EventuallyConsistent: r.options.EventuallyConsistent, Pace: pace,
-			}
+		Scan: replay.ScanConfig{
+			Client: r.Env.Tables, Keys: r.keys(), Segments: r.options.Segments,
+			EventuallyConsistent: r.options.EventuallyConsistent, Pace: pace.New(r.options.ReadRateMax),
 		},
 	}
 }

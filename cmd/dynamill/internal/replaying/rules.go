@@ -78,7 +78,7 @@ func changedOf(found *projections.Comparison) *projections.RulesChangedError {
 func (r *replayer) open(ctx context.Context, agreedEpoch int) (*projections.Engine, error) {
 	cfg := r.EngineConfig()
 	if r.options.WriteRateMax > 0 {
-		cfg.Limiter = pace.New(r.options.WriteRateMax)
+		cfg.Limiter = pace.New(float64(r.options.WriteRateMax))
 	}
 	open := projections.OpenAttached
 	if r.options.whole() { // the only replay that would make a state table

@@ -30,9 +30,9 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 	case from == FromParked:
 		r.source = replay.NewParked(r.Table, parkedKeys{r})
 	case strings.HasPrefix(from, FromExport), strings.HasPrefix(from, FromS3):
-		r.source, err = replay.OpenExport(ctx, replay.ExportConfig{Place: place, S3: client, Table: r.Table, Keys: r.keys()})
+		r.source, err = replay.OpenExport(ctx, replay.FilesConfig{Place: place, S3: client, Table: r.Table, Keys: r.keys()})
 	case strings.HasPrefix(from, FromArchive):
-		r.source, err = replay.OpenArchive(ctx, replay.ArchiveConfig{Place: place, S3: client, Table: r.Table, Keys: r.keys()})
+		r.source, err = replay.OpenArchive(ctx, replay.FilesConfig{Place: place, S3: client, Table: r.Table, Keys: r.keys()})
 	case from == FromKeys+settings.StandardInput:
 		r.source, err = replay.SpoolKeyList(stoppable{ctx, r.Settings.Stdin}, "standard input", r.keys())
 	default: // checkFrom lets nothing else through
@@ -51,7 +51,7 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 // itemsOf is how many items an export has by its manifest; 0 if it does not say, and
 // of other sources.
 func itemsOf(ctx context.Context, source replay.Source) (items int64, err error) {
-	export, ok := source.(*replay.Export)
+	export, ok := source.(*replay.Files)
 	if !ok {
 		return 0, nil
 	}

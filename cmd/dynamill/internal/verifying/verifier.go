@@ -27,6 +27,7 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 // Run compares what is derived with what it should be, and mends it if asked to.
@@ -66,9 +67,9 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 		return nil, err
 	}
 	r.waiting = judgedRules(audit.Waiting(), options.Rules)
-	reading := verify.NewReadPace(options.ReadRateMax)
-	items := &verify.Scan{Client: w.Env.Tables, TableName: w.Table, Segments: options.Segments, Pace: reading}
-	rows := &verify.Scan{Client: w.Env.Tables, TableName: w.Env.StateTable, Segments: options.Segments, Pace: reading}
+	reading := pace.New(options.ReadRateMax)
+	items := &tablescan.Table{Client: w.Env.Tables, TableName: w.Table, Segments: options.Segments, Pace: reading}
+	rows := &tablescan.Table{Client: w.Env.Tables, TableName: w.Env.StateTable, Segments: options.Segments, Pace: reading}
 	r.readUnits = func() float64 { return items.ReadUnits() + rows.ReadUnits() }
 	cfg := verify.Config{
 		Auditor: audit, Items: items, Rows: rows, Logger: w.Logger, MemoryBytes: options.memoryBytes, TempDir: options.TempDir,
@@ -85,7 +86,7 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 	if options.Repair {
 		engineConfig := w.EngineConfig()
 		if options.WriteRateMax > 0 {
-			engineConfig.Limiter = pace.New(options.WriteRateMax)
+			engineConfig.Limiter = pace.New(float64(options.WriteRateMax))
 		}
 		engine, err := projections.OpenAttached(ctx, engineConfig)
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// A pass is one look at every item of a table. Those that bring rules into
-// force follow each other, and Aimed tells the next. Seeding works them off one page
+// A pass goes once over every item of a table. Those that bring rules into
+// force follow each other, and Aimed returns the next. Seeding works them off one page
 // after the other. Other drivers may work off the same pass at the same time, in
 // parallel and in any order: what they do with an item is the same, and a pass
 // is ended by the first worker that finds nothing left.
@@ -85,7 +85,7 @@ func (p Pass) IsOver(epoch int) (bool, error) {
 	return p.Epoch > 0 && p.Epoch < epoch, nil
 }
 
-// Concerns tells whether the rules of a pass over some rules read or write items with a key.
+// Concerns returns whether the rules of a pass over some rules read or write items with a key.
 // Without names, any rule may.
 func (p Pass) Concerns(set *rules.Set) (func(change.Key) bool, error) {
 	var entities []*rules.Entity

@@ -18,7 +18,7 @@ import (
 // for it, at any time: the record of that very write has it taken back.
 
 // turn is a step of the registry under the cursor: neither it nor the rules have moved since it was read.
-// The counter of lives tells every engine to look at the rules again.
+// A higher counter of lives makes every engine read the rules again.
 func (s *Seeding) turn(ctx context.Context, doing string, from, to state.Cursor, rows []ddb.TransactWriteItem) error {
 	c := table.NewExpression()
 	raise := c.Format("ADD %n %v", "live", table.Number(1))
@@ -30,7 +30,7 @@ func (s *Seeding) turn(ctx context.Context, doing string, from, to state.Cursor,
 	items = append(items, s.Tables.PutPart(to.Row(s.Planner), unmoved, c))
 	err := s.Tables.Transact(ctx, doing, nil, append(items, rows...))
 	if err != nil && awscall.Classify(err) == awscall.Canceled {
-		return ErrCursorMoved // or the epoch, which reading it again tells
+		return ErrCursorMoved // or the epoch, which the next reading shows
 	}
 	return err
 }
@@ -52,7 +52,7 @@ func (s *Seeding) turns(ctx context.Context, doing string, from, through, to sta
 }
 
 // goLive turns the cursor to showing and marks a level's rules live, at once. A worker that
-// applies records looks at the registry afterwards: either it finds the rules
+// applies records reads the registry afterwards: either it finds the rules
 // live and rolls up, or the scan that follows here sees what it applied.
 func (s *Seeding) goLive(ctx context.Context, cursor state.Cursor) error {
 	show := state.Cursor{Level: cursor.Level, Phase: state.PhaseShow}
@@ -73,7 +73,7 @@ func (s *Seeding) goLive(ctx context.Context, cursor state.Cursor) error {
 }
 
 // retire turns the cursor to cleaning and marks former rules retired, at once. As with
-// going live, a worker that applies records looks at the registry afterwards: either it
+// going live, a worker that applies records reads the registry afterwards: either it
 // finds the rules retired, and takes back what its records tell of, or what they
 // tell of was written before, and the scan that follows here sees it.
 func (s *Seeding) retire(ctx context.Context, cursor state.Cursor) error {

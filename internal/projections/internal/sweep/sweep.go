@@ -80,7 +80,7 @@ func rowsOf(rows map[table.Key]table.Row, keys []table.Key) (found []table.Row) 
 	return found
 }
 
-// Sort tells from the keys of rows, given by pk and sk, what a sweep does with the rows.
+// Sort decides by the keys of rows, given by pk and sk, what a sweep does with the rows.
 func (s *Sweep) Sort(keys []change.Key) Rows {
 	found := Rows{kept: map[string][]table.Key{}}
 	for _, k := range keys {
@@ -132,10 +132,10 @@ func (s *Sweep) sortKept(found *Rows, word, id string, key table.Key) {
 
 // sweepEntries rederives the items of ledger entries that hold a due mark, or other
 // effects than their items ask for: the items vanished, or came back after the scan of
-// the table was past them, which their records do not tell; or the effects are
+// the table was past them, which their records do not say; or the effects are
 // of former rules.
 func (s *Sweep) sweepEntries(ctx context.Context, rows []table.Row) error {
-	var stale, look []change.Key
+	var stale, unsure []change.Key
 	entries := map[change.Key]*plan.Entry{}
 	for _, r := range rows {
 		key, ok := state.EntryItem(r)
@@ -149,14 +149,14 @@ func (s *Sweep) sweepEntries(ctx context.Context, rows []table.Row) error {
 		case len(ent.Due) > 0:
 			stale = append(stale, key)
 		case len(ent.Effects) > 0:
-			look, entries[key] = append(look, key), ent
+			unsure, entries[key] = append(unsure, key), ent
 		}
 	}
-	items, err := s.Tables.ReadItems(ctx, "reading the items of ledger entries", look)
+	items, err := s.Tables.ReadItems(ctx, "reading the items of ledger entries", unsure)
 	if err != nil {
 		return err
 	}
-	for _, k := range look {
+	for _, k := range unsure {
 		if s.Planner.MoveFrom(k, entries[k], table.Image(items[k]), plan.Itself, plan.Late{}).Outlived() {
 			stale = append(stale, k)
 		}

@@ -66,7 +66,7 @@ func ParsePlace(text string) (p Place, err error) {
 // than are worked off at a time, or each of them is unpacked anew for every page.
 const openMax = 128
 
-// Pool reads files page by page, by whomever and in any order. What was read last
+// Pool reads files page by page, for several callers and in any order. What was read last
 // stays open, since unpacking a file anew for each page would take time
 // that grows with the square of its length. The zero Pool is ready for use.
 type Pool struct {

@@ -79,7 +79,7 @@ func (h *Held) write(ctx context.Context, doing string, change func(*Piece)) err
 
 // Renew raises the counter several times a term until ctx ends, and calls lost
 // when the piece turns out to be another's. A renewal that fails otherwise is
-// only late: whether the piece is still held the next one tells, or the next save.
+// only late: the next one, or the next save, shows whether the piece is still held.
 func (h *Held) Renew(ctx context.Context, term time.Duration, lost func(error)) {
 	ticker := time.NewTicker(term / renewalsPerTerm)
 	defer ticker.Stop()
@@ -99,7 +99,7 @@ func (h *Held) Renew(ctx context.Context, term time.Duration, lost func(error)) 
 	}
 }
 
-// Watch tells pieces whose owners are gone from those in work: by how long the
+// Watch finds pieces whose owners are gone: by how long the
 // watcher itself has seen the counter stand still.
 type Watch struct {
 	term time.Duration

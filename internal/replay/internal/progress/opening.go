@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
@@ -18,7 +16,7 @@ type Opened struct {
 	GivenUpAt time.Time // of the unfinished run in whose place it is begun, its last progress; else zero
 }
 
-// Open joins the run if it is unfinished, and else begins it from the start. It
+// Open joins the run if it is unfinished, and otherwise begins it from the start. It
 // does that with anew in any case, and where the unfinished run has had no
 // progress for idleMax: what it has done says little of how things are now.
 func (s *Store) Open(ctx context.Context, run Run, anew bool, idleMax time.Duration) (Opened, error) {
@@ -72,33 +70,21 @@ func (s *Store) open(ctx context.Context, run Run, anew bool, idleMax time.Durat
 	return opened, nil
 }
 
-// progressed is when a run was last worked on, as its pieces' rows tell, each of
+// progressed is when a run was last worked on, as its pieces' rows say, each of
 // which lives for rowTTL after its last write. It asks only of one that was begun before idleMax.
 func (s *Store) progressed(ctx context.Context, run Run, idleMax time.Duration) (time.Time, error) {
 	last := run.Started
 	if time.Since(last) <= idleMax {
 		return last, nil
 	}
-	in := &dynamodb.QueryInput{
-		TableName: &s.table, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("#ttl"),
-		KeyConditionExpression:   aws.String("#pk = :run AND begins_with(#sk, :pieces)"),
-		ExpressionAttributeNames: map[string]string{"#pk": attrPartition, "#sk": attrSort, "#ttl": attrTTL},
-		ExpressionAttributeValues: map[string]ddb.AttributeValue{
-			":run": text(run.partition()), ":pieces": text(run.prefixOfAll()),
-		},
+	pieces, err := s.rows(ctx, run, run.prefixOfAll())
+	if err != nil {
+		return last, fmt.Errorf("reading when replay %s was worked on: %w", run.ID, err)
 	}
-	for {
-		out, err := Attempt(ctx, func() (*dynamodb.QueryOutput, error) { return s.client.Query(ctx, in) })
-		if err != nil {
-			return last, fmt.Errorf("reading when replay %s was worked on: %w", run.ID, err)
-		}
-		for _, row := range out.Items {
-			if written := time.Unix(numberOf(row[attrTTL]), 0).Add(-rowTTL); written.After(last) {
-				last = written
-			}
-		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
-			return last, nil
+	for _, p := range pieces {
+		if written := time.Unix(numberOf(p.row[attrTTL]), 0).Add(-rowTTL); written.After(last) {
+			last = written
 		}
 	}
+	return last, nil
 }

@@ -7,7 +7,7 @@
 // conditional on its owner and on a counter that each write raises, so that a worker that
 // lost a piece without knowing cannot move its cursor (promise 3). A piece whose
 // counter stands still for a term, by the watcher's own monotonic clock, may be
-// taken by anyone.
+// taken by any process.
 package progress
 
 import (
@@ -60,7 +60,7 @@ type Run struct {
 	Rules      string // which rules it is for
 	Started    time.Time
 	Finished   time.Time // zero while it is not
-	Items      int64     // looked at, once it is finished
+	Items      int64     // worked off, once it is finished
 
 	generation ddb.AttributeValue // as the row holds it, readable or not
 }

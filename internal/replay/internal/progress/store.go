@@ -48,20 +48,28 @@ func Attempt[T any](ctx context.Context, f func() (T, error)) (T, error) {
 
 // Get reads a run's row; nil if there is none.
 func (s *Store) Get(ctx context.Context, id string) (*Run, error) {
-	out, err := Attempt(ctx, func() (*dynamodb.GetItemOutput, error) {
-		return s.client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: &s.table, ConsistentRead: aws.Bool(true),
-			Key: map[string]ddb.AttributeValue{attrPartition: text(Run{ID: id}.partition()), attrSort: text(sortOfRun)},
-		})
-	})
+	row, err := s.get(ctx, Run{ID: id}, sortOfRun)
 	if err != nil {
 		return nil, fmt.Errorf("reading how far replay %s is: %w", id, err)
 	}
-	if len(out.Item) == 0 {
+	if len(row) == 0 {
 		return nil, nil
 	}
-	run := runOf(id, out.Item)
+	run := runOf(id, row)
 	return &run, nil
+}
+
+func (s *Store) get(ctx context.Context, run Run, sort string) (map[string]ddb.AttributeValue, error) {
+	out, err := Attempt(ctx, func() (*dynamodb.GetItemOutput, error) {
+		return s.client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &s.table, ConsistentRead: aws.Bool(true),
+			Key: map[string]ddb.AttributeValue{attrPartition: text(run.partition()), attrSort: text(sort)},
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.Item, nil
 }
 
 // Finish notes that all of a run is done, unless it was begun anew meanwhile.
@@ -79,7 +87,7 @@ func (s *Store) Finish(ctx context.Context, run Run, items int64) error {
 
 // Pieces reads the rows of a pass's pieces that were begun.
 func (s *Store) Pieces(ctx context.Context, run Run, pass int, names []string) (map[string]Piece, error) {
-	found, err := s.rows(ctx, run, pass)
+	found, err := s.rows(ctx, run, run.prefix(pass))
 	if err != nil {
 		return nil, fmt.Errorf("reading how far the pieces of replay %s are: %w", run.ID, err)
 	}
@@ -92,14 +100,15 @@ func (s *Store) Pieces(ctx context.Context, run Run, pass int, names []string) (
 	return pieces, nil
 }
 
-func (s *Store) rows(ctx context.Context, run Run, pass int) (map[string]Piece, error) {
+// rows reads the rows of pieces by their sort keys, which begin with the prefix.
+func (s *Store) rows(ctx context.Context, run Run, prefix string) (map[string]Piece, error) {
 	found := map[string]Piece{}
 	in := &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:   aws.String("#pk = :run AND begins_with(#sk, :pieces)"),
 		ExpressionAttributeNames: map[string]string{"#pk": attrPartition, "#sk": attrSort},
 		ExpressionAttributeValues: map[string]ddb.AttributeValue{
-			":run": text(run.partition()), ":pieces": text(run.prefix(pass)),
+			":run": text(run.partition()), ":pieces": text(prefix),
 		},
 	}
 	for {
@@ -118,21 +127,16 @@ func (s *Store) rows(ctx context.Context, run Run, pass int) (map[string]Piece, 
 
 // Piece reads one piece's row.
 func (s *Store) Piece(ctx context.Context, run Run, at Place) (Piece, error) {
-	out, err := Attempt(ctx, func() (*dynamodb.GetItemOutput, error) {
-		return s.client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: &s.table, ConsistentRead: aws.Bool(true),
-			Key: map[string]ddb.AttributeValue{attrPartition: text(run.partition()), attrSort: text(run.sortOf(at))},
-		})
-	})
+	row, err := s.get(ctx, run, run.sortOf(at))
 	if err != nil {
 		return Piece{}, fmt.Errorf("reading how far piece %s is: %w", at.Name, err)
 	}
-	return pieceOf(out.Item), nil
+	return pieceOf(row), nil
 }
 
 // write changes a piece's row if it still is as seen, and returns the row in
 // force, also beside ErrLost. A write of this owner whose answer was lost may
-// have raised the counter: the owner tells, for its name is this process's alone.
+// have raised the counter: the owner shows it, because its name is this process's alone.
 func (s *Store) write(ctx context.Context, run Run, at Place, seen, next Piece, owner string) (Piece, error) {
 	for range writeAttemptsMax {
 		next.Counter = seen.Counter + 1

@@ -1,4 +1,4 @@
-package shardread
+package pace
 
 import (
 	"context"

@@ -1,0 +1,97 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dynamill/dynamill/internal/replay/internal/export"
+	"github.com/dynamill/dynamill/internal/replay/internal/lines"
+	"github.com/dynamill/dynamill/internal/replay/objects"
+)
+
+// FilesConfig says where an export or an archive lies and what it is of.
+type FilesConfig struct {
+	// Place is s3://bucket/prefix or a path. Of an export: its folder, one above it that
+	// holds this export only, or its manifest-summary.json. Of an archive: a folder that
+	// `dynamill run --archive` wrote to, or a copy of it.
+	Place string
+	S3    objects.S3Client // nil unless Place is on S3
+	Table string           // the name of the table that it must be of
+	Keys  KeyNames
+}
+
+// Files is the source of the keys in files of lines. Its files are its pieces: those that are
+// there when it is opened.
+type Files struct {
+	text   string // of Describe
+	pieces []Piece
+	read   map[string]readLines // by piece
+	pool   lines.Pool
+}
+
+// readLines reads up to linesMax lines of a file behind a place.
+type readLines func(ctx context.Context, pool *lines.Pool, after lines.Place, linesMax int) (lines.Page, error)
+
+// Describe names what the files are of, and where they lie.
+func (f *Files) Describe() string { return f.text }
+
+// Pieces lists the files: those of an export in the order of its manifest.
+func (f *Files) Pieces(context.Context) ([]Piece, error) { return slices.Clone(f.pieces), nil }
+
+// Read reads some lines of a file. A file that is damaged is an error that IsDamage
+// recognises, at the latest with its last page; the keys of the pages before do no harm.
+func (f *Files) Read(ctx context.Context, piece Piece, cursor string) (Page, error) {
+	read := f.read[piece.Name]
+	if read == nil {
+		return Page{}, fmt.Errorf("%q is no piece of %s", piece.Name, f.text)
+	}
+	after, err := lines.ParsePlace(cursor)
+	if err != nil {
+		return Page{}, fmt.Errorf("%s of %s: %w", piece.Name, f.text, err)
+	}
+	page, err := read(ctx, &f.pool, after, piece.pageMax())
+	return Page{Keys: page.Keys, Items: page.Lines, Skipped: page.Skipped, Next: page.End.String(), Last: page.Last}, err
+}
+
+// Close closes what was kept open for further pages.
+func (f *Files) Close() error {
+	f.pool.Close()
+	return nil
+}
+
+// ExportError lists everything that is wrong with an export: files that are missing or damaged.
+type ExportError = export.Error
+
+// OpenExport reads the manifests of an export of the table to S3, full or incremental, and
+// checks that its files are there. What is wrong comes as an *ExportError; checksums of the
+// files are compared while they are read, since that takes reading all of them.
+func OpenExport(ctx context.Context, config FilesConfig) (*Files, error) {
+	in, name, err := objects.At(config.Place, config.S3)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := export.Open(ctx, in, name, config.Table)
+	if err != nil {
+		return nil, err
+	}
+	f := &Files{text: opened.Describe(), read: map[string]readLines{}}
+	for _, file := range opened.Files {
+		f.pieces = append(f.pieces, Piece{Name: file.Name, Items: file.Items})
+		f.read[file.Name] = func(ctx context.Context, pool *lines.Pool, after lines.Place, linesMax int) (lines.Page, error) {
+			return opened.Read(ctx, pool, file, config.Keys, after, linesMax)
+		}
+	}
+	return f, nil
+}
+
+// IsDamage reports whether what lies in a file of an export or archive is wrong, not
+// how it was delivered: no other attempt helps until the file is mended.
+func IsDamage(err error) bool {
+	var (
+		export  *ExportError
+		content *lines.ContentError
+	)
+	return errors.As(err, &export) || errors.As(err, &content)
+}
