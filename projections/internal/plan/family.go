@@ -17,9 +17,6 @@ type Family interface {
 	// Tell adds to late the keys that an image of an item names under a rule.
 	Tell(late *Late, b *Binding, m *rules.Match, img change.Image)
 
-	// Targets tells, once pl is applied, at which targets of a rule the items of pl point beside their effects.
-	Targets(pl *Changes, b *Binding, tell func(target string, source change.Key))
-
 	// Effect is what an item of the rule's source causes; false if nothing.
 	Effect(b *Binding, m *rules.Match, img change.Image) (Effect, bool)
 	// CanHave reports whether an item can have this effect under a rule. A rule without

@@ -114,11 +114,12 @@ func (w run) fillReferring(ctx context.Context, pw parentWrite, rows []table.Row
 			}
 			fills.Put(plan.ItemRule{Binding: pw.b, Key: keys[i]}, &Fill{Parent: pw.parent, Refers: true})
 		}
-		if err := cmp.Or(fill.fillChunk(ctx, fills.Keys(), fills), fill.Err); err != nil {
+		strays, err := fill.fillChunk(ctx, fills.Keys(), fills)
+		if err = cmp.Or(err, fill.Err); err != nil {
 			return referring, err
 		}
 		for i, r := range chunk {
-			if !fills.Of(plan.ItemRule{Binding: pw.b, Key: keys[i]}).Stray {
+			if !strays[plan.ItemRule{Binding: pw.b, Key: keys[i]}] {
 				referring++
 			} else if !pw.b.Rule.Collection {
 				if err := PruneReference(ctx, w.Tables, pw.b.ID, r); err != nil {

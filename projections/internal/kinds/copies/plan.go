@@ -37,8 +37,6 @@ type Fill struct {
 	Former    []change.Key // parents that images of the run refer to
 	Contested bool
 	Repark    bool // park the child anew even if it is parked
-	Settled   bool // set when it is worked off: its reference, or its parking, stands already
-	Stray     bool // set when it is worked off: the child is gone, or refers elsewhere by now
 }
 
 // Refill is a parent whose children are to be filled anew.
@@ -218,15 +216,6 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 			tell("refers to no parent", "take "+writes+" off")
 		default:
 			tell("refers to "+f.Parent.String(), "set "+writes+" from it")
-		}
-	}
-}
-
-// Targets implements plan.Family: a child points at its parent.
-func (kind) Targets(pl *plan.Changes, b *plan.Binding, tell func(target string, source change.Key)) {
-	for id, f := range plan.PartOf[Changes](pl).Fills.All() {
-		if id.Binding == b && f.Refers && f.Bad == nil && !f.Gone && !f.Stray {
-			tell(f.Parent.String(), id.Key)
 		}
 	}
 }

@@ -115,6 +115,3 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 		}
 	}
 }
-
-// Targets implements plan.Family: items point at targets by their effects alone.
-func (kind) Targets(*plan.Changes, *plan.Binding, func(string, change.Key)) {}
