@@ -17,7 +17,7 @@ type Leftover struct {
 	Back   map[string]change.Value // what those of them held before a late write, which they get back
 	Beside []*Binding              // rules whose values stand that write some of the rule's attributes, too: they have not done so since
 	Whole  bool                    // the engine made the item for the rule, and it goes
-	Unless []*Binding              // one of these mirror rules has it
+	Unless []*Binding              // one of these rules has made it its own
 
 	before, late change.Image // the item before and after a late write, where a record tells; else nil
 }
@@ -98,25 +98,25 @@ func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
 }
 
 // takeBack works out what is to be taken back of a retired rule. An item that a
-// mirror rule made goes as a whole, unless another mirror rule has it now; but one
+// rule made goes as a whole, unless another such rule has it now; but one
 // that was there before the rule first wrote on it is not the rule's.
 func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	img := left.Last
 	stamp, _ := parseStamp(img.Lookup(id.Stamp))
 	left.Beside = p.writersOn(id, now)
-	mirror, ours := id.Rule.MakesItems(), stamp.Context == StampContext(p.Incarnation, id.Key, "")
+	makes, ours := id.Rule.MakesItems(), stamp.Context == StampContext(p.Incarnation, id.Key, "")
 	switch {
-	case mirror && !ours: // cloned from another
+	case makes && !ours: // cloned from another
 	case left.before != nil:
 		p.name(left, id, now, p.overwritten(left, id))
-	case mirror && PlaceOf(id.Binding, id.Key, img) != PlaceMade: // the application's own
-		p.name(left, id, now, released(id.Binding, PlaceOf(id.Binding, id.Key, img), img))
-	case !mirror:
+	case makes && !IsMade(id.Key, img): // the application's own
+		p.name(left, id, now, Released(id.Binding, img))
+	case !makes:
 		p.name(left, id, now, id.Family.Covered(id.Binding, stamp.Digest, img))
-	case p.mirrored(id.Key, img):
+	case p.madeByOther(id.Key, img):
 		p.name(left, id, now, id.Rule.Writes)
 	default:
-		left.Whole, left.Unless = true, p.mirrorsAt(id.Key)
+		left.Whole, left.Unless = true, p.makersAt(id.Key)
 	}
 }
 
@@ -183,7 +183,7 @@ func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Ima
 
 // writersOn are the rules in force, or not retired yet, that write the same attributes on an item of an entity.
 func (bs *Bindings) writersOn(id ItemRule, now *rules.Entity) []*Binding {
-	all := bs.mirrorsAt(id.Key)
+	all := bs.makersAt(id.Key)
 	for _, b := range bs.retiringAt(id.Key) {
 		if !b.Rule.MakesItems() {
 			all = append(all, b)
@@ -239,8 +239,8 @@ func (bs *Bindings) WroteAt(key change.Key) bool {
 	return slices.ContainsFunc(bs.formers, func(b *Binding) bool { return b.Retired.Load() && b.Rule.Target.HasKey(key) })
 }
 
-// mirrorsAt are the mirror rules in force, or not retired yet, that can give an item with a key.
-func (bs *Bindings) mirrorsAt(key change.Key) []*Binding {
+// makersAt are the rules in force, or not retired yet, that can make an item with a key.
+func (bs *Bindings) makersAt(key change.Key) []*Binding {
 	all := slices.DeleteFunc(bs.retiringAt(key), func(b *Binding) bool { return !b.Rule.MakesItems() })
 	for _, r := range bs.Set.Rules {
 		if b := bs.Of(r); b.Rule.MakesItems() && r.Target.HasKey(key) {
@@ -250,9 +250,21 @@ func (bs *Bindings) mirrorsAt(key change.Key) []*Binding {
 	return all
 }
 
-// mirrored reports whether a mirror rule in force, or not retired yet, has written an item.
-func (p *Planner) mirrored(key change.Key, img change.Image) bool {
-	return slices.ContainsFunc(p.mirrorsAt(key), func(b *Binding) bool {
+// madeByOther reports whether a rule in force, or not retired yet, that makes items has written an item.
+func (p *Planner) madeByOther(key change.Key, img change.Image) bool {
+	return slices.ContainsFunc(p.makersAt(key), func(b *Binding) bool {
 		return Stamped(b, StampContext(p.Incarnation, key, ""), img)
 	})
+}
+
+// LeftoversOn are what rules left on an item on which they do not write any more:
+// retired ones, and those that write on items of another entity.
+func (p *Planner) LeftoversOn(key change.Key, img change.Image) *Asked[ItemRule, Leftover] {
+	pl := &Changes{}
+	if img != nil {
+		m, _ := p.Set.Identify(key, img)
+		p.leftovers(pl, key, 0, img, m.Entity)
+		p.formerly(pl, key, 0, nil, img, m.Entity)
+	}
+	return &pl.Leftovers
 }

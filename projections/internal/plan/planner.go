@@ -58,7 +58,7 @@ func (p *Planner) classifyLedger(pl *Changes, s *Sides) bool {
 	if before == now && rec.Old != nil && rec.New != nil && !readsChanged(now, rec.Old, rec.New) {
 		return false
 	}
-	old, new := p.effectsOf(rec.Key, rec.Old), p.effectsOf(rec.Key, rec.New)
+	old, new := p.EffectsOf(rec.Key, rec.Old), p.EffectsOf(rec.Key, rec.New)
 	if old.equal(new) {
 		return false
 	}

@@ -53,7 +53,7 @@ func (p *Planner) Late(records []change.Record) *Asked[change.Key, Late] {
 
 // tell adds what one image says of its item.
 func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
-	p.groups(p.effectsOf(key, img), func(g GroupRef) {
+	p.groups(p.EffectsOf(key, img), func(g GroupRef) {
 		if !slices.Contains(late.Touched, g) {
 			late.Touched = append(late.Touched, g)
 		}
@@ -97,7 +97,7 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 
 // MoveFrom is the move of a ledger entry that was read to what the item, read after it, asks for.
 func (p *Planner) MoveFrom(key change.Key, ent *Entry, img change.Image, sc Scope, late Late) *Move {
-	mv := &Move{Key: key, First: -1, New: p.effectsOf(key, img), Seeding: sc == Sources, Late: late}
+	mv := &Move{Key: key, First: -1, New: p.EffectsOf(key, img), Seeding: sc == Sources, Late: late}
 	p.groups(mv.New, mv.touch)
 	mv.Expect(ent, p.Bindings)
 	mv.To = VersionAt(p.Epoch, change.Position{})

@@ -176,8 +176,8 @@ func (p *Page) AddItems(planner *plan.Planner, moves []*plan.Move, items map[cha
 			continue // it vanished since it was listed
 		}
 		planner.SeeItem(&p.Items, mv.Key, img)
-		for id, f := range mv.New {
-			if b := planner.ByID(id); b != nil && f.Kind == plan.Contribution {
+		for k, f := range mv.New {
+			if b := planner.ByID(k.ID); b != nil && f.Kind == plan.Contribution {
 				p.pointing = append(p.pointing, plan.GroupRef{Binding: b, Group: f.Group})
 			}
 		}

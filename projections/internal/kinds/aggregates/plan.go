@@ -19,18 +19,20 @@ type Bare struct {
 	Contested bool // another program put the attribute there: counted against the bound
 }
 
-// Effect implements plan.Family: a source adds to an aggregate.
-func (*kind) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Effect, bool) {
-	c, ok, err := Of(b.Rule).Contribution(m, img)
-	if err != nil {
-		return plan.ParkedBy(err), true
+// Effects implements plan.Family: a source adds to an aggregate.
+func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) {
+	switch c, ok, err := Of(b.Rule).Contribution(m, img); {
+	case err != nil:
+		tell("", plan.ParkedBy(err))
+	case ok && !c.Amount.IsZero():
+		tell("", plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group})
 	}
-	return plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group}, ok && !c.Amount.IsZero()
 }
 
 // CanHave implements plan.Family.
-func (*kind) CanHave(p *plan.Planner, b *plan.Binding, f plan.Effect) bool {
-	return f.Kind == plan.Parked || f.Kind == plan.Contribution && (b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
+func (*kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
+	adds := f.Kind == plan.Contribution && (b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
+	return what == "" && (f.Kind == plan.Parked || adds)
 }
 
 // Classify implements plan.Family: it asks for a roll-up where another program wrote the display attribute.

@@ -45,13 +45,11 @@ type Refill struct {
 	Position change.Position // up to which the parent was read; zero: unknown
 }
 
-// Effect implements plan.Family: a copy rule feeds no ledger.
-func (kind) Effect(*plan.Binding, *rules.Match, change.Image) (plan.Effect, bool) {
-	return plan.Effect{}, false
-}
+// Effects implements plan.Family: a copy rule feeds no ledger.
+func (kind) Effects(*plan.Binding, *rules.Match, change.Image, func(string, plan.Effect)) {}
 
 // CanHave implements plan.Family.
-func (kind) CanHave(*plan.Planner, *plan.Binding, plan.Effect) bool { return false }
+func (kind) CanHave(*plan.Planner, *plan.Binding, string, plan.Effect) bool { return false }
 
 // Classify implements plan.Family.
 func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
