@@ -13,14 +13,13 @@ import (
 // Part is one write of a transaction.
 type Part struct {
 	Write  ddb.TransactWriteItem
-	Key    plan.EffectKey // the effect that asks for it; none for a ledger entry
-	Action plan.Action    // what it carries out; of no kind: none
-	Moves  []*plan.Move   // in a ledger transaction: the move whose entry or action it is; all that add to a sum
+	Action plan.Action  // what it carries out; under no key: a ledger entry, or a check
+	Moves  []*plan.Move // in a ledger transaction: the move whose entry or action it is; all that add to a sum
 }
 
 // PartOf is an action of a move as a part of a transaction; v is the version of what it writes.
 func (h *Host) PartOf(mv *plan.Move, a plan.Action, v plan.Version) Part {
-	p := Part{Key: a.Key, Action: a, Moves: []*plan.Move{mv}}
+	p := Part{Action: a, Moves: []*plan.Move{mv}}
 	switch a.Kind {
 	case plan.AddLocator, plan.RemoveLocator:
 		p.Write = h.locatorWrite(mv, a)
@@ -65,7 +64,7 @@ func (h *Host) Transact(ctx context.Context, doing string, owners []string, part
 			h.Counters.Mirrors.Add(1)
 		}
 		if p.Action.Kind == plan.Park && !p.Action.Again {
-			h.NoteParked(ctx, p.Key.ID, p.Action.Target, p.Action.Effect.Parked)
+			h.NoteParked(ctx, p.Action.Key.ID, p.Action.Target, p.Action.Effect.Parked)
 		}
 	}
 	return nil

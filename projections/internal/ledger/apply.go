@@ -96,7 +96,7 @@ func (l *Ledger) applyPack(ctx context.Context, pk *pack.Pack, suffix int) ([]*p
 	}
 	owners := make([]string, len(parts))
 	for i, p := range parts {
-		owners[i] = p.Key.ID
+		owners[i] = p.Action.Key.ID
 	}
 	if err := l.Transact(ctx, "applying a ledger transaction", owners, parts); err != nil {
 		return l.afterFailure(ctx, err, pk.Moves, parts, suffix)
@@ -128,7 +128,7 @@ func (l *Ledger) Transaction(ctx context.Context, pk *pack.Pack, suffix int) ([]
 	}
 	for _, s := range pk.Sums {
 		write := host.GathererOf(s.Group.Rule).Contribute(l.Host, s, suffix, pk.Moves[0].Shift)
-		parts = append(parts, host.Part{Write: write, Key: s.Key, Moves: contributors[s.Group]})
+		parts = append(parts, host.Part{Write: write, Action: plan.Action{Key: s.Key}, Moves: contributors[s.Group]})
 	}
 	return append(parts, rest...), nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // isEntry reports whether a part is the ledger entry of its move.
-func isEntry(p host.Part) bool { return p.Key == plan.EffectKey{} }
+func isEntry(p host.Part) bool { return p.Action.Key == plan.EffectKey{} }
 
 // afterFailure decides, from why a transaction failed, how each of its moves goes on.
 func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move, parts []host.Part, suffix int) ([]*plan.Move, error) {
@@ -44,7 +44,7 @@ func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move
 		case refused != "" && (isEntry(p) || len(moves) > 1):
 			return l.narrow(ctx, undone, refused, suffix)
 		case refused != "":
-			if gone, err := l.reject(ctx, p.Moves[0], p.Key, refused, suffix); gone || err != nil {
+			if gone, err := l.reject(ctx, p.Moves[0], p.Action.Key, refused, suffix); gone || err != nil {
 				return nil, err
 			}
 		case awscall.ReasonCode(reason) == "ConditionalCheckFailed" && p.Action.Looks:

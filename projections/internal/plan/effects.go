@@ -206,7 +206,7 @@ func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
 	}
 	for _, r := range m.Entity.Sources {
 		b := bs.Of(r)
-		b.Family.Effects(b, &m, img, func(what string, f Effect) { fs[EffectKey{b.ID, what}] = f })
+		b.Family.(Feeder).Effects(b, &m, img, func(what string, f Effect) { fs[EffectKey{b.ID, what}] = f })
 	}
 	if m.Entity.Located {
 		locator := EffectKey{ID: LocatorID(bs.LocatorOf(m.Entity))}
@@ -257,8 +257,8 @@ func (bs *Bindings) groups(fs Effects, add func(GroupRef)) {
 			add(GroupRef{b, f.Group})
 		}
 		if locator, _ := LocatorIn(k.ID); f.Kind == Located {
-			for _, r := range bs.Set.Rules {
-				if b := bs.Of(r); r.ByUnique && b.Locator == locator {
+			for _, b := range bs.InForce {
+				if b.Rule.ByUnique && b.Locator == locator {
 					add(GroupRef{b, f.Group})
 				}
 			}

@@ -100,7 +100,11 @@ func (p *Planner) fits(k EffectKey, f Effect) bool {
 		return locator && k.For == "" && (f.Kind == Located || f.Kind == Parked)
 	}
 	b := p.ByID(k.ID)
-	return b == nil || b.Family.CanHave(p, b, k.For, f)
+	if b == nil {
+		return true
+	}
+	feeder, ok := b.Family.(Feeder)
+	return ok && feeder.CanHave(p, b, k.For, f)
 }
 
 // IsTarget reports whether a rule can write on an item with a key.

@@ -19,26 +19,32 @@ type Family interface {
 	// Tell adds to late the keys that an image of an item names under a rule.
 	Tell(late *Late, b *Binding, m *rules.Match, img change.Image)
 
-	// Effects tells what an item of the rule's source causes, and what each effect is for: "" of the only one.
-	Effects(b *Binding, m *rules.Match, img change.Image, tell func(what string, f Effect))
-	// CanHave reports whether an item can have this effect for this under a rule. A rule without
-	// effects has none.
-	CanHave(p *Planner, b *Binding, what string, f Effect) bool
-
-	// Words tell people of an effect.
-	Words(b *Binding, f Effect) Words
 	// Explain tells people what a rule asks for in pl beside its effects.
 	Explain(pl *Changes, b *Binding, tell func(effect, write string))
+}
 
-	// Digest digests values of the attributes that a rule writes, for its stamp.
+// Digester is a Family whose stamps digest values in a way of its own, and not all together.
+type Digester interface {
+	// Digest is Binding.Digest.
 	Digest(values []change.Value) string
-	// Covered are those of a rule's attributes that hold what the digest of its stamp tells.
+	// Covered is Binding.Covered.
 	Covered(b *Binding, digest string, img change.Image) []string
 }
 
-// Owner is a Family with effects that only it reads. It says what they write.
-type Owner interface {
+// Feeder is a Family whose rules have effects in the ledger.
+type Feeder interface {
 	Family
+	// Effects tells what an item of the rule's source causes, and what each effect is for: "" of the only one.
+	Effects(b *Binding, m *rules.Match, img change.Image, tell func(what string, f Effect))
+	// CanHave reports whether an item can have this effect for this under a rule.
+	CanHave(p *Planner, b *Binding, what string, f Effect) bool
+	// Words tell people of an effect.
+	Words(b *Binding, f Effect) Words
+}
+
+// Owner is a Feeder with effects that only it reads. It says what they write.
+type Owner interface {
+	Feeder
 	// ReadEffect reads such an effect.
 	ReadEffect(text string) (Effect, error)
 	// Differ says what the next transaction of a move writes for the effect of a rule under a key.
@@ -62,7 +68,7 @@ func (p *Planner) WordsOf(id string, f Effect) Words {
 			Redo: "park it (" + f.Parked.Code + ")"}
 	}
 	b := p.ByID(id)
-	return b.Family.Words(b, f)
+	return b.Family.(Feeder).Words(b, f)
 }
 
 // Listed names attributes in a sentence.

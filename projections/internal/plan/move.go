@@ -148,16 +148,6 @@ func (mv *Move) See(item change.Key, img change.Image) {
 	mv.adapt()
 }
 
-// rollups are all aggregates to be rolled up after the move.
-func (mv *Move) rollups(add func(GroupRef)) {
-	for _, g := range mv.Touched {
-		add(g)
-	}
-	for _, g := range mv.Due {
-		add(g)
-	}
-}
-
 func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
 	id, group, _ := strings.Cut(text, " ")
 	b := bs.ByID(id)
@@ -193,11 +183,6 @@ func (mv *Move) Outlived() bool {
 		}
 	}
 	return false
-}
-
-// marked reports whether the item's entry holds a due mark to be cleared after the roll-ups.
-func (mv *Move) marked() bool {
-	return len(mv.Due) > 0 && (mv.MarkedEntry().At == mv.To || len(mv.Entry.Due) > 0)
 }
 
 // MarkedEntry is the entry that holds the move's due mark: the one it wrote,

@@ -65,7 +65,7 @@ func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
 	if !ok {
 		return
 	}
-	for _, b := range p.rules {
+	for _, b := range p.InForce {
 		b.Family.Tell(late, b, &m, img)
 	}
 }
@@ -79,7 +79,7 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 	if img != nil {
 		it.Match, _ = p.Set.Identify(key, img)
 	}
-	for _, b := range p.rules {
+	for _, b := range p.InForce {
 		b.Family.Rederive(p, pl, b, it)
 	}
 	if img == nil || sc < Itself {

@@ -19,7 +19,7 @@ type Bare struct {
 	Contested bool // another program put the attribute there: counted against the bound
 }
 
-// Effects implements plan.Family: a source adds to an aggregate.
+// Effects implements plan.Feeder: a source adds to an aggregate.
 func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) {
 	switch c, ok, err := Of(b.Rule).Contribution(m, img); {
 	case err != nil:
@@ -29,7 +29,7 @@ func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell fun
 	}
 }
 
-// CanHave implements plan.Family.
+// CanHave implements plan.Feeder.
 func (*kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
 	adds := f.Kind == plan.Contribution && (b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
 	return what == "" && (f.Kind == plan.Parked || adds)
@@ -110,15 +110,7 @@ func (gatherer) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *ru
 // Tell implements plan.Family: an image says nothing more than its effects.
 func (*kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
 
-// Digest implements plan.Family.
-func (*kind) Digest(values []change.Value) string { return change.Digest(values...) }
-
-// Covered implements plan.Family.
-func (*kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
-	return plan.AllOrNone(b, digest, img)
-}
-
-// Words implements plan.Family.
+// Words implements plan.Feeder.
 func (*kind) Words(b *plan.Binding, f plan.Effect) plan.Words {
 	write := rollUpText(b, f.Group)
 	return plan.Words{What: f.Amount.String() + " in " + f.Group, Undo: write, Redo: write}

@@ -126,7 +126,7 @@ func (w run) settleParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 		child := items[id.Key]
 		pid := state.ParkedID(id.ID, id.Key)
 		write := w.Tables.DeletePart(state.ParkedKey(pid), "", table.NewExpression())
-		bad := badChild(w.Planner, id, child)
+		_, _, bad := referenceOf(w.Planner, id.Binding, id.Key, table.Image(child))
 		if bad != nil {
 			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
 		}
@@ -142,23 +142,23 @@ func (w run) settleParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 	})
 }
 
-// badChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
-func badChild(p *plan.Planner, id plan.ItemRule, child change.Item) *rules.ItemError {
-	m, ok := asChild(p, id, child)
+// referenceOf is the parent to which an item refers, or why it cannot name it. An item that is
+// not there, or is no child, refers to none.
+func referenceOf(p *plan.Planner, b *plan.Binding, key change.Key, item change.Image) (change.Key, bool, *rules.ItemError) {
+	m, ok := as(b.Rule.Target, p, key, item)
 	if !ok {
-		return nil
+		return change.Key{}, false, nil
 	}
-	_, _, bad := ReferenceIn(id.Rule, &m, child)
-	return bad
+	return ReferenceIn(b.Rule, &m, item)
 }
 
-// asChild is an item as a child under a rule; false if it is none, or not there.
-func asChild(p *plan.Planner, id plan.ItemRule, item change.Item) (rules.Match, bool) {
+// as is an item as one of an entity; false if it is none, or not there.
+func as(e *rules.Entity, p *plan.Planner, key change.Key, item change.Image) (rules.Match, bool) {
 	if item == nil {
 		return rules.Match{}, false
 	}
-	m, ok := p.Set.Identify(id.Key, item)
-	return m, ok && m.Entity == id.Rule.Target
+	m, ok := p.Set.Identify(key, item)
+	return m, ok && m.Entity == e
 }
 
 // stillNamed checks that an item names its entity and its parent as it did when it was read.
@@ -264,15 +264,10 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 
 // parentIn is the parent, provided that the item under its key is of the parent's entity.
 func parentIn(p *plan.Planner, b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
-	it, ok := items[key]
-	if !ok {
+	if _, ok := as(b.Rule.Source, p, key, table.Image(items[key])); !ok {
 		return nil
 	}
-	m, ok := p.Set.Identify(key, it)
-	if !ok || m.Entity != b.Rule.Source {
-		return nil
-	}
-	return it
+	return items[key]
 }
 
 // fillChild writes a parent, as it was read, on one child. The parent is at least
@@ -292,7 +287,7 @@ func (w run) fillChild(ctx context.Context, id plan.ItemRule, key change.Key, ch
 	pw := parentWrite{b: id.Binding, parent: key, version: at.Rederived(1), values: Of(id.Rule).Given(parent)}
 	context := plan.StampContext(w.Planner.Incarnation, id.Key, key.String())
 	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
-		if digest := id.Family.Digest(pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
+		if digest := id.Digest(pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
 			return false, nil // it has what the parent says
 		}
 		pw.version = max(pw.version, s.Version.NextRederived())
@@ -324,15 +319,8 @@ func (w run) writeChild(ctx context.Context, pw parentWrite, key change.Key, chi
 
 // refersTo reports whether an item is a child of the parent.
 func (w run) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
-	if child == nil {
-		return false
-	}
-	m, ok := w.Planner.Set.Identify(key, child)
-	if !ok || m.Entity != pw.b.Rule.Target {
-		return false
-	}
-	parent, refers, err := pw.b.Rule.ParentKey(&m, child)
-	return refers && err == nil && parent == pw.parent
+	parent, refers, bad := referenceOf(w.Planner, pw.b, key, child)
+	return refers && bad == nil && parent == pw.parent
 }
 
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
@@ -340,7 +328,7 @@ func (w run) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
 func (w run) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome,
 	standing change.Image, err error) {
 	s := plan.Stamp{Context: plan.StampContext(w.Planner.Incarnation, key, pw.parent.String()), Version: pw.version,
-		Digest: pw.b.Family.Digest(pw.values)}
+		Digest: pw.b.Digest(pw.values)}
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
 		return target.Written, nil, nil
 	}
@@ -357,14 +345,10 @@ func (w run) strip(ctx context.Context, id plan.ItemRule) error {
 	return table.Contend(ctx, doing, func() (table.Round, error) {
 		items, err := w.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		child := items[id.Key]
-		if err != nil || child == nil {
+		if _, ok := as(id.Rule.Target, w.Planner, id.Key, table.Image(child)); err != nil || !ok {
 			return table.Settled, err
 		}
-		m, ok := w.Planner.Set.Identify(id.Key, child)
-		if !ok || m.Entity != id.Rule.Target {
-			return table.Settled, nil
-		}
-		if _, refers, err := id.Rule.ParentKey(&m, child); refers || err != nil {
+		if _, refers, bad := referenceOf(w.Planner, id.Binding, id.Key, child); refers || bad != nil {
 			return table.Settled, nil
 		}
 		names := slices.DeleteFunc(append(slices.Clone(id.Rule.Writes), id.Stamp), func(name string) bool {

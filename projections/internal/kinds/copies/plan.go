@@ -45,12 +45,6 @@ type Refill struct {
 	Position change.Position // up to which the parent was read; zero: unknown
 }
 
-// Effects implements plan.Family: a copy rule feeds no ledger.
-func (kind) Effects(*plan.Binding, *rules.Match, change.Image, func(string, plan.Effect)) {}
-
-// CanHave implements plan.Family.
-func (kind) CanHave(*plan.Planner, *plan.Binding, string, plan.Effect) bool { return false }
-
 // Classify implements plan.Family.
 func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
 	relevant := false
@@ -165,7 +159,7 @@ func fill(asked *Changes, b *plan.Binding, it *plan.Item) {
 	}
 }
 
-// Digest implements plan.Family: values are digested one by one, so that of each it can
+// Digest implements plan.Digester: values are digested one by one, so that of each it can
 // be told whether it is what was written.
 func (kind) Digest(values []change.Value) string {
 	digests := make([]string, len(values))
@@ -175,7 +169,7 @@ func (kind) Digest(values []change.Value) string {
 	return strings.Join(digests, ".")
 }
 
-// Covered implements plan.Family.
+// Covered implements plan.Digester.
 func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
 	var names []string
 	for i, one := range strings.Split(digest, ".") {
@@ -185,9 +179,6 @@ func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
 	}
 	return names
 }
-
-// Words implements plan.Family: a copy rule has no effects.
-func (kind) Words(*plan.Binding, plan.Effect) plan.Words { return plan.Words{} }
 
 // Explain implements plan.Family.
 func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {

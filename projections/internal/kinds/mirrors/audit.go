@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/plan"
+	"github.com/dynamill/dynamill/projections/internal/table"
 )
 
 // The marks behind the digest of an item at a mirror's key; markOccupied stands alone.
@@ -35,7 +36,7 @@ func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 }
 
 func stamped(a *audit.Auditor, b *plan.Binding, key change.Key, img change.Image) bool {
-	return img != nil && plan.Stamped(b, plan.StampContext(a.Incarnation, key, ""), img)
+	return plan.Stamped(b, plan.StampContext(a.Incarnation, key, ""), img)
 }
 
 // EffectFacts implements audit.Family.
@@ -126,8 +127,8 @@ func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []Side) [
 	var all []drift.Finding
 	for _, s := range sides {
 		f := drift.Finding{Rule: s.Rule.Name, Kind: drift.Mirror, Item: key, WriteUnits: 2 * (1 + audit.UnitsOf(item))}
-		at := placeOf(s.Binding, key, imageOf(item))
-		stamped := stamped(a, s.Binding, key, imageOf(item))
+		at := placeOf(s.Binding, key, table.Image(item))
+		stamped := stamped(a, s.Binding, key, table.Image(item))
 		switch {
 		case s.Asked == nil && (at == placeMade || stamped):
 			f.What, f.Found = drift.Surplus, audit.ItemText(item, s.Rule.Writes)
@@ -144,14 +145,6 @@ func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []Side) [
 		}
 	}
 	return all
-}
-
-// imageOf is an item as an image: nil if there is none.
-func imageOf(item change.Item) change.Image {
-	if item == nil {
-		return nil
-	}
-	return item
 }
 
 func compareContent(f drift.Finding, s Side, item change.Item, stamped bool) []drift.Finding {

@@ -56,14 +56,6 @@ func (m maker) readClaims(ctx context.Context, b *plan.Binding, target change.Ke
 	return claimSet{state.ReadSet(rows[key], false), isParked(rows, b, target)}, nil
 }
 
-// claimed returns the claims of a mirror item as a set.
-func (cs claimSet) claimed(b *plan.Binding, target change.Key) host.Contested {
-	return host.Contested{
-		ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, Set: state.ClaimsKey(b, target),
-		Claimants: cs.Sources, Changes: cs.Changes, Listed: cs.Listed,
-	}
-}
-
 // Claim implements host.Maker. The winner's content is written with the claim.
 func (kind) Claim(ctx context.Context, h *host.Host, mv *plan.Move, a plan.Action) ([]host.Part, error) {
 	m, asked := maker{h}, a.Own.(targetWrite)
@@ -74,7 +66,7 @@ func (kind) Claim(ctx context.Context, h *host.Host, mv *plan.Move, a plan.Actio
 	asks, d := asked.do == claims, difference{m.Planner, mv, a.Binding, a.Key}
 	after := found.With(mv.Key.String(), asks)
 	written := asks && after.Winner() == mv.Key.String()
-	parts := []host.Part{{Write: m.claimsWrite(a, found.Set, after, written), Key: a.Key, Moves: []*plan.Move{mv}}}
+	parts := []host.Part{{Write: m.claimsWrite(a, found.Set, after, written), Action: a, Moves: []*plan.Move{mv}}}
 	expected := placeFree
 	if len(found.Sources) > 0 {
 		expected = placeMade

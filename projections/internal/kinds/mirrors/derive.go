@@ -7,6 +7,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/projections/internal/audit"
 	"github.com/dynamill/dynamill/projections/internal/host"
 	"github.com/dynamill/dynamill/projections/internal/plan"
 	"github.com/dynamill/dynamill/projections/internal/state"
@@ -31,7 +32,10 @@ func (m maker) deriveTarget(ctx context.Context, b *plan.Binding, target change.
 		if err != nil {
 			return table.Lost, err
 		}
-		if err := m.SettleContention(ctx, found.claimed(b, target)); err != nil {
+		if err := m.SettleContention(ctx, host.Contested{
+			ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, Set: state.ClaimsKey(b, target),
+			Claimants: found.Sources, Changes: found.Changes, Listed: found.Listed,
+		}); err != nil {
 			return table.Lost, err
 		}
 		items, err := m.Tables.ReadItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
@@ -91,14 +95,9 @@ func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.K
 	for _, a := range actions {
 		parts = append(parts, m.PartOf(mv, a, m.claimsVersion(found.Set)))
 	}
-	return append(parts, host.Part{Write: m.claimsCheck(b, target, found.Set)}), nil
-}
-
-// claimsCheck checks that the claims of a target are as they were read.
-func (m maker) claimsCheck(b *plan.Binding, target change.Key, found state.Set) ddb.TransactWriteItem {
 	c := table.NewExpression()
-	held := state.SetIs(c, found)
-	return m.Tables.CheckPart(state.ClaimsKey(b, target), held, c)
+	held := state.SetIs(c, found.Set)
+	return append(parts, host.Part{Write: m.Tables.CheckPart(state.ClaimsKey(b, target), held, c)}), nil
 }
 
 // expiredWrite notes in the claims that DynamoDB's time to live deleted the winner's content.

@@ -200,8 +200,9 @@ func (d difference) action(target change.Key, w targetWrite) plan.Action {
 func (d difference) upsert(it mirrorItem, expected place) []plan.Action {
 	at := placeAt(d.mv, d.b, it.target, expected)
 	if at == placeOccupied {
-		return []plan.Action{d.leave(it.target, at, d.mv.Seen[it.target]),
-			plan.ParkAction(d.k, it.target, plan.Effect{Kind: plan.Parked, Parked: occupied(it.target)})}
+		why := plan.ParkedBy(&rules.ItemError{Code: occupiedCode, Reason: "an item of another entity stands where a mirror item belongs, " +
+			"under the key " + it.target.String() + ": move or delete that item, or change the key template of the mirror's entity"})
+		return []plan.Action{d.leave(it.target, at), plan.ParkAction(d.k, it.target, why)}
 	}
 	w := d.action(it.target, targetWrite{do: upserts, place: at, item: it, removes: d.takenOver(it.target)})
 	return append([]plan.Action{w}, d.unpark(it.target)...)
@@ -211,7 +212,7 @@ func (d difference) upsert(it mirrorItem, expected place) []plan.Action {
 // goes as a whole. Off the application's own item go the rule's attributes and its stamp.
 func (d difference) drop(target change.Key) []plan.Action {
 	at := placeAt(d.mv, d.b, target, placeMade)
-	w := d.leave(target, at, d.mv.Seen[target])
+	w := d.leave(target, at)
 	if at == placeMade {
 		w = d.action(target, targetWrite{do: deletes, place: at})
 	}
@@ -219,8 +220,8 @@ func (d difference) drop(target change.Key) []plan.Action {
 }
 
 // leave is the action that leaves to the application what stands at a target, without the rule's marks.
-func (d difference) leave(target change.Key, at place, img change.Image) plan.Action {
-	w := targetWrite{do: spares, place: at}
+func (d difference) leave(target change.Key, at place) plan.Action {
+	w, img := targetWrite{do: spares, place: at}, d.mv.Seen[target]
 	if plan.Stamped(d.b, plan.StampContext(d.Incarnation, target, ""), img) {
 		w.do, w.seen, w.removes = releases, img, append(plan.Released(d.b, img), d.b.Stamp)
 	}
@@ -244,22 +245,26 @@ func (d difference) takenOver(target change.Key) []string {
 		if it, ok := itemOf(d.mv.Old[k]); former == nil || !ok || it.target != target {
 			continue
 		}
-		wrote := slices.DeleteFunc(slices.Clone(former.Rule.Writes), func(name string) bool { return slices.Contains(d.b.Rule.Writes, name) })
-		gone := d.unclaimed(wrote, d.b.Rule.Target)
-		names = append(names, gone...)
-		if len(gone) == len(wrote) { // otherwise cleaning finds by the stamp what the others have not written
+		all := true
+		for _, name := range former.Rule.Writes {
+			switch {
+			case slices.Contains(d.b.Rule.Writes, name): // it is written anew
+			case d.isKept(name):
+				all = false
+			default:
+				names = append(names, name)
+			}
+		}
+		if all { // otherwise cleaning finds by the stamp what the others have not written
 			names = append(names, former.Stamp)
 		}
 	}
 	return names
 }
 
-// unclaimed are the attributes that no rule writes on items of an entity, and
-// that do not tell it from others.
-func (d difference) unclaimed(names []string, e *rules.Entity) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return slices.ContainsFunc(d.Set.Rules, func(r *rules.Rule) bool {
-			return r.Target == e && slices.Contains(r.Writes, name)
-		}) || e != nil && slices.ContainsFunc(e.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
-	})
+// isKept reports whether a rule writes an attribute on items of the target's entity, or it tells that from others.
+func (d difference) isKept(name string) bool {
+	e := d.b.Rule.Target
+	return slices.ContainsFunc(d.Set.Rules, func(r *rules.Rule) bool { return r.Target == e && slices.Contains(r.Writes, name) }) ||
+		slices.ContainsFunc(e.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
 }

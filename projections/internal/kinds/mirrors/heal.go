@@ -89,25 +89,18 @@ func (m maker) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 // isRight reports whether an item at a mirror target is as the ledger's effect (nil:
 // none) asks for it. parked says that the rule is parked on an occupied target.
 func (m maker) isRight(b *plan.Binding, asked *mirrorItem, h *Heal, target change.Key, parked bool) bool {
-	at := placeOf(b, target, h.Last)
-	s, stamped := plan.ReadStamp(imageOr(h.Last).Lookup(b.Stamp), plan.StampContext(m.Planner.Incarnation, target, ""))
-	switch {
-	case at == placeFree:
+	if h.Last == nil {
 		return asked == nil || asked.expired && !h.Deleted
+	}
+	at := placeOf(b, target, h.Last)
+	s, stamped := plan.ReadStamp(h.Last.Lookup(b.Stamp), plan.StampContext(m.Planner.Incarnation, target, ""))
+	switch {
 	case asked == nil: // the application's own item stays, without our stamp
 		return at != placeMade && !stamped
 	case at == placeOccupied:
 		return parked && !stamped && !h.Repark
 	}
 	return stamped && !parked && !asked.expired && s.Digest == asked.digest && plan.DigestOf(b, h.Last) == asked.digest
-}
-
-// imageOr is an image that can be looked into, also where there is none.
-func imageOr(img change.Image) change.Image {
-	if img == nil {
-		return change.Item{}
-	}
-	return img
 }
 
 // healTarget brings one mirror item to what its source asks for.

@@ -3,7 +3,6 @@ package mirrors
 import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/projections/internal/plan"
-	"github.com/dynamill/dynamill/rules"
 )
 
 // place is the state of the key at which a mirror item belongs.
@@ -44,9 +43,3 @@ func occupies(b *plan.Binding, target change.Key, img change.Image) bool {
 
 // occupiedCode is the code under which (rule, target) is parked while an item of another entity stands there.
 const occupiedCode = "mirror.occupied"
-
-func occupied(target change.Key) *rules.ItemError {
-	return &rules.ItemError{Code: occupiedCode, Reason: "an item of another entity stands where a mirror item belongs, under the key " +
-		target.String() +
-		": move or delete that item, or change the key template of the mirror's entity"}
-}

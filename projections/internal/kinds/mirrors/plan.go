@@ -25,7 +25,7 @@ type Heal struct {
 	Contested bool         // it replaces what the engine had written: counted against the bound
 }
 
-// Effects implements plan.Family: a source asks for an item.
+// Effects implements plan.Feeder: a source asks for an item.
 func (kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) {
 	switch item, ok, err := Of(b.Rule).Item(m, img); {
 	case err != nil:
@@ -44,7 +44,7 @@ func contentDigest(r *rules.Rule, item rules.MadeItem) string {
 	return change.Digest(vs...)
 }
 
-// CanHave implements plan.Family.
+// CanHave implements plan.Feeder.
 func (kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
 	it, ok := itemOf(f)
 	return what == "" && (f.Kind == plan.Parked || ok && p.IsTarget(b.Rule, it.target))
@@ -88,15 +88,7 @@ func (kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *pla
 // Tell implements plan.Family: an image says nothing more than its effects.
 func (kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
 
-// Digest implements plan.Family.
-func (kind) Digest(values []change.Value) string { return change.Digest(values...) }
-
-// Covered implements plan.Family.
-func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
-	return plan.AllOrNone(b, digest, img)
-}
-
-// Words implements plan.Family.
+// Words implements plan.Feeder.
 func (kind) Words(_ *plan.Binding, f plan.Effect) plan.Words {
 	it, _ := itemOf(f)
 	return plan.Words{

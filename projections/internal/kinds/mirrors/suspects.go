@@ -69,11 +69,6 @@ func itemAndSources(e *auditing.Evidence, sus drift.Suspect) []change.Key {
 	return append([]change.Key{sus.Item}, sourcesOf(e, sus)...)
 }
 
-// asks returns what a source asks for at a target of a rule; false if it does not.
-func asks(e *auditing.Evidence, b *plan.Binding, source, target change.Key) (plan.EffectKey, mirrorItem, bool) {
-	return itemIn(e.Asked(source), b, target)
-}
-
 func judgeMirror(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	target, sources := e.Items[sus.Item], sourcesOf(e, sus)
 	reading := drift.Reading{
@@ -89,7 +84,7 @@ func judgeMirror(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	for _, b := range rulesOf(e, sus.Item) {
 		side := Side{Binding: b}
 		for _, source := range sources { // the smallest wins
-			if k, it, ok := asks(e, b, source, sus.Item); ok {
+			if k, it, ok := itemIn(e.Asked(source), b, sus.Item); ok {
 				side.Asked, side.Expired = it.content, expired(e, b, source, k, it)
 				reading.Fix.Keys = append(reading.Fix.Keys, source) // its ledger entry may be behind
 				break
@@ -134,7 +129,7 @@ func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 		return e.JudgeParked(sus, e.ParkedEffect(sus))
 	}
 	asked := slices.ContainsFunc(sourcesOf(e, sus), func(source change.Key) bool {
-		_, _, ok := asks(e, b, source, sus.Item)
+		_, _, ok := itemIn(e.Asked(source), b, sus.Item)
 		return ok
 	})
 	if asked && placeOf(b, sus.Item, table.Image(e.Items[sus.Item])) == placeOccupied {
