@@ -89,7 +89,7 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why: "the families of kinds use what all kinds share; that asks a rule for its roles",
 	},
 	{
-		from: []string{"./projections/internal/plan"}, to: []string{awsSDK, smithy},
+		from: []string{"./projections/internal/plan", "./projections/internal/pack"}, to: []string{awsSDK, smithy},
 		why: "what records ask for is worked out without any I/O; the package around it sends the requests",
 	},
 	{
@@ -148,7 +148,7 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why: "an audit looks at what the other rooms do, and none of them needs it",
 	},
 	{
-		from: []string{"./projections/internal/plan", "./projections/internal/audit"},
+		from: []string{"./projections/internal/plan", "./projections/internal/pack", "./projections/internal/audit"},
 		to: []string{
 			"./projections/internal/table", "./projections/internal/state", "./projections/internal/target", "./projections/internal/sightings",
 			"./projections/internal/registry",

@@ -169,16 +169,6 @@ func (fs Effects) ParkedUnder(id string) Effect {
 	return Effect{}
 }
 
-// HasParked reports whether a rule cannot read the item.
-func (fs Effects) HasParked() bool {
-	for _, f := range fs {
-		if f.Kind == Parked {
-			return true
-		}
-	}
-	return false
-}
-
 func (fs Effects) equal(gs Effects) bool {
 	return maps.EqualFunc(fs, gs, func(f, g Effect) bool { return f.String() == g.String() })
 }

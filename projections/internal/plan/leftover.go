@@ -209,8 +209,7 @@ func (bs *Bindings) makersAt(key change.Key) []*Binding {
 // nothing is to stand there, or those whose values still do.
 func (bs *Bindings) formersAt(key change.Key, retired bool) []*Binding {
 	return slices.DeleteFunc(slices.Clone(bs.formers), func(b *Binding) bool {
-		return b.Retired.Load() != retired ||
-			!b.Rule.Target.HasKey(key)
+		return b.Retired.Load() != retired || !b.Rule.Target.HasKey(key)
 	})
 }
 

@@ -74,7 +74,7 @@ func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
 func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.Image, sc Scope, late Late) *Move {
 	mv := p.MoveFrom(key, ent, img, sc, late)
 	mv.Reparks = sc == Everything
-	mv.Repark = mv.Reparks && mv.New.HasParked()
+	mv.Repark = mv.Reparks && slices.ContainsFunc(mv.New.Keys(), func(k EffectKey) bool { return mv.New[k].Kind == Parked })
 	it := &Item{Key: key, Image: img, Scope: sc, Late: late}
 	if img != nil {
 		it.Match, _ = p.Set.Identify(key, img)
