@@ -129,6 +129,10 @@ func ParseEffectKey(text string) EffectKey {
 	return EffectKey{id, what}
 }
 
+func (k EffectKey) compare(l EffectKey) int {
+	return cmp.Or(cmp.Compare(k.ID, l.ID), cmp.Compare(k.For, l.For))
+}
+
 // Effects are those of one item.
 type Effects map[EffectKey]Effect
 
@@ -141,13 +145,7 @@ func LocatorID(locator string) string { return locatorPrefix + locator }
 func LocatorIn(id string) (string, bool) { return strings.CutPrefix(id, locatorPrefix) }
 
 // Keys are those under which there is an effect, sorted.
-func (fs Effects) Keys() []EffectKey { return sortedKeys(fs) }
-
-func sortedKeys[V any](of map[EffectKey]V) []EffectKey {
-	return slices.SortedFunc(maps.Keys(of), func(k, l EffectKey) int {
-		return cmp.Or(cmp.Compare(k.ID, l.ID), cmp.Compare(k.For, l.For))
-	})
-}
+func (fs Effects) Keys() []EffectKey { return slices.SortedFunc(maps.Keys(fs), EffectKey.compare) }
 
 // In is the effect under an id that makes the item a part of a group; of no kind if there is none.
 func (fs Effects) In(id, group string) (EffectKey, Effect) {
@@ -160,13 +158,14 @@ func (fs Effects) In(id, group string) (EffectKey, Effect) {
 }
 
 // ParkedUnder is why the item is parked under an id, by the first effect that says so; of no kind if none does.
-func (fs Effects) ParkedUnder(id string) Effect {
-	for _, k := range fs.Keys() {
-		if k.ID == id && fs[k].Kind == Parked {
-			return fs[k]
+func (fs Effects) ParkedUnder(id string) (first Effect) {
+	what := ""
+	for k, f := range fs {
+		if k.ID == id && f.Kind == Parked && (first.Kind == 0 || k.For < what) {
+			first, what = f, k.For
 		}
 	}
-	return Effect{}
+	return first
 }
 
 func (fs Effects) equal(gs Effects) bool {

@@ -156,17 +156,10 @@ func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
 
 // Keys are all that the move mentions, sorted.
 func (mv *Move) Keys() []EffectKey {
-	all := map[EffectKey]bool{}
-	for k := range mv.New {
-		all[k] = true
-	}
-	for k := range mv.Old {
-		all[k] = true
-	}
-	for k := range mv.Restore {
-		all[k] = true
-	}
-	return sortedKeys(all)
+	keys := slices.Collect(maps.Keys(mv.New))
+	keys = slices.AppendSeq(slices.AppendSeq(keys, maps.Keys(mv.Old)), maps.Keys(mv.Restore))
+	slices.SortFunc(keys, EffectKey.compare)
+	return slices.Compact(keys)
 }
 
 // Idle reports whether a rederived move would change nothing.

@@ -12,11 +12,11 @@ type Scope uint8
 
 // The scopes.
 const (
-	// Sources is what seeding needs: effects, mirrors in force, references and
-	// copies of the item. Every source of a mirror item comes by itself.
+	// Sources is what seeding needs: the item's effects, and what it takes from others.
+	// Every source of an item that rules make comes by itself.
 	Sources Scope = iota
-	// Itself also shows what is displayed on the item, heals it where it is a mirror
-	// item, and takes off what retired rules left: for items that all come by.
+	// Itself also shows what is displayed on the item, heals it where rules made it,
+	// and takes off what retired rules left: for items that all come by.
 	Itself
 	// Everything also fills its children anew, and parks anew what cannot be read.
 	Everything

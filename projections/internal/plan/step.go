@@ -8,7 +8,7 @@ import (
 )
 
 // A move that is too large for one transaction goes in steps. Each step moves
-// some of the effects and leaves entry, sums and mirror items in agreement, under the old
+// some of the effects and leaves entry, sums and made items in agreement, under the old
 // position; the last step sets the position. After a crash the item's record finds
 // the entry half way, and resumes from there.
 
