@@ -145,7 +145,18 @@ func LocatorID(locator string) string { return locatorPrefix + locator }
 func LocatorIn(id string) (string, bool) { return strings.CutPrefix(id, locatorPrefix) }
 
 // Keys are those under which there is an effect, sorted.
-func (fs Effects) Keys() []EffectKey { return slices.SortedFunc(maps.Keys(fs), EffectKey.compare) }
+func (fs Effects) Keys() []EffectKey {
+	keys := appendKeys(make([]EffectKey, 0, len(fs)), fs)
+	slices.SortFunc(keys, EffectKey.compare)
+	return keys
+}
+
+func appendKeys[V any](keys []EffectKey, of map[EffectKey]V) []EffectKey {
+	for k := range of {
+		keys = append(keys, k)
+	}
+	return keys
+}
 
 // In is the effect under an id that makes the item a part of a group; of no kind if there is none.
 func (fs Effects) In(id, group string) (EffectKey, Effect) {
@@ -193,9 +204,12 @@ func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
 	if !ok {
 		return fs
 	}
+	id := ""
+	tell := func(what string, f Effect) { fs[EffectKey{id, what}] = f }
 	for _, r := range m.Entity.Sources {
 		b := bs.Of(r)
-		b.Family.(Feeder).Effects(b, &m, img, func(what string, f Effect) { fs[EffectKey{b.ID, what}] = f })
+		id = b.ID
+		b.Family.(Feeder).Effects(b, &m, img, tell)
 	}
 	if m.Entity.Located {
 		locator := EffectKey{ID: LocatorID(bs.LocatorOf(m.Entity))}
