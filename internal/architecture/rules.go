@@ -98,7 +98,7 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why: "the families of kinds use what all kinds share; that asks a rule for its roles",
 	},
 	{
-		from: []string{"./internal/projections/internal/plan"}, to: []string{awsSDK, smithy},
+		from: []string{"./internal/projections/internal/plan", "./internal/projections/internal/pack"}, to: []string{awsSDK, smithy},
 		why: "what records ask for is worked out without any I/O; the package around it sends the requests",
 	},
 	{
@@ -157,7 +157,7 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why: "an audit looks at what the other rooms do, and none of them needs it",
 	},
 	{
-		from: []string{"./internal/projections/internal/plan", "./internal/projections/internal/audit"},
+		from: []string{"./internal/projections/internal/plan", "./internal/projections/internal/pack", "./internal/projections/internal/audit"},
 		to: []string{
 			"./internal/projections/internal/table", "./internal/projections/internal/state", "./internal/projections/internal/target", "./internal/projections/internal/sightings",
 			"./internal/projections/internal/registry",

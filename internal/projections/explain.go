@@ -34,8 +34,8 @@ func Explain(set *rules.Set, rec change.Record) Explanation {
 	x.Unmatched = x.Old == "" && x.New == ""
 	pl := p.Plan([]change.Record{rec})
 	if mv := pl.Moves.Of(rec.Key); mv != nil {
-		for _, id := range mv.IDs() {
-			x.Lines = append(x.Lines, explainMove(p, mv, id)...)
+		for _, k := range mv.Keys() {
+			x.Lines = append(x.Lines, explainMove(p, mv, k)...)
 		}
 	}
 	for _, r := range set.Rules {
@@ -60,25 +60,25 @@ func entityOf(set *rules.Set, key change.Key, img change.Image) string {
 	return ""
 }
 
-func explainMove(p *plan.Planner, mv *plan.Move, id string) []ExplainLine {
-	old, had := mv.Old[id]
-	new, has := mv.New[id]
+func explainMove(p *plan.Planner, mv *plan.Move, k plan.EffectKey) []ExplainLine {
+	old, had := mv.Old[k]
+	new, has := mv.New[k]
 	if had && has && old.String() == new.String() {
 		return nil
 	}
-	entity, _ := plan.LocatorIn(id)
+	entity, _ := plan.LocatorIn(k.ID)
 	name := "unique " + entity
-	if b := p.ByID(id); b != nil {
+	if b := p.ByID(k.ID); b != nil {
 		name = b.Rule.Name
 	}
 	var lines []ExplainLine
 	if had {
-		if w := p.WordsOf(id, old); !has || w.Place == "" || w.Place != p.WordsOf(id, new).Place {
+		if w := p.WordsOf(k.ID, old); !has || w.Place == "" || w.Place != p.WordsOf(k.ID, new).Place {
 			lines = append(lines, ExplainLine{name, "takes back " + w.What, w.Undo})
 		}
 	}
 	if has {
-		w := p.WordsOf(id, new)
+		w := p.WordsOf(k.ID, new)
 		lines = append(lines, ExplainLine{name, "asks for " + w.What, w.Redo})
 	}
 	return lines

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"cmp"
+	"context"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/pack"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -146,8 +148,7 @@ func readRow(a *Audit, e *Engine, r table.Row) {
 	if ent, err := state.ReadEntry(e.planner, r); err == nil && ent != nil {
 		key := change.ParseKey(strings.TrimPrefix(item["pk"].Text(), state.EntryPrefix))
 		mv := e.planner.MoveFrom(key, ent, nil, plan.Itself, plan.Late{})
-		e.planner.Claims(mv)
-		e.ledger.Transaction(e.planner.Pack([]*plan.Move{mv})[0], 0)
+		_, _ = e.ledger.Transaction(context.Background(), pack.Of(e.planner, []*plan.Move{mv})[0], 0)
 	}
 	for _, rule := range e.planner.Set.Rules {
 		b := e.planner.Of(rule)

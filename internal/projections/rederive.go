@@ -73,7 +73,7 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 			return err
 		}
 		if seen != nil {
-			seen.AddItems(e.planner, done.moves, done.items, done.plan)
+			seen.AddItems(e.planner, done.moves, done.items, done.pointing)
 		}
 	}
 	return nil
@@ -81,10 +81,10 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 
 // rederived is how a few items were rederived.
 type rederived struct {
-	items   map[change.Key]change.Item
-	moves   []*plan.Move // of every item
-	plan    *plan.Changes
-	waiting []*plan.Move // whose due marks wait for rules that are not live
+	items    map[change.Key]change.Item
+	moves    []*plan.Move    // of every item
+	pointing []plan.GroupRef // see host.Run
+	waiting  []*plan.Move    // whose due marks wait for rules that are not live
 }
 
 // clearMarks clears the due marks that wait.
@@ -142,5 +142,5 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	w.applyKinds(ctx, pl)
 	w.rollUp(ctx, pl, moves)
 	w.takeOff(ctx, &pl.Leftovers)
-	return &rederived{items, moves, pl, w.waiting}, w.Err
+	return &rederived{items, moves, w.Pointing, w.waiting}, w.Err
 }

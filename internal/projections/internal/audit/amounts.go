@@ -32,9 +32,9 @@ func Contributions(row change.Item, emit func(drift.Amount)) {
 	if !strings.HasPrefix(row["pk"].Text(), "item/") {
 		return
 	}
-	for id, v := range row["effects"].Map() {
+	for name, v := range row["effects"].Map() {
 		if f, err := plan.ParseEffect(v.Text()); err == nil && f.Kind == plan.Contribution {
-			emit(drift.Amount{Rule: id, Group: f.Group, Value: f.Amount.String()})
+			emit(drift.Amount{Rule: plan.ParseEffectKey(name).ID, Group: f.Group, Value: f.Amount.String()})
 		}
 	}
 }
@@ -52,14 +52,14 @@ func (a *Auditor) Adjustments(want, have plan.Effects) []drift.Amount {
 			all = append(all, drift.Amount{Rule: id, Group: f.Group, Value: value.String()})
 		}
 	}
-	for _, id := range want.IDs() {
-		if f := want[id]; f.String() != have[id].String() {
-			add(id, f, true)
+	for _, k := range want.Keys() {
+		if f := want[k]; f.String() != have[k].String() {
+			add(k.ID, f, true)
 		}
 	}
-	for _, id := range have.IDs() {
-		if f := have[id]; f.String() != want[id].String() {
-			add(id, f, false)
+	for _, k := range have.Keys() {
+		if f := have[k]; f.String() != want[k].String() {
+			add(k.ID, f, false)
 		}
 	}
 	return all

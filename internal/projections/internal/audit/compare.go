@@ -18,15 +18,15 @@ type EffectChange struct {
 	Want, Have string
 }
 
-// CompareEffects says where the effects in force are not those asked for, in the order of ids.
+// CompareEffects says where the effects in force are not those asked for, in the order of their keys.
 func CompareEffects(want, have plan.Effects) []EffectChange {
 	var all []EffectChange
-	ids := append(want.IDs(), have.IDs()...)
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
-		w, wants := want[id]
-		h, has := have[id]
-		c := EffectChange{ID: id, What: drift.Wrong, Want: w.String(), Have: h.String()}
+	keys := maps.Clone(want)
+	maps.Copy(keys, have)
+	for _, k := range keys.Keys() {
+		w, wants := want[k]
+		h, has := have[k]
+		c := EffectChange{ID: k.ID, What: drift.Wrong, Want: w.String(), Have: h.String()}
 		switch {
 		case wants && has && c.Want == c.Have:
 			continue

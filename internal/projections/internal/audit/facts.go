@@ -122,12 +122,12 @@ func Spot(kind drift.Kind, id string, item change.Key, emit func(drift.Fact)) {
 func About(kind, id, text string) string { return kind + id + "\x00" + text }
 
 func (a *Auditor) factsOfSource(key change.Key, img change.Image, emit func(drift.Fact)) {
-	for id, f := range a.EffectsOf(key, img) {
-		if !a.Judges(id) {
+	for k, f := range a.EffectsOf(key, img) {
+		if !a.Judges(k.ID) {
 			continue
 		}
-		emit(drift.Fact{About: About(AboutEntry, "", key.String()), Sub: id, Tag: TagWant, Data: f.String(), With: a.sumOf(id, f)})
-		a.factsOfEffect(key, id, f, emit)
+		emit(drift.Fact{About: About(AboutEntry, "", key.String()), Sub: k.String(), Tag: TagWant, Data: f.String(), With: a.sumOf(k.ID, f)})
+		a.factsOfEffect(key, k.ID, f, emit)
 	}
 }
 
@@ -144,7 +144,7 @@ func (a *Auditor) sumOf(id string, f plan.Effect) string {
 func (a *Auditor) factsOfEffect(key change.Key, id string, f plan.Effect, emit func(drift.Fact)) {
 	switch f.Kind {
 	case plan.Located:
-		emit(drift.Fact{About: About(AboutLocator, id, f.Value), Sub: key.String(), Tag: TagWant})
+		emit(drift.Fact{About: About(AboutLocator, id, f.Group), Sub: key.String(), Tag: TagWant})
 	case plan.Parked:
 		MustBeParked(id, key, f.Parked.Code, emit)
 	default:
@@ -192,16 +192,17 @@ func (a *Auditor) factsOfEntry(row change.Item, item string, emit func(drift.Fac
 	if a.TornEntry(row) {
 		emit(drift.Fact{About: About(AboutEntry, "", item), Tag: TagTorn})
 	}
-	for id, effect := range row["effects"].Map() {
-		if !a.Judges(id) {
+	for name, effect := range row["effects"].Map() {
+		k := plan.ParseEffectKey(name)
+		if !a.Judges(k.ID) {
 			continue
 		}
 		text := effect.Text()
-		f, err := plan.ParseEffect(text)
+		f, err := a.ParseEffect(k, text)
 		if err == nil { // an effect that cannot be read is no part of a sum
 			text = f.Asked().String()
 		}
-		emit(drift.Fact{About: About(AboutEntry, "", item), Sub: id, Tag: TagHave, Data: text, With: a.sumOf(id, f)})
+		emit(drift.Fact{About: About(AboutEntry, "", item), Sub: name, Tag: TagHave, Data: text, With: a.sumOf(k.ID, f)})
 	}
 }
 

@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"slices"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -45,18 +47,10 @@ type Case interface {
 // families are those of all rules, in force or not, each once.
 func families(p *plan.Planner) []Family {
 	var all []Family
-	seen := map[plan.Family]bool{}
-	note := func(b *plan.Binding) {
-		if f, ok := b.Family.(Family); ok && !seen[b.Family] {
-			seen[b.Family] = true
+	for _, b := range slices.Concat(p.InForce, p.Formers()) {
+		if f, ok := b.Family.(Family); ok && !slices.Contains(all, f) {
 			all = append(all, f)
 		}
-	}
-	for _, r := range p.Set.Rules {
-		note(p.Of(r))
-	}
-	for _, b := range p.Formers() {
-		note(b)
 	}
 	return all
 }

@@ -77,8 +77,7 @@ type Table struct {
 
 // procedure is that of the suspect's rule, or of any rule if it names none, before the common one.
 func (t *Table) procedure(sus drift.Suspect) *Procedure {
-	for _, r := range t.Set.Rules {
-		b := t.Of(r)
+	for _, b := range t.Bindings.InForce {
 		if sus.Rule != "" && sus.Rule != b.ID {
 			continue
 		}

@@ -24,14 +24,14 @@ func entryRows(_ *Evidence, sus drift.Suspect) []table.Key {
 func judgeEntry(e *Evidence, sus drift.Suspect) drift.Reading {
 	r := e.Rows[state.EntryKey(sus.Item)]
 	want, have := plan.Effects{}, plan.Effects{}
-	for id, f := range e.Asked(sus.Item) {
-		if e.Judges(id) {
-			want[id] = f
+	for k, f := range e.Asked(sus.Item) {
+		if e.Judges(k.ID) {
+			want[k] = f
 		}
 	}
-	for id, v := range EffectsIn(r) {
-		if f, err := plan.ParseEffect(v); err == nil && e.Judges(id) {
-			have[id] = f.Asked()
+	for k, v := range EffectsIn(r) {
+		if f, err := e.ParseEffect(k, v); err == nil && e.Judges(k.ID) {
+			have[k] = f.Asked()
 		}
 	}
 	reading := drift.Reading{

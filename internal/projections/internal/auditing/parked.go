@@ -29,7 +29,7 @@ func judgeParked(e *Evidence, sus drift.Suspect) drift.Reading {
 
 // ParkedEffect is the code under which the item's effect asks for being parked; "" for none.
 func (e *Evidence) ParkedEffect(sus drift.Suspect) string {
-	if f := e.Asked(sus.Item)[sus.Rule]; f.Kind == plan.Parked {
+	if f := e.Asked(sus.Item).ParkedUnder(sus.Rule); f.Kind == plan.Parked {
 		return f.Parked.Code
 	}
 	return ""
@@ -58,7 +58,7 @@ func ClearParked(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
 	return t.ClearParkedIf(ctx, r, func(e *Evidence) ([]ddb.TransactWriteItem, bool, error) {
 		item := r.Suspect.Item
 		ent, err := state.ReadEntry(e.Planner, e.Rows[state.EntryKey(item)])
-		if err != nil || ent != nil && ent.Effects[r.Suspect.Rule].Kind == plan.Parked {
+		if err != nil || ent != nil && ent.Effects.ParkedUnder(r.Suspect.Rule).Kind == plan.Parked {
 			return nil, false, err // the entry comes first
 		}
 		check, err := e.checkEntry(item)

@@ -86,14 +86,14 @@ func judgeSet(e *Evidence, sus drift.Suspect) drift.Reading {
 	states, claimants := []change.Value{RowValue(r), itemValue(listing)}, 0
 	for _, member := range e.membersOf(sus) {
 		key := change.ParseKey(member)
-		asked := e.Asked(key)[sus.Rule]
-		inForce := EffectsIn(e.Rows[state.EntryKey(key)])[sus.Rule]
-		states = append(states, change.String(inForce), change.String(asked.String()))
+		_, asked := e.Asked(key).In(sus.Rule, groupOf(sus))
+		held := e.heldIn(sus, key)
+		states = append(states, change.String(held.String()), change.String(asked.String()))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
-		if f, err := plan.ParseEffect(inForce); err == nil && belongsTo(sus, f) {
+		if held.Kind != 0 {
 			reading.Fix.Should = append(reading.Fix.Should, member)
 		}
-		belongs := belongsTo(sus, asked)
+		belongs := asked.Kind != 0
 		if belongs {
 			claimants++
 		}
@@ -117,9 +117,24 @@ func judgeSet(e *Evidence, sus drift.Suspect) drift.Reading {
 	return reading
 }
 
-// belongsTo reports whether an effect asks for being in a set.
-func belongsTo(sus drift.Suspect, f plan.Effect) bool {
-	return f.Kind == plan.Located && f.Value == sus.Group || f.Kind == plan.Mirrored && f.Target == sus.Item
+// groupOf is the group of the effects that ask for being in a set.
+func groupOf(sus drift.Suspect) string {
+	if sus.Kind == drift.Claims {
+		return sus.Item.String()
+	}
+	return sus.Group
+}
+
+// heldIn is the effect in force by which an item is in a set; of no kind if it has none.
+func (e *Evidence) heldIn(sus drift.Suspect, item change.Key) plan.Effect {
+	held := plan.Effects{}
+	for k, text := range EffectsIn(e.Rows[state.EntryKey(item)]) {
+		if f, err := e.ParseEffect(k, text); err == nil && f.Kind != plan.Contribution {
+			held[k] = f
+		}
+	}
+	_, f := held.In(sus.Rule, groupOf(sus))
+	return f
 }
 
 func (e *Evidence) setFinding(sus drift.Suspect, member string, belongs bool) drift.Finding {

@@ -13,8 +13,8 @@ import (
 // EffectsValue is what effects are, for a State.
 func EffectsValue(effects plan.Effects) change.Value {
 	all := map[string]change.Value{}
-	for id, f := range effects {
-		all[id] = change.String(f.String())
+	for k, f := range effects {
+		all[k.String()] = change.String(f.String())
 	}
 	return change.Map(all)
 }
@@ -37,11 +37,11 @@ func itemValue(it change.Item) change.Value {
 	return change.Map(it)
 }
 
-// EffectsIn are the effects that a ledger entry has in force, by the ids of their rules.
-func EffectsIn(entry table.Row) map[string]string {
-	all := map[string]string{}
-	for id, v := range attributes.FromTable(entry["effects"]).Map() {
-		all[id] = v.Text()
+// EffectsIn are the texts of the effects that a ledger entry has in force.
+func EffectsIn(entry table.Row) map[plan.EffectKey]string {
+	all := map[plan.EffectKey]string{}
+	for name, v := range attributes.FromTable(entry["effects"]).Map() {
+		all[plan.ParseEffectKey(name)] = v.Text()
 	}
 	return all
 }

@@ -23,17 +23,8 @@ type contentionLog struct {
 	full   bool            // that further targets are contested is logged
 }
 
-// contentionNews is what is to be logged of a contested target.
-type contentionNews uint8
-
-const (
-	contentionKnown  contentionNews = iota // nothing
-	contentionNew                          // the target
-	contentionOthers                       // that there are more targets than are logged
-)
-
-// admit says what to log of a contested target at a moment.
-func (l *contentionLog) admit(id string, now time.Time) contentionNews {
+// admit says whether to log a contested target now, or that there are more than are logged.
+func (l *contentionLog) admit(id string, now time.Time) (target, others bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.logged == nil || now.Sub(l.since) >= contentionLogEvery {
@@ -41,19 +32,19 @@ func (l *contentionLog) admit(id string, now time.Time) contentionNews {
 	}
 	switch {
 	case l.logged[id] || l.full:
-		return contentionKnown
+		return false, false
 	case len(l.logged) >= contentionLogMax:
 		l.full = true
-		return contentionOthers
+		return false, true
 	}
 	l.logged[id] = true
-	return contentionNew
+	return true, false
 }
 
 // logContention logs that several items claim one target, and which of them wins.
 func (h *Host) logContention(ctx context.Context, cs Contested) {
-	switch h.contentions.admit(cs.RowID(), h.Now()) {
-	case contentionNew:
+	switch target, others := h.contentions.admit(cs.RowID(), h.Now()); {
+	case target:
 		what := slog.String("target", cs.Target.String())
 		if cs.Value != "" {
 			what = slog.String("value", cs.Value)
@@ -61,7 +52,7 @@ func (h *Host) logContention(ctx context.Context, cs Contested) {
 		h.Logger.WarnContext(ctx, "several items claim one target; the smallest key wins", "rule", h.Planner.NameOf(cs.ID), what,
 			"claimants", len(cs.Claimants), "among_them", claimantsText(cs.Claimants), "winner", cs.Claimants[0],
 			"remedy", contentionRemedy(cs.ContestedTarget), "code", cs.Code())
-	case contentionOthers:
+	case others:
 		h.Logger.WarnContext(ctx, "further targets are contested, and not logged before the hour is over: `dynamill parked list` shows them all",
 			"logged", contentionLogMax)
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 )
@@ -9,19 +10,22 @@ import (
 func TestContentionLogIsBounded(t *testing.T) {
 	var l contentionLog
 	now := time.Unix(0, 0)
-	var news [3]int
+	type news struct{ target, others bool }
+	told := map[news]int{}
 	for range 2 {
 		for i := range 3 * contentionLogMax {
-			news[l.admit(fmt.Sprint(i), now)]++
+			target, others := l.admit(fmt.Sprint(i), now)
+			told[news{target, others}]++
 		}
 	}
-	if want := [3]int{6*contentionLogMax - contentionLogMax - 1, contentionLogMax, 1}; news != want {
-		t.Errorf("known, new and others: %v, want %v", news, want)
+	want := map[news]int{{}: 6*contentionLogMax - contentionLogMax - 1, {target: true}: contentionLogMax, {others: true}: 1}
+	if !maps.Equal(told, want) {
+		t.Errorf("told are %v, want %v", told, want)
 	}
 	if len(l.logged) != contentionLogMax {
 		t.Errorf("%d targets are remembered, want %d", len(l.logged), contentionLogMax)
 	}
-	if l.admit("0", now.Add(contentionLogEvery)) != contentionNew {
+	if target, _ := l.admit("0", now.Add(contentionLogEvery)); !target {
 		t.Error("a target is not logged again after an hour")
 	}
 }

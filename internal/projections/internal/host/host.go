@@ -47,6 +47,8 @@ type Run struct {
 	Suffix int // the write suffix of accumulators
 	Done   int // records before the first one that is held up
 	Err    error
+
+	Pointing []plan.GroupRef // targets at which items were found to point, beside those of their effects
 }
 
 // Failed notes that the part first asked for by a record did not succeed. Of several

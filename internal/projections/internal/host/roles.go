@@ -69,8 +69,8 @@ type Gatherer interface {
 type Maker interface {
 	// Write is an action on an item that a rule makes, as a part of a transaction; v is its version.
 	Write(h *Host, a plan.Action, v plan.Version) ddb.TransactWriteItem
-	// Claim has a move's transaction claim a target for its source, or give it up.
-	Claim(ctx context.Context, h *Host, mv *plan.Move, c plan.Claim) ([]Part, error)
+	// Claim has a move's transaction claim a target for its source, or give it up: an action before which the kind reads.
+	Claim(ctx context.Context, h *Host, mv *plan.Move, a plan.Action) ([]Part, error)
 	// Derive brings targets that sources claim to what the winners ask for. It returns an error or nil for each.
 	Derive(ctx context.Context, h *Host, targets []plan.GroupRef) []error
 	// Heal brings items that another program wrote or deleted back to what their sources ask for.

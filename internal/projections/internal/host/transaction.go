@@ -13,21 +13,20 @@ import (
 // Part is one write of a transaction.
 type Part struct {
 	Write  ddb.TransactWriteItem
-	ID     string       // the rule (or locator) that asks for it; "" for a ledger entry
-	Action plan.Action  // what it carries out; of no kind: none
+	Action plan.Action  // what it carries out; under no key: a ledger entry, or a check
 	Moves  []*plan.Move // in a ledger transaction: the move whose entry or action it is; all that add to a sum
 }
 
 // PartOf is an action of a move as a part of a transaction; v is the version of what it writes.
 func (h *Host) PartOf(mv *plan.Move, a plan.Action, v plan.Version) Part {
-	p := Part{ID: a.ID, Action: a, Moves: []*plan.Move{mv}}
+	p := Part{Action: a, Moves: []*plan.Move{mv}}
 	switch a.Kind {
 	case plan.AddLocator, plan.RemoveLocator:
 		p.Write = h.locatorWrite(mv, a)
 	case plan.Park:
-		p.Write = h.Tables.PutPart(h.ParkedRow(a.ID, a.Target, mv.Position, a.Effect.Parked), "", table.NewExpression())
+		p.Write = h.Tables.PutPart(h.ParkedRow(a.Key.ID, a.Target, mv.Position, a.Effect.Parked), "", table.NewExpression())
 	case plan.Unpark:
-		p.Write = h.Tables.DeletePart(state.ParkedKey(state.ParkedID(a.ID, a.Target)), "", table.NewExpression())
+		p.Write = h.Tables.DeletePart(state.ParkedKey(state.ParkedID(a.Key.ID, a.Target)), "", table.NewExpression())
 	default:
 		p.Write = MakerOf(a.Rule).Write(h, a, v)
 	}
@@ -38,7 +37,7 @@ func (h *Host) PartOf(mv *plan.Move, a plan.Action, v plan.Version) Part {
 // unique value, and counts the change, so that what is shown before it is
 // earlier than what is shown after.
 func (h *Host) locatorWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem {
-	locator, _ := plan.LocatorIn(a.ID)
+	locator, _ := plan.LocatorIn(a.Key.ID)
 	c := table.NewExpression()
 	members := &ddb.AttributeValueMemberSS{Value: []string{mv.Key.String()}}
 	update := c.Format("ADD %n %v", "changes", table.Number(1))
@@ -47,7 +46,7 @@ func (h *Host) locatorWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem 
 	} else {
 		update += c.Format(" DELETE %n %v", "items", members)
 	}
-	return h.Tables.UpdatePart(state.LocatorKey(locator, a.Effect.Value), update, "", c)
+	return h.Tables.UpdatePart(state.LocatorKey(locator, a.Effect.Group), update, "", c)
 }
 
 // Transact sends parts as one transaction, for their owners (see table.Tables.Transact). Once it took
@@ -61,13 +60,11 @@ func (h *Host) Transact(ctx context.Context, doing string, owners []string, part
 		return err
 	}
 	for _, p := range parts {
-		switch p.Action.Kind {
-		case plan.UpsertMirror, plan.DeleteMirror, plan.ReleaseMirror:
+		if p.Action.Writes {
 			h.Counters.Made.Add(1)
-		case plan.Park:
-			if !p.Action.Again {
-				h.NoteParked(ctx, p.ID, p.Action.Target, p.Action.Effect.Parked)
-			}
+		}
+		if p.Action.Kind == plan.Park && !p.Action.Again {
+			h.NoteParked(ctx, p.Action.Key.ID, p.Action.Target, p.Action.Effect.Parked)
 		}
 	}
 	return nil

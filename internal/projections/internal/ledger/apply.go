@@ -8,6 +8,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/pack"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -29,7 +30,7 @@ func (l *Ledger) Apply(ctx context.Context, moves []*plan.Move, suffix int, fail
 // moves that are not done. A large move goes in many steps, each of which advances it.
 func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int, failed func(*plan.Move, error)) (left []*plan.Move,
 	ended table.Round) {
-	var simple []*plan.Move
+	var ready []*plan.Move
 	for _, mv := range pending {
 		if mv.First < 0 && mv.Idle() {
 			continue // what it was to change is so by now
@@ -38,24 +39,11 @@ func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 		if err != nil {
 			failed(mv, err)
 		}
-		if done || err != nil {
-			continue
-		}
-		if len(l.Planner.Claims(mv)) == 0 {
-			simple = append(simple, mv)
-			continue
-		}
-		again, err := l.applyClaimed(ctx, mv, suffix)
-		switch {
-		case err != nil:
-			failed(mv, err)
-		case again:
-			left = append(left, mv)
-		case mv.Advance(l.Planner.Epoch):
-			left, ended = append(left, mv), table.Advanced
+		if !done && err == nil {
+			ready = append(ready, mv)
 		}
 	}
-	for _, pk := range l.Planner.Pack(simple) {
+	for _, pk := range pack.Of(l.Planner, ready) {
 		again, err := l.applyPack(ctx, pk, suffix)
 		for _, mv := range pk.Moves {
 			switch {
@@ -77,15 +65,15 @@ func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 // divide has a move that is larger than a transaction go in steps, from the entry that
 // is really there. It reports true if nothing is left to do.
 func (l *Ledger) divide(ctx context.Context, mv *plan.Move) (done bool, err error) {
-	if l.Planner.Fits(mv) {
+	if pack.Fits(l.Planner, mv) {
 		return false, nil
 	}
 	if !mv.Exact {
-		if done, err := l.begin(ctx, mv); done || err != nil || l.Planner.Fits(mv) {
+		if done, err := l.begin(ctx, mv); done || err != nil || pack.Fits(l.Planner, mv) {
 			return done, err
 		}
 	}
-	l.Planner.Divide(mv)
+	pack.Divide(l.Planner, mv)
 	return false, nil
 }
 
@@ -101,57 +89,48 @@ func (l *Ledger) begin(ctx context.Context, mv *plan.Move) (done bool, err error
 }
 
 // applyPack sends one transaction and returns the moves that have to be tried again, planned anew.
-func (l *Ledger) applyPack(ctx context.Context, pk *plan.Pack, suffix int) ([]*plan.Move, error) {
-	return l.send(ctx, "applying a ledger transaction", pk.Moves, l.Transaction(pk, suffix), suffix)
-}
-
-// applyClaimed sends the transaction of one move whose source claims targets, or gives
-// them up. It reports true if the move has to be tried again.
-func (l *Ledger) applyClaimed(ctx context.Context, mv *plan.Move, suffix int) (bool, error) {
-	moves := []*plan.Move{mv}
-	parts := l.Transaction(l.Planner.Pack(moves)[0], suffix)
-	for _, c := range l.Planner.Claims(mv) {
-		claim, err := host.MakerOf(c.Rule).Claim(ctx, l.Host, mv, c)
-		if err != nil {
-			return false, err
-		}
-		parts = append(parts, claim...)
+func (l *Ledger) applyPack(ctx context.Context, pk *pack.Pack, suffix int) ([]*plan.Move, error) {
+	parts, err := l.Transaction(ctx, pk, suffix)
+	if err != nil {
+		return nil, err
 	}
-	again, err := l.send(ctx, "applying a ledger transaction with claims", moves, parts, suffix)
-	return len(again) > 0, err
-}
-
-// send sends a transaction and returns the moves that have to be tried again, planned anew.
-func (l *Ledger) send(ctx context.Context, doing string, moves []*plan.Move, parts []host.Part, suffix int) ([]*plan.Move, error) {
 	owners := make([]string, len(parts))
 	for i, p := range parts {
-		owners[i] = p.ID
+		owners[i] = p.Action.Key.ID
 	}
-	if err := l.Transact(ctx, doing, owners, parts); err != nil {
-		return l.afterFailure(ctx, err, moves, parts, suffix)
+	if err := l.Transact(ctx, "applying a ledger transaction", owners, parts); err != nil {
+		return l.afterFailure(ctx, err, pk.Moves, parts, suffix)
 	}
 	return nil, nil
 }
 
 // Transaction lays out a transaction: entries, sums, then everything else.
-func (l *Ledger) Transaction(pk *plan.Pack, suffix int) []host.Part {
+func (l *Ledger) Transaction(ctx context.Context, pk *pack.Pack, suffix int) ([]host.Part, error) {
 	var parts, rest []host.Part
 	contributors := map[plan.GroupRef][]*plan.Move{}
 	for _, mv := range pk.Moves {
 		parts = append(parts, host.Part{Write: l.entryWrite(mv), Moves: []*plan.Move{mv}})
-		sums, actions := l.Planner.Difference(mv)
+		sums, actions := pack.Difference(l.Planner, mv)
 		for _, s := range sums {
 			contributors[s.Group] = append(contributors[s.Group], mv)
 		}
 		for _, a := range actions {
-			rest = append(rest, l.PartOf(mv, a, mv.Version()))
+			if !a.Reads {
+				rest = append(rest, l.PartOf(mv, a, mv.Version()))
+				continue
+			}
+			claim, err := host.MakerOf(a.Rule).Claim(ctx, l.Host, mv, a)
+			if err != nil {
+				return nil, err
+			}
+			rest = append(rest, claim...)
 		}
 	}
 	for _, s := range pk.Sums {
 		write := host.GathererOf(s.Group.Rule).Contribute(l.Host, s, suffix, pk.Moves[0].Shift)
-		parts = append(parts, host.Part{Write: write, ID: s.Group.ID, Moves: contributors[s.Group]})
+		parts = append(parts, host.Part{Write: write, Action: plan.Action{Key: s.Key}, Moves: contributors[s.Group]})
 	}
-	return append(parts, rest...)
+	return append(parts, rest...), nil
 }
 
 // entryWrite is the ledger half of the move's transaction: the entry, compared and swapped.

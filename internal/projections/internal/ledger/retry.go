@@ -17,16 +17,7 @@ import (
 )
 
 // isEntry reports whether a part is the ledger entry of its move.
-func isEntry(p host.Part) bool { return p.ID == "" }
-
-// onMade reports whether a part looks at the place of an item that a rule makes.
-func onMade(p host.Part) bool {
-	switch p.Action.Kind {
-	case plan.UpsertMirror, plan.DeleteMirror, plan.ReleaseMirror, plan.SpareMirror:
-		return true
-	}
-	return false
-}
+func isEntry(p host.Part) bool { return p.Action.Key == plan.EffectKey{} }
 
 // afterFailure decides, from why a transaction failed, how each of its moves goes on.
 func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move, parts []host.Part, suffix int) ([]*plan.Move, error) {
@@ -53,10 +44,10 @@ func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move
 		case refused != "" && (isEntry(p) || len(moves) > 1):
 			return l.narrow(ctx, undone, refused, suffix)
 		case refused != "":
-			if gone, err := l.reject(ctx, p.Moves[0], p.ID, refused, suffix); gone || err != nil {
+			if gone, err := l.reject(ctx, p.Moves[0], p.Action.Key, refused, suffix); gone || err != nil {
 				return nil, err
 			}
-		case awscall.ReasonCode(reason) == "ConditionalCheckFailed" && onMade(p):
+		case awscall.ReasonCode(reason) == "ConditionalCheckFailed" && p.Action.Looks:
 			p.Moves[0].See(p.Action.Target, table.Image(attributes.ItemFromTable(reason.Item)))
 		}
 	}
@@ -105,8 +96,8 @@ func (l *Ledger) replan(ctx context.Context, mv *plan.Move, actual table.Row) (b
 			return false, err
 		}
 		fresh.Repark, fresh.Reparks, fresh.Seen, fresh.Alone, fresh.StepMax = mv.Repark, mv.Reparks, mv.Seen, mv.Alone, mv.StepMax
-		for id, target := range mv.Restore {
-			fresh.RestoreAt(id, target)
+		for k, item := range mv.Restore {
+			fresh.RestoreAt(k, item)
 		}
 		*mv = *fresh
 		return mv.Idle(), nil
@@ -136,7 +127,7 @@ func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string, 
 		}
 		return moves, nil
 	}
-	moving := mv.Moving()
+	moving := slices.DeleteFunc(mv.Changing(), func(k plan.EffectKey) bool { return !mv.Moves(k) })
 	switch len(moving) {
 	case 0:
 		return nil, fmt.Errorf("moving the ledger entry of %s: DynamoDB refuses the write: %s", mv.Key, reason)
@@ -154,24 +145,24 @@ func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string, 
 // reject parks one effect of a move that DynamoDB refuses for good. If it refuses to
 // take the former effect back, that stays in force, as the entry says, and the
 // item's next record or a retry tries again. It reports true if nothing is left to do.
-func (l *Ledger) reject(ctx context.Context, mv *plan.Move, id, reason string, suffix int) (bool, error) {
-	if again, err := l.tryElsewhere(ctx, mv, id, suffix); again || err != nil {
+func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, reason string, suffix int) (bool, error) {
+	if again, err := l.tryElsewhere(ctx, mv, k, suffix); again || err != nil {
 		return false, err
 	}
-	if f, asked := mv.New[id]; asked && f.Kind != plan.Parked {
+	if f, asked := mv.New[k]; asked && f.Kind != plan.Parked {
 		why := host.WriteRejected(reason)
 		if f.Kind == plan.Contribution {
 			why = plan.Overflow("the sum with the contribution " + f.Amount.String()).Parked
 		}
-		mv.Replace(id, plan.Effect{Kind: plan.Parked, Parked: why})
+		mv.Replace(k, plan.Effect{Kind: plan.Parked, Parked: why})
 		mv.Repark = mv.Repark || mv.Reparks
 		return mv.First < 0 && mv.Idle(), nil
 	}
 	why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses to take back what the item caused before: " + reason}
-	if err := l.ParkID(ctx, id, mv.Key, mv.Position, why); err != nil {
+	if err := l.ParkID(ctx, k.ID, mv.Key, mv.Position, why); err != nil {
 		return false, err
 	}
-	mv.Replace(id, mv.Old[id])
+	mv.Replace(k, mv.Old[k])
 	return mv.First < 0 && mv.Idle(), nil
 }
 
@@ -182,8 +173,8 @@ const suffixTriesMax = 16
 // tryElsewhere has a contribution that an accumulator cannot hold go to that of the next
 // write suffix, and in the end to one in which all are brought together. It reports
 // false once all that is tried, or if there is but one accumulator.
-func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, id string, suffix int) (bool, error) {
-	b := l.Planner.ByID(id)
+func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, k plan.EffectKey, suffix int) (bool, error) {
+	b := l.Planner.ByID(k.ID)
 	if b == nil || b.Suffixes < 2 {
 		return false, nil
 	}
@@ -195,7 +186,7 @@ func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, id string, suf
 		return false, nil
 	}
 	mv.Consolidated = true
-	for _, f := range []plan.Effect{mv.Old[id], mv.New[id]} {
+	for _, f := range []plan.Effect{mv.Old[k], mv.New[k]} {
 		if f.Kind == plan.Contribution {
 			if err := host.GathererOf(b.Rule).MakeRoom(ctx, l.Host, plan.GroupRef{Binding: b, Group: f.Group}, suffix); err != nil {
 				return false, err

@@ -33,7 +33,7 @@ type Bindings struct {
 	Set      *rules.Set
 	byRule   map[*rules.Rule]*Binding
 	byID     map[string]*Binding
-	rules    []*Binding        // in the file's order
+	InForce  []*Binding        // in the file's order
 	locators map[string]string // by entity: what names its locators
 	formers  []*Binding
 }
@@ -132,7 +132,7 @@ func Bind(set *rules.Set, ids map[*rules.Rule]string) *Bindings {
 			b.Locator = r.Target.Name
 		}
 		bs.byRule[r], bs.byID[b.ID] = b, b
-		bs.rules = append(bs.rules, b)
+		bs.InForce = append(bs.InForce, b)
 	}
 	return bs
 }

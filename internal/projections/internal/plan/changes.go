@@ -55,14 +55,14 @@ func (ru *Rollup) Hides(before, target change.Key) bool {
 
 // AddRollups adds what a move touched to what is to be rolled up.
 func (pl *Changes) AddRollups(mv *Move, first int) {
-	mv.rollups(func(g GroupRef) {
+	for _, g := range slices.Concat(mv.Touched, mv.Due) {
 		ru := pl.Rollups.OrPut(g, Rollup{First: first})
 		ru.First, ru.Asked = min(ru.First, first), true
 		if mv.relocates(g) && !slices.Contains(ru.Relocated, mv.Key) {
 			ru.Relocated = append(ru.Relocated, mv.Key)
 		}
-		if mv.marked() && slices.Contains(mv.Due, g) {
-			ru.Marks = append(ru.Marks, mv)
+		if slices.Contains(mv.Due, g) && (mv.MarkedEntry().At == mv.To || len(mv.Entry.Due) > 0) {
+			ru.Marks = append(ru.Marks, mv) // its entry holds the mark
 		}
-	})
+	}
 }

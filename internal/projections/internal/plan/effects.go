@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,117 +17,166 @@ import (
 // of its entity), as the ledger keeps it. Its text is all that is compared and
 // all that is needed to undo it.
 type Effect struct {
-	Amount  decimal.Decimal         // contribution
-	Group   string                  // contribution
-	Content map[string]change.Value // mirror: its attributes; nil in an effect read from the ledger
-	Target  change.Key              // mirror
-	Digest  string                  // mirror: of the content
-	Value   string                  // locator: the unique value
-	Parked  *rules.ItemError        // the rule cannot read this item: no effect but to be parked
-	Kind    EffectKind
-
-	// Expired says of a mirror that DynamoDB's time to live deleted the item: it stays
-	// away until its source asks for other content, or another program writes there.
-	Expired bool
+	Kind   EffectKind
+	Group  string           // what it is a part of: an aggregate, the items with a unique value, a target that sources ask for
+	Amount decimal.Decimal  // of a contribution
+	Parked *rules.ItemError // the rule cannot read this item: no effect but to be parked
+	Own    Own              // of a family's own effect
 }
 
-// EffectKind is the kind of an effect, and the first character of its text.
+// EffectKind is the form of an effect.
 type EffectKind byte
 
-// The kinds of effects; 0 is none.
+// The forms of effects; 0 is none. The texts of all but a family's own begin with the form.
 const (
 	Contribution EffectKind = '+' // to an aggregate
-	Mirrored     EffectKind = '=' // a mirror item
 	Located      EffectKind = '@' // found by a unique value
 	Parked       EffectKind = '!' // not readable by the rule
+	OfFamily     EffectKind = '=' // only the family of its rule reads it
 )
+
+// Own is the part of an effect that only the family of its rule reads.
+type Own interface {
+	// String is the effect as the ledger entry holds it.
+	String() string
+	// Asked is the effect as an item asks for it, whatever became of it in force.
+	Asked() Own
+	// Adapt is the effect as a move that asks for it under k brings it into force, by all that the move knows.
+	Adapt(mv *Move, k EffectKey) Own
+}
+
+// unread is an own effect of a rule of which nothing is known but its name.
+type unread string
+
+func (u unread) String() string { return string(u) }
+
+// Asked implements Own.
+func (u unread) Asked() Own { return u }
+
+// Adapt implements Own.
+func (u unread) Adapt(*Move, EffectKey) Own { return u }
 
 // String is the effect as the ledger entry holds it.
 func (f Effect) String() string {
 	switch f.Kind {
 	case Contribution:
 		return "+" + f.Amount.String() + " " + f.Group
-	case Mirrored:
-		mark := "="
-		if f.Expired {
-			mark = expiredMark
-		}
-		return mark + f.Digest + " " + f.Target.String()
 	case Located:
-		return "@" + f.Value
+		return "@" + f.Group
 	case Parked:
 		return "!" + f.Parked.Code
+	case OfFamily:
+		return f.Own.String()
 	}
 	return "" // no effect
 }
 
-// expiredMark begins the text of a mirror whose item expired.
-const expiredMark = "~"
-
-// Asked is the effect as the item asks for it, whether or not the mirror item expired.
+// Asked is the effect as an item asks for it, whatever became of it in force.
 func (f Effect) Asked() Effect {
-	f.Expired = false
+	if f.Kind == OfFamily {
+		f.Own = f.Own.Asked()
+	}
 	return f
 }
 
-// sameMirror reports whether two effects ask for the same mirror item.
-func (f Effect) sameMirror(g Effect) bool {
-	return f.Kind == Mirrored && g.Kind == Mirrored && f.Digest == g.Digest && f.Target == g.Target
-}
-
-// ParseEffect reads what String wrote.
+// ParseEffect reads what String wrote, but for what only a family reads.
 func ParseEffect(text string) (Effect, error) {
 	if text == "" {
 		return Effect{}, errors.New("empty effect in a ledger entry")
 	}
-	rest, expired := strings.CutPrefix(text, expiredMark)
-	if expired {
-		rest = string(Mirrored) + rest
-	} else {
-		rest = text
-	}
-	kind, rest := EffectKind(rest[0]), rest[1:]
-	head, tail, _ := strings.Cut(rest, " ")
-	switch kind {
-	case Contribution:
+	kind, rest := EffectKind(text[0]), text[1:]
+	switch {
+	case kind == Contribution:
+		head, tail, _ := strings.Cut(rest, " ")
 		amount, err := decimal.Parse(head)
 		return Effect{Kind: kind, Amount: amount, Group: tail}, err
-	case Mirrored:
-		return Effect{Kind: kind, Digest: head, Target: change.ParseKey(tail), Expired: expired}, nil
-	case Located:
-		return Effect{Kind: kind, Value: rest}, nil
-	case Parked:
+	case kind == Located:
+		return Effect{Kind: kind, Group: rest}, nil
+	case kind == Parked:
 		return Effect{Kind: kind, Parked: &rules.ItemError{Code: rest}}, nil
+	case rest != "":
+		return Effect{Kind: OfFamily, Own: unread(text)}, nil
 	}
 	return Effect{}, fmt.Errorf("the unknown effect %q", text)
 }
 
-// Effects are those of one item, by rule id, or locatorPrefix and locator.
-type Effects map[string]Effect
+// ParseEffect reads what String wrote of an effect under a key.
+func (bs *Bindings) ParseEffect(k EffectKey, text string) (Effect, error) {
+	f, err := ParseEffect(text)
+	if b := cmp.Or(bs.ByID(k.ID), bs.Former(k.ID)); b != nil && f.Kind == OfFamily {
+		if owner, ok := b.Family.(Owner); ok {
+			return owner.ReadEffect(text)
+		}
+	}
+	return f, err
+}
+
+// EffectKey says under what an item has an effect: a rule, or a locator with its mark, and
+// what for, if an item can have several under it.
+type EffectKey struct{ ID, For string }
+
+// String is the key as the ledger entry holds it. No id holds a blank.
+func (k EffectKey) String() string {
+	if k.For == "" {
+		return k.ID
+	}
+	return k.ID + " " + k.For
+}
+
+// ParseEffectKey reads what String wrote.
+func ParseEffectKey(text string) EffectKey {
+	id, what, _ := strings.Cut(text, " ")
+	return EffectKey{id, what}
+}
+
+func (k EffectKey) compare(l EffectKey) int {
+	return cmp.Or(cmp.Compare(k.ID, l.ID), cmp.Compare(k.For, l.For))
+}
+
+// Effects are those of one item.
+type Effects map[EffectKey]Effect
 
 const locatorPrefix = "@"
+
+// LocatorID is the id under which effects hold a locator.
+func LocatorID(locator string) string { return locatorPrefix + locator }
 
 // LocatorIn is the locator (by default its entity's name) that an id names, if it names one.
 func LocatorIn(id string) (string, bool) { return strings.CutPrefix(id, locatorPrefix) }
 
-// IDs are the rules and locators that have an effect, sorted.
-func (fs Effects) IDs() []string {
-	ids := make([]string, 0, len(fs))
-	for id := range fs {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+// Keys are those under which there is an effect, sorted.
+func (fs Effects) Keys() []EffectKey {
+	keys := appendKeys(make([]EffectKey, 0, len(fs)), fs)
+	slices.SortFunc(keys, EffectKey.compare)
+	return keys
 }
 
-// HasParked reports whether a rule cannot read the item.
-func (fs Effects) HasParked() bool {
-	for _, f := range fs {
-		if f.Kind == Parked {
-			return true
+func appendKeys[V any](keys []EffectKey, of map[EffectKey]V) []EffectKey {
+	for k := range of {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// In is the effect under an id that makes the item a part of a group; of no kind if there is none.
+func (fs Effects) In(id, group string) (EffectKey, Effect) {
+	for _, k := range fs.Keys() {
+		if k.ID == id && fs[k].Group == group && fs[k].Kind != Parked {
+			return k, fs[k]
 		}
 	}
-	return false
+	return EffectKey{ID: id}, Effect{}
+}
+
+// ParkedUnder is why the item is parked under an id, by the first effect that says so; of no kind if none does.
+func (fs Effects) ParkedUnder(id string) (first Effect) {
+	what := ""
+	for k, f := range fs {
+		if k.ID == id && f.Kind == Parked && (first.Kind == 0 || k.For < what) {
+			first, what = f, k.For
+		}
+	}
+	return first
 }
 
 func (fs Effects) equal(gs Effects) bool {
@@ -136,16 +186,16 @@ func (fs Effects) equal(gs Effects) bool {
 // without are the effects that the others do not have in the same way.
 func (fs Effects) without(gs Effects) Effects {
 	left := Effects{}
-	for id, f := range fs {
-		if f.String() != gs[id].String() {
-			left[id] = f
+	for k, f := range fs {
+		if f.String() != gs[k].String() {
+			left[k] = f
 		}
 	}
 	return left
 }
 
-// effectsOf works out what an image causes. A nil image causes nothing.
-func (bs *Bindings) effectsOf(key change.Key, img change.Image) Effects {
+// EffectsOf works out what an image causes. A nil image causes nothing.
+func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
 	fs := Effects{}
 	if img == nil {
 		return fs
@@ -154,17 +204,19 @@ func (bs *Bindings) effectsOf(key change.Key, img change.Image) Effects {
 	if !ok {
 		return fs
 	}
+	id := ""
+	tell := func(what string, f Effect) { fs[EffectKey{id, what}] = f }
 	for _, r := range m.Entity.Sources {
 		b := bs.Of(r)
-		if f, ok := b.Family.Effect(b, &m, img); ok {
-			fs[b.ID] = f
-		}
+		id = b.ID
+		b.Family.(Feeder).Effects(b, &m, img, tell)
 	}
 	if m.Entity.Located {
+		locator := EffectKey{ID: LocatorID(bs.LocatorOf(m.Entity))}
 		if value, ok, err := m.Entity.UniqueValue(&m, img); err != nil {
-			fs[locatorPrefix+bs.LocatorOf(m.Entity)] = ParkedBy(err)
+			fs[locator] = ParkedBy(err)
 		} else if ok {
-			fs[locatorPrefix+bs.LocatorOf(m.Entity)] = Effect{Kind: Located, Value: value}
+			fs[locator] = Effect{Kind: Located, Group: value}
 		}
 	}
 	return fs
@@ -182,32 +234,35 @@ func AsItemError(err error) *rules.ItemError {
 	return &rules.ItemError{Code: "item.unreadable", Reason: err.Error()}
 }
 
+// Overflow is the effect of a contribution that fits into no number.
+func Overflow(what string) Effect {
+	return Effect{Kind: Parked, Parked: &rules.ItemError{
+		Code: "number.overflow", Reason: what + " does not fit into a DynamoDB number (38 digits)"}}
+}
+
 // GroupRef names what several sources make together: an aggregate of a count
-// or sum rule by its group, or a mirror item with claims by its key. It is
+// or sum rule by its group, or an item that a rule makes, with claims, by its key. It is
 // brought up to date after the moves that touch it.
 type GroupRef struct {
 	*Binding
 	Group string
 }
 
-// groups are the aggregates and mirror items with claims that effects touch. A
+// String is the group as a due mark names it.
+func (g GroupRef) String() string { return g.ID + " " + g.Group }
+
+// groups are the aggregates and claimed items that effects touch. A
 // locator touches every aggregate that finds its target through it.
 func (bs *Bindings) groups(fs Effects, add func(GroupRef)) {
-	for _, id := range fs.IDs() {
-		switch f := fs[id]; f.Kind {
-		case Contribution:
-			if b := bs.ByID(id); b != nil {
-				add(GroupRef{b, f.Group})
-			}
-		case Mirrored:
-			if b := bs.ByID(id); b != nil && b.Claimed() {
-				add(GroupRef{b, f.Target.String()})
-			}
-		case Located:
-			locator, _ := LocatorIn(id)
-			for _, r := range bs.Set.Rules {
-				if b := bs.Of(r); r.ByUnique && b.Locator == locator {
-					add(GroupRef{b, f.Value})
+	for _, k := range fs.Keys() {
+		f := fs[k]
+		if b := bs.ByID(k.ID); b != nil && (f.Kind == Contribution || f.Kind == OfFamily && b.Claimed()) {
+			add(GroupRef{b, f.Group})
+		}
+		if locator, _ := LocatorIn(k.ID); f.Kind == Located {
+			for _, b := range bs.InForce {
+				if b.Rule.ByUnique && b.Locator == locator {
+					add(GroupRef{b, f.Group})
 				}
 			}
 		}

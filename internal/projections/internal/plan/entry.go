@@ -35,12 +35,12 @@ func (p *Planner) ReadEntry(row change.Item) (*Entry, error) {
 		return nil, errors.New("no effects")
 	}
 	e := &Entry{At: at, Rederived: times, Effects: Effects{}}
-	for id, v := range row["effects"].Map() {
-		f, err := p.ReadEffect(id, v)
+	for name, v := range row["effects"].Map() {
+		f, err := p.readEffect(name, v)
 		if err != nil {
-			return nil, fmt.Errorf("for %s %w", id, err)
+			return nil, fmt.Errorf("for %s %w", name, err)
 		}
-		e.Effects[id] = f
+		e.Effects[ParseEffectKey(name)] = f
 	}
 	if row["due"].Kind() == change.KindStringSet {
 		for _, group := range row["due"].List() {
@@ -70,9 +70,9 @@ func (p *Planner) Readable(row change.Item) change.Item {
 		at = VersionAt(p.Epoch, change.Position{})
 	}
 	effects := map[string]change.Value{}
-	for id, v := range row["effects"].Map() {
-		if _, err := p.ReadEffect(id, v); err == nil {
-			effects[id] = v
+	for name, v := range row["effects"].Map() {
+		if _, err := p.readEffect(name, v); err == nil {
+			effects[name] = v
 		}
 	}
 	left := change.Item{"at": change.String(string(at)), "effects": change.Map(effects)}
@@ -82,11 +82,12 @@ func (p *Planner) Readable(row change.Item) change.Item {
 	return left
 }
 
-// ReadEffect reads the effect that a ledger entry holds under an id. An effect that the
-// rule never has is refused: to take it back would touch what is not the rule's.
-func (p *Planner) ReadEffect(id string, v change.Value) (Effect, error) {
-	f, err := ParseEffect(v.Text())
-	if err == nil && (v.Kind() != change.KindString || !p.fits(id, f)) {
+// readEffect reads the effect that a ledger entry holds under the name of a key. An effect
+// that the rule never has is refused: to take it back would touch what is not the rule's.
+func (p *Planner) readEffect(name string, v change.Value) (Effect, error) {
+	k := ParseEffectKey(name)
+	f, err := p.ParseEffect(k, v.Text())
+	if err == nil && (v.Kind() != change.KindString || k.String() != name || !p.fits(k, f)) {
 		err = fmt.Errorf("the effect %q, which it never has", v.Text())
 	}
 	return f, err
@@ -94,12 +95,16 @@ func (p *Planner) ReadEffect(id string, v change.Value) (Effect, error) {
 
 // fits reports whether a rule or a locator can have an effect. Rules that are not
 // in force may have meant anything.
-func (p *Planner) fits(id string, f Effect) bool {
-	if _, locator := LocatorIn(id); locator || f.Kind == Located {
-		return locator && (f.Kind == Located || f.Kind == Parked)
+func (p *Planner) fits(k EffectKey, f Effect) bool {
+	if _, locator := LocatorIn(k.ID); locator || f.Kind == Located {
+		return locator && k.For == "" && (f.Kind == Located || f.Kind == Parked)
 	}
-	b := p.ByID(id)
-	return b == nil || b.Family.CanHave(p, b, f)
+	b := p.ByID(k.ID)
+	if b == nil {
+		return true
+	}
+	feeder, ok := b.Family.(Feeder)
+	return ok && feeder.CanHave(p, b, k.For, f)
 }
 
 // IsTarget reports whether a rule can write on an item with a key.

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -17,24 +19,36 @@ type Family interface {
 	// Tell adds to late the keys that an image of an item names under a rule.
 	Tell(late *Late, b *Binding, m *rules.Match, img change.Image)
 
-	// Targets tells, once pl is applied, at which targets of a rule the items of pl point beside their effects.
-	Targets(pl *Changes, b *Binding, tell func(target string, source change.Key))
-
-	// Effect is what an item of the rule's source causes; false if nothing.
-	Effect(b *Binding, m *rules.Match, img change.Image) (Effect, bool)
-	// CanHave reports whether an item can have this effect under a rule. A rule without
-	// effects has none.
-	CanHave(p *Planner, b *Binding, f Effect) bool
-
-	// Words tell people of an effect.
-	Words(b *Binding, f Effect) Words
 	// Explain tells people what a rule asks for in pl beside its effects.
 	Explain(pl *Changes, b *Binding, tell func(effect, write string))
+}
 
-	// Digest digests values of the attributes that a rule writes, for its stamp.
+// Digester is a Family whose stamps digest values in a way of its own, and not all together.
+type Digester interface {
+	// Digest is Binding.Digest.
 	Digest(values []change.Value) string
-	// Covered are those of a rule's attributes that hold what the digest of its stamp tells.
+	// Covered is Binding.Covered.
 	Covered(b *Binding, digest string, img change.Image) []string
+}
+
+// Feeder is a Family whose rules have effects in the ledger.
+type Feeder interface {
+	Family
+	// Effects tells what an item of the rule's source causes, and what each effect is for: "" of the only one.
+	Effects(b *Binding, m *rules.Match, img change.Image, tell func(what string, f Effect))
+	// CanHave reports whether an item can have this effect for this under a rule.
+	CanHave(p *Planner, b *Binding, what string, f Effect) bool
+	// Words tell people of an effect.
+	Words(b *Binding, f Effect) Words
+}
+
+// Owner is a Feeder with effects that only it reads. It says what they write.
+type Owner interface {
+	Feeder
+	// ReadEffect reads such an effect.
+	ReadEffect(text string) (Effect, error)
+	// Differ says what the next transaction of a move writes for the effect of a rule under a key.
+	Differ(p *Planner, mv *Move, b *Binding, k EffectKey) []Action
 }
 
 // Words are what people are told of an effect.
@@ -43,6 +57,22 @@ type Words struct {
 	Undo, Redo string // what is written to take it back, and to bring it into force
 	Place      string // where it is written; an effect that follows another at one place replaces it
 }
+
+// WordsOf tell people of an effect of a rule or a locator.
+func (p *Planner) WordsOf(id string, f Effect) Words {
+	switch f.Kind {
+	case Located:
+		return Words{What: "being found as " + f.Group, Undo: "clear it in the state table", Redo: "write it to the state table"}
+	case Parked:
+		return Words{What: "nothing, being unreadable: " + f.Parked.Reason, Undo: "clear it in the state table",
+			Redo: "park it (" + f.Parked.Code + ")"}
+	}
+	b := p.ByID(id)
+	return b.Family.(Feeder).Words(b, f)
+}
+
+// Listed names attributes in a sentence.
+func Listed(names []string) string { return strings.Join(names, ", ") }
 
 // Item is an item that is rederived.
 type Item struct {

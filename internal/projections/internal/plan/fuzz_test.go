@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/handlers"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
+	"github.com/dynamill/dynamill/internal/projections/internal/pack"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -85,15 +86,13 @@ func lookAt(t *testing.T, p *plan.Planner, key change.Key, old, new change.Image
 
 // work does with a move what applying it does.
 func work(p *plan.Planner, mv *plan.Move) {
-	for steps := 0; !p.Fits(mv) && steps < plan.TransactActionsMax; steps++ {
-		p.Divide(mv)
-		p.Claims(mv)
-		p.Difference(mv)
+	for steps := 0; !pack.Fits(p, mv) && steps < plan.TransactActionsMax; steps++ {
+		pack.Divide(p, mv)
+		pack.Difference(p, mv)
 		mv.Advance(p.Epoch)
 	}
-	p.Claims(mv)
-	p.Difference(mv)
-	p.Pack([]*plan.Move{mv})
+	pack.Difference(p, mv)
+	pack.Of(p, []*plan.Move{mv})
 	_, _, _ = mv.Idle(), mv.Outlived(), mv.MarkedEntry()
 }
 

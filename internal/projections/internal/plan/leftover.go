@@ -17,7 +17,7 @@ type Leftover struct {
 	Back   map[string]change.Value // what those of them held before a late write, which they get back
 	Beside []*Binding              // rules whose values stand that write some of the rule's attributes, too: they have not done so since
 	Whole  bool                    // the engine made the item for the rule, and it goes
-	Unless []*Binding              // one of these mirror rules has it
+	Unless []*Binding              // one of these rules has made it its own
 
 	before, late change.Image // the item before and after a late write, where a record tells; else nil
 }
@@ -49,7 +49,7 @@ func (p *Planner) strayed(id ItemRule, img change.Image, now *rules.Entity) *Lef
 		return nil // or the item is cloned, stamps and all, from one with another kind of key
 	}
 	found := &Leftover{Last: img, Beside: p.writersOn(id, now)}
-	p.name(found, id, now, id.Family.Covered(id.Binding, left.Digest, img)) // otherwise another program has written there
+	p.name(found, id, now, id.Covered(left.Digest, img)) // otherwise another program has written there
 	return found
 }
 
@@ -98,25 +98,25 @@ func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
 }
 
 // takeBack works out what is to be taken back of a retired rule. An item that a
-// mirror rule made goes as a whole, unless another mirror rule has it now; but one
+// rule made goes as a whole, unless another such rule has it now; but one
 // that was there before the rule first wrote on it is not the rule's.
 func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	img := left.Last
 	stamp, _ := parseStamp(img.Lookup(id.Stamp))
 	left.Beside = p.writersOn(id, now)
-	mirror, ours := id.Rule.MakesItems(), stamp.Context == StampContext(p.Incarnation, id.Key, "")
+	makes, ours := id.Rule.MakesItems(), stamp.Context == StampContext(p.Incarnation, id.Key, "")
 	switch {
-	case mirror && !ours: // cloned from another
+	case makes && !ours: // cloned from another
 	case left.before != nil:
 		p.name(left, id, now, p.overwritten(left, id))
-	case mirror && PlaceOf(id.Binding, id.Key, img) != PlaceMade: // the application's own
-		p.name(left, id, now, released(id.Binding, PlaceOf(id.Binding, id.Key, img), img))
-	case !mirror:
-		p.name(left, id, now, id.Family.Covered(id.Binding, stamp.Digest, img))
-	case p.mirrored(id.Key, img):
+	case makes && !IsMade(id.Key, img): // the application's own
+		p.name(left, id, now, Released(id.Binding, img))
+	case !makes:
+		p.name(left, id, now, id.Covered(stamp.Digest, img))
+	case p.madeByOther(id.Key, img):
 		p.name(left, id, now, id.Rule.Writes)
 	default:
-		left.Whole, left.Unless = true, p.mirrorsAt(id.Key)
+		left.Whole, left.Unless = true, p.makersAt(id.Key)
 	}
 }
 
@@ -126,12 +126,12 @@ func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 func (p *Planner) overwritten(left *Leftover, id ItemRule) []string {
 	stamp, _ := parseStamp(left.late.Lookup(id.Stamp))
 	var names []string
-	for _, name := range id.Family.Covered(id.Binding, stamp.Digest, left.late) {
+	for _, name := range id.Covered(stamp.Digest, left.late) {
 		wrote, was := left.late.Lookup(name), left.before.Lookup(name)
 		if !wrote.Equal(left.Last.Lookup(name)) {
 			continue
 		}
-		if left.moved(name) || !wrote.Equal(was) || p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
+		if left.moved(name) || !wrote.Equal(was) || p.heldBy(p.formersAt(id.Key, true), id, name, left.before) {
 			names = append(names, name)
 		}
 	}
@@ -160,7 +160,7 @@ func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []s
 		}
 		was := left.before.Lookup(name)
 		if was.Kind() != change.KindAbsent && !was.Equal(left.late.Lookup(name)) && !left.moved(name) &&
-			!p.heldBy(p.retiredAt(id.Key), id, name, left.before) {
+			!p.heldBy(p.formersAt(id.Key, true), id, name, left.before) {
 			if left.Back == nil {
 				left.Back = map[string]change.Value{}
 			}
@@ -177,36 +177,40 @@ func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Ima
 		}
 		stamp, ok := parseStamp(img.Lookup(b.Stamp))
 		ok = ok && (!b.Rule.MakesItems() || stamp.Context == StampContext(p.Incarnation, id.Key, ""))
-		return ok && slices.Contains(b.Family.Covered(b, stamp.Digest, img), name)
+		return ok && slices.Contains(b.Covered(stamp.Digest, img), name)
 	})
 }
 
-// writersOn are the rules in force, or not retired yet, that write the same attributes on an item of an entity.
+// writersAt are the rules in force, or not retired yet, that write on items with a key; of
+// those in force that make no items only the ones that write on an entity's.
+func (bs *Bindings) writersAt(key change.Key, now *rules.Entity) []*Binding {
+	all := bs.formersAt(key, false)
+	for _, b := range bs.InForce {
+		if b.Rule.MakesItems() && b.Rule.Target.HasKey(key) || !b.Rule.MakesItems() && b.Rule.Target == now {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// writersOn are those of them that write the same attributes as another rule.
 func (bs *Bindings) writersOn(id ItemRule, now *rules.Entity) []*Binding {
-	all := bs.mirrorsAt(id.Key)
-	for _, b := range bs.retiringAt(id.Key) {
-		if !b.Rule.MakesItems() {
-			all = append(all, b)
-		}
-	}
-	for _, r := range bs.Set.Rules {
-		if b := bs.Of(r); !b.Rule.MakesItems() && r.Target == now {
-			all = append(all, b)
-		}
-	}
-	return slices.DeleteFunc(all, func(b *Binding) bool {
+	return slices.DeleteFunc(bs.writersAt(id.Key, now), func(b *Binding) bool {
 		return b == id.Binding || !slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return slices.Contains(id.Rule.Writes, name) })
 	})
 }
 
-// retiringAt are the former rules whose values still stand on items with a key.
-func (bs *Bindings) retiringAt(key change.Key) []*Binding {
-	return slices.DeleteFunc(slices.Clone(bs.formers), func(b *Binding) bool { return b.Retired.Load() || !b.Rule.Target.HasKey(key) })
+// makersAt are those of them that can make an item with a key.
+func (bs *Bindings) makersAt(key change.Key) []*Binding {
+	return slices.DeleteFunc(bs.writersAt(key, nil), func(b *Binding) bool { return !b.Rule.MakesItems() })
 }
 
-// retiredAt are the former rules of which nothing is to stand on items with a key.
-func (bs *Bindings) retiredAt(key change.Key) []*Binding {
-	return slices.DeleteFunc(slices.Clone(bs.formers), func(b *Binding) bool { return !b.Retired.Load() || !b.Rule.Target.HasKey(key) })
+// formersAt are the former rules that can have written on items with a key: those of which
+// nothing is to stand there, or those whose values still do.
+func (bs *Bindings) formersAt(key change.Key, retired bool) []*Binding {
+	return slices.DeleteFunc(slices.Clone(bs.formers), func(b *Binding) bool {
+		return b.Retired.Load() != retired || !b.Rule.Target.HasKey(key)
+	})
 }
 
 // Again is what is still left over on an item that was not as it was seen before; nil if nothing is.
@@ -239,20 +243,21 @@ func (bs *Bindings) WroteAt(key change.Key) bool {
 	return slices.ContainsFunc(bs.formers, func(b *Binding) bool { return b.Retired.Load() && b.Rule.Target.HasKey(key) })
 }
 
-// mirrorsAt are the mirror rules in force, or not retired yet, that can give an item with a key.
-func (bs *Bindings) mirrorsAt(key change.Key) []*Binding {
-	all := slices.DeleteFunc(bs.retiringAt(key), func(b *Binding) bool { return !b.Rule.MakesItems() })
-	for _, r := range bs.Set.Rules {
-		if b := bs.Of(r); b.Rule.MakesItems() && r.Target.HasKey(key) {
-			all = append(all, b)
-		}
-	}
-	return all
-}
-
-// mirrored reports whether a mirror rule in force, or not retired yet, has written an item.
-func (p *Planner) mirrored(key change.Key, img change.Image) bool {
-	return slices.ContainsFunc(p.mirrorsAt(key), func(b *Binding) bool {
+// madeByOther reports whether a rule in force, or not retired yet, that makes items has written an item.
+func (p *Planner) madeByOther(key change.Key, img change.Image) bool {
+	return slices.ContainsFunc(p.makersAt(key), func(b *Binding) bool {
 		return Stamped(b, StampContext(p.Incarnation, key, ""), img)
 	})
+}
+
+// LeftoversOn are what rules left on an item on which they do not write any more:
+// retired ones, and those that write on items of another entity.
+func (p *Planner) LeftoversOn(key change.Key, img change.Image) *Asked[ItemRule, Leftover] {
+	pl := &Changes{}
+	if img != nil {
+		m, _ := p.Set.Identify(key, img)
+		p.leftovers(pl, key, 0, img, m.Entity)
+		p.formerly(pl, key, 0, nil, img, m.Entity)
+	}
+	return &pl.Leftovers
 }

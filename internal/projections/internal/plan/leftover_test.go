@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
+	"github.com/dynamill/dynamill/internal/projections/internal/pack"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -120,9 +121,13 @@ func TestRetiredRulesCostARecordThatIsNoneOfTheirsNothing(t *testing.T) {
 
 func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
 	p := socialPlanner(t)
-	mv := &plan.Move{Key: change.Key{Partition: "p"}, Old: plan.Effects{"@Post": {Kind: plan.Located, Value: "x"},
-		"gone": {Kind: plan.Mirrored, Target: change.Key{Partition: "t"}}, "sum": {Kind: plan.Contribution, Group: "g"}}}
-	if sums, actions := p.Difference(mv); len(sums)+len(actions) > 0 {
+	gone, err := plan.ParseEffect("=0123456789abcdef t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mv := &plan.Move{Key: change.Key{Partition: "p"}, Old: plan.Effects{{ID: "@Post"}: {Kind: plan.Located, Group: "x"},
+		{ID: "gone"}: gone, {ID: "sum"}: {Kind: plan.Contribution, Group: "g"}}}
+	if sums, actions := pack.Difference(p, mv); len(sums)+len(actions) > 0 {
 		t.Errorf("%v, %v", sums, actions)
 	}
 }

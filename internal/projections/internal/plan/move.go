@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // Move takes one source item's ledger entry from one set of effects to
@@ -27,12 +26,12 @@ type Move struct {
 	Rederived int64      // written as Entry.Rederived
 	Due       []GroupRef // to be marked due in the entry: no image tells of them
 
-	Restore map[string]change.Key // rule id: mirror target to write even if the effect stays
-	Alone   bool                  // shares no transaction, having failed in company
+	Restore map[EffectKey]change.Key // items to write again even if the effect stays
+	Alone   bool                     // shares no transaction, having failed in company
 
-	Seen         map[change.Key]change.Image // mirror targets that were not as expected, as they are; nil: no item
-	Step         map[string]bool             // the ids that the next transaction moves; nil: all
-	StepMax      int                         // most ids in one transaction; 0: as many as fit
+	Seen         map[change.Key]change.Image // items that were not as expected, as they are; nil: no item
+	Step         map[EffectKey]bool          // what the next transaction moves; nil: all
+	StepMax      int                         // most effects in one transaction; 0: as many as fit
 	Shift        int                         // write suffixes to go on from the worker's own: the accumulators there could not hold the sum
 	Consolidated bool                        // the accumulators were brought together for the move
 	Seeding      bool                        // rederived by seeding
@@ -53,7 +52,7 @@ func (mv *Move) touch(g GroupRef) {
 // two states of the item differ.
 func (bs *Bindings) relocate(mv *Move, x, y Effects) {
 	for _, fs := range []Effects{x.without(y), y.without(x)} {
-		maps.DeleteFunc(fs, func(_ string, f Effect) bool { return f.Kind != Located })
+		maps.DeleteFunc(fs, func(_ EffectKey, f Effect) bool { return f.Kind != Located })
 		bs.groups(fs, func(g GroupRef) { mv.relocated = append(mv.relocated, g) })
 	}
 }
@@ -77,7 +76,7 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	}
 	if e != nil {
 		mv.Old = e.Effects
-		mv.keepExpired()
+		mv.adapt()
 		bs.relocate(mv, mv.Old, mv.New)
 		for _, text := range e.Due {
 			if g, ok := bs.parseDue(text); ok {
@@ -103,63 +102,51 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	})
 }
 
-// keepExpired leaves away what expired, as long as the item asks for the same.
-func (mv *Move) keepExpired() {
-	for id, old := range mv.Old {
-		if new := mv.New[id]; old.Expired && old.sameMirror(new) {
-			mv.expire(id, true)
+// adapt has each family bring its own effects into force by all that the move knows.
+func (mv *Move) adapt() {
+	for k, f := range mv.New {
+		if f.Kind == OfFamily {
+			f.Own = f.Own.Adapt(mv, k)
+			mv.Ask(k, f)
 		}
 	}
 }
 
-// Expire notes that DynamoDB's time to live deleted the mirror item of a rule, if
-// the ledger has that item in force.
-func (mv *Move) Expire(id string) {
-	if mv.Old[id].sameMirror(mv.New[id]) {
-		mv.expire(id, true)
+// Ask has the move bring another effect into force under a key; one of no kind: none.
+func (mv *Move) Ask(k EffectKey, f Effect) {
+	if mv.New[k].String() == f.String() {
+		return
+	}
+	mv.New = maps.Clone(mv.New)
+	if mv.New[k] = f; f.Kind == 0 {
+		delete(mv.New, k)
 	}
 }
 
-func (mv *Move) expire(id string, expired bool) {
-	mv.New = maps.Clone(mv.New)
-	f := mv.New[id]
-	f.Expired = expired
-	mv.New[id] = f
-}
-
-// Replace has the move bring another effect into force under an id; one of no kind: none.
-func (mv *Move) Replace(id string, f Effect) {
-	mv.New = maps.Clone(mv.New)
-	if mv.New[id] = f; f.Kind == 0 {
-		delete(mv.New, id)
-	}
-	delete(mv.Restore, id)
+// Replace has the move bring another effect into force under a key, and nothing else there; one of no kind: none.
+func (mv *Move) Replace(k EffectKey, f Effect) {
+	mv.Ask(k, f)
+	delete(mv.Restore, k)
 	mv.Step = nil
 }
 
-// RestoreAt has the move write the item at a mirror target even if the effect stays.
-func (mv *Move) RestoreAt(id string, target change.Key) {
+// RestoreAt has the move write an item even if the effect under a key stays.
+func (mv *Move) RestoreAt(k EffectKey, item change.Key) {
 	if mv.Restore == nil {
-		mv.Restore = map[string]change.Key{}
+		mv.Restore = map[EffectKey]change.Key{}
 	}
-	mv.Restore[id] = target
-	if f := mv.New[id]; f.Expired && f.Target == target {
-		mv.expire(id, false)
-	}
+	mv.Restore[k] = item
+	mv.adapt()
 }
 
-// rollups are all aggregates to be rolled up after the move.
-func (mv *Move) rollups(add func(GroupRef)) {
-	for _, g := range mv.Touched {
-		add(g)
+// See notes an item as it is; nil: there is none.
+func (mv *Move) See(item change.Key, img change.Image) {
+	if mv.Seen == nil {
+		mv.Seen = map[change.Key]change.Image{}
 	}
-	for _, g := range mv.Due {
-		add(g)
-	}
+	mv.Seen[item] = img
+	mv.adapt()
 }
-
-// String is the group as a due mark names it.
-func (g GroupRef) String() string { return g.ID + " " + g.Group }
 
 func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
 	id, group, _ := strings.Cut(text, " ")
@@ -167,21 +154,12 @@ func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
 	return GroupRef{b, group}, b != nil && (b.Rule.Displays() || b.Claimed())
 }
 
-// IDs are all rules and locators that the move mentions, sorted.
-func (mv *Move) IDs() []string {
-	ids := mv.New.IDs()
-	for id := range mv.Old {
-		if _, ok := mv.New[id]; !ok {
-			ids = append(ids, id)
-		}
-	}
-	for id := range mv.Restore {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
+// Keys are all that the move mentions, sorted.
+func (mv *Move) Keys() []EffectKey {
+	keys := appendKeys(make([]EffectKey, 0, len(mv.New)+len(mv.Old)), mv.New)
+	keys = appendKeys(appendKeys(keys, mv.Old), mv.Restore)
+	slices.SortFunc(keys, EffectKey.compare)
+	return slices.Compact(keys)
 }
 
 // Idle reports whether a rederived move would change nothing.
@@ -192,17 +170,12 @@ func (mv *Move) Idle() bool {
 // Outlived reports whether the entry holds effects for which the item does not ask
 // (any more). What DynamoDB refused is held as parked while the item asks for it still.
 func (mv *Move) Outlived() bool {
-	for id, held := range mv.Old.without(mv.New) {
-		if _, asked := mv.New[id]; !asked || held.Kind != Parked {
+	for k, held := range mv.Old.without(mv.New) {
+		if _, asked := mv.New[k]; !asked || held.Kind != Parked {
 			return true
 		}
 	}
 	return false
-}
-
-// marked reports whether the item's entry holds a due mark to be cleared after the roll-ups.
-func (mv *Move) marked() bool {
-	return len(mv.Due) > 0 && (mv.MarkedEntry().At == mv.To || len(mv.Entry.Due) > 0)
 }
 
 // MarkedEntry is the entry that holds the move's due mark: the one it wrote,
@@ -212,10 +185,4 @@ func (mv *Move) MarkedEntry() *Entry {
 		return mv.Entry
 	}
 	return &Entry{At: mv.To, Rederived: mv.Rederived}
-}
-
-// Overflow is the effect of a contribution that fits into no number.
-func Overflow(what string) Effect {
-	return Effect{Kind: Parked, Parked: &rules.ItemError{
-		Code: "number.overflow", Reason: what + " does not fit into a DynamoDB number (38 digits)"}}
 }

@@ -41,7 +41,7 @@ func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
 	relevant = rec.New != nil && p.formerly(pl, rec.Key, index, rec.Old, rec.New, s.new.Entity) || relevant
 	p.see(&pl.Seen, rec.Key, rec.New, &s.new, &s.old)
 	relevant = p.classifyLedger(pl, s) || relevant
-	for _, b := range p.rules {
+	for _, b := range p.InForce {
 		relevant = b.Family.Classify(p, pl, b, s) || relevant
 	}
 	if relevant {
@@ -58,7 +58,7 @@ func (p *Planner) classifyLedger(pl *Changes, s *Sides) bool {
 	if before == now && rec.Old != nil && rec.New != nil && !readsChanged(now, rec.Old, rec.New) {
 		return false
 	}
-	old, new := p.effectsOf(rec.Key, rec.Old), p.effectsOf(rec.Key, rec.New)
+	old, new := p.EffectsOf(rec.Key, rec.Old), p.EffectsOf(rec.Key, rec.New)
 	if old.equal(new) {
 		return false
 	}

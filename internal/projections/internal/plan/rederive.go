@@ -12,11 +12,11 @@ type Scope uint8
 
 // The scopes.
 const (
-	// Sources is what seeding needs: effects, mirrors in force, references and
-	// copies of the item. Every source of a mirror item comes by itself.
+	// Sources is what seeding needs: the item's effects, and what it takes from others.
+	// Every source of an item that rules make comes by itself.
 	Sources Scope = iota
-	// Itself also shows what is displayed on the item, heals it where it is a mirror
-	// item, and takes off what retired rules left: for items that all come by.
+	// Itself also shows what is displayed on the item, heals it where rules made it,
+	// and takes off what retired rules left: for items that all come by.
 	Itself
 	// Everything also fills its children anew, and parks anew what cannot be read.
 	Everything
@@ -53,7 +53,7 @@ func (p *Planner) Late(records []change.Record) *Asked[change.Key, Late] {
 
 // tell adds what one image says of its item.
 func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
-	p.groups(p.effectsOf(key, img), func(g GroupRef) {
+	p.groups(p.EffectsOf(key, img), func(g GroupRef) {
 		if !slices.Contains(late.Touched, g) {
 			late.Touched = append(late.Touched, g)
 		}
@@ -65,7 +65,7 @@ func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
 	if !ok {
 		return
 	}
-	for _, b := range p.rules {
+	for _, b := range p.InForce {
 		b.Family.Tell(late, b, &m, img)
 	}
 }
@@ -74,12 +74,12 @@ func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
 func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.Image, sc Scope, late Late) *Move {
 	mv := p.MoveFrom(key, ent, img, sc, late)
 	mv.Reparks = sc == Everything
-	mv.Repark = mv.Reparks && mv.New.HasParked()
+	mv.Repark = mv.Reparks && slices.ContainsFunc(mv.New.Keys(), func(k EffectKey) bool { return mv.New[k].Kind == Parked })
 	it := &Item{Key: key, Image: img, Scope: sc, Late: late}
 	if img != nil {
 		it.Match, _ = p.Set.Identify(key, img)
 	}
-	for _, b := range p.rules {
+	for _, b := range p.InForce {
 		b.Family.Rederive(p, pl, b, it)
 	}
 	if img == nil || sc < Itself {
@@ -97,7 +97,7 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 
 // MoveFrom is the move of a ledger entry that was read to what the item, read after it, asks for.
 func (p *Planner) MoveFrom(key change.Key, ent *Entry, img change.Image, sc Scope, late Late) *Move {
-	mv := &Move{Key: key, First: -1, New: p.effectsOf(key, img), Seeding: sc == Sources, Late: late}
+	mv := &Move{Key: key, First: -1, New: p.EffectsOf(key, img), Seeding: sc == Sources, Late: late}
 	p.groups(mv.New, mv.touch)
 	mv.Expect(ent, p.Bindings)
 	mv.To = VersionAt(p.Epoch, change.Position{})

@@ -66,8 +66,11 @@ func (p *Planner) see(s *Seen, key change.Key, img change.Image, first, second *
 	switch {
 	case first.Entity != nil:
 		s.count(p, first.Entity)
-		if img != nil {
-			s.compareCase(key, img, first)
+		if img == nil {
+			return
+		}
+		if d, differs := first.CaseDiffers(img); differs {
+			s.addCase(CaseSeen{first.Entity, key, d})
 		}
 	case second.Entity != nil:
 		s.count(p, second.Entity)
@@ -84,18 +87,17 @@ func (s *Seen) count(p *Planner, e *rules.Entity) {
 }
 
 func (s *Seen) stray(key change.Key) {
-	if s.Unmatched++; len(s.Strays) < StraysMax && !slices.Contains(s.Strays, key) {
+	s.Unmatched++
+	s.addStray(key)
+}
+
+func (s *Seen) addStray(key change.Key) {
+	if len(s.Strays) < StraysMax && !slices.Contains(s.Strays, key) {
 		s.Strays = append(s.Strays, key)
 	}
 }
 
-// compareCase notes the first item of an entity whose key differs from its attribute in letter case.
-func (s *Seen) compareCase(key change.Key, img change.Image, m *rules.Match) {
-	if d, differs := m.CaseDiffers(img); differs {
-		s.addCase(CaseSeen{m.Entity, key, d})
-	}
-}
-
+// addCase notes the first item of an entity whose key differs from its attribute in letter case.
 func (s *Seen) addCase(c CaseSeen) {
 	if !slices.ContainsFunc(s.Cases, func(known CaseSeen) bool { return known.Entity == c.Entity && known.Variable == c.Variable }) {
 		s.Cases = append(s.Cases, c)
@@ -113,9 +115,7 @@ func (s *Seen) Add(more Seen) {
 	}
 	s.Unmatched += more.Unmatched
 	for _, key := range more.Strays {
-		if len(s.Strays) < StraysMax && !slices.Contains(s.Strays, key) {
-			s.Strays = append(s.Strays, key)
-		}
+		s.addStray(key)
 	}
 	for _, c := range more.Cases {
 		s.addCase(c)

@@ -97,11 +97,22 @@ func DigestOf(b *Binding, img change.Image) string {
 	for i, name := range b.Rule.Writes {
 		vs[i] = img.Lookup(name)
 	}
-	return b.Family.Digest(vs)
+	return b.Digest(vs)
 }
 
-// AllOrNone is Family.Covered where one digest tells of all attributes together.
-func AllOrNone(b *Binding, digest string, img change.Image) []string {
+// Digest digests values of the attributes that a rule writes, for its stamp.
+func (b *Binding) Digest(values []change.Value) string {
+	if own, ok := b.Family.(Digester); ok {
+		return own.Digest(values)
+	}
+	return change.Digest(values...)
+}
+
+// Covered are those of a rule's attributes that hold what the digest of its stamp tells.
+func (b *Binding) Covered(digest string, img change.Image) []string {
+	if own, ok := b.Family.(Digester); ok {
+		return own.Covered(b, digest, img)
+	}
 	if digest == DigestOf(b, img) {
 		return b.Rule.Writes
 	}

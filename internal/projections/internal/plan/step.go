@@ -8,37 +8,28 @@ import (
 )
 
 // A move that is too large for one transaction goes in steps. Each step moves
-// some of the effects and leaves entry, sums and mirror items in agreement, under the old
+// some of the effects and leaves entry, sums and made items in agreement, under the old
 // position; the last step sets the position. After a crash the item's record finds
 // the entry half way, and resumes from there.
 
-// claimActions is the most actions that one claim takes: the claims, the mirror
-// item, and what is parked of it.
-const claimActions = 3
+// Moves reports whether the next transaction moves what the item causes under a key.
+func (mv *Move) Moves(k EffectKey) bool { return mv.Step == nil || mv.Step[k] }
 
-// smallMove is a number of effects that always fit, unless mirror items are among
-// them: each takes at most two actions.
-const smallMove = TransactActionsMax/2 - 1
-
-// moves reports whether the next transaction moves what the item causes under an id.
-func (mv *Move) moves(id string) bool { return mv.Step == nil || mv.Step[id] }
-
-// next is the effect in force under an id after the next transaction.
-func (mv *Move) next(id string) (Effect, bool) {
-	f, ok := mv.New[id]
+// After is the effect in force under a key after the next transaction; of no kind: none.
+func (mv *Move) After(k EffectKey) Effect {
 	switch {
-	case !mv.moves(id):
-		f, ok = mv.Old[id]
-	case mv.apart(id):
-		return Effect{}, false
+	case !mv.Moves(k):
+		return mv.Old[k]
+	case mv.Apart(k):
+		return Effect{}
 	}
-	return f, ok
+	return mv.New[k]
 }
 
-// apart reports whether no DynamoDB number holds the difference between the old
+// Apart reports whether no DynamoDB number holds the difference between the old
 // and the new contribution to one aggregate, so that they take two transactions.
-func (mv *Move) apart(id string) bool {
-	old, new := mv.Old[id], mv.New[id]
+func (mv *Move) Apart(k EffectKey) bool {
+	old, new := mv.Old[k], mv.New[k]
 	if old.Kind != Contribution || new.Kind != Contribution || old.Group != new.Group {
 		return false
 	}
@@ -52,79 +43,20 @@ func (mv *Move) Next() Effects {
 		return mv.New
 	}
 	after := Effects{}
-	for _, id := range mv.IDs() {
-		if f, ok := mv.next(id); ok {
-			after[id] = f
+	for _, k := range mv.Keys() {
+		if f := mv.After(k); f.Kind != 0 {
+			after[k] = f
 		}
 	}
 	return after
 }
 
-// Fits reports whether one transaction holds the whole move.
-func (p *Planner) Fits(mv *Move) bool {
-	mv.Step = nil
-	ids := mv.IDs()
-	if slices.ContainsFunc(ids, mv.apart) || mv.StepMax > 0 && len(mv.changing()) > mv.StepMax {
-		return false
-	}
-	if len(ids) <= smallMove && !slices.ContainsFunc(ids, func(id string) bool { return mv.New[id].Kind == Mirrored }) {
-		return true
-	}
-	actions, bytes := p.weight(mv)
-	return actions < TransactActionsMax && bytes <= transactBytesMax
-}
-
-// Divide has the next transaction move as much as it holds, and at least one effect.
-// The move must start from the entry that was found.
-func (p *Planner) Divide(mv *Move) {
-	step := map[string]bool{}
-	actions, bytes := 0, entryBytes
-	for _, id := range mv.changing() {
-		mv.Step = map[string]bool{id: true}
-		n, size := p.weight(mv)
-		full := actions+n >= TransactActionsMax || bytes+size > transactBytesMax || mv.StepMax > 0 && len(step) == mv.StepMax
-		if len(step) > 0 && full {
-			continue
-		}
-		step[id] = true
-		actions, bytes = actions+n, bytes+size
-	}
-	mv.Step = step
-}
-
-// weight is about how many actions the next transaction has beside the entry, and how many bytes.
-func (p *Planner) weight(mv *Move) (actions, bytes int) {
-	sums, rest := p.Difference(mv)
-	actions = len(sums) + len(rest)
-	for _, a := range rest {
-		bytes += a.Bytes
-	}
-	for _, t := range p.Claims(mv) {
-		actions += claimActions
-		bytes += t.Effect.bytes()
-	}
-	return actions, bytes
-}
-
-// bytes is about how large a mirror item is.
-func (f Effect) bytes() (n int) {
-	for _, v := range f.Content {
-		n += v.Size()
-	}
-	return n
-}
-
-// changing are the ids under which the move changes anything.
-func (mv *Move) changing() []string {
-	return slices.DeleteFunc(mv.IDs(), func(id string) bool {
-		_, restored := mv.Restore[id]
-		return !restored && mv.Old[id].String() == mv.New[id].String()
+// Changing are the keys under which the move changes anything.
+func (mv *Move) Changing() []EffectKey {
+	return slices.DeleteFunc(mv.Keys(), func(k EffectKey) bool {
+		_, restored := mv.Restore[k]
+		return !restored && mv.Old[k].String() == mv.New[k].String()
 	})
-}
-
-// Moving are the ids that the next transaction changes.
-func (mv *Move) Moving() []string {
-	return slices.DeleteFunc(mv.changing(), func(id string) bool { return !mv.moves(id) })
 }
 
 // At is the position that the next transaction gives the entry, and how often the item
@@ -160,7 +92,7 @@ func (mv *Move) Advance(epoch int) bool {
 		e.Due = append(e.Due, g.String())
 	}
 	restore := maps.Clone(mv.Restore)
-	maps.DeleteFunc(restore, func(id string, _ change.Key) bool { return mv.Step[id] })
+	maps.DeleteFunc(restore, func(k EffectKey, _ change.Key) bool { return mv.Step[k] })
 	mv.Entry, mv.Old, mv.Restore, mv.Step, mv.Shift, mv.Consolidated = e, after, restore, nil, 0, false
 	if mv.First < 0 && !mv.Raised {
 		mv.To, mv.Rederived = at, rederived+1

@@ -20,8 +20,7 @@ import (
 // process has worked off every item of the table in that pass, for all rules.
 func (o *Observer) LookForTargets(ctx context.Context, whole bool) ([]projections.MissingTargets, error) {
 	samples := o.takeTargets()
-	for _, r := range o.planner.Set.Rules {
-		b := o.planner.Of(r)
+	for _, b := range o.planner.InForce {
 		m := o.missing[b]
 		if m == nil {
 			continue

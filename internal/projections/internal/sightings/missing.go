@@ -90,9 +90,8 @@ func (p *Pointers) Remove(source change.Key) {
 // NewMissing makes room for every rule that writes on items which it does not make.
 func NewMissing(bindings *plan.Bindings) map[*plan.Binding]*Missing {
 	all := map[*plan.Binding]*Missing{}
-	for _, r := range bindings.Set.Rules {
-		if !r.MakesItems() {
-			b := bindings.Of(r)
+	for _, b := range bindings.InForce {
+		if !b.Rule.MakesItems() {
 			all[b] = &Missing{Rule: b, most: TargetsHeld(len(bindings.Set.Rules)), held: map[string]*Pointers{}}
 		}
 	}

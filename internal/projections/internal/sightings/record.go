@@ -46,8 +46,7 @@ func (o *Observer) RecordMissing(ctx context.Context, atOnce bool) error {
 	}
 	var failed error
 	var recorded map[string]bool // rows that are there; nil: not read yet
-	for _, r := range o.planner.Set.Rules {
-		b := o.planner.Of(r)
+	for _, b := range o.planner.InForce {
 		m := o.missing[b]
 		if m == nil {
 			continue
@@ -66,7 +65,7 @@ func (o *Observer) RecordMissing(ctx context.Context, atOnce bool) error {
 					return errors.Join(failed, err)
 				}
 			}
-			if !recorded[r.Name] {
+			if !recorded[b.Rule.Name] {
 				continue
 			}
 		}

@@ -67,14 +67,7 @@ type tally struct {
 type Page struct {
 	Items    plan.Seen
 	Looked   int64
-	pointers []pointer
-}
-
-// pointer is a source that points at a target.
-type pointer struct {
-	rule   *plan.Binding
-	target string
-	source change.Key
+	pointing []plan.GroupRef // targets, once for each source that points at them
 }
 
 // AddRecords adds what was seen of records that are applied.
@@ -96,13 +89,13 @@ func (s *tally) AddPage(pass string, seen Page, ruleCount int) {
 	}
 	s.items.Add(seen.Items)
 	s.looked += seen.Looked
-	for _, p := range seen.pointers {
-		sample := s.targets[p.rule]
+	for _, target := range seen.pointing {
+		sample := s.targets[target.Binding]
 		if sample == nil {
 			sample = newTargetSample(TargetsHeld(ruleCount))
-			s.targets[p.rule] = sample
+			s.targets[target.Binding] = sample
 		}
-		sample.add(p.target)
+		sample.add(target.Group)
 	}
 }
 
@@ -131,24 +124,20 @@ func (s *tally) Matches(set *rules.Set) projections.Matches {
 	return m
 }
 
-// AddItems adds the items that a rederivation has read, and the targets at which they point.
-func (p *Page) AddItems(planner *plan.Planner, moves []*plan.Move, items map[change.Key]change.Item, pl *plan.Changes) {
+// AddItems adds the items that a rederivation has read, and the targets at which they point
+// by their effects, or were found to point beside those.
+func (p *Page) AddItems(planner *plan.Planner, moves []*plan.Move, items map[change.Key]change.Item, pointing []plan.GroupRef) {
 	for _, mv := range moves {
 		img := table.Image(items[mv.Key])
 		if img == nil {
 			continue // it vanished since it was listed
 		}
 		planner.SeeItem(&p.Items, mv.Key, img)
-		for id, f := range mv.New {
-			if b := planner.ByID(id); b != nil && f.Kind == plan.Contribution {
-				p.pointers = append(p.pointers, pointer{b, f.Group, mv.Key})
+		for k, f := range mv.New {
+			if b := planner.ByID(k.ID); b != nil && f.Kind == plan.Contribution {
+				p.pointing = append(p.pointing, plan.GroupRef{Binding: b, Group: f.Group})
 			}
 		}
 	}
-	for _, r := range planner.Set.Rules {
-		b := planner.Of(r)
-		b.Family.Targets(pl, b, func(target string, source change.Key) {
-			p.pointers = append(p.pointers, pointer{b, target, source})
-		})
-	}
+	p.pointing = append(p.pointing, pointing...)
 }

@@ -44,8 +44,8 @@ func TornError(r table.Row, what string) error {
 // effectsValue is effects as a ledger entry holds them.
 func effectsValue(fs plan.Effects) ddb.AttributeValue {
 	m := make(map[string]ddb.AttributeValue, len(fs))
-	for id, f := range fs {
-		m[id] = table.Text(f.String())
+	for k, f := range fs {
+		m[k.String()] = table.Text(f.String())
 	}
 	return &ddb.AttributeValueMemberM{Value: m}
 }

@@ -32,12 +32,14 @@ func (r run) noteSources(moves []*plan.Move) {
 			continue
 		}
 		for _, mv := range moves {
-			before, after := mv.Old[b.ID], mv.New[b.ID]
-			if before.Kind == plan.Contribution && before.Group != after.Group {
-				m.AdjustSources(before.Group, func(p *sightings.Pointers) { p.Remove(mv.Key) })
-			}
-			if after.Kind == plan.Contribution {
-				m.AdjustSources(after.Group, func(p *sightings.Pointers) { p.Identify(mv.Key) })
+			for _, k := range mv.Keys() {
+				before, after := mv.Old[k], mv.New[k]
+				if k.ID == b.ID && before.Kind == plan.Contribution && before.Group != after.Group {
+					m.AdjustSources(before.Group, func(p *sightings.Pointers) { p.Remove(mv.Key) })
+				}
+				if k.ID == b.ID && after.Kind == plan.Contribution {
+					m.AdjustSources(after.Group, func(p *sightings.Pointers) { p.Identify(mv.Key) })
+				}
 			}
 		}
 	}

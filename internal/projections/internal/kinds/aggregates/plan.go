@@ -19,18 +19,20 @@ type Bare struct {
 	Contested bool // another program put the attribute there: counted against the bound
 }
 
-// Effect implements plan.Family: a source adds to an aggregate.
-func (*kind) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Effect, bool) {
-	c, ok, err := Of(b.Rule).Contribution(m, img)
-	if err != nil {
-		return plan.ParkedBy(err), true
+// Effects implements plan.Feeder: a source adds to an aggregate.
+func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) {
+	switch c, ok, err := Of(b.Rule).Contribution(m, img); {
+	case err != nil:
+		tell("", plan.ParkedBy(err))
+	case ok && !c.Amount.IsZero():
+		tell("", plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group})
 	}
-	return plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group}, ok && !c.Amount.IsZero()
 }
 
-// CanHave implements plan.Family.
-func (*kind) CanHave(p *plan.Planner, b *plan.Binding, f plan.Effect) bool {
-	return f.Kind == plan.Parked || f.Kind == plan.Contribution && (b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
+// CanHave implements plan.Feeder.
+func (*kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
+	adds := f.Kind == plan.Contribution && (b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
+	return what == "" && (f.Kind == plan.Parked || adds)
 }
 
 // Classify implements plan.Family: it asks for a roll-up where another program wrote the display attribute.
@@ -108,15 +110,7 @@ func (gatherer) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *ru
 // Tell implements plan.Family: an image says nothing more than its effects.
 func (*kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
 
-// Digest implements plan.Family.
-func (*kind) Digest(values []change.Value) string { return change.Digest(values...) }
-
-// Covered implements plan.Family.
-func (*kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
-	return plan.AllOrNone(b, digest, img)
-}
-
-// Words implements plan.Family.
+// Words implements plan.Feeder.
 func (*kind) Words(b *plan.Binding, f plan.Effect) plan.Words {
 	write := rollUpText(b, f.Group)
 	return plan.Words{What: f.Amount.String() + " in " + f.Group, Undo: write, Redo: write}
@@ -138,6 +132,3 @@ func (*kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write 
 		}
 	}
 }
-
-// Targets implements plan.Family: items point at targets by their effects alone.
-func (*kind) Targets(*plan.Changes, *plan.Binding, func(string, change.Key)) {}

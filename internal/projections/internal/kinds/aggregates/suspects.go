@@ -171,8 +171,8 @@ func showerOf(e *auditing.Evidence, b *plan.Binding, sus drift.Suspect, t audite
 		return first
 	}
 	for _, key := range rivals(sus, t) {
-		f := e.Asked(key)[plan.LocatorID(b.Locator)]
-		if f.Kind == plan.Located && f.Value == sus.Group && key.String() < first.String() {
+		_, f := e.Asked(key).In(plan.LocatorID(b.Locator), sus.Group)
+		if f.Kind == plan.Located && key.String() < first.String() {
 			first = key
 		}
 	}

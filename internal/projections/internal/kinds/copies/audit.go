@@ -18,7 +18,7 @@ const tagRefer = 'r'
 // Facts implements audit.Family.
 func (kind) Facts(_ *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 	if s.Match.Entity == b.Rule.Source {
-		data := b.Family.Digest(Of(b.Rule).Given(s.Image))
+		data := b.Digest(Of(b.Rule).Given(s.Image))
 		emit(drift.Fact{About: audit.About(aboutCopies, b.ID, s.Key.String()), Tag: audit.TagWant, Data: data})
 	}
 	if s.Match.Entity == b.Rule.Target {
@@ -93,7 +93,7 @@ func (c *family) Add(f drift.Fact) {
 		return
 	}
 	if !c.known {
-		c.known, c.want = true, c.binding.Family.Digest(Of(c.binding.Rule).Given(nil))
+		c.known, c.want = true, c.binding.Digest(Of(c.binding.Rule).Given(nil))
 	}
 	if f.Sub != c.child.Sub {
 		c.endChild()

@@ -23,28 +23,31 @@ const fillsAtOnce = 50
 // parent's position and the child's stamp, then the parent, then the write.
 func (w run) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, Fill]) {
 	for chunk := range slices.Chunk(children.Keys(), fillsAtOnce) {
-		if err := w.markSettled(ctx, chunk, children); err != nil {
+		settled, err := w.settled(ctx, chunk, children)
+		if err != nil {
 			w.Failed(children.Of(chunk[0]).First, err)
 			continue
 		}
-		w.onChildren(ctx, chunk, children, w.refer)
-		var open []plan.ItemRule
-		for _, id := range chunk {
-			if f := children.Of(id); f.Refers && f.Bad == nil {
-				open = append(open, id)
+		refer := func(ctx context.Context, id plan.ItemRule, f *Fill) error { return w.refer(ctx, id, f, settled[id]) }
+		w.onChildren(ctx, chunk, children, refer)
+		open := slices.DeleteFunc(slices.Clone(chunk), func(id plan.ItemRule) bool { return !children.Of(id).Refers })
+		strays, err := w.fillChunk(ctx, open, children)
+		if err != nil {
+			w.Failed(children.Of(chunk[0]).First, err)
+			continue
+		}
+		for _, id := range open {
+			if !strays[id] {
+				w.Pointing = append(w.Pointing, plan.GroupRef{Binding: id.Binding, Group: children.Of(id).Parent.String()})
 			}
-		}
-		if err := w.fillChunk(ctx, open, children); err != nil {
-			w.Failed(children.Of(chunk[0]).First, err)
-			continue
 		}
 		w.onChildren(ctx, chunk, children, w.afterFill)
 	}
 }
 
-// markSettled finds children, filled without a record, whose reference or parking
+// settled finds children, filled without a record, whose reference or parking
 // stands already: putting it again would change nothing.
-func (w run) markSettled(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill]) error {
+func (w run) settled(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill]) (map[plan.ItemRule]bool, error) {
 	at := map[plan.ItemRule]table.Key{}
 	var keys []table.Key
 	for _, id := range ids {
@@ -63,15 +66,15 @@ func (w run) markSettled(ctx context.Context, ids []plan.ItemRule, children *pla
 		keys = append(keys, at[id])
 	}
 	if len(keys) == 0 {
-		return nil
+		return nil, nil
 	}
 	rows, err := w.Tables.ReadState(ctx, "reading references", keys)
+	found := map[plan.ItemRule]bool{}
 	for id, key := range at {
-		if f := children.Of(id); rows[key] != nil {
-			f.Settled = f.Bad == nil || table.TextOf(rows[key]["code"]) == f.Bad.Code
-		}
+		bad := children.Of(id).Bad
+		found[id] = rows[key] != nil && (bad == nil || table.TextOf(rows[key]["code"]) == bad.Code)
 	}
-	return err
+	return found, err
 }
 
 // onChildren takes one step with several children at once.
@@ -85,18 +88,17 @@ func (w run) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan
 	}
 }
 
-// refer puts the child's reference, or parks a child whose parent cannot be named.
-func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill) error {
-	if (f.Bad != nil || f.WasBad) && !f.Settled {
+// refer puts the child's reference, or parks a child whose parent cannot be named, unless that is settled.
+func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill, settled bool) error {
+	if settled {
+		return nil
+	}
+	if f.Bad != nil || f.WasBad {
 		if err := w.settleParking(ctx, id, f); err != nil {
 			return err
 		}
 	}
-	if f.Bad != nil {
-		f.Refers = false
-		return nil
-	}
-	if !f.Refers || id.Rule.Collection || f.Settled {
+	if !f.Refers || id.Rule.Collection {
 		return nil
 	}
 	at := plan.VersionAt(id.Epoch, f.Position)
@@ -124,7 +126,7 @@ func (w run) settleParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 		child := items[id.Key]
 		pid := state.ParkedID(id.ID, id.Key)
 		write := w.Tables.DeletePart(state.ParkedKey(pid), "", table.NewExpression())
-		bad := badChild(w.Planner, id, child)
+		_, _, bad := referenceOf(w.Planner, id.Binding, id.Key, table.Image(child))
 		if bad != nil {
 			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
 		}
@@ -140,23 +142,23 @@ func (w run) settleParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 	})
 }
 
-// badChild is why a child cannot name its parent; nil if it can, needs none, or is not there.
-func badChild(p *plan.Planner, id plan.ItemRule, child change.Item) *rules.ItemError {
-	m, ok := asChild(p, id, child)
+// referenceOf is the parent to which an item refers, or why it cannot name it. An item that is
+// not there, or is no child, refers to none.
+func referenceOf(p *plan.Planner, b *plan.Binding, key change.Key, item change.Image) (change.Key, bool, *rules.ItemError) {
+	m, ok := as(b.Rule.Target, p, key, item)
 	if !ok {
-		return nil
+		return change.Key{}, false, nil
 	}
-	_, _, bad := ReferenceIn(id.Rule, &m, child)
-	return bad
+	return ReferenceIn(b.Rule, &m, item)
 }
 
-// asChild is an item as a child under a rule; false if it is none, or not there.
-func asChild(p *plan.Planner, id plan.ItemRule, item change.Item) (rules.Match, bool) {
+// as is an item as one of an entity; false if it is none, or not there.
+func as(e *rules.Entity, p *plan.Planner, key change.Key, item change.Image) (rules.Match, bool) {
 	if item == nil {
 		return rules.Match{}, false
 	}
-	m, ok := p.Set.Identify(id.Key, item)
-	return m, ok && m.Entity == id.Rule.Target
+	m, ok := p.Set.Identify(key, item)
+	return m, ok && m.Entity == e
 }
 
 // stillNamed checks that an item names its entity and its parent as it did when it was read.
@@ -209,9 +211,12 @@ func (w run) afterFill(ctx context.Context, id plan.ItemRule, f *Fill) error {
 	return nil
 }
 
-// fillChunk reads positions and children, then parents, then writes.
-func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill]) error {
-	return table.Contend(ctx, "filling children", func() (table.Round, error) {
+// fillChunk reads positions and children, then parents, then writes. It returns the
+// children that are gone or refer elsewhere by now: a later record of each says so.
+func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill]) (map[plan.ItemRule]bool,
+	error) {
+	strays, counted := map[plan.ItemRule]bool{}, false // counted: the corrections of contested children
+	return strays, table.Contend(ctx, "filling children", func() (table.Round, error) {
 		if len(open) == 0 {
 			return table.Settled, nil
 		}
@@ -230,13 +235,21 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 		if err != nil {
 			return table.Lost, err
 		}
+		for _, id := range open {
+			if !w.refersTo(parentWrite{b: id.Binding, parent: children.Of(id).Parent}, id.Key, table.Image(items[id.Key])) {
+				strays[id] = true
+			}
+		}
+		open = slices.DeleteFunc(slices.Clone(open), func(id plan.ItemRule) bool { return strays[id] })
 		again := make([]bool, len(open))
 		errs := table.Every(ctx, len(open), func(ctx context.Context, i int) (err error) {
 			id, f := open[i], children.Of(open[i])
 			v := state.CopiedAt(id.Binding, at[state.ParentKey(id.Binding, f.Parent)])
-			again[i], err = w.fillChild(ctx, id, f, items[id.Key], table.Image(parentIn(w.Planner, id.Binding, f.Parent, sources)), v)
+			parent := table.Image(parentIn(w.Planner, id.Binding, f.Parent, sources))
+			again[i], err = w.fillChild(ctx, id, f.Parent, items[id.Key], parent, v, f.Contested && !counted)
 			return err
 		})
+		counted = true
 		var rest []plan.ItemRule
 		for i, id := range open {
 			w.Ended(ctx, children.Of(id).First, id.Binding, id.Key, errs[i])
@@ -251,47 +264,37 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 
 // parentIn is the parent, provided that the item under its key is of the parent's entity.
 func parentIn(p *plan.Planner, b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
-	it, ok := items[key]
-	if !ok {
+	if _, ok := as(b.Rule.Source, p, key, table.Image(items[key])); !ok {
 		return nil
 	}
-	m, ok := p.Set.Identify(key, it)
-	if !ok || m.Entity != b.Rule.Source {
-		return nil
-	}
-	return it
+	return items[key]
 }
 
 // fillChild writes a parent, as it was read, on one child. The parent is at least
 // as new as its position, so what is written is later than what a fan-out of that
 // position writes, and no fill has the version of another. It reports true if
 // the child moved meanwhile.
-func (w run) fillChild(ctx context.Context, id plan.ItemRule, f *Fill, child change.Item, parent change.Image, at plan.Version) (bool,
-	error) {
-	if !w.refersTo(parentWrite{b: id.Binding, parent: f.Parent}, id.Key, table.Image(child)) {
-		f.Stray = true // a later record of the child says so
-		return false, nil
-	}
+func (w run) fillChild(ctx context.Context, id plan.ItemRule, key change.Key, child change.Item, parent change.Image, at plan.Version,
+	contested bool) (bool, error) {
 	if parent != nil {
-		w.Missing[id.Binding].NoteTarget(f.Parent.String())
+		w.Missing[id.Binding].NoteTarget(key.String())
 	} else {
-		w.Missing[id.Binding].NoteMissing(f.Parent.String(), func(p *sightings.Pointers) { p.Add(id.Key) })
+		w.Missing[id.Binding].NoteMissing(key.String(), func(p *sightings.Pointers) { p.Add(id.Key) })
 	}
 	if at == "" {
 		at = plan.VersionAt(id.Epoch, change.Position{})
 	}
-	pw := parentWrite{b: id.Binding, parent: f.Parent, version: at.Rederived(1), values: Of(id.Rule).Given(parent)}
-	context := plan.StampContext(w.Planner.Incarnation, id.Key, f.Parent.String())
+	pw := parentWrite{b: id.Binding, parent: key, version: at.Rederived(1), values: Of(id.Rule).Given(parent)}
+	context := plan.StampContext(w.Planner.Incarnation, id.Key, key.String())
 	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
-		if digest := id.Family.Digest(pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
+		if digest := id.Digest(pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
 			return false, nil // it has what the parent says
 		}
 		pw.version = max(pw.version, s.Version.NextRederived())
 	}
-	if allowed, err := w.MayHeal(ctx, id.Binding, id.Key, f.Contested); err != nil || !allowed {
+	if allowed, err := w.MayHeal(ctx, id.Binding, id.Key, contested); err != nil || !allowed {
 		return false, err
 	}
-	f.Contested = false
 	ended, _, err := w.writeCopies(ctx, pw, id.Key, child)
 	return ended == target.RaceLost && err == nil, err
 }
@@ -316,15 +319,8 @@ func (w run) writeChild(ctx context.Context, pw parentWrite, key change.Key, chi
 
 // refersTo reports whether an item is a child of the parent.
 func (w run) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
-	if child == nil {
-		return false
-	}
-	m, ok := w.Planner.Set.Identify(key, child)
-	if !ok || m.Entity != pw.b.Rule.Target {
-		return false
-	}
-	parent, refers, err := pw.b.Rule.ParentKey(&m, child)
-	return refers && err == nil && parent == pw.parent
+	parent, refers, bad := referenceOf(w.Planner, pw.b, key, child)
+	return refers && bad == nil && parent == pw.parent
 }
 
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
@@ -332,7 +328,7 @@ func (w run) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
 func (w run) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome,
 	standing change.Image, err error) {
 	s := plan.Stamp{Context: plan.StampContext(w.Planner.Incarnation, key, pw.parent.String()), Version: pw.version,
-		Digest: pw.b.Family.Digest(pw.values)}
+		Digest: pw.b.Digest(pw.values)}
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
 		return target.Written, nil, nil
 	}
@@ -349,14 +345,10 @@ func (w run) strip(ctx context.Context, id plan.ItemRule) error {
 	return table.Contend(ctx, doing, func() (table.Round, error) {
 		items, err := w.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		child := items[id.Key]
-		if err != nil || child == nil {
+		if _, ok := as(id.Rule.Target, w.Planner, id.Key, table.Image(child)); err != nil || !ok {
 			return table.Settled, err
 		}
-		m, ok := w.Planner.Set.Identify(id.Key, child)
-		if !ok || m.Entity != id.Rule.Target {
-			return table.Settled, nil
-		}
-		if _, refers, err := id.Rule.ParentKey(&m, child); refers || err != nil {
+		if _, refers, bad := referenceOf(w.Planner, id.Binding, id.Key, child); refers || bad != nil {
 			return table.Settled, nil
 		}
 		names := slices.DeleteFunc(append(slices.Clone(id.Rule.Writes), id.Stamp), func(name string) bool {

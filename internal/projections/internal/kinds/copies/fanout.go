@@ -42,14 +42,9 @@ func (w run) writeChildren(ctx context.Context, pw parentWrite, cursor table.Row
 	if !ok {
 		return 0, nil, nil
 	}
-	var write func(context.Context, parentWrite, []table.Row) (int, error)
-	switch {
-	case pw.refill:
+	write := w.writeRows
+	if pw.refill {
 		write = w.fillReferring
-	case pw.b.Rule.Collection:
-		write = w.writeCollected
-	default:
-		write = w.writeReferred
 	}
 	for next = cursor; most > 0; {
 		in.ExclusiveStartKey, in.Limit = next, new(int32(most))
@@ -95,7 +90,11 @@ func (w run) refillParent(ctx context.Context, rf Refill) error {
 	case len(next) > 0:
 		return w.putTask(ctx, state.Task{Parent: rf.ItemRule, At: at, Refill: true, Cursor: next, Children: w.FanOutMax, Referring: referring})
 	case referring == 0 && !rf.Position.IsZero():
-		return w.retireIfGone(ctx, rf.ItemRule, at)
+		items, err := w.Tables.ReadItems(ctx, "reading parent "+rf.Key.String(), []change.Key{rf.Key})
+		if err != nil || parentIn(w.Planner, rf.Binding, rf.Key, items) != nil {
+			return err
+		}
+		return w.retireParent(ctx, rf.ItemRule, at)
 	}
 	return nil
 }
@@ -106,19 +105,16 @@ func (w run) fillReferring(ctx context.Context, pw parentWrite, rows []table.Row
 	fill := run{&host.Run{Host: w.Host}}
 	referring := 0
 	for chunk := range slices.Chunk(rows, fillsAtOnce) {
-		fills := &plan.Asked[plan.ItemRule, Fill]{}
-		keys := make([]change.Key, len(chunk))
-		for i, r := range chunk {
-			if keys[i] = state.ReferenceChild(r); pw.b.Rule.Collection {
-				keys[i] = w.Tables.KeyOf(r)
-			}
-			fills.Put(plan.ItemRule{Binding: pw.b, Key: keys[i]}, &Fill{Parent: pw.parent, Refers: true})
+		fills, keys := &plan.Asked[plan.ItemRule, Fill]{}, w.childKeys(pw.b, chunk)
+		for _, child := range keys {
+			fills.Put(plan.ItemRule{Binding: pw.b, Key: child}, &Fill{Parent: pw.parent, Refers: true})
 		}
-		if err := cmp.Or(fill.fillChunk(ctx, fills.Keys(), fills), fill.Err); err != nil {
+		strays, err := fill.fillChunk(ctx, fills.Keys(), fills)
+		if err = cmp.Or(err, fill.Err); err != nil {
 			return referring, err
 		}
 		for i, r := range chunk {
-			if !fills.Of(plan.ItemRule{Binding: pw.b, Key: keys[i]}).Stray {
+			if !strays[plan.ItemRule{Binding: pw.b, Key: keys[i]}] {
 				referring++
 			} else if !pw.b.Rule.Collection {
 				if err := PruneReference(ctx, w.Tables, pw.b.ID, r); err != nil {
@@ -153,37 +149,38 @@ func (w run) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
 	return in, true
 }
 
-// writeCollected writes to children that were read from their collection.
-func (w run) writeCollected(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
-	var referring atomic.Int64
-	err := table.Each(ctx, len(rows), func(ctx context.Context, i int) error {
-		refers, err := w.writeChild(ctx, pw, w.Tables.KeyOf(rows[i]), attributes.ItemFromTable(rows[i]))
-		if refers {
-			referring.Add(1)
-		}
-		return err
-	})
-	return int(referring.Load()), err
-}
-
-// writeReferred writes to children by their references, and prunes those that dangle.
-func (w run) writeReferred(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
+// childKeys are the children that rows of their collection are, or that references name.
+func (w run) childKeys(b *plan.Binding, rows []table.Row) []change.Key {
 	keys := make([]change.Key, len(rows))
 	for i, r := range rows {
-		keys[i] = state.ReferenceChild(r)
+		if keys[i] = state.ReferenceChild(r); b.Rule.Collection {
+			keys[i] = w.Tables.KeyOf(r)
+		}
 	}
-	items, err := w.Tables.ReadItems(ctx, "reading the children of "+pw.parent.String(), keys)
+	return keys
+}
+
+// writeRows writes to children that were read from their collection, or whose references
+// were. It prunes references that dangle.
+func (w run) writeRows(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
+	keys, items, err := w.childKeys(pw.b, rows), map[change.Key]change.Item{}, error(nil)
+	if !pw.b.Rule.Collection {
+		items, err = w.Tables.ReadItems(ctx, "reading the children of "+pw.parent.String(), keys)
+	} else {
+		for i, r := range rows {
+			items[keys[i]] = attributes.ItemFromTable(r)
+		}
+	}
 	if err != nil {
 		return 0, err
 	}
 	var referring atomic.Int64
 	err = table.Each(ctx, len(rows), func(ctx context.Context, i int) error {
 		refers, err := w.writeChild(ctx, pw, keys[i], table.Image(items[keys[i]]))
-		if err == nil && !refers {
-			err = PruneReference(ctx, w.Tables, pw.b.ID, rows[i])
-		}
 		if refers {
 			referring.Add(1)
+		} else if err == nil && !pw.b.Rule.Collection {
+			err = PruneReference(ctx, w.Tables, pw.b.ID, rows[i])
 		}
 		return err
 	})

@@ -75,15 +75,6 @@ func (w run) parentAt(ctx context.Context, id plan.ItemRule) (plan.Version, erro
 	return state.CopiedAt(id.Binding, rows[key]), err
 }
 
-// retireIfGone retires the position of a parent that is not there any more.
-func (w run) retireIfGone(ctx context.Context, id plan.ItemRule, v plan.Version) error {
-	items, err := w.Tables.ReadItems(ctx, "reading parent "+id.Key.String(), []change.Key{id.Key})
-	if err != nil || parentIn(w.Planner, id.Binding, id.Key, items) != nil {
-		return err
-	}
-	return w.retireParent(ctx, id, v)
-}
-
 // parentWrite is what one state of a parent puts on its children.
 type parentWrite struct {
 	b       *plan.Binding

@@ -37,8 +37,6 @@ type Fill struct {
 	Former    []change.Key // parents that images of the run refer to
 	Contested bool
 	Repark    bool // park the child anew even if it is parked
-	Settled   bool // set when it is worked off: its reference, or its parking, stands already
-	Stray     bool // set when it is worked off: the child is gone, or refers elsewhere by now
 }
 
 // Refill is a parent whose children are to be filled anew.
@@ -46,14 +44,6 @@ type Refill struct {
 	plan.ItemRule
 	Position change.Position // up to which the parent was read; zero: unknown
 }
-
-// Effect implements plan.Family: a copy rule feeds no ledger.
-func (kind) Effect(*plan.Binding, *rules.Match, change.Image) (plan.Effect, bool) {
-	return plan.Effect{}, false
-}
-
-// CanHave implements plan.Family.
-func (kind) CanHave(*plan.Planner, *plan.Binding, plan.Effect) bool { return false }
 
 // Classify implements plan.Family.
 func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
@@ -169,7 +159,7 @@ func fill(asked *Changes, b *plan.Binding, it *plan.Item) {
 	}
 }
 
-// Digest implements plan.Family: values are digested one by one, so that of each it can
+// Digest implements plan.Digester: values are digested one by one, so that of each it can
 // be told whether it is what was written.
 func (kind) Digest(values []change.Value) string {
 	digests := make([]string, len(values))
@@ -179,7 +169,7 @@ func (kind) Digest(values []change.Value) string {
 	return strings.Join(digests, ".")
 }
 
-// Covered implements plan.Family.
+// Covered implements plan.Digester.
 func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
 	var names []string
 	for i, one := range strings.Split(digest, ".") {
@@ -189,9 +179,6 @@ func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
 	}
 	return names
 }
-
-// Words implements plan.Family: a copy rule has no effects.
-func (kind) Words(*plan.Binding, plan.Effect) plan.Words { return plan.Words{} }
 
 // Explain implements plan.Family.
 func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
@@ -218,15 +205,6 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 			tell("refers to no parent", "take "+writes+" off")
 		default:
 			tell("refers to "+f.Parent.String(), "set "+writes+" from it")
-		}
-	}
-}
-
-// Targets implements plan.Family: a child points at its parent.
-func (kind) Targets(pl *plan.Changes, b *plan.Binding, tell func(target string, source change.Key)) {
-	for id, f := range plan.PartOf[Changes](pl).Fills.All() {
-		if id.Binding == b && f.Refers && f.Bad == nil && !f.Gone && !f.Stray {
-			tell(f.Parent.String(), id.Key)
 		}
 	}
 }

@@ -40,21 +40,13 @@ func tasksOf(e *auditing.Evidence, r *drift.Reading) []table.Key {
 	return []table.Key{state.TaskKey(state.Task{Parent: id}), state.TaskKey(state.Task{Parent: id, Refill: true})}
 }
 
-// suspectChild is a suspect as an item and the rule of which it may be a child.
-func suspectChild(e *auditing.Evidence, sus drift.Suspect) plan.ItemRule {
-	return plan.ItemRule{Binding: e.ByID(sus.Rule), Key: sus.Item}
-}
-
 // reference is the parent that a suspect, as it was read, refers to. readable is false
 // where it cannot name one, which is parked; isChild is false if it is no child (any more).
 func reference(e *auditing.Evidence, sus drift.Suspect) (parent change.Key, refers, readable, isChild bool) {
-	id, child := suspectChild(e, sus), e.Items[sus.Item]
-	m, ok := asChild(e.Planner, id, child)
-	if !ok {
-		return change.Key{}, false, true, false
-	}
-	parent, refers, bad := ReferenceIn(id.Rule, &m, child)
-	return parent, refers && bad == nil, bad == nil, true
+	b, child := e.ByID(sus.Rule), table.Image(e.Items[sus.Item])
+	_, isChild = as(b.Rule.Target, e.Planner, sus.Item, child)
+	parent, refers, bad := referenceOf(e.Planner, b, sus.Item, child)
+	return parent, refers && bad == nil, bad == nil, isChild
 }
 
 func parentOf(e *auditing.Evidence, sus drift.Suspect) []change.Key {
@@ -118,7 +110,7 @@ func pruneOrphan(ctx context.Context, t *auditing.Table, r drift.Reading) (bool,
 }
 
 func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
-	if bad := badChild(e.Planner, suspectChild(e, sus), e.Items[sus.Item]); bad != nil {
+	if _, _, bad := referenceOf(e.Planner, e.ByID(sus.Rule), sus.Item, table.Image(e.Items[sus.Item])); bad != nil {
 		return e.JudgeParked(sus, bad.Code)
 	}
 	return e.JudgeParked(sus, "")
@@ -128,7 +120,7 @@ func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 // still names it as it did when it was read.
 func clearParked(ctx context.Context, t *auditing.Table, r drift.Reading) (bool, error) {
 	return t.ClearParkedIf(ctx, r, func(e *auditing.Evidence) (checks []ddb.TransactWriteItem, ok bool, err error) {
-		if id := suspectChild(e, r.Suspect); t.Tables.CanExist(id.Key) {
+		if id := (plan.ItemRule{Binding: e.ByID(r.Suspect.Rule), Key: r.Suspect.Item}); t.Tables.CanExist(id.Key) {
 			checks = append(checks, stillNamed(t.Tables.Reader, id, e.Items[id.Key]))
 		}
 		return checks, true, nil

@@ -33,11 +33,9 @@ func (kind) Sweep(ctx context.Context, h *host.Host, rows []table.Row) error {
 		_, rest, _ := strings.Cut(table.TextOf(rows[i][table.PK]), "/")
 		id, _, _ := strings.Cut(rest, "/")
 		b, child := h.Planner.ByID(id), children[i]
-		if m, ok := h.Planner.Set.Identify(child, items[child]); ok && items[child] != nil && m.Entity == b.Rule.Target {
-			parent, refers, err := b.Rule.ParentKey(&m, items[child])
-			if err == nil && refers && state.ReferenceKey(b, parent, child) == table.KeyOf(rows[i]) {
-				return nil
-			}
+		parent, refers, bad := referenceOf(h.Planner, b, child, table.Image(items[child]))
+		if bad == nil && refers && state.ReferenceKey(b, parent, child) == table.KeyOf(rows[i]) {
+			return nil
 		}
 		return PruneReference(ctx, h.Tables, id, rows[i])
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
 // The marks behind the digest of an item at a mirror's key; markOccupied stands alone.
@@ -22,27 +23,28 @@ func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 		return
 	}
 	data := plan.DigestOf(b, s.Image)
-	place := plan.PlaceOf(b, s.Key, s.Image)
+	at := placeOf(b, s.Key, s.Image)
 	switch {
 	case stamped(a, b, s.Key, s.Image):
 		data += markStamped
-	case place == plan.PlaceMade:
+	case at == placeMade:
 		data += markMade
-	case place == plan.PlaceOccupied:
+	case at == placeOccupied:
 		data = markOccupied
 	}
 	emit(drift.Fact{About: audit.MadeToken(s.Key), Sub: b.ID + "\x00", Tag: audit.TagHave, Data: data})
 }
 
 func stamped(a *audit.Auditor, b *plan.Binding, key change.Key, img change.Image) bool {
-	return img != nil && plan.Stamped(b, plan.StampContext(a.Incarnation, key, ""), img)
+	return plan.Stamped(b, plan.StampContext(a.Incarnation, key, ""), img)
 }
 
 // EffectFacts implements audit.Family.
 func (kind) EffectFacts(_ *audit.Auditor, b *plan.Binding, source change.Key, f plan.Effect, emit func(drift.Fact)) {
-	emit(drift.Fact{About: audit.MadeToken(f.Target), Sub: b.ID + "\x00" + source.String(), Tag: audit.TagWant, Data: f.Digest})
+	it, _ := itemOf(f)
+	emit(drift.Fact{About: audit.MadeToken(it.target), Sub: b.ID + "\x00" + source.String(), Tag: audit.TagWant, Data: it.digest})
 	if b.Claimed() {
-		emit(drift.Fact{About: audit.About(audit.AboutClaims, b.ID, f.Target.String()), Sub: source.String(), Tag: audit.TagWant})
+		emit(drift.Fact{About: audit.About(audit.AboutClaims, b.ID, f.Group), Sub: source.String(), Tag: audit.TagWant})
 	}
 }
 
@@ -125,16 +127,16 @@ func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []Side) [
 	var all []drift.Finding
 	for _, s := range sides {
 		f := drift.Finding{Rule: s.Rule.Name, Kind: made, Item: key, WriteUnits: 2 * (1 + audit.UnitsOf(item))}
-		place := plan.PlaceOf(s.Binding, key, imageOf(item))
-		stamped := stamped(a, s.Binding, key, imageOf(item))
+		at := placeOf(s.Binding, key, table.Image(item))
+		stamped := stamped(a, s.Binding, key, table.Image(item))
 		switch {
-		case s.Asked == nil && (place == plan.PlaceMade || stamped):
+		case s.Asked == nil && (at == placeMade || stamped):
 			f.What, f.Found = drift.Surplus, audit.ItemText(item, s.Rule.Writes)
 			all = append(all, f)
-		case place == plan.PlaceOccupied && stamped:
+		case at == placeOccupied && stamped:
 			f.What, f.Attribute, f.Found = drift.Surplus, s.Stamp, audit.Text(item.Lookup(s.Stamp))
 			all = append(all, f)
-		case s.Asked == nil, place == plan.PlaceOccupied, s.Expired && item == nil:
+		case s.Asked == nil, at == placeOccupied, s.Expired && item == nil:
 		case item == nil:
 			f.What, f.Expected = drift.Missing, audit.ItemText(s.Asked, s.Rule.Writes)
 			all = append(all, f)
@@ -143,14 +145,6 @@ func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []Side) [
 		}
 	}
 	return all
-}
-
-// imageOf is an item as an image: nil if there is none.
-func imageOf(item change.Item) change.Image {
-	if item == nil {
-		return nil
-	}
-	return item
 }
 
 func compareContent(f drift.Finding, s Side, item change.Item, stamped bool) []drift.Finding {

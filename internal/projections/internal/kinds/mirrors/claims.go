@@ -37,7 +37,7 @@ func parkedKey(b *plan.Binding, target change.Key) table.Key {
 
 // isParked reports whether rows that were read say that a rule is parked on an occupied target.
 func isParked(rows map[table.Key]table.Row, b *plan.Binding, target change.Key) bool {
-	return table.TextOf(rows[parkedKey(b, target)]["code"]) == plan.OccupiedCode
+	return table.TextOf(rows[parkedKey(b, target)]["code"]) == occupiedCode
 }
 
 func (m maker) readClaims(ctx context.Context, b *plan.Binding, target change.Key) (claimSet, error) {
@@ -56,37 +56,30 @@ func (m maker) readClaims(ctx context.Context, b *plan.Binding, target change.Ke
 	return claimSet{state.ReadSet(rows[key], false), isParked(rows, b, target)}, nil
 }
 
-// claimed returns the claims of a mirror item as a set.
-func (cs claimSet) claimed(b *plan.Binding, target change.Key) host.Contested {
-	return host.Contested{
-		ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, Set: state.ClaimsKey(b, target),
-		Claimants: cs.Sources, Changes: cs.Changes, Listed: cs.Listed,
-	}
-}
-
 // Claim implements host.Maker. The winner's content is written with the claim.
-func (kind) Claim(ctx context.Context, h *host.Host, mv *plan.Move, c plan.Claim) ([]host.Part, error) {
-	m := maker{h}
-	found, err := m.readClaims(ctx, c.Binding, c.Target)
+func (kind) Claim(ctx context.Context, h *host.Host, mv *plan.Move, a plan.Action) ([]host.Part, error) {
+	m, asked := maker{h}, a.Own.(targetWrite)
+	found, err := m.readClaims(ctx, a.Binding, a.Target)
 	if err != nil {
 		return nil, err
 	}
-	asks := c.Effect.Kind == plan.Mirrored
+	asks, d := asked.do == claims, difference{m.Planner, mv, a.Binding, a.Key}
 	after := found.With(mv.Key.String(), asks)
-	parts := []host.Part{{Write: m.claimsWrite(mv.Key.String(), c, found.Set, after), ID: c.ID, Moves: []*plan.Move{mv}}}
-	expected := plan.PlaceFree
+	written := asks && after.Winner() == mv.Key.String()
+	parts := []host.Part{{Write: m.claimsWrite(a, found.Set, after, written), Action: a, Moves: []*plan.Move{mv}}}
+	expected := placeFree
 	if len(found.Sources) > 0 {
-		expected = plan.PlaceMade
+		expected = placeMade
 	}
 	version, actions := mv.Version(), []plan.Action(nil)
 	switch {
-	case asks && after.Winner() == mv.Key.String():
-		version, actions = m.claimsVersion(after), m.Planner.Upsert(mv, c.Binding, c.Effect, expected)
+	case written:
+		version, actions = m.claimsVersion(after), d.upsert(asked.item, expected)
 	case len(after.Sources) == 0:
-		actions = m.Planner.Drop(mv, c.Binding, c.Target)
+		actions = d.drop(a.Target)
 	}
-	for _, a := range actions {
-		parts = append(parts, m.PartOf(mv, a, version))
+	for _, one := range actions {
+		parts = append(parts, m.PartOf(mv, one, version))
 	}
 	return parts, nil
 }
@@ -97,7 +90,8 @@ func (m maker) claimsVersion(cs state.Set) plan.Version {
 	return plan.VersionOf(m.Planner.Epoch, cs.Changes)
 }
 
-func (m maker) claimsWrite(source string, t plan.Claim, found, after state.Set) ddb.TransactWriteItem {
+// claimsWrite changes the claims of a target; written says that the item is written with them.
+func (m maker) claimsWrite(a plan.Action, found, after state.Set, written bool) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "changes", table.Number(after.Changes))
 	var remove []string
@@ -106,12 +100,12 @@ func (m maker) claimsWrite(source string, t plan.Claim, found, after state.Set) 
 	} else {
 		remove = append(remove, "sources")
 	}
-	if found.Expired != "" && (after.Winner() == source && t.Effect.Kind == plan.Mirrored || len(after.Sources) == 0) {
+	if found.Expired != "" && (written || len(after.Sources) == 0) {
 		remove = append(remove, "expired") // the item is written anew, or no source asks for it
 	}
 	if len(remove) > 0 {
 		set += " REMOVE " + c.List(remove)
 	}
 	condition := state.SetIs(c, found)
-	return m.Tables.UpdatePart(state.ClaimsKey(t.Binding, t.Target), set, condition, c)
+	return m.Tables.UpdatePart(state.ClaimsKey(a.Binding, a.Target), set, condition, c)
 }

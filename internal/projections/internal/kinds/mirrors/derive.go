@@ -7,6 +7,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -31,7 +32,10 @@ func (m maker) deriveTarget(ctx context.Context, b *plan.Binding, target change.
 		if err != nil {
 			return table.Lost, err
 		}
-		if err := m.SettleContention(ctx, found.claimed(b, target)); err != nil {
+		if err := m.SettleContention(ctx, host.Contested{
+			ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, Set: state.ClaimsKey(b, target),
+			Claimants: found.Sources, Changes: found.Changes, Listed: found.Listed,
+		}); err != nil {
 			return table.Lost, err
 		}
 		items, err := m.Tables.ReadItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
@@ -56,30 +60,31 @@ func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.K
 	why *Heal) ([]host.Part, error) {
 	mv := &plan.Move{}
 	mv.See(target, standing)
+	d := difference{m.Planner, mv, b, plan.EffectKey{ID: b.ID}}
 	var parts []host.Part
 	var actions []plan.Action
-	place := plan.PlaceOf(b, target, standing)
+	at := placeOf(b, target, standing)
 	stamped := plan.Stamped(b, plan.StampContext(m.Planner.Incarnation, target, ""), standing)
 	if found.Winner() == "" {
 		// While the rule is seeded, a source may still come to claim what was made under a lost state table.
-		if place == plan.PlaceMade && b.Live.Load() || stamped || found.parked {
-			actions = m.Planner.Drop(mv, b, target)
+		if at == placeMade && b.Live.Load() || stamped || found.parked {
+			actions = d.drop(target)
 		}
 	} else {
 		winner, f, err := m.winnerOf(ctx, b, target, found.Set)
 		switch {
 		case err != nil || winner == nil:
 			return nil, err
-		case why != nil && why.Expired && standing == nil && found.Expired != f.Digest:
+		case why != nil && why.Expired && standing == nil && found.Expired != f.digest:
 			return []host.Part{{Write: m.expiredWrite(b, target, found.Set, f)}}, nil
-		case place == plan.PlaceFree && found.Expired == f.Digest && (why == nil || !why.Deleted):
+		case at == placeFree && found.Expired == f.digest && (why == nil || !why.Deleted):
 			return nil, nil
-		case place == plan.PlaceOccupied && found.parked && !stamped && (why == nil || !why.Repark):
+		case at == placeOccupied && found.parked && !stamped && (why == nil || !why.Repark):
 			return nil, nil
-		case place != plan.PlaceOccupied && stamped && plan.DigestOf(b, standing) == f.Digest && !found.parked:
+		case at != placeOccupied && stamped && plan.DigestOf(b, standing) == f.digest && !found.parked:
 			return nil, nil
 		}
-		actions = m.Planner.Upsert(mv, b, f, place)
+		actions = d.upsert(f, at)
 		c := table.NewExpression()
 		condition := state.EntryIs(c, winner.Entry)
 		parts = append(parts, host.Part{Write: m.Tables.CheckPart(state.EntryKey(winner.Key), condition, c)})
@@ -90,34 +95,29 @@ func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.K
 	for _, a := range actions {
 		parts = append(parts, m.PartOf(mv, a, m.claimsVersion(found.Set)))
 	}
-	return append(parts, host.Part{Write: m.claimsCheck(b, target, found.Set)}), nil
-}
-
-// claimsCheck checks that the claims of a target are as they were read.
-func (m maker) claimsCheck(b *plan.Binding, target change.Key, found state.Set) ddb.TransactWriteItem {
 	c := table.NewExpression()
-	held := state.SetIs(c, found)
-	return m.Tables.CheckPart(state.ClaimsKey(b, target), held, c)
+	held := state.SetIs(c, found.Set)
+	return append(parts, host.Part{Write: m.Tables.CheckPart(state.ClaimsKey(b, target), held, c)}), nil
 }
 
 // expiredWrite notes in the claims that DynamoDB's time to live deleted the winner's content.
-func (m maker) expiredWrite(b *plan.Binding, target change.Key, found state.Set, f plan.Effect) ddb.TransactWriteItem {
+func (m maker) expiredWrite(b *plan.Binding, target change.Key, found state.Set, f mirrorItem) ddb.TransactWriteItem {
 	c := table.NewExpression()
-	set := c.Format("SET %n = %v", "expired", table.Text(f.Digest))
+	set := c.Format("SET %n = %v", "expired", table.Text(f.digest))
 	held := state.SetIs(c, found)
 	return m.Tables.UpdatePart(state.ClaimsKey(b, target), set, held, c)
 }
 
 // winnerOf reads the winner's ledger entry, and then what its item asks for; nil if its
 // own record is on the way.
-func (m maker) winnerOf(ctx context.Context, b *plan.Binding, target change.Key, found state.Set) (*plan.Move, plan.Effect, error) {
+func (m maker) winnerOf(ctx context.Context, b *plan.Binding, target change.Key, found state.Set) (*plan.Move, mirrorItem, error) {
 	mv, err := m.Ledger.Read(ctx, change.ParseKey(found.Winner()))
 	if err != nil {
-		return nil, plan.Effect{}, err
+		return nil, mirrorItem{}, err
 	}
-	f, ok := mv.New[b.ID]
-	if !ok || f.Kind != plan.Mirrored || f.Target != target || mv.Entry == nil {
-		return nil, plan.Effect{}, nil
+	_, it, asked := itemIn(mv.New, b, target)
+	if !asked || mv.Entry == nil {
+		return nil, mirrorItem{}, nil
 	}
-	return mv, f, nil
+	return mv, it, nil
 }

@@ -53,7 +53,7 @@ func (m maker) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 			sources[id] = source
 			keys = append(keys, state.EntryKey(source))
 		}
-		if h.Freed || plan.PlaceOf(id.Binding, id.Key, h.Last) == plan.PlaceOccupied {
+		if h.Freed || placeOf(id.Binding, id.Key, h.Last) == placeOccupied {
 			keys = append(keys, parkedKey(id.Binding, id.Key))
 		}
 	}
@@ -68,48 +68,39 @@ func (m maker) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 			claims := rows[state.ClaimsKey(id.Binding, id.Key)]
 			parked := rows[parkedKey(id.Binding, id.Key)] != nil
 			result[id] = id.Claimed() && len(table.TextsOf(claims["sources"])) == 0 && !parked &&
-				m.isRight(id.Binding, plan.Effect{}, h, id.Key, false)
+				m.isRight(id.Binding, nil, h, id.Key, false)
 			continue
 		}
 		ent, err := state.ReadEntry(m.Planner, rows[state.EntryKey(source)])
 		if err != nil {
 			return nil, err
 		}
-		var f plan.Effect
+		var asked *mirrorItem
 		if ent != nil {
-			f = ent.Effects[id.ID]
+			if _, it, ok := itemIn(ent.Effects, id.Binding, id.Key); ok {
+				asked = &it
+			}
 		}
-		if f.Kind != plan.Mirrored || f.Target != id.Key {
-			f = plan.Effect{}
-		}
-		result[id] = m.isRight(id.Binding, f, h, id.Key, isParked(rows, id.Binding, id.Key))
+		result[id] = m.isRight(id.Binding, asked, h, id.Key, isParked(rows, id.Binding, id.Key))
 	}
 	return result, nil
 }
 
-// isRight reports whether an item at a mirror target is as the ledger's effect (of no
-// kind: none) asks for it. parked says that the rule is parked on an occupied target.
-func (m maker) isRight(b *plan.Binding, f plan.Effect, h *Heal, target change.Key, parked bool) bool {
-	asked := f.Kind == plan.Mirrored
-	place := plan.PlaceOf(b, target, h.Last)
-	s, stamped := plan.ReadStamp(imageOr(h.Last).Lookup(b.Stamp), plan.StampContext(m.Planner.Incarnation, target, ""))
+// isRight reports whether an item at a mirror target is as the ledger's effect (nil:
+// none) asks for it. parked says that the rule is parked on an occupied target.
+func (m maker) isRight(b *plan.Binding, asked *mirrorItem, h *Heal, target change.Key, parked bool) bool {
+	if h.Last == nil {
+		return asked == nil || asked.expired && !h.Deleted
+	}
+	at := placeOf(b, target, h.Last)
+	s, stamped := plan.ReadStamp(h.Last.Lookup(b.Stamp), plan.StampContext(m.Planner.Incarnation, target, ""))
 	switch {
-	case place == plan.PlaceFree:
-		return !asked || f.Expired && !h.Deleted
-	case !asked: // the application's own item stays, without our stamp
-		return place != plan.PlaceMade && !stamped
-	case place == plan.PlaceOccupied:
+	case asked == nil: // the application's own item stays, without our stamp
+		return at != placeMade && !stamped
+	case at == placeOccupied:
 		return parked && !stamped && !h.Repark
 	}
-	return stamped && !parked && !f.Expired && s.Digest == f.Digest && plan.DigestOf(b, h.Last) == f.Digest
-}
-
-// imageOr is an image that can be looked into, also where there is none.
-func imageOr(img change.Image) change.Image {
-	if img == nil {
-		return change.Item{}
-	}
-	return img
+	return stamped && !parked && !asked.expired && s.Digest == asked.digest && plan.DigestOf(b, h.Last) == asked.digest
 }
 
 // healTarget brings one mirror item to what its source asks for.
@@ -128,10 +119,13 @@ func (m maker) healTarget(ctx context.Context, suffix int, pl *plan.Changes, id 
 	if h.Freed {
 		mv.See(id.Key, h.Last) // the write clears what is parked there
 	}
-	if h.Expired {
-		mv.Expire(id.ID)
-	} else {
-		mv.RestoreAt(id.ID, id.Key)
+	k, held, _ := itemIn(mv.Old, id.Binding, id.Key)
+	switch now, asked := itemOf(mv.New[k]); {
+	case !h.Expired:
+		mv.RestoreAt(k, id.Key)
+	case asked && held.isSame(now): // the item that expired is the one in force
+		now.expired = true
+		mv.Ask(k, now.effect())
 	}
 	var failure error
 	m.Ledger.Apply(ctx, []*plan.Move{mv}, suffix, func(_ *plan.Move, err error) { failure = err })

@@ -25,16 +25,14 @@ type Heal struct {
 	Contested bool         // it replaces what the engine had written: counted against the bound
 }
 
-// Effect implements plan.Family: a source asks for an item.
-func (kind) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Effect, bool) {
-	item, ok, err := Of(b.Rule).Item(m, img)
-	if err != nil {
-		return plan.ParkedBy(err), true
+// Effects implements plan.Feeder: a source asks for an item.
+func (kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) {
+	switch item, ok, err := Of(b.Rule).Item(m, img); {
+	case err != nil:
+		tell("", plan.ParkedBy(err))
+	case ok:
+		tell("", mirrorItem{content: item.Attributes, target: item.Key, digest: contentDigest(b.Rule, item)}.effect())
 	}
-	if !ok {
-		return plan.Effect{}, false
-	}
-	return plan.Effect{Kind: plan.Mirrored, Content: item.Attributes, Target: item.Key, Digest: contentDigest(b.Rule, item)}, true
 }
 
 // contentDigest is the digest of a mirror item as its stamp has it.
@@ -46,9 +44,10 @@ func contentDigest(r *rules.Rule, item rules.MadeItem) string {
 	return change.Digest(vs...)
 }
 
-// CanHave implements plan.Family.
-func (kind) CanHave(p *plan.Planner, b *plan.Binding, f plan.Effect) bool {
-	return f.Kind == plan.Parked || f.Kind == plan.Mirrored && p.IsTarget(b.Rule, f.Target)
+// CanHave implements plan.Feeder.
+func (kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
+	it, ok := itemOf(f)
+	return what == "" && (f.Kind == plan.Parked || ok && p.IsTarget(b.Rule, it.target))
 }
 
 // Classify implements plan.Family: it asks for the healing of a mirror item that another
@@ -60,7 +59,7 @@ func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 		return false
 	}
 	context := plan.StampContext(p.Incarnation, rec.Key, "")
-	freed := plan.Occupies(b, rec.Key, rec.Old) && !plan.Occupies(b, rec.Key, rec.New)
+	freed := occupies(b, rec.Key, rec.Old) && !occupies(b, rec.Key, rec.New)
 	if rec.Old != nil && rec.New != nil && !freed {
 		// A stamp on an item that had none may be ours or put back with a former
 		// state of the item.
@@ -89,20 +88,12 @@ func (kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *pla
 // Tell implements plan.Family: an image says nothing more than its effects.
 func (kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
 
-// Digest implements plan.Family.
-func (kind) Digest(values []change.Value) string { return change.Digest(values...) }
-
-// Covered implements plan.Family.
-func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
-	return plan.AllOrNone(b, digest, img)
-}
-
-// Words implements plan.Family.
+// Words implements plan.Feeder.
 func (kind) Words(_ *plan.Binding, f plan.Effect) plan.Words {
-	target := f.Target.String()
+	it, _ := itemOf(f)
 	return plan.Words{
-		What: "mirror item " + target, Undo: "delete " + target,
-		Redo: "set " + plan.Listed(slices.Sorted(maps.Keys(f.Content))) + " on " + target, Place: target,
+		What: "mirror item " + f.Group, Undo: "delete " + f.Group,
+		Redo: "set " + plan.Listed(slices.Sorted(maps.Keys(it.content))) + " on " + f.Group, Place: f.Group,
 	}
 }
 
@@ -115,6 +106,3 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 		}
 	}
 }
-
-// Targets implements plan.Family: items point at targets by their effects alone.
-func (kind) Targets(*plan.Changes, *plan.Binding, func(string, change.Key)) {}

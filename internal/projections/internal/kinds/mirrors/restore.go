@@ -15,7 +15,8 @@ import (
 type inForceMirror struct {
 	mv *plan.Move
 	b  *plan.Binding
-	f  plan.Effect
+	k  plan.EffectKey
+	it mirrorItem
 }
 
 // Restore implements host.Maker.
@@ -25,18 +26,18 @@ func (kind) Restore(ctx context.Context, h *host.Host, moves []*plan.Move) error
 	var targets []change.Key
 	var rows []table.Key
 	for _, mv := range moves {
-		for _, id := range mv.New.IDs() {
-			f := mv.New[id]
-			if f.Kind != plan.Mirrored || mv.Old[id].String() != f.String() {
+		for _, k := range mv.New.Keys() {
+			it, ok := itemOf(mv.New[k])
+			if !ok || mv.Old[k].String() != it.String() {
 				continue
 			}
-			b := m.Planner.ByID(id)
-			check, targets = append(check, inForceMirror{mv, b, f}), append(targets, f.Target)
+			b := m.Planner.ByID(k.ID)
+			check, targets = append(check, inForceMirror{mv, b, k, it}), append(targets, it.target)
 			if b.Claimed() {
-				rows = append(rows, state.ClaimsKey(b, f.Target))
+				rows = append(rows, state.ClaimsKey(b, it.target))
 			}
 			if len(b.Rule.Target.Equals) > 0 {
-				rows = append(rows, parkedKey(b, f.Target))
+				rows = append(rows, parkedKey(b, it.target))
 			}
 		}
 	}
@@ -48,10 +49,10 @@ func (kind) Restore(ctx context.Context, h *host.Host, moves []*plan.Move) error
 		return err
 	}
 	for _, ch := range check {
-		img := table.Image(items[ch.f.Target])
+		img := table.Image(items[ch.it.target])
 		if !m.stands(ch, img, standing) {
-			ch.mv.See(ch.f.Target, img)
-			ch.mv.RestoreAt(ch.b.ID, ch.f.Target)
+			ch.mv.See(ch.it.target, img)
+			ch.mv.RestoreAt(ch.k, ch.it.target)
 		}
 	}
 	return nil
@@ -60,9 +61,9 @@ func (kind) Restore(ctx context.Context, h *host.Host, moves []*plan.Move) error
 // stands reports whether a mirror item is as its source's ledger entry has it. One
 // that another source has won is that source's to look at.
 func (m maker) stands(ch inForceMirror, img change.Image, rows map[table.Key]table.Row) bool {
-	f := ch.f
+	it := ch.it
 	if ch.b.Claimed() {
-		claims := rows[state.ClaimsKey(ch.b, f.Target)]
+		claims := rows[state.ClaimsKey(ch.b, it.target)]
 		sources := table.TextsOf(claims["sources"])
 		if !slices.Contains(sources, ch.mv.Key.String()) {
 			return false
@@ -70,7 +71,7 @@ func (m maker) stands(ch inForceMirror, img change.Image, rows map[table.Key]tab
 		if slices.Min(sources) != ch.mv.Key.String() {
 			return true
 		}
-		f.Expired = table.TextOf(claims["expired"]) == f.Digest && img == nil
+		it.expired = table.TextOf(claims["expired"]) == it.digest && img == nil
 	}
-	return m.isRight(ch.b, f, &Heal{Last: img, Repark: ch.mv.Repark}, ch.f.Target, isParked(rows, ch.b, ch.f.Target))
+	return m.isRight(ch.b, &it, &Heal{Last: img, Repark: ch.mv.Repark}, it.target, isParked(rows, ch.b, it.target))
 }

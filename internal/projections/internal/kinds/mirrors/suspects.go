@@ -72,12 +72,6 @@ func itemAndSources(e *auditing.Evidence, sus drift.Suspect) []change.Key {
 	return append([]change.Key{sus.Item}, sourcesOf(e, sus)...)
 }
 
-// asks is the effect by which a source asks for a mirror item; false if it does not.
-func asks(e *auditing.Evidence, b *plan.Binding, source, target change.Key) (plan.Effect, bool) {
-	f := e.Asked(source)[b.ID]
-	return f, f.Kind == plan.Mirrored && f.Target == target
-}
-
 func judgeMirror(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	target, sources := e.Items[sus.Item], sourcesOf(e, sus)
 	reading := drift.Reading{
@@ -93,8 +87,8 @@ func judgeMirror(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	for _, b := range rulesOf(e, sus.Item) {
 		side := Side{Binding: b}
 		for _, source := range sources { // the smallest wins
-			if f, ok := asks(e, b, source, sus.Item); ok {
-				side.Asked, side.Expired = f.Content, expired(e, b, source, f)
+			if k, it, ok := itemIn(e.Asked(source), b, sus.Item); ok {
+				side.Asked, side.Expired = it.content, expired(e, b, source, k, it)
 				reading.Fix.Keys = append(reading.Fix.Keys, source) // its ledger entry may be behind
 				break
 			}
@@ -112,12 +106,12 @@ func judgeMirror(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 
 // expired reports whether the state table notes that DynamoDB's time to live deleted
 // the mirror item for which a source asks.
-func expired(e *auditing.Evidence, b *plan.Binding, source change.Key, f plan.Effect) bool {
+func expired(e *auditing.Evidence, b *plan.Binding, source change.Key, k plan.EffectKey, it mirrorItem) bool {
 	if b.Claimed() {
-		return table.TextOf(e.Rows[state.ClaimsKey(b, f.Target)]["expired"]) == f.Digest
+		return table.TextOf(e.Rows[state.ClaimsKey(b, it.target)]["expired"]) == it.digest
 	}
-	f.Expired = true
-	return auditing.EffectsIn(e.Rows[state.EntryKey(source)])[b.ID] == f.String()
+	it.expired = true
+	return auditing.EffectsIn(e.Rows[state.EntryKey(source)])[k] == it.String()
 }
 
 // parkings are where the item, or one of its sources, is parked.
@@ -138,11 +132,11 @@ func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 		return e.JudgeParked(sus, e.ParkedEffect(sus))
 	}
 	asked := slices.ContainsFunc(sourcesOf(e, sus), func(source change.Key) bool {
-		_, ok := asks(e, b, source, sus.Item)
+		_, _, ok := itemIn(e.Asked(source), b, sus.Item)
 		return ok
 	})
-	if asked && plan.PlaceOf(b, sus.Item, table.Image(e.Items[sus.Item])) == plan.PlaceOccupied {
-		want = plan.OccupiedCode
+	if asked && placeOf(b, sus.Item, table.Image(e.Items[sus.Item])) == placeOccupied {
+		want = occupiedCode
 	}
 	return e.JudgeParked(sus, want)
 }

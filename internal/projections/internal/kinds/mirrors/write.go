@@ -17,42 +17,42 @@ import (
 // Write implements host.Maker. Each action is conditional on the place: no
 // item that the engine did not make is deleted, and none of another entity written (promise 8).
 func (kind) Write(h *host.Host, a plan.Action, v plan.Version) ddb.TransactWriteItem {
-	m := maker{h}
+	m, w := maker{h}, a.Own.(targetWrite)
 	t := target.On(a.Binding, "", a.Target)
-	t.Condition = m.placeIs(t.Expression, a)
-	switch a.Kind {
-	case plan.DeleteMirror:
+	t.Condition = m.placeIs(t.Expression, a, w)
+	switch w.do {
+	case deletes:
 		return ddb.TransactWriteItem{Delete: &ddb.Delete{
 			TableName: &m.Tables.Table, Key: m.Tables.ItemKey(a.Target), ConditionExpression: &t.Condition,
 			ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values, ReturnValuesOnConditionCheckFailure: table.AllOld,
 		}}
-	case plan.UpsertMirror:
-		m.upsert(t, a, v)
-	case plan.ReleaseMirror:
-		t.TakeOff(a.Removes...)
+	case upserts:
+		m.upsert(t, a, w, v)
+	case releases:
+		t.TakeOff(w.removes...)
 	}
 	return t.InTransaction(m.Tables.Reader)
 }
 
 // placeIs is the condition that the place of a mirror item is as the action takes it to be.
-func (m maker) placeIs(c *table.Expression, a plan.Action) string {
+func (m maker) placeIs(c *table.Expression, a plan.Action, w targetWrite) string {
 	made := func() ddb.AttributeValue { return table.Text(plan.MadeMark(a.Target)) }
 	theirs := func() string {
 		return c.Format("attribute_exists(%n) AND (attribute_not_exists(%n) OR %n <> %v)",
 			m.Tables.PartitionKey, plan.MadeAttribute, plan.MadeAttribute, made())
 	}
 	var condition string
-	switch a.Place {
-	case plan.PlaceFree:
+	switch w.place {
+	case placeFree:
 		condition = c.Format("attribute_not_exists(%n)", m.Tables.PartitionKey)
-	case plan.PlaceMade:
+	case placeMade:
 		condition = c.Format("%n = %v", plan.MadeAttribute, made())
-	case plan.PlaceTheirs:
+	case placeTheirs:
 		condition = theirs()
 		for _, eq := range a.Rule.Target.Equals {
 			condition += c.Format(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
 		}
-	default: // plan.PlaceOccupied
+	default: // placeOccupied
 		var is []string
 		for _, eq := range a.Rule.Target.Equals {
 			is = append(is, c.Format("%n = %v", eq.Attribute, attributes.ToTable(eq.Value)))
@@ -60,11 +60,11 @@ func (m maker) placeIs(c *table.Expression, a plan.Action) string {
 		condition = theirs() + " AND NOT (" + strings.Join(is, " AND ") + ")"
 	}
 	switch {
-	case a.Kind == plan.ReleaseMirror:
-		for _, name := range a.Removes {
-			condition += c.Same(name, a.Seen.Lookup(name))
+	case w.do == releases:
+		for _, name := range w.removes {
+			condition += c.Same(name, w.seen.Lookup(name))
 		}
-	case a.Kind == plan.SpareMirror && a.Place != plan.PlaceFree: // it carries no stamp to take off
+	case w.do == spares && w.place != placeFree: // it carries no stamp to take off
 		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))",
 			a.Stamp, a.Stamp, table.Text(plan.StampContext(m.Planner.Incarnation, a.Target, "")+" "))
 	}
@@ -72,14 +72,14 @@ func (m maker) placeIs(c *table.Expression, a plan.Action) string {
 }
 
 // upsert writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.
-func (m maker) upsert(t *target.Write, a plan.Action, v plan.Version) {
-	t.Stamp(plan.Stamp{Context: plan.StampContext(m.Planner.Incarnation, a.Target, ""), Version: v, Digest: a.Effect.Digest})
-	if a.Place == plan.PlaceFree {
+func (m maker) upsert(t *target.Write, a plan.Action, w targetWrite, v plan.Version) {
+	t.Stamp(plan.Stamp{Context: plan.StampContext(m.Planner.Incarnation, a.Target, ""), Version: v, Digest: w.item.digest})
+	if w.place == placeFree {
 		t.Put(plan.MadeAttribute, change.String(plan.MadeMark(a.Target)))
 	}
-	t.TakeOff(a.Removes...)
+	t.TakeOff(w.removes...)
 	for _, name := range a.Rule.Writes {
-		t.Put(name, a.Effect.Content[name])
+		t.Put(name, w.item.content[name])
 	}
 }
 

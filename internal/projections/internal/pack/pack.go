@@ -1,57 +1,44 @@
-package plan
+package pack
 
 import (
 	"cmp"
 	"slices"
 
-	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-// The limits of a transaction.
 const (
-	// TransactActionsMax is the most actions of one transaction (DynamoDB API, TransactWriteItems).
-	TransactActionsMax = 100
 	// transactBytesMax leaves room below the 4 MB that a transaction may carry.
 	transactBytesMax = 3 << 20
 	// entryBytes is what a ledger entry is taken to weigh.
 	entryBytes = 1 << 10
 )
 
-// Sum is the difference that moves make to one aggregate.
-type Sum struct {
-	Group GroupRef
-	Delta decimal.Decimal
-}
-
 // Pack is one transaction in the making: moves of different items, with the
 // contributions to each aggregate added up, so that every accumulator appears once.
 type Pack struct {
-	Moves     []*Move
-	Sums      []Sum
+	Moves     []*plan.Move
+	Sums      []plan.Sum
 	exclusive map[string]bool // targets, locators and parked records that one of the moves writes
 	bytes     int
 }
 
-// differ works out what a move changes beside its ledger entry.
-type differ interface {
-	Difference(mv *Move) ([]Sum, []Action)
+// Of spreads moves over as few transactions as it can, at least one if there is a
+// move. Moves that touch the same aggregates are put side by side.
+func Of(p *plan.Planner, moves []*plan.Move) []*Pack {
+	return spread(moves, func(mv *plan.Move) ([]plan.Sum, []plan.Action) { return Difference(p, mv) })
 }
 
-// Pack spreads moves over as few transactions as it can, at least one if there is a move.
-func (p *Planner) Pack(moves []*Move) []*Pack { return packMoves(moves, p) }
-
-// packMoves spreads moves over as few transactions as it can. Moves that touch
-// the same aggregates are put side by side.
-func packMoves(moves []*Move, d differ) []*Pack {
+func spread(moves []*plan.Move, difference func(*plan.Move) ([]plan.Sum, []plan.Action)) []*Pack {
 	type parts struct {
-		mv   *Move
-		sums []Sum
-		rest []Action
+		mv   *plan.Move
+		sums []plan.Sum
+		rest []plan.Action
 		near string
 	}
 	all := make([]parts, len(moves))
 	for i, mv := range moves {
-		sums, rest := d.Difference(mv)
+		sums, rest := difference(mv)
 		all[i] = parts{mv, sums, rest, ""}
 		if len(sums) > 0 {
 			all[i].near = sums[0].Group.String()
@@ -61,7 +48,7 @@ func packMoves(moves []*Move, d differ) []*Pack {
 	var packs []*Pack
 	var open *Pack
 	for _, p := range all {
-		alone := p.mv.Alone || p.mv.Step != nil
+		alone := p.mv.Alone || p.mv.Step != nil || slices.ContainsFunc(p.rest, func(a plan.Action) bool { return a.Reads })
 		if alone || open == nil || !open.take(p.mv, p.sums, p.rest) {
 			open = &Pack{exclusive: map[string]bool{}}
 			open.take(p.mv, p.sums, p.rest)
@@ -76,10 +63,10 @@ func packMoves(moves []*Move, d differ) []*Pack {
 
 // take adds a move, unless the transaction would grow too large, write one
 // item twice, or hold a sum that no number can hold. An empty pack takes anything.
-func (pk *Pack) take(mv *Move, sums []Sum, rest []Action) bool {
+func (pk *Pack) take(mv *plan.Move, sums []plan.Sum, rest []plan.Action) bool {
 	merged := slices.Clone(pk.Sums)
 	for _, s := range sums {
-		i := slices.IndexFunc(merged, func(m Sum) bool { return m.Group == s.Group })
+		i := slices.IndexFunc(merged, func(m plan.Sum) bool { return m.Group == s.Group })
 		if i < 0 {
 			merged = append(merged, s)
 			continue
@@ -98,7 +85,7 @@ func (pk *Pack) take(mv *Move, sums []Sum, rest []Action) bool {
 		bytes += a.Bytes
 	}
 	actions := len(pk.Moves) + 1 + len(merged) + len(pk.exclusive) + len(rest)
-	if len(pk.Moves) > 0 && (actions > TransactActionsMax || bytes > transactBytesMax) {
+	if len(pk.Moves) > 0 && (actions > plan.TransactActionsMax || bytes > transactBytesMax) {
 		return false
 	}
 	for _, a := range rest {

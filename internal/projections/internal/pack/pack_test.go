@@ -1,4 +1,4 @@
-package plan
+package pack
 
 import (
 	"fmt"
@@ -8,39 +8,40 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-// fixed is a differ with an answer for every move.
-type fixed map[*Move]struct {
-	sums []Sum
-	rest []Action
+// fixed has a difference for every move.
+type fixed map[*plan.Move]struct {
+	sums []plan.Sum
+	rest []plan.Action
 }
 
-func (f fixed) Difference(mv *Move) ([]Sum, []Action) { return f[mv].sums, f[mv].rest }
+func (f fixed) difference(mv *plan.Move) ([]plan.Sum, []plan.Action) { return f[mv].sums, f[mv].rest }
 
 func TestPacksHoldEveryMoveOnceWithinTheLimitsOfATransaction(t *testing.T) {
-	groups := make([]*Binding, 3)
+	groups := make([]*plan.Binding, 3)
 	for i := range groups {
-		groups[i] = &Binding{ID: fmt.Sprint("rule", i)}
+		groups[i] = &plan.Binding{ID: fmt.Sprint("rule", i)}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		f := fixed{}
-		var moves []*Move
-		want := map[GroupRef]decimal.Decimal{}
+		var moves []*plan.Move
+		want := map[plan.GroupRef]decimal.Decimal{}
 		for i := range rapid.IntRange(0, 300).Draw(t, "moves") {
-			mv := &Move{Key: change.Key{Partition: fmt.Sprint(i)}, Alone: rapid.IntRange(0, 20).Draw(t, "alone") == 0}
+			mv := &plan.Move{Key: change.Key{Partition: fmt.Sprint(i)}, Alone: rapid.IntRange(0, 20).Draw(t, "alone") == 0}
 			d := f[mv]
-			g := GroupRef{groups[rapid.IntRange(0, 2).Draw(t, "rule")], fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "group"))}
-			d.sums = []Sum{{g, decimal.New(int64(rapid.IntRange(-5, 5).Draw(t, "amount")))}}
+			g := plan.GroupRef{Binding: groups[rapid.IntRange(0, 2).Draw(t, "rule")], Group: fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "group"))}
+			d.sums = []plan.Sum{{Group: g, Delta: decimal.New(int64(rapid.IntRange(-5, 5).Draw(t, "amount")))}}
 			want[g], _ = want[g].Add(d.sums[0].Delta)
 			if target := rapid.IntRange(0, 40).Draw(t, "target"); target < 20 {
-				d.rest = []Action{{Item: fmt.Sprint(target), Bytes: rapid.IntRange(0, 400_000).Draw(t, "bytes")}}
+				d.rest = []plan.Action{{Item: fmt.Sprint(target), Bytes: rapid.IntRange(0, 400_000).Draw(t, "bytes")}}
 			}
 			f[mv], moves = d, append(moves, mv)
 		}
-		seen := map[*Move]bool{}
-		got := map[GroupRef]decimal.Decimal{}
-		for _, pk := range packMoves(moves, f) {
+		seen := map[*plan.Move]bool{}
+		got := map[plan.GroupRef]decimal.Decimal{}
+		for _, pk := range spread(moves, f.difference) {
 			items := map[string]bool{}
 			bytes := 0
 			for _, mv := range pk.Moves {
@@ -59,7 +60,7 @@ func TestPacksHoldEveryMoveOnceWithinTheLimitsOfATransaction(t *testing.T) {
 					bytes += a.Bytes
 				}
 			}
-			groups := map[GroupRef]bool{}
+			groups := map[plan.GroupRef]bool{}
 			for _, s := range pk.Sums {
 				if groups[s.Group] {
 					t.Fatal("an accumulator appears twice")
@@ -67,7 +68,7 @@ func TestPacksHoldEveryMoveOnceWithinTheLimitsOfATransaction(t *testing.T) {
 				groups[s.Group] = true
 				got[s.Group], _ = got[s.Group].Add(s.Delta)
 			}
-			if n := len(pk.Moves) + len(pk.Sums) + len(items); n > TransactActionsMax || bytes > transactBytesMax && len(pk.Moves) > 1 {
+			if n := len(pk.Moves) + len(pk.Sums) + len(items); n > plan.TransactActionsMax || bytes > transactBytesMax && len(pk.Moves) > 1 {
 				t.Fatalf("a transaction of %d actions and %d bytes", n, bytes)
 			}
 		}
@@ -83,7 +84,7 @@ func TestPacksHoldEveryMoveOnceWithinTheLimitsOfATransaction(t *testing.T) {
 }
 
 func TestASumThatNoNumberHoldsIsNotMerged(t *testing.T) {
-	g := GroupRef{&Binding{ID: "r"}, "g"}
+	g := plan.GroupRef{Binding: &plan.Binding{ID: "r"}, Group: "g"}
 	huge, err := decimal.Parse("12345678901234567890123456789012345678")
 	if err != nil {
 		t.Fatal(err)
@@ -92,14 +93,14 @@ func TestASumThatNoNumberHoldsIsNotMerged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b := &Move{}, &Move{}
+	a, b := &plan.Move{}, &plan.Move{}
 	f := fixed{}
-	for mv, delta := range map[*Move]decimal.Decimal{a: huge, b: tenth} {
+	for mv, delta := range map[*plan.Move]decimal.Decimal{a: huge, b: tenth} {
 		d := f[mv]
-		d.sums = []Sum{{g, delta}}
+		d.sums = []plan.Sum{{Group: g, Delta: delta}}
 		f[mv] = d
 	}
-	if packs := packMoves([]*Move{a, b}, f); len(packs) != 2 {
+	if packs := spread([]*plan.Move{a, b}, f.difference); len(packs) != 2 {
 		t.Errorf("%d packs, want the two contributions apart", len(packs))
 	}
 }

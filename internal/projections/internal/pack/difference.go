@@ -1,0 +1,81 @@
+// Package pack says which writes a move of a ledger entry takes beside that entry, divides what is
+// too large for one transaction, and spreads moves over transactions. It is pure: the same moves
+// give the same transactions in the same order.
+package pack
+
+import "github.com/dynamill/dynamill/internal/projections/internal/plan"
+
+// Difference compares the effects in force with those asked for, and says what
+// the next transaction of a move changes beside its ledger entry. The family of each
+// rule says what its own effects write.
+func Difference(p *plan.Planner, mv *plan.Move) (sums []plan.Sum, rest []plan.Action) {
+	keys := mv.Keys()
+	for i, k := range keys {
+		b := p.ByID(k.ID)
+		if mv.Moves(k) {
+			old, new := mv.Old[k], mv.After(k)
+			if old.String() != new.String() {
+				sums = append(sums, sumsOf(b, k, old, new)...)
+				rest = append(rest, located(p, k, old, new)...)
+			}
+			if b != nil {
+				if owner, ok := b.Family.(plan.Owner); ok {
+					rest = append(rest, owner.Differ(p, mv, b, k)...)
+				}
+			}
+		}
+		if i+1 == len(keys) || keys[i+1].ID != k.ID {
+			rest = append(rest, parkings(mv, k)...)
+		}
+	}
+	return sums, rest
+}
+
+// sumsOf are what a change of an effect adds to aggregates. What a rule that is not in force added goes with it.
+func sumsOf(b *plan.Binding, k plan.EffectKey, old, new plan.Effect) (sums []plan.Sum) {
+	if b == nil {
+		return nil
+	}
+	was, is := old.Kind == plan.Contribution, new.Kind == plan.Contribution
+	if was && is && old.Group == new.Group {
+		delta, _ := new.Amount.Sub(old.Amount) // After takes apart what no number holds
+		return []plan.Sum{{Group: plan.GroupRef{Binding: b, Group: new.Group}, Delta: delta, Key: k}}
+	}
+	if was {
+		sums = append(sums, plan.Sum{Group: plan.GroupRef{Binding: b, Group: old.Group}, Delta: old.Amount.Neg(), Key: k})
+	}
+	if is {
+		sums = append(sums, plan.Sum{Group: plan.GroupRef{Binding: b, Group: new.Group}, Delta: new.Amount, Key: k})
+	}
+	return sums
+}
+
+// located are the writes by which an item is found by another unique value. What is found by the locator of a rule
+// that is not in force is not taken back.
+func located(p *plan.Planner, k plan.EffectKey, old, new plan.Effect) (all []plan.Action) {
+	if locator, ok := plan.LocatorIn(k.ID); ok && old.Kind == plan.Located && p.Locates(locator) {
+		all = append(all, locatorAction(plan.RemoveLocator, k, old))
+	}
+	if new.Kind == plan.Located {
+		all = append(all, locatorAction(plan.AddLocator, k, new))
+	}
+	return all
+}
+
+func locatorAction(kind plan.ActionKind, k plan.EffectKey, f plan.Effect) plan.Action {
+	return plan.Action{Kind: kind, Item: "locator/" + k.ID + "/" + f.Group, Key: k, Effect: f}
+}
+
+// parkings set the item aside under the id of a key, or clear that: once for all effects under the id.
+func parkings(mv *plan.Move, k plan.EffectKey) []plan.Action {
+	old, new := mv.Old.ParkedUnder(k.ID), mv.Next().ParkedUnder(k.ID)
+	switch same := old.String() == new.String(); {
+	case new.Kind == plan.Parked && (!same || mv.Repark && mv.Step == nil):
+		a := plan.ParkAction(k, mv.Key, new)
+		a.Again = same
+		return []plan.Action{a}
+	case new.Kind != plan.Parked && old.Kind == plan.Parked:
+		return []plan.Action{plan.UnparkAction(k, mv.Key)}
+	}
+	return nil
+}

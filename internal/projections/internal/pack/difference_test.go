@@ -1,0 +1,127 @@
+package pack_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
+	"github.com/dynamill/dynamill/internal/projections/internal/pack"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+const clubRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Club:   { key: { pk: "CLUB#${clubId}", sk: "INFO" } }
+  Member: { key: { pk: "USER#${userId}", sk: "CLUB#${clubId}" } }
+  Card:   { key: { pk: "CLUB#${clubId}", sk: "USER#${userId}" } }
+rules:
+  points: { sum: points, of: Member, as: Club.points }
+  cards:  { mirror: Member, as: Card, attributes: [name] }
+`
+
+func clubPlanner(t *testing.T) *plan.Planner {
+	t.Helper()
+	set, err := rules.Load("club", []byte(clubRules), kinds.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[*rules.Rule]string{}
+	for _, r := range set.Rules {
+		ids[r] = r.Name
+	}
+	return &plan.Planner{Bindings: plan.Bind(set, ids), Incarnation: "i", Epoch: 1}
+}
+
+var (
+	member = change.Key{Partition: "USER#u", Sort: "CLUB#c"}
+	one    = plan.EffectKey{ID: "points", For: "one"}
+	two    = plan.EffectKey{ID: "points", For: "two"}
+)
+
+func adds(amount int64, group string) plan.Effect {
+	return plan.Effect{Kind: plan.Contribution, Amount: decimal.New(amount), Group: group}
+}
+
+func parked(code string) plan.Effect {
+	return plan.ParkedBy(&rules.ItemError{Code: code})
+}
+
+// A source that moves from one group to another under one purpose, and takes its place under
+// another, adds once to each group.
+func TestEffectsUnderOneRuleAddUpByGroup(t *testing.T) {
+	p := clubPlanner(t)
+	mv := &plan.Move{Key: member, Old: plan.Effects{one: adds(3, "a")}, New: plan.Effects{one: adds(3, "b"), two: adds(5, "a")}}
+	packs := pack.Of(p, []*plan.Move{mv})
+	if len(packs) != 1 {
+		t.Fatalf("%d packs, want 1", len(packs))
+	}
+	got := map[string]string{}
+	for _, s := range packs[0].Sums {
+		got[s.Group.Group] = s.Delta.String()
+	}
+	if diff := cmp.Diff(map[string]string{"a": "2", "b": "3"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The (item, rule) has one row among the parked records, however many effects are parked under the rule.
+func TestAnItemIsParkedOnceForAllEffectsUnderARule(t *testing.T) {
+	p := clubPlanner(t)
+	both, first := plan.Effects{one: parked("x"), two: parked("y")}, plan.Effects{one: parked("x")}
+	for name, tt := range map[string]struct {
+		old, new plan.Effects
+		repark   bool
+		want     []plan.ActionKind
+	}{
+		"both parked":                {nil, both, false, []plan.ActionKind{plan.Park}},
+		"one cleared, one stays":     {both, first, false, nil},
+		"the first cleared":          {both, plan.Effects{two: parked("y")}, false, []plan.ActionKind{plan.Park}},
+		"both cleared":               {both, nil, false, []plan.ActionKind{plan.Unpark}},
+		"one joins":                  {first, both, false, nil},
+		"nothing changes":            {both, both, false, nil},
+		"parked anew":                {both, both, true, []plan.ActionKind{plan.Park}},
+		"one moves, and one is left": {plan.Effects{one: parked("x"), two: adds(1, "a")}, first, false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, actions := pack.Difference(p, &plan.Move{Key: member, Old: tt.old, New: tt.new, Repark: tt.repark})
+			var got []plan.ActionKind
+			for _, a := range actions {
+				got = append(got, a.Kind)
+				if a.Target != member {
+					t.Errorf("an action on %s", a.Target)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A move with several effects under one rule goes in steps that move one effect each, and ends where it should.
+func TestAMoveGoesInStepsOfSingleEffects(t *testing.T) {
+	p := clubPlanner(t)
+	want := p.EffectsOf(member, change.Item{"points": change.Number("5"), "name": change.String("Ada")})
+	want[two] = adds(7, "b")
+	mv := &plan.Move{Key: member, First: -1, New: want, StepMax: 1}
+	mv.Expect(nil, p.Bindings)
+	steps := 0
+	for ; !pack.Fits(p, mv) && steps < 10; steps++ {
+		pack.Divide(p, mv)
+		if len(mv.Step) != 1 {
+			t.Fatalf("step %d moves %v, want one effect", steps, mv.Step)
+		}
+		if !mv.Advance(p.Epoch) {
+			t.Fatal("the move ends with a step")
+		}
+	}
+	if steps != len(want)-1 || len(mv.Changing()) != 1 || cmp.Diff(want.Keys(), mv.Next().Keys()) != "" {
+		t.Errorf("after %d steps %v are in force, and %v changes", steps, mv.Next(), mv.Changing())
+	}
+}

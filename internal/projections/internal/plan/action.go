@@ -1,0 +1,60 @@
+package plan
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+)
+
+// TransactActionsMax is the most actions of one transaction (DynamoDB API, TransactWriteItems).
+const TransactActionsMax = 100
+
+// Sum is the difference that moves make to one aggregate.
+type Sum struct {
+	Group GroupRef
+	Delta decimal.Decimal
+	Key   EffectKey // the effect that makes it; of several the first one
+}
+
+// ActionKind is what an action does.
+type ActionKind uint8
+
+// The kinds of actions. A family has actions of its own.
+const (
+	OfOwner       ActionKind = iota + 1 // of a family's own
+	AddLocator                          // has the item found by a unique value
+	RemoveLocator                       // has it found by that value no more
+	Park                                // sets the (item, rule) aside
+	Unpark                              // clears what was set aside
+)
+
+// Action is one write of a move's transaction that no other move may share.
+type Action struct {
+	Kind   ActionKind
+	Item   string     // what it writes; unique within a transaction
+	Key    EffectKey  // the effect that asks for it
+	Target change.Key // the item that is written or parked
+	Effect Effect     // asked for, or for a locator taken back
+	Again  bool       // of Park: it is parked already
+	Bytes  int        // about what it carries
+
+	*Binding      // the rule, of a family's action
+	Own      any  // what the family makes of it
+	Reads    bool // the family reads before it knows its writes, at most OwnWritesMax
+	Looks    bool // it depends on what stands at the target: the move sees that if it is not as expected
+	Writes   bool // it changes the target
+}
+
+// OwnWritesMax is the most writes of an action before which a family reads.
+const OwnWritesMax = 3
+
+// ParkAction sets an item aside under the rule or locator of a key.
+func ParkAction(k EffectKey, item change.Key, f Effect) Action {
+	return Action{Kind: Park, Item: parkedItem(k, item), Key: k, Target: item, Effect: f}
+}
+
+// UnparkAction clears what is set aside of an item.
+func UnparkAction(k EffectKey, item change.Key) Action {
+	return Action{Kind: Unpark, Item: parkedItem(k, item), Key: k, Target: item}
+}
+
+func parkedItem(k EffectKey, item change.Key) string { return "parked/" + k.ID + "/" + item.String() }
