@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -127,6 +128,14 @@ func TestFollowSharesATableAndStopsGracefully(t *testing.T) {
 		}
 		if s := r.Status(); s.Seeding || s.Read < 2 || s.Stream.Records < 2 || s.Engine.Children == 0 {
 			t.Errorf("status %+v", s)
+		}
+		if d, m := r.Description(), r.Matches(); !d.StateTableCreated || len(d.NewRules) != 1 || m.Items+m.Records < 2 ||
+			len(r.MissingTargets()) > 0 {
+			t.Errorf("%+v, matches %+v, missing targets %v", d, m, r.MissingTargets())
+		}
+		written := slices.ContainsFunc(r.RuleStats(), func(s projections.RuleStats) bool { return s.Rule == "group-name" && s.Writes > 0 })
+		if left, err := r.Unfinished(t.Context()); err != nil || len(left.Parked)+left.Tasks > 0 || !written {
+			t.Errorf("unfinished %+v, %v; the rule wrote: %t", left, err, written)
 		}
 		stopSecond, _, secondEnded := follow("second")
 		time.Sleep(time.Minute)

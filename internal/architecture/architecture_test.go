@@ -45,7 +45,8 @@ func TestBreachesAreFound(t *testing.T) {
 	}{
 		"the layout's own arrows are allowed": {
 			graph: imports{
-				"./cmd/dynamill": {"./internal/projections", "./internal/streamreader", "./internal/replay", "./internal/handlers", "./internal/sim/dynamosim",
+				"./cmd/dynamill": {"./internal/projections", "./internal/streamreader", "./internal/replay", "./internal/handlers",
+					"./internal/sim/dynamosim",
 					awsSDK + "/config"},
 				"./internal/projections":  {"./internal/rules", "./change", "./internal/attributes", awsSDK + "/service/dynamodb"},
 				"./internal/rules":        {"./change", "./internal/rules/expr", "./internal/decimal", "github.com/goccy/go-yaml"},
@@ -70,10 +71,12 @@ func TestBreachesAreFound(t *testing.T) {
 				"./internal/rules":      {"./change", "./internal/attributes"},
 				"./internal/attributes": {"./change", awsSDK + "/service/dynamodb/types"},
 			},
-			want: []string{"./internal/rules -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types", "./internal/rules -> ./internal/attributes"},
+			want: []string{"./internal/rules -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types",
+				"./internal/rules -> ./internal/attributes"},
 		},
 		"rules use a folder of their own": {
-			graph: imports{"./internal/rules": {"./internal/rules/internal/spelling", "./internal/printable"}, "./internal/rules/internal/spelling": {"strings"}},
+			graph: imports{"./internal/rules": {"./internal/rules/internal/spelling", "./internal/printable"},
+				"./internal/rules/internal/spelling": {"strings"}},
 		},
 		"rules import a kind": {
 			graph: imports{"./internal/rules": {"./internal/projections/internal/kinds/copies"}},
@@ -106,8 +109,9 @@ func TestBreachesAreFound(t *testing.T) {
 			want: []string{"./internal/projections/internal/plan -> ./internal/attributes -> " + awsSDK + "/service/dynamodb/types"},
 		},
 		"the audit's repairs know a family": {
-			graph: imports{"./internal/projections/internal/auditing": {"./internal/projections/internal/kinds/aggregates", "./internal/projections/internal/audit"}},
-			want:  []string{"./internal/projections/internal/auditing -> ./internal/projections/internal/kinds/aggregates"},
+			graph: imports{"./internal/projections/internal/auditing": {"./internal/projections/internal/kinds/aggregates",
+				"./internal/projections/internal/audit"}},
+			want: []string{"./internal/projections/internal/auditing -> ./internal/projections/internal/kinds/aggregates"},
 		},
 		"the audit's pure half reaches its repairs": {
 			graph: imports{"./internal/projections/internal/audit": {"./internal/projections/internal/auditing"}},
@@ -196,7 +200,8 @@ func TestBreachesAreFound(t *testing.T) {
 			},
 		},
 		"the library's door opens on the rooms": {
-			graph: imports{rootPackage: {"./internal/projections", "./internal/streamreader", "./internal/handlers", "./internal/replay", "./internal/pace"},
+			graph: imports{rootPackage: {"./internal/projections", "./internal/streamreader", "./internal/handlers", "./internal/replay",
+				"./internal/pace"},
 				"./cmd/dynamill": {rootPackage}, "./examples": {rootPackage}},
 		},
 		"a room imports the library's door": {
