@@ -49,9 +49,9 @@ func TestContestedTargetsAreListedAndLoggedOnce(t *testing.T) {
 		w.put(contestedPost(user))
 	}
 	w.drain()
-	w.expectContested("contested:order-by-id/ORDER#a/METADATA", "CUSTOMER#001/ORDER#a", "mirror.contested", 2)
+	w.expectContested("contested:order-by-id/ORDER#a/METADATA", "CUSTOMER#001/ORDER#a", "item.contested", 2)
 	w.expectContested("contested:@Post/p", "USER#000/POST#1", "unique.contested", 50)
-	w.expectParkedCodes(map[string]int{"mirror.contested": 1, "unique.contested": 1})
+	w.expectParkedCodes(map[string]int{"item.contested": 1, "unique.contested": 1})
 	_, stdout, _ := w.call("parked", "list")
 	if n := strings.Count(stdout, "\n"); n != 3 || !strings.Contains(stdout,
 		"50 items have the unique value \"p\": USER#000/POST#1, USER#001/POST#1, USER#002/POST#1 and 47 more. USER#000/POST#1 wins") {
@@ -72,12 +72,12 @@ func TestContestedTargetsAreListedAndLoggedOnce(t *testing.T) {
 	if n := strings.Count(stderr, "several items claim one target"); code != ending.ExitDone || n != 1 {
 		t.Errorf("run --drain over 100 records: exit code %d, %d lines of the contested target, want 1\n%s", code, n, stderr)
 	}
-	w.expectContested("contested:order-by-id/ORDER#a/METADATA", "CUSTOMER#001/ORDER#a", "mirror.contested", 102)
+	w.expectContested("contested:order-by-id/ORDER#a/METADATA", "CUSTOMER#001/ORDER#a", "item.contested", 102)
 	for user := range 49 { // the winner leaves first
 		w.delete(fmt.Sprintf("USER#%03d", user), "POST#1")
 	}
 	w.drain()
-	w.expectParkedCodes(map[string]int{"mirror.contested": 1})
+	w.expectParkedCodes(map[string]int{"item.contested": 1})
 }
 
 // expectContested looks at one line of the list of contested targets.

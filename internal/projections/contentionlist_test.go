@@ -84,7 +84,7 @@ func TestContestedMirrorItemIsListedWhileTwoSourcesClaimIt(t *testing.T) {
 	w.expectListed(e)
 	putDoc(w, "d3", "c1")
 	from = w.drain(e, from)
-	const row = "contested:by-code/CODE#c1 mirror.contested: "
+	const row = "contested:by-code/CODE#c1 item.contested: "
 	w.expectListed(e, row+"DOC#d2 DOC#d3")
 	putDoc(w, "d1", "c1") // a new winner
 	from = w.drain(e, from)
@@ -127,7 +127,7 @@ func TestSeedingListsContestedTargets(t *testing.T) {
 	putFolder(w, "f1", "x")
 	putFolder(w, "f2", "x")
 	e := w.seeded()
-	w.expectListed(e, "contested:@Folder/x unique.contested: FOLDER#f1 FOLDER#f2", "contested:by-code/CODE#c1 mirror.contested: DOC#d1 DOC#d2")
+	w.expectListed(e, "contested:@Folder/x unique.contested: FOLDER#f1 FOLDER#f2", "contested:by-code/CODE#c1 item.contested: DOC#d1 DOC#d2")
 }
 
 // TestCrashBeforeListingIsMadeGoodByTheRecord ends a worker after the ledger
@@ -288,7 +288,7 @@ func TestAuditMendsTheListOfContestedTargets(t *testing.T) {
 		}, drift.Surplus},
 		"a mirror item is listed without need": {1, doc, func(w *world, _ *Engine) {
 			w.putState(change.Item{"pk": s("parked"), "sk": s("contested:by-code/CODE#c1"), "id": s("contested:by-code/CODE#c1"),
-				"rule": s("by-code"), "item": s("CODE#c1"), "code": s("mirror.contested")})
+				"rule": s("by-code"), "item": s("CODE#c1"), "code": s("item.contested")})
 		}, drift.Surplus},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -152,7 +152,7 @@ func readRow(a *Audit, e *Engine, r table.Row) {
 	}
 	for _, rule := range e.planner.Set.Rules {
 		b := e.planner.Of(rule)
-		state.CopiedAt(b, r)
+		state.SeenAt(b, r)
 	}
 	audit.TornSet(item)
 	audit.TornTask(e.planner, item)

@@ -277,12 +277,12 @@ var likesBreakages = map[string]breakage{
 		"state parked contested:order-list/ORDER#a/BY-ID: want an item, got none (rule order-list)"}},
 	"a contested value that is not listed": {do: gone("parked", "contested:@Post/p1"), want: []string{
 		"state parked contested:@Post/p1: want an item, got none"}},
-	"a contested value that is listed under another code": {do: row("parked", "contested:@Post/p1", "code", "mirror.contested"),
+	"a contested value that is listed under another code": {do: row("parked", "contested:@Post/p1", "code", "item.contested"),
 		want: []string{
 			"state parked contested:@Post/p1 code: want "}},
 	"a listed mirror item with one source": {do: row("parked", "contested:order-list/ORDER#b/BY-ID", "id",
 		"contested:order-list/ORDER#b/BY-ID", "rule", "order-list",
-		"item", "ORDER#b/BY-ID", "code", "mirror.contested", "reason", "r", "parking", "p", "parkedAt", "t"), want: []string{
+		"item", "ORDER#b/BY-ID", "code", "item.contested", "reason", "r", "parking", "p", "parkedAt", "t"), want: []string{
 		"state parked contested:order-list/ORDER#b/BY-ID: want no item, got one"}},
 	"claims that do not know that they are listed": {do: row("claims/order-list/ORDER#a/BY-ID", "claims", "listed", nil), want: []string{
 		"state claims/order-list/ORDER#a/BY-ID claims listed: want true, got nothing"}},

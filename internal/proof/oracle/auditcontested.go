@@ -20,7 +20,7 @@ func (c contested) row() (change.Key, wanted) {
 		name = "contested:" + c.id + "/" + inner(c.text)
 		row["code"], row["value"] = change.String("unique.contested"), change.String(c.text)
 	} else {
-		row["code"], row["item"] = change.String("mirror.contested"), change.String(c.text)
+		row["code"], row["item"] = change.String("item.contested"), change.String(c.text)
 	}
 	row["id"] = change.String(name)
 	return stateKey("parked", name), wanted{c.id, row}

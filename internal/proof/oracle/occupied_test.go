@@ -21,7 +21,7 @@ func TestWhatIsOccupiedIsParked(t *testing.T) {
 	}
 	view, code := parked("views", "POST#c/VIEW#1"), parked("codes", "CODE#c/POST")
 	several := parked("contested:codes", "CODE#c/POST")
-	several["rule"], several["code"] = change.String("codes"), change.String("mirror.contested")
+	several["rule"], several["code"] = change.String("codes"), change.String("item.contested")
 	for name, c := range map[string]struct {
 		items items
 		state []change.Item

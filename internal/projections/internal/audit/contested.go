@@ -10,7 +10,7 @@ import (
 
 // The codes under which contested targets are listed among the parked records.
 const (
-	MirrorContested = "mirror.contested"
+	ItemContested   = "item.contested"
 	UniqueContested = "unique.contested"
 )
 
@@ -45,7 +45,7 @@ func (t ContestedTarget) Code() string {
 	if t.Value != "" {
 		return UniqueContested
 	}
-	return MirrorContested
+	return ItemContested
 }
 
 // ReadContested reads the row of a contested target. It reports false for any other row.

@@ -14,7 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// A target is contested while two or more items claim it: sources of one mirror item,
+// A target is contested while two or more items claim it: sources of one item that a rule makes,
 // or items with one unique value. A contested target has a row among the parked
 // records, and its set (the claims, or the locator) has the attribute `listed`.
 //
@@ -126,7 +126,7 @@ func ContentionReason(t audit.ContestedTarget, claimants []string) string {
 	if len(claimants) < 2 {
 		return "fewer than two items claim this any more: the row goes away with the next change, or by a retry"
 	}
-	what := "ask for this mirror item"
+	what := "ask for this item"
 	if t.Value != "" {
 		what = fmt.Sprintf("have the unique value %q", t.Value)
 	}
@@ -138,5 +138,5 @@ func contentionRemedy(t audit.ContestedTarget) string {
 	if t.Value != "" {
 		return "give each of the others a value of its own, or delete them"
 	}
-	return "delete the others, or change them so that each asks for a mirror item of its own"
+	return "delete the others, or change them so that each asks for an item of its own"
 }

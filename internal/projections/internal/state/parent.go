@@ -9,25 +9,25 @@ import (
 // ParentRows begins the partition keys of parents' positions.
 const ParentRows = "parent"
 
-// ParentKey is the key of the position up to which a copy rule has seen a parent.
+// ParentKey is the key of the position up to which a rule has seen a parent.
 func ParentKey(b *plan.Binding, parent change.Key) table.Key {
 	return table.NewKey(ParentRows+"/"+b.ID+"/"+parent.String(), "position")
 }
 
-// CopiedAt is the version of a row that belongs to a copy rule; "" if there is none.
-func CopiedAt(b *plan.Binding, r table.Row) plan.Version {
+// SeenAt is the version of a row of parents or references; "" if there is none.
+func SeenAt(b *plan.Binding, r table.Row) plan.Version {
 	if at := plan.Version(table.TextOf(r["at"])); at < beyond(b) {
 		return at
 	}
 	return ""
 }
 
-// beyond is later than every version under which a rule copies. What is later still, a
+// beyond is later than every version of a rule in force. What is later still, a
 // worker of a state table that was lost has left.
 func beyond(b *plan.Binding) plan.Version { return plan.VersionAt(b.Epoch+1, change.Position{}) }
 
-// CopiedBefore is the condition that a row of a copy rule is not there yet or has a version below v ("<"; "<=": or just that).
-func CopiedBefore(c *table.Expression, b *plan.Binding, below string, v plan.Version) string {
+// SeenBefore is the condition that the row is not there yet or has a version below v ("<"; "<=": or just that).
+func SeenBefore(c *table.Expression, b *plan.Binding, below string, v plan.Version) string {
 	return c.Format("attribute_not_exists(%n) OR %n "+below+" %v OR %n >= %v",
 		"at", "at", table.Text(string(v)), "at", table.Text(string(beyond(b))))
 }

@@ -108,7 +108,7 @@ func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill, settled bool)
 	if key.Sort != id.Key.String() {
 		set += c.Format(", %n = %v", "child", table.Text(id.Key.String()))
 	}
-	condition := state.CopiedBefore(c, id.Binding, "<", at)
+	condition := state.SeenBefore(c, id.Binding, "<", at)
 	_, err := w.Tables.UpdateState(ctx, id.ID, "putting a reference to "+f.Parent.String(), key, set, condition, c)
 	return err
 }
@@ -244,7 +244,7 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 		again := make([]bool, len(open))
 		errs := table.Every(ctx, len(open), func(ctx context.Context, i int) (err error) {
 			id, f := open[i], children.Of(open[i])
-			v := state.CopiedAt(id.Binding, at[state.ParentKey(id.Binding, f.Parent)])
+			v := state.SeenAt(id.Binding, at[state.ParentKey(id.Binding, f.Parent)])
 			parent := table.Image(parentIn(w.Planner, id.Binding, f.Parent, sources))
 			again[i], err = w.fillChild(ctx, id, f.Parent, items[id.Key], parent, v, f.Contested && !counted)
 			return err

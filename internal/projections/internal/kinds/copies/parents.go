@@ -53,7 +53,7 @@ func (w run) fanOutParent(ctx context.Context, id plan.ItemRule, f *FanOut) erro
 func (w run) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Version) (bool, error) {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v REMOVE %n", "at", table.Text(string(v)), "ttl")
-	condition := state.CopiedBefore(c, id.Binding, "<=", v)
+	condition := state.SeenBefore(c, id.Binding, "<=", v)
 	key := state.ParentKey(id.Binding, id.Key)
 	return w.Tables.UpdateState(ctx, id.ID, "raising the position of parent "+id.Key.String(), key, set, condition, c)
 }
@@ -72,7 +72,7 @@ func (w run) retireParent(ctx context.Context, id plan.ItemRule, v plan.Version)
 func (w run) parentAt(ctx context.Context, id plan.ItemRule) (plan.Version, error) {
 	key := state.ParentKey(id.Binding, id.Key)
 	rows, err := w.Tables.ReadState(ctx, "reading the position of parent "+id.Key.String(), []table.Key{key})
-	return state.CopiedAt(id.Binding, rows[key]), err
+	return state.SeenAt(id.Binding, rows[key]), err
 }
 
 // parentWrite is what one state of a parent puts on its children.

@@ -21,7 +21,7 @@ func (w run) putTask(ctx context.Context, t state.Task) error {
 		below = "<="
 	}
 	c := table.NewExpression()
-	condition := state.CopiedBefore(c, t.Parent.Binding, below, t.At)
+	condition := state.SeenBefore(c, t.Parent.Binding, below, t.At)
 	err := w.Tables.PutState(ctx, t.Parent.ID, "keeping the rest of a fan-out of "+t.Parent.Key.String(), state.TaskRow(t, w.Now()), condition,
 		c)
 	if err != nil && awscall.Classify(err) == awscall.Condition {
