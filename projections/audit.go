@@ -213,7 +213,7 @@ func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
 	audit.Contributions(row, emit)
 }
 
-// AddAmounts adds up two decimals. A sum that no DynamoDB number holds is no decimal any more, and stays so.
+// AddAmounts adds up two amounts. One that no DynamoDB number holds stays so.
 func (a *Audit) AddAmounts(x, y string) string { return audit.AddAmounts(x, y) }
 
 // Read reads suspects anew, consistently, and judges each by what is there now. Sums, and

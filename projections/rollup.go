@@ -67,7 +67,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes, moves []*plan.Move)
 	}
 	w.clearMarks(ctx, pl, unsettled)
 	for _, gatherer := range gatherers {
-		gatherer.Finish(ctx, w.Run, pl, moves)
+		gatherer.Finish(ctx, w.Run, pl)
 	}
 }
 

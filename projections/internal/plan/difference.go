@@ -61,7 +61,7 @@ func (p *Planner) Difference(mv *Move) ([]Sum, []Action) {
 				Binding: b, Target: new.Target})
 		case had && has && old.Kind == Contribution && new.Kind == Contribution && old.Group == new.Group:
 			delta, _ := new.Amount.Sub(old.Amount) // next takes apart what no number holds
-			sums = append(sums, Sum{GroupRef{b, new.Group}, delta})
+			sums = append(sums, Sum{GroupRef{b, new.Group}, delta, 0})
 		default:
 			if had {
 				s, a := p.undo(mv, id, old, new)
@@ -89,7 +89,7 @@ func (p *Planner) undo(mv *Move, id string, old, new Effect) ([]Sum, []Action) {
 	switch old.Kind {
 	case Contribution:
 		if b != nil {
-			return []Sum{{GroupRef{b, old.Group}, old.Amount.Neg()}}, nil
+			return []Sum{{GroupRef{b, old.Group}, old.Amount.Neg(), -1}}, nil
 		}
 	case Mirrored:
 		replaced := new.Kind == Mirrored && new.Target == old.Target
@@ -112,7 +112,7 @@ func (p *Planner) redo(mv *Move, id string, new Effect) ([]Sum, []Action) {
 	b := p.ByID(id)
 	switch new.Kind {
 	case Contribution:
-		return []Sum{{GroupRef{b, new.Group}, new.Amount}}, nil
+		return []Sum{{GroupRef{b, new.Group}, new.Amount, 1}}, nil
 	case Mirrored:
 		if !b.Claimed() {
 			expected := PlaceFree

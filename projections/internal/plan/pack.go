@@ -19,8 +19,9 @@ const (
 
 // Sum is the difference that moves make to one aggregate.
 type Sum struct {
-	Group GroupRef
-	Delta decimal.Decimal
+	Group   GroupRef
+	Delta   decimal.Decimal
+	Members int64 // sources that contribute now, less those that do not any more
 }
 
 // Pack is one transaction in the making: moves of different items, with the
@@ -88,7 +89,7 @@ func (pk *Pack) take(mv *Move, sums []Sum, rest []Action) bool {
 		if err != nil {
 			return false
 		}
-		merged[i].Delta = delta
+		merged[i].Delta, merged[i].Members = delta, merged[i].Members+s.Members
 	}
 	bytes := pk.bytes + entryBytes
 	for _, a := range rest {

@@ -26,13 +26,14 @@ func TestPacksHoldEveryMoveOnceWithinTheLimitsOfATransaction(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := fixed{}
 		var moves []*Move
-		want := map[GroupRef]decimal.Decimal{}
+		want, members := map[GroupRef]decimal.Decimal{}, map[GroupRef]int64{}
 		for i := range rapid.IntRange(0, 300).Draw(t, "moves") {
 			mv := &Move{Key: change.Key{Partition: fmt.Sprint(i)}, Alone: rapid.IntRange(0, 20).Draw(t, "alone") == 0}
 			d := f[mv]
 			g := GroupRef{groups[rapid.IntRange(0, 2).Draw(t, "rule")], fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "group"))}
-			d.sums = []Sum{{g, decimal.New(int64(rapid.IntRange(-5, 5).Draw(t, "amount")))}}
+			d.sums = []Sum{{g, decimal.New(int64(rapid.IntRange(-5, 5).Draw(t, "amount"))), int64(rapid.IntRange(-1, 1).Draw(t, "members"))}}
 			want[g], _ = want[g].Add(d.sums[0].Delta)
+			members[g] += d.sums[0].Members
 			if target := rapid.IntRange(0, 40).Draw(t, "target"); target < 20 {
 				d.rest = []Action{{Item: fmt.Sprint(target), Bytes: rapid.IntRange(0, 400_000).Draw(t, "bytes")}}
 			}
@@ -66,6 +67,7 @@ func TestPacksHoldEveryMoveOnceWithinTheLimitsOfATransaction(t *testing.T) {
 				}
 				groups[s.Group] = true
 				got[s.Group], _ = got[s.Group].Add(s.Delta)
+				members[s.Group] -= s.Members
 			}
 			if n := len(pk.Moves) + len(pk.Sums) + len(items); n > TransactActionsMax || bytes > transactBytesMax && len(pk.Moves) > 1 {
 				t.Fatalf("a transaction of %d actions and %d bytes", n, bytes)
@@ -77,6 +79,9 @@ func TestPacksHoldEveryMoveOnceWithinTheLimitsOfATransaction(t *testing.T) {
 		for g, total := range want {
 			if got[g].Cmp(total) != 0 {
 				t.Fatalf("group %s adds up to %s, want %s", g.Group, got[g], total)
+			}
+			if members[g] != 0 {
+				t.Fatalf("group %s lacks %d members", g.Group, members[g])
 			}
 		}
 	})
@@ -96,7 +101,7 @@ func TestASumThatNoNumberHoldsIsNotMerged(t *testing.T) {
 	f := fixed{}
 	for mv, delta := range map[*Move]decimal.Decimal{a: huge, b: tenth} {
 		d := f[mv]
-		d.sums = []Sum{{g, delta}}
+		d.sums = []Sum{{g, delta, 1}}
 		f[mv] = d
 	}
 	if packs := packMoves([]*Move{a, b}, f); len(packs) != 2 {

@@ -13,7 +13,7 @@ import (
 
 // The kinds.
 var (
-	Count rules.Kind = &kind{word: "count", traits: rules.Traits{
+	Count rules.Kind = &kind{word: "count", display: showValue, traits: rules.Traits{
 		Number:      3,
 		Noun:        "a count",
 		Plural:      "counts",
@@ -21,10 +21,10 @@ var (
 		Keys:        keys,
 		SourceField: "count",
 		TargetField: "as",
-		Displays:    display,
+		Displays:    displayed,
 		Actions:     actions,
 	}}
-	Sum rules.Kind = &kind{word: "sum", traits: rules.Traits{
+	Sum rules.Kind = &kind{word: "sum", display: showValue, traits: rules.Traits{
 		Number:      4,
 		Noun:        "a sum",
 		Plural:      "sums",
@@ -32,15 +32,18 @@ var (
 		Expressions: []rules.Expression{{Key: "sum", Want: "a number, as in `price * quantity`", Type: expr.Number}},
 		SourceField: "of",
 		TargetField: "as",
-		Displays:    display,
+		Displays:    displayed,
 		Actions:     actions,
 	}}
 )
 
-const display = "as: Group.memberCount"
+// showValue displays the value itself.
+func showValue(a Amount) change.Value { return change.Number(a.Value.String()) }
+
+const displayed = "as: Group.memberCount"
 
 var keys = []rules.Key{
-	{Name: "as", Required: true, Hint: "name the entity and its attribute: `" + display + "`"},
+	{Name: "as", Required: true, Hint: "name the entity and its attribute: `" + displayed + "`"},
 	{Name: "where"},
 	{Name: "write_shards"},
 	{Name: "by"},
@@ -50,8 +53,10 @@ var keys = []rules.Key{
 const actions = 2
 
 type kind struct {
-	word   string
-	traits rules.Traits
+	word       string
+	traits     rules.Traits
+	zeroCounts bool                      // a source that adds 0 contributes, and a total of 0 is not nothing
+	display    func(Amount) change.Value // what a target shows; absent for nothing
 }
 
 // Word is the key that gives a rule the kind.
@@ -70,14 +75,14 @@ func (k *kind) Check(*rules.Declaration) {}
 
 // Compile makes the Form of a rule.
 func (k *kind) Compile(r *rules.Rule, d *rules.Declaration) rules.Form {
-	return &Form{rule: r, adds: len(k.traits.Expressions) > 0, writeShards: d.Own.(int)}
+	return &Form{kind: k, rule: r, writeShards: d.Own.(int)}
 }
 
 // Form adds up what the sources of a rule contribute.
 type Form struct {
+	kind        *kind
 	rule        *rules.Rule
-	adds        bool // an amount; otherwise 1 for each source
-	writeShards int  // at least 1
+	writeShards int // at least 1
 }
 
 // Of returns the Form of an aggregate's rule; nil of any other rule.
@@ -104,9 +109,9 @@ func (f *Form) Contribution(m *rules.Match, img change.Image) (rules.Contributio
 	if err != nil || !ok {
 		return rules.Contribution{}, false, err
 	}
-	amount := decimal.New(1)
-	if f.adds {
-		if amount, ok, err = f.rule.Amount("sum", m, img); err != nil {
+	amount := decimal.New(1) // unless the rule has an expression
+	for _, e := range f.kind.traits.Expressions {
+		if amount, ok, err = f.rule.Amount(e.Key, m, img); err != nil {
 			return rules.Contribution{}, false, err
 		}
 	}

@@ -25,7 +25,7 @@ func (*kind) Effect(b *plan.Binding, m *rules.Match, img change.Image) (plan.Eff
 	if err != nil {
 		return plan.ParkedBy(err), true
 	}
-	return plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group}, ok && !c.Amount.IsZero()
+	return plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group}, ok && (Of(b.Rule).kind.zeroCounts || !c.Amount.IsZero())
 }
 
 // CanHave implements plan.Family.
