@@ -125,6 +125,6 @@ func (w *work) show(ctx context.Context, p seeding.Pass, keys []change.Key) erro
 			}
 		}
 	}
-	w.rollUp(ctx, pl, nil)
+	w.rollUp(ctx, pl)
 	return w.Err
 }

@@ -64,17 +64,20 @@ var groupsBreakages = map[string]breakage{
 	"a group without contributions that is not 0": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", 1),
 		want: []string{
 			"state sum/member-sum/GROUP#ops%2FMETADATA value: want 0, got 1 (rule member-sum)"}},
-	"a group that nothing ever added to": {do: row("sum/member-sum/GROUP#x%2FMETADATA/0", "accumulator", "value", 1, "members", 0, "operations", 1),
+	"a group that nothing ever added to": {do: row("sum/member-sum/GROUP#x%2FMETADATA/0", "accumulator", "value", 1, "members", 0,
+		"operations", 1),
 		want: []string{
 			"state sum/member-sum/GROUP#x%2FMETADATA value: want 0, got 1 (rule member-sum)"}},
 	"an accumulator without operations": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "operations", 0), want: []string{
 		"state sum/member-sum/GROUP#ops%2FMETADATA/0 accumulator operations: want 1, got 0"}},
 	"a value that is no number": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", "x"), want: []string{
 		`state sum/member-sum/GROUP#ops%2FMETADATA/0 accumulator value: want 0, got "x"`}},
-	"a suffix that no roll-up reads": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/1", "accumulator", "value", 0, "members", 0, "operations", 2),
+	"a suffix that no roll-up reads": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/1", "accumulator", "value", 0, "members", 0, "operations",
+		2),
 		want: []string{
 			"state sum/member-sum/GROUP#ops%2FMETADATA/1 accumulator: want no item"}},
-	"an accumulator of a rule that is none": {do: row("sum/member-list/GROUP#ops%2FMETADATA/0", "accumulator", "value", 0, "members", 0, "operations", 2),
+	"an accumulator of a rule that is none": {do: row("sum/member-list/GROUP#ops%2FMETADATA/0", "accumulator", "value", 0, "members", 0,
+		"operations", 2),
 		want: []string{
 			"state sum/member-list/GROUP#ops%2FMETADATA/0 accumulator: want no item"}},
 
@@ -316,9 +319,10 @@ var longBreakages = map[string]breakage{
 		return m.row("sum/size/OWNER#o1/1", "accumulator", "value", 1).row("sum/size/OWNER#o1/0", "accumulator", "value", change.Number("0.5"),
 			"members", 0, "operations", 1)
 	}},
-	"a suffix too much": {do: row("sum/size/OWNER#o1/0", "accumulator", "value", change.Number("0.5"), "members", 1, "operations", 1), want: []string{
-		"state sum/size/OWNER#o1 members: want 1, got 2 (rule size)",
-		"state sum/size/OWNER#o1 value: want 1.5, got 2 (rule size)"}},
+	"a suffix too much": {do: row("sum/size/OWNER#o1/0", "accumulator", "value", change.Number("0.5"), "members", 1, "operations", 1),
+		want: []string{
+			"state sum/size/OWNER#o1 members: want 1, got 2 (rule size)",
+			"state sum/size/OWNER#o1 value: want 1.5, got 2 (rule size)"}},
 	"wrong counts of long groups": {do: func(m moment) moment { return m.eachCut("sum/docs/", "value", change.Number("7")) }, want: []string{
 		"state sum/docs/OWNER#%25", "state sum/docs/OWNER#%25"}},
 	"long entries that lost their effects": {do: func(m moment) moment { return m.eachCut("item/", "effects", effects()) }, want: []string{

@@ -177,7 +177,8 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 		"an accumulator without members":   {func(w *world) { delete(w.rows[7], "members") }, []string{"accumulator comments p"}},
 		"members that are not whole":       {func(w *world) { w.rows[7]["members"] = change.Number("2.5") }, []string{"accumulator comments p"}},
 		"an accumulator's members as text": {func(w *world) { w.rows[7]["members"] = change.String("2") }, []string{"accumulator comments p"}},
-		"a display":                        {func(w *world) { w.items[1]["comments"] = change.Number("7") }, []string{"displayed value commentsBLOG#b/POST#1 p"}},
+		"a display": {func(w *world) { w.items[1]["comments"] = change.Number("7") },
+			[]string{"displayed value commentsBLOG#b/POST#1 p"}},
 		"a display that carries a higher count than its accumulators": {func(w *world) {
 			target := change.Key{Partition: "BLOG#b", Sort: "POST#1"}
 			w.items[1]["_dm_comments"] = change.String(plan.Stamp{Context: plan.StampContext("i", target, "p"), Version: plan.VersionOf(1, 8),
