@@ -17,7 +17,7 @@ func TestNearlyEveryDraftIsAccepted(t *testing.T) {
 	const drafts, most = 500, 100
 	refused := 0
 	for seed := range drafts {
-		src := draft(source(seed))
+		src := draft(source(seed), projections.Kinds)
 		if _, err := rules.Load("draft", []byte(src), projections.Kinds); err != nil {
 			refused++
 			if refused <= 3 {
@@ -37,7 +37,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 	share := map[string]int{} // how many drafts have what
 	var ruleTotal, entityTotal int
 	for seed := range drafts {
-		p, err := New("draft", draft(source(seed)), projections.Kinds)
+		p, err := New("draft", draft(source(seed), projections.Kinds), projections.Kinds)
 		if err != nil {
 			continue
 		}
