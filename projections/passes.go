@@ -109,7 +109,7 @@ func (w *work) show(ctx context.Context, p seeding.Pass, keys []change.Key) erro
 			return slices.ContainsFunc(ent.Displays, c.IsFor) && ent.HasKey(k)
 		})
 	})
-	items, err := w.tables.ReadItems(ctx, "reading items that show counts and sums", wanted)
+	items, err := w.tables.ReadItems(ctx, "reading items that show aggregates", wanted)
 	if err != nil {
 		return err
 	}

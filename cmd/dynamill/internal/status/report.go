@@ -194,7 +194,7 @@ const (
 
 const (
 	remedyRun   = "let `dynamill run` go on, or run `dynamill replay` once"
-	seedingNote = "shows no count or sum yet, and not all of its copies and mirror items: " + remedyRun
+	seedingNote = "shows no aggregate yet, and not all of its copies and mirror items: " + remedyRun
 )
 
 // registeredRules counts the rules that something has started with.
@@ -223,7 +223,7 @@ func (s *Report) summary() string {
 	case waiting > 0:
 		parts[0] = printable.Grouped(waiting) + " of " + printable.Counted(len(s.Rules), "rule") + " not live yet"
 	case !s.Live:
-		parts[0] = "every rule is live, and counts and sums are still being written"
+		parts[0] = "every rule is live, and aggregates are still being written"
 	}
 	if len(s.Tasks) > 0 {
 		parts = append(parts, printable.Counted(len(s.Tasks), "fan-out")+" to be finished")

@@ -59,7 +59,7 @@ func (s *Report) writeSeeding(b *strings.Builder) {
 	if slices.ContainsFunc(s.Rules, func(r ruleStatus) bool { return !r.live && r.State != notRegistered }) {
 		fmt.Fprintf(b, "  a rule that is not live %s\n", seedingNote)
 	} else {
-		fmt.Fprintf(b, "  a count or sum may show its former value until then: %s\n", remedyRun)
+		fmt.Fprintf(b, "  an aggregate may show its former value until then: %s\n", remedyRun)
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *seedingStatus) line() string {
 	case "sweep":
 		return fmt.Sprintf("taking back what former rules kept in the state table: %s so far", printable.Counted(s.Items, "row"))
 	}
-	doing := map[string]string{"derive": "deriving what the items ask for", "show": "writing counts and sums"}[s.Phase]
+	doing := map[string]string{"derive": "deriving what the items ask for", "show": "writing aggregates"}[s.Phase]
 	return fmt.Sprintf("%s, for rules of %s: %s so far", cmp.Or(doing, printable.Text(s.Phase)), of, printable.Counted(s.Items, "item"))
 }
 

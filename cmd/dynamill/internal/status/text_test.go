@@ -59,7 +59,7 @@ rules
 
 seeding
   deriving what the items ask for, for rules of level 1: 12,500 items so far
-  a rule that is not live shows no count or sum yet, and not all of its copies and mirror items: ` +
+  a rule that is not live shows no aggregate yet, and not all of its copies and mirror items: ` +
 		"let `dynamill run` go on, or run `dynamill replay` once" + `
 
 fan-outs: 1 to be finished
@@ -164,7 +164,7 @@ func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
 		{"no rule", 0, nil, "no rule is registered yet", "NAME"},
 		{"not begun", 2, nil, "1 of 2 rules not live yet", "not begun, or at the first items"},
 		{"shown", 1, &projections.InspectedSeeding{Phase: "show", Level: -1, Items: 1},
-			"every rule is live, and counts and sums are still being written", "writing counts and sums, for rules of all levels: 1 item so far"},
+			"every rule is live, and aggregates are still being written", "writing aggregates, for rules of all levels: 1 item so far"},
 		{"live", 1, nil, "all rules are live", "comment-count"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
