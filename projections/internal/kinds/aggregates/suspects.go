@@ -125,8 +125,8 @@ func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t a
 		Expected: sum.Value.String(), Found: t.Value.String(), WriteUnits: table.TransactionUnitsMin,
 	}
 	if lacks.Value.IsZero() {
-		f.Expected += fmt.Sprintf(" of %d sources", sum.Members)
-		f.Found += fmt.Sprintf(" of %d sources", t.Members)
+		f.Expected += fmt.Sprintf(" from %d sources", sum.Members)
+		f.Found += fmt.Sprintf(" from %d sources", t.Members)
 	}
 	if len(t.Targets) > 0 {
 		f.Item = t.Targets[0]
