@@ -29,7 +29,15 @@ func (t *total) add(d decimal.Decimal, members int64) {
 
 // value is the total as a number, of up to so many digits as numbers have behind the point.
 func (t *total) value() change.Value {
-	return change.Number(strings.TrimRight(strings.TrimRight(t.sum.FloatString(smallest), "0"), "."))
+	return change.Number(plain(t.sum.FloatString(smallest)))
+}
+
+// plain writes a number without needless zeros behind the point.
+func plain(text string) string {
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
 }
 
 func count(n int64) change.Value { return change.Number(strconv.FormatInt(n, 10)) }

@@ -28,8 +28,19 @@ var (
 		Number:      4,
 		Noun:        "a sum",
 		Plural:      "sums",
-		Keys:        append([]rules.Key{{Name: "of", Required: true, Hint: "name the entity whose items are summed: `of: LineItem`"}}, keys...),
+		Keys:        keysOf("name the entity whose items are summed: `of: LineItem`"),
 		Expressions: []rules.Expression{{Key: "sum", Want: "a number, as in `price * quantity`", Type: expr.Number}},
+		SourceField: "of",
+		TargetField: "as",
+		Displays:    displayed,
+		Actions:     actions,
+	}}
+	Average rules.Kind = &kind{word: "average", display: showMean, zeroCounts: true, traits: rules.Traits{
+		Number:      5,
+		Noun:        "an average",
+		Plural:      "averages",
+		Keys:        keysOf("name the entity whose items are averaged: `of: Sample`"),
+		Expressions: []rules.Expression{{Key: "average", Want: "a number, as in `used / total`", Type: expr.Number}},
 		SourceField: "of",
 		TargetField: "as",
 		Displays:    displayed,
@@ -40,6 +51,18 @@ var (
 // showValue displays the value itself.
 func showValue(a Amount) change.Value { return change.Number(a.Value.String()) }
 
+// showMean displays the value for each member, rounded half to even to 38 digits; nothing over no members.
+func showMean(a Amount) change.Value {
+	if a.Members <= 0 { // below 0 only where another program has written
+		return change.Value{}
+	}
+	mean, err := a.Value.QuoRounded(decimal.New(a.Members))
+	if err != nil {
+		panic(fmt.Sprintf("aggregates: %s has no mean: %v", a, err)) // it is no greater than the value
+	}
+	return change.Number(mean.String())
+}
+
 const displayed = "as: Group.memberCount"
 
 var keys = []rules.Key{
@@ -47,6 +70,11 @@ var keys = []rules.Key{
 	{Name: "where"},
 	{Name: "write_shards"},
 	{Name: "by"},
+}
+
+// keysOf are the keys of kinds that say the entity of their sources under `of`.
+func keysOf(hint string) []rules.Key {
+	return append([]rules.Key{{Name: "of", Required: true, Hint: hint}}, keys...)
 }
 
 // actions: the accumulators of the group before and of the group now.
