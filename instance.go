@@ -86,7 +86,8 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 		return nil, err
 	}
 	if fresh := engine.Describe().NewRules; len(fresh) > 0 {
-		h.cfg.Logger.Warn("rules are not seeded yet: seed them by `dynamill replay`; until then they show no count or sum", "rules", fresh)
+		h.cfg.Logger.Warn("rules are not seeded yet: seed them by `dynamill replay`; until then they do not show all that they derive", "rules",
+			fresh)
 	}
 	h.current = i
 	return i, nil

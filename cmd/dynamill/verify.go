@@ -37,7 +37,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Compares what is derived with what it should be, and mends it if asked to",
 		Long: "Reads the whole table and the state table, works out what everything derived should be, and lists the\n" +
-			"differences: missing, wrong and surplus copies, mirror items, counts and sums, ledger entries, references,\n" +
+			"differences: missing, wrong and surplus copies, mirror items, aggregates, ledger entries, references,\n" +
 			"locators and parked records. It writes nothing without --repair, and may run beside `dynamill run` or the function.\n\n" +
 			"A scan is no snapshot, and what has just been written is not derived yet. So every difference is looked at again:\n" +
 			"it counts as drift only if it stands for --settle and no record that is still to be applied could be the cause.\n" +

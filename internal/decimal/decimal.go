@@ -29,8 +29,9 @@ type Decimal struct{ d apd.Decimal }
 // exact has room for any sum or product of two DynamoDB numbers.
 var exact = apd.Context{Precision: 600, MaxExponent: 2000, MinExponent: -2000, Traps: apd.DefaultTraps}
 
-// quotient rounds: Quo finds out whether anything was lost.
-var quotient = apd.Context{Precision: DigitsMax, MaxExponent: 2000, MinExponent: -2000, Traps: apd.DefaultTraps}
+// quotient rounds half to even: Quo finds out whether anything was lost.
+var quotient = apd.Context{Precision: DigitsMax, MaxExponent: 2000, MinExponent: -2000, Traps: apd.DefaultTraps,
+	Rounding: apd.RoundHalfEven}
 
 // New makes a Decimal from an integer.
 func New(n int64) Decimal {
@@ -58,9 +59,7 @@ func fit(r Decimal) (Decimal, error) {
 	if r.d.IsZero() {
 		return Decimal{}, nil
 	}
-	digits := r.d.NumDigits()
-	magnitude := int64(r.d.Exponent) + digits - 1
-	if digits > DigitsMax || magnitude > exponentMax || magnitude < exponentMin {
+	if r.d.NumDigits() > DigitsMax || r.magnitude() > exponentMax || r.magnitude() < exponentMin {
 		return Decimal{}, ErrInexact
 	}
 	return r, nil
@@ -103,6 +102,34 @@ func (a Decimal) Quo(b Decimal) (Decimal, error) {
 	}
 	return q, nil
 }
+
+// QuoRounded returns a/b rounded to the nearest number that DynamoDB stores, a tie to the one
+// whose last digit is even; ErrDivisionByZero if b is 0, ErrInexact if no number is as great.
+func (a Decimal) QuoRounded(b Decimal) (Decimal, error) {
+	if b.IsZero() {
+		return Decimal{}, ErrDivisionByZero
+	}
+	q, err := a.apply(quotient.Quo, b)
+	if err == nil || a.magnitude()-b.magnitude() > 0 {
+		return q, err
+	}
+	// No number but 0 is so near to 0: the quotient becomes that or the smallest one.
+	var twice, smallest, least apd.Decimal
+	smallest.SetFinite(1, exponentMin)
+	_, err = exact.Mul(&least, &b.d, &smallest)
+	_, err2 := exact.Add(&twice, &a.d, &a.d)
+	if err != nil || err2 != nil {
+		return Decimal{}, ErrInexact
+	}
+	if twice.Abs(&twice).Cmp(least.Abs(&least)) <= 0 {
+		return Decimal{}, nil
+	}
+	smallest.Negative = a.d.Negative != b.d.Negative
+	return Decimal{smallest}, nil
+}
+
+// magnitude is the power of ten of the highest digit.
+func (a Decimal) magnitude() int64 { return int64(a.d.Exponent) + a.d.NumDigits() - 1 }
 
 func (a Decimal) apply(op func(d, x, y *apd.Decimal) (apd.Condition, error), b Decimal) (Decimal, error) {
 	var r Decimal

@@ -271,3 +271,110 @@ func TestSumNeedsNoRoomOnTheWay(t *testing.T) {
 		t.Errorf("the sum of nothing is %v, %v", got, err)
 	}
 }
+
+func TestQuoRoundedTakesTheNearestNumber(t *testing.T) {
+	thirds, sixes := strings.Repeat("3", DigitsMax), strings.Repeat("6", DigitsMax-1)+"7"
+	smallest := "0." + strings.Repeat("0", 129) + "1"
+	for _, row := range []struct{ a, b, want string }{
+		{"10", "2", "5"},
+		{"0", "3", "0"},
+		{"1", "3", "0." + thirds},
+		{"2", "3", "0." + sixes},
+		{"-2", "3", "-0." + sixes},
+		{"200", "3", "66." + sixes[2:]},
+		{"0.3", "2", "0.15"},
+		{strings.Repeat("1", 37) + "2", "1", strings.Repeat("1", 37) + "2"},
+		{"1" + strings.Repeat("0", 36) + "1", "2", "5" + strings.Repeat("0", 35) + "0.5"},
+		// 39 digits, the last one a 5: the even neighbour, below or above.
+		{"2" + strings.Repeat("0", 36) + "1", "2", "1" + strings.Repeat("0", 37)},
+		{"2" + strings.Repeat("0", 36) + "1", "20", "1" + strings.Repeat("0", 36)},
+		{"1" + strings.Repeat("0", 36) + "1", "8", "125" + strings.Repeat("0", 34) + ".1"},
+		{"12345678901234567890123456789012345675", "10", "1234567890123456789012345678901234567.5"},
+		{"24691357802469135780246913578024691357", "8", "3086419725308641972530864197253086419.6"}, // ...9.625
+		{"24691357802469135780246913578024691358", "8", "3086419725308641972530864197253086419.8"}, // ...9.75
+		{"24691357802469135780246913578024691362", "8", "3086419725308641972530864197253086420.2"}, // ...0.25
+		{"1e-130", "2", "0"},
+		{"1e-130", "1.9", smallest},
+		{"-1e-130", "1.9", "-" + smallest},
+		{"3e-130", "2", "0." + strings.Repeat("0", 129) + "15"},
+		{"1e-130", "3", "0"},
+	} {
+		got, err := parse(t, row.a).QuoRounded(parse(t, row.b))
+		if err != nil || got.String() != row.want {
+			t.Errorf("%s / %s is %s, %v; want %s", row.a, row.b, got, err, row.want)
+		}
+	}
+	if got, err := New(1).QuoRounded(New(0)); !errors.Is(err, ErrDivisionByZero) {
+		t.Errorf("1 / 0 is %s, %v", got, err)
+	}
+	if got, err := parse(t, "1e125").QuoRounded(parse(t, "0.1")); !errors.Is(err, ErrInexact) {
+		t.Errorf("1e125 / 0.1 is %s, %v", got, err)
+	}
+}
+
+// nearest rounds a quotient by whole numbers alone; false if it is too great.
+func nearest(q *big.Rat) (*big.Rat, bool) {
+	if q.Sign() == 0 {
+		return new(big.Rat), true
+	}
+	power := func(e int) *big.Rat {
+		ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(e, -e))), nil)
+		if e < 0 {
+			return new(big.Rat).SetFrac(big.NewInt(1), ten)
+		}
+		return new(big.Rat).SetInt(ten)
+	}
+	size := new(big.Rat).Abs(q)
+	magnitude := exponentMin - 1
+	for size.Cmp(power(magnitude+1)) >= 0 {
+		magnitude++
+	}
+	unit := power(exponentMin)
+	if magnitude >= exponentMin {
+		unit = power(magnitude - DigitsMax + 1)
+	}
+	units := new(big.Rat).Quo(size, unit)
+	whole, rest := new(big.Int).QuoRem(units.Num(), units.Denom(), new(big.Int))
+	if c := rest.Lsh(rest, 1).Cmp(units.Denom()); c > 0 || c == 0 && whole.Bit(0) == 1 {
+		whole.Add(whole, big.NewInt(1))
+	}
+	rounded := new(big.Rat).Mul(new(big.Rat).SetInt(whole), unit)
+	if q.Sign() < 0 {
+		rounded.Neg(rounded)
+	}
+	return rounded, new(big.Rat).Abs(rounded).Cmp(power(exponentMax+1)) < 0
+}
+
+// FuzzQuoRounded compares rounded quotients with those of whole numbers.
+func FuzzQuoRounded(f *testing.F) {
+	for _, text := range []string{"0", "1", "3", "-7", "0.1", nines, "-" + nines, "1e125", "-1e-130", "2.5", "15e-131", nines + "e88", "6"} {
+		f.Add(text, "3")
+		f.Add(text, "-8")
+		f.Add("1", text)
+		f.Add(nines, text)
+		f.Add("1e-130", text)
+	}
+	f.Fuzz(func(t *testing.T, x, y string) {
+		a, err := Parse(x)
+		b, err2 := Parse(y)
+		if err != nil || err2 != nil || b.IsZero() {
+			return
+		}
+		got, err := a.QuoRounded(b)
+		p, _ := new(big.Rat).SetString(a.String())
+		q, _ := new(big.Rat).SetString(b.String())
+		want, ok := nearest(p.Quo(p, q))
+		if !ok {
+			if !errors.Is(err, ErrInexact) {
+				t.Errorf("%s / %s is %s, %v; want ErrInexact", a, b, got, err)
+			}
+			return
+		}
+		if is, _ := new(big.Rat).SetString(got.String()); err != nil || is.Cmp(want) != 0 {
+			t.Errorf("%s / %s is %s, %v; want %s", a, b, got, err, want.FloatString(200))
+		}
+		if back, err := Parse(got.String()); err != nil || back.Cmp(got) != 0 {
+			t.Errorf("%s does not parse back: %v", got, err)
+		}
+	})
+}

@@ -47,7 +47,7 @@ type Suspect struct {
 	Group string     `json:"group,omitempty"` // the aggregate or unique value; reference: the parent; task: the sort key of its row
 	// Mirror, claims, locator: the sources or items that the scan saw; display: the first item of the group.
 	Members []string `json:"members,omitempty"`
-	Want    string   `json:"want,omitempty"` // sum, display: what the items of the scan add up to
+	Want    string   `json:"want,omitempty"` // sum, display: the amount to which the items of the scan add up
 }
 
 // ID names a suspect.
@@ -125,14 +125,14 @@ type Fix struct {
 	Keys   []change.Key // items to be rederived
 	Adjust []Amount     // entry: what the aggregates lack, had the ledger counted this item rightly
 	Seen   string       // reference: the version that was read; locator, claims, sum: the count of changes
-	Lacks  string       // sum: what is to be added
+	Lacks  string       // sum: the amount to be added
 	Should []string     // locator, claims: the items that belong there
 }
 
 // Amount is a part of an aggregate.
 type Amount struct {
 	Rule, Group string
-	Value       string // decimal
+	Value       string // as an Auditor adds it up
 }
 
 // Token is what a suspect and a record have in common.

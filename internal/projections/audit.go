@@ -41,7 +41,7 @@ type Audit struct {
 	ruleReader
 	tables  *table.Tables
 	audited *auditing.Table
-	waiting []string // rules that are not live: their counts and sums are not judged
+	waiting []string // rules that are not live: their aggregates are not judged
 	seen    auditSeen
 }
 
@@ -181,7 +181,7 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]stat
 }
 
 // Waiting names the rules that are still being brought into force, or taken back:
-// they, or their counts and sums, are not judged.
+// they, or their aggregates, are not judged.
 func (a *Audit) Waiting() []string { return a.waiting }
 
 // Facts are what an item of the user's table says of what is derived.
@@ -213,7 +213,7 @@ func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
 	audit.Contributions(row, emit)
 }
 
-// AddAmounts adds up two decimals. A sum that no DynamoDB number holds is no decimal any more, and stays so.
+// AddAmounts adds up two amounts. One that no DynamoDB number holds stays so.
 func (a *Audit) AddAmounts(x, y string) string { return audit.AddAmounts(x, y) }
 
 // Read reads suspects anew, consistently, and judges each by what is there now. Sums, and

@@ -21,7 +21,8 @@ import (
 
 // rowAttributes are all that rows of the state table hold.
 var rowAttributes = []string{
-	"at", "effects", "rederived", "due", "item", "value", "operations", "sources", "items", "changes", "child", "rule", "parent", "refill",
+	"at", "effects", "rederived", "due", "item", "value", "members", "operations", "sources", "items", "changes", "child", "rule", "parent",
+	"refill",
 	"cursor", "children",
 	"id", "code", "raw", "position", "parkedAt", "epoch", "incarnation", "live", "state", "writeShardsMax", "phase", "level", "last",
 	"listed", "targets", "examples", "entity", "about", "all", "whole", "unique", "otherMissing", "otherExists", "since",

@@ -6,7 +6,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 )
 
-// TestFamilyOfSeveralKindsHasARoleOnce looks at counts and sums, which are one family: acting for
+// TestFamilyOfSeveralKindsHasARoleOnce looks at aggregates, which are one family: acting for
 // both would do all work twice.
 func TestFamilyOfSeveralKindsHasARoleOnce(t *testing.T) {
 	if n := len(host.Having[host.Gathering](Kinds)); n != 1 {

@@ -109,7 +109,7 @@ func (w *work) show(ctx context.Context, p seeding.Pass, keys []change.Key) erro
 			return slices.ContainsFunc(ent.Displays, c.IsFor) && ent.HasKey(k)
 		})
 	})
-	items, err := w.tables.ReadItems(ctx, "reading items that show counts and sums", wanted)
+	items, err := w.tables.ReadItems(ctx, "reading items that display a total", wanted)
 	if err != nil {
 		return err
 	}
@@ -125,6 +125,6 @@ func (w *work) show(ctx context.Context, p seeding.Pass, keys []change.Key) erro
 			}
 		}
 	}
-	w.rollUp(ctx, pl, nil)
+	w.rollUp(ctx, pl)
 	return w.Err
 }

@@ -64,7 +64,7 @@ func (w *work) run(ctx context.Context, pl *plan.Changes) {
 	w.moves(ctx, pl, moves)
 	w.heal(ctx, pl)
 	w.applyKinds(ctx, pl)
-	w.rollUp(ctx, pl, moves)
+	w.rollUp(ctx, pl)
 	w.takeOff(ctx, &pl.Leftovers)
 }
 

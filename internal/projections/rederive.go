@@ -140,7 +140,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 	w.moves(ctx, pl, slices.DeleteFunc(slices.Clone(moves), (*plan.Move).Idle))
 	w.heal(ctx, pl)
 	w.applyKinds(ctx, pl)
-	w.rollUp(ctx, pl, moves)
+	w.rollUp(ctx, pl)
 	w.takeOff(ctx, &pl.Leftovers)
 	return &rederived{items, moves, w.Pointing, w.waiting}, w.Err
 }

@@ -14,7 +14,7 @@ import (
 // seeding show nothing (promise 10). Whether a rule is live is asked after the
 // moves: a sum that changed before the rule went live is then seen by the
 // seeding's own roll-up.
-func (w *work) rollUp(ctx context.Context, pl *plan.Changes, moves []*plan.Move) {
+func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	made := map[host.Maker][]plan.GroupRef{} // items that several sources may claim
 	due, relocated := map[host.Gatherer][]plan.GroupRef{}, map[host.Gatherer][]plan.GroupRef{}
 	var waiting []*plan.Rollup
@@ -67,7 +67,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes, moves []*plan.Move)
 	}
 	w.clearMarks(ctx, pl, unsettled)
 	for _, gatherer := range gatherers {
-		gatherer.Finish(ctx, w.Run, pl, moves)
+		gatherer.Finish(ctx, w.Run, pl)
 	}
 }
 

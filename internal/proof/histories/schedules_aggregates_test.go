@@ -32,7 +32,7 @@ rules:
   likes: { count: Like, as: Post.likes, by: { slug: target } }
 `
 
-// aggregateSchedules are those for the guards of counts and sums.
+// aggregateSchedules are those for the guards of aggregates.
 func aggregateSchedules() []schedule {
 	return append(dueMarkSchedules(), schedule{
 		// A sleeper is about to show a count on a post. Meanwhile another post comes whose

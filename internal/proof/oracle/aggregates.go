@@ -7,7 +7,7 @@ import (
 )
 
 func (t *table) aggregates(rule *rules.Rule) []cell {
-	totals := map[string]decimal.Decimal{}
+	totals, members, tally := map[string]decimal.Decimal{}, map[string]int64{}, tallyOf(rule)
 	beyond := t.delicate(rule) // groups whose total, or part of it, no DynamoDB number holds
 	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
 		c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
@@ -20,6 +20,7 @@ func (t *table) aggregates(rule *rules.Rule) []cell {
 			return
 		}
 		totals[c.Group] = total
+		members[c.Group]++
 	})
 	var cells []cell
 	shown := map[string]bool{}
@@ -32,10 +33,10 @@ func (t *table) aggregates(rule *rules.Rule) []cell {
 		want := change.Value{}
 		if ok && !shown[group] {
 			shown[group] = true
-			want = change.Number(totals[group].String())
+			want = tally.display(totals[group], members[group])
 		}
 		for _, attribute := range rule.Writes {
-			cells = append(cells, cell{key: key, attribute: attribute, want: want, aggregate: true})
+			cells = append(cells, cell{key: key, attribute: attribute, want: want, zeroIsNothing: !tally.zeroCounts})
 		}
 	})
 	return cells

@@ -54,22 +54,30 @@ var groupsBreakages = map[string]breakage{
 	// 1. accumulators
 	"a sum that is wrong": {do: row("sum/member-sum/GROUP#dev%2FMETADATA/0", "accumulator", "value", 8), want: []string{
 		"state sum/member-sum/GROUP#dev%2FMETADATA value: want 7, got 8 (rule member-sum)"}},
+	"a count of members that is wrong": {do: row("sum/member-sum/GROUP#dev%2FMETADATA/0", "accumulator", "members", 3), want: []string{
+		"state sum/member-sum/GROUP#dev%2FMETADATA members: want 2, got 3 (rule member-sum)"}},
+	"a count of members that is a text": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "members", "0"), want: []string{
+		`state sum/member-sum/GROUP#ops%2FMETADATA/0 accumulator members: want 0, got "0"`}},
 	"a lost accumulator": {do: gone("sum/member-count/GROUP#dev%2FMETADATA/0", "accumulator"), want: []string{
+		"state sum/member-count/GROUP#dev%2FMETADATA members: want 1, got 0 (rule member-count)",
 		"state sum/member-count/GROUP#dev%2FMETADATA value: want 1, got 0 (rule member-count)"}},
 	"a group without contributions that is not 0": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", 1),
 		want: []string{
 			"state sum/member-sum/GROUP#ops%2FMETADATA value: want 0, got 1 (rule member-sum)"}},
-	"a group that nothing ever added to": {do: row("sum/member-sum/GROUP#x%2FMETADATA/0", "accumulator", "value", 1, "operations", 1),
+	"a group that nothing ever added to": {do: row("sum/member-sum/GROUP#x%2FMETADATA/0", "accumulator", "value", 1, "members", 0,
+		"operations", 1),
 		want: []string{
 			"state sum/member-sum/GROUP#x%2FMETADATA value: want 0, got 1 (rule member-sum)"}},
 	"an accumulator without operations": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "operations", 0), want: []string{
 		"state sum/member-sum/GROUP#ops%2FMETADATA/0 accumulator operations: want 1, got 0"}},
 	"a value that is no number": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", "x"), want: []string{
 		`state sum/member-sum/GROUP#ops%2FMETADATA/0 accumulator value: want 0, got "x"`}},
-	"a suffix that no roll-up reads": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/1", "accumulator", "value", 0, "operations", 2),
+	"a suffix that no roll-up reads": {do: row("sum/member-sum/GROUP#ops%2FMETADATA/1", "accumulator", "value", 0, "members", 0, "operations",
+		2),
 		want: []string{
 			"state sum/member-sum/GROUP#ops%2FMETADATA/1 accumulator: want no item"}},
-	"an accumulator of a rule that is none": {do: row("sum/member-list/GROUP#ops%2FMETADATA/0", "accumulator", "value", 0, "operations", 2),
+	"an accumulator of a rule that is none": {do: row("sum/member-list/GROUP#ops%2FMETADATA/0", "accumulator", "value", 0, "members", 0,
+		"operations", 2),
 		want: []string{
 			"state sum/member-list/GROUP#ops%2FMETADATA/0 accumulator: want no item"}},
 
@@ -149,11 +157,12 @@ var groupsBreakages = map[string]breakage{
 	"an effect that was refused": {do: refuse, want: []string{
 		"state item/GROUP#dev/USER#ada entry effects: want {",
 		"state parked member-sum/GROUP#dev/USER#ada: want no item, got one",
+		"state sum/member-sum/GROUP#dev%2FMETADATA members: want 2, got 1",
 		"state sum/member-sum/GROUP#dev%2FMETADATA value: want 7, got 2"}},
 	"an effect that was refused, which may be": {do: refuse, except: []Exception{RejectedWrites}},
 	"an effect that could not be taken back, which may be": {do: func(m moment) moment {
 		return m.row("item/GROUP#ops/USER#ada", "entry", "effects", effects("member-sum", "+1 GROUP#ops/METADATA"), "ttl", nil).
-			row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", 1).
+			row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", 1, "members", 1).
 			row("parked", "member-sum/GROUP#ops/USER#ada", "id", "member-sum/GROUP#ops/USER#ada", "rule", "member-sum",
 				"item", "GROUP#ops/USER#ada", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t")
 	}, except: []Exception{RejectedWrites}},
@@ -161,8 +170,8 @@ var groupsBreakages = map[string]breakage{
 	"an entry that could not be taken back stays whole": {do: func(m moment) moment {
 		return m.row("item/GROUP#ops/USER#ada", "entry", "effects",
 			effects("member-sum", "+1 GROUP#ops/METADATA", "member-count", "+1 GROUP#ops/METADATA"), "ttl", nil).
-			row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", 1).
-			row("sum/member-count/GROUP#ops%2FMETADATA/0", "accumulator", "value", 2).
+			row("sum/member-sum/GROUP#ops%2FMETADATA/0", "accumulator", "value", 1, "members", 1).
+			row("sum/member-count/GROUP#ops%2FMETADATA/0", "accumulator", "value", 2, "members", 2).
 			row("parked", "member-sum/GROUP#ops/USER#ada", "id", "member-sum/GROUP#ops/USER#ada", "rule", "member-sum",
 				"item", "GROUP#ops/USER#ada", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t")
 	}, except: []Exception{RejectedWrites}},
@@ -248,7 +257,7 @@ func fight(m moment) moment {
 func refuse(m moment) moment {
 	return m.row("item/GROUP#dev/USER#ada", "entry", "effects",
 		effects("member-count", "+1 GROUP#dev/METADATA", "member-sum", "!write.rejected")).
-		row("sum/member-sum/GROUP#dev%2FMETADATA/0", "accumulator", "value", 2).
+		row("sum/member-sum/GROUP#dev%2FMETADATA/0", "accumulator", "value", 2, "members", 1).
 		row("parked", "member-sum/GROUP#dev/USER#ada", "id", "member-sum/GROUP#dev/USER#ada", "rule", "member-sum",
 			"item", "GROUP#dev/USER#ada", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t")
 }
@@ -308,10 +317,12 @@ var longBreakages = map[string]breakage{
 	"nothing": {do: func(m moment) moment { return m }},
 	"a value that is spread over suffixes": {do: func(m moment) moment {
 		return m.row("sum/size/OWNER#o1/1", "accumulator", "value", 1).row("sum/size/OWNER#o1/0", "accumulator", "value", change.Number("0.5"),
-			"operations", 1)
+			"members", 0, "operations", 1)
 	}},
-	"a suffix too much": {do: row("sum/size/OWNER#o1/0", "accumulator", "value", change.Number("0.5"), "operations", 1), want: []string{
-		"state sum/size/OWNER#o1 value: want 1.5, got 2 (rule size)"}},
+	"a suffix too much": {do: row("sum/size/OWNER#o1/0", "accumulator", "value", change.Number("0.5"), "members", 1, "operations", 1),
+		want: []string{
+			"state sum/size/OWNER#o1 members: want 1, got 2 (rule size)",
+			"state sum/size/OWNER#o1 value: want 1.5, got 2 (rule size)"}},
 	"wrong counts of long groups": {do: func(m moment) moment { return m.eachCut("sum/docs/", "value", change.Number("7")) }, want: []string{
 		"state sum/docs/OWNER#%25", "state sum/docs/OWNER#%25"}},
 	"long entries that lost their effects": {do: func(m moment) moment { return m.eachCut("item/", "effects", effects()) }, want: []string{

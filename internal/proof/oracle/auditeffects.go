@@ -96,8 +96,8 @@ func effectOf(rule *rules.Rule, m *rules.Match, item change.Item) string {
 		})
 	}
 	c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
-	// Adding 0 is no effect.
-	return effectText(ok && !c.Amount.IsZero(), err, func() string { return "+" + c.Amount.String() + " " + c.Group })
+	return effectText(ok && (!c.Amount.IsZero() || tallyOf(rule).zeroCounts), err,
+		func() string { return "+" + c.Amount.String() + " " + c.Group })
 }
 
 func effectText(ok bool, err error, text func() string) string {

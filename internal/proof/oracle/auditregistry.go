@@ -26,7 +26,7 @@ var rowForms = []form{
 	{"registry", "file/", []string{"text"}, nil},
 	{"registry", "seeding", []string{"incarnation", "epoch", "level", "phase", "items", "changes"}, []string{"last"}},
 	{"item/", "entry", []string{"at", "effects"}, []string{"item", "rederived", "due", "ttl"}},
-	{"sum/", "accumulator", []string{"value", "operations"}, nil},
+	{"sum/", "accumulator", []string{"value", "members", "operations"}, nil},
 	{"claims/", "claims", []string{"changes"}, []string{"sources", "expired", "listed"}},
 	{"locator/", "locator", []string{"changes"}, []string{"items", "listed"}},
 	{"references/", "", []string{"at"}, []string{"child"}},

@@ -14,12 +14,14 @@ import (
 
 // total is what a group's sources add, or what its accumulators hold: exact, whatever parts of it a number holds.
 type total struct {
-	sum  big.Rat
-	span span
+	sum     big.Rat
+	members int64 // sources that contribute
+	span    span
 }
 
-func (t *total) add(d decimal.Decimal) {
+func (t *total) add(d decimal.Decimal, members int64) {
 	t.span.add(d)
+	t.members += members
 	if exact, ok := new(big.Rat).SetString(d.String()); ok {
 		t.sum.Add(&t.sum, exact)
 	}
@@ -27,8 +29,18 @@ func (t *total) add(d decimal.Decimal) {
 
 // value is the total as a number, of up to so many digits as numbers have behind the point.
 func (t *total) value() change.Value {
-	return change.Number(strings.TrimRight(strings.TrimRight(t.sum.FloatString(smallest), "0"), "."))
+	return change.Number(plain(t.sum.FloatString(smallest)))
 }
+
+// plain writes a number without needless zeros behind the point.
+func plain(text string) string {
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+func count(n int64) change.Value { return change.Number(strconv.FormatInt(n, 10)) }
 
 // smallest is how many digits numbers have behind the point.
 const smallest = 130
@@ -53,7 +65,7 @@ func (a *audit) sums() {
 			if err != nil {
 				continue // only in an entry's text, which the comparison of entries shows
 			}
-			at(want, "sum/"+id+"/"+inner(group)).add(d)
+			at(want, "sum/"+id+"/"+inner(group)).add(d, 1)
 		}
 	}
 	long := a.longGroups(want)
@@ -67,13 +79,21 @@ func (a *audit) sums() {
 			a.differs(idIn(key.Partition), key, "value", change.Number("0"), a.rows[key]["value"])
 			continue
 		}
-		at(got, group).add(d)
+		counted := a.rows[key]["members"]
+		members, err := strconv.ParseInt(counted.Text(), 10, 64)
+		if counted.Kind() != change.KindAbsent && (counted.Kind() != change.KindNumber || err != nil) {
+			a.differs(idIn(key.Partition), key, "members", change.Number("0"), counted)
+		}
+		at(got, group).add(d, members)
 		at(want, group)
 	}
 	for group, w := range want {
 		g := at(got, group)
 		if !w.span.delicate() && g.sum.Cmp(&w.sum) != 0 {
 			a.differs(idIn(group), change.Key{Partition: group}, "value", w.value(), g.value())
+		}
+		if g.members != w.members {
+			a.differs(idIn(group), change.Key{Partition: group}, "members", count(w.members), count(g.members))
 		}
 	}
 }

@@ -46,6 +46,14 @@ func TestDrift(t *testing.T) {
 			`GROUP#ops/METADATA memberCount: want 0, got 3 (rule member-count)`}},
 		"a count that is no number": {groupsRules, groups().with("GROUP#ops", "METADATA", "memberCount", "many"), []string{
 			`GROUP#ops/METADATA memberCount: want 0, got "many" (rule member-count)`}},
+		"an average":       {daysRules, days("0.5"), nil},
+		"an average of 0s": {daysRules, days("0").with("DAY#1", "METADATA", "cpu", 0).without("DAY#1", "SAMPLE#2"), nil},
+		"an average that is rounded to fewer digits": {daysRules, days("0.66666666666666666666").with("DAY#1", "SAMPLE#3", "cpu", 1), []string{
+			"DAY#1/METADATA cpu: want 0.66666666666666666666666666666666666667, got 0.66666666666666666666 (rule day-cpu)"}},
+		"an average of 0 is not nothing": {daysRules, days("0").with("DAY#1", "METADATA", "cpu", nil).without("DAY#1", "SAMPLE#2"), []string{
+			"DAY#1/METADATA cpu: want 0, got nothing (rule day-cpu)"}},
+		"an average of nothing is not 0": {daysRules, days("0").without("DAY#1", "SAMPLE#1").without("DAY#1", "SAMPLE#2"), []string{
+			"DAY#1/METADATA cpu: want nothing, got 0 (rule day-cpu)"}},
 		"a wrong sum": {groupsRules, groups().with("GROUP#dev", "METADATA", "points", 8), []string{
 			`GROUP#dev/METADATA points: want 7, got 8 (rule member-sum)`}},
 		"a bad contribution contributes nothing": {groupsRules,

@@ -170,3 +170,18 @@ func likes() items {
 		with("CUSTOMER#1", "ORDER#a", "total", 10).
 		mirrored("ORDER#a", "BY-ID", "total", 10, "_dm_order-list", stampText)
 }
+
+const daysRules = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Day:    { key: { pk: "DAY#${day}", sk: "METADATA" } }
+  Sample: { key: { pk: "DAY#${day}", sk: "SAMPLE#${time}" } }
+rules:
+  day-cpu: { average: cpu, of: Sample, as: Day.cpu }
+`
+
+// days is a day that shows an average, and two samples of 0 and 1.
+func days(cpu string) items {
+	return items{}.with("DAY#1", "METADATA", "cpu", change.Number(cpu)).
+		with("DAY#1", "SAMPLE#1", "cpu", 0).with("DAY#1", "SAMPLE#2", "cpu", 1).with("DAY#1", "SAMPLE#9")
+}

@@ -28,7 +28,7 @@ func Draw(r *rand.Rand, kinds []rules.Kind) *Population {
 		return oneOf(r, Written(kinds))
 	}
 	for range draftsMax {
-		if p, err := New("drawn", draft(r), kinds); err == nil {
+		if p, err := New("drawn", draft(r, kinds), kinds); err == nil {
 			return p
 		}
 	}

@@ -14,18 +14,18 @@ import (
 
 // file is what a rule file says and its compiled Set does not tell.
 type file struct {
-	templates    map[string]map[string]string // of each entity, by key attribute
-	joined       [][2]string                  // names that `by` joins: theirs and ours
-	handed       [][2]string                  // names between which a copy or a mirror hands a value on
-	totals       []string                     // attributes that counts and sums write
-	wheres, sums []string                     // expressions
+	templates       map[string]map[string]string // of each entity, by key attribute
+	joined          [][2]string                  // names that `by` joins: theirs and ours
+	handed          [][2]string                  // names between which a copy or a mirror hands a value on
+	totals          []string                     // attributes that rules work out
+	wheres, amounts []string                     // expressions
 }
 
 // readFile reads a rule file that rules.Load has accepted.
 func readFile(src string, set *rules.Set) (*file, error) {
 	var raw struct {
 		Entities map[string]struct{ Key map[string]string }
-		Rules    map[string]struct{ By, Attributes, Where, Sum any }
+		Rules    map[string]map[string]any
 	}
 	if err := yaml.Unmarshal([]byte(src), &raw); err != nil {
 		return nil, fmt.Errorf("reading the templates of a rule file: %w", err)
@@ -36,8 +36,8 @@ func readFile(src string, set *rules.Set) (*file, error) {
 	}
 	for _, rule := range set.Rules {
 		said := raw.Rules[rule.Name]
-		f.joined = append(f.joined, pairs(said.By)...)
-		f.handed = append(f.handed, pairs(said.Attributes)...)
+		f.joined = append(f.joined, pairs(said["by"])...)
+		f.handed = append(f.handed, pairs(said["attributes"])...)
 		if rule.HasParent() {
 			for _, a := range rule.Attributes {
 				f.handed = append(f.handed, [2]string{a.From, a.As})
@@ -46,11 +46,11 @@ func readFile(src string, set *rules.Set) (*file, error) {
 		if rule.Displays() {
 			f.totals = append(f.totals, rule.Writes...)
 		}
-		if said.Where != nil {
-			f.wheres = append(f.wheres, fmt.Sprint(said.Where))
+		if where := said["where"]; where != nil {
+			f.wheres = append(f.wheres, fmt.Sprint(where))
 		}
-		if said.Sum != nil {
-			f.sums = append(f.sums, fmt.Sprint(said.Sum))
+		for _, e := range rule.Kind.Traits().Expressions {
+			f.amounts = append(f.amounts, fmt.Sprint(said[e.Key]))
 		}
 	}
 	return f, nil

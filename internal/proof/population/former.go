@@ -14,7 +14,7 @@ import (
 const formerDraftsMax = 10
 
 var (
-	ruleLine    = regexp.MustCompile(`(?m)^  ([\w-]+):( *)\{ (copy|count|sum|mirror):.*\n`)
+	ruleLine    = regexp.MustCompile(`(?m)^  ([\w-]+):( *)\{ (\w+):.*\n`)
 	writeShards = regexp.MustCompile(`, write_shards: \d`)
 	whereField  = regexp.MustCompile(`, where: [^,\[\]{}]+`)
 	byField     = regexp.MustCompile(`, by: \w+`)
@@ -31,10 +31,11 @@ var (
 func (p *Population) Formerly(r *rand.Rand) (string, bool) {
 	for range formerDraftsMax {
 		text := ruleLine.ReplaceAllStringFunc(p.File, func(line string) string {
-			if r.IntN(2) == 0 {
+			kind := p.ruleKind(line)
+			if kind == nil || r.IntN(2) == 0 {
 				return line
 			}
-			return p.formerLine(r, line)
+			return p.formerLine(r, kind, line)
 		})
 		former, err := New("former", text, p.Set.Kinds())
 		if err == nil && text != p.File && former.PartitionKind == p.PartitionKind && former.SortKind == p.SortKind {
@@ -45,10 +46,8 @@ func (p *Population) Formerly(r *rand.Rand) (string, bool) {
 }
 
 // formerLine draws what the line of a rule was before.
-func (p *Population) formerLine(r *rand.Rand, line string) string {
-	parts := ruleLine.FindStringSubmatch(line)
-	name, kind := parts[1], parts[3]
-	aggregate := kind == "count" || kind == "sum"
+func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string {
+	name, kind, aggregate := ruleLine.FindStringSubmatch(line)[1], of.Word(), of.Traits().Displays != ""
 	added := func(field string) string { return closing.ReplaceAllString(line, ", "+field+" }\n") }
 	switch x := r.IntN(12); {
 	case x < 2:
@@ -69,10 +68,27 @@ func (p *Population) formerLine(r *rand.Rand, line string) string {
 		return otherField.ReplaceAllString(line, "")
 	case x < 11 && firstPair.MatchString(line):
 		return firstPair.ReplaceAllString(line, "[")
+	case aggregate && len(of.Traits().Expressions) == 1:
+		for _, other := range adders(p.Set.Kinds()) {
+			if other != kind {
+				return strings.Replace(line, "{ "+kind+":", "{ "+other+":", 1)
+			}
+		}
 	case !aggregate && asPair.MatchString(line):
 		return asPair.ReplaceAllString(line, " as ${1}Once")
 	}
 	return ""
+}
+
+// ruleKind is the kind of the rule that a line has; nil: it has an entity.
+func (p *Population) ruleKind(line string) rules.Kind {
+	word := ruleLine.FindStringSubmatch(line)[3]
+	for _, k := range p.Set.Kinds() {
+		if k.Word() == word {
+			return k
+		}
+	}
+	return nil
 }
 
 // slotName draws an attribute of a rule's sources or targets.

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // Bounds of a drawn rule file.
@@ -18,7 +20,7 @@ const (
 //
 //	file   = table noun noun branch { branch } [ twins ] rule { rule }
 //	branch = part | edge
-//	rule   = copy | mirror | count | sum
+//	rule   = copy | mirror | count | adder
 //
 // A rule reads only what was there before it and writes only under new names,
 // so that rules never feed each other in a circle and no attribute has two
@@ -29,11 +31,12 @@ type grammar struct {
 	typed    bool // items carry their entity's name
 	entities []*entity
 	rules    []string // as lines of the file
+	adders   []string
 }
 
 // draft draws the text of a rule file.
-func draft(r *rand.Rand) string {
-	g := &grammar{r: r, layout: drawLayout(r)}
+func draft(r *rand.Rand, kinds []rules.Kind) string {
+	g := &grammar{r: r, layout: drawLayout(r), adders: adders(kinds)}
 	g.typed = g.chance(25)
 	g.noun()
 	g.noun()
@@ -64,8 +67,26 @@ func (g *grammar) rule() {
 	case n < 8:
 		g.count(g.source(), g.any())
 	default:
-		g.sum(g.source(), g.any())
+		g.adder(g.adderWord(n), g.source(), g.any())
 	}
+}
+
+// adders are the kinds of rules that add up an amount of each source, all with the same keys.
+func adders(kinds []rules.Kind) (words []string) {
+	for _, k := range kinds {
+		if t := k.Traits(); t.Displays != "" && len(t.Expressions) == 1 {
+			words = append(words, k.Word())
+		}
+	}
+	return words
+}
+
+// adderWord draws one of the adders, the first twice as often as all others together.
+func (g *grammar) adderWord(n int) string {
+	if others := g.adders[1:]; len(others) > 0 && len(g.rules)%3 == 2 {
+		return others[n%len(others)]
+	}
+	return g.adders[0]
 }
 
 // any draws an entity.

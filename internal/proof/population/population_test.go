@@ -42,7 +42,7 @@ func TestMostPopulationsAreDrawnAndAllWrittenOnesOccur(t *testing.T) {
 			t.Errorf("%s is never drawn", p.Name)
 		}
 	}
-	for _, name := range []string{"blog", "groups", "likes", "social", "shop", "odd", "numbers", "deep"} {
+	for _, name := range []string{"blog", "groups", "likes", "metrics", "social", "shop", "odd", "numbers", "deep"} {
 		if count[name] == 0 {
 			t.Errorf("%s is not among the written ones", name)
 		}

@@ -97,15 +97,15 @@ func (g *grammar) count(source, target *entity) {
 	g.aggregate("count", source, target, "count: "+source.name, "count")
 }
 
-// sum = { sum: 'price * quantity', of: Item, as: Order.itemTotal, ... }.
-func (g *grammar) sum(source, target *entity) {
+// adder = { sum: 'price * quantity', of: Item, as: Order.itemTotal, ... }.
+func (g *grammar) adder(kind string, source, target *entity) {
 	numbers := ofSort(source.attributes, number)
 	if len(numbers) == 0 {
 		return
 	}
 	one, two := g.oneOf(numbers).name, g.oneOf(numbers).name
 	amount := g.pick(one, one, one+" * "+two, one+" + 0.1", one+" - "+two, one+" / 3", one+" / "+two, one+" / "+two)
-	g.aggregate("sum", source, target, "sum: '"+amount+"', of: "+source.name, "total")
+	g.aggregate(kind, source, target, kind+": '"+amount+"', of: "+source.name, "total")
 }
 
 func (g *grammar) aggregate(kind string, source, target *entity, what, suffix string) {

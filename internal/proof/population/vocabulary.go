@@ -51,8 +51,8 @@ func newVocabulary(f *file, ids, counted []string) *vocabulary {
 	for _, name := range f.totals {
 		v.of(name).amount = true
 	}
-	for _, sum := range f.sums {
-		for _, name := range readsOf(sum) {
+	for _, amount := range f.amounts {
+		for _, name := range readsOf(amount) {
 			v.of(name).amount = true
 		}
 	}

@@ -108,7 +108,7 @@ func club(users int, incarnation string) (items, rows made) {
 				n += int(members[i]) % 4
 			}
 			sum := texts("pk", fmt.Sprintf("sum/member-count/GROUP#%d%%2FMETADATA/%d", i, suffix), "sk", "accumulator")
-			sum["value"], sum["operations"] = change.Number(strconv.Itoa(n)), change.Number("9")
+			sum["value"], sum["members"], sum["operations"] = change.Number(strconv.Itoa(n)), change.Number(strconv.Itoa(n)), change.Number("9")
 			all = append(all, sum)
 		}
 		return giveAll(all, emit)

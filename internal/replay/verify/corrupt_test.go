@@ -129,6 +129,11 @@ func (c *corruptor) accumulator(r *rand.Rand) (string, string) {
 		return where, "accumulator deleted"
 	}
 	what := "accumulator raised"
+	if members, err := strconv.Atoi(row["members"].Text()); err == nil && r.IntN(4) == 0 {
+		row["members"] = change.Number(strconv.Itoa(members - 1 - r.IntN(3)))
+		c.put("app-dynamill", row)
+		return where, "members of an accumulator lowered"
+	}
 	if row["value"] = change.Number(strconv.Itoa(n + 1 + r.IntN(3))); r.IntN(3) == 0 {
 		row["value"], what = change.String(strconv.Itoa(n)), "accumulator made a text"
 	}

@@ -143,7 +143,7 @@ func TestMemoryIsBoundedWhereMuchIsWrong(t *testing.T) {
 	rows.give = func(i int, emit func(change.Item) error) error {
 		if groups := 3000; i < groups { // no entries, and accumulators that hold nothing
 			sum := texts("pk", fmt.Sprintf("sum/member-count/GROUP#%d%%2FMETADATA/0", i), "sk", "accumulator")
-			sum["value"], sum["operations"] = change.Number("0"), change.Number("9")
+			sum["value"], sum["members"], sum["operations"] = change.Number("0"), change.Number("0"), change.Number("9")
 			return emit(sum)
 		}
 		return nil

@@ -23,6 +23,7 @@ func TestATornRowIsMendedWhereItHoldsUpTheStream(t *testing.T) {
 		"a locator, changes no number":     {state, unique, "", set("changes", str("3"))},
 		"a position that is a number":      {state, "parent/comment-author/USER#1", "", set("at", change.Number("5"))},
 		"an accumulator's value as a text": {state, sumRow, "", set("value", str("7"))},
+		"an accumulator's members as text": {state, sumRow, "", set("members", str("7"))},
 		"a locator of nobody, no number": {state, unique, "", func(w *world, _ change.Item) {
 			w.put(state, texts("pk", "locator/Post/9", "sk", "locator", "changes", "3"))
 		}},

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -13,8 +14,27 @@ import (
 // Beyond stands for a sum that no DynamoDB number holds.
 const Beyond = "beyond"
 
-// AddAmounts adds up two amounts; Beyond if no DynamoDB number holds the sum.
+// AmountText is an amount as AddAmounts adds it up: the value, and how many sources contribute.
+func AmountText(value decimal.Decimal, members int64) string {
+	return value.String() + "/" + strconv.FormatInt(members, 10)
+}
+
+// AddAmounts adds up two amounts. Each is a list of decimals with / between them; one that is
+// missing is 0. In the place of a sum that no DynamoDB number holds is Beyond.
 func AddAmounts(x, y string) string {
+	x, xs, xMore := strings.Cut(x, "/")
+	y, ys, yMore := strings.Cut(y, "/")
+	sum := addDecimals(x, y)
+	switch {
+	case xMore && yMore:
+		return sum + "/" + AddAmounts(xs, ys)
+	case xMore || yMore:
+		return sum + "/" + xs + ys
+	}
+	return sum
+}
+
+func addDecimals(x, y string) string {
 	a, err := decimal.Parse(x)
 	b, err2 := decimal.Parse(y)
 	if err != nil || err2 != nil {
@@ -34,7 +54,7 @@ func Contributions(row change.Item, emit func(drift.Amount)) {
 	}
 	for name, v := range row["effects"].Map() {
 		if f, err := plan.ParseEffect(v.Text()); err == nil && f.Kind == plan.Contribution {
-			emit(drift.Amount{Rule: plan.ParseEffectKey(name).ID, Group: f.Group, Value: f.Amount.String()})
+			emit(drift.Amount{Rule: plan.ParseEffectKey(name).ID, Group: f.Group, Value: AmountText(f.Amount, 1)})
 		}
 	}
 }
@@ -45,11 +65,11 @@ func (a *Auditor) Adjustments(want, have plan.Effects) []drift.Amount {
 	var all []drift.Amount
 	add := func(id string, f plan.Effect, sign bool) {
 		if b := a.ByID(id); f.Kind == plan.Contribution && b != nil && b.Rule.Displays() {
-			value := f.Amount
+			value := AmountText(f.Amount, 1)
 			if !sign {
-				value = value.Neg()
+				value = AmountText(f.Amount.Neg(), -1)
 			}
-			all = append(all, drift.Amount{Rule: id, Group: f.Group, Value: value.String()})
+			all = append(all, drift.Amount{Rule: id, Group: f.Group, Value: value})
 		}
 	}
 	for _, k := range want.Keys() {

@@ -39,7 +39,7 @@ const (
 // Scope says what is judged.
 type Scope struct {
 	Rules   func(*plan.Binding) bool // of the rules in force
-	Shown   func(*plan.Binding) bool // of those, counts and sums that show what they add up to
+	Shown   func(*plan.Binding) bool // of those, aggregates that show what they add up to
 	Formers bool                     // what retired rules left
 }
 

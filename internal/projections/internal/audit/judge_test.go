@@ -110,7 +110,8 @@ func right(a *audit.Auditor) (items, rows []change.Item) {
 		set("locator/Post/p", "locator", "items", "BLOG#b/POST#1", "BLOG#b/POST#2"),
 		set("claims/mentions/M#u/MENTION", "claims", "sources", "C#1/COMMENT"),
 		item("references/author/USER#u%2FPROFILE/x"),
-		{"pk": change.String("sum/comments/p/0"), "sk": change.String("accumulator"), "value": change.Number("2")},
+		{"pk": change.String("sum/comments/p/0"), "sk": change.String("accumulator"), "value": change.Number("2"),
+			"members": change.Number("2")},
 	}
 	rows = append(rows, contestedRow(audit.ContestedTarget{ID: "@Post", Value: "p"}))
 	rows[6]["pk"], rows[6]["sk"] = change.String("references/author/USER#u/PROFILE"), change.String("C#1/COMMENT")
@@ -169,10 +170,15 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 		"an entry of an unknown rule": {func(w *world) { w.rows = append(w.rows, entry("C#3/COMMENT", "unknown", "+1 p")) }, nil},
 		"an accumulator":              {func(w *world) { w.rows[7]["value"] = change.Number("3") }, []string{"accumulator comments p"}},
 		"another suffix makes it right": {func(w *world) {
-			w.rows[7]["value"] = change.Number("1")
-			w.rows = append(w.rows, change.Item{"pk": change.String("sum/comments/p/1"), "value": change.Number("1")})
+			w.rows[7]["value"], w.rows[7]["members"] = change.Number("1"), change.Number("-1")
+			w.rows = append(w.rows, change.Item{"pk": change.String("sum/comments/p/1"), "value": change.Number("1"), "members": change.Number("3")})
 		}, nil},
-		"a display": {func(w *world) { w.items[1]["comments"] = change.Number("7") }, []string{"displayed value commentsBLOG#b/POST#1 p"}},
+		"members of an accumulator":        {func(w *world) { w.rows[7]["members"] = change.Number("3") }, []string{"accumulator comments p"}},
+		"an accumulator without members":   {func(w *world) { delete(w.rows[7], "members") }, []string{"accumulator comments p"}},
+		"members that are not whole":       {func(w *world) { w.rows[7]["members"] = change.Number("2.5") }, []string{"accumulator comments p"}},
+		"an accumulator's members as text": {func(w *world) { w.rows[7]["members"] = change.String("2") }, []string{"accumulator comments p"}},
+		"a display": {func(w *world) { w.items[1]["comments"] = change.Number("7") },
+			[]string{"displayed value commentsBLOG#b/POST#1 p"}},
 		"a display that carries a higher count than its accumulators": {func(w *world) {
 			target := change.Key{Partition: "BLOG#b", Sort: "POST#1"}
 			w.items[1]["_dm_comments"] = change.String(plan.Stamp{Context: plan.StampContext("i", target, "p"), Version: plan.VersionOf(1, 8),

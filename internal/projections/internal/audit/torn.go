@@ -19,7 +19,8 @@ func (a *Auditor) TornEntry(row change.Item) bool {
 
 // TornSum reports whether an accumulator is torn.
 func TornSum(row change.Item) bool {
-	return row["value"].Kind() != change.KindNumber || !isCount(row["operations"])
+	_, readable := plan.ReadMembers(row["members"])
+	return row["value"].Kind() != change.KindNumber || !readable || !isCount(row["operations"])
 }
 
 // TornSet reports whether a locator, or the claims of a mirror item, are torn. No row

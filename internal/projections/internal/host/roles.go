@@ -60,7 +60,7 @@ type Gatherer interface {
 	// MakeRoom brings together what the sources of a group added under several suffixes, in that of the caller.
 	MakeRoom(ctx context.Context, h *Host, g plan.GroupRef, suffix int) error
 	// Finish applies the rest of a plan, once its groups are rolled up.
-	Finish(ctx context.Context, r *Run, pl *plan.Changes, moves []*plan.Move)
+	Finish(ctx context.Context, r *Run, pl *plan.Changes)
 	// Display plans what an item displays under a rule, as the item is now.
 	Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image)
 }

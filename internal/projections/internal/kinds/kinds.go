@@ -16,7 +16,7 @@ var All = []rules.Kind{
 	mirrors.Mirror,
 	aggregates.Count,
 	aggregates.Sum,
-	rules.Planned("avg"),
+	aggregates.Average,
 	rules.Planned("min"),
 	rules.Planned("max"),
 	rules.Planned("latest"),

@@ -42,10 +42,10 @@ func sumsOf(b *plan.Binding, k plan.EffectKey, old, new plan.Effect) (sums []pla
 		return []plan.Sum{{Group: plan.GroupRef{Binding: b, Group: new.Group}, Delta: delta, Key: k}}
 	}
 	if was {
-		sums = append(sums, plan.Sum{Group: plan.GroupRef{Binding: b, Group: old.Group}, Delta: old.Amount.Neg(), Key: k})
+		sums = append(sums, plan.Sum{Group: plan.GroupRef{Binding: b, Group: old.Group}, Delta: old.Amount.Neg(), Members: -1, Key: k})
 	}
 	if is {
-		sums = append(sums, plan.Sum{Group: plan.GroupRef{Binding: b, Group: new.Group}, Delta: new.Amount, Key: k})
+		sums = append(sums, plan.Sum{Group: plan.GroupRef{Binding: b, Group: new.Group}, Delta: new.Amount, Members: 1, Key: k})
 	}
 	return sums
 }

@@ -75,7 +75,7 @@ func (pk *Pack) take(mv *plan.Move, sums []plan.Sum, rest []plan.Action) bool {
 		if err != nil {
 			return false
 		}
-		merged[i].Delta = delta
+		merged[i].Delta, merged[i].Members = delta, merged[i].Members+s.Members
 	}
 	bytes := pk.bytes + entryBytes
 	for _, a := range rest {

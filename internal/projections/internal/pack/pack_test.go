@@ -27,13 +27,15 @@ func TestPacksHoldEveryMoveOnceWithinTheLimitsOfATransaction(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := fixed{}
 		var moves []*plan.Move
-		want := map[plan.GroupRef]decimal.Decimal{}
+		want, members := map[plan.GroupRef]decimal.Decimal{}, map[plan.GroupRef]int64{}
 		for i := range rapid.IntRange(0, 300).Draw(t, "moves") {
 			mv := &plan.Move{Key: change.Key{Partition: fmt.Sprint(i)}, Alone: rapid.IntRange(0, 20).Draw(t, "alone") == 0}
 			d := f[mv]
 			g := plan.GroupRef{Binding: groups[rapid.IntRange(0, 2).Draw(t, "rule")], Group: fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "group"))}
-			d.sums = []plan.Sum{{Group: g, Delta: decimal.New(int64(rapid.IntRange(-5, 5).Draw(t, "amount")))}}
+			d.sums = []plan.Sum{{Group: g, Delta: decimal.New(int64(rapid.IntRange(-5, 5).Draw(t, "amount"))),
+				Members: int64(rapid.IntRange(-1, 1).Draw(t, "members"))}}
 			want[g], _ = want[g].Add(d.sums[0].Delta)
+			members[g] += d.sums[0].Members
 			if target := rapid.IntRange(0, 40).Draw(t, "target"); target < 20 {
 				d.rest = []plan.Action{{Item: fmt.Sprint(target), Bytes: rapid.IntRange(0, 400_000).Draw(t, "bytes")}}
 			}
@@ -67,6 +69,7 @@ func TestPacksHoldEveryMoveOnceWithinTheLimitsOfATransaction(t *testing.T) {
 				}
 				groups[s.Group] = true
 				got[s.Group], _ = got[s.Group].Add(s.Delta)
+				members[s.Group] -= s.Members
 			}
 			if n := len(pk.Moves) + len(pk.Sums) + len(items); n > plan.TransactActionsMax || bytes > transactBytesMax && len(pk.Moves) > 1 {
 				t.Fatalf("a transaction of %d actions and %d bytes", n, bytes)
@@ -78,6 +81,9 @@ func TestPacksHoldEveryMoveOnceWithinTheLimitsOfATransaction(t *testing.T) {
 		for g, total := range want {
 			if got[g].Cmp(total) != 0 {
 				t.Fatalf("group %s adds up to %s, want %s", g.Group, got[g], total)
+			}
+			if members[g] != 0 {
+				t.Fatalf("group %s lacks %d members", g.Group, members[g])
 			}
 		}
 	})
@@ -97,7 +103,7 @@ func TestASumThatNoNumberHoldsIsNotMerged(t *testing.T) {
 	f := fixed{}
 	for mv, delta := range map[*plan.Move]decimal.Decimal{a: huge, b: tenth} {
 		d := f[mv]
-		d.sums = []plan.Sum{{Group: g, Delta: delta}}
+		d.sums = []plan.Sum{{Group: g, Delta: delta, Members: 1}}
 		f[mv] = d
 	}
 	if packs := spread([]*plan.Move{a, b}, f.difference); len(packs) != 2 {

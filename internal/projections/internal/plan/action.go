@@ -10,9 +10,10 @@ const TransactActionsMax = 100
 
 // Sum is the difference that moves make to one aggregate.
 type Sum struct {
-	Group GroupRef
-	Delta decimal.Decimal
-	Key   EffectKey // the effect that makes it; of several the first one
+	Group   GroupRef
+	Delta   decimal.Decimal
+	Members int64     // effects that contribute now, less those that do not any more
+	Key     EffectKey // the effect that makes it; of several the first one
 }
 
 // ActionKind is what an action does.

@@ -131,11 +131,18 @@ const (
 // ReadCount reads a count that an attribute holds; 0 if there is none. It reports
 // false for a value that is no whole number from 0 to CountMax.
 func ReadCount(v change.Value) (int64, bool) {
+	n, ok := ReadMembers(v)
+	return max(n, 0), ok && n >= 0
+}
+
+// ReadMembers reads a count of members that an attribute holds, as ReadCount does. One row of an
+// aggregate may have lost more than it gained.
+func ReadMembers(v change.Value) (int64, bool) {
 	if v.Kind() == change.KindAbsent {
 		return 0, true
 	}
 	n, err := strconv.ParseInt(v.Text(), 10, 64)
-	if v.Kind() != change.KindNumber || err != nil || n < 0 || n > CountMax {
+	if v.Kind() != change.KindNumber || err != nil || n < -CountMax || n > CountMax {
 		return 0, false
 	}
 	return n, true

@@ -70,14 +70,6 @@ func (p *Pointers) Add(source change.Key) {
 // Count forgets which sources are known: there are so many.
 func (p *Pointers) Count(n int64) { p.known, p.counted = nil, n }
 
-// Identify adds a source that may have been counted already: one counts until it is known.
-func (p *Pointers) Identify(source change.Key) {
-	if len(p.known) == 0 && p.counted == 1 {
-		p.counted = 0
-	}
-	p.Add(source)
-}
-
 // Remove takes a source away.
 func (p *Pointers) Remove(source change.Key) {
 	if p.known[source] {
@@ -160,9 +152,6 @@ func (m *Missing) AdjustSources(target string, change func(*Pointers)) {
 	}
 	m.count.Store(int64(len(m.held)))
 }
-
-// None reports whether no target is held as missing.
-func (m *Missing) None() bool { return m.count.Load() == 0 }
 
 // report is what is known; false if nothing is missing.
 func (m *Missing) report() (projections.MissingTargets, bool) {

@@ -1,8 +1,10 @@
 package state
 
 import (
+	"errors"
 	"strconv"
 
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -16,8 +18,20 @@ func AccumulatorKey(g plan.GroupRef, suffix int) table.Key {
 	return table.NewKey(AccumulatorRows+"/"+g.ID+"/"+escape(g.Group)+"/"+strconv.Itoa(suffix), "accumulator")
 }
 
-// ReadAccumulator reads an accumulator; the error says that its value is no decimal.
-func ReadAccumulator(r table.Row) (value decimal.Decimal, operations int64, err error) {
-	value, err = decimal.Parse(table.TextOf(r["value"]))
-	return value, CountOf(r["operations"]), err
+// Accumulator is a part of one aggregate: that of one write suffix.
+type Accumulator struct {
+	Value      decimal.Decimal
+	Members    int64 // sources that contribute; below 0 if they gave up here what they added under other suffixes
+	Operations int64
+}
+
+// ReadAccumulator reads an accumulator; the error says that its value or its members are no number.
+func ReadAccumulator(r table.Row) (a Accumulator, err error) {
+	a.Operations = CountOf(r["operations"])
+	members, readable := plan.ReadMembers(attributes.FromTable(r["members"]))
+	if a.Members = members; !readable {
+		return a, errors.New("the members are no number")
+	}
+	a.Value, err = decimal.Parse(table.TextOf(r["value"]))
+	return a, err
 }

@@ -13,7 +13,7 @@ import (
 
 // The kinds.
 var (
-	Count rules.Kind = &kind{word: "count", traits: rules.Traits{
+	Count rules.Kind = &kind{word: "count", display: showValue, traits: rules.Traits{
 		Number:      3,
 		Noun:        "a count",
 		Plural:      "counts",
@@ -21,37 +21,70 @@ var (
 		Keys:        keys,
 		SourceField: "count",
 		TargetField: "as",
-		Displays:    display,
+		Displays:    displayed,
 		Actions:     actions,
 	}}
-	Sum rules.Kind = &kind{word: "sum", traits: rules.Traits{
+	Sum rules.Kind = &kind{word: "sum", display: showValue, traits: rules.Traits{
 		Number:      4,
 		Noun:        "a sum",
 		Plural:      "sums",
-		Keys:        append([]rules.Key{{Name: "of", Required: true, Hint: "name the entity whose items are summed: `of: LineItem`"}}, keys...),
+		Keys:        keysOf("name the entity whose items are summed: `of: LineItem`"),
 		Expressions: []rules.Expression{{Key: "sum", Want: "a number, as in `price * quantity`", Type: expr.Number}},
 		SourceField: "of",
 		TargetField: "as",
-		Displays:    display,
+		Displays:    displayed,
+		Actions:     actions,
+	}}
+	Average rules.Kind = &kind{word: "average", display: showMean, zeroCounts: true, traits: rules.Traits{
+		Number:      5,
+		Noun:        "an average",
+		Plural:      "averages",
+		Keys:        keysOf("name the entity whose items are averaged: `of: Sample`"),
+		Expressions: []rules.Expression{{Key: "average", Want: "a number, as in `used / total`", Type: expr.Number}},
+		SourceField: "of",
+		TargetField: "as",
+		Displays:    displayed,
 		Actions:     actions,
 	}}
 )
 
-const display = "as: Group.memberCount"
+// showValue displays the value itself.
+func showValue(a Amount) change.Value { return change.Number(a.Value.String()) }
+
+// showMean displays the value for each member, rounded half to even to 38 digits; nothing over no members.
+func showMean(a Amount) change.Value {
+	if a.Members <= 0 { // below 0 only where another program has written
+		return change.Value{}
+	}
+	mean, err := a.Value.QuoRounded(decimal.New(a.Members))
+	if err != nil {
+		panic(fmt.Sprintf("aggregates: %s has no mean: %v", a, err)) // it is no greater than the value
+	}
+	return change.Number(mean.String())
+}
+
+const displayed = "as: Group.memberCount"
 
 var keys = []rules.Key{
-	{Name: "as", Required: true, Hint: "name the entity and its attribute: `" + display + "`"},
+	{Name: "as", Required: true, Hint: "name the entity and its attribute: `" + displayed + "`"},
 	{Name: "where"},
 	{Name: "write_shards"},
 	{Name: "by"},
+}
+
+// keysOf are the keys of kinds that say the entity of their sources under `of`.
+func keysOf(hint string) []rules.Key {
+	return append([]rules.Key{{Name: "of", Required: true, Hint: hint}}, keys...)
 }
 
 // actions: the accumulators of the group before and of the group now.
 const actions = 2
 
 type kind struct {
-	word   string
-	traits rules.Traits
+	word       string
+	traits     rules.Traits
+	zeroCounts bool                      // a source that adds 0 contributes, and a total of 0 is not nothing
+	display    func(Amount) change.Value // what a target shows; absent for nothing
 }
 
 // Word is the key that gives a rule the kind.
@@ -70,14 +103,14 @@ func (k *kind) Check(*rules.Declaration) {}
 
 // Compile makes the Form of a rule.
 func (k *kind) Compile(r *rules.Rule, d *rules.Declaration) rules.Form {
-	return &Form{rule: r, adds: len(k.traits.Expressions) > 0, writeShards: d.Own.(int)}
+	return &Form{kind: k, rule: r, writeShards: d.Own.(int)}
 }
 
 // Form adds up what the sources of a rule contribute.
 type Form struct {
+	kind        *kind
 	rule        *rules.Rule
-	adds        bool // an amount; otherwise 1 for each source
-	writeShards int  // at least 1
+	writeShards int // at least 1
 }
 
 // Of returns the Form of an aggregate's rule; nil of any other rule.
@@ -104,9 +137,9 @@ func (f *Form) Contribution(m *rules.Match, img change.Image) (rules.Contributio
 	if err != nil || !ok {
 		return rules.Contribution{}, false, err
 	}
-	amount := decimal.New(1)
-	if f.adds {
-		if amount, ok, err = f.rule.Amount("sum", m, img); err != nil {
+	amount := decimal.New(1) // unless the rule has an expression
+	for _, e := range f.kind.traits.Expressions {
+		if amount, ok, err = f.rule.Amount(e.Key, m, img); err != nil {
 			return rules.Contribution{}, false, err
 		}
 	}

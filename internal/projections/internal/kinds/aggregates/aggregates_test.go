@@ -3,8 +3,11 @@ package aggregates_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/aggregates"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/proof/kindtest"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -95,4 +98,61 @@ func TestWrongTypesAndOverflowsAreTheItemsErrors(t *testing.T) {
 		_, _, err := aggregates.Of(r).Contribution(kindtest.Identify(t, s, "ORDER#o", "ITEM#p", item), item)
 		kindtest.WantItemError(t, err, tt.code, "sum of LineItem")
 	}
+}
+
+const samples = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Sample: { key: { pk: "METRICS#${resourceId}", sk: "${day}T${time}" } }
+  Day:    { key: { pk: "METRICS#${resourceId}", sk: "DAY#${day}" } }
+rules:
+  cpu:  { average: cpu, of: Sample, as: Day.cpu }
+  used: { sum: cpu, of: Sample, as: Day.used }
+`
+
+// TestZeroIsAMemberOfAnAverage has items that add 0: an average counts them, a sum has no need to.
+func TestZeroIsAMemberOfAnAverage(t *testing.T) {
+	set, err := rules.Load("dynamill.yaml", []byte(samples), kinds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[*rules.Rule]string{}
+	for _, r := range set.Rules {
+		ids[r] = r.Name
+	}
+	p := &plan.Planner{Bindings: plan.Bind(set, ids)}
+	for name, tt := range map[string]struct {
+		cpu  change.Value
+		want plan.Effects
+	}{
+		"a number": {change.Number("2.50"), effects("+2.5 METRICS#r/DAY#d", "+2.5 METRICS#r/DAY#d")},
+		"0":        {change.Number("0"), effects("+0 METRICS#r/DAY#d", "")},
+		"nothing":  {change.Value{}, nil},
+		"NULL":     {change.Null(), nil},
+	} {
+		img := change.Item{"pk": change.String("METRICS#r"), "sk": change.String("dTt"), "cpu": tt.cpu}
+		got := map[string]string{}
+		for id, f := range p.EffectsOf(change.Key{Partition: "METRICS#r", Sort: "dTt"}, img) {
+			got[id.ID] = f.String()
+		}
+		want := map[string]string{}
+		for id, f := range tt.want {
+			want[id.ID] = f.String()
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: want (-) and got (+):\n%s", name, diff)
+		}
+	}
+}
+
+func kinds() []rules.Kind { return []rules.Kind{aggregates.Sum, aggregates.Average} }
+
+func effects(cpu, used string) plan.Effects {
+	all := plan.Effects{}
+	for id, text := range map[string]string{"cpu": cpu, "used": used} {
+		if f, err := plan.ParseEffect(text); err == nil {
+			all[plan.EffectKey{ID: id}] = f
+		}
+	}
+	return all
 }

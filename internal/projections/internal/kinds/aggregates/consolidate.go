@@ -6,7 +6,6 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
@@ -17,8 +16,9 @@ import (
 
 // MakeRoom implements host.Gatherer: it moves the whole sum of an aggregate into the accumulator of one write
 // suffix. If one suffix took amounts and another gave them back, both hold values that
-// cancel each other. Then neither has digits left for a new amount. It does nothing if
-// another worker changes an accumulator meanwhile, or if no DynamoDB number holds the sum.
+// cancel each other. Then neither has digits left for a new amount. Members stay where they are
+// counted. It does nothing if another worker changes an accumulator meanwhile, or if no DynamoDB
+// number holds the sum.
 func (gatherer) MakeRoom(ctx context.Context, r *host.Host, g plan.GroupRef, suffix int) error {
 	var keys []table.Key
 	for i := range g.Suffixes {
@@ -42,7 +42,7 @@ func (gatherer) MakeRoom(ctx context.Context, r *host.Host, g plan.GroupRef, suf
 		}
 		c := table.NewExpression()
 		condition := table.Whole(c.Same("operations", attributes.FromTable(rows[key]["operations"])))
-		set := c.Format("SET %n = %v ADD %n %v", "value", attributes.ToTable(change.Number(value.String())), "operations", table.Number(1))
+		set := c.Format("SET %n = %v ADD %n %v, %n %v", "value", number(value), "members", table.Number(0), "operations", table.Number(1))
 		items = append(items, r.Tables.UpdatePart(key, set, condition, c))
 	}
 	if sum.Err != nil || len(items) == 0 || len(items) > plan.TransactActionsMax {

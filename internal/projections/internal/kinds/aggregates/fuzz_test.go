@@ -25,7 +25,7 @@ func FuzzTotal(f *testing.F) {
 	sets := []*rules.Set{kindtest.Load(f, "blog.yaml"), kindtest.Load(f, "shop.yaml")}
 	f.Fuzz(func(t *testing.T, x, y string, kind byte) {
 		row := change.Item{}
-		for i, name := range []string{"value", "operations", "items", "changes", "listed"} {
+		for i, name := range []string{"value", "operations", "members", "items", "changes", "listed"} {
 			row[name] = []change.Value{
 				change.String(x), change.Number(x), change.Set(change.KindStringSet, []string{x, y}), change.Bool(true), change.Number(y),
 			}[(int(kind)+i)%5]

@@ -44,24 +44,30 @@ func mendSum(ctx context.Context, t *auditing.Table, r drift.Reading) (bool, err
 	}
 	key, c := state.AccumulatorKey(g, 0), table.NewExpression()
 	condition := table.Whole(c.Same("operations", attributes.FromTable(e.Rows[key]["operations"])))
-	lacks, raised := &ddb.AttributeValueMemberN{Value: r.Fix.Lacks}, max(1, ahead-total.Operations)
-	add := c.Format("ADD %n %v, %n %v", "value", lacks, "operations", table.Number(raised))
+	lacks, _, _ := parseAmount(r.Fix.Lacks)
+	raised := max(1, ahead-total.Operations)
+	add := c.Format("ADD %n %v, %n %v, %n %v",
+		"value", number(lacks.Value), "members", table.Number(lacks.Members), "operations", table.Number(raised))
 	items := []ddb.TransactWriteItem{t.Tables.UpdatePart(key, add, condition, c)}
 	for _, torn := range total.torn[:min(len(total.torn), tornMax)] {
 		row := e.Rows[torn]
 		operations := state.CountOf(row["operations"])
 		c := table.NewExpression()
-		condition := table.Whole(c.SameAs(row, "value", "operations"))
+		condition := table.Whole(c.SameAs(row, "value", "members", "operations"))
 		if torn != key {
-			reset := c.Format("SET %n = %v, %n = %v", "value", table.Number(0), "operations", table.Number(operations))
-			items = append(items, t.Tables.UpdatePart(torn, reset, condition, c))
+			items = append(items, t.Tables.UpdatePart(torn, reset(c, Amount{}, operations), condition, c))
 			continue
 		}
-		set := c.Format("SET %n = %v, %n = %v", "value", lacks, "operations", table.Number(operations+raised))
-		items[0] = t.Tables.UpdatePart(key, set, condition, c)
+		items[0] = t.Tables.UpdatePart(key, reset(c, lacks, operations+raised), condition, c)
 	}
 	items = append(items, stuck[:min(len(stuck), plan.TransactActionsMax-len(items))]...)
 	return auditing.Mended(t.Tables.Transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, items))
+}
+
+// reset puts an accumulator in the place of a torn one.
+func reset(c *table.Expression, a Amount, operations int64) string {
+	return c.Format("SET %n = %v, %n = %v, %n = %v",
+		"value", number(a.Value), "members", table.Number(a.Members), "operations", table.Number(operations))
 }
 
 // shownAhead is a count of operations that no target of an aggregate shows yet. Of

@@ -24,7 +24,7 @@ func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell fun
 	switch c, ok, err := Of(b.Rule).Contribution(m, img); {
 	case err != nil:
 		tell("", plan.ParkedBy(err))
-	case ok && !c.Amount.IsZero():
+	case ok && (Of(b.Rule).kind.zeroCounts || !c.Amount.IsZero()):
 		tell("", plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group})
 	}
 }

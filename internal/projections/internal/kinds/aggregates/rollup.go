@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -37,8 +38,13 @@ func (gatherer) Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.Tran
 		suffix = (suffix + shift) % s.Group.Suffixes
 	}
 	c := table.NewExpression()
-	update := c.Format("ADD %n %v, %n %v", "value", attributes.ToTable(change.Number(s.Delta.String())), "operations", table.Number(1))
+	update := c.Format("ADD %n %v, %n %v, %n %v", "value", number(s.Delta), "members", table.Number(s.Members), "operations", table.Number(1))
 	return h.Tables.UpdatePart(state.AccumulatorKey(s.Group, suffix), update, "", c)
+}
+
+// number is a decimal as DynamoDB holds it.
+func number(d decimal.Decimal) ddb.AttributeValue {
+	return attributes.ToTable(change.Number(d.String()))
 }
 
 // RollUp implements host.Gatherer: each group's total is read and shown.
@@ -61,10 +67,8 @@ func (gatherer) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef
 }
 
 // Finish implements host.Gatherer.
-func (gatherer) Finish(ctx context.Context, hr *host.Run, pl *plan.Changes, moves []*plan.Move) {
-	r := run{hr}
-	r.noteSources(moves)
-	r.bare(ctx, &plan.PartOf[Changes](pl).Bares)
+func (gatherer) Finish(ctx context.Context, hr *host.Run, pl *plan.Changes) {
+	run{hr}.bare(ctx, &plan.PartOf[Changes](pl).Bares)
 }
 
 // Wait implements host.Gatherer: no roll-up reads the locators of rules that are not live.
@@ -129,7 +133,7 @@ func (r run) show(ctx context.Context, g plan.GroupRef, t Total, ru *plan.Rollup
 
 // showOn writes the total on a target that shows nothing later.
 func (r run) showOn(ctx context.Context, g plan.GroupRef, t Total, key change.Key) error {
-	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, change.Number(t.Value.String()))
+	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, Of(g.Rule).display(t.Amount))
 	ended, standing, err := r.Targets.Write(ctx, w)
 	switch {
 	case err != nil || ended == target.Refused:
@@ -171,7 +175,7 @@ func (r run) shown(g plan.GroupRef, t Total, target change.Key, seen change.Imag
 	if seen == nil {
 		return false
 	}
-	want := r.totalStamp(g, t, target, change.Number(t.Value.String()))
+	want := r.totalStamp(g, t, target, Of(g.Rule).display(t.Amount))
 	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), want.Context)
 	return ok && s.Version.UnderEpoch(r.Planner.Epoch) == want.Version && s.Digest == want.Digest &&
 		plan.DigestOf(g.Binding, seen) == want.Digest

@@ -1,7 +1,6 @@
 package aggregates
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -99,9 +98,12 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	if t.Err != nil {
 		return reading // no number holds it: that is parked
 	}
-	sum, known := e.Want[sus.GroupID()]
-	if !known {
-		sum = t.Value.String()
+	sum := t.Amount
+	if text, known := e.Want[sus.GroupID()]; known {
+		var ok bool
+		if sum, _, ok = parseAmount(text); !ok {
+			return reading
+		}
 	}
 	if sus.Kind == drift.Sum {
 		judgeSum(e, &reading, b, t, sum)
@@ -111,29 +113,35 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	return reading
 }
 
-func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum string) {
+func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum Amount) {
 	reading.State = change.Digest(
-		change.String(reading.Fix.Seen), change.String(t.Value.String()), change.String(sum), change.Number(strconv.Itoa(len(t.torn))))
-	lacks, ok := Lacks(sum, t.Value.String())
-	if !ok || lacks == "" && len(t.torn) == 0 {
+		change.String(reading.Fix.Seen), change.String(t.Amount.String()), change.String(sum.String()), change.Number(strconv.Itoa(len(t.torn))))
+	lacks, ok := sum.lacks(t.Amount)
+	if !ok || lacks.isNothing() && len(t.torn) == 0 {
 		return
 	}
 	f := drift.Finding{
 		Rule: b.Rule.Name, Kind: drift.Sum, What: drift.Wrong, Group: reading.Suspect.Group, Attribute: b.Rule.Writes[0],
-		Expected: sum, Found: t.Value.String(), WriteUnits: table.TransactionUnitsMin,
+		Expected: sum.Value.String(), Found: t.Value.String(), WriteUnits: table.TransactionUnitsMin,
+	}
+	if lacks.Value.IsZero() {
+		f.Expected += fmt.Sprintf(" from %d sources", sum.Members)
+		f.Found += fmt.Sprintf(" from %d sources", t.Members)
 	}
 	if len(t.Targets) > 0 {
 		f.Item = t.Targets[0]
 	}
 	if len(t.torn) > 0 {
 		r := attributes.ItemFromTable(e.Rows[t.torn[0]])
-		f.Found = fmt.Sprintf("no number: value %s, operations %s", audit.Text(r["value"]), audit.Text(r["operations"]))
+		f.Expected = sum.Value.String()
+		f.Found = fmt.Sprintf("no number: value %s, members %s, operations %s",
+			audit.Text(r["value"]), audit.Text(r["members"]), audit.Text(r["operations"]))
 	}
 	reading.Findings = []drift.Finding{f}
-	reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, cmp.Or(lacks, "0")
+	reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, lacks.String()
 }
 
-func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum string) {
+func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum Amount) {
 	sus := reading.Suspect
 	item := e.Items[sus.Item]
 	reading.Concerns = append(reading.Concerns, drift.KeyToken(sus.Item))
@@ -150,16 +158,15 @@ func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 	switch {
 	case err != nil || has && group != sus.Group: // another group's: that one is judged
 	case !has:
-		reading.Findings = CompareDisplay(b, sus.Item, "", item, "")
+		reading.Findings = compareDisplay(b, sus.Item, "", item, "")
 	case shower != sus.Item: // another item has this unique value, too, and shows the sum
-		reading.Findings = CompareDisplay(b, sus.Item, sus.Group, item, "")
+		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, "")
 	default:
-		reading.Findings = CompareDisplay(b, sus.Item, sus.Group, item, SumText(sum))
+		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, Of(b.Rule).displayed(sum))
 	}
-	lacks, _ := Lacks(sum, t.Value.String()) // mending that raises the count, too
-	if count := e.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && lacks == "" && count > t.Operations+t.Changes {
-		reading.Findings = append(reading.Findings, StampAhead(b, sus.Item, sus.Group, t.Operations+t.Changes, item))
-		reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, "0" // it is the count that has to be raised, or the stamp that goes
+	if count := e.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && sum.equals(t.Amount) && count > t.Operations+t.Changes {
+		reading.Findings = append(reading.Findings, stampAhead(b, sus.Item, sus.Group, t.Operations+t.Changes, item))
+		reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, Amount{}.String() // it is the count that has to be raised, or the stamp that goes
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Total is an aggregate's accumulators added up.
 type Total struct {
-	Value      decimal.Decimal
+	Amount
 	Operations int64        // on the accumulators
 	Changes    int64        // of the locator
 	Locator    state.Set    // as it was read
@@ -44,12 +44,13 @@ func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
 		if !ok {
 			continue
 		}
-		v, operations, err := state.ReadAccumulator(r)
-		t.Operations += operations
+		a, err := state.ReadAccumulator(r)
+		t.Operations += a.Operations
+		t.Members += a.Members
 		if err != nil {
 			t.Err = plan.Overflow("the sum").Parked
 		}
-		values = append(values, v)
+		values = append(values, a.Value)
 	}
 	value, err := decimal.Sum(values...)
 	if err != nil {
