@@ -34,7 +34,7 @@ type Member struct {
 	Behind bool         // another worker's shard is, as far as the rows say
 
 	cfg      Config
-	seekers  map[string]leases.Lease // by worker
+	seekers  map[string]leases.Lease // by worker; a row that names none by its key
 	changed  map[string]time.Time
 	polls    pollBaselines
 	drain    *drainDetector // nil: does not drain

@@ -40,3 +40,17 @@ func TestAFormerProcessOfTheNameThatSoughtIsNoNamesake(t *testing.T) {
 		t.Error("another process seeks under the name since, and nothing is told")
 	}
 }
+
+// Rows that their seekers released name no worker. Each of them goes.
+func TestSilentSeekersWithoutWorkersAreAllFound(t *testing.T) {
+	m := New(Config{StreamARN: "stream", Worker: leases.Worker{Name: "w", Run: "1", Term: time.Minute}})
+	rows := map[string]leases.Lease{}
+	for _, worker := range []string{"a", "b", "c"} {
+		key := leases.SeekerKey("stream", worker)
+		rows[key] = leases.Lease{Shard: key, Stream: "stream", Checkpoint: leases.TrimHorizon}
+	}
+	m.See(nil, nil, rows, nil)
+	if silent := m.SilentSeekers(); len(silent) != len(rows) {
+		t.Errorf("%d of %d rows of seekers are silent", len(silent), len(rows))
+	}
+}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -40,13 +41,14 @@ func (m *Member) Seek(ctx context.Context, wants bool) {
 	}
 }
 
-// seeSeekers takes over the rows of seekers, by their keys.
+// seeSeekers takes over the rows of seekers, by their keys. A row whose seeker released it names no worker.
 func (m *Member) seeSeekers(rows map[string]leases.Lease) {
 	before := m.seekers
 	m.seekers = map[string]leases.Lease{}
 	for _, row := range rows {
-		m.Date(before[row.Owner], row)
-		m.seekers[row.Owner] = row
+		seeker := cmp.Or(row.Owner, row.Shard)
+		m.Date(before[seeker], row)
+		m.seekers[seeker] = row
 	}
 }
 
