@@ -94,7 +94,7 @@ func ledgerSchedules() []schedule {
 			// No number holds the difference, so that the contribution goes in two steps.
 			guard: "StepPosition", name: "a worker crashes between two steps of one move", rules: members,
 			steps:   []Step{puts(group), puts(membership + ", points=#1e40"), step(Rest, Put, membership+", points=#2.5")},
-			strikes: []adversary.Strike{at(`ADD value 2.5, operations 1`, 0, adversary.CrashedBefore)},
+			strikes: []adversary.Strike{at(`ADD value 2.5, members 1, operations 1`, 0, adversary.CrashedBefore)},
 		},
 		{
 			// A record fails, the checkpoint is written, and the worker crashes before it tries again.
