@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -60,6 +62,58 @@ func TestDeletedTablesAreNamed(t *testing.T) {
 	}
 	w.dropTable(w.leaseTableName()) // the remedy
 	w.drain()
+	w.expectTrue()
+}
+
+// TestStateTableOfAnotherFormatIsRefused starts over, as the error says, while counts are watched.
+func TestStateTableOfAnotherFormatIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	const groups, users = 3, 40
+	for g := range groups {
+		w.put(item(fmt.Sprintf("GROUP#g%d", g), "METADATA", "name", fmt.Sprintf("Group %d", g)))
+	}
+	for u := range users {
+		id := fmt.Sprintf("USER#u%02d", u)
+		w.put(item(id, "PROFILE", "name", fmt.Sprintf("User %d", u)))
+		for g := range groups {
+			w.put(item(id, fmt.Sprintf("GROUP#g%d", g), "role", "member"))
+		}
+	}
+	w.drain()
+	w.expectTrue()
+
+	state := w.table + settings.StateSuffix
+	_, err := w.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &state, Key: keyOf("registry", "table"),
+		UpdateExpression: ptr("SET #f = :f"), ExpressionAttributeNames: map[string]string{"#f": "format"},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":f": &types.AttributeValueMemberN{Value: "4711"}}})
+	w.must(err)
+	before, err := w.scan(state)
+	w.must(err)
+	for _, args := range [][]string{{"run", "--drain"}, {"replay", "--yes"}, {"verify"}, {"plan"}, {"status"}, {"parked", "retry", "--all"}} {
+		code, _, stderr := w.call(args...)
+		if code != ending.ExitEnvironment || !strings.Contains(stderr, "format of state table "+state+" is 4711") ||
+			!strings.Contains(stderr, "start over (docs/state-table.md)") {
+			t.Errorf("%v on a state table of another format: exit code %d\n%s", args, code, stderr)
+		}
+	}
+	after, err := w.scan(state)
+	w.must(err)
+	if len(after) != len(before) {
+		t.Errorf("the refused state table had %d rows and has %d", len(before), len(after))
+	}
+	w.expectTrue()
+
+	w.dropTable(state) // the remedy
+	w.dropTable(w.leaseTableName())
+	watching, stop := context.WithCancel(t.Context())
+	watched := make(chan int)
+	go func() { watched <- w.watchCounts(watching, groups, users) }()
+	w.drain()
+	stop()
+	if looks := <-watched; looks == 0 {
+		t.Error("the counts were not read while they were made anew")
+	}
 	w.expectTrue()
 }
 

@@ -69,8 +69,8 @@ func (i *Inspection) Live() bool {
 		!slices.ContainsFunc(i.Rules, func(r InspectedRule) bool { return !r.Live && !r.Cleaned })
 }
 
-// Inspect reads a state table and writes nothing. It returns a *SetupError where
-// there is none, or nothing is registered in it yet.
+// Inspect reads a state table and writes nothing. It returns a *SetupError where there is
+// none, or nothing is registered in it yet (both wrap ErrUnregistered), or the registry cannot be read.
 func Inspect(ctx context.Context, client table.InspectClient, stateTable string) (*Inspection, error) {
 	rd, found, err := beginInspection(ctx, client, stateTable)
 	if err != nil {
@@ -95,13 +95,15 @@ func beginInspection(ctx context.Context, client table.InspectClient, stateTable
 	rd := &ruleReader{table.NewReader(client, stateTable), &plan.Planner{}}
 	own, known, err := registry.Read(ctx, rd.reader)
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("there is no state table %s", stateTable), Remedy: notRunYet, Err: err}
+		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("there is no state table %s", stateTable), Remedy: notRunYet,
+			Err: errors.Join(ErrUnregistered, err)}
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if own == nil {
-		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet}
+		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet,
+			Err: ErrUnregistered}
 	}
 	rd.planner.Incarnation, rd.planner.Epoch = own.Incarnation, own.Epoch
 	found := &Inspection{
@@ -110,6 +112,9 @@ func beginInspection(ctx context.Context, client table.InspectClient, stateTable
 	}
 	return rd, found, nil
 }
+
+// ErrUnregistered is what the errors of Inspect wrap where no state table is, or none with a registry.
+var ErrUnregistered = errors.New("nothing is registered")
 
 const notRunYet = "nothing has run on this table yet; start `dynamill run`, or check --table, --state-table and --region"
 

@@ -99,8 +99,7 @@ func take(ctx context.Context, env *environment.Environment, set *rules.Set, loo
 		return nil, fmt.Errorf("reading the leases: %w", err)
 	}
 	found, err := projections.Inspect(ctx, env.Tables, env.StateTable)
-	var setup *projections.SetupError
-	unregistered := errors.As(err, &setup)
+	unregistered := errors.Is(err, projections.ErrUnregistered)
 	if err != nil && !unregistered {
 		return nil, fmt.Errorf("looking at the state of table %q in %s: %w", env.Table, env.Where(), err)
 	}

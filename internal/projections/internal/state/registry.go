@@ -15,6 +15,10 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
+// Format numbers what the rows of the state table and the stamps on items look like. It
+// rises with every change after which an engine would misread those of before.
+const Format = 1
+
 const (
 	registryPartition = "registry" // sort: table, seeding, rule/<id>, file/<name>
 	rulePrefix        = "rule/"
@@ -83,6 +87,7 @@ func (t Table) Row() table.Row {
 	r["table"], r["tableId"] = table.Text(t.Name), table.Text(t.ID)
 	r["incarnation"], r["epoch"] = table.Text(t.Incarnation), table.Number(int64(t.Epoch))
 	r["created"] = table.Text(t.Created.UTC().Format(time.RFC3339))
+	r["format"] = table.Number(Format)
 	return r
 }
 
@@ -138,12 +143,14 @@ func FileRow(name, text string) table.Row {
 // FileText is the text of a rule file that is kept.
 func FileText(r table.Row) string { return table.TextOf(r["text"]) }
 
-// CheckRegistry refuses a registry in which another program has written what no engine
-// can work with. Nothing else tells which rules were in force.
+// CheckRegistry refuses a registry of another format, and one in which another program has
+// written what no engine can work with. Nothing else tells which rules were in force.
 func CheckRegistry(stateTable string, own table.Row, known map[string]table.Row) error {
 	it := attributes.ItemFromTable(own)
 	_, live := plan.ReadCount(it["live"])
 	switch {
+	case !isWhole(it["format"], Format, Format):
+		return otherFormat(stateTable, it["format"])
 	case !isWhole(it["epoch"], 0, plan.EpochMax):
 		return tornRegistry(stateTable, tableSort, "epoch", it)
 	case it["incarnation"].Kind() != change.KindString || it["incarnation"].Text() == "":
@@ -163,6 +170,16 @@ func CheckRegistry(stateTable string, own table.Row, known map[string]table.Row)
 		}
 	}
 	return nil
+}
+
+func otherFormat(stateTable string, found change.Value) error {
+	return &table.SetupError{
+		Problem: fmt.Sprintf("the format of state table %s is %s, and this version of dynamill reads format %d only: another version made the "+
+			"table",
+			stateTable, orNothing(audit.Text(found)), Format),
+		Remedy: "continue with that version; or start over (docs/state-table.md): delete the state table and its lease table, and the next " +
+			"`dynamill run` derives everything anew",
+	}
 }
 
 func tornRegistry(stateTable, row, attribute string, it change.Item) error {
