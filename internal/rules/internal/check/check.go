@@ -13,9 +13,6 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
-// actionsMax is how many actions a transaction may have (DynamoDB API, TransactWriteItems).
-const actionsMax = 100
-
 // reservedPrefix begins the names of the engine's own attributes.
 const reservedPrefix = "_dm"
 

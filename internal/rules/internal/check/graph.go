@@ -227,24 +227,3 @@ func (c *checker) sayCircle(via []map[int]fact, circle []int) {
 	c.Add(c.out.Rules[circle[0]].Decl.Name.At, "rule.circle", strings.Join(why, "; "),
 		"rules feed each other in a circle: %s", strings.Join(names, " -> "))
 }
-
-// actions reports a source whose effects do not fit into one transaction: its
-// ledger entry, what each of its rules needs, two locators and their claims.
-func (c *checker) actions() {
-	const perLocator = 4
-	total := map[*Entity]int{}
-	located := map[*Entity]bool{}
-	for _, r := range c.out.Rules {
-		total[r.Source] += r.traits.Actions
-		if r.Join.ByUnique && !located[r.Target] {
-			located[r.Target] = true
-			total[r.Target] += perLocator
-		}
-	}
-	for _, e := range c.out.Entities {
-		if n := total[e] + 1; n > actionsMax {
-			c.Add(e.Decl.Name.At, "rule.too_many_effects", "drop some "+c.Kinds.Heavy()+" of it",
-				"one change of a %s could need %d writes in one transaction; DynamoDB allows %d", e.Decl.Name.Text, n, actionsMax)
-		}
-	}
-}

@@ -7,14 +7,6 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
-// Bounds that follow from DynamoDB's own (developer guide, "Expressions" under
-// "Constraints": 4 KB for an expression, 300 operators). The engine's longest
-// conditions name every attribute of a rule, with two operators for each.
-const (
-	attributesMax = 100 // attributes that one rule writes
-	matchesMax    = 10  // attributes under one entity's match
-)
-
 // places reports rules that could put an item where another entity's items
 // stand. Their matches do not help: two items never share a key, so that
 // one would replace the other (promise 8).
@@ -63,21 +55,4 @@ func (c *checker) sayOverlap(r *Rule, e *Entity, example string) {
 	}
 	c.Add(r.Decl.Target.At, r.Decl.Kind.Word()+".overlap", hint,
 		"%s item of %s can have the key of %s%s: one would replace the other", r.traits.Noun, target, whose, example)
-}
-
-// widths reports rules and entities with more attributes than DynamoDB's expressions can name.
-func (c *checker) widths() {
-	for _, r := range c.out.Rules {
-		if n := len(r.Writes); n > attributesMax {
-			c.Add(r.Decl.Name.At, "rule.too_many_attributes", "split it into several rules",
-				"rule %s writes %d attributes; at most %d are allowed, since DynamoDB bounds the length of a condition", r.Decl.Name.Text, n,
-				attributesMax)
-		}
-	}
-	for _, e := range c.out.Entities {
-		if n := len(e.Equals); n > matchesMax {
-			c.Add(e.Decl.Name.At, "entity.too_many_matches", "tell the entity by fewer attributes",
-				"items of %s are told by %d attributes; at most %d are allowed", e.Decl.Name.Text, n, matchesMax)
-		}
-	}
 }

@@ -1,0 +1,50 @@
+package check
+
+// Bounds that follow from DynamoDB's own (developer guide, "Expressions" under
+// "Constraints": 4 KB for an expression, 300 operators). The engine's longest
+// conditions name every attribute of a rule, with two operators for each.
+const (
+	attributesMax = 100 // attributes that one rule writes
+	matchesMax    = 10  // attributes under one entity's match
+)
+
+// actionsMax is how many actions a transaction may have (DynamoDB API, TransactWriteItems).
+const actionsMax = 100
+
+// widths reports rules and entities with more attributes than DynamoDB's expressions can name.
+func (c *checker) widths() {
+	for _, r := range c.out.Rules {
+		if n := len(r.Writes); n > attributesMax {
+			c.Add(r.Decl.Name.At, "rule.too_many_attributes", "split it into several rules",
+				"rule %s writes %d attributes; at most %d are allowed, since DynamoDB bounds the length of a condition", r.Decl.Name.Text, n,
+				attributesMax)
+		}
+	}
+	for _, e := range c.out.Entities {
+		if n := len(e.Equals); n > matchesMax {
+			c.Add(e.Decl.Name.At, "entity.too_many_matches", "tell the entity by fewer attributes",
+				"items of %s are told by %d attributes; at most %d are allowed", e.Decl.Name.Text, n, matchesMax)
+		}
+	}
+}
+
+// actions reports a source whose effects do not fit into one transaction: its
+// ledger entry, what each of its rules needs, two locators and their claims.
+func (c *checker) actions() {
+	const perLocator = 4
+	total := map[*Entity]int{}
+	located := map[*Entity]bool{}
+	for _, r := range c.out.Rules {
+		total[r.Source] += r.traits.Actions
+		if r.Join.ByUnique && !located[r.Target] {
+			located[r.Target] = true
+			total[r.Target] += perLocator
+		}
+	}
+	for _, e := range c.out.Entities {
+		if n := total[e] + 1; n > actionsMax {
+			c.Add(e.Decl.Name.At, "rule.too_many_effects", "drop some "+c.Kinds.Heavy()+" of it",
+				"one change of a %s could need %d writes in one transaction; DynamoDB allows %d", e.Decl.Name.Text, n, actionsMax)
+		}
+	}
+}
