@@ -214,7 +214,7 @@ func (f *follower) follow(ctx context.Context) error {
 	} else {
 		group.Go(func() error { return f.reader.Run(working) })
 		group.Go(func() error { return f.workTasks(working) })
-		group.Go(func() error { f.tellSightings(ctx, working, seedingOver); return nil })
+		group.Go(func() error { f.logSightings(ctx, working, seedingOver); return nil })
 	}
 	err := group.Wait()
 	cause := context.Cause(ctx)

@@ -284,3 +284,33 @@ func TestFollowEndsWithTheStateThatOnlyAPersonEnds(t *testing.T) {
 		}
 	})
 }
+
+// Only the table's key types show that a template does not suit them. The error is one that a program can name.
+func TestProblemsOfTheRuleFileAreThoseOfPackageRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := inMemory(t)
+		key, hash := "id", types.KeyTypeHash
+		_, err := dynamodb.NewFromConfig(cfg).CreateTable(t.Context(), &dynamodb.CreateTableInput{
+			TableName: aws.String("numbers"), BillingMode: types.BillingModePayPerRequest,
+			KeySchema:            []types.KeySchemaElement{{AttributeName: &key, KeyType: hash}},
+			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &key, AttributeType: types.ScalarAttributeTypeN}},
+			StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := loaded(t, `
+version: 1
+table: { keys: [id] }
+entities:
+  Post:    { key: { id: "POST#${postId}" } }
+  Comment: { key: { id: "COMMENT#${commentId}" } }
+rules:
+  comment-count: { count: Comment, as: Post.commentCount, by: postId }
+`)
+		err = dynamill.Follow(t.Context(), dynamill.Config{AWS: cfg, Table: "numbers", Rules: set, Logger: slog.New(slog.DiscardHandler)})
+		if problems := new(rules.Problems); !errors.As(err, &problems) || len(problems.List) == 0 {
+			t.Errorf("Follow returned %v, want problems of the rule file", err)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/rules"
 )
 
 // asFields says for a program what the engine's remedies name by the command line's flags.
@@ -12,11 +13,12 @@ var asFields = strings.NewReplacer(
 	"--table", "Config.Table", "--state-table", "Config.StateTable", "--region", "Config.AWS.Region", "--endpoint", "Config.AWS.BaseEndpoint",
 )
 
-// inProgram makes the remedy of a *projections.SetupError one that a program can follow.
+// inProgram returns an error of the engine as a program meets it: the remedy of a *projections.SetupError
+// names fields of Config, and problems of the rule file are a *rules.Problems.
 func inProgram(err error) error {
 	var setup *projections.SetupError
 	if !errors.As(err, &setup) {
-		return err
+		return rules.AsProblems(err)
 	}
 	here := *setup
 	here.Remedy = asFields.Replace(setup.Remedy)

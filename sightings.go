@@ -14,9 +14,9 @@ const (
 	sightingsLast = 5 * time.Second
 )
 
-// tellSightings logs how many items of the table are of each entity when seeding is over. After that it
+// logSightings logs how many items of the table are of each entity when seeding is over. After that it
 // logs each warning when it first becomes true. It ends with working, and then records the missing targets.
-func (f *follower) tellSightings(ctx, working context.Context, seeded <-chan struct{}) {
+func (f *follower) logSightings(ctx, working context.Context, seeded <-chan struct{}) {
 	defer f.recordLast(ctx)
 	select {
 	case <-working.Done():

@@ -30,13 +30,19 @@ type Set struct {
 // Load parses and checks a rule file. filename is for the problems only. The error is a *Problems.
 func Load(filename string, src []byte) (*Set, error) {
 	set, err := rules.Load(filename, src, projections.Kinds)
-	if problems := new(rules.Problems); errors.As(err, &problems) {
-		return nil, &Problems{List: listed(problems.List), text: err.Error()}
-	}
 	if err != nil {
-		return nil, err
+		return nil, AsProblems(err)
 	}
 	return &Set{Table: set.Table.Name, Warnings: listed(set.Warnings()), filename: filename, text: set.Text()}, nil
+}
+
+// AsProblems returns an error of the engine or the rule language as a *Problems where problems of a rule file
+// caused it, as those that only the table's key types show. Any other error stays as it is.
+func AsProblems(err error) error {
+	if found := new(rules.Problems); errors.As(err, &found) {
+		return &Problems{List: listed(found.List), err: err}
+	}
+	return err
 }
 
 // Filename is the name that Load was given.
@@ -65,11 +71,14 @@ func (p Problem) String() string { return rules.Problem(p).String() }
 type Problems struct {
 	List []Problem
 
-	text string
+	err error
 }
 
 // Error prints all problems.
-func (p *Problems) Error() string { return p.text }
+func (p *Problems) Error() string { return p.err.Error() }
+
+// Unwrap returns the cause.
+func (p *Problems) Unwrap() error { return p.err }
 
 func listed(all []rules.Problem) []Problem {
 	list := make([]Problem, len(all))

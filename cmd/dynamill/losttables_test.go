@@ -92,7 +92,8 @@ func TestStateTableOfAnotherFormatIsRefused(t *testing.T) {
 	w.must(err)
 	for _, args := range [][]string{{"run", "--drain"}, {"replay", "--yes"}, {"verify"}, {"plan"}, {"status"}, {"parked", "retry", "--all"}} {
 		code, _, stderr := w.call(args...)
-		if code != ending.ExitEnvironment || !strings.Contains(stderr, "format of state table "+state+" is 4711") ||
+		if code != ending.ExitEnvironment || !strings.Contains(stderr, "format of state table "+state+" (of table ") ||
+			!strings.Contains(stderr, w.table+"\") is 4711") ||
 			!strings.Contains(stderr, "start over (docs/state-table.md)") {
 			t.Errorf("%v on a state table of another format: exit code %d\n%s", args, code, stderr)
 		}

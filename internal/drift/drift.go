@@ -114,7 +114,7 @@ type Stage int
 const (
 	StageRest    Stage = iota
 	StageEntries       // ledger entries, on which all else depends
-	StageMembers       // sets that list what entries name
+	StageSets          // sets that list what entries name
 	StageItems         // items that rules make, on which other rules write
 )
 

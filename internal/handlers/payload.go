@@ -244,7 +244,7 @@ func (r *batchReader) element(s *dynamojson.Scanner) bool {
 	} else if e.kind != kindUnknown && r.kind != e.kind {
 		r.kind = kindForeign
 	}
-	r.distrust(e, &d)
+	r.checkOrigin(e, &d)
 	d.finish(e)
 	if e.fault == nil {
 		r.records = append(r.records, d.record)
@@ -253,10 +253,10 @@ func (r *batchReader) element(s *dynamojson.Scanner) bool {
 	return true
 }
 
-// distrust looks where a record comes from. A stream's whole batch comes from there;
-// a message that has strayed into a queue must not hold up its neighbours, nor
+// checkOrigin looks where a record comes from. A stream's whole batch comes from there;
+// a message that has leftoverOnOtherEntity into a queue must not hold up its neighbours, nor
 // have an item rederived for a position that is not of its stream.
-func (r *batchReader) distrust(e *element, d *draft) {
+func (r *batchReader) checkOrigin(e *element, d *draft) {
 	view := string(d.view) != "" && string(d.view) != viewWanted
 	switch {
 	case e.kind != kindMessage:

@@ -74,7 +74,7 @@ func readReplay(env *envelope) (*replayCommand, error) {
 	if env.unknown != "" {
 		return nil, payloadErrorf("the replay cannot be read: unknown field %q: %s", env.unknown, replayWanted)
 	}
-	c, asked := &replayCommand{piece: string(env.piece)}, 0
+	c, commands := &replayCommand{piece: string(env.piece)}, 0
 	for _, field := range []struct {
 		raw []byte
 		to  any
@@ -82,7 +82,7 @@ func readReplay(env *envelope) (*replayCommand, error) {
 		if len(field.raw) == 0 || string(field.raw) == "null" {
 			continue
 		}
-		asked++
+		commands++
 		decoder := json.NewDecoder(bytes.NewReader(field.raw))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(field.to); err != nil {
@@ -90,7 +90,7 @@ func readReplay(env *envelope) (*replayCommand, error) {
 		}
 	}
 	switch {
-	case asked != 1 || (c.work != nil) != (c.piece != ""):
+	case commands != 1 || (c.work != nil) != (c.piece != ""):
 		return nil, payloadErrorf("it does not say what of a replay to do: %s", replayWanted)
 	case c.begin != nil:
 		return c, c.begin.check()

@@ -133,7 +133,7 @@ func (w *Watch) Next(now time.Time) time.Duration {
 			alive = true
 		default:
 			patient = patient || now.Sub(o.first) < o.owner.Term/2
-			wait := max(lookLeast, min(o.owner.Term/looksPerTerm, lookMost))
+			wait := max(waitLeast, min(o.owner.Term/observationsPerTerm, waitMost))
 			if next == 0 || wait < next {
 				next = wait
 			}
@@ -147,9 +147,9 @@ func (w *Watch) Next(now time.Time) time.Duration {
 
 // The time between two looks is a part of a term.
 const (
-	looksPerTerm = 12
-	lookLeast    = 50 * time.Millisecond
-	lookMost     = time.Second
+	observationsPerTerm = 12
+	waitLeast           = 50 * time.Millisecond
+	waitMost            = time.Second
 )
 
 // Rate is how many seconds of records a shard's owner applied in a second; 0 if that is not known.

@@ -36,7 +36,7 @@ func (w *work) clean(ctx context.Context, keys []change.Key) error {
 // takeOff takes what former rules, or rules of a former entity, wrote off items that
 // still carry it. Should an item be what it was again by now, the record of this
 // write heals it.
-func (w *work) takeOff(ctx context.Context, leftovers *plan.Asked[plan.ItemRule, plan.Leftover]) {
+func (w *work) takeOff(ctx context.Context, leftovers *plan.OrderedMap[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
 		w.Ended(ctx, left.First, id.Binding, id.Key, w.takeOffOne(ctx, id, left))
 	}
@@ -48,12 +48,12 @@ func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Left
 		if left.Whole {
 			return table.Settled, host.MakerOf(id.Rule).Drop(ctx, w.host, id, left)
 		}
-		ended, standing, err := w.host.Targets.Write(ctx, w.takeOffNames(id, left))
-		if err != nil || ended != target.RaceLost || standing == nil {
+		ended, current, err := w.host.Targets.Write(ctx, w.takeOffNames(id, left))
+		if err != nil || ended != target.RaceLost || current == nil {
 			return table.Settled, err
 		}
-		left = w.planner.Again(id, left, standing)
-		return table.SettledIf(left == nil), nil
+		left = w.planner.Again(id, left, current)
+		return table.FinishedIf(left == nil), nil
 	})
 }
 

@@ -109,7 +109,7 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 		return nil, err
 	}
 	e.planner, e.host.Planner = e.registry.Planner, e.registry.Planner
-	e.ledger = ledger.New(e.host, e.registry.Outgrow)
+	e.ledger = ledger.New(e.host, e.registry.RaiseEpochAbove)
 	e.host.Ledger = e.ledger
 	e.seeding = &seeding.Seeding{Tables: ts, Planner: e.planner, Registry: e.registry}
 	e.sweep = &sweep.Sweep{Host: e.host, Kinds: Kinds, Entry: e.ledger.Entry, Rederive: func(ctx context.Context, items []change.Key) error {

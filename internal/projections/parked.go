@@ -68,7 +68,7 @@ func (e *Engine) RetryParked(ctx context.Context, id string) error {
 		return err
 	}
 	if p.contested != nil {
-		return e.host.SettleListed(ctx, *p.contested)
+		return e.host.UnlistIfUncontested(ctx, *p.contested)
 	}
 	if p.Key == (change.Key{}) {
 		return nil // a record that cannot be read stays so

@@ -55,7 +55,7 @@ func (e *Engine) trust(ctx context.Context, key change.Key, late *plan.Late) err
 
 // rederive rederives items, with what is known of late records; nil: nothing. It notes on a page
 // what it sees; nil: nowhere.
-func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late],
+func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.OrderedMap[change.Key, plan.Late],
 	seen *sightings.Page) error {
 	for chunk := range slices.Chunk(keys, table.BatchGetMax) {
 		again := false
@@ -99,7 +99,7 @@ func (r *rederived) clearMarks(ctx context.Context, l *ledger.Ledger) error {
 
 // rederiveChunk rederives a few items; again, if rules went live since it did so
 // before: what was left to their showing is then shown here.
-func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.Asked[change.Key, plan.Late],
+func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.OrderedMap[change.Key, plan.Late],
 	again bool) (*rederived, error) {
 	entries := make([]table.Key, len(keys))
 	for i, k := range keys {

@@ -30,7 +30,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 			}
 		}
 	}
-	unsettled := map[*plan.Move]bool{}
+	keptMarks := map[*plan.Move]bool{}
 	rolledUp := func(groups []plan.GroupRef, errs []error) {
 		for i, err := range errs {
 			if err == nil {
@@ -39,7 +39,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 			ru := pl.Rollups.Of(groups[i])
 			w.Failed(ru.First, err)
 			for _, mv := range ru.Marks {
-				unsettled[mv] = true
+				keptMarks[mv] = true
 			}
 		}
 	}
@@ -57,15 +57,15 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	}
 	for _, ru := range waiting {
 		for _, mv := range ru.Marks {
-			if !unsettled[mv] && !slices.Contains(w.waiting, mv) {
+			if !keptMarks[mv] && !slices.Contains(w.waiting, mv) {
 				w.waiting = append(w.waiting, mv)
 			}
 		}
 	}
 	for _, mv := range w.waiting {
-		unsettled[mv] = true
+		keptMarks[mv] = true
 	}
-	w.clearMarks(ctx, pl, unsettled)
+	w.clearMarks(ctx, pl, keptMarks)
 	for _, gatherer := range gatherers {
 		gatherer.Finish(ctx, w.Run, pl)
 	}
@@ -91,11 +91,11 @@ func inForce[Role comparable](set *rules.Set, of func(*rules.Rule) Role) []Role 
 }
 
 // clearMarks clears the due marks of entries whose aggregates are all shown.
-func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, unsettled map[*plan.Move]bool) {
+func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, keptMarks map[*plan.Move]bool) {
 	seen := map[*plan.Move]bool{}
 	for _, ru := range pl.Rollups.All() {
 		for _, mv := range ru.Marks {
-			if seen[mv] || unsettled[mv] {
+			if seen[mv] || keptMarks[mv] {
 				continue
 			}
 			seen[mv] = true

@@ -15,20 +15,20 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/fleet"
 )
 
-// deafLine is a line on which the lease table answers and the stream does not.
-type deafLine struct {
+// faultyLine is a line on which the lease table answers and the stream does not.
+type faultyLine struct {
 	*line
 	mu                    sync.Mutex
 	lists, reads, hanging bool // which calls are unanswered, and whether they fail or hang
 }
 
-func (d *deafLine) set(lists, reads bool) {
+func (d *faultyLine) set(lists, reads bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lists, d.reads = lists, reads
 }
 
-func (d *deafLine) call(ctx context.Context, list bool) error {
+func (d *faultyLine) call(ctx context.Context, list bool) error {
 	d.mu.Lock()
 	off, hanging := list && d.lists || !list && d.reads, d.hanging
 	d.mu.Unlock()
@@ -42,7 +42,7 @@ func (d *deafLine) call(ctx context.Context, list bool) error {
 	return errors.New("dial tcp: i/o timeout")
 }
 
-func (d *deafLine) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
+func (d *faultyLine) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
 	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	if err := d.call(ctx, true); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (d *deafLine) DescribeStream(ctx context.Context, in *dynamodbstreams.Descr
 	return d.line.DescribeStream(ctx, in, opts...)
 }
 
-func (d *deafLine) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput,
+func (d *faultyLine) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput,
 	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	if err := d.call(ctx, false); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (d *deafLine) GetShardIterator(ctx context.Context, in *dynamodbstreams.Get
 	return d.line.GetShardIterator(ctx, in, opts...)
 }
 
-func (d *deafLine) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
+func (d *faultyLine) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
 	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	if err := d.call(ctx, false); err != nil {
 		return nil, err
@@ -66,9 +66,9 @@ func (d *deafLine) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecord
 	return d.line.GetRecords(ctx, in, opts...)
 }
 
-// newDeafCrew has a worker a, which the stream may stop to answer, and then the others.
-func newDeafCrew(t *testing.T, shards int, others ...string) (*crew, *deafLine) {
-	c, d := newCrew(t, dynamosim.Options{Shards: shards}), &deafLine{}
+// newCrewWithFaultyLine has a worker a, which the stream may stop to answer, and then the others.
+func newCrewWithFaultyLine(t *testing.T, shards int, others ...string) (*crew, *faultyLine) {
+	c, d := newCrew(t, dynamosim.Options{Shards: shards}), &faultyLine{}
 	c.join("a", func(cfg *Config) {
 		d.line = cfg.Streams.(*line)
 		cfg.Streams = d
@@ -100,11 +100,11 @@ func TestAWorkerThatTheStreamDoesNotAnswerLetsOthersDoItsWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, deaf := newDeafCrew(t, 4, "b")
-				deaf.mu.Lock()
-				deaf.hanging = d.hanging
-				deaf.mu.Unlock()
-				deaf.set(d.lists, d.reads)
+				c, faulty := newCrewWithFaultyLine(t, 4, "b")
+				faulty.mu.Lock()
+				faulty.hanging = d.hanging
+				faulty.mu.Unlock()
+				faulty.set(d.lists, d.reads)
 				c.rollOver(0)
 				for i := range 20 {
 					c.write(t, fmt.Sprintf("item%d", i))
@@ -113,7 +113,7 @@ func TestAWorkerThatTheStreamDoesNotAnswerLetsOthersDoItsWork(t *testing.T) {
 				if n := c.behind(); n > 0 {
 					t.Errorf("ten terms later %d of 20 items are not done", n)
 				}
-				deaf.set(false, false)
+				faulty.set(false, false)
 				time.Sleep(15 * testTerm)
 				if owners := c.owners(); loadsOf(owners) != "2 2" {
 					t.Errorf("answered again, they share %v", owners)
@@ -142,8 +142,8 @@ func (c *crew) secondsOfOneShard() (n int) {
 
 func TestAWorkerThatTheStreamDoesNotAnswerHoldsUpOneShardAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, deaf := newDeafCrew(t, 8, "b")
-		deaf.set(true, true)
+		c, faulty := newCrewWithFaultyLine(t, 8, "b")
+		faulty.set(true, true)
 		time.Sleep((3 + 4) * testTerm) // the wait between two tries is up to two terms
 		if tried := c.secondsOfOneShard(); tried == 0 || tried > 300 {
 			t.Errorf("it had a shard for %d of 600 seconds", tried)
@@ -155,8 +155,8 @@ func TestAWorkerThatTheStreamDoesNotAnswerHoldsUpOneShardAtATime(t *testing.T) {
 // Shards without an owner are tried one after the other, too.
 func TestAWorkerThatTheStreamDoesNotAnswerTakesOneShardAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, deaf := newDeafCrew(t, 8)
-		deaf.set(false, true)
+		c, faulty := newCrewWithFaultyLine(t, 8)
+		faulty.set(false, true)
 		time.Sleep((3 + 3) * testTerm)
 		if c.secondsOfOneShard() == 0 {
 			t.Error("it tried none")
@@ -167,8 +167,8 @@ func TestAWorkerThatTheStreamDoesNotAnswerTakesOneShardAtATime(t *testing.T) {
 
 func TestAWorkerWithoutOthersGoesOnWhenTheStreamAnswersAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, deaf := newDeafCrew(t, 4)
-		deaf.set(true, true)
+		c, faulty := newCrewWithFaultyLine(t, 4)
+		faulty.set(true, true)
 		c.rollOver(0)
 		for i := range 20 {
 			c.write(t, fmt.Sprintf("item%d", i))
@@ -177,7 +177,7 @@ func TestAWorkerWithoutOthersGoesOnWhenTheStreamAnswersAgain(t *testing.T) {
 		if n := c.behind(); n != 20 {
 			t.Errorf("%d of 20 items are not done", n)
 		}
-		deaf.set(false, false)
+		faulty.set(false, false)
 		time.Sleep((fleet.PauseTerms + 3) * testTerm)
 		if n := c.behind(); n > 0 {
 			t.Errorf("answered again, %d of 20 items are not done", n)
@@ -189,8 +189,8 @@ func TestAWorkerWithoutOthersGoesOnWhenTheStreamAnswersAgain(t *testing.T) {
 
 func TestAShardThatCannotBeReadIsNotTakenForEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, deaf := newDeafCrew(t, 4, "b")
-		deaf.set(false, true)
+		c, faulty := newCrewWithFaultyLine(t, 4, "b")
+		faulty.set(false, true)
 		time.Sleep(2 * testTerm)
 		for shard, l := range c.rows() {
 			if l.Owner == "a" && l.OfShard() && l.EmptyPolls != 0 {
@@ -207,7 +207,7 @@ func TestAShardThatCannotBeReadIsNotTakenForEmpty(t *testing.T) {
 // Its last checkpoint is written when it gives a shard up that does not answer.
 func TestAShardThatWasGivenUpForSilenceIsEmptyAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, deaf := newDeafCrew(t, 4)
+		c, faulty := newCrewWithFaultyLine(t, 4)
 		for range 2 { // the second time less than the interval after a checkpoint
 			for i := range 40 {
 				c.write(t, fmt.Sprintf("item%d", i))
@@ -216,9 +216,9 @@ func TestAShardThatWasGivenUpForSilenceIsEmptyAgain(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}
-		deaf.set(false, true)
+		faulty.set(false, true)
 		time.Sleep((3 + 1) * testTerm)
-		deaf.set(false, false)
+		faulty.set(false, false)
 		time.Sleep(20 * testTerm)
 		for id, l := range c.rows() {
 			if l.OfShard() && l.EmptyPolls == 0 {

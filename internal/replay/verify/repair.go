@@ -36,7 +36,7 @@ func newRepair(v *run) *repair {
 }
 
 // stages is the order of mending: what depends on what another stage mends comes later.
-var stages = []drift.Stage{drift.StageEntries, drift.StageMembers, drift.StageItems, drift.StageRest}
+var stages = []drift.Stage{drift.StageEntries, drift.StageSets, drift.StageItems, drift.StageRest}
 
 // singles mends all but sums.
 func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {
@@ -56,7 +56,7 @@ func (f *repair) mendAll(ctx context.Context, readings []drift.Reading) error {
 				some = append(some, r)
 			}
 		}
-		if stage == drift.StageMembers && len(some) > 0 { // entries were mended since these were read
+		if stage == drift.StageSets && len(some) > 0 { // entries were mended since these were read
 			again, err := f.Auditor.Read(ctx, suspectsOf(some))
 			if err != nil {
 				return err

@@ -165,9 +165,9 @@ func (s *Summary) NotDecided() (all int64) {
 }
 
 const (
-	memoryDefault = 128 << 20
-	settleDefault = 10 * time.Second
-	waitDefault   = 2 * time.Minute
+	memoryDefault          = 128 << 20
+	readingIntervalDefault = 10 * time.Second
+	waitDefault            = 2 * time.Minute
 )
 
 // run is one verification under way.
@@ -189,7 +189,7 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 		v.MemoryBytes = memoryDefault
 	}
 	if v.Settle <= 0 {
-		v.Settle = settleDefault
+		v.Settle = readingIntervalDefault
 	}
 	if v.Wait == 0 {
 		v.Wait = waitDefault

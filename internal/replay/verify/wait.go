@@ -33,7 +33,7 @@ func (v *run) waits(singles, sums bool) (forSingles, forSums *wait) {
 	if singles && sums {
 		share /= 2
 	}
-	least := min(provingSettles*v.Settle, share)
+	least := min(provingIntervals*v.Settle, share)
 	forSingles = &wait{ends: v.waitEnds, least: least, settle: v.Settle}
 	forSums = &wait{ends: v.waitEnds, least: least, settle: v.Settle}
 	if sums {
@@ -43,9 +43,9 @@ func (v *run) waits(singles, sums bool) (forSingles, forSums *wait) {
 }
 
 const (
-	// provingSettles is how many times Config.Settle each set of suspects gets:
+	// provingIntervals is how many times Config.Settle each set of suspects gets:
 	// one between two readings, and one more where the first reading came amid a change.
-	provingSettles = 2
+	provingIntervals = 2
 	// waitProgressEvery is how often a wait reports how much of it is left.
 	waitProgressEvery = time.Second
 )

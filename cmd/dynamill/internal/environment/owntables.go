@@ -38,9 +38,9 @@ func (env *Environment) LostText(lost following.Lost) string {
 	return problem + ": " + remedy
 }
 
-// TellLostState turns the error of a command that found no state into that of a deleted state
+// ExplainLostState turns the error of a command that found no state into that of a deleted state
 // table, if it was deleted; any other error stays as it is.
-func (env *Environment) TellLostState(ctx context.Context, err error) error {
+func (env *Environment) ExplainLostState(ctx context.Context, err error) error {
 	if !IsSetup(err) {
 		return err
 	}

@@ -79,7 +79,7 @@ func inspect(ctx context.Context, out *output.Output, s *settings.Settings, rule
 	}
 	parked, err := projections.InspectParked(ctx, w.Env.Tables, w.Env.StateTable)
 	if err != nil {
-		return nil, nil, w.Env.Classify(fmt.Errorf("looking what is parked: %w", w.Env.TellLostState(ctx, err)))
+		return nil, nil, w.Env.Classify(fmt.Errorf("looking what is parked: %w", w.Env.ExplainLostState(ctx, err)))
 	}
 	return w, parked, w.Env.CheckOwner(parked.Table)
 }

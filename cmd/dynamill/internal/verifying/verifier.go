@@ -56,7 +56,7 @@ func (r *verification) breakOff(ctx context.Context, env *environment.Environmen
 	if errors.Is(context.Cause(ctx), session.ErrStopped) {
 		return errors.New("stopped before everything was verified: what was found so far may not be all")
 	}
-	return env.Classify(fmt.Errorf("verifying table %q: %w", env.Table, env.TellLostState(ctx, err)))
+	return env.Classify(fmt.Errorf("verifying table %q: %w", env.Table, env.ExplainLostState(ctx, err)))
 }
 
 // judge wires everything together.
@@ -122,11 +122,11 @@ type mender struct {
 
 // Defaults and bounds of the flags of `verify`.
 const (
-	SettleDefault = 10 * time.Second
-	WaitDefault   = 2 * time.Minute
-	MemoryDefault = "128MB"
-	memoryMin     = 16 << 20
-	LimitDefault  = 100
+	ReadingIntervalDefault = 10 * time.Second
+	WaitDefault            = 2 * time.Minute
+	MemoryDefault          = "128MB"
+	memoryMin              = 16 << 20
+	LimitDefault           = 100
 )
 
 // Options are the flags of `verify`.

@@ -200,7 +200,7 @@ func (a *Auditor) factsOfEntry(row change.Item, item string, emit func(drift.Fac
 		text := effect.Text()
 		f, err := a.ParseEffect(k, text)
 		if err == nil { // an effect that cannot be read is no part of a sum
-			text = f.Asked().String()
+			text = f.Wanted().String()
 		}
 		emit(drift.Fact{About: About(AboutEntry, "", item), Sub: name, Tag: TagHave, Data: text, With: a.sumOf(k.ID, f)})
 	}

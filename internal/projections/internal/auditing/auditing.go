@@ -58,7 +58,7 @@ func common(of drift.Kind) *Procedure {
 		return &Procedure{Rows: entryRows, Judge: judgeEntry, Parkings: entryParkings, Mend: mendEntry, Stage: drift.StageEntries}
 	case drift.Claims, drift.Locator:
 		return &Procedure{Rows: setRows, MoreRows: memberRows, Items: memberItems, Judge: judgeSet, Parkings: setParkings, Mend: mendSet,
-			Stage: drift.StageMembers}
+			Stage: drift.StageSets}
 	case drift.Position, drift.Task:
 		return &Procedure{Rows: tornRows, Judge: judgeTorn, Mend: dropTorn}
 	case drift.Leftover:

@@ -31,7 +31,7 @@ func judgeEntry(e *Evidence, sus drift.Suspect) drift.Reading {
 	}
 	for k, v := range EffectsIn(r) {
 		if f, err := e.ParseEffect(k, v); err == nil && e.Judges(k.ID) {
-			have[k] = f.Asked()
+			have[k] = f.Wanted()
 		}
 	}
 	reading := drift.Reading{

@@ -86,14 +86,14 @@ func judgeSet(e *Evidence, sus drift.Suspect) drift.Reading {
 	states, claimants := []change.Value{RowValue(r), itemValue(listing)}, 0
 	for _, member := range e.membersOf(sus) {
 		key := change.ParseKey(member)
-		_, asked := e.Asked(key).In(sus.Rule, groupOf(sus))
+		_, wanted := e.Asked(key).In(sus.Rule, groupOf(sus))
 		held := e.heldIn(sus, key)
-		states = append(states, change.String(held.String()), change.String(asked.String()))
+		states = append(states, change.String(held.String()), change.String(wanted.String()))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
 		if held.Kind != 0 {
 			reading.Fix.Should = append(reading.Fix.Should, member)
 		}
-		belongs := asked.Kind != 0
+		belongs := wanted.Kind != 0
 		if belongs {
 			claimants++
 		}

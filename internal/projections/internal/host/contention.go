@@ -35,9 +35,9 @@ type Contested struct {
 	Listed    bool      // the row of the target stands
 }
 
-// SettleContention lists a target that is contested, and takes a target that no longer
+// UpdateContentionList lists a target that is contested, and takes a target that no longer
 // is off the list. It logs a contested target at most once an hour.
-func (h *Host) SettleContention(ctx context.Context, cs Contested) error {
+func (h *Host) UpdateContentionList(ctx context.Context, cs Contested) error {
 	contested := len(cs.Claimants) > 1
 	if contested {
 		h.logContention(ctx, cs)
@@ -60,8 +60,8 @@ func (h *Host) SettleContention(ctx context.Context, cs Contested) error {
 	return err
 }
 
-// SettleListed deletes the row of a listed target if the target is no longer contested.
-func (h *Host) SettleListed(ctx context.Context, t audit.ContestedTarget) error {
+// UnlistIfUncontested deletes the row of a listed target if the target is no longer contested.
+func (h *Host) UnlistIfUncontested(ctx context.Context, t audit.ContestedTarget) error {
 	key := state.SetKey(t)
 	rows, err := h.Tables.ReadState(ctx, "reading the claimants of "+t.Text(), []table.Key{key})
 	if err != nil || audit.TornSet(attributes.ItemFromTable(rows[key])) {
@@ -75,7 +75,7 @@ func (h *Host) SettleListed(ctx context.Context, t audit.ContestedTarget) error 
 	if rows[key] == nil {
 		return h.Unpark(ctx, t.RowID(), "")
 	}
-	return h.SettleContention(ctx, cs)
+	return h.UpdateContentionList(ctx, cs)
 }
 
 // listingWrite puts the row of a contested target, or deletes it.

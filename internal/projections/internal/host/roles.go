@@ -57,8 +57,8 @@ type Gatherer interface {
 	RollUp(ctx context.Context, r *Run, groups []plan.GroupRef, pl *plan.Changes) []error
 	// Wait settles what does not wait for the rules of groups to go live. It returns what failed.
 	Wait(ctx context.Context, r *Run, groups []plan.GroupRef) map[plan.GroupRef]error
-	// MakeRoom brings together what the sources of a group added under several suffixes, in that of the caller.
-	MakeRoom(ctx context.Context, h *Host, g plan.GroupRef, suffix int) error
+	// Consolidate brings together what the sources of a group added under several suffixes, in that of the caller.
+	Consolidate(ctx context.Context, h *Host, g plan.GroupRef, suffix int) error
 	// Finish applies the rest of a plan, once its groups are rolled up.
 	Finish(ctx context.Context, r *Run, pl *plan.Changes)
 	// Display plans what an item displays under a rule, as the item is now.

@@ -13,15 +13,15 @@ import (
 // Ledger is the ledger under the rules of one host. It is safe for concurrent use.
 type Ledger struct {
 	*host.Host
-	outgrow func(context.Context, plan.Version) error
+	raiseEpochAbove func(context.Context, plan.Version) error
 }
 
 var _ host.Ledger = (*Ledger)(nil)
 
-// New returns the ledger of a host. It calls outgrow for an entry that newer rules have written, and
+// New returns the ledger of a host. It calls raiseEpochAbove for an entry that newer rules have written, and
 // returns that error.
-func New(h *host.Host, outgrow func(context.Context, plan.Version) error) *Ledger {
-	return &Ledger{Host: h, outgrow: outgrow}
+func New(h *host.Host, raiseEpochAbove func(context.Context, plan.Version) error) *Ledger {
+	return &Ledger{Host: h, raiseEpochAbove: raiseEpochAbove}
 }
 
 // Read implements host.Ledger.
@@ -42,7 +42,7 @@ func (l *Ledger) Read(ctx context.Context, key change.Key) (*plan.Move, error) {
 func (l *Ledger) Entry(ctx context.Context, r table.Row) (*plan.Entry, error) {
 	ent, err := state.ReadEntry(l.Planner, r)
 	if err == nil && ent != nil && ent.At >= plan.VersionAt(l.Planner.Epoch+1, change.Position{}) {
-		return nil, l.outgrow(ctx, ent.At)
+		return nil, l.raiseEpochAbove(ctx, ent.At)
 	}
 	return ent, err
 }

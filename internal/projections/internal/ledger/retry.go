@@ -149,7 +149,7 @@ func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, re
 	if again, err := l.tryElsewhere(ctx, mv, k, suffix); again || err != nil {
 		return false, err
 	}
-	if f, asked := mv.New[k]; asked && f.Kind != plan.Parked {
+	if f, wanted := mv.New[k]; wanted && f.Kind != plan.Parked {
 		why := host.WriteRejected(reason)
 		if f.Kind == plan.Contribution {
 			why = plan.Overflow("the sum with the contribution " + f.Amount.String()).Parked
@@ -188,7 +188,7 @@ func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, k plan.EffectK
 	mv.Consolidated = true
 	for _, f := range []plan.Effect{mv.Old[k], mv.New[k]} {
 		if f.Kind == plan.Contribution {
-			if err := host.GathererOf(b.Rule).MakeRoom(ctx, l.Host, plan.GroupRef{Binding: b, Group: f.Group}, suffix); err != nil {
+			if err := host.GathererOf(b.Rule).Consolidate(ctx, l.Host, plan.GroupRef{Binding: b, Group: f.Group}, suffix); err != nil {
 				return false, err
 			}
 		}

@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,6 +68,30 @@ func TestEffectsUnderOneRuleAddUpByGroup(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"a": "2", "b": "3"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// No number holds both contributions, so that they go in two steps. Neither is lost.
+func TestContributionsThatNoNumberHoldsTogetherGoInSteps(t *testing.T) {
+	p := clubPlanner(t)
+	huge, err := plan.ParseEffect("+" + strings.Repeat("9", 38) + "00 a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenth, err := plan.ParseEffect("+0.1 a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mv := &plan.Move{Key: member, New: plan.Effects{one: huge, two: tenth}}
+	if pack.Fits(p, mv) {
+		t.Fatal("one transaction is to hold both")
+	}
+	pack.Divide(p, mv)
+	if len(mv.Step) != 1 {
+		t.Fatalf("the first step moves %d effects", len(mv.Step))
+	}
+	if packs := pack.Of(p, []*plan.Move{mv}); len(packs) != 1 || len(packs[0].Moves) != 1 || len(packs[0].Sums) != 1 {
+		t.Errorf("packs of the first step: %+v", packs)
 	}
 }
 

@@ -50,8 +50,9 @@ func spread(moves []*plan.Move, difference func(*plan.Move) ([]plan.Sum, []plan.
 	for _, p := range all {
 		alone := p.mv.Alone || p.mv.Step != nil || slices.ContainsFunc(p.rest, func(a plan.Action) bool { return a.Reads })
 		if alone || open == nil || !open.take(p.mv, p.sums, p.rest) {
-			open = &Pack{exclusive: map[string]bool{}}
-			open.take(p.mv, p.sums, p.rest)
+			if open = (&Pack{exclusive: map[string]bool{}}); !open.take(p.mv, p.sums, p.rest) {
+				panic("a move that fits no transaction was not divided: " + p.mv.Key.String())
+			}
 			packs = append(packs, open)
 		}
 		if alone {
@@ -62,20 +63,11 @@ func spread(moves []*plan.Move, difference func(*plan.Move) ([]plan.Sum, []plan.
 }
 
 // take adds a move, unless the transaction would grow too large, write one
-// item twice, or hold a sum that no number can hold. An empty pack takes anything.
+// item twice, or hold a sum that no number can hold. An empty pack takes each move that Fits, and each step of Divide.
 func (pk *Pack) take(mv *plan.Move, sums []plan.Sum, rest []plan.Action) bool {
-	merged := slices.Clone(pk.Sums)
-	for _, s := range sums {
-		i := slices.IndexFunc(merged, func(m plan.Sum) bool { return m.Group == s.Group })
-		if i < 0 {
-			merged = append(merged, s)
-			continue
-		}
-		delta, err := merged[i].Delta.Add(s.Delta)
-		if err != nil {
-			return false
-		}
-		merged[i].Delta, merged[i].Members = delta, merged[i].Members+s.Members
+	merged, ok := merge(pk.Sums, sums)
+	if !ok {
+		return false
 	}
 	bytes := pk.bytes + entryBytes
 	for _, a := range rest {
@@ -93,4 +85,23 @@ func (pk *Pack) take(mv *plan.Move, sums []plan.Sum, rest []plan.Action) bool {
 	}
 	pk.Moves, pk.Sums, pk.bytes = append(pk.Moves, mv), merged, bytes
 	return true
+}
+
+// merge adds sums to those of a transaction, in which each aggregate is written once. It
+// reports false if no number holds one of the results.
+func merge(to, sums []plan.Sum) (merged []plan.Sum, ok bool) {
+	merged = slices.Clone(to)
+	for _, s := range sums {
+		i := slices.IndexFunc(merged, func(m plan.Sum) bool { return m.Group == s.Group })
+		if i < 0 {
+			merged = append(merged, s)
+			continue
+		}
+		delta, err := merged[i].Delta.Add(s.Delta)
+		if err != nil {
+			return nil, false
+		}
+		merged[i].Delta, merged[i].Members = delta, merged[i].Members+s.Members
+	}
+	return merged, true
 }

@@ -21,7 +21,7 @@ type ActionKind uint8
 
 // The kinds of actions. A family has actions of its own.
 const (
-	OfOwner       ActionKind = iota + 1 // of a family's own
+	FamilyAction  ActionKind = iota + 1 // of a family's own
 	AddLocator                          // has the item found by a unique value
 	RemoveLocator                       // has it found by that value no more
 	Park                                // sets the (item, rule) aside
@@ -40,13 +40,13 @@ type Action struct {
 
 	*Binding      // the rule, of a family's action
 	Own      any  // what the family makes of it
-	Reads    bool // the family reads before it knows its writes, at most OwnWritesMax
+	Reads    bool // the family reads before it knows its writes, at most FamilyWritesMax
 	Looks    bool // it depends on what stands at the target: the move sees that if it is not as expected
 	Writes   bool // it changes the target
 }
 
-// OwnWritesMax is the most writes of an action before which a family reads.
-const OwnWritesMax = 3
+// FamilyWritesMax is the most writes of an action before which a family reads.
+const FamilyWritesMax = 3
 
 // ParkAction sets an item aside under the rule or locator of a key.
 func ParkAction(k EffectKey, item change.Key, f Effect) Action {

@@ -15,9 +15,9 @@ type ItemRule struct {
 // Changes is what a batch of records asks for. Every part says which record was
 // the first to ask for it, so that a failure of that part is a failure of that record.
 type Changes struct {
-	Moves     Asked[change.Key, Move]
-	Rollups   Asked[GroupRef, Rollup]
-	Leftovers Asked[ItemRule, Leftover]
+	Moves     OrderedMap[change.Key, Move]
+	Rollups   OrderedMap[GroupRef, Rollup]
+	Leftovers OrderedMap[ItemRule, Leftover]
 	Relevant  int
 	Seen      Seen
 	parts     []any // of families, each of a type of its own: see PartOf

@@ -40,7 +40,7 @@ type Own interface {
 	// String is the effect as the ledger entry holds it.
 	String() string
 	// Asked is the effect as an item asks for it, whatever became of it in force.
-	Asked() Own
+	Wanted() Own
 	// Adapt is the effect as a move that asks for it under k brings it into force, by all that the move knows.
 	Adapt(mv *Move, k EffectKey) Own
 }
@@ -51,7 +51,7 @@ type unread string
 func (u unread) String() string { return string(u) }
 
 // Asked implements Own.
-func (u unread) Asked() Own { return u }
+func (u unread) Wanted() Own { return u }
 
 // Adapt implements Own.
 func (u unread) Adapt(*Move, EffectKey) Own { return u }
@@ -72,9 +72,9 @@ func (f Effect) String() string {
 }
 
 // Asked is the effect as an item asks for it, whatever became of it in force.
-func (f Effect) Asked() Effect {
+func (f Effect) Wanted() Effect {
 	if f.Kind == OfFamily {
-		f.Own = f.Own.Asked()
+		f.Own = f.Own.Wanted()
 	}
 	return f
 }

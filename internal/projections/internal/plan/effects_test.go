@@ -35,7 +35,7 @@ func TestAnEffectOfAFamilyReadsBackFromTheLedger(t *testing.T) {
 			if err != nil || got.Kind != plan.OfFamily || got.String() != text || got.Group != target {
 				t.Errorf("%q reads back as %q of group %q (%v)", text, got, got.Group, err)
 			}
-			if asked := got.Asked().String(); asked != "="+text[1:] {
+			if asked := got.Wanted().String(); asked != "="+text[1:] {
 				t.Errorf("%q is asked for as %q", text, asked)
 			}
 		}
@@ -46,7 +46,7 @@ func TestAnEffectOfAFamilyReadsBackFromTheLedger(t *testing.T) {
 		}
 	}
 	unknown, err := p.ParseEffect(plan.EffectKey{ID: "gone"}, "?what it meant")
-	if err != nil || unknown.String() != "?what it meant" || unknown.Asked().String() != "?what it meant" || unknown.Group != "" {
+	if err != nil || unknown.String() != "?what it meant" || unknown.Wanted().String() != "?what it meant" || unknown.Group != "" {
 		t.Errorf("an effect of an unknown rule reads back as %q (%v)", unknown, err)
 	}
 }

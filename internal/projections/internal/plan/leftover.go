@@ -32,7 +32,7 @@ func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.I
 			continue
 		}
 		id := ItemRule{p.Of(r), key}
-		if left := p.strayed(id, img, now); left != nil {
+		if left := p.leftoverOnOtherEntity(id, img, now); left != nil {
 			left.First = index
 			pl.Leftovers.Put(id, left)
 			found = true
@@ -41,9 +41,9 @@ func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.I
 	return found
 }
 
-// strayed is what a rule in force left on an item that is of another entity now. In which
+// leftoverOnOtherEntity is what a rule in force left on an item that is of another entity now. In which
 // context it did so is not asked: the image that told it may be long past.
-func (p *Planner) strayed(id ItemRule, img change.Image, now *rules.Entity) *Leftover {
+func (p *Planner) leftoverOnOtherEntity(id ItemRule, img change.Image, now *rules.Entity) *Leftover {
 	left, ok := parseStamp(img.Lookup(id.Stamp))
 	if !ok || id.Rule.Target == now || !id.Rule.Target.HasKey(id.Key) {
 		return nil // or the item is cloned, stamps and all, from one with another kind of key
@@ -217,7 +217,7 @@ func (bs *Bindings) formersAt(key change.Key, retired bool) []*Binding {
 func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover {
 	m, _ := p.Set.Identify(id.Key, img)
 	if !id.Former {
-		return p.strayed(id, img, m.Entity)
+		return p.leftoverOnOtherEntity(id, img, m.Entity)
 	}
 	if _, ok := parseStamp(img.Lookup(id.Stamp)); !ok {
 		return nil
@@ -252,7 +252,7 @@ func (p *Planner) madeByOther(key change.Key, img change.Image) bool {
 
 // LeftoversOn are what rules left on an item on which they do not write any more:
 // retired ones, and those that write on items of another entity.
-func (p *Planner) LeftoversOn(key change.Key, img change.Image) *Asked[ItemRule, Leftover] {
+func (p *Planner) LeftoversOn(key change.Key, img change.Image) *OrderedMap[ItemRule, Leftover] {
 	pl := &Changes{}
 	if img != nil {
 		m, _ := p.Set.Identify(key, img)

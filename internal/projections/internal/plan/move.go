@@ -171,7 +171,7 @@ func (mv *Move) Idle() bool {
 // (any more). What DynamoDB refused is held as parked while the item asks for it still.
 func (mv *Move) Outlived() bool {
 	for k, held := range mv.Old.without(mv.New) {
-		if _, asked := mv.New[k]; !asked || held.Kind != Parked {
+		if _, wanted := mv.New[k]; !wanted || held.Kind != Parked {
 			return true
 		}
 	}

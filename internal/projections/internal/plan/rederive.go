@@ -32,8 +32,8 @@ type Late struct {
 }
 
 // Late gathers what records tell of each item.
-func (p *Planner) Late(records []change.Record) *Asked[change.Key, Late] {
-	lates := &Asked[change.Key, Late]{}
+func (p *Planner) Late(records []change.Record) *OrderedMap[change.Key, Late] {
+	lates := &OrderedMap[change.Key, Late]{}
 	for i := range records {
 		rec := &records[i]
 		late := lates.Of(rec.Key)

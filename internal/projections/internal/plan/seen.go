@@ -7,16 +7,16 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// StraysMax is how many keys of items of no entity are kept as examples.
-const StraysMax = 3
+// UnmatchedKeysMax is how many keys of items of no entity are kept as examples.
+const UnmatchedKeysMax = 3
 
 // Seen counts items or records by the entity that they are of.
 type Seen struct {
-	Matched   []int64 // by Entity.Index; nil as long as nothing matched
-	KeyOnly   []int64 // of these, the items whose entity asks for attributes that were not read
-	Unmatched int64
-	Strays    []change.Key // keys of those that matched no entity, at most StraysMax
-	Cases     []CaseSeen   // one for each entity and variable
+	Matched       []int64 // by Entity.Index; nil as long as nothing matched
+	KeyOnly       []int64 // of these, the items whose entity asks for attributes that were not read
+	Unmatched     int64
+	UnmatchedKeys []change.Key // keys of those that matched no entity, at most UnmatchedKeysMax
+	Cases         []CaseSeen   // one for each entity and variable
 }
 
 // CaseSeen is an item whose attribute differs from its key in letter case.
@@ -88,12 +88,12 @@ func (s *Seen) count(p *Planner, e *rules.Entity) {
 
 func (s *Seen) stray(key change.Key) {
 	s.Unmatched++
-	s.addStray(key)
+	s.addUnmatchedKey(key)
 }
 
-func (s *Seen) addStray(key change.Key) {
-	if len(s.Strays) < StraysMax && !slices.Contains(s.Strays, key) {
-		s.Strays = append(s.Strays, key)
+func (s *Seen) addUnmatchedKey(key change.Key) {
+	if len(s.UnmatchedKeys) < UnmatchedKeysMax && !slices.Contains(s.UnmatchedKeys, key) {
+		s.UnmatchedKeys = append(s.UnmatchedKeys, key)
 	}
 }
 
@@ -114,8 +114,8 @@ func (s *Seen) Add(more Seen) {
 		s.KeyOnly[i] += more.KeyOnly[i]
 	}
 	s.Unmatched += more.Unmatched
-	for _, key := range more.Strays {
-		s.addStray(key)
+	for _, key := range more.UnmatchedKeys {
+		s.addUnmatchedKey(key)
 	}
 	for _, c := range more.Cases {
 		s.addCase(c)

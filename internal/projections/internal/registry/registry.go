@@ -61,6 +61,11 @@ func (reg *Registry) open(ctx context.Context, opts Options, tableID string) err
 	reg.Found = projections.Description{StateTable: reg.tables.StateTable, StateTableCreated: created}
 	for try := 0; try < registerTriesMax; try++ {
 		own, known, err := Read(ctx, reg.tables.Reader)
+		if own != nil { // a remedy for the registry would be wrong for that of another table
+			if err := CheckOwner(reg.tables, own, tableID); err != nil {
+				return err
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -80,9 +85,6 @@ func (reg *Registry) open(ctx context.Context, opts Options, tableID string) err
 				return err
 			}
 			continue
-		}
-		if err := CheckOwner(reg.tables, own, tableID); err != nil {
-			return err
 		}
 		reg.Planner.Incarnation, reg.Planner.Epoch = own.Incarnation, own.Epoch
 		switch step, err := reg.bindRules(ctx, opts, known, own.Live); {
@@ -125,7 +127,7 @@ func (reg *Registry) checkForeign(ctx context.Context) (founded bool, err error)
 }
 
 // Read reads the registry: the table's own item, nil if there is none,
-// and one for each rule by id. A query is not one moment's picture. The table's
+// and one for each rule by id; also those of a registry that is refused, with the error. A query is not one moment's picture. The table's
 // item is therefore read before the rules, so that whatever it says is live is
 // found live, and again after them, should more rules have been registered.
 func Read(ctx context.Context, rd *table.Reader) (*state.Table, map[string]state.Rule, error) {
@@ -228,10 +230,10 @@ func (reg *Registry) check(ctx context.Context) error {
 	return errWentLive
 }
 
-// Outgrow is called for a version of newer rules, and returns ErrEpochMoved. Where
+// RaiseEpochAbove is called for a version of newer rules, and returns ErrEpochMoved. Where
 // the registry has none so new, a worker of a state table that was lost has written it,
 // late. The epoch is raised above its, so that all it left counts as of older rules.
-func (reg *Registry) Outgrow(ctx context.Context, v plan.Version) error {
+func (reg *Registry) RaiseEpochAbove(ctx context.Context, v plan.Version) error {
 	if err := reg.check(ctx); err != nil && !errors.Is(err, errWentLive) {
 		return err
 	}

@@ -88,7 +88,7 @@ func (m *Missing) applyLook(asked []string, there map[string]bool, sources map[s
 			continue
 		case sampled:
 			missing, pointing = missing+1, pointing+n
-			m.held[target] = &Pointers{counted: n}
+			m.held[target] = &TargetSources{counted: n}
 		}
 	}
 	if sample != nil {

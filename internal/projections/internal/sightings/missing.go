@@ -34,7 +34,7 @@ type Missing struct {
 
 	mu        sync.Mutex
 	most      int
-	held      map[string]*Pointers
+	held      map[string]*TargetSources
 	beyond    int64 // times that another one was missing, with no room to hold it
 	sampled   bool  // the numbers below were estimated from a sample
 	moreOf    int64 // targets that are not held
@@ -44,17 +44,17 @@ type Missing struct {
 	otherCase *projections.OtherCase
 }
 
-// Pointers are the sources that point at one target.
-type Pointers struct {
+// TargetSources are the sources that point at one target.
+type TargetSources struct {
 	known   map[change.Key]bool
 	counted int64 // beside those that are known
 }
 
 // All is how many sources point at the target.
-func (p *Pointers) All() int64 { return int64(len(p.known)) + p.counted }
+func (p *TargetSources) All() int64 { return int64(len(p.known)) + p.counted }
 
 // Add adds a source.
-func (p *Pointers) Add(source change.Key) {
+func (p *TargetSources) Add(source change.Key) {
 	switch {
 	case p.known[source]:
 	case len(p.known) >= sourcesMax:
@@ -68,10 +68,10 @@ func (p *Pointers) Add(source change.Key) {
 }
 
 // Count forgets which sources are known: there are so many.
-func (p *Pointers) Count(n int64) { p.known, p.counted = nil, n }
+func (p *TargetSources) Count(n int64) { p.known, p.counted = nil, n }
 
 // Remove takes a source away.
-func (p *Pointers) Remove(source change.Key) {
+func (p *TargetSources) Remove(source change.Key) {
 	if p.known[source] {
 		delete(p.known, source)
 	} else if p.counted > 0 {
@@ -84,7 +84,7 @@ func NewMissing(bindings *plan.Bindings) map[*plan.Binding]*Missing {
 	all := map[*plan.Binding]*Missing{}
 	for _, b := range bindings.InForce {
 		if !b.Rule.MakesItems() {
-			all[b] = &Missing{Rule: b, most: TargetsHeld(len(bindings.Set.Rules)), held: map[string]*Pointers{}}
+			all[b] = &Missing{Rule: b, most: TargetsHeld(len(bindings.Set.Rules)), held: map[string]*TargetSources{}}
 		}
 	}
 	return all
@@ -117,7 +117,7 @@ func (m *Missing) drop(target string) {
 
 // NoteMissing notes that a target does not exist. change adjusts the sources that are known of it. A
 // target at which no source points is not held.
-func (m *Missing) NoteMissing(target string, change func(*Pointers)) {
+func (m *Missing) NoteMissing(target string, change func(*TargetSources)) {
 	if m == nil {
 		return
 	}
@@ -125,7 +125,7 @@ func (m *Missing) NoteMissing(target string, change func(*Pointers)) {
 	defer m.mu.Unlock()
 	p := m.held[target]
 	if p == nil {
-		if p = (&Pointers{}); len(m.held) >= m.most {
+		if p = (&TargetSources{}); len(m.held) >= m.most {
 			m.beyond++
 			return
 		}
@@ -139,7 +139,7 @@ func (m *Missing) NoteMissing(target string, change func(*Pointers)) {
 }
 
 // AdjustSources changes the sources that are known of a target, if the target is held as missing.
-func (m *Missing) AdjustSources(target string, change func(*Pointers)) {
+func (m *Missing) AdjustSources(target string, change func(*TargetSources)) {
 	if m == nil || m.count.Load() == 0 {
 		return
 	}

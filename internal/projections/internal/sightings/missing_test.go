@@ -36,14 +36,14 @@ func TestTargetSampleIsExactUntilItIsFull(t *testing.T) {
 // counted returns the missing targets of a rule that counts comments of posts. So many are held.
 func counted(most int) *Missing {
 	b := &plan.Binding{Rule: &rules.Rule{Name: "comments", Target: &rules.Entity{Name: "Post"}}}
-	return &Missing{Rule: b, most: most, held: map[string]*Pointers{}}
+	return &Missing{Rule: b, most: most, held: map[string]*TargetSources{}}
 }
 
 // TestMissingTargetsAreBounded lets a rule miss more targets than are held.
 func TestMissingTargetsAreBounded(t *testing.T) {
 	m := counted(2)
 	for i := range 5 {
-		m.NoteMissing("POST#"+strconv.Itoa(i), func(p *Pointers) { p.Add(change.Key{Partition: "COMMENT#" + strconv.Itoa(i)}) })
+		m.NoteMissing("POST#"+strconv.Itoa(i), func(p *TargetSources) { p.Add(change.Key{Partition: "COMMENT#" + strconv.Itoa(i)}) })
 	}
 	if got, lacking := m.report(); !lacking || got.Targets != 2 || !got.About || len(got.Examples) != 2 {
 		t.Errorf("missing %+v, want two that are held, and that there are more", got)

@@ -17,10 +17,10 @@ func MatchesOf(set *rules.Set, items, records plan.Seen) projections.Matches {
 		Records: records.Unmatched}
 	all := items
 	all.Cases = slices.Clone(items.Cases)
-	all.Strays = slices.Clone(items.Strays)
+	all.UnmatchedKeys = slices.Clone(items.UnmatchedKeys)
 	all.Matched, all.KeyOnly = nil, nil
-	all.Add(plan.Seen{Strays: records.Strays, Cases: records.Cases})
-	m.Unmatched = all.Strays
+	all.Add(plan.Seen{UnmatchedKeys: records.UnmatchedKeys, Cases: records.Cases})
+	m.Unmatched = all.UnmatchedKeys
 	for _, e := range set.Entities {
 		em := projections.EntityMatches{Entity: e.Name}
 		if items.Matched != nil {

@@ -150,7 +150,7 @@ func CheckRegistry(stateTable string, own table.Row, known map[string]table.Row)
 	_, live := plan.ReadCount(it["live"])
 	switch {
 	case !isWhole(it["format"], Format, Format):
-		return otherFormat(stateTable, it["format"])
+		return otherFormat(stateTable, it)
 	case !isWhole(it["epoch"], 0, plan.EpochMax):
 		return tornRegistry(stateTable, tableSort, "epoch", it)
 	case it["incarnation"].Kind() != change.KindString || it["incarnation"].Text() == "":
@@ -172,11 +172,10 @@ func CheckRegistry(stateTable string, own table.Row, known map[string]table.Row)
 	return nil
 }
 
-func otherFormat(stateTable string, found change.Value) error {
+func otherFormat(stateTable string, own change.Item) error {
 	return &table.SetupError{
-		Problem: fmt.Sprintf("the format of state table %s is %s, and this version of dynamill reads format %d only: another version made the "+
-			"table",
-			stateTable, orNothing(audit.Text(found)), Format),
+		Problem: fmt.Sprintf("the format of state table %s (of table %s) is %s, and this version of dynamill reads format %d only: another "+
+			"version made the state table", stateTable, orNothing(audit.Text(own["table"])), orNothing(audit.Text(own["format"])), Format),
 		Remedy: "continue with that version; or start over (docs/state-table.md): delete the state table and its lease table, and the next " +
 			"`dynamill run` derives everything anew",
 	}

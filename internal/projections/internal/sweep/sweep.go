@@ -68,7 +68,7 @@ func (s *Sweep) Work(ctx context.Context, keys []change.Key) error {
 		return err
 	}
 	// Records that are lost say no more that the last claimants of a target have gone.
-	return table.Each(ctx, len(listed), func(ctx context.Context, i int) error { return s.SettleListed(ctx, listed[i]) })
+	return table.Each(ctx, len(listed), func(ctx context.Context, i int) error { return s.UnlistIfUncontested(ctx, listed[i]) })
 }
 
 func rowsOf(rows map[table.Key]table.Row, keys []table.Key) (found []table.Row) {

@@ -27,8 +27,8 @@ const (
 	Settled               // nothing is left to do
 )
 
-// SettledIf is settled if a write took effect, and lost if its condition failed.
-func SettledIf(written bool) Round {
+// FinishedIf is settled if a write took effect, and lost if its condition failed.
+func FinishedIf(written bool) Round {
 	if written {
 		return Settled
 	}

@@ -104,7 +104,7 @@ type Writer struct {
 
 // Write sends one write of a target. If it lost the race, standing is the item that
 // stands there instead, as of that moment; nil if there is none.
-func (w Writer) Write(ctx context.Context, t *Write) (ended Outcome, standing change.Image, err error) {
+func (w Writer) Write(ctx context.Context, t *Write) (ended Outcome, current change.Image, err error) {
 	update := t.update()
 	_, err = w.Tables.UpdateItem(ctx, t.Binding.ID, t.doing, &dynamodb.UpdateItemInput{
 		TableName: &w.Tables.Table, Key: w.Tables.ItemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.Condition,
@@ -120,7 +120,7 @@ func (w Writer) Write(ctx context.Context, t *Write) (ended Outcome, standing ch
 	case awscall.Classify(err) != awscall.Condition:
 		return RaceLost, nil, err
 	case errors.As(err, &failed) && len(failed.Item) > 0:
-		standing = attributes.ItemFromTable(failed.Item)
+		current = attributes.ItemFromTable(failed.Item)
 	}
-	return RaceLost, standing, nil
+	return RaceLost, current, nil
 }

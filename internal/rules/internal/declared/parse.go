@@ -252,7 +252,7 @@ func (p Parser) constant(n *document.Node, what string, null bool) (change.Value
 			"%s reads as a text here, not as true or false", n.Text)
 		return change.Value{}, false
 	}
-	if !looksNumeric(n.Text) {
+	if !readsAsNumber(n.Text) {
 		return change.String(n.Text), true
 	}
 	number, err := decimal.Parse(n.Text)
@@ -269,8 +269,8 @@ func (p Parser) constant(n *document.Node, what string, null bool) (change.Value
 	return change.Number(number.String()), true
 }
 
-// looksNumeric reports whether YAML or a reader would take the text for a number.
-func looksNumeric(s string) bool {
+// readsAsNumber reports whether YAML or a reader would take the text for a number.
+func readsAsNumber(s string) bool {
 	s = strings.TrimLeft(s, "+-")
 	if lower := strings.ToLower(s); lower == ".inf" || lower == ".nan" {
 		return true

@@ -58,25 +58,25 @@ func (d *Document) trap(line int) bool {
 	if line < 1 || line > len(d.lines) {
 		return false
 	}
-	text, bare := d.lines[line-1], maskQuoted(d.lines[line-1])
+	text, unquoted := d.lines[line-1], maskQuoted(d.lines[line-1])
 	at := func(offset, length int) Place {
 		return Place{line, utf8.RuneCountInString(text[:offset]) + 1, length}
 	}
-	if i := strings.Index(bare, "${"); i >= 0 {
+	if i := strings.Index(unquoted, "${"); i >= 0 {
 		d.Add(at(i, 2), "yaml.flow", `put the whole value in quotes, as in "USER#${userId}"`,
 			"to YAML, this { begins a mapping")
 		return true
 	}
-	for i := 0; i+1 < len(bare); i++ {
-		if bare[i] != ' ' && bare[i] != ':' && bare[i] != ',' {
+	for i := 0; i+1 < len(unquoted); i++ {
+		if unquoted[i] != ' ' && unquoted[i] != ':' && unquoted[i] != ',' {
 			continue
 		}
-		if bare[i+1] == '#' && i > 0 && strings.Count(bare[:i], "{") > strings.Count(bare[:i], "}") {
+		if unquoted[i+1] == '#' && i > 0 && strings.Count(unquoted[:i], "{") > strings.Count(unquoted[:i], "}") {
 			d.Add(at(i+1, 1), "yaml.comment", "put the value in quotes, or move the comment to its own line",
 				"to YAML, everything from this # on is a comment, the closing } too")
 			return true
 		}
-		if endsWithColon(bare[:i]) && d.badStart(at(i+1, 1), bare[i+1:]) {
+		if endsWithColon(unquoted[:i]) && d.badStart(at(i+1, 1), unquoted[i+1:]) {
 			return true
 		}
 	}
@@ -136,16 +136,16 @@ func (d *Document) flowTrap(at Place) bool {
 		return true
 	}
 	for n := 1; n <= len(d.lines); n++ {
-		bare := maskQuoted(d.lines[n-1])
-		if cut := strings.Index(bare, " #"); cut >= 0 && endsWithColon(bare[:cut]) && strings.Contains(bare[:cut], "{") {
+		unquoted := maskQuoted(d.lines[n-1])
+		if cut := strings.Index(unquoted, " #"); cut >= 0 && endsWithColon(unquoted[:cut]) && strings.Contains(unquoted[:cut], "{") {
 			d.Add(Place{n, utf8.RuneCountInString(d.lines[n-1][:cut]) + 2, 1}, "yaml.comment", "put the value in quotes",
 				"to YAML, everything from this # on is a comment, the closing } too")
 			return true
 		}
 	}
 	for n := at.Line - 1; n > 0 && n >= at.Line-2; n-- {
-		bare := maskQuoted(d.lines[n-1])
-		if open := strings.IndexByte(bare, '{'); open >= 0 && strings.Count(bare, "{") > strings.Count(bare, "}") {
+		unquoted := maskQuoted(d.lines[n-1])
+		if open := strings.IndexByte(unquoted, '{'); open >= 0 && strings.Count(unquoted, "{") > strings.Count(unquoted, "}") {
 			d.Add(Place{n, utf8.RuneCountInString(d.lines[n-1][:open]) + 1, 1}, "yaml.flow", "close it with }",
 				"this line opens more { than it closes")
 			return true

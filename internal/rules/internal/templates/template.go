@@ -75,7 +75,7 @@ func Parse(text string, variables *[]string) (Template, *Fault) {
 			at += end + 1
 			continue
 		}
-		if strayBrace(text, at, len(literal) == 0 && len(t.parts) > 0) {
+		if isMisplacedBrace(text, at, len(literal) == 0 && len(t.parts) > 0) {
 			return t, &Fault{Offset: at, Length: 1, Code: "template.brace", Message: "a brace outside ${...}",
 				Hint: fmt.Sprintf(`write a variable as ${name}; a brace that is part of the key has a backslash before it: \%c`, text[at])}
 		}
@@ -105,9 +105,9 @@ func escaped(text string) (kept string, length int) {
 	return text[1:2], 2
 }
 
-// strayBrace reports a brace that was probably meant for a variable: one before a
+// isMisplacedBrace reports a brace that was probably meant for a variable: one before a
 // name, or one right behind a variable. Any other brace is a constant.
-func strayBrace(text string, at int, behindVariable bool) bool {
+func isMisplacedBrace(text string, at int, behindVariable bool) bool {
 	switch text[at] {
 	case '{':
 		return at+1 < len(text) && IsName(text[at+1:at+2])

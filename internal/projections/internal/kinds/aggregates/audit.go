@@ -99,6 +99,7 @@ func (*kind) Case(j *audit.Judge) audit.Case {
 type sumCase struct {
 	*audit.Judge
 	want, have Amount
+	wantText   string // of want, as the facts add up
 	beyond     bool   // no DynamoDB number holds one side
 	torn       bool   // an accumulator is
 	differs    bool   // the sums do
@@ -121,17 +122,25 @@ func (c *sumCase) Add(f drift.Fact) {
 	a, operations, ok := parseAmount(f.Data)
 	c.beyond = c.beyond || !ok
 	if f.Tag == audit.TagWant {
-		c.want = a
+		c.want, c.wantText = a, f.Data
 	} else {
 		c.have, c.operations = a, operations
 	}
+}
+
+// wanted is what the contributions add up to. Beyond all numbers it is a text that no amount is read from.
+func (c *sumCase) wanted() string {
+	if c.beyond && c.wantText != "" {
+		return c.wantText
+	}
+	return c.want.String()
 }
 
 // judgeSum compares the two sums, once both are known.
 func (c *sumCase) judgeSum() {
 	if !c.differs && (c.torn || !c.beyond && !c.want.equals(c.have)) {
 		c.differs = true
-		c.Suspect(drift.Suspect{Kind: drift.Sum, Rule: c.ID, Group: c.Text, Want: c.want.String()})
+		c.Suspect(drift.Suspect{Kind: drift.Sum, Rule: c.ID, Group: c.Text, Want: c.wanted()})
 	}
 }
 
@@ -141,7 +150,7 @@ func (c *sumCase) judgeDisplay(f drift.Fact, value string, count int64) {
 	s := drift.Suspect{Kind: drift.Display, Rule: c.ID, Group: c.Text, Item: change.ParseKey(f.Sub)}
 	want := ""
 	if c.first == "" {
-		c.first, want, s.Want = f.Sub, Of(c.Auditor.ByID(c.ID).Rule).displayed(c.want), c.want.String()
+		c.first, want, s.Want = f.Sub, Of(c.Auditor.ByID(c.ID).Rule).displayed(c.want), c.wanted()
 	}
 	if s.Members = []string{c.first}; !c.beyond && value != want || count > c.operations {
 		c.Suspect(s)

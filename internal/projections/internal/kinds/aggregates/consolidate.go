@@ -14,12 +14,12 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// MakeRoom implements host.Gatherer: it moves the whole sum of an aggregate into the accumulator of one write
+// Consolidate implements host.Gatherer: it moves the whole sum of an aggregate into the accumulator of one write
 // suffix. If one suffix took amounts and another gave them back, both hold values that
 // cancel each other. Then neither has digits left for a new amount. Members stay where they are
 // counted. It does nothing if another worker changes an accumulator meanwhile, or if no DynamoDB
 // number holds the sum.
-func (gatherer) MakeRoom(ctx context.Context, r *host.Host, g plan.GroupRef, suffix int) error {
+func (gatherer) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, suffix int) error {
 	var keys []table.Key
 	for i := range g.Suffixes {
 		keys = append(keys, state.AccumulatorKey(g, i))

@@ -14,6 +14,6 @@ func (r run) noteRollupTarget(g plan.GroupRef, t Total, there bool) {
 	case there:
 		m.NoteTarget(g.Group)
 	default:
-		m.NoteMissing(g.Group, func(p *sightings.Pointers) { p.Count(t.Members) })
+		m.NoteMissing(g.Group, func(p *sightings.TargetSources) { p.Count(t.Members) })
 	}
 }

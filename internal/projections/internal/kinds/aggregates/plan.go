@@ -9,11 +9,11 @@ import (
 // Changes are what rules that add up ask for beside the ledger and the roll-ups: items
 // that display an aggregate and belong to none.
 type Changes struct {
-	Bares plan.Asked[plan.ItemRule, Bare]
+	Ungrouped plan.OrderedMap[plan.ItemRule, UngroupedDisplay]
 }
 
-// Bare is an item that displays an aggregate although it has no unique value to find it by.
-type Bare struct {
+// UngroupedDisplay is an item that displays an aggregate although it has no unique value to find it by.
+type UngroupedDisplay struct {
 	First     int
 	Last      change.Image
 	Contested bool // another program put the attribute there: counted against the bound
@@ -76,7 +76,7 @@ func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 	if !displays(b, v.New) {
 		return false
 	}
-	ba := plan.PartOf[Changes](pl).Bares.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, Bare{First: v.Index})
+	ba := plan.PartOf[Changes](pl).Ungrouped.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, UngroupedDisplay{First: v.Index})
 	ba.Last = v.New
 	ba.Contested = ba.Contested || v.Old != nil && !displays(b, v.Old)
 	return true
@@ -95,7 +95,7 @@ func (gatherer) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *ru
 	group, ok, err := Of(b.Rule).GroupOf(m, img)
 	if err != nil || !ok {
 		if present {
-			plan.PartOf[Changes](pl).Bares.Put(plan.ItemRule{Binding: b, Key: key}, &Bare{Last: img})
+			plan.PartOf[Changes](pl).Ungrouped.Put(plan.ItemRule{Binding: b, Key: key}, &UngroupedDisplay{Last: img})
 		}
 		return
 	}

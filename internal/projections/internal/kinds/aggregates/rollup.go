@@ -54,11 +54,11 @@ func (gatherer) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef
 	if err != nil {
 		return slices.Repeat([]error{err}, len(groups))
 	}
-	settles := firstOfLocators(groups)
+	isFirst := firstOfLocators(groups)
 	return table.Every(ctx, len(groups), func(ctx context.Context, i int) error {
 		g := groups[i]
-		if settles[i] {
-			if err := r.settleLocator(ctx, g, totals[g]); err != nil {
+		if isFirst[i] {
+			if err := r.updateLocatorListing(ctx, g, totals[g]); err != nil {
 				return err
 			}
 		}
@@ -68,12 +68,12 @@ func (gatherer) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef
 
 // Finish implements host.Gatherer.
 func (gatherer) Finish(ctx context.Context, hr *host.Run, pl *plan.Changes) {
-	run{hr}.bare(ctx, &plan.PartOf[Changes](pl).Bares)
+	run{hr}.bare(ctx, &plan.PartOf[Changes](pl).Ungrouped)
 }
 
 // Wait implements host.Gatherer: no roll-up reads the locators of rules that are not live.
 func (gatherer) Wait(ctx context.Context, hr *host.Run, groups []plan.GroupRef) map[plan.GroupRef]error {
-	return run{hr}.settleLocators(ctx, slices.DeleteFunc(slices.Clone(groups), func(g plan.GroupRef) bool { return !g.Rule.ByUnique }))
+	return run{hr}.updateLocatorListings(ctx, slices.DeleteFunc(slices.Clone(groups), func(g plan.GroupRef) bool { return !g.Rule.ByUnique }))
 }
 
 // readTotals reads the accumulators of aggregates and, where targets are known by a unique value alone, their locators.
@@ -134,14 +134,14 @@ func (r run) show(ctx context.Context, g plan.GroupRef, t Total, ru *plan.Rollup
 // showOn writes the total on a target that shows nothing later.
 func (r run) showOn(ctx context.Context, g plan.GroupRef, t Total, key change.Key) error {
 	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, Of(g.Rule).display(t.Amount))
-	ended, standing, err := r.Targets.Write(ctx, w)
+	ended, current, err := r.Targets.Write(ctx, w)
 	switch {
 	case err != nil || ended == target.Refused:
 		return err
 	case ended == target.Written:
 		r.Counters.Rollups.Add(1)
 	}
-	r.noteRollupTarget(g, t, ended == target.Written || r.isTarget(g, key, standing))
+	r.noteRollupTarget(g, t, ended == target.Written || r.isTarget(g, key, current))
 	return nil
 }
 
@@ -157,15 +157,15 @@ func (r run) totalWrite(doing string, g plan.GroupRef, t Total, key change.Key, 
 }
 
 // isTarget reports whether the item that a lost write found is one that displays the aggregate.
-func (r run) isTarget(g plan.GroupRef, target change.Key, standing change.Image) bool {
-	if standing == nil {
+func (r run) isTarget(g plan.GroupRef, target change.Key, current change.Image) bool {
+	if current == nil {
 		return false
 	}
-	m, ok := r.Planner.Set.Identify(target, standing)
+	m, ok := r.Planner.Set.Identify(target, current)
 	if !ok || m.Entity != g.Rule.Target {
 		return false
 	}
-	group, has, err := Of(g.Rule).GroupOf(&m, standing)
+	group, has, err := Of(g.Rule).GroupOf(&m, current)
 	return err == nil && has && group == g.Group
 }
 
@@ -206,17 +206,17 @@ func (r run) hide(ctx context.Context, g plan.GroupRef, t Total, target change.K
 	return err
 }
 
-// settleLocator settles the contention of the locator by which an aggregate finds its target.
-func (r run) settleLocator(ctx context.Context, g plan.GroupRef, t Total) error {
-	return r.SettleContention(ctx, host.Contested{
+// updateLocatorListing settles the contention of the locator by which an aggregate finds its target.
+func (r run) updateLocatorListing(ctx context.Context, g plan.GroupRef, t Total) error {
+	return r.UpdateContentionList(ctx, host.Contested{
 		ContestedTarget: audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}, Set: state.LocatorKey(g.Locator, g.Group),
 		Claimants: t.Locator.Sources, Changes: t.Locator.Changes, Listed: t.Locator.Listed,
 	})
 }
 
-// settleLocators settles the contention of locators whose rules are not live, so that no
+// updateLocatorListings settles the contention of locators whose rules are not live, so that no
 // roll-up reads them. It returns the errors of those that failed.
-func (r run) settleLocators(ctx context.Context, groups []plan.GroupRef) map[plan.GroupRef]error {
+func (r run) updateLocatorListings(ctx context.Context, groups []plan.GroupRef) map[plan.GroupRef]error {
 	failed := map[plan.GroupRef]error{}
 	keys := make([]table.Key, len(groups))
 	for i, g := range groups {
@@ -226,7 +226,7 @@ func (r run) settleLocators(ctx context.Context, groups []plan.GroupRef) map[pla
 	first := firstOfLocators(groups)
 	for i, g := range groups {
 		if err == nil && first[i] {
-			if err := r.settleLocator(ctx, g, Total{Locator: state.ReadSet(rows[keys[i]], true)}); err != nil {
+			if err := r.updateLocatorListing(ctx, g, Total{Locator: state.ReadSet(rows[keys[i]], true)}); err != nil {
 				failed[g] = err
 			}
 		} else if err != nil {
@@ -251,8 +251,8 @@ func firstOfLocators(groups []plan.GroupRef) []bool {
 }
 
 // bare takes the attribute off items that have no unique value, and so display nothing.
-func (r run) bare(ctx context.Context, bares *plan.Asked[plan.ItemRule, Bare]) {
-	for id, ba := range bares.All() {
+func (r run) bare(ctx context.Context, ungrouped *plan.OrderedMap[plan.ItemRule, UngroupedDisplay]) {
+	for id, ba := range ungrouped.All() {
 		allowed, err := r.MayHeal(ctx, id.Binding, id.Key, ba.Contested)
 		if err == nil && allowed {
 			t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)

@@ -21,7 +21,7 @@ const fillsAtOnce = 50
 
 // fill brings children to what their parents say: reference first, then the
 // parent's position and the child's stamp, then the parent, then the write.
-func (w run) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, Fill]) {
+func (w run) fill(ctx context.Context, children *plan.OrderedMap[plan.ItemRule, Fill]) {
 	for chunk := range slices.Chunk(children.Keys(), fillsAtOnce) {
 		settled, err := w.settled(ctx, chunk, children)
 		if err != nil {
@@ -31,13 +31,13 @@ func (w run) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, Fill]
 		refer := func(ctx context.Context, id plan.ItemRule, f *Fill) error { return w.refer(ctx, id, f, settled[id]) }
 		w.onChildren(ctx, chunk, children, refer)
 		open := slices.DeleteFunc(slices.Clone(chunk), func(id plan.ItemRule) bool { return !children.Of(id).Refers })
-		strays, err := w.fillChunk(ctx, open, children)
+		notChildren, err := w.fillChunk(ctx, open, children)
 		if err != nil {
 			w.Failed(children.Of(chunk[0]).First, err)
 			continue
 		}
 		for _, id := range open {
-			if !strays[id] {
+			if !notChildren[id] {
 				w.Pointing = append(w.Pointing, plan.GroupRef{Binding: id.Binding, Group: children.Of(id).Parent.String()})
 			}
 		}
@@ -47,7 +47,7 @@ func (w run) fill(ctx context.Context, children *plan.Asked[plan.ItemRule, Fill]
 
 // settled finds children, filled without a record, whose reference or parking
 // stands already: putting it again would change nothing.
-func (w run) settled(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill]) (map[plan.ItemRule]bool, error) {
+func (w run) settled(ctx context.Context, ids []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill]) (map[plan.ItemRule]bool, error) {
 	at := map[plan.ItemRule]table.Key{}
 	var keys []table.Key
 	for _, id := range ids {
@@ -78,7 +78,7 @@ func (w run) settled(ctx context.Context, ids []plan.ItemRule, children *plan.As
 }
 
 // onChildren takes one step with several children at once.
-func (w run) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill],
+func (w run) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill],
 	step func(context.Context, plan.ItemRule, *Fill) error) {
 	errs := table.Every(ctx, len(ids), func(ctx context.Context, i int) error {
 		return step(ctx, ids[i], children.Of(ids[i]))
@@ -94,7 +94,7 @@ func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill, settled bool)
 		return nil
 	}
 	if f.Bad != nil || f.WasBad {
-		if err := w.settleParking(ctx, id, f); err != nil {
+		if err := w.updateParking(ctx, id, f); err != nil {
 			return err
 		}
 	}
@@ -113,11 +113,11 @@ func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill, settled bool)
 	return err
 }
 
-// settleParking parks a child that cannot name its parent, or clears what is
+// updateParking parks a child that cannot name its parent, or clears what is
 // parked of one that can, by the child as it is now: in one transaction with a
 // check that it is so, for a write that is late must not park what a good
 // record has cleared, nor the other way round.
-func (w run) settleParking(ctx context.Context, id plan.ItemRule, f *Fill) error {
+func (w run) updateParking(ctx context.Context, id plan.ItemRule, f *Fill) error {
 	return table.Contend(ctx, "parking or clearing "+id.Key.String(), func() (table.Round, error) {
 		items, err := w.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		if err != nil {
@@ -197,7 +197,7 @@ func (w run) afterFill(ctx context.Context, id plan.ItemRule, f *Fill) error {
 		if f.Refers && parent == f.Parent {
 			continue
 		}
-		w.Missing[id.Binding].AdjustSources(parent.String(), func(p *sightings.Pointers) { p.Remove(id.Key) })
+		w.Missing[id.Binding].AdjustSources(parent.String(), func(p *sightings.TargetSources) { p.Remove(id.Key) })
 		if id.Rule.Collection {
 			continue
 		}
@@ -213,10 +213,10 @@ func (w run) afterFill(ctx context.Context, id plan.ItemRule, f *Fill) error {
 
 // fillChunk reads positions and children, then parents, then writes. It returns the
 // children that are gone or refer elsewhere by now: a later record of each says so.
-func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.Asked[plan.ItemRule, Fill]) (map[plan.ItemRule]bool,
+func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill]) (map[plan.ItemRule]bool,
 	error) {
-	strays, counted := map[plan.ItemRule]bool{}, false // counted: the corrections of contested children
-	return strays, table.Contend(ctx, "filling children", func() (table.Round, error) {
+	notChildren, counted := map[plan.ItemRule]bool{}, false // counted: the corrections of contested children
+	return notChildren, table.Contend(ctx, "filling children", func() (table.Round, error) {
 		if len(open) == 0 {
 			return table.Settled, nil
 		}
@@ -237,10 +237,10 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 		}
 		for _, id := range open {
 			if !w.refersTo(parentWrite{b: id.Binding, parent: children.Of(id).Parent}, id.Key, table.Image(items[id.Key])) {
-				strays[id] = true
+				notChildren[id] = true
 			}
 		}
-		open = slices.DeleteFunc(slices.Clone(open), func(id plan.ItemRule) bool { return strays[id] })
+		open = slices.DeleteFunc(slices.Clone(open), func(id plan.ItemRule) bool { return notChildren[id] })
 		again := make([]bool, len(open))
 		errs := table.Every(ctx, len(open), func(ctx context.Context, i int) (err error) {
 			id, f := open[i], children.Of(open[i])
@@ -258,7 +258,7 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 			}
 		}
 		open = rest
-		return table.SettledIf(len(open) == 0), nil
+		return table.FinishedIf(len(open) == 0), nil
 	})
 }
 
@@ -279,7 +279,7 @@ func (w run) fillChild(ctx context.Context, id plan.ItemRule, key change.Key, ch
 	if parent != nil {
 		w.Missing[id.Binding].NoteTarget(key.String())
 	} else {
-		w.Missing[id.Binding].NoteMissing(key.String(), func(p *sightings.Pointers) { p.Add(id.Key) })
+		w.Missing[id.Binding].NoteMissing(key.String(), func(p *sightings.TargetSources) { p.Add(id.Key) })
 	}
 	if at == "" {
 		at = plan.VersionAt(id.Epoch, change.Position{})
@@ -310,9 +310,9 @@ func (w run) writeChild(ctx context.Context, pw parentWrite, key change.Key, chi
 		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) {
 			return table.Settled, nil // a later state of the parent is there already
 		}
-		ended, standing, err := w.writeCopies(ctx, pw, key, child)
-		child = standing
-		return table.SettledIf(ended != target.RaceLost), err
+		ended, current, err := w.writeCopies(ctx, pw, key, child)
+		child = current
+		return table.FinishedIf(ended != target.RaceLost), err
 	})
 	return refers, err
 }
@@ -326,17 +326,17 @@ func (w run) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
 // moved since it was read, standing is the child as it is.
 func (w run) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome,
-	standing change.Image, err error) {
+	current change.Image, err error) {
 	s := plan.Stamp{Context: plan.StampContext(w.Planner.Incarnation, key, pw.parent.String()), Version: pw.version,
 		Digest: pw.b.Digest(pw.values)}
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
 		return target.Written, nil, nil
 	}
-	ended, standing, err = w.Targets.Write(ctx, w.copyWrite(pw, key, child, s))
+	ended, current, err = w.Targets.Write(ctx, w.copyWrite(pw, key, child, s))
 	if ended == target.Written {
 		w.Counters.Children.Add(1)
 	}
-	return ended, standing, err
+	return ended, current, err
 }
 
 // strip takes copies and stamp off a child that refers to no parent, if that is still so.
@@ -361,6 +361,6 @@ func (w run) strip(ctx context.Context, id plan.ItemRule) error {
 		t.TakeOff(names...)
 		w.unmoved(t, child)
 		ended, _, err := w.Targets.Write(ctx, t)
-		return table.SettledIf(ended != target.RaceLost), err
+		return table.FinishedIf(ended != target.RaceLost), err
 	})
 }

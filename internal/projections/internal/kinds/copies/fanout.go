@@ -28,10 +28,10 @@ var (
 
 // Apply implements host.Kind: parents go before children.
 func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
-	w, asked := run{r}, plan.PartOf[Changes](pl)
-	w.fanOut(ctx, &asked.FanOuts)
-	w.refill(ctx, asked.Refills)
-	w.fill(ctx, &asked.Fills)
+	w, changes := run{r}, plan.PartOf[Changes](pl)
+	w.fanOut(ctx, &changes.FanOuts)
+	w.refill(ctx, changes.Refills)
+	w.fill(ctx, &changes.Fills)
 }
 
 // writeChildren writes a parent's state to its children, from where cursor
@@ -105,16 +105,16 @@ func (w run) fillReferring(ctx context.Context, pw parentWrite, rows []table.Row
 	fill := run{&host.Run{Host: w.Host}}
 	referring := 0
 	for chunk := range slices.Chunk(rows, fillsAtOnce) {
-		fills, keys := &plan.Asked[plan.ItemRule, Fill]{}, w.childKeys(pw.b, chunk)
+		fills, keys := &plan.OrderedMap[plan.ItemRule, Fill]{}, w.childKeys(pw.b, chunk)
 		for _, child := range keys {
 			fills.Put(plan.ItemRule{Binding: pw.b, Key: child}, &Fill{Parent: pw.parent, Refers: true})
 		}
-		strays, err := fill.fillChunk(ctx, fills.Keys(), fills)
+		notChildren, err := fill.fillChunk(ctx, fills.Keys(), fills)
 		if err = cmp.Or(err, fill.Err); err != nil {
 			return referring, err
 		}
 		for i, r := range chunk {
-			if !strays[plan.ItemRule{Binding: pw.b, Key: keys[i]}] {
+			if !notChildren[plan.ItemRule{Binding: pw.b, Key: keys[i]}] {
 				referring++
 			} else if !pw.b.Rule.Collection {
 				if err := PruneReference(ctx, w.Tables, pw.b.ID, r); err != nil {

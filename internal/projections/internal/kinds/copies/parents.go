@@ -17,7 +17,7 @@ import (
 // the rule is raised first, then the children are looked up. A child that
 // comes meanwhile reads the parent after putting its reference, so either it
 // sees the new parent or the lookup sees it. What lies beyond the bound becomes a task.
-func (w run) fanOut(ctx context.Context, parents *plan.Asked[plan.ItemRule, FanOut]) {
+func (w run) fanOut(ctx context.Context, parents *plan.OrderedMap[plan.ItemRule, FanOut]) {
 	for id, f := range parents.All() {
 		w.Ended(ctx, f.First, id.Binding, id.Key, w.fanOutParent(ctx, id, f))
 	}
@@ -42,7 +42,7 @@ func (w run) fanOutParent(ctx context.Context, id plan.ItemRule, f *FanOut) erro
 	case referring > 0 && !f.Deleted:
 		w.Missing[id.Binding].NoteTarget(id.Key.String())
 	case referring > 0:
-		w.Missing[id.Binding].NoteMissing(id.Key.String(), func(p *sightings.Pointers) { p.Count(int64(referring)) })
+		w.Missing[id.Binding].NoteMissing(id.Key.String(), func(p *sightings.TargetSources) { p.Count(int64(referring)) })
 	case referring == 0 && f.Deleted:
 		return w.retireParent(ctx, id, v)
 	}

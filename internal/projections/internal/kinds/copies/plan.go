@@ -12,8 +12,8 @@ import (
 // Changes are what copy rules ask for: parents to be written on their children, and
 // children to be filled from their parents.
 type Changes struct {
-	FanOuts plan.Asked[plan.ItemRule, FanOut]
-	Fills   plan.Asked[plan.ItemRule, Fill]
+	FanOuts plan.OrderedMap[plan.ItemRule, FanOut]
+	Fills   plan.OrderedMap[plan.ItemRule, Fill]
 	Refills []Refill
 }
 

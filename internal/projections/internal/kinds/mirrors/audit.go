@@ -69,7 +69,7 @@ type mirrorCase struct {
 	rule    audit.Part // by the rule's id
 	sources []string
 	asked   bool // by some rule
-	unasked bool // the item carries the marks of a rule that does not ask for it
+	surplus bool // the item carries the marks of a rule that does not ask for it
 	differs bool
 }
 
@@ -102,14 +102,14 @@ func (c *mirrorCase) endRule() {
 		c.asked = true
 		c.differs = c.differs || !r.Has || r.Have != r.Want+markStamped
 	case strings.HasSuffix(r.Have, markStamped), strings.HasSuffix(r.Have, markMade):
-		c.unasked = true
+		c.surplus = true
 	}
 }
 
 // End implements audit.Case.
 func (c *mirrorCase) End() {
 	c.endRule()
-	if c.differs || !c.asked && c.unasked {
+	if c.differs || !c.asked && c.surplus {
 		c.Suspect(drift.Suspect{Kind: made, Item: c.Key(), Members: c.sources})
 	}
 }
@@ -117,7 +117,7 @@ func (c *mirrorCase) End() {
 // Side is what one rule has to do with a mirror item.
 type Side struct {
 	*plan.Binding
-	Asked   map[string]change.Value // the attributes of the item for which it asks; nil: it asks for none
+	Want    map[string]change.Value // the attributes of the item for which it asks; nil: it asks for none
 	Expired bool                    // DynamoDB's time to live deleted just that
 }
 
@@ -130,15 +130,15 @@ func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []Side) [
 		at := placeOf(s.Binding, key, table.Image(item))
 		stamped := stamped(a, s.Binding, key, table.Image(item))
 		switch {
-		case s.Asked == nil && (at == placeMade || stamped):
+		case s.Want == nil && (at == placeMade || stamped):
 			f.What, f.Found = drift.Surplus, audit.ItemText(item, s.Rule.Writes)
 			all = append(all, f)
 		case at == placeOccupied && stamped:
 			f.What, f.Attribute, f.Found = drift.Surplus, s.Stamp, audit.Text(item.Lookup(s.Stamp))
 			all = append(all, f)
-		case s.Asked == nil, at == placeOccupied, s.Expired && item == nil:
+		case s.Want == nil, at == placeOccupied, s.Expired && item == nil:
 		case item == nil:
-			f.What, f.Expected = drift.Missing, audit.ItemText(s.Asked, s.Rule.Writes)
+			f.What, f.Expected = drift.Missing, audit.ItemText(s.Want, s.Rule.Writes)
 			all = append(all, f)
 		default:
 			all = append(all, compareContent(f, s, item, stamped)...)
@@ -150,7 +150,7 @@ func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []Side) [
 func compareContent(f drift.Finding, s Side, item change.Item, stamped bool) []drift.Finding {
 	var all []drift.Finding
 	for _, name := range s.Rule.Writes {
-		want, found := s.Asked[name], item.Lookup(name)
+		want, found := s.Want[name], item.Lookup(name)
 		if !want.Equal(found) {
 			f.What, f.Attribute, f.Expected, f.Found = audit.WhatOf(want, found), name, audit.Text(want), audit.Text(found)
 			all = append(all, f)

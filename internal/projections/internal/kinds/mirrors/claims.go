@@ -58,12 +58,12 @@ func (m maker) readClaims(ctx context.Context, b *plan.Binding, target change.Ke
 
 // Claim implements host.Maker. The winner's content is written with the claim.
 func (kind) Claim(ctx context.Context, h *host.Host, mv *plan.Move, a plan.Action) ([]host.Part, error) {
-	m, asked := maker{h}, a.Own.(targetWrite)
+	m, write := maker{h}, a.Own.(targetWrite)
 	found, err := m.readClaims(ctx, a.Binding, a.Target)
 	if err != nil {
 		return nil, err
 	}
-	asks, d := asked.do == claims, difference{m.Planner, mv, a.Binding, a.Key}
+	asks, d := write.do == claims, difference{m.Planner, mv, a.Binding, a.Key}
 	after := found.With(mv.Key.String(), asks)
 	written := asks && after.Winner() == mv.Key.String()
 	parts := []host.Part{{Write: m.claimsWrite(a, found.Set, after, written), Action: a, Moves: []*plan.Move{mv}}}
@@ -74,7 +74,7 @@ func (kind) Claim(ctx context.Context, h *host.Host, mv *plan.Move, a plan.Actio
 	version, actions := mv.Version(), []plan.Action(nil)
 	switch {
 	case written:
-		version, actions = m.claimsVersion(after), d.upsert(asked.item, expected)
+		version, actions = m.claimsVersion(after), d.upsert(write.item, expected)
 	case len(after.Sources) == 0:
 		actions = d.drop(a.Target)
 	}

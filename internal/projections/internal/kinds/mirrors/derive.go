@@ -32,7 +32,7 @@ func (m maker) deriveTarget(ctx context.Context, b *plan.Binding, target change.
 		if err != nil {
 			return table.Lost, err
 		}
-		if err := m.SettleContention(ctx, host.Contested{
+		if err := m.UpdateContentionList(ctx, host.Contested{
 			ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, Set: state.ClaimsKey(b, target),
 			Claimants: found.Sources, Changes: found.Changes, Listed: found.Listed,
 		}); err != nil {
@@ -56,15 +56,15 @@ func (m maker) deriveTarget(ctx context.Context, b *plan.Binding, target change.
 
 // targetParts are the writes that bring a mirror item with claims from what stands
 // at its key to what its winner asks for; none if it is so.
-func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.Key, found claimSet, standing change.Image,
+func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.Key, found claimSet, current change.Image,
 	why *Heal) ([]host.Part, error) {
 	mv := &plan.Move{}
-	mv.See(target, standing)
+	mv.See(target, current)
 	d := difference{m.Planner, mv, b, plan.EffectKey{ID: b.ID}}
 	var parts []host.Part
 	var actions []plan.Action
-	at := placeOf(b, target, standing)
-	stamped := plan.Stamped(b, plan.StampContext(m.Planner.Incarnation, target, ""), standing)
+	at := placeOf(b, target, current)
+	stamped := plan.Stamped(b, plan.StampContext(m.Planner.Incarnation, target, ""), current)
 	if found.Winner() == "" {
 		// While the rule is seeded, a source may still come to claim what was made under a lost state table.
 		if at == placeMade && b.Live.Load() || stamped || found.parked {
@@ -75,13 +75,13 @@ func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.K
 		switch {
 		case err != nil || winner == nil:
 			return nil, err
-		case why != nil && why.Expired && standing == nil && found.Expired != f.digest:
+		case why != nil && why.Expired && current == nil && found.Expired != f.digest:
 			return []host.Part{{Write: m.expiredWrite(b, target, found.Set, f)}}, nil
 		case at == placeFree && found.Expired == f.digest && (why == nil || !why.Deleted):
 			return nil, nil
 		case at == placeOccupied && found.parked && !stamped && (why == nil || !why.Repark):
 			return nil, nil
-		case at != placeOccupied && stamped && plan.DigestOf(b, standing) == f.digest && !found.parked:
+		case at != placeOccupied && stamped && plan.DigestOf(b, current) == f.digest && !found.parked:
 			return nil, nil
 		}
 		actions = d.upsert(f, at)
@@ -115,8 +115,8 @@ func (m maker) winnerOf(ctx context.Context, b *plan.Binding, target change.Key,
 	if err != nil {
 		return nil, mirrorItem{}, err
 	}
-	_, it, asked := itemIn(mv.New, b, target)
-	if !asked || mv.Entry == nil {
+	_, it, wanted := itemIn(mv.New, b, target)
+	if !wanted || mv.Entry == nil {
 		return nil, mirrorItem{}, nil
 	}
 	return mv, it, nil

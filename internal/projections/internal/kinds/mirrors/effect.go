@@ -59,7 +59,7 @@ func (it mirrorItem) String() string {
 }
 
 // Asked implements plan.Own: an item is asked for whether or not it expired.
-func (it mirrorItem) Asked() plan.Own {
+func (it mirrorItem) Wanted() plan.Own {
 	it.expired = false
 	return it
 }
@@ -182,7 +182,7 @@ type targetWrite struct {
 // action is a write as an action on a target.
 func (d difference) action(target change.Key, w targetWrite) plan.Action {
 	a := plan.Action{
-		Kind: plan.OfOwner, Item: "target/" + target.String(), Key: d.k, Binding: d.b, Target: target, Own: w,
+		Kind: plan.FamilyAction, Item: "target/" + target.String(), Key: d.k, Binding: d.b, Target: target, Own: w,
 		Reads: w.do == claims || w.do == disclaims,
 	}
 	a.Looks = !a.Reads

@@ -43,7 +43,7 @@ func (kind) Heal(ctx context.Context, r *host.Run, pl *plan.Changes) {
 // alreadyRight finds the mirror items that are as the ledger has them, so that
 // nothing is to be done: every mirror item that the engine inserts or deletes
 // comes by here. Of one with claims that can only be told once no source claims it.
-func (m maker) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule, Heal]) (map[plan.ItemRule]bool, error) {
+func (m maker) alreadyRight(ctx context.Context, heals *plan.OrderedMap[plan.ItemRule, Heal]) (map[plan.ItemRule]bool, error) {
 	sources := map[plan.ItemRule]change.Key{}
 	var keys []table.Key
 	for id, h := range heals.All() {
@@ -75,32 +75,32 @@ func (m maker) alreadyRight(ctx context.Context, heals *plan.Asked[plan.ItemRule
 		if err != nil {
 			return nil, err
 		}
-		var asked *mirrorItem
+		var wanted *mirrorItem
 		if ent != nil {
 			if _, it, ok := itemIn(ent.Effects, id.Binding, id.Key); ok {
-				asked = &it
+				wanted = &it
 			}
 		}
-		result[id] = m.isRight(id.Binding, asked, h, id.Key, isParked(rows, id.Binding, id.Key))
+		result[id] = m.isRight(id.Binding, wanted, h, id.Key, isParked(rows, id.Binding, id.Key))
 	}
 	return result, nil
 }
 
 // isRight reports whether an item at a mirror target is as the ledger's effect (nil:
 // none) asks for it. parked says that the rule is parked on an occupied target.
-func (m maker) isRight(b *plan.Binding, asked *mirrorItem, h *Heal, target change.Key, parked bool) bool {
+func (m maker) isRight(b *plan.Binding, wanted *mirrorItem, h *Heal, target change.Key, parked bool) bool {
 	if h.Last == nil {
-		return asked == nil || asked.expired && !h.Deleted
+		return wanted == nil || wanted.expired && !h.Deleted
 	}
 	at := placeOf(b, target, h.Last)
 	s, stamped := plan.ReadStamp(h.Last.Lookup(b.Stamp), plan.StampContext(m.Planner.Incarnation, target, ""))
 	switch {
-	case asked == nil: // the application's own item stays, without our stamp
+	case wanted == nil: // the application's own item stays, without our stamp
 		return at != placeMade && !stamped
 	case at == placeOccupied:
 		return parked && !stamped && !h.Repark
 	}
-	return stamped && !parked && !asked.expired && s.Digest == asked.digest && plan.DigestOf(b, h.Last) == asked.digest
+	return stamped && !parked && !wanted.expired && s.Digest == wanted.digest && plan.DigestOf(b, h.Last) == wanted.digest
 }
 
 // healTarget brings one mirror item to what its source asks for.
@@ -120,10 +120,10 @@ func (m maker) healTarget(ctx context.Context, suffix int, pl *plan.Changes, id 
 		mv.See(id.Key, h.Last) // the write clears what is parked there
 	}
 	k, held, _ := itemIn(mv.Old, id.Binding, id.Key)
-	switch now, asked := itemOf(mv.New[k]); {
+	switch now, wanted := itemOf(mv.New[k]); {
 	case !h.Expired:
 		mv.RestoreAt(k, id.Key)
-	case asked && held.isSame(now): // the item that expired is the one in force
+	case wanted && held.isSame(now): // the item that expired is the one in force
 		now.expired = true
 		mv.Ask(k, now.effect())
 	}

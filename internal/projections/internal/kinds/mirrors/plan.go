@@ -11,7 +11,7 @@ import (
 
 // Changes are what mirror rules ask for beside the ledger: mirror items to be healed.
 type Changes struct {
-	Heals plan.Asked[plan.ItemRule, Heal]
+	Heals plan.OrderedMap[plan.ItemRule, Heal]
 }
 
 // Heal is a mirror item that another program changed, or that came or went.

@@ -44,13 +44,13 @@ func (kind) Restore(ctx context.Context, h *host.Host, moves []*plan.Move) error
 	if len(check) == 0 {
 		return nil
 	}
-	items, standing, err := m.Tables.ReadBoth(ctx, "reading mirror items in force", targets, rows)
+	items, stateRows, err := m.Tables.ReadBoth(ctx, "reading mirror items in force", targets, rows)
 	if err != nil {
 		return err
 	}
 	for _, ch := range check {
 		img := table.Image(items[ch.it.target])
-		if !m.stands(ch, img, standing) {
+		if !m.stands(ch, img, stateRows) {
 			ch.mv.See(ch.it.target, img)
 			ch.mv.RestoreAt(ch.k, ch.it.target)
 		}

@@ -88,7 +88,7 @@ func judgeMirror(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 		side := Side{Binding: b}
 		for _, source := range sources { // the smallest wins
 			if k, it, ok := itemIn(e.Asked(source), b, sus.Item); ok {
-				side.Asked, side.Expired = it.content, expired(e, b, source, k, it)
+				side.Want, side.Expired = it.content, expired(e, b, source, k, it)
 				reading.Fix.Keys = append(reading.Fix.Keys, source) // its ledger entry may be behind
 				break
 			}
@@ -131,11 +131,11 @@ func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	if !b.Rule.Target.HasKey(sus.Item) {
 		return e.JudgeParked(sus, e.ParkedEffect(sus))
 	}
-	asked := slices.ContainsFunc(sourcesOf(e, sus), func(source change.Key) bool {
+	wanted := slices.ContainsFunc(sourcesOf(e, sus), func(source change.Key) bool {
 		_, _, ok := itemIn(e.Asked(source), b, sus.Item)
 		return ok
 	})
-	if asked && placeOf(b, sus.Item, table.Image(e.Items[sus.Item])) == placeOccupied {
+	if wanted && placeOf(b, sus.Item, table.Image(e.Items[sus.Item])) == placeOccupied {
 		want = occupiedCode
 	}
 	return e.JudgeParked(sus, want)

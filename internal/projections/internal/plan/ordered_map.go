@@ -5,13 +5,13 @@ import "iter"
 // Asked are the parts of one kind that a batch asks for, each under what it is
 // about, in the order in which they were first asked for. A map would hand them
 // out in another order every time, and no run could be done over as it was.
-type Asked[K comparable, P any] struct {
+type OrderedMap[K comparable, P any] struct {
 	parts map[K]*P
 	order []K
 }
 
 // Of returns the part under a key; nil if there is none. A nil Asked has none.
-func (a *Asked[K, P]) Of(key K) *P {
+func (a *OrderedMap[K, P]) Of(key K) *P {
 	if a == nil {
 		return nil
 	}
@@ -19,7 +19,7 @@ func (a *Asked[K, P]) Of(key K) *P {
 }
 
 // Put sets the part under a key.
-func (a *Asked[K, P]) Put(key K, part *P) {
+func (a *OrderedMap[K, P]) Put(key K, part *P) {
 	if a.parts == nil {
 		a.parts = map[K]*P{}
 	}
@@ -30,7 +30,7 @@ func (a *Asked[K, P]) Put(key K, part *P) {
 }
 
 // OrPut returns the part under a key, which is first if there was none.
-func (a *Asked[K, P]) OrPut(key K, first P) *P {
+func (a *OrderedMap[K, P]) OrPut(key K, first P) *P {
 	if part := a.Of(key); part != nil {
 		return part
 	}
@@ -39,7 +39,7 @@ func (a *Asked[K, P]) OrPut(key K, first P) *P {
 }
 
 // All ranges over the parts.
-func (a *Asked[K, P]) All() iter.Seq2[K, *P] {
+func (a *OrderedMap[K, P]) All() iter.Seq2[K, *P] {
 	return func(yield func(K, *P) bool) {
 		for _, key := range a.order {
 			if !yield(key, a.parts[key]) {
@@ -50,4 +50,4 @@ func (a *Asked[K, P]) All() iter.Seq2[K, *P] {
 }
 
 // Keys are what the parts are about, in their order. They are not to be changed.
-func (a *Asked[K, P]) Keys() []K { return a.order }
+func (a *OrderedMap[K, P]) Keys() []K { return a.order }
