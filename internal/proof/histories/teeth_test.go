@@ -20,7 +20,10 @@ func histories(t *testing.T) int { return number(t, "DYNAMILL_SEEDS", historiesM
 
 // missedBySeed are histories that miss a guard, found by trying seeds in order.
 // They save the search; if one no longer does, the search begins anew.
-var missedBySeed = map[string]uint64{"LedgerPosition": 43, "SuffixesKept": 20, "ClaimsUnmoved": 47}
+var missedBySeed = map[string]uint64{
+	"RollupVersion": 19, "LoserHidden": 51, "ShownWhenLive": 2, "SuffixesKept": 20, "ChildUnmoved": 8, "CopyVersion": 3,
+	"ConsistentReads": 7, "LedgerPosition": 2, "LedgerExact": 9, "ClaimsUnmoved": 127, "KeyParsed": 2,
+}
 
 // TestEveryGuardIsMissed turns off one guard after the other and looks for a
 // history that then breaks a promise: first the one that is named for the

@@ -47,7 +47,8 @@ func (w run) fill(ctx context.Context, children *plan.OrderedMap[plan.ItemRule, 
 
 // settled finds children, filled without a record, whose reference or parking
 // stands already: putting it again would change nothing.
-func (w run) settled(ctx context.Context, ids []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill]) (map[plan.ItemRule]bool, error) {
+func (w run) settled(ctx context.Context, ids []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill]) (map[plan.ItemRule]bool,
+	error) {
 	at := map[plan.ItemRule]table.Key{}
 	var keys []table.Key
 	for _, id := range ids {
