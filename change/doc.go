@@ -1,4 +1,4 @@
 // Package change holds the words that every room shares: Record, Image, Value,
 // Key and Position. It knows nothing of AWS clients and imports no other room,
-// so that anybody can write a Processor for these records.
+// so that any program can have a Processor for these records.
 package change

@@ -71,7 +71,7 @@ func (d deployment) Alarms() []alarm {
 	}
 }
 
-// DashboardFor is the body of a dashboard with a template's references: what one looks at first.
+// DashboardFor is the body of a dashboard with a template's references: what an operator looks at first.
 func (d deployment) DashboardFor(region, mapping string) string {
 	return indentedJSON(render(dashboard, struct {
 		deployment

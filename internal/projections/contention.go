@@ -44,7 +44,7 @@ func (rd *ruleReader) readClaimantsOf(ctx context.Context, page []Parked) error 
 			page[i].Claimants = append(page[i].Claimants, change.ParseKey(text))
 		}
 		if t.Value != "" && len(page[i].Claimants) > 0 {
-			page[i].Key = page[i].Claimants[0] // to rederive it settles the contention
+			page[i].Key = page[i].Claimants[0] // to rederive it updates the list
 		}
 		page[i].Reason = host.ContentionReason(*t, set.Sources)
 	}

@@ -29,16 +29,16 @@ func (e *Engine) RederiveRecords(ctx context.Context, records []change.Record) e
 	lates := e.planner.Late(records)
 	keys := slices.DeleteFunc(slices.Clone(lates.Keys()), func(k change.Key) bool { return !e.tables.CanExist(k) })
 	for _, key := range keys {
-		if err := e.trust(ctx, key, lates.Of(key)); err != nil {
+		if err := e.dropForeignPosition(ctx, key, lates.Of(key)); err != nil {
 			return err
 		}
 	}
 	return e.rederive(ctx, keys, plan.Everything, lates, nil)
 }
 
-// trust forgets a position in a stream that is later than any of this table's:
+// dropForeignPosition forgets a position in a stream that is later than any of this table's:
 // the record is another table's, and its position would hide true records.
-func (e *Engine) trust(ctx context.Context, key change.Key, late *plan.Late) error {
+func (e *Engine) dropForeignPosition(ctx context.Context, key change.Key, late *plan.Late) error {
 	if late.Position.IsZero() || e.tables.KnowsStream(late.Position) {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	}
 	gatherers := inForce(w.planner.Set, host.GathererOf)
 	for _, gatherer := range gatherers {
-		for g, err := range gatherer.Wait(ctx, w.Run, relocated[gatherer]) {
+		for g, err := range gatherer.ListContention(ctx, w.Run, relocated[gatherer]) {
 			w.Failed(pl.Rollups.Of(g).First, err)
 		}
 		groups := sortedGroups(due[gatherer])

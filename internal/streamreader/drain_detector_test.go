@@ -51,7 +51,7 @@ func (l *looker) apply() {
 	l.f.r.countDone(1)
 }
 
-// time has everybody poll so often without a record, and the others write their rows.
+// time has every worker poll so often without a record, and the others write their rows.
 func (l *looker) time(polls int) {
 	l.poll(polls)
 	for i := range l.rows {

@@ -289,7 +289,7 @@ func (c *Crew) Stop() {
 	synctest.Wait()
 }
 
-// KillAll crashes everybody, frozen ones too, with nothing to take effect later.
+// KillAll crashes all workers, frozen ones too, with nothing to take effect later.
 func (c *Crew) KillAll() {
 	for _, w := range slices.Clone(c.workers) {
 		if !w.dead {

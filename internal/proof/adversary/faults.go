@@ -40,7 +40,7 @@ const (
 	Rewound                      // reading starts again with the oldest records
 	Split                        // a shard splits
 	RolledOver                   // a shard rolls over
-	Slept                        // everybody sleeps for longer than an iterator lives
+	Slept                        // all workers sleep for longer than an iterator lives
 	Skipped                      // records are lost for good
 	Replaced                     // the stream is disabled and enabled again
 	StateLost                    // the state table and the checkpoints are deleted

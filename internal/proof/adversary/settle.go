@@ -22,7 +22,7 @@ const turnsMax = 40000
 // ErrEndless says that work never came to an end.
 var ErrEndless = errors.New("the work has no end")
 
-// Settle ends all faults, wakes everybody, lets what was under way take effect, and stops all workers.
+// Settle ends all faults, wakes all workers, lets what was under way take effect, and stops all workers.
 func (c *Crew) Settle() error {
 	c.Faults, c.waits = 0, map[string]int{}
 	for len(c.orphans) > 0 {

@@ -30,7 +30,7 @@ type Worker struct {
 	ended  chan struct{}
 	err    error // valid once ended is closed
 
-	// Changed by the conductor while everybody waits.
+	// Changed by the conductor while all workers wait.
 	replay *replaying // that it works on, or
 	verify *verifying // that it is about; both are nil of one that reads the stream
 	frozen bool
@@ -185,7 +185,7 @@ type order struct {
 }
 
 // inOrder makes sure that the records of one item are delivered in their order;
-// they may be delivered again, by whomever.
+// they may be delivered again, by any worker.
 func (d *delivery) inOrder(records []change.Record) {
 	if d.crew.seen == nil {
 		return

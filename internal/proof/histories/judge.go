@@ -117,7 +117,7 @@ func (l *life) expired() oracle.Option {
 const inTheEnd = "in the end: "
 
 // judgeParking says what must not be parked: only where an item is large is there a write
-// that DynamoDB refuses for good, and only where the bound is low does anybody fight long enough.
+// that DynamoDB refuses for good, and only where the bound is low does a writer fight long enough.
 func (l *life) judgeParking(p projections.Parked) {
 	if p.Code == "write.rejected" && !l.hasLarge() || p.Code == "heal.contested" && l.HealsMax == 0 {
 		l.problem("parked without need: %s, %s: %s", p.ID, p.Code, p.Reason)

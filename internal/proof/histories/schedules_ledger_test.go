@@ -50,7 +50,7 @@ func ledgerSchedules() []schedule {
 		lateCount(),
 		{
 			// Its source goes, and the application makes the mirror item its own, before
-			// anybody has seen either.
+			// a worker has seen either.
 			guard: "MirrorAdopted", name: "the application puts its own item over a mirror item whose source goes", rules: members,
 			steps: []Step{puts(group), puts(membership + ", role=x"), puts(member + ", role=own"), step(0, Delete, membership)},
 		},

@@ -52,7 +52,7 @@ func (h *Host) UpdateContentionList(ctx context.Context, cs Contested) error {
 		err = h.Tables.Transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
 	}
 	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
-		return nil // the set changed since: the worker that changed it settles this
+		return nil // the set changed since: the worker that changed it updates the list
 	}
 	if err == nil && contested {
 		h.Counters.Parked.Add(1)

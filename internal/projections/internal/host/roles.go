@@ -55,8 +55,8 @@ type Gatherer interface {
 	// RollUp brings groups up to date after the moves that touched them, as pl asks for it. It returns
 	// an error or nil for each.
 	RollUp(ctx context.Context, r *Run, groups []plan.GroupRef, pl *plan.Changes) []error
-	// Wait settles what does not wait for the rules of groups to go live. It returns what failed.
-	Wait(ctx context.Context, r *Run, groups []plan.GroupRef) map[plan.GroupRef]error
+	// ListContention updates the list of contested targets for groups whose rules are not live yet. It returns what failed.
+	ListContention(ctx context.Context, r *Run, groups []plan.GroupRef) map[plan.GroupRef]error
 	// Consolidate brings together what the sources of a group added under several suffixes, in that of the caller.
 	Consolidate(ctx context.Context, h *Host, g plan.GroupRef, suffix int) error
 	// Finish applies the rest of a plan, once its groups are rolled up.

@@ -57,7 +57,7 @@ func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 		}
 	}
 	if len(left) == 0 {
-		return nil, table.Settled
+		return nil, table.Finished
 	}
 	return left, ended
 }

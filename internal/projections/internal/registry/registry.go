@@ -253,7 +253,7 @@ func (reg *Registry) RaiseEpochAbove(ctx context.Context, v plan.Version) error 
 }
 
 // Under does work, and does it again if rules went live meanwhile, by
-// whomever: what was left out because they were not must be made up for.
+// any process: what was left out because they were not must be made up for.
 func (reg *Registry) Under(ctx context.Context, do func() error) error {
 	for {
 		lives := reg.lives.Load()

@@ -24,19 +24,19 @@ type Round uint8
 const (
 	Lost     Round = iota // another writer was faster: what was read is read again
 	Advanced              // a step was taken, and more are left: no round in vain
-	Settled               // nothing is left to do
+	Finished              // nothing is left to do
 )
 
-// FinishedIf is settled if a write took effect, and lost if its condition failed.
+// FinishedIf is finished if a write took effect, and lost if its condition failed.
 func FinishedIf(written bool) Round {
 	if written {
-		return Settled
+		return Finished
 	}
 	return Lost
 }
 
 // Contend does work that other writers may undo between its reads and its writes, round
-// by round until it is settled or fails. After roundsMax rounds in vain it
+// by round until it is finished or fails. After roundsMax rounds in vain it
 // returns errTooContended.
 func Contend(ctx context.Context, doing string, work func() (Round, error)) error {
 	for vain := 0; vain < roundsMax; vain++ {
@@ -45,7 +45,7 @@ func Contend(ctx context.Context, doing string, work func() (Round, error)) erro
 		}
 		ended, err := work()
 		switch {
-		case err != nil || ended == Settled:
+		case err != nil || ended == Finished:
 			return err
 		case ended == Advanced:
 			vain = -1

@@ -68,11 +68,11 @@ func (gatherer) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef
 
 // Finish implements host.Gatherer.
 func (gatherer) Finish(ctx context.Context, hr *host.Run, pl *plan.Changes) {
-	run{hr}.bare(ctx, &plan.PartOf[Changes](pl).Ungrouped)
+	run{hr}.clearUngrouped(ctx, &plan.PartOf[Changes](pl).Ungrouped)
 }
 
-// Wait implements host.Gatherer: no roll-up reads the locators of rules that are not live.
-func (gatherer) Wait(ctx context.Context, hr *host.Run, groups []plan.GroupRef) map[plan.GroupRef]error {
+// ListContention implements host.Gatherer: no roll-up reads the locators of rules that are not live.
+func (gatherer) ListContention(ctx context.Context, hr *host.Run, groups []plan.GroupRef) map[plan.GroupRef]error {
 	return run{hr}.updateLocatorListings(ctx, slices.DeleteFunc(slices.Clone(groups), func(g plan.GroupRef) bool { return !g.Rule.ByUnique }))
 }
 
@@ -206,7 +206,8 @@ func (r run) hide(ctx context.Context, g plan.GroupRef, t Total, target change.K
 	return err
 }
 
-// updateLocatorListing settles the contention of the locator by which an aggregate finds its target.
+// updateLocatorListing lists the locator, or takes it off the list of contested targets:
+// it is the one by which an aggregate finds its target.
 func (r run) updateLocatorListing(ctx context.Context, g plan.GroupRef, t Total) error {
 	return r.UpdateContentionList(ctx, host.Contested{
 		ContestedTarget: audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}, Set: state.LocatorKey(g.Locator, g.Group),
@@ -214,7 +215,7 @@ func (r run) updateLocatorListing(ctx context.Context, g plan.GroupRef, t Total)
 	})
 }
 
-// updateLocatorListings settles the contention of locators whose rules are not live, so that no
+// updateLocatorListings updates the list for locators whose rules are not live, so that no
 // roll-up reads them. It returns the errors of those that failed.
 func (r run) updateLocatorListings(ctx context.Context, groups []plan.GroupRef) map[plan.GroupRef]error {
 	failed := map[plan.GroupRef]error{}
@@ -236,8 +237,8 @@ func (r run) updateLocatorListings(ctx context.Context, groups []plan.GroupRef) 
 	return failed
 }
 
-// firstOfLocators tells, of aggregates that find their targets by locators, which is the
-// first of each locator. Only that one settles the locator's contention.
+// firstOfLocators marks, of aggregates that find their targets by locators, the first of each locator. Only that one updates the list for
+// the locator.
 func firstOfLocators(groups []plan.GroupRef) []bool {
 	seen := map[table.Key]bool{}
 	first := make([]bool, len(groups))
@@ -250,8 +251,8 @@ func firstOfLocators(groups []plan.GroupRef) []bool {
 	return first
 }
 
-// bare takes the attribute off items that have no unique value, and so display nothing.
-func (r run) bare(ctx context.Context, ungrouped *plan.OrderedMap[plan.ItemRule, UngroupedDisplay]) {
+// clearUngrouped takes the attribute off items that have no unique value, and so display nothing.
+func (r run) clearUngrouped(ctx context.Context, ungrouped *plan.OrderedMap[plan.ItemRule, UngroupedDisplay]) {
 	for id, ba := range ungrouped.All() {
 		allowed, err := r.MayHeal(ctx, id.Binding, id.Key, ba.Contested)
 		if err == nil && allowed {

@@ -23,12 +23,12 @@ const fillsAtOnce = 50
 // parent's position and the child's stamp, then the parent, then the write.
 func (w run) fill(ctx context.Context, children *plan.OrderedMap[plan.ItemRule, Fill]) {
 	for chunk := range slices.Chunk(children.Keys(), fillsAtOnce) {
-		settled, err := w.settled(ctx, chunk, children)
+		unchanged, err := w.findUnchanged(ctx, chunk, children)
 		if err != nil {
 			w.Failed(children.Of(chunk[0]).First, err)
 			continue
 		}
-		refer := func(ctx context.Context, id plan.ItemRule, f *Fill) error { return w.refer(ctx, id, f, settled[id]) }
+		refer := func(ctx context.Context, id plan.ItemRule, f *Fill) error { return w.refer(ctx, id, f, unchanged[id]) }
 		w.onChildren(ctx, chunk, children, refer)
 		open := slices.DeleteFunc(slices.Clone(chunk), func(id plan.ItemRule) bool { return !children.Of(id).Refers })
 		notChildren, err := w.fillChunk(ctx, open, children)
@@ -45,9 +45,10 @@ func (w run) fill(ctx context.Context, children *plan.OrderedMap[plan.ItemRule, 
 	}
 }
 
-// settled finds children, filled without a record, whose reference or parking
-// stands already: putting it again would change nothing.
-func (w run) settled(ctx context.Context, ids []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill]) (map[plan.ItemRule]bool,
+// findUnchanged finds children, filled without a record, whose reference or parked record
+// is there already: putting it again would change nothing.
+func (w run) findUnchanged(ctx context.Context, ids []plan.ItemRule,
+	children *plan.OrderedMap[plan.ItemRule, Fill]) (map[plan.ItemRule]bool,
 	error) {
 	at := map[plan.ItemRule]table.Key{}
 	var keys []table.Key
@@ -89,9 +90,9 @@ func (w run) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan
 	}
 }
 
-// refer puts the child's reference, or parks a child whose parent cannot be named, unless that is settled.
-func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill, settled bool) error {
-	if settled {
+// refer puts the child's reference, or parks a child whose parent cannot be named, unless that is unchanged.
+func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill, unchanged bool) error {
+	if unchanged {
 		return nil
 	}
 	if f.Bad != nil || f.WasBad {
@@ -131,7 +132,7 @@ func (w run) updateParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 		if bad != nil {
 			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
 		}
-		err = w.Tables.Transact(ctx, "settling what is parked of "+id.Key.String(), []string{id.ID},
+		err = w.Tables.Transact(ctx, "updating what is parked of "+id.Key.String(), []string{id.ID},
 			[]ddb.TransactWriteItem{write, stillNamed(w.Tables.Reader, id, child)})
 		if err == nil && bad != nil {
 			w.NoteParked(ctx, id.ID, id.Key, bad)
@@ -139,7 +140,7 @@ func (w run) updateParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) {
 			return table.Lost, nil
 		}
-		return table.Settled, err
+		return table.Finished, err
 	})
 }
 
@@ -219,7 +220,7 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 	notChildren, counted := map[plan.ItemRule]bool{}, false // counted: the corrections of contested children
 	return notChildren, table.Contend(ctx, "filling children", func() (table.Round, error) {
 		if len(open) == 0 {
-			return table.Settled, nil
+			return table.Finished, nil
 		}
 		var positions []table.Key
 		var keys, parents []change.Key
@@ -305,11 +306,11 @@ func (w run) fillChild(ctx context.Context, id plan.ItemRule, key change.Key, ch
 func (w run) writeChild(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (refers bool, err error) {
 	err = table.Contend(ctx, "copying to "+key.String(), func() (table.Round, error) {
 		if refers = w.refersTo(pw, key, child); !refers {
-			return table.Settled, nil
+			return table.Finished, nil
 		}
 		context := plan.StampContext(w.Planner.Incarnation, key, pw.parent.String())
 		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) {
-			return table.Settled, nil // a later state of the parent is there already
+			return table.Finished, nil // a later state of the parent is there already
 		}
 		ended, current, err := w.writeCopies(ctx, pw, key, child)
 		child = current
@@ -347,16 +348,16 @@ func (w run) strip(ctx context.Context, id plan.ItemRule) error {
 		items, err := w.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		child := items[id.Key]
 		if _, ok := as(id.Rule.Target, w.Planner, id.Key, table.Image(child)); err != nil || !ok {
-			return table.Settled, err
+			return table.Finished, err
 		}
 		if _, refers, bad := referenceOf(w.Planner, id.Binding, id.Key, child); refers || bad != nil {
-			return table.Settled, nil
+			return table.Finished, nil
 		}
 		names := slices.DeleteFunc(append(slices.Clone(id.Rule.Writes), id.Stamp), func(name string) bool {
 			return child.Lookup(name).Kind() == change.KindAbsent
 		})
 		if len(names) == 0 {
-			return table.Settled, nil
+			return table.Finished, nil
 		}
 		t := target.On(id.Binding, doing, id.Key)
 		t.TakeOff(names...)

@@ -44,13 +44,13 @@ func (m maker) deriveTarget(ctx context.Context, b *plan.Binding, target change.
 		}
 		parts, err := m.targetParts(ctx, b, target, found, table.Image(items[target]), why)
 		if err != nil || len(parts) == 0 {
-			return table.Settled, err
+			return table.Finished, err
 		}
 		err = m.Transact(ctx, doing, []string{b.ID}, parts)
 		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
 			return table.Lost, nil
 		}
-		return table.Settled, m.ParkRefused(ctx, b, target, err)
+		return table.Finished, m.ParkRefused(ctx, b, target, err)
 	})
 }
 
