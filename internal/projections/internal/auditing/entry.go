@@ -3,7 +3,6 @@ package auditing
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -101,7 +100,7 @@ func mendEntry(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
 
 // Mended says what became of a transaction that mends: it reports false if a condition did not hold.
 func Mended(err error) (bool, error) {
-	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
+	if table.LostRace(err) {
 		return false, nil
 	}
 	return err == nil, err

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -51,7 +50,7 @@ func (h *Host) UpdateContentionList(ctx context.Context, cs Contested) error {
 		items[1] = h.unmovedSet(cs)
 		err = h.Tables.Transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
 	}
-	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
+	if table.LostRace(err) {
 		return nil // the set changed since: the worker that changed it updates the list
 	}
 	if err == nil && contested {

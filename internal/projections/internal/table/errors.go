@@ -34,6 +34,13 @@ func Refusal(err error) string {
 	return err.Error()
 }
 
+// LostRace reports whether a transaction was cancelled because other writers changed its items,
+// and not because DynamoDB refuses an action for good.
+func LostRace(err error) bool {
+	var canceled *ddb.TransactionCanceledException
+	return errors.As(err, &canceled) && Refusal(err) == ""
+}
+
 // RefusedAction is why DynamoDB refuses one action of a transaction for good; "" if it does not.
 func RefusedAction(r ddb.CancellationReason) string {
 	code := awscall.ReasonCode(r)

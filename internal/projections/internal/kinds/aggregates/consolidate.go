@@ -2,7 +2,6 @@ package aggregates
 
 import (
 	"context"
-	"errors"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -49,7 +48,7 @@ func (gatherer) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, 
 		return nil
 	}
 	err = r.Tables.Transact(ctx, "bringing the accumulators of "+g.Group+" together", []string{g.ID}, items)
-	if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
+	if table.LostRace(err) {
 		return nil
 	}
 	return err

@@ -2,7 +2,6 @@ package copies
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -137,7 +136,7 @@ func (w run) updateParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 		if err == nil && bad != nil {
 			w.NoteParked(ctx, id.ID, id.Key, bad)
 		}
-		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) {
+		if table.LostRace(err) {
 			return table.Lost, nil
 		}
 		return table.Finished, err

@@ -2,7 +2,6 @@ package mirrors
 
 import (
 	"context"
-	"errors"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -47,7 +46,7 @@ func (m maker) deriveTarget(ctx context.Context, b *plan.Binding, target change.
 			return table.Finished, err
 		}
 		err = m.Transact(ctx, doing, []string{b.ID}, parts)
-		if canceled := new(ddb.TransactionCanceledException); errors.As(err, &canceled) && table.Refusal(err) == "" {
+		if table.LostRace(err) {
 			return table.Lost, nil
 		}
 		return table.Finished, m.ParkRefused(ctx, b, target, err)
