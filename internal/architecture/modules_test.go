@@ -1,0 +1,46 @@
+package architecture
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// A module of benchmarks that requires less than the module at the root is not built until it is tidied.
+func TestBenchmarksRequireWhatTheRootRequires(t *testing.T) {
+	benchmarks := requirements(t, "benchmarks/reading/go.mod")
+	shared := 0
+	for module, root := range requirements(t, "go.mod") {
+		theirs, ok := benchmarks[module]
+		if !ok {
+			continue
+		}
+		shared++
+		if semver.Compare(theirs, root) < 0 {
+			t.Errorf("benchmarks/reading requires %s %s, and the root %s: run go mod tidy in benchmarks/reading", module, theirs, root)
+		}
+	}
+	if shared < 20 {
+		t.Fatalf("only %d modules are required by both", shared)
+	}
+}
+
+func requirements(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(moduleRoot, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := modfile.ParseLax(file, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, r := range parsed.Require {
+		versions[r.Mod.Path] = r.Mod.Version
+	}
+	return versions
+}
