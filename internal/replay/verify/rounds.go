@@ -171,7 +171,7 @@ func (v *run) round(ctx context.Context, left []*suspense, read func(context.Con
 		switch {
 		case !held[o]:
 			found = append(found, *o.last)
-		case v.blind():
+		case applied.Blind:
 			o.why = whyBlind
 			v.leaveUndecided(o)
 		default:
@@ -196,19 +196,14 @@ func (v *run) leaveUndecided(o *suspense) {
 	v.summary.Examples = append(v.summary.Examples, example)
 }
 
-// blind reports whether waiting for records to be applied is in vain.
-func (v *run) blind() bool {
-	b, ok := v.Pending.(interface{ Blind() bool })
-	return ok && b.Blind()
-}
-
 // applied is how far the stream is applied before suspects are read: a record
 // that is applied after that may be why they look wrong.
-func (v *run) applied(ctx context.Context) (Applied, error) {
-	if v.Pending == nil {
-		return Applied{}, nil
+func (v *run) applied(ctx context.Context) (applied Applied, err error) {
+	if v.Pending != nil {
+		applied, err = v.Pending.Applied(ctx)
+		v.summary.Blind = applied.Blind
 	}
-	return v.Pending.Applied(ctx)
+	return applied, err
 }
 
 // held finds the suspects that a record may be the cause of which is in the
