@@ -97,12 +97,12 @@ type parkedKeys struct{ *replayer }
 func (p parkedKeys) CountParked(ctx context.Context) (int, error) { return p.engine.CountParked(ctx) }
 
 // ParkedKeys lists a page of them.
-func (p parkedKeys) ParkedKeys(ctx context.Context, behind string, limit int) (page replay.ParkedPage, err error) {
+func (p parkedKeys) ParkedKeys(ctx context.Context, behind string, limit int) (page replay.Page, err error) {
 	parked, more, err := p.engine.ParkedBehind(ctx, behind, limit)
 	if err != nil {
 		return page, err
 	}
-	page.More = more
+	page.Last = !more
 	for _, record := range parked {
 		page.Keys, page.Next = append(page.Keys, record.Key), record.ID
 	}

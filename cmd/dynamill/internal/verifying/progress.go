@@ -92,19 +92,13 @@ func (w *Watch) State() progress.State {
 func (w *Watch) announce(p verify.Progress) {
 	if !w.announced {
 		w.announced = true
-		fmt.Fprintln(w.screen, waitAnnouncement(p, w.wait, w.settle))
+		fmt.Fprintf(w.screen, "%s to decide: waits up to %s (--wait) until each has stayed the same for %s (--settle) and records of the "+
+			"stream that may explain it are applied\n", printable.Counted(p.Open, "difference"), w.wait, w.settle)
 	}
 	if !w.absence && p.Reasons[verify.WhyRecords] > 0 && w.leases.Unfollowed() {
 		w.absence = true
 		fmt.Fprintln(w.screen, followed.NoFollower)
 	}
-}
-
-// waitAnnouncement says what a wait is for and how long it may take.
-func waitAnnouncement(p verify.Progress, wait, settle time.Duration) string {
-	return fmt.Sprintf("%s to decide: waits up to %s (--wait) until each has stayed the same for %s (--settle) and records of the stream "+
-		"that may explain it are applied",
-		printable.Counted(p.Open, "difference"), wait, settle)
 }
 
 // awaited says how many differences wait, and for what.
