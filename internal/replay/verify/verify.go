@@ -202,14 +202,7 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 // for which it must be known which ledger entries are wrong.
 func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 	defer v.forgetSums(chunk[len(chunk)-1])
-	var single, sums []drift.Suspect
-	for _, s := range chunk {
-		if s.Kind == drift.Sum || s.Kind == drift.Display {
-			sums = append(sums, s)
-		} else {
-			single = append(single, s)
-		}
-	}
+	sums, single := split(chunk, func(s drift.Suspect) bool { return s.Kind == drift.Sum || s.Kind == drift.Display })
 	if v.Ahead {
 		return v.foresee(ctx, single, sums)
 	}
@@ -223,7 +216,7 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 		return err
 	}
 	if v.Mender == nil {
-		if err := v.report(proven, Drifted, ""); err != nil {
+		if err := v.report(Drifted, "", proven...); err != nil {
 			return err
 		}
 	}
@@ -244,12 +237,24 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 		return err
 	}
 	if v.Mender == nil {
-		return v.report(proven, Drifted, "")
+		return v.report(Drifted, "", proven...)
 	}
 	if err := fix.sums(ctx, proven); err != nil {
 		return err
 	}
 	return fix.finish(ctx)
+}
+
+// split divides a list in those that are so and all others.
+func split[T any](all []T, so func(T) bool) (those, others []T) {
+	for _, one := range all {
+		if so(one) {
+			those = append(those, one)
+		} else {
+			others = append(others, one)
+		}
+	}
+	return those, others
 }
 
 // foresee reports what a single reading shows.
@@ -276,7 +281,7 @@ func (v *run) foresee(ctx context.Context, single, sums []drift.Suspect) error {
 		case r.Final:
 			v.summary.Parked++
 		default:
-			if err := v.report([]drift.Reading{r}, Drifted, ""); err != nil {
+			if err := v.report(Drifted, "", r); err != nil {
 				return err
 			}
 		}
@@ -295,7 +300,7 @@ func amountOf(text string) string {
 }
 
 // report reports what was found.
-func (v *run) report(readings []drift.Reading, status Status, why string) error {
+func (v *run) report(status Status, why string, readings ...drift.Reading) error {
 	for _, r := range readings {
 		for _, f := range r.Findings {
 			v.summary.Found[f.Kind]++
