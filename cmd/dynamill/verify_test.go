@@ -51,7 +51,7 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 	}
 	w.put(community()...)
 	w.drain()
-	if _, summary := w.verifies(ending.ExitDone); summary.NotRepaired+summary.Differences > 0 || summary.Items == 0 || summary.ReadUnits == 0 {
+	if _, summary := w.verifies(ending.ExitDone); summary.Unrepaired+summary.All > 0 || summary.Items == 0 || summary.ReadUnits == 0 {
 		t.Errorf("nothing is wrong, but: %+v", summary)
 	}
 
@@ -76,7 +76,7 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 	found, _ = w.verifies(ending.ExitDrift, "--lag-max", "1ms")
 	places := map[string]bool{}
 	for _, f := range found {
-		places[f.Kind+" "+f.Item] = true
+		places[string(f.Kind)+" "+f.Item] = true
 	}
 	for _, want := range []string{
 		"ledger entry USER#456/GROUP#ops", "reference POST#1/COMMENT#2025-01-02T10:00:00Z#c1", "displayed value GROUP#dev/METADATA",
@@ -101,7 +101,7 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 		t.Errorf("of one rule: %+v", found) // its mirror item and its ledger entry
 	}
 
-	if _, summary := w.verifies(ending.ExitDone, "--lag-max", "1ms", "--repair"); summary.Repaired == 0 || summary.NotRepaired > 0 {
+	if _, summary := w.verifies(ending.ExitDone, "--lag-max", "1ms", "--repair"); summary.Repaired == 0 || summary.Unrepaired > 0 {
 		t.Errorf("repaired: %+v", summary)
 	}
 	w.verifies(ending.ExitDone, "--lag-max", "1ms")
@@ -155,7 +155,7 @@ func TestVerifyOfAnUnappliedStreamIsUndecided(t *testing.T) {
 		!strings.Contains(stdout, "member-name") {
 		t.Errorf("drift is claimed or denied, or no example is named:\n%s%s", stdout, stderr)
 	}
-	if _, summary := w.verifies(ending.ExitUndecided, "--wait", "0s"); summary.Differences != 0 || len(summary.Open) != 2 ||
+	if _, summary := w.verifies(ending.ExitUndecided, "--wait", "0s"); summary.All != 0 || len(summary.Open) != 2 ||
 		!strings.Contains(summary.Open[0], "--settle") || summary.Open[1] != followed.NoFollower {
 		t.Errorf("without a wait: %+v", summary)
 	}

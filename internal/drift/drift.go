@@ -68,15 +68,15 @@ const (
 
 // Finding is one difference between what is derived and what should be.
 type Finding struct {
-	Rule       string // the rule's name, or "unique <Entity>" of a locator
-	Kind       Kind
-	What       What
-	Item       change.Key // the item that is derived, or whose entry it is
-	Group      string     // sum, locator: of which aggregate or value
-	Attribute  string     // of a copy, a display or a mirror item
-	Expected   string     // as a person reads it; "" is none
-	Found      string
-	WriteUnits float64 // about what mending it costs
+	Rule       string     `json:"rule"` // the rule's name, or "unique <Entity>" of a locator
+	Kind       Kind       `json:"kind"`
+	What       What       `json:"what,omitempty"`
+	Item       change.Key `json:"-"`                   // the item that is derived, or whose entry it is
+	Group      string     `json:"group,omitempty"`     // sum, locator: of which aggregate or value
+	Attribute  string     `json:"attribute,omitempty"` // of a copy, a display or a mirror item
+	Expected   string     `json:"expected"`            // as a person reads it; "" is none
+	Found      string     `json:"found"`
+	WriteUnits float64    `json:"writeUnits"` // about what mending it costs
 }
 
 // Reading is a suspect as fresh reads show it.

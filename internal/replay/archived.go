@@ -28,21 +28,17 @@ func OpenArchive(ctx context.Context, config FilesConfig) (*Files, error) {
 	if name == "" {
 		folder = ""
 	}
-	f := &Files{text: "archive " + in.Place(name) + " of " + config.Table, read: map[string]readLines{}}
+	f := &Files{text: "archive " + in.Place(name) + " of " + config.Table}
 	err = in.List(ctx, folder, func(object objects.Object) error {
 		piece := strings.TrimPrefix(object.Name, folder)
 		is, packed := archive.IsFileOf(config.Table, path.Base(piece))
 		if !is {
 			return nil
 		}
-		f.pieces = append(f.pieces, Piece{Name: piece})
-		file := lines.File{
+		f.add(Piece{Name: piece}, lines.File{
 			Name: in.Place(object.Name), Gzip: packed, TornEnd: true, Key: config.archivedKey,
 			Open: func(ctx context.Context) (io.ReadCloser, error) { return in.Open(ctx, object.Name) },
-		}
-		f.read[piece] = func(ctx context.Context, pool *lines.Pool, after lines.Place, linesMax int) (lines.Page, error) {
-			return pool.Read(ctx, file, after, linesMax)
-		}
+		})
 		return nil
 	})
 	if err != nil {
@@ -57,31 +53,31 @@ func OpenArchive(ctx context.Context, config FilesConfig) (*Files, error) {
 }
 
 // archivedKey takes the key out of a record as Lambda has it.
-func (c FilesConfig) archivedKey(line []byte) (change.Key, bool, error) {
+func (c FilesConfig) archivedKey(line []byte) (change.Key, error) {
 	fields, err := lines.Object(line)
 	if err != nil {
-		return change.Key{}, false, err
+		return change.Key{}, err
 	}
 	var source string
 	if raw, ok := fields["eventSourceARN"]; ok {
 		if err := json.Unmarshal(raw, &source); err != nil {
-			return change.Key{}, false, errors.New("its eventSourceARN is no text")
+			return change.Key{}, errors.New("its eventSourceARN is no text")
 		}
 	}
 	if table := archive.TableOf(source); source != "" && table != c.Table {
-		return change.Key{}, false, fmt.Errorf("it is a record of another table: of %s, not of %q", source, c.Table)
+		return change.Key{}, fmt.Errorf("it is a record of another table: of %s, not of %q", source, c.Table)
 	}
 	body, err := lines.Object(fields["dynamodb"])
 	if err != nil {
-		return change.Key{}, false, errors.New(`it has no member "dynamodb" as a stream record has`)
+		return change.Key{}, errors.New(`it has no member "dynamodb" as a stream record has`)
 	}
 	keys, err := lines.Object(body["Keys"])
 	if err != nil {
-		return change.Key{}, false, errors.New("it has no dynamodb.Keys")
+		return change.Key{}, errors.New("it has no dynamodb.Keys")
 	}
 	key, err := lines.KeyOf(keys, c.Keys)
 	if err != nil {
-		return change.Key{}, false, fmt.Errorf("dynamodb.Keys: %w", err)
+		return change.Key{}, fmt.Errorf("dynamodb.Keys: %w", err)
 	}
-	return key, true, nil
+	return key, nil
 }

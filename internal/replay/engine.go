@@ -109,10 +109,10 @@ type Progress struct {
 
 // Totals are what this process has done.
 type Totals struct {
-	Passes    int
-	Items     int64 // worked off
-	Skipped   int64 // lines that a killed process left torn
-	ReadUnits float64
+	Passes    int     `json:"passes"`
+	Items     int64   `json:"items"`     // worked off
+	Skipped   int64   `json:"skipped"`   // lines that a killed process left torn
+	ReadUnits float64 `json:"readUnits"` // of scans
 }
 
 // driver works off what a Config asks for.

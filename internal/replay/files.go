@@ -22,17 +22,22 @@ type FilesConfig struct {
 	Keys  KeyNames
 }
 
-// Files is the source of the keys in files of lines. Its files are its pieces: those that are
-// there when it is opened.
+// Files is the source of the keys in files of lines: an export, an archive, a list of keys.
+// Its files, or parts of one, are its pieces: those that are there when it is opened.
 type Files struct {
-	text   string // of Describe
-	pieces []Piece
-	read   map[string]readLines // by piece
-	pool   lines.Pool
+	text    string // of Describe
+	pieces  []Piece
+	files   map[string]lines.File // by piece
+	pool    lines.Pool
+	release func() error // nil: nothing but the pool is to be closed
 }
 
-// readLines reads up to linesMax lines of a file behind a place.
-type readLines func(ctx context.Context, pool *lines.Pool, after lines.Place, linesMax int) (lines.Page, error)
+func (f *Files) add(piece Piece, file lines.File) {
+	if f.files == nil {
+		f.files = map[string]lines.File{}
+	}
+	f.pieces, f.files[piece.Name] = append(f.pieces, piece), file
+}
 
 // Describe names what the files are of, and where they lie.
 func (f *Files) Describe() string { return f.text }
@@ -43,22 +48,25 @@ func (f *Files) Pieces(context.Context) ([]Piece, error) { return slices.Clone(f
 // Read reads some lines of a file. A file that is damaged is an error that IsDamage
 // recognises, at the latest with its last page; the keys of the pages before do no harm.
 func (f *Files) Read(ctx context.Context, piece Piece, cursor string) (Page, error) {
-	read := f.read[piece.Name]
-	if read == nil {
+	file, ok := f.files[piece.Name]
+	if !ok {
 		return Page{}, fmt.Errorf("%q is no piece of %s", piece.Name, f.text)
 	}
 	after, err := lines.ParsePlace(cursor)
 	if err != nil {
 		return Page{}, fmt.Errorf("%s of %s: %w", piece.Name, f.text, err)
 	}
-	page, err := read(ctx, &f.pool, after, piece.pageMax())
+	page, err := f.pool.Read(ctx, file, after, piece.pageMax())
 	return Page{Keys: page.Keys, Items: page.Lines, Skipped: page.Skipped, Next: page.End.String(), Last: page.Last}, err
 }
 
-// Close closes what was kept open for further pages.
+// Close closes what was kept open for further pages, and removes the copy of a list.
 func (f *Files) Close() error {
 	f.pool.Close()
-	return nil
+	if f.release == nil {
+		return nil
+	}
+	return f.release()
 }
 
 // ExportError lists everything that is wrong with an export: files that are missing or damaged.
@@ -76,17 +84,14 @@ func OpenExport(ctx context.Context, config FilesConfig) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Files{text: opened.Describe(), read: map[string]readLines{}}
+	f := &Files{text: opened.Describe()}
 	for _, file := range opened.Files {
-		f.pieces = append(f.pieces, Piece{Name: file.Name, Items: file.Items})
-		f.read[file.Name] = func(ctx context.Context, pool *lines.Pool, after lines.Place, linesMax int) (lines.Page, error) {
-			return opened.Read(ctx, pool, file, config.Keys, after, linesMax)
-		}
+		f.add(Piece{Name: file.Name, Items: file.Items}, opened.Lines(file, config.Keys))
 	}
 	return f, nil
 }
 
-// IsDamage reports whether what lies in a file of an export or archive is wrong, not
+// IsDamage reports whether what lies in a file is wrong, not
 // how it was delivered: no other attempt helps until the file is mended.
 func IsDamage(err error) bool {
 	var (

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -41,6 +40,12 @@ type KeyListError struct {
 
 func (e *KeyListError) Error() string { return strings.Join(e.Lines(), "\n") }
 
+func (e *KeyListError) add(number int, problem error) {
+	if e.Total++; e.Total <= keyProblemsMax {
+		e.Problems = append(e.Problems, fmt.Sprintf("line %d: %v", number, problem))
+	}
+}
+
 // Lines is the error line by line. A line break within one of them stands in the list's own text.
 func (e *KeyListError) Lines() []string {
 	all := []string{fmt.Sprintf("%s: %d of its lines are no keys:", e.Name, e.Total)}
@@ -53,131 +58,130 @@ func (e *KeyListError) Lines() []string {
 	return all
 }
 
-// KeyList is the source of the keys in a file, one per line: as a JSON object
-// that has the table's key attributes ({"pk": "USER#1", "sk": "PROFILE"}, in
-// plain JSON or DynamoDB's, other members are passed over), or as dynamill
-// prints keys (USER#1/PROFILE, with "/" and "%" in them as %2F and %25).
-// A line that begins with "{" is JSON. Empty lines are passed over.
-type KeyList struct {
-	name   string
-	digest string
-	names  KeyNames
-	file   *os.File
-	spool  bool // the file is a copy that goes with Close
-	pieces []Piece
-	begins []int64 // of each piece, in bytes, and the end of the last
-}
-
-// OpenKeyList reads a key list through once, so that every line that is no key
-// is named at once, as a *KeyListError.
-func OpenKeyList(path string, names KeyNames) (*KeyList, error) {
+// OpenKeyList opens a file of keys, one per line: as a JSON object that has the
+// table's key attributes ({"pk": "USER#1", "sk": "PROFILE"}, in plain JSON or
+// DynamoDB's, other members are passed over), or as dynamill prints keys
+// (USER#1/PROFILE, with "/" and "%" in them as %2F and %25). A line that begins
+// with "{" is JSON. Blank lines are passed over. It reads the list through once,
+// so that every line that is no key is named at once, as a *KeyListError.
+func OpenKeyList(path string, names KeyNames) (*Files, error) {
 	file, err := os.Open(path) //nolint:gosec // the user's own choice
 	if err != nil {
 		return nil, fmt.Errorf("opening the list of keys: %w", err)
 	}
-	return checkedKeyList(&KeyList{name: path, names: names, file: file})
+	return keyList(path, names, file, file.Close)
 }
 
 // SpoolKeyList is OpenKeyList for a list that can be read once only, such as
 // standard input: it is copied to a temporary file.
-func SpoolKeyList(in io.Reader, name string, names KeyNames) (*KeyList, error) {
+func SpoolKeyList(in io.Reader, name string, names KeyNames) (*Files, error) {
 	file, err := os.CreateTemp("", "dynamill-keys-*")
 	if err != nil {
 		return nil, fmt.Errorf("copying the list of keys: %w", err)
 	}
-	l := &KeyList{name: name, names: names, file: file, spool: true}
-	if _, err := io.Copy(file, in); err != nil {
-		return nil, errors.Join(fmt.Errorf("copying the list of keys: %w", err), l.Close())
+	remove := func() error { return errors.Join(file.Close(), os.Remove(file.Name())) }
+	if _, err = io.Copy(file, in); err == nil {
+		_, err = file.Seek(0, io.SeekStart)
 	}
-	return checkedKeyList(l)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("copying the list of keys: %w", err), remove())
+	}
+	return keyList(name, names, file, remove)
 }
 
-func checkedKeyList(l *KeyList) (*KeyList, error) {
-	if err := l.check(); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
-}
+var errListChanged = errors.New("it has changed since it was checked: replay it anew, as it is now")
 
-// check reads every line, and notes where the pieces begin.
-func (l *KeyList) check() error {
-	if _, err := l.file.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("reading %s: %w", l.name, err)
-	}
+// keyList makes a source of an open list. Its description names the file and, since it
+// may hold something else after a restart, its content.
+func keyList(name string, names KeyNames, file *os.File, release func() error) (*Files, error) {
 	sum := sha256.New()
-	wrong := &KeyListError{Name: l.name}
-	number, offset, keys := 0, int64(0), int64(0)
-	text := bufio.NewReader(io.TeeReader(l.file, sum))
-	if head, _ := text.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
-		n, _ := text.Discard(len(head))
-		offset = int64(n)
+	form := keyForm{names}
+	parts, err := form.parts(name, io.TeeReader(file, sum))
+	if err != nil {
+		return nil, errors.Join(err, release())
 	}
-	l.begins = []int64{offset}
-	endPiece := func() {
-		l.pieces = append(l.pieces, Piece{Name: fmt.Sprintf("keys %d", len(l.pieces)+1), Items: keys})
-		l.begins = append(l.begins, offset)
-		keys = 0
+	f := &Files{text: "keys in " + name + ", " + hex.EncodeToString(sum.Sum(nil))[:keyDigestLength], release: release}
+	for i, part := range parts {
+		piece := Piece{Name: fmt.Sprintf("keys %d", i+1), Items: part.keys}
+		f.add(piece, lines.File{
+			Name: name + ", " + piece.Name, BlankLines: true,
+			Open: func(context.Context) (io.ReadCloser, error) {
+				return io.NopCloser(io.NewSectionReader(file, part.begin, part.size)), nil
+			},
+			Key: func(line []byte) (change.Key, error) {
+				key, err := form.key(line)
+				if err != nil {
+					err = fmt.Errorf("%w: %w", err, errListChanged)
+				}
+				return key, err
+			},
+			Check: func(page lines.Page) error {
+				if page.Last && page.End.Line != part.lines { // it is shorter than it was
+					return errListChanged
+				}
+				return nil
+			},
+		})
 	}
-	err := eachLine(text, func(line []byte, size int64) bool {
-		number++
-		offset += size
-		switch _, has, err := l.key(line); {
-		case err != nil:
-			if wrong.Total++; wrong.Total <= keyProblemsMax {
-				wrong.Problems = append(wrong.Problems, fmt.Sprintf("line %d: %v", number, err))
-			}
-		case has:
-			keys++
-		}
-		if keys == keyPieceLines {
-			endPiece()
-		}
-		return true
-	})
-	switch {
-	case err != nil:
-		return fmt.Errorf("reading %s: line %d: %w", l.name, number+1, err)
-	case wrong.Total > 0:
-		return wrong
-	}
-	if keys > 0 || len(l.pieces) == 0 {
-		endPiece()
-	}
-	l.begins[len(l.pieces)] = offset // empty lines at the end belong to no piece else
-	l.digest = hex.EncodeToString(sum.Sum(nil))[:keyDigestLength]
-	return nil
+	return f, nil
 }
 
-// eachLine calls do with each line, and with its size including its end, until do returns false.
-func eachLine(in io.Reader, do func(line []byte, size int64) bool) error {
-	text := lines.NewReader(in)
-	for {
+// keyPart is a part of a list.
+type keyPart struct{ begin, size, lines, keys int64 }
+
+// parts checks every line of a list, and divides it into parts of 10,000 keys.
+func (f keyForm) parts(name string, in io.Reader) ([]keyPart, error) {
+	buffered := bufio.NewReader(in)
+	var part keyPart
+	if head, _ := buffered.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
+		n, _ := buffered.Discard(len(head))
+		part.begin = int64(n)
+	}
+	var parts []keyPart
+	wrong := &KeyListError{Name: name}
+	text := lines.NewReader(buffered)
+	for number := 1; ; number++ {
 		line, err := text.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			break
 		}
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("reading %s: line %d: %w", name, number, err)
 		}
-		if !do(lines.TrimEnd(line), int64(len(line))) {
-			return nil
+		part.lines++
+		part.size += int64(len(line))
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if _, err := f.key(lines.TrimEnd(line)); err != nil {
+			wrong.add(number, err)
+		}
+		if part.keys++; part.keys == keyPieceLines {
+			parts = append(parts, part)
+			part = keyPart{begin: part.begin + part.size}
 		}
 	}
+	if wrong.Total > 0 {
+		return nil, wrong
+	}
+	if part.keys > 0 {
+		parts = append(parts, part)
+	}
+	return parts, nil
 }
 
+// keyForm reads the keys of a table as people write them.
+type keyForm struct{ names KeyNames }
+
 // key reads one line.
-func (l *KeyList) key(line []byte) (key change.Key, has bool, err error) {
-	blank := bytes.TrimSpace(line)
-	switch {
-	case len(blank) == 0:
-		return change.Key{}, false, nil
-	case blank[0] == '{':
+func (f keyForm) key(line []byte) (key change.Key, err error) {
+	if object := bytes.TrimSpace(line); object[0] == '{' {
 		var fields lines.Fields
-		if fields, err = lines.Object(blank); err == nil {
-			key, err = lines.PlainKeyOf(fields, l.names)
+		if fields, err = lines.Object(object); err == nil {
+			key, err = lines.KeyOf(fields, f.names)
 		}
-	default:
-		key, err = l.printed(string(line))
+	} else {
+		key, err = f.printed(string(line))
 	}
 	switch {
 	case err != nil:
@@ -186,91 +190,29 @@ func (l *KeyList) key(line []byte) (key change.Key, has bool, err error) {
 	case len(key.Sort) > sortBytesMax:
 		err = fmt.Errorf("its sort key has %d bytes, and DynamoDB's have at most %d", len(key.Sort), sortBytesMax)
 	}
-	return key, err == nil, err
+	return key, err
 }
 
 // printed reads a key as dynamill prints it.
-func (l *KeyList) printed(line string) (change.Key, error) {
+func (f keyForm) printed(line string) (change.Key, error) {
 	key := change.ParseKey(line)
 	switch {
 	case !utf8.ValidString(line):
 		return key, errors.New("it is not UTF-8")
-	case l.names.Sort == "" && strings.Contains(line, "/"):
+	case f.names.Sort == "" && strings.Contains(line, "/"):
 		return key, fmt.Errorf(`%.60q has a "/", but the table has no sort key (a "/" inside a key is written %%2F)`, line)
-	case key.Partition == "" || l.names.Sort != "" && key.Sort == "":
-		return key, fmt.Errorf(`%.60q is no key: want %s`, line, l.form())
+	case key.Partition == "" || f.names.Sort != "" && key.Sort == "":
+		return key, fmt.Errorf(`%.60q is no key: want %s`, line, f.String())
 	case key.String() != line:
-		return key, fmt.Errorf(`%.60q is not how dynamill prints a key ("/" inside a key is %%2F, "%%" is %%25): want %s`, line, l.form())
+		return key, fmt.Errorf(`%.60q is not how dynamill prints a key ("/" inside a key is %%2F, "%%" is %%25): want %s`, line, f.String())
 	}
 	return key, nil
 }
 
-// form shows both forms of a key.
-func (l *KeyList) form() string {
-	if l.names.Sort == "" {
-		return fmt.Sprintf(`PARTITION, or {%q: "PARTITION"}`, l.names.Partition)
+// String shows both forms of a key.
+func (f keyForm) String() string {
+	if f.names.Sort == "" {
+		return fmt.Sprintf(`PARTITION, or {%q: "PARTITION"}`, f.names.Partition)
 	}
-	return fmt.Sprintf(`PARTITION/SORT, or {%q: "PARTITION", %q: "SORT"}`, l.names.Partition, l.names.Sort)
-}
-
-// Describe names the file and, since it may hold something else after a restart, its content.
-func (l *KeyList) Describe() string { return "keys in " + l.name + ", " + l.digest }
-
-// Pieces lists parts of 10,000 keys.
-func (l *KeyList) Pieces(context.Context) ([]Piece, error) { return l.pieces, nil }
-
-var errListChanged = errors.New("it has changed since it was checked: replay it anew, as it is now")
-
-// Read reads some keys of a part. Its cursors count bytes.
-func (l *KeyList) Read(ctx context.Context, piece Piece, cursor string) (Page, error) {
-	var number int
-	if n, err := fmt.Sscanf(piece.Name, "keys %d", &number); n != 1 || err != nil || number < 1 || number > len(l.pieces) {
-		return Page{}, fmt.Errorf("%q is no piece of %s", piece.Name, l.Describe())
-	}
-	begin, end := l.begins[number-1], l.begins[number]
-	if cursor != "" {
-		at, err := strconv.ParseInt(cursor, 10, 64)
-		if err != nil {
-			return Page{}, fmt.Errorf("cursor %q is no number of bytes", cursor)
-		}
-		if at < begin || at > end {
-			return Page{}, fmt.Errorf("cursor %q is not within piece %q of %s", cursor, piece.Name, l.Describe())
-		}
-		begin = at
-	}
-	if ctx.Err() != nil {
-		return Page{}, context.Cause(ctx)
-	}
-	var page Page
-	var failed error
-	err := eachLine(io.NewSectionReader(l.file, begin, end-begin), func(line []byte, size int64) bool {
-		key, has, err := l.key(line)
-		if err != nil {
-			failed = fmt.Errorf("%w: %w", err, errListChanged)
-			return false
-		}
-		begin += size
-		if has {
-			page.Keys = append(page.Keys, key)
-			page.Items++
-		}
-		return len(page.Keys) < piece.pageMax()
-	})
-	if failed == nil && begin < end && len(page.Keys) < piece.pageMax() { // it is shorter than it was
-		failed = errListChanged
-	}
-	if err = errors.Join(err, failed); err != nil {
-		return Page{}, fmt.Errorf("reading %s: %w", l.name, err)
-	}
-	page.Next, page.Last = strconv.FormatInt(begin, 10), begin >= end
-	return page, nil
-}
-
-// Close closes the file, and removes it if it was a copy.
-func (l *KeyList) Close() error {
-	err := l.file.Close()
-	if l.spool {
-		err = errors.Join(err, os.Remove(l.file.Name()))
-	}
-	return err
+	return fmt.Sprintf(`PARTITION/SORT, or {%q: "PARTITION", %q: "SORT"}`, f.names.Partition, f.names.Sort)
 }

@@ -24,7 +24,7 @@ func keyFile(t *testing.T, text string) string {
 	return path
 }
 
-func openKeys(t *testing.T, path string, names replay.KeyNames) *replay.KeyList {
+func openKeys(t *testing.T, path string, names replay.KeyNames) *replay.Files {
 	t.Helper()
 	list, err := replay.OpenKeyList(path, names)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestALongKeyListIsReadInPiecesAndPages(t *testing.T) {
 		}
 	}
 	path := keyFile(t, text.String()+"\n\n")
-	lists, turn := []*replay.KeyList{openKeys(t, path, blogKeys), openKeys(t, path, blogKeys)}, 0 // of two processes
+	lists, turn := []*replay.Files{openKeys(t, path, blogKeys), openKeys(t, path, blogKeys)}, 0 // of two processes
 	open := func() replay.Source {
 		turn++
 		return lists[turn%2]
@@ -126,7 +126,7 @@ func TestALongKeyListIsReadInPiecesAndPages(t *testing.T) {
 	if diff := cmp.Diff(sortedKeys(want), keys); diff != "" || sum.Items != 20_501 {
 		t.Errorf("%d items, keys (-want +got):\n%s", sum.Items, diff)
 	}
-	for cursor, want := range map[string]string{"x": "is no number", "0": "is not within"} {
+	for cursor, want := range map[string]string{"x": "is no number", "20000": "has only 10010 lines", "2/00000001": "are not those"} {
 		if _, err := open().Read(t.Context(), pieces[1], cursor); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("cursor %q: %v, want %q", cursor, err, want)
 		}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,16 +13,10 @@ import (
 // ParkedKeys says which items have something parked, as the state table has it now.
 type ParkedKeys interface {
 	// ParkedKeys lists a page of at most limit parked records that are behind an id
-	// in the order of their ids. The empty id is before all others.
-	ParkedKeys(ctx context.Context, behind string, limit int) (ParkedPage, error)
+	// in the order of their ids. The empty id is before all others. The page's cursor is
+	// the id of the last of them; a record that could not be read has the zero Key.
+	ParkedKeys(ctx context.Context, behind string, limit int) (Page, error)
 	CountParked(ctx context.Context) (int, error)
-}
-
-// ParkedPage is a page of parked records.
-type ParkedPage struct {
-	Keys []change.Key // of their items; the zero Key of a record that could not be read
-	Next string       // the id of the last of them
-	More bool         // others may follow
 }
 
 // Parked is the source of the keys of parked records. An item that is parked
@@ -51,21 +46,14 @@ func (p *Parked) Read(ctx context.Context, piece Piece, cursor string) (Page, er
 	if piece.Name != parkedPiece {
 		return Page{}, fmt.Errorf("%q is no piece of %s", piece.Name, p.Describe())
 	}
-	listed, err := p.parked.ParkedKeys(ctx, cursor, piece.pageMax())
+	page, err := p.parked.ParkedKeys(ctx, cursor, piece.pageMax())
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Next: cursor, Last: !listed.More}
-	if len(listed.Keys) > 0 {
-		page.Next = listed.Next
-	}
-	for _, key := range listed.Keys {
-		if key == (change.Key{}) {
-			page.Skipped++
-			continue
-		}
-		page.Keys = append(page.Keys, key)
-	}
+	page.Next = cmp.Or(page.Next, cursor)
+	listed := len(page.Keys)
+	page.Keys = slices.DeleteFunc(page.Keys, func(key change.Key) bool { return key == change.Key{} })
+	page.Skipped = int64(listed - len(page.Keys))
 	slices.SortFunc(page.Keys, func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
 	page.Keys = slices.Compact(page.Keys)
 	page.Items = int64(len(page.Keys))

@@ -23,13 +23,14 @@ type parkedTable struct {
 
 func (p *parkedTable) CountParked(context.Context) (int, error) { return len(p.keys), p.failure }
 
-func (p *parkedTable) ParkedKeys(_ context.Context, behind string, limit int) (page replay.ParkedPage, _ error) {
+func (p *parkedTable) ParkedKeys(_ context.Context, behind string, limit int) (page replay.Page, _ error) {
+	page.Last = true
 	for _, id := range slices.Sorted(maps.Keys(p.keys)) {
 		if id <= behind {
 			continue
 		}
 		if len(page.Keys) == limit {
-			page.More = true
+			page.Last = false
 			break
 		}
 		page.Keys, page.Next = append(page.Keys, p.keys[id]), id

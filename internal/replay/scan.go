@@ -163,18 +163,11 @@ func (s *Scan) startKey(cursor string) (tablescan.Key, error) {
 	if cursor == "" {
 		return nil, nil
 	}
-	var typed map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(cursor), &typed); err != nil {
+	key, err := dynamojson.Decode("cursor", []byte(`{"M":`+cursor+`}`))
+	if err != nil {
 		return nil, fmt.Errorf("cursor %q is no key: %w", cursor, err)
 	}
-	start := change.Item{}
-	for name, raw := range typed {
-		value, err := dynamojson.Decode(name, raw)
-		if err != nil {
-			return nil, fmt.Errorf("cursor %q has not the table's key attributes: %w", cursor, err)
-		}
-		start[name] = value
-	}
+	start := change.Item(key.Map())
 	if _, err := attributes.KeyOf(start, s.config.Keys.Partition, s.config.Keys.Sort); err != nil {
 		return nil, fmt.Errorf("cursor %q has not the table's key attributes: %w", cursor, err)
 	}

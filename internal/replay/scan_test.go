@@ -218,7 +218,7 @@ func TestPiecesAndCursorsOfAnotherScanAreRefused(t *testing.T) {
 		{"file 1", "", "is no piece"},
 		{"segment 1 of 2", "17", "is no key"},
 		{"segment 1 of 2", `{"pk":{"S":"a"}}`, "has not the table's key attributes"},
-		{"segment 1 of 2", `{"pk":{"S":"a"},"sk":{"B":"a"}}`, "has not the table's key attributes"},
+		{"segment 1 of 2", `{"pk":{"S":"a"},"sk":{"B":"a"}}`, `is no key: cursor.M.sk.B: "a" is not base64`},
 	} {
 		_, err := scan.Read(t.Context(), replay.Piece{Name: test.piece}, test.cursor)
 		if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -27,7 +27,6 @@ type Source interface {
 var (
 	_ Source = (*Scan)(nil)
 	_ Source = (*Files)(nil)
-	_ Source = (*KeyList)(nil)
 	_ Source = (*Parked)(nil)
 )
 

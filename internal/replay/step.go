@@ -171,8 +171,8 @@ func (d *driver) open(ctx context.Context, passes []string, last Step) (progress
 		if err != nil {
 			return progress.Opened{}, err
 		}
-		if found != nil && found.IsOf(passes) && (found.Generation == last.Generation || !found.Finished.IsZero()) {
-			return progress.Opened{Run: *found}, nil
+		if found.IsOf(passes) && (found.Generation == last.Generation || !found.Finished.IsZero()) {
+			return progress.Opened{Run: found}, nil
 		}
 	}
 	var sources []string

@@ -226,7 +226,7 @@ func (l *life) verify() error {
 	for _, r := range adversary.Drift(v.Found) {
 		l.problem("called drift in the end: %+v", r)
 	}
-	if err == nil && v.Summary.NotDecided() > 0 {
+	if err == nil && len(v.Summary.Undecided) > 0 {
 		l.problem("not decided in the end: %v", v.Summary.Undecided)
 	}
 	return err
@@ -259,7 +259,7 @@ func (l *life) repair() error {
 		if v.Summary.Unrepaired > 0 {
 			l.problem("not repaired: %+v", v.Found)
 		}
-		if v.Summary.NotDecided() == 0 {
+		if len(v.Summary.Undecided) == 0 {
 			return nil
 		}
 	}

@@ -8,6 +8,7 @@
 package archive
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/rand"
@@ -48,22 +49,26 @@ type Writer struct {
 	table  string
 
 	mu   sync.Mutex
-	file *file // nil: none is open
+	next *batch // takes what is written while another one goes to disk
+
+	disk sync.Mutex
+	file *file // guarded by disk; nil: none is open
 }
 
-// file is one that is being written. Its fields are guarded by Writer.mu.
+// batch is what goes to disk at once.
+type batch struct {
+	text    []byte // guarded by Writer.mu until the batch is written
+	written sync.Once
+	err     error
+}
+
+// file is one that is being written.
 type file struct {
 	*os.File
-	out      io.Writer
-	zip      *gzip.Writer // nil: plain
-	opened   time.Time
-	bytes    int64
-	appended int64 // batches
-	closed   bool
-	failed   error // why it was closed
-
-	syncing sync.Mutex
-	synced  int64 // batches; guarded by syncing
+	out    io.Writer
+	zip    *gzip.Writer // nil: plain
+	opened time.Time
+	bytes  int64 // of text
 }
 
 // Open makes a Writer. It makes the folder and tries whether it can write there.
@@ -72,12 +77,8 @@ func Open(config Config) (*Writer, error) {
 	if table == "" {
 		return nil, fmt.Errorf("%q is no stream's ARN", config.StreamARN)
 	}
-	if config.FileBytesMax <= 0 {
-		config.FileBytesMax = FileBytesMaxDefault
-	}
-	if config.FilePeriod <= 0 {
-		config.FilePeriod = FilePeriodDefault
-	}
+	config.FileBytesMax = cmp.Or(max(config.FileBytesMax, 0), FileBytesMaxDefault)
+	config.FilePeriod = cmp.Or(max(config.FilePeriod, 0), FilePeriodDefault)
 	if err := os.MkdirAll(config.Dir, 0o750); err != nil {
 		return nil, fmt.Errorf("making the archive's folder: %w", err)
 	}
@@ -88,7 +89,7 @@ func Open(config Config) (*Writer, error) {
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
 		return nil, fmt.Errorf("writing to the archive's folder: %w", err)
 	}
-	return &Writer{config: config, table: table}, nil
+	return &Writer{config: config, table: table, next: &batch{}}, nil
 }
 
 // TableOf takes the table's name out of its stream's ARN; "" if there is none in it.
@@ -124,34 +125,51 @@ func (w *Writer) Write(records []change.Record) error {
 		return err
 	}
 	w.mu.Lock()
-	f, err := w.current()
-	var turn int64
-	if err == nil {
-		turn, err = f.append(text)
-	}
+	b := w.next
+	b.text = append(b.text, text...)
 	w.mu.Unlock()
+	b.written.Do(func() {
+		w.disk.Lock()
+		defer w.disk.Unlock()
+		w.mu.Lock()
+		w.next = &batch{}
+		w.mu.Unlock()
+		b.err = w.write(b.text)
+	})
+	return b.err
+}
+
+// write brings a text to disk. Nothing is written any more to a file whose end is not
+// known. The disk is locked.
+func (w *Writer) write(text []byte) error {
+	f, err := w.current()
 	if err != nil {
 		return err
 	}
-	return w.sync(f, turn)
+	n, err := f.out.Write(text)
+	f.bytes += int64(n)
+	if err == nil && f.zip != nil {
+		err = f.zip.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		w.file = nil
+		_ = f.Close() // err says more
+	}
+	return err
 }
 
-// current returns the file to write to. The lock is held.
-func (w *Writer) current() (*file, error) {
-	if f := w.file; f != nil && !f.closed {
-		if f.bytes < w.config.FileBytesMax && time.Since(f.opened) < w.config.FilePeriod {
-			return f, nil
-		}
-		if err := f.finish(); err != nil {
-			return nil, err
-		}
+// current returns the file to write to. The disk is locked.
+func (w *Writer) current() (f *file, err error) {
+	if f = w.file; f != nil && f.bytes < w.config.FileBytesMax && time.Since(f.opened) < w.config.FilePeriod {
+		return f, nil
 	}
-	w.file = nil
-	f, err := w.create()
-	if err == nil {
-		w.file = f
+	if err = w.finish(); err == nil {
+		w.file, err = w.create()
 	}
-	return f, err
+	return w.file, err
 }
 
 func (w *Writer) create() (*file, error) {
@@ -190,87 +208,24 @@ func syncFolder(path string) error {
 	return errors.Join(err, folder.Close())
 }
 
-// append writes a batch and returns its number. The lock is held.
-func (f *file) append(text []byte) (int64, error) {
-	n, err := f.out.Write(text)
-	f.bytes += int64(n)
-	if err != nil {
-		f.abandon(err)
-		return 0, err
+// finish ends the file that is being written. The disk is locked.
+func (w *Writer) finish() (err error) {
+	f := w.file
+	if f == nil {
+		return nil
 	}
-	f.appended++
-	return f.appended, nil
-}
-
-// abandon closes a file whose end is not known any more. The lock is held.
-func (f *file) abandon(why error) {
-	if !f.closed {
-		f.closed, f.failed = true, why
-		_ = f.Close() // why says more
-	}
-}
-
-// finish closes a file that is whole. The lock is held.
-func (f *file) finish() error {
-	if f.closed {
-		return f.failed
-	}
-	var err error
+	w.file = nil
 	if f.zip != nil {
 		err = f.zip.Close()
 	}
-	err = errors.Join(err, f.Sync())
-	f.closed = true
-	f.failed = errors.Join(err, f.Close())
-	return f.failed
-}
-
-// sync waits until the batch with this number is on disk.
-func (w *Writer) sync(f *file, turn int64) error {
-	f.syncing.Lock()
-	defer f.syncing.Unlock()
-	if f.synced >= turn {
-		return nil
-	}
-	w.mu.Lock()
-	if f.closed { // with all that was in it
-		defer w.mu.Unlock()
-		return f.failed
-	}
-	upTo := f.appended
-	var err error
-	if f.zip != nil {
-		if err = f.zip.Flush(); err != nil {
-			f.abandon(err)
-		}
-	}
-	w.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if f.closed {
-			return f.failed // finish brought it to disk in between, or did not
-		}
-		f.abandon(err)
-		return err
-	}
-	f.synced = upTo
-	return nil
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // Close ends the file that is being written.
 func (w *Writer) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.file == nil {
-		return nil
-	}
-	f := w.file
-	w.file = nil
-	return f.finish()
+	w.disk.Lock()
+	defer w.disk.Unlock()
+	return w.finish()
 }
 
 // Processor is what records are for: a projections.Engine.

@@ -50,12 +50,7 @@ func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {
 
 func (f *repair) mendAll(ctx context.Context, readings []drift.Reading) error {
 	for _, stage := range stages {
-		var some []drift.Reading
-		for _, r := range readings {
-			if r.Fix.Stage == stage {
-				some = append(some, r)
-			}
-		}
+		some, _ := split(readings, func(r drift.Reading) bool { return r.Fix.Stage == stage })
 		if stage == drift.StageSets && len(some) > 0 { // entries were mended since these were read
 			again, err := f.Auditor.Read(ctx, suspectsOf(some))
 			if err != nil {
@@ -180,13 +175,7 @@ func (f *repair) sums(ctx context.Context, proven []drift.Reading) error {
 	}
 	f.showProgress(phaseOfRepairs)
 	var displays []drift.Reading
-	for _, r := range proven {
-		if r.Suspect.Kind == drift.Sum {
-			f.sumsDue = append(f.sumsDue, r)
-		} else {
-			displays = append(displays, r)
-		}
-	}
+	f.sumsDue, displays = split(proven, func(r drift.Reading) bool { return r.Suspect.Kind == drift.Sum })
 	if err := f.mendSums(ctx, f.sumsDue); err != nil {
 		return err
 	}
@@ -243,7 +232,7 @@ func (f *repair) finish(ctx context.Context) error {
 		if f.silent[r.Suspect.ID()] && why == "" {
 			continue
 		}
-		if err := f.report([]drift.Reading{r}, status, why); err != nil {
+		if err := f.report(status, why, r); err != nil {
 			return err
 		}
 	}
@@ -270,7 +259,7 @@ func (f *repair) finish(ctx context.Context) error {
 	}
 	for _, r := range f.mended {
 		status, why := outcome(after[r.Suspect.ID()], f.failed[r.Suspect.ID()])
-		if err := f.report([]drift.Reading{r}, status, why); err != nil {
+		if err := f.report(status, why, r); err != nil {
 			return err
 		}
 	}
@@ -279,14 +268,7 @@ func (f *repair) finish(ctx context.Context) error {
 
 // readAgain reads what was mended.
 func (f *repair) readAgain(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
-	var single, displays []drift.Suspect
-	for _, s := range suspects {
-		if s.Kind == drift.Display {
-			displays = append(displays, s)
-		} else {
-			single = append(single, s)
-		}
-	}
+	displays, single := split(suspects, func(s drift.Suspect) bool { return s.Kind == drift.Display })
 	readings, err := f.Auditor.Read(ctx, single)
 	if err != nil {
 		return nil, fmt.Errorf("looking at what was repaired: %w", err)

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -38,32 +39,30 @@ const (
 	whyBlind = "the stream holds records of it, and no checkpoints tell whether they are applied"
 )
 
-// Awaited is what a suspect waits for that is not decided for a reason.
-func Awaited(why string) string {
-	switch why {
-	case WhyRecords:
-		return "records of the stream that may explain it must be applied"
-	case whyBrief, whyMoved:
-		return "it must stay the same for --settle"
-	}
-	return why
+// undecided is what a suspect waits for that is not decided for a reason, if not for that
+// itself, and what helps where it stays so.
+var undecided = map[string]struct{ awaits, remedy string }{
+	WhyRecords: {awaits: "records of the stream that may explain it must be applied",
+		remedy: "let the stream be applied and verify again, or give a longer --wait"},
+	whyBrief:      {awaits: mustStay, remedy: "give a --wait of at least twice --settle"},
+	whyMoved:      {awaits: mustStay, remedy: lessTraffic},
+	whyTooFast:    {remedy: lessTraffic},
+	whyEntryMoved: {remedy: lessTraffic},
+	whyEntries:    {remedy: "use --repair, and verify again"},
+	whyBlind:      {remedy: "say with --lag-max how far the function that follows the stream lags at most"},
 }
+
+const (
+	mustStay    = "it must stay the same for --settle"
+	lessTraffic = "verify again when less is written, or give a longer --wait"
+)
+
+// Awaited is what a suspect waits for that is not decided for a reason.
+func Awaited(why string) string { return cmp.Or(undecided[why].awaits, why) }
 
 // Remedy is what helps where suspects are undecided for a reason.
 func Remedy(why string) string {
-	switch why {
-	case whyBlind:
-		return "say with --lag-max how far the function that follows the stream lags at most"
-	case WhyRecords:
-		return "let the stream be applied and verify again, or give a longer --wait"
-	case whyBrief:
-		return "give a --wait of at least twice --settle"
-	case whyEntries:
-		return "use --repair, and verify again"
-	case whyMoved, whyTooFast, whyEntryMoved:
-		return "verify again when less is written, or give a longer --wait"
-	}
-	return "verify again later, or give a longer --wait"
+	return cmp.Or(undecided[why].remedy, "verify again later, or give a longer --wait")
 }
 
 // decide is what a reading at a moment makes of a suspect.
@@ -171,7 +170,7 @@ func (v *run) round(ctx context.Context, left []*suspense, read func(context.Con
 		switch {
 		case !held[o]:
 			found = append(found, *o.last)
-		case v.blind():
+		case applied.Blind:
 			o.why = whyBlind
 			v.leaveUndecided(o)
 		default:
@@ -196,19 +195,14 @@ func (v *run) leaveUndecided(o *suspense) {
 	v.summary.Examples = append(v.summary.Examples, example)
 }
 
-// blind reports whether waiting for records to be applied is in vain.
-func (v *run) blind() bool {
-	b, ok := v.Pending.(interface{ Blind() bool })
-	return ok && b.Blind()
-}
-
 // applied is how far the stream is applied before suspects are read: a record
 // that is applied after that may be why they look wrong.
-func (v *run) applied(ctx context.Context) (Applied, error) {
-	if v.Pending == nil {
-		return Applied{}, nil
+func (v *run) applied(ctx context.Context) (applied Applied, err error) {
+	if v.Pending != nil {
+		applied, err = v.Pending.Applied(ctx)
+		v.summary.Blind = applied.Blind
 	}
-	return v.Pending.Applied(ctx)
+	return applied, err
 }
 
 // held finds the suspects that a record may be the cause of which is in the

@@ -18,7 +18,7 @@ type late struct {
 }
 
 func (l *late) Applied(context.Context) (Applied, error) {
-	return Applied{Shards: map[string]Checkpoint{"s": {Done: l.applied}}}, nil
+	return Applied{Shards: map[string]Checkpoint{"s": {Done: l.applied}}, Blind: l.blind}, nil
 }
 
 func (l *late) Unapplied(_ context.Context, then Applied, f func(*change.Record) error) error {
@@ -27,8 +27,6 @@ func (l *late) Unapplied(_ context.Context, then Applied, f func(*change.Record)
 	}
 	return f(&change.Record{})
 }
-
-func (l *late) Blind() bool { return l.blind }
 
 func (l *late) Concerns(_ *change.Record, emit func(string)) { emit("it") }
 
@@ -70,7 +68,7 @@ func TestARecordThatIsAppliedJustAfterTheReadingExplainsIt(t *testing.T) {
 
 func TestSuspectWithoutPendingRecordIsDrift(t *testing.T) {
 	found, v := (&late{}).rounds(t, time.Minute, func(int) drift.Reading { return wrong("another") })
-	if len(found) != 1 || v.summary.NotDecided() > 0 {
+	if len(found) != 1 || len(v.summary.Undecided) > 0 {
 		t.Errorf("found %v, %+v", found, v.summary)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 )
 
@@ -28,12 +29,6 @@ func newSpool[T any](tempDir, prefix string) (*spool[T], error) {
 // add writes one thing behind the others.
 func (s *spool[T]) add(one T) error {
 	s.count++
-	if s.in != nil { // it was read since
-		s.in = nil
-		if _, err := s.file.Seek(0, io.SeekEnd); err != nil {
-			return fmt.Errorf("writing a temporary file: %w", err)
-		}
-	}
 	if err := json.NewEncoder(s.out).Encode(one); err != nil {
 		return fmt.Errorf("writing a temporary file: %w", err)
 	}
@@ -42,14 +37,10 @@ func (s *spool[T]) add(one T) error {
 
 // rewind has next begin with the first one.
 func (s *spool[T]) rewind() error {
-	err := s.out.Flush()
-	if err == nil {
-		_, err = s.file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
+	if err := s.out.Flush(); err != nil {
 		return fmt.Errorf("writing a temporary file: %w", err)
 	}
-	s.in = json.NewDecoder(bufio.NewReader(s.file))
+	s.in = json.NewDecoder(bufio.NewReader(io.NewSectionReader(s.file, 0, math.MaxInt64))) // it leaves the place for add alone
 	return nil
 }
 

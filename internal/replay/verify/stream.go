@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
@@ -31,12 +30,7 @@ type Stream struct {
 	LagMax time.Duration
 
 	PollInterval time.Duration // between two polls at the end of a shard; default 250 ms
-
-	blind atomic.Bool // there are no checkpoints at all
 }
-
-// Blind reports whether it will never be known what of the stream is applied.
-func (s *Stream) Blind() bool { return s.blind.Load() && s.LagMax == 0 }
 
 const (
 	emptyPollsMax   = 3
@@ -53,7 +47,7 @@ func (s *Stream) Applied(ctx context.Context) (Applied, error) {
 	if now.Shards, err = s.Checkpoints(ctx); err != nil {
 		return now, fmt.Errorf("reading how far the stream is applied: %w", err)
 	}
-	s.blind.Store(now.Shards == nil)
+	now.Blind = now.Shards == nil && s.LagMax == 0
 	return now, nil
 }
 

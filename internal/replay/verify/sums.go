@@ -191,15 +191,6 @@ func (v *run) adjust(ctx context.Context, want map[string]string) (map[string]*l
 	if v.drifted.count == 0 || len(want) == 0 {
 		return lacks, nil
 	}
-	of := func(a drift.Amount) *lack {
-		if _, ok := want[a.ID()]; !ok {
-			return &lack{}
-		}
-		if lacks[a.ID()] == nil {
-			lacks[a.ID()] = &lack{}
-		}
-		return lacks[a.ID()]
-	}
 	if err := v.drifted.rewind(); err != nil {
 		return nil, err
 	}
@@ -221,12 +212,20 @@ func (v *run) adjust(ctx context.Context, want map[string]string) (map[string]*l
 		}
 		for i, r := range readings {
 			for _, a := range r.Fix.Adjust {
-				if r.State != some[i].State {
-					of(a).moved = true
-				} else if l := of(a); want[a.ID()] != "" {
-					want[a.ID()] = v.Auditor.AddAmounts(want[a.ID()], a.Value)
-					l.tokens = append(l.tokens, drift.KeyToken(r.Suspect.Item))
+				id := a.ID()
+				sum, wanted := want[id]
+				if !wanted {
+					continue
 				}
+				if lacks[id] == nil {
+					lacks[id] = &lack{}
+				}
+				if r.State != some[i].State {
+					lacks[id].moved = true
+					continue
+				}
+				want[id] = v.Auditor.AddAmounts(sum, a.Value)
+				lacks[id].tokens = append(lacks[id].tokens, drift.KeyToken(r.Suspect.Item))
 			}
 		}
 	}

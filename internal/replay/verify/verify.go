@@ -11,6 +11,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/fnv"
@@ -63,7 +64,8 @@ type Pending interface {
 // Applied is how far a stream was applied at a moment.
 type Applied struct {
 	At     time.Time
-	Shards map[string]Checkpoint // one that is missing is not applied at all; nil: it is never known
+	Shards map[string]Checkpoint // one that is missing is not applied at all
+	Blind  bool                  // it is never known: waiting is in vain
 }
 
 // Checkpoint is how far a shard is applied.
@@ -83,8 +85,8 @@ type Config struct {
 
 	MemoryBytes int           // for sorting; default 128 MB
 	TempDir     string        // for what does not fit into memory; "" is the system's
-	Settle      time.Duration // between the two readings that prove drift; default 10 s
-	Wait        time.Duration // for suspects that move or wait, in all; default 2 minutes; below 0: none
+	Settle      time.Duration // between the two readings that prove drift
+	Wait        time.Duration // for suspects that move or wait, in all
 	Sample      float64       // share of things to judge, by a hash of what they are; 0 or 1: all
 	SampleSeed  uint64        // the same seed draws the same sample
 	Ahead       bool          // report what the first reading shows, without proof: what rules would change
@@ -106,8 +108,8 @@ const (
 // Result is one finding.
 type Result struct {
 	drift.Finding
-	Status Status
-	Why    string // not repaired, because
+	Status Status `json:"status"`
+	Why    string `json:"why,omitempty"` // not repaired, because
 }
 
 // Progress is how far it has come.
@@ -134,41 +136,26 @@ const undecidedExamplesMax = 5
 
 // Summary is the outcome.
 type Summary struct {
-	Items, Rows int64 // looked at
-	Suspects    int64 // what the scan found to be different
-	Cleared     int64 // of those, right by now
-	Parked      int64 // of those, parked: not judged
-	Found       map[drift.Kind]int64
-	Repaired    int64
-	Unrepaired  int64
-	Undecided   map[string]int64 // suspects that could not be judged, by the reason
-	Examples    []Undecided      // some of them of each reason
-	WriteUnits  float64          // about what mending all of it costs
-	TempBytes   int64            // written to temporary files
+	Items      int64                `json:"items"` // looked at
+	Rows       int64                `json:"stateRows"`
+	Suspects   int64                `json:"suspects"` // what the scan found to be different
+	Cleared    int64                `json:"cleared"`  // of those, right by now
+	Parked     int64                `json:"parked"`   // of those, parked: not judged
+	All        int64                `json:"differences"`
+	Found      map[drift.Kind]int64 `json:"byKind"`
+	Repaired   int64                `json:"repaired"`
+	Unrepaired int64                `json:"notRepaired"`
+	Undecided  map[string]int64     `json:"undecided"`          // suspects that could not be judged, by the reason
+	Examples   []Undecided          `json:"-"`                  // some of them of each reason
+	WriteUnits float64              `json:"writeUnitsToRepair"` // about what mending all of it costs
+	TempBytes  int64                `json:"temporaryBytes"`     // written to temporary files
+	Blind      bool                 `json:"-"`                  // how far the stream is applied is never known
 }
 
 // Drift is how many findings there are that were not repaired.
-func (s *Summary) Drift() int64 {
-	all := -s.Repaired
-	for _, n := range s.Found {
-		all += n
-	}
-	return all
-}
+func (s *Summary) Drift() int64 { return s.All - s.Repaired }
 
-// NotDecided is how many suspects could not be judged.
-func (s *Summary) NotDecided() (all int64) {
-	for _, n := range s.Undecided {
-		all += n
-	}
-	return all
-}
-
-const (
-	memoryDefault          = 128 << 20
-	readingIntervalDefault = 10 * time.Second
-	waitDefault            = 2 * time.Minute
-)
+const memoryDefault = 128 << 20
 
 // run is one verification under way.
 type run struct {
@@ -183,21 +170,10 @@ type run struct {
 
 // Run verifies once.
 func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
+	cfg.MemoryBytes = cmp.Or(max(cfg.MemoryBytes, 0), memoryDefault)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	v := &run{Config: cfg, sums: map[string]expect{}}
 	v.summary.Found, v.summary.Undecided = map[drift.Kind]int64{}, map[string]int64{}
-	if v.MemoryBytes <= 0 {
-		v.MemoryBytes = memoryDefault
-	}
-	if v.Settle <= 0 {
-		v.Settle = readingIntervalDefault
-	}
-	if v.Wait == 0 {
-		v.Wait = waitDefault
-	}
-	v.Wait = max(v.Wait, 0)
-	if v.Logger == nil {
-		v.Logger = slog.New(slog.DiscardHandler)
-	}
 	if v.drifted, err = newSpool[wrongEntry](v.TempDir, "dynamill-entries-"); err != nil {
 		return nil, err
 	}
@@ -226,14 +202,7 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 // for which it must be known which ledger entries are wrong.
 func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 	defer v.forgetSums(chunk[len(chunk)-1])
-	var single, sums []drift.Suspect
-	for _, s := range chunk {
-		if s.Kind == drift.Sum || s.Kind == drift.Display {
-			sums = append(sums, s)
-		} else {
-			single = append(single, s)
-		}
-	}
+	sums, single := split(chunk, func(s drift.Suspect) bool { return s.Kind == drift.Sum || s.Kind == drift.Display })
 	if v.Ahead {
 		return v.foresee(ctx, single, sums)
 	}
@@ -247,7 +216,7 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 		return err
 	}
 	if v.Mender == nil {
-		if err := v.report(proven, Drifted, ""); err != nil {
+		if err := v.report(Drifted, "", proven...); err != nil {
 			return err
 		}
 	}
@@ -268,12 +237,24 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 		return err
 	}
 	if v.Mender == nil {
-		return v.report(proven, Drifted, "")
+		return v.report(Drifted, "", proven...)
 	}
 	if err := fix.sums(ctx, proven); err != nil {
 		return err
 	}
 	return fix.finish(ctx)
+}
+
+// split divides a list in those that are so and all others.
+func split[T any](all []T, so func(T) bool) (those, others []T) {
+	for _, one := range all {
+		if so(one) {
+			those = append(those, one)
+		} else {
+			others = append(others, one)
+		}
+	}
+	return those, others
 }
 
 // foresee reports what a single reading shows.
@@ -300,7 +281,7 @@ func (v *run) foresee(ctx context.Context, single, sums []drift.Suspect) error {
 		case r.Final:
 			v.summary.Parked++
 		default:
-			if err := v.report([]drift.Reading{r}, Drifted, ""); err != nil {
+			if err := v.report(Drifted, "", r); err != nil {
 				return err
 			}
 		}
@@ -319,10 +300,11 @@ func amountOf(text string) string {
 }
 
 // report reports what was found.
-func (v *run) report(readings []drift.Reading, status Status, why string) error {
+func (v *run) report(status Status, why string, readings ...drift.Reading) error {
 	for _, r := range readings {
 		for _, f := range r.Findings {
 			v.summary.Found[f.Kind]++
+			v.summary.All++
 			v.progress.Found++
 			v.summary.WriteUnits += f.WriteUnits
 			switch status {

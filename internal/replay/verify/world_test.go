@@ -262,7 +262,7 @@ func (w *world) expectRight(when string) {
 	for _, f := range found {
 		w.t.Errorf("%s: %s", when, text(f))
 	}
-	if summary.NotDecided() > 0 {
+	if len(summary.Undecided) > 0 {
 		w.t.Errorf("%s: not decided: %v", when, summary.Undecided)
 	}
 }

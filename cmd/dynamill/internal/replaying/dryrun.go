@@ -10,15 +10,12 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
-	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/rules"
-	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 // examplesMax is how many examples of each rule a dry run shows.
@@ -61,37 +58,28 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	if err != nil {
 		return r.Env.Classify(fmt.Errorf("looking at table %q: %w", r.Table, err))
 	}
-	reading := pace.New(r.options.ReadRateMax)
-	items := &tablescan.Table{Client: r.Env.Tables, TableName: r.Table, Segments: min(r.options.Segments, verifying.ScanSegmentsMax),
-		Pace: reading}
-	rows := &tablescan.Table{Client: r.Env.Tables, TableName: r.Env.StateTable, Pace: reading}
+	scans := verifying.NewScans(r.Session, r.options.Segments, r.options.ReadRateMax)
 	result, byRule := Previewed{Table: r.Table, Rules: []rulePreview{}}, map[string]*rulePreview{}
-	watch := &verifying.Watch{Message: "looking what would change", Counts: r.counts}
 	cfg := verify.Config{
-		Auditor: audit, Items: items, Ahead: true, Logger: r.Logger, Progress: watch.Note,
+		Items: scans.Items, Ahead: true,
 		Found: func(found verify.Result) error {
 			if byRule[found.Rule] == nil {
 				byRule[found.Rule] = &rulePreview{Rule: found.Rule}
 			}
 			byRule[found.Rule].add(found)
-			result.Changes++
 			return nil
 		},
 	}
 	if r.counts.State {
-		cfg.Rows = rows
+		cfg.Rows = scans.Rows
 	}
-	stop := progress.Start(ctx, r.Screen, r.Logger, watch.State)
-	summary, err := verify.Run(ctx, cfg)
-	if err == nil {
-		result.seen, err = report.SightingsOfAudit(ctx, audit)
-	}
-	stop()
+	watch := &verifying.Watch{Message: "looking what would change", Counts: r.counts}
+	summary, seen, err := watch.Verify(ctx, r.Session, audit, cfg)
 	if err != nil {
 		return r.Env.Classify(fmt.Errorf("looking what would change: %w", err))
 	}
-	result.Items, result.WriteUnits, result.ReadUnits = summary.Items, summary.WriteUnits, items.ReadUnits()+rows.ReadUnits()
-	result.Seen = result.seen.Report()
+	result.Items, result.Changes, result.WriteUnits, result.ReadUnits = summary.Items, summary.All, summary.WriteUnits, scans.ReadUnits()
+	result.seen, result.Seen = seen, seen.Report()
 	for _, rule := range slices.Sorted(maps.Keys(byRule)) {
 		result.Rules = append(result.Rules, *byRule[rule])
 	}

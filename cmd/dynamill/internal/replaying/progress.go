@@ -103,16 +103,10 @@ func (v state) shown() progress.State {
 type Replayed struct {
 	Table  string `json:"table"`
 	Source string `json:"source"`
-	Passes int    `json:"passes"`
-	Items  int64  `json:"items"`
-	// Skipped lines were left torn by a process that was killed.
-	Skipped    int64              `json:"skipped"`
-	Parked     int                `json:"parked"` // in all, when it had ended
-	Writes     int64              `json:"writes"`
-	WriteUnits float64            `json:"writeUnits"`
-	ReadUnits  float64            `json:"readUnits"` // of the scan
-	Rules      map[string]float64 `json:"writeUnitsByRule,omitempty"`
-	Seconds    float64            `json:"seconds"`
+	replay.Totals
+	Parked int `json:"parked"` // in all, when it had ended
+	report.EngineWork
+	Seconds float64 `json:"seconds"`
 	report.Seen
 }
 
@@ -120,8 +114,8 @@ func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took
 	matches := r.engine.Matches()
 	whole := r.source == nil && matches.Pass != "" && matches.Looked >= watch.itemsLooked(matches.Pass)
 	found, err := sighting.LookAndRecord(ctx, r.engine, whole && r.options.whole())
+	found.Whole = whole
 	seen := report.Sightings{Seen: found}
-	seen.Whole = whole
 	if err != nil { // the replay is done all the same
 		r.Logger.Warn("targets that do not exist could not be looked for", "error", err)
 	}
@@ -129,11 +123,10 @@ func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took
 	if err != nil { // the replay is done all the same
 		r.Logger.Warn("what is parked could not be counted", "error", err)
 	}
-	work := report.WorkOf(r.engine.Stats(), r.engine.RuleStats())
 	result := Replayed{
-		Table: r.Table, Source: "scan of " + r.Table, Passes: totals.Passes, Items: totals.Items, Skipped: totals.Skipped, Parked: parked,
-		Writes: work.Writes, WriteUnits: work.WriteUnits, ReadUnits: totals.ReadUnits, Rules: work.Rules,
-		Seconds: took.Round(time.Millisecond).Seconds(), Seen: seen.Report(),
+		Table: r.Table, Source: "scan of " + r.Table, Totals: totals, Parked: parked,
+		EngineWork: report.WorkOf(r.engine.Stats(), r.engine.RuleStats()),
+		Seconds:    took.Round(time.Millisecond).Seconds(), Seen: seen.Report(),
 	}
 	if r.source != nil {
 		result.Source = r.source.Describe()
@@ -143,7 +136,7 @@ func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took
 		return
 	}
 	text := fmt.Sprintf("replayed the %s: %s in %s, %s (%s write units), in %s", result.Source, lookedAt(result.Items, result.Passes),
-		passes(result.Passes), printable.Counted(work.Writes, "write"), printable.Rounded(work.WriteUnits), took.Round(100*time.Millisecond))
+		passes(result.Passes), printable.Counted(result.Writes, "write"), printable.Rounded(result.WriteUnits), took.Round(100*time.Millisecond))
 	if result.Skipped > 0 {
 		text += "; " + printable.Counted(result.Skipped, "torn line") + " skipped"
 	}

@@ -79,9 +79,6 @@ func (r *replayer) run(ctx context.Context) error {
 		return err
 	}
 	defer closeSource()
-	if r.sourceItems, err = itemsOf(ctx, r.source); err != nil {
-		return r.sourceFailure(err)
-	}
 	agreedEpoch, err := r.agree(ctx, found)
 	if err != nil {
 		return err
@@ -213,19 +210,32 @@ func (o *Options) Check(s *settings.Settings, segmentsTyped bool) error {
 	return cmp.Or(settings.CheckRates(o.WriteRateMax, o.ReadRateMax), o.checkFrom())
 }
 
+// fromFile is how --from begins where it names a list of keys.
+const fromFile = FromKeys + "//"
+
+// source divides --from into what it begins with and the place behind it.
+func (o *Options) source() (begin, place string) {
+	for _, begin := range []string{FromExport, FromArchive, fromFile} {
+		if place, ok := strings.CutPrefix(o.From, begin); ok {
+			return begin, place
+		}
+	}
+	if strings.HasPrefix(o.From, FromS3) {
+		return FromExport, o.From
+	}
+	return o.From, ""
+}
+
 // checkFrom refuses what is not of the form of a source.
 func (o *Options) checkFrom() error {
-	place := o.From
-	switch {
-	case place == FromScan, place == FromParked, place == FromKeys+"-":
+	begin, place := o.source()
+	switch begin {
+	case FromScan, FromParked, FromKeys + settings.StandardInput:
 		return nil
-	case strings.HasPrefix(place, FromS3):
+	case FromExport, FromArchive, fromFile:
 	default:
-		scheme, rest, _ := strings.Cut(place, "://")
-		if place = rest; !slices.Contains([]string{FromExport, FromArchive, FromKeys + "//"}, scheme+"://") {
-			return ending.Invalid("--from %s is no source: give scan, export://PATH, s3://BUCKET/PREFIX, archive://PATH, keys://FILE, keys:- or "+
-				"parked", o.From)
-		}
+		return ending.Invalid("--from %s is no source: give scan, export://PATH, s3://BUCKET/PREFIX, archive://PATH, keys://FILE, keys:- or "+
+			"parked", o.From)
 	}
 	if bucket, onS3 := strings.CutPrefix(place, FromS3); place == "" || onS3 && (bucket == "" || bucket[0] == '/') {
 		return ending.Invalid("--from %s names no place: give a path, or s3://BUCKET/PREFIX", o.From)
@@ -267,6 +277,11 @@ func (r *replayer) announce(ctx context.Context, left int) error {
 		items = 0
 		for _, p := range pieces {
 			items += p.Items
+		}
+		// An archive's files do not say how many they have, and what is parked is counted by rule.
+		_, exact := r.source.(*replay.Files)
+		if exact && !slices.ContainsFunc(pieces, func(p replay.Piece) bool { return p.Items == 0 }) {
+			r.sourceItems = items
 		}
 		facts.Add("source", r.source.Describe()+", "+printable.Counted(len(pieces), "piece"))
 	}

@@ -9,34 +9,32 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/internal/replay/objects"
 )
 
 // openSource opens what --from names; a scan is made by the replay itself.
 func (r *replayer) openSource(ctx context.Context) (closeSource func(), err error) {
-	from := r.options.From
-	place := strings.TrimPrefix(strings.TrimPrefix(from, FromExport), FromArchive)
-	var client objects.S3Client // nil where the place is no bucket
+	begin, place := r.options.source()
+	files := replay.FilesConfig{Place: place, Table: r.Table, Keys: r.keys()}
 	if objects.OnS3(place) {
-		if client, err = r.Env.S3Client(ctx); err != nil {
+		if files.S3, err = r.Env.S3Client(ctx); err != nil {
 			return nil, r.sourceFailure(err)
 		}
 	}
-	switch {
-	case from == FromScan:
+	switch begin {
+	case FromScan:
 		return func() {}, nil
-	case from == FromParked:
+	case FromParked:
 		r.source = replay.NewParked(r.Table, parkedKeys{r})
-	case strings.HasPrefix(from, FromExport), strings.HasPrefix(from, FromS3):
-		r.source, err = replay.OpenExport(ctx, replay.FilesConfig{Place: place, S3: client, Table: r.Table, Keys: r.keys()})
-	case strings.HasPrefix(from, FromArchive):
-		r.source, err = replay.OpenArchive(ctx, replay.FilesConfig{Place: place, S3: client, Table: r.Table, Keys: r.keys()})
-	case from == FromKeys+settings.StandardInput:
+	case FromExport:
+		r.source, err = replay.OpenExport(ctx, files)
+	case FromArchive:
+		r.source, err = replay.OpenArchive(ctx, files)
+	case fromFile:
+		r.source, err = replay.OpenKeyList(place, r.keys())
+	default: // checkFrom lets nothing but standard input through
 		r.source, err = replay.SpoolKeyList(stoppable{ctx, r.Settings.Stdin}, "standard input", r.keys())
-	default: // checkFrom lets nothing else through
-		r.source, err = replay.OpenKeyList(strings.TrimPrefix(from, FromKeys+"//"), r.keys())
 	}
 	if err != nil {
 		return nil, r.sourceFailure(err)
@@ -46,23 +44,6 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 			_ = closer.Close()
 		}
 	}, nil
-}
-
-// itemsOf is how many items an export has by its manifest; 0 if it does not say, and
-// of other sources.
-func itemsOf(ctx context.Context, source replay.Source) (items int64, err error) {
-	export, ok := source.(*replay.Files)
-	if !ok {
-		return 0, nil
-	}
-	pieces, err := export.Pieces(ctx)
-	for _, p := range pieces {
-		if p.Items == 0 {
-			return 0, err // an empty file counts as one that does not say
-		}
-		items += p.Items
-	}
-	return items, err
 }
 
 // stoppable reads what may keep one waiting for ever, until the context ends.
@@ -116,12 +97,12 @@ type parkedKeys struct{ *replayer }
 func (p parkedKeys) CountParked(ctx context.Context) (int, error) { return p.engine.CountParked(ctx) }
 
 // ParkedKeys lists a page of them.
-func (p parkedKeys) ParkedKeys(ctx context.Context, behind string, limit int) (page replay.ParkedPage, err error) {
+func (p parkedKeys) ParkedKeys(ctx context.Context, behind string, limit int) (page replay.Page, err error) {
 	parked, more, err := p.engine.ParkedBehind(ctx, behind, limit)
 	if err != nil {
 		return page, err
 	}
-	page.More = more
+	page.Last = !more
 	for _, record := range parked {
 		page.Keys, page.Next = append(page.Keys, record.Key), record.ID
 	}

@@ -155,9 +155,9 @@ const StillRetiring = "was changed or removed before, and what it wrote is still
 
 // EngineWork is what an engine did for a command.
 type EngineWork struct {
-	Writes     int64              // requests
-	WriteUnits float64            // of all rules
-	Rules      map[string]float64 // write units of the rules that wrote anything
+	Writes     int64              `json:"writes"`                     // requests
+	WriteUnits float64            `json:"writeUnits"`                 // of all rules
+	Rules      map[string]float64 `json:"writeUnitsByRule,omitempty"` // of the rules that wrote anything
 }
 
 // WorkOf sums up what an engine wrote, in all and by rule.

@@ -23,8 +23,8 @@ func TestOutcomesHaveTheirColours(t *testing.T) {
 		{verify.Summary{Undecided: map[string]int64{"still moving": 1}}, nil, report.Sightings{}, progress.Yellow},
 		{verify.Summary{}, []string{"a rule that is not live"}, report.Sightings{}, progress.Yellow},
 		{verify.Summary{}, nil, warned, progress.Yellow},
-		{verify.Summary{Found: map[drift.Kind]int64{drift.Sum: 1}}, nil, warned, progress.Red},
-		{verify.Summary{Found: map[drift.Kind]int64{drift.Sum: 1}, Repaired: 1}, nil, report.Sightings{}, progress.Green},
+		{verify.Summary{All: 1, Found: map[drift.Kind]int64{drift.Sum: 1}}, nil, warned, progress.Red},
+		{verify.Summary{All: 1, Found: map[drift.Kind]int64{drift.Sum: 1}, Repaired: 1}, nil, report.Sightings{}, progress.Green},
 	} {
 		r := &verification{waiting: c.waiting, seen: c.seen}
 		if got := r.colour(&c.summary); got != c.want {

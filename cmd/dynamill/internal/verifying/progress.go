@@ -1,6 +1,7 @@
 package verifying
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +12,10 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 )
 
@@ -36,6 +40,18 @@ func (w *Watch) Note(p verify.Progress) {
 		w.announce(p)
 	}
 	w.now.Store(&p)
+}
+
+// Verify verifies with an audit, shows how far that is, and looks for targets that do not exist.
+func (w *Watch) Verify(ctx context.Context, s *session.Session, audit *projections.Audit, cfg verify.Config) (summary *verify.Summary,
+	seen report.Sightings, err error) {
+	cfg.Auditor, cfg.Logger, cfg.Progress = audit, s.Logger, w.Note
+	stop := progress.Start(ctx, s.Screen, s.Logger, w.State)
+	defer stop()
+	if summary, err = verify.Run(ctx, cfg); err == nil {
+		seen, err = report.SightingsOfAudit(ctx, audit)
+	}
+	return summary, seen, err
 }
 
 // State is how far the verification is now. The scans of both tables have a total,
@@ -76,19 +92,13 @@ func (w *Watch) State() progress.State {
 func (w *Watch) announce(p verify.Progress) {
 	if !w.announced {
 		w.announced = true
-		fmt.Fprintln(w.screen, waitAnnouncement(p, w.wait, w.settle))
+		fmt.Fprintf(w.screen, "%s to decide: waits up to %s (--wait) until each has stayed the same for %s (--settle) and records of the "+
+			"stream that may explain it are applied\n", printable.Counted(p.Open, "difference"), w.wait, w.settle)
 	}
 	if !w.absence && p.Reasons[verify.WhyRecords] > 0 && w.leases.Unfollowed() {
 		w.absence = true
 		fmt.Fprintln(w.screen, followed.NoFollower)
 	}
-}
-
-// waitAnnouncement says what a wait is for and how long it may take.
-func waitAnnouncement(p verify.Progress, wait, settle time.Duration) string {
-	return fmt.Sprintf("%s to decide: waits up to %s (--wait) until each has stayed the same for %s (--settle) and records of the stream "+
-		"that may explain it are applied",
-		printable.Counted(p.Open, "difference"), wait, settle)
 }
 
 // awaited says how many differences wait, and for what.

@@ -19,55 +19,35 @@ import (
 
 // Finding is one difference as JSON.
 type Finding struct {
-	Type       string  `json:"type"` // "difference"
-	Rule       string  `json:"rule"`
-	Kind       string  `json:"kind"`
-	What       string  `json:"what"`
-	Item       string  `json:"item,omitempty"`
-	Group      string  `json:"group,omitempty"`
-	Attribute  string  `json:"attribute,omitempty"`
-	Expected   string  `json:"expected"`
-	Found      string  `json:"found"`
-	Status     string  `json:"status"`
-	Why        string  `json:"why,omitempty"`
-	WriteUnits float64 `json:"writeUnits"`
+	Type string `json:"type"` // "difference"
+	Item string `json:"item,omitempty"`
+	verify.Result
 }
 
 // Summary is the outcome as JSON.
 type Summary struct {
-	Type        string           `json:"type"` // "summary"
-	Outcome     outcome          `json:"outcome"`
-	Open        []string         `json:"open"` // what was not decided or not compared, and what helps
-	Items       int64            `json:"items"`
-	Rows        int64            `json:"stateRows"`
-	Suspects    int64            `json:"suspects"`
-	Cleared     int64            `json:"cleared"`
-	Parked      int64            `json:"parked"`        // differences that are left out
-	Entries     int              `json:"parkedEntries"` // in the state table, contested targets among them
-	Differences int64            `json:"differences"`
-	ByKind      map[string]int64 `json:"byKind"`
-	Repaired    int64            `json:"repaired"`
-	NotRepaired int64            `json:"notRepaired"`
-	Undecided   map[string]int64 `json:"undecided"`
-	Examples    []open           `json:"undecidedExamples"`
-	NotJudged   []string         `json:"rulesNotLive"`
-	OnlyRules   []string         `json:"onlyRules,omitempty"` // of --rule
-	Sample      float64          `json:"sample,omitempty"`    // the share that was judged, if not all was
-	SampleSeed  *uint64          `json:"sampleSeed,omitempty"`
-	ReadUnits   float64          `json:"readUnits"`
-	WriteUnits  float64          `json:"writeUnitsToRepair"`
-	TempBytes   int64            `json:"temporaryBytes"`
+	Type    string   `json:"type"` // "summary"
+	Outcome outcome  `json:"outcome"`
+	Open    []string `json:"open"` // what was not decided or not compared, and what helps
+	*verify.Summary
+	Entries    int      `json:"parkedEntries"` // in the state table, contested targets among them
+	Examples   []open   `json:"undecidedExamples"`
+	NotJudged  []string `json:"rulesNotLive"`
+	OnlyRules  []string `json:"onlyRules,omitempty"` // of --rule
+	Sample     float64  `json:"sample,omitempty"`    // the share that was judged, if not all was
+	SampleSeed *uint64  `json:"sampleSeed,omitempty"`
+	ReadUnits  float64  `json:"readUnits"`
 	report.Seen
 }
 
 // open is an undecided difference as JSON.
 type open struct {
-	Why       string `json:"why"`
-	Rule      string `json:"rule"`
-	Kind      string `json:"kind"`
-	Item      string `json:"item,omitempty"`
-	Group     string `json:"group,omitempty"`
-	Attribute string `json:"attribute,omitempty"`
+	Why       string     `json:"why"`
+	Rule      string     `json:"rule"`
+	Kind      drift.Kind `json:"kind"`
+	Item      string     `json:"item,omitempty"`
+	Group     string     `json:"group,omitempty"`
+	Attribute string     `json:"attribute,omitempty"`
 }
 
 // verification writes what is found: as JSON at once, as a table at the end.
@@ -82,7 +62,6 @@ type verification struct {
 	streamless    bool
 	readUnits     func() float64
 	seen          report.Sightings
-	blind         func() bool // nothing tells what of the stream is applied
 }
 
 // headRows is how many rows a table has that nothing was found for.
@@ -91,17 +70,13 @@ const headRows = 1
 func newVerification(out *output.Output, options Options) *verification {
 	return &verification{
 		Output: out, options: options, table: output.NewColumns("", "RULE", "WHAT", "ITEM", "ATTRIBUTE", "EXPECTED", "FOUND", ""),
-		readUnits: func() float64 { return 0 }, blind: func() bool { return false },
+		readUnits: func() float64 { return 0 },
 	}
 }
 
 func (r *verification) found(f verify.Result) error {
 	if r.JSON {
-		r.PrintJSONLine(Finding{
-			Type: "difference", Rule: f.Rule, Kind: string(f.Kind), What: string(f.What), Item: f.Item.String(), Group: f.Group,
-			Attribute: f.Attribute,
-			Expected:  f.Expected, Found: f.Found, Status: string(f.Status), Why: f.Why, WriteUnits: f.WriteUnits,
-		})
+		r.PrintJSONLine(Finding{"difference", f.Item.String(), f})
 		return r.Failed
 	}
 	if r.options.Limit > 0 && len(r.table.Rows)-headRows >= r.options.Limit {
@@ -146,30 +121,16 @@ func (r *verification) sampled() bool { return r.options.share < 1 }
 func (r *verification) result(s *verify.Summary) Summary {
 	became := r.facts(s)
 	result := Summary{
-		Type: "summary", Outcome: became.outcome(), Open: became.open(), Items: s.Items, Rows: s.Rows, Suspects: s.Suspects, Cleared: s.Cleared,
-		Parked: s.Parked, Entries: r.parkedEntries, Differences: differences(s), ByKind: map[string]int64{}, Repaired: s.Repaired,
-		NotRepaired: s.Unrepaired, Undecided: s.Undecided, Examples: []open{}, NotJudged: append([]string{}, r.waiting...),
-		OnlyRules: r.options.Rules,
-		ReadUnits: r.readUnits(), WriteUnits: s.WriteUnits, TempBytes: s.TempBytes, Seen: r.seen.Report(),
+		Type: "summary", Outcome: became.outcome(), Open: became.open(), Summary: s, Entries: r.parkedEntries, Examples: []open{},
+		NotJudged: append([]string{}, r.waiting...), OnlyRules: r.options.Rules, ReadUnits: r.readUnits(), Seen: r.seen.Report(),
 	}
 	if r.sampled() {
 		result.Sample, result.SampleSeed = r.options.share, &r.options.SampleSeed
 	}
-	for kind, n := range s.Found {
-		result.ByKind[string(kind)] = n
-	}
 	for _, e := range s.Examples {
-		result.Examples = append(result.Examples, open{e.Why, e.Rule, string(e.Kind), e.Item.String(), e.Group, e.Attribute})
+		result.Examples = append(result.Examples, open{e.Why, e.Rule, e.Kind, e.Item.String(), e.Group, e.Attribute})
 	}
 	return result
-}
-
-// differences is how many there are of all kinds.
-func differences(s *verify.Summary) (all int64) {
-	for _, n := range s.Found {
-		all += n
-	}
-	return all
 }
 
 // colour is that of a verification's outcome: clean is green only without a warning.
@@ -198,7 +159,6 @@ func (r *verification) differences() {
 // summary is the outcome for people.
 func (r *verification) summary(s *verify.Summary) string {
 	var b strings.Builder
-	all := differences(s)
 	fmt.Fprintf(&b, "looked at %s and %s of the state table", printable.Counted(s.Items, "item"), printable.Counted(s.Rows, "row"))
 	if r.sampled() {
 		fmt.Fprintf(&b, ", judged a sample (--sample-seed %d)", r.options.SampleSeed)
@@ -206,12 +166,12 @@ func (r *verification) summary(s *verify.Summary) string {
 	fmt.Fprintf(&b, "; %s read units\n", printable.Rounded(r.readUnits()))
 	became := r.facts(s)
 	switch {
-	case all > 0:
+	case s.All > 0:
 		var kinds []string
 		for _, kind := range slices.Sorted(maps.Keys(s.Found)) {
 			kinds = append(kinds, printable.Grouped(s.Found[kind])+" "+string(kind))
 		}
-		fmt.Fprintf(&b, "%s: %s\n", printable.Counted(all, "difference"), strings.Join(kinds, ", "))
+		fmt.Fprintf(&b, "%s: %s\n", printable.Counted(s.All, "difference"), strings.Join(kinds, ", "))
 	case became.outcome() == OutcomeUndecided:
 		b.WriteString("undecided: whether everything derived is right could not be told\n")
 	default:
@@ -220,7 +180,7 @@ func (r *verification) summary(s *verify.Summary) string {
 	switch {
 	case s.Repaired+s.Unrepaired > 0:
 		fmt.Fprintf(&b, "%s repaired, %s not\n", printable.Grouped(s.Repaired), printable.Grouped(s.Unrepaired))
-	case all > 0:
+	case s.All > 0:
 		fmt.Fprintf(&b, "`dynamill verify --repair` mends them, for about %s write units\n", printable.Rounded(s.WriteUnits))
 	}
 	for _, line := range became.open() {
@@ -230,10 +190,10 @@ func (r *verification) summary(s *verify.Summary) string {
 		fmt.Fprintf(&b, "%s parked or contested, which is not drift: see `dynamill parked list`\n", printable.Grouped(r.parkedEntries))
 	}
 	b.WriteString(openExamples(s))
-	if s.NotDecided() > 0 && r.blind() {
+	if len(s.Undecided) > 0 && s.Blind {
 		b.WriteString("there is no lease table, as where a Lambda function follows the stream\n")
 	}
-	if r.streamless && all > 0 {
+	if r.streamless && s.All > 0 {
 		b.WriteString("the table has no stream: whether a difference would still have been corrected could not be told\n")
 	}
 	return b.String()

@@ -17,8 +17,6 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/following"
@@ -67,20 +65,18 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 		return nil, err
 	}
 	r.waiting = judgedRules(audit.Waiting(), options.Rules)
-	reading := pace.New(options.ReadRateMax)
-	items := &tablescan.Table{Client: w.Env.Tables, TableName: w.Table, Segments: options.Segments, Pace: reading}
-	rows := &tablescan.Table{Client: w.Env.Tables, TableName: w.Env.StateTable, Segments: options.Segments, Pace: reading}
-	r.readUnits = func() float64 { return items.ReadUnits() + rows.ReadUnits() }
+	scans := NewScans(w, options.Segments, options.ReadRateMax)
+	r.readUnits = scans.ReadUnits
 	cfg := verify.Config{
-		Auditor: audit, Items: items, Rows: rows, Logger: w.Logger, MemoryBytes: options.memoryBytes, TempDir: options.TempDir,
-		Settle: options.Settle, Wait: options.waitOrNone(), Sample: options.share, SampleSeed: options.SampleSeed, Found: r.found,
+		Items: scans.Items, Rows: scans.Rows, MemoryBytes: options.memoryBytes, TempDir: options.TempDir, Settle: options.Settle,
+		Wait: options.Wait, Sample: options.share, SampleSeed: options.SampleSeed, Found: r.found,
 	}
 	stream, err := unappliedStream(ctx, w.Env, w.Set.Table, options.LagMax, &r.leases)
 	if err != nil {
 		return nil, err
 	}
 	if stream != nil {
-		cfg.Pending, r.blind = stream, stream.Blind
+		cfg.Pending = stream
 	}
 	r.streamless = stream == nil
 	if options.Repair {
@@ -96,23 +92,32 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 	}
 	watch := &Watch{Message: "verifying", screen: w.Screen, leases: &r.leases, wait: options.Wait, settle: options.Settle}
 	watch.Counts, _ = environment.CountsOf(ctx, w.Env) // without them no total is shown
-	cfg.Progress = watch.Note
-	stop := progress.Start(ctx, w.Screen, w.Logger, watch.State)
-	defer stop()
-	summary, err := verify.Run(ctx, cfg)
+	summary, seen, err := watch.Verify(ctx, w, audit, cfg)
 	if err != nil {
 		return nil, err
 	}
+	r.seen = seen
 	inspected, err := projections.Inspect(ctx, w.Env.Tables, w.Env.StateTable)
-	if err != nil {
-		return nil, err
-	}
 	for _, n := range inspected.Parked {
 		r.parkedEntries += n
 	}
-	r.seen, err = report.SightingsOfAudit(ctx, audit)
 	return summary, err
 }
+
+// Scans reads both tables of a session, together at a bounded rate.
+type Scans struct{ Items, Rows *tablescan.Table }
+
+// NewScans makes the scans, in so many segments each; 0 is a default.
+func NewScans(w *session.Session, segments int, readRateMax float64) Scans {
+	reading := pace.New(readRateMax)
+	scan := func(table string) *tablescan.Table {
+		return &tablescan.Table{Client: w.Env.Tables, TableName: table, Segments: min(segments, ScanSegmentsMax), Pace: reading}
+	}
+	return Scans{scan(w.Table), scan(w.Env.StateTable)}
+}
+
+// ReadUnits are the units consumed so far.
+func (s Scans) ReadUnits() float64 { return s.Items.ReadUnits() + s.Rows.ReadUnits() }
 
 // mender mends with an engine what rederiving can mend, and with the audit the rest.
 type mender struct {
@@ -171,19 +176,11 @@ func (o *Options) Check(seedGiven bool, typed map[string]bool) (err error) {
 	case o.Limit < 0:
 		return ending.Invalid("--limit %d is negative: give a number, or 0 for all", o.Limit)
 	}
-	o.Segments = min(o.Segments, ScanSegmentsMax) // of a file it may be replay's, which works off few of its segments at a time
 	return settings.CheckRates(o.WriteRateMax, o.ReadRateMax)
 }
 
-// waitOrNone is --wait for package verify, in which 0 stands for a default.
-func (o *Options) waitOrNone() time.Duration {
-	if o.Wait == 0 {
-		return -1
-	}
-	return o.Wait
-}
-
-// ScanSegmentsMax is in how many segments a table is scanned at once.
+// ScanSegmentsMax is in how many segments a table is scanned at once. A file may say more:
+// replay works off few of its segments at a time.
 const ScanSegmentsMax = 1000
 
 // shareOf reads 1% or 0.01.

@@ -52,41 +52,33 @@ func (e *Export) locate(ctx context.Context, found *problems) error {
 	return nil
 }
 
-// Read reads up to linesMax lines of a file behind a place. The last page of a file
-// that is not the one that was exported is an *Error: the keys in the pages before
-// are those of items all the same.
-func (e *Export) Read(ctx context.Context, pool *lines.Pool, file File, names lines.KeyNames, after lines.Place, linesMax int) (lines.Page,
-	error) {
-	place := e.objects.Place(file.object)
-	page, err := pool.Read(ctx, lines.File{
-		Name: place, Gzip: strings.HasSuffix(file.Name, ".gz"),
+// Lines is a file of the export as it is read.
+func (e *Export) Lines(file File, names lines.KeyNames) lines.File {
+	return lines.File{
+		Name: e.objects.Place(file.object), Gzip: strings.HasSuffix(file.Name, ".gz"), Check: file.check,
 		Open: func(ctx context.Context) (io.ReadCloser, error) { return e.objects.Open(ctx, file.object) },
-		Key:  func(line []byte) (change.Key, bool, error) { return keyOf(line, names) },
-	}, after, linesMax)
-	var content *lines.ContentError
+		Key:  func(line []byte) (change.Key, error) { return keyOf(line, names) },
+	}
+}
+
+// check says whether a page shows that the file is not the one that was exported.
+func (f File) check(page lines.Page) error {
 	switch {
-	case errors.As(err, &content):
-		return lines.Page{}, &Error{e.objects.Place(e.folder), problems{err.Error()}}
-	case err != nil:
-		return lines.Page{}, err
-	case page.End.Line > file.Items || page.Last && page.End.Line < file.Items:
-		err = fmt.Errorf("%s: it has %d items by %s, and other than that many lines", place, file.Items, filesName)
-	case page.Last && !bytes.Equal(page.MD5, file.md5):
-		err = fmt.Errorf("%s: its checksum is not that of %s: it is damaged, or another file", place, filesName)
+	case page.End.Line > f.Items || page.Last && page.End.Line < f.Items:
+		return fmt.Errorf("it has %d items by %s, and other than that many lines", f.Items, filesName)
+	case page.Last && !bytes.Equal(page.MD5, f.md5):
+		return fmt.Errorf("its checksum is not that of %s: it is damaged, or another file", filesName)
 	}
-	if err != nil {
-		return lines.Page{}, &Error{e.objects.Place(e.folder), problems{err.Error()}}
-	}
-	return page, nil
+	return nil
 }
 
 // keyOf takes the key out of a line of a full export, {"Item": {...}}, or of an
 // incremental one, {"Metadata": ..., "Keys": {...}, "OldImage": ..., "NewImage": ...}.
 // Deleted items have no NewImage; their keys count as well.
-func keyOf(line []byte, names lines.KeyNames) (change.Key, bool, error) {
+func keyOf(line []byte, names lines.KeyNames) (change.Key, error) {
 	fields, err := lines.Object(line)
 	if err != nil {
-		return change.Key{}, false, err
+		return change.Key{}, err
 	}
 	for _, name := range []string{"Keys", "Item"} {
 		raw, ok := fields[name]
@@ -95,13 +87,13 @@ func keyOf(line []byte, names lines.KeyNames) (change.Key, bool, error) {
 		}
 		item, err := lines.Object(raw)
 		if err != nil {
-			return change.Key{}, false, fmt.Errorf("%s: %w", name, err)
+			return change.Key{}, fmt.Errorf("%s: %w", name, err)
 		}
 		key, err := lines.KeyOf(item, names)
 		if err != nil {
-			return change.Key{}, false, fmt.Errorf("%s: %w", name, err)
+			return change.Key{}, fmt.Errorf("%s: %w", name, err)
 		}
-		return key, true, nil
+		return key, nil
 	}
-	return change.Key{}, false, errors.New("it has neither Item nor Keys")
+	return change.Key{}, errors.New("it has neither Item nor Keys")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +29,7 @@ func TestManyRunsComeBackSortedAndCombined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.room = 2 << 10 // runs of a few dozen records, so that levels are merged, too
+	s.room = 2 << 10 // runs of a few dozen records
 	r := rand.New(rand.NewPCG(1, 2))
 	var want []string
 	total := map[string]int{}
@@ -44,8 +45,8 @@ func TestManyRunsComeBackSortedAndCombined(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(s.levels) < 2 {
-		t.Fatalf("%d levels: the test wants more", len(s.levels))
+	if len(s.runs) < 300 {
+		t.Fatalf("%d runs: the test wants more", len(s.runs))
 	}
 	for key, n := range total {
 		want = append(want, fmt.Sprintf("%s=%d", key, n))
@@ -93,7 +94,7 @@ func TestATornFileIsAnError(t *testing.T) {
 	if err := s.spill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(s.levels[0][0], 50); err != nil {
+	if err := os.Truncate(s.file.Name(), 50); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Each(func(_, _ []byte) error { return nil }); err == nil {
@@ -116,25 +117,34 @@ func TestAppendedTextsSortAsTheTextsAndReadBack(t *testing.T) {
 	})
 }
 
-// TestOnlyAsManyRunsAreMergedAsMustBe has one run more than are read at once: the many
-// small ones become one, and the large ones are not written again.
-func TestOnlyAsManyRunsAreMergedAsMustBe(t *testing.T) {
+// TestRecordsAreWrittenOnceAndRunsShareTheMemory has 200 runs: with a buffer of 64 KB
+// each, merging them would take 13 MB.
+func TestRecordsAreWrittenOnceAndRunsShareTheMemory(t *testing.T) {
 	s, err := New(t.TempDir(), 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	const large, small = 9, runsMax - 8
+	memory := s.room
 	s.room = 2 << 10
-	for n := 0; len(s.levels) < 2 || len(s.levels[1]) < large || len(s.levels[0]) < small; n++ {
-		if err := s.Add(fmt.Appendf(nil, "%08d", n), []byte("x")); err != nil {
+	records := 0
+	for ; len(s.runs) < 200; records++ {
+		if err := s.Add(fmt.Appendf(nil, "%08d", records), []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Each(func(_, _ []byte) error { return nil }); err != nil {
+	s.room = memory
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := s.Each(func(_, _ []byte) error { records--; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.levels[0]) != 1 || len(s.levels[1]) != large {
-		t.Errorf("%d small runs and %d large ones are left", len(s.levels[0]), len(s.levels[1]))
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > uint64(memory)+256<<10 {
+		t.Errorf("merging took %d KB of memory, want about %d", used>>10, memory>>10)
+	}
+	info, err := s.file.Stat()
+	if err != nil || info.Size() != s.Written() || records != 0 {
+		t.Errorf("%d bytes were written to a file of %d, and %d records are lost (%v)", s.Written(), info.Size(), records, err)
 	}
 }

@@ -1,16 +1,15 @@
-// Package extsort sorts more records than memory holds: sorted runs in
-// temporary files, which are merged. It imports nothing of the module.
+// Package extsort sorts more records than memory holds: sorted runs in one
+// temporary file, which are merged. It imports nothing of the module.
 package extsort
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 )
@@ -19,35 +18,39 @@ import (
 type Combine func(key, a, b []byte) ([]byte, bool)
 
 const (
-	runsMax     = 48       // runs of one level; as many are merged into one of the next
-	bufferBytes = 64 << 10 // of each file that is read or written
-	memoryMin   = 1 << 20
-	slotBytes   = 16 // of a record's place in memory, beside its bytes
+	memoryMin = 1 << 20
+	slotBytes = 16 // of a record's place in memory, beside its bytes
+
+	// All runs are merged at once, and share the memory for their buffers.
+	// With the smallest ones, 32 MB of memory merge 8,000 runs, which is 200 GB.
+	bufferMin = 4 << 10
+	bufferMax = 64 << 10
 )
 
 // Sorter takes records and gives them back sorted by key. Add may be called by several at once.
 type Sorter struct {
-	folder  string // of its own, below the one given; "" after Close
 	combine Combine
+	room    int // bytes for arena and slots, and then for the buffers of runs
+	mu      sync.Mutex
 	arena   []byte
 	slots   []slot
-	room    int // bytes for arena and slots
-	levels  [][]string
-	files   int
+	file    *os.File // nil after Close
+	out     *bufio.Writer
+	record  []byte // that is being written
 	written int64
-	mu      sync.Mutex
+	runs    []span
 }
 
 type slot struct{ at, keyLen, dataLen uint32 }
 
 // New makes a sorter that holds about so many bytes in memory and keeps its
-// runs in a new folder below tempDir ("" is the system's). Close it to have them removed.
+// runs in a new file in tempDir ("" is the system's). Close it to have that removed.
 func New(tempDir string, memoryBytes int, combine Combine) (*Sorter, error) {
-	folder, err := os.MkdirTemp(tempDir, "dynamill-sort-")
+	file, err := os.CreateTemp(tempDir, "dynamill-sort-")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for temporary files: %w", err)
+		return nil, fmt.Errorf("making a temporary file: %w", err)
 	}
-	return &Sorter{folder: folder, combine: combine, room: max(memoryBytes, memoryMin)}, nil
+	return &Sorter{file: file, out: bufio.NewWriterSize(file, bufferMax), combine: combine, room: max(memoryBytes, memoryMin)}, nil
 }
 
 // Add takes one record. Neither slice is kept.
@@ -69,7 +72,7 @@ func (s *Sorter) Add(key, data []byte) error {
 	return nil
 }
 
-// Written is how many bytes went to temporary files so far.
+// Written is how many bytes went to the temporary file so far.
 func (s *Sorter) Written() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,175 +94,90 @@ func (s *Sorter) spill() error {
 	slices.SortFunc(s.slots, func(a, b slot) int {
 		return cmp.Or(bytes.Compare(s.key(a), s.key(b)), bytes.Compare(s.data(a), s.data(b)))
 	})
-	next := 0
-	name, err := s.writeRun(func() ([]byte, []byte, error) {
-		if next == len(s.slots) {
-			return nil, nil, io.EOF
+	run := span{from: s.written}
+	records := combiner{combine: s.combine, to: func(key, data []byte) error {
+		run.records++
+		return s.write(key, data)
+	}}
+	for _, sl := range s.slots {
+		if err := records.add(s.key(sl), s.data(sl)); err != nil {
+			return fmt.Errorf("writing a temporary file: %w", err)
 		}
-		next++
-		return s.key(s.slots[next-1]), s.data(s.slots[next-1]), nil
-	})
-	if err != nil {
-		return err
 	}
+	if err := errors.Join(records.end(), s.out.Flush()); err != nil {
+		return fmt.Errorf("writing a temporary file: %w", err)
+	}
+	s.runs = append(s.runs, run)
 	s.arena, s.slots = s.arena[:0], s.slots[:0]
-	return s.keep(name, 0)
+	return nil
 }
 
-// keep puts a run on its level, and merges the level where it is full.
-func (s *Sorter) keep(name string, level int) error {
-	if level == len(s.levels) {
-		s.levels = append(s.levels, nil)
-	}
-	s.levels[level] = append(s.levels[level], name)
-	if len(s.levels[level]) < runsMax {
-		return nil
-	}
-	names := s.levels[level]
-	merged, err := s.mergeRuns(names)
-	if err != nil {
-		return err
-	}
-	s.levels[level] = nil
-	return s.keep(merged, level+1)
-}
-
-func (s *Sorter) mergeRuns(names []string) (merged string, err error) {
-	m, err := openMerge(names)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, m.close()) }()
-	if merged, err = s.writeRun(m.next); err != nil {
-		return "", err
-	}
-	for _, name := range names {
-		if err := os.Remove(name); err != nil {
-			return "", fmt.Errorf("removing a temporary file: %w", err)
-		}
-	}
-	return merged, nil
-}
-
-// writeRun writes sorted records to a new file, combining those of one key.
-func (s *Sorter) writeRun(next func() (key, data []byte, err error)) (string, error) {
-	s.files++
-	name := filepath.Join(s.folder, fmt.Sprintf("run-%06d", s.files))
-	w, err := createRun(name)
-	if err != nil {
-		return "", err
-	}
-	err = combined(s.combine, next, w.write)
-	s.written += w.bytes
-	if err = errors.Join(err, w.close()); err != nil {
-		return "", fmt.Errorf("writing a temporary file: %w", err)
-	}
-	return name, nil
+// write writes a record: key and data, each behind its length.
+func (s *Sorter) write(key, data []byte) error {
+	s.record = append(binary.AppendUvarint(s.record[:0], uint64(len(key))), key...)
+	s.record = append(binary.AppendUvarint(s.record, uint64(len(data))), data...)
+	n, err := s.out.Write(s.record)
+	s.written += int64(n)
+	return err
 }
 
 // Each gives all records in the order of their keys, those of one key combined
 // as far as they can be. The slices are good until f returns. Nothing can be added afterwards.
-func (s *Sorter) Each(f func(key, data []byte) error) (err error) {
+func (s *Sorter) Each(f func(key, data []byte) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.spill(); err != nil {
 		return err
 	}
 	s.arena, s.slots = nil, nil
-	for level, runs := range s.levels { // the small ones first, and no more than must be
-		if len(slices.Concat(s.levels...)) <= runsMax {
-			break
-		}
-		if len(runs) < 2 {
-			continue
-		}
-		merged, err := s.mergeRuns(runs)
-		if err != nil {
-			return err
-		}
-		s.levels[level] = []string{merged}
-	}
-	m, err := openMerge(slices.Concat(s.levels...))
-	if err != nil {
+	records := combiner{combine: s.combine, to: f}
+	if err := s.merge(records.add); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.close()) }()
-	return combined(s.combine, m.next, f)
+	return records.end()
 }
 
-// Close removes the temporary files. It may be called more than once.
+// Close removes the temporary file. It may be called more than once.
 func (s *Sorter) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.arena, s.slots = nil, nil
-	if s.folder == "" {
+	if s.file == nil {
 		return nil
 	}
-	folder := s.folder
-	s.folder = ""
-	if err := os.RemoveAll(folder); err != nil {
-		return fmt.Errorf("removing temporary files: %w", err)
+	file := s.file
+	s.file = nil
+	if err := errors.Join(file.Close(), os.Remove(file.Name())); err != nil {
+		return fmt.Errorf("removing a temporary file: %w", err)
 	}
 	return nil
 }
 
-// combined passes records on, those of one key made one where they can be.
-func combined(combine Combine, next func() ([]byte, []byte, error), f func(key, data []byte) error) error {
-	var key, data []byte
-	held := false
-	for {
-		k, d, err := next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if held && combine != nil && bytes.Equal(k, key) {
-			if sum, ok := combine(key, data, d); ok {
-				data = append(data[:0], sum...)
-				continue
-			}
-		}
-		if held {
-			if err := f(key, data); err != nil {
-				return err
-			}
-		}
-		held, key, data = true, append(key[:0], k...), append(data[:0], d...)
-	}
-	if held {
-		return f(key, data)
-	}
-	return nil
+// combiner passes sorted records on, those of one key made one where they can be.
+type combiner struct {
+	combine   Combine
+	to        func(key, data []byte) error
+	key, data []byte
+	held      bool
 }
 
-// AppendText appends a text so that what is appended sorts as the texts do,
-// whatever follows, and reads back.
-func AppendText(to []byte, text string) []byte {
-	for i := range len(text) {
-		if to = append(to, text[i]); text[i] == 0 {
-			to = append(to, 0xff)
+func (c *combiner) add(key, data []byte) error {
+	if c.held && c.combine != nil && bytes.Equal(key, c.key) {
+		if sum, ok := c.combine(key, c.data, data); ok {
+			c.data = append(c.data[:0], sum...)
+			return nil
 		}
 	}
-	return append(to, 0, 1)
+	err := c.end()
+	c.held, c.key, c.data = true, append(c.key[:0], key...), append(c.data[:0], data...)
+	return err
 }
 
-// CutText reads what AppendText wrote, and returns what follows it.
-func CutText(from []byte) (text string, rest []byte, ok bool) {
-	var out []byte
-	for i := 0; i+1 < len(from); i++ {
-		if from[i] != 0 {
-			out = append(out, from[i])
-			continue
-		}
-		if from[i+1] == 1 {
-			return string(out), from[i+2:], true
-		}
-		out = append(out, 0)
-		i++
+// end passes the last record on.
+func (c *combiner) end() error {
+	if !c.held {
+		return nil
 	}
-	return "", nil, false
+	c.held = false
+	return c.to(c.key, c.data)
 }
-
-func appendSize(to []byte, n int) []byte { return binary.AppendUvarint(to, uint64(n)) }

@@ -39,78 +39,56 @@ func Object(text []byte) (Fields, error) {
 	return fields, nil
 }
 
-// KeyOf takes the key out of an item in DynamoDB's JSON, as DynamoDB wrote it: {"pk": {"S": "USER#1"}, ...}.
-func KeyOf(item Fields, names KeyNames) (change.Key, error) {
-	return keyOf(item, names, func(raw json.RawMessage) (string, error) {
-		_, text, err := typedText(raw)
-		return text, err
-	})
-}
-
-// PlainKeyOf takes the key out of an item in DynamoDB's JSON or in plain JSON,
-// as people write it: {"pk": "USER#1", "sk": 5.0}. Numbers are brought to DynamoDB's form.
-func PlainKeyOf(item Fields, names KeyNames) (change.Key, error) {
-	return keyOf(item, names, func(raw json.RawMessage) (string, error) {
-		if text, ok := plainText(raw); ok {
-			return checked(text)
-		}
-		isNumber, text, err := typedText(raw)
-		if err != nil || !isNumber {
-			return text, err
-		}
-		return number(text)
-	})
-}
-
-func keyOf(item Fields, names KeyNames, read func(json.RawMessage) (string, error)) (key change.Key, err error) {
-	if key.Partition, err = attribute(item, names.Partition, read); err != nil || names.Sort == "" {
-		return key, err
+// KeyOf takes the key out of an item in DynamoDB's JSON, {"pk": {"S": "USER#1"}, ...}, or in
+// plain JSON, as people write it: {"pk": "USER#1", "sk": 5.0}. Numbers are brought to DynamoDB's form.
+func KeyOf(item Fields, names KeyNames) (key change.Key, err error) {
+	if key.Partition, err = keyText(item, names.Partition); err == nil && names.Sort != "" {
+		key.Sort, err = keyText(item, names.Sort)
 	}
-	key.Sort, err = attribute(item, names.Sort, read)
 	return key, err
 }
 
-func attribute(item Fields, name string, read func(json.RawMessage) (string, error)) (string, error) {
+const keyForm = `want {"S": "text"} or {"N": "1"}`
+
+func keyText(item Fields, name string) (string, error) {
 	raw, ok := item[name]
 	if !ok {
 		return "", fmt.Errorf("it has no key attribute %q", name)
 	}
-	text, err := read(raw)
+	value, err := valueOf(raw)
+	text := value.Text()
+	switch {
+	case err != nil:
+	case value.Kind() == change.KindBinary:
+		err = errors.New("it is binary (type B): only string and number keys are supported")
+	case value.Kind() == change.KindNumber:
+		text, err = number(text)
+	case value.Kind() != change.KindString:
+		err = errors.New(keyForm)
+	case text == "": // DynamoDB has no empty keys
+		err = errors.New("it is empty")
+	}
 	if err != nil {
 		return "", fmt.Errorf("key attribute %q: %w", name, err)
 	}
 	return text, nil
 }
 
-func typedText(raw json.RawMessage) (isNumber bool, text string, err error) {
-	const form = `want {"S": "text"} or {"N": "1"}`
-	value, err := dynamojson.Decode("value", raw)
-	switch {
-	case err != nil:
-		return false, "", fmt.Errorf("%s (%w)", form, err)
-	case value.Kind() == change.KindBinary:
-		return false, "", errors.New("it is binary (type B): only string and number keys are supported")
-	case value.Kind() == change.KindString:
-		text, err = checked(value.Text())
-		return false, text, err
-	case value.Kind() == change.KindNumber:
-		_, err = number(value.Text())
-		return true, value.Text(), err
-	}
-	return false, "", errors.New(form)
-}
-
-// plainText reads a JSON string or number.
-func plainText(raw json.RawMessage) (string, bool) {
-	switch raw[0] {
-	case '"':
+// valueOf reads a value in either form.
+func valueOf(raw json.RawMessage) (change.Value, error) {
+	switch first := raw[0]; {
+	case first == '"':
 		var text string
-		return text, json.Unmarshal(raw, &text) == nil
-	case '{', '[', 't', 'f', 'n':
-		return "", false
+		err := json.Unmarshal(raw, &text)
+		return change.String(text), err
+	case first == '-', '0' <= first && first <= '9':
+		return change.Number(string(raw)), nil
 	}
-	text, err := number(string(raw))
-	return text, err == nil
+	value, err := dynamojson.Decode("value", raw)
+	if err != nil {
+		return change.Value{}, fmt.Errorf("%s (%w)", keyForm, err)
+	}
+	return value, nil
 }
 
 // number brings a number to the form that DynamoDB gives it.
@@ -120,12 +98,4 @@ func number(text string) (string, error) {
 		return "", fmt.Errorf("%.50q is no number of DynamoDB's: %w", text, err)
 	}
 	return n.String(), nil
-}
-
-// checked refuses the empty text: DynamoDB has no empty keys.
-func checked(text string) (string, error) {
-	if text == "" {
-		return "", errors.New("it is empty")
-	}
-	return text, nil
 }

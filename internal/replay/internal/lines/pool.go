@@ -1,6 +1,7 @@
 package lines
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,14 +22,19 @@ type File struct {
 	// TornEnd allows what a killed writer leaves: a last line, or last block of
 	// gzip, that breaks off.
 	TornEnd bool
-	// Key takes the key out of a line, if there is one in it.
-	Key func(line []byte) (key change.Key, has bool, err error)
+	// BlankLines allows lines without a key. Pages do not count them.
+	BlankLines bool
+	// Key takes the key out of a line.
+	Key func(line []byte) (change.Key, error)
+	// Check says what is wrong with the file as its pages show it; nil: any file will do.
+	// The keys in the pages before are those of items all the same.
+	Check func(Page) error
 }
 
 // Page is what some lines of a file give.
 type Page struct {
 	Keys    []change.Key
-	Lines   int64
+	Lines   int64  // of a key each
 	Skipped int64  // lines that break off
 	End     Place  // behind the last line read
 	Last    bool   // the file ends there
@@ -71,12 +77,7 @@ const openMax = 128
 // that grows with the square of its length. The zero Pool is ready for use.
 type Pool struct {
 	mu   sync.Mutex
-	open []parked // the longest waiting first
-}
-
-type parked struct {
-	name string
-	*stream
+	open []*stream // the longest waiting first
 }
 
 // Read reads up to linesMax lines behind a place.
@@ -85,9 +86,8 @@ func (p *Pool) Read(ctx context.Context, file File, after Place, linesMax int) (
 	if ctx.Err() != nil {
 		return Page{}, context.Cause(ctx)
 	}
-	s := p.take(file.Name, after)
-	if s != nil {
-		page, err := p.read(ctx, s, file, after, linesMax)
+	if s := p.take(file.Name, after); s != nil {
+		page, err := p.read(ctx, s, after, linesMax)
 		var content *ContentError
 		if err == nil || errors.As(err, &content) || ctx.Err() != nil {
 			return page, err
@@ -98,46 +98,51 @@ func (p *Pool) Read(ctx context.Context, file File, after Place, linesMax int) (
 	if err != nil {
 		return Page{}, fmt.Errorf("%s: %w", file.Name, err)
 	}
-	return p.read(ctx, s, file, after, linesMax)
+	return p.read(ctx, s, after, linesMax)
 }
 
-func (p *Pool) read(ctx context.Context, s *stream, file File, after Place, linesMax int) (page Page, err error) {
+func (p *Pool) read(ctx context.Context, s *stream, after Place, linesMax int) (page Page, err error) {
 	stop := context.AfterFunc(ctx, s.cancel)
 	defer func() {
 		switch {
 		case !stop() || err != nil || page.Last:
 			s.close()
 		default:
-			p.put(file.Name, s)
+			p.put(s)
 		}
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
 	}()
 	if err := s.skip(after); err != nil {
-		return Page{}, fmt.Errorf("%s: %w", file.Name, err)
+		return Page{}, fmt.Errorf("%s: %w", s.Name, err)
 	}
 	for page.Lines < int64(linesMax) && !page.Last {
 		number := s.line + 1
-		if err := s.step(file, &page); err != nil {
-			return Page{}, fmt.Errorf("%s: line %d: %w", file.Name, number, err)
+		if err := s.step(&page); err != nil {
+			return Page{}, fmt.Errorf("%s: line %d: %w", s.Name, number, err)
 		}
 	}
 	page.End = s.place()
 	if page.Last {
 		page.MD5 = s.sum.Sum(nil)
 	}
+	if s.Check != nil {
+		if err := s.Check(page); err != nil {
+			return Page{}, &ContentError{fmt.Errorf("%s: %w", s.Name, err)}
+		}
+	}
 	return page, nil
 }
 
 // step reads one line into the page.
-func (s *stream) step(file File, page *Page) error {
+func (s *stream) step(page *Page) error {
 	text, ended, err := s.next()
 	switch {
 	case errors.Is(err, io.EOF):
 		page.Last = true
 		return nil
-	case errors.Is(err, errTorn) && file.TornEnd:
+	case errors.Is(err, errTorn) && s.TornEnd:
 		page.Last = true
 		page.Skipped++
 		return nil
@@ -145,13 +150,16 @@ func (s *stream) step(file File, page *Page) error {
 		return err
 	}
 	page.Last = !ended // what a writer may add from now on is the rest of this line
-	key, has, err := file.Key(text)
+	if s.BlankLines && len(bytes.TrimSpace(text)) == 0 {
+		return nil
+	}
+	key, err := s.Key(text)
 	switch {
-	case err != nil && !ended && file.TornEnd:
+	case err != nil && !ended && s.TornEnd:
 		page.Skipped++
 	case err != nil:
 		return &ContentError{err}
-	case has:
+	default:
 		page.Keys = append(page.Keys, key)
 	}
 	page.Lines++
@@ -162,22 +170,22 @@ func (p *Pool) take(name string, at Place) *stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, waiting := range p.open {
-		if waiting.name == name && waiting.place() == at {
+		if waiting.Name == name && waiting.place() == at {
 			p.open = slices.Delete(p.open, i, i+1)
-			return waiting.stream
+			return waiting
 		}
 	}
 	return nil
 }
 
-func (p *Pool) put(name string, s *stream) {
+func (p *Pool) put(s *stream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.open) == openMax {
 		p.open[0].close()
 		p.open = slices.Delete(p.open, 0, 1)
 	}
-	p.open = append(p.open, parked{name, s})
+	p.open = append(p.open, s)
 }
 
 // Close closes what is open. The Pool may be used further.

@@ -65,6 +65,7 @@ func TrimEnd(line []byte) []byte {
 
 // stream is an open file, read up to behind some line.
 type stream struct {
+	File
 	body   *body
 	sum    hash.Hash
 	text   *Reader
@@ -96,34 +97,26 @@ func openStream(ctx context.Context, file File) (*stream, error) {
 		cancel()
 		return nil, err
 	}
-	s := &stream{body: &body{ReadCloser: opened}, sum: md5.New(), cancel: cancel} //nolint:gosec // see the import
-	summed := io.TeeReader(s.body, s.sum)
-	if !file.Gzip {
-		s.text = NewReader(summed)
-		return s, nil
+	s := &stream{File: file, body: &body{ReadCloser: opened}, sum: md5.New(), cancel: cancel} //nolint:gosec // see the import
+	text := io.TeeReader(s.body, s.sum)
+	if file.Gzip {
+		text = unpack(bufio.NewReaderSize(text, bufferSize))
 	}
-	unpacked, err := unpack(bufio.NewReaderSize(summed, bufferSize))
-	switch {
-	case errors.Is(err, io.EOF): // not a byte in it
-		s.text = NewReader(summed)
-	case errors.Is(err, io.ErrUnexpectedEOF) && s.body.failed == nil && file.TornEnd:
-		s.text = NewReader(failing{err})
-	case err != nil:
-		err = s.judged(err)
-		s.close()
-		return nil, err
-	default:
-		s.text = NewReader(unpacked)
-	}
+	s.text = NewReader(text)
 	return s, nil
 }
 
-// unpack is gzip.NewReader, which takes any few bytes for a file that breaks off.
-func unpack(packed *bufio.Reader) (*gzip.Reader, error) {
+// unpack is gzip.NewReader, which takes any few bytes for a file that breaks off. A file
+// without a byte in it has no line.
+func unpack(packed *bufio.Reader) io.Reader {
 	if begin, _ := packed.Peek(len(gzipMagic)); !strings.HasPrefix(gzipMagic, string(begin)) {
-		return nil, gzip.ErrHeader
+		return failing{gzip.ErrHeader}
 	}
-	return gzip.NewReader(packed)
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		return failing{err}
+	}
+	return unpacked
 }
 
 // failing is a reader of nothing but an error.

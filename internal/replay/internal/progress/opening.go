@@ -39,34 +39,26 @@ func (s *Store) open(ctx context.Context, run Run, anew bool, idleMax time.Durat
 	if err != nil {
 		return opened, err
 	}
-	if found != nil && found.Finished.IsZero() && !anew && found.IsOf(run.Passes) {
-		progressed, err := s.progressed(ctx, *found, idleMax)
+	if found.Finished.IsZero() && !anew && found.IsOf(run.Passes) {
+		progressed, err := s.progressed(ctx, found, idleMax)
 		if err != nil || time.Since(progressed) <= idleMax {
-			return Opened{Run: *found, Joined: true}, err
+			return Opened{Run: found, Joined: true}, err
 		}
 		opened.GivenUpAt = progressed
 	}
 	run.Generation, run.Started, run.Finished = s.unique(), time.Now(), time.Time{}
-	condition, values := "attribute_not_exists("+attrPartition+")", map[string]ddb.AttributeValue(nil)
-	var names map[string]string
-	if found != nil {
-		condition, values = "attribute_not_exists(#generation)", nil
-		names = map[string]string{"#generation": attrGeneration}
-		if found.generation != nil {
-			condition, values = "#generation = :generation", map[string]ddb.AttributeValue{":generation": found.generation}
-		}
-	}
-	err = s.put(ctx, run.row(run.Started), condition, names, values)
-	var conflict *ddb.ConditionalCheckFailedException
-	if errors.As(err, &conflict) { // another process has just begun it, or this was it and the answer was lost
+	run.seen = run.row(run.Started)
+	err = s.put(ctx, run.seen, found.seen, attrGeneration)
+	conflict, lost := errors.AsType[*ddb.ConditionalCheckFailedException](err)
+	switch {
+	case lost: // another process has just begun it, or this was it and the answer was lost
 		opened.Run = runOf(run.ID, conflict.Item)
 		opened.Joined = opened.Generation != run.Generation
-		return opened, nil
-	}
-	if err != nil {
+	case err != nil:
 		return opened, fmt.Errorf("beginning replay %s: %w", run.ID, err)
+	default:
+		opened.Run = run
 	}
-	opened.Run = run
 	return opened, nil
 }
 

@@ -62,7 +62,7 @@ type Run struct {
 	Finished   time.Time // zero while it is not
 	Items      int64     // worked off, once it is finished
 
-	generation ddb.AttributeValue // as the row holds it, readable or not
+	seen map[string]ddb.AttributeValue // the row, readable or not; nil if it was neither read nor written
 }
 
 // IsOf reports whether a row that was read is one of these passes. Another one,
@@ -171,10 +171,8 @@ func runOf(id string, row map[string]ddb.AttributeValue) Run {
 	}
 	return Run{
 		ID: id, Generation: textOf(row[attrGeneration]), Passes: strings.Fields(textOf(row[attrPasses])), Source: textOf(row[attrSource]),
-		Segments: segments,
-		Rules:    textOf(row[attrRules]), Started: instantOf(row[attrStarted]), Finished: instantOf(row[attrFinished]),
-		Items:      numberOf(row[attrItems]),
-		generation: row[attrGeneration],
+		Segments: segments, Rules: textOf(row[attrRules]), Started: instantOf(row[attrStarted]),
+		Finished: instantOf(row[attrFinished]), Items: numberOf(row[attrItems]), seen: row,
 	}
 }
 

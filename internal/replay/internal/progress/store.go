@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -46,17 +47,13 @@ func Attempt[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	return awscall.Persist(ctx, retryTotal, f)
 }
 
-// Get reads a run's row; nil if there is none.
-func (s *Store) Get(ctx context.Context, id string) (*Run, error) {
+// Get reads a run's row. Without one the run is of no passes.
+func (s *Store) Get(ctx context.Context, id string) (Run, error) {
 	row, err := s.get(ctx, Run{ID: id}, sortOfRun)
 	if err != nil {
-		return nil, fmt.Errorf("reading how far replay %s is: %w", id, err)
+		return Run{}, fmt.Errorf("reading how far replay %s is: %w", id, err)
 	}
-	if len(row) == 0 {
-		return nil, nil
-	}
-	run := runOf(id, row)
-	return &run, nil
+	return runOf(id, row), nil
 }
 
 func (s *Store) get(ctx context.Context, run Run, sort string) (map[string]ddb.AttributeValue, error) {
@@ -76,10 +73,8 @@ func (s *Store) get(ctx context.Context, run Run, sort string) (map[string]ddb.A
 func (s *Store) Finish(ctx context.Context, run Run, items int64) error {
 	now := time.Now()
 	run.Finished, run.Items = now, items
-	err := s.put(ctx, run.row(now), "#generation = :generation",
-		map[string]string{"#generation": attrGeneration}, map[string]ddb.AttributeValue{":generation": text(run.Generation)})
-	var conflict *ddb.ConditionalCheckFailedException
-	if err != nil && !errors.As(err, &conflict) {
+	err := s.put(ctx, run.row(now), run.seen, attrGeneration)
+	if _, anew := errors.AsType[*ddb.ConditionalCheckFailedException](err); err != nil && !anew {
 		return fmt.Errorf("finishing replay %s: %w", run.ID, err)
 	}
 	return nil
@@ -140,19 +135,18 @@ func (s *Store) Piece(ctx context.Context, run Run, at Place) (Piece, error) {
 func (s *Store) write(ctx context.Context, run Run, at Place, seen, next Piece, owner string) (Piece, error) {
 	for range writeAttemptsMax {
 		next.Counter = seen.Counter + 1
-		condition, names, values := asSeen(seen)
 		row := run.pieceRow(at, next, time.Now())
-		err := s.put(ctx, row, condition, names, values)
-		var conflict *ddb.ConditionalCheckFailedException
-		switch {
-		case err == nil:
+		err := s.put(ctx, row, seen.row, attrCounter, attrOwner)
+		if err == nil {
 			next.row = row
 			return next, nil
-		case !errors.As(err, &conflict):
+		}
+		conflict, ok := errors.AsType[*ddb.ConditionalCheckFailedException](err)
+		if !ok {
 			return seen, err
 		}
 		if seen = pieceOf(conflict.Item); seen.Owner != owner {
-			return seen, ErrLost
+			break
 		}
 	}
 	return seen, ErrLost
@@ -161,35 +155,31 @@ func (s *Store) write(ctx context.Context, run Run, at Place, seen, next Piece, 
 // writeAttemptsMax: the second attempt knows the counter that a first one without an answer has left.
 const writeAttemptsMax = 3
 
-// asSeen is the condition that a piece's row was not written since.
-func asSeen(seen Piece) (condition string, names map[string]string, values map[string]ddb.AttributeValue) {
-	if len(seen.row) == 0 {
-		return "attribute_not_exists(" + attrPartition + ")", nil, nil
+// put writes a row if these attributes are still as they were seen in it, readable or not;
+// where no row was seen, if there is none.
+func (s *Store) put(ctx context.Context, row, seen map[string]ddb.AttributeValue, unchanged ...string) error {
+	if len(seen) == 0 {
+		unchanged = []string{attrPartition}
 	}
-	names, values = map[string]string{"#counter": attrCounter, "#owner": attrOwner}, map[string]ddb.AttributeValue{}
-	same := func(name, attribute, placeholder string) string {
-		v, ok := seen.row[attribute]
+	in := &dynamodb.PutItemInput{
+		TableName: &s.table, Item: row, ExpressionAttributeNames: map[string]string{},
+		ReturnValuesOnConditionCheckFailure: ddb.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	var conditions []string
+	for _, name := range unchanged {
+		in.ExpressionAttributeNames["#"+name] = name
+		value, ok := seen[name]
 		if !ok {
-			return "attribute_not_exists(" + name + ")"
+			conditions = append(conditions, "attribute_not_exists(#"+name+")")
+			continue
 		}
-		values[placeholder] = v
-		return name + " = " + placeholder
+		if in.ExpressionAttributeValues == nil { // DynamoDB refuses an empty map
+			in.ExpressionAttributeValues = map[string]ddb.AttributeValue{}
+		}
+		in.ExpressionAttributeValues[":"+name] = value
+		conditions = append(conditions, "#"+name+" = :"+name)
 	}
-	condition = same("#counter", attrCounter, ":counter") + " AND " + same("#owner", attrOwner, ":owner")
-	if len(values) == 0 {
-		values = nil // DynamoDB refuses an empty map
-	}
-	return condition, names, values
-}
-
-func (s *Store) put(ctx context.Context, row map[string]ddb.AttributeValue, condition string, names map[string]string,
-	values map[string]ddb.AttributeValue) error {
-	_, err := Attempt(ctx, func() (*dynamodb.PutItemOutput, error) {
-		return s.client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &s.table, Item: row, ConditionExpression: &condition,
-			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
-			ReturnValuesOnConditionCheckFailure: ddb.ReturnValuesOnConditionCheckFailureAllOld,
-		})
-	})
+	in.ConditionExpression = aws.String(strings.Join(conditions, " AND "))
+	_, err := Attempt(ctx, func() (*dynamodb.PutItemOutput, error) { return s.client.PutItem(ctx, in) })
 	return err
 }
