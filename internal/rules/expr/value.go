@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"unicode/utf8"
 
@@ -103,26 +104,16 @@ func equal(v, w value) bool {
 
 // equalInside compares what may be inside a list or map, where two NULLs are equal.
 func equalInside(v, w change.Value) bool {
-	if v.Kind() != w.Kind() || len(v.List()) != len(w.List()) || len(v.Map()) != len(w.Map()) {
+	if v.Kind() != w.Kind() {
 		return false
 	}
 	switch v.Kind() {
 	case change.KindNumber:
 		return v.Text() == w.Text() || equal(wrap(v), wrap(w))
 	case change.KindList:
-		for i, member := range v.List() {
-			if !equalInside(member, w.List()[i]) {
-				return false
-			}
-		}
-		return true
+		return slices.EqualFunc(v.List(), w.List(), equalInside)
 	case change.KindMap:
-		for name, f := range v.Map() {
-			if g, ok := w.Map()[name]; !ok || !equalInside(f, g) {
-				return false
-			}
-		}
-		return true
+		return maps.EqualFunc(v.Map(), w.Map(), equalInside)
 	case change.KindStringSet, change.KindNumberSet, change.KindBinarySet:
 		return slices.Equal(members(v), members(w))
 	}
@@ -182,10 +173,10 @@ func (v value) cut(from, to int) (value, bool) {
 
 // byteOffset returns where the n-th code point of a text begins, or its end.
 func byteOffset(text string, n int) int {
-	offset := 0
-	for ; n > 0 && offset < len(text); n-- {
-		_, size := utf8.DecodeRuneInString(text[offset:])
-		offset += size
+	for offset := range text {
+		if n--; n < 0 {
+			return offset
+		}
 	}
-	return offset
+	return len(text)
 }
