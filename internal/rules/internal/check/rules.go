@@ -36,19 +36,18 @@ func (c *checker) find(w declared.Word) *Entity {
 	if !w.Given() {
 		return nil
 	}
-	for _, e := range c.out.Entities {
-		if e.Decl.Name.Text == w.Text {
-			return e
-		}
+	i := slices.IndexFunc(c.out.Entities, func(e *Entity) bool { return e.Decl.Name.Text == w.Text })
+	if i < 0 {
+		c.unknown[w.Text] = append(c.unknown[w.Text], w)
+		return nil
 	}
-	c.unknown[w.Text] = append(c.unknown[w.Text], w)
-	return nil
+	return c.out.Entities[i]
 }
 
 // sayUnknown reports each name of an entity that does not exist once, however
 // many rules have it.
 func (c *checker) sayUnknown() {
-	names := make([]string, 0, len(c.out.Entities))
+	var names []string
 	for _, e := range c.out.Entities {
 		names = append(names, e.Decl.Name.Text)
 	}
@@ -90,11 +89,7 @@ func (c *checker) expression(w declared.Word, field, want string, typ expr.Type)
 }
 
 func (c *checker) badExpression(w declared.Word, field string, err error) {
-	var bad *expr.Error
-	if !errors.As(err, &bad) {
-		c.Add(w.At, "expr.syntax", "", "%v", err)
-		return
-	}
+	bad, _ := errors.AsType[*expr.Error](err)
 	if comment, cut := c.Cut(w.At.Line); cut && !w.Node.Quoted && bad.Offset+bad.Length >= len(w.Text)-1 {
 		c.Add(comment, "yaml.comment", "put the whole expression in quotes: single ones, if it has double quotes inside",
 			"to YAML, everything from this # on is a comment, so that %s is only: %s", field, w.Text)
