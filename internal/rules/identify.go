@@ -106,20 +106,7 @@ func (e *Entity) smuggled(vars, back *[VariablesMax]string, blame func(slot int)
 
 // normalize brings the variables that are whole number keys to DynamoDB's form of numbers.
 func normalize(sh *templates.Shape, vars *[VariablesMax]string, blame func(slot int) string) error {
-	if sh.Kinds == nil {
-		return nil
-	}
-	for _, key := range [...]struct {
-		kind change.Kind
-		t    *templates.Template
-	}{{sh.Kinds.Partition, &sh.Partition}, {sh.Kinds.Sort, &sh.Sort}} {
-		if key.kind != change.KindNumber {
-			continue
-		}
-		slot, single := key.t.Single()
-		if !single {
-			continue
-		}
+	for slot := range sh.Numbers {
 		number, err := decimal.Parse(vars[slot])
 		if err != nil {
 			return &ItemError{Code: "value.type", Reason: fmt.Sprintf(
