@@ -235,26 +235,31 @@ func (m *machine) field(n *field) value {
 // index evaluates a[i]: missing where the list ends before i.
 func (m *machine) index(n *index) value {
 	of, at := m.eval(n.of), m.eval(n.at)
-	if of.missing() || at.missing() {
-		return value{}
-	}
-	switch of.Kind() {
-	case change.KindMap:
-		if at.Kind() != change.KindString {
-			return m.unfit(n.at.place(), at, "[ ] of a map", "a field's name")
-		}
-		return wrap(of.Map()[at.Text()])
-	case change.KindList:
-		return element(of, m.position(n.at, at))
+	v, ok := part(of, at)
+	switch {
+	case ok || of.missing() || at.missing():
+		return v
+	case of.Kind() == change.KindMap:
+		return m.unfit(n.at.place(), at, "[ ] of a map", "a field's name")
+	case of.Kind() == change.KindList:
+		return m.noPosition(n.at, at)
 	}
 	return m.unfit(n.of.place(), of, "[ ]", "a list or a map")
 }
 
-func element(list value, i int) value {
-	if i >= len(list.List()) {
-		return value{}
+// part returns a map's field or a list's element; false if there can be none.
+func part(of, at value) (value, bool) {
+	if of.Kind() == change.KindMap && at.Kind() == change.KindString {
+		return wrap(of.Map()[at.Text()]), true
 	}
-	return wrap(list.List()[i])
+	i, ok := at.position()
+	if !ok || of.Kind() != change.KindList {
+		return value{}, false
+	}
+	if i >= len(of.List()) {
+		return value{}, true
+	}
+	return wrap(of.List()[i]), true
 }
 
 // slice evaluates a[from:to], with bounds beyond the end held at the end.
@@ -281,30 +286,15 @@ func (m *machine) bound(n node, otherwise int) (int, bool) {
 	if v.missing() {
 		return 0, false
 	}
-	return m.position(n, v), m.err == nil
+	i, ok := v.position()
+	if !ok {
+		m.noPosition(n, v)
+	}
+	return i, ok
 }
 
-func (m *machine) position(n node, v value) int {
-	if x, ok := v.decimal(); ok {
-		if i, ok := asPosition(x); ok {
-			return i
-		}
-	}
-	m.unfit(n.place(), v, "a position", "a whole number from 0 up")
-	return 0
-}
-
-// asPosition returns a number as a position in a string or list; false if it
-// is negative or has a fraction. What is beyond every list is math.MaxInt32.
-func asPosition(n decimal.Decimal) (int, bool) {
-	if !n.IsInteger() || n.Cmp(decimal.New(0)) < 0 {
-		return 0, false
-	}
-	i, ok := n.Int64()
-	if !ok || i > math.MaxInt32 {
-		return math.MaxInt32, true
-	}
-	return int(i), true
+func (m *machine) noPosition(n node, v value) value {
+	return m.unfit(n.place(), v, "a position", "a whole number from 0 up")
 }
 
 func (m *machine) call(n *call) value {
@@ -345,16 +335,8 @@ func (m *machine) reach(n node) value {
 	case *field:
 		return wrap(m.reach(n.of).Map()[n.name])
 	case *index:
-		of, at := m.reach(n.of), m.eval(n.at)
-		if of.Kind() == change.KindMap && at.Kind() == change.KindString {
-			return wrap(of.Map()[at.Text()])
-		}
-		if x, ok := at.decimal(); ok && of.Kind() == change.KindList {
-			if i, ok := asPosition(x); ok {
-				return element(of, i)
-			}
-		}
-		return value{}
+		v, _ := part(m.reach(n.of), m.eval(n.at))
+		return v
 	}
 	return m.eval(n)
 }

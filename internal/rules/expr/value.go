@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -46,6 +47,20 @@ func (v value) decimal() (decimal.Decimal, bool) {
 	}
 	n, err := decimal.Parse(v.Text())
 	return n, err == nil
+}
+
+// position returns a number as a position in a string or list; false if it is none, is
+// negative or has a fraction. A position beyond every list is math.MaxInt32.
+func (v value) position() (int, bool) {
+	n, ok := v.decimal()
+	if !ok || !n.IsInteger() || n.Cmp(decimal.New(0)) < 0 {
+		return 0, false
+	}
+	i, ok := n.Int64()
+	if !ok || i > math.MaxInt32 {
+		return math.MaxInt32, true
+	}
+	return int(i), true
 }
 
 // shown describes the value in a reason.
