@@ -145,13 +145,16 @@ func (s *Scanner) Text() (Text, bool) {
 // halfPair stands for a surrogate without its other half. It is written as U+FFFD.
 const halfPair rune = -1
 
+// escapes are the characters that a backslash and one letter stand for.
+var escapes = [256]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
 // escape reads the escape sequence that src begins with. The size is 0 if it is none.
 func escape(src []byte) (r rune, size int) {
 	if len(src) < 2 {
 		return 0, 0
 	}
-	if i := strings.IndexByte(`"\/bfnrt`, src[1]); i >= 0 {
-		return rune("\"\\/\b\f\n\r\t"[i]), 2
+	if r = escapes[src[1]]; r != 0 {
+		return r, 2
 	}
 	first, ok := codeUnit(src)
 	switch {
@@ -208,36 +211,53 @@ func Unescape(raw []byte) []byte {
 
 // Object reads an object; member reads the value of each name.
 func (s *Scanner) Object(member func(name Text) bool) bool {
-	return s.sequence('{', '}', ", or }", func() bool {
-		name, ok := s.Text()
-		return ok && s.take(':') && member(name)
-	})
-}
-
-// Array reads an array; member reads each of its values.
-func (s *Scanner) Array(member func() bool) bool { return s.sequence('[', ']', ", or ]", member) }
-
-// sequence reads members with commas between; wanted are the signs that may follow a member.
-func (s *Scanner) sequence(open, end byte, wanted string, member func() bool) bool {
-	if !s.take(open) {
+	if !s.take('{') {
 		return false
 	}
-	if s.Next() == end {
+	if s.Next() == '}' {
 		s.Pos++
 		return true
 	}
-	for member() {
+	for {
+		name, ok := s.Text()
+		if !ok || !s.take(':') || !member(name) {
+			return false
+		}
 		switch s.Next() {
 		case ',':
 			s.Pos++
-		case end:
+		case '}':
 			s.Pos++
 			return true
 		default:
-			return s.unexpected(wanted)
+			return s.unexpected(", or }")
 		}
 	}
-	return false
+}
+
+// Array reads an array; member reads each of its values.
+func (s *Scanner) Array(member func() bool) bool {
+	if !s.take('[') {
+		return false
+	}
+	if s.Next() == ']' {
+		s.Pos++
+		return true
+	}
+	for {
+		if !member() {
+			return false
+		}
+		switch s.Next() {
+		case ',':
+			s.Pos++
+		case ']':
+			s.Pos++
+			return true
+		default:
+			return s.unexpected(", or ]")
+		}
+	}
 }
 
 // Raw passes over any one value and gives its JSON.
@@ -330,9 +350,8 @@ func numeric(text []byte) bool { return len(text) > 0 && numberEnd(text, 0, fals
 // numberEnd returns where the decimal number at i ends, which may have a fraction and an exponent; i if
 // there is none. JSON wants digits on both sides of a point, and no zeros before others.
 func numberEnd(src []byte, i int, inJSON bool) int {
-	is := func(at int, chars string) bool { return at < len(src) && strings.IndexByte(chars, src[at]) >= 0 }
 	begin := i
-	if is(begin, "-") {
+	if begin < len(src) && src[begin] == '-' {
 		begin++
 	}
 	end := digitsEnd(src, begin)
@@ -340,7 +359,7 @@ func numberEnd(src []byte, i int, inJSON bool) int {
 	if inJSON && (whole == 0 || whole > 1 && src[begin] == '0') {
 		return i
 	}
-	if is(end, ".") {
+	if end < len(src) && src[end] == '.' {
 		point := end
 		end = digitsEnd(src, point+1)
 		fraction = end - point - 1
@@ -351,9 +370,9 @@ func numberEnd(src []byte, i int, inJSON bool) int {
 	if whole+fraction == 0 {
 		return i
 	}
-	if is(end, "eE") {
+	if end < len(src) && src[end]|0x20 == 'e' {
 		exponent := end + 1
-		if is(exponent, "+-") {
+		if exponent < len(src) && (src[exponent] == '-' || src[exponent] == '+') {
 			exponent++
 		}
 		if last := digitsEnd(src, exponent); last > exponent {

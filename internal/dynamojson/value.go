@@ -1,7 +1,6 @@
 package dynamojson
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"unicode/utf8"
@@ -160,7 +159,9 @@ func isBase64(b []byte) bool {
 		return false
 	}
 	for range 2 {
-		b = bytes.TrimSuffix(b, []byte("="))
+		if len(b) > 0 && b[len(b)-1] == '=' {
+			b = b[:len(b)-1]
+		}
 	}
 	for _, c := range b {
 		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
@@ -252,8 +253,11 @@ func (s *Scanner) fields(depth int, out *change.Value) bool {
 		if !s.Value(depth, field) {
 			return s.inside("." + string(s.Bytes(name)))
 		}
+		if out == nil {
+			return true
+		}
 		// As in Image.Lookup, the first of two fields of one name counts.
-		if _, twice := fields[string(s.Bytes(name))]; out != nil && !twice {
+		if _, twice := fields[string(s.Bytes(name))]; !twice {
 			fields[string(s.Bytes(name))] = *field
 		}
 		return true
