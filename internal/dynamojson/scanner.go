@@ -8,6 +8,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -52,8 +54,6 @@ func (s *Scanner) inside(place string) bool {
 	s.Fault.path = place + s.Fault.path
 	return false
 }
-
-func (s *Scanner) member(index int) bool { return s.inside(fmt.Sprintf("[%d]", index)) }
 
 // unexpected says what stands where something else must.
 func (s *Scanner) unexpected(want string) bool {
@@ -145,62 +145,38 @@ func (s *Scanner) Text() (Text, bool) {
 // halfPair stands for a surrogate without its other half. It is written as U+FFFD.
 const halfPair rune = -1
 
+// escapes are the characters that a backslash and one letter stand for.
+var escapes = [256]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
 // escape reads the escape sequence that src begins with. The size is 0 if it is none.
 func escape(src []byte) (r rune, size int) {
 	if len(src) < 2 {
 		return 0, 0
 	}
-	switch src[1] {
-	case '"', '\\', '/':
-		return rune(src[1]), 2
-	case 'b':
-		return '\b', 2
-	case 'f':
-		return '\f', 2
-	case 'n':
-		return '\n', 2
-	case 'r':
-		return '\r', 2
-	case 't':
-		return '\t', 2
-	case 'u':
-		first, ok := hex4(src[2:])
-		if !ok {
-			return 0, 0
-		}
-		if !utf16.IsSurrogate(first) {
-			return first, 6
-		}
-		if len(src) < 12 || src[6] != '\\' || src[7] != 'u' {
-			return halfPair, 6
-		}
-		second, ok := hex4(src[8:])
-		if r = utf16.DecodeRune(first, second); !ok || r == utf8.RuneError {
-			return halfPair, 6
-		}
-		return r, 12
+	if r = escapes[src[1]]; r != 0 {
+		return r, 2
 	}
-	return 0, 0
+	first, ok := codeUnit(src)
+	switch {
+	case !ok:
+		return 0, 0
+	case !utf16.IsSurrogate(first):
+		return first, 6
+	}
+	second, _ := codeUnit(src[6:])
+	if r = utf16.DecodeRune(first, second); r == utf8.RuneError {
+		return halfPair, 6
+	}
+	return r, 12
 }
 
-func hex4(src []byte) (r rune, ok bool) {
-	if len(src) < 4 {
+// codeUnit reads the \uXXXX that src begins with.
+func codeUnit(src []byte) (r rune, ok bool) {
+	if len(src) < 6 || src[0] != '\\' || src[1] != 'u' {
 		return 0, false
 	}
-	for _, c := range src[:4] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
+	n, err := strconv.ParseUint(string(src[2:6]), 16, 16)
+	return rune(n), err == nil
 }
 
 // Bytes returns a string's content; it shares src unless there are escapes in it.
@@ -360,64 +336,55 @@ func (s *Scanner) Literal(word string) bool {
 
 // number passes over a JSON number.
 func (s *Scanner) number() bool {
-	from := s.Pos
-	for s.Pos < len(s.Src) {
-		c := s.Src[s.Pos]
-		if (c < '0' || c > '9') && c != '-' && c != '+' && c != '.' && c != 'e' && c != 'E' {
-			break
-		}
-		s.Pos++
+	end := numberEnd(s.Src, s.Pos, true)
+	if end == s.Pos || end < len(s.Src) && strings.IndexByte("0123456789+-.eE", s.Src[end]) >= 0 {
+		return s.Fail(CodeJSON, "%.40q is not a number", s.Src[s.Pos:])
 	}
-	raw := s.Src[from:s.Pos]
-	digits := raw
-	if digits[0] == '-' {
-		digits = digits[1:]
-	}
-	zeros := len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9'
-	if len(digits) == 0 || digits[0] == '.' || zeros || !numeric(raw) || dotEnds(raw) {
-		s.Pos = from
-		return s.Fail(CodeJSON, "%.40q is not a number", raw)
-	}
+	s.Pos = end
 	return true
 }
 
-// dotEnds reports a point without digits after it, which JSON forbids and DynamoDB's N does not.
-func dotEnds(raw []byte) bool {
-	for i, c := range raw {
-		if c == '.' {
-			return i+1 == len(raw) || raw[i+1] < '0' || raw[i+1] > '9'
+// numeric reports whether a text is a number as DynamoDB reads it.
+func numeric(text []byte) bool { return len(text) > 0 && numberEnd(text, 0, false) == len(text) }
+
+// numberEnd returns where the decimal number at i ends, which may have a fraction and an exponent; i if
+// there is none. JSON wants digits on both sides of a point, and no zeros before others.
+func numberEnd(src []byte, i int, inJSON bool) int {
+	begin := i
+	if begin < len(src) && src[begin] == '-' {
+		begin++
+	}
+	end := digitsEnd(src, begin)
+	whole, fraction := end-begin, 0
+	if inJSON && (whole == 0 || whole > 1 && src[begin] == '0') {
+		return i
+	}
+	if end < len(src) && src[end] == '.' {
+		point := end
+		end = digitsEnd(src, point+1)
+		fraction = end - point - 1
+		if inJSON && fraction == 0 {
+			return i
 		}
 	}
-	return false
+	if whole+fraction == 0 {
+		return i
+	}
+	if end < len(src) && src[end]|0x20 == 'e' {
+		exponent := end + 1
+		if exponent < len(src) && (src[exponent] == '-' || src[exponent] == '+') {
+			exponent++
+		}
+		if last := digitsEnd(src, exponent); last > exponent {
+			end = last
+		}
+	}
+	return end
 }
 
-// numeric reports whether a text is a decimal number, with or without fraction and exponent.
-func numeric(n []byte) bool {
-	i, digits := 0, 0
-	if i < len(n) && n[i] == '-' {
+func digitsEnd(src []byte, i int) int {
+	for i < len(src) && src[i]-'0' <= 9 {
 		i++
 	}
-	for ; i < len(n) && n[i]-'0' <= 9; i++ {
-		digits++
-	}
-	if i < len(n) && n[i] == '.' {
-		for i++; i < len(n) && n[i]-'0' <= 9; i++ {
-			digits++
-		}
-	}
-	if digits == 0 || i == len(n) {
-		return digits > 0
-	}
-	if n[i]|0x20 != 'e' {
-		return false
-	}
-	i++
-	if i < len(n) && (n[i] == '-' || n[i] == '+') {
-		i++
-	}
-	from := i
-	for i < len(n) && n[i]-'0' <= 9 {
-		i++
-	}
-	return i > from && i == len(n)
+	return i
 }

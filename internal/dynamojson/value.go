@@ -82,13 +82,10 @@ func (s *Scanner) content(name Text, depth int, out *change.Value) bool {
 	case "B":
 		return s.scalar(change.KindBinary, out)
 	case "BOOL":
-		return s.boolean(out)
+		return s.word("true", change.Bool(true), out) || s.word("false", change.Bool(false), out) ||
+			s.Fail(CodeValue, "want true or false in a BOOL")
 	case "NULL":
-		if !s.Literal("true") {
-			return s.Fail(CodeValue, "want true in a NULL")
-		}
-		assign(out, change.Null())
-		return true
+		return s.word("true", change.Null(), out) || s.Fail(CodeValue, "want true in a NULL")
 	case "SS":
 		return s.set(change.KindStringSet, change.KindString, out)
 	case "NS":
@@ -109,15 +106,12 @@ func assign(out *change.Value, v change.Value) {
 	}
 }
 
-func (s *Scanner) boolean(out *change.Value) bool {
-	switch {
-	case s.Literal("true"):
-		assign(out, change.Bool(true))
-	case s.Literal("false"):
-		assign(out, change.Bool(false))
-	default:
-		return s.Fail(CodeValue, "want true or false in a BOOL")
+// word reads the word that stands for a value, if it is there.
+func (s *Scanner) word(word string, v change.Value, out *change.Value) bool {
+	if !s.Literal(word) {
+		return false
 	}
+	assign(out, v)
 	return true
 }
 
@@ -137,23 +131,18 @@ func (s *Scanner) scalar(kind change.Kind, out *change.Value) bool {
 		return true
 	}
 	content := s.Bytes(t)
-	switch kind {
-	case change.KindString:
+	switch {
+	case kind == change.KindNumber && !numeric(content):
+		return s.Fail(CodeValue, "%.40q is not a number", content)
+	case kind == change.KindBinary && !isBase64(content):
+		return s.Fail(CodeValue, "%.40q is not base64", content)
+	case out == nil:
+	case kind == change.KindString:
 		*out = change.String(string(content))
-	case change.KindNumber:
-		if !numeric(content) {
-			return s.Fail(CodeValue, "%.40q is not a number", content)
-		}
-		if out != nil {
-			*out = change.Number(string(content))
-		}
-	case change.KindBinary:
-		if !isBase64(content) {
-			return s.Fail(CodeValue, "%.40q is not base64", content)
-		}
-		if out != nil {
-			*out = change.Binary(fromBase64(content))
-		}
+	case kind == change.KindNumber:
+		*out = change.Number(string(content))
+	default:
+		*out = change.Binary(fromBase64(content))
 	}
 	return true
 }
@@ -184,62 +173,67 @@ func isBase64(b []byte) bool {
 }
 
 func fromBase64(b []byte) []byte {
-	out := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
-	n, err := base64.StdEncoding.Decode(out, b)
+	out, err := base64.StdEncoding.AppendDecode(nil, b)
 	if err != nil {
 		panic("dynamojson: base64 was validated: " + err.Error())
 	}
-	return out[:n]
+	return out
 }
 
 func (s *Scanner) set(kind, of change.Kind, out *change.Value) bool {
-	if s.Next() != '[' {
-		return s.Fail(CodeValue, "want a list in a value of type %s", kind)
-	}
-	var members []string
-	i := -1
-	ok := s.Array(func() bool {
-		if i++; out == nil {
-			return s.scalar(of, nil) || s.member(i)
+	var texts []string
+	ok := s.members(kind, func() bool {
+		if out == nil {
+			return s.scalar(of, nil)
 		}
 		var member change.Value
-		if !s.scalar(of, &member) {
-			return s.member(i)
-		}
-		members = append(members, member.Text())
-		return true
+		ok := s.scalar(of, &member)
+		texts = append(texts, member.Text())
+		return ok
 	})
 	if ok && out != nil {
-		*out = change.Set(kind, members)
+		*out = change.Set(kind, texts)
 	}
 	return ok
 }
 
 func (s *Scanner) list(depth int, out *change.Value) bool {
 	if depth > NestingMax {
-		return s.Fail(CodeValue, "nested deeper than %d levels", NestingMax)
+		return s.tooDeep()
 	}
-	if s.Next() != '[' {
-		return s.Fail(CodeValue, "want a list in a value of type L")
-	}
-	members := []change.Value{}
-	i := -1
-	ok := s.Array(func() bool {
-		if i++; out == nil {
-			return s.Value(depth, nil) || s.member(i)
+	values := []change.Value{}
+	ok := s.members(change.KindList, func() bool {
+		if out == nil {
+			return s.Value(depth, nil)
 		}
-		members = append(members, change.Value{})
-		return s.Value(depth, &members[i]) || s.member(i)
+		values = append(values, change.Value{})
+		return s.Value(depth, &values[len(values)-1])
 	})
 	if ok && out != nil {
-		*out = change.List(members)
+		*out = change.List(values)
 	}
 	return ok
 }
 
+// members reads the values of a list or set. It notes the index of one that is wrong.
+func (s *Scanner) members(kind change.Kind, read func() bool) bool {
+	if s.Next() != '[' {
+		return s.Fail(CodeValue, "want a list in a value of type %s", kind)
+	}
+	i := -1
+	return s.Array(func() bool {
+		i++
+		return read() || s.inside(fmt.Sprintf("[%d]", i))
+	})
+}
+
+func (s *Scanner) tooDeep() bool {
+	return s.Fail(CodeValue, "nested deeper than %d levels", NestingMax)
+}
+
 func (s *Scanner) fields(depth int, out *change.Value) bool {
 	if depth > NestingMax {
-		return s.Fail(CodeValue, "nested deeper than %d levels", NestingMax)
+		return s.tooDeep()
 	}
 	if s.Next() != '{' {
 		return s.Fail(CodeValue, "want an object in a value of type M")
@@ -252,16 +246,19 @@ func (s *Scanner) fields(depth int, out *change.Value) bool {
 		if name.Half {
 			return s.HalfText()
 		}
-		if out == nil {
-			return s.Value(depth, nil) || s.inside("."+string(s.Bytes(name)))
+		var field *change.Value
+		if out != nil {
+			field = new(change.Value)
 		}
-		var field change.Value
-		if !s.Value(depth, &field) {
+		if !s.Value(depth, field) {
 			return s.inside("." + string(s.Bytes(name)))
+		}
+		if out == nil {
+			return true
 		}
 		// As in Image.Lookup, the first of two fields of one name counts.
 		if _, twice := fields[string(s.Bytes(name))]; !twice {
-			fields[string(s.Bytes(name))] = field
+			fields[string(s.Bytes(name))] = *field
 		}
 		return true
 	})

@@ -93,22 +93,17 @@ func (e *Entity) equalsText() string {
 	for _, eq := range e.Equals {
 		parts = append(parts, eq.Attribute+": "+plainText(eq.Value))
 	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
+	return sortedText(parts)
 }
 
 // joinText is what fills the other side's key, as under `by`.
 func (r *Rule) joinText() string {
 	theirs, ours := r.sides()
 	pair := func(name string, from check.Ref) string {
-		text := from.Attribute
-		if from.IsVariable() {
-			text = ours.shape.Variables[from.Slot]
+		if text := ours.variableOrAttribute(from); text != name {
+			return name + ": " + text
 		}
-		if text == name {
-			return name
-		}
-		return name + ": " + text
+		return name
 	}
 	if r.ByUnique {
 		return pair(r.Target.Unique, r.join.Unique)
@@ -130,19 +125,19 @@ func programText(p *expr.Program) string {
 func (r *Rule) attributesText() string {
 	var parts []string
 	for _, a := range r.Attributes {
-		if a.From != "" {
-			parts = append(parts, renamed(a.From, a.As))
+		switch a.From {
+		case "":
+		case a.As:
+			parts = append(parts, a.As)
+		default:
+			parts = append(parts, a.From+" as "+a.As)
 		}
 	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
+	return sortedText(parts)
 }
 
-func renamed(from, as string) string {
-	if from == as {
-		return as
-	}
-	return from + " as " + as
+func sortedText(parts []string) string {
+	return strings.Join(slices.Sorted(slices.Values(parts)), ", ")
 }
 
 func (r *Rule) constantsText() string {
@@ -162,8 +157,7 @@ func ConstantsText(constants map[string]change.Value) string {
 			parts = append(parts, name+": "+plainText(value))
 		}
 	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
+	return sortedText(parts)
 }
 
 // plainText shows a constant of the rule file.

@@ -55,8 +55,7 @@ func compile(filename string, from *check.File) *Set {
 	entities := map[*check.Entity]*Entity{}
 	for _, ce := range from.Entities {
 		e := &Entity{Name: ce.Decl.Name.Text, Index: len(s.Entities), Unique: ce.Decl.Unique.Text, Equals: ce.Equals, shape: ce.Shape,
-			unique:       ce.Unique,
-			partitionKey: s.Table.PartitionKey, sortKey: s.Table.SortKey}
+			unique: ce.Unique, table: s.Table}
 		e.shape.Kinds = s.kinds
 		entities[ce] = e
 		s.Entities = append(s.Entities, e)
@@ -87,27 +86,23 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 // covers reports whether every one of this side's variables fills something.
 func covers(fill []check.Ref, variables int) bool {
 	for slot := range variables {
-		if !slices.ContainsFunc(fill, func(r check.Ref) bool { return r.Slot == slot }) {
+		if !fills(fill, slot) {
 			return false
 		}
 	}
 	return true
 }
 
+func fills(fill []check.Ref, slot int) bool {
+	return slices.ContainsFunc(fill, func(from check.Ref) bool { return from.Slot == slot })
+}
+
 // collects reports whether the parent's variables give the children's
 // partition, and the children's key alone names the parent.
 func collects(r *Rule) bool {
-	for _, from := range r.join.Fill {
-		if !from.IsVariable() {
-			return false
-		}
-	}
-	for _, slot := range r.Target.shape.Partition.Slots() {
-		if !slices.ContainsFunc(r.join.Fill, func(from check.Ref) bool { return from.Slot == slot }) {
-			return false
-		}
-	}
-	return true
+	isNot := func(from check.Ref) bool { return !from.IsVariable() }
+	lacks := func(slot int) bool { return !fills(r.join.Fill, slot) }
+	return !slices.ContainsFunc(r.join.Fill, isNot) && !slices.ContainsFunc(r.Target.shape.Partition.Slots(), lacks)
 }
 
 // hang enters a rule with its entities.

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 )
@@ -71,14 +73,13 @@ func (r *Rule) Wanted(m *Match, img change.Image) (bool, error) {
 // Amount evaluates the expression under a key of the rule on a source item. false
 // without an error means that an attribute is missing. The error is an *ItemError.
 func (r *Rule) Amount(key string, m *Match, img change.Image) (decimal.Decimal, bool, error) {
-	for i, e := range r.Kind.Traits().Expressions {
-		if e.Key == key {
-			amount, ok, err := r.expressions[i].Amount(r.Source.lookup(m, img))
-			if err != nil {
-				return decimal.Decimal{}, false, itemError(r.Source, key, err)
-			}
-			return amount, ok, nil
-		}
+	i := slices.IndexFunc(r.Kind.Traits().Expressions, func(e Expression) bool { return e.Key == key })
+	if i < 0 {
+		return decimal.Decimal{}, false, nil
 	}
-	return decimal.Decimal{}, false, nil
+	amount, ok, err := r.expressions[i].Amount(r.Source.lookup(m, img))
+	if err != nil {
+		return decimal.Decimal{}, false, itemError(r.Source, key, err)
+	}
+	return amount, ok, nil
 }

@@ -21,7 +21,7 @@ const (
 func (s *Set) Identify(key change.Key, img change.Image) (Match, bool) {
 	for _, e := range s.Entities {
 		m := Match{Entity: e}
-		if e.shape.Match(key, &m.vars) && e.equal(img) {
+		if e.shape.Match(key, &m.vars) && e.Is(img) {
 			return m, true
 		}
 	}
@@ -36,9 +36,7 @@ func (e *Entity) HasKey(key change.Key) bool {
 }
 
 // Is reports whether an item under a key of the entity's is one of its items, by the attributes that tell it.
-func (e *Entity) Is(img change.Image) bool { return e.equal(img) }
-
-func (e *Entity) equal(img change.Image) bool {
+func (e *Entity) Is(img change.Image) bool {
 	if len(e.Equals) > 0 && img == nil {
 		return false
 	}
@@ -108,20 +106,7 @@ func (e *Entity) smuggled(vars, back *[VariablesMax]string, blame func(slot int)
 
 // normalize brings the variables that are whole number keys to DynamoDB's form of numbers.
 func normalize(sh *templates.Shape, vars *[VariablesMax]string, blame func(slot int) string) error {
-	if sh.Kinds == nil {
-		return nil
-	}
-	for _, key := range [...]struct {
-		kind change.Kind
-		t    *templates.Template
-	}{{sh.Kinds.Partition, &sh.Partition}, {sh.Kinds.Sort, &sh.Sort}} {
-		if key.kind != change.KindNumber {
-			continue
-		}
-		slot, single := key.t.Single()
-		if !single {
-			continue
-		}
+	for slot := range sh.Numbers {
 		number, err := decimal.Parse(vars[slot])
 		if err != nil {
 			return &ItemError{Code: "value.type", Reason: fmt.Sprintf(

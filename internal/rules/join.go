@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
@@ -12,13 +12,16 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/internal/check"
 )
 
-// refName names what r reads, for a sentence.
-func (e *Entity) refName(r check.Ref) string {
+// variableOrAttribute names what r reads.
+func (e *Entity) variableOrAttribute(r check.Ref) string {
 	if r.IsVariable() {
-		return e.Name + "." + e.shape.Variables[r.Slot]
+		return e.shape.Variables[r.Slot]
 	}
-	return e.Name + "." + r.Attribute
+	return r.Attribute
 }
+
+// refName names what r reads, for a sentence.
+func (e *Entity) refName(r check.Ref) string { return e.Name + "." + e.variableOrAttribute(r) }
 
 // text returns the text of a join value. false without an error means that the
 // value is absent, null or empty.
@@ -36,10 +39,7 @@ func (e *Entity) text(r check.Ref, m *Match, img change.Image) (string, bool, er
 	case change.KindString:
 		return value.Text(), value.Text() != "", nil
 	case change.KindBool:
-		if value.Bool() {
-			return "true", true, nil
-		}
-		return "false", true, nil
+		return strconv.FormatBool(value.Bool()), true, nil
 	case change.KindNumber:
 		number, err := decimal.Parse(value.Text())
 		if err != nil {
@@ -82,17 +82,26 @@ func (r *Rule) SourceKey(target change.Key) (change.Key, bool) {
 	if !r.Injective || !r.Target.shape.Match(target, &vars) {
 		return change.Key{}, false
 	}
+	if !r.backwards(&vars, &source) {
+		return change.Key{}, false
+	}
+	key, err := r.Source.render(&source, func(int) string { return "" })
+	return key, err == nil
+}
+
+// backwards fills the variables of this side's key from those of the other side's. It
+// returns false if one variable would have two values.
+func (r *Rule) backwards(theirs, ours *[VariablesMax]string) bool {
 	for slot, from := range r.join.Fill {
 		if !from.IsVariable() {
 			continue
 		}
-		if was := source[from.Slot]; was != "" && was != vars[slot] {
-			return change.Key{}, false
+		if was := ours[from.Slot]; was != "" && was != theirs[slot] {
+			return false
 		}
-		source[from.Slot] = vars[slot]
+		ours[from.Slot] = theirs[slot]
 	}
-	key, err := r.Source.render(&source, func(int) string { return "" })
-	return key, err == nil
+	return true
 }
 
 // ParentKey returns the key of the parent that a child item refers to; false if
@@ -126,14 +135,8 @@ func (r *Rule) JoinedText(m *Match, img change.Image) (string, bool, error) {
 // sortPrefix. ok is false if no child can refer to such a parent.
 func (r *Rule) CollectionOf(parent change.Key) (partition, sortPrefix string, ok bool) {
 	var vars, child [VariablesMax]string
-	if !r.Collection || !r.Source.shape.Match(parent, &vars) {
+	if !r.Collection || !r.Source.shape.Match(parent, &vars) || !r.backwards(&vars, &child) {
 		return "", "", false
-	}
-	for slot, from := range r.join.Fill {
-		if was := child[from.Slot]; was != "" && was != vars[slot] {
-			return "", "", false
-		}
-		child[from.Slot] = vars[slot]
 	}
 	sh := &r.Target.shape
 	if partition, ok = sh.Partition.Render(&child); !ok {
@@ -188,12 +191,8 @@ func (e *Entity) ValueOf(name string, item change.Image) change.Value {
 	if value.Kind() != change.KindAbsent || slot < 0 {
 		return value
 	}
-	key := change.Key{Partition: item.Lookup(e.partitionKey).Text()}
-	if e.shape.HasSort {
-		key.Sort = item.Lookup(e.sortKey).Text()
-	}
 	var vars [VariablesMax]string
-	if !e.shape.Match(key, &vars) {
+	if !e.shape.Match(e.table.KeyOf(item), &vars) {
 		return change.Value{}
 	}
 	return change.String(vars[slot])
@@ -201,9 +200,6 @@ func (e *Entity) ValueOf(name string, item change.Image) change.Value {
 
 // itemError turns an expression's error into an ItemError that names the entity and the key of the rule file.
 func itemError(e *Entity, field string, err error) error {
-	var bad *expr.EvalError
-	if errors.As(err, &bad) {
-		return &ItemError{Code: bad.Code, Reason: fmt.Sprintf("%s of %s: %s", field, e.Name, bad.Reason)}
-	}
-	return &ItemError{Code: "value.type", Reason: strings.TrimSpace(fmt.Sprintf("%s of %s: %v", field, e.Name, err))}
+	bad, _ := errors.AsType[*expr.EvalError](err)
+	return &ItemError{Code: bad.Code, Reason: fmt.Sprintf("%s of %s: %s", field, e.Name, bad.Reason)}
 }

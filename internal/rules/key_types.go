@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
@@ -63,8 +64,9 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 // keeps, so that the way back from one to the other is not unique.
 func (r *Rule) heedNumbers() {
 	theirs, ours := r.sides()
+	theirNumbers, ourNumbers := slices.Collect(theirs.shape.Numbers), slices.Collect(ours.shape.Numbers)
 	for slot, from := range r.join.Fill {
-		if from.IsVariable() && theirs.shape.Number(slot) != ours.shape.Number(from.Slot) {
+		if from.IsVariable() && slices.Contains(theirNumbers, slot) != slices.Contains(ourNumbers, from.Slot) {
 			r.Injective, r.Collection = false, false
 		}
 	}

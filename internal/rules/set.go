@@ -89,9 +89,9 @@ type Entity struct {
 	Children []*Rule // write attributes on it that they take from the parent that it names
 	Located  bool    // some rule finds it by Unique
 
-	shape                 templates.Shape
-	partitionKey, sortKey string    // the table's key attributes
-	unique                check.Ref // where Unique's value is
+	shape  templates.Shape
+	table  Table
+	unique check.Ref // where Unique's value is
 }
 
 // Rule is one compiled derivation.

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -9,40 +10,52 @@ import (
 	"github.com/dynamill/dynamill/internal/decimal"
 )
 
-// machine evaluates one program over one item. Its errors are *EvalErrors.
+// machine evaluates one program over one item. It keeps the first error, an *EvalError:
+// after it, every value is missing and none has a meaning.
 type machine struct {
 	source string
 	get    Lookup
+	err    error
+}
+
+func (m *machine) fail(code, format string, args ...any) value {
+	if m.err == nil {
+		m.err = &EvalError{code, fmt.Sprintf(format, args...)}
+	}
+	return value{}
 }
 
 // text returns the source of a place, for reasons.
 func (m *machine) text(at span) string { return clip(m.source[at.start:at.end]) }
 
 // unfit says that an operator does not take a value.
-func (m *machine) unfit(at span, v value, operator, needs string) error {
-	return &EvalError{CodeValueType, fmt.Sprintf("%s is %s; %s needs %s", m.text(at), v.shown(), operator, needs)}
+func (m *machine) unfit(at span, v value, operator, needs string) value {
+	return m.fail(CodeValueType, "%s is %s; %s needs %s", m.text(at), v.shown(), operator, needs)
 }
 
-func (m *machine) eval(n node) (value, error) {
+func (m *machine) eval(n node) value {
+	if m.err != nil {
+		return value{}
+	}
 	switch n := n.(type) {
 	case *literal:
-		return n.value, nil
+		return n.value
 	case *attribute:
-		return wrap(m.get(n.name)), nil
+		return wrap(m.get(n.name))
 	case *list:
 		return m.list(n)
 	case *chain:
-		switch n.rest[0].op {
-		case tokenOr, tokenAnd:
-			b, err := m.junction(n)
-			return truthValue(b), err
+		if n.rest[0].op.compute == nil {
+			return truthValue(m.junction(n))
 		}
 		return m.arithmetic(n)
 	case *relation:
-		b, err := m.relation(n)
-		return truthValue(b), err
+		return truthValue(m.relation(n, m.eval(n.left), m.eval(n.right)))
 	case *unary:
-		return m.unary(n)
+		if n.op == "!" {
+			return truthValue(!m.truth(n.operand, "!"))
+		}
+		return m.negative(n.operand)
 	case *field:
 		return m.field(n)
 	case *index:
@@ -56,185 +69,274 @@ func (m *machine) eval(n node) (value, error) {
 }
 
 // truth evaluates a node where a condition is needed. Missing is false.
-func (m *machine) truth(n node, operator string) (bool, error) {
-	v, err := m.eval(n)
-	if err != nil || v.missing() {
-		return false, err
+func (m *machine) truth(n node, operator string) bool {
+	v := m.eval(n)
+	if !v.missing() && v.Kind() != change.KindBool {
+		m.unfit(n.place(), v, operator, "a condition")
 	}
-	if v.Kind() != change.KindBool {
-		return false, m.unfit(n.place(), v, operator, "a condition")
-	}
-	return v.Bool(), nil
+	return v.Bool()
 }
 
 // junction evaluates && or ||, and nothing behind the operand that decides.
-func (m *machine) junction(n *chain) (bool, error) {
-	op := n.rest[0].op
-	decides := op == tokenOr
-	b, err := m.truth(n.first, op.String())
-	for i := 0; err == nil && b != decides && i < len(n.rest); i++ {
-		b, err = m.truth(n.rest[i].operand, op.String())
+func (m *machine) junction(n *chain) bool {
+	op := n.rest[0].op.text
+	decides := op == "||"
+	b := m.truth(n.first, op)
+	for i := 0; b != decides && i < len(n.rest); i++ {
+		b = m.truth(n.rest[i].operand, op)
 	}
-	return b && err == nil, err
+	return b
 }
 
-func (m *machine) list(n *list) (value, error) {
-	if n.constant != nil {
-		return wrap(change.List(n.constant)), nil
-	}
+func (m *machine) list(n *list) value {
 	elements := make([]change.Value, len(n.elements))
 	for i, element := range n.elements {
-		v, err := m.eval(element)
-		if err != nil {
-			return value{}, err
-		}
-		if elements[i] = v.plain(); v.missing() {
+		if v := m.eval(element); v.missing() {
 			elements[i] = change.Null()
+		} else {
+			elements[i] = v.plain()
 		}
 	}
-	return wrap(change.List(elements)), nil
+	return wrap(change.List(elements))
 }
 
-func (m *machine) relation(n *relation) (bool, error) {
-	left, err := m.eval(n.left)
-	if err != nil {
-		return false, err
+func (m *machine) relation(n *relation, left, right value) bool {
+	switch n.op.text {
+	case "==":
+		return same(n, left, right)
+	case "!=":
+		return !same(n, left, right)
 	}
-	right, err := m.eval(n.right)
-	if err != nil {
-		return false, err
+	if left.missing() || right.missing() {
+		return false
 	}
+	if n.op.holds != nil {
+		return n.op.holds(m.order(n, left, right))
+	}
+	found, ok := within(left, right)
+	if !ok {
+		m.unfit(n.right.place(), right, "in", "a list, set or map on its right")
+	}
+	return found
+}
+
+// same reports whether two values are equal. A missing value is equal to the word null alone.
+func same(n *relation, left, right value) bool {
 	switch {
-	case isNull(n.left):
-		return right.missing() == (n.op == tokenEqual), nil
-	case isNull(n.right):
-		return left.missing() == (n.op == tokenEqual), nil
-	case left.missing() || right.missing():
-		return n.op == tokenNotEqual, nil
+	case n.left.static() == Null:
+		return right.missing()
+	case n.right.static() == Null:
+		return left.missing()
 	}
-	switch n.op {
-	case tokenEqual:
-		return equal(left, right), nil
-	case tokenNotEqual:
-		return !equal(left, right), nil
-	case tokenIn:
-		found, ok := within(left, right)
-		if !ok {
-			return false, m.unfit(n.right.place(), right, "in", "a list, set or map on its right")
-		}
-		return found, nil
-	}
-	order, err := m.order(n, left, right)
-	if err != nil {
-		return false, err
-	}
-	switch n.op {
-	case tokenLess:
-		return order < 0, nil
-	case tokenLessEqual:
-		return order <= 0, nil
-	case tokenGreater:
-		return order > 0, nil
-	}
-	return order >= 0, nil
-}
-
-func isNull(n node) bool {
-	l, ok := n.(*literal)
-	return ok && l.typ == Null
+	return !left.missing() && !right.missing() && equal(left, right)
 }
 
 // order compares two numbers, two strings or two binary values; texts byte by
 // byte, as DynamoDB sorts them.
-func (m *machine) order(n *relation, left, right value) (int, error) {
+func (m *machine) order(n *relation, left, right value) int {
 	if left.Kind() != right.Kind() {
-		return 0, &EvalError{CodeValueType, fmt.Sprintf("%s is %s and %s is %s; %s compares values of one type",
-			m.text(n.left.place()), left.shown(), m.text(n.right.place()), right.shown(), n.op)}
+		m.fail(CodeValueType, "%s is %s and %s is %s; %s compares values of one type",
+			m.text(n.left.place()), left.shown(), m.text(n.right.place()), right.shown(), n.op.text)
+		return 0
 	}
 	switch left.Kind() {
 	case change.KindString, change.KindBinary:
-		return strings.Compare(left.Text(), right.Text()), nil
+		return strings.Compare(left.Text(), right.Text())
 	case change.KindNumber:
-		a, err := m.number(left, n.left.place(), n.op.String())
-		if err != nil {
-			return 0, err
-		}
-		b, err := m.number(right, n.right.place(), n.op.String())
-		return a.Cmp(b), err
+		a, b := m.number(left, n.left.place(), n.op.text), m.number(right, n.right.place(), n.op.text)
+		return a.Cmp(b)
 	}
-	return 0, m.unfit(n.left.place(), left, n.op.String(), "two numbers or two strings")
+	m.unfit(n.left.place(), left, n.op.text, ordered)
+	return 0
 }
 
-func (m *machine) unary(n *unary) (value, error) {
-	if n.op == tokenNot {
-		b, err := m.truth(n.operand, "!")
-		return truthValue(!b && err == nil), err
+// number returns a value as a number, or says that the operator needs one.
+func (m *machine) number(v value, at span, operator string) decimal.Decimal {
+	n, ok := v.decimal()
+	if !ok {
+		m.unfit(at, v, operator, "a number")
 	}
-	v, err := m.eval(n.operand)
-	if err != nil || v.missing() {
-		return value{}, err
-	}
-	x, err := m.number(v, n.operand.place(), "-")
-	if err != nil {
-		return value{}, err
-	}
-	return numberValue(x.Neg()), nil
+	return n
 }
 
-func (m *machine) call(n *call) (value, error) {
-	if n.function == "has" {
-		v, err := m.reach(n.subject)
-		return truthValue(err == nil && !v.missing()), err
+func (m *machine) negative(operand node) value {
+	v := m.eval(operand)
+	if v.missing() {
+		return value{}
 	}
-	subject, err := m.eval(n.subject)
-	if err != nil {
-		return value{}, err
-	}
-	if n.function == "size" {
-		if subject.missing() {
-			return value{}, nil
-		}
-		size, ok := subject.size()
-		if !ok {
-			return value{}, m.unfit(n.subject.place(), subject, "size", "a string, list, map or set")
-		}
-		return numberValue(decimal.New(int64(size))), nil
-	}
-	argument, err := m.eval(n.argument)
-	if err != nil {
-		return value{}, err
-	}
-	return m.method(n, subject, argument)
+	return numberValue(m.number(v, operand.place(), "-").Neg())
 }
 
-func (m *machine) method(n *call, subject, argument value) (value, error) {
+// arithmetic evaluates a chain of + and -, or of * and /, from the left. Every
+// operand is evaluated; the result is missing if one of them is.
+func (m *machine) arithmetic(n *chain) value {
+	acc, at := m.eval(n.first), n.first.place()
+	var text []byte // of acc while strings are concatenated, so that a chain costs as much as it is long
+	for i := range n.rest {
+		l := &n.rest[i]
+		right := m.eval(l.operand)
+		switch {
+		case acc.missing() || right.missing():
+			acc = value{}
+		case l.op.text == "+" && acc.Kind() == change.KindString && right.Kind() == change.KindString:
+			if text == nil {
+				text = append(text, acc.Text()...)
+			}
+			if text = append(text, right.Text()...); len(text) > StringBytesMax {
+				return m.fail(CodeValueSize, "%s is longer than %d bytes", m.text(l.upTo), StringBytesMax)
+			}
+		default:
+			if text != nil {
+				acc = wrap(change.String(string(text)))
+			}
+			acc = m.operate(l, acc, right, at)
+		}
+		at = l.upTo
+	}
+	if text != nil && !acc.missing() {
+		acc = wrap(change.String(string(text)))
+	}
+	return acc
+}
+
+// operate applies one arithmetic operator to two numbers.
+func (m *machine) operate(l *link, left, right value, leftAt span) value {
+	op, rightAt := l.op.text, l.operand.place()
+	if op == "+" && left.Kind() != right.Kind() {
+		return m.fail(CodeValueType, "%s is %s and %s is %s; + needs two numbers or two strings",
+			m.text(leftAt), left.shown(), m.text(rightAt), right.shown())
+	}
+	a, b := m.number(left, leftAt, op), m.number(right, rightAt, op)
+	if m.err != nil {
+		return value{}
+	}
+	result, err := l.op.compute(a, b)
 	switch {
-	case subject.missing() || argument.missing():
-		return truthValue(false), nil
-	case subject.Kind() != change.KindString:
-		return value{}, m.unfit(n.subject.place(), subject, n.function, "a string before it")
-	case argument.Kind() != change.KindString:
-		return value{}, m.unfit(n.argument.place(), argument, n.function, "a string")
+	case err == nil:
+		return numberValue(result)
+	case errors.Is(err, decimal.ErrDivisionByZero):
+		return m.fail(CodeNumberDivision, "%s divides %s by zero", m.text(l.upTo), a)
+	case op == "/":
+		return m.fail(CodeNumberOverflow, "%s does not come out even within 38 digits: %s / %s", m.text(l.upTo), a, b)
 	}
-	text, part := subject.Text(), argument.Text()
-	switch n.function {
-	case "startsWith":
-		return truthValue(strings.HasPrefix(text, part)), nil
-	case "endsWith":
-		return truthValue(strings.HasSuffix(text, part)), nil
-	}
-	return truthValue(strings.Contains(text, part)), nil
+	return m.fail(CodeNumberOverflow, "%s does not fit into a DynamoDB number (38 digits): %s %s %s", m.text(l.upTo), a, op, b)
 }
 
-// asPosition returns a number as a position in a string or list; false if it
-// is negative or has a fraction. What is beyond every list is math.MaxInt32.
-func asPosition(n decimal.Decimal) (int, bool) {
-	if !n.IsInteger() || n.Cmp(decimal.New(0)) < 0 {
+// field evaluates a.b: missing where the map or its field is.
+func (m *machine) field(n *field) value {
+	of := m.eval(n.of)
+	switch of.Kind() {
+	case change.KindAbsent, change.KindNull, change.KindMap:
+		return wrap(of.Map()[n.name])
+	}
+	return m.unfit(n.of.place(), of, "its field "+clip(n.name), "a map")
+}
+
+// index evaluates a[i]: missing where the list ends before i.
+func (m *machine) index(n *index) value {
+	of, at := m.eval(n.of), m.eval(n.at)
+	v, ok := part(of, at)
+	switch {
+	case ok || of.missing() || at.missing():
+		return v
+	case of.Kind() == change.KindMap:
+		return m.unfit(n.at.place(), at, "[ ] of a map", "a field's name")
+	case of.Kind() == change.KindList:
+		return m.noPosition(n.at, at)
+	}
+	return m.unfit(n.of.place(), of, "[ ]", "a list or a map")
+}
+
+// part returns a map's field or a list's element; false if there can be none.
+func part(of, at value) (value, bool) {
+	if of.Kind() == change.KindMap && at.Kind() == change.KindString {
+		return wrap(of.Map()[at.Text()]), true
+	}
+	i, ok := at.position()
+	if !ok || of.Kind() != change.KindList {
+		return value{}, false
+	}
+	if i >= len(of.List()) {
+		return value{}, true
+	}
+	return wrap(of.List()[i]), true
+}
+
+// slice evaluates a[from:to], with bounds beyond the end held at the end.
+func (m *machine) slice(n *slice) value {
+	of := m.eval(n.of)
+	from, okFrom := m.bound(n.from, 0)
+	to, okTo := m.bound(n.to, math.MaxInt32)
+	if of.missing() || !okFrom || !okTo {
+		return value{}
+	}
+	part, ok := of.cut(from, to)
+	if !ok {
+		return m.unfit(n.of.place(), of, "[ : ]", "a string or a list")
+	}
+	return part
+}
+
+// bound evaluates one bound of a slice; false if it is missing.
+func (m *machine) bound(n node, otherwise int) (int, bool) {
+	if n == nil {
+		return otherwise, true
+	}
+	v := m.eval(n)
+	if v.missing() {
 		return 0, false
 	}
-	i, ok := n.Int64()
-	if !ok || i > math.MaxInt32 {
-		return math.MaxInt32, true
+	i, ok := v.position()
+	if !ok {
+		m.noPosition(n, v)
 	}
-	return int(i), true
+	return i, ok
+}
+
+func (m *machine) noPosition(n node, v value) value {
+	return m.unfit(n.place(), v, "a position", "a whole number from 0 up")
+}
+
+func (m *machine) call(n *call) value {
+	switch {
+	case n.function.name == "has":
+		return truthValue(!m.reach(n.argument).missing())
+	case n.function.method != nil:
+		return truthValue(m.method(n, m.eval(n.subject), m.eval(n.argument)))
+	}
+	v := m.eval(n.argument)
+	if v.missing() {
+		return value{}
+	}
+	size, ok := v.size()
+	if !ok {
+		return m.unfit(n.argument.place(), v, "size", "a string, list, map or set")
+	}
+	return numberValue(decimal.New(int64(size)))
+}
+
+func (m *machine) method(n *call, subject, argument value) bool {
+	switch {
+	case subject.missing() || argument.missing():
+		return false
+	case subject.Kind() != change.KindString:
+		m.unfit(n.subject.place(), subject, n.function.name, "a string before it")
+	case argument.Kind() != change.KindString:
+		m.unfit(n.argument.place(), argument, n.function.name, "a string")
+	}
+	return n.function.method(subject.Text(), argument.Text())
+}
+
+// reach evaluates has's argument: a step that the value does not allow leads
+// to nothing, so that has tells items of different shapes apart. Only what is
+// computed inside brackets can fail.
+func (m *machine) reach(n node) value {
+	switch n := n.(type) {
+	case *field:
+		return wrap(m.reach(n.of).Map()[n.name])
+	case *index:
+		v, _ := part(m.reach(n.of), m.eval(n.at))
+		return v
+	}
+	return m.eval(n)
 }

@@ -11,6 +11,8 @@
 package expr
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
@@ -94,22 +96,17 @@ type Lookup func(attribute string) change.Value
 type Program struct {
 	source string
 	root   node
-	typ    Type
 	reads  []string
 }
 
 // Compile parses and checks a source text. The error is an *Error.
 func Compile(src string) (*Program, error) {
-	root, err := parse(src)
-	if err != nil {
+	p := &parser{source: src, reads: map[string]bool{}}
+	root := p.parse()
+	if err := cmp.Or(p.err, p.mistake); err != nil {
 		return nil, err
 	}
-	c := checker{reads: map[string]bool{}}
-	typ := c.check(root)
-	if c.err != nil {
-		return nil, c.err
-	}
-	return &Program{source: src, root: root, typ: typ, reads: c.names()}, nil
+	return &Program{source: src, root: root, reads: slices.Sorted(maps.Keys(p.reads))}, nil
 }
 
 // String returns the source text.
@@ -121,13 +118,14 @@ func (p *Program) Reads() []string { return slices.Clone(p.reads) }
 // Type returns what is known of the result: Bool, Number, String, List, Null,
 // or Any where only an item's attributes decide. A condition is Bool or Any, an
 // amount Number or Any.
-func (p *Program) Type() Type { return p.typ }
+func (p *Program) Type() Type { return p.root.static() }
 
 // Condition evaluates the expression as a condition. A missing result (absent
 // or NULL) is false. The error is an *EvalError.
 func (p *Program) Condition(get Lookup) (bool, error) {
 	m := machine{source: p.source, get: get}
-	return m.truth(p.root, "where")
+	holds := m.truth(p.root, "where")
+	return holds && m.err == nil, m.err
 }
 
 // Amount evaluates the expression as a number. It returns false where an
@@ -135,13 +133,10 @@ func (p *Program) Condition(get Lookup) (bool, error) {
 // *EvalError.
 func (p *Program) Amount(get Lookup) (decimal.Decimal, bool, error) {
 	m := machine{source: p.source, get: get}
-	v, err := m.eval(p.root)
-	if err != nil || v.missing() {
-		return decimal.Decimal{}, false, err
+	v := m.eval(p.root)
+	if v.missing() || m.err != nil {
+		return decimal.Decimal{}, false, m.err
 	}
-	n, err := m.number(v, p.root.place(), "a sum")
-	if err != nil {
-		return decimal.Decimal{}, false, err
-	}
-	return n, true, nil
+	n := m.number(v, p.root.place(), "a sum")
+	return n, m.err == nil, m.err
 }

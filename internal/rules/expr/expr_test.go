@@ -19,9 +19,9 @@ func run(source string, item change.Item) string {
 		return "refused " + errorCode(err)
 	}
 	m := machine{source: p.source, get: item.Lookup}
-	v, err := m.eval(p.root)
-	if err != nil {
-		return "error " + errorCode(err)
+	v := m.eval(p.root)
+	if m.err != nil {
+		return "error " + errorCode(m.err)
 	}
 	return written(v.plain())
 }
@@ -245,8 +245,8 @@ func TestReasonsNameTheOperandAndItsValue(t *testing.T) {
 			t.Fatalf("%s: %v", source, err)
 		}
 		m := machine{source: p.source, get: it.Lookup}
-		if _, err := m.eval(p.root); err == nil || err.Error() != want {
-			t.Errorf("%s\n got %v\nwant %s", source, err, want)
+		if m.eval(p.root); m.err == nil || m.err.Error() != want {
+			t.Errorf("%s\n got %v\nwant %s", source, m.err, want)
 		}
 	}
 }

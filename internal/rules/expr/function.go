@@ -1,21 +1,24 @@
 package expr
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
 )
 
-// functions are called as f(x), methods as x.f(y).
-var (
-	functions = map[string]bool{"has": true, "size": true}
-	methods   = map[string]bool{"startsWith": true, "endsWith": true, "contains": true}
-)
+// function is called as f(x), or as x.f(y) if it is a method.
+type function struct {
+	name, usage string
+	gives       Type
+	method      func(text, part string) bool // nil of f(x)
+}
 
-var usages = map[string]string{
-	"has": "has(x)", "size": "size(x)",
-	"startsWith": "x.startsWith(y)", "endsWith": "x.endsWith(y)", "contains": "x.contains(y)",
+var functions = []function{
+	{"has", "has(x)", Bool, nil},
+	{"size", "size(x)", Number, nil},
+	{"startsWith", "x.startsWith(y)", Bool, strings.HasPrefix},
+	{"endsWith", "x.endsWith(y)", Bool, strings.HasSuffix},
+	{"contains", "x.contains(y)", Bool, strings.Contains},
 }
 
 const usagesHint = "the functions are has(x), size(x), x.startsWith(y), x.endsWith(y) and x.contains(y)"
@@ -28,40 +31,47 @@ var others = map[string]string{
 	"hasSuffix": "endsWith", "suffix": "endsWith", "includes": "contains", "like": "contains",
 }
 
-// knownFunction refuses a name that is no function, or is one that is called
-// the other way, and says what was perhaps meant.
-func knownFunction(name token, method bool) error {
-	known := functions
-	if method {
-		known = methods
+func named(name string) *function {
+	for i := range functions {
+		if functions[i].name == name {
+			return &functions[i]
+		}
 	}
-	if known[name.text] {
-		return nil
-	}
-	err := &Error{name.start, name.end - name.start, CodeUnknownFunction,
-		fmt.Sprintf("there is no function %s", clip(name.text)), usagesHint}
-	if usage, ok := usages[name.text]; ok {
-		err.Message = fmt.Sprintf("%s is not called like this", name.text)
-		err.Hint = "write " + usage
-	} else if near := nearest(name.text); near != "" {
-		err.Hint = "did you mean " + usages[near] + "?"
-	}
-	return err
+	return nil
 }
 
-// nearest returns the function that a name was perhaps meant to be, or "".
-func nearest(name string) string {
-	if other, ok := others[name]; ok {
-		return other
+// function returns the function of a name. It refuses a name that is no function, or is
+// one that is called the other way, and says what was perhaps meant.
+func (p *parser) function(name token, method bool) *function {
+	if f := named(name.text); f != nil {
+		if (f.method != nil) != method {
+			p.fail(name.span, CodeUnknownFunction, "write "+f.usage, "%s is not called like this", name.text)
+		}
+		return f
 	}
-	best, bestDistance := "", 3 // two slips at most, and at most half the letters
-	for _, f := range []string{"has", "size", "startsWith", "endsWith", "contains"} {
-		if len(name) > 2*len(f) {
+	hint := usagesHint
+	if near := nearest(name.text); near != nil {
+		hint = "did you mean " + near.usage + "?"
+	}
+	p.fail(name.span, CodeUnknownFunction, hint, "there is no function %s", clip(name.text))
+	return &function{}
+}
+
+// nearest returns the function that a name was perhaps meant to be, or nil.
+func nearest(name string) *function {
+	if other, ok := others[name]; ok {
+		return named(other)
+	}
+	var best *function
+	bestDistance := 3 // two slips at most, and at most half the letters
+	plain := strings.ToLower(strings.ReplaceAll(name, "_", ""))
+	for i, f := range functions {
+		if len(name) > 2*len(f.name) {
 			continue
 		}
-		d := spelling.Distance(strings.ToLower(strings.ReplaceAll(name, "_", "")), strings.ToLower(f))
-		if d < bestDistance && 2*d <= len(f) {
-			best, bestDistance = f, d
+		d := spelling.Distance(plain, strings.ToLower(f.name))
+		if d < bestDistance && 2*d <= len(f.name) {
+			best, bestDistance = &functions[i], d
 		}
 	}
 	return best

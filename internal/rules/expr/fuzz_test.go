@@ -79,10 +79,9 @@ func checkEvaluation(t reporter, p *Program, get Lookup) {
 		}
 		return get(name)
 	}
-	m := machine{source: p.source, get: watched}
-	first, err := m.eval(p.root)
-	again, errAgain := m.eval(p.root)
-	if err != nil || errAgain != nil {
+	m, n := machine{source: p.source, get: watched}, machine{source: p.source, get: watched}
+	first, again := m.eval(p.root), n.eval(p.root)
+	if err, errAgain := m.err, n.err; err != nil || errAgain != nil {
 		var reason *EvalError
 		if !errors.As(err, &reason) || errAgain == nil || err.Error() != errAgain.Error() || reason.Reason == "" {
 			t.Errorf("%q fails with %v, then with %v", p, err, errAgain)

@@ -1,80 +1,86 @@
 package expr
 
-import "github.com/dynamill/dynamill/change"
-
-// span is a node's place in the source, in bytes.
+// span is a place in the source, in bytes.
 type span struct{ start, end int }
 
-func (s span) place() span { return s }
+// base is what all nodes have: their place, and what is known of their type.
+type base struct {
+	span
+	typ Type
+}
+
+func (b *base) place() span  { return b.span }
+func (b *base) static() Type { return b.typ }
 
 // node is one operation of a parsed expression. Chains of one precedence are
 // one node with many operands, so that a long source is not a deep tree.
-type node interface{ place() span }
+type node interface {
+	place() span
+	static() Type
+}
 
 type (
-	// literal is a constant, null included.
+	// literal is a constant: a list of constants and null are ones, too.
 	literal struct {
-		span
+		base
 		value value
-		typ   Type
 	}
 	// attribute reads one attribute of the item.
 	attribute struct {
-		span
+		base
 		name string
 	}
-	// list makes a list of its elements; constant is that list if they all are constants.
+	// list makes a list of its elements.
 	list struct {
-		span
+		base
 		elements []node
-		constant []change.Value
 	}
 	// chain is operands joined from the left by operators of one precedence:
 	// all ||, all &&, + and - mixed, or * and / mixed.
 	chain struct {
-		span
+		base
 		first node
 		rest  []link
 	}
 	// link is one operator of a chain and the operand on its right.
 	link struct {
-		op      kind
+		op      *operator
 		operand node
 		upTo    span // the chain's place up to this operand
 	}
 	// relation compares two operands, or looks for the left one in the right one.
 	relation struct {
-		span
-		op          kind
+		base
+		op          *operator
 		left, right node
 	}
 	// unary is ! or -.
 	unary struct {
-		span
-		op      kind
+		base
+		op      string
 		operand node
 	}
 	// field is a.b or a["b"] with a name that is known.
 	field struct {
-		span
+		base
 		of   node
 		name string
 	}
 	// index is a[i]: a list's element, or a map's field by a computed name.
 	index struct {
-		span
+		base
 		of, at node
 	}
 	// slice is a[from:to]; either bound may be nil.
 	slice struct {
-		span
+		base
 		of, from, to node
 	}
-	// call is has(x), size(x) or subject.method(argument).
+	// call is has(argument), size(argument) or subject.method(argument).
 	call struct {
-		span
-		function string
-		subject  node
-		argument node // nil but for methods
+		base
+		function *function
+		subject  node // nil but for methods
+		argument node
 	}
 )

@@ -1,257 +1,284 @@
 package expr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 )
 
-// parser is a recursive descent over the tokens. depth counts what is open:
-// parentheses, brackets, calls, unary operators. It is what bounds the stack.
+// parser is a recursive descent over the tokens. It checks the types of the nodes that
+// it makes. depth counts what is open: parentheses, brackets, calls, unary operators. It
+// is what bounds the stack.
 type parser struct {
 	source string
 	tokens []token
 	next   int
 	depth  int
+	reads  map[string]bool
+
+	err     *Error // the first fault of the syntax: the parser finds nothing but the end after it
+	mistake *Error // the first mistake in the types
 }
 
-// parse turns a source text into its tree. The error is an *Error.
-func parse(source string) (node, error) {
-	if len(source) > SourceBytesMax {
-		return nil, &Error{SourceBytesMax, len(source) - SourceBytesMax, CodeTooLong,
-			fmt.Sprintf("the expression has %d bytes; at most %d are allowed", len(source), SourceBytesMax), ""}
+// parse turns the source text into its tree, which has no meaning if there is an error or a mistake.
+func (p *parser) parse() node {
+	if n := len(p.source); n > SourceBytesMax {
+		return p.fail(span{SourceBytesMax, n}, CodeTooLong, "", "the expression has %d bytes; at most %d are allowed", n, SourceBytesMax)
 	}
-	tokens, err := tokenize(source)
-	if err != nil {
-		return nil, err
+	p.tokenize()
+	if p.peek().kind == endToken {
+		return p.fail(span{}, CodeSyntax, `write a condition, as role != "banned"`, "the expression is empty")
 	}
-	p := &parser{source: source, tokens: tokens}
-	if p.peek().kind == tokenEnd {
-		return nil, &Error{0, 0, CodeSyntax, "the expression is empty", `write a condition, as role != "banned"`}
+	root := p.or()
+	if p.peek().kind != endToken {
+		p.unexpected("an operator or the end", "")
 	}
-	root, err := p.or()
-	if err != nil {
-		return nil, err
-	}
-	if p.peek().kind != tokenEnd {
-		return nil, p.unexpected("an operator or the end")
-	}
-	return root, nil
+	return root
 }
 
-func (p *parser) peek() token { return p.tokens[p.next] }
+// fail keeps the first fault of the syntax. It returns a node without a meaning.
+func (p *parser) fail(at span, code, hint, format string, args ...any) node {
+	if p.err == nil {
+		p.err = problem(at, code, hint, format, args...)
+	}
+	return &literal{}
+}
+
+func problem(at span, code, hint, format string, args ...any) *Error {
+	return &Error{at.start, at.end - at.start, code, fmt.Sprintf(format, args...), hint}
+}
+
+func (p *parser) peek() token {
+	if p.err != nil {
+		return token{kind: endToken}
+	}
+	return p.tokens[p.next]
+}
 
 // since returns the place from a byte to the end of the last token taken, so
 // that a node's place has the parentheses around its first operand in it.
 func (p *parser) since(start int) span { return span{start, p.tokens[p.next-1].end} }
 
 // take consumes the next token if it is of one of the kinds.
-func (p *parser) take(kinds ...kind) (token, bool) {
+func (p *parser) take(kinds ...string) (token, bool) {
 	t := p.peek()
-	for _, k := range kinds {
-		if t.kind == k {
-			if k != tokenEnd {
-				p.next++
-			}
-			return t, true
+	if !slices.Contains(kinds, t.kind) {
+		return t, false
+	}
+	p.next++
+	return t, true
+}
+
+// takeOperator consumes the next token if it is one of the operators.
+func (p *parser) takeOperator(operators []operator) (*operator, bool) {
+	for i := range operators {
+		if _, ok := p.take(operators[i].text); ok {
+			return &operators[i], true
 		}
 	}
-	return t, false
+	return nil, false
 }
 
-// open enters one level of nesting; every open has its close.
-func (p *parser) open(at token) error {
+// nested parses what is one level deeper than the token that opens it.
+func (p *parser) nested(open token, inner func() node) node {
 	p.depth++
+	defer func() { p.depth-- }()
 	if p.depth > DepthMax {
-		return &Error{at.start, at.end - at.start, CodeTooDeep, fmt.Sprintf("nested more than %d deep", DepthMax), ""}
+		return p.fail(open.span, CodeTooDeep, "", "nested more than %d deep", DepthMax)
 	}
-	return nil
+	return inner()
 }
 
-func (p *parser) close() { p.depth-- }
+func (p *parser) or() node { return p.chain(p.and, or) }
 
-func (p *parser) or() (node, error) { return p.chain(p.and, tokenOr) }
+func (p *parser) and() node { return p.chain(p.relation, and) }
 
-func (p *parser) and() (node, error) { return p.chain(p.relation, tokenAnd) }
+func (p *parser) sum() node { return p.chain(p.product, additions) }
 
-func (p *parser) sum() (node, error) { return p.chain(p.product, tokenPlus, tokenMinus) }
-
-func (p *parser) product() (node, error) { return p.chain(p.unary, tokenTimes, tokenDivide) }
+func (p *parser) product() node { return p.chain(p.unary, multiplications) }
 
 // chain parses operands joined by operators of one precedence.
-func (p *parser) chain(operand func() (node, error), operators ...kind) (node, error) {
+func (p *parser) chain(operand func() node, operators []operator) node {
 	start := p.peek().start
-	first, err := operand()
-	if err != nil {
-		return nil, err
+	first := operand()
+	c := &chain{base: base{first.place(), first.static()}, first: first}
+	for op, ok := p.takeOperator(operators); ok; op, ok = p.takeOperator(operators) {
+		right := operand()
+		c.typ, c.span = p.result(op, c, right), p.since(start)
+		c.rest = append(c.rest, link{op, right, c.span})
 	}
-	var rest []link
-	for {
-		op, ok := p.take(operators...)
-		if !ok {
-			break
-		}
-		right, err := operand()
-		if err != nil {
-			return nil, err
-		}
-		rest = append(rest, link{op.kind, right, p.since(start)})
+	if c.rest == nil {
+		return first
 	}
-	if rest == nil {
-		return first, nil
-	}
-	return &chain{p.since(start), first, rest}, nil
+	return c
 }
 
-var relations = []kind{tokenEqual, tokenNotEqual, tokenLess, tokenLessEqual, tokenGreater, tokenGreaterEqual, tokenIn}
-
-func (p *parser) relation() (node, error) {
+func (p *parser) relation() node {
 	begin := p.peek()
-	left, err := p.sum()
-	if err != nil {
-		return nil, err
-	}
-	op, ok := p.take(relations...)
+	left := p.sum()
+	op, ok := p.takeOperator(relations)
 	if !ok {
-		return left, nil
+		return left
 	}
-	if begin.kind == tokenNot && op.kind == tokenIn {
-		if _, negated := left.(*unary); negated {
-			return nil, &Error{begin.start, op.end - begin.start, CodeSyntax, "! binds tighter than in", "write !(x in list)"}
-		}
+	if _, negated := left.(*unary); negated && begin.kind == "!" && op.text == "in" {
+		return p.fail(p.since(begin.start), CodeSyntax, "write !(x in list)", "! binds tighter than in")
 	}
-	right, err := p.sum()
-	if err != nil {
-		return nil, err
+	right := p.sum()
+	place := p.since(begin.start)
+	if again, ok := p.takeOperator(relations); ok {
+		return p.fail(p.tokens[p.next-1].span, CodeSyntax, "write a < b && b < c, or parentheses",
+			"%s after %s: comparisons do not chain", again.text, op.text)
 	}
-	if again, ok := p.take(relations...); ok {
-		return nil, &Error{again.start, again.end - again.start, CodeSyntax,
-			fmt.Sprintf("%s after %s: comparisons do not chain", again.kind, op.kind), "write a < b && b < c, or parentheses"}
-	}
-	return &relation{p.since(begin.start), op.kind, left, right}, nil
+	return &relation{base{place, p.result(op, left, right)}, op, left, right}
 }
 
-func (p *parser) unary() (node, error) {
-	op, ok := p.take(tokenNot, tokenMinus)
+func (p *parser) unary() node {
+	op, ok := p.take("!", "-")
 	if !ok {
 		return p.path()
 	}
-	if err := p.open(op); err != nil {
-		return nil, err
-	}
-	defer p.close()
-	operand, err := p.unary()
-	if err != nil {
-		return nil, err
-	}
+	operand := p.nested(op, p.unary)
 	place := p.since(op.start)
-	if number, ok := operand.(*literal); ok && op.kind == tokenMinus && number.typ == Number {
-		return &literal{place, numberValue(number.value.number.Neg()), Number}, nil
+	if op.kind == "!" {
+		p.want(operand, "!", "a condition", Bool)
+		return &unary{base{place, Bool}, op.kind, operand}
 	}
-	return &unary{place, op.kind, operand}, nil
+	if number, ok := operand.(*literal); ok && number.typ == Number {
+		return &literal{base{place, Number}, numberValue(number.value.number.Neg())}
+	}
+	p.want(operand, "-", "a number", Number)
+	return &unary{base{place, Number}, op.kind, operand}
 }
 
-func (p *parser) primary() (node, error) {
-	t := p.peek()
+func (p *parser) primary() node {
+	t, ok := p.take(numberToken, stringToken, nameToken, "[", "(")
+	if !ok {
+		return p.unexpected("a value", "")
+	}
 	switch t.kind {
-	case tokenNumber:
-		p.next++
-		return numberLiteral(t)
-	case tokenString:
-		p.next++
-		return &literal{t.span, wrap(change.String(t.text)), String}, nil
-	case tokenName:
-		p.next++
+	case numberToken:
+		return p.number(t)
+	case stringToken:
+		return &literal{base{t.span, String}, wrap(change.String(t.text))}
+	case nameToken:
 		return p.name(t)
-	case tokenOpenBracket:
-		return p.list()
-	case tokenOpen:
-		if err := p.open(t); err != nil {
-			return nil, err
-		}
-		defer p.close()
-		p.next++
-		inner, err := p.or()
-		if err != nil {
-			return nil, err
-		}
-		return inner, p.expect(tokenClose, t)
+	case "[":
+		return p.nested(t, func() node { return p.list(t) })
 	}
-	return nil, p.unexpected("a value")
+	return p.nested(t, func() node {
+		inner := p.or()
+		p.expect(")", t)
+		return inner
+	})
 }
 
-func numberLiteral(t token) (node, error) {
+func (p *parser) number(t token) node {
 	n, err := decimal.Parse(t.text)
 	switch {
 	case errors.Is(err, decimal.ErrInexact):
-		return nil, &Error{t.start, t.end - t.start, CodeNumber,
-			fmt.Sprintf("%s does not fit into a DynamoDB number", clip(t.text)), "a number has at most 38 digits and lies between 1E-130 and 1E+126"}
+		return p.fail(t.span, CodeNumber, "a number has at most 38 digits and lies between 1E-130 and 1E+126",
+			"%s does not fit into a DynamoDB number", clip(t.text))
 	case err != nil:
-		return nil, &Error{t.start, t.end - t.start, CodeNumber, fmt.Sprintf("%s is not a number", clip(t.text)), ""}
+		return p.fail(t.span, CodeNumber, "", "%s is not a number", clip(t.text))
 	}
-	return &literal{t.span, numberValue(n), Number}, nil
+	return &literal{base{t.span, Number}, numberValue(n)}
 }
 
 // name parses what begins with a name: a constant, a call, item["..."], or an attribute.
-func (p *parser) name(t token) (node, error) {
+func (p *parser) name(t token) node {
 	switch t.text {
 	case "true", "false":
-		return &literal{t.span, wrap(change.Bool(t.text == "true")), Bool}, nil
+		return &literal{base{t.span, Bool}, truthValue(t.text == "true")}
 	case "null":
-		return &literal{t.span, wrap(change.Null()), Null}, nil
+		return &literal{base{t.span, Null}, wrap(change.Null())}
 	case "item":
 		return p.item(t)
 	}
-	if open, ok := p.take(tokenOpen); ok {
-		return p.call(t, open, nil, t.start)
+	if open, ok := p.take("("); ok {
+		return p.nested(open, func() node { return p.call(t, open, nil, t.start) })
 	}
-	return &attribute{t.span, t.text}, nil
+	return p.attribute(t.span, t.text)
+}
+
+func (p *parser) attribute(at span, name string) node {
+	p.reads[name] = true
+	return &attribute{base{at, Any}, name}
 }
 
 // item parses item["user-name"], from behind the word item.
-func (p *parser) item(t token) (node, error) {
-	open, ok := p.take(tokenOpenBracket)
+func (p *parser) item(t token) node {
+	const message = "item is followed by an attribute's name in brackets"
+	open, ok := p.take("[")
 	if !ok {
-		if _, dotted := p.take(tokenDot); dotted && p.peek().kind == tokenName {
+		if _, dotted := p.take("."); dotted && p.peek().kind == nameToken {
 			name := p.peek()
-			return nil, &Error{t.start, name.end - t.start, CodeSyntax, "item is followed by an attribute's name in brackets",
-				fmt.Sprintf("write %s, or item[%q].%s for a field of the attribute named item", name.text, "item", name.text)}
+			hint := fmt.Sprintf("write %s, or item[%q].%s for a field of the attribute named item", name.text, "item", name.text)
+			return p.fail(span{t.start, name.end}, CodeSyntax, hint, message)
 		}
-		return nil, &Error{t.start, t.end - t.start, CodeSyntax, "item is followed by an attribute's name in brackets",
-			`the attribute named item is written item["item"]`}
+		return p.fail(t.span, CodeSyntax, `the attribute named item is written item["item"]`, message)
 	}
-	name, ok := p.take(tokenString)
+	name, ok := p.take(stringToken)
 	if !ok || name.text == "" {
-		return nil, p.errorAt(name, "item[ ] needs an attribute's name in quotes", `write item["user-name"]`)
+		return p.fail(name.span, CodeSyntax, `write item["user-name"]`, "item[ ] needs an attribute's name in quotes")
 	}
-	if err := p.expect(tokenCloseBracket, open); err != nil {
-		return nil, err
-	}
-	return &attribute{p.since(t.start), name.text}, nil
+	p.expect("]", open)
+	return p.attribute(p.since(t.start), name.text)
 }
 
-// list parses [a, b, c]; a comma may follow the last element.
-func (p *parser) list() (node, error) {
-	open, _ := p.take(tokenOpenBracket)
-	if err := p.open(open); err != nil {
-		return nil, err
-	}
-	defer p.close()
+// list parses [a, b, c], from behind the bracket; a comma may follow the last element.
+func (p *parser) list(open token) node {
 	var elements []node
-	for p.peek().kind != tokenCloseBracket {
-		element, err := p.or()
-		if err != nil {
-			return nil, err
-		}
-		elements = append(elements, element)
-		if _, ok := p.take(tokenComma); !ok {
-			break
-		}
+	for more := true; more && p.peek().kind != "]"; _, more = p.take(",") {
+		elements = append(elements, p.or())
 	}
-	if err := p.expect(tokenCloseBracket, open); err != nil {
-		return nil, err
+	p.expect("]", open)
+	return p.listOf(base{p.since(open.start), List}, elements)
+}
+
+// listOf is a literal if all elements are constants.
+func (p *parser) listOf(b base, elements []node) node {
+	constants := make([]change.Value, len(elements))
+	for i, element := range elements {
+		constant, ok := element.(*literal)
+		if !ok {
+			return &list{b, elements}
+		}
+		constants[i] = constant.value.plain()
 	}
-	return &list{p.since(open.start), elements, nil}, nil
+	return &literal{b, wrap(change.List(constants))}
+}
+
+// expect consumes a closing token, or says what it was to close.
+func (p *parser) expect(kind string, open token) {
+	if _, ok := p.take(kind); !ok {
+		p.unexpected(kind, fmt.Sprintf("to close the %s at byte %d", open.kind, open.start))
+	}
+}
+
+// words are other languages' operators that read as names here.
+var words = map[string]string{
+	"and": "write && for and", "AND": "write && for and", "or": "write || for or", "OR": "write || for or",
+	"not": "write ! for not", "NOT": "write ! for not", "is": "write == to compare", "IN": "write in",
+	"contains": "write x.contains(y)", "matches": "there are no regular expressions",
+}
+
+// unexpected says that the next token is not what can stand here. Without a hint, it
+// looks for another language's operator here or before.
+func (p *parser) unexpected(wanted, hint string) node {
+	t := p.peek()
+	found := t.kind
+	if t.kind != endToken {
+		found = fmt.Sprintf("%q", clip(p.source[t.start:t.end]))
+	}
+	if t.kind == nameToken {
+		hint = cmp.Or(hint, words[t.text])
+	}
+	if p.next > 0 && p.tokens[p.next-1].kind == nameToken {
+		hint = cmp.Or(hint, words[p.tokens[p.next-1].text])
+	}
+	return p.fail(t.span, CodeSyntax, hint, "expected %s, found %s", wanted, found)
 }

@@ -1,146 +1,148 @@
 package expr
 
-import "fmt"
-
 // path parses a primary and the steps behind it: .field, .method(x), [index],
 // [from:to]. Steps count as depth: a path is as deep a tree as it has steps,
 // and DynamoDB nests documents 32 deep at most.
-func (p *parser) path() (node, error) {
+func (p *parser) path() node {
 	start := p.peek().start
-	n, err := p.primary()
-	if err != nil {
-		return nil, err
-	}
+	n := p.primary()
 	for steps := 1; ; steps++ {
-		t, ok := p.take(tokenDot, tokenOpenBracket)
-		if !ok {
-			return n, nil
-		}
-		if steps > DepthMax {
-			return nil, &Error{t.start, t.end - t.start, CodeTooDeep, fmt.Sprintf("a path has at most %d steps", DepthMax), ""}
-		}
-		if t.kind == tokenDot {
-			n, err = p.dot(n, start)
-		} else {
-			n, err = p.subscript(n, start, t)
-		}
-		if err != nil {
-			return nil, err
+		t, ok := p.take(".", "[")
+		switch {
+		case !ok:
+			return n
+		case steps > DepthMax:
+			return p.fail(t.span, CodeTooDeep, "", "a path has at most %d steps", DepthMax)
+		case t.kind == ".":
+			n = p.dot(n, start)
+		default:
+			n = p.nested(t, func() node { return p.subscript(n, start, t) })
 		}
 	}
 }
 
 // dot parses a field's name or a method call, from behind the dot. Words like
 // in and true are names here.
-func (p *parser) dot(of node, start int) (node, error) {
-	name, ok := p.take(tokenName, tokenIn)
+func (p *parser) dot(of node, start int) node {
+	name, ok := p.take(nameToken, "in")
 	if !ok {
-		return nil, p.unexpected("a field's name")
+		return p.unexpected("a field's name", "")
 	}
-	if open, ok := p.take(tokenOpen); ok {
-		return p.call(name, open, of, start)
+	if open, ok := p.take("("); ok {
+		return p.nested(open, func() node { return p.call(name, open, of, start) })
 	}
-	return &field{p.since(start), of, name.text}, nil
+	return p.field(p.since(start), of, name.text)
+}
+
+func (p *parser) field(at span, of node, name string) node {
+	if got := of.static(); got != Any {
+		p.mistype(of, "", "only a map has fields, this is %s", got)
+	}
+	return &field{base{at, Any}, of, name}
 }
 
 // subscript parses an index, a field's name in quotes, or a slice, from behind the bracket.
-func (p *parser) subscript(of node, start int, open token) (node, error) {
-	if err := p.open(open); err != nil {
-		return nil, err
+func (p *parser) subscript(of node, start int, open token) node {
+	var from node
+	if p.peek().kind != ":" {
+		from = p.or()
 	}
-	defer p.close()
-	var from, to node
-	var err error
-	if p.peek().kind != tokenColon {
-		if from, err = p.or(); err != nil {
-			return nil, err
-		}
+	if _, sliced := p.take(":"); sliced {
+		return p.slice(of, from, start, open)
 	}
-	_, sliced := p.take(tokenColon)
-	if sliced && p.peek().kind != tokenCloseBracket {
-		if to, err = p.or(); err != nil {
-			return nil, err
-		}
-	}
-	if err := p.expect(tokenCloseBracket, open); err != nil {
-		return nil, err
-	}
+	p.expect("]", open)
 	place := p.since(start)
-	if sliced {
-		return &slice{place, of, from, to}, nil
-	}
 	if name, ok := from.(*literal); ok && name.typ == String {
-		return &field{place, of, name.value.Text()}, nil
+		return p.field(place, of, name.value.Text())
 	}
-	return &index{place, of, from}, nil
+	return p.index(place, of, from)
+}
+
+func (p *parser) index(at span, of, position node) node {
+	switch got := of.static(); got {
+	case Any:
+		p.want(position, "[ ]", "a position or a field's name", Number, String)
+	case List:
+		p.want(position, "[ ]", "a position", Number)
+	case String:
+		p.mistype(of, "write x[0:1] for a part of a string", "[ ] needs a list or a map, this is %s", got)
+	default:
+		p.mistype(of, nullHint(got), "[ ] needs a list or a map, this is %s", got)
+	}
+	p.position(position)
+	return &index{base{at, Any}, of, position}
+}
+
+// slice parses the second bound, from behind the colon.
+func (p *parser) slice(of, from node, start int, open token) node {
+	p.want(of, "[ : ]", "a string or a list", String, List)
+	p.bound(from)
+	var to node
+	if p.peek().kind != "]" {
+		to = p.or()
+	}
+	p.bound(to)
+	p.expect("]", open)
+	return &slice{base{p.since(start), of.static()}, of, from, to}
+}
+
+func (p *parser) bound(n node) {
+	if n != nil {
+		p.want(n, "[ : ]", "positions", Number)
+		p.position(n)
+	}
 }
 
 // call parses the arguments of a function, or of a method if there is a
 // subject, from behind the parenthesis; the whole call begins at start.
-func (p *parser) call(name, open token, subject node, start int) (node, error) {
-	if err := p.open(open); err != nil {
-		return nil, err
-	}
-	defer p.close()
-	if err := knownFunction(name, subject != nil); err != nil {
-		return nil, err
+func (p *parser) call(name, open token, subject node, start int) node {
+	f := p.function(name, subject != nil)
+	if subject != nil {
+		p.subject(f, subject)
 	}
 	var arguments []node
-	for more := p.peek().kind != tokenClose; more; _, more = p.take(tokenComma) {
-		argument, err := p.or()
-		if err != nil {
-			return nil, err
-		}
-		arguments = append(arguments, argument)
+	for more := p.peek().kind != ")"; more; _, more = p.take(",") {
+		arguments = append(arguments, p.or())
 	}
-	if err := p.expect(tokenClose, open); err != nil {
-		return nil, err
-	}
+	p.expect(")", open)
 	place := p.since(start)
-	if len(arguments) != 1 {
-		return nil, &Error{place.start, place.end - place.start, CodeSyntax,
-			fmt.Sprintf("%s takes one argument, not %d", name.text, len(arguments)), "write " + usages[name.text]}
+	if p.err != nil || len(arguments) != 1 {
+		return p.fail(place, CodeSyntax, "write "+f.usage, "%s takes one argument, not %d", name.text, len(arguments))
 	}
-	if subject == nil {
-		return &call{place, name.text, arguments[0], nil}, nil
+	argument := arguments[0]
+	switch f.name {
+	case "has":
+		if !isPath(argument) {
+			p.mistype(argument, "write has(a), has(a.b) or has(a[0])", "has needs an attribute or a part of one")
+		}
+	case "size":
+		p.want(argument, "size", "a string, list, map or set", String, List)
+	default:
+		p.want(argument, f.name, "a string", String)
 	}
-	return &call{place, name.text, subject, arguments[0]}, nil
+	return &call{base{place, f.gives}, f, subject, argument}
 }
 
-// expect consumes a closing token, or says what it was to close.
-func (p *parser) expect(k kind, open token) error {
-	if _, ok := p.take(k); ok {
-		return nil
+// subject checks what stands before a method.
+func (p *parser) subject(f *function, subject node) {
+	hint, got := "", subject.static()
+	if got == List && f.name == "contains" {
+		hint = "write x in list"
 	}
-	err := p.unexpected(k.String())
-	err.Hint = fmt.Sprintf("to close the %s at byte %d", open.kind, open.start)
-	return err
+	if got != Any && got != String {
+		p.mistype(subject, hint, "%s needs a string before it, this is %s", f.name, got)
+	}
 }
 
-// words are other languages' operators that read as names here.
-var words = map[string]string{
-	"and": "write && for and", "AND": "write && for and", "or": "write || for or", "OR": "write || for or",
-	"not": "write ! for not", "NOT": "write ! for not", "is": "write == to compare", "IN": "write in",
-	"contains": "write x.contains(y)", "matches": "there are no regular expressions",
-}
-
-// unexpected says that the next token is not what can stand here.
-func (p *parser) unexpected(wanted string) *Error {
-	t := p.peek()
-	hint := ""
-	found := fmt.Sprintf("%q", clip(p.source[t.start:t.end]))
-	switch t.kind {
-	case tokenEnd:
-		found = "the end"
-	case tokenName:
-		hint = words[t.text]
+// isPath reports whether a node names a place in the item.
+func isPath(n node) bool {
+	switch step := n.(type) {
+	case *attribute:
+		return true
+	case *field:
+		return isPath(step.of)
+	case *index:
+		return isPath(step.of)
 	}
-	if p.next > 0 && hint == "" && p.tokens[p.next-1].kind == tokenName {
-		hint = words[p.tokens[p.next-1].text]
-	}
-	return p.errorAt(t, fmt.Sprintf("expected %s, found %s", wanted, found), hint)
-}
-
-func (p *parser) errorAt(t token, message, hint string) *Error {
-	return &Error{t.start, t.end - t.start, CodeSyntax, message, hint}
+	return false
 }

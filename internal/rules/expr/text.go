@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -10,73 +9,70 @@ import (
 
 const escapesHint = `the escapes are \n \t \r \\ \' \" and \uXXXX`
 
-var simpleEscapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', '\\': '\\', '\'': '\'', '"': '"'}
+var simpleEscapes = map[byte]rune{'n': '\n', 't': '\t', 'r': '\r', '\\': '\\', '\'': '\'', '"': '"'}
 
 // scanString reads a quoted string and undoes its escapes.
-func scanString(source string, at int) (token, error) {
-	quote := source[at]
+func (p *parser) scanString(at int) token {
+	quote := p.source[at]
 	var content strings.Builder
-	for end := at + 1; end < len(source); {
-		switch c := source[end]; {
-		case c == quote:
-			return token{span{at, end + 1}, tokenString, content.String()}, nil
-		case c == '\n' || c == '\r':
-			return token{}, &Error{at, end - at, CodeString, "the string does not end on its line", `write \n for a line break`}
-		case c == '\\':
-			r, length, err := unescape(source, end)
-			if err != nil {
-				return token{}, err
-			}
-			content.WriteRune(r)
-			end += length
-		case c < utf8.RuneSelf:
-			content.WriteByte(c)
-			end++
-		default:
-			r, size := utf8.DecodeRuneInString(source[end:])
-			if r == utf8.RuneError && size == 1 {
-				return token{}, &Error{end, 1, CodeString, fmt.Sprintf("the byte 0x%02X is not UTF-8 text", c), ""}
-			}
-			content.WriteRune(r)
-			end += size
+	for end := at + 1; end < len(p.source) && p.err == nil; {
+		r, size := utf8.DecodeRuneInString(p.source[end:])
+		switch {
+		case p.source[end] == quote:
+			return token{span{at, end + 1}, stringToken, content.String()}
+		case r == '\n' || r == '\r':
+			p.fail(span{at, end}, CodeString, `write \n for a line break`, "the string does not end on its line")
+		case r == '\\':
+			r, size = p.unescape(end)
+		case r == utf8.RuneError && size == 1:
+			p.failUTF8(end, CodeString)
 		}
+		content.WriteRune(r)
+		end += size
 	}
-	return token{}, &Error{at, len(source) - at, CodeString, "the string does not end", "close it with " + string(quote)}
+	p.fail(span{at, len(p.source)}, CodeString, "close it with "+string(quote), "the string does not end")
+	return token{}
 }
 
 // unescape reads the escape that begins with the backslash at a byte, and
 // returns its length. Two \u that form a surrogate pair are one rune.
-func unescape(source string, at int) (r rune, length int, err error) {
-	if at+1 == len(source) {
-		return 0, 0, &Error{at, 1, CodeString, "the string does not end", escapesHint}
+func (p *parser) unescape(at int) (r rune, length int) {
+	fail := func(length int, format string, args ...any) {
+		p.fail(span{at, at + length}, CodeString, escapesHint, format, args...)
 	}
-	if plain, ok := simpleEscapes[source[at+1]]; ok {
-		return rune(plain), 2, nil
+	if at+1 == len(p.source) {
+		fail(1, "the string does not end")
+		return 0, 1
 	}
-	if source[at+1] != 'u' {
-		_, size := utf8.DecodeRuneInString(source[at+1:])
-		return 0, 0, &Error{at, 1 + size, CodeString, fmt.Sprintf("%q is not an escape", source[at:at+1+size]), escapesHint}
+	if plain, ok := simpleEscapes[p.source[at+1]]; ok {
+		return plain, 2
 	}
-	r, ok := codeUnit(source, at)
+	if p.source[at+1] != 'u' {
+		_, size := utf8.DecodeRuneInString(p.source[at+1:])
+		fail(1+size, "%q is not an escape", p.source[at:at+1+size])
+		return 0, 1
+	}
+	r, ok := p.codeUnit(at)
 	if !ok {
-		return 0, 0, &Error{at, 2, CodeString, `\u needs four hexadecimal digits`, escapesHint}
+		fail(2, `\u needs four hexadecimal digits`)
 	}
 	if !utf16.IsSurrogate(r) {
-		return r, 6, nil
+		return r, 6
 	}
-	if low, ok := codeUnit(source, at+6); ok {
+	if low, ok := p.codeUnit(at + 6); ok {
 		if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
-			return pair, 12, nil
+			return pair, 12
 		}
 	}
-	return 0, 0, &Error{at, 6, CodeString, source[at:at+6] + " is half a character", "write the character itself, or both halves"}
+	p.fail(span{at, at + 6}, CodeString, "write the character itself, or both halves", "%s is half a character", p.source[at:at+6])
+	return 0, 6
 }
 
 // codeUnit reads \uXXXX at a byte.
-func codeUnit(source string, at int) (rune, bool) {
-	if at+6 > len(source) || source[at:at+2] != `\u` {
+func (p *parser) codeUnit(at int) (rune, bool) {
+	if at+6 > len(p.source) || p.source[at:at+2] != `\u` {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(source[at+2:at+6], 16, 16)
+	n, err := strconv.ParseUint(p.source[at+2:at+6], 16, 16)
 	return rune(n), err == nil
 }

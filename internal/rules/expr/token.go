@@ -1,67 +1,33 @@
 package expr
 
 import (
-	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
 
-// kind is the sort of a token.
-type kind uint8
-
+// The kinds of tokens that have many texts. The kind of any other token is its text.
 const (
-	tokenEnd kind = iota
-	tokenName
-	tokenNumber
-	tokenString
-	tokenOr           // ||
-	tokenAnd          // &&
-	tokenNot          // !
-	tokenEqual        // ==
-	tokenNotEqual     // !=
-	tokenLess         // <
-	tokenLessEqual    // <=
-	tokenGreater      // >
-	tokenGreaterEqual // >=
-	tokenIn           // in
-	tokenPlus
-	tokenMinus
-	tokenTimes
-	tokenDivide
-	tokenOpen         // (
-	tokenClose        // )
-	tokenOpenBracket  // [
-	tokenCloseBracket // ]
-	tokenComma
-	tokenColon
-	tokenDot
+	endToken    = "the end"
+	nameToken   = "a name"
+	numberToken = "a number"
+	stringToken = "a string"
 )
-
-var kindTexts = [...]string{
-	"the end", "a name", "a number", "a string", "||", "&&", "!", "==", "!=", "<", "<=", ">", ">=", "in",
-	"+", "-", "*", "/", "(", ")", "[", "]", ",", ":", ".",
-}
-
-// String returns the token's text, or words for tokens that have many.
-func (k kind) String() string { return kindTexts[k] }
 
 // token is one word of the source. text is a string's content after its
 // escapes, and the source text of every other token.
 type token struct {
 	span
-	kind kind
+	kind string
 	text string
 }
 
 // symbols are tried in their order: the longer ones first.
-var symbols = []kind{
-	tokenOr, tokenAnd, tokenEqual, tokenNotEqual, tokenLessEqual, tokenGreaterEqual,
-	tokenNot, tokenLess, tokenGreater, tokenPlus, tokenMinus, tokenTimes, tokenDivide, tokenOpen, tokenClose,
-	tokenOpenBracket, tokenCloseBracket, tokenComma, tokenColon, tokenDot,
-}
+var symbols = []string{"||", "&&", "==", "!=", "<=", ">=", "!", "<", ">", "+", "-", "*", "/", "(", ")", "[", "]", ",", ":", "."}
 
 // foreign are symbols of other languages, with what stands for them here.
 var foreign = []struct{ text, hint string }{
+	{"<>", "write !="},
 	{"=", "write == to compare"},
 	{"&", "write && for and"},
 	{"|", "write || for or"},
@@ -75,111 +41,77 @@ var foreign = []struct{ text, hint string }{
 	{"${", "variables are written by their names alone"},
 }
 
-// tokenize splits the source into tokens; the last one is tokenEnd.
-func tokenize(source string) ([]token, error) {
-	var tokens []token
-	for at := 0; ; {
-		for at < len(source) && strings.IndexByte(" \t\r\n", source[at]) >= 0 {
-			at++
-		}
-		t, err := scan(source, at)
-		if err != nil {
-			return nil, err
-		}
-		tokens = append(tokens, t)
-		if t.kind == tokenEnd {
-			return tokens, nil
+var (
+	nameText   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
+	numberText = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?([A-Za-z_][A-Za-z0-9_]*)?`)
+)
+
+// tokenize splits the source into tokens; the last one is the end.
+func (p *parser) tokenize() {
+	for at := 0; p.err == nil; {
+		at = len(p.source) - len(strings.TrimLeft(p.source[at:], " \t\r\n"))
+		t := p.scan(at)
+		p.tokens = append(p.tokens, t)
+		if t.kind == endToken {
+			return
 		}
 		at = t.end
 	}
 }
 
 // scan reads the token that begins at a byte that is not space.
-func scan(source string, at int) (token, error) {
-	if at == len(source) {
-		return token{span: span{at, at}}, nil
+func (p *parser) scan(at int) token {
+	rest := p.source[at:]
+	if rest == "" {
+		return token{span{at, at}, endToken, ""}
 	}
-	switch c := source[at]; {
-	case isNameStart(c):
-		end := at + 1
-		for end < len(source) && isNamePart(source[end]) {
-			end++
+	if name := nameText.FindString(rest); name != "" {
+		kind := nameToken
+		if name == "in" {
+			kind = name
 		}
-		t := token{span{at, end}, tokenName, source[at:end]}
-		if t.text == "in" {
-			t.kind = tokenIn
+		return token{span{at, at + len(name)}, kind, name}
+	}
+	if number := numberText.FindStringSubmatch(rest); number != nil {
+		place := span{at, at + len(number[0])}
+		if number[1] != "" {
+			p.fail(place, CodeNumber, "numbers are decimal digits, as 12, 0.5 or 1.5e3; a name does not begin with a digit",
+				"%s is not a number", clip(number[0]))
 		}
-		return t, nil
-	case isDigit(c):
-		return scanNumber(source, at)
-	case c == '"' || c == '\'':
-		return scanString(source, at)
+		return token{place, numberToken, number[0]}
 	}
-	rest := source[at:]
-	if strings.HasPrefix(rest, "<>") {
-		return token{}, foreignError(at, "<>", "write !=")
+	if rest[0] == '"' || rest[0] == '\'' {
+		return p.scanString(at)
 	}
-	for _, k := range symbols {
-		if text := k.String(); strings.HasPrefix(rest, text) {
-			return token{span{at, at + len(text)}, k, text}, nil
+	return p.scanSymbol(at, rest)
+}
+
+// scanSymbol reads a symbol. It explains any other character.
+func (p *parser) scanSymbol(at int, rest string) token {
+	for _, symbol := range symbols {
+		if strings.HasPrefix(rest, symbol) && !strings.HasPrefix(rest, "<>") {
+			return token{span{at, at + len(symbol)}, symbol, symbol}
 		}
 	}
 	for _, f := range foreign {
 		if strings.HasPrefix(rest, f.text) {
-			return token{}, foreignError(at, f.text, f.hint)
+			p.fail(span{at, at + len(f.text)}, CodeSyntax, f.hint, "%q has no meaning here", f.text)
 		}
 	}
 	r, size := utf8.DecodeRuneInString(rest)
-	if r == utf8.RuneError && size == 1 {
-		return token{}, &Error{at, 1, CodeSyntax, fmt.Sprintf("the byte 0x%02X is not UTF-8 text", source[at]), ""}
-	}
 	hint := ""
-	if r >= utf8.RuneSelf {
+	switch {
+	case r == utf8.RuneError && size == 1:
+		p.failUTF8(at, CodeSyntax)
+	case r >= utf8.RuneSelf:
 		hint = `an attribute whose name is not plain letters, digits and _ is written item["name"]`
 	}
-	return token{}, &Error{at, size, CodeSyntax, fmt.Sprintf("%q has no meaning here", r), hint}
+	p.fail(span{at, at + size}, CodeSyntax, hint, "%q has no meaning here", r)
+	return token{}
 }
 
-func foreignError(at int, text, hint string) *Error {
-	return &Error{at, len(text), CodeSyntax, fmt.Sprintf("%q has no meaning here", text), hint}
-}
-
-func isDigit(c byte) bool     { return c >= '0' && c <= '9' }
-func isNameStart(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
-func isNamePart(c byte) bool  { return isNameStart(c) || isDigit(c) }
-
-// scanNumber reads digits, an optional fraction and an optional exponent.
-func scanNumber(source string, at int) (token, error) {
-	end := at
-	digits := func() {
-		for end < len(source) && isDigit(source[end]) {
-			end++
-		}
-	}
-	has := func(ahead int, ok func(byte) bool) bool { return end+ahead < len(source) && ok(source[end+ahead]) }
-	digits()
-	if has(0, func(c byte) bool { return c == '.' }) && has(1, isDigit) {
-		end++
-		digits()
-	}
-	if has(0, func(c byte) bool { return c == 'e' || c == 'E' }) {
-		switch {
-		case has(1, isDigit):
-			end++
-			digits()
-		case has(1, func(c byte) bool { return c == '+' || c == '-' }) && has(2, isDigit):
-			end += 2
-			digits()
-		}
-	}
-	if has(0, isNameStart) {
-		for has(0, isNamePart) {
-			end++
-		}
-		return token{}, &Error{at, end - at, CodeNumber, fmt.Sprintf("%s is not a number", clip(source[at:end])),
-			"numbers are decimal digits, as 12, 0.5 or 1.5e3; a name does not begin with a digit"}
-	}
-	return token{span{at, end}, tokenNumber, source[at:end]}, nil
+func (p *parser) failUTF8(at int, code string) {
+	p.fail(span{at, at + 1}, code, "", "the byte 0x%02X is not UTF-8 text", p.source[at])
 }
 
 // clip shortens a text that is quoted in a message, at a rune boundary.

@@ -2,6 +2,8 @@ package expr
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -45,6 +47,20 @@ func (v value) decimal() (decimal.Decimal, bool) {
 	}
 	n, err := decimal.Parse(v.Text())
 	return n, err == nil
+}
+
+// position returns a number as a position in a string or list; false if it is none, is
+// negative or has a fraction. A position beyond every list is math.MaxInt32.
+func (v value) position() (int, bool) {
+	n, ok := v.decimal()
+	if !ok || !n.IsInteger() || n.Cmp(decimal.New(0)) < 0 {
+		return 0, false
+	}
+	i, ok := n.Int64()
+	if !ok || i > math.MaxInt32 {
+		return math.MaxInt32, true
+	}
+	return int(i), true
 }
 
 // shown describes the value in a reason.
@@ -103,26 +119,16 @@ func equal(v, w value) bool {
 
 // equalInside compares what may be inside a list or map, where two NULLs are equal.
 func equalInside(v, w change.Value) bool {
-	if v.Kind() != w.Kind() || len(v.List()) != len(w.List()) || len(v.Map()) != len(w.Map()) {
+	if v.Kind() != w.Kind() {
 		return false
 	}
 	switch v.Kind() {
 	case change.KindNumber:
 		return v.Text() == w.Text() || equal(wrap(v), wrap(w))
 	case change.KindList:
-		for i, member := range v.List() {
-			if !equalInside(member, w.List()[i]) {
-				return false
-			}
-		}
-		return true
+		return slices.EqualFunc(v.List(), w.List(), equalInside)
 	case change.KindMap:
-		for name, f := range v.Map() {
-			if g, ok := w.Map()[name]; !ok || !equalInside(f, g) {
-				return false
-			}
-		}
-		return true
+		return maps.EqualFunc(v.Map(), w.Map(), equalInside)
 	case change.KindStringSet, change.KindNumberSet, change.KindBinarySet:
 		return slices.Equal(members(v), members(w))
 	}
@@ -182,10 +188,10 @@ func (v value) cut(from, to int) (value, bool) {
 
 // byteOffset returns where the n-th code point of a text begins, or its end.
 func byteOffset(text string, n int) int {
-	offset := 0
-	for ; n > 0 && offset < len(text); n-- {
-		_, size := utf8.DecodeRuneInString(text[offset:])
-		offset += size
+	for offset := range text {
+		if n--; n < 0 {
+			return offset
+		}
 	}
-	return offset
+	return len(text)
 }

@@ -117,16 +117,11 @@ func (c *checker) reserved(w declared.Word) {
 
 // isKey reports whether the attribute is one of the table's keys.
 func (c *checker) isKey(attribute string) bool {
-	for _, k := range c.file.Table.Keys {
-		if k.Text == attribute {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.file.Table.Keys, func(k declared.Word) bool { return k.Text == attribute })
 }
 
 func (c *checker) entity(decl *declared.Entity) *Entity {
-	e := &Entity{Decl: decl, Unique: nowhere}
+	e := &Entity{Decl: decl, Unique: nowhere, blamed: map[string]bool{}}
 	c.templates(e)
 	c.equals(e)
 	if u := decl.Unique; u.Given() {
@@ -195,12 +190,7 @@ func (c *checker) sayAmbiguous(a, b *Entity, example string) {
 
 // contradict reports whether no item can have both lists of attributes.
 func contradict(a, b []Equals) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if x.Attribute == y.Attribute && !x.Value.Equal(y.Value) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(a, func(x Equals) bool {
+		return slices.ContainsFunc(b, func(y Equals) bool { return x.Attribute == y.Attribute && !x.Value.Equal(y.Value) })
+	})
 }

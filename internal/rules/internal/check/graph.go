@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,44 +28,42 @@ func (f fact) String() string {
 // readsOf lists the attributes of the item that a rule's effect depends on,
 // its keys aside: of the source, and of a child.
 func (c *checker) readsOf(r *Rule) (source, child []string) {
-	add := func(names *[]string, name string) {
-		if !c.isKey(name) {
-			*names = append(*names, name)
-		}
-	}
 	joined := &source
 	if r.traits.HasParent {
 		joined = &child
-		for _, eq := range r.Target.Equals {
-			add(&child, eq.Attribute)
-		}
+		child = attributesOf(r.Target.Equals)
 	}
 	for _, from := range r.Join.used() {
 		if from.IsAttribute() {
-			add(joined, from.Attribute)
+			*joined = append(*joined, from.Attribute)
 		}
 	}
-	for _, eq := range r.Source.Equals {
-		add(&source, eq.Attribute)
-	}
+	source = append(source, attributesOf(r.Source.Equals)...)
 	for _, w := range r.Writes {
 		if w.From.Given() {
-			add(&source, w.From.Text)
+			source = append(source, w.From.Text)
 		}
 	}
 	for _, program := range append([]*expr.Program{r.Where}, r.Expressions...) {
 		if program != nil {
-			for _, name := range program.Reads() {
-				add(&source, name)
-			}
+			source = append(source, program.Reads()...)
 		}
 	}
-	return unique(source), unique(child)
+	return c.withoutKeys(source), c.withoutKeys(child)
 }
 
-func unique(names []string) []string {
-	slices.Sort(names)
-	return slices.Compact(names)
+func attributesOf(equals []Equals) []string {
+	var names []string
+	for _, eq := range equals {
+		names = append(names, eq.Attribute)
+	}
+	return names
+}
+
+// withoutKeys returns the attributes that are no key of the table, sorted, each once.
+func (c *checker) withoutKeys(attributes []string) []string {
+	slices.Sort(attributes)
+	return slices.DeleteFunc(slices.Compact(attributes), c.isKey)
 }
 
 // facts lists all that a rule reads, and all that it writes.
@@ -143,8 +142,9 @@ func (c *checker) circles() {
 		}
 	}
 	inCircle := map[int]bool{}
+	reported := func(k int) bool { return inCircle[k] }
 	for i := range n {
-		if circle := shortestCircle(via, i); circle != nil && !anyOf(circle, inCircle) {
+		if circle := shortestCircle(via, i); circle != nil && !slices.ContainsFunc(circle, reported) {
 			for _, k := range circle {
 				inCircle[k] = true
 			}
@@ -159,10 +159,6 @@ func (c *checker) circles() {
 	}
 }
 
-func anyOf(rules []int, in map[int]bool) bool {
-	return slices.ContainsFunc(rules, func(k int) bool { return in[k] })
-}
-
 // shortestCircle returns the rules of a shortest circle through start, each
 // feeding the next; nil if start is in none.
 func shortestCircle(via []map[int]fact, start int) []int {
@@ -171,7 +167,7 @@ func shortestCircle(via []map[int]fact, start int) []int {
 	for len(queue) > 0 {
 		k := queue[0]
 		queue = queue[1:]
-		for _, w := range sortedRules(via[k]) {
+		for _, w := range slices.Sorted(maps.Keys(via[k])) {
 			if w == start {
 				circle := []int{start}
 				for at := k; at != start; at = feeds[at] {
@@ -186,15 +182,6 @@ func shortestCircle(via []map[int]fact, start int) []int {
 		}
 	}
 	return nil
-}
-
-func sortedRules(m map[int]fact) []int {
-	rules := make([]int, 0, len(m))
-	for k := range m {
-		rules = append(rules, k)
-	}
-	slices.Sort(rules)
-	return rules
 }
 
 // levelOf returns 0 for a rule that reads nothing written by another, else one

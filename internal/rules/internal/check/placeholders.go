@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
@@ -14,6 +15,8 @@ type uncertainPlaceholder struct {
 	key declared.Word // the whole template
 }
 
+func (u uncertainPlaceholder) marked() string { return u.key.Text[u.Offset : u.Offset+u.Length] }
+
 // refusePlaceholders reports a template that has placeholders of other tools, and returns
 // true. It keeps each $name and :name for later.
 func (c *checker) refusePlaceholders(e *Entity, w declared.Word) bool {
@@ -25,15 +28,16 @@ func (c *checker) refusePlaceholders(e *Entity, w declared.Word) bool {
 	for _, p := range found {
 		if p.Certain {
 			certain = append(certain, p)
-			continue
+		} else {
+			e.uncertain = append(e.uncertain, uncertainPlaceholder{p, w})
 		}
-		e.uncertain = append(e.uncertain, uncertainPlaceholder{p, w})
 	}
 	if len(certain) == 0 {
 		return false
 	}
 	if !e.hasVariable() {
-		certain, e.uncertain = found, dropTemplate(e.uncertain, w)
+		certain = found
+		e.forget(w)
 	}
 	c.reportPlaceholders(w, certain)
 	return true
@@ -41,30 +45,20 @@ func (c *checker) refusePlaceholders(e *Entity, w declared.Word) bool {
 
 // hasVariable reports whether a template of the entity has a ${}.
 func (e *Entity) hasVariable() bool {
-	for _, k := range e.Decl.Key {
-		if strings.Contains(k.Value.Text, templates.VariableMark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Decl.Key, func(k declared.FieldWord) bool {
+		return strings.Contains(k.Value.Text, templates.VariableMark)
+	})
 }
 
-func dropTemplate(uncertain []uncertainPlaceholder, w declared.Word) []uncertainPlaceholder {
-	var kept []uncertainPlaceholder
-	for _, s := range uncertain {
-		if s.key.Node != w.Node {
-			kept = append(kept, s)
-		}
-	}
-	return kept
+// forget drops what is kept of a template.
+func (e *Entity) forget(w declared.Word) {
+	e.uncertain = slices.DeleteFunc(e.uncertain, func(s uncertainPlaceholder) bool { return s.key.Node == w.Node })
 }
 
 // reportPlaceholders reports a template's placeholders as one problem, at the first of them.
 func (c *checker) reportPlaceholders(w declared.Word, found []templates.Placeholder) {
-	first, all := found[0], false
-	for _, p := range found {
-		all = all || !p.Certain
-	}
+	first := found[0]
+	all := slices.ContainsFunc(found, func(p templates.Placeholder) bool { return !p.Certain })
 	marked := w.Text[first.Offset : first.Offset+first.Length]
 	c.Add(c.Locate(w.Node, first.Offset, first.Length), "template.placeholder",
 		fmt.Sprintf("write %s; if the key itself holds %s, keep it with a backslash: %s", yamlText(templates.Corrected(w.Text, found)), marked,
@@ -81,7 +75,7 @@ func (c *checker) refuseUncertain(e *Entity) bool {
 	for len(e.uncertain) > 0 {
 		w := e.uncertain[0].key
 		c.reportPlaceholders(w, templates.Placeholders(w.Text))
-		e.uncertain = dropTemplate(e.uncertain, w)
+		e.forget(w)
 	}
 	return true
 }
@@ -92,47 +86,34 @@ func (c *checker) blames(e *Entity, name string) bool {
 	if e.blamed[name] {
 		return true
 	}
-	for _, s := range e.uncertain {
-		if s.Name != name {
-			continue
-		}
-		c.reportPlaceholders(s.key, []templates.Placeholder{s.Placeholder})
-		if e.blamed == nil {
-			e.blamed = map[string]bool{}
-		}
-		e.blamed[name] = true
-		return true
+	i := slices.IndexFunc(e.uncertain, func(s uncertainPlaceholder) bool { return s.Name == name })
+	if i < 0 {
+		return false
 	}
-	return false
+	c.reportPlaceholders(e.uncertain[i].key, []templates.Placeholder{e.uncertain[i].Placeholder})
+	e.blamed[name] = true
+	return true
 }
 
 // warnUncertain warns of each $name and :name that is a constant beside variables,
 // once for each text: all keys of one table may begin with it.
 func (c *checker) warnUncertain() {
-	type warned struct {
-		uncertainPlaceholder
-		more int
-	}
-	var list []*warned
-	known := map[string]*warned{}
+	var firsts []uncertainPlaceholder
+	places := map[string]int{}
 	for _, e := range c.out.Entities {
 		for _, s := range e.uncertain {
-			marked := s.key.Text[s.Offset : s.Offset+s.Length]
-			if first := known[marked]; first != nil {
-				first.more++
-				continue
+			if places[s.marked()]++; places[s.marked()] == 1 {
+				firsts = append(firsts, s)
 			}
-			known[marked] = &warned{uncertainPlaceholder: s}
-			list = append(list, known[marked])
 		}
 	}
-	for _, w := range list {
-		text, marked := w.key.Text, w.key.Text[w.Offset:w.Offset+w.Length]
+	for _, w := range firsts {
+		text, marked := w.key.Text, w.marked()
 		others := ""
-		if w.more == 1 {
+		if more := places[marked] - 1; more == 1 {
 			others = "; it stands in 1 more place"
-		} else if w.more > 1 {
-			others = fmt.Sprintf("; it stands in %d more places", w.more)
+		} else if more > 1 {
+			others = fmt.Sprintf("; it stands in %d more places", more)
 		}
 		c.Warn(c.Locate(w.key.Node, w.Offset, w.Length), "template.placeholder",
 			fmt.Sprintf("if it is a variable, write %s; if the keys hold %s, keep it with a backslash: %s",

@@ -48,11 +48,11 @@ func (c *checker) sayOverlap(r *Rule, e *Entity, example string) {
 	if e == r.Source {
 		whose += ", which it " + r.Decl.Kind.Word() + "s"
 	}
-	hint := fmt.Sprintf("give %s a key that no other entity has, for instance a sort key that begins with %s#", target,
-		strings.ToUpper(target))
+	key := "a sort key"
 	if len(c.file.Table.Keys) < 2 {
-		hint = fmt.Sprintf("give %s a key that no other entity has, for instance one that begins with %s#", target, strings.ToUpper(target))
+		key = "one"
 	}
+	hint := fmt.Sprintf("give %s a key that no other entity has, for instance %s that begins with %s#", target, key, strings.ToUpper(target))
 	c.Add(r.Decl.Target.At, r.Decl.Kind.Word()+".overlap", hint,
 		"%s item of %s can have the key of %s%s: one would replace the other", r.traits.Noun, target, whose, example)
 }

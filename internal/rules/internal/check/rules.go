@@ -36,19 +36,18 @@ func (c *checker) find(w declared.Word) *Entity {
 	if !w.Given() {
 		return nil
 	}
-	for _, e := range c.out.Entities {
-		if e.Decl.Name.Text == w.Text {
-			return e
-		}
+	i := slices.IndexFunc(c.out.Entities, func(e *Entity) bool { return e.Decl.Name.Text == w.Text })
+	if i < 0 {
+		c.unknown[w.Text] = append(c.unknown[w.Text], w)
+		return nil
 	}
-	c.unknown[w.Text] = append(c.unknown[w.Text], w)
-	return nil
+	return c.out.Entities[i]
 }
 
 // sayUnknown reports each name of an entity that does not exist once, however
 // many rules have it.
 func (c *checker) sayUnknown() {
-	names := make([]string, 0, len(c.out.Entities))
+	var names []string
 	for _, e := range c.out.Entities {
 		names = append(names, e.Decl.Name.Text)
 	}
@@ -90,11 +89,7 @@ func (c *checker) expression(w declared.Word, field, want string, typ expr.Type)
 }
 
 func (c *checker) badExpression(w declared.Word, field string, err error) {
-	var bad *expr.Error
-	if !errors.As(err, &bad) {
-		c.Add(w.At, "expr.syntax", "", "%v", err)
-		return
-	}
+	bad, _ := errors.AsType[*expr.Error](err)
 	if comment, cut := c.Cut(w.At.Line); cut && !w.Node.Quoted && bad.Offset+bad.Length >= len(w.Text)-1 {
 		c.Add(comment, "yaml.comment", "put the whole expression in quotes: single ones, if it has double quotes inside",
 			"to YAML, everything from this # on is a comment, so that %s is only: %s", field, w.Text)
@@ -222,14 +217,13 @@ func (c *checker) joinPair(r *Rule, theirs, ours *Entity, pair declared.JoinPair
 	if isUnique {
 		r.Join.Unique = from
 	}
-	if slot >= 0 {
+	switch {
+	case slot >= 0:
 		r.Join.Fill[slot] = from
 		return true
-	}
-	if isUnique {
+	case isUnique:
 		return true
-	}
-	if c.blames(theirs, pair.Theirs.Text) {
+	case c.blames(theirs, pair.Theirs.Text):
 		return false
 	}
 	known := append([]string(nil), theirs.Shape.Variables...)
@@ -258,10 +252,8 @@ func (c *checker) uniqueAllowed(r *Rule, theirs, ours *Entity) {
 
 // unfilled reports variables of the other side's key that nothing fills.
 func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
-	for _, name := range missing {
-		if c.blames(ours, name) {
-			return
-		}
+	if slices.ContainsFunc(missing, func(name string) bool { return c.blames(ours, name) }) {
+		return
 	}
 	tn, on := theirs.Decl.Name.Text, ours.Decl.Name.Text
 	have := "no variables"
@@ -270,8 +262,7 @@ func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
 	}
 	names := missing
 	for _, pair := range r.Decl.By { // keep what is there already
-		if pair.Theirs.Text == pair.Ours.Text && slices.Index(names, pair.Theirs.Text) < 0 &&
-			slices.Index(theirs.Shape.Variables, pair.Theirs.Text) >= 0 {
+		if name := pair.Theirs.Text; name == pair.Ours.Text && !slices.Contains(names, name) && slices.Contains(theirs.Shape.Variables, name) {
 			names = append([]string{pair.Theirs.Text}, names...)
 		}
 	}
@@ -279,14 +270,11 @@ func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
 	if len(names) > 1 {
 		by = "[" + strings.Join(names, ", ") + "]"
 	}
-	it := "it"
-	if len(missing) > 1 {
-		it = "them"
+	carried := "them as attributes"
+	if len(missing) == 1 {
+		carried = "it as an attribute"
 	}
-	hint := fmt.Sprintf("if %s items carry %s as attributes, add `by: %s`; under another name, `by: { %s: thatName }`", on, it, by, missing[0])
-	if it == "it" {
-		hint = strings.Replace(hint, "as attributes", "as an attribute", 1)
-	}
+	hint := fmt.Sprintf("if %s items carry %s, add `by: %s`; under another name, `by: { %s: thatName }`", on, carried, by, missing[0])
 	if u := theirs.Decl.Unique; u.Given() && r.traits.WholeKey == nil && len(r.Decl.By) == 0 {
 		hint = fmt.Sprintf("%s items are known by %s: if %s items carry it, add `by: %s`", tn, u.Text, on, u.Text)
 	}

@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -114,10 +115,8 @@ func (d *Declaration) Writes() []string {
 
 // PlaceOf is the place of the rule's key, or of the rule's name where it has no such key.
 func (d *Declaration) PlaceOf(key string) document.Place {
-	for _, f := range d.keys {
-		if f.Name == key {
-			return f.Place
-		}
+	if i := slices.IndexFunc(d.keys, func(f document.Field) bool { return f.Name == key }); i >= 0 {
+		return d.keys[i].Place
 	}
 	return d.Name.At
 }

@@ -107,10 +107,8 @@ func (t *Traits) keyNames() []string {
 
 // example is the example of the first kind that has one.
 func (l Kinds) example() string {
-	for _, k := range l {
-		if t := k.Traits(); t.Example != "" {
-			return t.Example
-		}
+	if i := slices.IndexFunc(l, func(k Kind) bool { return k.Traits().Example != "" }); i >= 0 {
+		return l[i].Traits().Example
 	}
 	return "name: {}"
 }

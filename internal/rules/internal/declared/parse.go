@@ -45,26 +45,27 @@ func hasField(n *document.Node, name string) bool {
 }
 
 func (p Parser) wrongNode(n *document.Node, what, want string) {
-	if n.Kind == document.BadNode {
-		return
-	}
-	if n.Kind == document.NullNode {
+	switch n.Kind {
+	case document.BadNode:
+	case document.NullNode:
 		p.Add(n.Place, "yaml.shape", "", "%s has no value; it must be %s", what, want)
-		return
+	default:
+		p.Add(n.Place, "yaml.shape", "", "%s must be %s; this is %s", what, want, n.Describe())
 	}
-	p.Add(n.Place, "yaml.shape", "", "%s must be %s; this is %s", what, want, n.Describe())
 }
 
 // word reads a name or another text. The empty word means that a problem was reported.
 func (p Parser) word(n *document.Node, what string) Word {
-	if n.Kind != document.ScalarNode || strings.TrimSpace(n.Text) == "" {
-		if n.Kind == document.ScalarNode {
-			n = &document.Node{Place: n.Place, Kind: document.NullNode}
-		}
+	text := strings.TrimSpace(n.Text)
+	switch {
+	case n.Kind != document.ScalarNode:
 		p.wrongNode(n, what, "a text")
-		return Word{At: n.Place}
+	case text == "":
+		p.wrongNode(&document.Node{Place: n.Place, Kind: document.NullNode}, what, "a text")
+	default:
+		return Word{At: n.Place, Text: text, Node: n}
 	}
-	return Word{At: n.Place, Text: strings.TrimSpace(n.Text), Node: n}
+	return Word{At: n.Place}
 }
 
 // words reads a text, or a list of texts.
@@ -105,6 +106,11 @@ func (p Parser) File() *File {
 	return &f
 }
 
+const (
+	entitiesHint = "name each kind of item and give it a key template, as in:"
+	rulesHint    = "name a rule and say what it does, as in:"
+)
+
 // missing reports the parts that the file does not have, as one problem.
 func (p Parser) missing(top document.Place) {
 	var names []string
@@ -117,15 +123,13 @@ func (p Parser) missing(top document.Place) {
 		return
 	}
 	hint, example := document.ExampleHint, p.Kinds.SmallestFile()
-	if len(names) == 1 {
-		switch names[0] {
-		case "table":
-			hint, example = "add `table: { keys: [pk, sk] }` with the names of the table's own key attributes", ""
-		case "entities":
-			hint, example = "name each kind of item and give it a key template, as in:", smallestEntities
-		case "rules":
-			hint, example = "name a rule and say what it does, as in:", p.Kinds.smallestRules()
-		}
+	switch strings.Join(names, " ") {
+	case "table":
+		hint, example = "add `table: { keys: [pk, sk] }` with the names of the table's own key attributes", ""
+	case "entities":
+		hint, example = entitiesHint, smallestEntities
+	case "rules":
+		hint, example = rulesHint, p.Kinds.smallestRules()
 	}
 	p.AddExample(top, "file.missing", hint, example, "the file has no %s", strings.Join(names, ", no "))
 }
@@ -155,19 +159,11 @@ func (p Parser) table(n *document.Node, t *Table) {
 
 func (p Parser) entities(n *document.Node, f *File) {
 	if n.Empty() {
-		p.AddExample(n.Place, "file.missing", "name each kind of item and give it a key template, as in:", smallestEntities,
+		p.AddExample(n.Place, "file.missing", entitiesHint, smallestEntities,
 			"the file has no entities: no item of the table can be told from another")
 		return
 	}
-	if n.Kind != document.MappingNode {
-		p.wrongNode(n, "entities", "a mapping from names to entities, as in `User: { key: { pk: \"USER#${userId}\" } }`")
-		return
-	}
-	if len(n.Fields) > EntitiesMax {
-		p.Add(n.Place, "file.too_many", "", "there are %d entities; at most %d are allowed", len(n.Fields), EntitiesMax)
-		return
-	}
-	for _, entry := range n.Fields {
+	for _, entry := range p.named(n, "entities", "User: { key: { pk: \"USER#${userId}\" } }", EntitiesMax) {
 		e := Entity{Name: Word{At: entry.Place, Text: entry.Name, Node: entry.Value}}
 		if !templates.IsName(entry.Name) {
 			p.Add(entry.Place, "entity.name", "a name has letters, digits and _, and begins with a letter",
@@ -189,6 +185,19 @@ func (p Parser) entities(n *document.Node, f *File) {
 	}
 }
 
+// named returns the fields of a mapping from names to entities, or to rules; none if there are too many.
+func (p Parser) named(n *document.Node, what, example string, most int) []document.Field {
+	switch {
+	case n.Kind != document.MappingNode:
+		p.wrongNode(n, what, "a mapping from names to "+what+", as in `"+example+"`")
+	case len(n.Fields) > most:
+		p.Add(n.Place, "file.too_many", "", "there are %d %s; at most %d are allowed", len(n.Fields), what, most)
+	default:
+		return n.Fields
+	}
+	return nil
+}
+
 func (p Parser) entityKey(n *document.Node, e *Entity) {
 	if n.Kind != document.MappingNode {
 		p.wrongNode(n, "key", "a mapping from the table's key attributes to templates")
@@ -199,17 +208,16 @@ func (p Parser) entityKey(n *document.Node, e *Entity) {
 			"the key of %s is empty", e.Name.Text)
 	}
 	for _, k := range n.Fields {
-		if value := k.Value; value.Kind == document.ScalarNode {
-			// The text as it is: blanks are part of a key.
-			e.Key = append(e.Key, FieldWord{Word{At: k.Place, Text: k.Name}, Word{At: value.Place, Text: value.Text, Node: value}})
-		} else {
-			if value.Kind == document.MappingNode {
-				p.Add(value.Place, "yaml.flow", `put the template in quotes, as in "USER#${userId}"`, "to YAML, this { begins a mapping")
-			} else {
-				p.wrongNode(value, "a key template", "a text")
-			}
-			e.Key = append(e.Key, FieldWord{Word{At: k.Place, Text: k.Name}, Word{}})
+		key := FieldWord{Name: Word{At: k.Place, Text: k.Name}}
+		switch value := k.Value; value.Kind {
+		case document.ScalarNode:
+			key.Value = Word{At: value.Place, Text: value.Text, Node: value} // the text as it is: blanks are part of a key
+		case document.MappingNode:
+			p.Add(value.Place, "yaml.flow", `put the template in quotes, as in "USER#${userId}"`, "to YAML, this { begins a mapping")
+		default:
+			p.wrongNode(value, "a key template", "a text")
 		}
+		e.Key = append(e.Key, key)
 	}
 }
 
@@ -246,27 +254,23 @@ func (p Parser) constant(n *document.Node, what string, null bool) (change.Value
 	case "false", "False", "FALSE":
 		return change.Bool(false), true
 	}
-	switch strings.ToLower(n.Text) {
-	case "yes", "no", "on", "off", "y", "n":
+	number, err := decimal.Parse(n.Text)
+	switch {
+	case slices.Contains([]string{"yes", "no", "on", "off", "y", "n"}, strings.ToLower(n.Text)):
 		p.Add(n.Place, "yaml.boolean", "write true or false; or, if it is a text, put it in quotes",
 			"%s reads as a text here, not as true or false", n.Text)
-		return change.Value{}, false
-	}
-	if !readsAsNumber(n.Text) {
+	case !readsAsNumber(n.Text):
 		return change.String(n.Text), true
-	}
-	number, err := decimal.Parse(n.Text)
-	if err != nil {
+	case err != nil:
 		p.Add(n.Place, "yaml.number", "write it in plain decimal digits; or, if it is a text, put it in quotes",
 			"%s is not a number that DynamoDB can hold", n.Text)
-		return change.Value{}, false
-	}
-	if len(n.Text) > 1 && n.Text[0] == '0' && n.Text[1] >= '0' && n.Text[1] <= '9' {
+	case len(n.Text) > 1 && n.Text[0] == '0' && n.Text[1] >= '0' && n.Text[1] <= '9':
 		p.Add(n.Place, "yaml.number", "drop the zeros; or, if it is a text, put it in quotes",
 			"%s begins with a zero: it could be a number or a text", n.Text)
-		return change.Value{}, false
+	default:
+		return change.Number(number.String()), true
 	}
-	return change.Number(number.String()), true
+	return change.Value{}, false
 }
 
 // readsAsNumber reports whether YAML or a reader would take the text for a number.

@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,20 +11,11 @@ import (
 
 func (p Parser) rules(n *document.Node, f *File) {
 	if n.Empty() {
-		p.AddExample(n.Place, "file.missing", "name a rule and say what it does, as in:", p.Kinds.smallestRules(),
-			"the file has no rules: nothing is derived from anything")
+		p.AddExample(n.Place, "file.missing", rulesHint, p.Kinds.smallestRules(), "the file has no rules: nothing is derived from anything")
 		return
 	}
-	if n.Kind != document.MappingNode {
-		p.wrongNode(n, "rules", "a mapping from names to rules, as in `"+p.Kinds.example()+"`")
-		return
-	}
-	if len(n.Fields) > RulesMax {
-		p.Add(n.Place, "file.too_many", "", "there are %d rules; at most %d are allowed", len(n.Fields), RulesMax)
-		return
-	}
-	for _, entry := range n.Fields {
-		if !isRuleName(entry.Name) {
+	for _, entry := range p.named(n, "rules", p.Kinds.example(), RulesMax) {
+		if !ruleName.MatchString(entry.Name) {
 			p.Add(entry.Place, "rule.name", "a name has up to 64 letters, digits, - and _", "%q cannot be a rule's name", entry.Name)
 		}
 		if entry.Value.Kind != document.MappingNode {
@@ -36,10 +28,8 @@ func (p Parser) rules(n *document.Node, f *File) {
 	}
 }
 
-func isRuleName(s string) bool {
-	const nameBytesMax = 64
-	return len(s) <= nameBytesMax && s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
-}
+// ruleName is what a rule's name looks like.
+var ruleName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // rule reads one rule; nil if it cannot be read further.
 func (p Parser) rule(entry document.Field) *Declaration {
@@ -167,26 +157,24 @@ func (p Parser) expression(n *document.Node, what string) Word {
 
 // pairs reads "a as b", "a", or a list of these.
 func (p Parser) pairs(n *document.Node, what string) []Written {
+	const hint = "write `name as userName`; several go into a list: [name as userName, avatar]"
 	var ps []Written
 	if n.Kind == document.ListNode && len(n.Items) == 0 {
 		p.Add(n.Place, "yaml.shape", "", "%s is an empty list", what)
 	}
 	if n.Kind == document.MappingNode {
-		p.Add(n.Place, "rule.pair", "write `name as userName`; several go into a list: [name as userName, avatar]",
-			"%s must be a text or a list of texts; this is a mapping", what)
+		p.Add(n.Place, "rule.pair", hint, "%s must be a text or a list of texts; this is a mapping", what)
 		return nil
 	}
 	for _, w := range p.words(n, "an attribute of "+what) {
-		fields := strings.Fields(w.Text)
-		switch {
+		switch fields := strings.Fields(w.Text); {
 		case len(fields) == 1:
 			ps = append(ps, Written{As: w, From: w})
 		case len(fields) == 3 && fields[1] == "as":
 			at := strings.LastIndex(w.Text, fields[2])
 			ps = append(ps, Written{As: w.within(at, len(fields[2])), From: w.within(0, len(fields[0]))})
 		default:
-			p.Add(w.At, "rule.pair", "write `name as userName`; several go into a list: [name as userName, avatar]",
-				"%q is neither an attribute nor `one as another`", w.Text)
+			p.Add(w.At, "rule.pair", hint, "%q is neither an attribute nor `one as another`", w.Text)
 		}
 	}
 	return ps

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -89,60 +90,54 @@ func Read(filename string, src []byte, example string) *Document {
 	}
 	d.lines = strings.Split(string(src), "\n")
 	if d.empty() {
-		d.AddExample(Place{}, "file.empty", ExampleHint, d.example, "the file is empty: it says nothing of the table, its entities and its rules")
+		d.addEmpty()
 		return d
 	}
-	tokens, ok := d.tokenize(string(src))
-	if !ok {
+	if at, tab := d.tabbedLine(); tab {
+		d.Add(at, "yaml.tab", "use spaces", "YAML does not allow tabs for indentation")
 		return d
 	}
-	file, err := parseTokens(tokens)
+	file, err := d.parse(string(src))
 	if err != nil {
 		d.syntaxProblem(err)
-		return d
 	}
-	d.readFile(file)
+	if file != nil {
+		d.readFile(file)
+	}
 	return d
 }
 
 func (d *Document) empty() bool {
-	for _, line := range d.lines {
+	return !slices.ContainsFunc(d.lines, func(line string) bool {
 		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "#") && line != "---" {
-			return false
-		}
-	}
-	return true
+		return line != "" && !strings.HasPrefix(line, "#") && line != "---"
+	})
 }
 
-// parseTokens parses; a panic of the YAML package on input that it did not
-// expect is a syntax error like any other.
-func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
+func (d *Document) addEmpty() {
+	d.AddExample(Place{}, "file.empty", ExampleHint, d.example, "the file is empty: it says nothing of the table, its entities and its rules")
+}
+
+// parse parses the text; nil if it reports a problem itself. A panic of the YAML package on input
+// that it did not expect is a syntax error like any other.
+func (d *Document) parse(src string) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			file, err = nil, fmt.Errorf("this is not YAML that can be read (%v)", r)
 		}
 	}()
+	tokens := lexer.Tokenize(src)
+	if !d.bounded(tokens) {
+		return nil, nil
+	}
 	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
-// tokenize splits the text into tokens, and refuses what a recursive parser
-// could not bear.
-func (d *Document) tokenize(src string) (tokens token.Tokens, ok bool) {
-	defer func() {
-		if r := recover(); r != nil {
-			d.Add(Place{}, "yaml.syntax", "", "this is not YAML that can be read (%v)", r)
-			ok = false
-		}
-	}()
-	if at, tab := d.tabbedLine(); tab {
-		d.Add(at, "yaml.tab", "use spaces", "YAML does not allow tabs for indentation")
-		return nil, false
-	}
-	tokens = lexer.Tokenize(src)
+// bounded refuses what a recursive parser could not bear. It remembers the comments.
+func (d *Document) bounded(tokens token.Tokens) bool {
 	if len(tokens) > tokensMax {
 		d.Add(tokenPlace(tokens[tokensMax]), "file.too_long", "", "the file has more than %d names, values and signs up to here", tokensMax)
-		return nil, false
+		return false
 	}
 	depth, sameLine, line := 0, 0, 0
 	for _, t := range tokens {
@@ -151,7 +146,7 @@ func (d *Document) tokenize(src string) (tokens token.Tokens, ok bool) {
 			line, sameLine = t.Position.Line, 0
 			if t.Type != token.CommentType && t.Position.Column > columnMax {
 				d.Add(at, "file.nesting", "", "this is indented by more than %d characters", columnMax)
-				return nil, false
+				return false
 			}
 		}
 		switch t.Type {
@@ -169,10 +164,10 @@ func (d *Document) tokenize(src string) (tokens token.Tokens, ok bool) {
 		}
 		if depth > nestingMax || sameLine > nestingMax {
 			d.Add(at, "file.nesting", "", "lists and mappings are nested more than %d deep here", nestingMax)
-			return nil, false
+			return false
 		}
 	}
-	return tokens, true
+	return true
 }
 
 // tabbedLine finds the first line that is indented with a tab.
@@ -190,20 +185,14 @@ func (d *Document) tabbedLine() (Place, bool) {
 // syntaxProblem reports a syntax error of the YAML package, in the words of
 // the trap if the line holds one.
 func (d *Document) syntaxProblem(err error) {
-	at := Place{Line: 1, Column: 1, Length: 1}
-	var message string
-	var syntax *yaml.SyntaxError
-	if !errors.As(err, &syntax) {
-		message = err.Error()
-	} else if message = syntax.Message; syntax.Token != nil {
-		at = tokenPlace(syntax.Token)
-	}
-	for _, line := range [...]int{at.Line, at.Line - 1} {
-		if d.trap(line) {
-			return
+	at, message := Place{Line: 1, Column: 1, Length: 1}, err.Error()
+	if syntax, ok := errors.AsType[*yaml.SyntaxError](err); ok {
+		message = syntax.Message
+		if syntax.Token != nil {
+			at = tokenPlace(syntax.Token)
 		}
 	}
-	if d.flowTrap(at) {
+	if d.trap(at.Line) || d.trap(at.Line-1) || d.flowTrap(at) {
 		return
 	}
 	hint := "a value that begins with a special character, or holds a colon or # beside a blank, needs quotes"
@@ -233,7 +222,7 @@ func (d *Document) readFile(file *ast.File) {
 		}
 	}
 	if len(bodies) == 0 {
-		d.AddExample(Place{}, "file.empty", ExampleHint, d.example, "the file is empty: it says nothing of the table, its entities and its rules")
+		d.addEmpty()
 		return
 	}
 	if len(bodies) > 1 {
@@ -268,8 +257,7 @@ func (d *Document) read(n ast.Node) *Node {
 		}
 		return list
 	case *ast.LiteralNode:
-		at := tokenPlace(n.Start)
-		return &Node{Place: at, Kind: ScalarNode, Text: n.Value.Value, Quoted: true}
+		return &Node{Place: tokenPlace(n.Start), Kind: ScalarNode, Text: n.Value.Value, Quoted: true}
 	case *ast.StringNode:
 		t := n.GetToken()
 		quoted := t.Type == token.SingleQuoteType || t.Type == token.DoubleQuoteType

@@ -26,9 +26,7 @@ type Findings struct {
 
 // Add adds a problem.
 func (f *Findings) Add(at Place, code, hint, message string, args ...any) {
-	if len(f.list) < problemsMax {
-		f.list = append(f.list, f.finding(at, code, hint, message, args...))
-	}
+	f.AddExample(at, code, hint, "", message, args...)
 }
 
 // AddExample is add for a hint that speaks of the example below it.

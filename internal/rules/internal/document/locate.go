@@ -14,7 +14,7 @@ func (d *Document) Locate(n *Node, offset, length int) Place {
 	if n.Text == "" || n.Line < 1 || n.Line > len(d.lines) {
 		return n.Place
 	}
-	w.column = len(prefixRunes(d.lines[w.line], n.Column-1))
+	w.column = len(firstOf(d.lines[w.line], n.Column-1))
 	if n.Quoted && w.column < len(d.lines[w.line]) {
 		w.style = d.lines[w.line][w.column]
 		if w.style == '|' || w.style == '>' {
@@ -44,16 +44,6 @@ func (d *Document) Locate(n *Node, offset, length int) Place {
 	return at
 }
 
-func prefixRunes(line string, n int) string {
-	for i := range line {
-		if n <= 0 {
-			return line[:i]
-		}
-		n--
-	}
-	return line
-}
-
 func isBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }
 
 // walker goes through the lines of a scalar as its text is read off.
@@ -63,12 +53,17 @@ type walker struct {
 	style        byte // ' ' plain, ' or " quoted, | or > block
 }
 
+// placeIn is the place at a byte of a line, which counts from 1.
+func placeIn(lines []string, line, offset, length int) Place {
+	return Place{line, utf8.RuneCountInString(lines[line-1][:offset]) + 1, length}
+}
+
 func (w *walker) place() Place {
 	if w.line >= len(w.lines) {
 		last := len(w.lines) - 1
 		return Place{last + 1, utf8.RuneCountInString(w.lines[last]) + 1, 1}
 	}
-	return Place{w.line + 1, utf8.RuneCountInString(w.lines[w.line][:w.column]) + 1, 1}
+	return placeIn(w.lines, w.line+1, w.column, 1)
 }
 
 func (w *walker) skipBlanks() {

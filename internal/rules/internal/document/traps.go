@@ -19,10 +19,10 @@ func (d *Document) reject(n ast.Node) *Node {
 			d.Add(at, "yaml.tag", "drop it", "%s is a YAML tag; rule files have none", tag)
 			break
 		}
-		d.Add(at, "yaml.tag", "put the whole value in quotes, as in '"+strings.TrimSpace(d.restOfValue(at))+"'",
+		d.Add(at, "yaml.tag", d.quoteHint(at),
 			"to YAML, %s is a tag and no part of the value", tag)
 	case *ast.AliasNode:
-		d.Add(at, "yaml.alias", "put the whole value in quotes, as in '"+strings.TrimSpace(d.restOfValue(at))+"'",
+		d.Add(at, "yaml.alias", d.quoteHint(at),
 			"to YAML, a value that begins with * is an alias; rule files have none")
 	case *ast.AnchorNode:
 		d.Add(at, "yaml.alias", "if it is meant as text, put it in quotes",
@@ -33,23 +33,16 @@ func (d *Document) reject(n ast.Node) *Node {
 	return &Node{Place: at, Kind: BadNode}
 }
 
-// restOfValue returns the text of a line from a place to where its value seems to end.
-func (d *Document) restOfValue(at Place) string {
-	if at.Line < 1 || at.Line > len(d.lines) {
-		return ""
-	}
-	runes := []rune(d.lines[at.Line-1])
-	if at.Column-1 > len(runes) {
-		return ""
-	}
-	rest := string(runes[max(0, at.Column-1):])
-	end := len(rest)
+// quoteHint shows the text of a line from a place to where its value seems to end, in quotes.
+func (d *Document) quoteHint(at Place) string {
+	line := d.lines[at.Line-1]
+	rest := line[len(firstOf(line, at.Column-1)):]
 	for _, stop := range []string{" #", ", ", " }", "]", "'"} {
-		if i := strings.Index(rest, stop); i > 0 && i < end {
-			end = i
+		if i := strings.Index(rest, stop); i > 0 {
+			rest = rest[:i]
 		}
 	}
-	return rest[:end]
+	return "put the whole value in quotes, as in '" + strings.TrimSpace(rest) + "'"
 }
 
 // trap looks a line that is no YAML over for what people stumble on. It
@@ -58,10 +51,8 @@ func (d *Document) trap(line int) bool {
 	if line < 1 || line > len(d.lines) {
 		return false
 	}
-	text, unquoted := d.lines[line-1], maskQuoted(d.lines[line-1])
-	at := func(offset, length int) Place {
-		return Place{line, utf8.RuneCountInString(text[:offset]) + 1, length}
-	}
+	unquoted := maskQuoted(d.lines[line-1])
+	at := func(offset, length int) Place { return placeIn(d.lines, line, offset, length) }
 	if i := strings.Index(unquoted, "${"); i >= 0 {
 		d.Add(at(i, 2), "yaml.flow", `put the whole value in quotes, as in "USER#${userId}"`,
 			"to YAML, this { begins a mapping")
@@ -85,7 +76,7 @@ func (d *Document) trap(line int) bool {
 
 // badStart reports a value, masked, that begins with what YAML takes for something else.
 func (d *Document) badStart(at Place, value string) bool {
-	hint := "put the whole value in quotes, as in '" + strings.TrimSpace(d.restOfValue(at)) + "'"
+	hint := d.quoteHint(at)
 	switch value[0] {
 	case '!':
 		d.Add(at, "yaml.tag", hint, "to YAML, a value that begins with ! is a tag")
@@ -129,7 +120,7 @@ func (d *Document) cutTemplate(comment *token.Token, at Place) {
 // that something else was expected. False if it cannot tell.
 func (d *Document) flowTrap(at Place) bool {
 	line := d.lines[min(at.Line, len(d.lines))-1]
-	offset := len(prefixRunes(line, at.Column-1))
+	offset := len(firstOf(line, at.Column-1))
 	if offset < len(line) && (line[offset] == '[' || line[offset] == '{') && offset > 0 && !endsWithColon(line[:offset]) {
 		d.Add(Place{at.Line, at.Column, 1}, "yaml.flow", "put the whole value in single quotes",
 			"inside { }, a %c within a value without quotes begins a value of its own", line[offset])
@@ -138,7 +129,7 @@ func (d *Document) flowTrap(at Place) bool {
 	for n := 1; n <= len(d.lines); n++ {
 		unquoted := maskQuoted(d.lines[n-1])
 		if cut := strings.Index(unquoted, " #"); cut >= 0 && endsWithColon(unquoted[:cut]) && strings.Contains(unquoted[:cut], "{") {
-			d.Add(Place{n, utf8.RuneCountInString(d.lines[n-1][:cut]) + 2, 1}, "yaml.comment", "put the value in quotes",
+			d.Add(placeIn(d.lines, n, cut+1, 1), "yaml.comment", "put the value in quotes",
 				"to YAML, everything from this # on is a comment, the closing } too")
 			return true
 		}
@@ -146,7 +137,7 @@ func (d *Document) flowTrap(at Place) bool {
 	for n := at.Line - 1; n > 0 && n >= at.Line-2; n-- {
 		unquoted := maskQuoted(d.lines[n-1])
 		if open := strings.IndexByte(unquoted, '{'); open >= 0 && strings.Count(unquoted, "{") > strings.Count(unquoted, "}") {
-			d.Add(Place{n, utf8.RuneCountInString(d.lines[n-1][:open]) + 1, 1}, "yaml.flow", "close it with }",
+			d.Add(placeIn(d.lines, n, open, 1), "yaml.flow", "close it with }",
 				"this line opens more { than it closes")
 			return true
 		}
@@ -158,8 +149,7 @@ func endsWithColon(s string) bool { return strings.HasSuffix(strings.TrimRight(s
 
 // afterQuotes reports whether a value, masked, that begins with a quoted text goes on after it.
 func afterQuotes(masked string) bool {
-	rest := strings.TrimLeft(masked, "_")
-	rest = strings.TrimSpace(rest)
+	rest := strings.TrimSpace(strings.TrimLeft(masked, "_"))
 	return rest != "" && !strings.ContainsRune("#,}]", rune(rest[0]))
 }
 

@@ -1,6 +1,9 @@
 package templates
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // piece is one step of a template as an automaton: a byte, or a variable,
 // which takes one or more bytes.
@@ -49,9 +52,7 @@ func CommonText(a, b *Template, budget *int) (string, bool) {
 			for k := n; queue[k].from >= 0; k = queue[k].from {
 				text = append(text, queue[k].char)
 			}
-			for l, r := 0, len(text)-1; l < r; l, r = l+1, r-1 {
-				text[l], text[r] = text[r], text[l]
-			}
+			slices.Reverse(text)
 			return strings.ToValidUTF8(string(text), "?"), true
 		}
 		for _, x := range moves(ta, at.i, at.inA) {

@@ -2,6 +2,7 @@ package templates
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -84,16 +85,11 @@ func Corrected(text string, found []Placeholder) string {
 // KeptAsText is the template with its placeholders escaped: all, or the certain ones.
 func KeptAsText(text string, all bool) string {
 	for {
-		next := -1
-		for _, p := range Placeholders(text) {
-			if all || p.Certain {
-				next = p.Offset
-				break
-			}
-		}
-		if next < 0 {
+		found := Placeholders(text)
+		i := slices.IndexFunc(found, func(p Placeholder) bool { return all || p.Certain })
+		if i < 0 {
 			return text
 		}
-		text = text[:next] + `\` + text[next:]
+		text = text[:found[i].Offset] + `\` + text[found[i].Offset:]
 	}
 }

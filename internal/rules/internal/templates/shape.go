@@ -58,16 +58,18 @@ func (sh *Shape) Text() string {
 	return sh.Partition.Text + " / " + sh.Sort.Text
 }
 
-// Number reports whether a variable is a whole number key.
-func (sh *Shape) Number(slot int) bool {
-	whole := func(kind change.Kind, t *Template) bool {
-		if kind != change.KindNumber {
-			return false
-		}
-		of, single := t.Single()
-		return single && of == slot
+// Numbers yields the slots of the variables that are whole number keys.
+func (sh *Shape) Numbers(yield func(slot int) bool) {
+	if sh.Kinds == nil {
+		return
 	}
-	return whole(sh.Kinds.Partition, &sh.Partition) || sh.HasSort && whole(sh.Kinds.Sort, &sh.Sort)
+	slot, single := sh.Partition.Single()
+	if sh.Kinds.Partition == change.KindNumber && single && !yield(slot) {
+		return
+	}
+	if slot, single = sh.Sort.Single(); sh.Kinds.Sort == change.KindNumber && single {
+		yield(slot)
+	}
 }
 
 // OverlapStepsMax bounds the work of comparing all entities of a file.

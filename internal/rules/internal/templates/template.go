@@ -4,6 +4,7 @@ package templates
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -168,16 +169,9 @@ func (t *Template) Meaning(variables []string) string {
 }
 
 // IsName reports whether a text can name a variable or an entity.
-func IsName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
-}
+func IsName(s string) bool { return namePattern.MatchString(s) }
+
+var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Match parses text. It binds free variables (those whose value is "") and
 // requires bound ones to agree. It allocates nothing: values are parts of text.
