@@ -82,9 +82,7 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 		return nil, fmt.Errorf("starting on table %s: %w", table, inProgram(err))
 	}
 	i := &instance{Engine: engine, owner: h, set: set, table: table, meter: &meter{out: h.cfg.Metrics, table: table}}
-	if err := i.openHandler(); err != nil {
-		return nil, err
-	}
+	i.openHandler()
 	if fresh := engine.Describe().NewRules; len(fresh) > 0 {
 		h.cfg.Logger.Warn("rules are not seeded yet: seed them by `dynamill replay`; until then they do not show all that they derive", "rules",
 			fresh)
@@ -93,16 +91,15 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 	return i, nil
 }
 
-func (i *instance) openHandler() (err error) {
+func (i *instance) openHandler() {
 	cfg := handlers.Config{
-		Processor: i, Rederiver: i, Parker: parker{i.Engine}, Tasks: i, Replays: replayer{i},
+		Processor: i, Rederiver: i, Parker: i, Tasks: i, Replays: replayer{i},
 		Table: i.table, PartitionKey: i.set.Table.PartitionKey, SortKey: i.set.Table.SortKey, Logger: i.owner.cfg.Logger, BatchMax: batchMax,
 	}
 	if i.owner.cfg.S3 != nil {
 		cfg.Objects = lateBatches{i.owner.cfg.S3}
 	}
-	i.handler, err = handlers.New(cfg)
-	return err
+	i.handler = handlers.New(cfg)
 }
 
 // lateObjectMax leaves room for the 6 MB of a late batch as a string with every quote escaped.
@@ -138,12 +135,4 @@ func (i *instance) noted(err error) error {
 		i.stale.Store(true)
 	}
 	return err
-}
-
-// parker gives the engine what a handler could not read.
-type parker struct{ *projections.Engine }
-
-// ParkRecord parks a record.
-func (p parker) ParkRecord(ctx context.Context, r handlers.ParkedRecord) error {
-	return p.Engine.ParkRecord(ctx, r.ID, r.Code, r.Reason, r.Raw)
 }
