@@ -27,6 +27,9 @@ func (e *Explained) Error() string { return e.text + " (" + e.raw.Error() + ")" 
 // Unwrap returns the error of the SDK.
 func (e *Explained) Unwrap() error { return e.raw }
 
+// StopReading tells the stream reader whether trying again is of no use.
+func (e *Explained) StopReading() bool { return e.Kind.Lasting() }
+
 // Explain turns an error that holds one of AWS, or of the way there, into plain
 // words. It returns nil for any other, and for a call that the caller itself
 // canceled. The words of the callers, which wrap the error, stay before them.
