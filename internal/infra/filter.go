@@ -58,13 +58,22 @@ type text struct {
 	how     how
 }
 
-type how uint8
+// how is the word for it in a filter pattern.
+type how string
 
 const (
-	exact how = iota
-	prefix
-	suffix
+	exact  how = "" // a plain text
+	prefix how = "prefix"
+	suffix how = "suffix"
 )
+
+// wanted is what a filter pattern asks for.
+func (t text) wanted() any {
+	if t.how == exact {
+		return t.literal
+	}
+	return map[how]string{t.how: t.literal}
+}
 
 // anyOf are the things that a key may be; nil means anything, a number included.
 type anyOf []text
@@ -253,25 +262,14 @@ func (f keyFilter) fit(table rules.Table) (keyFilter, string) {
 // pattern writes the filter in the language of filter patterns.
 func (f keyFilter) pattern(table rules.Table) string {
 	keys := map[string]any{}
-	for _, part := range []struct {
-		attribute string
-		any       anyOf
-	}{{table.PartitionKey, f.partition}, {table.SortKey, f.sort}} {
-		if part.any == nil {
-			continue
-		}
+	for attribute, alternatives := range map[string]anyOf{table.PartitionKey: f.partition, table.SortKey: f.sort} {
 		var wanted []any
-		for _, t := range part.any {
-			switch t.how {
-			case prefix:
-				wanted = append(wanted, map[string]string{"prefix": t.literal})
-			case suffix:
-				wanted = append(wanted, map[string]string{"suffix": t.literal})
-			default:
-				wanted = append(wanted, t.literal)
-			}
+		for _, t := range alternatives {
+			wanted = append(wanted, t.wanted())
 		}
-		keys[part.attribute] = map[string]any{"S": wanted} // a key with fixed text is no number
+		if wanted != nil {
+			keys[attribute] = map[string]any{"S": wanted} // a key with fixed text is no number
+		}
 	}
 	return plainJSON(map[string]any{"dynamodb": map[string]any{"Keys": keys}})
 }
