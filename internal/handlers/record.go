@@ -66,9 +66,7 @@ type recordReader struct {
 
 	arn     []byte // of the last record
 	label   string
-	strange bool   // it is of another table
-	instant []byte // of the last record
-	created time.Time
+	strange bool // it is of another table
 }
 
 // read reads one element of a batch. It returns false only where the JSON itself
@@ -169,7 +167,7 @@ func (r *recordReader) bodyField(s *dynamojson.Scanner, name dynamojson.Text, e 
 		if !s.Skip(0) {
 			return false
 		}
-		e.record.Created = r.instantOf(s.Src[from:s.Pos])
+		e.record.Created = instantOf(s.Src[from:s.Pos])
 		return true
 	}
 	return s.Skip(0)
@@ -259,20 +257,17 @@ func (r *recordReader) streamOf(arn []byte) (label string, strange bool) {
 
 // instantOf reads seconds since 1970. It only shows lag, so what is not
 // understood is the zero time.
-func (r *recordReader) instantOf(seconds []byte) time.Time {
-	if r.instant == nil || !bytes.Equal(seconds, r.instant) {
-		r.instant, r.created = seconds, time.Time{}
-		if f, err := strconv.ParseFloat(string(seconds), 64); err == nil && f >= 0 && f < 1<<40 {
-			r.created = time.Unix(int64(f), 0).UTC()
-		}
+func instantOf(seconds []byte) time.Time {
+	if f, err := strconv.ParseFloat(string(seconds), 64); err == nil && f >= 0 && f < 1<<40 {
+		return time.Unix(int64(f), 0).UTC()
 	}
-	return r.created
+	return time.Time{}
 }
 
 // finish checks the parts of a stream record against each other, and gives the
 // record its position.
 func (d *draft) finish(e *element) {
-	position, err := e.position()
+	position, err := change.NewPosition(e.label, string(e.sequence))
 	switch {
 	case e.fault != nil:
 	case !utf8.Valid(e.raw):
@@ -312,21 +307,6 @@ func (d *draft) imagesFault(record *change.Record) *dynamojson.Fault {
 		return nil
 	}
 	return &dynamojson.Fault{Code: codeImages, Reason: "the images do not fit the eventName " + shorten(d.name)}
-}
-
-// position pads the number itself: change.NewPosition then has nothing to copy.
-func (e *element) position() (change.Position, error) {
-	label, sequence := e.label, e.sequence
-	if n := len(sequence); n > 0 && n < change.SequenceDigitsMax {
-		padded := [change.SequenceDigitsMax]byte{}
-		zeros := change.SequenceDigitsMax - n
-		for i := range zeros {
-			padded[i] = '0'
-		}
-		copy(padded[zeros:], sequence)
-		return change.NewPosition(label, string(padded[:]))
-	}
-	return change.NewPosition(label, string(sequence))
 }
 
 // id names a record that is parked: by its position, otherwise by its content.
