@@ -96,22 +96,16 @@ func (i *instance) openHandler() {
 		Processor: i, Rederiver: i, Parker: i, Tasks: i, Replays: replayer{i},
 		Table: i.table, PartitionKey: i.set.Table.PartitionKey, SortKey: i.set.Table.SortKey, Logger: i.owner.cfg.Logger, BatchMax: batchMax,
 	}
-	if i.owner.cfg.S3 != nil {
-		cfg.Objects = lateBatches{i.owner.cfg.S3}
+	if client := i.owner.cfg.S3; client != nil {
+		cfg.ReadObject = func(ctx context.Context, name string) ([]byte, error) {
+			return object.Read(ctx, client, name, lateObjectMax)
+		}
 	}
 	i.handler = handlers.New(cfg)
 }
 
 // lateObjectMax leaves room for the 6 MB of a late batch as a string with every quote escaped.
 const lateObjectMax = 32 << 20
-
-// lateBatches reads late batches from where Lambda left them.
-type lateBatches struct{ client S3Client }
-
-// ReadObject reads the late batch of a name.
-func (l lateBatches) ReadObject(ctx context.Context, name string) ([]byte, error) {
-	return object.Read(ctx, l.client, name, lateObjectMax)
-}
 
 // Process is the engine's; like the methods below it notices when newer rules have been registered.
 func (i *instance) Process(ctx context.Context, records []change.Record) (int, error) {

@@ -57,11 +57,11 @@ func (d *delivery) read(ctx context.Context, payload []byte) (*batch, error) {
 	if err != nil || b.shape != shapeNamed {
 		return b, err
 	}
-	if d.Objects == nil {
-		return nil, payloadErrorf("this function reads no objects: Config.Objects is not set")
+	if d.ReadObject == nil {
+		return nil, payloadErrorf("this function reads no objects: Config.ReadObject is not set")
 	}
 	object := b.command.Object
-	content, err := d.Objects.ReadObject(ctx, object)
+	content, err := d.ReadObject(ctx, object)
 	if err != nil {
 		return nil, d.stopped(ctx, "reading the late batch "+object, err)
 	}

@@ -43,20 +43,17 @@ type TaskWorker interface {
 	WorkTasks(ctx context.Context) (pieces int, err error)
 }
 
-// Objects reads the object of a late batch, of which the payload has the name only. It
-// returns no more bytes than a late batch can have.
-type Objects interface {
-	ReadObject(ctx context.Context, name string) ([]byte, error)
-}
-
-// Config says what a Handler works with. All of it is given but Objects, Table, SortKey and Margin.
+// Config says what a Handler works with. All of it is given but ReadObject, Table, SortKey and Margin.
 type Config struct {
 	Processor Processor
 	Rederiver Rederiver
 	Parker    Parker
 	Tasks     TaskWorker
 	Replays   Replayer
-	Objects   Objects // nil: the payload {"dynamill":"late",...} is an error
+
+	// ReadObject reads the object of a late batch, of which the payload has the name only. It returns no
+	// more bytes than a late batch can have. If it is nil, the payload {"dynamill":"late",...} is an error.
+	ReadObject func(ctx context.Context, name string) ([]byte, error)
 
 	Table        string // records of another table's stream are refused; "": of none
 	PartitionKey string // the table's key attributes
@@ -143,9 +140,10 @@ func (d *delivery) deliver(ctx context.Context) error {
 	case shapeLate:
 		return d.rederiveAll(ctx)
 	}
-	parked, limit, failure := d.park(ctx, func(*element) bool { return true })
+	limit, failure := d.park(ctx, func(*element) bool { return true })
 	d.good = slices.DeleteFunc(d.good, func(i int) bool { return i >= limit })
-	placed, unplaced := d.byPosition(parked)
+	placed := func(e *element) bool { return e.parked && !e.record.Position.IsZero() }
+	unplaced := func(e *element) bool { return e.parked && e.record.Position.IsZero() }
 	failure = errors.Join(failure, d.rederive(ctx, placed))
 	err := d.inPieces(ctx, "processing", d.good, d.process)
 	failure = errors.Join(err, failure)
@@ -155,21 +153,20 @@ func (d *delivery) deliver(ctx context.Context) error {
 	return errors.Join(failure, d.rederive(ctx, unplaced))
 }
 
-// park sets malformed elements aside, and returns which. The limit is the first that
+// park sets malformed elements aside. The limit is the first that
 // could not be parked: neither it nor anything after it may be reported done.
-func (d *delivery) park(ctx context.Context, wanted func(*element) bool) (parked []int, limit int, err error) {
+func (d *delivery) park(ctx context.Context, wanted func(*element) bool) (limit int, err error) {
 	for i := range d.elements {
 		e := &d.elements[i]
 		if e.fault == nil || !wanted(e) {
 			continue
 		}
 		if err := d.Parker.ParkRecord(ctx, e.id(), e.fault.Code, e.fault.Reason, bytes.Clone(e.raw)); err != nil {
-			return parked, i, fmt.Errorf("parking record %s: %w", e.id(), err)
+			return i, fmt.Errorf("parking record %s: %w", e.id(), err)
 		}
 		e.parked = true
-		parked = append(parked, i)
 	}
-	return parked, len(d.elements), nil
+	return len(d.elements), nil
 }
 
 // inPieces gives elements' records to a call, piece by piece, until one fails or time is up. The call

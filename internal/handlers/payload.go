@@ -76,10 +76,6 @@ type batchReader struct {
 
 // readBatch finds the records in a payload.
 func readBatch(payload []byte, cfg *Config) (*batch, error) {
-	const bytesMax = 1<<32 - 1 // attributes are found by offsets of 32 bits
-	if len(payload) > bytesMax {
-		return nil, payloadErrorf("it has %d bytes", len(payload))
-	}
 	r := &batchReader{recordReader: recordReader{table: cfg.Table, partition: cfg.PartitionKey, sort: cfg.SortKey}}
 	if err := r.payload(payload); err != nil {
 		return nil, err

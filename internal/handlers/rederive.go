@@ -7,28 +7,12 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// byPosition tells malformed elements that have a position from those that have none.
-func (d *delivery) byPosition(parked []int) (placed, unplaced []int) {
-	for _, i := range parked {
-		if d.elements[i].record.Position.IsZero() {
-			unplaced = append(unplaced, i)
-		} else {
-			placed = append(placed, i)
-		}
-	}
-	return placed, unplaced
-}
-
 // rederiveAll works off a late batch. Its images are never applied: since Lambda
 // read them, later records of the same items may have been applied, under newer
 // rules, and tombstones may have expired. What counts is the items as they are now.
 func (d *delivery) rederiveAll(ctx context.Context) error {
-	_, _, failure := d.park(ctx, func(e *element) bool { return !e.hasKey })
-	all := make([]int, len(d.elements))
-	for i := range all {
-		all[i] = i
-	}
-	return errors.Join(failure, d.rederive(ctx, all))
+	_, failure := d.park(ctx, func(e *element) bool { return !e.hasKey })
+	return errors.Join(failure, d.rederive(ctx, func(*element) bool { return true }))
 }
 
 // rederive has elements' items rederived. It also repairs what parked elements leave behind. A later
@@ -36,12 +20,14 @@ func (d *delivery) rederiveAll(ctx context.Context) error {
 // the ledger notices the gap. But a rule whose attributes only the malformed
 // record changed sees nothing in later records, so the item is rederived as well.
 // Where not even the key can be read, what is parked is all that is left of it.
-func (d *delivery) rederive(ctx context.Context, elements []int) error {
+func (d *delivery) rederive(ctx context.Context, wanted func(*element) bool) error {
 	var keyed []int
-	for _, i := range elements {
-		if e := &d.elements[i]; e.hasKey {
+	for i := range d.elements {
+		switch e := &d.elements[i]; {
+		case !wanted(e):
+		case e.hasKey:
 			keyed = append(keyed, i)
-		} else {
+		default:
 			e.done = e.parked
 		}
 	}
