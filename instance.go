@@ -57,7 +57,7 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 	}
 	table := cmp.Or(h.cfg.Table, set.Table.Name)
 	if table == "" {
-		return nil, errors.New("no table is named: set Config.Table, or `name:` under `table:` in the rule file")
+		return nil, &projections.SetupError{Problem: "no table is named", Remedy: "set Config.Table, or `name:` under `table:` in the rule file"}
 	}
 	if strings.Contains(table, ":") { // records name their table, not its ARN
 		return nil, fmt.Errorf("table %s: give the table's name, not its ARN", table)
