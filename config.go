@@ -69,23 +69,19 @@ const (
 
 // complete checks a configuration and fills in the defaults.
 func (c *Config) complete() error {
-	var problems []error
-	require := func(ok bool, problem string) {
-		if !ok {
-			problems = append(problems, errors.New(problem))
-		}
-	}
-	require(c.Rules != nil, "Rules is missing: rules.Load reads a rule file")
 	if c.Rules != nil {
 		c.Table = cmp.Or(c.Table, c.Rules.Table)
 	}
-	require(c.Table != "", "Table is missing")
-	require(c.Tables != nil && c.Streams != nil || c.AWS.Region != "", "AWS has no region, and Tables or Streams is missing")
-	require(c.LeaseTerm == 0 || c.LeaseTerm >= LeaseTermMin && c.LeaseTerm <= LeaseTermMax, "LeaseTerm is not between 1 s and 1 h")
-	require(c.WriteRateMax >= 0 && c.FanOutMax >= 0, "WriteRateMax and FanOutMax must not be negative")
-	require(!c.ArchiveGzip || c.Archive != "", "ArchiveGzip has no meaning without Archive")
-	if len(problems) > 0 {
-		return fmt.Errorf("config of Follow: %w", errors.Join(problems...))
+	err := errors.Join(
+		require(c.Rules != nil, "Rules is missing: rules.Load reads a rule file"),
+		require(c.Table != "", "Table is missing"),
+		require(c.Tables != nil && c.Streams != nil || c.AWS.Region != "", "AWS has no region, and Tables or Streams is missing"),
+		require(c.LeaseTerm == 0 || c.LeaseTerm >= LeaseTermMin && c.LeaseTerm <= LeaseTermMax, "LeaseTerm is not between 1 s and 1 h"),
+		require(c.WriteRateMax >= 0 && c.FanOutMax >= 0, "WriteRateMax and FanOutMax must not be negative"),
+		require(!c.ArchiveGzip || c.Archive != "", "ArchiveGzip has no meaning without Archive"),
+	)
+	if err != nil {
+		return fmt.Errorf("config of Follow: %w", err)
 	}
 	c.LeaseTerm = cmp.Or(c.LeaseTerm, LeaseTermDefault)
 	c.StateTable = cmp.Or(c.StateTable, c.Table+following.StateSuffix)
@@ -95,6 +91,14 @@ func (c *Config) complete() error {
 	}
 	c.connect()
 	return nil
+}
+
+// require returns a problem, unless all is well.
+func require(ok bool, problem string) error {
+	if ok {
+		return nil
+	}
+	return errors.New(problem)
 }
 
 // compile gives the engine a rule set of its own, which the engine completes with the types of the table's keys.

@@ -8,7 +8,7 @@ import (
 )
 
 // drain reads the stream until new rules are seeded, and then to its end.
-func (f *follower) drain(ctx context.Context, seedingOver <-chan struct{}) error {
+func (f *follower) drain(ctx context.Context, seedingOver context.Context) error {
 	if err := f.readUntil(ctx, seedingOver); err != nil {
 		return err
 	}
@@ -22,22 +22,14 @@ func (f *follower) drain(ctx context.Context, seedingOver <-chan struct{}) error
 	return nil
 }
 
-// readUntil follows the stream until over is closed, and then stops gracefully.
-func (f *follower) readUntil(ctx context.Context, over <-chan struct{}) error {
-	select {
-	case <-over:
+// readUntil follows the stream until another context ends, and then stops gracefully.
+func (f *follower) readUntil(ctx, over context.Context) error {
+	if over.Err() != nil {
 		return nil // nothing was to be seeded
-	default:
 	}
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() {
-		select {
-		case <-over:
-			stop()
-		case <-reading.Done():
-		}
-	}()
+	defer context.AfterFunc(over, stop)()
 	return f.reader.Run(reading)
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/pace"
@@ -143,7 +142,7 @@ func (f *follower) openEngine(ctx context.Context) (err error) {
 
 func (f *follower) openReader() (err error) {
 	keys := f.set.Table
-	var processor streamreader.Processor = guard{f.engine, f.place}
+	var processor streamreader.Processor = f.engine
 	if f.Archive != "" {
 		f.archive, err = archive.Open(archive.Config{
 			Dir: f.Archive, StreamARN: f.streamARN, Gzip: f.ArchiveGzip, PartitionKey: keys.PartitionKey, SortKey: keys.SortKey,
@@ -155,7 +154,7 @@ func (f *follower) openReader() (err error) {
 	}
 	f.leases = streamreader.NewLeaseTable(f.Tables, f.LeaseTable)
 	f.reader, err = streamreader.New(streamreader.Config{
-		Streams: f.Streams, StreamARN: f.streamARN, Checkpoints: f.leases, Logger: f.Logger, Processor: counted{processor, &f.read},
+		Streams: f.Streams, StreamARN: f.streamARN, Checkpoints: f.leases, Logger: f.Logger, Processor: guard{processor, f.place, &f.read},
 		PartitionKey: keys.PartitionKey, SortKey: keys.SortKey, WorkerID: f.Worker, LeaseTerm: f.LeaseTerm,
 	})
 	if err != nil {
@@ -200,13 +199,14 @@ func (f *follower) endArchive() {
 // follow works until ctx ends, or with Drain until everything is seeded and the
 // stream, read to its end once more after that, is applied.
 func (f *follower) follow(ctx context.Context) error {
-	seedingOver := make(chan struct{})
+	seedingOver, endSeeding := context.WithCancel(context.WithoutCancel(ctx))
+	defer endSeeding()
 	group, working := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if err := f.seed(working); err != nil {
 			return fmt.Errorf("seeding: %w", err)
 		}
-		close(seedingOver)
+		endSeeding()
 		return nil
 	})
 	if f.Drain {
@@ -226,16 +226,4 @@ func (f *follower) follow(ctx context.Context) error {
 		return nil
 	}
 	return cause
-}
-
-// counted counts the records that come by.
-type counted struct {
-	streamreader.Processor
-	records *atomic.Int64
-}
-
-// Process hands the records on.
-func (c counted) Process(ctx context.Context, records []change.Record) (int, error) {
-	c.records.Add(int64(len(records)))
-	return c.Processor.Process(ctx, records)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -55,13 +56,13 @@ type HandlerConfig struct {
 
 // complete checks a configuration and fills in the defaults.
 func (c *HandlerConfig) complete() error {
-	switch {
-	case c.Rules == nil && c.ReadRules == nil:
-		return errors.New("config of NewHandler: Rules is missing: rules.Load reads a rule file")
-	case c.Tables == nil && c.AWS.Region == "":
-		return errors.New("config of NewHandler: AWS has no region, and Tables is missing")
-	case c.FanOutMax < 0:
-		return errors.New("config of NewHandler: FanOutMax must not be negative")
+	err := errors.Join(
+		require(c.Rules != nil || c.ReadRules != nil, "Rules is missing: rules.Load reads a rule file"),
+		require(c.Tables != nil || c.AWS.Region != "", "AWS has no region, and Tables is missing"),
+		require(c.FanOutMax >= 0, "FanOutMax must not be negative"),
+	)
+	if err != nil {
+		return fmt.Errorf("config of NewHandler: %w", err)
 	}
 	if c.ReadRules == nil {
 		set := c.Rules

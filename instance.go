@@ -57,7 +57,7 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 	}
 	table := cmp.Or(h.cfg.Table, set.Table.Name)
 	if table == "" {
-		return nil, errors.New("no table is named: set Config.Table, or `name:` under `table:` in the rule file")
+		return nil, &projections.SetupError{Problem: "no table is named", Remedy: "set Config.Table, or `name:` under `table:` in the rule file"}
 	}
 	if strings.Contains(table, ":") { // records name their table, not its ARN
 		return nil, fmt.Errorf("table %s: give the table's name, not its ARN", table)
@@ -82,9 +82,7 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 		return nil, fmt.Errorf("starting on table %s: %w", table, inProgram(err))
 	}
 	i := &instance{Engine: engine, owner: h, set: set, table: table, meter: &meter{out: h.cfg.Metrics, table: table}}
-	if err := i.openHandler(); err != nil {
-		return nil, err
-	}
+	i.openHandler()
 	if fresh := engine.Describe().NewRules; len(fresh) > 0 {
 		h.cfg.Logger.Warn("rules are not seeded yet: seed them by `dynamill replay`; until then they do not show all that they derive", "rules",
 			fresh)
@@ -93,28 +91,21 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 	return i, nil
 }
 
-func (i *instance) openHandler() (err error) {
+func (i *instance) openHandler() {
 	cfg := handlers.Config{
-		Processor: i, Rederiver: i, Parker: parker{i.Engine}, Tasks: i, Replays: replayer{i},
+		Processor: i, Rederiver: i, Parker: i, Tasks: i, Replays: replayer{i},
 		Table: i.table, PartitionKey: i.set.Table.PartitionKey, SortKey: i.set.Table.SortKey, Logger: i.owner.cfg.Logger, BatchMax: batchMax,
 	}
-	if i.owner.cfg.S3 != nil {
-		cfg.Objects = lateBatches{i.owner.cfg.S3}
+	if client := i.owner.cfg.S3; client != nil {
+		cfg.ReadObject = func(ctx context.Context, name string) ([]byte, error) {
+			return object.Read(ctx, client, name, lateObjectMax)
+		}
 	}
-	i.handler, err = handlers.New(cfg)
-	return err
+	i.handler = handlers.New(cfg)
 }
 
 // lateObjectMax leaves room for the 6 MB of a late batch as a string with every quote escaped.
 const lateObjectMax = 32 << 20
-
-// lateBatches reads late batches from where Lambda left them.
-type lateBatches struct{ client S3Client }
-
-// ReadObject reads the late batch of a name.
-func (l lateBatches) ReadObject(ctx context.Context, name string) ([]byte, error) {
-	return object.Read(ctx, l.client, name, lateObjectMax)
-}
 
 // Process is the engine's; like the methods below it notices when newer rules have been registered.
 func (i *instance) Process(ctx context.Context, records []change.Record) (int, error) {
@@ -138,12 +129,4 @@ func (i *instance) noted(err error) error {
 		i.stale.Store(true)
 	}
 	return err
-}
-
-// parker gives the engine what a handler could not read.
-type parker struct{ *projections.Engine }
-
-// ParkRecord parks a record.
-func (p parker) ParkRecord(ctx context.Context, r handlers.ParkedRecord) error {
-	return p.Engine.ParkRecord(ctx, r.ID, r.Code, r.Reason, r.Raw)
 }

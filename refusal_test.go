@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/smithy-go"
@@ -35,7 +36,7 @@ func TestAMissingPermissionStopsTheReaderAndTroubleOnTheWayDoesNot(t *testing.T)
 		"all records done":   {nil, false},
 		"another's new file": {projections.ErrEpochMoved, true},
 	} {
-		_, err := guard{processed{c.err}, place}.Process(t.Context(), nil)
+		_, err := guard{processed{c.err}, place, new(atomic.Int64)}.Process(t.Context(), nil)
 		var stopper streamreader.Stopper
 		if stops := errors.As(err, &stopper) && stopper.StopReading(); stops != c.stops {
 			t.Errorf("%s: stops is %v, want %v (%v)", name, stops, c.stops, err)

@@ -16,12 +16,12 @@ const (
 
 // logSightings logs how many items of the table are of each entity when seeding is over. After that it
 // logs each warning when it first becomes true. It ends with working, and then records the missing targets.
-func (f *follower) logSightings(ctx, working context.Context, seeded <-chan struct{}) {
+func (f *follower) logSightings(ctx, working, seedingOver context.Context) {
 	defer f.recordLast(ctx)
 	select {
 	case <-working.Done():
 		return
-	case <-seeded:
+	case <-seedingOver.Done():
 	}
 	var warned sighting.Warner
 	seen, err := sighting.LookAndRecord(working, f.engine, f.engine.Matches().Whole)

@@ -43,16 +43,11 @@ type fanOutState struct {
 	began time.Time // the first piece that was seen
 }
 
-// since is the state behind another one.
-func (s *fanOutState) since(last *fanOutState) *fanOutState {
-	if last != nil && last.Rule == s.Rule && last.Parent == s.Parent {
-		s.began = last.began
-	}
-	return s
-}
-
 // noteTask takes the progress of a fan-out's task from the engine.
 func (f *follower) noteTask(p projections.TaskProgress) {
 	state := &fanOutState{TaskProgress: p, began: time.Now()}
-	f.fanOut.Store(state.since(f.fanOut.Load()))
+	if last := f.fanOut.Load(); last != nil && last.Rule == p.Rule && last.Parent == p.Parent {
+		state.began = last.began
+	}
+	f.fanOut.Store(state)
 }

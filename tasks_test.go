@@ -8,15 +8,21 @@ import (
 )
 
 func TestFanOutBeginsWithItsFirstPiece(t *testing.T) {
-	state := func(rule string, at int64) *fanOutState {
-		return &fanOutState{TaskProgress: projections.TaskProgress{Rule: rule}, began: time.Unix(at, 0)}
-	}
+	long := time.Unix(3, 0)
 	for name, c := range map[string]struct {
 		last *fanOutState
-		want int64
-	}{"none before": {nil, 9}, "the same": {state("a", 3), 3}, "another": {state("b", 3), 9}} {
-		if got := state("a", 9).since(c.last).began.Unix(); got != c.want {
-			t.Errorf("%s: it began at %d, want %d", name, got, c.want)
+		same bool
+	}{
+		"none before": {nil, false},
+		"the same":    {&fanOutState{projections.TaskProgress{Rule: "a"}, long}, true},
+		"another":     {&fanOutState{projections.TaskProgress{Rule: "b"}, long}, false},
+	} {
+		f := &follower{}
+		f.fanOut.Store(c.last)
+		f.noteTask(projections.TaskProgress{Rule: "a", Children: 7})
+		now := f.fanOut.Load()
+		if now.began.Equal(long) != c.same || !c.same && time.Since(now.began) > time.Minute || now.Children != 7 {
+			t.Errorf("%s: it began at %v with %d children", name, now.began, now.Children)
 		}
 	}
 }

@@ -18,14 +18,15 @@ type Position struct {
 }
 
 // NewPosition makes a Position from a stream label and a decimal sequence
-// number of any length up to SequenceDigitsMax.
+// number of any length up to SequenceDigitsMax. It keeps no part of the number, so that callers can
+// convert bytes to one without a copy on the heap.
 func NewPosition(streamLabel, sequenceNumber string) (Position, error) {
 	if sequenceNumber == "" || len(sequenceNumber) > SequenceDigitsMax {
-		return Position{}, fmt.Errorf("sequence number %q: want 1 to %d digits", sequenceNumber, SequenceDigitsMax)
+		return Position{}, fmt.Errorf("sequence number %q: want 1 to %d digits", strings.Clone(sequenceNumber), SequenceDigitsMax)
 	}
 	for i := range len(sequenceNumber) {
 		if c := sequenceNumber[i]; c < '0' || c > '9' {
-			return Position{}, fmt.Errorf("sequence number %q: %q is not a digit", sequenceNumber, c)
+			return Position{}, fmt.Errorf("sequence number %q: %q is not a digit", strings.Clone(sequenceNumber), c)
 		}
 	}
 	if streamLabel == "" || strings.ContainsAny(streamLabel, "#|") {

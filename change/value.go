@@ -7,6 +7,7 @@ import (
 	"hash"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Kind is the DynamoDB type of a Value.
@@ -115,15 +116,7 @@ func (v Value) isSet() bool { return v.kind >= KindStringSet }
 
 func sorted(vs []Value) []Value {
 	vs = slices.Clone(vs)
-	slices.SortFunc(vs, func(a, b Value) int {
-		switch {
-		case a.text < b.text:
-			return -1
-		case a.text > b.text:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(vs, func(a, b Value) int { return strings.Compare(a.text, b.text) })
 	return vs
 }
 
@@ -155,13 +148,8 @@ func (v Value) hashInto(h hash.Hash) {
 	for _, m := range list {
 		m.hashInto(h)
 	}
-	names := make([]string, 0, len(v.fields))
-	for name := range v.fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	hashCount(h, len(names))
-	for _, name := range names {
+	hashCount(h, len(v.fields))
+	for _, name := range slices.Sorted(maps.Keys(v.fields)) {
 		hashText(h, name)
 		v.fields[name].hashInto(h)
 	}

@@ -45,15 +45,6 @@ func (s *settings) loadRules(ctx context.Context, cfg aws.Config) (*rules.Set, e
 	return rules.Load(from, text)
 }
 
-// rulesOfTable is loadRules; some name of a table must come of it or of the variables.
-func (s *settings) rulesOfTable(ctx context.Context, cfg aws.Config) (*rules.Set, error) {
-	set, err := s.loadRules(ctx, cfg)
-	if err == nil && s.table == "" && set.Table == "" {
-		return nil, errors.New("no table is named: set DYNAMILL_TABLE, or `name:` under `table:` in the rule file")
-	}
-	return set, err
-}
-
 func (s *settings) readFile() ([]byte, error) {
 	file := s.rules
 	if !filepath.IsAbs(file) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -29,14 +30,15 @@ const (
 	fanOutMaxMax = 1_000_000
 )
 
+var logLevels = map[string]slog.Level{
+	"": slog.LevelInfo, "debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
+
 func readSettings(variable func(string) string) (settings, error) {
 	s := settings{
-		rules: variable("DYNAMILL_RULES"), table: variable("DYNAMILL_TABLE"), stateTable: variable("DYNAMILL_STATE_TABLE"),
+		rules: cmp.Or(variable("DYNAMILL_RULES"), rulesDefault), table: variable("DYNAMILL_TABLE"), stateTable: variable("DYNAMILL_STATE_TABLE"),
 		endpoint: variable("DYNAMILL_ENDPOINT"), runtimeAPI: variable("AWS_LAMBDA_RUNTIME_API"),
 		taskRoot: variable("LAMBDA_TASK_ROOT"), logStream: variable("AWS_LAMBDA_LOG_STREAM_NAME"),
-	}
-	if s.rules == "" {
-		s.rules = rulesDefault
 	}
 	if s.taskRoot == "" {
 		program, err := os.Executable()
@@ -52,16 +54,10 @@ func readSettings(variable func(string) string) (settings, error) {
 		}
 		s.fanOutMax = n
 	}
-	switch level := variable("DYNAMILL_LOG_LEVEL"); strings.ToLower(level) {
-	case "", "info":
-	case "debug":
-		s.logLevel = slog.LevelDebug
-	case "warn":
-		s.logLevel = slog.LevelWarn
-	case "error":
-		s.logLevel = slog.LevelError
-	default:
-		return s, fmt.Errorf("DYNAMILL_LOG_LEVEL %q is not one of debug, info, warn, error", level)
+	level, known := logLevels[strings.ToLower(variable("DYNAMILL_LOG_LEVEL"))]
+	if !known {
+		return s, fmt.Errorf("DYNAMILL_LOG_LEVEL %q is not one of debug, info, warn, error", variable("DYNAMILL_LOG_LEVEL"))
 	}
+	s.logLevel = level
 	return s, nil
 }

@@ -3,6 +3,7 @@
 package awscall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -104,29 +105,23 @@ func RetryCode(code string) bool {
 
 // ReasonCode is the code of a reason why a transaction was canceled; "None" for an action that is no reason.
 func ReasonCode(r ddb.CancellationReason) string {
-	if r.Code == nil {
-		return "None"
-	}
-	return *r.Code
+	return cmp.Or(aws.ToString(r.Code), "None")
 }
 
 // Load reports whether an error says that other writers were at the same items, and
 // whether it says that more was asked for than the capacity.
 func Load(err error) (conflict, throttled bool) {
 	var codes []string
-	var canceled *ddb.TransactionCanceledException
-	var api smithy.APIError
-	switch {
-	case errors.As(err, &canceled):
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		codes = append(codes, api.ErrorCode())
+	}
+	if canceled, ok := errors.AsType[*ddb.TransactionCanceledException](err); ok {
 		for _, r := range canceled.CancellationReasons {
 			codes = append(codes, ReasonCode(r))
 		}
-	case errors.As(err, &api):
-		codes = append(codes, api.ErrorCode())
 	}
-	for _, code := range codes {
-		conflict = conflict || slices.Contains(conflictCodes, code)
-		throttled = throttled || slices.Contains(throttleCodes, code)
+	among := func(some []string) bool {
+		return slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(some, code) })
 	}
-	return conflict, throttled
+	return among(conflictCodes), among(throttleCodes)
 }

@@ -27,6 +27,9 @@ func (e *Explained) Error() string { return e.text + " (" + e.raw.Error() + ")" 
 // Unwrap returns the error of the SDK.
 func (e *Explained) Unwrap() error { return e.raw }
 
+// StopReading tells the stream reader whether trying again is of no use.
+func (e *Explained) StopReading() bool { return e.Kind.Lasting() }
+
 // Explain turns an error that holds one of AWS, or of the way there, into plain
 // words. It returns nil for any other, and for a call that the caller itself
 // canceled. The words of the callers, which wrap the error, stay before them.
@@ -128,8 +131,9 @@ func (c call) explained(err, inner error, kind Kind, cause, remedy string) *Expl
 	return &Explained{Kind: kind, text: before + words.Replace(cause+": "+remedy) + after, raw: inner}
 }
 
-// lambdaID is the SDK's name of the service; package lambda is not imported for it alone.
-const lambdaID = "Lambda"
+// services are those that a call may go to beside DynamoDB and its streams, by the SDK's names, with the
+// beginning of their IAM actions. Package lambda is not imported for its name alone.
+var services = map[string]string{s3.ServiceID: "s3:", "Lambda": "lambda:"}
 
 // action names the IAM action of the call, such as dynamodb:GetRecords.
 func (c call) action() string {
@@ -138,24 +142,16 @@ func (c call) action() string {
 		return c.serviceName()
 	case c.service == s3.ServiceID && c.operation == "ListObjectsV2":
 		return "s3:ListBucket"
-	case c.service == s3.ServiceID:
-		return "s3:" + c.operation
 	case c.operation == "TransactWriteItems":
 		// IAM knows no action of this name: each member needs its own, and AWS's message names the one that is missing.
 		return "dynamodb:PutItem, UpdateItem, DeleteItem or ConditionCheckItem"
 	}
-	if c.service == lambdaID {
-		return "lambda:" + c.operation
-	}
-	return "dynamodb:" + c.operation
+	return cmp.Or(services[c.service], "dynamodb:") + c.operation
 }
 
 func (c call) serviceName() string {
-	switch c.service {
-	case s3.ServiceID:
-		return "S3"
-	case lambdaID:
-		return "Lambda"
+	if _, other := services[c.service]; other {
+		return c.service
 	}
 	return "DynamoDB"
 }

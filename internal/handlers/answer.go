@@ -1,12 +1,13 @@
 package handlers
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/dynamill/dynamill/change"
 )
 
 // response is the partial batch response of event source mappings and pipes.
@@ -26,94 +27,62 @@ const wholeBatch = ""
 // which on everything comes again; of a queue each messageId; of a pipe each
 // eventID or messageId (EventBridge user guide, "Pipes batching and concurrency").
 func (d *delivery) answer() ([]byte, error) {
-	if d.shape == shapeTasks {
-		return json.Marshal(d.tasks)
-	}
-	if d.shape == shapeReplay {
-		return json.Marshal(d.replayed)
+	if d.reply != nil {
+		return json.Marshal(d.reply)
 	}
 	r := response{BatchItemFailures: []failedItem{}}
-	if d.shape == shapeStream {
-		if lowest := d.lowestOpen(); lowest != nil {
-			r.BatchItemFailures = append(r.BatchItemFailures, failedItem{string(lowest.sequence)})
-		}
-		return json.Marshal(r)
-	}
-	for i, open := range d.open {
-		if !open {
-			continue
-		}
-		e := &d.elements[i]
-		name := e.event
-		if e.kind == kindMessage {
-			name = e.message
-		}
-		if len(name) == 0 { // it cannot be named alone
-			return json.Marshal(response{[]failedItem{{wholeBatch}}})
-		}
-		r.BatchItemFailures = append(r.BatchItemFailures, failedItem{string(name)})
+	for _, name := range d.openNames() {
+		r.BatchItemFailures = append(r.BatchItemFailures, failedItem{name})
 	}
 	return json.Marshal(r)
 }
 
-// lowestOpen returns the open element with the lowest sequence number, nil if
-// none is open. One that has no number stands for the whole batch.
-func (d *delivery) lowestOpen() *element {
-	var lowest *element
-	for i, open := range d.open {
-		if !open {
+// openNames are the names under which open elements come again: the whole batch if one of them has none.
+func (d *delivery) openNames() (names []string) {
+	var lowest change.Position
+	for _, e := range d.elements {
+		if e.done {
 			continue
 		}
-		e := &d.elements[i]
-		if !isNumber(e.sequence) {
-			return &element{sequence: []byte(wholeBatch)}
+		name := e.event
+		switch {
+		case d.shape == shapeStream:
+			position, err := change.NewPosition("any", string(e.sequence))
+			if err != nil {
+				return []string{wholeBatch}
+			}
+			if lowest.IsZero() || position.Compare(lowest) < 0 {
+				lowest, names = position, []string{string(e.sequence)}
+			}
+			continue
+		case e.kind == kindMessage:
+			name = e.message
 		}
-		if lowest == nil || compareDigits(e.sequence, lowest.sequence) < 0 {
-			lowest = e
+		if len(name) == 0 {
+			return []string{wholeBatch}
 		}
+		names = append(names, string(name))
 	}
-	return lowest
-}
-
-func isNumber(digits []byte) bool {
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return len(digits) > 0
-}
-
-// compareDigits compares whole numbers of any length.
-func compareDigits(a, b []byte) int {
-	a, b = bytes.TrimLeft(a, "0"), bytes.TrimLeft(b, "0")
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return bytes.Compare(a, b)
+	return names
 }
 
 // log writes the one line that an invocation has.
 func (h *Handler) log(ctx context.Context, d *delivery, err error, took time.Duration) {
 	level, message := slog.LevelInfo, "invocation done"
 	attrs := make([]slog.Attr, 0, 10)
-	if d.batch != nil && d.shape == shapeTasks {
-		attrs = append(attrs, slog.String("source", d.shape.String()), slog.Int("pieces", d.tasks.Pieces), slog.Bool("done", d.tasks.Done))
-	} else if d.batch != nil && d.shape == shapeReplay {
-		attrs = append(attrs, d.replayAttrs()...)
-	} else if d.batch != nil {
-		failed := 0
-		for _, open := range d.open {
-			if open {
-				failed++
-			}
-		}
-		if failed > 0 || d.parked > 0 {
+	if d.batch != nil {
+		attrs = append(attrs, slog.String("source", d.shape.String()))
+	}
+	if d.batch != nil && !d.shape.isCommand() {
+		parked, done, open := d.counts()
+		if open > 0 || parked > 0 {
 			level = slog.LevelWarn
 		}
-		attrs = append(attrs, slog.String("source", d.shape.String()), slog.Int("records", len(d.elements)),
-			slog.Int("done", d.applied), slog.Int("parked", d.parked), slog.Int("failed", failed))
+		d.said = []slog.Attr{
+			slog.Int("records", len(d.elements)), slog.Int("done", done), slog.Int("parked", parked), slog.Int("failed", open),
+		}
 	}
+	attrs = append(attrs, d.said...)
 	attrs = append(attrs, slog.Duration("took", took))
 	var stop interface{ StopReading() bool }
 	switch {
@@ -129,4 +98,20 @@ func (h *Handler) log(ctx context.Context, d *delivery, err error, took time.Dur
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
 	h.cfg.Logger.LogAttrs(ctx, level, message, attrs...)
+}
+
+// counts divides the elements into those that are parked, and need not come again, those that are
+// done otherwise, and those that are open.
+func (d *delivery) counts() (parked, done, open int) {
+	for _, e := range d.elements {
+		switch {
+		case !e.done:
+			open++
+		case e.parked:
+			parked++
+		default:
+			done++
+		}
+	}
+	return parked, done, open
 }

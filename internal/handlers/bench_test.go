@@ -128,12 +128,9 @@ func cost(f func()) (took time.Duration, mallocs uint64) {
 func benchmark(b *testing.B, ruleFile string, reads bool) {
 	payload := benchPayload(1000)
 	m := &matcher{set: loadRules(b, ruleFile)}
-	h, err := New(Config{
-		Processor: m, Rederiver: m, PartitionKey: "pk", SortKey: "sk", Logger: slog.New(slog.DiscardHandler),
+	h := New(Config{
+		Processor: m, Rederiver: m, PartitionKey: "pk", SortKey: "sk", Logger: slog.New(slog.DiscardHandler), BatchMax: 1 << 20,
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
 	invoke := func() {
 		m.matched = 0
 		answer, err := h.Invoke(b.Context(), payload)

@@ -1,30 +1,50 @@
 package handlers
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 )
 
-// commandsWanted are the payloads that ask for something beside records.
+// command is a payload that asks for something beside records.
+type command struct {
+	Dynamill json.RawMessage // its name, as JSON
+	Object   string          // of a late batch that is only named
+
+	// What is asked of a Replayer. One of the first three is there.
+	Begin      *ReplayRequest
+	Next, Work *json.RawMessage
+	Piece      string
+}
+
+// commandsWanted are the payloads that are commands.
 const commandsWanted = `{"dynamill":"tasks"} or {"dynamill":"late","object":"s3://bucket/key"} or {"dynamill":"replay",...}`
 
-// readCommand reads what a payload asks for that has no records.
-func (r *batchReader) readCommand(env *envelope) (err error) {
-	switch command := string(env.command); {
-	case env.records || env.late:
-		return payloadErrorf("the command %s and records in one payload: want one of them", shorten(env.command))
-	case command == `"tasks"`:
+// readCommand reads what a payload asks for that has no records. A schedule may add what it likes;
+// a replay may hold nothing else: a misspelt option would otherwise replay something else.
+func (r *batchReader) readCommand(payload []byte, beside bool) error {
+	decoder := json.NewDecoder(bytes.NewReader(payload))
+	decoder.DisallowUnknownFields()
+	c := &r.command
+	err := decoder.Decode(c)
+	switch name := string(c.Dynamill); {
+	case beside:
+		return payloadErrorf("the command %s and records in one payload: want one of them", shorten(c.Dynamill))
+	case name == `"tasks"`:
 		r.shape = shapeTasks
-	case command == `"late"` && len(env.object) > 0:
-		r.shape, r.object = shapeNamed, string(env.object)
-	case command == `"replay"`:
+	case name == `"late"` && c.Object != "":
+		r.shape = shapeNamed
+	case name == `"replay"` && err != nil:
+		return payloadErrorf("the replay cannot be read: %s: %s", strings.TrimPrefix(err.Error(), "json: "), replayWanted)
+	case name == `"replay"`:
 		r.shape = shapeReplay
-		r.replay, err = readReplay(env)
-		return err
-	case command == `"late"`:
-		return payloadErrorf("the command %s names no object: want %s", command, commandsWanted)
+		return c.checkReplay()
+	case name == `"late"`:
+		return payloadErrorf("the command %s names no object: want %s", name, commandsWanted)
 	default:
-		return payloadErrorf("the command %s is unknown: want %s", shorten(env.command), commandsWanted)
+		return payloadErrorf("the command %s is unknown: want %s", shorten(c.Dynamill), commandsWanted)
 	}
 	return nil
 }
@@ -37,21 +57,22 @@ func (d *delivery) read(ctx context.Context, payload []byte) (*batch, error) {
 	if err != nil || b.shape != shapeNamed {
 		return b, err
 	}
-	if d.Objects == nil {
-		return nil, payloadErrorf("this function reads no objects: Config.Objects is not set")
+	if d.ReadObject == nil {
+		return nil, payloadErrorf("this function reads no objects: Config.ReadObject is not set")
 	}
-	content, err := d.Objects.ReadObject(ctx, b.object)
+	object := b.command.Object
+	content, err := d.ReadObject(ctx, object)
 	if err != nil {
-		return nil, d.stopped(ctx, "reading the late batch "+b.object, err)
+		return nil, d.stopped(ctx, "reading the late batch "+object, err)
 	}
 	late, err := readBatch(content, d.Config)
 	if err != nil {
-		return nil, fmt.Errorf("the object %s is no late batch: %w", b.object, err)
+		return nil, fmt.Errorf("the object %s is no late batch: %w", object, err)
 	}
 	// Applied as if they came right from the stream, old records could undo later ones.
 	if late.shape != shapeLate {
 		return nil, payloadErrorf("the object %s is no late batch, as an event source mapping leaves it in S3: found a payload of kind %s",
-			b.object, late.shape)
+			object, late.shape)
 	}
 	return late, nil
 }

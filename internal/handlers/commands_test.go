@@ -28,7 +28,9 @@ func TestALateBatchMayBeNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine()
-			h := newHandler(t, e, func(cfg *Config) { cfg.Objects = objects{"s3://bucket/key": late(event(insert("a", "1")))} })
+			h := newHandler(t, e, func(cfg *Config) {
+				cfg.ReadObject = objects{"s3://bucket/key": late(event(insert("a", "1")))}.ReadObject
+			})
 			answer, err := h.Invoke(t.Context(), []byte(payload))
 			if err != nil || string(answer) != failures() {
 				t.Errorf("answer %s, %v", answer, err)
@@ -64,7 +66,7 @@ func TestWhatIsNamedMustBeALateBatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine()
 			h := newHandler(t, e, func(cfg *Config) {
-				cfg.Objects, cfg.Tasks = objects{"s3://bucket/key": c.object}, &taskWorker{}
+				cfg.ReadObject, cfg.Tasks = objects{"s3://bucket/key": c.object}.ReadObject, &taskWorker{}
 			})
 			answer, err := h.Invoke(t.Context(), []byte(c.payload))
 			if err == nil || !strings.Contains(err.Error(), c.want) || answer != nil {
@@ -80,15 +82,13 @@ func TestWhatIsNamedMustBeALateBatch(t *testing.T) {
 func TestNobodyReadsObjectsUnasked(t *testing.T) {
 	h := newHandler(t, newEngine(), func(*Config) {})
 	answer, err := h.Invoke(t.Context(), []byte(lateCommand))
-	if refused := new(PayloadError); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "Config.Objects") || answer != nil {
+	if refused := new(PayloadError); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "Config.ReadObject") || answer != nil {
 		t.Errorf("answer %s, %v", answer, err)
 	}
 }
 
-// slowObjects hang until they are told to stop.
-type slowObjects struct{}
-
-func (slowObjects) ReadObject(ctx context.Context, _ string) ([]byte, error) {
+// readSlowly hangs until it is told to stop.
+func readSlowly(ctx context.Context, _ string) ([]byte, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -96,7 +96,7 @@ func (slowObjects) ReadObject(ctx context.Context, _ string) ([]byte, error) {
 func TestReadingAnObjectStopsBeforeTheDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	h := newHandler(t, newEngine(), func(cfg *Config) { cfg.Objects, cfg.Margin = slowObjects{}, time.Minute-50*time.Millisecond })
+	h := newHandler(t, newEngine(), func(cfg *Config) { cfg.ReadObject, cfg.Margin = readSlowly, time.Minute-50*time.Millisecond })
 	if _, err := h.Invoke(ctx, []byte(lateCommand)); !errors.Is(err, errTimeUp) || ctx.Err() != nil {
 		t.Errorf("error %v", err)
 	}

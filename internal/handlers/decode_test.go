@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/dynamill/dynamill/change"
@@ -203,7 +204,9 @@ func (s source) json(e encoder) string {
 func TestDecodedRecordsEqualTheirSources(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sources := rapid.SliceOfNDistinct(rapid.Custom(drawSource), 1, 5, func(s source) string { return s.sequence }).Draw(t, "records")
-		slices.SortFunc(sources, func(a, b source) int { return compareDigits([]byte(a.sequence), []byte(b.sequence)) })
+		slices.SortFunc(sources, func(a, b source) int {
+			return cmp.Or(len(a.sequence)-len(b.sequence), strings.Compare(a.sequence, b.sequence))
+		})
 		var texts []string
 		for _, s := range sources {
 			texts = append(texts, s.json(encoder{t}))
@@ -216,11 +219,12 @@ func TestDecodedRecordsEqualTheirSources(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(b.records) != len(sources) {
-			t.Fatalf("%d of %d records; first fault %v", len(b.records), len(sources), b.elements[0].fault)
+		records := recordsOf(b)
+		if len(records) != len(sources) {
+			t.Fatalf("%d of %d records; first fault %v", len(records), len(sources), b.elements[0].fault)
 		}
 		for i, s := range sources {
-			r := b.records[i]
+			r := records[i]
 			if r.Key != s.key || r.Position.SequenceNumber() != s.sequence {
 				t.Fatalf("key %q, position %v, want %q, %s", r.Key, r.Position, s.key, s.sequence)
 			}
@@ -228,6 +232,14 @@ func TestDecodedRecordsEqualTheirSources(t *testing.T) {
 			compareImage(t, r.New, s.new)
 		}
 	})
+}
+
+// recordsOf are the good records of a batch, in the order in which they are applied.
+func recordsOf(b *batch) (records []change.Record) {
+	for _, i := range b.good {
+		records = append(records, b.elements[i].record)
+	}
+	return records
 }
 
 // fatalf is what *testing.T and *rapid.T have in common here.
@@ -245,7 +257,7 @@ func compareImage(t fatalf, got change.Image, want change.Item) {
 		return
 	}
 	for name, v := range want {
-		if diff := cmp.Diff(v, got.Lookup(name)); diff != "" {
+		if diff := gocmp.Diff(v, got.Lookup(name)); diff != "" {
 			t.Fatalf("attribute %q (-want +got):\n%s", name, diff)
 		}
 	}
@@ -277,7 +289,7 @@ func TestOfTwoAttributesOfOneNameTheFirstCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	im := b.records[0].New
+	im := recordsOf(b)[0].New
 	if all := checkImage(t, im); len(all) != 4 || all["name"].Text() != "first" || all["m"].Map()["x"].Text() != "first" {
 		t.Errorf("the image is %v", all)
 	}
@@ -288,7 +300,7 @@ func TestAnImageIsReadByManyAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	im := b.records[0].New
+	im := recordsOf(b)[0].New
 	var readers sync.WaitGroup
 	for range 8 {
 		readers.Go(func() {
@@ -307,7 +319,7 @@ func TestAnAttributeIsDecodedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	im := b.records[0].New
+	im := recordsOf(b)[0].New
 	im.Lookup("address")
 	if n := testing.AllocsPerRun(100, func() { im.Lookup("address"); im.Lookup("nothing") }); n != 0 {
 		t.Errorf("%v allocations to look an attribute up again", n)
@@ -334,7 +346,7 @@ func TestManyAndLargeImagesKeepTheirAttributes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, r := range b.records {
+	for i, r := range recordsOf(b) {
 		want := 3
 		if i%100 == 99 {
 			want += 3 * arenaAttributes

@@ -10,7 +10,7 @@
 // up. It is never applied from its images: its items are rederived. Beside them
 // there are three commands. With {"dynamill":"tasks"} a schedule has a TaskWorker do
 // what is due without a record; the answer is {"pieces":n,"done":true|false}.
-// {"dynamill":"late","object":"s3://bucket/key"} names a late batch, which Objects reads. With
+// {"dynamill":"late","object":"s3://bucket/key"} names a late batch, which ReadObject reads. With
 // {"dynamill":"replay",...} a state machine has a Replayer work off what is in the table.
 //
 // It imports change, internal/dynamojson, and lambdacontext of aws-lambda-go for the

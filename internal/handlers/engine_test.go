@@ -46,7 +46,7 @@ type lambdaWorld struct {
 	items   int // that the table holds
 }
 
-func (w *lambdaWorld) ParkRecord(context.Context, ParkedRecord) error {
+func (w *lambdaWorld) ParkRecord(context.Context, string, string, string, []byte) error {
 	w.parked++
 	return nil
 }
@@ -80,10 +80,9 @@ func newLambdaWorld(t *testing.T) *lambdaWorld {
 	engine, err := projections.Open(t.Context(), projections.Config{Client: w.sim, Table: "app", Rules: w.set})
 	w.must(err)
 	w.must(engine.Seed(t.Context(), nil))
-	w.handler, err = New(Config{
-		Processor: engine, Rederiver: engine, Parker: w, PartitionKey: "pk", SortKey: "sk", Logger: slog.New(slog.DiscardHandler),
+	w.handler = New(Config{
+		Processor: engine, Rederiver: engine, Parker: w, PartitionKey: "pk", SortKey: "sk", Logger: slog.New(slog.DiscardHandler), BatchMax: 100,
 	})
-	w.must(err)
 	return w
 }
 

@@ -30,16 +30,14 @@ func (printer) RederiveRecords(_ context.Context, records []change.Record) error
 // In a Lambda function the last line is lambda.Start(handler), of
 // github.com/aws/aws-lambda-go/lambda.
 func ExampleNew() {
-	handler, err := handlers.New(handlers.Config{
+	handler := handlers.New(handlers.Config{
 		Processor:    printer{},
 		Rederiver:    printer{},
 		PartitionKey: "pk",
 		SortKey:      "sk",
 		Logger:       slog.New(slog.DiscardHandler),
+		BatchMax:     100,
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
 	answer, err := handler.Invoke(context.Background(), []byte(`{"Records": [{
 		"eventName": "INSERT", "eventSource": "aws:dynamodb",
 		"eventSourceARN": "arn:aws:dynamodb:eu-west-1:123456789012:table/app/stream/2026-01-01T00:00:00.000",

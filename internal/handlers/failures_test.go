@@ -78,24 +78,19 @@ func TestFailuresAroundAMalformedRecord(t *testing.T) {
 		answer  string
 		calls   []string
 	}{
-		"nobody parks": {
-			event(insert("a", "1"), malformed("m", "2"), insert("b", "3")),
-			func(_ *engine, cfg *Config) { cfg.Parker = nil },
-			failures("2"), []string{"process 1"},
-		},
-		"nobody parks a record without a number": {
+		"parking a record without a number fails": {
 			event(insert("a", "1"), noNumber, insert("b", "3")),
-			func(_ *engine, cfg *Config) { cfg.Parker = nil },
+			func(e *engine, _ *Config) { e.parking = errThrottled },
 			failures(""), []string{"process 1"},
 		},
-		"nobody parks a record whose number is none": {
+		"parking a record whose number is none fails": {
 			event(insert("a", "1"), malformed("m", "2x"), insert("b", "3")),
-			func(_ *engine, cfg *Config) { cfg.Parker = nil },
+			func(e *engine, _ *Config) { e.parking = errThrottled },
 			failures(""), []string{"process 1"},
 		},
-		"nobody parks a message": {
+		"parking a message fails": {
 			event(message("m1", insert("a", "1")), message("m2", "{"), message("m3", insert("b", "3"))),
-			func(_ *engine, cfg *Config) { cfg.Parker = nil },
+			func(e *engine, _ *Config) { e.parking = errThrottled },
 			failures("m2", "m3"), []string{"process 1"},
 		},
 		"a message is parked": {
@@ -187,7 +182,7 @@ func TestWhatIsParkedOutlivesThePayload(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(payload)
-	want := ParkedRecord{
+	want := parkedRecord{
 		ID: "2026-01-01T00:00:00.000#" + strings.Repeat("0", 39) + "2", Code: dynamojson.CodeValue, Raw: []byte(malformed("m", "2")),
 	}
 	if len(e.parked) != 1 {
@@ -226,8 +221,6 @@ func TestALateBatchThatIsNotDoneIsAnError(t *testing.T) {
 		"rederiving fails": {func(e *engine, _ *Config) { e.derive = errThrottled },
 			[]string{"park record.keys", "rederive USER#b/PROFILE@2 to b at 2"}, true},
 		"parking fails": {func(e *engine, _ *Config) { e.parking = errThrottled },
-			[]string{"rederive USER#b/PROFILE@2 to b at 2", "rederive USER#c/PROFILE@3 to c at 3", "rederive USER#b/PROFILE@4 to b at 4"}, true},
-		"nobody parks": {func(_ *engine, cfg *Config) { cfg.Parker = nil },
 			[]string{"rederive USER#b/PROFILE@2 to b at 2", "rederive USER#c/PROFILE@3 to c at 3", "rederive USER#b/PROFILE@4 to b at 4"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -317,21 +310,5 @@ func TestAnInvocationIsLoggedInOneLine(t *testing.T) {
 				t.Errorf("want one line, got %s", line)
 			}
 		})
-	}
-}
-
-func TestAConfigThatCannotWorkIsRefused(t *testing.T) {
-	_, err := New(Config{Margin: -1, BatchMax: -1})
-	for _, want := range []string{"Processor is missing", "Rederiver is missing", "PartitionKey is missing", "Margin", "BatchMax"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
-		}
-	}
-	e := newEngine()
-	if _, err := New(Config{Processor: e, Rederiver: e, PartitionKey: "pk", SortKey: "pk"}); err == nil {
-		t.Error("one attribute is both keys")
-	}
-	if _, err := New(Config{Processor: e, Rederiver: e, PartitionKey: "pk"}); err != nil {
-		t.Error(err)
 	}
 }

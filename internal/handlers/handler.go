@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 	"time"
 
@@ -29,10 +28,12 @@ type Rederiver interface {
 	RederiveRecords(ctx context.Context, records []change.Record) error
 }
 
-// Parker sets records aside that can never be read. Parking one again under
-// the same ID must change nothing.
+// Parker sets records aside that can never be read. The id is the position (stream label and
+// sequence number), or a digest of raw where there is none; parking one again under the same id must
+// change nothing. The code is such as "record.value", the reason is a sentence. raw is the record's
+// JSON as it came; it may be larger than an item can be.
 type Parker interface {
-	ParkRecord(ctx context.Context, p ParkedRecord) error
+	ParkRecord(ctx context.Context, id, code, reason string, raw []byte) error
 }
 
 // TaskWorker works off what large fan-outs have left, and returns how many
@@ -42,39 +43,27 @@ type TaskWorker interface {
 	WorkTasks(ctx context.Context) (pieces int, err error)
 }
 
-// Objects reads the object of a late batch, of which the payload has the name only. It
-// returns no more bytes than a late batch can have.
-type Objects interface {
-	ReadObject(ctx context.Context, name string) ([]byte, error)
-}
-
-// ParkedRecord is a record that could not be read.
-type ParkedRecord struct {
-	ID     string // the position (stream label and sequence number), or a digest of Raw where there is none
-	Code   string // e.g. "record.value"
-	Reason string // a sentence
-	Raw    []byte // the record's JSON as it came; it may be larger than an item can be
-}
-
-// Config says what a Handler works with. The zero value of every field but
-// Processor, Rederiver and PartitionKey stands for its default.
+// Config says what a Handler works with. All of it is given but ReadObject, Table, SortKey and Margin.
 type Config struct {
 	Processor Processor
 	Rederiver Rederiver
-	Parker    Parker     // nil: a record that cannot be read fails, and all after it
-	Tasks     TaskWorker // nil: the payload {"dynamill":"tasks"} is an error
-	Objects   Objects    // nil: the payload {"dynamill":"late",...} is an error
-	Replays   Replayer   // nil: the payload {"dynamill":"replay",...} is an error
+	Parker    Parker
+	Tasks     TaskWorker
+	Replays   Replayer
+
+	// ReadObject reads the object of a late batch, of which the payload has the name only. It returns no
+	// more bytes than a late batch can have. If it is nil, the payload {"dynamill":"late",...} is an error.
+	ReadObject func(ctx context.Context, name string) ([]byte, error)
 
 	Table        string // records of another table's stream are refused; "": of none
 	PartitionKey string // the table's key attributes
 	SortKey      string // "" for a table without a sort key
 
-	Logger *slog.Logger // slog.Default()
+	Logger *slog.Logger
 	// Margin is how long before the invocation's deadline work is stopped, so that
 	// there is time to answer. By default a tenth of the time there is, at most a second.
 	Margin time.Duration
-	// BatchMax is the most records given to one call; by default all.
+	// BatchMax is the most records given to one call.
 	// Smaller pieces lose less of what is done when time runs out.
 	BatchMax int
 }
@@ -86,37 +75,16 @@ const marginMax = time.Second // of the default
 type Handler struct{ cfg Config }
 
 // New makes a Handler.
-func New(cfg Config) (*Handler, error) {
-	var problems []error
-	require := func(ok bool, problem string) {
-		if !ok {
-			problems = append(problems, errors.New(problem))
-		}
-	}
-	require(cfg.Processor != nil, "Processor is missing")
-	require(cfg.Rederiver != nil, "Rederiver is missing")
-	require(cfg.PartitionKey != "", "PartitionKey is missing")
-	require(cfg.PartitionKey != cfg.SortKey || cfg.SortKey == "", "PartitionKey and SortKey are the same attribute")
-	require(cfg.Margin >= 0, "Margin must not be negative")
-	require(cfg.BatchMax >= 0, "BatchMax must not be negative")
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("config of the handler: %w", errors.Join(problems...))
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+func New(cfg Config) *Handler {
 	cfg.Logger = slog.New(Traced(cfg.Logger.Handler()))
-	if cfg.BatchMax == 0 {
-		cfg.BatchMax = math.MaxInt
-	}
-	return &Handler{cfg}, nil
+	return &Handler{cfg}
 }
 
 var errTimeUp = errors.New("stopped before the invocation's deadline")
 
-// Invoke reads the payload, has its records applied, and answers which are not
-// done; or does what a command asks for, and answers how far that is. The error is a *PayloadError if nothing of the payload could be
-// understood. Nothing that Invoke started is still running when it returns.
+// Invoke reads the payload, has its records applied, and answers which are not done; or does what a
+// command asks for, and answers how far that is. The error is a *PayloadError if nothing of the
+// payload could be understood. Nothing that Invoke started is still running when it returns.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
 	work, cancel := h.untilMargin(ctx, started)
@@ -129,7 +97,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	// Logged although it may be returned as well: an error that leaves this process
 	// is seen by the event source mapping alone.
 	h.log(ctx, d, err, time.Since(started))
-	if err != nil && (d.batch == nil || d.shape == shapeLate || d.shape == shapeTasks || d.shape == shapeReplay) {
+	if err != nil && (d.batch == nil || !d.shape.answersByRecord()) {
 		return nil, err
 	}
 	return d.answer()
@@ -148,15 +116,12 @@ func (h *Handler) untilMargin(ctx context.Context, now time.Time) (context.Conte
 	return context.WithDeadlineCause(ctx, deadline.Add(-margin), errTimeUp)
 }
 
-// delivery is the work on one batch.
+// delivery is the work on one batch, or on one command.
 type delivery struct {
 	*Config
 	*batch
-	applied  int    // records that are done
-	parked   int    // records that are parked, and need not come again
-	open     []bool // by element: it is not done
-	tasks    taskProgress
-	replayed any // a ReplayStep or a ReplayPiece
+	reply any         // of a command
+	said  []slog.Attr // of a command, for its line of the log
 }
 
 // deliver applies what can be applied. An error says why an element is open.
@@ -167,88 +132,78 @@ type delivery struct {
 // the others, or an earlier record of its item would take the item back; of a
 // stream, it comes again with every earlier one.
 func (d *delivery) deliver(ctx context.Context) error {
-	if d.shape == shapeTasks {
+	switch d.shape {
+	case shapeTasks:
 		return d.workTasks(ctx)
-	}
-	if d.shape == shapeReplay {
+	case shapeReplay:
 		return d.workReplay(ctx)
-	}
-	d.open = make([]bool, len(d.elements))
-	for i := range d.open {
-		d.open[i] = true
-	}
-	if d.shape == shapeLate {
+	case shapeLate:
 		return d.rederiveAll(ctx)
 	}
-	parked, limit, failure := d.park(ctx, func(*element) bool { return true })
-	d.cut(limit)
-	placed, unplaced := d.byPosition(parked)
-	failure = errors.Join(failure, d.rederiveParked(ctx, placed))
-	done, err := d.process(ctx)
-	for _, owner := range d.owners[:done] {
-		d.open[owner] = false
-	}
-	d.applied = done
+	limit, failure := d.park(ctx, func(*element) bool { return true })
+	d.good = slices.DeleteFunc(d.good, func(i int) bool { return i >= limit })
+	placed := func(e *element) bool { return e.parked && !e.record.Position.IsZero() }
+	unplaced := func(e *element) bool { return e.parked && e.record.Position.IsZero() }
+	failure = errors.Join(failure, d.rederive(ctx, placed))
+	err := d.inPieces(ctx, "processing", d.good, d.process)
 	failure = errors.Join(err, failure)
 	if failure != nil && d.shape != shapeStream {
 		return failure
 	}
-	return errors.Join(failure, d.rederiveParked(ctx, unplaced))
+	return errors.Join(failure, d.rederive(ctx, unplaced))
 }
 
-// park sets malformed elements aside, and returns which. The limit is the first that
+// park sets malformed elements aside. The limit is the first that
 // could not be parked: neither it nor anything after it may be reported done.
-func (d *delivery) park(ctx context.Context, wanted func(*element) bool) (parked []int, limit int, err error) {
+func (d *delivery) park(ctx context.Context, wanted func(*element) bool) (limit int, err error) {
 	for i := range d.elements {
 		e := &d.elements[i]
 		if e.fault == nil || !wanted(e) {
 			continue
 		}
-		if d.Parker == nil {
-			return parked, i, fmt.Errorf("record %s cannot be read: %w", e.id(), e.fault)
+		if err := d.Parker.ParkRecord(ctx, e.id(), e.fault.Code, e.fault.Reason, bytes.Clone(e.raw)); err != nil {
+			return i, fmt.Errorf("parking record %s: %w", e.id(), err)
 		}
-		err := d.Parker.ParkRecord(ctx, ParkedRecord{
-			ID: e.id(), Code: e.fault.Code, Reason: e.fault.Reason, Raw: bytes.Clone(e.raw),
-		})
-		if err != nil {
-			return parked, i, fmt.Errorf("parking record %s: %w", e.id(), err)
-		}
-		parked = append(parked, i)
+		e.parked = true
 	}
-	return parked, len(d.elements), nil
+	return len(d.elements), nil
 }
 
-// cut takes off the records of elements from limit on.
-func (d *delivery) cut(limit int) {
-	n := 0
-	for i, owner := range d.owners {
-		if owner < limit {
-			d.records[n], d.owners[n] = d.records[i], owner
-			n++
-		}
-	}
-	d.records, d.owners = d.records[:n], d.owners[:n]
-}
-
-// process has the records applied, piece by piece, until one fails or time is up.
-func (d *delivery) process(ctx context.Context) (done int, err error) {
-	for piece := range slices.Chunk(d.records, d.BatchMax) {
+// inPieces gives elements' records to a call, piece by piece, until one fails or time is up. The call
+// returns how many of its records are done.
+func (d *delivery) inPieces(ctx context.Context, doing string, elements []int,
+	call func(context.Context, []change.Record) (done int, err error),
+) error {
+	for piece := range slices.Chunk(elements, d.BatchMax) {
 		if ctx.Err() != nil {
-			return done, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		n, err := d.Processor.Process(ctx, piece)
-		if n < 0 || n > len(piece) || n < len(piece) && err == nil {
-			err = errors.Join(fmt.Errorf("the Processor says that %d of %d records are done", n, len(piece)), err)
-			if n < 0 || n > len(piece) {
-				n = 0
-			}
+		records := make([]change.Record, len(piece))
+		for n, i := range piece {
+			records[n] = d.elements[i].record
 		}
-		done += n
+		done, err := call(ctx, records)
+		for _, i := range piece[:done] {
+			d.elements[i].done = true
+		}
 		if err != nil {
-			return done, d.stopped(ctx, "processing", err)
+			return d.stopped(ctx, doing, err)
 		}
 	}
-	return done, nil
+	return nil
+}
+
+// process has a piece applied, and trusts no count that cannot be.
+func (d *delivery) process(ctx context.Context, piece []change.Record) (done int, err error) {
+	done, err = d.Processor.Process(ctx, piece)
+	possible := done >= 0 && done <= len(piece)
+	if !possible || done < len(piece) && err == nil {
+		err = errors.Join(fmt.Errorf("the Processor says that %d of %d records are done", done, len(piece)), err)
+	}
+	if !possible {
+		done = 0
+	}
+	return done, err
 }
 
 // stopped wraps a call's error; what fails because time is up is told apart from

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/dynamill/dynamill/change"
@@ -30,7 +31,7 @@ type engine struct {
 	names   []string // what Lookup("name") of the new image gave
 	doneMax int      // records that succeed in all; after that failure is returned
 	failure error
-	parked  []ParkedRecord
+	parked  []parkedRecord
 	parking error
 	derive  error // from the call behind deriveMax on
 
@@ -80,12 +81,18 @@ func (e *engine) RederiveRecords(_ context.Context, records []change.Record) err
 	return e.derive
 }
 
-func (e *engine) ParkRecord(_ context.Context, p ParkedRecord) error {
+// parkedRecord is what ParkRecord was given.
+type parkedRecord struct {
+	ID, Code, Reason string
+	Raw              []byte
+}
+
+func (e *engine) ParkRecord(_ context.Context, id, code, reason string, raw []byte) error {
 	if e.parking != nil {
 		return e.parking
 	}
-	e.calls = append(e.calls, "park "+p.Code)
-	e.parked = append(e.parked, p)
+	e.calls = append(e.calls, "park "+code)
+	e.parked = append(e.parked, parkedRecord{id, code, reason, raw})
 	return nil
 }
 
@@ -98,11 +105,8 @@ func newHandler(t testing.TB, e *engine, change ...func(*Config)) *Handler {
 	for _, c := range change {
 		c(&cfg)
 	}
-	h, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
+	cfg.BatchMax = cmp.Or(cfg.BatchMax, 1<<20)
+	return New(cfg)
 }
 
 // insert is the JSON of a record that inserts USER#<user>.
@@ -188,7 +192,7 @@ func TestEveryShapeOfPayloadIsApplied(t *testing.T) {
 			if string(answer) != `{"batchItemFailures":[]}` {
 				t.Errorf("answer %s", answer)
 			}
-			if diff := cmp.Diff(c.calls, e.calls); diff != "" {
+			if diff := gocmp.Diff(c.calls, e.calls); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 		})
@@ -331,7 +335,7 @@ func TestOneMalformedRecordIsParkedAndTheOthersApplied(t *testing.T) {
 			case c.heals:
 				want = []string{"park " + c.code, "rederive USER#m/PROFILE@2", "process 1 3"}
 			}
-			if diff := cmp.Diff(want, e.calls); diff != "" {
+			if diff := gocmp.Diff(want, e.calls); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 			if len(e.parked) == 1 && (string(e.parked[0].Raw) != c.record || e.parked[0].Reason == "" || e.parked[0].ID == "") {

@@ -17,7 +17,8 @@ type image struct {
 	decoded    atomic.Pointer[decoded] // most recent first
 }
 
-// attribute is where one attribute lies in src. Payloads are of 6 MB at most.
+// attribute is where one attribute lies in src. Payloads are of 6 MB at most, and objects with late batches
+// of what ReadObject allows.
 type attribute struct {
 	name, nameEnd  uint32
 	value, escaped uint32 // escaped is 1 if the name holds a backslash

@@ -2,10 +2,9 @@ package handlers
 
 import (
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
@@ -41,14 +40,19 @@ func (s shape) String() string {
 	return [...]string{"unknown", "stream", "queue", "pipe", "late batch", "tasks", "name of a late batch", "replay"}[s]
 }
 
+// isCommand reports whether a payload of the shape has no records.
+func (s shape) isCommand() bool { return s == shapeTasks || s == shapeReplay }
+
+// answersByRecord reports whether the answer to a payload of the shape names the records that come again.
+// To others a failure is an error.
+func (s shape) answersByRecord() bool { return s == shapeStream || s == shapeQueue || s == shapePipe }
+
 // batch is what was found in a payload. Everything in it points into the payload.
 type batch struct {
 	shape    shape
-	object   string // of a late batch that is only named
-	replay   *replayCommand
+	command  command // of a payload without records
 	elements []element
-	records  []change.Record // those of the good elements, in the order in which they are to be applied
-	owners   []int           // which element each of records is of
+	good     []int // the elements that are not malformed, in the order in which they are to be applied
 }
 
 // PayloadError says that a payload as a whole is none that a Handler knows.
@@ -72,10 +76,6 @@ type batchReader struct {
 
 // readBatch finds the records in a payload.
 func readBatch(payload []byte, cfg *Config) (*batch, error) {
-	const bytesMax = 1<<32 - 1 // attributes are found by offsets of 32 bits
-	if len(payload) > bytesMax {
-		return nil, payloadErrorf("it has %d bytes", len(payload))
-	}
 	r := &batchReader{recordReader: recordReader{table: cfg.Table, partition: cfg.PartitionKey, sort: cfg.SortKey}}
 	if err := r.payload(payload); err != nil {
 		return nil, err
@@ -108,14 +108,9 @@ func (r *batchReader) payload(src []byte) error {
 
 // envelope is what the top-level object of a payload holds beside records.
 type envelope struct {
-	records, late, window bool
-	payload               []byte // raw JSON; nil if there is none
-	command               []byte // raw JSON of the field dynamill
-	object                []byte // what the field object holds; nil if that is no string
-	begin, next, work     []byte // raw JSON of a replay's fields; nil if there is none
-	piece                 []byte // what the field piece holds; nil if that is no string
-	unknown               string // a field that no replay has, other than records
-	names                 []string
+	records, late, window, command bool
+	payload                        []byte   // raw JSON; nil if there is none
+	names                          []string // of its fields
 }
 
 // event reads a payload that is an object.
@@ -128,8 +123,8 @@ func (r *batchReader) event(s *dynamojson.Scanner, late bool) error {
 		return err
 	}
 	switch {
-	case env.command != nil && !late:
-		return r.readCommand(&env)
+	case env.command && !late:
+		return r.readCommand(s.Src, env.records || env.late)
 	case env.window:
 		// Records of a window that are retried "might be processed out of order",
 		// and the answer would have to carry a state.
@@ -169,25 +164,11 @@ func (r *batchReader) eventField(s *dynamojson.Scanner, name dynamojson.Text, en
 	case "DDBStreamBatchInfo":
 		env.late = true
 	case "payload":
-		env.unknown = field
 		return s.Raw(&env.payload)
 	case "dynamill":
-		return s.Raw(&env.command)
-	case "begin":
-		return s.Raw(&env.begin)
-	case "next":
-		return s.Raw(&env.next)
-	case "work":
-		return s.Raw(&env.work)
-	case "piece":
-		return s.Word(&env.piece)
-	case "object":
-		env.unknown = field
-		return s.Word(&env.object)
+		env.command = true
 	case "window":
-		env.unknown, env.window = field, s.Next() == '{'
-	default:
-		env.unknown = field
+		env.window = s.Next() == '{'
 	}
 	return s.Skip(0)
 }
@@ -213,8 +194,7 @@ func (r *batchReader) elementList(s *dynamojson.Scanner) bool {
 		if len(r.elements) == 1 { // the first tells about how many there are
 			n := min(len(s.Src)/(s.Pos-from)+1, elementsExpectedMax)
 			r.elements = append(make([]element, 0, n), r.elements...)
-			r.records = append(make([]change.Record, 0, n), r.records...)
-			r.owners = append(make([]int, 0, n), r.owners...)
+			r.good = append(make([]int, 0, n), r.good...)
 		}
 		return true
 	})
@@ -247,8 +227,7 @@ func (r *batchReader) element(s *dynamojson.Scanner) bool {
 	r.checkOrigin(e, &d)
 	d.finish(e)
 	if e.fault == nil {
-		r.records = append(r.records, d.record)
-		r.owners = append(r.owners, len(r.elements)-1)
+		r.good = append(r.good, len(r.elements)-1)
 	}
 	return true
 }
@@ -317,20 +296,9 @@ func (r *batchReader) check(what string) error {
 // in it already, but a queue's messages may overtake each other, and a
 // Processor is promised that records of one item come in their order.
 func (r *batchReader) order() {
-	if by := (byPosition{&r.batch}); !sort.IsSorted(by) {
-		sort.Stable(by)
-	}
-}
-
-type byPosition struct{ *batch }
-
-func (b byPosition) Len() int { return len(b.records) }
-func (b byPosition) Less(i, j int) bool {
-	return b.records[i].Position.Compare(b.records[j].Position) < 0
-}
-func (b byPosition) Swap(i, j int) {
-	b.records[i], b.records[j] = b.records[j], b.records[i]
-	b.owners[i], b.owners[j] = b.owners[j], b.owners[i]
+	slices.SortStableFunc(r.good, func(i, j int) int {
+		return r.elements[i].record.Position.Compare(r.elements[j].record.Position)
+	})
 }
 
 func broken(s *dynamojson.Scanner) error {

@@ -40,13 +40,15 @@ type element struct {
 	sequence, event, message []byte // by which an answer may name it; empty if it has none
 
 	label  string // of its stream
-	key    change.Key
 	hasKey bool
+	record change.Record // of a malformed one only the key, and the position if it has one
+
+	parked bool
+	done   bool // it need not come again
 }
 
 // draft is a record while its parts are found, in whatever order.
 type draft struct {
-	record           change.Record
 	name, view       []byte // eventName, StreamViewType
 	body             bool   // there was a "dynamodb"
 	strange          bool   // it is of another table's stream
@@ -64,9 +66,7 @@ type recordReader struct {
 
 	arn     []byte // of the last record
 	label   string
-	strange bool   // it is of another table
-	instant []byte // of the last record
-	created time.Time
+	strange bool // it is of another table
 }
 
 // read reads one element of a batch. It returns false only where the JSON itself
@@ -130,7 +130,7 @@ func (r *recordReader) field(s *dynamojson.Scanner, name dynamojson.Text, e *ele
 		e.label, d.strange = r.streamOf(arn)
 		return true
 	case "userIdentity":
-		return r.identity(s, d)
+		return r.identity(s, e)
 	case "messageId":
 		return s.Word(&d.messages)
 	case "body":
@@ -154,9 +154,9 @@ func (r *recordReader) bodyField(s *dynamojson.Scanner, name dynamojson.Text, e 
 		}
 		return s.Part(&e.fault, func() bool { return r.keys(s, e) })
 	case "NewImage":
-		return s.Part(&e.fault, func() bool { return r.image(s, &d.record.New, &d.hasNew) })
+		return s.Part(&e.fault, func() bool { return r.image(s, &e.record.New, &d.hasNew) })
 	case "OldImage":
-		return s.Part(&e.fault, func() bool { return r.image(s, &d.record.Old, &d.hasOld) })
+		return s.Part(&e.fault, func() bool { return r.image(s, &e.record.Old, &d.hasOld) })
 	case "SequenceNumber":
 		return s.Word(&e.sequence)
 	case "StreamViewType":
@@ -167,7 +167,7 @@ func (r *recordReader) bodyField(s *dynamojson.Scanner, name dynamojson.Text, e 
 		if !s.Skip(0) {
 			return false
 		}
-		d.record.Created = r.instantOf(s.Src[from:s.Pos])
+		e.record.Created = instantOf(s.Src[from:s.Pos])
 		return true
 	}
 	return s.Skip(0)
@@ -216,7 +216,7 @@ func (r *recordReader) keys(s *dynamojson.Scanner, e *element) bool {
 	if !isKey(partition) || r.sort != "" && !isKey(sort) {
 		return s.Fail(codeKeys, "want a string or number that is not empty in each key attribute of the table (%q, %q)", r.partition, r.sort)
 	}
-	e.key, e.hasKey = change.Key{Partition: partition.Text(), Sort: sort.Text()}, true
+	e.record.Key, e.hasKey = change.Key{Partition: partition.Text(), Sort: sort.Text()}, true
 	return true
 }
 
@@ -225,7 +225,7 @@ func isKey(v change.Value) bool {
 }
 
 // identity reads the author of the change: null, or time to live's service.
-func (r *recordReader) identity(s *dynamojson.Scanner, d *draft) bool {
+func (r *recordReader) identity(s *dynamojson.Scanner, e *element) bool {
 	if s.Next() != '{' {
 		return s.Skip(0)
 	}
@@ -239,7 +239,7 @@ func (r *recordReader) identity(s *dynamojson.Scanner, d *draft) bool {
 		}
 		return s.Skip(0)
 	})
-	d.record.Expired = strings.EqualFold(string(kind), "Service") && string(principal) == "dynamodb.amazonaws.com"
+	e.record.Expired = strings.EqualFold(string(kind), "Service") && string(principal) == "dynamodb.amazonaws.com"
 	return ok
 }
 
@@ -257,25 +257,19 @@ func (r *recordReader) streamOf(arn []byte) (label string, strange bool) {
 
 // instantOf reads seconds since 1970. It only shows lag, so what is not
 // understood is the zero time.
-func (r *recordReader) instantOf(seconds []byte) time.Time {
-	if r.instant == nil || !bytes.Equal(seconds, r.instant) {
-		r.instant, r.created = seconds, time.Time{}
-		if f, err := strconv.ParseFloat(string(seconds), 64); err == nil && f >= 0 && f < 1<<40 {
-			r.created = time.Unix(int64(f), 0).UTC()
-		}
+func instantOf(seconds []byte) time.Time {
+	if f, err := strconv.ParseFloat(string(seconds), 64); err == nil && f >= 0 && f < 1<<40 {
+		return time.Unix(int64(f), 0).UTC()
 	}
-	return r.created
+	return time.Time{}
 }
 
 // finish checks the parts of a stream record against each other, and gives the
 // record its position.
 func (d *draft) finish(e *element) {
-	position, err := e.position()
-	d.record.Position, d.record.Key = position, e.key
-	if e.fault != nil {
-		return
-	}
+	position, err := change.NewPosition(e.label, string(e.sequence))
 	switch {
+	case e.fault != nil:
 	case !utf8.Valid(e.raw):
 		e.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "it is not UTF-8"}
 	case !d.body:
@@ -285,14 +279,18 @@ func (d *draft) finish(e *element) {
 	case err != nil:
 		e.fault = &dynamojson.Fault{Code: codePosition, Reason: err.Error()}
 	default:
-		e.fault = d.imagesFault()
+		e.fault = d.imagesFault(&e.record)
 	}
+	if e.fault != nil {
+		e.record = change.Record{Key: e.record.Key}
+	}
+	e.record.Position = position
 }
 
 // imagesFault refuses a record whose images do not fit its event: it would be
 // applied as something that it is not.
-func (d *draft) imagesFault() *dynamojson.Fault {
-	hasOld, hasNew := d.record.Old != nil, d.record.New != nil
+func (d *draft) imagesFault(record *change.Record) *dynamojson.Fault {
+	hasOld, hasNew := record.Old != nil, record.New != nil
 	fits := hasOld || hasNew
 	switch string(d.name) {
 	case "INSERT":
@@ -311,25 +309,10 @@ func (d *draft) imagesFault() *dynamojson.Fault {
 	return &dynamojson.Fault{Code: codeImages, Reason: "the images do not fit the eventName " + shorten(d.name)}
 }
 
-// position pads the number itself: change.NewPosition then has nothing to copy.
-func (e *element) position() (change.Position, error) {
-	label, sequence := e.label, e.sequence
-	if n := len(sequence); n > 0 && n < change.SequenceDigitsMax {
-		padded := [change.SequenceDigitsMax]byte{}
-		zeros := change.SequenceDigitsMax - n
-		for i := range zeros {
-			padded[i] = '0'
-		}
-		copy(padded[zeros:], sequence)
-		return change.NewPosition(label, string(padded[:]))
-	}
-	return change.NewPosition(label, string(sequence))
-}
-
 // id names a record that is parked: by its position, otherwise by its content.
 // The same record has the same id whenever it comes again.
 func (e *element) id() string {
-	if position, err := e.position(); err == nil {
+	if position := e.record.Position; !position.IsZero() {
 		return position.String()
 	}
 	sum := sha256.Sum256(e.raw)

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -58,44 +57,26 @@ const replayScan = "scan"
 // the page in hand: it is finished, or its work would be for nothing.
 const replayMarginMax = time.Minute
 
-// replayCommand is a payload for a Replayer. One of the first three is there.
-type replayCommand struct {
-	begin      *ReplayRequest
-	next, work json.RawMessage
-	piece      string
-}
-
 const replayWanted = `want {"dynamill":"replay","begin":{...}}, {"dynamill":"replay","next":STEP} ` +
 	`or {"dynamill":"replay","work":STEP,"piece":"..."}`
 
-// readReplay reads a payload for a Replayer. Unlike a schedule's, it may hold
-// nothing else: a misspelt option would otherwise replay something else.
-func readReplay(env *envelope) (*replayCommand, error) {
-	if env.unknown != "" {
-		return nil, payloadErrorf("the replay cannot be read: unknown field %q: %s", env.unknown, replayWanted)
-	}
-	c, commands := &replayCommand{piece: string(env.piece)}, 0
-	for _, field := range []struct {
-		raw []byte
-		to  any
-	}{{env.begin, &c.begin}, {env.next, &c.next}, {env.work, &c.work}} {
-		if len(field.raw) == 0 || string(field.raw) == "null" {
-			continue
-		}
-		commands++
-		decoder := json.NewDecoder(bytes.NewReader(field.raw))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(field.to); err != nil {
-			return nil, payloadErrorf("the replay cannot be read: %s: %s", strings.TrimPrefix(err.Error(), "json: "), replayWanted)
+// checkReplay refuses a command that does not ask a Replayer for one thing.
+func (c *command) checkReplay() error {
+	asked := 0
+	for _, there := range []bool{c.Begin != nil, c.Next != nil, c.Work != nil} {
+		if there {
+			asked++
 		}
 	}
 	switch {
-	case commands != 1 || (c.work != nil) != (c.piece != ""):
-		return nil, payloadErrorf("it does not say what of a replay to do: %s", replayWanted)
-	case c.begin != nil:
-		return c, c.begin.check()
+	case c.Object != "":
+		return payloadErrorf("the replay cannot be read: unknown field %q: %s", "object", replayWanted)
+	case asked != 1 || (c.Work != nil) != (c.Piece != ""):
+		return payloadErrorf("it does not say what of a replay to do: %s", replayWanted)
+	case c.Begin != nil:
+		return c.Begin.check()
 	}
-	return c, nil
+	return nil
 }
 
 // check refuses what makes no sense together.
@@ -117,41 +98,40 @@ func (r *ReplayRequest) check() error {
 // rules in force. The caller may have to know that before it makes a Handler.
 func ChangesRules(payload []byte) bool {
 	b, err := readBatch(payload, &Config{})
-	return err == nil && b.replay != nil && b.replay.begin != nil && b.replay.begin.ChangeRules
+	return err == nil && b.shape == shapeReplay && b.command.Begin != nil && b.command.Begin.ChangeRules
 }
 
 // workReplay does what a state machine asks for. Its errors keep their type, by
 // which the state machine knows those that no retry helps.
-func (d *delivery) workReplay(ctx context.Context) error {
-	if d.Replays == nil {
-		return payloadErrorf("this function replays nothing: Config.Replays is not set")
-	}
-	var answer any
-	var err error
-	switch c := d.replay; {
-	case c.begin != nil:
-		answer, err = asStep(d.Replays.BeginReplay(ctx, *c.begin))
-	case c.next != nil:
-		answer, err = asStep(d.Replays.NextReplay(ctx, c.next))
+func (d *delivery) workReplay(ctx context.Context) (err error) {
+	switch c := &d.command; {
+	case c.Begin != nil:
+		err = d.answerStep(d.Replays.BeginReplay(ctx, *c.Begin))
+	case c.Next != nil:
+		err = d.answerStep(d.Replays.NextReplay(ctx, *c.Next))
 	default:
-		answer, err = d.Replays.WorkReplay(ctx, c.work, c.piece, untilReplayMargin(ctx, time.Now()))
+		var piece ReplayPiece
+		piece, err = d.Replays.WorkReplay(ctx, *c.Work, c.Piece, untilReplayMargin(ctx, time.Now()))
+		d.reply = piece
+		d.said = []slog.Attr{slog.String("piece", c.Piece), slog.Int64("items", piece.Items), slog.Bool("done", piece.Done)}
 	}
 	if err != nil && ctx.Err() != nil {
 		return d.stopped(ctx, "replaying", err)
 	}
-	d.replayed = answer
 	return err
 }
 
-// asStep makes a step one that a state machine can go over.
-func asStep(s ReplayStep, err error) (ReplayStep, error) {
+// answerStep makes a step one that a state machine can go over.
+func (d *delivery) answerStep(s ReplayStep, err error) error {
 	if s.Pieces == nil {
 		s.Pieces = []string{}
 	}
 	if s.Step == nil {
 		s.Step = json.RawMessage("{}")
 	}
-	return s, err
+	d.reply = s
+	d.said = []slog.Attr{slog.Int("pieces", len(s.Pieces)), slog.Int("left", s.Left), slog.Bool("finished", s.Finished)}
+	return err
 }
 
 // untilReplayMargin is when no further page is begun; zero if there is no deadline.
@@ -161,19 +141,4 @@ func untilReplayMargin(ctx context.Context, now time.Time) time.Time {
 		return time.Time{}
 	}
 	return deadline.Add(-min(replayMarginMax, deadline.Sub(now)/10))
-}
-
-// replayAttrs say in the invocation's line of the log what was done.
-func (d *delivery) replayAttrs() []slog.Attr {
-	attrs := []slog.Attr{slog.String("source", d.shape.String())}
-	if d.replay.piece != "" {
-		attrs = append(attrs, slog.String("piece", d.replay.piece))
-	}
-	switch answer := d.replayed.(type) {
-	case ReplayStep:
-		attrs = append(attrs, slog.Int("pieces", len(answer.Pieces)), slog.Int("left", answer.Left), slog.Bool("finished", answer.Finished))
-	case ReplayPiece:
-		attrs = append(attrs, slog.Int64("items", answer.Items), slog.Bool("done", answer.Done))
-	}
-	return attrs
 }

@@ -1,6 +1,9 @@
 package handlers
 
-import "context"
+import (
+	"context"
+	"log/slog"
+)
 
 // taskProgress answers an invocation for tasks.
 type taskProgress struct {
@@ -12,11 +15,9 @@ type taskProgress struct {
 // out is no failure: every piece that is done is durable, and the schedule's next
 // invocation goes on.
 func (d *delivery) workTasks(ctx context.Context) error {
-	if d.Tasks == nil {
-		return payloadErrorf("this function works off no tasks: Config.Tasks is not set")
-	}
 	pieces, err := d.Tasks.WorkTasks(ctx)
-	d.tasks = taskProgress{Pieces: pieces, Done: err == nil}
+	d.reply = taskProgress{Pieces: pieces, Done: err == nil}
+	d.said = []slog.Attr{slog.Int("pieces", pieces), slog.Bool("done", err == nil)}
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}

@@ -1,6 +1,9 @@
 package health
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Facts are what one look at a table found.
 type Facts struct {
@@ -87,7 +90,7 @@ func (f Function) enabled() bool {
 
 // fails reports whether the last invocation failed.
 func (f Function) fails() bool {
-	return f.enabled() && len(f.LastResult) >= len(problem) && f.LastResult[:len(problem)] == problem
+	return f.enabled() && strings.HasPrefix(f.LastResult, problem)
 }
 
 // problem begins a result that Lambda calls a failure (API reference of Lambda,

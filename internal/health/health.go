@@ -170,15 +170,16 @@ func (f Facts) judgeWorkers(h *Health) bool {
 
 // judgeFunctions decides where a Lambda function applies the stream, or may.
 func (f Facts) judgeFunctions(h *Health) bool {
-	failing := func(fn Function) bool { return fn.fails() }
-	switch i := slices.IndexFunc(f.Functions.List, failing); {
-	case i >= 0:
-		fn := f.Functions.List[i]
+	failing := slices.IndexFunc(f.Functions.List, Function.fails)
+	enabled := slices.IndexFunc(f.Functions.List, Function.enabled)
+	switch {
+	case failing >= 0:
+		fn := f.Functions.List[failing]
 		h.State, h.Reason = Failing, fmt.Sprintf("the last invocation of function %s failed (%s)", fn.Name, fn.LastResult)
 		h.Remedy = "look at the function's log; the stream keeps its records for 24 hours"
 		return true
-	case slices.ContainsFunc(f.Functions.List, Function.enabled):
-		fn := f.Functions.List[slices.IndexFunc(f.Functions.List, Function.enabled)]
+	case enabled >= 0:
+		fn := f.Functions.List[enabled]
 		h.State, h.LagKnown, h.Lag, h.Waiting = Following, false, 0, Waiting{Unknown: functionWaiting}
 		h.Reason = fmt.Sprintf("function %s, its event source mapping is %s, last result: %s; %s",
 			fn.Name, fn.State, cmp.Or(fn.LastResult, "none yet"), functionWaiting)

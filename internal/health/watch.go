@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -26,10 +27,9 @@ type Watch struct {
 }
 
 type ownerWatch struct {
-	owner  Owner
-	first  time.Time // the look that found it
-	moved  time.Time // the last look that found a row of it raised; zero if none did
-	listed bool      // at the last look
+	owner Owner
+	first time.Time // the look that found it
+	moved time.Time // the last look that found a row of it raised; zero if none did
 }
 
 // place is how far a shard was applied at a look.
@@ -48,48 +48,29 @@ func silence(term time.Duration) time.Duration { return term + term/2 }
 
 // Look takes over the rows that were read at a time.
 func (w *Watch) Look(now time.Time, rows []Row) {
-	if w.rows == nil {
-		w.rows, w.owners, w.places = map[string]Row{}, map[string]*ownerWatch{}, map[string][]place{}
+	if w.places == nil {
+		w.places = map[string][]place{}
 	}
-	for _, o := range w.owners {
-		o.listed = false
-	}
-	seen := map[string]Row{}
+	seen, owners := map[string]Row{}, map[string]*ownerWatch{}
 	for _, r := range rows {
 		seen[r.Shard] = r
 		w.notePlace(now, r)
 		if r.Owner == "" {
 			continue
 		}
-		o := w.owner(now, r)
+		key := r.Owner + "\x00" + r.Run
+		if owners[key] == nil {
+			owners[key] = cmp.Or(w.owners[key], &ownerWatch{owner: Owner{Name: r.Owner}, first: now})
+		}
+		o := owners[key]
+		o.owner.Term = cmp.Or(max(0, r.Term), o.owner.Term, termUnknown)
 		was, known := w.rows[r.Shard]
 		if w.looks > 0 && (!known || was.Counter != r.Counter || was.Owner != r.Owner || was.Run != r.Run) {
 			o.moved = now
 		}
 	}
-	for key, o := range w.owners {
-		if !o.listed {
-			delete(w.owners, key)
-		}
-	}
-	w.rows = seen
+	w.rows, w.owners = seen, owners
 	w.looks++
-}
-
-func (w *Watch) owner(now time.Time, r Row) *ownerWatch {
-	key := r.Owner + "\x00" + r.Run
-	o := w.owners[key]
-	if o == nil {
-		o = &ownerWatch{owner: Owner{Name: r.Owner}, first: now}
-		w.owners[key] = o
-	}
-	if o.listed = true; r.Term > 0 {
-		o.owner.Term = r.Term
-	}
-	if o.owner.Term == 0 {
-		o.owner.Term = termUnknown
-	}
-	return o
 }
 
 // notePlace keeps how far a shard is applied, for its rate.

@@ -22,11 +22,7 @@ rules:
 	if err != nil {
 		log.Fatal(err)
 	}
-	filters, err := infra.Filters(set)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, pattern := range filters {
+	for _, pattern := range infra.Filters(set) {
 		fmt.Println(pattern)
 	}
 	// Output: {"dynamodb":{"Keys":{"pk":{"S":[{"prefix":"POST#"}]},"sk":{"S":[{"prefix":"COMMENT#"},"METADATA"]}}}}

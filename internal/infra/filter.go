@@ -1,10 +1,7 @@
 package infra
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,7 +25,7 @@ const (
 // record of an application's overwriting it arrives and it is put right.
 //
 // No pattern at all means no filter: every record may concern a rule.
-func Filters(set *rules.Set) ([]string, error) {
+func Filters(set *rules.Set) []string {
 	var shapes []keyFilter
 	for _, e := range set.Entities {
 		if !concerned(e) {
@@ -40,17 +37,14 @@ func Filters(set *rules.Set) ([]string, error) {
 	shapes = fewer(shapes, filtersMax)
 	var patterns []string
 	for _, f := range shapes {
-		f, text, err := f.fit(set.Table)
-		if err != nil {
-			return nil, err
-		}
+		f, text := f.fit(set.Table)
 		if f.all() {
-			return nil, nil
+			return nil
 		}
 		patterns = append(patterns, text)
 	}
 	slices.Sort(patterns)
-	return patterns, nil
+	return patterns
 }
 
 // concerned reports whether some rule reads or writes items of the entity.
@@ -64,13 +58,22 @@ type text struct {
 	how     how
 }
 
-type how uint8
+// how is the word for it in a filter pattern.
+type how string
 
 const (
-	exact how = iota
-	prefix
-	suffix
+	exact  how = "" // a plain text
+	prefix how = "prefix"
+	suffix how = "suffix"
 )
+
+// wanted is what a filter pattern asks for.
+func (t text) wanted() any {
+	if t.how == exact {
+		return t.literal
+	}
+	return map[how]string{t.how: t.literal}
+}
 
 // anyOf are the things that a key may be; nil means anything, a number included.
 type anyOf []text
@@ -242,11 +245,11 @@ func fewer(filters []keyFilter, most int) []keyFilter {
 
 // fit returns the pattern, and the filter made coarser until its pattern is
 // short enough. The part with more alternatives gives way first.
-func (f keyFilter) fit(table rules.Table) (keyFilter, string, error) {
+func (f keyFilter) fit(table rules.Table) (keyFilter, string) {
 	for {
-		text, err := f.pattern(table)
-		if err != nil || len(text) <= patternCharMax || f.all() {
-			return f, text, err
+		text := f.pattern(table)
+		if len(text) <= patternCharMax || f.all() {
+			return f, text
 		}
 		if len(f.sort) >= len(f.partition) {
 			f.sort = f.sort.coarser()
@@ -257,33 +260,16 @@ func (f keyFilter) fit(table rules.Table) (keyFilter, string, error) {
 }
 
 // pattern writes the filter in the language of filter patterns.
-func (f keyFilter) pattern(table rules.Table) (string, error) {
+func (f keyFilter) pattern(table rules.Table) string {
 	keys := map[string]any{}
-	for _, part := range []struct {
-		attribute string
-		any       anyOf
-	}{{table.PartitionKey, f.partition}, {table.SortKey, f.sort}} {
-		if part.any == nil {
-			continue
-		}
+	for attribute, alternatives := range map[string]anyOf{table.PartitionKey: f.partition, table.SortKey: f.sort} {
 		var wanted []any
-		for _, t := range part.any {
-			switch t.how {
-			case prefix:
-				wanted = append(wanted, map[string]string{"prefix": t.literal})
-			case suffix:
-				wanted = append(wanted, map[string]string{"suffix": t.literal})
-			default:
-				wanted = append(wanted, t.literal)
-			}
+		for _, t := range alternatives {
+			wanted = append(wanted, t.wanted())
 		}
-		keys[part.attribute] = map[string]any{"S": wanted} // a key with fixed text is no number
+		if wanted != nil {
+			keys[attribute] = map[string]any{"S": wanted} // a key with fixed text is no number
+		}
 	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(map[string]any{"dynamodb": map[string]any{"Keys": keys}}); err != nil {
-		return "", fmt.Errorf("writing a filter pattern: %w", err)
-	}
-	return strings.TrimSpace(b.String()), nil
+	return plainJSON(map[string]any{"dynamodb": map[string]any{"Keys": keys}})
 }

@@ -26,11 +26,7 @@ func Generate(format Format, set *rules.Set, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	filters, err := Filters(set)
-	if err != nil {
-		return nil, err
-	}
-	d := deployment{Options: o, limits: theLimits, SAM: format == SAM, Statements: statements(set, o), Filters: filters}
+	d := deployment{Options: o, SAM: format == SAM, Filters: Filters(set), Permissions: permissionsOf(set, o)}
 	switch format {
 	case SAM, CloudFormation:
 		return []byte(render(cloudFormation, d)), nil

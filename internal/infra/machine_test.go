@@ -87,8 +87,8 @@ func TestAFunctionThatReplaysHasANameOfItsOwn(t *testing.T) {
 func TestFormerRulesKeepTheirPermissions(t *testing.T) {
 	set := load(t, entities+"rules: { r: { count: Membership, as: Group.members } }\n")
 	former := load(t, entities+"rules: { r: { mirror: Membership, as: Member } }\n")
-	without := statements(set, Options{Table: "app", StateTable: "app-dynamill"})[0].Actions
-	with := statements(set, Options{Table: "app", StateTable: "app-dynamill", Former: former})[0].Actions
+	without := permissionsOf(set, Options{Table: "app", StateTable: "app-dynamill"}).Function[0].Actions
+	with := permissionsOf(set, Options{Table: "app", StateTable: "app-dynamill", Former: former}).Function[0].Actions
 	if diff := cmp.Diff(append(without, "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem"), with); diff != "" {
 		t.Errorf("actions on the table (-want +got)\n%s", diff)
 	}

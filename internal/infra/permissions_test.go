@@ -34,8 +34,8 @@ func TestPermissionsFollowFromTheRules(t *testing.T) {
 		set := load(t, entities+"rules: { r: { "+c.rules+" } }\n")
 		want := slices.Sorted(slices.Values(slices.Concat(always, c.more)))
 		var got []string
-		for _, s := range statements(set, Options{Table: "app", StateTable: "app-dynamill"}) {
-			if slices.Contains(s.Resources, tableARN("app")) {
+		for _, s := range permissionsOf(set, Options{Table: "app", StateTable: "app-dynamill"}).Function {
+			if slices.Contains(s.Resources, "arn:${partition}:dynamodb:${region}:${account}:table/app") {
 				for _, action := range s.Actions {
 					got = append(got, strings.TrimPrefix(action, "dynamodb:"))
 				}

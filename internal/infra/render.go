@@ -5,12 +5,13 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
 	"time"
+
+	"github.com/goccy/go-yaml"
 )
 
 // The templates are in the language of what they make, and so are their texts and references: a
@@ -22,15 +23,20 @@ var files embed.FS
 var (
 	cloudFormation = parse("cloudformation.yaml", yamlText, reference(cloudFormationReferences, yamlReference))
 	terraform      = parse("terraform.tf", hclText, hclValue)
-	definition     = parse("definition.json", nil, nil)
-	dashboard      = parse("dashboard.json", nil, nil)
+
+	definition      = parse("definition.json", nil, nil)
+	dashboard       = parse("dashboard.json", nil, nil)
+	permissionsFile = parse("permissions.yaml", nil, nil)
+	alarmsFile      = parse("alarms.yaml", nil, nil)
 )
 
-func parse(name string, text func(string) string, ref func(any) string) *template.Template {
+func parse(name string, text, ref func(string) string) *template.Template {
 	return template.Must(template.New(name).Funcs(template.FuncMap{
 		"text": text, "ref": ref, "comment": comment, "indent": indent,
-		"why":     func(depth int, part string) string { return comment(depth, why[part]) },
+		"why":     func(depth int, part string) string { return comment(depth, fmt.Sprint(fixed.Why[part])) },
+		"limit":   func(name string) any { return fixed.Limits[name] },
 		"seconds": func(d time.Duration) int { return int(d / time.Second) },
+		"after":   after,
 		"aligned": hclAligned, "list": hclList,
 	}).ParseFS(files, "templates/"+name))
 }
@@ -42,6 +48,25 @@ func render(t *template.Template, data any) string {
 		panic("infra: " + err.Error())
 	}
 	return b.String()
+}
+
+// decoded reads values of this package's own, so that it cannot fail.
+func decoded[T any](text string) (values T) {
+	if err := yaml.UnmarshalWithOptions([]byte(text), &values, yaml.Strict()); err != nil {
+		panic("infra: " + err.Error())
+	}
+	return values
+}
+
+// plainJSON writes texts as they are, and not as a page of HTML could hold them.
+func plainJSON(values any) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(values); err != nil {
+		panic("infra: texts always are JSON: " + err.Error())
+	}
+	return strings.TrimSpace(b.String())
 }
 
 const lineMax = 110 // characters of a comment's line
@@ -87,20 +112,17 @@ func indentedJSON(text string) string {
 	})
 }
 
-// sub is text with placeholders, such as "${bucket}/*": the words of
-// placeholders, for which each language has its own reference.
-type sub string
-
+// A text with placeholders, such as "${bucket}/*", has the words of placeholders for which each
+// language has its own reference.
 var placeholder = regexp.MustCompile(`\$\{(\w+)\}`)
 
 // reference writes the placeholders of a text as a language says them.
-func reference(references map[string]string, write func(text string, whole bool) string) func(any) string {
-	return func(text any) string {
-		s := fmt.Sprint(text)
-		if found := placeholder.FindStringSubmatch(s); found != nil && found[0] == s {
+func reference(references map[string]string, write func(text string, whole bool) string) func(string) string {
+	return func(text string) string {
+		if found := placeholder.FindStringSubmatch(text); found != nil && found[0] == text {
 			return write(references[found[1]], true)
 		}
-		return write(placeholder.ReplaceAllStringFunc(s, func(found string) string {
+		return write(placeholder.ReplaceAllStringFunc(text, func(found string) string {
 			return "${" + references[found[2:len(found)-1]] + "}"
 		}), false)
 	}
@@ -162,9 +184,9 @@ func hclReference(text string, whole bool) string {
 const listMax = 100 // characters of a list on one line
 
 // hclList writes the values of a list. A single value stands alone.
-func hclList(depth int, values any) string {
+func hclList(depth int, values []string) string {
 	var all []string
-	for _, v := range reflect.ValueOf(values).Seq2() {
+	for _, v := range values {
 		all = append(all, hclValue(v))
 	}
 	if line := strings.Join(all, ", "); len(all) == 1 {

@@ -1,9 +1,7 @@
 package infra
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -48,7 +46,8 @@ func (o Options) checkRuleSource() error {
 			return fmt.Errorf("the rule file's name %q would not be taken for that of a file in the zip: give it another one", o.RulesFile)
 		}
 	case strings.Contains(from, "\n"):
-		if n := variablesSize(deployment{Options: o}.Variables()); n > variablesMax {
+		variables := map[string]string{"DYNAMILL_TABLE": o.Table, "DYNAMILL_STATE_TABLE": o.StateTable, "DYNAMILL_RULES": from}
+		if n := len(plainJSON(variables)); n > variablesMax {
 			return fmt.Errorf("the rules are too long for a variable: the function's variables would have %d bytes together, Lambda takes %d; "+
 				"put the rules into the zip, or into S3", n, variablesMax)
 		}
@@ -87,30 +86,17 @@ func (o Options) checkExports() error {
 	return nil
 }
 
-// ruleStatements allow the function to read the one object or parameter with its rules.
-func (o Options) ruleStatements() []statement {
-	switch from := o.RulesFrom; {
-	case strings.Contains(from, "\n"):
-	case strings.HasPrefix(from, objectPrefix):
-		return []statement{{"Rules", "The function reads its rules when it starts.",
-			[]string{"s3:GetObject"}, []sub{sub("arn:${partition}:s3:::" + strings.TrimPrefix(from, objectPrefix))}}}
-	case strings.HasPrefix(from, parameterPrefix):
-		name := strings.TrimPrefix(strings.TrimPrefix(from, parameterPrefix), "/")
-		return []statement{{"Rules", "The function reads its rules when it starts.",
-			[]string{"ssm:GetParameter"}, []sub{sub("arn:${partition}:ssm:${region}:${account}:parameter/" + name)}}}
+// after is what a text says behind a prefix; "" if it is another text, such as the rules themselves.
+func after(prefix, text string) string {
+	rest, found := strings.CutPrefix(text, prefix)
+	if !found || strings.Contains(text, "\n") {
+		return ""
 	}
-	return nil
+	return rest
 }
 
-// variable is one of the function's environment.
-type variable struct{ Name, Value string }
-
-// Variables are the function's environment.
-func (d deployment) Variables() []variable {
-	return []variable{
-		{"DYNAMILL_TABLE", d.Table}, {"DYNAMILL_STATE_TABLE", d.StateTable}, {"DYNAMILL_RULES", cmp.Or(d.RulesFrom, d.RulesFile)},
-	}
-}
+// RulesVariable tells the function where its rules are.
+func (o Options) RulesVariable() string { return cmp.Or(o.RulesFrom, o.RulesFile) }
 
 // ZipHolds says what has to be in the function's zip.
 func (o Options) ZipHolds() string {
@@ -118,19 +104,4 @@ func (o Options) ZipHolds() string {
 		return "the executable `bootstrap`"
 	}
 	return "the executable `bootstrap` and the rule file " + o.RulesFile
-}
-
-// variablesSize is how many bytes variables have as JSON.
-func variablesSize(variables []variable) int {
-	plain := map[string]string{}
-	for _, v := range variables {
-		plain[v.Name] = v.Value
-	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(plain); err != nil {
-		panic("infra: strings always are JSON: " + err.Error())
-	}
-	return b.Len() - len("\n")
 }

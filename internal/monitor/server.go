@@ -28,7 +28,7 @@ type Config struct {
 func Handler(cfg Config) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		&collector{metrics(cfg.LagMax), cfg.Take},
+		&collector{cfg.Take, cfg.LagMax},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -18,6 +18,7 @@
 package printable
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,17 +35,8 @@ func Text(text string) string { return escaped(text, func(rune) bool { return fa
 func Lines(text string) string { return escaped(text, isLayout) }
 
 func escaped(text string, keep func(rune) bool) string {
-	var previous rune
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
-		odd := !keep(r) && !isShown(previous, r)
-		previous = r
-		return odd
-	}) {
-		return text
-	}
-	var f filter
-	f.keep, f.escape = keep, appendEscape
-	return string(f.append(make([]byte, 0, len(text)+16), []byte(text), true))
+	f := filter{keep: keep, escape: appendEscape}
+	return string(f.append(nil, []byte(text), true))
 }
 
 // Width is how many places of a line a printable text takes, if each character
@@ -106,8 +98,7 @@ func (f *filter) append(to, text []byte, last bool) []byte {
 			f.cut = slices.Clone(text)
 			return to
 		case r == utf8.RuneError && size == 1:
-			to = append(to, `\x`...)
-			to = append(to, strconv.FormatUint(uint64(text[0]), 16)...)
+			to = fmt.Appendf(to, `\x%x`, text[0])
 		case f.keep(r) || isShown(f.previous, r):
 			to = append(to, text[:size]...)
 			shown = r

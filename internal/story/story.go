@@ -32,7 +32,7 @@ type Step struct {
 	Writes     []Write
 	// CrashAfter is the number of the engine's writes that still succeed
 	// before its process dies; 0 if it lives.
-	CrashAfter int
+	CrashAfter int `yaml:"crash_after"`
 }
 
 // Verb is what a Write does to its item.
@@ -94,10 +94,10 @@ func Load(name string, kinds []rules.Kind) (*Example, error) {
 		return nil, err
 	}
 	if ex.Items, err = loadItems(name + "/items.json"); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading example %s/items.json: %w", name, err)
 	}
-	if ex.Steps, err = loadStory(name + "/story.yaml"); err != nil {
-		return nil, err
+	if ex.Steps, err = loadSteps(name + "/story.yaml"); err != nil {
+		return nil, fmt.Errorf("reading example %s/story.yaml: %w", name, err)
 	}
 	return ex, nil
 }
@@ -109,22 +109,21 @@ type batch map[string][]struct {
 	}
 }
 
-func loadItems(path string) ([]change.Item, error) {
+func loadItems(path string) (items []change.Item, err error) {
 	src, err := examples.Files.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading example: %w", err)
+		return nil, err
 	}
 	var requests batch
 	if err := json.Unmarshal(src, &requests); err != nil {
-		return nil, fmt.Errorf("reading example %s: %w", path, err)
+		return nil, err
 	}
-	var items []change.Item
 	for _, table := range requests {
 		for _, request := range table {
 			item := change.Item{}
 			for name, raw := range request.PutRequest.Item {
 				if item[name], err = dynamojson.Decode("attribute "+name, raw); err != nil {
-					return nil, fmt.Errorf("reading example %s: %w", path, err)
+					return nil, err
 				}
 			}
 			items = append(items, item)
@@ -133,39 +132,30 @@ func loadItems(path string) ([]change.Item, error) {
 	return items, nil
 }
 
-// story is the form of story.yaml: plain values, without DynamoDB's descriptors.
-type story struct {
-	Steps []struct {
-		Title, Say string
-		CrashAfter int `yaml:"crash_after"`
-		Writes     []map[Verb]map[string]any
-	}
-}
-
-func loadStory(path string) ([]Step, error) {
+func loadSteps(path string) ([]Step, error) {
 	src, err := examples.Files.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading example: %w", err)
+		return nil, err
 	}
-	var s story
-	if err := yaml.UnmarshalWithOptions(src, &s, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("reading example %s: %w", path, err)
+	var told struct{ Steps []Step }
+	err = yaml.UnmarshalWithOptions(src, &told, yaml.Strict())
+	return told.Steps, err
+}
+
+// UnmarshalYAML reads a verb with an item in plain values, without DynamoDB's descriptors.
+func (w *Write) UnmarshalYAML(unmarshal func(any) error) error {
+	var told map[Verb]map[string]any
+	if err := unmarshal(&told); err != nil {
+		return err
 	}
-	var steps []Step
-	for _, told := range s.Steps {
-		step := Step{Title: told.Title, Say: told.Say, CrashAfter: told.CrashAfter}
-		for _, write := range told.Writes {
-			for verb, plain := range write {
-				item, err := fromPlain(plain)
-				if err != nil {
-					return nil, fmt.Errorf("reading example %s, step %q: %w", path, told.Title, err)
-				}
-				step.Writes = append(step.Writes, Write{Verb: verb, Item: item})
-			}
+	for verb, plain := range told {
+		item, err := fromPlain(plain)
+		if err != nil {
+			return err
 		}
-		steps = append(steps, step)
+		*w = Write{Verb: verb, Item: item}
 	}
-	return steps, nil
+	return nil
 }
 
 func fromPlain(plain map[string]any) (change.Item, error) {

@@ -58,9 +58,9 @@ resource "aws_lambda_function" "{{.TFName}}" {
 
   environment {
     variables = {
-{{- range .Variables}}
-      {{printf "%-20s" .Name}} = {{text .Value}}
-{{- end}}
+      DYNAMILL_TABLE       = {{text .Table}}
+      DYNAMILL_STATE_TABLE = {{text .StateTable}}
+      DYNAMILL_RULES       = {{text .RulesVariable}}
     }
   }
 
@@ -189,7 +189,7 @@ resource "aws_s3_bucket_lifecycle_configuration" "late_batches" {
     filter {}
 
     expiration {
-      days = {{.LateBatchDays}}
+      days = {{limit "lateBatchDays"}}
     }
   }
 }
@@ -217,7 +217,10 @@ resource "aws_s3_bucket_policy" "late_batches" {
 
 {{template "function" .StreamFunction}}
 
-{{comment 0 .WhyMapping}}
+{{why 0 "mapping"}}
+{{- if not .Filters}}
+{{why 0 "no filters"}}
+{{- end}}
 resource "aws_lambda_event_source_mapping" "stream" {
   event_source_arn                   = var.stream_arn
   function_name                      = aws_lambda_function.dynamill.arn
@@ -227,8 +230,8 @@ resource "aws_lambda_event_source_mapping" "stream" {
   parallelization_factor             = {{.Parallelization}}
   function_response_types            = ["ReportBatchItemFailures"]
   bisect_batch_on_function_error     = true
-  maximum_retry_attempts             = {{.RetriesMax}}
-  maximum_record_age_in_seconds      = {{seconds .RecordAgeMax}}
+  maximum_retry_attempts             = {{limit "retries"}}
+  maximum_record_age_in_seconds      = {{limit "recordAge"}}
 
   destination_config {
     on_failure {
@@ -279,8 +282,8 @@ resource "aws_lambda_permission" "tasks" {
 {{why 0 "invocations"}}
 resource "aws_lambda_function_event_invoke_config" "tasks" {
   function_name                = aws_lambda_function.dynamill.function_name
-  maximum_retry_attempts       = {{.TaskRetries}}
-  maximum_event_age_in_seconds = {{seconds .TaskAgeMax}}
+  maximum_retry_attempts       = {{limit "taskRetries"}}
+  maximum_event_age_in_seconds = {{limit "taskAge"}}
 }
 {{- if .Replay}}
 
@@ -311,9 +314,9 @@ resource "aws_cloudwatch_metric_alarm" "{{.TFName}}" {
     {{.Metric.Dimension}} = {{ref .Metric.Value}}
   }
   statistic           = "{{.Statistic}}"
-  period              = {{seconds .Period}}
-  evaluation_periods  = {{.Of}}
-  datapoints_to_alarm = {{.Periods}}
+  period              = {{.Period}}
+  evaluation_periods  = {{.Among}}
+  datapoints_to_alarm = {{.Breaching}}
   comparison_operator = "GreaterThanThreshold"
   threshold           = {{.Threshold}}
   treat_missing_data  = "notBreaching"

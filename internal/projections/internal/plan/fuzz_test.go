@@ -241,13 +241,11 @@ func FuzzPlan(f *testing.F) {
 	}
 	p := deskPlanner(f)
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		h, err := handlers.New(handlers.Config{
-			Processor: looker{func(rec *change.Record) { lookAt(t, p, rec.Key, rec.Old, rec.New) }}, Rederiver: looker{func(*change.Record) {}},
-			PartitionKey: "pk", SortKey: "sk", Logger: slog.New(slog.DiscardHandler),
+		keysAlone := looker{func(*change.Record) {}}
+		h := handlers.New(handlers.Config{
+			Processor: looker{func(rec *change.Record) { lookAt(t, p, rec.Key, rec.Old, rec.New) }}, Rederiver: keysAlone, Parker: keysAlone,
+			PartitionKey: "pk", SortKey: "sk", Logger: slog.New(slog.DiscardHandler), BatchMax: 100,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		_, _ = h.Invoke(t.Context(), payload) // FuzzInvoke holds what it answers
 	})
 }
@@ -268,6 +266,8 @@ func (l looker) RederiveRecords(_ context.Context, records []change.Record) erro
 	}
 	return nil
 }
+
+func (looker) ParkRecord(context.Context, string, string, string, []byte) error { return nil }
 
 func TestParseVersionRefusesOtherTexts(t *testing.T) {
 	position, err := change.NewPosition("2026-01-01T00:00:00.000", "7")
