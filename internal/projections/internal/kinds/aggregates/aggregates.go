@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/rules/expr"
 )
@@ -49,10 +50,10 @@ var (
 )
 
 // showValue displays the value itself.
-func showValue(a Amount) change.Value { return change.Number(a.Value.String()) }
+func showValue(a audit.Amount) change.Value { return change.Number(a.Value.String()) }
 
 // showMean displays the value for each member, rounded half to even to 38 digits; nothing over no members.
-func showMean(a Amount) change.Value {
+func showMean(a audit.Amount) change.Value {
 	if a.Members <= 0 { // below 0 only where another program has written
 		return change.Value{}
 	}
@@ -83,8 +84,8 @@ const actions = 2
 type kind struct {
 	word       string
 	traits     rules.Traits
-	zeroCounts bool                      // a source that adds 0 contributes, and a total of 0 is not nothing
-	display    func(Amount) change.Value // what a target shows; absent for nothing
+	zeroCounts bool                            // a source that adds 0 contributes, and a total of 0 is not nothing
+	display    func(audit.Amount) change.Value // what a target shows; absent for nothing
 }
 
 // Word is the key that gives a rule the kind.

@@ -44,7 +44,7 @@ func mendSum(ctx context.Context, t *auditing.Table, r drift.Reading) (bool, err
 	}
 	key, c := state.AccumulatorKey(g, 0), table.NewExpression()
 	condition := table.Whole(c.Same("operations", attributes.FromTable(e.Rows[key]["operations"])))
-	lacks, _, _ := parseAmount(r.Fix.Lacks)
+	lacks := audit.ParseAmount(r.Fix.Lacks)
 	raised := max(1, ahead-total.Operations)
 	add := c.Format("ADD %n %v, %n %v, %n %v",
 		"value", number(lacks.Value), "members", table.Number(lacks.Members), "operations", table.Number(raised))
@@ -55,7 +55,7 @@ func mendSum(ctx context.Context, t *auditing.Table, r drift.Reading) (bool, err
 		c := table.NewExpression()
 		condition := table.Whole(c.SameAs(row, "value", "members", "operations"))
 		if torn != key {
-			items = append(items, t.Tables.UpdatePart(torn, reset(c, Amount{}, operations), condition, c))
+			items = append(items, t.Tables.UpdatePart(torn, reset(c, audit.Amount{}, operations), condition, c))
 			continue
 		}
 		items[0] = t.Tables.UpdatePart(key, reset(c, lacks, operations+raised), condition, c)
@@ -65,7 +65,7 @@ func mendSum(ctx context.Context, t *auditing.Table, r drift.Reading) (bool, err
 }
 
 // reset puts an accumulator in the place of a torn one.
-func reset(c *table.Expression, a Amount, operations int64) string {
+func reset(c *table.Expression, a audit.Amount, operations int64) string {
 	return c.Format("SET %n = %v, %n = %v, %n = %v",
 		"value", number(a.Value), "members", table.Number(a.Members), "operations", table.Number(operations))
 }

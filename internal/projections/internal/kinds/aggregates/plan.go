@@ -83,14 +83,14 @@ func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 }
 
 // Rederive implements plan.Family.
-func (*kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+func (k *kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	if it.Image != nil && it.Scope >= plan.Itself && it.Match.Entity == b.Rule.Target {
-		gatherer{}.Display(pl, b, it.Key, &it.Match, it.Image)
+		k.Display(pl, b, it.Key, &it.Match, it.Image)
 	}
 }
 
 // Display implements host.Gatherer.
-func (gatherer) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
+func (*kind) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
 	present := displays(b, img)
 	group, ok, err := Of(b.Rule).GroupOf(m, img)
 	if err != nil || !ok {

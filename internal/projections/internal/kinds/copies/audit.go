@@ -63,9 +63,6 @@ func childOf(r audit.Row) string {
 	return r.Item["sk"].Text()
 }
 
-// Combine implements audit.Family.
-func (kind) Combine(string, byte, string, string) (string, bool) { return "", false }
-
 // Case implements audit.Family.
 func (kind) Case(j *audit.Judge) audit.Case {
 	if j.Kind != aboutCopies {

@@ -51,9 +51,6 @@ func (kind) EffectFacts(_ *audit.Auditor, b *plan.Binding, source change.Key, f 
 // RowFacts implements audit.Family.
 func (kind) RowFacts(*audit.Auditor, audit.Row, func(drift.Fact)) {}
 
-// Combine implements audit.Family.
-func (kind) Combine(string, byte, string, string) (string, bool) { return "", false }
-
 // Case implements audit.Family.
 func (kind) Case(j *audit.Judge) audit.Case {
 	if j.Kind != audit.AboutMade {

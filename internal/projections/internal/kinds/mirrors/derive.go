@@ -13,10 +13,10 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// Derive implements host.Maker.
-func (kind) Derive(ctx context.Context, h *host.Host, targets []plan.GroupRef) []error {
+// RollUp implements host.Grouper: the targets that sources claim become what the winners ask for.
+func (kind) RollUp(ctx context.Context, r *host.Run, targets []plan.GroupRef, _ *plan.Changes) []error {
 	return table.Every(ctx, len(targets), func(ctx context.Context, i int) error {
-		return maker{h}.deriveTarget(ctx, targets[i].Binding, change.ParseKey(targets[i].Group), nil)
+		return maker{r.Host}.deriveTarget(ctx, targets[i].Binding, change.ParseKey(targets[i].Group), nil)
 	})
 }
 
@@ -31,10 +31,7 @@ func (m maker) deriveTarget(ctx context.Context, b *plan.Binding, target change.
 		if err != nil {
 			return table.Lost, err
 		}
-		if err := m.UpdateContentionList(ctx, host.Contested{
-			ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, Set: state.ClaimsKey(b, target),
-			Claimants: found.Sources, Changes: found.Changes, Listed: found.Listed,
-		}); err != nil {
+		if err := m.UpdateContentionList(ctx, audit.ContestedTarget{ID: b.ID, Target: target}, found.Set); err != nil {
 			return table.Lost, err
 		}
 		items, err := m.Tables.ReadItems(ctx, "reading mirror item "+target.String(), []change.Key{target})

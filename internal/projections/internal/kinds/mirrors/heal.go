@@ -18,8 +18,9 @@ var (
 // maker makes the items of mirror rules.
 type maker struct{ *host.Host }
 
-// Heal implements host.Maker.
-func (kind) Heal(ctx context.Context, r *host.Run, pl *plan.Changes) {
+// Apply implements host.Kind: it brings items that another program wrote or deleted back to what
+// their sources ask for.
+func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	m, heals := maker{r.Host}, &plan.PartOf[Changes](pl).Heals
 	right, err := m.alreadyRight(ctx, heals)
 	if err != nil {
