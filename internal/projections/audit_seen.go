@@ -76,7 +76,7 @@ func (a *Audit) LookForTargets(ctx context.Context) ([]MissingTargets, error) {
 		m := MissingTargets{Rule: b.Rule.Name, Entity: sightings.TargetEntity(b.Rule).Name}
 		if b.Rule.ByUnique {
 			m.Unique = b.Rule.Target.Unique
-		} else if err := a.lookAgain(ctx, b, t, &m); err != nil {
+		} else if err := a.lookAgain(ctx, b, t); err != nil {
 			return nil, err
 		}
 		if m.Targets, m.Sources = t.targets, t.sources; m.Targets == 0 {
@@ -85,30 +85,28 @@ func (a *Audit) LookForTargets(ctx context.Context) ([]MissingTargets, error) {
 		m.All = !t.found
 		m.Examples = slices.Sorted(maps.Keys(t.held))
 		m.Examples = m.Examples[:min(sightings.ExamplesMax, len(m.Examples))]
+		for i := 0; i < len(m.Examples) && m.OtherCase == nil && !b.Rule.ByUnique; i++ {
+			var err error
+			if m.OtherCase, err = sightings.FindOtherCase(ctx, a.tables.Reader, a.planner, b, m.Examples[i]); err != nil {
+				return nil, err
+			}
+		}
 		all = append(all, m)
 	}
 	sightings.SortMissing(all)
 	return all, nil
 }
 
-// lookAgain takes targets out that exist by now, and looks for keys in another letter case.
-func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets, m *MissingTargets) error {
-	asked := slices.Sorted(maps.Keys(t.held))
-	there, err := sightings.Existing(ctx, a.tables.Reader, a.planner, b, asked)
+// lookAgain takes targets out that exist by now.
+func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets) error {
+	there, err := sightings.Existing(ctx, a.tables.Reader, a.planner, b, slices.Sorted(maps.Keys(t.held)))
 	if err != nil {
 		return err
 	}
-	for _, target := range asked {
-		if there[target] {
+	for target, exists := range there {
+		if exists {
 			t.found, t.targets, t.sources = true, t.targets-1, t.sources-t.held[target]
 			delete(t.held, target)
-			continue
-		}
-		if len(m.Examples) < sightings.ExamplesMax && m.OtherCase == nil {
-			m.Examples = append(m.Examples, target)
-			if m.OtherCase, err = sightings.FindOtherCase(ctx, a.tables.Reader, a.planner, b, target); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -11,35 +11,6 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-// EffectChange is one effect that differs.
-type EffectChange struct {
-	ID         string
-	What       drift.What
-	Want, Have string
-}
-
-// CompareEffects says where the effects in force are not those asked for, in the order of their keys.
-func CompareEffects(want, have plan.Effects) []EffectChange {
-	var all []EffectChange
-	keys := maps.Clone(want)
-	maps.Copy(keys, have)
-	for _, k := range keys.Keys() {
-		w, wants := want[k]
-		h, has := have[k]
-		c := EffectChange{ID: k.ID, What: drift.Wrong, Want: w.String(), Have: h.String()}
-		switch {
-		case wants && has && c.Want == c.Have:
-			continue
-		case !has:
-			c.What = drift.Missing
-		case !wants:
-			c.What = drift.Surplus
-		}
-		all = append(all, c)
-	}
-	return all
-}
-
 // WhatOf says how what was found differs from what is wanted.
 func WhatOf(want, found change.Value) drift.What {
 	switch {

@@ -39,8 +39,7 @@ func (h *Host) UpdateContentionList(ctx context.Context, t audit.ContestedTarget
 	err := h.Tables.Transact(ctx, "listing the claimants of "+t.Text(), []string{t.ID}, items)
 	if contested && table.Refusal(err) != "" { // the set is full: its row has no room for one attribute more
 		c := table.NewExpression()
-		condition := state.SetIs(c, set)
-		items[1] = h.Tables.CheckPart(state.SetKey(t), condition, c)
+		items[1] = h.Tables.CheckPart(state.SetKey(t), state.SetIs(c, set), c)
 		err = h.Tables.Transact(ctx, "listing the claimants of "+t.Text(), []string{t.ID}, items)
 	}
 	if table.LostRace(err) {
@@ -90,8 +89,7 @@ func (h *Host) listedWrite(t audit.ContestedTarget, set state.Set, contested boo
 	if contested {
 		update = c.Format("SET %n = %v", "listed", &ddb.AttributeValueMemberBOOL{Value: true})
 	}
-	condition := state.SetIs(c, set)
-	return h.Tables.UpdatePart(state.SetKey(t), update, condition, c)
+	return h.Tables.UpdatePart(state.SetKey(t), update, state.SetIs(c, set), c)
 }
 
 // claimantsShown is how many claimants a line names.

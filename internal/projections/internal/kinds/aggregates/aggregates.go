@@ -14,40 +14,38 @@ import (
 
 // The kinds.
 var (
-	Count rules.Kind = &kind{word: "count", display: showValue, traits: rules.Traits{
+	Count rules.Kind = newKind(kind{word: "count", display: showValue, traits: rules.Traits{
 		Number:      3,
 		Noun:        "a count",
 		Plural:      "counts",
 		Example:     "comment-count: { count: Comment, as: Post.commentCount }",
 		Keys:        keys,
 		SourceField: "count",
-		TargetField: "as",
-		Displays:    displayed,
-		Actions:     actions,
-	}}
-	Sum rules.Kind = &kind{word: "sum", display: showValue, traits: rules.Traits{
+	}})
+	Sum rules.Kind = newKind(kind{word: "sum", display: showValue, traits: rules.Traits{
 		Number:      4,
 		Noun:        "a sum",
 		Plural:      "sums",
 		Keys:        keysOf("name the entity whose items are summed: `of: LineItem`"),
 		Expressions: []rules.Expression{{Key: "sum", Want: "a number, as in `price * quantity`", Type: expr.Number}},
 		SourceField: "of",
-		TargetField: "as",
-		Displays:    displayed,
-		Actions:     actions,
-	}}
-	Average rules.Kind = &kind{word: "average", display: showMean, zeroCounts: true, traits: rules.Traits{
+	}})
+	Average rules.Kind = newKind(kind{word: "average", display: showMean, zeroCounts: true, traits: rules.Traits{
 		Number:      5,
 		Noun:        "an average",
 		Plural:      "averages",
 		Keys:        keysOf("name the entity whose items are averaged: `of: Sample`"),
 		Expressions: []rules.Expression{{Key: "average", Want: "a number, as in `used / total`", Type: expr.Number}},
 		SourceField: "of",
-		TargetField: "as",
-		Displays:    displayed,
-		Actions:     actions,
-	}}
+	}})
 )
+
+// newKind is a kind with the traits that all of the family have. Its Actions are the accumulators of
+// the group before and of the group now.
+func newKind(k kind) *kind {
+	k.traits.TargetField, k.traits.Displays, k.traits.Actions = "as", displayed, 2
+	return &k
+}
 
 // showValue displays the value itself.
 func showValue(a audit.Amount) change.Value { return change.Number(a.Value.String()) }
@@ -77,9 +75,6 @@ var keys = []rules.Key{
 func keysOf(hint string) []rules.Key {
 	return append([]rules.Key{{Name: "of", Required: true, Hint: hint}}, keys...)
 }
-
-// actions: the accumulators of the group before and of the group now.
-const actions = 2
 
 type kind struct {
 	word       string
@@ -119,9 +114,6 @@ func Of(r *rules.Rule) *Form {
 	f, _ := r.Form.(*Form)
 	return f
 }
-
-// Is reports whether the rule is one of an aggregate.
-func Is(r *rules.Rule) bool { return Of(r) != nil }
 
 // Suffixes is the number of suffixes over which the writes to one group are spread, at least 1.
 func (f *Form) Suffixes() int { return f.writeShards }

@@ -3,7 +3,6 @@ package aggregates
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
 // tornMax bounds how many torn accumulators one transaction mends, beside the one that is added to.
@@ -29,16 +29,9 @@ const tornMax = plan.TransactActionsMax - 2
 // lacking stays what it is. Only another mending changes it. Every mending goes
 // to the same suffix and raises its count, so the condition that this count is
 // as it was read keeps two from adding it twice, however many suffixes there are.
-func mendSum(ctx context.Context, t *auditing.Table, r drift.Reading) (bool, error) {
-	e := t.NewEvidence()
-	if err := e.ReadRows(ctx, []drift.Suspect{r.Suspect}); err != nil {
-		return false, err
-	}
-	g, total := groupOf(t, r.Suspect), totalOf(e, r.Suspect)
-	if strconv.FormatInt(total.Operations, 10) != r.Fix.Seen {
-		return false, nil
-	}
-	ahead, stuck, err := shownAhead(ctx, t, g, r.Fix.Keys)
+func mendSum(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
+	g, total := groupOf(e.Table, r.Suspect), totalOf(e, r.Suspect)
+	ahead, stuck, err := shownAhead(ctx, e.Table, g, r.Fix.Keys)
 	if err != nil {
 		return false, err
 	}
@@ -48,20 +41,20 @@ func mendSum(ctx context.Context, t *auditing.Table, r drift.Reading) (bool, err
 	raised := max(1, ahead-total.Operations)
 	add := c.Format("ADD %n %v, %n %v, %n %v",
 		"value", number(lacks.Value), "members", table.Number(lacks.Members), "operations", table.Number(raised))
-	items := []ddb.TransactWriteItem{t.Tables.UpdatePart(key, add, condition, c)}
+	items := []ddb.TransactWriteItem{e.Tables.UpdatePart(key, add, condition, c)}
 	for _, torn := range total.torn[:min(len(total.torn), tornMax)] {
 		row := e.Rows[torn]
 		operations := state.CountOf(row["operations"])
 		c := table.NewExpression()
 		condition := table.Whole(c.SameAs(row, "value", "members", "operations"))
 		if torn != key {
-			items = append(items, t.Tables.UpdatePart(torn, reset(c, audit.Amount{}, operations), condition, c))
+			items = append(items, e.Tables.UpdatePart(torn, reset(c, audit.Amount{}, operations), condition, c))
 			continue
 		}
-		items[0] = t.Tables.UpdatePart(key, reset(c, lacks, operations+raised), condition, c)
+		items[0] = e.Tables.UpdatePart(key, reset(c, lacks, operations+raised), condition, c)
 	}
 	items = append(items, stuck[:min(len(stuck), plan.TransactActionsMax-len(items))]...)
-	return auditing.Mended(t.Tables.Transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, items))
+	return e.Transact(ctx, "mending the sum of "+r.Suspect.Group, g.ID, items)
 }
 
 // reset puts an accumulator in the place of a torn one.
@@ -87,12 +80,10 @@ func shownAhead(ctx context.Context, t *auditing.Table, g plan.GroupRef, targets
 			highest = max(highest, shown)
 			continue
 		}
-		c := table.NewExpression()
-		condition, remove := table.Whole(c.Same(g.Stamp, item.Lookup(g.Stamp))), c.Format("REMOVE %n", g.Stamp)
-		stuck = append(stuck, ddb.TransactWriteItem{Update: &ddb.Update{
-			TableName: &t.Tables.Table, Key: t.Tables.ItemKey(key), UpdateExpression: &remove, ConditionExpression: &condition,
-			ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
-		}})
+		w := target.On(g.Binding, "", key)
+		w.TakeOff(g.Stamp)
+		w.Condition = table.Whole(w.Same(g.Stamp, item.Lookup(g.Stamp)))
+		stuck = append(stuck, w.InTransaction(t.Tables.Reader))
 	}
 	return highest + 1, stuck, err
 }

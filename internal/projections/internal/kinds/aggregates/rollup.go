@@ -91,7 +91,7 @@ func (r run) show(ctx context.Context, g plan.GroupRef, t Total, ru *plan.Rollup
 			continue // its own record or scan shows it; or the locator's row is damaged
 		}
 		if t.Err != nil {
-			if err := r.Park(ctx, g.Binding, target, t.Err); err != nil {
+			if err := r.ParkID(ctx, g.ID, target, change.Position{}, t.Err); err != nil {
 				return err
 			}
 			continue
@@ -237,7 +237,7 @@ func firstOfLocators(groups []plan.GroupRef) []bool {
 
 // Finish implements host.Gatherer: it takes the attribute off items that have no unique value, and so display nothing.
 func (*kind) Finish(ctx context.Context, r *host.Run, pl *plan.Changes) {
-	for id, u := range plan.PartOf[Changes](pl).Ungrouped.All() {
+	for id, u := range plan.PartOf[ungrouped](pl).All() {
 		allowed, err := r.MayHeal(ctx, id.Binding, id.Key, u.Contested)
 		if err == nil && allowed {
 			t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)

@@ -16,13 +16,17 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-var procedures = map[drift.Kind]*auditing.Procedure{
-	drift.Sum:     {Rows: totalRows, Items: showers, Judge: judge, Operations: operations, Mend: mendSum},
-	drift.Display: {Rows: totalRows, Items: showers, Judge: judge, Operations: operations, Mend: mendSum},
+var procedure = &auditing.Procedure{
+	Rows: auditing.Rows{totalRows}, Items: auditing.Items{showers}, Judge: judge, Operations: operations, Mend: mendSum,
 }
 
 // Procedure implements auditing.Family.
-func (*kind) Procedure(of drift.Kind) *auditing.Procedure { return procedures[of] }
+func (*kind) Procedure(of drift.Kind) *auditing.Procedure {
+	if of == drift.Sum || of == drift.Display {
+		return procedure
+	}
+	return nil
+}
 
 // groupOf is the aggregate that a suspect is about.
 func groupOf(t *auditing.Table, sus drift.Suspect) plan.GroupRef {

@@ -27,12 +27,11 @@ func (kind) Facts(_ *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 }
 
 func factOfChild(b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
-	parent, refers, bad := ReferenceIn(b.Rule, &s.Match, s.Image)
-	switch {
-	case bad != nil:
-		audit.MustBeParked(b.ID, s.Key, bad.Code, emit)
-	case refers:
-		about := audit.About(aboutCopies, b.ID, parent.String())
+	switch l := linkIn(b.Rule, &s.Match, s.Image); {
+	case l.bad != nil:
+		audit.MustBeParked(b.ID, s.Key, l.bad.Code, emit)
+	case l.refers:
+		about := audit.About(aboutCopies, b.ID, l.parent.String())
 		emit(drift.Fact{About: about, Sub: s.Key.String(), Tag: audit.TagHave, Data: plan.DigestOf(b, s.Image)})
 	case slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return s.Image.Lookup(name).Kind() != change.KindAbsent }):
 		audit.Spot(copied, b.ID, s.Key, emit)
@@ -50,7 +49,7 @@ func (kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
 	case b == nil || !a.InForce(b):
 	case r.Kind == "parent" && audit.TornPosition(r.Item):
 		audit.Spot(drift.Position, r.ID, change.ParseKey(r.Name), emit)
-	case r.Kind == "references" && Is(b.Rule) && !b.Rule.Collection:
+	case r.Kind == "references" && b.Rule.Kind == Copy && !b.Rule.Collection:
 		emit(drift.Fact{About: audit.About(aboutCopies, r.ID, r.Name), Sub: childOf(r), Tag: tagRefer})
 	}
 }

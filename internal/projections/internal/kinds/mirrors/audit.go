@@ -111,8 +111,8 @@ func (c *mirrorCase) End() {
 	}
 }
 
-// Side is what one rule has to do with a mirror item.
-type Side struct {
+// side is what one rule has to do with a mirror item.
+type side struct {
 	*plan.Binding
 	Want    map[string]change.Value // the attributes of the item for which it asks; nil: it asks for none
 	Expired bool                    // DynamoDB's time to live deleted just that
@@ -120,7 +120,7 @@ type Side struct {
 
 // Compare says how the item at a mirror's key differs from what its rules ask for.
 // If none asks for it, an item that the engine made is surplus, and so is a stamp.
-func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []Side) []drift.Finding {
+func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []side) []drift.Finding {
 	var all []drift.Finding
 	for _, s := range sides {
 		f := drift.Finding{Rule: s.Rule.Name, Kind: made, Item: key, WriteUnits: 2 * (1 + audit.UnitsOf(item))}
@@ -144,7 +144,7 @@ func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []Side) [
 	return all
 }
 
-func compareContent(f drift.Finding, s Side, item change.Item, stamped bool) []drift.Finding {
+func compareContent(f drift.Finding, s side, item change.Item, stamped bool) []drift.Finding {
 	var all []drift.Finding
 	for _, name := range s.Rule.Writes {
 		want, found := s.Want[name], item.Lookup(name)

@@ -82,8 +82,7 @@ func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.K
 		}
 		actions = d.upsert(f, at)
 		c := table.NewExpression()
-		condition := state.EntryIs(c, winner.Entry)
-		parts = append(parts, host.Part{Write: m.Tables.CheckPart(state.EntryKey(winner.Key), condition, c)})
+		parts = append(parts, host.Part{Write: m.Tables.CheckPart(state.EntryKey(winner.Key), state.EntryIs(c, winner.Entry), c)})
 	}
 	if len(actions) == 0 {
 		return nil, nil
@@ -92,16 +91,14 @@ func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.K
 		parts = append(parts, m.PartOf(mv, a, m.claimsVersion(found.Set)))
 	}
 	c := table.NewExpression()
-	held := state.SetIs(c, found.Set)
-	return append(parts, host.Part{Write: m.Tables.CheckPart(state.ClaimsKey(b, target), held, c)}), nil
+	return append(parts, host.Part{Write: m.Tables.CheckPart(state.ClaimsKey(b, target), state.SetIs(c, found.Set), c)}), nil
 }
 
 // expiredWrite notes in the claims that DynamoDB's time to live deleted the winner's content.
 func (m maker) expiredWrite(b *plan.Binding, target change.Key, found state.Set, f mirrorItem) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "expired", table.Text(f.digest))
-	held := state.SetIs(c, found)
-	return m.Tables.UpdatePart(state.ClaimsKey(b, target), set, held, c)
+	return m.Tables.UpdatePart(state.ClaimsKey(b, target), set, state.SetIs(c, found), c)
 }
 
 // winnerOf reads the winner's ledger entry, and then what its item asks for; nil if its

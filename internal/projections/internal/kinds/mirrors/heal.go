@@ -21,15 +21,15 @@ type maker struct{ *host.Host }
 // Apply implements host.Kind: it brings items that another program wrote or deleted back to what
 // their sources ask for.
 func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
-	m, heals := maker{r.Host}, &plan.PartOf[Changes](pl).Heals
-	right, err := m.alreadyRight(ctx, heals)
+	m, asked := maker{r.Host}, plan.PartOf[heals](pl)
+	right, err := m.alreadyRight(ctx, asked)
 	if err != nil {
-		for _, h := range heals.All() {
+		for _, h := range asked.All() {
 			r.Failed(h.First, err)
 		}
 		return
 	}
-	for id, h := range heals.All() {
+	for id, h := range asked.All() {
 		if right[id] {
 			continue
 		}
@@ -44,10 +44,10 @@ func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 // alreadyRight finds the mirror items that are as the ledger has them, so that
 // nothing is to be done: every mirror item that the engine inserts or deletes
 // comes by here. Of one with claims that can only be told once no source claims it.
-func (m maker) alreadyRight(ctx context.Context, heals *plan.OrderedMap[plan.ItemRule, Heal]) (map[plan.ItemRule]bool, error) {
+func (m maker) alreadyRight(ctx context.Context, asked *heals) (map[plan.ItemRule]bool, error) {
 	sources := map[plan.ItemRule]change.Key{}
 	var keys []table.Key
-	for id, h := range heals.All() {
+	for id, h := range asked.All() {
 		if id.Claimed() {
 			keys = append(keys, state.ClaimsKey(id.Binding, id.Key))
 		} else if source, ok := id.Rule.SourceKey(id.Key); ok {
@@ -63,7 +63,7 @@ func (m maker) alreadyRight(ctx context.Context, heals *plan.OrderedMap[plan.Ite
 		return nil, err
 	}
 	result := map[plan.ItemRule]bool{}
-	for id, h := range heals.All() {
+	for id, h := range asked.All() {
 		source, ok := sources[id]
 		if !ok {
 			claims := rows[state.ClaimsKey(id.Binding, id.Key)]
